@@ -1,0 +1,1 @@
+# Where things go when Tandem is installed.
