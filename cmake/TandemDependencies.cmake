@@ -1,6 +1,9 @@
 # The libraries we build on. A room names those it uses after LINKS; tandem_find_dependency() maps
 # the name to its package, so that nothing is looked for which no room uses.
 
+# A room finds its libraries, the joined library in another folder links them.
+set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
+
 find_package(Threads REQUIRED)
 
 # tandem_find_dependency(TARGET): finds the package that provides an imported target.

@@ -36,7 +36,10 @@ add_custom_target(unit_tests)
 get_property(objects GLOBAL PROPERTY TANDEM_ROOMS)
 get_property(links GLOBAL PROPERTY TANDEM_LINKS)
 add_library(tandem_inside INTERFACE)
-target_link_libraries(tandem_inside INTERFACE ${objects} ${links} tandem_root)
+foreach(object IN LISTS objects)
+  target_sources(tandem_inside INTERFACE "$<TARGET_OBJECTS:${object}>")
+endforeach()
+target_link_libraries(tandem_inside INTERFACE ${links} tandem_root)
 
 file(GLOB folders CONFIGURE_DEPENDS LIST_DIRECTORIES true RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}"
      "${CMAKE_CURRENT_SOURCE_DIR}/unit/*")
