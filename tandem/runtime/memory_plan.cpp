@@ -4,40 +4,42 @@
 
 namespace tandem {
 
-std::size_t plan_memory(std::vector<PlannedValue>& values) {
+std::size_t plan_memory(const std::vector<std::size_t>& bytes,
+                        const std::function<bool(std::size_t, std::size_t)>& conflict, std::vector<std::size_t>& offsets) {
   constexpr std::size_t kAlignment = 64;
-  const auto padded = [](std::size_t bytes) { return std::max<std::size_t>(1, (bytes + kAlignment - 1) / kAlignment) * kAlignment; };
+  const auto padded = [](std::size_t size) {
+    return std::max<std::size_t>(1, (size + kAlignment - 1) / kAlignment) * kAlignment;
+  };
   // Small values each get a place of their own: reuse would save next to nothing.
   constexpr std::size_t kSmall = 1024;
+  offsets.assign(bytes.size(), 0);
   std::size_t small_size = 0;
   std::vector<std::size_t> order;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (values[i].bytes <= kSmall) {
-      values[i].offset = small_size;
-      small_size += padded(values[i].bytes);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    if (bytes[i] <= kSmall) {
+      offsets[i] = small_size;
+      small_size += padded(bytes[i]);
     } else {
       order.push_back(i);
     }
   }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return values[a].bytes > values[b].bytes; });
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return bytes[a] > bytes[b]; });
   std::vector<std::size_t> placed;  // by offset
-  std::size_t size = small_size;
+  std::size_t arena = small_size;
   for (std::size_t i : order) {
     std::size_t offset = small_size;
     for (std::size_t p : placed) {
-      const PlannedValue& other = values[p];
-      if (other.last < values[i].first || values[i].last < other.first) continue;
-      if (offset + padded(values[i].bytes) <= other.offset) break;
-      offset = std::max(offset, other.offset + padded(other.bytes));
+      if (!conflict(i, p)) continue;
+      if (offset + padded(bytes[i]) <= offsets[p]) break;
+      offset = std::max(offset, offsets[p] + padded(bytes[p]));
     }
-    values[i].offset = offset;
-    size = std::max(size, offset + padded(values[i].bytes));
+    offsets[i] = offset;
+    arena = std::max(arena, offset + padded(bytes[i]));
     placed.insert(std::upper_bound(placed.begin(), placed.end(), i,
-                                   [&](std::size_t a, std::size_t b) { return values[a].offset < values[b].offset; }),
+                                   [&](std::size_t a, std::size_t b) { return offsets[a] < offsets[b]; }),
                   i);
   }
-  return size;
+  return arena;
 }
 
 }  // namespace tandem

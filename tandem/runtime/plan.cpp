@@ -30,8 +30,10 @@ bool keeps(const Node& node, std::size_t input) {
 
 }  // namespace
 
-Plan::Plan(Runtime& runtime, const MutableFunction& function, const std::vector<Shape>& arg_shapes)
-    : function_(with_shapes(function, arg_shapes)), services_(&runtime.services(runtime.default_device())) {
+Plan::Plan(Runtime& runtime, const MutableFunction& function, const std::vector<Shape>& arg_shapes, Schedule schedule)
+    : schedule_(schedule),
+      function_(with_shapes(function, arg_shapes)),
+      services_(&runtime.services(runtime.default_device())) {
   const std::vector<Node*> order = function_.graph.topological_order();
   number_slots(order);
   make_steps(runtime, order);
@@ -66,7 +68,7 @@ void Plan::make_steps(Runtime& runtime, const std::vector<Node*>& order) {
     step.output_dtypes = node->output_dtypes();
     const auto follows = [&](const Node* producer) {
       const int s = step_of[static_cast<std::size_t>(producer->id())];
-      if (s >= 0) step.before.push_back(s);
+      if (s >= 0 && std::find(step.before.begin(), step.before.end(), s) == step.before.end()) step.before.push_back(s);
     };
     for (const Output& in : node->inputs()) {
       step.inputs.push_back(slot_of(in));
@@ -78,101 +80,170 @@ void Plan::make_steps(Runtime& runtime, const std::vector<Node*>& order) {
       states_.push_back(std::make_unique<NodeState>());
       step.state = states_.back().get();
     }
+    for (const KernelDecl* k : step.kernels->candidates) step.asynchronous = step.asynchronous || k->run_async;
+    for (int s : step.before) steps_[static_cast<std::size_t>(s)].after.push_back(static_cast<int>(steps_.size()));
     step_of[static_cast<std::size_t>(node->id())] = static_cast<int>(steps_.size());
     steps_.push_back(std::move(step));
   }
 }
 
-// Slots that share memory form a group, found by its root. A group lives from its first writer to its last reader.
+bool Plan::has_asynchronous_steps() const {
+  return std::any_of(steps_.begin(), steps_.end(), [](const Step& s) { return s.asynchronous; });
+}
+
+namespace {
+
+// Which steps are known to be over when another begins. In a sequential plan those that stand before it, in a dataflow
+// plan those that it depends on.
+class Precedence {
+ public:
+  Precedence(const std::vector<Step>& steps, Schedule schedule) : sequential_(schedule == Schedule::kSequential) {
+    constexpr std::size_t kLargest = 8192;  // beyond, nothing is known to precede: more memory, less planning
+    if (sequential_ || steps.size() > kLargest) return;
+    words_ = (steps.size() + 63) / 64;
+    ancestors_.assign(steps.size() * words_, 0);
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+      for (int b : steps[s].before) {
+        const auto before = static_cast<std::size_t>(b);
+        for (std::size_t w = 0; w < words_; ++w) ancestors_[s * words_ + w] |= ancestors_[before * words_ + w];
+        ancestors_[s * words_ + before / 64] |= std::uint64_t{1} << (before % 64);
+      }
+    }
+  }
+  bool operator()(int first, int then) const {
+    if (sequential_) return first < then;
+    if (ancestors_.empty()) return false;
+    return (ancestors_[static_cast<std::size_t>(then) * words_ + static_cast<std::size_t>(first) / 64] >>
+            (static_cast<std::size_t>(first) % 64)) & 1;
+  }
+
+ private:
+  bool sequential_;
+  std::size_t words_ = 0;
+  std::vector<std::uint64_t> ancestors_;
+};
+
+auto& at(auto& v, int i) { return v[static_cast<std::size_t>(i)]; }
+
+}  // namespace
+
+// Slots that share memory form a group, found by its root. `touched` lists the steps that write or read a group.
+struct Plan::Lifetimes {
+  std::vector<int> root;
+  std::vector<std::vector<int>> touched;   // by root
+  std::vector<std::uint8_t> owned_outside; // by root: arguments, constants, results, values that are kept
+};
+
 void Plan::plan_lifetimes() {
   const auto slots = static_cast<std::size_t>(num_slots_);
-  const int end = static_cast<int>(steps_.size());
-  std::vector<int> root(slots), last_use(slots, -1), producer(slots, -1);
-  for (std::size_t s = 0; s < slots; ++s) root[s] = static_cast<int>(s);
-  std::vector<bool> owned_outside(slots, false);  // by root: arguments, constants, results, values that are kept
-
-  const auto at = [](auto& v, int i) -> decltype(auto) { return v[static_cast<std::size_t>(i)]; };
-  for (int slot : arg_slots_) at(owned_outside, slot) = true;
-  for (const auto& [slot, value] : constants_) at(owned_outside, slot) = true;
-  for (int s = 0; s < end; ++s) {
-    const Step& step = at(steps_, s);
-    for (int slot : step.inputs) at(last_use, slot) = s;
-    for (int slot : step.outputs) {
-      at(producer, slot) = s;
-      at(last_use, slot) = std::max(at(last_use, slot), s);
-    }
+  Lifetimes life;
+  life.root.resize(slots);
+  life.touched.resize(slots);
+  life.owned_outside.assign(slots, 0);
+  for (std::size_t s = 0; s < slots; ++s) life.root[s] = static_cast<int>(s);
+  for (int slot : arg_slots_) at(life.owned_outside, slot) = 1;
+  for (const auto& [slot, value] : constants_) at(life.owned_outside, slot) = 1;
+  for (std::size_t s = 0; s < steps_.size(); ++s) {
+    const Step& step = steps_[s];
     const std::uint32_t shares = step.node->op().traits.shares_memory;
-    for (std::size_t i = 0; i < step.inputs.size() && i < 32; ++i) {
-      if ((shares >> i) & 1 && !step.outputs.empty()) at(root, step.outputs[0]) = at(root, step.inputs[i]);
-    }
-  }
-  for (int slot : result_slots_) {
-    at(last_use, slot) = end;
-    at(owned_outside, at(root, slot)) = true;
-  }
-  for (const Step& step : steps_) {
     for (std::size_t i = 0; i < step.inputs.size(); ++i) {
-      if (keeps(*step.node, i)) at(owned_outside, at(root, step.inputs[i])) = true;
+      if (i < 32 && ((shares >> i) & 1) && !step.outputs.empty()) {
+        at(life.root, step.outputs[0]) = at(life.root, step.inputs[i]);
+      }
+      at(life.touched, at(life.root, step.inputs[i])).push_back(static_cast<int>(s));
+      if (keeps(*step.node, i)) at(life.owned_outside, at(life.root, step.inputs[i])) = 1;
     }
+    for (int slot : step.outputs) at(life.touched, at(life.root, slot)).push_back(static_cast<int>(s));
   }
-  std::vector<int> group_last(slots, -1);
-  for (std::size_t s = 0; s < slots; ++s) {
-    int& last = at(group_last, root[s]);
-    last = std::max(last, last_use[s]);
-  }
+  for (int slot : result_slots_) at(life.owned_outside, at(life.root, slot)) = 1;
+  place_values(life);
+  plan_releases();
+}
 
-  // Values of known shape get a place; an op that may write over an input takes that input's place if it is the last reader.
-  std::vector<int> place(slots, -1);  // index into `values`, by root
-  std::vector<PlannedValue> values;
-  for (int s = 0; s < end; ++s) {
+// Values of known shape get a place in the arena; an op that may write over an input takes that input's place if nobody
+// can read it any more.
+void Plan::place_values(Lifetimes& life) {
+  const Precedence precedes(steps_, schedule_);
+  std::vector<int> place(static_cast<std::size_t>(num_slots_), -1);  // index into the values below, by root
+  std::vector<std::size_t> bytes;
+  std::vector<std::vector<int>> touched;  // by value
+  const auto over_before = [&](const std::vector<int>& steps, int s, bool or_itself) {
+    return std::all_of(steps.begin(), steps.end(), [&](int t) { return precedes(t, s) || (or_itself && t == s); });
+  };
+  for (int s = 0; s < static_cast<int>(steps_.size()); ++s) {
     Step& step = at(steps_, s);
     for (std::size_t o = 0; o < step.outputs.size() && o < 64; ++o) {
       const int slot = step.outputs[o];
-      if (at(root, slot) != slot || at(owned_outside, slot)) continue;
+      if (at(life.root, slot) != slot || at(life.owned_outside, slot)) continue;
       const PartialShape& partial = step.node->output_shape(static_cast<int>(o));
       const DType dtype = step.output_dtypes[o];
       if (!partial.is_fully_known() || is_object(dtype) || is_ref(dtype) || step.node->kind() != NodeKind::kPlain) continue;
       const Shape shape = partial.to_shape();
-      const std::size_t bytes = static_cast<std::size_t>(shape.num_elements()) * dtype_size(dtype);
+      const std::size_t size = static_cast<std::size_t>(shape.num_elements()) * dtype_size(dtype);
       int index = -1;
       const std::uint32_t reusable = o == 0 ? step.node->op().traits.may_reuse : 0;
       for (std::size_t i = 0; i < step.inputs.size() && i < 32 && index < 0; ++i) {
         if (!((reusable >> i) & 1)) continue;
-        const int source = at(root, step.inputs[i]);
-        const int candidate = at(place, source);
-        if (candidate < 0 || at(group_last, source) != s) continue;
-        if (at(values, candidate).bytes != bytes || at(values, candidate).last != s) continue;
-        index = candidate;
+        const int source = at(place, at(life.root, step.inputs[i]));
+        if (source >= 0 && at(bytes, source) == size && over_before(at(touched, source), s, true)) index = source;
       }
+      const std::vector<int>& mine = at(life.touched, slot);
       if (index < 0) {
-        index = static_cast<int>(values.size());
-        values.push_back({bytes, s, s, 0});
+        index = static_cast<int>(bytes.size());
+        bytes.push_back(size);
+        touched.push_back(mine);
+      } else {
+        at(touched, index).insert(at(touched, index).end(), mine.begin(), mine.end());
       }
-      at(values, index).last = std::max(at(values, index).last, at(group_last, slot));
       at(place, slot) = index;
       step.planned_outputs |= std::uint64_t{1} << o;
       planned_.push_back({slot, dtype, shape, 0});
     }
   }
-  arena_bytes_ = plan_memory(values);
-  for (PlannedSlot& p : planned_) p.offset = at(values, at(place, p.slot)).offset;
+  const auto first = [&](std::size_t v) { return *std::min_element(touched[v].begin(), touched[v].end()); };
+  std::vector<int> begins(bytes.size());
+  for (std::size_t v = 0; v < bytes.size(); ++v) begins[v] = first(v);
+  std::vector<std::size_t> offsets;
+  arena_bytes_ = plan_memory(
+      bytes,
+      [&](std::size_t a, std::size_t b) {
+        return !over_before(touched[a], begins[b], false) && !over_before(touched[b], begins[a], false);
+      },
+      offsets);
+  for (PlannedSlot& p : planned_) p.offset = at(offsets, at(place, p.slot));
+}
 
-  // Everything else is released after its last reader, which may take over its memory.
-  std::vector<bool> is_planned(slots, false), is_constant(slots, false), is_result(slots, false);
-  for (const PlannedSlot& p : planned_) at(is_planned, p.slot) = true;
-  for (const auto& [slot, value] : constants_) at(is_constant, slot) = true;
-  for (int slot : result_slots_) at(is_result, slot) = true;
+// What is neither planned nor constant is released after its last reader, which may take over its memory.
+void Plan::plan_releases() {
+  const auto slots = static_cast<std::size_t>(num_slots_);
+  std::vector<int> last_use(slots, -1);
+  readers_.assign(slots, 0);
+  for (std::size_t s = 0; s < steps_.size(); ++s) {
+    for (int slot : steps_[s].outputs) at(last_use, slot) = static_cast<int>(s);
+    for (std::size_t i = 0; i < steps_[s].inputs.size(); ++i) {
+      const int slot = steps_[s].inputs[i];
+      at(last_use, slot) = static_cast<int>(s);
+      ++at(readers_, slot);
+    }
+  }
+  std::vector<std::uint8_t> stays(slots, 0), is_result(slots, 0);
+  for (const PlannedSlot& p : planned_) at(stays, p.slot) = 1;
+  for (const auto& [slot, value] : constants_) at(stays, slot) = 1;
+  for (int slot : result_slots_) at(is_result, slot) = 1;
   for (std::size_t s = 0; s < slots; ++s) {
-    if (is_planned[s] || is_constant[s]) continue;
+    if (stays[s] || is_result[s] || last_use[s] < 0) readers_[s] = 0;
+    if (stays[s]) continue;
     if (is_result[s] || last_use[s] < 0) {
       cleared_slots_.push_back(static_cast<int>(s));
       continue;
     }
+    if (schedule_ == Schedule::kDataflow) cleared_slots_.push_back(static_cast<int>(s));  // readers of failed steps never come
     Step& step = at(steps_, last_use[s]);
     step.release.push_back(static_cast<int>(s));
+    const bool sole = readers_[s] == 1 || schedule_ == Schedule::kSequential;
     for (std::size_t i = 0; i < step.inputs.size() && i < 64; ++i) {
       const bool once = std::count(step.inputs.begin(), step.inputs.end(), step.inputs[i]) == 1;
-      if (step.inputs[i] == static_cast<int>(s) && once) step.owned_inputs |= std::uint64_t{1} << i;
+      if (step.inputs[i] == static_cast<int>(s) && once && sole) step.owned_inputs |= std::uint64_t{1} << i;
     }
   }
 }
