@@ -18,8 +18,8 @@ bool fits(const KernelDecl& kernel, const AttrMap& attrs) {
     if (!c.attr) continue;
     const AttrValue* value = attrs.find(c.attr);
     if (!value) return false;
-    if (const DType* t = value->get_if<DType>()) {
-      if (!c.types.contains(*t)) return false;
+    if (const DType* type = value->get_if<DType>()) {
+      if (!c.types.contains(*type)) return false;
     } else if (const auto* list = value->get_if<std::vector<DType>>()) {
       for (DType t : *list) {
         if (!c.types.contains(t)) return false;

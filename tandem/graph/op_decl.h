@@ -51,6 +51,7 @@ enum class ShapeValue : std::uint8_t {
 struct OpTraits {
   NodeKind kind = NodeKind::kPlain;
   bool stateful = false;      ///< reads or changes state: never folded, merged or dropped; kept in program order
+  bool reads_only = false;    ///< stateful, but only reads: may run beside other readers, or not at all if unused
   bool keeps_state = false;   ///< needs a NodeState that lives from one execution to the next
   bool elementwise = false;   ///< output element i depends on the inputs' elements i alone (after broadcasting)
   bool commutative = false;   ///< inputs 0 and 1 may change places
