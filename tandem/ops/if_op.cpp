@@ -69,8 +69,9 @@ std::vector<DType> extra_dtypes(const std::shared_ptr<const FunctionGradient>& g
   return {all.begin() + static_cast<std::ptrdiff_t>(function->results().size()), all.end()};
 }
 
-Tensor zero_gradient(const Tensor& arg) {
-  return arg.dtype() == DType::kResource ? zeros_like(read_variable(arg)) : zeros_like(arg);
+// `dtype` is the gradient's: a handle does not tell what its variable holds.
+Tensor zero_gradient(const Tensor& arg, DType dtype) {
+  return arg.dtype() == DType::kResource ? zeros_like(read_variable(arg, dtype)) : zeros_like(arg);
 }
 
 // The differentiable forms of both branches, made to return the same values: the results, what the first branch's
@@ -137,7 +138,7 @@ struct IfGradient {
       std::vector<Tensor> out;
       for (int a : arg_grads) {
         const Tensor& value = found[static_cast<std::size_t>(a)];
-        out.push_back(value.defined() ? value : zero_gradient(args[static_cast<std::size_t>(a)]));
+        out.push_back(value.defined() ? value : zero_gradient(args[static_cast<std::size_t>(a)], gradient_dtype(a)));
       }
       return out;
     });
@@ -154,6 +155,15 @@ struct IfGradient {
     std::vector<PartialShape> shapes;
     for (const Node* arg : f->args()) shapes.push_back(arg->output_shape(0));
     return shapes;
+  }
+  DType gradient_dtype(int arg) const {
+    for (const auto& g : gradients) {
+      if (!g) continue;
+      const auto at = std::find(g->arg_grads.begin(), g->arg_grads.end(), arg);
+      if (at == g->arg_grads.end()) continue;
+      return g->backward->result_dtypes()[static_cast<std::size_t>(at - g->arg_grads.begin())];
+    }
+    return DType::kInvalid;
   }
   static FunctionRef trace(const std::string& name, const std::vector<DType>& dtypes, const std::vector<PartialShape>& shapes,
                            const std::function<std::vector<Tensor>(std::span<const Tensor>)>& body) {

@@ -150,12 +150,13 @@ struct WhileGradient {
   std::vector<DType> kept;     // dtypes of the values kept for each iteration
   std::vector<int> resources;  // arguments that are variables with gradients
 
- private:
-  static std::vector<PartialShape> unknown(std::size_t n) { return std::vector<PartialShape>(n); }
   DType resource_dtype(int a) const {
     const auto at = std::find(gradient->arg_grads.begin(), gradient->arg_grads.end(), a);
     return gradient->backward->result_dtypes()[static_cast<std::size_t>(at - gradient->arg_grads.begin())];
   }
+
+ private:
+  static std::vector<PartialShape> unknown(std::size_t n) { return std::vector<PartialShape>(n); }
 };
 
 Tensors call_while_op(const Tensors& inputs, const FunctionRef& condition, const FunctionRef& body, AttrMap attrs) {
@@ -168,7 +169,7 @@ void while_gradient(GradientContext& g) {
   const WhileGradient w(g.attr<FunctionRef>("_original_cond"), g.attr<FunctionRef>("_original_body"));
   Tensors state{g.output(0)};
   for (int r : w.gradient->result_grads) state.push_back(g.grad(r + 1));
-  for (int a : w.resources) state.push_back(zeros_like(read_variable(g.input(a + 1))));
+  for (int a : w.resources) state.push_back(zeros_like(read_variable(g.input(a + 1), w.resource_dtype(a))));
   for (std::size_t k = 0; k < w.kept.size(); ++k) state.push_back(g.output(static_cast<int>(1 + w.size() + k)));
   const std::vector<DType> dtypes = w.backward_dtypes();
   const Tensors out = call_while_op(state, w.backward_condition(dtypes), w.backward_body(dtypes), {});
