@@ -4,6 +4,7 @@
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/runtime/eager.h"
+#include "tandem/runtime/function_calls.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/tensor_impl.h"
 #include "tandem/runtime/thread_context.h"
@@ -70,6 +71,36 @@ std::vector<Tensor> raw_op(std::string_view name, std::span<const Tensor> inputs
 
 std::vector<Tensor> raw_op(std::string_view name, std::initializer_list<Tensor> inputs, const AttrMap& attrs) {
   return raw_op(name, std::span<const Tensor>(inputs.begin(), inputs.size()), attrs);
+}
+
+std::vector<Tensor> call_function(const FunctionRef& function, std::span<const Tensor> args) {
+  ThreadContext& context = thread_context();
+  Runtime& runtime = Runtime::current();
+  const bool recording = !context.recorders.empty() && is_recording(args);
+  const std::shared_ptr<const FunctionGradient> gradient = recording ? differentiate(function) : nullptr;
+  const FunctionRef& callee = gradient ? gradient->forward : function;
+  const auto make_attrs = [&] {
+    AttrMap attrs{{"f", callee}, {"Tout", callee->result_dtypes()}};
+    if (gradient) attrs.set("_original", function);
+    return attrs;
+  };
+  const auto get_op = [&]() -> const OpDef& {
+    return runtime.ops().get(callee->stateful() ? "StatefulPartitionedCall" : "PartitionedCall");
+  };
+  std::vector<Tensor> outputs = context.trace ? trace_call(context, get_op(), args, make_attrs())
+                                              : run_function_eagerly(runtime, *callee, args);
+  if (gradient) {
+    tell_recorders(context, get_op(), args, make_attrs(), outputs);
+    outputs.resize(function->results().size());
+  }
+  return outputs;
+}
+
+void record_custom_gradient(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
+                            const OpRecorder::Backward& backward) {
+  for (OpRecorder* recorder : thread_context().recorders) {
+    if (recorder->wants(inputs)) recorder->record_custom(inputs, outputs, backward);
+  }
 }
 
 bool is_recording(std::span<const Tensor> inputs) {

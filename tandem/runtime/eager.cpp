@@ -65,15 +65,15 @@ bool make_key(Runtime& runtime, const OpDef& op, std::span<const Tensor> inputs,
   return true;
 }
 
-void check_inputs(const OpDef& op, std::span<const Tensor> inputs) {
+void check_inputs(std::string_view op, std::span<const Tensor> inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].defined()) {
-      throw InvalidArgumentError(cat("Op ", op.name, ": input ", i, " is an undefined tensor. Give it a value first."));
+      throw InvalidArgumentError(cat("Op ", op, ": input ", i, " is an undefined tensor. Give it a value first."));
     }
     const TensorImpl& impl = *inputs[i].impl();
     if (impl.node.node) {
       throw FailedPreconditionError(
-          cat("Op ", op.name, ": input ", i, " ('", impl.node.node->name(), "') is a symbolic tensor of a function whose "
+          cat("Op ", op, ": input ", i, " ('", impl.node.node->name(), "') is a symbolic tensor of a function whose "
               "tracing is over, or that is traced elsewhere. Use the value that the function returns."));
     }
     if (impl.late) inputs[i].synchronize();
@@ -103,7 +103,7 @@ class EagerCall {
       : runtime_(runtime), op_(op), inputs_(inputs), attrs_(attrs) {}
 
   void prepare() {
-    check_inputs(op_, inputs_);
+    check_inputs(op_.name, inputs_);
     CallKey key;
     if (make_key(runtime_, op_, inputs_, attrs_, key)) {
       CachedCall& slot = cache_slot(key);
@@ -218,6 +218,20 @@ std::vector<Tensor> run_eagerly(const OpDef& op, std::span<const Tensor> inputs,
   } catch (...) {
     throw_op_failure(op, inputs);
   }
+}
+
+std::vector<Tensor> run_function_eagerly(Runtime& runtime, const Function& function, std::span<const Tensor> args) {
+  check_inputs(function.name(), args);
+  std::vector<Array> arrays;
+  arrays.reserve(args.size());
+  for (const Tensor& t : args) arrays.push_back(t.impl()->array);
+  KernelContext context;
+  context.services_ = &runtime.services(runtime.default_device());
+  std::vector<Array> results = context.services_->functions->run(function, std::move(arrays), context);
+  std::vector<Tensor> outputs;
+  outputs.reserve(results.size());
+  for (Array& r : results) outputs.emplace_back(new TensorImpl(std::move(r)));
+  return outputs;
 }
 
 }  // namespace tandem
