@@ -47,7 +47,7 @@ inline Samples samples(std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) {
     const auto place = static_cast<std::uint64_t>(i);
     const auto bright = static_cast<std::int64_t>(mixed(place, kClassSeed) % kClasses);
-    const std::uint64_t random = mixed(place, kLabelSeed) % kClasses;
+    const auto random = static_cast<std::int64_t>(mixed(place, kLabelSeed) % kClasses);
     made.labels[place] = static_cast<std::int32_t>(i % 2 == 0 ? bright : random);
     for (std::int64_t p = bright * kBand; p < (bright + 1) * kBand; ++p) {
       made.images[static_cast<std::size_t>(i * kPixels + p)] += 0.5f;

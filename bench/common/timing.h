@@ -25,7 +25,8 @@ double seconds_per_call(Loop&& loop) {
     elapsed = now() - start;
     if (elapsed >= kBlockSeconds / 2) break;
   }
-  n = std::max<std::int64_t>(1, static_cast<std::int64_t>(n * kBlockSeconds / elapsed + 0.5));
+  n = std::max<std::int64_t>(
+      1, static_cast<std::int64_t>(static_cast<double>(n) * kBlockSeconds / elapsed + 0.5));
   std::vector<double> times(kBlocks);
   for (double& time : times) {
     const double start = now();

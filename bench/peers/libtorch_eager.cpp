@@ -1,4 +1,8 @@
 // libtorch: an eager scalar addition called from C++.
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <c10/core/InferenceMode.h>

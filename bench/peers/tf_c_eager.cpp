@@ -1,12 +1,16 @@
 // TensorFlow's C API: an eager scalar addition, and steps of a session on graphs of many small
 // operations. Optimisation that would remove the work is off.
-#include <tensorflow/c/c_api.h>
-#include <tensorflow/c/eager/c_api.h>
-
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include <tensorflow/c/c_api.h>
+#include <tensorflow/c/eager/c_api.h>
 
 #include "bench/common/serve.h"
 #include "bench/common/timing.h"
@@ -29,8 +33,7 @@ std::string varint(std::uint64_t value) {
 }
 
 std::string number(int field, std::int64_t value) {
-  return varint(static_cast<std::uint64_t>(field) << 3) +
-         varint(static_cast<std::uint64_t>(value));
+  return varint(static_cast<std::uint64_t>(field) << 3) + varint(static_cast<std::uint64_t>(value));
 }
 
 std::string message(int field, const std::string& body) {
