@@ -10,8 +10,8 @@
 
 #include "tandem/core/error.h"
 #include "tandem/device/host/host_backend.h"
-#include "tandem/runtime/default_options.h"
-#include "tandem/runtime/function_executor.h"
+#include "tandem/runtime/internal/default_options.h"
+#include "tandem/runtime/internal/function_executor.h"
 #include "tandem/runtime/thread_context.h"
 
 namespace tandem {

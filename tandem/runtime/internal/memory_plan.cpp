@@ -1,4 +1,4 @@
-#include "tandem/runtime/memory_plan.h"
+#include "tandem/runtime/internal/memory_plan.h"
 
 #include <algorithm>
 

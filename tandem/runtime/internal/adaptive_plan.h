@@ -5,8 +5,8 @@
 #include <mutex>
 #include <vector>
 
-#include "tandem/runtime/plan.h"
-#include "tandem/runtime/sequential.h"
+#include "tandem/runtime/internal/plan.h"
+#include "tandem/runtime/internal/sequential.h"
 
 namespace tandem {
 

@@ -1,4 +1,4 @@
-#include "tandem/autodiff/replay.h"
+#include "tandem/autodiff/internal/replay.h"
 
 #include <memory>
 #include <unordered_map>

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "tandem/graph/kernel_context.h"
-#include "tandem/runtime/plan.h"
+#include "tandem/runtime/internal/plan.h"
 
 namespace tandem {
 

@@ -1,4 +1,4 @@
-#include "tandem/runtime/function_executor.h"
+#include "tandem/runtime/internal/function_executor.h"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/graph/passes.h"
-#include "tandem/runtime/adaptive_plan.h"
+#include "tandem/runtime/internal/adaptive_plan.h"
 #include "tandem/runtime/runtime.h"
 
 namespace tandem {

@@ -1,10 +1,10 @@
-#include "tandem/runtime/sequential.h"
+#include "tandem/runtime/internal/sequential.h"
 
 #include <algorithm>
 #include <chrono>
 
 #include "tandem/core/error.h"
-#include "tandem/runtime/op_failure.h"
+#include "tandem/runtime/internal/op_failure.h"
 
 namespace tandem {
 namespace {

@@ -1,9 +1,9 @@
-#include "tandem/runtime/adaptive_plan.h"
+#include "tandem/runtime/internal/adaptive_plan.h"
 
 #include <algorithm>
 #include <chrono>
 
-#include "tandem/runtime/dataflow.h"
+#include "tandem/runtime/internal/dataflow.h"
 #include "tandem/runtime/runtime.h"
 
 namespace tandem {

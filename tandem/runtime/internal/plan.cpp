@@ -1,9 +1,9 @@
-#include "tandem/runtime/plan.h"
+#include "tandem/runtime/internal/plan.h"
 
 #include <algorithm>
 
 #include "tandem/core/error.h"
-#include "tandem/runtime/memory_plan.h"
+#include "tandem/runtime/internal/memory_plan.h"
 #include "tandem/runtime/runtime.h"
 
 namespace tandem {

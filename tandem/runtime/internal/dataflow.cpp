@@ -1,4 +1,4 @@
-#include "tandem/runtime/dataflow.h"
+#include "tandem/runtime/internal/dataflow.h"
 
 #include <atomic>
 #include <condition_variable>
@@ -8,7 +8,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/device/inter_op_pool.h"
-#include "tandem/runtime/op_failure.h"
+#include "tandem/runtime/internal/op_failure.h"
 #include "tandem/runtime/thread_context.h"
 
 namespace tandem {
