@@ -33,8 +33,11 @@ std::atomic<bool> g_default_exists{false};
 
 Runtime& default_runtime() {
   // Destroyed at exit like any static object; tensors and functions that live longer do not need it.
-  static Runtime runtime(default_options().get());
-  g_default_exists.store(true, std::memory_order_release);
+  static Runtime runtime([] {
+    const Runtime::Options options = default_options().get();
+    g_default_exists.store(true, std::memory_order_release);
+    return options;
+  }());
   return runtime;
 }
 
