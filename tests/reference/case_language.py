@@ -38,7 +38,7 @@ FLOATS = ("half", "bfloat16", "float", "double")
 COMPLEX = ("complex64", "complex128")
 
 FLAGS = {"grad", "grad2", "tol", "atol", "fails", "exact", "nonumeric", "numeric", "upstream",
-         "runs", "graph", "noshape", "ignore"}
+         "runs", "graph", "noshape", "ignore", "ulps", "anycode"}
 
 
 class CaseError(Exception):

@@ -228,10 +228,10 @@ class Maker:
                   "inferred": encode_attributes(call.inferred()),
                   "inputs": [self._encode_input(spec, array)
                              for spec, array in zip(case.inputs, call.arrays)]}
-        for flag in ("tol", "atol"):
+        for flag in ("tol", "atol", "ulps"):
             if flag in self.flags:
                 record[flag] = float(self.flags[flag])
-        for flag in ("exact", "nonumeric"):
+        for flag in ("exact", "nonumeric", "anycode"):
             if flag in self.flags:
                 record[flag] = True
         if "ignore" in self.flags:
@@ -290,6 +290,8 @@ class Maker:
         except Failure as failure:
             raise Mismatch(f"fails with {failure.code}: {failure}") from None
         record["outputs"] = [encode(output) for output in outputs]
+        for index in record.get("ignore", []):
+            record["outputs"][index].pop("data")
         if call.variables:
             record["variables"] = [
                 encode_or_null(tf.raw_ops.ReadVariableOp(resource=handle, dtype=dtype).numpy()
