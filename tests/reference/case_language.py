@@ -78,9 +78,13 @@ class Case:
 
     def random(self, *salt):
         """A generator that depends on nothing but this line and what the values are for."""
-        text = "/".join([self.line, *map(str, salt)])
-        seed = np.frombuffer(hashlib.sha256(text.encode()).digest(), dtype="<u4")
-        return np.random.RandomState(seed)
+        return random_of(self.line, *salt)
+
+
+def random_of(*salt):
+    text = "/".join(map(str, salt))
+    seed = np.frombuffer(hashlib.sha256(text.encode()).digest(), dtype="<u4")
+    return np.random.RandomState(seed)
 
 
 def split_outside_brackets(text, separator=None):
@@ -316,7 +320,8 @@ def off_zero(random, count):
 
 def distinct(random, count):
     """Values in shuffled order, each at least 0.1 from the next: no ties, no kinks."""
-    return random.permutation((np.arange(count) - count / 2) * 0.25 + uniform(random, count, 0, .15))
+    steps = (np.arange(count) - count / 2) * 0.25
+    return random.permutation(steps + uniform(random, count, 0, 0.15))
 
 
 def integers(random, count, low=-9, high=10):
@@ -394,5 +399,6 @@ def parse_attribute(kind, text):
             raise CaseError(f"not a dtype: {text}")
         return text
     if kind == "shape":
-        return None if text == "?" else [int(part) for part in text[1:-1].split(",") if part.strip()]
+        dims = [part for part in text[1:-1].split(",") if part.strip()]
+        return None if text == "?" else [int(part) for part in dims]
     raise CaseError(f"attributes of type {kind} cannot be written in a case")
