@@ -1,0 +1,65 @@
+# Compiler settings. Everything that concerns our own code alone is set through tandem_options(),
+# so that a project which adds Tandem by add_subdirectory keeps its own flags.
+
+if(PROJECT_IS_TOP_LEVEL)
+  if(NOT CMAKE_BUILD_TYPE)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Kind of build" FORCE)
+  endif()
+  set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+  set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1 -fno-omit-frame-pointer")
+
+  set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+  set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+  set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+endif()
+
+if(TANDEM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(TANDEM_CCACHE_PROGRAM ccache)
+  mark_as_advanced(TANDEM_CCACHE_PROGRAM)
+  if(TANDEM_CCACHE_PROGRAM)
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${TANDEM_CCACHE_PROGRAM}")
+  endif()
+endif()
+
+set(TANDEM_WARNINGS
+    -Wall
+    -Wextra
+    -Wpedantic
+    -Wnon-virtual-dtor
+    -Woverloaded-virtual
+    -Wsuggest-override
+    # Option structs are filled in by name and rely on their member initialisers.
+    -Wno-missing-field-initializers
+    # Vector arguments of functions with target attributes stay inside one translation unit.
+    -Wno-psabi)
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  list(APPEND TANDEM_WARNINGS -Wshadow -Wthread-safety -Wno-gnu-zero-variadic-macro-arguments)
+else()
+  # -Wrestrict misfires on std::string in g++ 12 (GCC bug 105651).
+  list(APPEND TANDEM_WARNINGS -Wshadow=local -Wno-restrict)
+  if(TANDEM_SANITIZE OR NOT CMAKE_BUILD_TYPE STREQUAL "Release")
+    # With instrumentation g++ loses track of values that it follows at -O2.
+    list(APPEND TANDEM_WARNINGS -Wno-maybe-uninitialized)
+  endif()
+endif()
+if(TANDEM_WARNINGS_AS_ERRORS)
+  list(APPEND TANDEM_WARNINGS -Werror)
+endif()
+
+if(TANDEM_SANITIZE)
+  set(TANDEM_SANITIZE_FLAGS "-fsanitize=${TANDEM_SANITIZE}" -fno-omit-frame-pointer)
+  if(TANDEM_SANITIZE MATCHES "undefined")
+    list(APPEND TANDEM_SANITIZE_FLAGS -fno-sanitize-recover=undefined)
+  endif()
+else()
+  set(TANDEM_SANITIZE_FLAGS "")
+endif()
+
+# tandem_options(TARGET): language level, warnings, sanitizers, and the include root.
+function(tandem_options target)
+  target_compile_features(${target} PRIVATE cxx_std_20)
+  set_target_properties(${target} PROPERTIES CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON
+                                             CXX_EXTENSIONS OFF)
+  target_compile_options(${target} PRIVATE ${TANDEM_WARNINGS} ${TANDEM_SANITIZE_FLAGS})
+  target_link_options(${target} PRIVATE ${TANDEM_SANITIZE_FLAGS})
+endfunction()

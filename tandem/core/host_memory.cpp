@@ -1,0 +1,231 @@
+#include "tandem/core/host_memory.h"
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <cstdlib>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "tandem/core/error.h"
+
+#if defined(__has_feature)
+#define TANDEM_HAS_FEATURE(x) __has_feature(x)
+#else
+#define TANDEM_HAS_FEATURE(x) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
+    TANDEM_HAS_FEATURE(address_sanitizer) || TANDEM_HAS_FEATURE(thread_sanitizer)
+#define TANDEM_PLAIN_HEAP 1
+#endif
+
+namespace tandem {
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+
+std::atomic<std::size_t> g_current{0};
+std::atomic<std::size_t> g_peak{0};
+
+void* system_allocate(std::size_t bytes) {
+  if (bytes <= SIZE_MAX - kAlignment) {
+    const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    if (void* block = std::aligned_alloc(kAlignment, rounded == 0 ? kAlignment : rounded)) return block;
+  }
+  return nullptr;
+}
+
+[[noreturn]] void throw_exhausted(std::size_t bytes) {
+  throw ResourceExhaustedError(cat("Out of host memory: a block of ", bytes, " bytes was asked for while ",
+                                   g_current.load(), " bytes are in use. Use smaller batches or free tensors ",
+                                   "that are no longer needed."));
+}
+
+#ifndef TANDEM_PLAIN_HEAP
+
+constexpr std::size_t kSmallLimit = 1024;
+constexpr std::size_t kSmallClasses = kSmallLimit / kAlignment;
+constexpr std::size_t kSmallKept = 256;  // blocks a class and thread
+constexpr std::size_t kLargeKeptBytes = std::size_t{256} << 20;
+
+struct FreeBlock {
+  FreeBlock* next;
+};
+
+struct SmallCache {
+  std::array<FreeBlock*, kSmallClasses> head{};
+  std::array<std::size_t, kSmallClasses> kept{};
+  ~SmallCache();
+};
+
+enum class CacheState : char { kUnborn, kAlive, kDead };
+thread_local CacheState t_state = CacheState::kUnborn;
+thread_local SmallCache* t_cache = nullptr;
+
+SmallCache::~SmallCache() {
+  t_state = CacheState::kDead;
+  t_cache = nullptr;
+  for (FreeBlock* block : head) {
+    while (block) std::free(std::exchange(block, block->next));
+  }
+}
+
+// Null once the thread is past destroying its thread-local objects: static objects may still free blocks then.
+SmallCache* small_cache() {
+  if (t_state == CacheState::kUnborn) {
+    thread_local SmallCache cache;
+    t_cache = &cache;
+    t_state = CacheState::kAlive;
+  }
+  return t_cache;
+}
+
+// Four classes to each doubling keep the waste of a block below a fifth.
+std::size_t large_class_size(std::size_t bytes) {
+  const std::size_t step = std::bit_floor(bytes) / 4;
+  return (bytes + step - 1) / step * step;
+}
+
+class LargeCache {
+ public:
+  void* take(std::size_t size) {
+    std::lock_guard lock(mutex_);
+    for (std::size_t i = blocks_.size(); i-- > 0;) {
+      if (blocks_[i].size == size) {
+        void* block = blocks_[i].block;
+        blocks_[i] = blocks_.back();
+        blocks_.pop_back();
+        kept_ -= size;
+        return block;
+      }
+    }
+    return nullptr;
+  }
+
+  bool keep(void* block, std::size_t size) noexcept {
+    std::lock_guard lock(mutex_);
+    if (kept_ + size > kLargeKeptBytes || blocks_.size() >= 512) return false;
+    try {
+      blocks_.push_back({block, size});
+    } catch (...) {
+      return false;
+    }
+    kept_ += size;
+    return true;
+  }
+
+  void trim() noexcept {
+    std::lock_guard lock(mutex_);
+    for (const Entry& e : blocks_) std::free(e.block);
+    blocks_.clear();
+    kept_ = 0;
+  }
+
+  std::size_t kept() {
+    std::lock_guard lock(mutex_);
+    return kept_;
+  }
+
+ private:
+  struct Entry {
+    void* block;
+    std::size_t size;
+  };
+  std::mutex mutex_;
+  std::vector<Entry> blocks_;
+  std::size_t kept_ = 0;
+};
+
+// Never destroyed: buffers of static lifetime are freed after every destructor has run.
+LargeCache& large_cache() {
+  static LargeCache* cache = new LargeCache;
+  return *cache;
+}
+#endif
+
+void count_up(std::size_t bytes) {
+  const std::size_t now = g_current.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  std::size_t peak = g_peak.load(std::memory_order_relaxed);
+  while (now > peak && !g_peak.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+  }
+}
+
+}  // namespace
+
+#ifdef TANDEM_PLAIN_HEAP
+
+void* host_allocate(std::size_t bytes) {
+  void* block = system_allocate(bytes);
+  if (!block) throw_exhausted(bytes);
+  count_up(bytes);
+  return block;
+}
+
+void host_free(void* block, std::size_t bytes) noexcept {
+  g_current.fetch_sub(bytes, std::memory_order_relaxed);
+  std::free(block);
+}
+
+void host_trim() noexcept {}
+
+HostMemoryStats host_memory_stats() noexcept { return {g_current.load(), g_peak.load(), 0}; }
+
+#else
+
+void* host_allocate(std::size_t bytes) {
+  if (bytes <= kSmallLimit) {
+    const std::size_t index = bytes == 0 ? 0 : (bytes - 1) / kAlignment;
+    SmallCache* cache = small_cache();
+    if (cache && cache->head[index]) {
+      FreeBlock* block = cache->head[index];
+      cache->head[index] = block->next;
+      --cache->kept[index];
+      return block;
+    }
+    void* block = system_allocate((index + 1) * kAlignment);
+    if (!block) throw_exhausted(bytes);
+    return block;
+  }
+  if (bytes > (SIZE_MAX >> 2)) throw_exhausted(bytes);
+  const std::size_t size = large_class_size(bytes);
+  void* block = large_cache().take(size);
+  if (!block) block = system_allocate(size);
+  if (!block) {
+    host_trim();
+    block = system_allocate(size);
+  }
+  if (!block) throw_exhausted(bytes);
+  count_up(size);
+  return block;
+}
+
+void host_free(void* block, std::size_t bytes) noexcept {
+  if (bytes <= kSmallLimit) {
+    const std::size_t index = bytes == 0 ? 0 : (bytes - 1) / kAlignment;
+    SmallCache* cache = small_cache();
+    if (cache && cache->kept[index] < kSmallKept) {
+      auto* free_block = static_cast<FreeBlock*>(block);
+      free_block->next = cache->head[index];
+      cache->head[index] = free_block;
+      ++cache->kept[index];
+    } else {
+      std::free(block);
+    }
+    return;
+  }
+  const std::size_t size = large_class_size(bytes);
+  g_current.fetch_sub(size, std::memory_order_relaxed);
+  if (!large_cache().keep(block, size)) std::free(block);
+}
+
+void host_trim() noexcept { large_cache().trim(); }
+
+HostMemoryStats host_memory_stats() noexcept {
+  return {g_current.load(), g_peak.load(), large_cache().kept()};
+}
+
+#endif
+
+}  // namespace tandem

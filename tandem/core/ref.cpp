@@ -1,0 +1,7 @@
+#include "tandem/core/ref.h"
+
+namespace tandem {
+
+RefCounted::~RefCounted() = default;
+
+}  // namespace tandem

@@ -1,0 +1,7 @@
+#include "tandem/core/variant.h"
+
+namespace tandem {
+
+VariantValue::~VariantValue() = default;
+
+}  // namespace tandem

@@ -1,0 +1,101 @@
+#include "tandem/device/device_spec.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+#include "tandem/core/error.h"
+
+namespace tandem {
+namespace {
+
+int parse_number(std::string_view text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0) {
+    throw InvalidArgumentError(cat("invalid literal for int() with base 10: '", text,
+                                   "'. A device name looks like \"/job:worker/task:0/device:GPU:0\"."));
+  }
+  return value;
+}
+
+std::string upper(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return result;
+}
+
+bool equals_ignoring_case(std::string_view a, std::string_view b) { return upper(a) == upper(b); }
+
+void set_device(DeviceSpec& spec, std::string_view whole, std::string_view type, std::string_view index) {
+  if (spec.type) {
+    throw InvalidArgumentError(
+        cat("Multiple device types are not allowed while parsing the device spec: ", whole, "."));
+  }
+  spec.type = upper(type);
+  if (!index.empty() && index != "*") spec.index = parse_number(index);
+}
+
+}  // namespace
+
+DeviceSpec DeviceSpec::parse(std::string_view name) {
+  DeviceSpec spec;
+  std::string_view rest = name;
+  while (!rest.empty()) {
+    const std::size_t slash = rest.find('/');
+    const std::string_view part = rest.substr(0, slash);
+    rest = slash == std::string_view::npos ? std::string_view() : rest.substr(slash + 1);
+    if (part.empty()) continue;
+    const std::size_t colon = part.find(':');
+    const std::string_view key = part.substr(0, colon);
+    const std::string_view value = colon == std::string_view::npos ? std::string_view() : part.substr(colon + 1);
+    if (key == "job") {
+      spec.job = std::string(value);
+    } else if (key == "replica") {
+      spec.replica = parse_number(value);
+    } else if (key == "task") {
+      spec.task = parse_number(value);
+    } else if (key == "device") {
+      const std::size_t second = value.find(':');
+      if (value == "*") continue;
+      set_device(spec, name, value.substr(0, second),
+                 second == std::string_view::npos ? std::string_view() : value.substr(second + 1));
+    } else if (equals_ignoring_case(key, "cpu") || equals_ignoring_case(key, "gpu") ||
+               equals_ignoring_case(key, "tpu") || (!name.starts_with('/') && upper(key) == key)) {
+      set_device(spec, name, key, value);
+    } else {
+      throw InvalidArgumentError(cat("Unknown attribute '", key,
+                                     "' is encountered while parsing the device spec: '", name, "'."));
+    }
+  }
+  return spec;
+}
+
+DeviceSpec DeviceSpec::merged_into(const DeviceSpec& outer) const {
+  DeviceSpec merged = *this;
+  if (!merged.job) merged.job = outer.job;
+  if (!merged.replica) merged.replica = outer.replica;
+  if (!merged.task) merged.task = outer.task;
+  if (!merged.type) {
+    merged.type = outer.type;
+    if (!merged.index) merged.index = outer.index;
+  }
+  return merged;
+}
+
+bool DeviceSpec::matches(const DeviceSpec& full) const {
+  return (!job || job == full.job) && (!replica || replica == full.replica) && (!task || task == full.task) &&
+         (!type || type == full.type) && (!index || index == full.index);
+}
+
+std::string DeviceSpec::to_string() const {
+  std::string text;
+  if (job) text += "/job:" + *job;
+  if (replica) text += "/replica:" + std::to_string(*replica);
+  if (task) text += "/task:" + std::to_string(*task);
+  if (type) text += "/device:" + *type + ":" + (index ? std::to_string(*index) : "*");
+  return text;
+}
+
+}  // namespace tandem

@@ -1,0 +1,152 @@
+#include "tandem/device/intra_op_pool.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace tandem {
+namespace {
+
+void pause() {
+#if defined(__x86_64__)
+  _mm_pause();
+#endif
+}
+
+// How long a worker that has just worked looks out for more before it sleeps: longer than the gaps between the
+// kernels of a training step, short against anything a person would notice.
+constexpr auto kSpin = std::chrono::microseconds(100);
+
+}  // namespace
+
+// A job is published under `generation`: odd while a job is open for joining. Workers count themselves in before they
+// touch the job and out afterwards; the caller closes the job and waits until all are out, so the job's callable and
+// counters live on its stack safely.
+struct IntraOpPool::State {
+  struct Job {
+    const RangeFn* fn = nullptr;
+    std::int64_t pieces = 0;
+    std::int64_t count = 0;
+    std::atomic<std::int64_t> next{0};
+    std::mutex error_mutex;
+    std::exception_ptr error;
+
+    void work() {
+      for (;;) {
+        const std::int64_t i = next.fetch_add(1, std::memory_order_relaxed);
+        if (i >= pieces) return;
+        const std::int64_t base = count / pieces, extra = count % pieces;
+        const std::int64_t begin = i * base + std::min(i, extra);
+        const std::int64_t end = begin + base + (i < extra ? 1 : 0);
+        try {
+          (*fn)(begin, end);
+        } catch (...) {
+          std::lock_guard lock(error_mutex);
+          if (!error) error = std::current_exception();
+        }
+      }
+    }
+  };
+
+  std::atomic<bool> leased{false};  // by the caller that has the workers
+  std::atomic<Job*> job{nullptr};
+  std::atomic<int> inside{0};
+  std::atomic<std::uint64_t> generation{0};
+  std::atomic<bool> stop{false};
+  std::atomic<int> sleepers{0};
+  std::mutex sleep_mutex;
+  std::condition_variable wake;
+  std::vector<std::thread> workers;
+
+  void worker() {
+    std::uint64_t seen = 0;
+    for (;;) {
+      std::uint64_t now = generation.load(std::memory_order_acquire);
+      if (now == seen) {
+        const auto until = std::chrono::steady_clock::now() + kSpin;
+        for (int i = 0; now == seen; ++i) {
+          if (stop.load(std::memory_order_relaxed)) return;
+          pause();
+          now = generation.load(std::memory_order_acquire);
+          if ((i & 63) == 63 && std::chrono::steady_clock::now() > until) break;
+        }
+      }
+      if (now == seen) {
+        std::unique_lock lock(sleep_mutex);
+        sleepers.fetch_add(1);
+        wake.wait(lock, [&] { return stop.load() || generation.load() != seen; });
+        sleepers.fetch_sub(1);
+        if (stop.load()) return;
+        continue;
+      }
+      seen = now;
+      inside.fetch_add(1, std::memory_order_seq_cst);
+      if (Job* open = job.load(std::memory_order_seq_cst)) open->work();
+      inside.fetch_sub(1, std::memory_order_release);
+    }
+  }
+
+  void run(Job& open) {
+    job.store(&open, std::memory_order_seq_cst);
+    generation.fetch_add(1, std::memory_order_seq_cst);
+    if (sleepers.load(std::memory_order_seq_cst) > 0) {
+      std::lock_guard lock(sleep_mutex);
+      wake.notify_all();
+    }
+    open.work();
+    job.store(nullptr, std::memory_order_seq_cst);
+    while (inside.load(std::memory_order_seq_cst) != 0) pause();
+  }
+};
+
+IntraOpPool::IntraOpPool(int threads) : threads_(std::max(threads, 1)), state_(std::make_unique<State>()) {
+  for (int i = 1; i < threads_; ++i) state_->workers.emplace_back([s = state_.get()] { s->worker(); });
+}
+
+IntraOpPool::~IntraOpPool() {
+  {
+    std::lock_guard lock(state_->sleep_mutex);
+    state_->stop.store(true);
+  }
+  state_->wake.notify_all();
+  for (std::thread& worker : state_->workers) worker.join();
+}
+
+void IntraOpPool::split(std::int64_t count, double cost, RangeFn fn) {
+  if (state_->leased.exchange(true, std::memory_order_acquire)) return fn(0, count);
+  // A few pieces a thread even out unequal speeds; each still has to be worth its share of the overhead.
+  const auto worthwhile = static_cast<std::int64_t>(static_cast<double>(count) * cost / (kWorthwhile / 4)) + 1;
+  State::Job job;
+  job.fn = &fn;
+  job.count = count;
+  job.pieces = std::min({count, worthwhile, std::int64_t{4} * threads_});
+  state_->run(job);
+  state_->leased.store(false, std::memory_order_release);
+  if (job.error) std::rethrow_exception(job.error);
+}
+
+void IntraOpPool::for_each_piece(std::int64_t pieces, RangeFn fn) {
+  if (pieces <= 0) return;
+  if (threads_ == 1 || pieces == 1 || state_->leased.exchange(true, std::memory_order_acquire)) {
+    for (std::int64_t i = 0; i < pieces; ++i) fn(i, i + 1);
+    return;
+  }
+  State::Job job;
+  job.fn = &fn;
+  job.count = pieces;
+  job.pieces = pieces;
+  state_->run(job);
+  state_->leased.store(false, std::memory_order_release);
+  if (job.error) std::rethrow_exception(job.error);
+}
+
+}  // namespace tandem

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tandem/core/export.h"
+#include "tandem/graph/graph.h"
+
+namespace tandem {
+
+/// A graph with arguments and results: what a trace produces, and what call, If and While nodes run.
+///
+/// Immutable once made; shared by threads. `body` holds one node of kind arg for each argument.
+class TANDEM_EXPORT Function {
+ public:
+  Function(std::string name, Graph body, std::vector<Node*> args, std::vector<Output> results,
+           std::vector<Node*> control_results = {});
+  ~Function();
+
+  const std::string& name() const { return name_; }
+  const Graph& body() const { return body_; }
+  const std::vector<Node*>& args() const { return args_; }
+  const std::vector<Output>& results() const { return results_; }
+  /// Stateful nodes that must run though no result depends on them.
+  const std::vector<Node*>& control_results() const { return control_results_; }
+  std::vector<DType> arg_dtypes() const;
+  std::vector<DType> result_dtypes() const;
+  std::vector<PartialShape> result_shapes() const;
+  bool stateful() const { return stateful_; }
+  std::string to_string() const;
+
+  /// Something derived from this function that upper rooms keep with it, such as its execution plans or its gradient
+  /// function: made by `make` at first use, once, under a lock that only this slot uses.
+  enum Slot { kPlans, kGradient, kSlots };
+  template <class T, class Make>
+  std::shared_ptr<T> derived(Slot slot, Make make) const {
+    std::lock_guard lock(slots_[slot].mutex);
+    if (!slots_[slot].value) slots_[slot].value = make();
+    return std::static_pointer_cast<T>(slots_[slot].value);
+  }
+
+ private:
+  struct DerivedSlot {
+    std::mutex mutex;
+    std::shared_ptr<void> value;
+  };
+  std::string name_;
+  Graph body_;
+  std::vector<Node*> args_;
+  std::vector<Output> results_;
+  std::vector<Node*> control_results_;
+  bool stateful_ = false;
+  mutable DerivedSlot slots_[kSlots];
+};
+
+}  // namespace tandem

@@ -1,0 +1,296 @@
+#include "tandem/graph/graph.h"
+
+#include <algorithm>
+#include <optional>
+#include <queue>
+#include <sstream>
+
+#include "tandem/core/error.h"
+#include "tandem/graph/inference_context.h"
+
+namespace tandem {
+
+std::string Node::describe() const {
+  std::string text = cat("{{node ", name_, "}} (", op_->name, ")");
+  const std::string code = where_.to_string();
+  if (!code.empty()) text += " made\n" + code;
+  return text;
+}
+
+void Node::throw_missing_attr(std::string_view name) const {
+  throw InternalError(cat("node ", name_, " (", op_->name, ") has no attribute '", name, "' of the type asked for"));
+}
+
+namespace {
+
+const Array* constant_value(Output output) {
+  if (output.node->kind() != NodeKind::kConst) return nullptr;
+  const AttrValue* value = output.node->attrs().find("value");
+  const auto* tensor = value ? value->get_if<std::shared_ptr<const Array>>() : nullptr;
+  return tensor ? tensor->get() : nullptr;
+}
+
+std::vector<DType> dtypes_of(const std::vector<Output>& inputs) {
+  std::vector<DType> types;
+  types.reserve(inputs.size());
+  for (const Output& in : inputs) types.push_back(in.node->output_dtype(in.index));
+  return types;
+}
+
+}  // namespace
+
+std::string Graph::unique_name(std::string_view wanted) {
+  std::string name(wanted);
+  while (by_name_.contains(name)) name = cat(wanted, "_", ++name_counts_[std::string(wanted)]);
+  return name;
+}
+
+Node* Graph::add(NodeSpec spec) {
+  auto node = std::make_unique<Node>();
+  node->name_ = unique_name(spec.name.empty() ? spec.op->name : spec.name);
+  node->op_ = spec.op;
+  node->inputs_ = std::move(spec.inputs);
+  node->control_inputs_ = std::move(spec.control_inputs);
+  node->requested_device_ = std::move(spec.device);
+  node->where_ = std::move(spec.where);
+  try {
+    node->attrs_ = complete_attrs(*spec.op, dtypes_of(node->inputs_), spec.attrs);
+    node->output_dtypes_ = tandem::output_dtypes(*spec.op, node->attrs_);
+    node->output_shapes_.resize(node->output_dtypes_.size());
+    infer_node(*node);
+  } catch (const Error&) {
+    std::rethrow_exception(with_line(std::current_exception(), "[[" + node->describe() + "]]"));
+  }
+  node->id_ = next_id_++;
+  by_name_.emplace(node->name_, node.get());
+  nodes_.push_back(std::move(node));
+  return nodes_.back().get();
+}
+
+namespace {
+
+// What is known of the shape that an integer output holds; producers say in their traits how it follows.
+std::optional<PartialShape> shape_value(Output output, int depth);
+
+std::optional<std::int64_t> scalar_value(Output output, int depth) {
+  if (const Array* value = constant_value(output); value && value->num_elements() == 1) {
+    if (value->dtype() == DType::kInt32) return *value->data<std::int32_t>();
+    if (value->dtype() == DType::kInt64) return *value->data<std::int64_t>();
+  }
+  if (output.node->op().traits.value == ShapeValue::kSliceOfShape) {
+    const auto whole = shape_value(output.node->inputs()[0], depth + 1);
+    const auto& in = output.node->inputs();
+    if (whole && whole->has_rank() && in.size() >= 2) {
+      const Array* begin = constant_value(in[1]);
+      if (begin && begin->num_elements() == 1 && output.node->output_shape(0) == PartialShape::scalar()) {
+        const std::int64_t at = begin->dtype() == DType::kInt32 ? *begin->data<std::int32_t>()
+                                : begin->dtype() == DType::kInt64 ? *begin->data<std::int64_t>()
+                                                                  : INT64_MAX;
+        if (at >= -whole->rank() && at < whole->rank()) return whole->dim(static_cast<int>(at));
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<PartialShape> shape_value(Output output, int depth) {
+  if (depth > 16) return std::nullopt;
+  const Node& node = *output.node;
+  if (const Array* value = constant_value(output)) {
+    if (value->rank() > 1 || !kIndexTypes.contains(value->dtype())) return std::nullopt;
+    std::vector<std::int64_t> dims;
+    for (std::int64_t i = 0; i < value->num_elements(); ++i) {
+      const std::int64_t d =
+          value->dtype() == DType::kInt32 ? value->data<std::int32_t>()[i] : value->data<std::int64_t>()[i];
+      dims.push_back(d < 0 ? PartialShape::kUnknown : d);
+    }
+    return PartialShape(std::move(dims));
+  }
+  switch (node.op().traits.value) {
+    case ShapeValue::kShapeOfInput: {
+      const Output in = node.inputs()[static_cast<std::size_t>(output.index)];
+      return in.node->output_shape(in.index);
+    }
+    case ShapeValue::kPackOfInputs: {
+      std::vector<std::int64_t> dims;
+      for (const Output& in : node.inputs()) {
+        const auto v = scalar_value(in, depth + 1);
+        dims.push_back(v && *v >= 0 ? *v : PartialShape::kUnknown);
+      }
+      return PartialShape(std::move(dims));
+    }
+    case ShapeValue::kSameAsInput: return shape_value(node.inputs()[0], depth + 1);
+    case ShapeValue::kNone:
+    case ShapeValue::kSliceOfShape: break;
+  }
+  // At least the length of a shape vector may be known.
+  const PartialShape& own = node.output_shape(output.index);
+  if (own.rank() == 1 && own.dim(0) >= 0 && own.dim(0) <= Shape::kMaxRank) {
+    return PartialShape::unknown_of_rank(static_cast<int>(own.dim(0)));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void Graph::infer_node(Node& node) {
+  if (node.op_->shape == nullptr) return;
+  std::vector<PartialShape> shapes;
+  shapes.reserve(node.inputs_.size());
+  for (const Output& in : node.inputs_) shapes.push_back(in.node->output_shape(in.index));
+  InferenceContext context(
+      *node.op_, node.attrs_, std::move(shapes), dtypes_of(node.inputs_), node.num_outputs(),
+      [&](int i) { return constant_value(node.inputs_[static_cast<std::size_t>(i)]); },
+      [&](int i) { return shape_value(node.inputs_[static_cast<std::size_t>(i)], 0); });
+  node.op_->shape(context);
+  node.output_shapes_ = context.take_outputs();
+}
+
+Node* Graph::find(std::string_view name) const {
+  const auto it = by_name_.find(std::string(name));
+  return it == by_name_.end() ? nullptr : it->second;
+}
+
+void Graph::set_input(Node* node, int input, Output value) {
+  node->inputs_.at(static_cast<std::size_t>(input)) = value;
+}
+
+void Graph::add_control_input(Node* node, Node* before) {
+  auto& list = node->control_inputs_;
+  if (before != node && std::find(list.begin(), list.end(), before) == list.end()) list.push_back(before);
+}
+
+void Graph::set_control_inputs(Node* node, std::vector<Node*> before) {
+  node->control_inputs_ = std::move(before);
+}
+
+void Graph::set_attr(Node* node, std::string_view name, AttrValue value) {
+  node->attrs_.set(name, std::move(value));
+}
+
+void Graph::set_output_shape(Node* node, int output, PartialShape shape) {
+  node->output_shapes_.at(static_cast<std::size_t>(output)) = std::move(shape);
+}
+
+void Graph::replace_uses(Output from, Output to) {
+  for (const auto& node : nodes_) {
+    for (Output& in : node->inputs_) {
+      if (in == from) in = to;
+    }
+  }
+}
+
+void Graph::remove_if(const std::vector<bool>& drop_by_id) {
+  const auto drop = [&](const Node* n) { return drop_by_id[static_cast<std::size_t>(n->id())]; };
+  for (const auto& node : nodes_) {
+    if (drop(node.get())) {
+      by_name_.erase(node->name_);
+    } else {
+      std::erase_if(node->control_inputs_, drop);
+    }
+  }
+  std::erase_if(nodes_, [&](const std::unique_ptr<Node>& n) { return drop(n.get()); });
+}
+
+void Graph::infer_shapes() {
+  for (Node* node : topological_order()) infer_node(*node);
+}
+
+std::vector<std::vector<Node*>> Graph::consumers() const {
+  std::vector<std::vector<Node*>> users(static_cast<std::size_t>(next_id_));
+  for (const auto& node : nodes_) {
+    const auto use = [&](const Node* producer) {
+      auto& list = users[static_cast<std::size_t>(producer->id())];
+      if (list.empty() || list.back() != node.get()) list.push_back(node.get());
+    };
+    for (const Output& in : node->inputs_) use(in.node);
+    for (const Node* before : node->control_inputs_) use(before);
+  }
+  return users;
+}
+
+std::vector<Node*> Graph::topological_order() const {
+  const auto users = consumers();
+  std::vector<int> waiting(static_cast<std::size_t>(next_id_), 0);
+  for (const auto& list : users) {
+    for (const Node* user : list) ++waiting[static_cast<std::size_t>(user->id())];
+  }
+  // Of the nodes that are ready the one added first goes first.
+  std::vector<int> position(static_cast<std::size_t>(next_id_), 0);
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    position[static_cast<std::size_t>(nodes_[i]->id())] = static_cast<int>(i);
+  }
+  std::priority_queue<int, std::vector<int>, std::greater<>> ready;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (waiting[static_cast<std::size_t>(nodes_[i]->id())] == 0) ready.push(static_cast<int>(i));
+  }
+  std::vector<Node*> order;
+  order.reserve(nodes_.size());
+  while (!ready.empty()) {
+    Node* node = nodes_[static_cast<std::size_t>(ready.top())].get();
+    ready.pop();
+    order.push_back(node);
+    for (Node* user : users[static_cast<std::size_t>(node->id())]) {
+      if (--waiting[static_cast<std::size_t>(user->id())] == 0) {
+        ready.push(position[static_cast<std::size_t>(user->id())]);
+      }
+    }
+  }
+  if (order.size() != nodes_.size()) {
+    for (const auto& node : nodes_) {
+      if (waiting[static_cast<std::size_t>(node->id())] > 0) {
+        throw InvalidArgumentError(cat("The graph has a cycle through ", node->describe(), "."));
+      }
+    }
+  }
+  return order;
+}
+
+Graph Graph::clone(std::vector<Node*>* mapped) const {
+  Graph copy;
+  std::vector<Node*> map(static_cast<std::size_t>(next_id_), nullptr);
+  for (const auto& node : nodes_) {
+    auto twin = std::make_unique<Node>(*node);
+    map[static_cast<std::size_t>(node->id())] = twin.get();
+    copy.by_name_.emplace(twin->name_, twin.get());
+    copy.nodes_.push_back(std::move(twin));
+  }
+  for (const auto& node : copy.nodes_) {
+    for (Output& in : node->inputs_) in.node = map[static_cast<std::size_t>(in.node->id())];
+    for (Node*& before : node->control_inputs_) before = map[static_cast<std::size_t>(before->id())];
+  }
+  copy.next_id_ = next_id_;
+  copy.name_counts_ = name_counts_;
+  if (mapped) *mapped = std::move(map);
+  return copy;
+}
+
+std::string Graph::to_string() const {
+  std::ostringstream out;
+  for (const auto& node : nodes_) {
+    out << node->name() << ": ";
+    for (int i = 0; i < node->num_outputs(); ++i) {
+      out << (i ? ", " : "") << node->output_dtype(i) << node->output_shape(i);
+    }
+    out << " = " << node->op().name << '(';
+    for (std::size_t i = 0; i < node->inputs().size(); ++i) {
+      const Output& in = node->inputs()[i];
+      out << (i ? ", " : "") << in.node->name();
+      if (in.index) out << ':' << in.index;
+    }
+    out << ')';
+    bool first = true;
+    for (const auto& [name, value] : node->attrs()) {
+      const AttrDef* def = node->op().find_attr(name);
+      if (def && (def->inferred || value == def->default_value)) continue;
+      out << (first ? " {" : ", ") << name << '=' << value.to_string();
+      first = false;
+    }
+    if (!first) out << '}';
+    for (const Node* before : node->control_inputs()) out << " ^" << before->name();
+    out << '\n';
+  }
+  return std::move(out).str();
+}
+
+}  // namespace tandem

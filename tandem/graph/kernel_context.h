@@ -1,0 +1,151 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "tandem/core/array.h"
+#include "tandem/core/attr.h"
+#include "tandem/core/error.h"
+#include "tandem/core/export.h"
+#include "tandem/device/device.h"
+#include "tandem/device/intra_op_pool.h"
+#include "tandem/graph/function.h"
+#include "tandem/graph/op_def.h"
+
+namespace tandem {
+
+class KernelContext;
+class ResourceManager;
+
+/// Runs functions for kernels of call, If and While nodes. Implemented by runtime.
+class TANDEM_EXPORT FunctionRunner {
+ public:
+  virtual ~FunctionRunner();
+  /// Runs `function` on the caller's device and thread; returns its results. Failures are thrown.
+  virtual std::vector<Array> run(const Function& function, std::vector<Array> args, KernelContext& caller) = 0;
+};
+
+/// Tells work in progress to stop. Thread-safe.
+class TANDEM_EXPORT Cancellation {
+ public:
+  void cancel() { cancelled_.store(true, std::memory_order_release); }
+  bool cancelled() const { return cancelled_.load(std::memory_order_acquire); }
+  /// Throws CancelledError if cancelled; long loops call it now and then.
+  void check() const {
+    if (cancelled()) throw CancelledError("The computation was cancelled.");
+  }
+
+ private:
+  std::atomic<bool> cancelled_{false};
+};
+
+/// What a `keeps_state` op keeps from one execution to the next (a random generator's position, say): one for each
+/// node of a plan, or for each distinct (op, attributes) of eager calls. Lock `mutex` while using the rest.
+struct NodeState {
+  std::mutex mutex;
+  std::uint64_t counter = 0;
+  Ref<RefCounted> object;
+};
+
+/// What all kernels on one device share. Outlives every context that refers to it.
+struct KernelServices {
+  Device* device = nullptr;
+  Allocator* allocator = nullptr;
+  IntraOpPool* intra_op = nullptr;
+  ResourceManager* resources = nullptr;
+  FunctionRunner* functions = nullptr;
+  const std::atomic<bool>* deterministic = nullptr;  ///< op determinism asked for
+};
+
+/// One execution of one kernel: its inputs, outputs, attributes and services. Used by one thread at a time.
+///
+/// Inputs are host arrays (or the device's, for kernels of that device) that need not be aligned to more than their
+/// element. Kernels check what shape functions could not know, throw InvalidArgumentError with a plain message (op,
+/// node and shapes are added outside), and set every output exactly once.
+class TANDEM_EXPORT KernelContext {
+ public:
+  const OpDef& op() const { return *op_; }
+  /// The node's name in its graph; the op's name for an eager call.
+  std::string_view node_name() const { return node_name_; }
+
+  int num_inputs() const { return num_inputs_; }
+  const Array& input(int i) const { return *inputs_[i]; }
+  int num_outputs() const { return num_outputs_; }
+  DType output_dtype(int i) const { return output_dtypes_[i]; }
+
+  /// Memory for output i, uninitialised (objects default-constructed). May be planned memory, or an input's where the op
+  /// says that it may be reused: kernels of such ops must take an output that starts where the input does.
+  Array& allocate_output(int i, const Shape& shape) {
+    if (((planned_outputs_ >> i) & 1) && outputs_[i]->shape() == shape) return *outputs_[i];
+    return allocate_output_slow(i, shape);
+  }
+  /// As allocate_output, but takes over input `in`'s memory if nobody else needs it and the sizes agree.
+  Array& reuse_or_allocate_output(int in, int i, const Shape& shape);
+  /// Hands on an existing array (its buffer is shared).
+  void set_output(int i, Array value);
+  Array& output(int i) { return *outputs_[i]; }
+  /// Scratch memory that lives as long as the returned Array.
+  Array allocate_temp(DType dtype, const Shape& shape) const { return Array(dtype, shape); }
+  /// True if this execution alone holds input i's memory, so the kernel may overwrite it.
+  bool may_overwrite_input(int i) const {
+    return ((owned_inputs_ >> i) & 1) && inputs_[i]->writable_in_place();
+  }
+
+  /// Attribute by name: as given, or its default. T: std::int64_t, float, bool, std::string, DType, PartialShape,
+  /// FunctionRef, std::shared_ptr<const Array> or a vector. Throws InternalError if there is none of that type.
+  template <class T>
+  const T& attr(std::string_view name) const {
+    const AttrValue* value = attrs_->find(name);
+    if (!value) value = default_attr(name);
+    const T* typed = value ? value->get_if<T>() : nullptr;
+    if (!typed) throw_missing_attr(name);
+    return *typed;
+  }
+  /// Null if neither given nor defaulted.
+  const AttrValue* find_attr(std::string_view name) const {
+    const AttrValue* value = attrs_->find(name);
+    return value ? value : default_attr(name);
+  }
+  /// A type attribute, also where it follows from the inputs.
+  DType type_attr(std::string_view name) const;
+  const AttrMap& given_attrs() const { return *attrs_; }
+
+  IntraOpPool& intra_op() const { return *services_->intra_op; }
+  Device& device() const { return *services_->device; }
+  ResourceManager& resources() const { return *services_->resources; }
+  FunctionRunner& functions() const { return *services_->functions; }
+  const KernelServices& services() const { return *services_; }
+  /// Results must have the same bits whatever the number of threads.
+  bool deterministic() const { return services_->deterministic->load(std::memory_order_relaxed); }
+  /// Only for ops with the trait `keeps_state`.
+  NodeState& state() const { return *state_; }
+  /// May be null.
+  const Cancellation* cancellation() const { return cancellation_; }
+
+  // ---- For the runtime, which fills contexts in. ----
+  const OpDef* op_ = nullptr;
+  const AttrMap* attrs_ = nullptr;
+  std::string_view node_name_;
+  const Array* const* inputs_ = nullptr;
+  Array* const* outputs_ = nullptr;
+  const DType* output_dtypes_ = nullptr;
+  int num_inputs_ = 0;
+  int num_outputs_ = 0;
+  std::uint64_t planned_outputs_ = 0;  ///< outputs whose array is already there for the planned shape
+  std::uint64_t owned_inputs_ = 0;     ///< inputs that nobody reads after this execution
+  const KernelServices* services_ = nullptr;
+  NodeState* state_ = nullptr;
+  const Cancellation* cancellation_ = nullptr;
+
+ private:
+  Array& allocate_output_slow(int i, const Shape& shape);
+  const AttrValue* default_attr(std::string_view name) const;
+  [[noreturn]] void throw_missing_attr(std::string_view name) const;
+};
+
+}  // namespace tandem

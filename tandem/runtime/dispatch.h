@@ -1,0 +1,64 @@
+#pragma once
+
+#include <initializer_list>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "tandem/core/attr.h"
+#include "tandem/core/export.h"
+#include "tandem/graph/op_decl.h"
+#include "tandem/runtime/tensor.h"
+
+namespace tandem {
+
+struct OpDef;
+
+/// The one seam through which every op call goes. Eagerly it runs the op's kernel on the calling thread; while a
+/// function is being traced it adds a node to the graph; either way the listening gradient tapes hear of it.
+///
+/// Attributes that follow from the inputs or have defaults may be left out. An input that the caller moved in, and that
+/// nobody else holds, may be overwritten by the result. Throws the kernel's error with op, shapes and dtypes added.
+/// Thread-safe.
+TANDEM_EXPORT std::vector<Tensor> call(const OpDef& op, std::span<const Tensor> inputs, const AttrMap& attrs = {});
+
+/// For public op functions: `return call1(kAddV2, {std::move(x), std::move(y)});`
+TANDEM_EXPORT Tensor call1(const OpRegistration& op, std::initializer_list<Tensor> inputs, const AttrMap& attrs = {});
+TANDEM_EXPORT Tensor call1(const OpRegistration& op, std::span<const Tensor> inputs, const AttrMap& attrs = {});
+TANDEM_EXPORT std::vector<Tensor> call(const OpRegistration& op, std::initializer_list<Tensor> inputs,
+                                       const AttrMap& attrs = {});
+TANDEM_EXPORT std::vector<Tensor> call(const OpRegistration& op, std::span<const Tensor> inputs,
+                                       const AttrMap& attrs = {});
+
+/// Any registered op by its name: `raw_op("AddV2", {x, y})`. Throws NotFoundError for an unknown name.
+TANDEM_EXPORT std::vector<Tensor> raw_op(std::string_view name, std::span<const Tensor> inputs,
+                                         const AttrMap& attrs = {});
+TANDEM_EXPORT std::vector<Tensor> raw_op(std::string_view name, std::initializer_list<Tensor> inputs,
+                                         const AttrMap& attrs = {});
+
+/// Listens to op calls: what a gradient tape is to the runtime. Used by the thread that registered it.
+class TANDEM_EXPORT OpRecorder {
+ public:
+  virtual ~OpRecorder();
+  /// True if a call with these inputs is of interest.
+  virtual bool wants(std::span<const Tensor> inputs) const = 0;
+  virtual void record(const OpDef& op, std::span<const Tensor> inputs, const AttrMap& attrs,
+                      std::span<const Tensor> outputs) = 0;
+};
+
+/// True if some tape of this thread would record an op with these inputs.
+TANDEM_EXPORT bool is_recording(std::span<const Tensor> inputs);
+
+/// No tape of this thread hears of op calls in the block.
+class TANDEM_EXPORT StopRecording {
+ public:
+  StopRecording();
+  ~StopRecording();
+  StopRecording(const StopRecording&) = delete;
+  StopRecording& operator=(const StopRecording&) = delete;
+
+ private:
+  std::vector<OpRecorder*> saved_;
+};
+
+}  // namespace tandem

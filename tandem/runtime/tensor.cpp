@@ -1,0 +1,225 @@
+#include "tandem/runtime/tensor.h"
+
+#include <ostream>
+
+#include "tandem/core/error.h"
+#include "tandem/runtime/tensor_impl.h"
+#include "tandem/runtime/thread_context.h"
+#include "tandem/runtime/trace.h"
+
+namespace tandem {
+
+Tensor::Tensor() noexcept = default;
+
+Tensor::Tensor(TensorImpl* impl) noexcept : impl_(impl) {
+  if (impl_) impl_->retain();
+}
+Tensor::Tensor(const Tensor& other) noexcept : Tensor(other.impl_) {}
+Tensor::Tensor(Tensor&& other) noexcept : impl_(std::exchange(other.impl_, nullptr)) {}
+Tensor& Tensor::operator=(const Tensor& other) noexcept {
+  Tensor copy(other);
+  std::swap(impl_, copy.impl_);
+  return *this;
+}
+Tensor& Tensor::operator=(Tensor&& other) noexcept {
+  std::swap(impl_, other.impl_);
+  return *this;
+}
+Tensor::~Tensor() {
+  if (impl_) impl_->release();
+}
+
+// While a function is traced, a value made here belongs to the trace: it becomes a constant, not an argument.
+Tensor::Tensor(Array array) : Tensor(new TensorImpl(std::move(array))) {
+  if (const Trace* trace = thread_context().trace) impl_->trace_id = trace->id();
+}
+
+Tensor::Tensor(bool value) : Tensor(Array::scalar(value)) {}
+Tensor::Tensor(int value) : Tensor(Array::scalar<std::int32_t>(value)) {}
+Tensor::Tensor(std::int64_t value) : Tensor(Array::scalar(value)) {}
+Tensor::Tensor(float value) : Tensor(Array::scalar(value)) {}
+Tensor::Tensor(double value) : Tensor(Array::scalar(static_cast<float>(value))) {}
+Tensor::Tensor(const char* value) : Tensor(Array::scalar(std::string(value))) {}
+Tensor::Tensor(std::string value) : Tensor(Array::scalar(value)) {}
+
+namespace {
+
+template <class T>
+struct Leaf {
+  using type = T;
+};
+template <class T>
+struct Leaf<std::initializer_list<T>> : Leaf<T> {};
+
+template <class T>
+void measure(const T&, std::vector<std::int64_t>&, std::size_t) {}
+template <class T>
+void measure(std::initializer_list<T> list, std::vector<std::int64_t>& dims, std::size_t axis) {
+  const auto size = static_cast<std::int64_t>(list.size());
+  if (dims.size() == axis) {
+    dims.push_back(size);
+  } else if (dims[axis] != size) {
+    throw InvalidArgumentError(cat("The rows of a tensor must have equal lengths, but one has ", dims[axis],
+                                   " elements and another ", size, "."));
+  }
+  for (const T& element : list) measure(element, dims, axis + 1);
+}
+
+template <class To, class From>
+void flatten(const From& value, To*& to) {
+  *to++ = static_cast<To>(value);
+}
+template <class To, class T>
+void flatten(std::initializer_list<T> list, To*& to) {
+  for (const T& element : list) flatten(element, to);
+}
+
+template <class To, class T>
+Array from_list(std::initializer_list<T> list) {
+  std::vector<std::int64_t> dims;
+  measure(list, dims, 0);
+  Array a(dtype_of<To>, Shape(std::span<const std::int64_t>(dims)));
+  To* to = a.data<To>();
+  flatten(list, to);
+  return a;
+}
+
+}  // namespace
+
+Tensor::Tensor(List<bool> values) : Tensor(from_list<bool>(values)) {}
+Tensor::Tensor(List<int> values) : Tensor(from_list<std::int32_t>(values)) {}
+Tensor::Tensor(List<std::int64_t> values) : Tensor(from_list<std::int64_t>(values)) {}
+Tensor::Tensor(List<float> values) : Tensor(from_list<float>(values)) {}
+Tensor::Tensor(List<double> values) : Tensor(from_list<float>(values)) {}
+Tensor::Tensor(List<const char*> values) : Tensor(from_list<std::string>(values)) {}
+Tensor::Tensor(List<List<int>> values) : Tensor(from_list<std::int32_t>(values)) {}
+Tensor::Tensor(List<List<float>> values) : Tensor(from_list<float>(values)) {}
+Tensor::Tensor(List<List<double>> values) : Tensor(from_list<float>(values)) {}
+Tensor::Tensor(List<List<List<int>>> values) : Tensor(from_list<std::int32_t>(values)) {}
+Tensor::Tensor(List<List<List<double>>> values) : Tensor(from_list<float>(values)) {}
+
+namespace {
+
+const TensorImpl& checked(const TensorImpl* impl) {
+  if (!impl) {
+    throw FailedPreconditionError("An undefined tensor was used. Give it a value first (a default-constructed "
+                                  "td::Tensor has none).");
+  }
+  return *impl;
+}
+
+[[noreturn]] void throw_symbolic(const TensorImpl& impl, const char* wish) {
+  throw FailedPreconditionError(
+      cat("Tensor '", impl.node.node->name(), "' has no ", wish, " while the function is being traced. Compute with it "
+          "instead (td::cond and td::while_loop replace if and while; td::shape gives the shape as a tensor), or read "
+          "the result that the function returns."));
+}
+
+const TensorImpl& concrete(const TensorImpl* impl) {
+  const TensorImpl& t = checked(impl);
+  if (t.node.node) throw_symbolic(t, "value");
+  if (t.late) {
+    if (t.late->event) t.late->event->wait();
+    if (t.late->error) std::rethrow_exception(t.late->error);
+  }
+  return t;
+}
+
+}  // namespace
+
+Tensor::operator bool() const {
+  const TensorImpl& t = checked(impl_);
+  if (t.node.node) {
+    throw FailedPreconditionError(
+        cat("Tensor '", t.node.node->name(), "' cannot decide an `if` or `while` while the function is being traced: "
+            "its value is not known yet. Use td::cond or td::while_loop."));
+  }
+  check_one_element();
+  const Array& a = array();
+  switch (a.dtype()) {
+    case DType::kBool: return *a.data<bool>();
+    case DType::kFloat: return *a.data<float>() != 0;
+    case DType::kDouble: return *a.data<double>() != 0;
+    case DType::kInt32: return *a.data<std::int32_t>() != 0;
+    case DType::kInt64: return *a.data<std::int64_t>() != 0;
+    case DType::kUint8: return *a.data<std::uint8_t>() != 0;
+    default: throw InvalidArgumentError(cat("A tensor of dtype ", a.dtype(), " cannot serve as a condition. Compare it first."));
+  }
+}
+
+DType Tensor::dtype() const {
+  const TensorImpl& t = checked(impl_);
+  return t.node.node ? t.node.node->output_dtype(t.node.index) : t.array.dtype();
+}
+
+const Shape& Tensor::shape() const {
+  const TensorImpl& t = checked(impl_);
+  if (!t.node.node) return t.array.shape();
+  const PartialShape& partial = t.node.node->output_shape(t.node.index);
+  if (!partial.is_fully_known()) throw_symbolic(t, "fully known shape");
+  if (!(PartialShape(t.array.shape()) == partial)) {
+    const_cast<TensorImpl&>(t).array = Array(DType::kInvalid, partial.to_shape(), nullptr, nullptr);
+  }
+  return t.array.shape();
+}
+
+PartialShape Tensor::partial_shape() const {
+  const TensorImpl& t = checked(impl_);
+  return t.node.node ? t.node.node->output_shape(t.node.index) : PartialShape(t.array.shape());
+}
+
+int Tensor::rank() const {
+  const TensorImpl& t = checked(impl_);
+  return t.node.node ? t.node.node->output_shape(t.node.index).rank() : t.array.rank();
+}
+
+std::int64_t Tensor::dim(int axis) const {
+  const TensorImpl& t = checked(impl_);
+  return t.node.node ? t.node.node->output_shape(t.node.index).dim(axis) : t.array.dim(axis);
+}
+
+bool Tensor::is_symbolic() const noexcept { return impl_ && impl_->node.node; }
+
+const Array& Tensor::array() const { return concrete(impl_).array; }
+
+void Tensor::synchronize() const { concrete(impl_); }
+
+std::string Tensor::device() const {
+  const TensorImpl& t = checked(impl_);
+  if (t.node.node) return t.node.node->requested_device();
+  return t.device ? t.device->name() : "/job:localhost/replica:0/task:0/device:CPU:0";
+}
+
+std::string Tensor::to_string() const {
+  if (!impl_) return "<undefined>";
+  if (impl_->node.node) {
+    return cat("<symbolic ", dtype(), partial_shape(), " '", impl_->node.node->name(), ":", impl_->node.index, "'>");
+  }
+  return array().to_string();
+}
+
+void Tensor::check_one_element() const {
+  if (array().num_elements() != 1) {
+    throw InvalidArgumentError(cat("A tensor of shape ", array().shape(), " was read as a single value."));
+  }
+}
+
+std::size_t Tensor::flat_index(std::initializer_list<std::int64_t> index) const {
+  const Shape& shape = array().shape();
+  if (index.size() != static_cast<std::size_t>(shape.rank())) {
+    throw InvalidArgumentError(cat(index.size(), " indices were given for a tensor of shape ", shape, "."));
+  }
+  std::int64_t flat = 0;
+  int axis = 0;
+  for (std::int64_t i : index) {
+    if (i < 0 || i >= shape[axis]) {
+      throw OutOfRangeError(cat("Index ", i, " is out of range on axis ", axis, " of shape ", shape, "."));
+    }
+    flat = flat * shape[axis++] + i;
+  }
+  return static_cast<std::size_t>(flat);
+}
+
+std::ostream& operator<<(std::ostream& out, const Tensor& tensor) { return out << tensor.to_string(); }
+
+}  // namespace tandem

@@ -1,0 +1,158 @@
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <initializer_list>
+#include <iosfwd>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tandem/core/array.h"
+#include "tandem/core/dtype.h"
+#include "tandem/core/export.h"
+#include "tandem/core/shape.h"
+
+namespace tandem {
+
+class Device;
+class TensorImpl;
+
+/// An immutable n-dimensional value, or, while a function is being traced, the promise of one.
+///
+/// A Tensor is one pointer, cheap to copy, and may be used from several threads. Concrete tensors hold data; symbolic
+/// ones are outputs of a graph under construction and know their dtype and what can be said of their shape. Reading data
+/// of a symbolic tensor throws FailedPreconditionError. A default-constructed Tensor is undefined.
+///
+///     td::Tensor a{1, 2, 3};                       // int32, shape [3]
+///     td::Tensor b{{1.0, 2.0}, {3.0, 4.0}};        // float, shape [2,2]
+///     auto c = td::Tensor::from(std::vector<float>(6), {2, 3});
+///     float first = b.at<float>({0, 1});
+class TANDEM_EXPORT Tensor {
+ public:
+  Tensor() noexcept;
+  Tensor(const Tensor& other) noexcept;
+  Tensor(Tensor&& other) noexcept;
+  Tensor& operator=(const Tensor& other) noexcept;
+  Tensor& operator=(Tensor&& other) noexcept;
+  ~Tensor();
+
+  // Scalars: int is int32, double and float are float32.
+  Tensor(bool value);
+  Tensor(int value);
+  Tensor(std::int64_t value);
+  Tensor(float value);
+  Tensor(double value);
+  Tensor(const char* value);
+  Tensor(std::string value);
+  // Rank 1 to 3; rows must have equal lengths.
+  template <class T>
+  using List = std::initializer_list<T>;
+  Tensor(List<bool> values);
+  Tensor(List<int> values);
+  Tensor(List<std::int64_t> values);
+  Tensor(List<float> values);
+  Tensor(List<double> values);
+  Tensor(List<const char*> values);
+  Tensor(List<List<int>> values);
+  Tensor(List<List<float>> values);
+  Tensor(List<List<double>> values);
+  Tensor(List<List<List<int>>> values);
+  Tensor(List<List<List<double>>> values);
+  /// Shares the array's buffer.
+  Tensor(Array array);
+
+  /// Copies; T is the element type (double stays float64 here).
+  template <class T>
+  static Tensor from(std::span<const T> values, const Shape& shape) {
+    return Tensor(Array::from(values, shape));
+  }
+  template <class T>
+  static Tensor from(const std::vector<T>& values, const Shape& shape) {
+    return Tensor(Array::from(std::span<const T>(values), shape));
+  }
+  template <class T>
+  static Tensor from(const std::vector<T>& values) {
+    return Tensor(Array::vector(values));
+  }
+  /// Outside memory without a copy; see Array::wrap.
+  static Tensor wrap(void* data, DType dtype, const Shape& shape, std::function<void()> release = {}) {
+    return Tensor(Array::wrap(data, dtype, shape, std::move(release)));
+  }
+
+  bool defined() const noexcept { return impl_ != nullptr; }
+  explicit operator bool() const;  ///< value of a concrete scalar; while tracing throws: use td::cond
+
+  DType dtype() const;
+  /// Throws FailedPreconditionError if not fully known (symbolic tensors): see partial_shape.
+  const Shape& shape() const;
+  PartialShape partial_shape() const;
+  int rank() const;  ///< -1 when unknown
+  std::int64_t dim(int axis) const;  ///< -1 when unknown
+  std::int64_t num_elements() const { return shape().num_elements(); }
+  bool is_symbolic() const noexcept;
+
+  /// The concrete value; waits for it, and throws the error of the op that failed to make it.
+  const Array& array() const;
+  template <class T>
+  std::span<const T> data() const {
+    return array().values<T>();
+  }
+  template <class T>
+  std::vector<T> to_vector() const {
+    const auto values = array().values<T>();
+    return {values.begin(), values.end()};
+  }
+  /// The only element of a tensor of one element.
+  template <class T>
+  T item() const {
+    check_one_element();
+    return array().values<T>()[0];
+  }
+  template <class T>
+  T at(std::initializer_list<std::int64_t> index) const {
+    return array().values<T>()[flat_index(index)];
+  }
+  /// Waits until the value is there.
+  void synchronize() const;
+
+  /// Full name of the device that holds the value, "/job:localhost/replica:0/task:0/device:CPU:0".
+  std::string device() const;
+  /// For concrete tensors the value as NumPy prints it; else the dtype, shape and name.
+  std::string to_string() const;
+  /// Identity, not equality of values (see td::equal, td::all_equal).
+  bool is_same(const Tensor& other) const noexcept { return impl_ == other.impl_; }
+
+  // ---- For the runtime. ----
+  explicit Tensor(TensorImpl* impl) noexcept;  ///< takes a reference
+  TensorImpl* impl() const noexcept { return impl_; }
+
+ private:
+  void check_one_element() const;
+  std::size_t flat_index(std::initializer_list<std::int64_t> index) const;
+  TensorImpl* impl_ = nullptr;
+};
+
+/// td::Tensor t = td::tensor<double>({1, 2, 3}); td::tensor<std::uint8_t>(7): any element type by name.
+template <class T>
+Tensor tensor(std::initializer_list<T> values) {
+  return Tensor(Array::from(std::span<const T>(values.begin(), values.size()),
+                            Shape{static_cast<std::int64_t>(values.size())}));
+}
+template <class T>
+Tensor tensor(const std::vector<T>& values) {
+  return Tensor(Array::vector(values));
+}
+template <class T>
+Tensor scalar(const T& value) {
+  return Tensor(Array::scalar<T>(value));
+}
+
+/// Prints to_string().
+TANDEM_EXPORT std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
+
+}  // namespace tandem

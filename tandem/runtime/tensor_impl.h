@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+
+#include "tandem/core/array.h"
+#include "tandem/core/host_memory.h"
+#include "tandem/core/ref.h"
+#include "tandem/device/device.h"
+#include "tandem/graph/graph.h"
+#include "tandem/runtime/tensor.h"
+
+namespace tandem {
+
+/// A value that is not ready yet, or never will be.
+struct LateValue {
+  Ref<Event> event;          ///< null once done
+  std::exception_ptr error;  ///< why it failed
+};
+
+/// What a Tensor points to. Concrete if `node.node` is null.
+class TensorImpl final : public RefCounted {
+ public:
+  explicit TensorImpl(Array value) : array(std::move(value)) {}
+  TensorImpl() = default;
+
+  Array array;
+  std::shared_ptr<Device> device;    ///< null: the host, which needs no keeping
+  std::unique_ptr<LateValue> late;   ///< null: ready
+  Output node;                       ///< symbolic tensors: the graph's output that makes the value
+  std::uint64_t trace_id = 0;        ///< the trace during which the tensor was made; 0: none
+
+  static void* operator new(std::size_t bytes) { return host_allocate(bytes); }
+  static void operator delete(void* block, std::size_t bytes) { host_free(block, bytes); }
+};
+
+}  // namespace tandem

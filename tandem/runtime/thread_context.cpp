@@ -1,0 +1,29 @@
+#include "tandem/runtime/thread_context.h"
+
+#include <utility>
+
+namespace tandem {
+
+ThreadContext& thread_context() {
+  thread_local ThreadContext context;
+  return context;
+}
+
+ThreadContextScope::ThreadContextScope(ThreadContext context)
+    : saved_(std::exchange(thread_context(), std::move(context))) {}
+ThreadContextScope::~ThreadContextScope() { thread_context() = std::move(saved_); }
+
+DeviceScope::DeviceScope(const std::string& device) {
+  DeviceSpec spec = DeviceSpec::parse(device);
+  auto& scopes = thread_context().devices;
+  if (!device.empty() && !scopes.empty()) spec = spec.merged_into(DeviceSpec::parse(scopes.back()));
+  scopes.push_back(spec.to_string());
+}
+DeviceScope::~DeviceScope() { thread_context().devices.pop_back(); }
+
+NameScope::NameScope(const std::string& name) : saved_(thread_context().name_scope) {
+  thread_context().name_scope += name + "/";
+}
+NameScope::~NameScope() { thread_context().name_scope = std::move(saved_); }
+
+}  // namespace tandem

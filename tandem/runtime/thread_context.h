@@ -1,0 +1,62 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tandem/core/export.h"
+#include "tandem/device/device_spec.h"
+
+namespace tandem {
+
+class OpRecorder;
+class Runtime;
+class Trace;
+
+/// Everything of a thread that changes what an op call means. One struct, so that pools, map functions and callbacks
+/// capture and restore all of it at once (`ThreadContextScope`).
+struct ThreadContext {
+  Runtime* runtime = nullptr;             ///< null: the default runtime
+  Trace* trace = nullptr;                 ///< the function being traced, or null for eager calls
+  std::vector<OpRecorder*> recorders;     ///< gradient tapes that listen, outermost first
+  std::vector<std::string> devices;       ///< device scopes, outermost first
+  std::string name_scope;                 ///< prefix "a/b/" of node names
+};
+
+/// The calling thread's context.
+TANDEM_EXPORT ThreadContext& thread_context();
+
+/// Sets the thread's context for a block and restores it afterwards.
+class TANDEM_EXPORT ThreadContextScope {
+ public:
+  explicit ThreadContextScope(ThreadContext context);
+  ~ThreadContextScope();
+  ThreadContextScope(const ThreadContextScope&) = delete;
+  ThreadContextScope& operator=(const ThreadContextScope&) = delete;
+
+ private:
+  ThreadContext saved_;
+};
+
+/// Ops called in the block run on `device` where possible: `td::DeviceScope on("/GPU:0");`. Inner scopes win; partial
+/// names combine with outer ones; "" clears them. Throws InvalidArgumentError on a malformed name.
+class TANDEM_EXPORT DeviceScope {
+ public:
+  explicit DeviceScope(const std::string& device);
+  ~DeviceScope();
+  DeviceScope(const DeviceScope&) = delete;
+  DeviceScope& operator=(const DeviceScope&) = delete;
+};
+
+/// Names of nodes made in the block begin with "name/".
+class TANDEM_EXPORT NameScope {
+ public:
+  explicit NameScope(const std::string& name);
+  ~NameScope();
+  NameScope(const NameScope&) = delete;
+  NameScope& operator=(const NameScope&) = delete;
+
+ private:
+  std::string saved_;
+};
+
+}  // namespace tandem

@@ -1,0 +1,122 @@
+"""Builds and runs a program against Tandem in one of the ways that are offered.
+
+  check.py ... tree                    installs, and moves the tree to show that it can be moved
+  check.py ... find_package FILE       CMake, shared library
+  check.py ... static FILE             CMake, archive
+  check.py ... pkg_config FILE         compiler and pkg-config alone
+  check.py ... add_subdirectory FILE   the sources as a part of the program's project
+
+A program passes if it exits with 0 and its last line is `ok`.
+"""
+
+import argparse
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+SIZE_LIMIT = 30_000_000
+
+
+def run(*command, **options):
+    print("+", *command, flush=True)
+    subprocess.run([str(part) for part in command], check=True, **options)
+
+
+def run_program(program, **environment):
+    print("+", program, flush=True)
+    result = subprocess.run([str(program)], env={**os.environ, **environment}, text=True,
+                            stdout=subprocess.PIPE)
+    print(result.stdout, end="")
+    if result.returncode != 0:
+        sys.exit(f"{program} exited with {result.returncode}")
+    if not result.stdout.endswith("ok\n"):
+        sys.exit(f"the last line of {program} is not 'ok'")
+
+
+def install_tree(args, scratch):
+    shutil.rmtree(scratch, ignore_errors=True)
+    staged = scratch / "staged"
+    run("cmake", "--install", args.build, "--component", "tandem", "--prefix", staged, "--strip",
+        stdout=subprocess.DEVNULL)
+    files = [path for path in staged.rglob("*") if path.is_file() and not path.is_symlink()]
+    size = sum(path.stat().st_size for path in files)
+    print(f"installed: {len(files)} files, {size / 1e6:.1f} MB")
+    if size > SIZE_LIMIT:
+        sys.exit(f"above the limit of {SIZE_LIMIT / 1e6:.0f} MB")
+    if (args.build / "lib/libtandem.a").exists():
+        run("cmake", "--install", args.build, "--component", "static", "--prefix", staged,
+            stdout=subprocess.DEVNULL)
+    # A path of this tree in an installed file would break as soon as the tree is moved.
+    for path in staged.rglob("*"):
+        if path.is_file():
+            content = path.read_bytes()
+            for folder in (args.source, args.build, staged):
+                if str(folder).encode() + b"/" in content:
+                    sys.exit(f"{path.relative_to(staged)} contains the path {folder}")
+    staged.rename(scratch / "moved")
+
+
+def cmake_program(args, folder, *settings):
+    """Builds the consumer project as it is configured by the settings."""
+    run("cmake", "-S", args.source / "tests/install/consumer", "-B", folder, "-G", "Ninja",
+        "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_CXX_COMPILER={args.cxx}",
+        f"-DPROGRAM={args.program}", f"-DHOW={args.case}", *settings, stdout=subprocess.DEVNULL)
+    run("cmake", "--build", folder)
+    return folder / "program"
+
+
+def uses_shared_library(program):
+    needed = subprocess.run(["readelf", "-d", str(program)], check=True, text=True,
+                            stdout=subprocess.PIPE).stdout
+    return "libtandem.so" in needed
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--source", type=pathlib.Path, required=True)
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--cxx", required=True)
+    parser.add_argument("case", choices=["tree", "find_package", "static", "pkg_config",
+                                         "add_subdirectory"])
+    parser.add_argument("program", type=pathlib.Path, nargs="?")
+    args = parser.parse_args()
+
+    scratch = args.build / "install-test"
+    if args.case == "tree":
+        return install_tree(args, scratch)
+
+    prefix = scratch / "moved"
+    folder = scratch / f"{args.case}-{args.program.stem}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    if args.case == "pkg_config":
+        flags = subprocess.run(
+            ["pkg-config", "--cflags", "--libs", "tandem"], check=True, text=True,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PKG_CONFIG_PATH": str(prefix / "lib/pkgconfig")}).stdout.split()
+        program = folder / "program"
+        run(args.cxx, "-std=c++20", "-O1", args.program, "-o", program, *flags)
+        run_program(program, LD_LIBRARY_PATH=str(prefix / "lib"))
+        return None
+
+    if args.case == "add_subdirectory":
+        # The library's own objects are taken over from this build where the nested project would
+        # compile them by the same command, so the test costs seconds (see reuse_object.py).
+        launcher = [sys.executable, "-S", str(args.source / "tests/install/reuse_object.py"),
+                    str(args.build), str(args.source), "--"]
+        program = cmake_program(
+            args, folder, f"-DTANDEM_SOURCE={args.source}", "-DTANDEM_WARNINGS_AS_ERRORS=ON",
+            "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG",
+            "-DCMAKE_CXX_COMPILER_LAUNCHER=" + ";".join(launcher))
+    else:
+        program = cmake_program(args, folder, f"-DCMAKE_PREFIX_PATH={prefix}")
+    if uses_shared_library(program) == (args.case == "static"):
+        sys.exit("the program is linked with the wrong library")
+    run_program(program)
+    return None
+
+
+if __name__ == "__main__":
+    main()

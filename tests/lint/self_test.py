@@ -1,0 +1,98 @@
+"""Shows that each check finds what it looks for: one tree per rule, with one thing wrong in it."""
+
+import pathlib
+import sys
+import tempfile
+
+import _sources
+import forbidden
+import include_direction
+import include_order
+import public_headers
+
+GOOD = {
+    "cmake/TandemPublicHeaders.cmake": 'set(TANDEM_PRIVATE_HEADERS "/internal/|^tandem/cli/")\n',
+    "tandem/CMakeLists.txt": "set(rooms\n    low\n    middle\n    high)\n",
+    "tandem/low/CMakeLists.txt": "tandem_room(low)\n",
+    "tandem/middle/CMakeLists.txt": "tandem_room(middle DEPENDS low LINKS Some::lib)\n",
+    "tandem/high/CMakeLists.txt": "tandem_room(\n  high\n  DEPENDS middle)  # and what is below\n",
+    "tandem/low/a.h": "#pragma once\n\n#include <vector>\n",
+    "tandem/low/a.cpp": '#include "tandem/low/a.h"\n\n#include <sys/mman.h>\n\n#include <map>\n\n'
+                        '#include <png.h>\n\n#include "tandem/low/internal/b.h"\n',
+    "tandem/low/internal/b.h": "#pragma once\n\n#include <png.h>\n",
+    "tandem/high/c.h": '#pragma once\n\n#include "tandem/low/a.h"\n',
+    "tests/unit/low/a_test.cpp": '#include "tandem/low/a.h"\n\n#include <gtest/gtest.h>\n\n'
+                                 '#include "tandem/high/c.h"\n',
+    "README.md": "Look under build/bin and /usr/include.\n",
+}
+
+# (check, file, its text, what the message must hold)
+CASES = [
+    ("direction", "tandem/low/x.cpp", '#include "tandem/high/c.h"\n', "low may include low"),
+    ("direction", "tandem/low/CMakeLists.txt", "tandem_room(low DEPENDS high)\n", "can't depend"),
+    ("direction", "tandem/attic/x.h", '#include "tandem/low/a.h"\n', "doesn't list the room attic"),
+    ("direction", "tandem/high/x.cpp", '#include "tandem/tandem.h"\n', "only programs"),
+    ("order", "tandem/low/x.cpp", "#include <png.h>\n\n#include <map>\n", "stands after third"),
+    ("order", "tandem/low/x.cpp", '#include "tandem/low/a.h"\n\n#include <map>\n', "stands after"),
+    ("order", "tandem/low/a.cpp", '#include <map>\n\n#include "tandem/low/a.h"\n', "first include"),
+    ("order", "tandem/low/x.cpp", "#include <map>\n\n#include <stdint.h>\n", "stands after C++"),
+    ("order", "tandem/low/x.cpp", '#include "a.h"\n', "path from the root"),
+    ("order", "tandem/low/x.cpp", "#include <tandem/low/a.h>\n", "in quotes"),
+    ("forbidden", "tandem/low/x.cpp", "#include <oneapi/dnnl/dnnl.hpp>\n", "oneDNN"),
+    ("forbidden", "tandem/low/x.cpp", "#include <hwy/highway.h>\n", "Highway"),
+    ("forbidden", "tandem/low/x.h", "#pragma once\n#include <absl/strings/str_cat.h>\n", "Abseil"),
+    ("forbidden", "tandem/low/x.cpp", "#include <omp.h>\n", "OpenMP"),
+    ("forbidden", "tandem/low/x.cpp", "#include <source_location>\n", "clang 14"),
+    ("forbidden", "tandem/low/x.cpp", "std::jthread worker;\n", "one of our compilers"),
+    ("forbidden", "tandem/low/x.cpp", "// TO" "DO: later\n", "debt"),
+    ("forbidden", "tandem/low/x.h", "int x();\n", "#pragma once"),
+    ("forbidden", "tandem/low/x.h", "#pragma once\nusing namespace std;\n", "opens no namespace"),
+    ("forbidden", "tests/unit/low/x_test.cpp", "  GTEST_" "SKIP();\n", "why the test is skipped"),
+    ("forbidden", "tests/unit/low/x_test.cpp", "TEST(A, DIS" "ABLED_B) {}\n", "never runs"),
+    ("forbidden", "README.md", "See /ho" "me/someone/notes.\n", "path of one machine"),
+    ("forbidden", "setup.sh", "pip install --index" "-url=x\n", "package index"),
+    ("headers", "tandem/low/x.h", "#pragma once\n\n#include <png.h>\n", "neither of the standard"),
+    ("headers", "tandem/low/x.h", '#pragma once\n\n#include "tandem/low/internal/b.h"\n', "neither"),
+    ("headers", "tandem/low/x.h", "#pragma once\n\nstd::vector<int> x();\n", "compile alone"),
+    ("headers", "tandem/low/x.h", "inline int x() { return 1; }\n", "compile alone"),
+]
+
+
+def run(check, root, cxx):
+    if check == "direction":
+        return include_direction.check(root)
+    if check == "order":
+        return include_order.check(root)
+    if check == "forbidden":
+        return forbidden.check(root)
+    (root / "build/lint").mkdir(parents=True, exist_ok=True)
+    return public_headers.check(root, root / "build", cxx)
+
+
+def problems_of(check, changed, cxx):
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        for name, text in {**GOOD, **changed}.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text)
+        return run(check, root, cxx)
+
+
+def main():
+    cxx = _sources.arguments().cxx
+    wrong = 0
+    for check in ("direction", "order", "forbidden", "headers"):
+        for problem in problems_of(check, {}, cxx):
+            wrong += 1
+            print(f"{check}: the good tree is found wrong: {problem}")
+    for check, name, text, message in CASES:
+        found = problems_of(check, {name: text}, cxx)
+        if not any(message in problem for problem in found):
+            wrong += 1
+            print(f"{check}: {text!r} in {name} gives {found}, not '{message}'")
+    print(f"{len(CASES)} cases, {wrong} wrong")
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+find_package(GTest REQUIRED)
+
+# What the sanitizers print and forgive when a test runs under them.
+set(environment "")
+if(TANDEM_SANITIZE MATCHES "thread")
+  list(APPEND environment
+       "TSAN_OPTIONS=suppressions=${CMAKE_CURRENT_SOURCE_DIR}/sanitizers/tsan.supp:second_deadlock_stack=1")
+elseif(TANDEM_SANITIZE)
+  list(APPEND environment "ASAN_OPTIONS=detect_stack_use_after_return=1:strict_init_order=1"
+       "LSAN_OPTIONS=suppressions=${CMAKE_CURRENT_SOURCE_DIR}/sanitizers/lsan.supp:print_suppressions=0"
+       "UBSAN_OPTIONS=print_stacktrace=1")
+endif()
+
+# tandem_unit_test(NAME FOLDER LIBRARY...): a program of the *_test.cpp files of a folder.
+function(tandem_unit_test name folder)
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*_test.cpp")
+  if(NOT sources)
+    return()
+  endif()
+  file(GLOB helpers CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*_util.cpp")
+  add_executable(${name}_test ${sources} ${helpers})
+  tandem_options(${name}_test)
+  set_target_properties(${name}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY
+                                                "${PROJECT_BINARY_DIR}/tests")
+  target_link_libraries(${name}_test PRIVATE ${ARGN} GTest::gtest GTest::gmock GTest::gtest_main)
+  target_include_directories(${name}_test PRIVATE "${PROJECT_SOURCE_DIR}")
+  add_test(NAME unit.${name} COMMAND ${name}_test --gtest_brief=1 WORKING_DIRECTORY
+                                     "${PROJECT_SOURCE_DIR}")
+  set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT 1200 ENVIRONMENT
+                                               "${environment}")
+  add_dependencies(unit_tests ${name}_test)
+endfunction()
+
+add_custom_target(unit_tests)
+
+get_property(objects GLOBAL PROPERTY TANDEM_ROOMS)
+get_property(links GLOBAL PROPERTY TANDEM_LINKS)
+add_library(tandem_inside INTERFACE)
+foreach(object IN LISTS objects)
+  target_sources(tandem_inside INTERFACE "$<TARGET_OBJECTS:${object}>")
+endforeach()
+target_link_libraries(tandem_inside INTERFACE ${links} tandem_root)
+
+file(GLOB folders CONFIGURE_DEPENDS LIST_DIRECTORIES true RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}"
+     "${CMAKE_CURRENT_SOURCE_DIR}/unit/*")
+foreach(folder IN LISTS folders)
+  cmake_path(GET folder FILENAME room)
+  tandem_unit_test(${room} ${folder} tandem::tandem)
+  tandem_unit_test(${room}_internal ${folder}/internal tandem_inside)
+endforeach()
