@@ -121,8 +121,8 @@ void Trace::order_stateful(Node* node) {
       touch.last_writer = node;
     }
   }
-  // Random generators keep state of their own: their order among each other shows nowhere.
-  if (touches_resource || node->op().traits.keeps_state) return;
+  // Random generators keep state of their own: their order among each other shows nowhere. Functions may do anything.
+  if (node->op().traits.keeps_state || (touches_resource && node->kind() == NodeKind::kPlain)) return;
   if (last_effect_) graph_.add_control_input(node, last_effect_);
   last_effect_ = node;
 }
