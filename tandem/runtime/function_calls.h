@@ -19,7 +19,6 @@ TANDEM_EXPORT std::vector<Tensor> call_function(const FunctionRef& function, std
 struct FunctionGradient {
   FunctionRef forward;
   FunctionRef backward;
-  std::vector<Tensor> backward_captures;  ///< further arguments of `backward`, after those values
   std::vector<int> result_grads;          ///< results whose gradients `backward` takes, in order
   std::vector<int> arg_grads;             ///< arguments whose gradients it returns, in order
 };
