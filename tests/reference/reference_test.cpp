@@ -153,7 +153,8 @@ class Run {
 
   /// The closing lines; returns true if nothing failed.
   bool finish() const {
-    if (count_.failed > 0) {
+    if (std::any_of(by_op_.begin(), by_op_.end(),
+                    [](const auto& op) { return op.second.failed > 0; })) {
       std::cout << "by op:\n";
       for (const auto& [op, count] : by_op_) {
         if (count.failed > 0)
@@ -251,6 +252,7 @@ int main(int argc, char** argv) {
   const Options options = parse({argv + 1, argv + argc});
   try {
     const std::vector<Case> cases = read_all(options);
+    if (cases.empty()) throw std::runtime_error("no case has the text '" + options.filter + "'");
     if (options.list_missing) return list_missing(cases);
     Run run(options);
     run.all(cases);
