@@ -119,22 +119,20 @@ class Call:
             **{names[name]: value for name, value in named.items()})
         return [] if result is None or isinstance(result, tf.Operation) else tf.nest.flatten(result)
 
-    def tensors(self, in_double=False):
-        return [self._tensor(index, in_double) for index in range(len(self.arrays))]
+    def tensors(self):
+        return [self.tensor(index) for index in range(len(self.arrays))]
 
-    def _tensor(self, index, in_double):
+    def tensor(self, index):
         spec, array = self.case.inputs[index], self.arrays[index]
-        make = lambda value: tf.constant(value.astype(np.float64) if in_double and
-                                         value.dtype == np.float32 else value)
         if spec.kind == "list":
-            return [make(item) for item in array]
+            return [tf.constant(item) for item in array]
         if spec.kind == "value":
-            return make(array)
+            return tf.constant(array)
         handle = tf.raw_ops.VarHandleOp(
             dtype=TF_DTYPES[spec.dtype], shape=spec.shape if spec.generator != "literal" else
             array.shape, shared_name=f"{self.case.id}-{index}-{len(self.variables)}")
         if spec.kind == "var":
-            tf.raw_ops.AssignVariableOp(resource=handle, value=make(array))
+            tf.raw_ops.AssignVariableOp(resource=handle, value=tf.constant(array))
         self.variables.append((handle, TF_DTYPES[spec.dtype], spec.kind))
         return handle
 
@@ -430,7 +428,7 @@ class Maker:
                 elif spec.kind == "value":
                     inputs.append(symbol(spec, array))
                 else:
-                    inputs.append(self.call._tensor(index, False))
+                    inputs.append(self.call.tensor(index))
             return [plain_shape(output.shape) for output in self.call.run(inputs)]
 
 
