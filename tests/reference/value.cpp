@@ -307,7 +307,7 @@ Value from_numbers(const std::string& dtype, const std::vector<std::int64_t>& sh
 Tolerance usual_tolerance(const std::string& dtype, double factor) {
   if (dtype == "half") return {4e-3 * factor, 4e-3 * factor};
   if (dtype == "bfloat16") return {2e-2 * factor, 2e-2 * factor};
-  if (dtype == "float" || dtype == "complex64") return {1e-5 * factor, 2e-6 * factor};
+  if (dtype == "float" || dtype == "complex64") return {1e-5 * factor, 1e-5 * factor};
   return {1e-11 * factor, 1e-12 * factor};
 }
 
