@@ -14,13 +14,28 @@ void call_shape(InferenceContext& c) {
   for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, shapes.at(static_cast<std::size_t>(i)));
 }
 
-// The call recorded on a tape is one of the differentiable form: its last outputs are what the gradient needs.
+bool any_gradient_after(const GradientContext& g, std::size_t first) {
+  for (int i = static_cast<int>(first); i < g.num_outputs(); ++i) {
+    if (g.grad_or_undefined(i).defined()) return true;
+  }
+  return false;
+}
+
+// The call recorded on a tape is one of the differentiable form: its last outputs are what the gradient needs. When a
+// gradient arrives at those as well (a second derivative), that form itself is differentiated, and called again for what
+// its own gradient needs.
 void call_gradient(GradientContext& g) {
-  const auto gradient = differentiate(g.attr<FunctionRef>("_original"));
+  FunctionRef function = g.attr<FunctionRef>("_original");
+  std::vector<Tensor> outputs = g.outputs_;
+  auto gradient = differentiate(function);
+  if (any_gradient_after(g, function->results().size())) {
+    function = g.attr<FunctionRef>("f");
+    gradient = differentiate(function);
+    outputs = call_function(gradient->forward, g.inputs_);
+  }
   std::vector<Tensor> args;
   for (int result : gradient->result_grads) args.push_back(g.grad(result));
-  const auto results = static_cast<int>(g.attr<FunctionRef>("_original")->results().size());
-  for (int i = results; i < g.num_outputs(); ++i) args.push_back(g.output(i));
+  args.insert(args.end(), outputs.begin() + static_cast<std::ptrdiff_t>(function->results().size()), outputs.end());
   const std::vector<Tensor> grads = call_function(gradient->backward, args);
   for (std::size_t i = 0; i < gradient->arg_grads.size(); ++i) g.set(gradient->arg_grads[i], grads[i]);
 }

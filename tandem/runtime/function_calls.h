@@ -1,10 +1,13 @@
 #pragma once
 
+#include <cstddef>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "tandem/core/attr.h"
 #include "tandem/core/export.h"
+#include "tandem/core/shape.h"
 #include "tandem/runtime/tensor.h"
 
 namespace tandem {
@@ -21,6 +24,9 @@ struct FunctionGradient {
   FunctionRef backward;
   std::vector<int> result_grads;          ///< results whose gradients `backward` takes, in order
   std::vector<int> arg_grads;             ///< arguments whose gradients it returns, in order
+
+  /// What is known of the shape of one of `backward`'s arguments.
+  TANDEM_EXPORT PartialShape backward_arg_shape(std::size_t index) const;
 };
 using FunctionDifferentiator = std::shared_ptr<const FunctionGradient> (*)(const FunctionRef& function);
 TANDEM_EXPORT void set_function_differentiator(FunctionDifferentiator differentiator);

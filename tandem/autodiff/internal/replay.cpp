@@ -1,9 +1,10 @@
-#include "tandem/autodiff/replay.h"
+#include "tandem/autodiff/internal/replay.h"
 
 #include <memory>
 #include <unordered_map>
 
 #include "tandem/graph/function.h"
+#include "tandem/ops/internal/functional_calls.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/function_calls.h"
 
@@ -20,13 +21,19 @@ AttrMap given_attrs(const Node& node) {
   return attrs;
 }
 
+// Calls of functions go through what makes them differentiable. A call that already returns what a gradient needs is
+// called as what it is: a function with more results.
 std::vector<Tensor> call_node(const Node& node, std::span<const Tensor> inputs) {
-  if (node.kind() == NodeKind::kCall) {
-    // The differentiable form may have been called already: what was meant is the function itself.
-    const AttrValue* original = node.attrs().find("_original");
-    return call_function(original ? *original->get_if<FunctionRef>() : node.attr<FunctionRef>("f"), inputs);
+  const std::vector<Tensor> all(inputs.begin(), inputs.end());
+  switch (node.kind()) {
+    case NodeKind::kCall: return call_function(node.attr<FunctionRef>("f"), inputs);
+    case NodeKind::kIf:
+      return internal::call_if(all[0], {all.begin() + 1, all.end()}, node.attr<FunctionRef>("then_branch"),
+                               node.attr<FunctionRef>("else_branch"));
+    case NodeKind::kWhile:
+      return internal::call_while(all, node.attr<FunctionRef>("cond"), node.attr<FunctionRef>("body"));
+    default: return call(node.op(), inputs, given_attrs(node));
   }
-  return call(node.op(), inputs, given_attrs(node));
 }
 
 }  // namespace
@@ -42,9 +49,7 @@ std::vector<Tensor> replay(const Function& function, std::span<const Tensor> arg
     }
     std::vector<Tensor> inputs;
     for (const Output& in : node->inputs()) inputs.push_back(values.at(in.node).at(static_cast<std::size_t>(in.index)));
-    std::vector<Tensor> outputs = call_node(*node, inputs);
-    // A differentiable call returns further values for its gradient, of which this body knows nothing.
-    values[node] = std::move(outputs);
+    values[node] = call_node(*node, inputs);
   }
   std::vector<Tensor> results;
   for (const Output& r : function.results()) results.push_back(values.at(r.node).at(static_cast<std::size_t>(r.index)));
