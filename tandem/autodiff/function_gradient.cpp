@@ -1,7 +1,7 @@
 #include <memory>
 
 #include "tandem/autodiff/gradient_tape.h"
-#include "tandem/autodiff/replay.h"
+#include "tandem/autodiff/internal/replay.h"
 #include "tandem/core/error.h"
 #include "tandem/graph/function.h"
 #include "tandem/runtime/function_calls.h"
