@@ -19,6 +19,9 @@ class TANDEM_EXPORT Buffer : public RefCounted {
   std::size_t size() const noexcept { return size_; }
   /// False if other code may write to the memory (wrapped outside memory): then it is never taken over.
   bool owned() const noexcept { return owned_; }
+  /// True for memory that an execution plan reuses: nothing may hold on to it beyond what the plan knows.
+  bool planned() const noexcept { return planned_; }
+  void mark_planned() noexcept { planned_ = true; }
 
  protected:
   Buffer(void* data, std::size_t size, bool owned = true)
@@ -27,6 +30,7 @@ class TANDEM_EXPORT Buffer : public RefCounted {
   void* data_;
   std::size_t size_;
   bool owned_;
+  bool planned_ = false;
 };
 
 /// Uninitialised host memory, 64-byte aligned.

@@ -7,6 +7,7 @@ namespace tandem {
 FunctionRunner::~FunctionRunner() = default;
 
 Array& KernelContext::allocate_output_slow(int i, const Shape& shape) {
+  planned_outputs_ &= ~(std::uint64_t{1} << i);  // the shape is not the one planned for: on its own from now on
   const DType dtype = base_dtype(output_dtypes_[i]);
   if (is_object(dtype)) {
     *outputs_[i] = Array(dtype, shape);
@@ -35,12 +36,17 @@ void KernelContext::set_output(int i, Array value) {
   if ((planned_outputs_ >> i) & 1) {
     // The plan gave this output a place of its own, which others may count on.
     Array& planned = *outputs_[i];
-    if (planned.raw_data() == value.raw_data()) return;
     if (planned.shape() == value.shape() && planned.dtype() == value.dtype()) {
-      if (value.num_bytes() != 0) std::memcpy(planned.raw_data(), value.raw_data(), value.num_bytes());
+      if (planned.raw_data() != value.raw_data() && value.num_bytes() != 0) {
+        std::memcpy(planned.raw_data(), value.raw_data(), value.num_bytes());
+      }
       return;
     }
+    planned_outputs_ &= ~(std::uint64_t{1} << i);
   }
+  // Only outputs that the op declares to share an input's memory may refer to memory that the plan reuses.
+  const bool shares = i == 0 && op_->traits.shares_memory != 0;
+  if (!shares && value.buffer() && value.buffer()->planned()) value = value.clone();
   *outputs_[i] = std::move(value);
 }
 

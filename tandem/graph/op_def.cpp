@@ -292,6 +292,8 @@ namespace {
   throw InvalidArgumentError(cat("Op ", op.name, ": ", what));
 }
 
+}  // namespace
+
 void check_attr(const OpDef& op, const AttrDef& def, const AttrValue& value) {
   if (value.kind() != def.kind) {
     wrong(op, cat("attribute '", def.name, "' must be of kind ", def.kind, " but is ", value.kind(), "."));
@@ -322,6 +324,8 @@ void check_attr(const OpDef& op, const AttrDef& def, const AttrValue& value) {
     wrong(op, cat("attribute '", def.name, "' must be at least ", def.minimum, " but is ", *i, "."));
   }
 }
+
+namespace {
 
 class Inference {
  public:

@@ -36,6 +36,7 @@ bool RewriteContext::replace_with(Output value) {
   // A value of another (or less well known) shape would change what users see.
   if (!(value.node->output_shape(value.index) == node_.output_shape(0))) return false;
   graph_.replace_uses({&node_, 0}, value);
+  replacement_ = value;
   return true;
 }
 

@@ -20,11 +20,14 @@ class TANDEM_EXPORT RewriteContext {
   bool is_constant(int i, double value) const;
   /// Makes users of output 0 use `value`. False if the dtypes or known shapes would differ.
   bool replace_with(Output value);
+  /// What replaced output 0; its node is null if nothing did.
+  Output replacement() const { return replacement_; }
 
  private:
   Graph& graph_;
   const OpRegistry& ops_;
   Node& node_;
+  Output replacement_;
 };
 
 }  // namespace tandem

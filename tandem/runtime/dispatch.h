@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <span>
 #include <string_view>
@@ -44,7 +45,15 @@ class TANDEM_EXPORT OpRecorder {
   virtual bool wants(std::span<const Tensor> inputs) const = 0;
   virtual void record(const OpDef& op, std::span<const Tensor> inputs, const AttrMap& attrs,
                       std::span<const Tensor> outputs) = 0;
+  /// A computation whose gradient the user wrote: `backward` takes the outputs' gradients (undefined where there is
+  /// none) and returns the inputs'.
+  using Backward = std::function<std::vector<Tensor>(std::span<const Tensor> output_grads)>;
+  virtual void record_custom(std::span<const Tensor> inputs, std::span<const Tensor> outputs, Backward backward) = 0;
 };
+
+/// Tells the thread's tapes of a computation with a gradient of its own.
+TANDEM_EXPORT void record_custom_gradient(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
+                                          const OpRecorder::Backward& backward);
 
 /// True if some tape of this thread would record an op with these inputs.
 TANDEM_EXPORT bool is_recording(std::span<const Tensor> inputs);

@@ -121,13 +121,13 @@ void Trace::order_stateful(Node* node) {
       touch.last_writer = node;
     }
   }
-  // Random generators keep state of their own: their order among each other shows nowhere.
-  if (touches_resource || node->op().traits.keeps_state) return;
+  // Random generators keep state of their own: their order among each other shows nowhere. Functions may do anything.
+  if (node->op().traits.keeps_state || (touches_resource && node->kind() == NodeKind::kPlain)) return;
   if (last_effect_) graph_.add_control_input(node, last_effect_);
   last_effect_ = node;
 }
 
-FunctionRef Trace::finish(std::span<const Tensor> results) {
+FunctionRef Trace::finish(std::span<const Tensor> results, bool may_optimize) {
   std::vector<Output> outputs;
   for (const Tensor& r : results) outputs.push_back(resolve(r));
   std::vector<Node*> args = args_;
@@ -140,7 +140,7 @@ FunctionRef Trace::finish(std::span<const Tensor> results) {
     if (!node->op().traits.reads_only && !node->op().traits.keeps_state) effects.push_back(node);
   }
   return std::make_shared<const Function>(name_, std::move(graph_), std::move(args), std::move(outputs),
-                                          std::move(effects));
+                                          std::move(effects), may_optimize);
 }
 
 TraceScope::TraceScope(Trace* trace) : saved_(thread_context().trace) { thread_context().trace = trace; }

@@ -1,0 +1,326 @@
+#include "tandem/autodiff/gradient_tape.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "tandem/core/error.h"
+#include "tandem/core/resource_handle.h"
+#include "tandem/graph/op_def.h"
+#include "tandem/ops/arithmetic_ops.h"
+#include "tandem/ops/creation_ops.h"
+#include "tandem/ops/identity_ops.h"
+#include "tandem/ops/join_ops.h"
+#include "tandem/ops/resource_variable_ops.h"
+#include "tandem/ops/shape_ops.h"
+#include "tandem/ops/variable.h"
+#include "tandem/runtime/dispatch.h"
+#include "tandem/runtime/gradient_context.h"
+#include "tandem/runtime/tensor_impl.h"
+#include "tandem/runtime/thread_context.h"
+
+namespace tandem {
+namespace {
+
+class TapeContext final : public GradientContext {
+ protected:
+  Tensor zeros_like(const Tensor& like) override { return tandem::zeros_like(like); }
+};
+
+struct Entry {
+  const OpDef* op = nullptr;  // null: a custom gradient
+  std::vector<Tensor> inputs;
+  AttrMap attrs;
+  std::vector<Tensor> outputs;
+  OpRecorder::Backward backward;
+};
+
+bool flows(DType t) { return is_differentiable(t); }
+
+}  // namespace
+
+class GradientTape::Recorder final : public OpRecorder {
+ public:
+  explicit Recorder(const Options& options) : options_(options) {}
+
+  bool wants(std::span<const Tensor> inputs) const override {
+    return std::any_of(inputs.begin(), inputs.end(), [&](const Tensor& t) { return follows(t); });
+  }
+
+  void record(const OpDef& op, std::span<const Tensor> inputs, const AttrMap& attrs,
+              std::span<const Tensor> outputs) override {
+    if (op.gradient == &not_differentiable || outputs.empty()) return;
+    add({&op, {inputs.begin(), inputs.end()}, attrs, {outputs.begin(), outputs.end()}, {}});
+  }
+
+  void record_custom(std::span<const Tensor> inputs, std::span<const Tensor> outputs, Backward backward) override {
+    add({nullptr, {inputs.begin(), inputs.end()}, {}, {outputs.begin(), outputs.end()}, std::move(backward)});
+  }
+
+  void watch(const Tensor& t) {
+    if (!flows(t.dtype())) {
+      throw InvalidArgumentError(cat("A tape cannot watch a tensor of dtype ", t.dtype(),
+                                     ": only floating and complex values have gradients. Use td::cast first."));
+    }
+    tracked_.insert(t.impl());
+    kept_.push_back(t);
+  }
+
+  void reset() {
+    entries_.clear();
+    tracked_.clear();
+    kept_.clear();
+    used_ = false;
+  }
+
+  void listen(bool on) {
+    auto& recorders = thread_context().recorders;
+    const auto at = std::find(recorders.begin(), recorders.end(), this);
+    if (on && at == recorders.end()) recorders.push_back(this);
+    if (!on && at != recorders.end()) recorders.erase(at);
+  }
+
+  std::vector<Tensor> gradient(const std::vector<Tensor>& targets, const std::vector<Tensor>& sources,
+                               const std::vector<Tensor>& output_gradients, UnconnectedGradients unconnected);
+
+  bool persistent() const { return options_.persistent; }
+  bool listening() const {
+    const auto& recorders = thread_context().recorders;
+    return std::find(recorders.begin(), recorders.end(), this) != recorders.end();
+  }
+
+ private:
+  bool follows(const Tensor& t) const {
+    const TensorImpl* impl = t.impl();
+    return impl && ((impl->watched && options_.watch_accessed_variables) || tracked_.contains(impl));
+  }
+
+  void add(Entry entry) {
+    bool any = false;
+    for (const Tensor& out : entry.outputs) {
+      if (!flows(out.dtype())) continue;
+      tracked_.insert(out.impl());
+      any = true;
+    }
+    if (any) entries_.push_back(std::move(entry));
+  }
+
+  Options options_;
+  std::vector<Entry> entries_;
+  std::unordered_set<const TensorImpl*> tracked_;
+  std::vector<Tensor> kept_;  // watched tensors must outlive the tape: their addresses are their identity
+  bool used_ = false;
+};
+
+namespace {
+
+// Gradients that have arrived at each tensor, summed when they are asked for.
+class Accumulator {
+ public:
+  void add(const Tensor& at, Tensor gradient) { arrived_[at.impl()].push_back(std::move(gradient)); }
+  bool has(const Tensor& at) const { return arrived_.contains(at.impl()); }
+  Tensor sum(const Tensor& at) {
+    const auto found = arrived_.find(at.impl());
+    if (found == arrived_.end()) return {};
+    std::vector<Tensor>& parts = found->second;
+    if (parts.size() > 1) parts = {add_n(parts)};
+    return parts.front();
+  }
+
+ private:
+  std::unordered_map<const TensorImpl*, std::vector<Tensor>> arrived_;
+};
+
+// Which tensors a gradient has to pass: those that depend on a source.
+std::unordered_set<const TensorImpl*> on_the_way(const std::vector<Entry>& entries, const std::vector<Tensor>& sources) {
+  std::unordered_set<const TensorImpl*> reached;
+  for (const Tensor& s : sources) reached.insert(s.impl());
+  for (const Entry& e : entries) {
+    const bool any = std::any_of(e.inputs.begin(), e.inputs.end(), [&](const Tensor& t) { return reached.contains(t.impl()); });
+    if (!any) continue;
+    for (const Tensor& out : e.outputs) {
+      if (flows(out.dtype())) reached.insert(out.impl());
+    }
+  }
+  return reached;
+}
+
+Tensor zeros_of_variable(const Tensor& handle) {
+  return zeros_like(read_variable(handle, handle.data<ResourceHandle>()[0].info().dtype));
+}
+
+void check_gradient(const Entry& entry, std::size_t i, const Tensor& gradient) {
+  const Tensor& input = entry.inputs[i];
+  if (input.dtype() == DType::kResource || input.dtype() == DType::kVariant) return;
+  if (gradient.dtype() != input.dtype() || !gradient.partial_shape().is_compatible(input.partial_shape())) {
+    throw InternalError(cat("The gradient of ", entry.op ? entry.op->name : std::string("a custom function"), " for input ", i, " is ",
+                            gradient.dtype(), gradient.partial_shape(), " but the input is ", input.dtype(),
+                            input.partial_shape(), "."));
+  }
+}
+
+std::vector<Tensor> input_gradients(const Entry& entry, std::vector<Tensor> output_grads,
+                                    const std::unordered_set<const TensorImpl*>& way) {
+  if (!entry.op) {
+    std::vector<Tensor> grads = entry.backward(output_grads);
+    if (grads.size() != entry.inputs.size()) {
+      throw InvalidArgumentError(cat("A custom gradient returned ", grads.size(), " gradients for ", entry.inputs.size(),
+                                     " inputs. Return one for each, undefined tensors where there is none."));
+    }
+    return grads;
+  }
+  if (!entry.op->gradient) {
+    throw NotFoundError(cat("Op ", entry.op->name, " has no gradient. Use td::stop_gradient where none is needed, or "
+                            "td::custom_gradient to give one."));
+  }
+  TapeContext context;
+  context.op_ = entry.op;
+  context.attrs_ = &entry.attrs;
+  context.inputs_ = entry.inputs;
+  context.outputs_ = entry.outputs;
+  context.grads_ = std::move(output_grads);
+  for (const Tensor& in : entry.inputs) context.needs_.push_back(flows(in.dtype()) && way.contains(in.impl()));
+  context.results_.resize(entry.inputs.size());
+  entry.op->gradient(context);
+  return std::move(context.results_);
+}
+
+}  // namespace
+
+std::vector<Tensor> GradientTape::Recorder::gradient(const std::vector<Tensor>& targets, const std::vector<Tensor>& sources,
+                                                     const std::vector<Tensor>& output_gradients,
+                                                     UnconnectedGradients unconnected) {
+  if (used_ && !options_.persistent) {
+    throw FailedPreconditionError("A non-persistent GradientTape can only be used to compute one set of gradients. Make it "
+                                  "with {.persistent = true} to use it again.");
+  }
+  if (!output_gradients.empty() && output_gradients.size() != targets.size()) {
+    throw InvalidArgumentError(cat(output_gradients.size(), " output gradients were given for ", targets.size(), " targets."));
+  }
+  used_ = true;
+  // This tape does not record its own gradients unless it will be asked again; outer tapes do, for higher derivatives.
+  if (!options_.persistent) listen(false);
+
+  Accumulator grads;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    if (!flows(targets[i].dtype())) {
+      throw InvalidArgumentError(cat("The target of a gradient is ", targets[i].dtype(), ", but only floating and complex "
+                                     "values have gradients."));
+    }
+    const bool given = i < output_gradients.size() && output_gradients[i].defined();
+    grads.add(targets[i], given ? output_gradients[i] : ones_like(targets[i]));
+  }
+  const std::size_t count = entries_.size();  // gradient ops recorded by a persistent tape come after these
+  const auto way = on_the_way(entries_, sources);
+  for (std::size_t e = count; e-- > 0;) {
+    const Entry entry = entries_[e];  // a copy: recording may move the entries
+    const bool asked = std::any_of(entry.outputs.begin(), entry.outputs.end(), [&](const Tensor& t) { return grads.has(t) && way.contains(t.impl()); });
+    if (!asked) continue;
+    std::vector<Tensor> output_grads;
+    for (const Tensor& out : entry.outputs) output_grads.push_back(grads.sum(out));
+    std::vector<Tensor> results = input_gradients(entry, std::move(output_grads), way);
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (!results[i].defined() || !way.contains(entry.inputs[i].impl())) continue;
+      check_gradient(entry, i, results[i]);
+      grads.add(entry.inputs[i], std::move(results[i]));
+    }
+  }
+  std::vector<Tensor> out;
+  for (const Tensor& s : sources) {
+    Tensor g = grads.sum(s);
+    if (!g.defined() && unconnected == UnconnectedGradients::kZero) {
+      g = s.dtype() == DType::kResource ? zeros_of_variable(s) : zeros_like(s);
+    }
+    out.push_back(std::move(g));
+  }
+  if (!options_.persistent) entries_.clear();  // frees the values that only the tape kept
+  return out;
+}
+
+GradientTape::GradientTape() : GradientTape(Options{}) {}
+GradientTape::GradientTape(const Options& options) : recorder_(std::make_unique<Recorder>(options)) {
+  recorder_->listen(true);
+}
+GradientTape::~GradientTape() { recorder_->listen(false); }
+
+void GradientTape::watch(const Tensor& tensor) { recorder_->watch(tensor); }
+void GradientTape::watch(const Variable& variable) { recorder_->watch(variable.handle()); }
+void GradientTape::stop_recording() { recorder_->listen(false); }
+void GradientTape::resume_recording() { recorder_->listen(true); }
+void GradientTape::reset() { recorder_->reset(); }
+
+Tensor GradientTape::gradient(const Tensor& target, const Tensor& source, UnconnectedGradients unconnected) {
+  return recorder_->gradient({target}, {source}, {}, unconnected).front();
+}
+Tensor GradientTape::gradient(const Tensor& target, const Variable& source, UnconnectedGradients unconnected) {
+  return recorder_->gradient({target}, {source.handle()}, {}, unconnected).front();
+}
+std::vector<Tensor> GradientTape::gradient(const Tensor& target, const std::vector<Tensor>& sources,
+                                           UnconnectedGradients unconnected) {
+  return recorder_->gradient({target}, sources, {}, unconnected);
+}
+std::vector<Tensor> GradientTape::gradient(const Tensor& target, const std::vector<Variable>& sources,
+                                           UnconnectedGradients unconnected) {
+  std::vector<Tensor> handles;
+  for (const Variable& v : sources) handles.push_back(v.handle());
+  return recorder_->gradient({target}, handles, {}, unconnected);
+}
+std::vector<Tensor> GradientTape::gradient(const std::vector<Tensor>& targets, const std::vector<Tensor>& sources,
+                                           const std::vector<Tensor>& output_gradients, UnconnectedGradients unconnected) {
+  return recorder_->gradient(targets, sources, output_gradients, unconnected);
+}
+
+Tensor GradientTape::jacobian(const Tensor& target, const Tensor& source) {
+  if (!recorder_->persistent()) {
+    throw FailedPreconditionError("A Jacobian takes one gradient for each element of the target: make the tape with "
+                                  "{.persistent = true}.");
+  }
+  const Shape target_shape = target.shape();
+  const std::int64_t rows = target_shape.num_elements();
+  const bool was_listening = recorder_->listening();
+  Tensor flat = reshape(target, {rows});
+  std::vector<Tensor> gradients;
+  for (std::int64_t i = 0; i < rows; ++i) {
+    Array weights = Array::zeros(target.dtype(), Shape{rows});
+    const Tensor one = ones({}, target.dtype());
+    std::copy_n(static_cast<const std::byte*>(one.array().raw_data()), dtype_size(target.dtype()),
+                static_cast<std::byte*>(weights.raw_data()) + static_cast<std::size_t>(i) * dtype_size(target.dtype()));
+    gradients.push_back(recorder_->gradient({flat}, {source}, {Tensor(weights)}, UnconnectedGradients::kZero).front());
+  }
+  if (was_listening) recorder_->listen(true);
+  std::vector<std::int64_t> dims = target_shape.to_vector();
+  const Shape source_shape = source.shape();
+  dims.insert(dims.end(), source_shape.dims().begin(), source_shape.dims().end());
+  if (rows == 0) return Tensor(Array::zeros(source.dtype(), Shape(std::span<const std::int64_t>(dims))));
+  return reshape(stack(gradients, 0), dims);
+}
+
+std::vector<Tensor> custom_gradient(
+    const std::function<std::vector<Tensor>(std::span<const Tensor>)>& forward,
+    const std::function<std::vector<Tensor>(std::span<const Tensor>, std::span<const Tensor>, std::span<const Tensor>)>& backward,
+    const std::vector<Tensor>& inputs) {
+  std::vector<Tensor> outputs;
+  {
+    StopRecording quiet;
+    outputs = forward(inputs);
+  }
+  for (Tensor& out : outputs) {
+    // An output that is an input would be its own source: give it an identity of its own.
+    for (const Tensor& in : inputs) {
+      if (out.is_same(in)) {
+        StopRecording quiet;
+        out = identity(out);
+      }
+    }
+  }
+  record_custom_gradient(inputs, outputs, [inputs, outputs, backward](std::span<const Tensor> grads) {
+    std::vector<Tensor> filled(grads.begin(), grads.end());
+    for (std::size_t i = 0; i < filled.size(); ++i) {
+      if (!filled[i].defined()) filled[i] = zeros_like(outputs[i]);
+    }
+    return backward(inputs, outputs, filled);
+  });
+  return outputs;
+}
+
+}  // namespace tandem

@@ -1,0 +1,178 @@
+#include "tandem/graph/passes.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "tandem/core/error.h"
+#include "tandem/graph/op_registry.h"
+#include "tandem/graph/rewrite.h"
+
+namespace tandem {
+
+Evaluator::~Evaluator() = default;
+
+MutableFunction::MutableFunction(const Function& function) {
+  copy(function.body(), function.args(), function.results(), function.control_results());
+}
+
+MutableFunction MutableFunction::clone() const {
+  MutableFunction twin;
+  twin.copy(graph, args, results, control_results);
+  return twin;
+}
+
+void MutableFunction::copy(const Graph& from, const std::vector<Node*>& from_args,
+                           const std::vector<Output>& from_results, const std::vector<Node*>& from_control) {
+  std::vector<Node*> map;
+  graph = from.clone(&map);
+  const auto twin = [&](const Node* n) { return map[static_cast<std::size_t>(n->id())]; };
+  for (const Node* n : from_args) args.push_back(twin(n));
+  for (const Output& r : from_results) results.push_back({twin(r.node), r.index});
+  for (const Node* n : from_control) control_results.push_back(twin(n));
+}
+
+void MutableFunction::replace(Output from, Output to) {
+  graph.replace_uses(from, to);
+  for (Output& r : results) {
+    if (r == from) r = to;
+  }
+}
+
+namespace passes {
+namespace {
+
+constexpr std::size_t kLargestFolded = 10'000'000;
+
+bool is_pure(const Node& node) {
+  return !node.op().traits.stateful && node.kind() != NodeKind::kArg && node.kind() != NodeKind::kRetval;
+}
+
+const std::shared_ptr<const Array>* constant(const Node& node) {
+  if (node.kind() != NodeKind::kConst) return nullptr;
+  const AttrValue* value = node.attrs().find("value");
+  return value ? value->get_if<std::shared_ptr<const Array>>() : nullptr;
+}
+
+Node* add_constant(MutableFunction& f, const OpRegistry& ops, const std::string& name, const Array& value) {
+  Graph::NodeSpec spec;
+  spec.op = &ops.of_kind(NodeKind::kConst);
+  spec.name = name;
+  spec.attrs = AttrMap{{"value", value}, {"dtype", value.dtype()}};
+  return f.graph.add(std::move(spec));
+}
+
+}  // namespace
+
+bool prune(MutableFunction& f) {
+  std::vector<bool> needed(static_cast<std::size_t>(f.graph.id_limit()), false);
+  std::vector<const Node*> pending;
+  const auto need = [&](const Node* n) {
+    if (!needed[static_cast<std::size_t>(n->id())]) {
+      needed[static_cast<std::size_t>(n->id())] = true;
+      pending.push_back(n);
+    }
+  };
+  for (const Output& r : f.results) need(r.node);
+  for (const Node* n : f.control_results) need(n);
+  for (const Node* n : f.args) needed[static_cast<std::size_t>(n->id())] = true;
+  while (!pending.empty()) {
+    const Node* n = pending.back();
+    pending.pop_back();
+    for (const Output& in : n->inputs()) need(in.node);
+    for (const Node* before : n->control_inputs()) need(before);
+  }
+  needed.flip();
+  const std::size_t before = f.graph.num_nodes();
+  f.graph.remove_if(needed);
+  return f.graph.num_nodes() != before;
+}
+
+bool fold_constants(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator) {
+  bool changed = false;
+  for (Node* node : f.graph.topological_order()) {
+    if (!is_pure(*node) || node->kind() != NodeKind::kPlain || node->inputs().empty()) continue;
+    if (!node->control_inputs().empty()) continue;
+    std::vector<Array> values;
+    for (const Output& in : node->inputs()) {
+      const auto* value = constant(*in.node);
+      if (!value) break;
+      values.push_back(**value);
+    }
+    if (values.size() != node->inputs().size()) continue;
+    std::optional<std::vector<Array>> outputs;
+    try {
+      outputs = evaluator.evaluate(*node, values);
+    } catch (const Error&) {
+      continue;  // the error belongs to the run, where it names the node
+    }
+    if (!outputs) continue;
+    for (std::size_t i = 0; i < outputs->size(); ++i) {
+      const Array& value = (*outputs)[i];
+      if (is_object(value.dtype()) || value.num_bytes() > kLargestFolded) continue;
+      Node* folded = add_constant(f, ops, node->name() + "/folded", value);
+      f.replace({node, static_cast<int>(i)}, {folded, 0});
+      changed = true;
+    }
+  }
+  if (changed) prune(f);
+  return changed;
+}
+
+bool merge_common(MutableFunction& f) {
+  std::map<std::string, std::vector<Node*>> seen;
+  bool changed = false;
+  for (Node* node : f.graph.topological_order()) {
+    if (!is_pure(*node)) continue;
+    std::string key = cat(node->op().name, "@", node->requested_device());
+    for (const Output& in : node->inputs()) key += cat("|", in.node->id(), ":", in.index);
+    for (const Node* before : node->control_inputs()) key += cat("^", before->id());
+    if (node->kind() == NodeKind::kConst) {
+      const auto* value = constant(*node);
+      if (!value || (*value)->num_bytes() > 4096) continue;
+      key += cat((*value)->dtype(), (*value)->shape());
+    }
+    auto& same = seen[key];
+    const auto twin = std::find_if(same.begin(), same.end(), [&](const Node* n) { return n->attrs() == node->attrs(); });
+    if (twin == same.end()) {
+      same.push_back(node);
+      continue;
+    }
+    for (int i = 0; i < node->num_outputs(); ++i) f.replace({node, i}, {*twin, i});
+    changed = true;
+  }
+  if (changed) prune(f);
+  return changed;
+}
+
+bool clean_arithmetic(MutableFunction& f, const OpRegistry& ops) {
+  bool changed = false;
+  for (Node* node : f.graph.topological_order()) {
+    if (!node->op().rewrite || !is_pure(*node)) continue;
+    RewriteContext context(f.graph, ops, *node);
+    if (!node->op().rewrite(context)) continue;
+    if (context.replacement().node) {
+      for (Output& r : f.results) {
+        if (r.node == node && r.index == 0) r = context.replacement();
+      }
+    }
+    changed = true;
+  }
+  if (changed) prune(f);
+  return changed;
+}
+
+}  // namespace passes
+
+void optimize(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator) {
+  constexpr int kRounds = 4;
+  passes::prune(f);
+  for (int round = 0; round < kRounds; ++round) {
+    bool changed = passes::fold_constants(f, ops, evaluator);
+    changed = passes::clean_arithmetic(f, ops) || changed;
+    changed = passes::merge_common(f) || changed;
+    if (!changed) return;
+  }
+}
+
+}  // namespace tandem

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "tandem/core/export.h"
+#include "tandem/graph/function.h"
+#include "tandem/graph/graph.h"
+
+namespace tandem {
+
+class OpRegistry;
+
+/// Computes values for passes that need them; implemented by runtime.
+class TANDEM_EXPORT Evaluator {
+ public:
+  virtual ~Evaluator();
+  /// The outputs of a node for these inputs, or nothing if it cannot be evaluated here.
+  virtual std::optional<std::vector<Array>> evaluate(const Node& node, std::span<const Array> inputs) = 0;
+};
+
+/// A graph that passes may change, and what of it must keep its meaning.
+struct TANDEM_EXPORT MutableFunction {
+  Graph graph;
+  std::vector<Node*> args;
+  std::vector<Output> results;
+  std::vector<Node*> control_results;
+
+  explicit MutableFunction(const Function& function);
+  MutableFunction clone() const;
+  /// Makes users of `from`, results among them, use `to`.
+  void replace(Output from, Output to);
+
+ private:
+  MutableFunction() = default;
+  void copy(const Graph& graph, const std::vector<Node*>& args, const std::vector<Output>& results,
+            const std::vector<Node*>& control_results);
+};
+
+// Each pass returns whether it changed anything. Stateful nodes are never merged, folded or dropped.
+namespace passes {
+/// Drops what no result and no effect needs; arguments stay.
+TANDEM_EXPORT bool prune(MutableFunction& f);
+/// Replaces nodes all of whose inputs are constant by their value (results of at most 10 MB).
+TANDEM_EXPORT bool fold_constants(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator);
+/// Keeps one of several equal nodes: same op, inputs, attributes and device.
+TANDEM_EXPORT bool merge_common(MutableFunction& f);
+/// Applies the rewrites that ops declare (x * 1, double transposes, …).
+TANDEM_EXPORT bool clean_arithmetic(MutableFunction& f, const OpRegistry& ops);
+}  // namespace passes
+
+/// All passes until nothing changes (at most a few rounds).
+TANDEM_EXPORT void optimize(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator);
+
+}  // namespace tandem

@@ -1,0 +1,43 @@
+#include "tandem/runtime/config.h"
+
+#include "tandem/core/error.h"
+#include "tandem/runtime/internal/default_options.h"
+#include "tandem/runtime/runtime.h"
+
+namespace tandem::config {
+namespace {
+
+void set_threads(int Runtime::Options::*field, int threads, const char* which) {
+  if (threads < 0) throw InvalidArgumentError(cat(which, " parallelism must be 0 or more threads but is ", threads, "."));
+  default_options().change([&](Runtime::Options& options) {
+    if (options.*field == threads) return;
+    if (Runtime::default_exists()) {
+      throw FailedPreconditionError(cat(which, " parallelism cannot be modified after initialization. Set it before the "
+                                               "first op, or make a td::Runtime of your own with these options."));
+    }
+    options.*field = threads;
+  });
+}
+
+}  // namespace
+
+void enable_op_determinism(bool on) {
+  default_options().set_deterministic(on);
+  if (Runtime::default_exists()) Runtime::current().set_deterministic(on);
+}
+
+bool op_determinism_enabled() { return default_options().deterministic(); }
+
+namespace threading {
+
+void set_intra_op_parallelism_threads(int threads) {
+  set_threads(&Runtime::Options::intra_op_threads, threads, "Intra op");
+}
+int get_intra_op_parallelism_threads() { return default_options().get().intra_op_threads; }
+void set_inter_op_parallelism_threads(int threads) {
+  set_threads(&Runtime::Options::inter_op_threads, threads, "Inter op");
+}
+int get_inter_op_parallelism_threads() { return default_options().get().inter_op_threads; }
+
+}  // namespace threading
+}  // namespace tandem::config

@@ -1,0 +1,237 @@
+#include "tandem/runtime/internal/eager.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "tandem/core/error.h"
+#include "tandem/graph/kernel.h"
+#include "tandem/graph/op_registry.h"
+#include "tandem/runtime/internal/op_failure.h"
+#include "tandem/runtime/runtime.h"
+#include "tandem/runtime/tensor_impl.h"
+#include "tandem/runtime/internal/wait_for_kernel.h"
+
+namespace tandem {
+namespace {
+
+constexpr std::size_t kFewArguments = 8;
+
+// What the kernel choice of an eager call depends on, in one word where it fits.
+struct CallKey {
+  std::uint64_t runtime = 0;
+  const OpDef* op = nullptr;
+  std::uint64_t types = 0;
+  bool operator==(const CallKey&) const = default;
+};
+
+struct CachedCall {
+  CallKey key;
+  const KernelList* kernels = nullptr;
+  const KernelServices* services = nullptr;
+  std::array<DType, 4> output_dtypes{};
+  int num_outputs = 0;
+};
+
+// Direct-mapped and per thread: a hit costs a few comparisons, a miss the full look-up.
+constexpr std::size_t kCacheSize = 512;
+CachedCall& cache_slot(const CallKey& key) {
+  thread_local std::array<CachedCall, kCacheSize> cache;
+  std::uint64_t hash = (reinterpret_cast<std::uintptr_t>(key.op) >> 4) * 0x9e3779b97f4a7c15ull;
+  hash ^= (key.types + key.runtime) * 0xc2b2ae3d27d4eb4full;
+  return cache[(hash >> 32) % kCacheSize];
+}
+
+// False if the call has more dtypes than fit in the key (then nothing is cached).
+bool make_key(Runtime& runtime, const OpDef& op, std::span<const Tensor> inputs, const AttrMap& attrs, CallKey& key) {
+  if (!op.plain_arguments || op.outputs.size() > 4) return false;
+  key.runtime = runtime.id();
+  key.op = &op;
+  int bits = 0;
+  for (const Tensor& t : inputs) {
+    if (bits > 56) return false;
+    key.types |= static_cast<std::uint64_t>(t.impl()->array.dtype()) << bits;
+    bits += 8;
+  }
+  for (const auto& [name, value] : attrs) {
+    if (const DType* t = value.get_if<DType>()) {
+      if (bits > 48) return false;
+      key.types |= (static_cast<std::uint64_t>(*t) | static_cast<std::uint64_t>(name.front() & 0x7f) << 8) << bits;
+      bits += 16;
+    } else if (value.get_if<std::vector<DType>>()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void check_inputs(std::string_view op, std::span<const Tensor> inputs) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].defined()) {
+      throw InvalidArgumentError(cat("Op ", op, ": input ", i, " is an undefined tensor. Give it a value first."));
+    }
+    const TensorImpl& impl = *inputs[i].impl();
+    if (impl.node.node) {
+      throw FailedPreconditionError(
+          cat("Op ", op, ": input ", i, " ('", impl.node.node->name(), "') is a symbolic tensor of a function whose "
+              "tracing is over, or that is traced elsewhere. Use the value that the function returns."));
+    }
+    if (impl.late) inputs[i].synchronize();
+  }
+}
+
+std::vector<DType> dtypes_of(std::span<const Tensor> inputs) {
+  std::vector<DType> types;
+  types.reserve(inputs.size());
+  for (const Tensor& t : inputs) types.push_back(t.impl()->array.dtype());
+  return types;
+}
+
+// A thread's last line of defence against attributes that were fine once and are not now: kinds and allowed values are
+// checked in full when the cache misses, strings and bounds on each call that gives any.
+void check_given(const OpDef& op, const AttrMap& attrs) {
+  for (const auto& [name, value] : attrs) {
+    const AttrDef* def = op.find_attr(name);
+    if (!def) continue;  // the full check names it
+    check_attr(op, *def, value);
+  }
+}
+
+class EagerCall {
+ public:
+  EagerCall(Runtime& runtime, const OpDef& op, std::span<const Tensor> inputs, const AttrMap& attrs)
+      : runtime_(runtime), op_(op), inputs_(inputs), attrs_(attrs) {}
+
+  void prepare() {
+    check_inputs(op_.name, inputs_);
+    CallKey key;
+    if (make_key(runtime_, op_, inputs_, attrs_, key)) {
+      CachedCall& slot = cache_slot(key);
+      if (!(slot.key == key)) {
+        CachedCall fresh = look_up();
+        fresh.key = key;
+        slot = fresh;
+      } else if (!attrs_.empty()) {
+        check_given(op_, attrs_);
+      }
+      found_ = &slot;
+      few_dtypes_ = slot.output_dtypes;  // a nested call on this thread may take the slot
+      output_dtypes_ = few_dtypes_.data();
+      num_outputs_ = slot.num_outputs;
+    } else {
+      own_ = look_up();
+      found_ = &own_;
+      output_dtypes_ = many_dtypes_.data();
+      num_outputs_ = static_cast<int>(many_dtypes_.size());
+    }
+  }
+
+  int num_outputs() const { return num_outputs_; }
+
+  // `outputs` are `num_outputs()` pointers.
+  void run(Array* const* outputs) {
+    std::array<const Array*, kFewArguments> few;
+    std::vector<const Array*> many;
+    const Array** arrays = few.data();
+    if (inputs_.size() > kFewArguments) {
+      many.resize(inputs_.size());
+      arrays = many.data();
+    }
+    KernelContext context;
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      const TensorImpl* impl = inputs_[i].impl();
+      arrays[i] = &impl->array;
+      if (impl->unique() && i < 64) context.owned_inputs_ |= std::uint64_t{1} << i;
+    }
+    context.op_ = &op_;
+    context.attrs_ = &attrs_;
+    context.node_name_ = op_.name;
+    context.inputs_ = arrays;
+    context.outputs_ = outputs;
+    context.output_dtypes_ = output_dtypes_;
+    context.num_inputs_ = static_cast<int>(inputs_.size());
+    context.num_outputs_ = num_outputs_;
+    context.services_ = found_->services;
+    if (op_.traits.keeps_state) context.state_ = &runtime_.eager_state(op_, attrs_);
+    const KernelDecl& kernel = found_->kernels->choose(context);
+    if (kernel.run) {
+      kernel.run(context);
+    } else {
+      wait_for_kernel(kernel, context);
+    }
+  }
+
+ private:
+  CachedCall look_up() {
+    CachedCall entry;
+    const AttrMap complete = complete_attrs(op_, dtypes_of(inputs_), attrs_);
+    Device& device = runtime_.default_device();
+    entry.kernels = &runtime_.kernels().get(op_, device.kernel_class(), complete);
+    entry.services = &runtime_.services(device);
+    const std::vector<DType> types = tandem::output_dtypes(op_, complete);
+    entry.num_outputs = static_cast<int>(types.size());
+    if (types.size() <= entry.output_dtypes.size()) std::copy(types.begin(), types.end(), entry.output_dtypes.begin());
+    many_dtypes_ = types;
+    return entry;
+  }
+
+  Runtime& runtime_;
+  const OpDef& op_;
+  std::span<const Tensor> inputs_;
+  const AttrMap& attrs_;
+  const CachedCall* found_ = nullptr;
+  CachedCall own_;
+  std::array<DType, 4> few_dtypes_{};
+  std::vector<DType> many_dtypes_;
+  const DType* output_dtypes_ = nullptr;
+  int num_outputs_ = 0;
+};
+
+}  // namespace
+
+Tensor run_eagerly_1(Runtime& runtime, const OpDef& op, std::span<const Tensor> inputs, const AttrMap& attrs) {
+  try {
+    EagerCall call(runtime, op, inputs, attrs);
+    call.prepare();
+    if (call.num_outputs() != 1) throw InternalError(cat("op ", op.name, " has ", call.num_outputs(), " outputs, not one"));
+    Tensor output(new TensorImpl);
+    Array* array = &output.impl()->array;
+    call.run(&array);
+    return output;
+  } catch (...) {
+    throw_op_failure(op, inputs);
+  }
+}
+
+std::vector<Tensor> run_eagerly(const OpDef& op, std::span<const Tensor> inputs, const AttrMap& attrs) {
+  try {
+    EagerCall call(Runtime::current(), op, inputs, attrs);
+    call.prepare();
+    std::vector<Tensor> outputs;
+    std::vector<Array*> arrays;
+    for (int i = 0; i < call.num_outputs(); ++i) {
+      outputs.emplace_back(new TensorImpl);
+      arrays.push_back(&outputs.back().impl()->array);
+    }
+    call.run(arrays.data());
+    return outputs;
+  } catch (...) {
+    throw_op_failure(op, inputs);
+  }
+}
+
+std::vector<Tensor> run_function_eagerly(Runtime& runtime, const Function& function, std::span<const Tensor> args) {
+  check_inputs(function.name(), args);
+  std::vector<Array> arrays;
+  arrays.reserve(args.size());
+  for (const Tensor& t : args) arrays.push_back(t.impl()->array);
+  KernelContext context;
+  context.services_ = &runtime.services(runtime.default_device());
+  std::vector<Array> results = context.services_->functions->run(function, std::move(arrays), context);
+  std::vector<Tensor> outputs;
+  outputs.reserve(results.size());
+  for (Array& r : results) outputs.emplace_back(new TensorImpl(std::move(r)));
+  return outputs;
+}
+
+}  // namespace tandem

@@ -1,0 +1,138 @@
+#include "tandem/runtime/internal/function_executor.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "tandem/core/error.h"
+#include "tandem/graph/op_registry.h"
+#include "tandem/graph/passes.h"
+#include "tandem/runtime/internal/adaptive_plan.h"
+#include "tandem/runtime/runtime.h"
+
+namespace tandem {
+namespace {
+
+constexpr std::size_t kPlansKept = 32;
+constexpr int kDeepestCall = 200;
+
+// Folds constants by running the node's kernel.
+class KernelEvaluator final : public Evaluator {
+ public:
+  explicit KernelEvaluator(Runtime& runtime) : runtime_(runtime) {}
+
+  std::optional<std::vector<Array>> evaluate(const Node& node, std::span<const Array> inputs) override {
+    const Device& device = runtime_.default_device();
+    const KernelList* kernels = runtime_.kernels().find(node.op(), device.kernel_class(), node.attrs());
+    if (!kernels) return std::nullopt;
+    std::vector<const Array*> in;
+    for (const Array& a : inputs) in.push_back(&a);
+    std::vector<Array> outputs(static_cast<std::size_t>(node.num_outputs()));
+    std::vector<Array*> out;
+    for (Array& a : outputs) out.push_back(&a);
+    KernelContext context;
+    context.op_ = &node.op();
+    context.attrs_ = &node.attrs();
+    context.node_name_ = node.name();
+    context.inputs_ = in.data();
+    context.outputs_ = out.data();
+    context.output_dtypes_ = node.output_dtypes().data();
+    context.num_inputs_ = static_cast<int>(in.size());
+    context.num_outputs_ = static_cast<int>(out.size());
+    context.services_ = &runtime_.services(device);
+    const KernelDecl& kernel = kernels->choose(context);
+    if (!kernel.run) return std::nullopt;
+    kernel.run(context);
+    return outputs;
+  }
+
+ private:
+  Runtime& runtime_;
+};
+
+// The plans of one function in one runtime.
+class PlanCache {
+ public:
+  std::shared_ptr<AdaptivePlan> get(Runtime& runtime, const Function& function, const std::vector<Array>& args) {
+    std::lock_guard lock(mutex_);
+    if (runtime_id_ != runtime.id()) {
+      plans_.clear();
+      optimized_.reset();
+      runtime_id_ = runtime.id();
+    }
+    for (std::size_t i = 0; i < plans_.size(); ++i) {
+      if (!fits(plans_[i].shapes, args)) continue;
+      const auto at = plans_.begin() + static_cast<std::ptrdiff_t>(i);
+      if (i != 0) std::rotate(plans_.begin(), at, at + 1);
+      return plans_.front().plan;
+    }
+    if (!optimized_) {
+      optimized_ = std::make_shared<MutableFunction>(function);
+      KernelEvaluator evaluator(runtime);
+      if (function.may_optimize()) optimize(*optimized_, runtime.ops(), evaluator);
+    }
+    Entry entry;
+    for (const Array& a : args) entry.shapes.push_back(a.shape());
+    entry.plan = std::make_shared<AdaptivePlan>(runtime, optimized_, entry.shapes);
+    if (plans_.size() == kPlansKept) plans_.pop_back();
+    plans_.insert(plans_.begin(), std::move(entry));
+    return plans_.front().plan;
+  }
+
+ private:
+  struct Entry {
+    std::vector<Shape> shapes;
+    std::shared_ptr<AdaptivePlan> plan;
+  };
+  static bool fits(const std::vector<Shape>& shapes, const std::vector<Array>& args) {
+    for (std::size_t i = 0; i < args.size(); ++i) {
+      if (!(shapes[i] == args[i].shape())) return false;
+    }
+    return true;
+  }
+  std::mutex mutex_;
+  std::uint64_t runtime_id_ = 0;
+  std::shared_ptr<MutableFunction> optimized_;
+  std::vector<Entry> plans_;
+};
+
+int& call_depth() {
+  thread_local int depth = 0;
+  return depth;
+}
+
+struct DepthGuard {
+  explicit DepthGuard(const Function& function) {
+    if (++call_depth() > kDeepestCall) {
+      --call_depth();
+      throw FailedPreconditionError(cat("Function '", function.name(), "' calls itself more than ", kDeepestCall,
+                                        " times deep. Does its recursion end?"));
+    }
+  }
+  ~DepthGuard() { --call_depth(); }
+};
+
+}  // namespace
+
+std::vector<Array> FunctionExecutor::run(const Function& function, std::vector<Array> args, KernelContext& caller) {
+  DepthGuard depth(function);
+  if (args.size() != function.args().size()) {
+    throw InvalidArgumentError(cat("Function '", function.name(), "' takes ", function.args().size(), " arguments but got ",
+                                   args.size(), "."));
+  }
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const Node& arg = *function.args()[i];
+    if (base_dtype(args[i].dtype()) != base_dtype(arg.output_dtype(0)) || !arg.output_shape(0).is_compatible(args[i].shape())) {
+      throw InvalidArgumentError(cat("Function '", function.name(), "': argument ", i, " must be ", arg.output_dtype(0),
+                                     arg.output_shape(0), " but is ", args[i].dtype(), args[i].shape(), "."));
+    }
+  }
+  const auto cache = function.derived<PlanCache>(Function::kPlans, [] { return std::make_shared<PlanCache>(); });
+  const std::shared_ptr<AdaptivePlan> plan = cache->get(Runtime::current(), function, args);
+
+  return plan->run(std::move(args), caller.cancellation());
+}
+
+}  // namespace tandem

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <exception>
+#include <span>
+#include <string>
+
+#include "tandem/graph/op_def.h"
+#include "tandem/runtime/tensor.h"
+
+namespace tandem {
+
+class KernelContext;
+class Node;
+
+/// Rethrows the exception being handled with a line naming the op and what it was given:
+/// "[Op:MatMul] inputs: float[2,3], float[2,3]".
+[[noreturn]] void throw_op_failure(const OpDef& op, std::span<const Tensor> inputs);
+
+/// The exception being handled with a line naming the node, what it was given, and where the user made it.
+std::exception_ptr node_failure(const Node& node, const KernelContext& context);
+
+}  // namespace tandem

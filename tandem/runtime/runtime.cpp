@@ -1,0 +1,157 @@
+#include "tandem/runtime/runtime.h"
+
+#include <sched.h>
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "tandem/core/error.h"
+#include "tandem/device/host/host_backend.h"
+#include "tandem/runtime/internal/default_options.h"
+#include "tandem/runtime/internal/function_executor.h"
+#include "tandem/runtime/thread_context.h"
+
+namespace tandem {
+namespace {
+
+int processors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
+  return CPU_COUNT(&set);
+}
+
+std::uint64_t next_runtime_id() {
+  static std::atomic<std::uint64_t> next{1};
+  return next.fetch_add(1);
+}
+
+std::atomic<bool> g_default_exists{false};
+
+Runtime& default_runtime() {
+  // Destroyed at exit like any static object; tensors and functions that live longer do not need it.
+  static Runtime runtime([] {
+    const Runtime::Options options = default_options().get();
+    g_default_exists.store(true, std::memory_order_release);
+    return options;
+  }());
+  return runtime;
+}
+
+}  // namespace
+
+DefaultOptions& default_options() {
+  static DefaultOptions options;
+  return options;
+}
+
+struct Runtime::State {
+  explicit State(const Options& options)
+      : intra(options.intra_op_threads > 0 ? options.intra_op_threads : processors()),
+        inter(options.inter_op_threads > 0 ? options.inter_op_threads : processors()) {}
+
+  const std::uint64_t id = next_runtime_id();
+  OpRegistry ops;
+  KernelRegistry kernels;
+  std::atomic<bool> deterministic{false};
+  IntraOpPool intra;
+  InterOpPool inter;
+  FunctionExecutor functions;
+  std::vector<std::shared_ptr<Device>> devices;
+  std::map<const Device*, std::unique_ptr<ResourceManager>> resources;
+  std::map<const Device*, KernelServices> services;
+
+  std::mutex eager_mutex;
+  std::map<std::string, std::unique_ptr<NodeState>> eager_states;
+
+  std::mutex seed_mutex;
+  std::optional<std::int64_t> seed;
+  std::int64_t seed_calls = 0;
+};
+
+Runtime::Runtime() : Runtime(Options{}) {}
+
+Runtime::Runtime(const Options& options) : state_(std::make_unique<State>(options)) {
+  State& s = *state_;
+  s.deterministic.store(default_options().deterministic());
+  HostBackend host;
+  s.devices = host.make_devices();
+  for (const auto& device : s.devices) {
+    auto& resources = s.resources[device.get()];
+    resources = std::make_unique<ResourceManager>();
+    KernelServices& services = s.services[device.get()];
+    services.device = device.get();
+    services.allocator = &device->allocator();
+    services.intra_op = &s.intra;
+    services.resources = resources.get();
+    services.functions = &s.functions;
+    services.deterministic = &s.deterministic;
+  }
+}
+
+Runtime::~Runtime() = default;
+
+Runtime& Runtime::current() {
+  ThreadContext& context = thread_context();
+  return context.runtime ? *context.runtime : default_runtime();
+}
+bool Runtime::default_exists() { return g_default_exists.load(std::memory_order_acquire); }
+
+const OpRegistry& Runtime::ops() const { return state_->ops; }
+const KernelRegistry& Runtime::kernels() const { return state_->kernels; }
+const std::vector<std::shared_ptr<Device>>& Runtime::devices() const { return state_->devices; }
+Device& Runtime::default_device() const { return *state_->devices.front(); }
+const KernelServices& Runtime::services(const Device& device) const { return state_->services.at(&device); }
+IntraOpPool& Runtime::intra_op_pool() const { return state_->intra; }
+InterOpPool& Runtime::inter_op_pool() const { return state_->inter; }
+ResourceManager& Runtime::resources(const Device& device) const { return *state_->resources.at(&device); }
+std::uint64_t Runtime::id() const { return state_->id; }
+void Runtime::set_deterministic(bool on) { state_->deterministic.store(on); }
+bool Runtime::deterministic() const { return state_->deterministic.load(); }
+
+NodeState& Runtime::eager_state(const OpDef& op, const AttrMap& attrs) const {
+  std::string key = op.name;
+  for (const auto& [name, value] : attrs) key += cat("|", name, "=", value.to_string());
+  std::lock_guard lock(state_->eager_mutex);
+  auto& slot = state_->eager_states[key];
+  if (!slot) slot = std::make_unique<NodeState>();
+  return *slot;
+}
+
+void Runtime::set_seed(std::int64_t seed) {
+  {
+    std::lock_guard lock(state_->seed_mutex);
+    state_->seed = seed;
+    state_->seed_calls = 0;
+  }
+  // Generators begin anew, so that the same program gives the same values again.
+  std::lock_guard lock(state_->eager_mutex);
+  state_->eager_states.clear();
+}
+
+// After tf.compat.v1.get_seed: without a global seed an op seed stands beside the default graph seed 87654321; with a
+// global seed and no op seed, each call gets the next number; no seed at all is (0, 0), which means non-deterministic.
+Runtime::SeedPair Runtime::next_seeds(bool has_op_seed, std::int64_t op_seed) {
+  constexpr std::int64_t kDefaultGraphSeed = 87654321;
+  std::lock_guard lock(state_->seed_mutex);
+  SeedPair pair;
+  if (state_->seed) {
+    pair = {*state_->seed, has_op_seed ? op_seed : state_->seed_calls++};
+  } else if (has_op_seed) {
+    pair = {kDefaultGraphSeed, op_seed};
+  } else {
+    return {};
+  }
+  if (pair.seed == 0 && pair.seed2 == 0) pair.seed2 = 2147483647;  // (0, 0) would mean no seed
+  return pair;
+}
+
+RuntimeScope::RuntimeScope(Runtime& runtime) : saved_(thread_context().runtime) {
+  thread_context().runtime = &runtime;
+}
+RuntimeScope::~RuntimeScope() { thread_context().runtime = saved_; }
+
+}  // namespace tandem

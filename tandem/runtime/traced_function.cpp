@@ -1,0 +1,165 @@
+#include "tandem/runtime/traced_function.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+
+#include "tandem/core/error.h"
+#include "tandem/graph/op_registry.h"
+#include "tandem/runtime/dispatch.h"
+#include "tandem/runtime/function_calls.h"
+#include "tandem/runtime/runtime.h"
+#include "tandem/runtime/tensor_impl.h"
+#include "tandem/runtime/thread_context.h"
+#include "tandem/runtime/trace.h"
+
+namespace tandem {
+
+ConcreteFunction::ConcreteFunction(FunctionRef function, std::vector<Tensor> captures)
+    : function_(std::move(function)), captures_(std::move(captures)) {}
+
+std::vector<Tensor> ConcreteFunction::call(std::span<const Tensor> args) const {
+  std::vector<Tensor> inputs;
+  inputs.reserve(args.size() + captures_.size());
+  inputs.insert(inputs.end(), args.begin(), args.end());
+  inputs.insert(inputs.end(), captures_.begin(), captures_.end());
+  return call_function(function_, inputs);
+}
+
+ConcreteFunction trace_function(const std::string& name, const std::vector<DType>& dtypes,
+                                const std::vector<PartialShape>& shapes,
+                                const std::function<std::vector<Tensor>(std::span<const Tensor>)>& body,
+                                bool may_optimize) {
+  static std::atomic<std::uint64_t> count{0};
+  ThreadContext& outer = thread_context();
+  Trace trace(Runtime::current().ops(), cat(name, "_", count.fetch_add(1)), outer.trace);
+  ThreadContext inner = outer;
+  inner.trace = &trace;
+  inner.recorders.clear();
+  inner.name_scope.clear();
+  inner.devices.clear();
+  ThreadContextScope scope(std::move(inner));
+  std::vector<Tensor> args;
+  for (std::size_t i = 0; i < dtypes.size(); ++i) args.push_back(trace.add_arg(dtypes[i], shapes[i], cat("arg_", i)));
+  std::vector<Tensor> results;
+  try {
+    results = body(args);
+  } catch (...) {
+    std::rethrow_exception(with_line(std::current_exception(), cat("while tracing function '", name, "'")));
+  }
+  FunctionRef function = trace.finish(results, may_optimize);
+  return ConcreteFunction(std::move(function), trace.captures());
+}
+
+struct TraceCache::State {
+  struct Entry {
+    std::string key;
+    std::vector<DType> dtypes;
+    std::vector<PartialShape> shapes;
+    std::shared_ptr<const TraceCache::Trace> trace;
+
+    bool fits(const std::string& wanted, std::span<const Tensor> args) const {
+      if (args.size() != dtypes.size() || wanted != key) return false;
+      for (std::size_t i = 0; i < args.size(); ++i) {
+        const TensorImpl* impl = args[i].impl();
+        if (!impl) return false;
+        if (!impl->node.node) {
+          if (impl->array.dtype() != dtypes[i] || !covers(shapes[i], impl->array.shape())) return false;
+        } else if (args[i].dtype() != dtypes[i] || !covers(shapes[i], args[i].partial_shape())) {
+          return false;
+        }
+      }
+      return true;
+    }
+    static bool covers(const PartialShape& general, const Shape& shape) {
+      if (!general.has_rank()) return true;
+      const auto& dims = general.dims();
+      if (static_cast<int>(dims.size()) != shape.rank()) return false;
+      for (int i = 0; i < shape.rank(); ++i) {
+        if (dims[static_cast<std::size_t>(i)] >= 0 && dims[static_cast<std::size_t>(i)] != shape[i]) return false;
+      }
+      return true;
+    }
+    static bool covers(const PartialShape& general, const PartialShape& shape) {
+      return general.relax(shape) == general;
+    }
+  };
+
+  explicit State(FunctionOptions o) : options(std::move(o)) {}
+  FunctionOptions options;
+  std::recursive_mutex mutex;  // a function may call itself while it is being traced
+  std::vector<Entry> entries;
+  bool tracing = false;
+};
+
+TraceCache::TraceCache(FunctionOptions options) : state_(std::make_unique<State>(std::move(options))) {}
+TraceCache::~TraceCache() = default;
+
+std::size_t TraceCache::num_traces() const {
+  std::lock_guard lock(state_->mutex);
+  return state_->entries.size();
+}
+
+namespace {
+
+// The shapes to trace for: those given, else the arguments', with sizes that keep changing left open.
+std::vector<PartialShape> shapes_to_trace(const FunctionOptions& options, std::span<const Tensor> args,
+                                          const std::vector<std::vector<PartialShape>>& traced) {
+  std::vector<PartialShape> shapes;
+  if (!options.input_shapes.empty()) {
+    if (options.input_shapes.size() != args.size()) {
+      throw InvalidArgumentError(cat("Function '", options.name, "' was made for ", options.input_shapes.size(),
+                                     " tensors but is called with ", args.size(), "."));
+    }
+    for (std::size_t i = 0; i < args.size(); ++i) {
+      if (!options.input_shapes[i].is_compatible(args[i].partial_shape())) {
+        throw InvalidArgumentError(cat("Function '", options.name, "': argument ", i, " has shape ",
+                                       args[i].partial_shape(), " but the function was made for ",
+                                       options.input_shapes[i], "."));
+      }
+    }
+    return options.input_shapes;
+  }
+  for (const Tensor& arg : args) shapes.push_back(arg.partial_shape());
+  if (static_cast<int>(traced.size()) >= options.relax_after) {
+    for (const auto& earlier : traced) {
+      for (std::size_t i = 0; i < shapes.size(); ++i) {
+        if (earlier[i].rank() == shapes[i].rank()) shapes[i] = shapes[i].relax(earlier[i]);
+      }
+    }
+  }
+  return shapes;
+}
+
+}  // namespace
+
+std::shared_ptr<const TraceCache::Trace> TraceCache::get(const std::string& key, std::span<const Tensor> args,
+                                                         const Body& body) {
+  std::lock_guard lock(state_->mutex);
+  auto& entries = state_->entries;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (entries[i].fits(key, args)) {
+      if (i != 0) std::swap(entries[0], entries[i]);
+      return entries[0].trace;
+    }
+  }
+  State::Entry entry;
+  entry.key = key;
+  for (const Tensor& arg : args) entry.dtypes.push_back(arg.dtype());
+  std::vector<std::vector<PartialShape>> traced;
+  for (const State::Entry& e : entries) {
+    if (e.key == key && e.dtypes == entry.dtypes && std::equal(e.shapes.begin(), e.shapes.end(), args.begin(), [](const PartialShape& s, const Tensor& t) { return s.rank() == t.rank(); })) {
+      traced.push_back(e.shapes);
+    }
+  }
+  entry.shapes = shapes_to_trace(state_->options, args, traced);
+  auto trace = std::make_shared<Trace>();
+  trace->function = trace_function(state_->options.name, entry.dtypes, entry.shapes, [&](std::span<const Tensor> symbols) {
+    return body(symbols, trace->result_structure);
+  }, state_->options.optimize);
+  entry.trace = trace;
+  entries.insert(entries.begin(), std::move(entry));
+  return entries.front().trace;
+}
+
+}  // namespace tandem
