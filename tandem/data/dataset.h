@@ -90,9 +90,9 @@ class TANDEM_EXPORT Dataset {
   Dataset repeat(std::int64_t count = -1) const;
   Dataset map(ElementFn fn, MapOptions options = {}) const;
   Dataset filter(ElementPredicate predicate) const;
-  /// The first `count` elements, -1: all of them.
+  /// The first `count` elements; -1: all of them.
   Dataset take(std::int64_t count) const;
-  /// All but the first `count` elements, -1: none.
+  /// All but the first `count` elements; -1: skips all of them.
   Dataset skip(std::int64_t count) const;
   /// Every `num_shards`-th element, beginning with number `index`.
   Dataset shard(std::int64_t num_shards, std::int64_t index) const;
