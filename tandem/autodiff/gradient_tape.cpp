@@ -5,10 +5,14 @@
 #include <unordered_set>
 
 #include "tandem/core/error.h"
+#include "tandem/core/resource_handle.h"
 #include "tandem/graph/op_def.h"
 #include "tandem/ops/arithmetic_ops.h"
-#include "tandem/ops/array_ops.h"
 #include "tandem/ops/creation_ops.h"
+#include "tandem/ops/identity_ops.h"
+#include "tandem/ops/join_ops.h"
+#include "tandem/ops/resource_variable_ops.h"
+#include "tandem/ops/shape_ops.h"
 #include "tandem/ops/variable.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/gradient_context.h"
@@ -141,6 +145,10 @@ std::unordered_set<const TensorImpl*> on_the_way(const std::vector<Entry>& entri
   return reached;
 }
 
+Tensor zeros_of_variable(const Tensor& handle) {
+  return zeros_like(read_variable(handle, handle.data<ResourceHandle>()[0].info().dtype));
+}
+
 void check_gradient(const Entry& entry, std::size_t i, const Tensor& gradient) {
   const Tensor& input = entry.inputs[i];
   if (input.dtype() == DType::kResource || input.dtype() == DType::kVariant) return;
@@ -221,7 +229,7 @@ std::vector<Tensor> GradientTape::Recorder::gradient(const std::vector<Tensor>& 
   for (const Tensor& s : sources) {
     Tensor g = grads.sum(s);
     if (!g.defined() && unconnected == UnconnectedGradients::kZero) {
-      g = s.dtype() == DType::kResource ? zeros_like(read_variable(s)) : zeros_like(s);
+      g = s.dtype() == DType::kResource ? zeros_of_variable(s) : zeros_like(s);
     }
     out.push_back(std::move(g));
   }
@@ -270,11 +278,11 @@ Tensor GradientTape::jacobian(const Tensor& target, const Tensor& source) {
   const Shape target_shape = target.shape();
   const std::int64_t rows = target_shape.num_elements();
   const bool was_listening = recorder_->listening();
-  Tensor flat = reshape(target, Tensor::from(std::vector<std::int64_t>{rows}));
+  Tensor flat = reshape(target, {rows});
   std::vector<Tensor> gradients;
   for (std::int64_t i = 0; i < rows; ++i) {
     Array weights = Array::zeros(target.dtype(), Shape{rows});
-    const Tensor one = cast(Tensor(1.0f), target.dtype());
+    const Tensor one = ones({}, target.dtype());
     std::copy_n(static_cast<const std::byte*>(one.array().raw_data()), dtype_size(target.dtype()),
                 static_cast<std::byte*>(weights.raw_data()) + static_cast<std::size_t>(i) * dtype_size(target.dtype()));
     gradients.push_back(recorder_->gradient({flat}, {source}, {Tensor(weights)}, UnconnectedGradients::kZero).front());
@@ -284,7 +292,7 @@ Tensor GradientTape::jacobian(const Tensor& target, const Tensor& source) {
   const Shape source_shape = source.shape();
   dims.insert(dims.end(), source_shape.dims().begin(), source_shape.dims().end());
   if (rows == 0) return Tensor(Array::zeros(source.dtype(), Shape(std::span<const std::int64_t>(dims))));
-  return reshape(stack(gradients, 0), Tensor::from(dims));
+  return reshape(stack(gradients, 0), dims);
 }
 
 std::vector<Tensor> custom_gradient(

@@ -22,6 +22,8 @@ void pause() {
 #endif
 }
 
+thread_local std::uint64_t t_uses = 0;
+
 // How long a worker that has just worked looks out for more before it sleeps: longer than the gaps between the
 // kernels of a training step, short against anything a person would notice.
 constexpr auto kSpin = std::chrono::microseconds(100);
@@ -96,6 +98,7 @@ struct IntraOpPool::State {
   }
 
   void run(Job& open) {
+    ++t_uses;
     job.store(&open, std::memory_order_seq_cst);
     generation.fetch_add(1, std::memory_order_seq_cst);
     if (sleepers.load(std::memory_order_seq_cst) > 0) {
@@ -107,6 +110,8 @@ struct IntraOpPool::State {
     while (inside.load(std::memory_order_seq_cst) != 0) pause();
   }
 };
+
+std::uint64_t IntraOpPool::uses_by_this_thread() { return t_uses; }
 
 IntraOpPool::IntraOpPool(int threads) : threads_(std::max(threads, 1)), state_(std::make_unique<State>()) {
   for (int i = 1; i < threads_; ++i) state_->workers.emplace_back([s = state_.get()] { s->worker(); });

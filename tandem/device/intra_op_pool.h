@@ -38,6 +38,9 @@ class TANDEM_EXPORT IntraOpPool {
 
   int threads() const { return threads_; }
 
+  /// How often the calling thread has had the workers, in any pool: tells whether a kernel is parallel by itself.
+  static std::uint64_t uses_by_this_thread();
+
   /// Calls `fn` on pieces that together make up [0, count). `cost` is the time of one element in nanoseconds,
   /// roughly: work too small to gain from another thread stays on the caller as one piece [0, count).
   void parallel_for(std::int64_t count, double cost, RangeFn fn) {

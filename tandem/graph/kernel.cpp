@@ -68,7 +68,7 @@ struct KernelRegistry::State {
   mutable std::shared_mutex mutex;
   std::map<std::string, std::vector<const KernelDecl*>, std::less<>> by_op;
   std::map<std::string, std::unique_ptr<KernelList>> lists;  // by op|class|types
-  const KernelRegistration* seen = nullptr;
+  std::atomic<const KernelRegistration*> seen{nullptr};
 };
 
 KernelRegistry::KernelRegistry() : state_(std::make_unique<State>()) { refresh(); }

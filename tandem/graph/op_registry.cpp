@@ -20,7 +20,7 @@ constexpr std::size_t kMaxOps = 8192;
 struct OpRegistry::State {
   mutable std::shared_mutex mutex;
   std::map<std::string, std::unique_ptr<OpDef>, std::less<>> by_name;
-  const OpRegistration* seen = nullptr;  // everything from here on is in by_name
+  std::atomic<const OpRegistration*> seen{nullptr};  // everything from here on is in by_name
   // By registration id, read without a lock on every eager call.
   std::array<std::atomic<const OpDef*>, kMaxOps> by_id{};
 };

@@ -1,7 +1,7 @@
 #include "tandem/runtime/config.h"
 
 #include "tandem/core/error.h"
-#include "tandem/runtime/default_options.h"
+#include "tandem/runtime/internal/default_options.h"
 #include "tandem/runtime/runtime.h"
 
 namespace tandem::config {

@@ -3,7 +3,7 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/op_registry.h"
-#include "tandem/runtime/eager.h"
+#include "tandem/runtime/internal/eager.h"
 #include "tandem/runtime/function_calls.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/tensor_impl.h"

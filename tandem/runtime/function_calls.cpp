@@ -16,6 +16,10 @@ void set_function_differentiator(FunctionDifferentiator differentiator) {
   g_differentiator.store(differentiator, std::memory_order_release);
 }
 
+PartialShape FunctionGradient::backward_arg_shape(std::size_t index) const {
+  return backward->args().at(index)->output_shape(0);
+}
+
 std::shared_ptr<const FunctionGradient> differentiate(const FunctionRef& function) {
   const FunctionDifferentiator differentiator = g_differentiator.load(std::memory_order_acquire);
   if (!differentiator) {

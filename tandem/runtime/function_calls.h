@@ -1,10 +1,13 @@
 #pragma once
 
+#include <cstddef>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "tandem/core/attr.h"
 #include "tandem/core/export.h"
+#include "tandem/core/shape.h"
 #include "tandem/runtime/tensor.h"
 
 namespace tandem {
@@ -19,9 +22,11 @@ TANDEM_EXPORT std::vector<Tensor> call_function(const FunctionRef& function, std
 struct FunctionGradient {
   FunctionRef forward;
   FunctionRef backward;
-  std::vector<Tensor> backward_captures;  ///< further arguments of `backward`, after those values
   std::vector<int> result_grads;          ///< results whose gradients `backward` takes, in order
   std::vector<int> arg_grads;             ///< arguments whose gradients it returns, in order
+
+  /// What is known of the shape of one of `backward`'s arguments.
+  TANDEM_EXPORT PartialShape backward_arg_shape(std::size_t index) const;
 };
 using FunctionDifferentiator = std::shared_ptr<const FunctionGradient> (*)(const FunctionRef& function);
 TANDEM_EXPORT void set_function_differentiator(FunctionDifferentiator differentiator);

@@ -10,8 +10,8 @@
 
 #include "tandem/core/error.h"
 #include "tandem/device/host/host_backend.h"
-#include "tandem/runtime/default_options.h"
-#include "tandem/runtime/function_executor.h"
+#include "tandem/runtime/internal/default_options.h"
+#include "tandem/runtime/internal/function_executor.h"
 #include "tandem/runtime/thread_context.h"
 
 namespace tandem {
@@ -33,8 +33,11 @@ std::atomic<bool> g_default_exists{false};
 
 Runtime& default_runtime() {
   // Destroyed at exit like any static object; tensors and functions that live longer do not need it.
-  static Runtime runtime(default_options().get());
-  g_default_exists.store(true, std::memory_order_release);
+  static Runtime runtime([] {
+    const Runtime::Options options = default_options().get();
+    g_default_exists.store(true, std::memory_order_release);
+    return options;
+  }());
   return runtime;
 }
 

@@ -6,6 +6,7 @@ import functools
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -51,12 +52,12 @@ def arguments():
 @functools.lru_cache(maxsize=None)
 def files(root, *suffixes):
     """Paths relative to the root: what git follows or would follow, else what lies there."""
-    listed = subprocess.run(["git", "-C", str(root), "ls-files", "-z", "--cached", "--others",
-                             "--exclude-standard"], text=True, capture_output=True)
-    if listed.returncode == 0:
+    names = set()
+    if (root / ".git").exists() and shutil.which("git"):
+        listed = subprocess.run(["git", "-C", str(root), "ls-files", "-z", "--cached", "--others",
+                                 "--exclude-standard"], text=True, capture_output=True)
         names = {name for name in listed.stdout.split("\0") if name}
-    else:
-        names = set()
+    if not names:
         for folder, below, found in os.walk(root):
             below[:] = [name for name in below if name not in SKIPPED]
             names.update(os.path.relpath(os.path.join(folder, name), root) for name in found)

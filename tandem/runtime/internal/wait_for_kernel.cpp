@@ -1,4 +1,4 @@
-#include "tandem/runtime/wait_for_kernel.h"
+#include "tandem/runtime/internal/wait_for_kernel.h"
 
 #include <condition_variable>
 #include <exception>

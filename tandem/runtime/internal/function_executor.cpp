@@ -1,4 +1,4 @@
-#include "tandem/runtime/function_executor.h"
+#include "tandem/runtime/internal/function_executor.h"
 
 #include <algorithm>
 #include <array>
@@ -9,10 +9,8 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/graph/passes.h"
-#include "tandem/runtime/op_failure.h"
-#include "tandem/runtime/plan.h"
+#include "tandem/runtime/internal/adaptive_plan.h"
 #include "tandem/runtime/runtime.h"
-#include "tandem/runtime/wait_for_kernel.h"
 
 namespace tandem {
 namespace {
@@ -57,7 +55,7 @@ class KernelEvaluator final : public Evaluator {
 // The plans of one function in one runtime.
 class PlanCache {
  public:
-  std::shared_ptr<Plan> get(Runtime& runtime, const Function& function, const std::vector<Array>& args) {
+  std::shared_ptr<AdaptivePlan> get(Runtime& runtime, const Function& function, const std::vector<Array>& args) {
     std::lock_guard lock(mutex_);
     if (runtime_id_ != runtime.id()) {
       plans_.clear();
@@ -66,17 +64,18 @@ class PlanCache {
     }
     for (std::size_t i = 0; i < plans_.size(); ++i) {
       if (!fits(plans_[i].shapes, args)) continue;
-      if (i != 0) std::rotate(plans_.begin(), plans_.begin() + static_cast<std::ptrdiff_t>(i), plans_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+      const auto at = plans_.begin() + static_cast<std::ptrdiff_t>(i);
+      if (i != 0) std::rotate(plans_.begin(), at, at + 1);
       return plans_.front().plan;
     }
     if (!optimized_) {
-      optimized_ = std::make_unique<MutableFunction>(function);
+      optimized_ = std::make_shared<MutableFunction>(function);
       KernelEvaluator evaluator(runtime);
       optimize(*optimized_, runtime.ops(), evaluator);
     }
     Entry entry;
     for (const Array& a : args) entry.shapes.push_back(a.shape());
-    entry.plan = std::make_shared<Plan>(runtime, *optimized_, entry.shapes);
+    entry.plan = std::make_shared<AdaptivePlan>(runtime, optimized_, entry.shapes);
     if (plans_.size() == kPlansKept) plans_.pop_back();
     plans_.insert(plans_.begin(), std::move(entry));
     return plans_.front().plan;
@@ -85,7 +84,7 @@ class PlanCache {
  private:
   struct Entry {
     std::vector<Shape> shapes;
-    std::shared_ptr<Plan> plan;
+    std::shared_ptr<AdaptivePlan> plan;
   };
   static bool fits(const std::vector<Shape>& shapes, const std::vector<Array>& args) {
     for (std::size_t i = 0; i < args.size(); ++i) {
@@ -95,59 +94,9 @@ class PlanCache {
   }
   std::mutex mutex_;
   std::uint64_t runtime_id_ = 0;
-  std::unique_ptr<MutableFunction> optimized_;
+  std::shared_ptr<MutableFunction> optimized_;
   std::vector<Entry> plans_;
 };
-
-void run_step(const Step& step, KernelContext& context) {
-  const KernelDecl& kernel = step.kernels->choose(context);
-  if (kernel.run) {
-    kernel.run(context);
-  } else {
-    wait_for_kernel(kernel, context);
-  }
-}
-
-void release(const Step& step, Plan::Frame& frame) {
-  for (int slot : step.release) frame.values[static_cast<std::size_t>(slot)] = Array();
-}
-
-// After a failure at `failed`: what depends on it is skipped and inherits it, the rest still runs.
-void run_independent(const Plan& plan, Plan::Frame& frame, std::size_t failed) {
-  const auto& steps = plan.steps();
-  std::vector<bool> lost(steps.size(), false);
-  lost[failed] = true;
-  for (std::size_t i = failed + 1; i < steps.size(); ++i) {
-    const auto& before = steps[i].before;
-    lost[i] = std::any_of(before.begin(), before.end(), [&](int s) { return lost[static_cast<std::size_t>(s)]; });
-    if (lost[i]) continue;
-    try {
-      run_step(steps[i], frame.contexts[i]);
-    } catch (...) {
-      lost[i] = true;  // the first error is the one to report
-    }
-  }
-}
-
-void run_steps(const Plan& plan, Plan::Frame& frame, const Cancellation* cancellation) {
-  const auto& steps = plan.steps();
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const Step& step = steps[i];
-    KernelContext& context = frame.contexts[i];
-    try {
-      if (cancellation) cancellation->check();
-      context.cancellation_ = cancellation;
-      run_step(step, context);
-    } catch (const CancelledError&) {
-      throw;
-    } catch (...) {
-      const std::exception_ptr error = node_failure(*step.node, context);
-      run_independent(plan, frame, i);
-      std::rethrow_exception(error);
-    }
-    if (!step.release.empty()) release(step, frame);
-  }
-}
 
 int& call_depth() {
   thread_local int depth = 0;
@@ -181,19 +130,9 @@ std::vector<Array> FunctionExecutor::run(const Function& function, std::vector<A
     }
   }
   const auto cache = function.derived<PlanCache>(Function::kPlans, [] { return std::make_shared<PlanCache>(); });
-  const std::shared_ptr<Plan> plan = cache->get(Runtime::current(), function, args);
+  const std::shared_ptr<AdaptivePlan> plan = cache->get(Runtime::current(), function, args);
 
-  // A frame that failed half way is dropped rather than cleaned.
-  std::unique_ptr<Plan::Frame> frame = plan->take_frame();
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    frame->values[static_cast<std::size_t>(plan->arg_slots()[i])] = std::move(args[i]);
-  }
-  run_steps(*plan, *frame, caller.cancellation());
-  std::vector<Array> results;
-  results.reserve(plan->result_slots().size());
-  for (int slot : plan->result_slots()) results.push_back(frame->values[static_cast<std::size_t>(slot)]);
-  plan->give_back(std::move(frame));
-  return results;
+  return plan->run(std::move(args), caller.cancellation());
 }
 
 }  // namespace tandem

@@ -25,14 +25,22 @@ struct Step {
   std::uint64_t planned_outputs = 0;
   std::uint64_t owned_inputs = 0;    ///< inputs that this step is the last to read
   std::vector<int> release;          ///< slots to empty afterwards
-  std::vector<int> before;           ///< steps that must have succeeded: producers and control inputs
+  std::vector<int> before;           ///< steps that must have succeeded: producers and control inputs (each once)
+  std::vector<int> after;            ///< the reverse
+  bool asynchronous = false;         ///< some candidate may wait
+};
+
+/// In which order the steps of a plan may run.
+enum class Schedule {
+  kSequential,  ///< one after the other, as they stand
+  kDataflow,    ///< each as soon as what it depends on is done, several at a time
 };
 
 /// How one function runs for one set of argument shapes: kernels chosen, slots numbered, last uses known, values of
 /// known shape placed in an arena. Immutable and shared by threads, but for the pool of frames that calls take.
 class Plan {
  public:
-  Plan(Runtime& runtime, const MutableFunction& function, const std::vector<Shape>& arg_shapes);
+  Plan(Runtime& runtime, const MutableFunction& function, const std::vector<Shape>& arg_shapes, Schedule schedule);
   ~Plan();
 
   /// What a call needs of its own: values by slot, arena, contexts filled in. Used by one call at a time.
@@ -45,6 +53,10 @@ class Plan {
   const std::vector<int>& arg_slots() const { return arg_slots_; }
   const std::vector<int>& result_slots() const { return result_slots_; }
   std::size_t arena_bytes() const { return arena_bytes_; }
+  Schedule schedule() const { return schedule_; }
+  bool has_asynchronous_steps() const;
+  /// How many steps read a slot before it is released; 0 for slots that no step releases.
+  const std::vector<int>& readers() const { return readers_; }
 
  private:
   struct PlannedSlot {
@@ -57,8 +69,12 @@ class Plan {
   void number_slots(const std::vector<Node*>& order);
   void make_steps(Runtime& runtime, const std::vector<Node*>& order);
   void plan_lifetimes();
+  struct Lifetimes;
+  void place_values(Lifetimes& lifetimes);
+  void plan_releases();
   int slot_of(Output output) const;
 
+  Schedule schedule_;
   MutableFunction function_;  // with the shapes that these arguments give
   std::vector<int> first_slot_;  // by node id
   int num_slots_ = 0;
@@ -69,6 +85,7 @@ class Plan {
   std::vector<std::pair<int, Array>> constants_;
   std::vector<PlannedSlot> planned_;
   std::size_t arena_bytes_ = 0;
+  std::vector<int> readers_;
   std::vector<std::unique_ptr<NodeState>> states_;
   const KernelServices* services_ = nullptr;
 

@@ -1,4 +1,4 @@
-#include "tandem/runtime/eager.h"
+#include "tandem/runtime/internal/eager.h"
 
 #include <algorithm>
 #include <array>
@@ -7,10 +7,10 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/op_registry.h"
-#include "tandem/runtime/op_failure.h"
+#include "tandem/runtime/internal/op_failure.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/tensor_impl.h"
-#include "tandem/runtime/wait_for_kernel.h"
+#include "tandem/runtime/internal/wait_for_kernel.h"
 
 namespace tandem {
 namespace {

@@ -1,4 +1,4 @@
-#include "tandem/runtime/op_failure.h"
+#include "tandem/runtime/internal/op_failure.h"
 
 #include "tandem/core/error.h"
 #include "tandem/graph/graph.h"

@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""Tests of the harness: python3 bench/tests/harness_test.py. Needs no peer and nothing built."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+BENCH = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(BENCH))
+
+from harness import machine, pairs, sides, specs, table
+
+# A program that measures: its n-th answer to any row is n.
+FAKE = """\
+import json, sys
+print(json.dumps({"ready": True, "about": "fake"}), flush=True)
+for turn, line in enumerate(sys.stdin):
+    row = line.split()[1]
+    if row == "broken":
+        print(json.dumps({"error": "no such thing"}), flush=True)
+    elif row == "gone":
+        sys.exit(1)
+    else:
+        print(json.dumps({"value": turn, "check": 7}), flush=True)
+"""
+FASTER_IS_LOWER = specs.Row("row", "us", "lower", ())
+FASTER_IS_HIGHER = specs.Row("row", "steps/s", "higher", ())
+
+
+class Scripted:
+    """A side whose answers are given."""
+
+    def __init__(self, log, name, answers):
+        self.log, self.name, self.answers = log, name, iter(answers)
+
+    def run(self, row):
+        self.log.append((self.name, row))
+        return next(self.answers)
+
+
+def values(*numbers):
+    return [{"value": number} for number in numbers]
+
+
+class Pairs(unittest.TestCase):
+    def test_ahead_is_above_one_in_both_directions(self):
+        self.assertEqual(pairs.ratio(FASTER_IS_LOWER, ours=2, peer=6), 3)
+        self.assertEqual(pairs.ratio(FASTER_IS_HIGHER, ours=6, peer=2), 3)
+
+    def test_sides_take_turns_and_the_first_turn_is_not_counted(self):
+        log = []
+        ours = Scripted(log, "ours", values(9, 1, 2))
+        peer = Scripted(log, "peer", values(9, 3, 4))
+        taken = pairs.take_turns(FASTER_IS_LOWER, ours, peer, "theirs", 2)
+        self.assertEqual(log, [("ours", "row"), ("peer", "theirs")] * 3)
+        self.assertEqual(taken, [({"value": 1}, {"value": 3}), ({"value": 2}, {"value": 4})])
+
+    def test_the_median_pair_is_the_one_in_the_middle_by_ratio(self):
+        taken = list(zip(values(1, 1, 1, 1, 1), values(5, 1, 4, 2, 3)))
+        self.assertEqual(pairs.median_pair(FASTER_IS_LOWER, taken)[1], {"value": 3})
+
+    def test_alone_the_median_value_counts(self):
+        taken = [(value, None) for value in values(5, 1, 4)]
+        self.assertEqual(pairs.median_pair(FASTER_IS_LOWER, taken)[0], {"value": 4})
+
+    def test_different_work_is_refused(self):
+        with self.assertRaisesRegex(sides.Failure, "1999"):
+            pairs.agree(FASTER_IS_LOWER, {"nodes": 2000}, {"nodes": 1999})
+        with self.assertRaisesRegex(sides.Failure, "computed"):
+            pairs.agree(FASTER_IS_LOWER, {"check": 1.0}, {"check": 1.1})
+        pairs.agree(FASTER_IS_LOWER, {"check": 1.0, "nodes": 3}, {"check": 1.00001, "nodes": 3})
+
+    def test_a_result_has_the_promised_fields(self):
+        result = pairs.result(FASTER_IS_LOWER, ({"value": 2}, {"value": 5}), "jax")
+        self.assertEqual(result, {
+            "name": "row", "unit": "us", "ours": 2, "peer": 5, "peer_name": "jax", "ratio": 2.5,
+            "better": "lower"})
+        alone = pairs.result(FASTER_IS_LOWER, ({"value": 2}, None), None)
+        self.assertEqual([alone[k] for k in ("peer", "peer_name", "ratio")], [None] * 3)
+
+
+class Sides(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.log = os.path.join(folder.name, "log")
+
+    def side(self):
+        side = sides.Side("fake", [sys.executable, "-c", FAKE], self.log, machine.environment())
+        self.addCleanup(side.process.stdout.close)
+        return side
+
+    def test_a_program_lives_through_many_turns(self):
+        side = self.side()
+        self.assertEqual([side.run("row")["value"] for _ in range(3)], [0, 1, 2])
+        side.close()
+        self.assertEqual(side.process.returncode, 0)
+
+    def test_an_error_is_told(self):
+        side = self.side()
+        with self.assertRaisesRegex(sides.Failure, "no such thing"):
+            side.run("broken")
+        self.assertEqual(side.run("row")["value"], 1)
+        side.close()
+
+    def test_an_end_is_noticed(self):
+        side = self.side()
+        with self.assertRaisesRegex(sides.Failure, "ended early"):
+            side.run("gone")
+        side.close()
+
+    def test_one_shot_times_the_process(self):
+        program = "import time; time.sleep(0.05); print('{\"peak_mb\": 12}')"
+        side = sides.OneShotSide(
+            "fake", [sys.executable, "-c", program], self.log, machine.environment())
+        self.assertEqual(side.run("memory")["value"], 12)
+        self.assertGreaterEqual(side.run("first_step")["value"], 50)
+
+
+class Table(unittest.TestCase):
+    def test_spread_is_of_the_ratios_or_of_the_single_side(self):
+        taken = list(zip(values(1, 1), values(2, 4)))
+        result = pairs.result(FASTER_IS_LOWER, taken[0], "jax")
+        self.assertIn("2.00..4.00", table.line(FASTER_IS_LOWER, result, taken, "-", {}))
+        alone = [(value, None) for value in values(3, 5)]
+        result = pairs.result(FASTER_IS_LOWER, alone[0], None)
+        self.assertIn("3..5", table.line(FASTER_IS_LOWER, result, alone, "-", {}))
+
+
+class Program(unittest.TestCase):
+    """bench/run.py as a whole, on a stand-in for what is built."""
+
+    def run_bench(self, *arguments, program=FAKE):
+        with tempfile.TemporaryDirectory() as root:
+            os.symlink(BENCH, os.path.join(root, "bench"))
+            build = os.path.join(root, "build")
+            folder = os.path.join(build, "bench/bin")
+            os.makedirs(folder)
+            fake = os.path.join(folder, "bench_overhead")
+            with open(fake, "w") as file:
+                file.write(f"#!{sys.executable}\n{program}")
+            os.chmod(fake, 0o755)
+            run = subprocess.run(
+                [sys.executable, os.path.join(root, "bench/run.py"), *arguments],
+                capture_output=True, text=True)
+            written = os.path.join(build, "bench/overhead.json")
+            rows = json.loads(pathlib.Path(written).read_text()) if os.path.exists(written) else None
+            return run, rows
+
+    def test_our_figures_alone(self):
+        run, rows = self.run_bench("overhead", "--no-peers")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("our figures alone", run.stderr)
+        self.assertEqual([row["name"] for row in rows],
+                         [row.name for row in specs.BENCHES["overhead"].rows])
+        for row in rows:
+            self.assertEqual(sorted(row), [
+                "better", "name", "ours", "peer", "peer_name", "ratio", "unit"])
+            self.assertIsNone(row["peer_name"])
+
+    def test_a_row_that_fails_fails_the_run(self):
+        broken = FAKE.replace('"broken"', '"graph_wide"')
+        run, rows = self.run_bench("overhead", "--no-peers", program=broken)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("FAILED: tandem: no such thing", run.stderr)
+        self.assertNotIn("graph_wide", [row["name"] for row in rows])
+
+    def test_wrong_usage(self):
+        for arguments in (["nonsense"], ["overhead", "--pairs", "4"], ["overhead", "--rows", "x"]):
+            run, _ = self.run_bench(*arguments)
+            self.assertEqual(run.returncode, 2, arguments)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tandem/core/array.h"
+#include "tandem/core/export.h"
+#include "tandem/core/variant.h"
+
+namespace tandem {
+
+/// A list of values of one dtype: what the TensorList ops pass around as a variant.
+class TANDEM_EXPORT TensorList final : public VariantValue {
+ public:
+  TensorList(DType dtype, PartialShape element_shape) : dtype_(dtype), element_shape_(std::move(element_shape)) {}
+
+  DType dtype() const { return dtype_; }
+  const PartialShape& element_shape() const { return element_shape_; }
+  std::vector<Array>& items() { return items_; }
+  const std::vector<Array>& items() const { return items_; }
+  Ref<TensorList> copy() const;
+
+  std::string type_name() const override { return "tensorflow::TensorList"; }
+  std::string debug_string() const override;
+
+  /// The list in a scalar variant array; throws InvalidArgumentError if it holds something else.
+  static TensorList& of(const Array& handle);
+  static Array wrap(Ref<TensorList> list);
+
+ private:
+  DType dtype_;
+  PartialShape element_shape_;
+  std::vector<Array> items_;
+};
+
+}  // namespace tandem

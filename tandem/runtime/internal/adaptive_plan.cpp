@@ -1,0 +1,105 @@
+#include "tandem/runtime/internal/adaptive_plan.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "tandem/runtime/internal/dataflow.h"
+#include "tandem/runtime/runtime.h"
+
+namespace tandem {
+namespace {
+
+constexpr int kWarmRuns = 2;   // first runs pay for caches, primitives and page faults
+constexpr int kTrialRuns = 6;  // half of each schedule
+constexpr double kLeastGain = 30e-6;
+
+}  // namespace
+
+AdaptivePlan::AdaptivePlan(Runtime& runtime, std::shared_ptr<const MutableFunction> function, std::vector<Shape> arg_shapes)
+    : runtime_(runtime), function_(std::move(function)), arg_shapes_(std::move(arg_shapes)) {
+  sequential_ = std::make_unique<Plan>(runtime, *function_, arg_shapes_, Schedule::kSequential);
+  if (sequential_->has_asynchronous_steps()) {
+    dataflow_ = std::make_unique<Plan>(runtime, *function_, arg_shapes_, Schedule::kDataflow);
+    chosen_ = dataflow_.get();
+  } else if (runtime.inter_op_pool().threads() == 1 || sequential_->steps().size() < 2) {
+    chosen_ = sequential_.get();
+  }
+}
+
+AdaptivePlan::~AdaptivePlan() = default;
+
+std::vector<Array> AdaptivePlan::run(std::vector<Array> args, const Cancellation* cancellation) {
+  if (Plan* plan = chosen_.load(std::memory_order_acquire)) return run_plan(*plan, std::move(args), cancellation);
+  return run_adapting(std::move(args), cancellation);
+}
+
+std::vector<Array> AdaptivePlan::run_adapting(std::vector<Array> args, const Cancellation* cancellation) {
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  // While one thread measures, others just run.
+  if (!lock.owns_lock() || chosen_.load()) return run_plan(*sequential_, std::move(args), cancellation);
+  const int run = runs_++;
+  if (run < kWarmRuns) {
+    lock.unlock();
+    return run_plan(*sequential_, std::move(args), cancellation);
+  }
+  if (run == kWarmRuns) {
+    std::vector<StepTime> times;
+    std::vector<Array> results = run_plan(*sequential_, std::move(args), cancellation, &times);
+    if (may_gain(times)) {
+      dataflow_ = std::make_unique<Plan>(runtime_, *function_, arg_shapes_, Schedule::kDataflow);
+    } else {
+      chosen_.store(sequential_.get(), std::memory_order_release);
+    }
+    return results;
+  }
+  Plan& plan = run % 2 ? *dataflow_ : *sequential_;
+  double& best = run % 2 ? best_dataflow_ : best_sequential_;
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<Array> results = run_plan(plan, std::move(args), cancellation);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  best = best == 0 ? seconds : std::min(best, seconds);
+  if (run >= kWarmRuns + kTrialRuns) {
+    chosen_.store(best_dataflow_ < 0.95 * best_sequential_ ? dataflow_.get() : sequential_.get(), std::memory_order_release);
+  }
+  return results;
+}
+
+// Side by side can at best take as long as the longest path, or as all work shared evenly; kernels that use the intra-op
+// workers share it already.
+bool AdaptivePlan::may_gain(const std::vector<StepTime>& times) const {
+  const auto& steps = sequential_->steps();
+  std::vector<double> finish(steps.size(), 0);
+  double serial = 0, parallel_inside = 0, longest = 0;
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    double start = 0;
+    for (int b : steps[s].before) start = std::max(start, finish[static_cast<std::size_t>(b)]);
+    finish[s] = start + times[s].seconds;
+    longest = std::max(longest, finish[s]);
+    (times[s].parallel_inside ? parallel_inside : serial) += times[s].seconds;
+  }
+  const double threads = runtime_.inter_op_pool().threads();
+  const double best = std::max(longest, parallel_inside + serial / threads);
+  const double now = serial + parallel_inside;
+  return now - best > kLeastGain && best < 0.8 * now;
+}
+
+std::vector<Array> AdaptivePlan::run_plan(Plan& plan, std::vector<Array> args, const Cancellation* cancellation,
+                                          std::vector<StepTime>* times) {
+  // A frame whose run failed half way is dropped, not cleaned.
+  std::unique_ptr<Plan::Frame> frame = plan.take_frame();
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    frame->values[static_cast<std::size_t>(plan.arg_slots()[i])] = std::move(args[i]);
+  }
+  if (plan.schedule() == Schedule::kSequential) {
+    run_sequential(plan, *frame, cancellation, times);
+  } else {
+    run_dataflow(plan, *frame, cancellation, runtime_.inter_op_pool());
+  }
+  std::vector<Array> results;
+  results.reserve(plan.result_slots().size());
+  for (int slot : plan.result_slots()) results.push_back(frame->values[static_cast<std::size_t>(slot)]);
+  plan.give_back(std::move(frame));
+  return results;
+}
+
+}  // namespace tandem

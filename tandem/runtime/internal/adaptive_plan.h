@@ -1,0 +1,42 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "tandem/runtime/internal/plan.h"
+#include "tandem/runtime/internal/sequential.h"
+
+namespace tandem {
+
+/// The plan of a function for given shapes, and the choice of its schedule: sequential, until one measured run shows that
+/// running independent steps side by side could pay and trial runs confirm it. Plans with steps that may wait are
+/// dataflow plans from the start. Thread-safe.
+class AdaptivePlan {
+ public:
+  AdaptivePlan(Runtime& runtime, std::shared_ptr<const MutableFunction> function, std::vector<Shape> arg_shapes);
+  ~AdaptivePlan();
+
+  std::vector<Array> run(std::vector<Array> args, const Cancellation* cancellation);
+
+ private:
+  std::vector<Array> run_plan(Plan& plan, std::vector<Array> args, const Cancellation* cancellation,
+                              std::vector<StepTime>* times = nullptr);
+  std::vector<Array> run_adapting(std::vector<Array> args, const Cancellation* cancellation);
+  bool may_gain(const std::vector<StepTime>& times) const;
+
+  Runtime& runtime_;
+  const std::shared_ptr<const MutableFunction> function_;
+  const std::vector<Shape> arg_shapes_;
+  std::unique_ptr<Plan> sequential_;
+  std::unique_ptr<Plan> dataflow_;
+  std::atomic<Plan*> chosen_{nullptr};  // set once decided
+
+  std::mutex mutex_;  // guards the below, which only undecided plans use
+  int runs_ = 0;
+  double best_sequential_ = 0;
+  double best_dataflow_ = 0;
+};
+
+}  // namespace tandem

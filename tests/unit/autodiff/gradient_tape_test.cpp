@@ -1,0 +1,174 @@
+#include "tandem/autodiff/gradient_tape.h"
+
+#include <gtest/gtest.h>
+
+#include "tandem/core/error.h"
+#include "tandem/ops/control_flow.h"
+#include "tandem/ops/identity_ops.h"
+#include "tandem/ops/matmul_ops.h"
+#include "tandem/ops/operators.h"
+#include "tandem/ops/reduction_ops.h"
+#include "tandem/ops/unary_ops.h"
+#include "tandem/ops/variable.h"
+#include "tandem/runtime/traced_function.h"
+
+namespace tandem {
+namespace {
+
+TEST(GradientTape, DifferentiatesWhatItWatches) {
+  const Tensor x(3.0), unwatched(5.0);
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = x * x * unwatched;
+  EXPECT_FLOAT_EQ(tape.gradient(y, x).item<float>(), 30.0f);
+}
+
+TEST(GradientTape, UnconnectedSourcesGiveNothingOrZeros) {
+  const Tensor x(3.0), z{1.0, 2.0};
+  GradientTape tape({.persistent = true});
+  tape.watch(x);
+  tape.watch(z);
+  const Tensor y = x * x;
+  EXPECT_FALSE(tape.gradient(y, z).defined());
+  EXPECT_EQ(tape.gradient(y, z, UnconnectedGradients::kZero).to_vector<float>(), (std::vector<float>{0, 0}));
+}
+
+TEST(GradientTape, IsUsedOnceUnlessPersistent) {
+  const Tensor x(3.0);
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = x * x;
+  tape.gradient(y, x);
+  EXPECT_THROW(tape.gradient(y, x), FailedPreconditionError);
+}
+
+TEST(GradientTape, WatchesTrainableVariablesUnasked) {
+  Variable w(Tensor{1.0, 2.0});
+  Variable frozen(Tensor{3.0, 4.0}, {.trainable = false});
+  GradientTape tape;
+  const Tensor y = reduce_sum(w * w * frozen);
+  const auto grads = tape.gradient(y, std::vector<Variable>{w, frozen});
+  EXPECT_EQ(grads[0].to_vector<float>(), (std::vector<float>{6, 16}));
+  EXPECT_FALSE(grads[1].defined());
+}
+
+TEST(GradientTape, NestsForSecondDerivatives) {
+  const Tensor x(2.0);
+  GradientTape outer;
+  outer.watch(x);
+  Tensor first;
+  {
+    GradientTape inner;
+    inner.watch(x);
+    const Tensor y = x * x * x;
+    first = inner.gradient(y, x);
+  }
+  EXPECT_FLOAT_EQ(first.item<float>(), 12.0f);
+  EXPECT_FLOAT_EQ(outer.gradient(first, x).item<float>(), 12.0f);
+}
+
+TEST(GradientTape, StopGradientStops) {
+  const Tensor x(2.0);
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = x * stop_gradient(x * x);
+  EXPECT_FLOAT_EQ(tape.gradient(y, x).item<float>(), 4.0f);
+}
+
+TEST(GradientTape, Jacobian) {
+  const Tensor x{1.0, 2.0, 3.0};
+  GradientTape tape({.persistent = true});
+  tape.watch(x);
+  const Tensor y = x * x;
+  const Tensor j = tape.jacobian(y, x);
+  EXPECT_EQ(j.shape(), (Shape{3, 3}));
+  EXPECT_EQ(j.to_vector<float>(), (std::vector<float>{2, 0, 0, 0, 4, 0, 0, 0, 6}));
+}
+
+TEST(GradientTape, IntegersHaveNoGradient) {
+  GradientTape tape;
+  EXPECT_THROW(tape.watch(Tensor(1)), InvalidArgumentError);
+}
+
+TEST(GradientTape, CustomGradient) {
+  const Tensor x(2.0);
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = custom_gradient([](auto in) { return std::vector<Tensor>{in[0] * in[0]}; },
+                                   [](auto, auto, auto dy) { return std::vector<Tensor>{dy[0] * 100.0}; }, {x})[0];
+  EXPECT_FLOAT_EQ(y.item<float>(), 4.0f);
+  EXPECT_FLOAT_EQ(tape.gradient(y, x).item<float>(), 100.0f);
+}
+
+TEST(GradientTape, WorksInsideATracedFunction) {
+  Variable w(Tensor{{1.0, 2.0}, {3.0, 4.0}});
+  const auto step = [&](Tensor x) {
+    GradientTape tape;
+    const Tensor loss = reduce_sum(tanh(matmul(x, w)));
+    return tape.gradient(loss, w);
+  };
+  auto f = function(step);
+  const Tensor x{{0.1, 0.2}};
+  EXPECT_EQ(f(x).to_vector<float>(), step(x).to_vector<float>());
+}
+
+TEST(GradientTape, GoesThroughFunctions) {
+  Variable w(Tensor(3.0));
+  auto f = function([&](Tensor x) { return x * x * w; });
+  const Tensor x(2.0);
+  GradientTape tape({.persistent = true});
+  tape.watch(x);
+  const Tensor y = f(x);
+  EXPECT_FLOAT_EQ(tape.gradient(y, x).item<float>(), 12.0f);
+  EXPECT_FLOAT_EQ(tape.gradient(y, w).item<float>(), 4.0f);
+}
+
+TEST(GradientTape, SecondDerivativeThroughAFunction) {
+  auto f = function([](Tensor x) { return x * x * x; });
+  const Tensor x(2.0);
+  GradientTape outer;
+  outer.watch(x);
+  Tensor first;
+  {
+    GradientTape inner;
+    inner.watch(x);
+    first = inner.gradient(f(x), x);
+  }
+  EXPECT_FLOAT_EQ(first.item<float>(), 12.0f);
+  EXPECT_FLOAT_EQ(outer.gradient(first, x).item<float>(), 12.0f);
+}
+
+TEST(GradientTape, GoesThroughCond) {
+  Variable w(Tensor(3.0));
+  auto f = function([&](Tensor x) {
+    GradientTape tape({.persistent = true});
+    tape.watch(x);
+    const Tensor y = cond(x > 0.0, [&] { return x * x * w; }, [&] { return x * 5.0; });
+    return std::vector<Tensor>{tape.gradient(y, x), tape.gradient(y, w, UnconnectedGradients::kZero)};
+  });
+  const auto positive = f(Tensor(2.0)), negative = f(Tensor(-2.0));
+  EXPECT_FLOAT_EQ(positive[0].item<float>(), 12.0f);
+  EXPECT_FLOAT_EQ(positive[1].item<float>(), 4.0f);
+  EXPECT_FLOAT_EQ(negative[0].item<float>(), 5.0f);
+  EXPECT_FLOAT_EQ(negative[1].item<float>(), 0.0f);
+}
+
+TEST(GradientTape, GoesThroughWhileLoop) {
+  Variable w(Tensor(2.0));
+  auto f = function([&](Tensor x, Tensor n) {
+    GradientTape tape({.persistent = true});
+    tape.watch(x);
+    auto [i, y] = while_loop([&](const auto& s) { return s.first < n; },
+                             [&](const auto& s) { return std::pair(s.first + 1, s.second * w * x); },
+                             std::pair(Tensor(0), x));
+    return std::vector<Tensor>{y, tape.gradient(y, x), tape.gradient(y, w)};
+  });
+  // y = x^(n+1) w^n
+  const auto r = f(Tensor(1.5), Tensor(3));
+  EXPECT_FLOAT_EQ(r[0].item<float>(), 1.5f * 1.5f * 1.5f * 1.5f * 8.0f);
+  EXPECT_FLOAT_EQ(r[1].item<float>(), 4 * 1.5f * 1.5f * 1.5f * 8.0f);
+  EXPECT_FLOAT_EQ(r[2].item<float>(), 1.5f * 1.5f * 1.5f * 1.5f * 3 * 4.0f);
+}
+
+}  // namespace
+}  // namespace tandem

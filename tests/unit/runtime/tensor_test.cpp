@@ -1,0 +1,86 @@
+#include "tandem/runtime/tensor.h"
+
+#include <gtest/gtest.h>
+
+#include "tandem/core/error.h"
+
+namespace tandem {
+namespace {
+
+TEST(Tensor, LiteralsHaveTheDtypesThatTheManualPromises) {
+  EXPECT_EQ(Tensor({1, 2}).dtype(), int32);
+  EXPECT_EQ(Tensor({1.0, 2.0}).dtype(), float32);
+  EXPECT_EQ(Tensor({1.0f}).dtype(), float32);
+  EXPECT_EQ(Tensor(true).dtype(), boolean);
+  EXPECT_EQ(Tensor(std::int64_t{7}).dtype(), int64);
+  EXPECT_EQ(Tensor("text").dtype(), string);
+  EXPECT_EQ((Tensor{{1.0, 2.0}, {3.0, 4.0}}.shape()), (Shape{2, 2}));
+  EXPECT_EQ(tensor<double>({1, 2, 3}).dtype(), float64);
+}
+
+TEST(Tensor, ReadsElements) {
+  const Tensor t{{1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}};
+  EXPECT_EQ(t.at<float>({1, 2}), 6.0f);
+  EXPECT_EQ(t.to_vector<float>(), (std::vector<float>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(Tensor(2.5).item<float>(), 2.5f);
+}
+
+TEST(Tensor, RowsOfUnequalLengthAreRefused) {
+  try {
+    Tensor t{{1, 2}, {3}};
+    FAIL();
+  } catch (const InvalidArgumentError& e) {
+    EXPECT_NE(std::string(e.what()).find("equal lengths"), std::string::npos) << e.what();
+  }
+}
+
+TEST(Tensor, ReadingWithTheWrongTypeSaysWhichAndWhatToDo) {
+  const Tensor t{1, 2};
+  try {
+    t.to_vector<float>();
+    FAIL();
+  } catch (const InvalidArgumentError& e) {
+    EXPECT_NE(std::string(e.what()).find("int32 was read as float"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("td::cast"), std::string::npos) << e.what();
+  }
+  EXPECT_THROW(t.item<std::int32_t>(), InvalidArgumentError);
+  EXPECT_THROW(t.at<std::int32_t>({2}), OutOfRangeError);
+  EXPECT_THROW(t.at<std::int32_t>({0, 0}), InvalidArgumentError);
+}
+
+TEST(Tensor, UndefinedTensorsExplainThemselves) {
+  const Tensor t;
+  EXPECT_FALSE(t.defined());
+  EXPECT_THROW(t.dtype(), FailedPreconditionError);
+  EXPECT_THROW(t.array(), FailedPreconditionError);
+  EXPECT_EQ(t.to_string(), "<undefined>");
+}
+
+TEST(Tensor, OutsideMemoryIsUsedWithoutACopyAndReleasedOnce) {
+  float memory[3] = {1, 2, 3};
+  int released = 0;
+  {
+    Tensor t = Tensor::wrap(memory, float32, {3}, [&] { ++released; });
+    const Tensor copy = t;
+    EXPECT_EQ(copy.data<float>().data(), memory);
+    t = Tensor();
+    EXPECT_EQ(released, 0);
+  }
+  EXPECT_EQ(released, 1);
+}
+
+TEST(Tensor, ConditionsAreScalars) {
+  EXPECT_TRUE(static_cast<bool>(Tensor(true)));
+  EXPECT_FALSE(static_cast<bool>(Tensor(0.0)));
+  EXPECT_THROW(static_cast<void>(static_cast<bool>(Tensor({true, false}))), InvalidArgumentError);
+}
+
+TEST(Tensor, SizesThatOverflowAreRefused) {
+  EXPECT_THROW(Tensor::wrap(nullptr, float32, {1}), InvalidArgumentError);
+  EXPECT_THROW((Shape{std::int64_t{1} << 40, std::int64_t{1} << 40}), InvalidArgumentError);
+  EXPECT_THROW((Array(float32, Shape{std::int64_t{1} << 61})), Error);
+  EXPECT_THROW((Array(float32, Shape{std::int64_t{1} << 45})), ResourceExhaustedError);
+}
+
+}  // namespace
+}  // namespace tandem
