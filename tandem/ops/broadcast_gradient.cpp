@@ -1,33 +1,12 @@
 #include "tandem/ops/broadcast_gradient.h"
 
-#include "tandem/graph/inference_context.h"
-#include "tandem/graph/op_decl.h"
 #include "tandem/ops/reduction_ops.h"
 #include "tandem/ops/shape_ops.h"
 #include "tandem/runtime/dispatch.h"
 
 namespace tandem {
-namespace {
-
-void args_shape(InferenceContext& c) {
-  for (int i = 0; i < 2; ++i) c.set_output(i, PartialShape{-1});
-}
-
-const OpRegistration kBroadcastGradientArgs{{
-    .name = "BroadcastGradientArgs",
-    .inputs = "s0: T, s1: T",
-    .outputs = "r0: T, r1: T",
-    .attrs = "T: index = int32",
-    .shape = args_shape,
-    .gradient = not_differentiable,
-    .traits = {.host_inputs = 0b11, .host_outputs = 0b11},
-    .doc = "The axes to sum gradients over where values of shapes s0 and s1 were broadcast together.",
-}};
-
-}  // namespace
-
 std::pair<Tensor, Tensor> broadcast_gradient_args(Tensor s0, Tensor s1) {
-  auto axes = call(kBroadcastGradientArgs, {std::move(s0), std::move(s1)});
+  auto axes = raw_op("BroadcastGradientArgs", {std::move(s0), std::move(s1)});
   return {std::move(axes[0]), std::move(axes[1])};
 }
 
