@@ -204,6 +204,29 @@ const OpRegistration kResourceScatterMul{{.name = "ResourceScatterMul",
                                           .traits = kWrites,
                                           .doc = "Multiplies rows of a variable by updates."}};
 
+const OpRegistration kResourceScatterDiv{{.name = "ResourceScatterDiv",
+                                          .inputs = kScatterInputs,
+                                          .attrs = "dtype: numbers; Tindices: index",
+                                          .shape = shapes::none,
+                                          .traits = kWrites,
+                                          .doc = "Divides rows of a variable by updates."}};
+
+const OpRegistration kResourceScatterMin{
+    {.name = "ResourceScatterMin",
+     .inputs = kScatterInputs,
+     .attrs = "dtype: numbers; Tindices: index",
+     .shape = shapes::none,
+     .traits = kWrites,
+     .doc = "Keeps the smaller of rows of a variable and updates."}};
+
+const OpRegistration kResourceScatterMax{
+    {.name = "ResourceScatterMax",
+     .inputs = kScatterInputs,
+     .attrs = "dtype: numbers; Tindices: index",
+     .shape = shapes::none,
+     .traits = kWrites,
+     .doc = "Keeps the larger of rows of a variable and updates."}};
+
 const OpRegistration kResourceScatterUpdate{{.name = "ResourceScatterUpdate",
                                              .inputs = kScatterInputs,
                                              .attrs = "dtype: type; Tindices: index",
