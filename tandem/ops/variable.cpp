@@ -6,6 +6,7 @@
 #include "tandem/ops/internal/variable_calls.h"
 #include "tandem/ops/resource_variable_ops.h"
 #include "tandem/runtime/dispatch.h"
+#include "tandem/runtime/tensor_impl.h"
 #include "tandem/runtime/trace.h"
 
 namespace tandem {
@@ -47,6 +48,7 @@ Variable::Variable(Tensor initial_value, const VariableOptions& options) {
                                                     {"shape", state->shape},
                                                     {"debug_name", options.name},
                                                     {"shared_name", internal::kAnonymousResource}});
+    state->handle.impl()->watched = state->trainable;
     internal::assign_variable(state->handle, std::move(initial_value), state->assign_attrs);
   }
   state_ = std::move(state);
