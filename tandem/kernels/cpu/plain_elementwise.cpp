@@ -1,4 +1,4 @@
-#include "tandem/kernels/cpu/elementwise.h"
+#include "tandem/kernels/cpu/plain_elementwise.h"
 
 #include <algorithm>
 #include <array>
