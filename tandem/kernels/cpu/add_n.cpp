@@ -34,8 +34,8 @@ void copy_row(const T* from, T* to, std::int64_t n) {
 
 using Arrays = std::span<const Array* const>;
 
-// Elements [begin, end) of the sum, of values stored as T and added in C. The sum of a chunk is complete before
-// anything is written, so the result may lie where an input does.
+// Elements [begin, end) of the sum, of values stored as T and added in C. The sum of a chunk is
+// complete before anything is written, so the result may lie where an input does.
 template <class T, class C>
 void add_range(Arrays inputs, T* out, std::int64_t begin, std::int64_t end) {
   C sum[kChunk];
@@ -49,21 +49,26 @@ void add_range(Arrays inputs, T* out, std::int64_t begin, std::int64_t end) {
         to_floats(x, first ? sum : next, n);
         if (!first) add_row(sum, next, n);
       } else {
-        if (first) copy_row(x, sum, n);
-        else add_row(sum, x, n);
+        if (first)
+          copy_row(x, sum, n);
+        else
+          add_row(sum, x, n);
       }
       first = false;
     }
-    if constexpr (is_float16<T>) from_floats(sum, out + i, n);
-    else copy_row(sum, out + i, n);
+    if constexpr (is_float16<T>)
+      from_floats(sum, out + i, n);
+    else
+      copy_row(sum, out + i, n);
   }
 }
 
 void add_arrays(IntraOpPool& pool, Arrays inputs, Array& out) {
   const auto run = [&]<class T, class C>(std::int64_t n) {
-    pool.parallel_for(n, 0.3 * static_cast<double>(inputs.size()), [&](std::int64_t begin, std::int64_t end) {
-      add_range<T, C>(inputs, out.data<T>(), begin, end);
-    });
+    pool.parallel_for(n, 0.3 * static_cast<double>(inputs.size()),
+                      [&](std::int64_t begin, std::int64_t end) {
+                        add_range<T, C>(inputs, out.data<T>(), begin, end);
+                      });
   };
   const std::int64_t n = out.num_elements();
   switch (out.dtype()) {
@@ -75,7 +80,8 @@ void add_arrays(IntraOpPool& pool, Arrays inputs, Array& out) {
     case DType::kBFloat16: return run.template operator()<BFloat16, float>(n);
     default: break;
   }
-  switch (dtype_size(out.dtype())) {  // of integers the bits of the sum are the same with and without a sign
+  switch (dtype_size(
+      out.dtype())) {  // of integers the bits of the sum are the same with and without a sign
     case 1: return run.template operator()<std::uint8_t, std::uint8_t>(n);
     case 2: return run.template operator()<std::uint16_t, std::uint16_t>(n);
     case 4: return run.template operator()<std::uint32_t, std::uint32_t>(n);
@@ -89,8 +95,8 @@ void check_shapes(const KernelContext& c) {
   for (int k = 1; k < c.num_inputs(); ++k) {
     if (c.input(k).shape() == shape) continue;
     throw InvalidArgumentError(cat("Inputs to operation ", c.node_name(), " of type ", c.op().name,
-                                   " must have the same size and shape. Input 0: ", shape, " != input ", k, ": ",
-                                   c.input(k).shape()));
+                                   " must have the same size and shape. Input 0: ", shape,
+                                   " != input ", k, ": ", c.input(k).shape()));
   }
 }
 
@@ -102,7 +108,8 @@ void add_n(KernelContext& c) {
 }
 
 const KernelRegistration kAddN{{.op = "AddN", .types = {{"T", kNumberTypes}}, .run = add_n}};
-const KernelRegistration kAccumulateN{{.op = "AccumulateNV2", .types = {{"T", kNumberTypes}}, .run = add_n}};
+const KernelRegistration kAccumulateN{
+    {.op = "AccumulateNV2", .types = {{"T", kNumberTypes}}, .run = add_n}};
 
 // ---- Lists of tensors, whose gradients are lists too. ----
 
@@ -111,8 +118,9 @@ Array add_items(IntraOpPool& pool, const Array& x, const Array& y) {
   if (!x.valid()) return y;
   if (!y.valid()) return x;
   if (x.dtype() != y.dtype() || !(x.shape() == y.shape()) || !kNumberTypes.contains(x.dtype())) {
-    throw InvalidArgumentError(cat("List items to be added must be numbers of one dtype and shape, not ", x.dtype(),
-                                   x.shape(), " and ", y.dtype(), y.shape(), "."));
+    throw InvalidArgumentError(
+        cat("List items to be added must be numbers of one dtype and shape, not ", x.dtype(),
+            x.shape(), " and ", y.dtype(), y.shape(), "."));
   }
   Array out(x.dtype(), x.shape());
   const Array* const both[] = {&x, &y};
@@ -122,8 +130,8 @@ Array add_items(IntraOpPool& pool, const Array& x, const Array& y) {
 
 void add_list_to(IntraOpPool& pool, TensorList& sum, const TensorList& list) {
   if (sum.items().size() != list.items().size()) {
-    throw InvalidArgumentError(cat("Trying to add two lists of tensors with different lengths: ", sum.items().size(),
-                                   " vs. ", list.items().size(), "."));
+    throw InvalidArgumentError(cat("Trying to add two lists of tensors with different lengths: ",
+                                   sum.items().size(), " vs. ", list.items().size(), "."));
   }
   for (std::size_t i = 0; i < sum.items().size(); ++i) {
     sum.items()[i] = add_items(pool, sum.items()[i], list.items()[i]);
@@ -136,8 +144,10 @@ void add_lists(KernelContext& c) {
     const Array& input = c.input(k);
     if (input.num_elements() == 1 && input.data<Variant>()->empty()) continue;  // zeros
     const TensorList& list = TensorList::of(input);
-    if (!sum) sum = list.copy();
-    else add_list_to(c.intra_op(), *sum, list);
+    if (!sum)
+      sum = list.copy();
+    else
+      add_list_to(c.intra_op(), *sum, list);
   }
   c.set_output(0, sum ? TensorList::wrap(std::move(sum)) : c.input(0));
 }
