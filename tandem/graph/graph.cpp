@@ -23,9 +23,11 @@ void Node::throw_missing_attr(std::string_view name) const {
 
 namespace {
 
+// Of a constant, or of an argument that is always the same handle.
 const Array* constant_value(Output output) {
-  if (output.node->kind() != NodeKind::kConst) return nullptr;
-  const AttrValue* value = output.node->attrs().find("value");
+  const NodeKind kind = output.node->kind();
+  if (kind != NodeKind::kConst && kind != NodeKind::kArg) return nullptr;
+  const AttrValue* value = output.node->attrs().find(kind == NodeKind::kConst ? "value" : "_handle");
   const auto* tensor = value ? value->get_if<std::shared_ptr<const Array>>() : nullptr;
   return tensor ? tensor->get() : nullptr;
 }

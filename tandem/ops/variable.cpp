@@ -30,7 +30,8 @@ Variable::Variable(Tensor initial_value, const VariableOptions& options) {
     throw FailedPreconditionError(
         cat("td::Variable '", options.name,
             "' was made inside a traced function from a value that is not known while "
-            "tracing. Make the variable outside of the function, or once, from a concrete value."));
+            "tracing. Make the variable outside of the function, or once, from a concrete value or "
+            "from a function that makes one."));
   }
   auto state = std::make_shared<State>();
   state->name = options.name;
@@ -48,10 +49,16 @@ Variable::Variable(Tensor initial_value, const VariableOptions& options) {
                                                     {"shape", state->shape},
                                                     {"debug_name", options.name},
                                                     {"shared_name", internal::kAnonymousResource}});
-    state->handle.impl()->watched = state->trainable;
+    state->handle.impl()->watched = options.trainable;
     internal::assign_variable(state->handle, std::move(initial_value), state->assign_attrs);
   }
   state_ = std::move(state);
+}
+
+Tensor Variable::made_eagerly(const std::function<Tensor()>& make) {
+  const TraceScope eager(nullptr);
+  const StopRecording unheard;
+  return make();
 }
 
 const Variable::State& Variable::state() const {
