@@ -7,12 +7,13 @@
 namespace tandem {
 
 Function::Function(std::string name, Graph body, std::vector<Node*> args, std::vector<Output> results,
-                   std::vector<Node*> control_results)
+                   std::vector<Node*> control_results, bool may_optimize)
     : name_(std::move(name)),
       body_(std::move(body)),
       args_(std::move(args)),
       results_(std::move(results)),
-      control_results_(std::move(control_results)) {
+      control_results_(std::move(control_results)),
+      may_optimize_(may_optimize) {
   stateful_ = std::any_of(body_.nodes().begin(), body_.nodes().end(),
                           [](const auto& n) { return n->op().traits.stateful; });
 }

@@ -16,7 +16,7 @@ namespace tandem {
 class TANDEM_EXPORT Function {
  public:
   Function(std::string name, Graph body, std::vector<Node*> args, std::vector<Output> results,
-           std::vector<Node*> control_results = {});
+           std::vector<Node*> control_results = {}, bool may_optimize = true);
   ~Function();
 
   const std::string& name() const { return name_; }
@@ -29,6 +29,8 @@ class TANDEM_EXPORT Function {
   std::vector<DType> result_dtypes() const;
   std::vector<PartialShape> result_shapes() const;
   bool stateful() const { return stateful_; }
+  /// False: the body runs node by node as it was made.
+  bool may_optimize() const { return may_optimize_; }
   std::string to_string() const;
 
   /// Something derived from this function that upper rooms keep with it, such as its execution plans or its gradient
@@ -52,6 +54,7 @@ class TANDEM_EXPORT Function {
   std::vector<Output> results_;
   std::vector<Node*> control_results_;
   bool stateful_ = false;
+  bool may_optimize_ = true;
   mutable DerivedSlot slots_[kSlots];
 };
 

@@ -127,7 +127,7 @@ void Trace::order_stateful(Node* node) {
   last_effect_ = node;
 }
 
-FunctionRef Trace::finish(std::span<const Tensor> results) {
+FunctionRef Trace::finish(std::span<const Tensor> results, bool may_optimize) {
   std::vector<Output> outputs;
   for (const Tensor& r : results) outputs.push_back(resolve(r));
   std::vector<Node*> args = args_;
@@ -140,7 +140,7 @@ FunctionRef Trace::finish(std::span<const Tensor> results) {
     if (!node->op().traits.reads_only && !node->op().traits.keeps_state) effects.push_back(node);
   }
   return std::make_shared<const Function>(name_, std::move(graph_), std::move(args), std::move(outputs),
-                                          std::move(effects));
+                                          std::move(effects), may_optimize);
 }
 
 TraceScope::TraceScope(Trace* trace) : saved_(thread_context().trace) { thread_context().trace = trace; }

@@ -45,7 +45,7 @@ class TANDEM_EXPORT Trace {
   /// Outside tensors that became arguments, in order; they follow the arguments made by add_arg.
   const std::vector<Tensor>& captures() const { return captures_; }
   /// Ends the trace: a function of all arguments, captured ones last.
-  FunctionRef finish(std::span<const Tensor> results);
+  FunctionRef finish(std::span<const Tensor> results, bool may_optimize = true);
 
  private:
   void order_stateful(Node* node);

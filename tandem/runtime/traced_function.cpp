@@ -28,7 +28,8 @@ std::vector<Tensor> ConcreteFunction::call(std::span<const Tensor> args) const {
 
 ConcreteFunction trace_function(const std::string& name, const std::vector<DType>& dtypes,
                                 const std::vector<PartialShape>& shapes,
-                                const std::function<std::vector<Tensor>(std::span<const Tensor>)>& body) {
+                                const std::function<std::vector<Tensor>(std::span<const Tensor>)>& body,
+                                bool may_optimize) {
   static std::atomic<std::uint64_t> count{0};
   ThreadContext& outer = thread_context();
   Trace trace(Runtime::current().ops(), cat(name, "_", count.fetch_add(1)), outer.trace);
@@ -46,7 +47,7 @@ ConcreteFunction trace_function(const std::string& name, const std::vector<DType
   } catch (...) {
     std::rethrow_exception(with_line(std::current_exception(), cat("while tracing function '", name, "'")));
   }
-  FunctionRef function = trace.finish(results);
+  FunctionRef function = trace.finish(results, may_optimize);
   return ConcreteFunction(std::move(function), trace.captures());
 }
 
@@ -155,7 +156,7 @@ std::shared_ptr<const TraceCache::Trace> TraceCache::get(const std::string& key,
   auto trace = std::make_shared<Trace>();
   trace->function = trace_function(state_->options.name, entry.dtypes, entry.shapes, [&](std::span<const Tensor> symbols) {
     return body(symbols, trace->result_structure);
-  });
+  }, state_->options.optimize);
   entry.trace = trace;
   entries.insert(entries.begin(), std::move(entry));
   return entries.front().trace;

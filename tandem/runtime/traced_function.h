@@ -40,7 +40,8 @@ class TANDEM_EXPORT ConcreteFunction {
 /// Traces `body` with symbolic arguments of these dtypes and shapes.
 TANDEM_EXPORT ConcreteFunction trace_function(const std::string& name, const std::vector<DType>& dtypes,
                                               const std::vector<PartialShape>& shapes,
-                                              const std::function<std::vector<Tensor>(std::span<const Tensor>)>& body);
+                                              const std::function<std::vector<Tensor>(std::span<const Tensor>)>& body,
+                                              bool may_optimize = true);
 
 /// What a traced function may be told.
 struct FunctionOptions {
@@ -49,6 +50,8 @@ struct FunctionOptions {
   std::vector<PartialShape> input_shapes;
   /// After this many traces that differ in sizes only, the sizes that differ become unknown and one trace serves all.
   int relax_after = 3;
+  /// False: every op runs as traced; nothing is folded, merged or dropped. For measuring and for debugging.
+  bool optimize = true;
 };
 
 /// The traces of one function by signature: the part of td::function that does not depend on C++ types. Thread-safe.

@@ -71,7 +71,7 @@ class PlanCache {
     if (!optimized_) {
       optimized_ = std::make_shared<MutableFunction>(function);
       KernelEvaluator evaluator(runtime);
-      optimize(*optimized_, runtime.ops(), evaluator);
+      if (function.may_optimize()) optimize(*optimized_, runtime.ops(), evaluator);
     }
     Entry entry;
     for (const Array& a : args) entry.shapes.push_back(a.shape());

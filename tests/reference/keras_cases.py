@@ -1,0 +1,343 @@
+"""What make_keras_reference.py runs: tables of layers, losses, metrics, optimizers and models.
+
+Inputs are written in the language of the case files; configurations are the constructors'
+arguments in Keras.
+"""
+
+import keras
+
+# --- Layers -----------------------------------------------------------------------------------
+
+IMAGE = "float[2,5,6,3]"
+SEQUENCE = "float[2,4,6]"
+ACTIVATIONS = ["celu", "elu", "exponential", "gelu", "hard_shrink", "hard_sigmoid", "hard_silu",
+               "hard_swish", "hard_tanh", "leaky_relu", "linear", "log_sigmoid", "log_softmax",
+               "mish", "relu", "relu6", "selu", "sigmoid", "silu", "soft_shrink", "softmax",
+               "softplus", "softsign", "sparse_plus", "sparse_sigmoid", "sparsemax", "squareplus",
+               "swish", "tanh", "tanh_shrink"]
+# Class, constructor arguments, inputs by name, call arguments.
+LAYERS = [
+    ("Dense", {"units": 4}, {"inputs": "float[3,5]"}, {}),
+    ("Dense", {"units": 4}, {"inputs": "float[1,1]"}, {}),
+    ("Dense", {"units": 4, "use_bias": False}, {"inputs": "float[3,5]"}, {}),
+    ("Dense", {"units": 4, "activation": "relu"}, {"inputs": "float[2,3,5]"}, {}),
+    ("Dense", {"units": 4, "activation": "softmax"}, {"inputs": "float[3,5]"}, {}),
+    ("Dense", {"units": 4, "kernel_regularizer": "l2", "bias_regularizer": "l1"},
+     {"inputs": "float[3,5]"}, {}),
+    ("Dense", {"units": 4, "activation": "tanh"}, {"inputs": "double[3,5]"}, {}),
+    ("Conv2D", {"filters": 4, "kernel_size": 3}, {"inputs": IMAGE}, {}),
+    ("Conv2D", {"filters": 4, "kernel_size": 3, "padding": "same", "activation": "relu"},
+     {"inputs": IMAGE}, {}),
+    ("Conv2D", {"filters": 2, "kernel_size": [2, 3], "strides": [2, 1], "use_bias": False},
+     {"inputs": IMAGE}, {}),
+    ("Conv2D", {"filters": 2, "kernel_size": 3, "strides": 2, "padding": "same"},
+     {"inputs": IMAGE}, {}),
+    ("Conv2D", {"filters": 2, "kernel_size": 2, "dilation_rate": 2, "padding": "same"},
+     {"inputs": IMAGE}, {}),
+    ("Conv2D", {"filters": 6, "kernel_size": 3, "groups": 3, "padding": "same"},
+     {"inputs": IMAGE}, {}),
+    ("DepthwiseConv2D", {"kernel_size": 3}, {"inputs": IMAGE}, {}),
+    ("DepthwiseConv2D", {"kernel_size": 3, "depth_multiplier": 2, "padding": "same",
+                         "activation": "relu"}, {"inputs": IMAGE}, {}),
+    ("DepthwiseConv2D", {"kernel_size": [2, 2], "strides": 2, "use_bias": False},
+     {"inputs": IMAGE}, {}),
+    ("MaxPooling2D", {}, {"inputs": IMAGE}, {}),
+    ("MaxPooling2D", {"pool_size": [2, 3], "strides": 1, "padding": "same"}, {"inputs": IMAGE}, {}),
+    ("MaxPooling2D", {"pool_size": 3, "strides": [1, 2]}, {"inputs": IMAGE}, {}),
+    ("AveragePooling2D", {"pool_size": 2}, {"inputs": IMAGE}, {}),
+    ("AveragePooling2D", {"pool_size": 3, "strides": 2, "padding": "same"}, {"inputs": IMAGE}, {}),
+    ("GlobalAveragePooling2D", {}, {"inputs": IMAGE}, {}),
+    ("GlobalAveragePooling2D", {"keepdims": True}, {"inputs": IMAGE}, {}),
+    ("Flatten", {}, {"inputs": IMAGE}, {}),
+    ("Flatten", {}, {"inputs": "float[3]"}, {}),
+    ("Reshape", {"target_shape": [3, 2]}, {"inputs": "float[2,6]"}, {}),
+    ("Reshape", {"target_shape": [-1, 2]}, {"inputs": "float[2,3,4]"}, {}),
+    ("BatchNormalization", {}, {"inputs": IMAGE}, {"training": True}),
+    ("BatchNormalization", {}, {"inputs": IMAGE}, {"training": False}),
+    ("BatchNormalization", {"momentum": 0.9, "epsilon": 0.01}, {"inputs": "float[6,3]"},
+     {"training": True}),
+    ("BatchNormalization", {}, {"inputs": "float[6,3]"}, {"training": False}),
+    ("BatchNormalization", {"center": False, "scale": False}, {"inputs": IMAGE},
+     {"training": True}),
+    ("BatchNormalization", {"axis": 1}, {"inputs": "float[3,4,2]"}, {"training": True}),
+    ("LayerNormalization", {}, {"inputs": SEQUENCE}, {}),
+    ("LayerNormalization", {"epsilon": 1e-6}, {"inputs": "float[3,5]"}, {}),
+    ("LayerNormalization", {"axis": [1, 2]}, {"inputs": SEQUENCE}, {}),
+    ("LayerNormalization", {"axis": 1}, {"inputs": SEQUENCE}, {}),
+    ("LayerNormalization", {"center": False}, {"inputs": SEQUENCE}, {}),
+    ("LayerNormalization", {"scale": False}, {"inputs": SEQUENCE}, {}),
+    *(("Activation", {"activation": name}, {"inputs": "float[3,4]:normal(0,2)"}, {})
+      for name in ACTIVATIONS),
+    ("Activation", {"activation": "glu"}, {"inputs": "float[3,4]"}, {}),
+    ("Activation", {"activation": "softmax"}, {"inputs": "float[2,3,4]"}, {}),
+    ("Embedding", {"input_dim": 7, "output_dim": 3}, {"inputs": "int32[2,4]:ints(0,7)"}, {}),
+    ("Embedding", {"input_dim": 7, "output_dim": 3}, {"inputs": "int32=[[1,1,6],[0,1,6]]"}, {}),
+    ("MultiHeadAttention", {"num_heads": 2, "key_dim": 3},
+     {"query": SEQUENCE, "value": "float[2,5,6]"}, {}),
+    ("MultiHeadAttention", {"num_heads": 2, "key_dim": 3},
+     {"query": SEQUENCE, "value": "float[2,5,6]", "key": "float[2,5,4]"}, {}),
+    ("MultiHeadAttention", {"num_heads": 2, "key_dim": 3, "value_dim": 2, "use_bias": False},
+     {"query": SEQUENCE, "value": SEQUENCE}, {}),
+    ("MultiHeadAttention", {"num_heads": 1, "key_dim": 3, "output_shape": 5},
+     {"query": SEQUENCE, "value": SEQUENCE}, {}),
+    ("MultiHeadAttention", {"num_heads": 2, "key_dim": 3},
+     {"query": SEQUENCE, "value": SEQUENCE}, {"use_causal_mask": True}),
+    ("MultiHeadAttention", {"num_heads": 2, "key_dim": 3},
+     {"query": SEQUENCE, "value": "float[2,3,6]",
+      "attention_mask": "bool=[[[true,true,false]],[[true,false,true]]]"}, {}),
+    ("Add", {}, {"0": "float[2,3]", "1": "float[2,3]"}, {}),
+    ("Add", {}, {"0": "float[2,3]", "1": "float[2,3]", "2": "float[2,1]"}, {}),
+    ("Concatenate", {}, {"0": "float[2,3]", "1": "float[2,2]"}, {}),
+    ("Concatenate", {"axis": 1}, {"0": "float[2,1,3]", "1": "float[2,4,3]"}, {}),
+]
+
+# --- Losses -----------------------------------------------------------------------------------
+
+REGRESSION = ("float[4,3]", "float[4,3]")
+POSITIVE = ("float[4,3]:positive", "float[4,3]:positive")
+BINARY = ("float[4,3]:ints(0,2)", "float[4,3]:uniform(0.05,0.95)")
+SIGNED = ("float=[[-1,1,-1],[1,1,-1]]", "float[2,3]")
+CATEGORIES = ("float[4,5]:onehot", "float[4,5]:probabilities")
+SPARSE = ("int32[4]:ints(0,5)", "float[4,5]:probabilities")
+SPARSE_COLUMN = ("int32[4,1]:ints(0,5)", "float[4,5]:probabilities")
+LOGITS = ("float[4,5]:onehot", "float[4,5]")
+SPARSE_LOGITS = ("int32[4]:ints(0,5)", "float[4,5]")
+BINARY_LOGITS = ("float[4,3]:ints(0,2)", "float[4,3]")
+EDGES = ("float=[[0,1],[1,0],[1,1]]", "float=[[0,1],[0,1],[0.5,1]]")
+LOSS_NAMES = {
+    "mean_squared_error": REGRESSION, "mse": REGRESSION, "mean_absolute_error": REGRESSION,
+    "mae": REGRESSION, "mean_absolute_percentage_error": REGRESSION, "mape": REGRESSION,
+    "mean_squared_logarithmic_error": POSITIVE, "msle": POSITIVE, "huber": REGRESSION,
+    "log_cosh": REGRESSION, "cosine_similarity": REGRESSION, "poisson": POSITIVE,
+    "kl_divergence": CATEGORIES, "kld": CATEGORIES, "hinge": SIGNED, "squared_hinge": SIGNED,
+    "categorical_hinge": CATEGORIES, "binary_crossentropy": BINARY, "bce": BINARY,
+    "binary_focal_crossentropy": BINARY, "categorical_crossentropy": CATEGORIES,
+    "categorical_focal_crossentropy": CATEGORIES, "sparse_categorical_crossentropy": SPARSE,
+    "dice": BINARY, "tversky": BINARY,
+}
+LOSS_CLASSES = [
+    ("MeanSquaredError", {"reduction": "sum"}, REGRESSION),
+    ("MeanSquaredError", {"reduction": "none"}, REGRESSION),
+    ("MeanSquaredError", {"reduction": "mean"}, REGRESSION),
+    ("MeanSquaredError", {"reduction": "mean_with_sample_weight"}, REGRESSION),
+    ("MeanSquaredError", {}, ("float[4,1]", "float[4]")),
+    ("MeanSquaredError", {}, ("float[0,3]", "float[0,3]")),
+    ("MeanAbsoluteError", {}, ("float[2,3,4]", "float[2,3,4]")),
+    ("Huber", {"delta": 0.5}, REGRESSION),
+    ("CosineSimilarity", {"axis": 0}, REGRESSION),
+    ("CosineSimilarity", {}, ("float=[[0,0],[1,2]]", "float=[[1,2],[0,0]]")),
+    ("Hinge", {}, ("float=[[0,1],[1,0]]", "float[2,2]")),
+    ("SquaredHinge", {}, ("float=[[0,1],[1,0]]", "float[2,2]")),
+    ("Poisson", {}, ("float=[[0,1],[2,0]]", "float[2,2]:positive")),
+    ("KLDivergence", {}, ("float=[[0,1],[0.5,0.5]]", "float=[[0.5,0.5],[0,1]]")),
+    ("MeanAbsolutePercentageError", {}, ("float=[[0,1],[2,-1]]", "float[2,2]")),
+    ("BinaryCrossentropy", {"from_logits": True}, BINARY_LOGITS),
+    ("BinaryCrossentropy", {"label_smoothing": 0.1}, BINARY),
+    ("BinaryCrossentropy", {"axis": 0}, BINARY),
+    ("BinaryCrossentropy", {}, EDGES),
+    ("BinaryCrossentropy", {"from_logits": True},
+     ("float=[[0,1,1,0]]", "float=[[100,100,-100,-100]]")),
+    ("BinaryFocalCrossentropy", {"gamma": 3.0, "apply_class_balancing": True}, BINARY),
+    ("BinaryFocalCrossentropy", {"from_logits": True, "alpha": 0.4}, BINARY_LOGITS),
+    ("CategoricalCrossentropy", {"from_logits": True}, LOGITS),
+    ("CategoricalCrossentropy", {"label_smoothing": 0.2}, CATEGORIES),
+    ("CategoricalCrossentropy", {}, ("float[3,4]:onehot", "float[3,4]:positive")),
+    ("CategoricalCrossentropy", {}, EDGES),
+    ("CategoricalCrossentropy", {"axis": 1}, ("float[2,3,2]:ints(0,2)", "float[2,3,2]:positive")),
+    ("CategoricalFocalCrossentropy", {"alpha": 0.5, "gamma": 1.0, "from_logits": True}, LOGITS),
+    ("SparseCategoricalCrossentropy", {"from_logits": True}, SPARSE_LOGITS),
+    ("SparseCategoricalCrossentropy", {}, SPARSE_COLUMN),
+    ("SparseCategoricalCrossentropy", {"ignore_class": 2},
+     ("int32=[0,2,4,2]", "float[4,5]:probabilities")),
+    ("SparseCategoricalCrossentropy", {"from_logits": True},
+     ("int32[2,3]:ints(0,4)", "float[2,3,4]")),
+    ("SparseCategoricalCrossentropy", {"reduction": "none"}, SPARSE),
+    ("Tversky", {"alpha": 0.3, "beta": 0.7}, BINARY),
+    ("Dice", {"axis": [1]}, BINARY),
+]
+
+# --- Metrics ----------------------------------------------------------------------------------
+
+RANKS = ("float[6,5]:onehot", "float[6,5]:distinct")
+SPARSE_RANKS = ("int32[6]:ints(0,5)", "float[6,5]:distinct")
+LABELS = ("int32[8]:ints(0,3)", "int32[8]:ints(0,3)")
+SCORES = ("float[9]:ints(0,2)", "float[9]:uniform(0.01,0.99)")
+METRICS = [
+    ("Mean", {}, None), ("Sum", {}, None),
+    ("MeanSquaredError", {}, REGRESSION), ("RootMeanSquaredError", {}, REGRESSION),
+    ("MeanAbsoluteError", {}, REGRESSION), ("MeanAbsolutePercentageError", {}, REGRESSION),
+    ("MeanSquaredLogarithmicError", {}, POSITIVE), ("CosineSimilarity", {}, REGRESSION),
+    ("LogCoshError", {}, REGRESSION), ("R2Score", {}, REGRESSION),
+    ("R2Score", {"class_aggregation": "variance_weighted_average"}, REGRESSION),
+    ("Poisson", {}, POSITIVE), ("KLDivergence", {}, CATEGORIES), ("Hinge", {}, SIGNED),
+    ("SquaredHinge", {}, SIGNED), ("CategoricalHinge", {}, CATEGORIES),
+    ("BinaryCrossentropy", {}, BINARY), ("BinaryCrossentropy", {"from_logits": True},
+                                         BINARY_LOGITS),
+    ("CategoricalCrossentropy", {}, CATEGORIES),
+    ("CategoricalCrossentropy", {"label_smoothing": 0.1}, CATEGORIES),
+    ("SparseCategoricalCrossentropy", {}, SPARSE),
+    ("SparseCategoricalCrossentropy", {"from_logits": True}, SPARSE_LOGITS),
+    ("Accuracy", {}, LABELS), ("BinaryAccuracy", {}, BINARY),
+    ("BinaryAccuracy", {"threshold": 0.3}, BINARY), ("CategoricalAccuracy", {}, RANKS),
+    ("SparseCategoricalAccuracy", {}, SPARSE_RANKS),
+    ("SparseCategoricalAccuracy", {}, ("int32[6,1]:ints(0,5)", "float[6,5]:distinct")),
+    ("TopKCategoricalAccuracy", {"k": 2}, RANKS),
+    ("SparseTopKCategoricalAccuracy", {"k": 2}, SPARSE_RANKS),
+    ("TruePositives", {}, SCORES), ("TrueNegatives", {}, SCORES), ("FalsePositives", {}, SCORES),
+    ("FalseNegatives", {}, SCORES), ("TruePositives", {"thresholds": [0.2, 0.8]}, SCORES),
+    ("Precision", {}, SCORES), ("Recall", {}, SCORES),
+    ("Precision", {"thresholds": [0.2, 0.8]}, SCORES),
+    ("Precision", {"top_k": 2}, RANKS), ("Recall", {"class_id": 1, "top_k": 2}, RANKS),
+    ("AUC", {}, SCORES), ("AUC", {"curve": "PR"}, SCORES),
+    ("AUC", {"num_thresholds": 5, "summation_method": "majoring"}, SCORES),
+    ("AUC", {"num_thresholds": 5, "summation_method": "minoring"}, SCORES),
+    ("AUC", {"multi_label": True}, BINARY), ("AUC", {"from_logits": True}, ("float[9]:ints(0,2)",
+                                                                            "float[9]")),
+    ("F1Score", {}, CATEGORIES), ("F1Score", {"average": "macro"}, CATEGORIES),
+    ("FBetaScore", {"beta": 2.0, "threshold": 0.5, "average": "micro"}, BINARY),
+    ("PrecisionAtRecall", {"recall": 0.6}, SCORES), ("RecallAtPrecision", {"precision": 0.6},
+                                                     SCORES),
+    ("SensitivityAtSpecificity", {"specificity": 0.5}, SCORES),
+    ("SpecificityAtSensitivity", {"sensitivity": 0.5}, SCORES),
+    ("MeanIoU", {"num_classes": 3}, LABELS),
+    ("IoU", {"num_classes": 3, "target_class_ids": [0, 2]}, LABELS),
+    ("BinaryIoU", {"target_class_ids": [0, 1], "threshold": 0.5}, SCORES),
+    ("OneHotMeanIoU", {"num_classes": 5}, CATEGORIES),
+    ("PearsonCorrelation", {"axis": 0}, REGRESSION),
+    ("ConcordanceCorrelation", {"axis": 0}, REGRESSION),
+]
+METRIC_NAMES = ["accuracy", "binary_accuracy", "categorical_accuracy",
+                "sparse_categorical_accuracy", "top_k_categorical_accuracy",
+                "sparse_top_k_categorical_accuracy", "mse", "mae", "mape", "msle", "bce",
+                "mean_squared_error", "mean_absolute_error", "mean_absolute_percentage_error",
+                "mean_squared_logarithmic_error", "root_mean_squared_error", "cosine_similarity",
+                "log_cosh_error", "poisson", "kl_divergence", "hinge", "squared_hinge",
+                "categorical_hinge", "binary_crossentropy", "categorical_crossentropy",
+                "sparse_categorical_crossentropy", "precision", "recall", "auc", "f1_score",
+                "r2_score", "true_positives", "true_negatives", "false_positives",
+                "false_negatives", "mean", "sum"]
+UNWEIGHTED = {"PearsonCorrelation", "ConcordanceCorrelation"}
+
+# --- Optimizers and schedules -----------------------------------------------------------------
+
+OPTIMIZERS = [
+    ("SGD", {}), ("SGD", {"learning_rate": 0.1}), ("SGD", {"momentum": 0.9}),
+    ("SGD", {"momentum": 0.9, "nesterov": True}), ("SGD", {"weight_decay": 0.01}),
+    ("SGD", {"learning_rate": 0.1, "clipnorm": 0.5}),
+    ("SGD", {"learning_rate": 0.1, "clipvalue": 0.3}),
+    ("SGD", {"learning_rate": 0.1, "global_clipnorm": 0.5}),
+    ("SGD", {"learning_rate": 0.1, "global_clipnorm": 100.0}),
+    ("SGD", {"learning_rate": 0.1, "use_ema": True, "ema_momentum": 0.5}),
+    ("SGD", {"learning_rate": 0.1, "gradient_accumulation_steps": 2}),
+    ("Adam", {}), ("Adam", {"learning_rate": 0.1, "beta_1": 0.8, "beta_2": 0.9, "epsilon": 1e-3}),
+    ("Adam", {"amsgrad": True}), ("Adam", {"weight_decay": 0.01}), ("Adam", {"clipnorm": 0.5}),
+    ("Adam", {"clipvalue": 0.3}), ("Adam", {"global_clipnorm": 0.5}),
+    ("AdamW", {}), ("AdamW", {"learning_rate": 0.1, "weight_decay": 0.1}),
+    ("AdamW", {"amsgrad": True, "clipnorm": 0.5}),
+    ("RMSprop", {}), ("RMSprop", {"learning_rate": 0.1, "rho": 0.8}),
+    ("RMSprop", {"momentum": 0.9}), ("RMSprop", {"centered": True}),
+    ("RMSprop", {"centered": True, "momentum": 0.9, "clipvalue": 0.3}),
+    ("Adagrad", {}), ("Adagrad", {"learning_rate": 0.1, "initial_accumulator_value": 0.5}),
+    ("Adagrad", {"global_clipnorm": 0.5, "weight_decay": 0.01}),
+    ("Adadelta", {}), ("Adamax", {}), ("Nadam", {}),
+]
+SCHEDULED = {"class": "ExponentialDecay",
+             "config": {"initial_learning_rate": 0.5, "decay_steps": 2, "decay_rate": 0.5}}
+STEPS = [0, 1, 2, 5, 9, 10, 11, 50, 99, 100, 101, 150, 1000]
+SCHEDULES = [
+    ("ExponentialDecay", {"initial_learning_rate": 0.1, "decay_steps": 10, "decay_rate": 0.5}),
+    ("ExponentialDecay", {"initial_learning_rate": 0.1, "decay_steps": 10, "decay_rate": 0.5,
+                          "staircase": True}),
+    ("PiecewiseConstantDecay", {"boundaries": [10, 100], "values": [1.0, 0.5, 0.1]}),
+    ("PolynomialDecay", {"initial_learning_rate": 0.1, "decay_steps": 100}),
+    ("PolynomialDecay", {"initial_learning_rate": 0.1, "decay_steps": 100,
+                         "end_learning_rate": 0.01, "power": 2.0}),
+    ("PolynomialDecay", {"initial_learning_rate": 0.1, "decay_steps": 100, "cycle": True}),
+    ("InverseTimeDecay", {"initial_learning_rate": 0.1, "decay_steps": 10, "decay_rate": 0.5}),
+    ("InverseTimeDecay", {"initial_learning_rate": 0.1, "decay_steps": 10, "decay_rate": 0.5,
+                          "staircase": True}),
+    ("CosineDecay", {"initial_learning_rate": 0.1, "decay_steps": 100}),
+    ("CosineDecay", {"initial_learning_rate": 0.0, "decay_steps": 100, "alpha": 0.1,
+                     "warmup_target": 0.1, "warmup_steps": 10}),
+    ("CosineDecayRestarts", {"initial_learning_rate": 0.1, "first_decay_steps": 50}),
+    ("CosineDecayRestarts", {"initial_learning_rate": 0.1, "first_decay_steps": 10, "t_mul": 1.5,
+                             "m_mul": 0.9, "alpha": 0.1}),
+]
+
+# --- Initializers -----------------------------------------------------------------------------
+
+SHAPES = [[64, 48], [3, 3, 8, 16], [128]]
+INITIALIZERS = [
+    ("GlorotUniform", {}), ("GlorotNormal", {}), ("HeUniform", {}), ("HeNormal", {}),
+    ("LecunUniform", {}), ("LecunNormal", {}),
+    ("VarianceScaling", {"scale": 2.0, "mode": "fan_out", "distribution": "untruncated_normal"}),
+    ("VarianceScaling", {"scale": 0.5, "mode": "fan_avg", "distribution": "uniform"}),
+    ("RandomNormal", {}), ("RandomNormal", {"mean": 1.0, "stddev": 0.5}),
+    ("TruncatedNormal", {}), ("TruncatedNormal", {"mean": -1.0, "stddev": 0.25}),
+    ("RandomUniform", {}), ("RandomUniform", {"minval": -1.0, "maxval": 3.0}),
+]
+FIXED_INITIALIZERS = [("Zeros", {}, [2, 3]), ("Ones", {}, [4]), ("Constant", {"value": 2.5}, [2]),
+                      ("Identity", {}, [3, 3]), ("Identity", {"gain": 2.0}, [2, 3])]
+INITIALIZER_NAMES = ["zeros", "ones", "glorot_uniform", "glorot_normal", "he_uniform",
+                     "he_normal", "lecun_uniform", "lecun_normal", "random_normal",
+                     "random_uniform", "truncated_normal", "uniform", "normal", "orthogonal",
+                     "identity", "variance_scaling", "zero", "one"]
+
+
+# --- Models -----------------------------------------------------------------------------------
+
+def mlp():
+    return keras.Sequential([keras.Input((6,)), keras.layers.Dense(5, activation="relu"),
+                             keras.layers.Dense(3, activation="softmax")])
+
+
+def cnn():
+    return keras.Sequential([
+        keras.Input((6, 6, 1)), keras.layers.Conv2D(3, 3, padding="same"),
+        keras.layers.BatchNormalization(), keras.layers.Activation("relu"),
+        keras.layers.MaxPooling2D(), keras.layers.Flatten(), keras.layers.Dense(3)])
+
+
+def regression():
+    return keras.Sequential([
+        keras.Input((4,)), keras.layers.Dense(6, activation="tanh", kernel_regularizer="l2"),
+        keras.layers.Dense(1)])
+
+
+def binary():
+    return keras.Sequential([keras.Input((4,)), keras.layers.Dense(3, activation="gelu"),
+                             keras.layers.Dense(1, activation="sigmoid")])
+
+
+def attention():
+    tokens = keras.Input((5,), dtype="int32", name="tokens")
+    x = keras.layers.Embedding(8, 6)(tokens)
+    y = keras.layers.MultiHeadAttention(2, 3)(x, x)
+    x = keras.layers.LayerNormalization()(keras.layers.Add()([x, y]))
+    x = keras.layers.Flatten()(x)
+    return keras.Model(tokens, keras.layers.Dense(2, activation="softmax")(x))
+
+
+# Model's name, builder, compile arguments, x, y.
+MODELS = [
+    ("mlp", mlp, {"optimizer": "adam", "loss": "sparse_categorical_crossentropy",
+                  "metrics": ["accuracy"]}, "float[10,6]", "int32[10]:ints(0,3)"),
+    ("mlp", mlp, {"optimizer": "rmsprop", "loss": "categorical_crossentropy",
+                  "metrics": ["accuracy", "mse"]}, "float[10,6]", "float[10,3]:onehot"),
+    ("mlp", mlp, {"optimizer": {"class": "Adam", "config": {"learning_rate": 0.1}},
+                  "loss": "sparse_categorical_crossentropy", "metrics": ["accuracy"]},
+     "float[10,6]", "int32[10]:ints(0,3)"),
+    ("regression", regression, {"optimizer": "sgd", "loss": "mse", "metrics": ["mae"]},
+     "float[10,4]", "float[10,1]"),
+    ("regression", regression, {"optimizer": {"class": "SGD", "config": {
+        "learning_rate": 0.05, "momentum": 0.9, "nesterov": True}}, "loss": "huber",
+        "metrics": ["mse"]}, "float[10,4]", "float[10,1]"),
+    ("binary", binary, {"optimizer": "adamw", "loss": "binary_crossentropy",
+                        "metrics": ["accuracy"]}, "float[10,4]", "float[10,1]:ints(0,2)"),
+    ("cnn", cnn, {"optimizer": "sgd", "loss": "mse", "metrics": []}, "float[10,6,6,1]",
+     "float[10,3]"),
+    ("attention", attention, {"optimizer": "adam", "loss": "sparse_categorical_crossentropy",
+                              "metrics": ["accuracy"]}, "int32[10,5]:ints(0,8)",
+     "int32[10]:ints(0,2)"),
+]
+FIT = {"batch_size": 4, "epochs": 3, "shuffle": False}
