@@ -104,14 +104,15 @@ const OpRegistration kVarHandleOp{
          {.kind = NodeKind::kVariable, .stateful = true, .reads_only = true, .host_outputs = 1},
      .doc = "A handle of the variable named shared_name."}};
 
-const OpRegistration kReadVariableOp{{.name = "ReadVariableOp",
-                                      .inputs = "resource: resource",
-                                      .outputs = "value: dtype",
-                                      .attrs = "dtype: type",
-                                      .shape = read_shape,
-                                      .gradient = read_grad,
-                                      .traits = kReads,
-                                      .doc = "The variable's value, sharing its memory."}};
+const OpRegistration kReadVariableOp{
+    {.name = "ReadVariableOp",
+     .inputs = "resource: resource",
+     .outputs = "value: dtype",
+     .attrs = "dtype: type",
+     .shape = read_shape,
+     .gradient = read_grad,
+     .traits = {.stateful = true, .reads_only = true, .brings_memory = 1, .host_inputs = 1},
+     .doc = "The variable's value, sharing its memory."}};
 
 const OpRegistration kAssignVariableOp{
     {.name = "AssignVariableOp",
@@ -154,12 +155,13 @@ const OpRegistration kVariableShape{
      .traits = {.stateful = true, .reads_only = true, .host_inputs = 1, .host_outputs = 1},
      .doc = "The shape of the variable's value."}};
 
-const OpRegistration kDestroyResourceOp{{.name = "DestroyResourceOp",
-                                         .inputs = "resource: resource",
-                                         .attrs = "ignore_lookup_error: bool = true",
-                                         .shape = shapes::none,
-                                         .traits = kWrites,
-                                         .doc = "Forgets the resource; handles of it stay valid."}};
+const OpRegistration kDestroyResourceOp{
+    {.name = "DestroyResourceOp",
+     .inputs = "resource: resource",
+     .attrs = "ignore_lookup_error: bool = true",
+     .shape = shapes::none,
+     .traits = kWrites,
+     .doc = "Forgets the resource; a variable loses its value."}};
 
 const OpRegistration kResourceGather{
     {.name = "ResourceGather",

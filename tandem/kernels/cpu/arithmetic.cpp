@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "tandem/kernels/cpu/elementwise.h"
+#include "tandem/kernels/cpu/plain_elementwise.h"
 
 namespace tandem {
 namespace {

@@ -160,10 +160,10 @@ std::int64_t index_at(const Array& indices, std::int64_t i) {
 
 void one_hot(KernelContext& c) {
   const Array& indices = c.input(0);
-  const std::int64_t depth = int_input(c, 1, "depth");
+  const std::int64_t depth = scalar_int_input(c, 1, "depth");
   if (depth < 0) throw InvalidArgumentError(cat("depth must be non-negative, got: ", depth));
   for (int i : {2, 3}) {
-    if (c.input(i).num_elements() != 1) {
+    if (c.input(i).rank() != 0) {
       throw InvalidArgumentError(cat(i == 2 ? "on_value" : "off_value",
                                      " must be a scalar, but got: ", c.input(i).shape()));
     }

@@ -2,122 +2,167 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstring>
 
 #include "tandem/core/error.h"
+#include "tandem/kernels/cpu/broadcast_rows.h"
+#include "tandem/kernels/cpu/float16_rows.h"
 
-namespace tandem {
+namespace tandem::cpu {
 namespace {
 
-constexpr int kMaxMerged = Shape::kMaxRank;
+// Elements that go through float at once: three rows of it fit the first-level cache.
+constexpr std::int64_t kChunk = 1024;
 
-// Neighbouring dimensions along which both inputs go on evenly are one.
-struct Strided {
-  int rank = 0;
-  std::array<std::int64_t, kMaxMerged> size, a_step, b_step;  // steps in elements, 0 where repeated
+const std::byte* at(const Array& array, std::int64_t element, std::size_t size) {
+  return static_cast<const std::byte*>(array.raw_data()) +
+         element * static_cast<std::int64_t>(size);
+}
+std::byte* at(Array& array, std::int64_t element, std::size_t size) {
+  return static_cast<std::byte*>(array.raw_data()) + element * static_cast<std::int64_t>(size);
+}
 
-  Strided(const Shape& a, const Shape& b, const Shape& out) {
-    std::int64_t a_next = 1, b_next = 1;
-    for (int i = out.rank(); i-- > 0;) {
-      const int ia = i - (out.rank() - a.rank()), ib = i - (out.rank() - b.rank());
-      const std::int64_t da = ia < 0 ? 1 : a[ia], db = ib < 0 ? 1 : b[ib];
-      const std::int64_t sa = da == 1 ? 0 : a_next, sb = db == 1 ? 0 : b_next;
-      a_next *= da;
-      b_next *= db;
-      if (out[i] == 1) continue;
-      if (rank > 0) {
-        const auto last = static_cast<std::size_t>(rank - 1);
-        const bool even = sa == a_step[last] * size[last] && sb == b_step[last] * size[last];
-        if (even) {
-          size[last] *= out[i];
-          continue;
-        }
-      }
-      const auto at = static_cast<std::size_t>(rank++);
-      size[at] = out[i];
-      a_step[at] = sa;
-      b_step[at] = sb;
-    }
-    if (rank == 0) {
-      rank = 1;
-      size[0] = out.num_elements();
-      a_step[0] = b_step[0] = 0;
+template <class H>
+void widen(const void* from, float* to, std::int64_t n) {
+  to_floats(static_cast<const H*>(from), to, n);
+}
+template <class H>
+void narrow(const float* from, void* to, std::int64_t n) {
+  from_floats(from, static_cast<H*>(to), n);
+}
+
+// How 16-bit elements become float and back.
+struct Float16 {
+  void (*widen)(const void*, float*, std::int64_t);
+  void (*narrow)(const float*, void*, std::int64_t);
+};
+constexpr Float16 kHalfRows{widen<Half>, narrow<Half>};
+constexpr Float16 kBFloat16Rows{widen<BFloat16>, narrow<BFloat16>};
+
+[[noreturn]] void no_loop(const KernelContext& c, DType dtype) {
+  throw UnimplementedError(cat("Op ", c.op().name, " has no kernel for ", dtype, " on the CPU."));
+}
+
+// What an op does with a piece of its elements: its loop, or that for float with conversions around
+// it.
+template <class Loop>
+struct Piece {
+  Loop loop = nullptr;
+  const Float16* through = nullptr;
+  std::size_t in_size = 0;
+  std::size_t out_size = 0;
+  bool converts_result = false;  // a float result goes back to 16 bits; a bool stays
+  float parameter = 0;
+  double cost = 1;
+
+  Piece(const KernelContext& c, const LoopTable<Loop>& op, float given)
+      : parameter(given), cost(op.cost) {
+    const DType in = base_dtype(c.input(0).dtype()), out = base_dtype(c.output_dtype(0));
+    loop = op.loop(in);
+    in_size = dtype_size(in);
+    out_size = dtype_size(out);
+    if (!loop) [[unlikely]] {
+      if (op.float16 && in == DType::kHalf) through = &kHalfRows;
+      if (op.float16 && in == DType::kBFloat16) through = &kBFloat16Rows;
+      loop = op.loop(DType::kFloat);
+      if (!through || !loop) no_loop(c, in);
+      converts_result = out == in;
+      cost += 0.3;
     }
   }
 };
 
-const std::byte* advance(const void* p, std::int64_t elements, std::size_t size) {
-  return static_cast<const std::byte*>(p) + static_cast<std::ptrdiff_t>(elements) * static_cast<std::ptrdiff_t>(size);
-}
+using UnaryPiece = Piece<UnaryLoop>;
+using BinaryPiece = Piece<BinaryLoop>;
 
-// Rows [begin, end) of the outer dimensions; dimension 0 of `s` is the innermost.
-void run_rows(const Strided& s, const void* a, const void* b, void* out, BinaryLoop loop, std::size_t in_size,
-              std::size_t out_size, std::int64_t begin, std::int64_t end) {
-  std::array<std::int64_t, kMaxMerged> index{};
-  std::int64_t rest = begin, a_at = 0, b_at = 0;
-  for (int d = 1; d < s.rank; ++d) {
-    const auto at = static_cast<std::size_t>(d);
-    index[at] = rest % s.size[at];
-    rest /= s.size[at];
-    a_at += index[at] * s.a_step[at];
-    b_at += index[at] * s.b_step[at];
-  }
-  for (std::int64_t row = begin; row < end; ++row) {
-    loop(advance(a, a_at, in_size), advance(b, b_at, in_size),
-         const_cast<std::byte*>(advance(out, row * s.size[0], out_size)), s.size[0], s.a_step[0] == 0, s.b_step[0] == 0);
-    for (int d = 1; d < s.rank; ++d) {
-      const auto at = static_cast<std::size_t>(d);
-      a_at += s.a_step[at];
-      b_at += s.b_step[at];
-      if (++index[at] < s.size[at]) break;
-      a_at -= s.a_step[at] * s.size[at];
-      b_at -= s.b_step[at] * s.size[at];
-      index[at] = 0;
+void run(const UnaryPiece& p, const std::byte* x, std::byte* out, std::int64_t n) {
+  if (!p.through) return p.loop(x, out, n, p.parameter);
+  float values[kChunk];
+  for (std::int64_t done = 0; done < n; done += kChunk) {
+    const std::int64_t m = std::min(kChunk, n - done);
+    p.through->widen(x + done * 2, values, m);
+    if (p.converts_result) {
+      p.loop(values, values, m, p.parameter);
+      p.through->narrow(values, out + done * 2, m);
+    } else {
+      p.loop(values, out + done * static_cast<std::int64_t>(p.out_size), m, p.parameter);
     }
   }
+}
+
+void run(const BinaryPiece& p, const std::byte* a, const std::byte* b, std::byte* out,
+         std::int64_t n, bool a_scalar, bool b_scalar) {
+  if (!p.through) return p.loop(a, b, out, n, a_scalar, b_scalar, p.parameter);
+  float x[kChunk], y[kChunk];
+  if (a_scalar) p.through->widen(a, x, 1);
+  if (b_scalar) p.through->widen(b, y, 1);
+  for (std::int64_t done = 0; done < n; done += kChunk) {
+    const std::int64_t m = std::min(kChunk, n - done);
+    if (!a_scalar) p.through->widen(a + done * 2, x, m);
+    if (!b_scalar) p.through->widen(b + done * 2, y, m);
+    if (p.converts_result) {
+      float result[kChunk];
+      p.loop(x, y, result, m, a_scalar, b_scalar, p.parameter);
+      p.through->narrow(result, out + done * 2, m);
+    } else {
+      p.loop(x, y, out + done * static_cast<std::int64_t>(p.out_size), m, a_scalar, b_scalar,
+             p.parameter);
+    }
+  }
+}
+
+// The output in the memory of the first input that may be taken over and has as many elements.
+Array& output_for(KernelContext& c, const Shape& shape) {
+  const bool first = c.input(0).num_elements() == shape.num_elements() && c.may_overwrite_input(0);
+  return c.reuse_or_allocate_output(first ? 0 : 1, 0, shape);
+}
+
+void run_same_shape(KernelContext& c, const BinaryPiece& p) {
+  const Array &a = c.input(0), &b = c.input(1);
+  Array& out = output_for(c, a.shape());
+  c.intra_op().parallel_for(out.num_elements(), p.cost, [&](std::int64_t begin, std::int64_t end) {
+    run(p, at(a, begin, p.in_size), at(b, begin, p.in_size), at(out, begin, p.out_size),
+        end - begin, false, false);
+  });
+}
+
+void run_broadcast(KernelContext& c, const BinaryPiece& p) {
+  const Array &a = c.input(0), &b = c.input(1);
+  const BroadcastRows<2> rows({&a.shape(), &b.shape()});
+  Array& out = output_for(c, rows.shape());
+  rows.run(c.intra_op(), p.cost,
+           [&](std::int64_t begin, const auto& from, const auto& step, std::int64_t n) {
+             run(p, at(a, from[0], p.in_size), at(b, from[1], p.in_size),
+                 at(out, begin, p.out_size), n, step[0] == 0, step[1] == 0);
+           });
 }
 
 }  // namespace
 
-void run_binary(KernelContext& c, BinaryLoop loop, std::size_t in_size, std::size_t out_size, double cost) {
-  const Array& a = c.input(0);
-  const Array& b = c.input(1);
-  const bool same = a.shape() == b.shape();
-  if (same || b.num_elements() == 1 || a.num_elements() == 1) {
-    const bool a_scalar = !same && a.num_elements() == 1 && a.rank() <= b.rank();
-    const bool b_scalar = !same && !a_scalar && b.num_elements() == 1 && b.rank() <= a.rank();
-    if (same || a_scalar || b_scalar) {
-      const int longer = a_scalar ? 1 : 0;
-      Array& out = c.reuse_or_allocate_output(longer, 0, c.input(longer).shape());
-      const std::int64_t n = out.num_elements();
-      const void* x = a.raw_data();
-      const void* y = b.raw_data();
-      void* z = out.raw_data();
-      c.intra_op().parallel_for(n, cost, [&](std::int64_t begin, std::int64_t end) {
-        loop(a_scalar ? x : advance(x, begin, in_size), b_scalar ? y : advance(y, begin, in_size),
-             const_cast<std::byte*>(advance(z, begin, out_size)), end - begin, a_scalar, b_scalar);
-      });
-      return;
-    }
-  }
-  const Shape shape = broadcast(a.shape(), b.shape());
-  const int whole = a.shape() == shape ? 0 : b.shape() == shape ? 1 : -1;
-  Array& out = whole >= 0 ? c.reuse_or_allocate_output(whole, 0, shape) : c.allocate_output(0, shape);
-  if (shape.num_elements() == 0) return;
-  const Strided s(a.shape(), b.shape(), shape);
-  const std::int64_t rows = shape.num_elements() / s.size[0];
-  c.intra_op().parallel_for(rows, cost * static_cast<double>(s.size[0]), [&](std::int64_t begin, std::int64_t end) {
-    run_rows(s, a.raw_data(), b.raw_data(), out.raw_data(), loop, in_size, out_size, begin, end);
-  });
-}
-
-void run_unary(KernelContext& c, UnaryLoop loop, std::size_t in_size, std::size_t out_size, double cost) {
+void run_unary(KernelContext& c, const UnaryOp& op, float parameter) {
+  const UnaryPiece p(c, op, parameter);
   const Array& x = c.input(0);
-  Array& out = in_size == out_size ? c.reuse_or_allocate_output(0, 0, x.shape()) : c.allocate_output(0, x.shape());
-  const void* in = x.raw_data();
-  void* z = out.raw_data();
-  c.intra_op().parallel_for(x.num_elements(), cost, [&](std::int64_t begin, std::int64_t end) {
-    loop(advance(in, begin, in_size), const_cast<std::byte*>(advance(z, begin, out_size)), end - begin);
+  Array& out = c.reuse_or_allocate_output(0, 0, x.shape());
+  c.intra_op().parallel_for(out.num_elements(), p.cost, [&](std::int64_t begin, std::int64_t end) {
+    run(p, at(x, begin, p.in_size), at(out, begin, p.out_size), end - begin);
   });
 }
 
-}  // namespace tandem
+void run_binary(KernelContext& c, const BinaryOp& op, float parameter) {
+  const BinaryPiece p(c, op, parameter);
+  const Array &a = c.input(0), &b = c.input(1);
+  if (a.shape() == b.shape()) return run_same_shape(c, p);
+  run_broadcast(c, p);
+}
+
+void run_binary_same_shape(KernelContext& c, const BinaryOp& op, float parameter) {
+  if (!(c.input(0).shape() == c.input(1).shape())) {
+    throw InvalidArgumentError(cat("Inputs to operation ", c.op().name,
+                                   " must have the same shape but have ", c.input(0).shape(),
+                                   " and ", c.input(1).shape(), "."));
+  }
+  run_same_shape(c, BinaryPiece(c, op, parameter));
+}
+
+}  // namespace tandem::cpu

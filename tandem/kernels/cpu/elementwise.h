@@ -1,78 +1,149 @@
 #pragma once
 
-#include <cstddef>
+#include <complex>
 #include <cstdint>
+#include <type_traits>
 
+#include "tandem/core/dtype.h"
 #include "tandem/graph/kernel.h"
 
-namespace tandem {
-
-// The driver of elementwise kernels: broadcasting, splitting among threads and reuse of memory happen here, once; an op
-// brings only its inner loop, one small function for each dtype.
+// The driver of elementwise kernels: shapes, broadcasting, threads, reuse of an input's memory and
+// the conversions of 16-bit floats happen here, once. An op brings one small loop for each dtype,
+// most easily as a functor:
 //
-//     struct Mul { template <class T> T operator()(T x, T y) const { return x * y; } };
-//     const KernelRegistration kMulFloat{{.op = "Mul", .types = {{"T", {DType::kFloat}}}, .run = binary_kernel<Mul, float>}};
+//     struct Cube {
+//       template <class T>
+//       static T of(T x) { return x * x * x; }
+//     };
+//     constexpr UnaryOp kCube = unary_op<Cube>(Types<float, double>{}, 0.5);
+//     void cube(KernelContext& c) { run_unary(c, kCube); }
+//     const KernelRegistration kCubeKernel{
+//         {.op = "Cube", .types = {{"T", kCube.types()}}, .run = cube}};
+//
+// A loop for float serves half and bfloat16 too, unless the op says otherwise (`without_float16`)
+// or brings loops of their own. A number that an attribute gives (a slope, a tolerance) reaches the
+// functor as a second argument: `of(T x, float parameter)`, for binary ops `of(T x, T y, float
+// parameter)`, and is given to run_unary or run_binary.
+//
+// Loops may be called from several threads, on any piece of the elements, in any order: an
+// element's result must not depend on the piece that it falls into. `out` may be x, a or b, with
+// elements of the same size; otherwise the ranges do not overlap. Loops may throw.
 
-/// out[i] = f(a[i], b[i]); a or b stands still if `a_scalar` or `b_scalar`. `out` may be a or b.
-using BinaryLoop = void (*)(const void* a, const void* b, void* out, std::int64_t n, bool a_scalar, bool b_scalar);
-/// out[i] = f(x[i]); `out` may be x.
-using UnaryLoop = void (*)(const void* x, void* out, std::int64_t n);
+namespace tandem::cpu {
 
-/// Computes output 0 from inputs 0 and 1. `cost` is the time of one element in ns.
-void run_binary(KernelContext& c, BinaryLoop loop, std::size_t in_size, std::size_t out_size, double cost);
-/// Computes output 0 from input 0.
-void run_unary(KernelContext& c, UnaryLoop loop, std::size_t in_size, std::size_t out_size, double cost);
+/// out[i] = f(x[i]).
+using UnaryLoop = void (*)(const void* x, void* out, std::int64_t n, float parameter);
+/// out[i] = f(a[i], b[i]), or with a[0] for all i if `a_scalar`, b[0] if `b_scalar`.
+using BinaryLoop = void (*)(const void* a, const void* b, void* out, std::int64_t n, bool a_scalar,
+                            bool b_scalar, float parameter);
 
-/// Half types compute in float.
-template <class T>
-struct Computes {
-  using type = T;
+/// The loops of an op by the dtype of its inputs; constant-initialised.
+template <class Loop>
+struct LoopTable {
+  Loop loops[kDTypeCount] = {};
+  double cost =
+      1;  ///< time of one element of float in nanoseconds, roughly: when to use more threads
+  bool float16 = true;  ///< half and bfloat16 run through float
+
+  constexpr Loop loop(DType t) const { return loops[static_cast<int>(t)]; }
+  constexpr void set(DType t, Loop loop) { loops[static_cast<int>(t)] = loop; }
+  /// The same, but half and bfloat16 only as far as they have loops of their own.
+  constexpr LoopTable without_float16() const {
+    LoopTable table = *this;
+    table.float16 = false;
+    return table;
+  }
+  /// The dtypes that the op takes.
+  constexpr DTypeSet types() const {
+    DTypeSet set;
+    for (int i = 0; i < kDTypeCount; ++i) {
+      if (loops[i]) set = set | DTypeSet{static_cast<DType>(i)};
+    }
+    if (float16 && loop(DType::kFloat)) set = set | DTypeSet{DType::kHalf, DType::kBFloat16};
+    return set;
+  }
 };
-template <>
-struct Computes<Half> {
-  using type = float;
-};
-template <>
-struct Computes<BFloat16> {
-  using type = float;
-};
-template <class T>
-typename Computes<T>::type computing(T value) {
-  return static_cast<typename Computes<T>::type>(value);
+using UnaryOp = LoopTable<UnaryLoop>;
+using BinaryOp = LoopTable<BinaryLoop>;
+
+/// Output 0 from input 0. The output's dtype is the input's, or another one (bool, a real one) that
+/// the loops write.
+void run_unary(KernelContext& c, const UnaryOp& op, float parameter = 0);
+/// Output 0 from inputs 0 and 1, broadcast. Throws InvalidArgumentError "Incompatible shapes" if
+/// they do not fit.
+void run_binary(KernelContext& c, const BinaryOp& op, float parameter = 0);
+/// As run_binary for inputs that must have one shape: the gradient ops.
+void run_binary_same_shape(KernelContext& c, const BinaryOp& op, float parameter = 0);
+
+// ---- Tables from functors. ----
+
+template <class... Ts>
+struct Types {};
+template <class... As, class... Bs>
+constexpr Types<As..., Bs...> operator+(Types<As...>, Types<Bs...>) {
+  return {};
 }
+using Floats = Types<float, double>;  // half and bfloat16 come with float
+using SignedInts = Types<std::int8_t, std::int16_t, std::int32_t, std::int64_t>;
+using UnsignedInts = Types<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>;
+using Complexes = Types<std::complex<float>, std::complex<double>>;
+constexpr auto kInts = SignedInts{} + UnsignedInts{};
+constexpr auto kReals = Floats{} + kInts;
+constexpr auto kNumbers = kReals + Complexes{};
 
-template <class F, class T, class R>
-void binary_loop(const void* a, const void* b, void* out, std::int64_t n, bool a_scalar, bool b_scalar) {
-  const auto* x = static_cast<const T*>(a);
-  const auto* y = static_cast<const T*>(b);
-  auto* z = static_cast<R*>(out);
-  const F f{};
-  if (a_scalar) {
-    const auto v = computing(*x);
-    for (std::int64_t i = 0; i < n; ++i) z[i] = static_cast<R>(f(v, computing(y[i])));
-  } else if (b_scalar) {
-    const auto v = computing(*y);
-    for (std::int64_t i = 0; i < n; ++i) z[i] = static_cast<R>(f(computing(x[i]), v));
+/// Calls F::of with the parameter if it takes one.
+template <class F, class... Args>
+auto call_of(float parameter, Args... args) {
+  if constexpr (requires { F::of(args..., parameter); }) {
+    return F::of(args..., parameter);
   } else {
-    for (std::int64_t i = 0; i < n; ++i) z[i] = static_cast<R>(f(computing(x[i]), computing(y[i])));
+    return F::of(args...);
   }
 }
 
-template <class F, class T, class R>
-void unary_loop(const void* in, void* out, std::int64_t n) {
-  const auto* x = static_cast<const T*>(in);
-  auto* z = static_cast<R*>(out);
-  const F f{};
-  for (std::int64_t i = 0; i < n; ++i) z[i] = static_cast<R>(f(computing(x[i])));
+template <class F, class T>
+void unary_loop(const void* x, void* out, std::int64_t n, float parameter) {
+  using R = decltype(call_of<F>(parameter, T{}));
+  const T* from = static_cast<const T*>(x);
+  R* to = static_cast<R*>(out);
+  for (std::int64_t i = 0; i < n; ++i) to[i] = call_of<F>(parameter, from[i]);
 }
 
-template <class F, class T, class R = T>
-void binary_kernel(KernelContext& c) {
-  run_binary(c, &binary_loop<F, T, R>, sizeof(T), sizeof(R), 1.0);
+template <class F, class T>
+void binary_loop(const void* a, const void* b, void* out, std::int64_t n, bool a_scalar,
+                 bool b_scalar, float parameter) {
+  using R = decltype(call_of<F>(parameter, T{}, T{}));
+  const T* x = static_cast<const T*>(a);
+  const T* y = static_cast<const T*>(b);
+  R* to = static_cast<R*>(out);
+  const std::int64_t dx = a_scalar ? 0 : 1, dy = b_scalar ? 0 : 1;
+  for (std::int64_t i = 0; i < n; ++i) to[i] = call_of<F>(parameter, x[i * dx], y[i * dy]);
 }
-template <class F, class T, class R = T>
+
+template <class F, class... Ts>
+constexpr UnaryOp unary_op(Types<Ts...>, double cost = 1) {
+  UnaryOp op;
+  op.cost = cost;
+  (op.set(dtype_of<Ts>, unary_loop<F, Ts>), ...);
+  return op;
+}
+
+template <class F, class... Ts>
+constexpr BinaryOp binary_op(Types<Ts...>, double cost = 1) {
+  BinaryOp op;
+  op.cost = cost;
+  (op.set(dtype_of<Ts>, binary_loop<F, Ts>), ...);
+  return op;
+}
+
+/// The kernel of a table: `.run = unary_kernel<kCube>`.
+template <const UnaryOp& op>
 void unary_kernel(KernelContext& c) {
-  run_unary(c, &unary_loop<F, T, R>, sizeof(T), sizeof(R), 4.0);
+  run_unary(c, op);
+}
+template <const BinaryOp& op>
+void binary_kernel(KernelContext& c) {
+  run_binary(c, op);
 }
 
-}  // namespace tandem
+}  // namespace tandem::cpu

@@ -54,6 +54,13 @@ std::int64_t int_input(const KernelContext& c, int input, std::string_view name)
   return value[0];
 }
 
+std::int64_t scalar_int_input(const KernelContext& c, int input, std::string_view name) {
+  if (c.input(input).rank() != 0) {
+    throw InvalidArgumentError(cat(name, " must be a scalar, but got: ", c.input(input).shape()));
+  }
+  return int_input(c, input, name);
+}
+
 int checked_axis(std::int64_t axis, int rank, std::string_view name) {
   if (axis < -rank || axis >= rank) {
     throw InvalidArgumentError(

@@ -133,6 +133,10 @@ void destroy(KernelContext& c) {
   const ResourceInfo& info = element->info();
   const Ref<Resource> known = c.resources().lookup(info.container, info.name);
   if (known.get() == element->resource()) c.resources().remove(info.container, info.name);
+  if (auto* variable = dynamic_cast<VariableResource*>(element->resource())) {
+    std::lock_guard lock(variable->mutex());
+    variable->clear();
+  }
 }
 
 void resource_gather(KernelContext& c) {

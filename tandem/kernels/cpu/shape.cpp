@@ -47,8 +47,11 @@ void reshape(KernelContext& c) {
     throw InvalidArgumentError(cat("The requested shape has ", wanted.size(), " axes; at most ",
                                    Shape::kMaxRank, " are possible."));
   }
+  // The size that is -1 follows from the others. Sizes of zero tell nothing of it, so where the
+  // shape has one they are left out on both sides.
   std::int64_t dims[Shape::kMaxRank];
   std::int64_t rest = 1;
+  bool has_zero = false;
   int open = -1;
   for (int i = 0; i < static_cast<int>(wanted.size()); ++i) {
     dims[i] = wanted[i];
@@ -60,25 +63,32 @@ void reshape(KernelContext& c) {
       open = i;
     } else if (dims[i] < 0) {
       throw InvalidArgumentError(cat("Size ", i, " must be non-negative, not ", dims[i]));
+    } else if (dims[i] == 0) {
+      has_zero = true;
     } else {
       rest = checked_multiply(rest, dims[i]);
     }
   }
-  const std::int64_t count = x.num_elements();
   if (open >= 0) {
-    if (rest == 0) {
-      throw InvalidArgumentError(
-          "reshape cannot infer the missing input size for an empty tensor unless all specified "
-          "input sizes are non-zero");
+    std::int64_t count = 1;
+    bool skipped = false;
+    for (std::int64_t d : x.shape().dims()) {
+      skipped = skipped || (d == 0 && has_zero);
+      if (d != 0 || !has_zero) count *= d;
     }
-    if (count % rest != 0) {
-      throw InvalidArgumentError(cat("Input to reshape is a tensor with ", count,
+    if (!skipped && count % rest != 0) {
+      throw InvalidArgumentError(cat("Input to reshape is a tensor with ", x.num_elements(),
                                      " values, but the requested shape requires a multiple of ",
                                      rest));
     }
     dims[open] = count / rest;
-  } else if (rest != count) {
-    throw InvalidArgumentError(cat("Input to reshape is a tensor with ", count,
+  }
+  if (open >= 0 || has_zero) {
+    rest = 1;
+    for (std::int64_t i = 0; i < wanted.size(); ++i) rest = checked_multiply(rest, dims[i]);
+  }
+  if (rest != x.num_elements()) {
+    throw InvalidArgumentError(cat("Input to reshape is a tensor with ", x.num_elements(),
                                    " values, but the requested shape has ", rest));
   }
   const Shape shape(std::span<const std::int64_t>(dims, static_cast<std::size_t>(wanted.size())));

@@ -183,7 +183,7 @@ void take_part(KernelContext& c, int k, const Array& x, int axis, std::int64_t f
 }
 
 int split_axis(const KernelContext& c, int input, const Array& x) {
-  const std::int64_t axis = int_input(c, input, "split_dim");
+  const std::int64_t axis = scalar_int_input(c, input, "split_dim");
   if (axis < -x.rank() || axis >= x.rank()) {
     throw InvalidArgumentError(cat("-input rank(", -x.rank(), ") <= split_dim < input rank (",
                                    x.rank(), "), but got ", axis));

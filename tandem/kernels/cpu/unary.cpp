@@ -1,7 +1,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "tandem/kernels/cpu/elementwise.h"
+#include "tandem/kernels/cpu/plain_elementwise.h"
 
 namespace tandem {
 namespace {
