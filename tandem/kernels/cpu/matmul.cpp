@@ -168,5 +168,28 @@ const KernelRegistration kBatchMatMulV3{{.op = "BatchMatMulV3",
                                          .types = {{"Tout", kNumberTypes}},
                                          .run = batch_matmul<multiply_matrices_reference>}};
 
+constexpr DTypeSet kFastTypes{DType::kFloat, DType::kBFloat16, DType::kHalf};
+
+const KernelRegistration kMatMulFast{{.op = "MatMul",
+                                      .name = "oneDNN",
+                                      .types = {{"T", kFastTypes}},
+                                      .priority = 10,
+                                      .run = matmul<multiply_matrices>}};
+const KernelRegistration kBatchMatMulFast{{.op = "BatchMatMul",
+                                           .name = "oneDNN",
+                                           .types = {{"T", kFastTypes}},
+                                           .priority = 10,
+                                           .run = batch_matmul<multiply_matrices>}};
+const KernelRegistration kBatchMatMulV2Fast{{.op = "BatchMatMulV2",
+                                             .name = "oneDNN",
+                                             .types = {{"T", kFastTypes}},
+                                             .priority = 10,
+                                             .run = batch_matmul<multiply_matrices>}};
+const KernelRegistration kBatchMatMulV3Fast{{.op = "BatchMatMulV3",
+                                             .name = "oneDNN",
+                                             .types = {{"Tout", kFastTypes}},
+                                             .priority = 10,
+                                             .run = batch_matmul<multiply_matrices>}};
+
 }  // namespace
 }  // namespace tandem::cpu

@@ -118,8 +118,4 @@ void multiply_matrices_reference(KernelContext& context, const MatrixProduct& p)
   }
 }
 
-void multiply_matrices(KernelContext& context, const MatrixProduct& product) {
-  multiply_matrices_reference(context, product);
-}
-
 }  // namespace tandem::cpu
