@@ -144,7 +144,6 @@ const OpRegistration kIdentityN{{.name = "IdentityN",
                                  .attrs = "T: list(type) >= 1",
                                  .shape = same_shapes,
                                  .gradient = each_gradient,
-                                 .traits = {.keeps_inputs = ~0u},
                                  .doc = "The same values."}};
 
 const OpRegistration kStopGradient{{.name = "StopGradient",

@@ -188,7 +188,6 @@ const OpRegistration kUnpack{{.name = "Unpack",
                               .attrs = "num: int >= 0; T: type; axis: int = 0",
                               .shape = unpack_shape,
                               .gradient = unpack_grad,
-                              .traits = {.keeps_inputs = 1},
                               .doc = "The slices along an axis, without it."}};
 
 }  // namespace

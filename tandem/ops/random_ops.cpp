@@ -78,15 +78,14 @@ const OpRegistration kTruncatedNormal{
      .traits = kStatefulRandom,
      .doc = "Normal numbers, those beyond two standard deviations drawn again."}};
 
-const OpRegistration kRandomShuffle{
-    {.name = "RandomShuffle",
-     .inputs = "value: T",
-     .outputs = "output: T",
-     .attrs = "seed: int = 0; seed2: int = 0; T: type",
-     .shape = shapes::unchanged,
-     .gradient = not_differentiable,
-     .traits = {.stateful = true, .keeps_state = true, .keeps_inputs = 1},
-     .doc = "The rows of the first axis in random order."}};
+const OpRegistration kRandomShuffle{{.name = "RandomShuffle",
+                                     .inputs = "value: T",
+                                     .outputs = "output: T",
+                                     .attrs = "seed: int = 0; seed2: int = 0; T: type",
+                                     .shape = shapes::unchanged,
+                                     .gradient = not_differentiable,
+                                     .traits = {.stateful = true, .keeps_state = true},
+                                     .doc = "The rows of the first axis in random order."}};
 
 const OpRegistration kMultinomial{
     {.name = "Multinomial",
@@ -269,7 +268,7 @@ const OpRegistration kStatelessShuffle{
      .attrs = "T: type",
      .shape = stateless_shuffle_shape,
      .gradient = not_differentiable,
-     .traits = {.keeps_inputs = 1, .host_inputs = 0b1110},
+     .traits = {.host_inputs = 0b1110},
      .doc = "The rows of the first axis in an order that follows from key and counter."}};
 
 // ---- Public functions ----

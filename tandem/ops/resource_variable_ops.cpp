@@ -63,6 +63,20 @@ void resource_gather_shape(InferenceContext& c) {
   c.set_output(0, PartialShape(std::move(dims)));
 }
 
+void resource_gather_nd_shape(InferenceContext& c) {
+  const PartialShape params = shape_of_variable(c, 0);
+  const PartialShape& indices = c.input(1);
+  c.require_rank_at_least(1, 1);
+  const std::int64_t depth = indices.has_rank() ? indices.dim(-1) : internal::kUnknown;
+  if (!params.has_rank() || depth == internal::kUnknown || depth > params.rank()) {
+    return c.set_output(0, PartialShape::unknown());
+  }
+  std::vector<std::int64_t> dims = internal::dims_between(indices, 0, indices.rank() - 1);
+  const auto rest = internal::dims_between(params, static_cast<int>(depth), params.rank());
+  dims.insert(dims.end(), rest.begin(), rest.end());
+  c.set_output(0, PartialShape(std::move(dims)));
+}
+
 // What a tape differentiates by is the handle: the gradient of the value read is the variable's.
 void read_grad(GradientContext& g) { g.set(0, g.grad()); }
 
@@ -104,14 +118,15 @@ const OpRegistration kVarHandleOp{
          {.kind = NodeKind::kVariable, .stateful = true, .reads_only = true, .host_outputs = 1},
      .doc = "A handle of the variable named shared_name."}};
 
-const OpRegistration kReadVariableOp{{.name = "ReadVariableOp",
-                                      .inputs = "resource: resource",
-                                      .outputs = "value: dtype",
-                                      .attrs = "dtype: type",
-                                      .shape = read_shape,
-                                      .gradient = read_grad,
-                                      .traits = kReads,
-                                      .doc = "The variable's value, sharing its memory."}};
+const OpRegistration kReadVariableOp{
+    {.name = "ReadVariableOp",
+     .inputs = "resource: resource",
+     .outputs = "value: dtype",
+     .attrs = "dtype: type",
+     .shape = read_shape,
+     .gradient = read_grad,
+     .traits = {.stateful = true, .reads_only = true, .brings_memory = 1, .host_inputs = 1},
+     .doc = "The variable's value, sharing its memory."}};
 
 const OpRegistration kAssignVariableOp{
     {.name = "AssignVariableOp",
@@ -154,12 +169,13 @@ const OpRegistration kVariableShape{
      .traits = {.stateful = true, .reads_only = true, .host_inputs = 1, .host_outputs = 1},
      .doc = "The shape of the variable's value."}};
 
-const OpRegistration kDestroyResourceOp{{.name = "DestroyResourceOp",
-                                         .inputs = "resource: resource",
-                                         .attrs = "ignore_lookup_error: bool = true",
-                                         .shape = shapes::none,
-                                         .traits = kWrites,
-                                         .doc = "Forgets the resource; handles of it stay valid."}};
+const OpRegistration kDestroyResourceOp{
+    {.name = "DestroyResourceOp",
+     .inputs = "resource: resource",
+     .attrs = "ignore_lookup_error: bool = true",
+     .shape = shapes::none,
+     .traits = kWrites,
+     .doc = "Forgets the resource; a variable loses its value."}};
 
 const OpRegistration kResourceGather{
     {.name = "ResourceGather",
@@ -175,7 +191,7 @@ const OpRegistration kResourceGatherNd{{.name = "ResourceGatherNd",
                                         .inputs = "resource: resource, indices: Tindices",
                                         .outputs = "output: dtype",
                                         .attrs = "dtype: type; Tindices: index",
-                                        .shape = nullptr,
+                                        .shape = resource_gather_nd_shape,
                                         .gradient = resource_gather_nd_grad,
                                         .traits = kReads,
                                         .doc = "Elements or slices of a variable named by index "
@@ -204,12 +220,63 @@ const OpRegistration kResourceScatterMul{{.name = "ResourceScatterMul",
                                           .traits = kWrites,
                                           .doc = "Multiplies rows of a variable by updates."}};
 
+const OpRegistration kResourceScatterDiv{{.name = "ResourceScatterDiv",
+                                          .inputs = kScatterInputs,
+                                          .attrs = "dtype: numbers; Tindices: index",
+                                          .shape = shapes::none,
+                                          .traits = kWrites,
+                                          .doc = "Divides rows of a variable by updates."}};
+
+const OpRegistration kResourceScatterMin{
+    {.name = "ResourceScatterMin",
+     .inputs = kScatterInputs,
+     .attrs = "dtype: numbers; Tindices: index",
+     .shape = shapes::none,
+     .traits = kWrites,
+     .doc = "Keeps the smaller of rows of a variable and updates."}};
+
+const OpRegistration kResourceScatterMax{
+    {.name = "ResourceScatterMax",
+     .inputs = kScatterInputs,
+     .attrs = "dtype: numbers; Tindices: index",
+     .shape = shapes::none,
+     .traits = kWrites,
+     .doc = "Keeps the larger of rows of a variable and updates."}};
+
 const OpRegistration kResourceScatterUpdate{{.name = "ResourceScatterUpdate",
                                              .inputs = kScatterInputs,
                                              .attrs = "dtype: type; Tindices: index",
                                              .shape = shapes::none,
                                              .traits = kWrites,
                                              .doc = "Replaces rows of a variable."}};
+
+constexpr const char* kScatterNdInputs = "ref: resource, indices: Tindices, updates: T";
+constexpr const char* kScatterNdAttrs =
+    "T: type; Tindices: index; use_locking: bool = true; bad_indices_policy: string = ''";
+
+const OpRegistration kResourceScatterNdUpdate{
+    {.name = "ResourceScatterNdUpdate",
+     .inputs = kScatterNdInputs,
+     .attrs = kScatterNdAttrs,
+     .shape = shapes::none,
+     .traits = kWrites,
+     .doc = "Replaces slices of a variable that index tuples name."}};
+
+const OpRegistration kResourceScatterNdAdd{
+    {.name = "ResourceScatterNdAdd",
+     .inputs = kScatterNdInputs,
+     .attrs = kScatterNdAttrs,
+     .shape = shapes::none,
+     .traits = kWrites,
+     .doc = "Adds to slices of a variable that index tuples name."}};
+
+const OpRegistration kResourceScatterNdSub{
+    {.name = "ResourceScatterNdSub",
+     .inputs = kScatterNdInputs,
+     .attrs = kScatterNdAttrs,
+     .shape = shapes::none,
+     .traits = kWrites,
+     .doc = "Subtracts from slices of a variable that index tuples name."}};
 
 }  // namespace
 

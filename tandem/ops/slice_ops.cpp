@@ -236,14 +236,13 @@ void split_v_grad(GradientContext& g) {
   g.set(0, raw_op("ConcatV2", parts)[0]);
 }
 
-// Outputs of outer rows share the input's memory, so that memory may live on in them.
 const OpRegistration kSlice{{.name = "Slice",
                              .inputs = "input: T, begin: Index, size: Index",
                              .outputs = "output: T",
                              .attrs = "T: type; Index: index",
                              .shape = slice_shape,
                              .gradient = slice_grad,
-                             .traits = {.keeps_inputs = 1, .host_inputs = 0b110},
+                             .traits = {.host_inputs = 0b110},
                              .doc = "size[i] elements from begin[i] on along each axis; a size of "
                                     "-1 takes the rest."}};
 
@@ -255,7 +254,7 @@ const OpRegistration kStridedSlice{
               "ellipsis_mask: int = 0; new_axis_mask: int = 0; shrink_axis_mask: int = 0",
      .shape = strided_slice_shape,
      .gradient = strided_slice_grad,
-     .traits = {.keeps_inputs = 1, .host_inputs = 0b1110, .value = ShapeValue::kSliceOfShape},
+     .traits = {.host_inputs = 0b1110, .value = ShapeValue::kSliceOfShape},
      .doc = "An index expression begin:end:stride for each axis; bit i of a mask says that entry i "
             "begins at the beginning, ends at the end, is an ellipsis, a new axis, or an element "
             "whose axis goes away."}};
@@ -288,7 +287,7 @@ const OpRegistration kSplit{{.name = "Split",
                              .attrs = "num_split: int >= 1; T: type",
                              .shape = split_shape,
                              .gradient = split_grad,
-                             .traits = {.keeps_inputs = 0b10, .host_inputs = 1},
+                             .traits = {.host_inputs = 1},
                              .doc = "num_split equal parts along an axis."}};
 
 const OpRegistration kSplitV{
@@ -299,7 +298,7 @@ const OpRegistration kSplitV{
               "int64",
      .shape = split_v_shape,
      .gradient = split_v_grad,
-     .traits = {.keeps_inputs = 1, .host_inputs = 0b110},
+     .traits = {.host_inputs = 0b110},
      .doc = "Parts of the sizes given along an axis; one size may be -1."}};
 
 // An index expression as the op takes it: values written in C++, or computed scalars among them.

@@ -6,6 +6,7 @@
 #include "tandem/ops/internal/variable_calls.h"
 #include "tandem/ops/resource_variable_ops.h"
 #include "tandem/runtime/dispatch.h"
+#include "tandem/runtime/tensor_impl.h"
 #include "tandem/runtime/trace.h"
 
 namespace tandem {
@@ -29,7 +30,8 @@ Variable::Variable(Tensor initial_value, const VariableOptions& options) {
     throw FailedPreconditionError(
         cat("td::Variable '", options.name,
             "' was made inside a traced function from a value that is not known while "
-            "tracing. Make the variable outside of the function, or once, from a concrete value."));
+            "tracing. Make the variable outside of the function, or once, from a concrete value or "
+            "from a function that makes one."));
   }
   auto state = std::make_shared<State>();
   state->name = options.name;
@@ -47,9 +49,16 @@ Variable::Variable(Tensor initial_value, const VariableOptions& options) {
                                                     {"shape", state->shape},
                                                     {"debug_name", options.name},
                                                     {"shared_name", internal::kAnonymousResource}});
+    state->handle.impl()->watched = options.trainable;
     internal::assign_variable(state->handle, std::move(initial_value), state->assign_attrs);
   }
   state_ = std::move(state);
+}
+
+Tensor Variable::made_eagerly(const std::function<Tensor()>& make) {
+  const TraceScope eager(nullptr);
+  const StopRecording unheard;
+  return make();
 }
 
 const Variable::State& Variable::state() const {

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 #include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
@@ -36,6 +39,12 @@ class TANDEM_EXPORT Variable {
   /// Throws FailedPreconditionError when made in a traced function from a value that is not known
   /// yet: a variable must be made outside of it, or from a concrete value.
   explicit Variable(Tensor initial_value, const VariableOptions& options = {});
+  /// From what `make` returns; it is called eagerly even inside a traced function, so that layers
+  /// may make their variables at first use.
+  template <class Make>
+  requires std::is_invocable_r_v<Tensor, Make&>
+  explicit Variable(Make make, const VariableOptions& options = {})
+      : Variable(made_eagerly(std::function<Tensor()>(std::move(make))), options) {}
 
   bool defined() const noexcept { return state_ != nullptr; }
   Tensor read_value() const;
@@ -58,6 +67,7 @@ class TANDEM_EXPORT Variable {
 
  private:
   struct State;
+  static Tensor made_eagerly(const std::function<Tensor()>& make);
   const State& state() const;
   std::shared_ptr<const State> state_;
 };

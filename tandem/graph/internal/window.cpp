@@ -20,7 +20,7 @@ void read_sizes(const std::vector<std::int64_t>& values, std::string_view name, 
   }
   const std::size_t height = nchw ? 2 : 1;
   if (values[0] != 1 || values[nchw ? 1 : 3] != 1) {
-    throw InvalidArgumentError(cat("Current implementation does not yet support ", name,
+    throw UnimplementedError(cat("Current implementation does not yet support ", name,
                                    " in the batch and depth dimensions: they must be 1."));
   }
   for (std::size_t i = 0; i < 2; ++i) {
@@ -91,6 +91,10 @@ void WindowAttrs::set_dilations(const std::vector<std::int64_t>& dilations) {
 }
 
 void WindowAttrs::set_ksize(const std::vector<std::int64_t>& sizes) {
+  if (sizes.size() == 4 && (sizes[0] != 1 || sizes[nchw ? 1 : 3] != 1)) {
+    throw UnimplementedError(
+        "Pooling over the batch or the channels is not supported: their ksize must be 1.");
+  }
   read_sizes(sizes, "ksize", nchw, ksize);
 }
 
