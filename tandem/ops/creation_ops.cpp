@@ -39,31 +39,52 @@ void fill_grad(GradientContext& g) {
   g.set(1, op1("Sum", {g.grad(), axes}));
 }
 
-template <class T>
-std::int64_t range_length(const InferenceContext& c, const Array& start, const Array& limit,
-                          const Array& delta) {
-  using Wide = std::conditional_t<std::is_integral_v<T>, std::int64_t, double>;
-  const auto first = static_cast<Wide>(*start.data<T>());
-  const auto last = static_cast<Wide>(*limit.data<T>());
-  const auto step = static_cast<Wide>(*delta.data<T>());
-  if (step == 0) c.fail("Requires delta != 0");
-  if (step > 0 ? first > last : first < last) {
-    c.fail(cat("Requires start ", step > 0 ? "<=" : ">=", " limit when delta ",
-               step > 0 ? ">" : "<", " 0: ", first, "/", last));
+// The number of elements from start to limit; fails where there can be none.
+std::int64_t range_length(const InferenceContext& c, std::int64_t start, std::int64_t limit,
+                          std::int64_t delta) {
+  if (delta == 0) c.fail("Requires delta != 0");
+  if (delta > 0 ? start > limit : start < limit) {
+    c.fail(cat("Requires start ", delta > 0 ? "<=" : ">=", " limit when delta ",
+               delta > 0 ? ">" : "<", " 0: ", start, "/", limit));
   }
-  if constexpr (std::is_integral_v<T>) {
-    const auto distance =
-        step > 0 ? static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(first)
-                 : static_cast<std::uint64_t>(first) - static_cast<std::uint64_t>(last);
-    const auto by = step > 0 ? static_cast<std::uint64_t>(step)
-                             : std::uint64_t{0} - static_cast<std::uint64_t>(step);
-    const std::uint64_t n = distance / by + (distance % by != 0);
-    if (n > static_cast<std::uint64_t>(INT64_MAX)) c.fail("the range has more than 2^63 elements.");
-    return static_cast<std::int64_t>(n);
-  } else {
-    const double n = std::ceil(std::abs((last - first) / step));
-    if (!(n < 9.2e18)) c.fail("the range has more than 2^63 elements.");
-    return static_cast<std::int64_t>(n);
+  // Differences may need 64 bits without a sign.
+  const auto u = [](std::int64_t v) { return static_cast<std::uint64_t>(v); };
+  const std::uint64_t distance = delta > 0 ? u(limit) - u(start) : u(start) - u(limit);
+  const std::uint64_t step = delta > 0 ? u(delta) : std::uint64_t{0} - u(delta);
+  const std::uint64_t n = distance / step + (distance % step != 0);
+  if (n > u(INT64_MAX)) c.fail("the range has more than 2^63 elements.");
+  return static_cast<std::int64_t>(n);
+}
+
+std::int64_t range_length(const InferenceContext& c, double start, double limit, double delta) {
+  if (delta == 0) c.fail("Requires delta != 0");
+  if (delta > 0 ? start > limit : start < limit) {
+    c.fail(cat("Requires start ", delta > 0 ? "<=" : ">=", " limit when delta ",
+               delta > 0 ? ">" : "<", " 0: ", start, "/", limit));
+  }
+  const double n = std::ceil(std::abs((limit - start) / delta));
+  if (!(n < 9.2e18)) c.fail("the range has more than 2^63 elements.");
+  return static_cast<std::int64_t>(n);
+}
+
+// The number in a constant scalar, in a type that holds it.
+std::int64_t integer_in(const Array& a) {
+  switch (a.dtype()) {
+    case DType::kInt8: return *a.data<std::int8_t>();
+    case DType::kInt16: return *a.data<std::int16_t>();
+    case DType::kInt32: return *a.data<std::int32_t>();
+    case DType::kUint8: return *a.data<std::uint8_t>();
+    case DType::kUint16: return *a.data<std::uint16_t>();
+    case DType::kUint32: return *a.data<std::uint32_t>();
+    default: return *a.data<std::int64_t>();
+  }
+}
+double float_in(const Array& a) {
+  switch (a.dtype()) {
+    case DType::kHalf: return static_cast<float>(*a.data<Half>());
+    case DType::kBFloat16: return static_cast<float>(*a.data<BFloat16>());
+    case DType::kFloat: return *a.data<float>();
+    default: return *a.data<double>();
   }
 }
 
@@ -71,14 +92,16 @@ void range_shape(InferenceContext& c) {
   for (int i = 0; i < 3; ++i) c.require_rank(i, 0);
   const Array* v[3] = {c.input_value(0), c.input_value(1), c.input_value(2)};
   std::int64_t n = kUnknown;
-  if (v[0] && v[1] && v[2]) {
-    switch (v[0]->dtype()) {
-      case DType::kInt32: n = range_length<std::int32_t>(c, *v[0], *v[1], *v[2]); break;
-      case DType::kInt64: n = range_length<std::int64_t>(c, *v[0], *v[1], *v[2]); break;
-      case DType::kFloat: n = range_length<float>(c, *v[0], *v[1], *v[2]); break;
-      case DType::kDouble: n = range_length<double>(c, *v[0], *v[1], *v[2]); break;
-      default: break;
-    }
+  const DType dtype = c.input_dtype(0);
+  if (v[0] && v[1] && v[2] && dtype == DType::kFloat) {
+    // In float, as the kernel counts.
+    const float quotient = (*v[1]->data<float>() - *v[0]->data<float>()) / *v[2]->data<float>();
+    range_length(c, float_in(*v[0]), float_in(*v[1]), float_in(*v[2]));
+    n = range_length(c, 0.0, static_cast<double>(std::abs(quotient)), 1.0);
+  } else if (v[0] && v[1] && v[2] && is_floating(dtype)) {
+    n = range_length(c, float_in(*v[0]), float_in(*v[1]), float_in(*v[2]));
+  } else if (v[0] && v[1] && v[2] && dtype != DType::kUint64) {
+    n = range_length(c, integer_in(*v[0]), integer_in(*v[1]), integer_in(*v[2]));
   }
   c.set_output(0, internal::vector_of(n));
 }

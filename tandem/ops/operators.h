@@ -18,8 +18,7 @@ TANDEM_EXPORT Tensor operator%(Operand x,
                                Operand y);  ///< td::floormod: the result has the sign of y
 TANDEM_EXPORT Tensor operator-(Operand x);  ///< td::negative
 
-// Into the tensor on the left: `x += y` is `x = std::move(x) + y`, so memory that nobody else holds
-// is used again.
+// `x += y` is `x = x + y`: other tensors that share x's value keep it.
 TANDEM_EXPORT Tensor& operator+=(Tensor& x, Operand y);
 TANDEM_EXPORT Tensor& operator-=(Tensor& x, Operand y);
 TANDEM_EXPORT Tensor& operator*=(Tensor& x, Operand y);

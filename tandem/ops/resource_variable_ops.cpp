@@ -63,6 +63,20 @@ void resource_gather_shape(InferenceContext& c) {
   c.set_output(0, PartialShape(std::move(dims)));
 }
 
+void resource_gather_nd_shape(InferenceContext& c) {
+  const PartialShape params = shape_of_variable(c, 0);
+  const PartialShape& indices = c.input(1);
+  c.require_rank_at_least(1, 1);
+  const std::int64_t depth = indices.has_rank() ? indices.dim(-1) : internal::kUnknown;
+  if (!params.has_rank() || depth == internal::kUnknown || depth > params.rank()) {
+    return c.set_output(0, PartialShape::unknown());
+  }
+  std::vector<std::int64_t> dims = internal::dims_between(indices, 0, indices.rank() - 1);
+  const auto rest = internal::dims_between(params, static_cast<int>(depth), params.rank());
+  dims.insert(dims.end(), rest.begin(), rest.end());
+  c.set_output(0, PartialShape(std::move(dims)));
+}
+
 // What a tape differentiates by is the handle: the gradient of the value read is the variable's.
 void read_grad(GradientContext& g) { g.set(0, g.grad()); }
 
@@ -177,7 +191,7 @@ const OpRegistration kResourceGatherNd{{.name = "ResourceGatherNd",
                                         .inputs = "resource: resource, indices: Tindices",
                                         .outputs = "output: dtype",
                                         .attrs = "dtype: type; Tindices: index",
-                                        .shape = nullptr,
+                                        .shape = resource_gather_nd_shape,
                                         .gradient = resource_gather_nd_grad,
                                         .traits = kReads,
                                         .doc = "Elements or slices of a variable named by index "
@@ -235,6 +249,34 @@ const OpRegistration kResourceScatterUpdate{{.name = "ResourceScatterUpdate",
                                              .shape = shapes::none,
                                              .traits = kWrites,
                                              .doc = "Replaces rows of a variable."}};
+
+constexpr const char* kScatterNdInputs = "ref: resource, indices: Tindices, updates: T";
+constexpr const char* kScatterNdAttrs =
+    "T: type; Tindices: index; use_locking: bool = true; bad_indices_policy: string = ''";
+
+const OpRegistration kResourceScatterNdUpdate{
+    {.name = "ResourceScatterNdUpdate",
+     .inputs = kScatterNdInputs,
+     .attrs = kScatterNdAttrs,
+     .shape = shapes::none,
+     .traits = kWrites,
+     .doc = "Replaces slices of a variable that index tuples name."}};
+
+const OpRegistration kResourceScatterNdAdd{
+    {.name = "ResourceScatterNdAdd",
+     .inputs = kScatterNdInputs,
+     .attrs = kScatterNdAttrs,
+     .shape = shapes::none,
+     .traits = kWrites,
+     .doc = "Adds to slices of a variable that index tuples name."}};
+
+const OpRegistration kResourceScatterNdSub{
+    {.name = "ResourceScatterNdSub",
+     .inputs = kScatterNdInputs,
+     .attrs = kScatterNdAttrs,
+     .shape = shapes::none,
+     .traits = kWrites,
+     .doc = "Subtracts from slices of a variable that index tuples name."}};
 
 }  // namespace
 

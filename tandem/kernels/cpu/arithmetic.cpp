@@ -1,54 +1,147 @@
+// AddV2, Sub, Mul, RealDiv and their like: one number for two, without error cases.
+
 #include <cmath>
+#include <complex>
+#include <string>
 
-#include "tandem/kernels/cpu/plain_elementwise.h"
+#include "tandem/kernels/cpu/elementwise.h"
 
-namespace tandem {
+namespace tandem::cpu {
 namespace {
 
-#define TANDEM_BINARY(NAME, EXPRESSION) \
-  struct NAME {                         \
-    template <class T>                  \
-    T operator()(T x, T y) const {      \
-      return static_cast<T>(EXPRESSION); \
-    }                                   \
+struct AddOf {
+  template <class T>
+  static T of(const T& x, const T& y) {
+    if constexpr (std::is_same_v<T, std::string>) {
+      return x + y;
+    } else {
+      return static_cast<T>(Wrapping<T>(x) + Wrapping<T>(y));
+    }
   }
-TANDEM_BINARY(Add, x + y);
-TANDEM_BINARY(Sub, x - y);
-TANDEM_BINARY(Mul, x* y);
-TANDEM_BINARY(Quotient, x / y);
-TANDEM_BINARY(Max, (x > y || x != x) ? x : y);
-TANDEM_BINARY(Min, (x < y || x != x) ? x : y);
-TANDEM_BINARY(SquaredDifference, (x - y) * (x - y));
-TANDEM_BINARY(PowF, std::pow(x, y));
-TANDEM_BINARY(DivNoNan, y == T(0) ? T(0) : x / y);
-TANDEM_BINARY(MulNoNan, y == T(0) ? T(0) : x * y);
-#undef TANDEM_BINARY
+};
+struct SubOf {
+  template <class T>
+  static T of(T x, T y) {
+    return static_cast<T>(Wrapping<T>(x) - Wrapping<T>(y));
+  }
+};
+struct MulOf {
+  template <class T>
+  static T of(T x, T y) {
+    return static_cast<T>(Wrapping<T>(x) * Wrapping<T>(y));
+  }
+};
+struct DivOf {
+  template <class T>
+  static T of(T x, T y) {
+    return x / y;
+  }
+};
+struct DivNoNanOf {
+  template <class T>
+  static T of(T x, T y) {
+    return y == T(0) ? T(0) : x / y;
+  }
+};
+struct MulNoNanOf {
+  template <class T>
+  static T of(T x, T y) {
+    return y == T(0) ? T(0) : x * y;
+  }
+};
+// NaN from either side; numbers otherwise.
+struct MaximumOf {
+  template <class T>
+  static T of(T x, T y) {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (x != x) return x;
+    }
+    return x > y ? x : y;
+  }
+};
+struct MinimumOf {
+  template <class T>
+  static T of(T x, T y) {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (x != x) return x;
+    }
+    return x < y ? x : y;
+  }
+};
+struct SquaredDifferenceOf {
+  template <class T>
+  static T of(T x, T y) {
+    const auto d = Wrapping<T>(x) - Wrapping<T>(y);
+    return static_cast<T>(d * d);
+  }
+  template <class R>
+  static std::complex<R> of(std::complex<R> x, std::complex<R> y) {
+    return std::norm(x - y);
+  }
+};
+struct XdivyOf {
+  template <class T>
+  static T of(T x, T y) {
+    return x == T(0) ? T(0) : x / y;
+  }
+};
+struct XlogyOf {
+  template <class T>
+  static T of(T x, T y) {
+    return x == T(0) ? T(0) : x * std::log(y);
+  }
+};
+struct Xlog1pyOf {
+  template <class T>
+  static T of(T x, T y) {
+    if (x == T(0)) return T(0);
+    if constexpr (std::is_floating_point_v<T>) {
+      return x * std::log1p(y);
+    } else {
+      return x * std::log(T(1) + y);
+    }
+  }
+};
+struct Atan2Of {
+  template <class T>
+  static T of(T y, T x) {
+    return std::atan2(y, x);
+  }
+};
 
+constexpr auto kFields = Floats{} + Complexes{};
 
-#define TANDEM_FLOATS(OP, F)                                                                                        \
-  const KernelRegistration k##F##OP##Float{{.op = #OP, .types = {{"T", {DType::kFloat}}}, .run = binary_kernel<F, float>}};     \
-  const KernelRegistration k##F##OP##Double{{.op = #OP, .types = {{"T", {DType::kDouble}}}, .run = binary_kernel<F, double>}};  \
-  const KernelRegistration k##F##OP##Half{{.op = #OP, .types = {{"T", {DType::kHalf}}}, .run = binary_kernel<F, Half>}};        \
-  const KernelRegistration k##F##OP##BFloat16{{.op = #OP, .types = {{"T", {DType::kBFloat16}}}, .run = binary_kernel<F, BFloat16>}}
-#define TANDEM_INTS(OP, F)                                                                                          \
-  const KernelRegistration k##F##OP##Int32{{.op = #OP, .types = {{"T", {DType::kInt32}}}, .run = binary_kernel<F, std::int32_t>}}; \
-  const KernelRegistration k##F##OP##Int64{{.op = #OP, .types = {{"T", {DType::kInt64}}}, .run = binary_kernel<F, std::int64_t>}}
+constexpr BinaryOp kAddV2 = binary_op<AddOf>(kNumbers);
+constexpr BinaryOp kAdd = binary_op<AddOf>(kNumbers + Types<std::string>{});
+constexpr BinaryOp kSub = binary_op<SubOf>(kNumbers);
+constexpr BinaryOp kMul = binary_op<MulOf>(kNumbers);
+constexpr BinaryOp kRealDiv = binary_op<DivOf>(kFields);
+constexpr BinaryOp kDivNoNan = binary_op<DivNoNanOf>(kFields);
+constexpr BinaryOp kMulNoNan = binary_op<MulNoNanOf>(kFields);
+constexpr BinaryOp kMaximum = binary_op<MaximumOf>(kReals);
+constexpr BinaryOp kMinimum = binary_op<MinimumOf>(kReals);
+constexpr BinaryOp kSquaredDifference = binary_op<SquaredDifferenceOf>(kNumbers);
+constexpr BinaryOp kXdivy = binary_op<XdivyOf>(kFields, 2);
+constexpr BinaryOp kXlogy = binary_op<XlogyOf>(kFields, 5);
+constexpr BinaryOp kXlog1py = binary_op<Xlog1pyOf>(kFields, 8);
+constexpr BinaryOp kAtan2 = binary_op<Atan2Of>(Floats{}, 15);
 
-TANDEM_FLOATS(AddV2, Add);
-TANDEM_INTS(AddV2, Add);
-TANDEM_FLOATS(Sub, Sub);
-TANDEM_INTS(Sub, Sub);
-TANDEM_FLOATS(Mul, Mul);
-TANDEM_INTS(Mul, Mul);
-TANDEM_FLOATS(RealDiv, Quotient);
-TANDEM_FLOATS(Maximum, Max);
-TANDEM_INTS(Maximum, Max);
-TANDEM_FLOATS(Minimum, Min);
-TANDEM_INTS(Minimum, Min);
-TANDEM_FLOATS(SquaredDifference, SquaredDifference);
-TANDEM_FLOATS(Pow, PowF);
-TANDEM_FLOATS(DivNoNan, DivNoNan);
-TANDEM_FLOATS(MulNoNan, MulNoNan);
+const KernelRegistration kKernels[] = {
+    KernelRegistration(kernel_of<kAddV2>("AddV2")),
+    KernelRegistration(kernel_of<kAdd>("Add")),
+    KernelRegistration(kernel_of<kSub>("Sub")),
+    KernelRegistration(kernel_of<kMul>("Mul")),
+    KernelRegistration(kernel_of<kRealDiv>("RealDiv")),
+    KernelRegistration(kernel_of<kDivNoNan>("DivNoNan")),
+    KernelRegistration(kernel_of<kMulNoNan>("MulNoNan")),
+    KernelRegistration(kernel_of<kMaximum>("Maximum")),
+    KernelRegistration(kernel_of<kMinimum>("Minimum")),
+    KernelRegistration(kernel_of<kSquaredDifference>("SquaredDifference")),
+    KernelRegistration(kernel_of<kXdivy>("Xdivy")),
+    KernelRegistration(kernel_of<kXlogy>("Xlogy")),
+    KernelRegistration(kernel_of<kXlog1py>("Xlog1py")),
+    KernelRegistration(kernel_of<kAtan2>("Atan2")),
+};
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::cpu

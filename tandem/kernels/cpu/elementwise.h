@@ -16,14 +16,14 @@
 //       static T of(T x) { return x * x * x; }
 //     };
 //     constexpr UnaryOp kCube = unary_op<Cube>(Types<float, double>{}, 0.5);
-//     void cube(KernelContext& c) { run_unary(c, kCube); }
-//     const KernelRegistration kCubeKernel{
-//         {.op = "Cube", .types = {{"T", kCube.types()}}, .run = cube}};
+//     const KernelRegistration kCubeKernel(kernel_of<kCube>("Cube"));
 //
 // A loop for float serves half and bfloat16 too, unless the op says otherwise (`without_float16`)
 // or brings loops of their own. A number that an attribute gives (a slope, a tolerance) reaches the
-// functor as a second argument: `of(T x, float parameter)`, for binary ops `of(T x, T y, float
-// parameter)`, and is given to run_unary or run_binary.
+// functor as its last argument, `of(T x, float parameter)`; a kernel function of the op's own gives
+// it:
+//
+//     void leaky_relu(KernelContext& c) { run_unary(c, kLeakyRelu, c.attr<float>("alpha")); }
 //
 // Loops may be called from several threads, on any piece of the elements, in any order: an
 // element's result must not depend on the piece that it falls into. `out` may be x, a or b, with
@@ -136,14 +136,27 @@ constexpr BinaryOp binary_op(Types<Ts...>, double cost = 1) {
   return op;
 }
 
-/// The kernel of a table: `.run = unary_kernel<kCube>`.
-template <const UnaryOp& op>
-void unary_kernel(KernelContext& c) {
-  run_unary(c, op);
+/// The declaration of the kernel that runs a table (a constant at namespace scope), for the dtypes
+/// that it has; an op whose inputs have a fixed dtype has no type attribute (null). `const
+/// KernelRegistration kCubeKernel(kernel_of<kCube>("Cube"));`
+template <const auto& table>
+constexpr KernelDecl kernel_of(const char* op, const char* type_attr = "T") {
+  KernelDecl decl{.op = op};
+  if (type_attr) decl.types[0] = {type_attr, table.types()};
+  decl.run = [](KernelContext& c) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(table)>, UnaryOp>) {
+      run_unary(c, table);
+    } else {
+      run_binary(c, table);
+    }
+  };
+  return decl;
 }
-template <const BinaryOp& op>
-void binary_kernel(KernelContext& c) {
-  run_binary(c, op);
-}
+
+/// What integers wrap around in: unsigned, and as wide as C++ computes.
+template <class T>
+using Wrapping =
+    std::conditional_t<std::is_integral_v<T>,
+                       std::conditional_t<sizeof(T) <= 4, std::uint32_t, std::uint64_t>, T>;
 
 }  // namespace tandem::cpu

@@ -1,65 +1,148 @@
+// Functions of one value that are exact or nearly so: signs, squares, roots, rounding, tests.
+
 #include <cmath>
-#include <cstdint>
+#include <complex>
 
-#include "tandem/kernels/cpu/plain_elementwise.h"
+#include "tandem/kernels/cpu/elementwise.h"
 
-namespace tandem {
+namespace tandem::cpu {
 namespace {
 
-#define TANDEM_UNARY(NAME, EXPRESSION)   \
-  struct NAME {                          \
-    template <class T>                   \
-    T operator()(T x) const {            \
-      return static_cast<T>(EXPRESSION); \
-    }                                    \
+struct NegOf {
+  template <class T>
+  static T of(T x) {
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(Wrapping<T>(0) - Wrapping<T>(x));
+    } else {
+      return -x;
+    }
   }
-TANDEM_UNARY(NegF, -x);
-TANDEM_UNARY(AbsF, x < T(0) ? -x : x);
-TANDEM_UNARY(SignF, x != x ? x : T((x > T(0)) - (x < T(0))));
-TANDEM_UNARY(SquareF, x* x);
-TANDEM_UNARY(SqrtF, std::sqrt(x));
-TANDEM_UNARY(RsqrtF, T(1) / std::sqrt(x));
-TANDEM_UNARY(ReciprocalF, T(1) / x);
-TANDEM_UNARY(ExpF, std::exp(x));
-TANDEM_UNARY(LogF, std::log(x));
-TANDEM_UNARY(Log1pF, std::log1p(x));
-TANDEM_UNARY(SinF, std::sin(x));
-TANDEM_UNARY(CosF, std::cos(x));
-TANDEM_UNARY(TanhF, std::tanh(x));
-TANDEM_UNARY(SigmoidF, T(1) / (T(1) + std::exp(-x)));
-TANDEM_UNARY(ErfF, std::erf(x));
-TANDEM_UNARY(FloorF, std::floor(x));
-#undef TANDEM_UNARY
+};
+struct AbsOf {
+  template <class T>
+  static T of(T x) {
+    if constexpr (std::is_integral_v<T>) {
+      return x < 0 ? NegOf::of(x) : x;
+    } else {
+      return std::fabs(x);
+    }
+  }
+};
+struct SignOf {
+  template <class T>
+  static T of(T x) {
+    if constexpr (std::is_floating_point_v<T>) {
+      return x > 0 ? T(1) : x < 0 ? T(-1) : x == 0 ? T(0) : x;
+    } else {
+      return static_cast<T>((x > 0) - (x < 0));
+    }
+  }
+  template <class R>
+  static std::complex<R> of(std::complex<R> x) {
+    const R magnitude = std::abs(x);
+    return magnitude == 0 ? std::complex<R>(0) : x / magnitude;
+  }
+};
+struct SquareOf {
+  template <class T>
+  static T of(T x) {
+    return static_cast<T>(Wrapping<T>(x) * Wrapping<T>(x));
+  }
+};
+struct SqrtOf {
+  template <class T>
+  static T of(T x) {
+    return std::sqrt(x);
+  }
+};
+struct RsqrtOf {
+  template <class T>
+  static T of(T x) {
+    return T(1) / std::sqrt(x);
+  }
+};
+struct ReciprocalOf {
+  template <class T>
+  static T of(T x) {
+    return T(1) / x;
+  }
+};
+struct FloorOf {
+  template <class T>
+  static T of(T x) {
+    return std::floor(x);
+  }
+};
+struct CeilOf {
+  template <class T>
+  static T of(T x) {
+    return std::ceil(x);
+  }
+};
+// In the default rounding mode: halves to the even number.
+struct RoundOf {
+  template <class T>
+  static T of(T x) {
+    if constexpr (std::is_integral_v<T>) {
+      return x;
+    } else {
+      return std::nearbyint(x);
+    }
+  }
+};
+struct IsNanOf {
+  template <class T>
+  static bool of(T x) {
+    return std::isnan(x);
+  }
+};
+struct IsInfOf {
+  template <class T>
+  static bool of(T x) {
+    return std::isinf(x);
+  }
+};
+struct IsFiniteOf {
+  template <class T>
+  static bool of(T x) {
+    return std::isfinite(x);
+  }
+};
 
-#define TANDEM_KERNEL(OP, T, SUFFIX) \
-  const KernelRegistration k##OP##SUFFIX{{.op = #OP, .types = {{"T", {dtype_of<T>}}}, .run = unary_kernel<OP##F, T>}}
-#define TANDEM_FLOATS(OP)           \
-  TANDEM_KERNEL(OP, float, Float);  \
-  TANDEM_KERNEL(OP, double, Double); \
-  TANDEM_KERNEL(OP, Half, Half);    \
-  TANDEM_KERNEL(OP, BFloat16, BFloat16)
-TANDEM_FLOATS(Neg);
-TANDEM_FLOATS(Abs);
-TANDEM_FLOATS(Sign);
-TANDEM_FLOATS(Square);
-TANDEM_FLOATS(Sqrt);
-TANDEM_FLOATS(Rsqrt);
-TANDEM_FLOATS(Reciprocal);
-TANDEM_FLOATS(Exp);
-TANDEM_FLOATS(Log);
-TANDEM_FLOATS(Log1p);
-TANDEM_FLOATS(Sin);
-TANDEM_FLOATS(Cos);
-TANDEM_FLOATS(Tanh);
-TANDEM_FLOATS(Sigmoid);
-TANDEM_FLOATS(Erf);
-TANDEM_FLOATS(Floor);
-TANDEM_KERNEL(Neg, std::int32_t, Int32);
-TANDEM_KERNEL(Neg, std::int64_t, Int64);
-TANDEM_KERNEL(Abs, std::int32_t, Int32);
-TANDEM_KERNEL(Abs, std::int64_t, Int64);
-TANDEM_KERNEL(Square, std::int32_t, Int32);
-TANDEM_KERNEL(Square, std::int64_t, Int64);
+constexpr auto kFields = Floats{} + Complexes{};
+
+constexpr UnaryOp kNeg = unary_op<NegOf>(Floats{} + SignedInts{} + Complexes{});
+constexpr UnaryOp kAbs = unary_op<AbsOf>(Floats{} + SignedInts{});
+constexpr UnaryOp kSign = unary_op<SignOf>(Floats{} + SignedInts{} + Complexes{});
+constexpr UnaryOp kSquare = unary_op<SquareOf>(kNumbers);
+constexpr UnaryOp kSqrt = unary_op<SqrtOf>(kFields, 2);
+constexpr UnaryOp kRsqrt = unary_op<RsqrtOf>(kFields, 3);
+constexpr UnaryOp kReciprocal = unary_op<ReciprocalOf>(kFields, 2);
+constexpr UnaryOp kFloor = unary_op<FloorOf>(Floats{});
+constexpr UnaryOp kCeil = unary_op<CeilOf>(Floats{});
+constexpr UnaryOp kRound = unary_op<RoundOf>(Floats{} + SignedInts{});
+constexpr UnaryOp kRint = unary_op<RoundOf>(Floats{});
+constexpr UnaryOp kIsNan = unary_op<IsNanOf>(Floats{});
+constexpr UnaryOp kIsInf = unary_op<IsInfOf>(Floats{});
+constexpr UnaryOp kIsFinite = unary_op<IsFiniteOf>(Floats{});
+
+const KernelRegistration kKernels[] = {
+    KernelRegistration(kernel_of<kNeg>("Neg")),
+    KernelRegistration(kernel_of<kAbs>("Abs")),
+    KernelRegistration(kernel_of<kSign>("Sign")),
+    KernelRegistration(kernel_of<kSquare>("Square")),
+    KernelRegistration(kernel_of<kSqrt>("Sqrt")),
+    KernelRegistration(kernel_of<kRsqrt>("Rsqrt")),
+    KernelRegistration(kernel_of<kReciprocal>("Reciprocal")),
+    KernelRegistration(kernel_of<kReciprocal>("Inv")),
+    KernelRegistration(kernel_of<kFloor>("Floor")),
+    KernelRegistration(kernel_of<kCeil>("Ceil")),
+    KernelRegistration(kernel_of<kRound>("Round")),
+    KernelRegistration(kernel_of<kRint>("Rint")),
+    KernelRegistration(kernel_of<kIsNan>("IsNan")),
+    KernelRegistration(kernel_of<kIsInf>("IsInf")),
+    KernelRegistration(kernel_of<kIsFinite>("IsFinite")),
+};
 
 }  // namespace
-}  // namespace tandem
+}  // namespace tandem::cpu
