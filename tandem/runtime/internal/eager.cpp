@@ -7,9 +7,11 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/op_registry.h"
+#include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/internal/op_failure.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/tensor_impl.h"
+#include "tandem/runtime/thread_context.h"
 #include "tandem/runtime/internal/wait_for_kernel.h"
 
 namespace tandem {
@@ -138,10 +140,12 @@ class EagerCall {
       arrays = many.data();
     }
     KernelContext context;
+    // A tape that listens keeps the inputs for its gradients, once the call is over.
+    const bool kept = !thread_context().recorders.empty() && is_recording(inputs_);
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       const TensorImpl* impl = inputs_[i].impl();
       arrays[i] = &impl->array;
-      if (impl->unique() && i < 64) context.owned_inputs_ |= std::uint64_t{1} << i;
+      if (!kept && impl->unique() && i < 64) context.owned_inputs_ |= std::uint64_t{1} << i;
     }
     context.op_ = &op_;
     context.attrs_ = &attrs_;

@@ -23,6 +23,15 @@ TEST(GradientTape, DifferentiatesWhatItWatches) {
   EXPECT_FLOAT_EQ(tape.gradient(y, x).item<float>(), 30.0f);
 }
 
+// The second factor is a temporary, whose memory the product could take over.
+TEST(GradientTape, KeepsTheInputsOfWhatItRecords) {
+  const Tensor x{2.0, 3.0}, one{1.0, 1.0};
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = x * (one + one);
+  EXPECT_EQ(tape.gradient(y, x).to_vector<float>(), (std::vector<float>{2, 2}));
+}
+
 TEST(GradientTape, UnconnectedSourcesGiveNothingOrZeros) {
   const Tensor x(3.0), z{1.0, 2.0};
   GradientTape tape({.persistent = true});
