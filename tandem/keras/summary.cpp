@@ -92,7 +92,8 @@ class SummaryTable {
       : options_(options), graph_(graph) {}
 
   std::string text(const std::vector<Layer>& layers) {
-    BoxTable table(columns(), length_);
+    std::vector<BoxTable::Column> wanted = columns();
+    BoxTable table(std::move(wanted), length_);
     for (const Layer& layer : layers) add(table, *layer.impl(), 0);
     return table.to_string();
   }

@@ -174,6 +174,23 @@ const OpRegistration kStatelessRandomUniformFullInt{
      .traits = kHostShapeAndSeed,
      .doc = "Integers of the whole range that follow from the seed."}};
 
+void stateless_multinomial_shape(InferenceContext& c) {
+  c.require_rank(2, 1);
+  c.merge_dim(c.input(2).has_rank() ? c.input(2).dim(0) : internal::kUnknown, 2,
+              "seed must have 2 elements; sizes");
+  multinomial_shape(c);
+}
+
+const OpRegistration kStatelessMultinomial{
+    {.name = "StatelessMultinomial",
+     .inputs = "logits: T, num_samples: int32, seed: Tseed",
+     .outputs = "output: output_dtype",
+     .attrs = "T: reals; Tseed: index = int64; output_dtype: index = int64",
+     .shape = stateless_multinomial_shape,
+     .gradient = not_differentiable,
+     .traits = {.host_inputs = 0b110},
+     .doc = "For each row of logits, draws of class numbers that follow from the seed."}};
+
 const OpRegistration kStatelessRandomUniformV2{
     {.name = "StatelessRandomUniformV2",
      .inputs = "shape: Tshape, key: uint64, counter: uint64, alg: int32",
