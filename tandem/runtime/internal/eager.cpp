@@ -140,12 +140,14 @@ class EagerCall {
       arrays = many.data();
     }
     KernelContext context;
-    // A tape that listens keeps the inputs for its gradients, once the call is over.
-    const bool kept = !thread_context().recorders.empty() && is_recording(inputs_);
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       const TensorImpl* impl = inputs_[i].impl();
       arrays[i] = &impl->array;
-      if (!kept && impl->unique() && i < 64) context.owned_inputs_ |= std::uint64_t{1} << i;
+      if (impl->unique() && i < 64) context.owned_inputs_ |= std::uint64_t{1} << i;
+    }
+    // A tape keeps the inputs for the gradient: they must stay what they are.
+    if (context.owned_inputs_ != 0 && !thread_context().recorders.empty() && is_recording(inputs_)) {
+      context.owned_inputs_ = 0;
     }
     context.op_ = &op_;
     context.attrs_ = &attrs_;

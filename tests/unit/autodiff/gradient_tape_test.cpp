@@ -23,13 +23,12 @@ TEST(GradientTape, DifferentiatesWhatItWatches) {
   EXPECT_FLOAT_EQ(tape.gradient(y, x).item<float>(), 30.0f);
 }
 
-// The second factor is a temporary, whose memory the product could take over.
-TEST(GradientTape, KeepsTheInputsOfWhatItRecords) {
-  const Tensor x{2.0, 3.0}, one{1.0, 1.0};
+TEST(GradientTape, KeepsTemporariesThatTheGradientNeeds) {
+  const Tensor x{1.0, 2.0}, unwatched{5.0, 7.0};
   GradientTape tape;
   tape.watch(x);
-  const Tensor y = x * (one + one);
-  EXPECT_EQ(tape.gradient(y, x).to_vector<float>(), (std::vector<float>{2, 2}));
+  const Tensor y = (unwatched + unwatched) * x;  // the sum may not be overwritten by the product
+  EXPECT_EQ(tape.gradient(y, x).to_vector<float>(), (std::vector<float>{10, 14}));
 }
 
 TEST(GradientTape, UnconnectedSourcesGiveNothingOrZeros) {
