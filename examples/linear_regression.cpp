@@ -1,6 +1,7 @@
 // Fits a straight line to noisy points: with variables and a tape, then with Keras.
 #include <cmath>
 #include <iostream>
+#include <vector>
 
 #include <tandem/tandem.h>
 
@@ -18,7 +19,7 @@ int main() {
     td::GradientTape tape;
     const td::Tensor error = slope * x + offset - y;
     const td::Tensor loss = td::reduce_mean(error * error);
-    const auto gradients = tape.gradient(loss, {slope, offset});
+    const auto gradients = tape.gradient(loss, std::vector<td::Variable>{slope, offset});
     slope.assign_sub(0.1 * gradients[0]);
     offset.assign_sub(0.1 * gradients[1]);
     if (step % 50 == 0) std::cout << "step " << step << ", loss " << loss << "\n";
