@@ -4,6 +4,22 @@
 define_property(GLOBAL PROPERTY TANDEM_ROOMS BRIEF_DOCS "Object libraries of rooms with sources")
 define_property(GLOBAL PROPERTY TANDEM_LINKS BRIEF_DOCS "Libraries that the rooms link to")
 
+define_property(GLOBAL PROPERTY TANDEM_PCH_ROOM BRIEF_DOCS "Room whose precompiled header is shared")
+
+set(TANDEM_PCH_HEADERS
+    <algorithm>
+    <functional>
+    <map>
+    <memory>
+    <mutex>
+    <optional>
+    <span>
+    <sstream>
+    <string>
+    <unordered_map>
+    <utility>
+    <vector>)
+
 # tandem_room(NAME [DEPENDS room...] [LINKS target...] [DEFINES definition...]
 #             [ALSO_INCLUDES header...])
 #
@@ -43,6 +59,9 @@ function(tandem_room name)
   endforeach()
   target_compile_definitions(${target} PRIVATE ${room_DEFINES})
   target_link_libraries(${target} PUBLIC tandem_root ${room_DEPENDS} PRIVATE ${room_LINKS})
+  if(TANDEM_PCH)
+    tandem_precompile(${target} "${room_DEFINES}")
+  endif()
   set_property(GLOBAL APPEND PROPERTY TANDEM_ROOMS ${target})
   set_property(GLOBAL APPEND PROPERTY TANDEM_LINKS ${room_LINKS})
 endfunction()
@@ -52,4 +71,17 @@ endfunction()
 function(tandem_room_sources out)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
   set(${out} "${sources}" PARENT_SCOPE)
+endfunction()
+
+# tandem_precompile(TARGET DEFINITIONS): rooms share one header, but for those compiled otherwise.
+function(tandem_precompile target definitions)
+  get_property(shared GLOBAL PROPERTY TANDEM_PCH_ROOM)
+  if(definitions)
+    target_precompile_headers(${target} PRIVATE ${TANDEM_PCH_HEADERS})
+  elseif(shared)
+    target_precompile_headers(${target} REUSE_FROM ${shared})
+  else()
+    target_precompile_headers(${target} PRIVATE ${TANDEM_PCH_HEADERS})
+    set_property(GLOBAL PROPERTY TANDEM_PCH_ROOM ${target})
+  endif()
 endfunction()

@@ -7,7 +7,7 @@ namespace tandem {
 FunctionRunner::~FunctionRunner() = default;
 
 Array& KernelContext::allocate_output_slow(int i, const Shape& shape) {
-  planned_outputs_ &= ~(std::uint64_t{1} << i);  // the shape is not the one planned for: on its own from now on
+  forget_plan(i);  // the shape is not the one planned for: on its own from now on
   const DType dtype = base_dtype(output_dtypes_[i]);
   if (is_object(dtype)) {
     *outputs_[i] = Array(dtype, shape);
@@ -21,7 +21,7 @@ Array& KernelContext::allocate_output_slow(int i, const Shape& shape) {
 }
 
 Array& KernelContext::reuse_or_allocate_output(int in, int i, const Shape& shape) {
-  if ((planned_outputs_ >> i) & 1) return allocate_output(i, shape);
+  if (has_bit(planned_outputs_, i)) return allocate_output(i, shape);
   const Array& source = *inputs_[in];
   const DType dtype = base_dtype(output_dtypes_[i]);
   if (may_overwrite_input(in) && source.num_elements() == shape.num_elements() &&
@@ -33,7 +33,7 @@ Array& KernelContext::reuse_or_allocate_output(int in, int i, const Shape& shape
 }
 
 void KernelContext::set_output(int i, Array value) {
-  if ((planned_outputs_ >> i) & 1) {
+  if (has_bit(planned_outputs_, i)) {
     // The plan gave this output a place of its own, which others may count on.
     Array& planned = *outputs_[i];
     if (planned.shape() == value.shape() && planned.dtype() == value.dtype()) {
@@ -42,7 +42,7 @@ void KernelContext::set_output(int i, Array value) {
       }
       return;
     }
-    planned_outputs_ &= ~(std::uint64_t{1} << i);
+    forget_plan(i);
   }
   // Only outputs that the op declares to share an input's memory may refer to memory that the plan reuses.
   const bool shares = i == 0 && op_->traits.shares_memory != 0;

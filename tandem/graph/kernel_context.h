@@ -81,7 +81,7 @@ class TANDEM_EXPORT KernelContext {
   /// Memory for output i, uninitialised (objects default-constructed). May be planned memory, or an input's where the op
   /// says that it may be reused: kernels of such ops must take an output that starts where the input does.
   Array& allocate_output(int i, const Shape& shape) {
-    if (((planned_outputs_ >> i) & 1) && outputs_[i]->shape() == shape) return *outputs_[i];
+    if (has_bit(planned_outputs_, i) && outputs_[i]->shape() == shape) return *outputs_[i];
     return allocate_output_slow(i, shape);
   }
   /// As allocate_output, but takes over input `in`'s memory if nobody else needs it and the sizes agree.
@@ -93,7 +93,7 @@ class TANDEM_EXPORT KernelContext {
   Array allocate_temp(DType dtype, const Shape& shape) const { return Array(dtype, shape); }
   /// True if this execution alone holds input i's memory, so the kernel may overwrite it.
   bool may_overwrite_input(int i) const {
-    return ((owned_inputs_ >> i) & 1) && inputs_[i]->writable_in_place();
+    return has_bit(owned_inputs_, i) && inputs_[i]->writable_in_place();
   }
 
   /// Attribute by name: as given, or its default. T: std::int64_t, float, bool, std::string, DType, PartialShape,
@@ -143,6 +143,11 @@ class TANDEM_EXPORT KernelContext {
   const Cancellation* cancellation_ = nullptr;
 
  private:
+  // Of lists longer than the masks the rest is neither planned nor owned.
+  static bool has_bit(std::uint64_t mask, int i) { return i < 64 && ((mask >> i) & 1) != 0; }
+  void forget_plan(int i) {
+    if (i < 64) planned_outputs_ &= ~(std::uint64_t{1} << i);
+  }
   Array& allocate_output_slow(int i, const Shape& shape);
   const AttrValue* default_attr(std::string_view name) const;
   [[noreturn]] void throw_missing_attr(std::string_view name) const;

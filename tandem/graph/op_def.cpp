@@ -56,21 +56,27 @@ std::optional<DTypeSet> named_set(std::string_view name) {
   throw InternalError(cat("The declaration of op ", op, " is malformed at '", what, "'."));
 }
 
-std::string unquote(std::string_view s) { return std::string(s.substr(1, s.size() - 2)); }
+// What stands between an opening and a closing character.
+std::string_view inside(const char* op, std::string_view s, char open, char close) {
+  if (s.size() < 2 || s.front() != open || s.back() != close) malformed(op, s);
+  return s.substr(1, s.size() - 2);
+}
+
+std::string unquote(const char* op, std::string_view s) { return std::string(inside(op, s, '\'', '\'')); }
 
 template <class T>
 T parse_number(const char* op, std::string_view text) {
   std::istringstream in{std::string(text)};
   T value{};
-  if (!(in >> value)) malformed(op, text);
+  if (!(in >> value) || in.peek() != std::istringstream::traits_type::eof()) malformed(op, text);
   return value;
 }
 
 AttrValue parse_value(const char* op, const std::string& kind, std::string_view text) {
   if (kind == "int") return AttrValue(parse_number<std::int64_t>(op, text));
   if (kind == "float") return AttrValue(parse_number<float>(op, text));
-  if (kind == "bool") return AttrValue(text == "true");
-  if (kind == "string") return AttrValue(unquote(text));
+  if (kind == "bool" && (text == "true" || text == "false")) return AttrValue(text == "true");
+  if (kind == "string") return AttrValue(unquote(op, text));
   if (kind == "type") {
     const auto t = parse_dtype(text);
     if (!t) malformed(op, text);
@@ -79,12 +85,12 @@ AttrValue parse_value(const char* op, const std::string& kind, std::string_view 
   if (kind == "shape") {
     if (text == "unknown") return AttrValue(PartialShape::unknown());
     std::vector<std::int64_t> dims;
-    for (auto d : split(text.substr(1, text.size() - 2), ',')) dims.push_back(parse_number<std::int64_t>(op, d));
+    for (auto d : split(inside(op, text, '[', ']'), ',')) dims.push_back(parse_number<std::int64_t>(op, d));
     return AttrValue(PartialShape(dims));
   }
   if (kind.starts_with("list(")) {
     const std::string element = kind.substr(5, kind.size() - 6);
-    const auto items = split(text.substr(1, text.size() - 2), ',');
+    const auto items = split(inside(op, text, '[', ']'), ',');
     std::vector<AttrValue> values;
     for (auto item : items) values.push_back(parse_value(op, element, item));
     const auto collect = [&]<class T>(T) {
@@ -102,12 +108,19 @@ AttrValue parse_value(const char* op, const std::string& kind, std::string_view 
   malformed(op, text);
 }
 
+bool is_kind(std::string_view kind) {
+  constexpr std::string_view kKinds[] = {"int", "float", "bool", "string", "type", "shape", "tensor", "func"};
+  if (kind.starts_with("list(") && kind.ends_with(")")) kind = kind.substr(5, kind.size() - 6);
+  return std::find(std::begin(kKinds), std::end(kKinds), kind) != std::end(kKinds);
+}
+
 AttrDef parse_attr(const char* op, std::string_view text) {
   AttrDef attr;
   const std::size_t colon = text.find(':');
-  if (colon == std::string_view::npos) malformed(op, text);
+  if (colon == std::string_view::npos || colon == 0) malformed(op, text);
   attr.name = std::string(trim(text.substr(0, colon)));
   std::string_view rest = trim(text.substr(colon + 1));
+  if (rest.ends_with('=')) malformed(op, text);
   std::string_view default_text;
   const auto sides = split(rest, '=');
   if (sides.size() == 2 && sides[0].back() != '>') {
@@ -132,11 +145,11 @@ AttrDef parse_attr(const char* op, std::string_view text) {
     attr.allowed_types = *set;
     kind = "type";
   } else if (rest.starts_with("{")) {
-    const auto items = split(rest.substr(1, rest.size() - 2), ',');
+    const auto items = split(inside(op, rest, '{', '}'), ',');
     if (items.empty()) malformed(op, text);
     if (items[0].front() == '\'') {
       kind = "string";
-      for (auto item : items) attr.allowed_strings.push_back(unquote(item));
+      for (auto item : items) attr.allowed_strings.push_back(unquote(op, item));
     } else {
       kind = "type";
       for (auto item : items) {
@@ -147,6 +160,7 @@ AttrDef parse_attr(const char* op, std::string_view text) {
     }
   }
   attr.kind = list ? "list(" + kind + ")" : kind;
+  if (!is_kind(attr.kind)) malformed(op, text);
   if (!default_text.empty()) attr.default_value = parse_value(op, attr.kind, default_text);
   return attr;
 }
@@ -154,7 +168,7 @@ AttrDef parse_attr(const char* op, std::string_view text) {
 ArgDef parse_arg(const char* op, std::string_view text, const std::vector<AttrDef>& attrs) {
   ArgDef arg;
   const std::size_t colon = text.find(':');
-  if (colon == std::string_view::npos) malformed(op, text);
+  if (colon == std::string_view::npos || colon == 0) malformed(op, text);
   arg.name = std::string(trim(text.substr(0, colon)));
   std::string_view type = trim(text.substr(colon + 1));
   if (type.starts_with("Ref(") && type.ends_with(")")) {
@@ -164,6 +178,10 @@ ArgDef parse_arg(const char* op, std::string_view text, const std::vector<AttrDe
   if (const std::size_t star = type.find('*'); star != std::string_view::npos) {
     arg.number_attr = std::string(trim(type.substr(0, star)));
     type = trim(type.substr(star + 1));
+    const bool counts = std::any_of(attrs.begin(), attrs.end(), [&](const AttrDef& a) {
+      return a.name == arg.number_attr && a.kind == "int";
+    });
+    if (!counts) malformed(op, text);
   }
   const auto attr =
       std::find_if(attrs.begin(), attrs.end(), [&](const AttrDef& a) { return a.name == type; });
@@ -192,6 +210,30 @@ void mark_inferred(OpDef& op) {
   }
 }
 
+template <class Named>
+void check_names(const char* op, const std::vector<Named>& list) {
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    for (std::size_t k = 0; k < i; ++k) {
+      if (list[i].name == list[k].name) malformed(op, list[i].name);
+    }
+  }
+}
+
+// What the parts of a declaration cannot show by themselves.
+void check_whole(const OpDef& op) {
+  check_names(op.name.c_str(), op.attrs);
+  check_names(op.name.c_str(), op.inputs);
+  check_names(op.name.c_str(), op.outputs);
+  for (const AttrDef& attr : op.attrs) {
+    if (attr.default_value.empty()) continue;
+    try {
+      check_attr(op, attr, attr.default_value);
+    } catch (const InvalidArgumentError&) {
+      malformed(op.name.c_str(), attr.name);
+    }
+  }
+}
+
 }  // namespace
 
 OpDef OpDef::parse(const OpDecl& decl, std::uint32_t id) {
@@ -207,6 +249,7 @@ OpDef OpDef::parse(const OpDecl& decl, std::uint32_t id) {
   for (auto text : split(decl.inputs, ',')) op.inputs.push_back(parse_arg(decl.name, text, op.attrs));
   for (auto text : split(decl.outputs, ',')) op.outputs.push_back(parse_arg(decl.name, text, op.attrs));
   mark_inferred(op);
+  check_whole(op);
   const auto is_list = [](const ArgDef& a) { return a.is_list(); };
   op.plain_arguments = std::none_of(op.inputs.begin(), op.inputs.end(), is_list) &&
                        std::none_of(op.outputs.begin(), op.outputs.end(), is_list);

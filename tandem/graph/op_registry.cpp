@@ -31,16 +31,18 @@ OpRegistry::~OpRegistry() = default;
 void OpRegistry::refresh() const {
   std::unique_lock lock(state_->mutex);
   const OpRegistration* newest = OpRegistration::newest();
+  // All are read and checked before the first is entered, so that a failure leaves the registry as it was.
+  std::map<std::string, std::unique_ptr<OpDef>, std::less<>> added;
   for (const OpRegistration* r = newest; r != state_->seen; r = r->next()) {
     auto op = std::make_unique<OpDef>(OpDef::parse(r->decl(), r->id()));
-    const OpDef* raw = op.get();
     if (r->id() >= kMaxOps) throw ResourceExhaustedError(cat("More than ", kMaxOps, " ops are registered."));
-    if (!state_->by_name.emplace(op->name, std::move(op)).second) {
+    if (state_->by_name.contains(op->name) || !added.try_emplace(op->name, std::move(op)).second) {
       throw AlreadyExistsError(
           cat("Op ", r->decl().name, " is declared twice. Rename one, or link only one of the two libraries."));
     }
-    state_->by_id[r->id()].store(raw, std::memory_order_release);
   }
+  for (const auto& [name, op] : added) state_->by_id[op->id].store(op.get(), std::memory_order_release);
+  state_->by_name.merge(added);
   state_->seen = newest;
 }
 

@@ -24,6 +24,8 @@ class TANDEM_EXPORT RewriteContext {
   Output replacement() const { return replacement_; }
 
  private:
+  bool others_are_scalars(Output value) const;
+
   Graph& graph_;
   const OpRegistry& ops_;
   Node& node_;

@@ -16,15 +16,15 @@ import sys
 
 
 def flags(command):
-    """What decides the object's content: all but outputs, include folders and the launcher."""
+    """What decides the object's content: all but outputs, include folders, precompiled headers."""
     kept = []
     skip = False
     for part in command:
         if skip:
             skip = False
-        elif part in ("-o", "-MF", "-MT", "-MQ", "-isystem"):
+        elif part in ("-o", "-MF", "-MT", "-MQ", "-isystem", "-include"):
             skip = True
-        elif not part.startswith(("-I", "-MD", "-MMD")):
+        elif not part.startswith(("-I", "-MD", "-MMD", "-Winvalid-pch")):
             kept.append(part)
     return kept
 

@@ -66,17 +66,31 @@ void batch_moments(KernelContext& c, const Channels& d, const T* x, float* mean,
   });
   const auto share = 1 / static_cast<float>(d.outer * d.inner);
   for (std::int64_t i = 0; i < d.channels; ++i) mean[i] *= share;
-  pieces.sum(c, d, d.channels, variance, [&](std::int64_t begin, std::int64_t end, float* sums) {
+  // What rounding left of the mean comes out of the deviations from it, so that moments stay exact
+  // far from zero.
+  const Array scratch = c.allocate_temp(DType::kFloat, Shape{2, d.channels});
+  float* rest = scratch.data<float>();
+  const float* squares = rest + d.channels;
+  pieces.sum(c, d, 2 * d.channels, rest, [&](std::int64_t begin, std::int64_t end, float* sums) {
     Reader<T> in(c, block);
+    float* sums_of_squares = sums + d.channels;
     in_blocks(d, begin, end, [&](std::int64_t at, std::int64_t rows) {
       const float* values = in.floats(x + at, rows * d.row());
-      if (d.inner == 1) return square_rows(values, mean, sums, rows, d.channels);
+      if (d.inner == 1) {
+        return deviation_rows(values, mean, sums, sums_of_squares, rows, d.channels);
+      }
       for_each_run(d, rows, [&](std::int64_t offset, std::int64_t channel) {
-        square_run(values + offset, mean[channel], sums + channel, d.inner);
+        deviation_run(values + offset, mean[channel], sums + channel, sums_of_squares + channel,
+                      d.inner);
       });
     });
   });
-  for (std::int64_t i = 0; i < d.channels; ++i) variance[i] *= share;
+  for (std::int64_t i = 0; i < d.channels; ++i) {
+    const float missed = rest[i] * share;
+    mean[i] += missed;
+    const float v = squares[i] * share - missed * missed;
+    variance[i] = v < 0 ? 0 : v;  // NaN stays
+  }
 }
 
 template <class T>

@@ -122,21 +122,23 @@ void SumRun(const float* x, float* sum, std::int64_t count) {
   });
 }
 
-void SquareRows(const float* x, const float* mean, float* sums, std::int64_t rows,
-                std::int64_t channels) {
-  float* const to[] = {sums};
-  sum_by_rows<1>(rows, channels, to,
+void DeviationRows(const float* x, const float* mean, float* sums, float* squares,
+                   std::int64_t rows, std::int64_t channels) {
+  float* const to[] = {sums, squares};
+  sum_by_rows<2>(rows, channels, to,
                  [=](auto d, std::int64_t i, std::int64_t c, hn::Vec<decltype(d)>* s) HWY_ATTR {
                    const auto v = hn::Sub(hn::LoadU(d, x + i), hn::LoadU(d, mean + c));
-                   s[0] = hn::MulAdd(v, v, s[0]);
+                   s[0] = hn::Add(s[0], v);
+                   s[1] = hn::MulAdd(v, v, s[1]);
                  });
 }
 
-void SquareRun(const float* x, float mean, float* sum, std::int64_t count) {
-  float* const to[] = {sum};
-  sum_of_run<1>(count, to, [=](auto d, std::int64_t i, hn::Vec<decltype(d)>* s) HWY_ATTR {
+void DeviationRun(const float* x, float mean, float* sum, float* square, std::int64_t count) {
+  float* const to[] = {sum, square};
+  sum_of_run<2>(count, to, [=](auto d, std::int64_t i, hn::Vec<decltype(d)>* s) HWY_ATTR {
     const auto v = hn::Sub(hn::LoadU(d, x + i), hn::Set(d, mean));
-    s[0] = hn::MulAdd(v, v, s[0]);
+    s[0] = hn::Add(s[0], v);
+    s[1] = hn::MulAdd(v, v, s[1]);
   });
 }
 
@@ -217,8 +219,8 @@ HWY_EXPORT(AddToRows);
 HWY_EXPORT(AddToRun);
 HWY_EXPORT(SumRows);
 HWY_EXPORT(SumRun);
-HWY_EXPORT(SquareRows);
-HWY_EXPORT(SquareRun);
+HWY_EXPORT(DeviationRows);
+HWY_EXPORT(DeviationRun);
 HWY_EXPORT(GradientSumRows);
 HWY_EXPORT(GradientSumRun);
 HWY_EXPORT(NormalizeRows);
@@ -239,12 +241,12 @@ void sum_rows(const float* x, float* sums, std::int64_t rows, std::int64_t chann
 void sum_run(const float* x, float* sum, std::int64_t count) {
   HWY_DYNAMIC_DISPATCH(SumRun)(x, sum, count);
 }
-void square_rows(const float* x, const float* mean, float* sums, std::int64_t rows,
-                 std::int64_t channels) {
-  HWY_DYNAMIC_DISPATCH(SquareRows)(x, mean, sums, rows, channels);
+void deviation_rows(const float* x, const float* mean, float* sums, float* squares,
+                    std::int64_t rows, std::int64_t channels) {
+  HWY_DYNAMIC_DISPATCH(DeviationRows)(x, mean, sums, squares, rows, channels);
 }
-void square_run(const float* x, float mean, float* sum, std::int64_t count) {
-  HWY_DYNAMIC_DISPATCH(SquareRun)(x, mean, sum, count);
+void deviation_run(const float* x, float mean, float* sum, float* square, std::int64_t count) {
+  HWY_DYNAMIC_DISPATCH(DeviationRun)(x, mean, sum, square, count);
 }
 void gradient_sum_rows(const float* g, const float* x, const float* mean, float* sums,
                        float* products, std::int64_t rows, std::int64_t channels) {

@@ -17,10 +17,10 @@ void add_to_run(const float* x, float bias, float* y, std::int64_t count);
 void sum_rows(const float* x, float* sums, std::int64_t rows, std::int64_t channels);
 void sum_run(const float* x, float* sum, std::int64_t count);
 
-/// sums += (x - mean)^2
-void square_rows(const float* x, const float* mean, float* sums, std::int64_t rows,
-                 std::int64_t channels);
-void square_run(const float* x, float mean, float* sum, std::int64_t count);
+/// sums += x - mean, squares += (x - mean)^2
+void deviation_rows(const float* x, const float* mean, float* sums, float* squares,
+                    std::int64_t rows, std::int64_t channels);
+void deviation_run(const float* x, float mean, float* sum, float* square, std::int64_t count);
 
 /// sums += g, products += g * (x - mean)
 void gradient_sum_rows(const float* g, const float* x, const float* mean, float* sums,

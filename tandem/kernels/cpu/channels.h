@@ -18,6 +18,8 @@ struct Channels {
   /// `data_format` begins with "NC", or the channels are the last axis. Rank 2 or more.
   static Channels of(const Shape& shape, std::string_view data_format) {
     const int axis = data_format.substr(0, 2) == "NC" ? 1 : shape.rank() - 1;
+    // A single channel may stand anywhere; in front its values lie side by side.
+    if (shape[axis] == 1) return {shape[0], 1, shape.product(1, shape.rank())};
     return {shape.product(0, axis), shape[axis], shape.product(axis + 1, shape.rank())};
   }
   /// Elements of one step of the outer axis.

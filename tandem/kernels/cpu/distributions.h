@@ -8,7 +8,6 @@
 #include <type_traits>
 
 #include "tandem/core/dtype.h"
-#include "tandem/device/intra_op_pool.h"
 #include "tandem/kernels/cpu/philox.h"
 
 // Random numbers of a distribution from the numbers of a Philox stream, bit by bit as TensorFlow
@@ -42,8 +41,8 @@ template <class T>
 struct Uniform {
   using Value = T;
   static constexpr int kGroup = sizeof(T) == 8 ? 2 : 4;
-  static constexpr double kCost = 10.0;  // ns a group
-  void operator()(const Philox::Block& x, T* out) const {
+  static constexpr double kCost = 4.0;  // ns a group
+  void operator()(const std::uint32_t* x, T* out) const {
     for (std::size_t i = 0; i < kGroup; ++i) {
       if constexpr (std::is_same_v<T, float>) {
         out[i] = unit_float(x[i]);
@@ -63,8 +62,8 @@ template <class T>
 struct FullInt {
   using Value = T;
   static constexpr int kGroup = sizeof(T) == 8 ? 2 : 4;
-  static constexpr double kCost = 10.0;
-  void operator()(const Philox::Block& x, T* out) const {
+  static constexpr double kCost = 4.0;
+  void operator()(const std::uint32_t* x, T* out) const {
     for (std::size_t i = 0; i < kGroup; ++i) {
       if constexpr (sizeof(T) == 8) {
         out[i] = static_cast<T>(Philox::join(x[2 * i], x[2 * i + 1]));
@@ -81,13 +80,13 @@ struct UniformInt {
   using Value = T;
   using Unsigned = std::make_unsigned_t<T>;
   static constexpr int kGroup = sizeof(T) == 8 ? 2 : 4;
-  static constexpr double kCost = 20.0;
+  static constexpr double kCost = 10.0;
   T low;
   Unsigned width;
   UniformInt(T from, T to)
       : low(from),
         width(static_cast<Unsigned>(static_cast<Unsigned>(to) - static_cast<Unsigned>(from))) {}
-  void operator()(const Philox::Block& x, T* out) const {
+  void operator()(const std::uint32_t* x, T* out) const {
     Unsigned bits[kGroup];
     FullInt<Unsigned>()(x, bits);
     for (int i = 0; i < kGroup; ++i)
@@ -121,7 +120,7 @@ struct Normal {
   using Value = T;
   static constexpr int kGroup = sizeof(T) == 8 ? 2 : 4;
   static constexpr double kCost = 60.0;
-  void operator()(const Philox::Block& x, T* out) const {
+  void operator()(const std::uint32_t* x, T* out) const {
     if constexpr (std::is_same_v<T, double>) {
       box_muller(x[0], x[1], x[2], x[3], out);
     } else {
@@ -160,34 +159,5 @@ struct TruncatedNormal {
     }
   }
 };
-
-/// n values from the stream; each group has its own place in it, so the values do not depend on the
-/// number of threads.
-template <class Distribution>
-void fill_random(IntraOpPool& pool, const Philox& stream, const Distribution& distribution,
-                 typename Distribution::Value* out, std::int64_t n) {
-  using T = typename Distribution::Value;
-  constexpr std::int64_t kGroup = Distribution::kGroup;
-  constexpr bool kRejects = !std::is_invocable_v<const Distribution&, const Philox::Block&, T*>;
-  const std::int64_t groups = n / kGroup + (n % kGroup != 0);
-  pool.parallel_for(groups, Distribution::kCost, [&](std::int64_t begin, std::int64_t end) {
-    Philox local = stream;
-    if constexpr (!kRejects) local.skip(static_cast<std::uint64_t>(begin));
-    for (std::int64_t g = begin; g < end; ++g) {
-      T last[kGroup];
-      const bool whole = (g + 1) * kGroup <= n;
-      T* to = whole ? out + g * kGroup : last;
-      if constexpr (kRejects) {
-        Philox own = stream;
-        own.skip(static_cast<std::uint64_t>(g) * Distribution::kBlocksPerGroup);
-        PhiloxNumbers numbers(own);
-        distribution(numbers, to);
-      } else {
-        distribution(local(), to);
-      }
-      if (!whole) std::copy(last, last + (n - g * kGroup), out + g * kGroup);
-    }
-  });
-}
 
 }  // namespace tandem::cpu

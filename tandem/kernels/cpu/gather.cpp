@@ -2,6 +2,7 @@
 
 #include "tandem/kernels/cpu/gather.h"
 
+#include <algorithm>
 #include <atomic>
 
 #include "tandem/core/error.h"
@@ -95,41 +96,48 @@ void gather_slices(KernelContext& c, const Array& params, const Array& indices,
   const std::int64_t inner = p.product(axis + 1, p.rank());
   const std::int64_t entries = s.product(0, batch) * outer;
   const DType index_type = indices.dtype();
-  const void* index = indices.raw_data();
   FirstBad bad;
+  const auto pick = [&]<class T, class Index>() {
+    const T* from = static_cast<const T*>(params.raw_data());
+    const Index* index = static_cast<const Index*>(indices.raw_data());
+    T* to = static_cast<T*>(out.raw_data());
+    const double cost = 2.0 + static_cast<double>(inner) * move_cost(params.dtype());
+    c.intra_op().parallel_for(entries * picks, cost, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t k = begin; k < end;) {
+        const std::int64_t entry = k / picks;
+        const std::int64_t stop = std::min(end, (entry + 1) * picks);
+        const T* slices = from + entry * limit * inner;
+        // The place of the index for output slice k, less k.
+        const std::int64_t shift = (entry / outer - entry) * picks;
+        for (; k < stop; ++k) {
+          const auto at = static_cast<std::int64_t>(index[k + shift]);
+          if (at < 0 || at >= limit) {
+            bad.note(k + shift);
+          } else {
+            copy_slice(to + k * inner, slices + at * inner, inner);
+          }
+        }
+      }
+    });
+  };
   if (shape.num_elements() == 0) {  // nothing to copy, but bad indices stay bad
     for (std::int64_t i = 0; i < indices.num_elements(); ++i) {
-      const std::int64_t at = index_at(index_type, index, i);
+      const std::int64_t at = index_at(index_type, indices.raw_data(), i);
       if (at < 0 || at >= limit) bad.note(i);
     }
   } else {
     with_element(params.dtype(), [&]<class T>() {
-      const T* from = static_cast<const T*>(params.raw_data());
-      T* to = static_cast<T*>(out.raw_data());
-      const double cost = 3.0 + static_cast<double>(inner) * move_cost(params.dtype());
-      c.intra_op().parallel_for(entries * picks, cost, [&](std::int64_t begin, std::int64_t end) {
-        std::int64_t entry = begin / picks;
-        std::int64_t i = begin % picks;
-        for (std::int64_t k = begin; k < end; ++k) {
-          const std::int64_t place = entry / outer * picks + i;
-          const std::int64_t at = index_at(index_type, index, place);
-          if (at < 0 || at >= limit) {
-            bad.note(place);
-          } else {
-            copy_slice(to + k * inner, from + (entry * limit + at) * inner, inner);
-          }
-          if (++i == picks) {
-            i = 0;
-            ++entry;
-          }
-        }
-      });
+      switch (index_type) {
+        case DType::kInt32: return pick.template operator()<T, std::int32_t>();
+        case DType::kInt64: return pick.template operator()<T, std::int64_t>();
+        default: return pick.template operator()<T, std::int16_t>();
+      }
     });
   }
   if (bad.any()) {
     throw InvalidArgumentError(
         cat("indices", s.rank() ? cat("[", place_text(s, bad.first()), "]") : "", " = ",
-            index_at(index_type, index, bad.first()), " is not in [0, ", limit, ")"));
+            index_at(index_type, indices.raw_data(), bad.first()), " is not in [0, ", limit, ")"));
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/kernels/cpu/distributions.h"
+#include "tandem/kernels/cpu/fill_random.h"
 #include "tandem/kernels/cpu/int_input.h"
 #include "tandem/kernels/cpu/type_switch.h"
 

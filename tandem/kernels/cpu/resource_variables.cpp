@@ -7,6 +7,7 @@
 #include "tandem/graph/resource_manager.h"
 #include "tandem/kernels/cpu/elements.h"
 #include "tandem/kernels/cpu/gather.h"
+#include "tandem/kernels/cpu/rows.h"
 #include "tandem/kernels/cpu/strided_copy.h"
 #include "tandem/kernels/cpu/type_switch.h"
 
@@ -78,9 +79,9 @@ template <class T, bool kAdd>
 void accumulate(KernelContext& c, Array& value, const Array& delta) {
   T* to = value.data<T>();
   const T* by = delta.data<T>();
-  c.intra_op().parallel_for(value.num_elements(), 0.5, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i)
-      to[i] = kAdd ? add(to[i], by[i]) : subtract(to[i], by[i]);
+  c.intra_op().parallel_for(value.num_elements(), 0.3, [&](std::int64_t begin, std::int64_t end) {
+    combine_rows(to + begin, by + begin, end - begin,
+                 [](T a, T b) { return kAdd ? add(a, b) : subtract(a, b); });
   });
 }
 
@@ -214,7 +215,8 @@ void scatter_numbers(KernelContext& c) {
         std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
     if constexpr (!kComplex || !Combine::kRealOnly) {
       for_each_row<T>(c, [](T* row, const T* update, std::int64_t n, std::int64_t step) {
-        for (std::int64_t k = 0; k < n; ++k) row[k] = Combine()(row[k], update[k * step]);
+        if (step == 1) return combine_rows(row, update, n, Combine());
+        for (std::int64_t k = 0; k < n; ++k) row[k] = Combine()(row[k], *update);
       });
     } else {
       throw_no_kernel(c.input(2).dtype(), c.op().name);

@@ -9,6 +9,7 @@
 #include "tandem/graph/resource_manager.h"
 #include "tandem/kernels/cpu/elements.h"
 #include "tandem/kernels/cpu/int_input.h"
+#include "tandem/kernels/cpu/rows.h"
 #include "tandem/kernels/cpu/strided_copy.h"
 #include "tandem/kernels/cpu/type_switch.h"
 
@@ -67,7 +68,7 @@ template <class F>
 struct EachElement {
   template <class T>
   void operator()(T* to, const T* from, std::int64_t n) const {
-    for (std::int64_t k = 0; k < n; ++k) to[k] = F()(to[k], from[k]);
+    combine_rows(to, from, n, F());
   }
 };
 

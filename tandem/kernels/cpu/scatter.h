@@ -8,6 +8,7 @@
 #include "tandem/device/intra_op_pool.h"
 #include "tandem/graph/kernel_context.h"
 #include "tandem/kernels/cpu/gather.h"
+#include "tandem/kernels/cpu/rows.h"
 
 namespace tandem::cpu {
 
@@ -55,12 +56,7 @@ void scatter_slices(IntraOpPool& pool, const IndexTuples& tuples, T* whole, cons
       if (slice >= begin && slice < end) apply(whole + slice * inner, updates + i * inner, inner);
     }
   };
-  // Every thread looks at all tuples, which pays only where a slice is much more work than its
-  // tuple.
-  if (inner < 16) return run(0, num_slices);
-  const double cost =
-      static_cast<double>(n) * static_cast<double>(inner) / static_cast<double>(num_slices);
-  pool.parallel_for(num_slices, cost, run);
+  for_each_share(pool, num_slices, n * inner, inner, run);
 }
 
 /// Combinations of an old element with an update.

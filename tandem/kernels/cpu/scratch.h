@@ -5,7 +5,7 @@
 namespace tandem::cpu {
 
 /// Uninitialised memory for the length of a block, 64-byte aligned. The thread keeps what small
-/// requests took for its next one, so a steady state allocates nothing.
+/// requests took for its next ones, so a steady state allocates nothing. Stays on its thread.
 class Scratch {
  public:
   explicit Scratch(std::size_t bytes);
@@ -21,7 +21,8 @@ class Scratch {
 
  private:
   void* data_ = nullptr;
-  std::size_t bytes_ = 0;  ///< 0: the thread's own block, or nothing
+  std::size_t bytes_ = 0;
+  void* block_ = nullptr;  ///< the thread's own, if it is one of those
 };
 
 }  // namespace tandem::cpu

@@ -8,6 +8,7 @@
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/gather.h"
 #include "tandem/kernels/cpu/int_input.h"
+#include "tandem/kernels/cpu/rows.h"
 #include "tandem/kernels/cpu/type_switch.h"
 
 namespace tandem::cpu {
@@ -88,7 +89,7 @@ void reduce_switch(DType dtype, std::string_view op, F f) {
 
 template <class Reduce, class A, class T>
 void combine_row(A* to, const T* from, std::int64_t n) {
-  for (std::int64_t k = 0; k < n; ++k) to[k] = Reduce::combine(to[k], static_cast<A>(from[k]));
+  combine_rows(to, from, n, [](A a, T b) { return Reduce::combine(a, static_cast<A>(b)); });
 }
 
 // Rows of `data` into segments [begin, end) of `to`, which holds start values.
@@ -122,14 +123,7 @@ void unsorted_segments(KernelContext& c, Array& out, const Array& data, const Ar
     std::fill(to + begin * inner, to + end * inner, Reduce::template start<A>());
     reduce_segments<Reduce>(to, data.data<T>(), ids, inner, begin, end);
   };
-  // Each thread looks at all ids for its own segments, so the order of sums is always that of the
-  // rows; with short rows that costs more than it gains.
-  if (inner < 16) {
-    run(0, segments);
-  } else {
-    const double work = static_cast<double>(data.num_elements() + out.num_elements());
-    c.intra_op().parallel_for(segments, 0.5 * work / static_cast<double>(segments), run);
-  }
+  for_each_share(c.intra_op(), segments, data.num_elements() + out.num_elements(), inner, run);
   if constexpr (!std::is_same_v<A, T>) {
     const T none = empty_segment<Reduce, T>();
     std::vector<bool> seen(Reduce::kRealOnly ? static_cast<std::size_t>(segments) : 0, false);

@@ -4,6 +4,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/kernels/cpu/elements.h"
+#include "tandem/kernels/cpu/transpose_block.h"
 
 namespace tandem::cpu {
 namespace {
@@ -27,21 +28,18 @@ void copy_row(T* to, const T* from, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) to[i] = from[i];
 }
 
-// rows x columns where `to` is contiguous along columns and `from` along rows. In squares of whole
-// cache lines, so that each line of either side is fetched once.
+// rows x columns where `to` is contiguous along columns and `from` along rows.
 template <class T>
-void transpose_block(T* to, std::int64_t to_row, const T* from, std::int64_t from_column,
-                     std::int64_t rows, std::int64_t columns) {
-  constexpr std::int64_t kEdge =
-      std::max<std::int64_t>(8, 64 / static_cast<std::int64_t>(sizeof(T)));
-  for (std::int64_t c0 = 0; c0 < columns; c0 += kEdge) {
-    const std::int64_t c1 = std::min(columns, c0 + kEdge);
-    for (std::int64_t r0 = 0; r0 < rows; r0 += kEdge) {
-      const std::int64_t r1 = std::min(rows, r0 + kEdge);
-      for (std::int64_t r = r0; r < r1; ++r) {
-        T* out = to + r * to_row;
-        const T* in = from + r;
-        for (std::int64_t c = c0; c < c1; ++c) out[c] = in[c * from_column];
+void transpose_rows(T* to, std::int64_t to_row, const T* from, std::int64_t from_column,
+                    std::int64_t rows, std::int64_t columns) {
+  if constexpr (std::is_unsigned_v<T>) {
+    transpose_block(to, to_row, from, from_column, rows, columns);
+  } else {
+    constexpr std::int64_t kEdge = 8;
+    for (std::int64_t c0 = 0; c0 < columns; c0 += kEdge) {
+      const std::int64_t c1 = std::min(columns, c0 + kEdge);
+      for (std::int64_t r = 0; r < rows; ++r) {
+        for (std::int64_t c = c0; c < c1; ++c) to[r * to_row + c] = from[c * from_column + r];
       }
     }
   }
@@ -66,7 +64,7 @@ struct StridedCopy::Runner {
     } else if (column.to == 1 && column.from == 0) {
       for (std::int64_t r = 0; r < rows; ++r) fill_row(out + r * row.to, in[r * row.from], columns);
     } else if (column.to == 1 && row.from == 1) {
-      transpose_block(out, row.to, in, column.from, rows, columns);
+      transpose_rows(out, row.to, in, column.from, rows, columns);
     } else {
       for (std::int64_t r = 0; r < rows; ++r) {
         T* o = out + r * row.to;
@@ -92,6 +90,11 @@ struct StridedCopy::Runner {
     const std::int64_t elements_each = by_rows ? column.size : 1;
     std::int64_t piece =
         std::max<std::int64_t>(1, kRowPiece / std::max<std::int64_t>(1, elements_each));
+    // A transposition goes by squares: pieces of fewer rows would fetch the same memory pages again
+    // and again.
+    if (by_rows && column.to == 1 && row.from == 1 && column.from > 1) {
+      piece = std::max<std::int64_t>(piece, 512 / static_cast<std::int64_t>(sizeof(T)));
+    }
     if (outer_count >= 64) piece = split;
     piece = std::min(piece, split);
     const std::int64_t pieces = (split + piece - 1) / piece;

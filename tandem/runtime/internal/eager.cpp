@@ -7,9 +7,11 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/op_registry.h"
+#include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/internal/op_failure.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/tensor_impl.h"
+#include "tandem/runtime/thread_context.h"
 #include "tandem/runtime/internal/wait_for_kernel.h"
 
 namespace tandem {
@@ -142,6 +144,10 @@ class EagerCall {
       const TensorImpl* impl = inputs_[i].impl();
       arrays[i] = &impl->array;
       if (impl->unique() && i < 64) context.owned_inputs_ |= std::uint64_t{1} << i;
+    }
+    // A tape keeps the inputs for the gradient: they must stay what they are.
+    if (context.owned_inputs_ != 0 && !thread_context().recorders.empty() && is_recording(inputs_)) {
+      context.owned_inputs_ = 0;
     }
     context.op_ = &op_;
     context.attrs_ = &attrs_;

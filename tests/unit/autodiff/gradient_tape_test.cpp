@@ -23,6 +23,14 @@ TEST(GradientTape, DifferentiatesWhatItWatches) {
   EXPECT_FLOAT_EQ(tape.gradient(y, x).item<float>(), 30.0f);
 }
 
+TEST(GradientTape, KeepsTemporariesThatTheGradientNeeds) {
+  const Tensor x{1.0, 2.0}, unwatched{5.0, 7.0};
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = (unwatched + unwatched) * x;  // the sum may not be overwritten by the product
+  EXPECT_EQ(tape.gradient(y, x).to_vector<float>(), (std::vector<float>{10, 14}));
+}
+
 TEST(GradientTape, UnconnectedSourcesGiveNothingOrZeros) {
   const Tensor x(3.0), z{1.0, 2.0};
   GradientTape tape({.persistent = true});
