@@ -89,7 +89,9 @@ std::shared_ptr<MetricImpl> Metric::resolve(const PartialShape& y_true,
 }
 
 MetricImpl& Metric::decided(const Tensor& y_true, const Tensor& y_pred) const {
-  return *resolve(y_true.partial_shape(), y_pred.partial_shape());
+  // Means of values have no labels.
+  return *resolve(y_true.defined() ? y_true.partial_shape() : PartialShape(),
+                  y_pred.partial_shape());
 }
 
 void Metric::update_state(const Tensor& y_true, const Tensor& y_pred,
