@@ -1,9 +1,10 @@
 // Functions of single elements that networks put between layers, and their gradients.
 
+#include "tandem/kernels/cpu/activations.h"
+
 #include <cmath>
 #include <limits>
 
-#include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/number_types.h"
 
@@ -23,22 +24,10 @@ void map_elements(KernelContext& c, double cost, F f) {
   });
 }
 
-Array& output_of_two(KernelContext& c) {
-  const Shape& gradients = c.input(0).shape();
-  const Shape& features = c.input(1).shape();
-  if (gradients != features) {
-    throw InvalidArgumentError(cat("Inputs to operation ", c.node_name(), " of type ", c.op().name,
-                                   " must have the same size and shape.  Input 0: ", gradients,
-                                   " != input 1: ", features));
-  }
-  if (c.may_overwrite_input(0)) return c.reuse_or_allocate_output(0, 0, gradients);
-  return c.reuse_or_allocate_output(1, 0, gradients);
-}
-
 // f(gradient, feature)
 template <class T, class F>
 void map_pairs(KernelContext& c, double cost, F f) {
-  Array& out = output_of_two(c);
+  Array& out = gradient_output(c);
   const T* gradients = c.input(0).data<T>();
   const T* features = c.input(1).data<T>();
   T* y = out.data<T>();

@@ -35,9 +35,12 @@ struct Pieces {
   static Pieces of(const Channels& d) {
     constexpr std::int64_t kMost = 128;
     constexpr std::int64_t kSmallest = 16384;  // elements
+    constexpr std::int64_t kFewest = 16;       // elements for each sum, which takes memory too
     const std::int64_t row = std::max<std::int64_t>(1, d.row());
+    const std::int64_t inner = std::max<std::int64_t>(1, d.inner);
     Pieces p;
-    p.rows = std::max((d.outer + kMost - 1) / kMost, std::max<std::int64_t>(1, kSmallest / row));
+    p.rows =
+        std::max({(d.outer + kMost - 1) / kMost, kSmallest / row, (kFewest + inner - 1) / inner});
     p.count = std::max<std::int64_t>(1, (d.outer + p.rows - 1) / p.rows);
     return p;
   }
