@@ -23,9 +23,11 @@ void Node::throw_missing_attr(std::string_view name) const {
 
 namespace {
 
+// Of a constant, or of an argument that is always the same handle.
 const Array* constant_value(Output output) {
-  if (output.node->kind() != NodeKind::kConst) return nullptr;
-  const AttrValue* value = output.node->attrs().find("value");
+  const NodeKind kind = output.node->kind();
+  if (kind != NodeKind::kConst && kind != NodeKind::kArg) return nullptr;
+  const AttrValue* value = output.node->attrs().find(kind == NodeKind::kConst ? "value" : "_handle");
   const auto* tensor = value ? value->get_if<std::shared_ptr<const Array>>() : nullptr;
   return tensor ? tensor->get() : nullptr;
 }
@@ -194,6 +196,16 @@ void Graph::remove_if(const std::vector<bool>& drop_by_id) {
 
 void Graph::infer_shapes() {
   for (Node* node : topological_order()) infer_node(*node);
+}
+
+void Graph::infer_shapes_to_run() {
+  for (Node* node : topological_order()) {
+    try {
+      infer_node(*node);
+    } catch (const Error&) {
+      for (PartialShape& shape : node->output_shapes_) shape = PartialShape::unknown();
+    }
+  }
 }
 
 std::vector<std::vector<Node*>> Graph::consumers() const {

@@ -58,6 +58,7 @@ struct OpTraits {
   std::uint32_t may_reuse = 0;     ///< inputs whose memory output 0 may take over
   std::uint32_t shares_memory = 0; ///< inputs whose memory output 0 shares as it is (Reshape, Identity)
   std::uint32_t keeps_inputs = 0;  ///< inputs whose memory may live on in state or results (AssignVariableOp's value)
+  std::uint32_t brings_memory = 0; ///< outputs in memory of their own (a variable's value): none is planned for them
   std::uint32_t host_inputs = 0;   ///< inputs that kernels read on the host (shapes, axes)
   std::uint32_t host_outputs = 0;
   ShapeValue value = ShapeValue::kNone;

@@ -50,6 +50,8 @@ class TANDEM_EXPORT VariableResource final : public Resource {
   Array& writable_value();
   /// Checks dtype and shape, then replaces the value. Call with `mutex` held.
   void assign(Array value, bool validate_shape = true);
+  /// Forgets the value. Call with `mutex` held.
+  void clear() { value_ = Array(); }
   std::string debug_string() const override;
 
  private:

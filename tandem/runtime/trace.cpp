@@ -80,6 +80,8 @@ Output Trace::resolve(const Tensor& tensor) {
   const auto found = captured_.find(impl);
   if (found != captured_.end()) return found->second;
   Node* arg = add_arg_node(graph_, ops_, tensor.dtype(), tensor.partial_shape(), "captured", 0);
+  // A handle tells shape functions of the variable behind it.
+  if (tensor.dtype() == DType::kResource && !impl->node.node) graph_.set_attr(arg, "_handle", impl->array);
   capture_args_.push_back(arg);
   captures_.push_back(tensor);
   captured_.emplace(impl, Output{arg, 0});

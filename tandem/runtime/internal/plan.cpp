@@ -12,7 +12,7 @@ namespace {
 MutableFunction with_shapes(const MutableFunction& function, const std::vector<Shape>& arg_shapes) {
   MutableFunction copy = function.clone();
   for (std::size_t i = 0; i < copy.args.size(); ++i) copy.graph.set_output_shape(copy.args[i], 0, arg_shapes[i]);
-  copy.graph.infer_shapes();
+  copy.graph.infer_shapes_to_run();
   return copy;
 }
 
@@ -175,6 +175,7 @@ void Plan::place_values(Lifetimes& life) {
     for (std::size_t o = 0; o < step.outputs.size() && o < 64; ++o) {
       const int slot = step.outputs[o];
       if (at(life.root, slot) != slot || at(life.owned_outside, slot)) continue;
+      if (o < 32 && ((step.node->op().traits.brings_memory >> o) & 1)) continue;
       const PartialShape& partial = step.node->output_shape(static_cast<int>(o));
       const DType dtype = step.output_dtypes[o];
       if (!partial.is_fully_known() || is_object(dtype) || is_ref(dtype) || step.node->kind() != NodeKind::kPlain) continue;
