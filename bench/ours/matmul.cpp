@@ -19,13 +19,14 @@ td::Tensor square(std::int64_t n, std::uint64_t seed, td::DType dtype) {
 
 std::function<bench::Answer()> product(td::DType dtype, std::int64_t n) {
   return [=] {
-    const td::Tensor a = square(n, bench::kLeftSeed, dtype), b = square(n, bench::kRightSeed, dtype);
+    const td::Tensor a = square(n, bench::kLeftSeed, dtype),
+                     b = square(n, bench::kRightSeed, dtype);
     const auto multiply = td::function([](td::Tensor x, td::Tensor y) { return td::matmul(x, y); });
     td::Tensor c = multiply(a, b);
     bench::Answer answer;
     answer.value = 1e3 * bench::seconds_per_call([&](std::int64_t times) {
-      for (std::int64_t i = 0; i < times; ++i) c = multiply(a, b);
-    });
+                     for (std::int64_t i = 0; i < times; ++i) c = multiply(a, b);
+                   });
     answer.check = td::cast(c, td::float32).at<float>({n / 3, n / 2});
     return answer;
   };

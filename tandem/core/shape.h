@@ -16,8 +16,8 @@ namespace tandem {
 
 /// The dimensions of a concrete value: rank 0 to 254, each size 0 or more, the product below 2^63.
 ///
-/// A value type; up to six dimensions live inside the object. Making one from negative sizes or from sizes whose
-/// product overflows 64 bits throws InvalidArgumentError.
+/// A value type; up to six dimensions live inside the object. Making one from negative sizes or
+/// from sizes whose product overflows 64 bits throws InvalidArgumentError.
 class TANDEM_EXPORT Shape {
  public:
   static constexpr int kMaxRank = 254;
@@ -43,7 +43,8 @@ class TANDEM_EXPORT Shape {
   }
 
   int rank() const { return rank_; }
-  /// The size of one dimension; `axis` may be negative and counts from the end. Throws when out of range.
+  /// The size of one dimension; `axis` may be negative and counts from the end. Throws when out of
+  /// range.
   std::int64_t dim(int axis) const;
   std::int64_t operator[](int axis) const { return data()[axis]; }
   std::int64_t num_elements() const { return count_; }
@@ -129,11 +130,13 @@ class TANDEM_EXPORT PartialShape {
   std::vector<std::int64_t> dims_;
 };
 
-/// The shape that NumPy's broadcasting gives; throws InvalidArgumentError "Incompatible shapes: [2] vs. [3]".
+/// The shape that NumPy's broadcasting gives; throws InvalidArgumentError "Incompatible shapes: [2]
+/// vs. [3]".
 TANDEM_EXPORT Shape broadcast(const Shape& a, const Shape& b);
 TANDEM_EXPORT PartialShape broadcast(const PartialShape& a, const PartialShape& b);
 
-/// `axis` in [-rank, rank) as a non-negative number; throws InvalidArgumentError naming both otherwise.
+/// `axis` in [-rank, rank) as a non-negative number; throws InvalidArgumentError naming both
+/// otherwise.
 TANDEM_EXPORT int normalize_axis(std::int64_t axis, int rank);
 
 /// a * b, throwing InvalidArgumentError when the product of these sizes needs more than 63 bits.

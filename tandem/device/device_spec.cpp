@@ -14,8 +14,9 @@ int parse_number(std::string_view text) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < 0) {
-    throw InvalidArgumentError(cat("invalid literal for int() with base 10: '", text,
-                                   "'. A device name looks like \"/job:worker/task:0/device:GPU:0\"."));
+    throw InvalidArgumentError(
+        cat("invalid literal for int() with base 10: '", text,
+            "'. A device name looks like \"/job:worker/task:0/device:GPU:0\"."));
   }
   return value;
 }
@@ -32,7 +33,8 @@ bool equals_ignoring_case(std::string_view a, std::string_view b) { return upper
 // "GPU", "XLA_CPU": what may stand for a type.
 bool is_type_name(std::string_view text) {
   return !text.empty() && std::isalpha(static_cast<unsigned char>(text.front())) &&
-         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+         std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return std::isalnum(c) || c == '_'; });
 }
 
 std::vector<std::string_view> fields_of(std::string_view part) {
@@ -45,7 +47,8 @@ std::vector<std::string_view> fields_of(std::string_view part) {
   }
 }
 
-void set_device(DeviceSpec& spec, std::string_view whole, std::string_view type, std::string_view index) {
+void set_device(DeviceSpec& spec, std::string_view whole, std::string_view type,
+                std::string_view index) {
   if (spec.type) {
     throw InvalidArgumentError(
         cat("Multiple device types are not allowed while parsing the device spec: ", whole, "."));
@@ -66,7 +69,8 @@ bool parse_part(DeviceSpec& spec, std::string_view whole, std::string_view part)
     spec.task = parse_number(fields[1]);
   } else if (fields.size() == 2 && key == "device" && fields[1] == "*") {
     return true;
-  } else if ((fields.size() == 2 || fields.size() == 3) && key == "device" && is_type_name(fields[1])) {
+  } else if ((fields.size() == 2 || fields.size() == 3) && key == "device" &&
+             is_type_name(fields[1])) {
     set_device(spec, whole, fields[1], fields.size() == 3 ? fields[2] : "*");
   } else if (fields.size() <= 2 && is_type_name(key) &&
              (equals_ignoring_case(key, "cpu") || equals_ignoring_case(key, "gpu") ||
@@ -88,9 +92,10 @@ DeviceSpec DeviceSpec::parse(std::string_view name) {
     const std::string_view part = rest.substr(0, slash);
     rest = slash == std::string_view::npos ? std::string_view() : rest.substr(slash + 1);
     if (!part.empty() && !parse_part(spec, name, part)) {
-      throw InvalidArgumentError(cat("Unknown attribute '", part.substr(0, part.find(':')),
-                                     "' is encountered while parsing the device spec: '", name,
-                                     "'. A device name looks like \"/job:worker/task:0/device:GPU:0\"."));
+      throw InvalidArgumentError(
+          cat("Unknown attribute '", part.substr(0, part.find(':')),
+              "' is encountered while parsing the device spec: '", name,
+              "'. A device name looks like \"/job:worker/task:0/device:GPU:0\"."));
     }
   }
   return spec;
@@ -109,8 +114,9 @@ DeviceSpec DeviceSpec::merged_into(const DeviceSpec& outer) const {
 }
 
 bool DeviceSpec::matches(const DeviceSpec& full) const {
-  return (!job || job == full.job) && (!replica || replica == full.replica) && (!task || task == full.task) &&
-         (!type || type == full.type) && (!index || index == full.index);
+  return (!job || job == full.job) && (!replica || replica == full.replica) &&
+         (!task || task == full.task) && (!type || type == full.type) &&
+         (!index || index == full.index);
 }
 
 std::string DeviceSpec::to_string() const {

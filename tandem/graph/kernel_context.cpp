@@ -13,7 +13,8 @@ Array& KernelContext::allocate_output_slow(int i, const Shape& shape) {
     *outputs_[i] = Array(dtype, shape);
     return *outputs_[i];
   }
-  const std::int64_t bytes = checked_multiply(shape.num_elements(), static_cast<std::int64_t>(dtype_size(dtype)));
+  const std::int64_t bytes =
+      checked_multiply(shape.num_elements(), static_cast<std::int64_t>(dtype_size(dtype)));
   Ref<Buffer> buffer = services_->allocator->allocate(static_cast<std::size_t>(bytes));
   void* data = buffer->data();
   *outputs_[i] = Array(dtype, shape, std::move(buffer), data);
@@ -44,7 +45,8 @@ void KernelContext::set_output(int i, Array value) {
     }
     forget_plan(i);
   }
-  // Only outputs that the op declares to share an input's memory may refer to memory that the plan reuses.
+  // Only outputs that the op declares to share an input's memory may refer to memory that the plan
+  // reuses.
   const bool shares = i == 0 && op_->traits.shares_memory != 0;
   if (!shares && value.buffer() && value.buffer()->planned()) value = value.clone();
   *outputs_[i] = std::move(value);
@@ -64,18 +66,22 @@ DType KernelContext::type_attr(std::string_view name) const {
       if (op_->inputs[i].type_attr == name) return base_dtype(inputs_[i]->dtype());
     }
   } else if (!op_->inputs.empty() && num_inputs_ > 0) {
-    const AttrMap complete = complete_attrs(*op_, [&] {
-      std::vector<DType> types;
-      for (int i = 0; i < num_inputs_; ++i) types.push_back(inputs_[i]->dtype());
-      return types;
-    }(), *attrs_);
+    const AttrMap complete = complete_attrs(
+        *op_,
+        [&] {
+          std::vector<DType> types;
+          for (int i = 0; i < num_inputs_; ++i) types.push_back(inputs_[i]->dtype());
+          return types;
+        }(),
+        *attrs_);
     if (const AttrValue* value = complete.find(name)) return *value->get_if<DType>();
   }
   return attr<DType>(name);
 }
 
 void KernelContext::throw_missing_attr(std::string_view name) const {
-  throw InternalError(cat("kernel of ", op_->name, " reads attribute '", name, "', which is absent or of another type"));
+  throw InternalError(cat("kernel of ", op_->name, " reads attribute '", name,
+                          "', which is absent or of another type"));
 }
 
 }  // namespace tandem

@@ -62,7 +62,9 @@ std::string_view inside(const char* op, std::string_view s, char open, char clos
   return s.substr(1, s.size() - 2);
 }
 
-std::string unquote(const char* op, std::string_view s) { return std::string(inside(op, s, '\'', '\'')); }
+std::string unquote(const char* op, std::string_view s) {
+  return std::string(inside(op, s, '\'', '\''));
+}
 
 template <class T>
 T parse_number(const char* op, std::string_view text) {
@@ -85,7 +87,8 @@ AttrValue parse_value(const char* op, const std::string& kind, std::string_view 
   if (kind == "shape") {
     if (text == "unknown") return AttrValue(PartialShape::unknown());
     std::vector<std::int64_t> dims;
-    for (auto d : split(inside(op, text, '[', ']'), ',')) dims.push_back(parse_number<std::int64_t>(op, d));
+    for (auto d : split(inside(op, text, '[', ']'), ','))
+      dims.push_back(parse_number<std::int64_t>(op, d));
     return AttrValue(PartialShape(dims));
   }
   if (kind.starts_with("list(")) {
@@ -109,7 +112,8 @@ AttrValue parse_value(const char* op, const std::string& kind, std::string_view 
 }
 
 bool is_kind(std::string_view kind) {
-  constexpr std::string_view kKinds[] = {"int", "float", "bool", "string", "type", "shape", "tensor", "func"};
+  constexpr std::string_view kKinds[] = {"int",  "float", "bool",   "string",
+                                         "type", "shape", "tensor", "func"};
   if (kind.starts_with("list(") && kind.ends_with(")")) kind = kind.substr(5, kind.size() - 6);
   return std::find(std::begin(kKinds), std::end(kKinds), kind) != std::end(kKinds);
 }
@@ -246,8 +250,10 @@ OpDef OpDef::parse(const OpDecl& decl, std::uint32_t id) {
   op.doc = decl.doc;
   op.id = id;
   for (auto text : split(decl.attrs, ';')) op.attrs.push_back(parse_attr(decl.name, text));
-  for (auto text : split(decl.inputs, ',')) op.inputs.push_back(parse_arg(decl.name, text, op.attrs));
-  for (auto text : split(decl.outputs, ',')) op.outputs.push_back(parse_arg(decl.name, text, op.attrs));
+  for (auto text : split(decl.inputs, ','))
+    op.inputs.push_back(parse_arg(decl.name, text, op.attrs));
+  for (auto text : split(decl.outputs, ','))
+    op.outputs.push_back(parse_arg(decl.name, text, op.attrs));
   mark_inferred(op);
   check_whole(op);
   const auto is_list = [](const ArgDef& a) { return a.is_list(); };
@@ -256,7 +262,8 @@ OpDef OpDef::parse(const OpDecl& decl, std::uint32_t id) {
   for (const ArgDef& out : op.outputs) {
     int like = -1;
     for (std::size_t i = 0; i < op.inputs.size() && like < 0; ++i) {
-      if (!out.type_attr.empty() && op.inputs[i].type_attr == out.type_attr) like = static_cast<int>(i);
+      if (!out.type_attr.empty() && op.inputs[i].type_attr == out.type_attr)
+        like = static_cast<int>(i);
     }
     op.output_like_input.push_back(op.plain_arguments ? like : -1);
   }
@@ -323,8 +330,11 @@ std::string OpDef::to_string() const {
   out << '\n';
   for (const AttrDef& a : attrs) print_attr(out, a);
   out << "  gradient: "
-      << (gradient == nullptr ? "none" : gradient == &not_differentiable ? "not differentiable" : "yes")
-      << (traits.stateful ? ", stateful" : "") << (traits.elementwise ? ", elementwise" : "") << '\n';
+      << (gradient == nullptr               ? "none"
+          : gradient == &not_differentiable ? "not differentiable"
+                                            : "yes")
+      << (traits.stateful ? ", stateful" : "") << (traits.elementwise ? ", elementwise" : "")
+      << '\n';
   if (!doc.empty()) out << "  " << doc << '\n';
   return std::move(out).str();
 }
@@ -339,7 +349,8 @@ namespace {
 
 void check_attr(const OpDef& op, const AttrDef& def, const AttrValue& value) {
   if (value.kind() != def.kind) {
-    wrong(op, cat("attribute '", def.name, "' must be of kind ", def.kind, " but is ", value.kind(), "."));
+    wrong(op, cat("attribute '", def.name, "' must be of kind ", def.kind, " but is ", value.kind(),
+                  "."));
   }
   const auto check_type = [&](DType t) {
     if (!def.allowed_types.empty() && !def.allowed_types.contains(t)) {
@@ -353,18 +364,22 @@ void check_attr(const OpDef& op, const AttrDef& def, const AttrValue& value) {
   if (const auto* list = value.get_if<std::vector<DType>>()) {
     for (DType t : *list) check_type(t);
     if (def.has_minimum && static_cast<std::int64_t>(list->size()) < def.minimum) {
-      wrong(op, cat("needs at least ", def.minimum, " values for '", def.name, "' but got ", list->size(), "."));
+      wrong(op, cat("needs at least ", def.minimum, " values for '", def.name, "' but got ",
+                    list->size(), "."));
     }
   }
   if (const auto* s = value.get_if<std::string>(); s && !def.allowed_strings.empty()) {
-    if (std::find(def.allowed_strings.begin(), def.allowed_strings.end(), *s) == def.allowed_strings.end()) {
+    if (std::find(def.allowed_strings.begin(), def.allowed_strings.end(), *s) ==
+        def.allowed_strings.end()) {
       std::string allowed;
-      for (const auto& a : def.allowed_strings) allowed += (allowed.empty() ? "'" : ", '") + a + "'";
+      for (const auto& a : def.allowed_strings)
+        allowed += (allowed.empty() ? "'" : ", '") + a + "'";
       wrong(op, cat("attribute '", def.name, "' must be one of ", allowed, " but is '", *s, "'."));
     }
   }
   if (const auto* i = value.get_if<std::int64_t>(); i && def.has_minimum && *i < def.minimum) {
-    wrong(op, cat("attribute '", def.name, "' must be at least ", def.minimum, " but is ", *i, "."));
+    wrong(op,
+          cat("attribute '", def.name, "' must be at least ", def.minimum, " but is ", *i, "."));
   }
 }
 
@@ -377,7 +392,8 @@ class Inference {
 
   AttrMap run() {
     for (const auto& [name, value] : attrs_) {
-      if (!op_.find_attr(name) && !name.starts_with("_")) wrong(op_, cat("has no attribute '", name, "'."));
+      if (!op_.find_attr(name) && !name.starts_with("_"))
+        wrong(op_, cat("has no attribute '", name, "'."));
     }
     infer();
     for (const AttrDef& def : op_.attrs) {
@@ -418,11 +434,14 @@ class Inference {
     }
   }
 
-  // The length of a list argument: as its attribute says, or all inputs that the other arguments leave.
+  // The length of a list argument: as its attribute says, or all inputs that the other arguments
+  // leave.
   std::size_t list_count(std::size_t index, std::size_t next) const {
     const ArgDef& arg = op_.inputs[index];
-    if (const AttrValue* v = attrs_.find(arg.number_attr.empty() ? arg.type_list_attr : arg.number_attr)) {
-      if (const auto* n = v->get_if<std::int64_t>()) return static_cast<std::size_t>(std::max<std::int64_t>(*n, 0));
+    if (const AttrValue* v =
+            attrs_.find(arg.number_attr.empty() ? arg.type_list_attr : arg.number_attr)) {
+      if (const auto* n = v->get_if<std::int64_t>())
+        return static_cast<std::size_t>(std::max<std::int64_t>(*n, 0));
       if (const auto* types = v->get_if<std::vector<DType>>()) return types->size();
     }
     std::size_t after = 0;
@@ -444,15 +463,17 @@ class Inference {
   void check_input(const ArgDef& arg, DType got) {
     if (arg.type_attr.empty()) {
       if (base_dtype(got) != arg.dtype) {
-        wrong(op_, cat("input '", arg.name, "' must be ", arg.dtype, " but is ", got, ". Use td::cast."));
+        wrong(op_, cat("input '", arg.name, "' must be ", arg.dtype, " but is ", got,
+                       ". Use td::cast."));
       }
       return;
     }
     if (const AttrValue* known = attrs_.find(arg.type_attr)) {
       const auto* t = known->get_if<DType>();
       if (t && *t != base_dtype(got)) {
-        wrong(op_, cat("input '", arg.name, "' is ", got, " but must be ", *t, " like the other values of type '",
-                       arg.type_attr, "'. There is no implicit conversion between dtypes: use td::cast."));
+        wrong(op_, cat("input '", arg.name, "' is ", got, " but must be ", *t,
+                       " like the other values of type '", arg.type_attr,
+                       "'. There is no implicit conversion between dtypes: use td::cast."));
       }
       return;
     }
@@ -462,8 +483,8 @@ class Inference {
   void set(const std::string& name, AttrValue value) {
     if (const AttrValue* known = attrs_.find(name)) {
       if (!(*known == value)) {
-        wrong(op_, cat("attribute '", name, "' is given as ", known->to_string(), " but the inputs say ",
-                       value.to_string(), "."));
+        wrong(op_, cat("attribute '", name, "' is given as ", known->to_string(),
+                       " but the inputs say ", value.to_string(), "."));
       }
       return;
     }
@@ -490,7 +511,8 @@ std::vector<DType> output_dtypes(const OpDef& op, const AttrMap& complete) {
       types.insert(types.end(), list.begin(), list.end());
       continue;
     }
-    const DType t = out.type_attr.empty() ? out.dtype : *complete.find(out.type_attr)->get_if<DType>();
+    const DType t =
+        out.type_attr.empty() ? out.dtype : *complete.find(out.type_attr)->get_if<DType>();
     const std::int64_t count =
         out.number_attr.empty() ? 1 : *complete.find(out.number_attr)->get_if<std::int64_t>();
     for (std::int64_t i = 0; i < count; ++i) types.push_back(out.is_ref ? ref_dtype(t) : t);

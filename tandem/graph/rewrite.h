@@ -10,7 +10,8 @@ class OpRegistry;
 /// What an op's RewriteFn sees: the node, and the means to replace it.
 class TANDEM_EXPORT RewriteContext {
  public:
-  RewriteContext(Graph& graph, const OpRegistry& ops, Node& node) : graph_(graph), ops_(ops), node_(node) {}
+  RewriteContext(Graph& graph, const OpRegistry& ops, Node& node)
+      : graph_(graph), ops_(ops), node_(node) {}
   Graph& graph() { return graph_; }
   const OpRegistry& ops() const { return ops_; }
   Node& node() { return node_; }

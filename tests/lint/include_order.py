@@ -32,9 +32,12 @@ def own_header(root, name):
     if name.startswith("tests/unit/"):
         stem = stem.replace("tests/unit/", "tandem/", 1)
         last = stem.rsplit("/", 1)[1]
-        return {header for header in _sources.files(root, ".h")
-                if header.startswith("tandem/") and header.endswith(f"/{last}.h")}
-    return {f"{stem}.h"}
+        return {f"{name.removesuffix('.cpp')}.h"} | {
+            header for header in _sources.files(root, ".h")
+            if header.startswith("tandem/") and header.endswith(f"/{last}.h")}
+    folder, _, last = stem.rpartition("/")
+    hidden = f"{folder}/internal/{last}.h"  # of a source whose header is not for users
+    return {hidden} if (root / hidden).is_file() else {f"{stem}.h"}
 
 
 def check(root):

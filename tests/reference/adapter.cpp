@@ -193,17 +193,17 @@ struct Arguments {
   }
 };
 
-/// Where only shapes are asked for, everything that is no argument of TensorFlow's own trace stays in place: literals,
-/// strings and variables.
+/// Where only shapes are asked for, everything that is no argument of TensorFlow's own trace stays
+/// in place: literals, strings and variables.
 Arguments arguments_of(const Call& call, Variables& variables, bool for_shapes) {
   Arguments result;
   for (const Input& input : call.inputs) {
     for (const Value& value : input.values) {
       const bool variable = input.kind == Input::Kind::kVariable;
       const Tensor tensor = variable ? variables.make(value) : to_tensor(value);
-      const bool constant =
-          for_shapes ? value.literal || variable || tensor.dtype() == DType::kString
-                     : value.literal && !tandem::is_differentiable(tensor.dtype());
+      const bool constant = for_shapes
+                                ? value.literal || variable || tensor.dtype() == DType::kString
+                                : value.literal && !tandem::is_differentiable(tensor.dtype());
       if (!constant) {
         result.positions.push_back(result.all.size());
         result.arguments.push_back(tensor);

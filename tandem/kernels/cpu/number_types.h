@@ -7,8 +7,8 @@
 #include "tandem/core/dtype.h"
 #include "tandem/core/error.h"
 
-// Kernels that calculate: from a DType to a C++ type, one instantiation for each type that needs one, and in which type
-// to calculate with it.
+// Kernels that calculate: from a DType to a C++ type, one instantiation for each type that needs
+// one, and in which type to calculate with it.
 
 namespace tandem::cpu {
 
@@ -92,7 +92,8 @@ decltype(auto) with_number(DType dtype, F&& f) {
   }
 }
 
-/// All numbers, for sums: signed integers come as unsigned ones, whose overflow is defined and has the same bits.
+/// All numbers, for sums: signed integers come as unsigned ones, whose overflow is defined and has
+/// the same bits.
 template <class F>
 decltype(auto) with_addable(DType dtype, F&& f) {
   switch (dtype) {

@@ -1,12 +1,13 @@
 // Rows and columns of float and double.
 
-#include "tandem/core/error.h"
-#include "tandem/kernels/cpu/reduce_steps.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tandem/kernels/cpu/reduce_simd.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+
+#include "tandem/core/error.h"
+#include "tandem/kernels/cpu/reduce_steps.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tandem::cpu::HWY_NAMESPACE {

@@ -62,9 +62,7 @@ TEST(Error, IsMadeOfForeignExceptions) {
   EXPECT_THROW(std::rethrow_exception(with_line(std::make_exception_ptr(7), "here")), UnknownError);
 }
 
-TEST(Cat, JoinsWhatCanBePrinted) {
-  EXPECT_EQ(cat("a", 1, ' ', 2.5, true), "a1 2.5true");
-}
+TEST(Cat, JoinsWhatCanBePrinted) { EXPECT_EQ(cat("a", 1, ' ', 2.5, true), "a1 2.5true"); }
 
 struct Counted : RefCounted {
   explicit Counted(int& count) : alive(count) { ++alive; }

@@ -189,7 +189,8 @@ TEST(CleanArithmetic, AppliesTheOpsOwnRewrites) {
 
 TEST(CleanArithmetic, KeepsShapes) {
   // All of these may broadcast, so that the sum is not x.
-  const PartialShape shapes[] = {PartialShape{1}, PartialShape::scalar(), PartialShape::unknown(), PartialShape{-1}};
+  const PartialShape shapes[] = {PartialShape{1}, PartialShape::scalar(), PartialShape::unknown(),
+                                 PartialShape{-1}};
   for (const PartialShape& shape : shapes) {
     Builder b;
     Node* x = b.arg("x", int32, shape);
