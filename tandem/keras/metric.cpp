@@ -89,6 +89,9 @@ std::shared_ptr<MetricImpl> Metric::resolve(const PartialShape& y_true,
 }
 
 MetricImpl& Metric::decided(const Tensor& y_true, const Tensor& y_pred) const {
+  if (state_->impl) return *state_->impl;
+  if (!y_true.defined())
+    throw InvalidArgumentError(cat("Metric '", name(), "' was given undefined labels."));
   return *resolve(y_true.partial_shape(), y_pred.partial_shape());
 }
 
