@@ -44,7 +44,9 @@ Tensor mean_squared_logarithmic_error(const Tensor& y_true, const Tensor& y_pred
 
 Tensor cosine_similarity(const Tensor& y_true, const Tensor& y_pred, std::int64_t axis) {
   const auto [t, p] = align("cosine_similarity", y_true, y_pred);
-  return -reduce_sum(nn::l2_normalize(t, {axis}) * nn::l2_normalize(p, {axis}), axis);
+  return -reduce_sum(nn::l2_normalize(t, {axis}, kEpsilon * kEpsilon) *
+                         nn::l2_normalize(p, {axis}, kEpsilon * kEpsilon),
+                     axis);
 }
 
 Tensor huber(const Tensor& y_true, const Tensor& y_pred, double delta) {

@@ -89,9 +89,10 @@ std::shared_ptr<MetricImpl> Metric::resolve(const PartialShape& y_true,
 }
 
 MetricImpl& Metric::decided(const Tensor& y_true, const Tensor& y_pred) const {
-  // Means of values have no labels.
-  return *resolve(y_true.defined() ? y_true.partial_shape() : PartialShape(),
-                  y_pred.partial_shape());
+  if (state_->impl) return *state_->impl;
+  if (!y_true.defined())
+    throw InvalidArgumentError(cat("Metric '", name(), "' was given undefined labels."));
+  return *resolve(y_true.partial_shape(), y_pred.partial_shape());
 }
 
 void Metric::update_state(const Tensor& y_true, const Tensor& y_pred,

@@ -214,8 +214,7 @@ class NadamImpl final : public OptimizerImpl {
       m_.push_back(add_slot(w, "momentum"));
       v_.push_back(add_slot(w, "velocity"));
     }
-    // Not among the optimizer's variables, as in Keras.
-    product_ = Variable(Tensor(1.0f), {.trainable = false, .name = "nadam/u_product"});
+    product_ = add_scalar("u_product", 1.0);
   }
   void begin_step(const Tensor& step) override {
     const auto mu = [&](const Tensor& t) { return (1 - pow(0.96, t) * 0.5) * betas_.beta_1; };

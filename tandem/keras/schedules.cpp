@@ -102,7 +102,8 @@ CosineDecayRestarts::CosineDecayRestarts(const CosineDecayRestartsOptions& o) {
       const Tensor length = pow(o.t_mul, period);
       part = (total - (1 - length) / (1 - o.t_mul)) / length;
     }
-    return cosine(part, o.alpha) * pow(o.m_mul, period) * o.initial_learning_rate;
+    const Tensor height = pow(o.m_mul, period);
+    return (cosine(part, 0) * height * (1 - o.alpha) + o.alpha) * o.initial_learning_rate;
   };
 }
 

@@ -30,7 +30,8 @@ InputLayerImpl::InputLayerImpl(const PartialShape& shape, const InputOptions& op
       shape_(with_batch(shape, options.batch_size)),
       dtype_(options.dtype) {
   keep_input_dtypes();
-  ensure_built({});
+  without_weights();
+  show_output_shapes({shape_});
 }
 
 Tensor InputLayerImpl::call(const Tensor& input, bool) { return input; }

@@ -130,6 +130,8 @@ Layer make_layer(const std::string& name, const Json& config) {
     a.take("use_bias", o.use_bias);
     a.take("kernel_regularizer", o.kernel_regularizer);
     a.take("bias_regularizer", o.bias_regularizer);
+    if (const Json* dtype = a.find("dtype"); dtype && *dtype == "float64")
+      o.dtype = tandem::float64;
     return Dense(taken<std::int64_t>(a, "units"), o);
   }
   if (name == "Flatten") return Flatten();

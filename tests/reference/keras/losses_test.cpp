@@ -12,12 +12,18 @@ namespace td = tandem;
 using td::Tensor;
 
 void check_loss(const Json& record) {
+  // Keras leaves the loss of an empty batch empty; ours is the scalar 0.
+  const bool empty = decode(record.at("y_pred")).num_elements() == 0;
   const td::keras::Loss loss = make_loss(record.at("loss"), record.at("config"));
   const Tensor y_pred = tensor_of(record.at("y_pred"));
   td::GradientTape tape;
   tape.watch(y_pred);
   const Tensor value =
       loss(tensor_of(record.at("y_true")), y_pred, tensor_of(record.at("sample_weight")));
+  if (empty) {
+    EXPECT_EQ(value.item<float>(), 0);
+    return;
+  }
   expect_equal(value, record.at("value"), "value");
   expect_equal(tape.gradient(value, y_pred), record.at("gradient"), "gradient", 1e-4);
 }
@@ -26,7 +32,9 @@ TEST(KerasReference, Losses) { for_each_record("losses", "loss", {}, check_loss)
 
 void check_metric(const Json& record) {
   const td::keras::Metric metric = make_metric(record.at("metric"), record.at("config"));
-  EXPECT_EQ(metric.name(), record.at("default_name").get<std::string>());
+  // Keras numbers some of its default names ("precision_1"); ours are the same each time.
+  const std::string keras_name = record.at("default_name");
+  EXPECT_EQ(keras_name.rfind(metric.name(), 0), 0u) << metric.name() << ", Keras: " << keras_name;
   for (const Json& update : record.at("updates")) {
     const Tensor weight =
         update.contains("sample_weight") ? tensor_of(update["sample_weight"]) : Tensor();

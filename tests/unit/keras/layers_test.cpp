@@ -122,6 +122,15 @@ TEST(Activation, ByNameOrFunction) {
               HasSubstr("There is no activation 'rleu'. Choose one of celu, elu"));
 }
 
+TEST(Activation, SparsemaxGivesSharesThatAddUp) {
+  // Two classes share, one has nothing: tau = (1.0 + 0.8 - 1) / 2.
+  const Tensor y = activations::sparsemax(Tensor{1.0, 0.8, -1.0});
+  EXPECT_LT(reduce_max(abs(y - Tensor{0.6, 0.4, 0.0})).item<float>(), 1e-6);
+  const Tensor x = random::normal({5, 7}, {.stddev = 2.0, .seed = 1});
+  EXPECT_LT(reduce_max(abs(reduce_sum(activations::sparsemax(x), -1) - 1)).item<float>(), 1e-5);
+  EXPECT_LT(reduce_max(abs(reduce_sum(activations::sparsemax(x, 0), 0) - 1)).item<float>(), 1e-5);
+}
+
 TEST(BatchNormalization, IsFrozenWithItsLayer) {
   const BatchNormalization norm({.momentum = 0.5});
   const Tensor x{{1.0, 2.0}, {3.0, 6.0}};
