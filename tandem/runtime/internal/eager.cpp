@@ -7,6 +7,7 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/op_registry.h"
+#include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/internal/op_failure.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/tensor_impl.h"
@@ -138,10 +139,11 @@ class EagerCall {
       arrays = many.data();
     }
     KernelContext context;
+    const bool recorded = is_recording(inputs_);  // a tape will keep the inputs: they must stay as they are
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       const TensorImpl* impl = inputs_[i].impl();
       arrays[i] = &impl->array;
-      if (impl->unique() && i < 64) context.owned_inputs_ |= std::uint64_t{1} << i;
+      if (!recorded && impl->unique() && i < 64) context.owned_inputs_ |= std::uint64_t{1} << i;
     }
     context.op_ = &op_;
     context.attrs_ = &attrs_;
