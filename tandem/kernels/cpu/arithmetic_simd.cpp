@@ -1,5 +1,5 @@
-// Arithmetic, comparison and simple functions of float and double (half and bfloat16 through float), and of int32 and
-// int64 where it is as easy, in vectors.
+// Arithmetic, comparison and simple functions of float and double (half and bfloat16 through
+// float), and of int32 and int64 where it is as easy, in vectors.
 
 #include "tandem/kernels/cpu/elementwise.h"
 
@@ -30,25 +30,26 @@ HWY_BEFORE_NAMESPACE();
 namespace tandem::cpu::HWY_NAMESPACE {
 namespace {
 
-#define TANDEM_VECTOR_BINARY(NAME, EXPRESSION)                       \
-  struct NAME {                                                      \
-    template <class D, class V>                                      \
+#define TANDEM_VECTOR_BINARY(NAME, EXPRESSION)                         \
+  struct NAME {                                                        \
+    template <class D, class V>                                        \
     HWY_INLINE auto operator()([[maybe_unused]] D d, V x, V y) const { \
-      return EXPRESSION;                                             \
-    }                                                                \
+      return EXPRESSION;                                               \
+    }                                                                  \
   }
-#define TANDEM_VECTOR_UNARY(NAME, EXPRESSION)                    \
-  struct NAME {                                                  \
-    template <class D, class V>                                  \
-    HWY_INLINE V operator()([[maybe_unused]] D d, V x) const {   \
-      return EXPRESSION;                                         \
-    }                                                            \
+#define TANDEM_VECTOR_UNARY(NAME, EXPRESSION)                  \
+  struct NAME {                                                \
+    template <class D, class V>                                \
+    HWY_INLINE V operator()([[maybe_unused]] D d, V x) const { \
+      return EXPRESSION;                                       \
+    }                                                          \
   }
 TANDEM_VECTOR_BINARY(AddOf, hn::Add(x, y));
 TANDEM_VECTOR_BINARY(SubOf, hn::Sub(x, y));
 TANDEM_VECTOR_BINARY(MulOf, hn::Mul(x, y));
 TANDEM_VECTOR_BINARY(DivOf, hn::Div(x, y));
-TANDEM_VECTOR_BINARY(DivNoNanOf, hn::IfThenElse(hn::Eq(y, hn::Zero(d)), hn::Zero(d), hn::Div(x, y)));
+TANDEM_VECTOR_BINARY(DivNoNanOf,
+                     hn::IfThenElse(hn::Eq(y, hn::Zero(d)), hn::Zero(d), hn::Div(x, y)));
 // NaN from either side.
 TANDEM_VECTOR_BINARY(MaximumOf, hn::IfThenElse(hn::Or(hn::Gt(x, y), hn::Ne(x, x)), x, y));
 TANDEM_VECTOR_BINARY(MinimumOf, hn::IfThenElse(hn::Or(hn::Lt(x, y), hn::Ne(x, x)), x, y));
@@ -128,7 +129,8 @@ constexpr ArithmeticTables kTables{
     .less = compare<LessOf>(All{}),
     .less_equal = both(compare<LessEqualOf>(Wide{}), compare<IntegerLessEqualOf>(Integers{})),
     .greater = compare<GreaterOf>(All{}),
-    .greater_equal = both(compare<GreaterEqualOf>(Wide{}), compare<IntegerGreaterEqualOf>(Integers{})),
+    .greater_equal =
+        both(compare<GreaterEqualOf>(Wide{}), compare<IntegerGreaterEqualOf>(Integers{})),
     .neg = unary<NegOf>(Wide{}),
     .abs = unary<AbsOf>(Wide{}),
     .sign = unary<SignOf>(Wide{}),

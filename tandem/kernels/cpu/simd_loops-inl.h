@@ -1,5 +1,5 @@
-// Loops of elementwise.h in vectors: F is a class with `V operator()(D d, V x…) const`, the same for every lane. Compiled
-// anew for each kind of processor; include it after foreach_target.h.
+// Loops of elementwise.h in vectors: F is a class with `V operator()(D d, V x…) const`, the same
+// for every lane. Compiled anew for each kind of processor; include it after foreach_target.h.
 
 #include <cstdint>
 #include <cstring>
@@ -17,8 +17,9 @@ HWY_BEFORE_NAMESPACE();
 namespace tandem::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The elements that are left when there are too few for a vector. Masked loads and stores do not touch what they leave
-// out on processors that have them; elsewhere the elements go through a buffer.
+// The elements that are left when there are too few for a vector. Masked loads and stores do not
+// touch what they leave out on processors that have them; elsewhere the elements go through a
+// buffer.
 #undef TANDEM_MASKED_TAILS
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
 #define TANDEM_MASKED_TAILS 1
@@ -98,7 +99,8 @@ void Binary(const void* a, const void* b, void* out, std::int64_t n, bool a_scal
     const auto v = hn::Set(d, *y);
     for (; i + lanes <= n; i += lanes) hn::StoreU(f(d, hn::LoadU(d, x + i), v), d, to + i);
   } else {
-    for (; i + lanes <= n; i += lanes) hn::StoreU(f(d, hn::LoadU(d, x + i), hn::LoadU(d, y + i)), d, to + i);
+    for (; i + lanes <= n; i += lanes)
+      hn::StoreU(f(d, hn::LoadU(d, x + i), hn::LoadU(d, y + i)), d, to + i);
   }
   if (i == n) return;
   const auto u = a_scalar ? hn::Set(d, *x) : LoadTail(d, x + i, n - i);
@@ -119,10 +121,12 @@ void Compare(const void* a, const void* b, void* out, std::int64_t n, bool a_sca
   std::int64_t i = 0;
   if (a_scalar) {
     const auto v = hn::Set(d, *x);
-    for (; i + lanes <= n; i += lanes) PutBools(f(d, v, hn::LoadU(d, y + i)), d, to + i, lanes, true);
+    for (; i + lanes <= n; i += lanes)
+      PutBools(f(d, v, hn::LoadU(d, y + i)), d, to + i, lanes, true);
   } else if (b_scalar) {
     const auto v = hn::Set(d, *y);
-    for (; i + lanes <= n; i += lanes) PutBools(f(d, hn::LoadU(d, x + i), v), d, to + i, lanes, true);
+    for (; i + lanes <= n; i += lanes)
+      PutBools(f(d, hn::LoadU(d, x + i), v), d, to + i, lanes, true);
   } else {
     for (; i + lanes <= n; i += lanes) {
       PutBools(f(d, hn::LoadU(d, x + i), hn::LoadU(d, y + i)), d, to + i, lanes, true);

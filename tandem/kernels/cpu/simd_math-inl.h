@@ -1,6 +1,7 @@
-// Exponentials and logarithms of vectors of float and double, for every argument: infinities, NaN, subnormal numbers and
-// signed zeros come out as from the standard library, whose values are met within 2 units in the last place. An element's
-// result does not depend on its neighbours. Compiled anew for each kind of processor; include it after foreach_target.h.
+// Exponentials and logarithms of vectors of float and double, for every argument: infinities, NaN,
+// subnormal numbers and signed zeros come out as from the standard library, whose values are met
+// within 2 units in the last place. An element's result does not depend on its neighbours. Compiled
+// anew for each kind of processor; include it after foreach_target.h.
 
 #include <cstdint>
 #include <limits>
@@ -55,16 +56,18 @@ struct MathConstants<double> {
   static constexpr double kExpHigh = 710.0, kExpLow = -746.0, kExpm1Low = -38.0;
   static constexpr double kTanhHigh = 44.0;
   static constexpr double kLn2High = 6.93145751953125e-1, kLn2Low = 1.42860682030941723212e-6;
-  static constexpr double kLogLn2High = 6.93147180369123816490e-01, kLogLn2Low = 1.90821492927058770002e-10;
+  static constexpr double kLogLn2High = 6.93147180369123816490e-01,
+                          kLogLn2Low = 1.90821492927058770002e-10;
   static constexpr Bits kRootHalf = 0x3fe6a09e667f3bcd;
   static constexpr Bits kOne = 0x3ff0000000000000;
   static constexpr double kSubnormalScale = 0x1p54;
   static constexpr double kSubnormalExponent = 54.0;
-  static constexpr double kExp[] = {1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800,
-                                    1.0 / 362880,     1.0 / 40320,     1.0 / 5040,     1.0 / 720,
-                                    1.0 / 120,        1.0 / 24,        1.0 / 6,        1.0 / 2};
-  static constexpr double kLog[] = {1.479819860511658591e-01, 1.531383769920937332e-01, 1.818357216161805012e-01,
-                                    2.222219843214978396e-01, 2.857142874366239149e-01, 3.999999999940941908e-01,
+  static constexpr double kExp[] = {
+      1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320,
+      1.0 / 5040,       1.0 / 720,       1.0 / 120,      1.0 / 24,      1.0 / 6,      1.0 / 2};
+  static constexpr double kLog[] = {1.479819860511658591e-01, 1.531383769920937332e-01,
+                                    1.818357216161805012e-01, 2.222219843214978396e-01,
+                                    2.857142874366239149e-01, 3.999999999940941908e-01,
                                     6.666666666666735130e-01};
 };
 
@@ -89,7 +92,8 @@ HWY_INLINE Reduced<D> ReduceExp(D d, V x) {
   using C = ConstantsOf<D>;
   const hn::RebindToSigned<D> di;
   const auto shift = hn::Set(d, C::kShift);
-  const auto shifted = hn::Add(hn::Mul(x, hn::Set(d, static_cast<hn::TFromD<D>>(1.44269504088896340736))), shift);
+  const auto shifted =
+      hn::Add(hn::Mul(x, hn::Set(d, static_cast<hn::TFromD<D>>(1.44269504088896340736))), shift);
   const auto whole = hn::Sub(shifted, shift);
   auto r = hn::NegMulAdd(whole, hn::Set(d, C::kLn2High), x);
   r = hn::NegMulAdd(whole, hn::Set(d, C::kLn2Low), r);
@@ -110,7 +114,8 @@ HWY_INLINE V ReducedExpm1(D d, V r) {
   return hn::MulAdd(Polynomial(d, r, ConstantsOf<D>::kExp), hn::Mul(r, r), r);
 }
 
-// x between two numbers; NaN passes. Min and Max return their second argument if there is a NaN, except without vectors.
+// x between two numbers; NaN passes. Min and Max return their second argument if there is a NaN,
+// except without vectors.
 template <class D, class V, class T = hn::TFromD<D>>
 HWY_INLINE V Limit(D d, V x, T low, T high) {
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
@@ -156,10 +161,12 @@ HWY_INLINE V LogPlus(D d, V x, V correction) {
   // normal = 2^k m with m between the roots of 1/2 and 2.
   const auto bits = hn::Add(hn::BitCast(di, normal), hn::Set(di, C::kOne - C::kRootHalf));
   const auto k_bits = hn::Sub(hn::ShiftRight<C::kMantissa>(bits), hn::Set(di, C::kBias));
-  auto k = hn::Sub(hn::BitCast(d, hn::Add(k_bits, hn::Set(di, C::kShiftBits))), hn::Set(d, C::kShift));
+  auto k =
+      hn::Sub(hn::BitCast(d, hn::Add(k_bits, hn::Set(di, C::kShiftBits))), hn::Set(d, C::kShift));
   k = hn::Sub(k, hn::IfThenElseZero(subnormal, hn::Set(d, C::kSubnormalExponent)));
   const auto mantissa = hn::And(bits, hn::Set(di, (typename C::Bits{1} << C::kMantissa) - 1));
-  const auto f = hn::Sub(hn::BitCast(d, hn::Add(mantissa, hn::Set(di, C::kRootHalf))), hn::Set(d, 1));
+  const auto f =
+      hn::Sub(hn::BitCast(d, hn::Add(mantissa, hn::Set(di, C::kRootHalf))), hn::Set(d, 1));
 
   const auto s = hn::Div(f, hn::Add(f, hn::Set(d, 2)));
   const auto z = hn::Mul(s, s);
@@ -172,7 +179,8 @@ HWY_INLINE V LogPlus(D d, V x, V correction) {
   const auto infinity = hn::Set(d, std::numeric_limits<T>::infinity());
   const auto ordinary = hn::And(hn::Gt(x, hn::Zero(d)), hn::Lt(x, infinity));
   // 0 gives -infinity; below there is none, and infinity and NaN stay.
-  auto special = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Set(d, std::numeric_limits<T>::quiet_NaN()), x);
+  auto special =
+      hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Set(d, std::numeric_limits<T>::quiet_NaN()), x);
   special = hn::IfThenElse(hn::Eq(x, hn::Zero(d)), hn::Neg(infinity), special);
   return hn::IfThenElse(ordinary, y, special);
 }
@@ -197,7 +205,8 @@ HWY_INLINE V Log1p(D d, V x) {
 template <class D, class V>
 HWY_INLINE V Tanh(D d, V x) {
   const auto magnitude = hn::Abs(x);
-  const auto twice = Limit(d, hn::Add(magnitude, magnitude), hn::TFromD<D>(0), ConstantsOf<D>::kTanhHigh);
+  const auto twice =
+      Limit(d, hn::Add(magnitude, magnitude), hn::TFromD<D>(0), ConstantsOf<D>::kTanhHigh);
   const auto e = Expm1(d, twice);
   return hn::CopySignToAbs(hn::Div(e, hn::Add(e, hn::Set(d, 2))), x);
 }

@@ -1,4 +1,5 @@
-// Exponentials, logarithms and what is made of them, of float and double (half and bfloat16 through float), in vectors.
+// Exponentials, logarithms and what is made of them, of float and double (half and bfloat16 through
+// float), in vectors.
 
 #include "tandem/kernels/cpu/elementwise.h"
 
@@ -27,12 +28,12 @@ HWY_BEFORE_NAMESPACE();
 namespace tandem::cpu::HWY_NAMESPACE {
 namespace {
 
-#define TANDEM_VECTOR_FUNCTION(NAME)             \
-  struct NAME##Of {                              \
-    template <class D, class V>                  \
-    HWY_INLINE V operator()(D d, V x) const {    \
-      return NAME(d, x);                         \
-    }                                            \
+#define TANDEM_VECTOR_FUNCTION(NAME)          \
+  struct NAME##Of {                           \
+    template <class D, class V>               \
+    HWY_INLINE V operator()(D d, V x) const { \
+      return NAME(d, x);                      \
+    }                                         \
   }
 TANDEM_VECTOR_FUNCTION(Exp);
 TANDEM_VECTOR_FUNCTION(Expm1);
@@ -90,7 +91,8 @@ const KernelRegistration kKernels[] = {
     KernelRegistration(vectors<&MathTables::log1p>("Log1p")),
     KernelRegistration(vectors<&MathTables::tanh>("Tanh")),
     KernelRegistration(vectors<&MathTables::sigmoid>("Sigmoid")),
-    KernelRegistration(vectors<&MathTables::erf>("Erf", {DType::kHalf, DType::kBFloat16, DType::kFloat})),
+    KernelRegistration(
+        vectors<&MathTables::erf>("Erf", {DType::kHalf, DType::kBFloat16, DType::kFloat})),
 };
 
 }  // namespace
