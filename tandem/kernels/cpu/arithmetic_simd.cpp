@@ -51,15 +51,16 @@ TANDEM_VECTOR_BINARY(DivOf, hn::Div(x, y));
 TANDEM_VECTOR_BINARY(DivNoNanOf,
                      hn::IfThenElse(hn::Eq(y, hn::Zero(d)), hn::Zero(d), hn::Div(x, y)));
 // NaN from either side.
-TANDEM_VECTOR_BINARY(MaximumOf, hn::IfThenElse(hn::Or(hn::Gt(x, y), hn::Ne(x, x)), x, y));
-TANDEM_VECTOR_BINARY(MinimumOf, hn::IfThenElse(hn::Or(hn::Lt(x, y), hn::Ne(x, x)), x, y));
+TANDEM_VECTOR_BINARY(MaximumOf, hn::IfThenElse(hn::Or(hn::Gt(x, y), hn::IsNaN(x)), x, y));
+TANDEM_VECTOR_BINARY(MinimumOf, hn::IfThenElse(hn::Or(hn::Lt(x, y), hn::IsNaN(x)), x, y));
 TANDEM_VECTOR_BINARY(IntegerMaximumOf, hn::Max(x, y));
 TANDEM_VECTOR_BINARY(IntegerMinimumOf, hn::Min(x, y));
 TANDEM_VECTOR_BINARY(SquaredDifferenceOf, hn::Mul(hn::Sub(x, y), hn::Sub(x, y)));
 TANDEM_VECTOR_BINARY(TanhGradOf, hn::Mul(y, hn::NegMulAdd(x, x, hn::Set(d, 1))));
 TANDEM_VECTOR_BINARY(SigmoidGradOf, hn::Mul(hn::Mul(y, x), hn::Sub(hn::Set(d, 1), x)));
 TANDEM_VECTOR_BINARY(EqualOf, hn::Eq(x, y));
-TANDEM_VECTOR_BINARY(NotEqualOf, hn::Ne(x, y));
+// Not Ne, which is false for NaN.
+TANDEM_VECTOR_BINARY(NotEqualOf, hn::Not(hn::Eq(x, y)));
 TANDEM_VECTOR_BINARY(LessOf, hn::Lt(x, y));
 TANDEM_VECTOR_BINARY(GreaterOf, hn::Gt(x, y));
 TANDEM_VECTOR_BINARY(LessEqualOf, hn::Le(x, y));
