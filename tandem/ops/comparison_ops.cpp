@@ -10,13 +10,16 @@ namespace {
 using internal::call_binary;
 
 // With incompatible_shape_error=false values of shapes that do not broadcast are simply not equal:
-// a scalar.
+// a scalar. An unknown size then tells nothing of the result's, of which only the rank is taken for
+// granted, as TensorFlow does.
 void equality_shape(InferenceContext& c) {
   if (c.attr<bool>("incompatible_shape_error")) return shapes::broadcast_binary(c);
   const PartialShape &x = c.input(0), &y = c.input(1);
+  if (!x.has_rank() || !y.has_rank()) return;
   try {
     const PartialShape both = broadcast(x, y);
-    if (x.is_fully_known() && y.is_fully_known()) c.set_output(0, both);
+    const bool known = x.is_fully_known() && y.is_fully_known();
+    c.set_output(0, known ? both : PartialShape::unknown_of_rank(both.rank()));
   } catch (const InvalidArgumentError&) {
     c.set_output(0, PartialShape::scalar());
   }

@@ -78,8 +78,7 @@ double digamma(double x) {
   double sum = 0;
   if (x <= 0) {
     const double whole = std::floor(x);
-    if (whole == x) return x == 0 ? (std::signbit(x) ? kInfinity : -kInfinity) : kNan;
-    if (x == -kInfinity) return kNan;
+    if (whole == x) return kNan;  // the poles, and -infinity
     double part = x - whole;
     if (part > 0.5) part -= 1;
     sum = part == 0.5 ? 0 : -std::numbers::pi / std::tan(std::numbers::pi * part);

@@ -146,10 +146,11 @@ class EagerCall {
       arrays = many.data();
     }
     KernelContext context;
+    const bool recorded = is_recording(inputs_);  // a tape will keep the inputs: they must stay as they are
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       const TensorImpl* impl = inputs_[i].impl();
       arrays[i] = &impl->array;
-      if (impl->unique() && i < 64) context.owned_inputs_ |= std::uint64_t{1} << i;
+      if (!recorded && impl->unique() && i < 64) context.owned_inputs_ |= std::uint64_t{1} << i;
     }
     // A tape keeps the inputs for the gradient: they must stay what they are.
     if (context.owned_inputs_ != 0 && !thread_context().recorders.empty() &&
