@@ -1,16 +1,5 @@
 find_package(GTest REQUIRED)
 
-# What the sanitizers print and forgive when a test runs under them.
-set(environment "")
-if(TANDEM_SANITIZE MATCHES "thread")
-  list(APPEND environment
-       "TSAN_OPTIONS=suppressions=${CMAKE_CURRENT_SOURCE_DIR}/sanitizers/tsan.supp:second_deadlock_stack=1")
-elseif(TANDEM_SANITIZE)
-  list(APPEND environment "ASAN_OPTIONS=detect_stack_use_after_return=1:strict_init_order=1"
-       "LSAN_OPTIONS=suppressions=${CMAKE_CURRENT_SOURCE_DIR}/sanitizers/lsan.supp:print_suppressions=0"
-       "UBSAN_OPTIONS=print_stacktrace=1")
-endif()
-
 # tandem_unit_test(NAME FOLDER LIBRARY...): a program of the *_test.cpp files of a folder.
 function(tandem_unit_test name folder)
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*_test.cpp")
@@ -26,8 +15,7 @@ function(tandem_unit_test name folder)
   target_include_directories(${name}_test PRIVATE "${PROJECT_SOURCE_DIR}")
   add_test(NAME unit.${name} COMMAND ${name}_test --gtest_brief=1 WORKING_DIRECTORY
                                      "${PROJECT_SOURCE_DIR}")
-  set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT 1200 ENVIRONMENT
-                                               "${environment}")
+  set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT 1200)
   add_dependencies(unit_tests ${name}_test)
 endfunction()
 

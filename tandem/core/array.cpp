@@ -23,9 +23,10 @@ Array Array::wrap(void* data, DType dtype, const Shape& shape, std::function<voi
     throw InvalidArgumentError(cat("Outside memory cannot hold elements of dtype ", dtype, "."));
   }
   const std::size_t size = dtype_size(dtype);
+  if (size == 0) throw InvalidArgumentError(cat("An array cannot have dtype ", dtype, "."));
   const std::int64_t bytes = checked_multiply(shape.num_elements(), static_cast<std::int64_t>(size));
   if (data == nullptr && bytes != 0) throw InvalidArgumentError("Outside memory is null.");
-  return Array(dtype, shape, wrap_memory(data, static_cast<std::size_t>(bytes), std::move(release)), data);
+  return Array(base_dtype(dtype), shape, wrap_memory(data, static_cast<std::size_t>(bytes), std::move(release)), data);
 }
 
 Array Array::zeros(DType dtype, const Shape& shape) {

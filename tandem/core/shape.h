@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tandem/core/export.h"
@@ -26,7 +27,7 @@ class TANDEM_EXPORT Shape {
       : Shape(std::span<const std::int64_t>(dims.begin(), dims.size())) {}
   explicit Shape(std::span<const std::int64_t> dims);
   Shape(const Shape& other) { *this = other; }
-  Shape(Shape&& other) noexcept = default;
+  Shape(Shape&& other) noexcept { take(other); }
   Shape& operator=(const Shape& other) {
     if (other.heap_ == nullptr && heap_ == nullptr) {
       rank_ = other.rank_;
@@ -36,7 +37,10 @@ class TANDEM_EXPORT Shape {
     }
     return assign_slow(other);
   }
-  Shape& operator=(Shape&& other) noexcept = default;
+  Shape& operator=(Shape&& other) noexcept {
+    if (this != &other) take(other);
+    return *this;
+  }
 
   int rank() const { return rank_; }
   /// The size of one dimension; `axis` may be negative and counts from the end. Throws when out of range.
@@ -63,6 +67,16 @@ class TANDEM_EXPORT Shape {
  private:
   static constexpr int kInline = 6;
   Shape& assign_slow(const Shape& other);
+  void take(Shape& other) noexcept {
+    rank_ = other.rank_;
+    count_ = other.count_;
+    std::memcpy(inline_, other.inline_, sizeof(inline_));
+    heap_ = std::move(other.heap_);
+    if (heap_) {  // what is left has no dimensions to show
+      other.rank_ = 0;
+      other.count_ = 1;
+    }
+  }
   void assign(std::span<const std::int64_t> dims);
 
   int rank_ = 0;

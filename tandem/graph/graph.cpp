@@ -198,6 +198,16 @@ void Graph::infer_shapes() {
   for (Node* node : topological_order()) infer_node(*node);
 }
 
+void Graph::infer_shapes_to_run() {
+  for (Node* node : topological_order()) {
+    try {
+      infer_node(*node);
+    } catch (const Error&) {
+      for (PartialShape& shape : node->output_shapes_) shape = PartialShape::unknown();
+    }
+  }
+}
+
 std::vector<std::vector<Node*>> Graph::consumers() const {
   std::vector<std::vector<Node*>> users(static_cast<std::size_t>(next_id_));
   for (const auto& node : nodes_) {

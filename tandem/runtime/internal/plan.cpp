@@ -12,7 +12,7 @@ namespace {
 MutableFunction with_shapes(const MutableFunction& function, const std::vector<Shape>& arg_shapes) {
   MutableFunction copy = function.clone();
   for (std::size_t i = 0; i < copy.args.size(); ++i) copy.graph.set_output_shape(copy.args[i], 0, arg_shapes[i]);
-  copy.graph.infer_shapes();
+  copy.graph.infer_shapes_to_run();
   return copy;
 }
 
