@@ -1,11 +1,11 @@
 #include "tandem/data/image_file.h"
 
-#include <png.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
+
+#include <png.h>
 
 #include "tandem/core/error.h"
 #include "tandem/fs/file_system.h"

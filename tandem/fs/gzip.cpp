@@ -1,10 +1,10 @@
 #include "tandem/fs/gzip.h"
 
-#include <zlib.h>
-
 #include <algorithm>
 #include <climits>
 #include <memory>
+
+#include <zlib.h>
 
 #include "tandem/core/error.h"
 
