@@ -63,6 +63,8 @@ class OutsideBuffer final : public Buffer {
 template <class T>
 Ref<Buffer> make_objects(std::size_t count) {
   try {
+    // More cannot be had anyway, and sanitizers end the process where it is asked for.
+    if (count > (std::size_t{1} << 39) / sizeof(T)) throw std::bad_alloc();
     return Ref<Buffer>(new ObjectBuffer<T>(count));
   } catch (const std::bad_alloc&) {
     throw ResourceExhaustedError(

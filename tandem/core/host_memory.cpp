@@ -29,8 +29,14 @@ constexpr std::size_t kAlignment = 64;
 std::atomic<std::size_t> g_current{0};
 std::atomic<std::size_t> g_peak{0};
 
+#ifdef TANDEM_PLAIN_HEAP
+constexpr std::size_t kLargest = std::size_t{1} << 39;  // sanitizers end the process where more is asked for
+#else
+constexpr std::size_t kLargest = SIZE_MAX - kAlignment;
+#endif
+
 void* system_allocate(std::size_t bytes) {
-  if (bytes <= SIZE_MAX - kAlignment) {
+  if (bytes <= kLargest) {
     const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
     if (void* block = std::aligned_alloc(kAlignment, rounded == 0 ? kAlignment : rounded))
       return block;
