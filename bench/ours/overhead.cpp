@@ -15,9 +15,9 @@ bench::Answer eager_add() {
   const td::Tensor x = 0.5f, one = 1.0f;
   bench::Answer answer;
   answer.value = 1e6 * bench::seconds_per_call([&](std::int64_t n) {
-    td::Tensor y = one;
-    for (std::int64_t i = 0; i < n; ++i) y = td::add(y, x);
-  });
+                   td::Tensor y = one;
+                   for (std::int64_t i = 0; i < n; ++i) y = td::add(y, x);
+                 });
   answer.nodes = 1;
   answer.check = td::add(one, x).item<float>();
   return answer;
@@ -43,8 +43,8 @@ std::function<bench::Answer()> graph(td::Tensor (*body)(td::Tensor, td::Tensor))
     answer.nodes = static_cast<double>(step.concrete(y, x).graph().num_nodes()) - kArguments;
     answer.check = step(y, x).item<float>();
     answer.value = 1e9 / answer.nodes * bench::seconds_per_call([&](std::int64_t n) {
-      for (std::int64_t i = 0; i < n; ++i) step(y, x);
-    });
+                     for (std::int64_t i = 0; i < n; ++i) step(y, x);
+                   });
     return answer;
   };
 }
@@ -56,8 +56,8 @@ bench::Answer function_call() {
   answer.check = step(x).item<float>();
   answer.nodes = 1;
   answer.value = 1e6 * bench::seconds_per_call([&](std::int64_t n) {
-    for (std::int64_t i = 0; i < n; ++i) step(x);
-  });
+                   for (std::int64_t i = 0; i < n; ++i) step(x);
+                 });
   return answer;
 }
 

@@ -23,8 +23,9 @@ ThreadContext tracing_context(Trace* trace) {
 
 bool is_value(DType t) { return is_floating(t) || is_complex(t); }
 
-// The function's body is traced anew under a tape. The gradient is traced as a function within that trace, so whatever it
-// uses of the forward values it captures; those captures are what the forward function has to return besides.
+// The function's body is traced anew under a tape. The gradient is traced as a function within that
+// trace, so whatever it uses of the forward values it captures; those captures are what the forward
+// function has to return besides.
 std::shared_ptr<const FunctionGradient> make_gradient(const FunctionRef& function) {
   const OpRegistry& ops = Runtime::current().ops();
   auto gradient = std::make_shared<FunctionGradient>();
@@ -53,7 +54,8 @@ std::shared_ptr<const FunctionGradient> make_gradient(const FunctionRef& functio
       if (!is_value(results[i].dtype())) continue;
       gradient->result_grads.push_back(static_cast<int>(i));
       targets.push_back(results[i]);
-      output_grads.push_back(backward.add_arg(results[i].dtype(), results[i].partial_shape(), cat("grad_", i)));
+      output_grads.push_back(
+          backward.add_arg(results[i].dtype(), results[i].partial_shape(), cat("grad_", i)));
     }
     if (targets.empty() || sources.empty()) return nullptr;
     const std::vector<Tensor> all = tape.gradient(targets, sources, output_grads);
@@ -72,7 +74,8 @@ std::shared_ptr<const FunctionGradient> make_gradient(const FunctionRef& functio
   for (const Tensor& needed : backward.captures()) returned.push_back(needed);
   gradient->forward = forward.finish(returned);
   if (!forward.captures().empty()) {
-    throw InternalError(cat("the gradient of function '", function->name(), "' depends on outside tensors"));
+    throw InternalError(
+        cat("the gradient of function '", function->name(), "' depends on outside tensors"));
   }
   return gradient;
 }
@@ -84,8 +87,9 @@ struct Remembered {
 
 std::shared_ptr<const FunctionGradient> differentiate_function(const FunctionRef& function) {
   return function
-      ->derived<Remembered>(Function::kGradient,
-                            [&] { return std::make_shared<Remembered>(Remembered{make_gradient(function)}); })
+      ->derived<Remembered>(
+          Function::kGradient,
+          [&] { return std::make_shared<Remembered>(Remembered{make_gradient(function)}); })
       ->gradient;
 }
 

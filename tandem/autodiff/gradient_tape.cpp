@@ -53,14 +53,20 @@ class GradientTape::Recorder final : public OpRecorder {
     add({&op, {inputs.begin(), inputs.end()}, attrs, {outputs.begin(), outputs.end()}, {}});
   }
 
-  void record_custom(std::span<const Tensor> inputs, std::span<const Tensor> outputs, Backward backward) override {
-    add({nullptr, {inputs.begin(), inputs.end()}, {}, {outputs.begin(), outputs.end()}, std::move(backward)});
+  void record_custom(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
+                     Backward backward) override {
+    add({nullptr,
+         {inputs.begin(), inputs.end()},
+         {},
+         {outputs.begin(), outputs.end()},
+         std::move(backward)});
   }
 
   void watch(const Tensor& t) {
     if (!flows(t.dtype())) {
-      throw InvalidArgumentError(cat("A tape cannot watch a tensor of dtype ", t.dtype(),
-                                     ": only floating and complex values have gradients. Use td::cast first."));
+      throw InvalidArgumentError(
+          cat("A tape cannot watch a tensor of dtype ", t.dtype(),
+              ": only floating and complex values have gradients. Use td::cast first."));
     }
     tracked_.insert(t.impl());
     kept_.push_back(t);
@@ -80,8 +86,10 @@ class GradientTape::Recorder final : public OpRecorder {
     if (!on && at != recorders.end()) recorders.erase(at);
   }
 
-  std::vector<Tensor> gradient(const std::vector<Tensor>& targets, const std::vector<Tensor>& sources,
-                               const std::vector<Tensor>& output_gradients, UnconnectedGradients unconnected);
+  std::vector<Tensor> gradient(const std::vector<Tensor>& targets,
+                               const std::vector<Tensor>& sources,
+                               const std::vector<Tensor>& output_gradients,
+                               UnconnectedGradients unconnected);
 
   bool persistent() const { return options_.persistent; }
   bool listening() const {
@@ -92,7 +100,8 @@ class GradientTape::Recorder final : public OpRecorder {
  private:
   bool follows(const Tensor& t) const {
     const TensorImpl* impl = t.impl();
-    return impl && ((impl->watched && options_.watch_accessed_variables) || tracked_.contains(impl));
+    return impl &&
+           ((impl->watched && options_.watch_accessed_variables) || tracked_.contains(impl));
   }
 
   void add(Entry entry) {
@@ -108,7 +117,8 @@ class GradientTape::Recorder final : public OpRecorder {
   Options options_;
   std::vector<Entry> entries_;
   std::unordered_set<const TensorImpl*> tracked_;
-  std::vector<Tensor> kept_;  // watched tensors must outlive the tape: their addresses are their identity
+  std::vector<Tensor>
+      kept_;  // watched tensors must outlive the tape: their addresses are their identity
   bool used_ = false;
 };
 
@@ -117,7 +127,9 @@ namespace {
 // Gradients that have arrived at each tensor, summed when they are asked for.
 class Accumulator {
  public:
-  void add(const Tensor& at, Tensor gradient) { arrived_[at.impl()].push_back(std::move(gradient)); }
+  void add(const Tensor& at, Tensor gradient) {
+    arrived_[at.impl()].push_back(std::move(gradient));
+  }
   bool has(const Tensor& at) const { return arrived_.contains(at.impl()); }
   Tensor sum(const Tensor& at) {
     const auto found = arrived_.find(at.impl());
@@ -132,11 +144,13 @@ class Accumulator {
 };
 
 // Which tensors a gradient has to pass: those that depend on a source.
-std::unordered_set<const TensorImpl*> on_the_way(const std::vector<Entry>& entries, const std::vector<Tensor>& sources) {
+std::unordered_set<const TensorImpl*> on_the_way(const std::vector<Entry>& entries,
+                                                 const std::vector<Tensor>& sources) {
   std::unordered_set<const TensorImpl*> reached;
   for (const Tensor& s : sources) reached.insert(s.impl());
   for (const Entry& e : entries) {
-    const bool any = std::any_of(e.inputs.begin(), e.inputs.end(), [&](const Tensor& t) { return reached.contains(t.impl()); });
+    const bool any = std::any_of(e.inputs.begin(), e.inputs.end(),
+                                 [&](const Tensor& t) { return reached.contains(t.impl()); });
     if (!any) continue;
     for (const Tensor& out : e.outputs) {
       if (flows(out.dtype())) reached.insert(out.impl());
@@ -152,10 +166,12 @@ Tensor zeros_of_variable(const Tensor& handle) {
 void check_gradient(const Entry& entry, std::size_t i, const Tensor& gradient) {
   const Tensor& input = entry.inputs[i];
   if (input.dtype() == DType::kResource || input.dtype() == DType::kVariant) return;
-  if (gradient.dtype() != input.dtype() || !gradient.partial_shape().is_compatible(input.partial_shape())) {
-    throw InternalError(cat("The gradient of ", entry.op ? entry.op->name : std::string("a custom function"), " for input ", i, " is ",
-                            gradient.dtype(), gradient.partial_shape(), " but the input is ", input.dtype(),
-                            input.partial_shape(), "."));
+  if (gradient.dtype() != input.dtype() ||
+      !gradient.partial_shape().is_compatible(input.partial_shape())) {
+    throw InternalError(cat("The gradient of ",
+                            entry.op ? entry.op->name : std::string("a custom function"),
+                            " for input ", i, " is ", gradient.dtype(), gradient.partial_shape(),
+                            " but the input is ", input.dtype(), input.partial_shape(), "."));
   }
 }
 
@@ -164,13 +180,15 @@ std::vector<Tensor> input_gradients(const Entry& entry, std::vector<Tensor> outp
   if (!entry.op) {
     std::vector<Tensor> grads = entry.backward(output_grads);
     if (grads.size() != entry.inputs.size()) {
-      throw InvalidArgumentError(cat("A custom gradient returned ", grads.size(), " gradients for ", entry.inputs.size(),
-                                     " inputs. Return one for each, undefined tensors where there is none."));
+      throw InvalidArgumentError(
+          cat("A custom gradient returned ", grads.size(), " gradients for ", entry.inputs.size(),
+              " inputs. Return one for each, undefined tensors where there is none."));
     }
     return grads;
   }
   if (!entry.op->gradient) {
-    throw NotFoundError(cat("Op ", entry.op->name, " has no gradient. Use td::stop_gradient where none is needed, or "
+    throw NotFoundError(cat("Op ", entry.op->name,
+                            " has no gradient. Use td::stop_gradient where none is needed, or "
                             "td::custom_gradient to give one."));
   }
   TapeContext context;
@@ -179,7 +197,8 @@ std::vector<Tensor> input_gradients(const Entry& entry, std::vector<Tensor> outp
   context.inputs_ = entry.inputs;
   context.outputs_ = entry.outputs;
   context.grads_ = std::move(output_grads);
-  for (const Tensor& in : entry.inputs) context.needs_.push_back(flows(in.dtype()) && way.contains(in.impl()));
+  for (const Tensor& in : entry.inputs)
+    context.needs_.push_back(flows(in.dtype()) && way.contains(in.impl()));
   context.results_.resize(entry.inputs.size());
   entry.op->gradient(context);
   return std::move(context.results_);
@@ -187,34 +206,42 @@ std::vector<Tensor> input_gradients(const Entry& entry, std::vector<Tensor> outp
 
 }  // namespace
 
-std::vector<Tensor> GradientTape::Recorder::gradient(const std::vector<Tensor>& targets, const std::vector<Tensor>& sources,
+std::vector<Tensor> GradientTape::Recorder::gradient(const std::vector<Tensor>& targets,
+                                                     const std::vector<Tensor>& sources,
                                                      const std::vector<Tensor>& output_gradients,
                                                      UnconnectedGradients unconnected) {
   if (used_ && !options_.persistent) {
-    throw FailedPreconditionError("A non-persistent GradientTape can only be used to compute one set of gradients. Make it "
-                                  "with {.persistent = true} to use it again.");
+    throw FailedPreconditionError(
+        "A non-persistent GradientTape can only be used to compute one set of gradients. Make it "
+        "with {.persistent = true} to use it again.");
   }
   if (!output_gradients.empty() && output_gradients.size() != targets.size()) {
-    throw InvalidArgumentError(cat(output_gradients.size(), " output gradients were given for ", targets.size(), " targets."));
+    throw InvalidArgumentError(cat(output_gradients.size(), " output gradients were given for ",
+                                   targets.size(), " targets."));
   }
   used_ = true;
-  // This tape does not record its own gradients unless it will be asked again; outer tapes do, for higher derivatives.
+  // This tape does not record its own gradients unless it will be asked again; outer tapes do, for
+  // higher derivatives.
   if (!options_.persistent) listen(false);
 
   Accumulator grads;
   for (std::size_t i = 0; i < targets.size(); ++i) {
     if (!flows(targets[i].dtype())) {
-      throw InvalidArgumentError(cat("The target of a gradient is ", targets[i].dtype(), ", but only floating and complex "
+      throw InvalidArgumentError(cat("The target of a gradient is ", targets[i].dtype(),
+                                     ", but only floating and complex "
                                      "values have gradients."));
     }
     const bool given = i < output_gradients.size() && output_gradients[i].defined();
     grads.add(targets[i], given ? output_gradients[i] : ones_like(targets[i]));
   }
-  const std::size_t count = entries_.size();  // gradient ops recorded by a persistent tape come after these
+  const std::size_t count =
+      entries_.size();  // gradient ops recorded by a persistent tape come after these
   const auto way = on_the_way(entries_, sources);
   for (std::size_t e = count; e-- > 0;) {
     const Entry entry = entries_[e];  // a copy: recording may move the entries
-    const bool asked = std::any_of(entry.outputs.begin(), entry.outputs.end(), [&](const Tensor& t) { return grads.has(t) && way.contains(t.impl()); });
+    const bool asked =
+        std::any_of(entry.outputs.begin(), entry.outputs.end(),
+                    [&](const Tensor& t) { return grads.has(t) && way.contains(t.impl()); });
     if (!asked) continue;
     std::vector<Tensor> output_grads;
     for (const Tensor& out : entry.outputs) output_grads.push_back(grads.sum(out));
@@ -238,7 +265,8 @@ std::vector<Tensor> GradientTape::Recorder::gradient(const std::vector<Tensor>& 
 }
 
 GradientTape::GradientTape() : GradientTape(Options{}) {}
-GradientTape::GradientTape(const Options& options) : recorder_(std::make_unique<Recorder>(options)) {
+GradientTape::GradientTape(const Options& options)
+    : recorder_(std::make_unique<Recorder>(options)) {
   recorder_->listen(true);
 }
 GradientTape::~GradientTape() { recorder_->listen(false); }
@@ -249,31 +277,37 @@ void GradientTape::stop_recording() { recorder_->listen(false); }
 void GradientTape::resume_recording() { recorder_->listen(true); }
 void GradientTape::reset() { recorder_->reset(); }
 
-Tensor GradientTape::gradient(const Tensor& target, const Tensor& source, UnconnectedGradients unconnected) {
+Tensor GradientTape::gradient(const Tensor& target, const Tensor& source,
+                              UnconnectedGradients unconnected) {
   return recorder_->gradient({target}, {source}, {}, unconnected).front();
 }
-Tensor GradientTape::gradient(const Tensor& target, const Variable& source, UnconnectedGradients unconnected) {
+Tensor GradientTape::gradient(const Tensor& target, const Variable& source,
+                              UnconnectedGradients unconnected) {
   return recorder_->gradient({target}, {source.handle()}, {}, unconnected).front();
 }
 std::vector<Tensor> GradientTape::gradient(const Tensor& target, const std::vector<Tensor>& sources,
                                            UnconnectedGradients unconnected) {
   return recorder_->gradient({target}, sources, {}, unconnected);
 }
-std::vector<Tensor> GradientTape::gradient(const Tensor& target, const std::vector<Variable>& sources,
+std::vector<Tensor> GradientTape::gradient(const Tensor& target,
+                                           const std::vector<Variable>& sources,
                                            UnconnectedGradients unconnected) {
   std::vector<Tensor> handles;
   for (const Variable& v : sources) handles.push_back(v.handle());
   return recorder_->gradient({target}, handles, {}, unconnected);
 }
-std::vector<Tensor> GradientTape::gradient(const std::vector<Tensor>& targets, const std::vector<Tensor>& sources,
-                                           const std::vector<Tensor>& output_gradients, UnconnectedGradients unconnected) {
+std::vector<Tensor> GradientTape::gradient(const std::vector<Tensor>& targets,
+                                           const std::vector<Tensor>& sources,
+                                           const std::vector<Tensor>& output_gradients,
+                                           UnconnectedGradients unconnected) {
   return recorder_->gradient(targets, sources, output_gradients, unconnected);
 }
 
 Tensor GradientTape::jacobian(const Tensor& target, const Tensor& source) {
   if (!recorder_->persistent()) {
-    throw FailedPreconditionError("A Jacobian takes one gradient for each element of the target: make the tape with "
-                                  "{.persistent = true}.");
+    throw FailedPreconditionError(
+        "A Jacobian takes one gradient for each element of the target: make the tape with "
+        "{.persistent = true}.");
   }
   const Shape target_shape = target.shape();
   const std::int64_t rows = target_shape.num_elements();
@@ -284,20 +318,25 @@ Tensor GradientTape::jacobian(const Tensor& target, const Tensor& source) {
     Array weights = Array::zeros(target.dtype(), Shape{rows});
     const Tensor one = ones({}, target.dtype());
     std::copy_n(static_cast<const std::byte*>(one.array().raw_data()), dtype_size(target.dtype()),
-                static_cast<std::byte*>(weights.raw_data()) + static_cast<std::size_t>(i) * dtype_size(target.dtype()));
-    gradients.push_back(recorder_->gradient({flat}, {source}, {Tensor(weights)}, UnconnectedGradients::kZero).front());
+                static_cast<std::byte*>(weights.raw_data()) +
+                    static_cast<std::size_t>(i) * dtype_size(target.dtype()));
+    gradients.push_back(
+        recorder_->gradient({flat}, {source}, {Tensor(weights)}, UnconnectedGradients::kZero)
+            .front());
   }
   if (was_listening) recorder_->listen(true);
   std::vector<std::int64_t> dims = target_shape.to_vector();
   const Shape source_shape = source.shape();
   dims.insert(dims.end(), source_shape.dims().begin(), source_shape.dims().end());
-  if (rows == 0) return Tensor(Array::zeros(source.dtype(), Shape(std::span<const std::int64_t>(dims))));
+  if (rows == 0)
+    return Tensor(Array::zeros(source.dtype(), Shape(std::span<const std::int64_t>(dims))));
   return reshape(stack(gradients, 0), dims);
 }
 
 std::vector<Tensor> custom_gradient(
     const std::function<std::vector<Tensor>(std::span<const Tensor>)>& forward,
-    const std::function<std::vector<Tensor>(std::span<const Tensor>, std::span<const Tensor>, std::span<const Tensor>)>& backward,
+    const std::function<std::vector<Tensor>(std::span<const Tensor>, std::span<const Tensor>,
+                                            std::span<const Tensor>)>& backward,
     const std::vector<Tensor>& inputs) {
   std::vector<Tensor> outputs;
   {
@@ -313,13 +352,14 @@ std::vector<Tensor> custom_gradient(
       }
     }
   }
-  record_custom_gradient(inputs, outputs, [inputs, outputs, backward](std::span<const Tensor> grads) {
-    std::vector<Tensor> filled(grads.begin(), grads.end());
-    for (std::size_t i = 0; i < filled.size(); ++i) {
-      if (!filled[i].defined()) filled[i] = zeros_like(outputs[i]);
-    }
-    return backward(inputs, outputs, filled);
-  });
+  record_custom_gradient(inputs, outputs,
+                         [inputs, outputs, backward](std::span<const Tensor> grads) {
+                           std::vector<Tensor> filled(grads.begin(), grads.end());
+                           for (std::size_t i = 0; i < filled.size(); ++i) {
+                             if (!filled[i].defined()) filled[i] = zeros_like(outputs[i]);
+                           }
+                           return backward(inputs, outputs, filled);
+                         });
   return outputs;
 }
 

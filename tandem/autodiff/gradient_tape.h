@@ -16,16 +16,18 @@ class Variable;
 /// What `gradient` returns where the target does not depend on a source.
 enum class UnconnectedGradients { kNone, kZero };
 
-/// Records op calls of the thread from its construction on, to compute gradients by reverse accumulation.
+/// Records op calls of the thread from its construction on, to compute gradients by reverse
+/// accumulation.
 ///
 ///     td::GradientTape tape;
 ///     tape.watch(x);
 ///     td::Tensor y = x * x;
 ///     td::Tensor dy_dx = tape.gradient(y, x);
 ///
-/// Trainable variables are watched unasked. Tapes nest, for higher derivatives; gradients are made of ops, so a tape
-/// works eagerly and while a function is being traced. Without `persistent`, `gradient` may be called once and ends the
-/// recording. Use a tape on the thread that made it only.
+/// Trainable variables are watched unasked. Tapes nest, for higher derivatives; gradients are made
+/// of ops, so a tape works eagerly and while a function is being traced. Without `persistent`,
+/// `gradient` may be called once and ends the recording. Use a tape on the thread that made it
+/// only.
 class TANDEM_EXPORT GradientTape {
  public:
   struct Options {
@@ -42,8 +44,9 @@ class TANDEM_EXPORT GradientTape {
   void watch(const Tensor& tensor);
   void watch(const Variable& variable);
 
-  /// d target / d source, of the source's shape; targets that are no scalars count as the sum of their elements (or
-  /// weighted by `output_gradients`). Undefined tensors where unconnected, unless zeros are asked for.
+  /// d target / d source, of the source's shape; targets that are no scalars count as the sum of
+  /// their elements (or weighted by `output_gradients`). Undefined tensors where unconnected,
+  /// unless zeros are asked for.
   Tensor gradient(const Tensor& target, const Tensor& source,
                   UnconnectedGradients unconnected = UnconnectedGradients::kNone);
   Tensor gradient(const Tensor& target, const Variable& source,
@@ -52,11 +55,13 @@ class TANDEM_EXPORT GradientTape {
                                UnconnectedGradients unconnected = UnconnectedGradients::kNone);
   std::vector<Tensor> gradient(const Tensor& target, const std::vector<Variable>& sources,
                                UnconnectedGradients unconnected = UnconnectedGradients::kNone);
-  std::vector<Tensor> gradient(const std::vector<Tensor>& targets, const std::vector<Tensor>& sources,
+  std::vector<Tensor> gradient(const std::vector<Tensor>& targets,
+                               const std::vector<Tensor>& sources,
                                const std::vector<Tensor>& output_gradients,
                                UnconnectedGradients unconnected = UnconnectedGradients::kNone);
 
-  /// All partial derivatives: shape target.shape + source.shape. Needs a persistent tape and a known target shape.
+  /// All partial derivatives: shape target.shape + source.shape. Needs a persistent tape and a
+  /// known target shape.
   Tensor jacobian(const Tensor& target, const Tensor& source);
 
   /// Stops and goes on listening.
@@ -70,11 +75,13 @@ class TANDEM_EXPORT GradientTape {
   std::unique_ptr<Recorder> recorder_;
 };
 
-/// Computes `outputs = forward(inputs)` with a gradient of the user's own: `backward` takes the outputs' gradients
-/// (zeros where nothing depends on an output) and returns one for each input (undefined for none).
+/// Computes `outputs = forward(inputs)` with a gradient of the user's own: `backward` takes the
+/// outputs' gradients (zeros where nothing depends on an output) and returns one for each input
+/// (undefined for none).
 TANDEM_EXPORT std::vector<Tensor> custom_gradient(
     const std::function<std::vector<Tensor>(std::span<const Tensor> inputs)>& forward,
-    const std::function<std::vector<Tensor>(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
+    const std::function<std::vector<Tensor>(std::span<const Tensor> inputs,
+                                            std::span<const Tensor> outputs,
                                             std::span<const Tensor> output_grads)>& backward,
     const std::vector<Tensor>& inputs);
 

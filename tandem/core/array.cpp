@@ -11,7 +11,8 @@ namespace tandem {
 Array::Array(DType dtype, const Shape& shape) : dtype_(base_dtype(dtype)), shape_(shape) {
   const std::size_t size = dtype_size(dtype_);
   if (size == 0) throw InvalidArgumentError(cat("An array cannot have dtype ", dtype, "."));
-  const std::int64_t bytes = checked_multiply(shape.num_elements(), static_cast<std::int64_t>(size));
+  const std::int64_t bytes =
+      checked_multiply(shape.num_elements(), static_cast<std::int64_t>(size));
   buffer_ = is_object(dtype_)
                 ? allocate_object_buffer(dtype_, static_cast<std::size_t>(shape.num_elements()))
                 : allocate_host_buffer(static_cast<std::size_t>(bytes));
@@ -23,9 +24,12 @@ Array Array::wrap(void* data, DType dtype, const Shape& shape, std::function<voi
     throw InvalidArgumentError(cat("Outside memory cannot hold elements of dtype ", dtype, "."));
   }
   const std::size_t size = dtype_size(dtype);
-  const std::int64_t bytes = checked_multiply(shape.num_elements(), static_cast<std::int64_t>(size));
+  if (size == 0) throw InvalidArgumentError(cat("An array cannot have dtype ", dtype, "."));
+  const std::int64_t bytes =
+      checked_multiply(shape.num_elements(), static_cast<std::int64_t>(size));
   if (data == nullptr && bytes != 0) throw InvalidArgumentError("Outside memory is null.");
-  return Array(dtype, shape, wrap_memory(data, static_cast<std::size_t>(bytes), std::move(release)), data);
+  return Array(base_dtype(dtype), shape,
+               wrap_memory(data, static_cast<std::size_t>(bytes), std::move(release)), data);
 }
 
 Array Array::zeros(DType dtype, const Shape& shape) {
@@ -37,19 +41,22 @@ Array Array::zeros(DType dtype, const Shape& shape) {
 Array Array::reshape(const Shape& shape) const {
   if (shape.num_elements() != num_elements()) {
     throw InvalidArgumentError(cat("Cannot reshape a value of shape ", shape_, " (", num_elements(),
-                                   " elements) to ", shape, " (", shape.num_elements(), " elements)."));
+                                   " elements) to ", shape, " (", shape.num_elements(),
+                                   " elements)."));
   }
   return Array(dtype_, shape, buffer_, data_);
 }
 
 Array Array::slice_outer(std::int64_t begin, std::int64_t end) const {
   if (rank() == 0 || begin < 0 || end < begin || end > shape_[0]) {
-    throw InvalidArgumentError(cat("Rows [", begin, ", ", end, ") do not exist in shape ", shape_, "."));
+    throw InvalidArgumentError(
+        cat("Rows [", begin, ", ", end, ") do not exist in shape ", shape_, "."));
   }
   Shape shape = shape_;
   const std::int64_t row = shape_.product(1, rank());
   shape.set_dim(0, end - begin);
-  auto* data = static_cast<std::byte*>(data_) + static_cast<std::size_t>(begin * row) * dtype_size(dtype_);
+  auto* data =
+      static_cast<std::byte*>(data_) + static_cast<std::size_t>(begin * row) * dtype_size(dtype_);
   return Array(dtype_, shape, buffer_, data);
 }
 
@@ -60,7 +67,9 @@ Array Array::clone() const {
   switch (dtype_) {
     case DType::kString: std::copy_n(data<std::string>(), count, copy.data<std::string>()); break;
     case DType::kVariant: std::copy_n(data<Variant>(), count, copy.data<Variant>()); break;
-    case DType::kResource: std::copy_n(data<ResourceHandle>(), count, copy.data<ResourceHandle>()); break;
+    case DType::kResource:
+      std::copy_n(data<ResourceHandle>(), count, copy.data<ResourceHandle>());
+      break;
     default:
       if (count != 0) std::memcpy(copy.raw_data(), data_, num_bytes());
   }

@@ -19,10 +19,11 @@ namespace tandem {
 
 /// A concrete dense value: dtype, shape, and row-major elements in a shared buffer.
 ///
-/// Copying an Array shares the buffer; elements are immutable while more than one Array refers to them. Reshape and
-/// outer slices share the buffer too. Memory allocated here is 64-byte aligned; slices and wrapped outside memory are
-/// aligned to their element only. This is what kernels, constants and formats see; users hold `td::Tensor`.
-/// A default-constructed Array is empty (dtype kInvalid). Distinct Array objects may be used from distinct threads.
+/// Copying an Array shares the buffer; elements are immutable while more than one Array refers to
+/// them. Reshape and outer slices share the buffer too. Memory allocated here is 64-byte aligned;
+/// slices and wrapped outside memory are aligned to their element only. This is what kernels,
+/// constants and formats see; users hold `td::Tensor`. A default-constructed Array is empty (dtype
+/// kInvalid). Distinct Array objects may be used from distinct threads.
 class TANDEM_EXPORT Array {
  public:
   Array() = default;
@@ -34,8 +35,10 @@ class TANDEM_EXPORT Array {
   Array(DType dtype, const Shape& shape, Ref<Buffer> buffer, void* data)
       : dtype_(dtype), shape_(shape), data_(data), buffer_(std::move(buffer)) {}
 
-  /// Outside memory without a copy; it must hold `shape` row-major and stay valid until `release` is called.
-  static Array wrap(void* data, DType dtype, const Shape& shape, std::function<void()> release = {});
+  /// Outside memory without a copy; it must hold `shape` row-major and stay valid until `release`
+  /// is called.
+  static Array wrap(void* data, DType dtype, const Shape& shape,
+                    std::function<void()> release = {});
 
   template <class T>
   static Array scalar(const T& value) {
@@ -89,7 +92,9 @@ class TANDEM_EXPORT Array {
   Array clone() const;
 
   /// True if this Array alone refers to memory that we own, so its elements may be overwritten.
-  bool writable_in_place() const noexcept { return buffer_ && buffer_->unique() && buffer_->owned(); }
+  bool writable_in_place() const noexcept {
+    return buffer_ && buffer_->unique() && buffer_->owned();
+  }
   const Ref<Buffer>& buffer() const noexcept { return buffer_; }
 
   /// Like NumPy's: "[[1 2]\n [3 4]]"; long axes are shortened to three elements at each end.

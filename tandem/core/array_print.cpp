@@ -1,223 +1,253 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
-#include <cstdio>
+#include <cstdint>
 #include <functional>
-#include <sstream>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "tandem/core/array.h"
 #include "tandem/core/error.h"
+#include "tandem/core/internal/float_text.h"
 #include "tandem/core/resource_handle.h"
 #include "tandem/core/variant.h"
 
 namespace tandem {
 namespace {
 
-// NumPy's defaults: axes of more than 1000 elements in all show three at each end, eight digits after the point.
+// NumPy's defaults: beyond 1000 elements axes show three at each end, and lines have 75 characters.
 constexpr std::int64_t kThreshold = 1000;
 constexpr std::int64_t kEdge = 3;
-constexpr int kPrecision = 8;
 constexpr std::size_t kLineWidth = 75;
+constexpr std::int64_t kDots = -1;
 
-std::vector<std::int64_t> shown_indices(std::int64_t size, bool shorten) {
-  std::vector<std::int64_t> indices;
-  if (!shorten || size <= 2 * kEdge) {
-    for (std::int64_t i = 0; i < size; ++i) indices.push_back(i);
-    return indices;
-  }
-  for (std::int64_t i = 0; i < kEdge; ++i) indices.push_back(i);
-  indices.push_back(-1);
-  for (std::int64_t i = size - kEdge; i < size; ++i) indices.push_back(i);
-  return indices;
-}
-
-double as_double(const Array& a, std::int64_t i) {
+double real_of(const Array& a, std::int64_t i) {
   switch (a.dtype()) {
     case DType::kFloat: return a.data<float>()[i];
     case DType::kHalf: return static_cast<float>(a.data<Half>()[i]);
     case DType::kBFloat16: return static_cast<float>(a.data<BFloat16>()[i]);
+    case DType::kComplex64: return a.data<std::complex<float>>()[i].real();
+    case DType::kComplex128: return a.data<std::complex<double>>()[i].real();
     default: return a.data<double>()[i];
   }
 }
 
-// The shortest digits that read back as the same value of that dtype, without exponent.
-std::string shortest(const Array& a, double value, bool scientific) {
-  char text[512];
-  for (int digits = 0; digits <= kPrecision; ++digits) {
-    std::snprintf(text, sizeof(text), scientific ? "%.*e" : "%.*f", digits, value);
-    const double back = std::strtod(text, nullptr);
-    const bool same = a.dtype() == DType::kFloat      ? static_cast<float>(back) == static_cast<float>(value)
-                      : a.dtype() == DType::kHalf     ? Half(static_cast<float>(back)) == Half(static_cast<float>(value))
-                      : a.dtype() == DType::kBFloat16 ? BFloat16(static_cast<float>(back)) == BFloat16(static_cast<float>(value))
-                                                      : back == value;
-    if (same) break;
-  }
-  return text;
+double imaginary_of(const Array& a, std::int64_t i) {
+  return a.dtype() == DType::kComplex64 ? a.data<std::complex<float>>()[i].imag()
+                                        : a.data<std::complex<double>>()[i].imag();
 }
 
-// All floats of one print share a form: fixed with equal digits after the point, or scientific.
-class FloatFormat {
- public:
-  FloatFormat(const Array& a, const std::vector<std::int64_t>& shown) : a_(a) {
-    double largest = 0, smallest = INFINITY;
-    for (std::int64_t i : shown) {
-      const double v = std::abs(as_double(a, i));
-      if (!std::isfinite(v) || v == 0) continue;
-      largest = std::max(largest, v);
-      smallest = std::min(smallest, v);
-    }
-    scientific_ = largest >= 1e8 || (largest > 0 && (smallest < 1e-4 || largest / smallest > 1000));
-    if (scientific_ && largest < 1e8 && smallest >= 1e-4 && largest / smallest <= 1e3) scientific_ = false;
-    for (std::int64_t i : shown) {
-      const double v = as_double(a, i);
-      if (!std::isfinite(v)) continue;
-      const std::string text = shortest(a, v, scientific_);
-      const std::size_t point = text.find('.');
-      if (point == std::string::npos) continue;
-      const std::size_t end = scientific_ ? text.find('e') : text.size();
-      fraction_ = std::max(fraction_, static_cast<int>(end - point - 1));
+// As Python writes bytes: b'it\xff', b"it's".
+std::string bytes_text(const std::string& bytes) {
+  const bool doubled =
+      bytes.find('\'') != std::string::npos && bytes.find('"') == std::string::npos;
+  const char quote = doubled ? '"' : '\'';
+  std::string text = std::string("b") + quote;
+  for (const char c : bytes) {
+    const auto code = static_cast<unsigned char>(c);
+    if (c == '\\' || c == quote) {
+      text += std::string("\\") + c;
+    } else if (c == '\t') {
+      text += "\\t";
+    } else if (c == '\n') {
+      text += "\\n";
+    } else if (c == '\r') {
+      text += "\\r";
+    } else if (code < 0x20 || code >= 0x7f) {
+      constexpr const char* kHex = "0123456789abcdef";
+      text += std::string("\\x") + kHex[code >> 4] + kHex[code & 15];
+    } else {
+      text += c;
     }
   }
+  return text + quote;
+}
 
-  std::string operator()(std::int64_t i) const {
-    const double v = as_double(a_, i);
-    if (std::isnan(v)) return "nan";
-    if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
-    char text[512];
-    std::snprintf(text, sizeof(text), scientific_ ? "%.*e" : "%.*f", fraction_, v);
-    std::string result = text;
-    if (!scientific_) {
-      if (fraction_ == 0) return result + ".";
-      // NumPy trims zeros that this element does not need and pads with blanks instead.
-      std::size_t last = result.find_last_not_of('0');
-      result.replace(last + 1, std::string::npos, std::string(result.size() - last - 1, ' '));
-    }
-    return result;
+std::string integer_text(const Array& a, std::int64_t i) {
+  switch (a.dtype()) {
+    case DType::kInt16:
+    case DType::kQint16: return std::to_string(a.data<std::int16_t>()[i]);
+    case DType::kInt32:
+    case DType::kQint32: return std::to_string(a.data<std::int32_t>()[i]);
+    case DType::kInt64: return std::to_string(a.data<std::int64_t>()[i]);
+    case DType::kUint8:
+    case DType::kQuint8:
+    case DType::kUint4:
+    case DType::kUint2: return std::to_string(a.data<std::uint8_t>()[i]);
+    case DType::kUint16:
+    case DType::kQuint16: return std::to_string(a.data<std::uint16_t>()[i]);
+    case DType::kUint32: return std::to_string(a.data<std::uint32_t>()[i]);
+    case DType::kUint64: return std::to_string(a.data<std::uint64_t>()[i]);
+    default: return std::to_string(a.data<std::int8_t>()[i]);
   }
+}
 
- private:
-  const Array& a_;
-  bool scientific_ = false;
-  int fraction_ = 0;
-};
+std::string object_text(const Array& a, std::int64_t i) {
+  if (a.dtype() == DType::kString) return bytes_text(a.data<std::string>()[i]);
+  if (a.dtype() == DType::kVariant) {
+    const Variant& v = a.data<Variant>()[i];
+    return v.empty() ? "<empty variant>" : "<" + v.get()->debug_string() + ">";
+  }
+  const ResourceHandle& h = a.data<ResourceHandle>()[i];
+  return h.empty() ? "<empty resource>" : "<resource " + h.info().name + ">";
+}
+
+std::string float8_text(const Array& a, std::int64_t i) {
+  return cat("<", a.dtype(), " bits ", static_cast<int>(a.data<std::uint8_t>()[i]), ">");
+}
+
+bool is_float8(DType t) { return t >= DType::kFloat8E5M2 && t <= DType::kFloat8E5M2FNUZ; }
+
+std::string scalar_text(const Array& a) {
+  const DType t = a.dtype();
+  if (is_floating(t)) return float_scalar_text(t, real_of(a, 0));
+  if (is_complex(t)) {
+    const double re = real_of(a, 0), im = imaginary_of(a, 0);
+    const std::string imaginary = float_part_text(t, im) + "j";
+    if (re == 0 && !std::signbit(re)) return imaginary;
+    return "(" + float_part_text(t, re) + (imaginary[0] == '-' ? "" : "+") + imaginary + ")";
+  }
+  if (t == DType::kBool) return *a.data<bool>() ? "True" : "False";
+  if (is_object(t)) return object_text(a, 0);
+  return is_float8(t) ? float8_text(a, 0) : integer_text(a, 0);
+}
+
+using ElementText = std::function<std::string(std::int64_t)>;
+
+ElementText float_elements(const Array& a, const std::vector<std::int64_t>& shown) {
+  std::vector<double> values;
+  for (const std::int64_t i : shown) values.push_back(real_of(a, i));
+  return [&a, format = FloatFormat(a.dtype(), values)](std::int64_t i) {
+    return format(real_of(a, i));
+  };
+}
+
+ElementText complex_elements(const Array& a, const std::vector<std::int64_t>& shown) {
+  std::vector<double> real, imaginary;
+  for (const std::int64_t i : shown) {
+    real.push_back(real_of(a, i));
+    imaginary.push_back(imaginary_of(a, i));
+  }
+  return [&a, re = FloatFormat(a.dtype(), real),
+          im = FloatFormat(a.dtype(), imaginary, true)](std::int64_t i) {
+    std::string text = im(imaginary_of(a, i));
+    text.insert(text.find_last_not_of(' ') + 1, "j");
+    return re(real_of(a, i)) + text;
+  };
+}
+
+// Right-aligned to the widest.
+ElementText aligned(const std::vector<std::int64_t>& shown, const ElementText& text) {
+  std::size_t width = 0;
+  for (const std::int64_t i : shown) width = std::max(width, text(i).size());
+  return [text, width](std::int64_t i) {
+    const std::string one = text(i);
+    return std::string(width - std::min(width, one.size()), ' ') + one;
+  };
+}
 
 class Printer {
  public:
-  explicit Printer(const Array& a) : a_(a), shorten_(a.num_elements() > kThreshold) { collect(0, 0); }
-
-  std::string run() {
-    if (a_.num_elements() == 0) return empty();
-    prepare();
-    std::string text;
-    print(text, 0, 0);
-    return text;
+  explicit Printer(const Array& a) : a_(a), shorten_(a.num_elements() > kThreshold) {
+    collect(0, 0);
+    const DType t = a.dtype();
+    if (is_floating(t)) {
+      element_ = float_elements(a_, shown_);
+    } else if (is_complex(t)) {
+      element_ = complex_elements(a_, shown_);
+    } else if (t == DType::kBool) {
+      element_ = [&a](std::int64_t i) { return a.data<bool>()[i] ? " True" : "False"; };
+    } else if (is_object(t)) {
+      element_ = [&a](std::int64_t i) { return object_text(a, i); };
+    } else if (is_float8(t)) {
+      element_ = [&a](std::int64_t i) { return float8_text(a, i); };
+    } else {
+      element_ = aligned(shown_, [&a](std::int64_t i) { return integer_text(a, i); });
+    }
   }
+
+  std::string run() const { return print(0, 0, " ", kLineWidth); }
 
  private:
   std::int64_t stride(int axis) const { return a_.shape().product(axis + 1, a_.rank()); }
+
+  // The indices of an axis that show, kDots where some are left out.
+  std::vector<std::int64_t> shown_on(int axis) const {
+    const std::int64_t size = a_.shape()[axis];
+    const bool dots = shorten_ && size > 2 * kEdge;
+    std::vector<std::int64_t> indices;
+    for (std::int64_t i = 0; i < size; ++i) {
+      if (dots && i == kEdge) {
+        indices.push_back(kDots);
+        i = size - kEdge;
+      }
+      indices.push_back(i);
+    }
+    return indices;
+  }
 
   void collect(int axis, std::int64_t base) {
     if (axis == a_.rank()) {
       shown_.push_back(base);
       return;
     }
-    for (std::int64_t i : shown_indices(a_.shape()[axis], shorten_)) {
-      if (i >= 0) collect(axis + 1, base + i * stride(axis));
+    for (const std::int64_t i : shown_on(axis)) {
+      if (i != kDots) collect(axis + 1, base + i * stride(axis));
     }
   }
 
-  std::string empty() const {
-    return a_.rank() == 1 ? "[]" : cat("[] (shape ", a_.shape(), ")");
-  }
-
-  void prepare() {
-    if (is_floating(a_.dtype())) {
-      FloatFormat format(a_, shown_);
-      element_ = [format](std::int64_t i) { return format(i); };
+  // `indent` is what a line of this axis begins with. Lines get shorter by a bracket with each
+  // axis.
+  std::string print(int axis, std::int64_t base, const std::string& indent,
+                    std::size_t width) const {
+    if (axis == a_.rank()) return element_(base);
+    std::string text;
+    if (axis + 1 == a_.rank()) {
+      text = print_row(axis, base, indent, width - 1);
     } else {
-      element_ = [this](std::int64_t i) { return plain(i); };
-    }
-    for (std::int64_t i : shown_) width_ = std::max(width_, element_(i).size());
-  }
-
-  std::string plain(std::int64_t i) const {
-    switch (a_.dtype()) {
-      case DType::kBool: return a_.data<bool>()[i] ? "True" : "False";
-      case DType::kInt8: return cat(static_cast<int>(a_.data<std::int8_t>()[i]));
-      case DType::kInt16: return cat(a_.data<std::int16_t>()[i]);
-      case DType::kInt32: return cat(a_.data<std::int32_t>()[i]);
-      case DType::kInt64: return cat(a_.data<std::int64_t>()[i]);
-      case DType::kUint8: return cat(static_cast<int>(a_.data<std::uint8_t>()[i]));
-      case DType::kUint16: return cat(a_.data<std::uint16_t>()[i]);
-      case DType::kUint32: return cat(a_.data<std::uint32_t>()[i]);
-      case DType::kUint64: return cat(a_.data<std::uint64_t>()[i]);
-      case DType::kComplex64: return complex_text(a_.data<std::complex<float>>()[i]);
-      case DType::kComplex128: return complex_text(a_.data<std::complex<double>>()[i]);
-      case DType::kString: return "'" + a_.data<std::string>()[i] + "'";
-      case DType::kVariant: {
-        const Variant& v = a_.data<Variant>()[i];
-        return v.empty() ? "<empty variant>" : "<" + v.get()->debug_string() + ">";
+      const std::string separator(static_cast<std::size_t>(a_.rank() - axis - 1), '\n');
+      for (const std::int64_t i : shown_on(axis)) {
+        if (!text.empty()) text += separator;
+        text += indent + (i == kDots
+                              ? "..."
+                              : print(axis + 1, base + i * stride(axis), indent + " ", width - 1));
       }
-      case DType::kResource: {
-        const ResourceHandle& h = a_.data<ResourceHandle>()[i];
-        return h.empty() ? "<empty resource>" : "<resource " + h.info().name + ">";
-      }
-      default: return cat("<", a_.dtype(), ">");
     }
+    return "[" + text.substr(indent.size()) + "]";
   }
 
-  template <class T>
-  static std::string complex_text(std::complex<T> c) {
-    return cat(c.real(), std::signbit(c.imag()) ? "" : "+", c.imag(), "j");
-  }
-
-  void print(std::string& out, int axis, std::int64_t base) const {
-    if (axis == a_.rank()) {
-      const std::string text = element_(base);
-      if (a_.rank() > 0 && a_.dtype() != DType::kString) out.append(width_ - text.size(), ' ');
-      out += text;
-      if (a_.rank() == 0) out.erase(out.find_last_not_of(' ') + 1);
-      return;
-    }
-    out += '[';
-    const bool innermost = axis + 1 == a_.rank();
-    std::size_t line = out.size() - (out.rfind('\n') == std::string::npos ? 0 : out.rfind('\n') + 1);
+  std::string print_row(int axis, std::int64_t base, const std::string& indent,
+                        std::size_t width) const {
+    std::string text, line = indent;
     bool first = true;
-    for (std::int64_t i : shown_indices(a_.shape()[axis], shorten_)) {
-      if (!first) {
-        if (innermost) {
-          if (line + width_ + 1 > kLineWidth) {
-            out += '\n' + std::string(static_cast<std::size_t>(axis) + 1, ' ');
-            line = static_cast<std::size_t>(axis) + 1;
-          } else {
-            out += ' ';
-            ++line;
-          }
-        } else {
-          out += std::string(static_cast<std::size_t>(a_.rank() - axis - 1), '\n') +
-                 std::string(static_cast<std::size_t>(axis) + 1, ' ');
-        }
-      }
+    for (const std::int64_t i : shown_on(axis)) {
+      if (!first) line += ' ';
       first = false;
-      if (i < 0) {
-        out += "...";
-      } else {
-        print(out, axis + 1, base + i * stride(axis));
+      const std::string word = i == kDots ? "..." : element_(base + i);
+      // A line that holds nothing yet would not get shorter by a new one.
+      if (line.size() + word.size() > width && line.size() > indent.size()) {
+        text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
+        line = indent;
       }
-      line += width_;
+      line += word;
     }
-    out += ']';
+    return text + line;
   }
 
   const Array& a_;
-  bool shorten_;
+  const bool shorten_;
   std::vector<std::int64_t> shown_;
-  std::function<std::string(std::int64_t)> element_;
-  std::size_t width_ = 0;
+  ElementText element_;
 };
 
 }  // namespace
 
-std::string Array::to_string() const { return valid() ? Printer(*this).run() : "<no value>"; }
+std::string Array::to_string() const {
+  if (!valid()) return "<no value>";
+  if (rank() == 0) return scalar_text(*this);
+  if (num_elements() == 0) return "[]";
+  return Printer(*this).run();
+}
 
 }  // namespace tandem

@@ -6,9 +6,10 @@
 namespace tandem {
 namespace {
 
-constexpr const char* kKinds[] = {
-    "unset",     "int",         "float",      "bool",       "string",       "type",       "shape",       "tensor",
-    "func",      "list(int)",   "list(float)", "list(bool)", "list(string)", "list(type)", "list(shape)", "list(func)"};
+constexpr const char* kKinds[] = {"unset",        "int",        "float",       "bool",
+                                  "string",       "type",       "shape",       "tensor",
+                                  "func",         "list(int)",  "list(float)", "list(bool)",
+                                  "list(string)", "list(type)", "list(shape)", "list(func)"};
 
 struct Printer {
   std::ostringstream out;

@@ -22,7 +22,8 @@ class Function;
 /// A function given as an attribute, shared with whoever calls it.
 using FunctionRef = std::shared_ptr<const Function>;
 
-/// The value of an attribute: one of TensorFlow's kinds (int, float, bool, string, type, shape, tensor, func) or a list.
+/// The value of an attribute: one of TensorFlow's kinds (int, float, bool, string, type, shape,
+/// tensor, func) or a list.
 class TANDEM_EXPORT AttrValue {
  public:
   using Storage =
@@ -32,7 +33,8 @@ class TANDEM_EXPORT AttrValue {
                    std::vector<DType>, std::vector<PartialShape>, std::vector<FunctionRef>>;
 
   AttrValue() = default;
-  template <class Int, std::enable_if_t<std::is_integral_v<Int> && !std::is_same_v<Int, bool>, int> = 0>
+  template <class Int,
+            std::enable_if_t<std::is_integral_v<Int> && !std::is_same_v<Int, bool>, int> = 0>
   AttrValue(Int value) : storage_(static_cast<std::int64_t>(value)) {}
   AttrValue(float value) : storage_(value) {}
   AttrValue(double value) : storage_(static_cast<float>(value)) {}

@@ -65,7 +65,8 @@ Ref<Buffer> make_objects(std::size_t count) {
   try {
     return Ref<Buffer>(new ObjectBuffer<T>(count));
   } catch (const std::bad_alloc&) {
-    throw ResourceExhaustedError(cat("Out of host memory for ", count, " objects of ", sizeof(T), " bytes."));
+    throw ResourceExhaustedError(
+        cat("Out of host memory for ", count, " objects of ", sizeof(T), " bytes."));
   }
 }
 

@@ -9,17 +9,21 @@
 
 namespace tandem {
 
-/// Memory that arrays share: a pointer, a size in bytes, and whoever must be told when the last user is gone.
+/// Memory that arrays share: a pointer, a size in bytes, and whoever must be told when the last
+/// user is gone.
 ///
-/// For host memory `data()` is an address; for a device it is a token that only that device's kernels may use.
-/// Buffers are immutable while shared: whoever wants to write must hold the only reference.
+/// For host memory `data()` is an address; for a device it is a token that only that device's
+/// kernels may use. Buffers are immutable while shared: whoever wants to write must hold the only
+/// reference.
 class TANDEM_EXPORT Buffer : public RefCounted {
  public:
   void* data() const noexcept { return data_; }
   std::size_t size() const noexcept { return size_; }
-  /// False if other code may write to the memory (wrapped outside memory): then it is never taken over.
+  /// False if other code may write to the memory (wrapped outside memory): then it is never taken
+  /// over.
   bool owned() const noexcept { return owned_; }
-  /// True for memory that an execution plan reuses: nothing may hold on to it beyond what the plan knows.
+  /// True for memory that an execution plan reuses: nothing may hold on to it beyond what the plan
+  /// knows.
   bool planned() const noexcept { return planned_; }
   void mark_planned() noexcept { planned_ = true; }
 
@@ -36,10 +40,12 @@ class TANDEM_EXPORT Buffer : public RefCounted {
 /// Uninitialised host memory, 64-byte aligned.
 TANDEM_EXPORT Ref<Buffer> allocate_host_buffer(std::size_t bytes);
 
-/// Host memory holding `count` default-constructed objects of an `is_object` dtype, destroyed with the buffer.
+/// Host memory holding `count` default-constructed objects of an `is_object` dtype, destroyed with
+/// the buffer.
 TANDEM_EXPORT Ref<Buffer> allocate_object_buffer(DType dtype, std::size_t count);
 
-/// Outside memory, used without a copy. `release` (may be empty) is called once, when the last user is gone.
+/// Outside memory, used without a copy. `release` (may be empty) is called once, when the last user
+/// is gone.
 TANDEM_EXPORT Ref<Buffer> wrap_memory(void* data, std::size_t bytes, std::function<void()> release);
 
 }  // namespace tandem

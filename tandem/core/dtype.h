@@ -3,8 +3,8 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
-#include <iosfwd>
 #include <initializer_list>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -92,7 +92,8 @@ TANDEM_EXPORT std::size_t dtype_size(DType t);
 /// TensorFlow's name: "float", "int32", "half", "float_ref".
 TANDEM_EXPORT std::string dtype_name(DType t);
 
-/// The reverse of `dtype_name`; also takes "float32", "float64", "float16", "DT_FLOAT". Empty when unknown.
+/// The reverse of `dtype_name`; also takes "float32", "float64", "float16", "DT_FLOAT". Empty when
+/// unknown.
 TANDEM_EXPORT std::optional<DType> parse_dtype(std::string_view name);
 
 TANDEM_EXPORT std::ostream& operator<<(std::ostream& out, DType t);
@@ -139,7 +140,8 @@ class DTypeSet {
   std::uint64_t bits_ = 0;
 };
 
-inline constexpr DTypeSet kFloatTypes{DType::kHalf, DType::kBFloat16, DType::kFloat, DType::kDouble};
+inline constexpr DTypeSet kFloatTypes{DType::kHalf, DType::kBFloat16, DType::kFloat,
+                                      DType::kDouble};
 inline constexpr DTypeSet kComplexTypes{DType::kComplex64, DType::kComplex128};
 inline constexpr DTypeSet kSignedTypes{DType::kInt8, DType::kInt16, DType::kInt32, DType::kInt64};
 inline constexpr DTypeSet kUnsignedTypes{DType::kUint8, DType::kUint16, DType::kUint32,
@@ -160,8 +162,8 @@ struct DTypeOf;
 template <class T>
 inline constexpr DType dtype_of = DTypeOf<std::remove_cv_t<T>>::value;
 
-#define TANDEM_DTYPE_OF(TYPE, DTYPE)                                                    \
-  template <>                                                                          \
+#define TANDEM_DTYPE_OF(TYPE, DTYPE) \
+  template <>                        \
   struct DTypeOf<TYPE> : std::integral_constant<DType, DType::DTYPE> {}
 TANDEM_DTYPE_OF(float, kFloat);
 TANDEM_DTYPE_OF(double, kDouble);

@@ -10,7 +10,8 @@
 
 namespace tandem {
 
-/// The canonical error codes, numbered as in TensorFlow and gRPC. docs/errors.md says when to use which.
+/// The canonical error codes, numbered as in TensorFlow and gRPC. docs/errors.md says when to use
+/// which.
 enum class Code : int {
   kOk = 0,
   kCancelled = 1,
@@ -76,8 +77,9 @@ TANDEM_DECLARE_ERROR(UnauthenticatedError, kUnauthenticated);
 /// Throws the subclass that belongs to `code`.
 [[noreturn]] TANDEM_EXPORT void throw_error(Code code, const std::string& message);
 
-/// The error with `line` appended on a line of its own, its code kept. An exception that is no `Error` becomes
-/// an UnknownError (std::bad_alloc a ResourceExhaustedError) whose message begins with its what().
+/// The error with `line` appended on a line of its own, its code kept. An exception that is no
+/// `Error` becomes an UnknownError (std::bad_alloc a ResourceExhaustedError) whose message begins
+/// with its what().
 TANDEM_EXPORT std::exception_ptr with_line(const std::exception_ptr& error, std::string_view line);
 
 /// The code of a held exception: its own for an `Error`, else as `with_line` would make it.

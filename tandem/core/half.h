@@ -13,7 +13,8 @@ constexpr std::uint16_t float_to_bfloat16_bits(float value) {
   return static_cast<std::uint16_t>(bits >> 16);
 }
 
-/// Converts a float to the nearest IEEE binary16 (ties to even; overflow to infinity; subnormals kept).
+/// Converts a float to the nearest IEEE binary16 (ties to even; overflow to infinity; subnormals
+/// kept).
 constexpr std::uint16_t float_to_half_bits(float value) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t sign = (bits >> 16) & 0x8000u;

@@ -32,15 +32,16 @@ std::atomic<std::size_t> g_peak{0};
 void* system_allocate(std::size_t bytes) {
   if (bytes <= SIZE_MAX - kAlignment) {
     const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    if (void* block = std::aligned_alloc(kAlignment, rounded == 0 ? kAlignment : rounded)) return block;
+    if (void* block = std::aligned_alloc(kAlignment, rounded == 0 ? kAlignment : rounded))
+      return block;
   }
   return nullptr;
 }
 
 [[noreturn]] void throw_exhausted(std::size_t bytes) {
-  throw ResourceExhaustedError(cat("Out of host memory: a block of ", bytes, " bytes was asked for while ",
-                                   g_current.load(), " bytes are in use. Use smaller batches or free tensors ",
-                                   "that are no longer needed."));
+  throw ResourceExhaustedError(
+      cat("Out of host memory: a block of ", bytes, " bytes was asked for while ", g_current.load(),
+          " bytes are in use. Use smaller batches or free tensors ", "that are no longer needed."));
 }
 
 #ifndef TANDEM_PLAIN_HEAP
@@ -72,7 +73,8 @@ SmallCache::~SmallCache() {
   }
 }
 
-// Null once the thread is past destroying its thread-local objects: static objects may still free blocks then.
+// Null once the thread is past destroying its thread-local objects: static objects may still free
+// blocks then.
 SmallCache* small_cache() {
   if (t_state == CacheState::kUnborn) {
     thread_local SmallCache cache;

@@ -10,8 +10,8 @@ namespace tandem {
 
 /// Base of objects owned by counted references (`Ref<T>`): tensors, buffers, resources.
 ///
-/// The count starts at zero; the first `Ref` makes it one. Counting is thread-safe. The last `Ref` to go
-/// deletes the object on whichever thread lets it go.
+/// The count starts at zero; the first `Ref` makes it one. Counting is thread-safe. The last `Ref`
+/// to go deletes the object on whichever thread lets it go.
 class TANDEM_EXPORT RefCounted {
  public:
   RefCounted() = default;
@@ -40,7 +40,8 @@ class TANDEM_EXPORT RefCounted {
   mutable std::atomic<std::int64_t> count_{0};
 };
 
-/// A counted reference to a `RefCounted`. Empty by default. Copying is one relaxed atomic increment.
+/// A counted reference to a `RefCounted`. Empty by default. Copying is one relaxed atomic
+/// increment.
 template <class T>
 class Ref {
  public:

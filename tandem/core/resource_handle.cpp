@@ -7,7 +7,8 @@ namespace tandem {
 Resource::~Resource() = default;
 
 const ResourceInfo& ResourceHandle::info() const {
-  if (!info_) throw FailedPreconditionError("An empty resource handle was used; it names no resource.");
+  if (!info_)
+    throw FailedPreconditionError("An empty resource handle was used; it names no resource.");
   return *info_;
 }
 

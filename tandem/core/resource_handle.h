@@ -28,7 +28,8 @@ struct ResourceInfo {
   PartialShape shape;
 };
 
-/// The element type of DType::kResource: a small host value that names a resource and keeps it alive.
+/// The element type of DType::kResource: a small host value that names a resource and keeps it
+/// alive.
 class TANDEM_EXPORT ResourceHandle {
  public:
   ResourceHandle() = default;

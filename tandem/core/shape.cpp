@@ -10,7 +10,8 @@ namespace tandem {
 std::int64_t checked_multiply(std::int64_t a, std::int64_t b) {
   std::int64_t product = 0;
   if (__builtin_mul_overflow(a, b, &product)) {
-    throw InvalidArgumentError(cat("The sizes ", a, " and ", b, " multiply to more than 2^63 elements."));
+    throw InvalidArgumentError(
+        cat("The sizes ", a, " and ", b, " multiply to more than 2^63 elements."));
   }
   return product;
 }
@@ -19,8 +20,8 @@ Shape::Shape(std::span<const std::int64_t> dims) { assign(dims); }
 
 void Shape::assign(std::span<const std::int64_t> dims) {
   if (dims.size() > static_cast<std::size_t>(kMaxRank)) {
-    throw InvalidArgumentError(
-        cat("A shape of rank ", dims.size(), " is more than the ", kMaxRank, " dimensions allowed."));
+    throw InvalidArgumentError(cat("A shape of rank ", dims.size(), " is more than the ", kMaxRank,
+                                   " dimensions allowed."));
   }
   std::int64_t count = 1;
   bool empty = false;
@@ -28,7 +29,8 @@ void Shape::assign(std::span<const std::int64_t> dims) {
     if (d < 0) {
       throw InvalidArgumentError(cat("Dimension ", d, " must be >= 0 in a shape."));
     }
-    // A zero must not hide that the others overflow: the product of the non-zero sizes has to fit as well.
+    // A zero must not hide that the others overflow: the product of the non-zero sizes has to fit
+    // as well.
     empty = empty || d == 0;
     count = checked_multiply(count, d == 0 ? 1 : d);
   }
@@ -74,13 +76,15 @@ std::string Shape::to_string() const {
   return text + "]";
 }
 
-PartialShape::PartialShape(std::vector<std::int64_t> dims) : known_rank_(true), dims_(std::move(dims)) {
+PartialShape::PartialShape(std::vector<std::int64_t> dims)
+    : known_rank_(true), dims_(std::move(dims)) {
   if (dims_.size() > static_cast<std::size_t>(Shape::kMaxRank)) {
     throw InvalidArgumentError(cat("A shape of rank ", dims_.size(), " is more than the ",
                                    Shape::kMaxRank, " dimensions allowed."));
   }
   for (std::int64_t d : dims_) {
-    if (d < kUnknown) throw InvalidArgumentError(cat("Dimension ", d, " must be >= -1 in a partial shape."));
+    if (d < kUnknown)
+      throw InvalidArgumentError(cat("Dimension ", d, " must be >= -1 in a partial shape."));
   }
 }
 
@@ -94,7 +98,8 @@ std::int64_t PartialShape::dim(int axis) const {
 }
 
 bool PartialShape::is_fully_known() const {
-  return known_rank_ && std::all_of(dims_.begin(), dims_.end(), [](std::int64_t d) { return d >= 0; });
+  return known_rank_ &&
+         std::all_of(dims_.begin(), dims_.end(), [](std::int64_t d) { return d >= 0; });
 }
 
 Shape PartialShape::to_shape() const {
@@ -199,8 +204,8 @@ PartialShape broadcast(const PartialShape& a, const PartialShape& b) {
 
 int normalize_axis(std::int64_t axis, int rank) {
   if (axis < -rank || axis >= rank) {
-    throw InvalidArgumentError(
-        cat("Axis ", axis, " is out of range [", -rank, ", ", rank, ") for a value of rank ", rank, "."));
+    throw InvalidArgumentError(cat("Axis ", axis, " is out of range [", -rank, ", ", rank,
+                                   ") for a value of rank ", rank, "."));
   }
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tandem/core/export.h"
@@ -15,8 +16,8 @@ namespace tandem {
 
 /// The dimensions of a concrete value: rank 0 to 254, each size 0 or more, the product below 2^63.
 ///
-/// A value type; up to six dimensions live inside the object. Making one from negative sizes or from sizes whose
-/// product overflows 64 bits throws InvalidArgumentError.
+/// A value type; up to six dimensions live inside the object. Making one from negative sizes or
+/// from sizes whose product overflows 64 bits throws InvalidArgumentError.
 class TANDEM_EXPORT Shape {
  public:
   static constexpr int kMaxRank = 254;
@@ -26,7 +27,7 @@ class TANDEM_EXPORT Shape {
       : Shape(std::span<const std::int64_t>(dims.begin(), dims.size())) {}
   explicit Shape(std::span<const std::int64_t> dims);
   Shape(const Shape& other) { *this = other; }
-  Shape(Shape&& other) noexcept = default;
+  Shape(Shape&& other) noexcept { take(other); }
   Shape& operator=(const Shape& other) {
     if (other.heap_ == nullptr && heap_ == nullptr) {
       rank_ = other.rank_;
@@ -36,10 +37,14 @@ class TANDEM_EXPORT Shape {
     }
     return assign_slow(other);
   }
-  Shape& operator=(Shape&& other) noexcept = default;
+  Shape& operator=(Shape&& other) noexcept {
+    if (this != &other) take(other);
+    return *this;
+  }
 
   int rank() const { return rank_; }
-  /// The size of one dimension; `axis` may be negative and counts from the end. Throws when out of range.
+  /// The size of one dimension; `axis` may be negative and counts from the end. Throws when out of
+  /// range.
   std::int64_t dim(int axis) const;
   std::int64_t operator[](int axis) const { return data()[axis]; }
   std::int64_t num_elements() const { return count_; }
@@ -63,6 +68,16 @@ class TANDEM_EXPORT Shape {
  private:
   static constexpr int kInline = 6;
   Shape& assign_slow(const Shape& other);
+  void take(Shape& other) noexcept {
+    rank_ = other.rank_;
+    count_ = other.count_;
+    std::memcpy(inline_, other.inline_, sizeof(inline_));
+    heap_ = std::move(other.heap_);
+    if (heap_) {  // what is left has no dimensions to show
+      other.rank_ = 0;
+      other.count_ = 1;
+    }
+  }
   void assign(std::span<const std::int64_t> dims);
 
   int rank_ = 0;
@@ -115,11 +130,13 @@ class TANDEM_EXPORT PartialShape {
   std::vector<std::int64_t> dims_;
 };
 
-/// The shape that NumPy's broadcasting gives; throws InvalidArgumentError "Incompatible shapes: [2] vs. [3]".
+/// The shape that NumPy's broadcasting gives; throws InvalidArgumentError "Incompatible shapes: [2]
+/// vs. [3]".
 TANDEM_EXPORT Shape broadcast(const Shape& a, const Shape& b);
 TANDEM_EXPORT PartialShape broadcast(const PartialShape& a, const PartialShape& b);
 
-/// `axis` in [-rank, rank) as a non-negative number; throws InvalidArgumentError naming both otherwise.
+/// `axis` in [-rank, rank) as a non-negative number; throws InvalidArgumentError naming both
+/// otherwise.
 TANDEM_EXPORT int normalize_axis(std::int64_t axis, int rank);
 
 /// a * b, throwing InvalidArgumentError when the product of these sizes needs more than 63 bits.

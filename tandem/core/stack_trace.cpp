@@ -1,5 +1,6 @@
 #include "tandem/core/stack_trace.h"
 
+#include <cxxabi.h>
 #include <dlfcn.h>
 
 #include <cstdint>
@@ -8,7 +9,6 @@
 #include <string_view>
 
 #include <absl/debugging/stacktrace.h>
-#include <cxxabi.h>
 
 #include "tandem/core/error.h"
 
@@ -17,7 +17,8 @@ namespace {
 
 std::string demangle(const char* symbol) {
   int status = 0;
-  std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(symbol, nullptr, nullptr, &status), std::free);
+  std::unique_ptr<char, void (*)(void*)> text(
+      abi::__cxa_demangle(symbol, nullptr, nullptr, &status), std::free);
   return status == 0 ? text.get() : symbol;
 }
 
@@ -50,8 +51,10 @@ std::string StackTrace::to_string(int lines) const {
     const std::string_view file = path.substr(path.rfind('/') + 1);
     if (file.starts_with("libtandem") || file.starts_with("libc.so")) continue;
     if (!text.empty()) text += '\n';
-    const auto offset = reinterpret_cast<std::uintptr_t>(call) - reinterpret_cast<std::uintptr_t>(info.dli_fbase);
-    text += cat("    at ", function.empty() ? "?" : function, " (", file, "+0x", std::hex, offset, ")");
+    const auto offset =
+        reinterpret_cast<std::uintptr_t>(call) - reinterpret_cast<std::uintptr_t>(info.dli_fbase);
+    text +=
+        cat("    at ", function.empty() ? "?" : function, " (", file, "+0x", std::hex, offset, ")");
     --lines;
   }
   return text;

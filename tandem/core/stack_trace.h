@@ -7,7 +7,8 @@
 
 namespace tandem {
 
-/// Return addresses of a call stack, innermost first: cheap to take, made readable only when an error needs it.
+/// Return addresses of a call stack, innermost first: cheap to take, made readable only when an
+/// error needs it.
 class TANDEM_EXPORT StackTrace {
  public:
   /// The caller's stack, at most `depth` frames.

@@ -7,7 +7,8 @@
 
 namespace tandem {
 
-/// Base of what an element of a kVariant array may hold, such as a list of tensors. Immutable once shared.
+/// Base of what an element of a kVariant array may hold, such as a list of tensors. Immutable once
+/// shared.
 class TANDEM_EXPORT VariantValue : public RefCounted {
  public:
   virtual std::string type_name() const = 0;

@@ -57,8 +57,8 @@ class TANDEM_EXPORT Stream {
 
 /// One place where work can run. Lives as long as its Runtime or any tensor on it.
 ///
-/// Apart from its type name a device has a kernel class ("cpu", "cuda"), by which kernels are found: an emulated GPU
-/// has type "GPU" and kernel class "cpu".
+/// Apart from its type name a device has a kernel class ("cpu", "cuda"), by which kernels are
+/// found: an emulated GPU has type "GPU" and kernel class "cpu".
 class TANDEM_EXPORT Device {
  public:
   virtual ~Device();
@@ -77,8 +77,10 @@ class TANDEM_EXPORT Device {
   virtual Stream& stream(int index) = 0;
   virtual int num_streams() const = 0;
   /// Copies between this device's memory and the host; blocks until done.
-  virtual void copy_to_host(const Buffer& from, std::size_t offset, void* to, std::size_t bytes) = 0;
-  virtual void copy_from_host(const void* from, Buffer& to, std::size_t offset, std::size_t bytes) = 0;
+  virtual void copy_to_host(const Buffer& from, std::size_t offset, void* to,
+                            std::size_t bytes) = 0;
+  virtual void copy_from_host(const void* from, Buffer& to, std::size_t offset,
+                              std::size_t bytes) = 0;
 
  protected:
   explicit Device(DeviceSpec spec) : spec_(std::move(spec)), name_(spec_.to_string()) {}

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <vector>
 
 #include "tandem/core/error.h"
 
@@ -13,8 +14,9 @@ int parse_number(std::string_view text) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < 0) {
-    throw InvalidArgumentError(cat("invalid literal for int() with base 10: '", text,
-                                   "'. A device name looks like \"/job:worker/task:0/device:GPU:0\"."));
+    throw InvalidArgumentError(
+        cat("invalid literal for int() with base 10: '", text,
+            "'. A device name looks like \"/job:worker/task:0/device:GPU:0\"."));
   }
   return value;
 }
@@ -28,13 +30,56 @@ std::string upper(std::string_view text) {
 
 bool equals_ignoring_case(std::string_view a, std::string_view b) { return upper(a) == upper(b); }
 
-void set_device(DeviceSpec& spec, std::string_view whole, std::string_view type, std::string_view index) {
+// "GPU", "XLA_CPU": what may stand for a type.
+bool is_type_name(std::string_view text) {
+  return !text.empty() && std::isalpha(static_cast<unsigned char>(text.front())) &&
+         std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return std::isalnum(c) || c == '_'; });
+}
+
+std::vector<std::string_view> fields_of(std::string_view part) {
+  std::vector<std::string_view> fields;
+  for (;;) {
+    const std::size_t colon = part.find(':');
+    fields.push_back(part.substr(0, colon));
+    if (colon == std::string_view::npos) return fields;
+    part.remove_prefix(colon + 1);
+  }
+}
+
+void set_device(DeviceSpec& spec, std::string_view whole, std::string_view type,
+                std::string_view index) {
   if (spec.type) {
     throw InvalidArgumentError(
         cat("Multiple device types are not allowed while parsing the device spec: ", whole, "."));
   }
   spec.type = upper(type);
-  if (!index.empty() && index != "*") spec.index = parse_number(index);
+  if (index != "*") spec.index = parse_number(index);
+}
+
+// One part between slashes; false if it is none that we know.
+bool parse_part(DeviceSpec& spec, std::string_view whole, std::string_view part) {
+  const auto fields = fields_of(part);
+  const std::string_view key = fields[0];
+  if (fields.size() == 2 && key == "job") {
+    spec.job = std::string(fields[1]);
+  } else if (fields.size() == 2 && key == "replica") {
+    spec.replica = parse_number(fields[1]);
+  } else if (fields.size() == 2 && key == "task") {
+    spec.task = parse_number(fields[1]);
+  } else if (fields.size() == 2 && key == "device" && fields[1] == "*") {
+    return true;
+  } else if ((fields.size() == 2 || fields.size() == 3) && key == "device" &&
+             is_type_name(fields[1])) {
+    set_device(spec, whole, fields[1], fields.size() == 3 ? fields[2] : "*");
+  } else if (fields.size() <= 2 && is_type_name(key) &&
+             (equals_ignoring_case(key, "cpu") || equals_ignoring_case(key, "gpu") ||
+              equals_ignoring_case(key, "tpu") || (!whole.starts_with('/') && upper(key) == key))) {
+    set_device(spec, whole, key, fields.size() == 2 ? fields[1] : "*");
+  } else {
+    return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -46,27 +91,11 @@ DeviceSpec DeviceSpec::parse(std::string_view name) {
     const std::size_t slash = rest.find('/');
     const std::string_view part = rest.substr(0, slash);
     rest = slash == std::string_view::npos ? std::string_view() : rest.substr(slash + 1);
-    if (part.empty()) continue;
-    const std::size_t colon = part.find(':');
-    const std::string_view key = part.substr(0, colon);
-    const std::string_view value = colon == std::string_view::npos ? std::string_view() : part.substr(colon + 1);
-    if (key == "job") {
-      spec.job = std::string(value);
-    } else if (key == "replica") {
-      spec.replica = parse_number(value);
-    } else if (key == "task") {
-      spec.task = parse_number(value);
-    } else if (key == "device") {
-      const std::size_t second = value.find(':');
-      if (value == "*") continue;
-      set_device(spec, name, value.substr(0, second),
-                 second == std::string_view::npos ? std::string_view() : value.substr(second + 1));
-    } else if (equals_ignoring_case(key, "cpu") || equals_ignoring_case(key, "gpu") ||
-               equals_ignoring_case(key, "tpu") || (!name.starts_with('/') && upper(key) == key)) {
-      set_device(spec, name, key, value);
-    } else {
-      throw InvalidArgumentError(cat("Unknown attribute '", key,
-                                     "' is encountered while parsing the device spec: '", name, "'."));
+    if (!part.empty() && !parse_part(spec, name, part)) {
+      throw InvalidArgumentError(
+          cat("Unknown attribute '", part.substr(0, part.find(':')),
+              "' is encountered while parsing the device spec: '", name,
+              "'. A device name looks like \"/job:worker/task:0/device:GPU:0\"."));
     }
   }
   return spec;
@@ -85,8 +114,9 @@ DeviceSpec DeviceSpec::merged_into(const DeviceSpec& outer) const {
 }
 
 bool DeviceSpec::matches(const DeviceSpec& full) const {
-  return (!job || job == full.job) && (!replica || replica == full.replica) && (!task || task == full.task) &&
-         (!type || type == full.type) && (!index || index == full.index);
+  return (!job || job == full.job) && (!replica || replica == full.replica) &&
+         (!task || task == full.task) && (!type || type == full.type) &&
+         (!index || index == full.index);
 }
 
 std::string DeviceSpec::to_string() const {

@@ -10,7 +10,8 @@ namespace tandem {
 
 /// A device name, complete or partial: "/job:worker/replica:0/task:1/device:GPU:0".
 ///
-/// Parsing takes every form TensorFlow takes ("/gpu:0", "GPU:0", "/device:CPU:*", "cpu", "" for nothing said).
+/// Parsing takes every form TensorFlow takes ("/gpu:0", "GPU:0", "/device:CPU:*", "cpu", "" for
+/// nothing said).
 struct TANDEM_EXPORT DeviceSpec {
   std::optional<std::string> job;
   std::optional<int> replica;

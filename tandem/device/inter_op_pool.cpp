@@ -79,7 +79,8 @@ struct InterOpPool::State {
 thread_local InterOpPool::State* InterOpPool::State::current = nullptr;
 thread_local std::size_t InterOpPool::State::index = 0;
 
-InterOpPool::InterOpPool(int threads) : threads_(std::max(threads, 1)), state_(std::make_unique<State>()) {
+InterOpPool::InterOpPool(int threads)
+    : threads_(std::max(threads, 1)), state_(std::make_unique<State>()) {
   for (int i = 0; i < threads_; ++i) state_->queues.push_back(std::make_unique<State::Queue>());
   for (int i = 1; i < threads_; ++i) {
     state_->workers.emplace_back([s = state_.get(), i] { s->worker(static_cast<std::size_t>(i)); });

@@ -7,10 +7,11 @@
 
 namespace tandem {
 
-/// Threads that run independent ops of a graph side by side: `threads - 1` workers beside the callers.
+/// Threads that run independent ops of a graph side by side: `threads - 1` workers beside the
+/// callers.
 ///
-/// Thread-safe. Each worker has a queue of its own and takes from the others' when that is empty. Tasks may schedule
-/// further tasks; they must not throw and must not block on other tasks.
+/// Thread-safe. Each worker has a queue of its own and takes from the others' when that is empty.
+/// Tasks may schedule further tasks; they must not throw and must not block on other tasks.
 class TANDEM_EXPORT InterOpPool {
  public:
   explicit InterOpPool(int threads);
@@ -21,7 +22,8 @@ class TANDEM_EXPORT InterOpPool {
   int threads() const { return threads_; }
   /// Queues `task` for a worker. With one thread there are no workers: then only `help` runs tasks.
   void schedule(std::function<void()> task);
-  /// Runs one queued task on the calling thread, if there is any. Callers that wait for their graph do this meanwhile.
+  /// Runs one queued task on the calling thread, if there is any. Callers that wait for their graph
+  /// do this meanwhile.
   bool help();
 
  private:

@@ -24,15 +24,15 @@ void pause() {
 
 thread_local std::uint64_t t_uses = 0;
 
-// How long a worker that has just worked looks out for more before it sleeps: longer than the gaps between the
-// kernels of a training step, short against anything a person would notice.
+// How long a worker that has just worked looks out for more before it sleeps: longer than the gaps
+// between the kernels of a training step, short against anything a person would notice.
 constexpr auto kSpin = std::chrono::microseconds(100);
 
 }  // namespace
 
-// A job is published under `generation`: odd while a job is open for joining. Workers count themselves in before they
-// touch the job and out afterwards; the caller closes the job and waits until all are out, so the job's callable and
-// counters live on its stack safely.
+// A job is published under `generation`: odd while a job is open for joining. Workers count
+// themselves in before they touch the job and out afterwards; the caller closes the job and waits
+// until all are out, so the job's callable and counters live on its stack safely.
 struct IntraOpPool::State {
   struct Job {
     const RangeFn* fn = nullptr;
@@ -113,8 +113,10 @@ struct IntraOpPool::State {
 
 std::uint64_t IntraOpPool::uses_by_this_thread() { return t_uses; }
 
-IntraOpPool::IntraOpPool(int threads) : threads_(std::max(threads, 1)), state_(std::make_unique<State>()) {
-  for (int i = 1; i < threads_; ++i) state_->workers.emplace_back([s = state_.get()] { s->worker(); });
+IntraOpPool::IntraOpPool(int threads)
+    : threads_(std::max(threads, 1)), state_(std::make_unique<State>()) {
+  for (int i = 1; i < threads_; ++i)
+    state_->workers.emplace_back([s = state_.get()] { s->worker(); });
 }
 
 IntraOpPool::~IntraOpPool() {
@@ -128,8 +130,10 @@ IntraOpPool::~IntraOpPool() {
 
 void IntraOpPool::split(std::int64_t count, double cost, RangeFn fn) {
   if (state_->leased.exchange(true, std::memory_order_acquire)) return fn(0, count);
-  // A few pieces a thread even out unequal speeds; each still has to be worth its share of the overhead.
-  const auto worthwhile = static_cast<std::int64_t>(static_cast<double>(count) * cost / (kWorthwhile / 4)) + 1;
+  // A few pieces a thread even out unequal speeds; each still has to be worth its share of the
+  // overhead.
+  const auto worthwhile =
+      static_cast<std::int64_t>(static_cast<double>(count) * cost / (kWorthwhile / 4)) + 1;
   State::Job job;
   job.fn = &fn;
   job.count = count;

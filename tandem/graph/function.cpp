@@ -6,8 +6,9 @@
 
 namespace tandem {
 
-Function::Function(std::string name, Graph body, std::vector<Node*> args, std::vector<Output> results,
-                   std::vector<Node*> control_results, bool may_optimize)
+Function::Function(std::string name, Graph body, std::vector<Node*> args,
+                   std::vector<Output> results, std::vector<Node*> control_results,
+                   bool may_optimize)
     : name_(std::move(name)),
       body_(std::move(body)),
       args_(std::move(args)),

@@ -10,7 +10,8 @@
 
 namespace tandem {
 
-/// A graph with arguments and results: what a trace produces, and what call, If and While nodes run.
+/// A graph with arguments and results: what a trace produces, and what call, If and While nodes
+/// run.
 ///
 /// Immutable once made; shared by threads. `body` holds one node of kind arg for each argument.
 class TANDEM_EXPORT Function {
@@ -33,8 +34,9 @@ class TANDEM_EXPORT Function {
   bool may_optimize() const { return may_optimize_; }
   std::string to_string() const;
 
-  /// Something derived from this function that upper rooms keep with it, such as its execution plans or its gradient
-  /// function: made by `make` at first use, once, under a lock that only this slot uses.
+  /// Something derived from this function that upper rooms keep with it, such as its execution
+  /// plans or its gradient function: made by `make` at first use, once, under a lock that only this
+  /// slot uses.
   enum Slot { kPlans, kGradient, kSlots };
   template <class T, class Make>
   std::shared_ptr<T> derived(Slot slot, Make make) const {

@@ -18,14 +18,18 @@ std::string Node::describe() const {
 }
 
 void Node::throw_missing_attr(std::string_view name) const {
-  throw InternalError(cat("node ", name_, " (", op_->name, ") has no attribute '", name, "' of the type asked for"));
+  throw InternalError(cat("node ", name_, " (", op_->name, ") has no attribute '", name,
+                          "' of the type asked for"));
 }
 
 namespace {
 
+// Of a constant, or of an argument that is always the same handle.
 const Array* constant_value(Output output) {
-  if (output.node->kind() != NodeKind::kConst) return nullptr;
-  const AttrValue* value = output.node->attrs().find("value");
+  const NodeKind kind = output.node->kind();
+  if (kind != NodeKind::kConst && kind != NodeKind::kArg) return nullptr;
+  const AttrValue* value =
+      output.node->attrs().find(kind == NodeKind::kConst ? "value" : "_handle");
   const auto* tensor = value ? value->get_if<std::shared_ptr<const Array>>() : nullptr;
   return tensor ? tensor->get() : nullptr;
 }
@@ -69,7 +73,8 @@ Node* Graph::add(NodeSpec spec) {
 
 namespace {
 
-// What is known of the shape that an integer output holds; producers say in their traits how it follows.
+// What is known of the shape that an integer output holds; producers say in their traits how it
+// follows.
 std::optional<PartialShape> shape_value(Output output, int depth);
 
 std::optional<std::int64_t> scalar_value(Output output, int depth) {
@@ -82,8 +87,9 @@ std::optional<std::int64_t> scalar_value(Output output, int depth) {
     const auto& in = output.node->inputs();
     if (whole && whole->has_rank() && in.size() >= 2) {
       const Array* begin = constant_value(in[1]);
-      if (begin && begin->num_elements() == 1 && output.node->output_shape(0) == PartialShape::scalar()) {
-        const std::int64_t at = begin->dtype() == DType::kInt32 ? *begin->data<std::int32_t>()
+      if (begin && begin->num_elements() == 1 &&
+          output.node->output_shape(0) == PartialShape::scalar()) {
+        const std::int64_t at = begin->dtype() == DType::kInt32   ? *begin->data<std::int32_t>()
                                 : begin->dtype() == DType::kInt64 ? *begin->data<std::int64_t>()
                                                                   : INT64_MAX;
         if (at >= -whole->rank() && at < whole->rank()) return whole->dim(static_cast<int>(at));
@@ -100,8 +106,8 @@ std::optional<PartialShape> shape_value(Output output, int depth) {
     if (value->rank() > 1 || !kIndexTypes.contains(value->dtype())) return std::nullopt;
     std::vector<std::int64_t> dims;
     for (std::int64_t i = 0; i < value->num_elements(); ++i) {
-      const std::int64_t d =
-          value->dtype() == DType::kInt32 ? value->data<std::int32_t>()[i] : value->data<std::int64_t>()[i];
+      const std::int64_t d = value->dtype() == DType::kInt32 ? value->data<std::int32_t>()[i]
+                                                             : value->data<std::int64_t>()[i];
       dims.push_back(d < 0 ? PartialShape::kUnknown : d);
     }
     return PartialShape(std::move(dims));
@@ -157,7 +163,8 @@ void Graph::set_input(Node* node, int input, Output value) {
 
 void Graph::add_control_input(Node* node, Node* before) {
   auto& list = node->control_inputs_;
-  if (before != node && std::find(list.begin(), list.end(), before) == list.end()) list.push_back(before);
+  if (before != node && std::find(list.begin(), list.end(), before) == list.end())
+    list.push_back(before);
 }
 
 void Graph::set_control_inputs(Node* node, std::vector<Node*> before) {
@@ -194,6 +201,16 @@ void Graph::remove_if(const std::vector<bool>& drop_by_id) {
 
 void Graph::infer_shapes() {
   for (Node* node : topological_order()) infer_node(*node);
+}
+
+void Graph::infer_shapes_to_run() {
+  for (Node* node : topological_order()) {
+    try {
+      infer_node(*node);
+    } catch (const Error&) {
+      for (PartialShape& shape : node->output_shapes_) shape = PartialShape::unknown();
+    }
+  }
 }
 
 std::vector<std::vector<Node*>> Graph::consumers() const {
@@ -257,7 +274,8 @@ Graph Graph::clone(std::vector<Node*>* mapped) const {
   }
   for (const auto& node : copy.nodes_) {
     for (Output& in : node->inputs_) in.node = map[static_cast<std::size_t>(in.node->id())];
-    for (Node*& before : node->control_inputs_) before = map[static_cast<std::size_t>(before->id())];
+    for (Node*& before : node->control_inputs_)
+      before = map[static_cast<std::size_t>(before->id())];
   }
   copy.next_id_ = next_id_;
   copy.name_counts_ = name_counts_;

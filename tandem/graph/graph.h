@@ -49,7 +49,9 @@ class TANDEM_EXPORT Node {
   int num_outputs() const { return static_cast<int>(output_dtypes_.size()); }
   DType output_dtype(int i) const { return output_dtypes_[static_cast<std::size_t>(i)]; }
   const std::vector<DType>& output_dtypes() const { return output_dtypes_; }
-  const PartialShape& output_shape(int i) const { return output_shapes_[static_cast<std::size_t>(i)]; }
+  const PartialShape& output_shape(int i) const {
+    return output_shapes_[static_cast<std::size_t>(i)];
+  }
   /// Device asked for, possibly partial or empty.
   const std::string& requested_device() const { return requested_device_; }
   /// Where in the user's code the node was made; empty for nodes made by passes.
@@ -73,8 +75,9 @@ class TANDEM_EXPORT Node {
   StackTrace where_;
 };
 
-/// Nodes and the edges between them. Nodes stand in the order in which they were added; without loops of TF1 control
-/// flow that is a topological order until passes change inputs. Not thread-safe.
+/// Nodes and the edges between them. Nodes stand in the order in which they were added; without
+/// loops of TF1 control flow that is a topological order until passes change inputs. Not
+/// thread-safe.
 class TANDEM_EXPORT Graph {
  public:
   Graph() = default;
@@ -90,7 +93,8 @@ class TANDEM_EXPORT Graph {
     std::string device;
     StackTrace where;
   };
-  /// Completes and checks attributes, infers dtypes and shapes. Throws InvalidArgumentError that names the node.
+  /// Completes and checks attributes, infers dtypes and shapes. Throws InvalidArgumentError that
+  /// names the node.
   Node* add(NodeSpec spec);
 
   const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
@@ -110,10 +114,14 @@ class TANDEM_EXPORT Graph {
   void remove_if(const std::vector<bool>& drop_by_id);
   /// Infers all output shapes again, after inputs changed.
   void infer_shapes();
+  /// The same for a graph that is about to run: a node whose inputs cannot fit keeps unknown
+  /// shapes, since the error is its kernel's to give.
+  void infer_shapes_to_run();
 
   /// For each node id, the nodes that use one of its outputs or wait for it (each once).
   std::vector<std::vector<Node*>> consumers() const;
-  /// Every node after its inputs, keeping insertion order where possible. Throws InvalidArgumentError on a cycle.
+  /// Every node after its inputs, keeping insertion order where possible. Throws
+  /// InvalidArgumentError on a cycle.
   std::vector<Node*> topological_order() const;
 
   /// A deep copy; `mapped`, if given, receives the new node for each old id.

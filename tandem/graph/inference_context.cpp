@@ -2,7 +2,8 @@
 
 namespace tandem {
 
-InferenceContext::InferenceContext(const OpDef& op, const AttrMap& attrs, std::vector<PartialShape> inputs,
+InferenceContext::InferenceContext(const OpDef& op, const AttrMap& attrs,
+                                   std::vector<PartialShape> inputs,
                                    std::vector<DType> input_dtypes, int num_outputs,
                                    std::function<const Array*(int)> value_of,
                                    std::function<std::optional<PartialShape>(int)> shape_value_of)
@@ -47,7 +48,8 @@ void InferenceContext::require_rank_at_least(int i, int rank) const {
   }
 }
 
-std::int64_t InferenceContext::merge_dim(std::int64_t a, std::int64_t b, std::string_view what) const {
+std::int64_t InferenceContext::merge_dim(std::int64_t a, std::int64_t b,
+                                         std::string_view what) const {
   if (a >= 0 && b >= 0 && a != b) fail(cat(what, " must agree but are ", a, " and ", b, "."));
   return a >= 0 ? a : b;
 }

@@ -14,12 +14,15 @@
 
 namespace tandem {
 
-/// What a shape function sees: the inputs' partial shapes, constant inputs' values, attributes; it sets the outputs'.
+/// What a shape function sees: the inputs' partial shapes, constant inputs' values, attributes; it
+/// sets the outputs'.
 ///
-/// Throw InvalidArgumentError (through `fail` or the helpers) when the inputs cannot fit; the graph adds the node's name.
+/// Throw InvalidArgumentError (through `fail` or the helpers) when the inputs cannot fit; the graph
+/// adds the node's name.
 class TANDEM_EXPORT InferenceContext {
  public:
-  /// `value_of(i)` gives input i's value if it is known, `shape_value_of(i)` what is known of a shape held by input i.
+  /// `value_of(i)` gives input i's value if it is known, `shape_value_of(i)` what is known of a
+  /// shape held by input i.
   InferenceContext(const OpDef& op, const AttrMap& attrs, std::vector<PartialShape> inputs,
                    std::vector<DType> input_dtypes, int num_outputs,
                    std::function<const Array*(int)> value_of,
@@ -30,22 +33,26 @@ class TANDEM_EXPORT InferenceContext {
   int num_outputs() const { return static_cast<int>(outputs_.size()); }
   const PartialShape& input(int i) const { return inputs_[static_cast<std::size_t>(i)]; }
   DType input_dtype(int i) const { return input_dtypes_[static_cast<std::size_t>(i)]; }
-  void set_output(int i, PartialShape shape) { outputs_[static_cast<std::size_t>(i)] = std::move(shape); }
+  void set_output(int i, PartialShape shape) {
+    outputs_[static_cast<std::size_t>(i)] = std::move(shape);
+  }
   std::vector<PartialShape> take_outputs() { return std::move(outputs_); }
 
   /// The value of input i if it is a known constant, else null.
   const Array* input_value(int i) const { return value_of_(i); }
   /// A constant integer input (int32 or int64), flattened; nothing if unknown.
   std::optional<std::vector<std::int64_t>> input_ints(int i) const;
-  /// The shape that integer input i holds: its value if constant, else what is known of it (-1 for unknown sizes,
-  /// unknown rank if not even its length is known).
+  /// The shape that integer input i holds: its value if constant, else what is known of it (-1 for
+  /// unknown sizes, unknown rank if not even its length is known).
   PartialShape input_as_shape(int i) const;
 
   template <class T>
   const T& attr(std::string_view name) const {
     const AttrValue* value = attrs_.find(name);
     const T* typed = value ? value->get_if<T>() : nullptr;
-    if (!typed) throw InternalError(cat("op ", op_.name, " has no attribute '", name, "' of the type asked for"));
+    if (!typed)
+      throw InternalError(
+          cat("op ", op_.name, " has no attribute '", name, "' of the type asked for"));
     return *typed;
   }
   const AttrMap& attrs() const { return attrs_; }
@@ -69,10 +76,10 @@ class TANDEM_EXPORT InferenceContext {
 
 // Shape functions that many ops share.
 namespace shapes {
-TANDEM_EXPORT void unchanged(InferenceContext& c);       ///< output 0 as input 0
+TANDEM_EXPORT void unchanged(InferenceContext& c);         ///< output 0 as input 0
 TANDEM_EXPORT void broadcast_binary(InferenceContext& c);  ///< inputs 0 and 1 broadcast
-TANDEM_EXPORT void scalar(InferenceContext& c);          ///< every output a scalar
-TANDEM_EXPORT void none(InferenceContext& c);            ///< op without outputs
+TANDEM_EXPORT void scalar(InferenceContext& c);            ///< every output a scalar
+TANDEM_EXPORT void none(InferenceContext& c);              ///< op without outputs
 TANDEM_EXPORT void unknown(InferenceContext& c);
 }  // namespace shapes
 

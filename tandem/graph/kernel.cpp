@@ -52,7 +52,9 @@ KernelRegistration::KernelRegistration(const KernelDecl& decl) : decl_(decl) {
   } while (!g_newest.compare_exchange_weak(head, this, std::memory_order_acq_rel));
 }
 
-const KernelRegistration* KernelRegistration::newest() { return g_newest.load(std::memory_order_acquire); }
+const KernelRegistration* KernelRegistration::newest() {
+  return g_newest.load(std::memory_order_acquire);
+}
 
 const KernelDecl& KernelList::choose_slow(const KernelContext& context) const {
   std::string refusals;
@@ -61,7 +63,8 @@ const KernelDecl& KernelList::choose_slow(const KernelContext& context) const {
     if (!reason) return *k;
     refusals += cat(refusals.empty() ? "" : "; ", k->name, ": ", reason);
   }
-  throw UnimplementedError(cat("Op ", context.op().name, ": no kernel takes this case (", refusals, ")."));
+  throw UnimplementedError(
+      cat("Op ", context.op().name, ": no kernel takes this case (", refusals, ")."));
 }
 
 struct KernelRegistry::State {
@@ -83,7 +86,8 @@ void KernelRegistry::refresh() const {
   state_->seen = newest;
 }
 
-const KernelList* KernelRegistry::find(const OpDef& op, std::string_view kernel_class, const AttrMap& attrs) const {
+const KernelList* KernelRegistry::find(const OpDef& op, std::string_view kernel_class,
+                                       const AttrMap& attrs) const {
   const std::string key = cat(op.name, "|", kernel_class, "|", type_key(op, attrs));
   {
     std::shared_lock lock(state_->mutex);
@@ -97,12 +101,14 @@ const KernelList* KernelRegistry::find(const OpDef& op, std::string_view kernel_
     if (k->kernel_class == kernel_class && fits(*k, attrs)) list->candidates.push_back(k);
   }
   if (list->candidates.empty()) return nullptr;
-  std::stable_sort(list->candidates.begin(), list->candidates.end(),
-                   [](const KernelDecl* a, const KernelDecl* b) { return a->priority > b->priority; });
+  std::stable_sort(
+      list->candidates.begin(), list->candidates.end(),
+      [](const KernelDecl* a, const KernelDecl* b) { return a->priority > b->priority; });
   return state_->lists.try_emplace(key, std::move(list)).first->second.get();
 }
 
-const KernelList& KernelRegistry::get(const OpDef& op, std::string_view kernel_class, const AttrMap& attrs) const {
+const KernelList& KernelRegistry::get(const OpDef& op, std::string_view kernel_class,
+                                      const AttrMap& attrs) const {
   if (const KernelList* list = find(op, kernel_class, attrs)) return *list;
   std::string have;
   for (const KernelDecl* k : all(op.name)) {
@@ -125,9 +131,10 @@ const KernelList& KernelRegistry::get(const OpDef& op, std::string_view kernel_c
       wanted += cat(wanted.empty() ? "" : ", ", name, "=", value.to_string());
     }
   }
-  throw UnimplementedError(cat("Op ", op.name, " has no ", kernel_class, " kernel for ",
-                               wanted.empty() ? "this case" : wanted, ". ",
-                               have.empty() ? "There is none at all." : "There are kernels for: " + have + "."));
+  throw UnimplementedError(
+      cat("Op ", op.name, " has no ", kernel_class, " kernel for ",
+          wanted.empty() ? "this case" : wanted, ". ",
+          have.empty() ? "There is none at all." : "There are kernels for: " + have + "."));
 }
 
 std::vector<const KernelDecl*> KernelRegistry::all(std::string_view op) const {

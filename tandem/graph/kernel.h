@@ -21,7 +21,8 @@ using KernelFn = void (*)(KernelContext&);
 using KernelDone = std::function<void(std::exception_ptr)>;
 /// The context stays valid until `done` is called.
 using AsyncKernelFn = void (*)(KernelContext&, KernelDone done);
-/// Null if the kernel takes this concrete case, else the reason why not (a literal: nothing frees it).
+/// Null if the kernel takes this concrete case, else the reason why not (a literal: nothing frees
+/// it).
 using KernelAccepts = const char* (*)(const KernelContext&);
 
 struct TypeConstraint {
@@ -29,8 +30,9 @@ struct TypeConstraint {
   DTypeSet types;
 };
 
-/// One candidate for an op on a kernel class. Of those whose types fit, the one with the highest priority that accepts
-/// the concrete case runs; the plain reference has priority 0 and accepts all.
+/// One candidate for an op on a kernel class. Of those whose types fit, the one with the highest
+/// priority that accepts the concrete case runs; the plain reference has priority 0 and accepts
+/// all.
 struct KernelDecl {
   const char* op;
   const char* name = "reference";  ///< as `explain` shows it
@@ -40,7 +42,7 @@ struct KernelDecl {
   KernelFn run = nullptr;
   AsyncKernelFn run_async = nullptr;
   KernelAccepts accepts = nullptr;
-  std::uint32_t host_inputs = 0;   ///< inputs needed on the host, beyond those that the op declares
+  std::uint32_t host_inputs = 0;  ///< inputs needed on the host, beyond those that the op declares
   std::uint32_t host_outputs = 0;
 };
 
@@ -79,8 +81,10 @@ class TANDEM_EXPORT KernelRegistry {
   KernelRegistry& operator=(const KernelRegistry&) = delete;
 
   /// `attrs` must be complete. Null if there is no kernel for these types.
-  const KernelList* find(const OpDef& op, std::string_view kernel_class, const AttrMap& attrs) const;
-  /// As find, but throws: UnimplementedError "no kernel", naming the types for which there are kernels.
+  const KernelList* find(const OpDef& op, std::string_view kernel_class,
+                         const AttrMap& attrs) const;
+  /// As find, but throws: UnimplementedError "no kernel", naming the types for which there are
+  /// kernels.
   const KernelList& get(const OpDef& op, std::string_view kernel_class, const AttrMap& attrs) const;
   std::vector<const KernelDecl*> all(std::string_view op) const;
 

@@ -7,13 +7,14 @@ namespace tandem {
 FunctionRunner::~FunctionRunner() = default;
 
 Array& KernelContext::allocate_output_slow(int i, const Shape& shape) {
-  planned_outputs_ &= ~(std::uint64_t{1} << i);  // the shape is not the one planned for: on its own from now on
+  forget_plan(i);  // the shape is not the one planned for: on its own from now on
   const DType dtype = base_dtype(output_dtypes_[i]);
   if (is_object(dtype)) {
     *outputs_[i] = Array(dtype, shape);
     return *outputs_[i];
   }
-  const std::int64_t bytes = checked_multiply(shape.num_elements(), static_cast<std::int64_t>(dtype_size(dtype)));
+  const std::int64_t bytes =
+      checked_multiply(shape.num_elements(), static_cast<std::int64_t>(dtype_size(dtype)));
   Ref<Buffer> buffer = services_->allocator->allocate(static_cast<std::size_t>(bytes));
   void* data = buffer->data();
   *outputs_[i] = Array(dtype, shape, std::move(buffer), data);
@@ -21,7 +22,7 @@ Array& KernelContext::allocate_output_slow(int i, const Shape& shape) {
 }
 
 Array& KernelContext::reuse_or_allocate_output(int in, int i, const Shape& shape) {
-  if ((planned_outputs_ >> i) & 1) return allocate_output(i, shape);
+  if (has_bit(planned_outputs_, i)) return allocate_output(i, shape);
   const Array& source = *inputs_[in];
   const DType dtype = base_dtype(output_dtypes_[i]);
   if (may_overwrite_input(in) && source.num_elements() == shape.num_elements() &&
@@ -33,7 +34,7 @@ Array& KernelContext::reuse_or_allocate_output(int in, int i, const Shape& shape
 }
 
 void KernelContext::set_output(int i, Array value) {
-  if ((planned_outputs_ >> i) & 1) {
+  if (has_bit(planned_outputs_, i)) {
     // The plan gave this output a place of its own, which others may count on.
     Array& planned = *outputs_[i];
     if (planned.shape() == value.shape() && planned.dtype() == value.dtype()) {
@@ -42,9 +43,10 @@ void KernelContext::set_output(int i, Array value) {
       }
       return;
     }
-    planned_outputs_ &= ~(std::uint64_t{1} << i);
+    forget_plan(i);
   }
-  // Only outputs that the op declares to share an input's memory may refer to memory that the plan reuses.
+  // Only outputs that the op declares to share an input's memory may refer to memory that the plan
+  // reuses.
   const bool shares = i == 0 && op_->traits.shares_memory != 0;
   if (!shares && value.buffer() && value.buffer()->planned()) value = value.clone();
   *outputs_[i] = std::move(value);
@@ -64,18 +66,22 @@ DType KernelContext::type_attr(std::string_view name) const {
       if (op_->inputs[i].type_attr == name) return base_dtype(inputs_[i]->dtype());
     }
   } else if (!op_->inputs.empty() && num_inputs_ > 0) {
-    const AttrMap complete = complete_attrs(*op_, [&] {
-      std::vector<DType> types;
-      for (int i = 0; i < num_inputs_; ++i) types.push_back(inputs_[i]->dtype());
-      return types;
-    }(), *attrs_);
+    const AttrMap complete = complete_attrs(
+        *op_,
+        [&] {
+          std::vector<DType> types;
+          for (int i = 0; i < num_inputs_; ++i) types.push_back(inputs_[i]->dtype());
+          return types;
+        }(),
+        *attrs_);
     if (const AttrValue* value = complete.find(name)) return *value->get_if<DType>();
   }
   return attr<DType>(name);
 }
 
 void KernelContext::throw_missing_attr(std::string_view name) const {
-  throw InternalError(cat("kernel of ", op_->name, " reads attribute '", name, "', which is absent or of another type"));
+  throw InternalError(cat("kernel of ", op_->name, " reads attribute '", name,
+                          "', which is absent or of another type"));
 }
 
 }  // namespace tandem

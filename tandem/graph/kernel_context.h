@@ -27,7 +27,8 @@ class TANDEM_EXPORT FunctionRunner {
  public:
   virtual ~FunctionRunner();
   /// Runs `function` on the caller's device and thread; returns its results. Failures are thrown.
-  virtual std::vector<Array> run(const Function& function, std::vector<Array> args, KernelContext& caller) = 0;
+  virtual std::vector<Array> run(const Function& function, std::vector<Array> args,
+                                 KernelContext& caller) = 0;
 };
 
 /// Tells work in progress to stop. Thread-safe.
@@ -44,8 +45,9 @@ class TANDEM_EXPORT Cancellation {
   std::atomic<bool> cancelled_{false};
 };
 
-/// What a `keeps_state` op keeps from one execution to the next (a random generator's position, say): one for each
-/// node of a plan, or for each distinct (op, attributes) of eager calls. Lock `mutex` while using the rest.
+/// What a `keeps_state` op keeps from one execution to the next (a random generator's position,
+/// say): one for each node of a plan, or for each distinct (op, attributes) of eager calls. Lock
+/// `mutex` while using the rest.
 struct NodeState {
   std::mutex mutex;
   std::uint64_t counter = 0;
@@ -62,11 +64,13 @@ struct KernelServices {
   const std::atomic<bool>* deterministic = nullptr;  ///< op determinism asked for
 };
 
-/// One execution of one kernel: its inputs, outputs, attributes and services. Used by one thread at a time.
+/// One execution of one kernel: its inputs, outputs, attributes and services. Used by one thread at
+/// a time.
 ///
-/// Inputs are host arrays (or the device's, for kernels of that device) that need not be aligned to more than their
-/// element. Kernels check what shape functions could not know, throw InvalidArgumentError with a plain message (op,
-/// node and shapes are added outside), and set every output exactly once.
+/// Inputs are host arrays (or the device's, for kernels of that device) that need not be aligned to
+/// more than their element. Kernels check what shape functions could not know, throw
+/// InvalidArgumentError with a plain message (op, node and shapes are added outside), and set every
+/// output exactly once.
 class TANDEM_EXPORT KernelContext {
  public:
   const OpDef& op() const { return *op_; }
@@ -78,13 +82,15 @@ class TANDEM_EXPORT KernelContext {
   int num_outputs() const { return num_outputs_; }
   DType output_dtype(int i) const { return output_dtypes_[i]; }
 
-  /// Memory for output i, uninitialised (objects default-constructed). May be planned memory, or an input's where the op
-  /// says that it may be reused: kernels of such ops must take an output that starts where the input does.
+  /// Memory for output i, uninitialised (objects default-constructed). May be planned memory, or an
+  /// input's where the op says that it may be reused: kernels of such ops must take an output that
+  /// starts where the input does.
   Array& allocate_output(int i, const Shape& shape) {
-    if (((planned_outputs_ >> i) & 1) && outputs_[i]->shape() == shape) return *outputs_[i];
+    if (has_bit(planned_outputs_, i) && outputs_[i]->shape() == shape) return *outputs_[i];
     return allocate_output_slow(i, shape);
   }
-  /// As allocate_output, but takes over input `in`'s memory if nobody else needs it and the sizes agree.
+  /// As allocate_output, but takes over input `in`'s memory if nobody else needs it and the sizes
+  /// agree.
   Array& reuse_or_allocate_output(int in, int i, const Shape& shape);
   /// Hands on an existing array (its buffer is shared).
   void set_output(int i, Array value);
@@ -93,11 +99,12 @@ class TANDEM_EXPORT KernelContext {
   Array allocate_temp(DType dtype, const Shape& shape) const { return Array(dtype, shape); }
   /// True if this execution alone holds input i's memory, so the kernel may overwrite it.
   bool may_overwrite_input(int i) const {
-    return ((owned_inputs_ >> i) & 1) && inputs_[i]->writable_in_place();
+    return has_bit(owned_inputs_, i) && inputs_[i]->writable_in_place();
   }
 
-  /// Attribute by name: as given, or its default. T: std::int64_t, float, bool, std::string, DType, PartialShape,
-  /// FunctionRef, std::shared_ptr<const Array> or a vector. Throws InternalError if there is none of that type.
+  /// Attribute by name: as given, or its default. T: std::int64_t, float, bool, std::string, DType,
+  /// PartialShape, FunctionRef, std::shared_ptr<const Array> or a vector. Throws InternalError if
+  /// there is none of that type.
   template <class T>
   const T& attr(std::string_view name) const {
     const AttrValue* value = attrs_->find(name);
@@ -136,13 +143,19 @@ class TANDEM_EXPORT KernelContext {
   const DType* output_dtypes_ = nullptr;
   int num_inputs_ = 0;
   int num_outputs_ = 0;
-  std::uint64_t planned_outputs_ = 0;  ///< outputs whose array is already there for the planned shape
-  std::uint64_t owned_inputs_ = 0;     ///< inputs that nobody reads after this execution
+  std::uint64_t planned_outputs_ =
+      0;                            ///< outputs whose array is already there for the planned shape
+  std::uint64_t owned_inputs_ = 0;  ///< inputs that nobody reads after this execution
   const KernelServices* services_ = nullptr;
   NodeState* state_ = nullptr;
   const Cancellation* cancellation_ = nullptr;
 
  private:
+  // Of lists longer than the masks the rest is neither planned nor owned.
+  static bool has_bit(std::uint64_t mask, int i) { return i < 64 && ((mask >> i) & 1) != 0; }
+  void forget_plan(int i) {
+    if (i < 64) planned_outputs_ &= ~(std::uint64_t{1} << i);
+  }
   Array& allocate_output_slow(int i, const Shape& shape);
   const AttrValue* default_attr(std::string_view name) const;
   [[noreturn]] void throw_missing_attr(std::string_view name) const;

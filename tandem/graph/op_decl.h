@@ -12,7 +12,8 @@ class RewriteContext;    // tandem/graph/rewrite.h
 
 using ShapeFn = void (*)(InferenceContext&);
 using GradientFn = void (*)(GradientContext&);
-/// Replaces a node by something cheaper with the same value; returns false if there is nothing to do.
+/// Replaces a node by something cheaper with the same value; returns false if there is nothing to
+/// do.
 using RewriteFn = bool (*)(RewriteContext&);
 
 /// The gradient of ops through which none flows (comparisons, shapes): inputs count as unconnected.
@@ -38,27 +39,36 @@ enum class NodeKind : std::uint8_t {
   kWhile,
 };
 
-/// How an integer output that serves as a shape follows from the inputs, for shape inference through shapes as values.
+/// How an integer output that serves as a shape follows from the inputs, for shape inference
+/// through shapes as values.
 enum class ShapeValue : std::uint8_t {
   kNone,
   kShapeOfInput,  ///< output i holds the shape of input i (Shape, ShapeN)
   kPackOfInputs,  ///< the inputs are the elements (Pack along axis 0)
-  kSliceOfShape,  ///< a slice of the vector in input 0, beginning at input 1 (StridedSlice of one element)
+  kSliceOfShape,  ///< a slice of the vector in input 0, beginning at input 1 (StridedSlice of one
+                  ///< element)
   kSameAsInput,   ///< holds what input 0 holds (Identity, Cast between index types)
 };
 
 /// What passes want to know of an op. Masks have bit i set for input or output i.
 struct OpTraits {
   NodeKind kind = NodeKind::kPlain;
-  bool stateful = false;      ///< reads or changes state: never folded, merged or dropped; kept in program order
-  bool reads_only = false;    ///< stateful, but only reads: may run beside other readers, or not at all if unused
-  bool keeps_state = false;   ///< needs a NodeState that lives from one execution to the next
-  bool elementwise = false;   ///< output element i depends on the inputs' elements i alone (after broadcasting)
-  bool commutative = false;   ///< inputs 0 and 1 may change places
-  std::uint32_t may_reuse = 0;     ///< inputs whose memory output 0 may take over
-  std::uint32_t shares_memory = 0; ///< inputs whose memory output 0 shares as it is (Reshape, Identity)
-  std::uint32_t keeps_inputs = 0;  ///< inputs whose memory may live on in state or results (AssignVariableOp's value)
-  std::uint32_t host_inputs = 0;   ///< inputs that kernels read on the host (shapes, axes)
+  bool stateful =
+      false;  ///< reads or changes state: never folded, merged or dropped; kept in program order
+  bool reads_only =
+      false;  ///< stateful, but only reads: may run beside other readers, or not at all if unused
+  bool keeps_state = false;  ///< needs a NodeState that lives from one execution to the next
+  bool elementwise =
+      false;  ///< output element i depends on the inputs' elements i alone (after broadcasting)
+  bool commutative = false;     ///< inputs 0 and 1 may change places
+  std::uint32_t may_reuse = 0;  ///< inputs whose memory output 0 may take over
+  std::uint32_t shares_memory =
+      0;  ///< inputs whose memory output 0 shares as it is (Reshape, Identity)
+  std::uint32_t keeps_inputs =
+      0;  ///< inputs whose memory may live on in state or results (AssignVariableOp's value)
+  std::uint32_t brings_memory =
+      0;  ///< outputs in memory of their own (a variable's value): none is planned for them
+  std::uint32_t host_inputs = 0;  ///< inputs that kernels read on the host (shapes, axes)
   std::uint32_t host_outputs = 0;
   ShapeValue value = ShapeValue::kNone;
 };
@@ -66,10 +76,11 @@ struct OpTraits {
 /// An op as it is written down, once, in its family's source file.
 ///
 /// Grammar of the texts (names are TensorFlow's):
-///   inputs, outputs: "x: T, y: T" | "shape: int32" | "values: N * T" | "args: Tin" (a list of types) | "ref: Ref(T)"
-///   attrs, separated by ';': "T: {float, half}" | "T: numbers" | "N: int >= 1" | "axis: int = -1" | "adj_x: bool =
-///   false" | "padding: {'SAME', 'VALID'}" | "strides: list(int)" | "dtype: type = float" | "f: func" | "value: tensor"
-///   named type sets: floats, complexes, reals, numbers, integers, signed, unsigned, index, pod, all
+///   inputs, outputs: "x: T, y: T" | "shape: int32" | "values: N * T" | "args: Tin" (a list of
+///   types) | "ref: Ref(T)" attrs, separated by ';': "T: {float, half}" | "T: numbers" | "N: int >=
+///   1" | "axis: int = -1" | "adj_x: bool = false" | "padding: {'SAME', 'VALID'}" | "strides:
+///   list(int)" | "dtype: type = float" | "f: func" | "value: tensor" named type sets: floats,
+///   complexes, reals, numbers, integers, signed, unsigned, index, pod, all
 struct OpDecl {
   const char* name;
   const char* inputs = "";
@@ -82,8 +93,9 @@ struct OpDecl {
   const char* doc = "";  ///< one sentence, and what a user must know of shapes and errors
 };
 
-/// Registers a declaration for every Runtime made afterwards (and, on first use of the name, for running ones). Define
-/// one at namespace scope per op; it must live as long as the program or the library that defines it.
+/// Registers a declaration for every Runtime made afterwards (and, on first use of the name, for
+/// running ones). Define one at namespace scope per op; it must live as long as the program or the
+/// library that defines it.
 class TANDEM_EXPORT OpRegistration {
  public:
   explicit OpRegistration(const OpDecl& decl);

@@ -56,21 +56,29 @@ std::optional<DTypeSet> named_set(std::string_view name) {
   throw InternalError(cat("The declaration of op ", op, " is malformed at '", what, "'."));
 }
 
-std::string unquote(std::string_view s) { return std::string(s.substr(1, s.size() - 2)); }
+// What stands between an opening and a closing character.
+std::string_view inside(const char* op, std::string_view s, char open, char close) {
+  if (s.size() < 2 || s.front() != open || s.back() != close) malformed(op, s);
+  return s.substr(1, s.size() - 2);
+}
+
+std::string unquote(const char* op, std::string_view s) {
+  return std::string(inside(op, s, '\'', '\''));
+}
 
 template <class T>
 T parse_number(const char* op, std::string_view text) {
   std::istringstream in{std::string(text)};
   T value{};
-  if (!(in >> value)) malformed(op, text);
+  if (!(in >> value) || in.peek() != std::istringstream::traits_type::eof()) malformed(op, text);
   return value;
 }
 
 AttrValue parse_value(const char* op, const std::string& kind, std::string_view text) {
   if (kind == "int") return AttrValue(parse_number<std::int64_t>(op, text));
   if (kind == "float") return AttrValue(parse_number<float>(op, text));
-  if (kind == "bool") return AttrValue(text == "true");
-  if (kind == "string") return AttrValue(unquote(text));
+  if (kind == "bool" && (text == "true" || text == "false")) return AttrValue(text == "true");
+  if (kind == "string") return AttrValue(unquote(op, text));
   if (kind == "type") {
     const auto t = parse_dtype(text);
     if (!t) malformed(op, text);
@@ -79,12 +87,13 @@ AttrValue parse_value(const char* op, const std::string& kind, std::string_view 
   if (kind == "shape") {
     if (text == "unknown") return AttrValue(PartialShape::unknown());
     std::vector<std::int64_t> dims;
-    for (auto d : split(text.substr(1, text.size() - 2), ',')) dims.push_back(parse_number<std::int64_t>(op, d));
+    for (auto d : split(inside(op, text, '[', ']'), ','))
+      dims.push_back(parse_number<std::int64_t>(op, d));
     return AttrValue(PartialShape(dims));
   }
   if (kind.starts_with("list(")) {
     const std::string element = kind.substr(5, kind.size() - 6);
-    const auto items = split(text.substr(1, text.size() - 2), ',');
+    const auto items = split(inside(op, text, '[', ']'), ',');
     std::vector<AttrValue> values;
     for (auto item : items) values.push_back(parse_value(op, element, item));
     const auto collect = [&]<class T>(T) {
@@ -102,12 +111,20 @@ AttrValue parse_value(const char* op, const std::string& kind, std::string_view 
   malformed(op, text);
 }
 
+bool is_kind(std::string_view kind) {
+  constexpr std::string_view kKinds[] = {"int",  "float", "bool",   "string",
+                                         "type", "shape", "tensor", "func"};
+  if (kind.starts_with("list(") && kind.ends_with(")")) kind = kind.substr(5, kind.size() - 6);
+  return std::find(std::begin(kKinds), std::end(kKinds), kind) != std::end(kKinds);
+}
+
 AttrDef parse_attr(const char* op, std::string_view text) {
   AttrDef attr;
   const std::size_t colon = text.find(':');
-  if (colon == std::string_view::npos) malformed(op, text);
+  if (colon == std::string_view::npos || colon == 0) malformed(op, text);
   attr.name = std::string(trim(text.substr(0, colon)));
   std::string_view rest = trim(text.substr(colon + 1));
+  if (rest.ends_with('=')) malformed(op, text);
   std::string_view default_text;
   const auto sides = split(rest, '=');
   if (sides.size() == 2 && sides[0].back() != '>') {
@@ -132,11 +149,11 @@ AttrDef parse_attr(const char* op, std::string_view text) {
     attr.allowed_types = *set;
     kind = "type";
   } else if (rest.starts_with("{")) {
-    const auto items = split(rest.substr(1, rest.size() - 2), ',');
+    const auto items = split(inside(op, rest, '{', '}'), ',');
     if (items.empty()) malformed(op, text);
     if (items[0].front() == '\'') {
       kind = "string";
-      for (auto item : items) attr.allowed_strings.push_back(unquote(item));
+      for (auto item : items) attr.allowed_strings.push_back(unquote(op, item));
     } else {
       kind = "type";
       for (auto item : items) {
@@ -147,6 +164,7 @@ AttrDef parse_attr(const char* op, std::string_view text) {
     }
   }
   attr.kind = list ? "list(" + kind + ")" : kind;
+  if (!is_kind(attr.kind)) malformed(op, text);
   if (!default_text.empty()) attr.default_value = parse_value(op, attr.kind, default_text);
   return attr;
 }
@@ -154,7 +172,7 @@ AttrDef parse_attr(const char* op, std::string_view text) {
 ArgDef parse_arg(const char* op, std::string_view text, const std::vector<AttrDef>& attrs) {
   ArgDef arg;
   const std::size_t colon = text.find(':');
-  if (colon == std::string_view::npos) malformed(op, text);
+  if (colon == std::string_view::npos || colon == 0) malformed(op, text);
   arg.name = std::string(trim(text.substr(0, colon)));
   std::string_view type = trim(text.substr(colon + 1));
   if (type.starts_with("Ref(") && type.ends_with(")")) {
@@ -164,6 +182,10 @@ ArgDef parse_arg(const char* op, std::string_view text, const std::vector<AttrDe
   if (const std::size_t star = type.find('*'); star != std::string_view::npos) {
     arg.number_attr = std::string(trim(type.substr(0, star)));
     type = trim(type.substr(star + 1));
+    const bool counts = std::any_of(attrs.begin(), attrs.end(), [&](const AttrDef& a) {
+      return a.name == arg.number_attr && a.kind == "int";
+    });
+    if (!counts) malformed(op, text);
   }
   const auto attr =
       std::find_if(attrs.begin(), attrs.end(), [&](const AttrDef& a) { return a.name == type; });
@@ -192,6 +214,30 @@ void mark_inferred(OpDef& op) {
   }
 }
 
+template <class Named>
+void check_names(const char* op, const std::vector<Named>& list) {
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    for (std::size_t k = 0; k < i; ++k) {
+      if (list[i].name == list[k].name) malformed(op, list[i].name);
+    }
+  }
+}
+
+// What the parts of a declaration cannot show by themselves.
+void check_whole(const OpDef& op) {
+  check_names(op.name.c_str(), op.attrs);
+  check_names(op.name.c_str(), op.inputs);
+  check_names(op.name.c_str(), op.outputs);
+  for (const AttrDef& attr : op.attrs) {
+    if (attr.default_value.empty()) continue;
+    try {
+      check_attr(op, attr, attr.default_value);
+    } catch (const InvalidArgumentError&) {
+      malformed(op.name.c_str(), attr.name);
+    }
+  }
+}
+
 }  // namespace
 
 OpDef OpDef::parse(const OpDecl& decl, std::uint32_t id) {
@@ -204,16 +250,20 @@ OpDef OpDef::parse(const OpDecl& decl, std::uint32_t id) {
   op.doc = decl.doc;
   op.id = id;
   for (auto text : split(decl.attrs, ';')) op.attrs.push_back(parse_attr(decl.name, text));
-  for (auto text : split(decl.inputs, ',')) op.inputs.push_back(parse_arg(decl.name, text, op.attrs));
-  for (auto text : split(decl.outputs, ',')) op.outputs.push_back(parse_arg(decl.name, text, op.attrs));
+  for (auto text : split(decl.inputs, ','))
+    op.inputs.push_back(parse_arg(decl.name, text, op.attrs));
+  for (auto text : split(decl.outputs, ','))
+    op.outputs.push_back(parse_arg(decl.name, text, op.attrs));
   mark_inferred(op);
+  check_whole(op);
   const auto is_list = [](const ArgDef& a) { return a.is_list(); };
   op.plain_arguments = std::none_of(op.inputs.begin(), op.inputs.end(), is_list) &&
                        std::none_of(op.outputs.begin(), op.outputs.end(), is_list);
   for (const ArgDef& out : op.outputs) {
     int like = -1;
     for (std::size_t i = 0; i < op.inputs.size() && like < 0; ++i) {
-      if (!out.type_attr.empty() && op.inputs[i].type_attr == out.type_attr) like = static_cast<int>(i);
+      if (!out.type_attr.empty() && op.inputs[i].type_attr == out.type_attr)
+        like = static_cast<int>(i);
     }
     op.output_like_input.push_back(op.plain_arguments ? like : -1);
   }
@@ -280,8 +330,11 @@ std::string OpDef::to_string() const {
   out << '\n';
   for (const AttrDef& a : attrs) print_attr(out, a);
   out << "  gradient: "
-      << (gradient == nullptr ? "none" : gradient == &not_differentiable ? "not differentiable" : "yes")
-      << (traits.stateful ? ", stateful" : "") << (traits.elementwise ? ", elementwise" : "") << '\n';
+      << (gradient == nullptr               ? "none"
+          : gradient == &not_differentiable ? "not differentiable"
+                                            : "yes")
+      << (traits.stateful ? ", stateful" : "") << (traits.elementwise ? ", elementwise" : "")
+      << '\n';
   if (!doc.empty()) out << "  " << doc << '\n';
   return std::move(out).str();
 }
@@ -296,7 +349,8 @@ namespace {
 
 void check_attr(const OpDef& op, const AttrDef& def, const AttrValue& value) {
   if (value.kind() != def.kind) {
-    wrong(op, cat("attribute '", def.name, "' must be of kind ", def.kind, " but is ", value.kind(), "."));
+    wrong(op, cat("attribute '", def.name, "' must be of kind ", def.kind, " but is ", value.kind(),
+                  "."));
   }
   const auto check_type = [&](DType t) {
     if (!def.allowed_types.empty() && !def.allowed_types.contains(t)) {
@@ -310,18 +364,22 @@ void check_attr(const OpDef& op, const AttrDef& def, const AttrValue& value) {
   if (const auto* list = value.get_if<std::vector<DType>>()) {
     for (DType t : *list) check_type(t);
     if (def.has_minimum && static_cast<std::int64_t>(list->size()) < def.minimum) {
-      wrong(op, cat("needs at least ", def.minimum, " values for '", def.name, "' but got ", list->size(), "."));
+      wrong(op, cat("needs at least ", def.minimum, " values for '", def.name, "' but got ",
+                    list->size(), "."));
     }
   }
   if (const auto* s = value.get_if<std::string>(); s && !def.allowed_strings.empty()) {
-    if (std::find(def.allowed_strings.begin(), def.allowed_strings.end(), *s) == def.allowed_strings.end()) {
+    if (std::find(def.allowed_strings.begin(), def.allowed_strings.end(), *s) ==
+        def.allowed_strings.end()) {
       std::string allowed;
-      for (const auto& a : def.allowed_strings) allowed += (allowed.empty() ? "'" : ", '") + a + "'";
+      for (const auto& a : def.allowed_strings)
+        allowed += (allowed.empty() ? "'" : ", '") + a + "'";
       wrong(op, cat("attribute '", def.name, "' must be one of ", allowed, " but is '", *s, "'."));
     }
   }
   if (const auto* i = value.get_if<std::int64_t>(); i && def.has_minimum && *i < def.minimum) {
-    wrong(op, cat("attribute '", def.name, "' must be at least ", def.minimum, " but is ", *i, "."));
+    wrong(op,
+          cat("attribute '", def.name, "' must be at least ", def.minimum, " but is ", *i, "."));
   }
 }
 
@@ -334,7 +392,8 @@ class Inference {
 
   AttrMap run() {
     for (const auto& [name, value] : attrs_) {
-      if (!op_.find_attr(name) && !name.starts_with("_")) wrong(op_, cat("has no attribute '", name, "'."));
+      if (!op_.find_attr(name) && !name.starts_with("_"))
+        wrong(op_, cat("has no attribute '", name, "'."));
     }
     infer();
     for (const AttrDef& def : op_.attrs) {
@@ -375,11 +434,14 @@ class Inference {
     }
   }
 
-  // The length of a list argument: as its attribute says, or all inputs that the other arguments leave.
+  // The length of a list argument: as its attribute says, or all inputs that the other arguments
+  // leave.
   std::size_t list_count(std::size_t index, std::size_t next) const {
     const ArgDef& arg = op_.inputs[index];
-    if (const AttrValue* v = attrs_.find(arg.number_attr.empty() ? arg.type_list_attr : arg.number_attr)) {
-      if (const auto* n = v->get_if<std::int64_t>()) return static_cast<std::size_t>(std::max<std::int64_t>(*n, 0));
+    if (const AttrValue* v =
+            attrs_.find(arg.number_attr.empty() ? arg.type_list_attr : arg.number_attr)) {
+      if (const auto* n = v->get_if<std::int64_t>())
+        return static_cast<std::size_t>(std::max<std::int64_t>(*n, 0));
       if (const auto* types = v->get_if<std::vector<DType>>()) return types->size();
     }
     std::size_t after = 0;
@@ -401,15 +463,17 @@ class Inference {
   void check_input(const ArgDef& arg, DType got) {
     if (arg.type_attr.empty()) {
       if (base_dtype(got) != arg.dtype) {
-        wrong(op_, cat("input '", arg.name, "' must be ", arg.dtype, " but is ", got, ". Use td::cast."));
+        wrong(op_, cat("input '", arg.name, "' must be ", arg.dtype, " but is ", got,
+                       ". Use td::cast."));
       }
       return;
     }
     if (const AttrValue* known = attrs_.find(arg.type_attr)) {
       const auto* t = known->get_if<DType>();
       if (t && *t != base_dtype(got)) {
-        wrong(op_, cat("input '", arg.name, "' is ", got, " but must be ", *t, " like the other values of type '",
-                       arg.type_attr, "'. There is no implicit conversion between dtypes: use td::cast."));
+        wrong(op_, cat("input '", arg.name, "' is ", got, " but must be ", *t,
+                       " like the other values of type '", arg.type_attr,
+                       "'. There is no implicit conversion between dtypes: use td::cast."));
       }
       return;
     }
@@ -419,8 +483,8 @@ class Inference {
   void set(const std::string& name, AttrValue value) {
     if (const AttrValue* known = attrs_.find(name)) {
       if (!(*known == value)) {
-        wrong(op_, cat("attribute '", name, "' is given as ", known->to_string(), " but the inputs say ",
-                       value.to_string(), "."));
+        wrong(op_, cat("attribute '", name, "' is given as ", known->to_string(),
+                       " but the inputs say ", value.to_string(), "."));
       }
       return;
     }
@@ -447,7 +511,8 @@ std::vector<DType> output_dtypes(const OpDef& op, const AttrMap& complete) {
       types.insert(types.end(), list.begin(), list.end());
       continue;
     }
-    const DType t = out.type_attr.empty() ? out.dtype : *complete.find(out.type_attr)->get_if<DType>();
+    const DType t =
+        out.type_attr.empty() ? out.dtype : *complete.find(out.type_attr)->get_if<DType>();
     const std::int64_t count =
         out.number_attr.empty() ? 1 : *complete.find(out.number_attr)->get_if<std::int64_t>();
     for (std::int64_t i = 0; i < count; ++i) types.push_back(out.is_ref ? ref_dtype(t) : t);

@@ -63,9 +63,11 @@ struct TANDEM_EXPORT OpDef {
 /// Throws InvalidArgumentError if the value has the wrong kind or is not allowed.
 TANDEM_EXPORT void check_attr(const OpDef& op, const AttrDef& def, const AttrValue& value);
 
-/// The attributes of a call made complete: defaults filled in, those that follow from the inputs inferred, kinds and
-/// constraints checked. Throws InvalidArgumentError naming op, argument and what was expected.
-TANDEM_EXPORT AttrMap complete_attrs(const OpDef& op, const std::vector<DType>& inputs, const AttrMap& given);
+/// The attributes of a call made complete: defaults filled in, those that follow from the inputs
+/// inferred, kinds and constraints checked. Throws InvalidArgumentError naming op, argument and
+/// what was expected.
+TANDEM_EXPORT AttrMap complete_attrs(const OpDef& op, const std::vector<DType>& inputs,
+                                     const AttrMap& given);
 
 /// The dtypes of the outputs, given complete attributes.
 TANDEM_EXPORT std::vector<DType> output_dtypes(const OpDef& op, const AttrMap& complete);

@@ -31,16 +31,22 @@ OpRegistry::~OpRegistry() = default;
 void OpRegistry::refresh() const {
   std::unique_lock lock(state_->mutex);
   const OpRegistration* newest = OpRegistration::newest();
+  // All are read and checked before the first is entered, so that a failure leaves the registry as
+  // it was.
+  std::map<std::string, std::unique_ptr<OpDef>, std::less<>> added;
   for (const OpRegistration* r = newest; r != state_->seen; r = r->next()) {
     auto op = std::make_unique<OpDef>(OpDef::parse(r->decl(), r->id()));
-    const OpDef* raw = op.get();
-    if (r->id() >= kMaxOps) throw ResourceExhaustedError(cat("More than ", kMaxOps, " ops are registered."));
-    if (!state_->by_name.emplace(op->name, std::move(op)).second) {
+    if (r->id() >= kMaxOps)
+      throw ResourceExhaustedError(cat("More than ", kMaxOps, " ops are registered."));
+    if (state_->by_name.contains(op->name) || !added.try_emplace(op->name, std::move(op)).second) {
       throw AlreadyExistsError(
-          cat("Op ", r->decl().name, " is declared twice. Rename one, or link only one of the two libraries."));
+          cat("Op ", r->decl().name,
+              " is declared twice. Rename one, or link only one of the two libraries."));
     }
-    state_->by_id[r->id()].store(raw, std::memory_order_release);
   }
+  for (const auto& [name, op] : added)
+    state_->by_id[op->id].store(op.get(), std::memory_order_release);
+  state_->by_name.merge(added);
   state_->seen = newest;
 }
 
@@ -63,7 +69,8 @@ const OpDef& OpRegistry::get(std::string_view name) const {
   std::vector<std::string> names;
   for (const OpDef* op : all()) names.push_back(op->name);
   const std::string near = nearest_name(name, names);
-  throw NotFoundError(cat("There is no op '", name, "'.", near.empty() ? "" : " Did you mean '" + near + "'?",
+  throw NotFoundError(cat("There is no op '", name, "'.",
+                          near.empty() ? "" : " Did you mean '" + near + "'?",
                           " `td ops` lists all of them."));
 }
 
@@ -94,7 +101,9 @@ namespace {
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  const auto lower = [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  };
   for (std::size_t i = 1; i <= a.size(); ++i) {
     std::size_t diagonal = row[0];
     row[0] = i;

@@ -9,7 +9,8 @@
 
 namespace tandem {
 
-/// The ops that a Runtime knows: a parsed copy of every registered declaration. Thread-safe; OpDefs never move.
+/// The ops that a Runtime knows: a parsed copy of every registered declaration. Thread-safe; OpDefs
+/// never move.
 class TANDEM_EXPORT OpRegistry {
  public:
   /// Throws AlreadyExistsError when two declarations share a name.
@@ -35,6 +36,7 @@ class TANDEM_EXPORT OpRegistry {
 };
 
 /// The name nearest to `wanted` by edit distance, or "" if none is near: for "did you mean".
-TANDEM_EXPORT std::string nearest_name(std::string_view wanted, const std::vector<std::string>& names);
+TANDEM_EXPORT std::string nearest_name(std::string_view wanted,
+                                       const std::vector<std::string>& names);
 
 }  // namespace tandem

@@ -23,7 +23,8 @@ MutableFunction MutableFunction::clone() const {
 }
 
 void MutableFunction::copy(const Graph& from, const std::vector<Node*>& from_args,
-                           const std::vector<Output>& from_results, const std::vector<Node*>& from_control) {
+                           const std::vector<Output>& from_results,
+                           const std::vector<Node*>& from_control) {
   std::vector<Node*> map;
   graph = from.clone(&map);
   const auto twin = [&](const Node* n) { return map[static_cast<std::size_t>(n->id())]; };
@@ -45,7 +46,8 @@ namespace {
 constexpr std::size_t kLargestFolded = 10'000'000;
 
 bool is_pure(const Node& node) {
-  return !node.op().traits.stateful && node.kind() != NodeKind::kArg && node.kind() != NodeKind::kRetval;
+  return !node.op().traits.stateful && node.kind() != NodeKind::kArg &&
+         node.kind() != NodeKind::kRetval;
 }
 
 const std::shared_ptr<const Array>* constant(const Node& node) {
@@ -54,7 +56,8 @@ const std::shared_ptr<const Array>* constant(const Node& node) {
   return value ? value->get_if<std::shared_ptr<const Array>>() : nullptr;
 }
 
-Node* add_constant(MutableFunction& f, const OpRegistry& ops, const std::string& name, const Array& value) {
+Node* add_constant(MutableFunction& f, const OpRegistry& ops, const std::string& name,
+                   const Array& value) {
   Graph::NodeSpec spec;
   spec.op = &ops.of_kind(NodeKind::kConst);
   spec.name = name;
@@ -133,7 +136,8 @@ bool merge_common(MutableFunction& f) {
       key += cat((*value)->dtype(), (*value)->shape());
     }
     auto& same = seen[key];
-    const auto twin = std::find_if(same.begin(), same.end(), [&](const Node* n) { return n->attrs() == node->attrs(); });
+    const auto twin = std::find_if(same.begin(), same.end(),
+                                   [&](const Node* n) { return n->attrs() == node->attrs(); });
     if (twin == same.end()) {
       same.push_back(node);
       continue;

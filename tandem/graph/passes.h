@@ -17,7 +17,8 @@ class TANDEM_EXPORT Evaluator {
  public:
   virtual ~Evaluator();
   /// The outputs of a node for these inputs, or nothing if it cannot be evaluated here.
-  virtual std::optional<std::vector<Array>> evaluate(const Node& node, std::span<const Array> inputs) = 0;
+  virtual std::optional<std::vector<Array>> evaluate(const Node& node,
+                                                     std::span<const Array> inputs) = 0;
 };
 
 /// A graph that passes may change, and what of it must keep its meaning.
@@ -38,7 +39,8 @@ struct TANDEM_EXPORT MutableFunction {
             const std::vector<Node*>& control_results);
 };
 
-// Each pass returns whether it changed anything. Stateful nodes are never merged, folded or dropped.
+// Each pass returns whether it changed anything. Stateful nodes are never merged, folded or
+// dropped.
 namespace passes {
 /// Drops what no result and no effect needs; arguments stay.
 TANDEM_EXPORT bool prune(MutableFunction& f);

@@ -30,8 +30,9 @@ void ResourceManager::clear() {
 
 Array& VariableResource::value() {
   if (!value_.valid()) {
-    throw FailedPreconditionError(cat("Could not find variable ", name_,
-                                      ". It has no value yet: assign one (run its initializer) before it is read."));
+    throw FailedPreconditionError(
+        cat("Could not find variable ", name_,
+            ". It has no value yet: assign one (run its initializer) before it is read."));
   }
   return value_;
 }
@@ -44,12 +45,13 @@ Array& VariableResource::writable_value() {
 
 void VariableResource::assign(Array value, bool validate_shape) {
   if (base_dtype(value.dtype()) != dtype_) {
-    throw InvalidArgumentError(cat("Trying to assign variable '", name_, "' of dtype ", dtype_, " a value of dtype ",
-                                   value.dtype(), ". Use td::cast."));
+    throw InvalidArgumentError(cat("Trying to assign variable '", name_, "' of dtype ", dtype_,
+                                   " a value of dtype ", value.dtype(), ". Use td::cast."));
   }
   if (validate_shape && !shape_.is_compatible(value.shape())) {
-    throw InvalidArgumentError(cat("Cannot assign value to variable '", name_, "': Shape mismatch. The variable shape ",
-                                   shape_, ", and the assigned value shape ", value.shape(), " are incompatible."));
+    throw InvalidArgumentError(
+        cat("Cannot assign value to variable '", name_, "': Shape mismatch. The variable shape ",
+            shape_, ", and the assigned value shape ", value.shape(), " are incompatible."));
   }
   value_ = std::move(value);
 }
@@ -60,7 +62,8 @@ std::string VariableResource::debug_string() const {
 
 VariableResource& variable_of(const Array& handle) {
   if (handle.dtype() != DType::kResource || handle.num_elements() != 1) {
-    throw InvalidArgumentError(cat("A variable handle must be a resource scalar but is ", handle.dtype(), handle.shape(), "."));
+    throw InvalidArgumentError(cat("A variable handle must be a resource scalar but is ",
+                                   handle.dtype(), handle.shape(), "."));
   }
   const ResourceHandle& element = *handle.data<ResourceHandle>();
   auto* variable = dynamic_cast<VariableResource*>(element.resource());

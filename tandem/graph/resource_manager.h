@@ -13,8 +13,8 @@
 
 namespace tandem {
 
-/// A device's named resources. Resources made under an anonymous name are kept alive by their handles alone.
-/// Thread-safe.
+/// A device's named resources. Resources made under an anonymous name are kept alive by their
+/// handles alone. Thread-safe.
 class TANDEM_EXPORT ResourceManager {
  public:
   /// The resource of that name, made by `make` if there is none yet.
@@ -31,8 +31,8 @@ class TANDEM_EXPORT ResourceManager {
   std::map<Key, Ref<Resource>> resources_;
 };
 
-/// The state of a resource variable. Readers share the value's buffer; writers replace it, or change it in place when
-/// nobody else holds it.
+/// The state of a resource variable. Readers share the value's buffer; writers replace it, or
+/// change it in place when nobody else holds it.
 class TANDEM_EXPORT VariableResource final : public Resource {
  public:
   VariableResource(std::string name, DType dtype, PartialShape shape)
@@ -50,6 +50,8 @@ class TANDEM_EXPORT VariableResource final : public Resource {
   Array& writable_value();
   /// Checks dtype and shape, then replaces the value. Call with `mutex` held.
   void assign(Array value, bool validate_shape = true);
+  /// Forgets the value. Call with `mutex` held.
+  void clear() { value_ = Array(); }
   std::string debug_string() const override;
 
  private:
@@ -60,7 +62,8 @@ class TANDEM_EXPORT VariableResource final : public Resource {
   Array value_;
 };
 
-/// The variable that a resource array (a scalar handle) refers to; throws InvalidArgumentError if it is no variable.
+/// The variable that a resource array (a scalar handle) refers to; throws InvalidArgumentError if
+/// it is no variable.
 TANDEM_EXPORT VariableResource& variable_of(const Array& handle);
 
 }  // namespace tandem

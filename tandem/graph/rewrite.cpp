@@ -1,5 +1,7 @@
 #include "tandem/graph/rewrite.h"
 
+#include <algorithm>
+
 namespace tandem {
 namespace {
 
@@ -31,10 +33,18 @@ bool RewriteContext::is_constant(int i, double value) const {
   }
 }
 
+// Where not even the rank is known, an operand that broadcasts may still decide the shape.
+bool RewriteContext::others_are_scalars(Output value) const {
+  return std::all_of(node_.inputs().begin(), node_.inputs().end(), [&](const Output& in) {
+    return in == value || in.node->output_shape(in.index) == PartialShape::scalar();
+  });
+}
+
 bool RewriteContext::replace_with(Output value) {
   if (value.node->output_dtype(value.index) != node_.output_dtype(0)) return false;
   // A value of another (or less well known) shape would change what users see.
   if (!(value.node->output_shape(value.index) == node_.output_shape(0))) return false;
+  if (!node_.output_shape(0).has_rank() && !others_are_scalars(value)) return false;
   graph_.replace_uses({&node_, 0}, value);
   replacement_ = value;
   return true;

@@ -10,7 +10,8 @@ class OpRegistry;
 /// What an op's RewriteFn sees: the node, and the means to replace it.
 class TANDEM_EXPORT RewriteContext {
  public:
-  RewriteContext(Graph& graph, const OpRegistry& ops, Node& node) : graph_(graph), ops_(ops), node_(node) {}
+  RewriteContext(Graph& graph, const OpRegistry& ops, Node& node)
+      : graph_(graph), ops_(ops), node_(node) {}
   Graph& graph() { return graph_; }
   const OpRegistry& ops() const { return ops_; }
   Node& node() { return node_; }
@@ -24,6 +25,8 @@ class TANDEM_EXPORT RewriteContext {
   Output replacement() const { return replacement_; }
 
  private:
+  bool others_are_scalars(Output value) const;
+
   Graph& graph_;
   const OpRegistry& ops_;
   Node& node_;

@@ -10,11 +10,14 @@ Ref<TensorList> TensorList::copy() const {
   return twin;
 }
 
-std::string TensorList::debug_string() const { return cat("list of ", items_.size(), " ", dtype_, " tensors"); }
+std::string TensorList::debug_string() const {
+  return cat("list of ", items_.size(), " ", dtype_, " tensors");
+}
 
 TensorList& TensorList::of(const Array& handle) {
   if (handle.dtype() != DType::kVariant || handle.num_elements() != 1) {
-    throw InvalidArgumentError(cat("A list of tensors must be a variant scalar but is ", handle.dtype(), handle.shape(), "."));
+    throw InvalidArgumentError(cat("A list of tensors must be a variant scalar but is ",
+                                   handle.dtype(), handle.shape(), "."));
   }
   auto* list = handle.data<Variant>()->as<TensorList>();
   if (!list) throw InvalidArgumentError("Input handle is not a list of tensors.");

@@ -13,7 +13,8 @@ namespace tandem {
 /// A list of values of one dtype: what the TensorList ops pass around as a variant.
 class TANDEM_EXPORT TensorList final : public VariantValue {
  public:
-  TensorList(DType dtype, PartialShape element_shape) : dtype_(dtype), element_shape_(std::move(element_shape)) {}
+  TensorList(DType dtype, PartialShape element_shape)
+      : dtype_(dtype), element_shape_(std::move(element_shape)) {}
 
   DType dtype() const { return dtype_; }
   const PartialShape& element_shape() const { return element_shape_; }

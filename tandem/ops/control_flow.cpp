@@ -23,22 +23,25 @@ ThreadContext tracing_context(Trace* trace) {
   return context;
 }
 
-void check_same(const std::vector<Tensor>& a, const std::vector<Tensor>& b, const char* what, const char* first,
-                const char* second) {
+void check_same(const std::vector<Tensor>& a, const std::vector<Tensor>& b, const char* what,
+                const char* first, const char* second) {
   if (a.size() != b.size()) {
-    throw InvalidArgumentError(cat(what, ": ", first, " has ", a.size(), " tensors but ", second, " has ", b.size(), "."));
+    throw InvalidArgumentError(
+        cat(what, ": ", first, " has ", a.size(), " tensors but ", second, " has ", b.size(), "."));
   }
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (a[i].dtype() != b[i].dtype()) {
-      throw InvalidArgumentError(cat(what, ": tensor ", i, " is ", a[i].dtype(), " in ", first, " but ", b[i].dtype(), " in ",
-                                     second, ". Use td::cast so that they agree."));
+      throw InvalidArgumentError(cat(what, ": tensor ", i, " is ", a[i].dtype(), " in ", first,
+                                     " but ", b[i].dtype(), " in ", second,
+                                     ". Use td::cast so that they agree."));
     }
   }
 }
 
 }  // namespace
 
-std::vector<Tensor> flat_cond(const Tensor& pred, const FlatBranch& then_branch, const FlatBranch& else_branch) {
+std::vector<Tensor> flat_cond(const Tensor& pred, const FlatBranch& then_branch,
+                              const FlatBranch& else_branch) {
   Trace* outer = thread_context().trace;
   if (!outer) return static_cast<bool>(pred) ? then_branch() : else_branch();
   const OpRegistry& ops = outer->ops();
@@ -69,8 +72,9 @@ std::vector<Tensor> flat_cond(const Tensor& pred, const FlatBranch& then_branch,
 
 namespace {
 
-std::vector<Tensor> eager_while(const std::function<Tensor(const std::vector<Tensor>&)>& condition, const FlatStep& body,
-                                std::vector<Tensor> state, const WhileOptions& options) {
+std::vector<Tensor> eager_while(const std::function<Tensor(const std::vector<Tensor>&)>& condition,
+                                const FlatStep& body, std::vector<Tensor> state,
+                                const WhileOptions& options) {
   for (std::int64_t i = 0; options.maximum_iterations < 0 || i < options.maximum_iterations; ++i) {
     if (!static_cast<bool>(condition(state))) break;
     std::vector<Tensor> next = body(state);
@@ -82,8 +86,9 @@ std::vector<Tensor> eager_while(const std::function<Tensor(const std::vector<Ten
 
 }  // namespace
 
-std::vector<Tensor> flat_while(const std::function<Tensor(const std::vector<Tensor>&)>& condition, const FlatStep& body,
-                               std::vector<Tensor> state, const WhileOptions& options) {
+std::vector<Tensor> flat_while(const std::function<Tensor(const std::vector<Tensor>&)>& condition,
+                               const FlatStep& body, std::vector<Tensor> state,
+                               const WhileOptions& options) {
   Trace* outer = thread_context().trace;
   if (!outer) return eager_while(condition, body, std::move(state), options);
   if (options.maximum_iterations >= 0) {
@@ -94,21 +99,26 @@ std::vector<Tensor> flat_while(const std::function<Tensor(const std::vector<Tens
     if (!unbounded.shape_invariants.empty()) {
       unbounded.shape_invariants.insert(unbounded.shape_invariants.begin(), PartialShape::scalar());
     }
-    const auto rest = [](const std::vector<Tensor>& all) { return std::vector<Tensor>(all.begin() + 1, all.end()); };
+    const auto rest = [](const std::vector<Tensor>& all) {
+      return std::vector<Tensor>(all.begin() + 1, all.end());
+    };
     std::vector<Tensor> counted{Tensor(std::int64_t{0})};
     counted.insert(counted.end(), state.begin(), state.end());
-    return rest(flat_while([&](const std::vector<Tensor>& all) { return all[0] < limit && condition(rest(all)); },
-                           [&](const std::vector<Tensor>& all) {
-                             std::vector<Tensor> next{all[0] + std::int64_t{1}};
-                             for (Tensor& t : body(rest(all))) next.push_back(std::move(t));
-                             return next;
-                           },
-                           std::move(counted), unbounded));
+    return rest(flat_while(
+        [&](const std::vector<Tensor>& all) { return all[0] < limit && condition(rest(all)); },
+        [&](const std::vector<Tensor>& all) {
+          std::vector<Tensor> next{all[0] + std::int64_t{1}};
+          for (Tensor& t : body(rest(all))) next.push_back(std::move(t));
+          return next;
+        },
+        std::move(counted), unbounded));
   }
   const OpRegistry& ops = outer->ops();
   std::vector<PartialShape> shapes = options.shape_invariants;
   if (!shapes.empty() && shapes.size() != state.size()) {
-    throw InvalidArgumentError(cat("td::while_loop: ", shapes.size(), " shape invariants were given for ", state.size(), " loop variables."));
+    throw InvalidArgumentError(cat("td::while_loop: ", shapes.size(),
+                                   " shape invariants were given for ", state.size(),
+                                   " loop variables."));
   }
   if (shapes.empty()) {
     for (const Tensor& t : state) shapes.push_back(t.partial_shape());
@@ -118,7 +128,8 @@ std::vector<Tensor> flat_while(const std::function<Tensor(const std::vector<Tens
     Trace body_trace(ops, "while_body", outer), condition_trace(ops, "while_cond", outer);
     const auto add_args = [&](Trace& trace) {
       std::vector<Tensor> args;
-      for (std::size_t i = 0; i < state.size(); ++i) args.push_back(trace.add_arg(state[i].dtype(), shapes[i], cat("state_", i)));
+      for (std::size_t i = 0; i < state.size(); ++i)
+        args.push_back(trace.add_arg(state[i].dtype(), shapes[i], cat("state_", i)));
       return args;
     };
     std::vector<Tensor> results;
@@ -134,8 +145,10 @@ std::vector<Tensor> flat_while(const std::function<Tensor(const std::vector<Tens
       const PartialShape relaxed = shapes[i].relax(results[i].partial_shape());
       if (relaxed == shapes[i]) continue;
       if (!options.shape_invariants.empty() || attempt > 4) {
-        throw InvalidArgumentError(cat("td::while_loop: variable ", i, " enters the loop with shape ", shapes[i],
-                                       " but has shape ", results[i].partial_shape(), " after one iteration. Give a "
+        throw InvalidArgumentError(cat("td::while_loop: variable ", i,
+                                       " enters the loop with shape ", shapes[i], " but has shape ",
+                                       results[i].partial_shape(),
+                                       " after one iteration. Give a "
                                        "shape invariant that covers both."));
       }
       shapes[i] = relaxed;
@@ -159,7 +172,8 @@ std::vector<Tensor> flat_while(const std::function<Tensor(const std::vector<Tens
         inputs.push_back(t);
       }
     }
-    const FunctionRef condition_function = condition_trace.finish(std::span<const Tensor>(&go_on, 1));
+    const FunctionRef condition_function =
+        condition_trace.finish(std::span<const Tensor>(&go_on, 1));
     const FunctionRef body_function = body_trace.finish(results);
     std::vector<Tensor> outputs = call_while(inputs, condition_function, body_function);
     outputs.resize(shapes.size());

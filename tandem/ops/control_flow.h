@@ -13,8 +13,8 @@
 namespace tandem {
 
 struct WhileOptions {
-  /// Shapes that hold for the loop variables before every iteration, one each; empty: the variables' own, with sizes that
-  /// the body changes left open.
+  /// Shapes that hold for the loop variables before every iteration, one each; empty: the
+  /// variables' own, with sizes that the body changes left open.
   std::vector<PartialShape> shape_invariants = {};
   /// At most so many iterations; -1: as many as the condition wants.
   std::int64_t maximum_iterations = -1;
@@ -24,19 +24,22 @@ namespace internal {
 
 using FlatBranch = std::function<std::vector<Tensor>()>;
 using FlatStep = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
-TANDEM_EXPORT std::vector<Tensor> flat_cond(const Tensor& pred, const FlatBranch& then_branch, const FlatBranch& else_branch);
-TANDEM_EXPORT std::vector<Tensor> flat_while(const std::function<Tensor(const std::vector<Tensor>&)>& condition,
-                                             const FlatStep& body, std::vector<Tensor> state, const WhileOptions& options);
+TANDEM_EXPORT std::vector<Tensor> flat_cond(const Tensor& pred, const FlatBranch& then_branch,
+                                            const FlatBranch& else_branch);
+TANDEM_EXPORT std::vector<Tensor> flat_while(
+    const std::function<Tensor(const std::vector<Tensor>&)>& condition, const FlatStep& body,
+    std::vector<Tensor> state, const WhileOptions& options);
 
 }  // namespace internal
 
-/// The result of `then_branch()` if the scalar `pred` is true, else of `else_branch()`; both return the same structure of
-/// tensors with equal dtypes. Eagerly just one branch runs; while a function is being traced both become functions of
-/// an If node, of which one runs. Differentiable.
+/// The result of `then_branch()` if the scalar `pred` is true, else of `else_branch()`; both return
+/// the same structure of tensors with equal dtypes. Eagerly just one branch runs; while a function
+/// is being traced both become functions of an If node, of which one runs. Differentiable.
 template <class Then, class Else>
 auto cond(const Tensor& pred, Then then_branch, Else else_branch) {
   using Result = std::decay_t<decltype(then_branch())>;
-  static_assert(std::is_same_v<Result, std::decay_t<decltype(else_branch())>>, "both branches must return the same type");
+  static_assert(std::is_same_v<Result, std::decay_t<decltype(else_branch())>>,
+                "both branches must return the same type");
   std::any structure;
   const auto flat = [&structure](auto& branch) {
     return [&structure, &branch] {
@@ -51,15 +54,16 @@ auto cond(const Tensor& pred, Then then_branch, Else else_branch) {
   return Structure<Result>::read(*std::any_cast<Result>(&structure), reader);
 }
 
-/// Runs `state = body(state)` as long as the boolean scalar `condition(state)` is true; `state` is a tensor or a
-/// structure of tensors whose dtypes stay the same. While a function is being traced it becomes a While node.
-/// Differentiable once (not twice) when traced.
+/// Runs `state = body(state)` as long as the boolean scalar `condition(state)` is true; `state` is
+/// a tensor or a structure of tensors whose dtypes stay the same. While a function is being traced
+/// it becomes a While node. Differentiable once (not twice) when traced.
 ///
 ///     auto [i, s] = td::while_loop([](auto& v) { return v.first < 10; },
 ///                                  [](auto& v) { return std::pair(v.first + 1, v.second * 2.0); },
 ///                                  std::pair(td::Tensor(0), x));
 template <class Condition, class Body, class State>
-State while_loop(Condition condition, Body body, const State& state, const WhileOptions& options = {}) {
+State while_loop(Condition condition, Body body, const State& state,
+                 const WhileOptions& options = {}) {
   StructureWriter writer;
   Structure<State>::write(state, writer);
   const auto rebuild = [&state](const std::vector<Tensor>& flat) {

@@ -21,9 +21,9 @@ bool any_gradient_after(const GradientContext& g, std::size_t first) {
   return false;
 }
 
-// The call recorded on a tape is one of the differentiable form: its last outputs are what the gradient needs. When a
-// gradient arrives at those as well (a second derivative), that form itself is differentiated, and called again for what
-// its own gradient needs.
+// The call recorded on a tape is one of the differentiable form: its last outputs are what the
+// gradient needs. When a gradient arrives at those as well (a second derivative), that form itself
+// is differentiated, and called again for what its own gradient needs.
 void call_gradient(GradientContext& g) {
   FunctionRef function = g.attr<FunctionRef>("_original");
   std::vector<Tensor> outputs = g.outputs_;
@@ -35,16 +35,19 @@ void call_gradient(GradientContext& g) {
   }
   std::vector<Tensor> args;
   for (int result : gradient->result_grads) args.push_back(g.grad(result));
-  args.insert(args.end(), outputs.begin() + static_cast<std::ptrdiff_t>(function->results().size()), outputs.end());
+  args.insert(args.end(), outputs.begin() + static_cast<std::ptrdiff_t>(function->results().size()),
+              outputs.end());
   const std::vector<Tensor> grads = call_function(gradient->backward, args);
-  for (std::size_t i = 0; i < gradient->arg_grads.size(); ++i) g.set(gradient->arg_grads[i], grads[i]);
+  for (std::size_t i = 0; i < gradient->arg_grads.size(); ++i)
+    g.set(gradient->arg_grads[i], grads[i]);
 }
 
 const OpRegistration kPartitionedCall{{
     .name = "PartitionedCall",
     .inputs = "args: Tin",
     .outputs = "output: Tout",
-    .attrs = "Tin: list(type); Tout: list(type); f: func; config: string = ''; config_proto: string = ''; "
+    .attrs = "Tin: list(type); Tout: list(type); f: func; config: string = ''; config_proto: "
+             "string = ''; "
              "executor_type: string = ''",
     .shape = call_shape,
     .gradient = call_gradient,
@@ -56,7 +59,8 @@ const OpRegistration kStatefulPartitionedCall{{
     .name = "StatefulPartitionedCall",
     .inputs = "args: Tin",
     .outputs = "output: Tout",
-    .attrs = "Tin: list(type); Tout: list(type); f: func; config: string = ''; config_proto: string = ''; "
+    .attrs = "Tin: list(type); Tout: list(type); f: func; config: string = ''; config_proto: "
+             "string = ''; "
              "executor_type: string = ''",
     .shape = call_shape,
     .gradient = call_gradient,

@@ -19,7 +19,8 @@ const OpRegistration kEmptyTensorList{{
     .attrs = "element_dtype: type; shape_type: index",
     .shape = shapes::scalar,
     .gradient = not_differentiable,
-    .doc = "An empty list. `element_shape` is a vector (-1 for unknown sizes) or the scalar -1 for any shape.",
+    .doc = "An empty list. `element_shape` is a vector (-1 for unknown sizes) or the scalar -1 for "
+           "any shape.",
 }};
 
 const OpRegistration kTensorListPushBack{{
@@ -61,7 +62,8 @@ Tensor shape_tensor(const PartialShape& shape) {
 }  // namespace
 
 Tensor empty_tensor_list(DType dtype, const PartialShape& element_shape) {
-  return call1(kEmptyTensorList, {shape_tensor(element_shape), Tensor(-1)}, {{"element_dtype", dtype}});
+  return call1(kEmptyTensorList, {shape_tensor(element_shape), Tensor(-1)},
+               {{"element_dtype", dtype}});
 }
 
 Tensor push_back(Tensor list, Tensor element) {
@@ -69,7 +71,8 @@ Tensor push_back(Tensor list, Tensor element) {
 }
 
 std::pair<Tensor, Tensor> pop_back(Tensor list, DType dtype, const PartialShape& element_shape) {
-  auto outputs = call(kTensorListPopBack, {std::move(list), shape_tensor(element_shape)}, {{"element_dtype", dtype}});
+  auto outputs = call(kTensorListPopBack, {std::move(list), shape_tensor(element_shape)},
+                      {{"element_dtype", dtype}});
   return {std::move(outputs[0]), std::move(outputs[1])};
 }
 

@@ -19,13 +19,15 @@ namespace {
 
 void while_shape(InferenceContext& c) {
   const auto shapes = c.attr<FunctionRef>("body")->result_shapes();
-  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, c.input(i).relax(shapes.at(static_cast<std::size_t>(i))));
+  for (int i = 0; i < c.num_outputs(); ++i)
+    c.set_output(i, c.input(i).relax(shapes.at(static_cast<std::size_t>(i))));
 }
 
 void while_gradient(GradientContext& g);
 
-#define TANDEM_WHILE_ATTRS \
-  "T: list(type); cond: func; body: func; output_shapes: list(shape) = []; parallel_iterations: int = 10"
+#define TANDEM_WHILE_ATTRS                                                                        \
+  "T: list(type); cond: func; body: func; output_shapes: list(shape) = []; parallel_iterations: " \
+  "int = 10"
 
 const OpRegistration kWhile{{
     .name = "While",
@@ -57,23 +59,28 @@ Tensors join(std::initializer_list<std::span<const Tensor>> parts) {
   return all;
 }
 
-FunctionRef trace(const std::string& name, const std::vector<DType>& dtypes, const std::vector<PartialShape>& shapes,
+FunctionRef trace(const std::string& name, const std::vector<DType>& dtypes,
+                  const std::vector<PartialShape>& shapes,
                   const std::function<Tensors(std::span<const Tensor>)>& body) {
   const ConcreteFunction f = trace_function(name, dtypes, shapes, body);
-  if (!f.captures().empty()) throw InternalError(cat("function ", name, " of a loop captured outside tensors"));
+  if (!f.captures().empty())
+    throw InternalError(cat("function ", name, " of a loop captured outside tensors"));
   return f.function();
 }
 
-// The differentiable loop counts its iterations and keeps, for each value that the body's gradient needs, a list with one
-// element an iteration. State: counter, the loop's own state, the lists. The gradient runs the other way: state: counter,
-// gradients of the values in the loop's state, sums of the gradients of resources, the lists.
+// The differentiable loop counts its iterations and keeps, for each value that the body's gradient
+// needs, a list with one element an iteration. State: counter, the loop's own state, the lists. The
+// gradient runs the other way: state: counter, gradients of the values in the loop's state, sums of
+// the gradients of resources, the lists.
 struct WhileGradient {
-  WhileGradient(FunctionRef c, FunctionRef b) : condition(std::move(c)), body(std::move(b)), gradient(differentiate(body)) {
+  WhileGradient(FunctionRef c, FunctionRef b)
+      : condition(std::move(c)), body(std::move(b)), gradient(differentiate(body)) {
     if (!gradient) return;
     const std::vector<DType> all = gradient->forward->result_dtypes();
     kept.assign(all.begin() + static_cast<std::ptrdiff_t>(body->results().size()), all.end());
     for (int a : gradient->arg_grads) {
-      if (body->arg_dtypes()[static_cast<std::size_t>(a)] == DType::kResource) resources.push_back(a);
+      if (body->arg_dtypes()[static_cast<std::size_t>(a)] == DType::kResource)
+        resources.push_back(a);
     }
   }
 
@@ -94,16 +101,20 @@ struct WhileGradient {
 
   FunctionRef forward_condition() const {
     return trace("while_forward_cond", forward_dtypes(), forward_shapes(),
-                 [&](std::span<const Tensor> in) { return call_function(condition, in.subspan(1, size())); });
+                 [&](std::span<const Tensor> in) {
+                   return call_function(condition, in.subspan(1, size()));
+                 });
   }
   FunctionRef forward_body() const {
-    return trace("while_forward_body", forward_dtypes(), forward_shapes(), [&](std::span<const Tensor> in) {
-      Tensors all = call_function(gradient->forward, in.subspan(1, size()));
-      Tensors out{in[0] + 1};
-      out.insert(out.end(), all.begin(), all.begin() + static_cast<std::ptrdiff_t>(size()));
-      for (std::size_t k = 0; k < kept.size(); ++k) out.push_back(list_ops::push_back(in[1 + size() + k], all[size() + k]));
-      return out;
-    });
+    return trace(
+        "while_forward_body", forward_dtypes(), forward_shapes(), [&](std::span<const Tensor> in) {
+          Tensors all = call_function(gradient->forward, in.subspan(1, size()));
+          Tensors out{in[0] + 1};
+          out.insert(out.end(), all.begin(), all.begin() + static_cast<std::ptrdiff_t>(size()));
+          for (std::size_t k = 0; k < kept.size(); ++k)
+            out.push_back(list_ops::push_back(in[1 + size() + k], all[size() + k]));
+          return out;
+        });
   }
 
   std::vector<DType> backward_dtypes() const {
@@ -120,29 +131,34 @@ struct WhileGradient {
                  [&](std::span<const Tensor> in) { return Tensors{in[0] > 0}; });
   }
   FunctionRef backward_body(const std::vector<DType>& dtypes) const {
-    return trace("while_backward_body", dtypes, unknown(dtypes.size()), [&](std::span<const Tensor> in) {
-      const std::size_t values = gradient->result_grads.size();
-      const auto grads = in.subspan(1, values), sums = in.subspan(1 + values, resources.size());
-      const auto lists = in.subspan(1 + values + resources.size());
-      Tensors args(grads.begin(), grads.end()), shorter;
-      for (std::size_t k = 0; k < kept.size(); ++k) {
-        auto [list, value] = list_ops::pop_back(lists[k], kept[k], gradient->backward_arg_shape(values + k));
-        shorter.push_back(std::move(list));
-        args.push_back(std::move(value));
-      }
-      const Tensors found = call_function(gradient->backward, args);
-      const auto of_arg = [&](int a) -> Tensor {
-        const auto at = std::find(gradient->arg_grads.begin(), gradient->arg_grads.end(), a);
-        return at == gradient->arg_grads.end() ? Tensor() : found[static_cast<std::size_t>(at - gradient->arg_grads.begin())];
-      };
-      Tensors out{in[0] - 1};
-      for (std::size_t v = 0; v < values; ++v) {
-        const Tensor g = of_arg(gradient->result_grads[v]);
-        out.push_back(g.defined() ? g : zeros_like(grads[v]));
-      }
-      for (std::size_t r = 0; r < resources.size(); ++r) out.push_back(sums[r] + of_arg(resources[r]));
-      return join({out, shorter});
-    });
+    return trace(
+        "while_backward_body", dtypes, unknown(dtypes.size()), [&](std::span<const Tensor> in) {
+          const std::size_t values = gradient->result_grads.size();
+          const auto grads = in.subspan(1, values), sums = in.subspan(1 + values, resources.size());
+          const auto lists = in.subspan(1 + values + resources.size());
+          Tensors args(grads.begin(), grads.end()), shorter;
+          for (std::size_t k = 0; k < kept.size(); ++k) {
+            auto [list, value] =
+                list_ops::pop_back(lists[k], kept[k], gradient->backward_arg_shape(values + k));
+            shorter.push_back(std::move(list));
+            args.push_back(std::move(value));
+          }
+          const Tensors found = call_function(gradient->backward, args);
+          const auto of_arg = [&](int a) -> Tensor {
+            const auto at = std::find(gradient->arg_grads.begin(), gradient->arg_grads.end(), a);
+            return at == gradient->arg_grads.end()
+                       ? Tensor()
+                       : found[static_cast<std::size_t>(at - gradient->arg_grads.begin())];
+          };
+          Tensors out{in[0] - 1};
+          for (std::size_t v = 0; v < values; ++v) {
+            const Tensor g = of_arg(gradient->result_grads[v]);
+            out.push_back(g.defined() ? g : zeros_like(grads[v]));
+          }
+          for (std::size_t r = 0; r < resources.size(); ++r)
+            out.push_back(sums[r] + of_arg(resources[r]));
+          return join({out, shorter});
+        });
   }
 
   FunctionRef condition, body;
@@ -152,27 +168,33 @@ struct WhileGradient {
 
   DType resource_dtype(int a) const {
     const auto at = std::find(gradient->arg_grads.begin(), gradient->arg_grads.end(), a);
-    return gradient->backward->result_dtypes()[static_cast<std::size_t>(at - gradient->arg_grads.begin())];
+    return gradient->backward
+        ->result_dtypes()[static_cast<std::size_t>(at - gradient->arg_grads.begin())];
   }
 
  private:
   static std::vector<PartialShape> unknown(std::size_t n) { return std::vector<PartialShape>(n); }
 };
 
-Tensors call_while_op(const Tensors& inputs, const FunctionRef& condition, const FunctionRef& body, AttrMap attrs) {
+Tensors call_while_op(const Tensors& inputs, const FunctionRef& condition, const FunctionRef& body,
+                      AttrMap attrs) {
   attrs.set("cond", condition);
   attrs.set("body", body);
   return call(condition->stateful() || body->stateful() ? kWhile : kStatelessWhile, inputs, attrs);
 }
 
 void while_gradient(GradientContext& g) {
-  const WhileGradient w(g.attr<FunctionRef>("_original_cond"), g.attr<FunctionRef>("_original_body"));
+  const WhileGradient w(g.attr<FunctionRef>("_original_cond"),
+                        g.attr<FunctionRef>("_original_body"));
   Tensors state{g.output(0)};
   for (int r : w.gradient->result_grads) state.push_back(g.grad(r + 1));
-  for (int a : w.resources) state.push_back(zeros_like(read_variable(g.input(a + 1), w.resource_dtype(a))));
-  for (std::size_t k = 0; k < w.kept.size(); ++k) state.push_back(g.output(static_cast<int>(1 + w.size() + k)));
+  for (int a : w.resources)
+    state.push_back(zeros_like(read_variable(g.input(a + 1), w.resource_dtype(a))));
+  for (std::size_t k = 0; k < w.kept.size(); ++k)
+    state.push_back(g.output(static_cast<int>(1 + w.size() + k)));
   const std::vector<DType> dtypes = w.backward_dtypes();
-  const Tensors out = call_while_op(state, w.backward_condition(dtypes), w.backward_body(dtypes), {});
+  const Tensors out =
+      call_while_op(state, w.backward_condition(dtypes), w.backward_body(dtypes), {});
   std::size_t at = 1;
   for (int r : w.gradient->result_grads) g.set(r + 1, out[at++]);
   for (int a : w.resources) g.set(a + 1, out[at++]);
@@ -180,7 +202,8 @@ void while_gradient(GradientContext& g) {
 
 }  // namespace
 
-std::vector<Tensor> call_while(const std::vector<Tensor>& inputs, const FunctionRef& condition, const FunctionRef& body) {
+std::vector<Tensor> call_while(const std::vector<Tensor>& inputs, const FunctionRef& condition,
+                               const FunctionRef& body) {
   if (is_recording(inputs)) {
     const WhileGradient w(condition, body);
     if (w.gradient) {

@@ -8,12 +8,16 @@ namespace tandem::config {
 namespace {
 
 void set_threads(int Runtime::Options::*field, int threads, const char* which) {
-  if (threads < 0) throw InvalidArgumentError(cat(which, " parallelism must be 0 or more threads but is ", threads, "."));
+  if (threads < 0)
+    throw InvalidArgumentError(
+        cat(which, " parallelism must be 0 or more threads but is ", threads, "."));
   default_options().change([&](Runtime::Options& options) {
     if (options.*field == threads) return;
     if (Runtime::default_exists()) {
-      throw FailedPreconditionError(cat(which, " parallelism cannot be modified after initialization. Set it before the "
-                                               "first op, or make a td::Runtime of your own with these options."));
+      throw FailedPreconditionError(
+          cat(which,
+              " parallelism cannot be modified after initialization. Set it before the "
+              "first op, or make a td::Runtime of your own with these options."));
     }
     options.*field = threads;
   });

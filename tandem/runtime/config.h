@@ -4,15 +4,16 @@
 
 namespace tandem::config {
 
-/// Ops give the same bits from run to run and for every number of threads (per build and kind of machine), where need
-/// be slower. Takes effect at once, for the current runtime and for those made later.
+/// Ops give the same bits from run to run and for every number of threads (per build and kind of
+/// machine), where need be slower. Takes effect at once, for the current runtime and for those made
+/// later.
 TANDEM_EXPORT void enable_op_determinism(bool on = true);
 TANDEM_EXPORT bool op_determinism_enabled();
 
 namespace threading {
 
-/// Threads for the work inside one op (0: one for each processor). Throws FailedPreconditionError once the runtime has
-/// started, unless the number is the one in force.
+/// Threads for the work inside one op (0: one for each processor). Throws FailedPreconditionError
+/// once the runtime has started, unless the number is the one in force.
 TANDEM_EXPORT void set_intra_op_parallelism_threads(int threads);
 TANDEM_EXPORT int get_intra_op_parallelism_threads();
 /// Ops of a graph that run side by side (0: one for each processor). Throws like the above.

@@ -23,7 +23,8 @@ PartialShape FunctionGradient::backward_arg_shape(std::size_t index) const {
 std::shared_ptr<const FunctionGradient> differentiate(const FunctionRef& function) {
   const FunctionDifferentiator differentiator = g_differentiator.load(std::memory_order_acquire);
   if (!differentiator) {
-    throw UnimplementedError(cat("Function '", function->name(), "' cannot be differentiated: this build of Tandem has no ",
+    throw UnimplementedError(cat("Function '", function->name(),
+                                 "' cannot be differentiated: this build of Tandem has no ",
                                  "autodiff room."));
   }
   return differentiator(function);

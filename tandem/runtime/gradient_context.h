@@ -12,10 +12,11 @@
 
 namespace tandem {
 
-/// What a GradientFn sees: one recorded op call, the gradients of its outputs, and a place for those of its inputs.
+/// What a GradientFn sees: one recorded op call, the gradients of its outputs, and a place for
+/// those of its inputs.
 ///
-/// Gradient functions call ops (so they work eagerly, in graphs, and twice over) and leave inputs through which no
-/// gradient flows unset.
+/// Gradient functions call ops (so they work eagerly, in graphs, and twice over) and leave inputs
+/// through which no gradient flows unset.
 ///
 ///     void mul_grad(GradientContext& g) {
 ///       if (g.needs(0)) g.set(0, sum_to_shape_of(g.grad() * g.input(1), g.input(0)));
@@ -37,14 +38,18 @@ class TANDEM_EXPORT GradientContext {
   const Tensor& grad_or_undefined(int i) const { return grads_.at(static_cast<std::size_t>(i)); }
   /// True if the gradient of input i is wanted.
   bool needs(int i) const { return needs_.at(static_cast<std::size_t>(i)); }
-  void set(int i, Tensor gradient) { results_.at(static_cast<std::size_t>(i)) = std::move(gradient); }
+  void set(int i, Tensor gradient) {
+    results_.at(static_cast<std::size_t>(i)) = std::move(gradient);
+  }
 
   /// Attribute as given in the call, or its default.
   template <class T>
   T attr(std::string_view name) const {
     const AttrValue* value = find_attr(name);
     const T* typed = value ? value->get_if<T>() : nullptr;
-    if (!typed) throw InternalError(cat("the gradient of ", op_->name, " reads attribute '", name, "', which is absent"));
+    if (!typed)
+      throw InternalError(
+          cat("the gradient of ", op_->name, " reads attribute '", name, "', which is absent"));
     return *typed;
   }
   const AttrValue* find_attr(std::string_view name) const;

@@ -32,7 +32,8 @@ std::uint64_t next_runtime_id() {
 std::atomic<bool> g_default_exists{false};
 
 Runtime& default_runtime() {
-  // Destroyed at exit like any static object; tensors and functions that live longer do not need it.
+  // Destroyed at exit like any static object; tensors and functions that live longer do not need
+  // it.
   static Runtime runtime([] {
     const Runtime::Options options = default_options().get();
     g_default_exists.store(true, std::memory_order_release);
@@ -104,10 +105,14 @@ const OpRegistry& Runtime::ops() const { return state_->ops; }
 const KernelRegistry& Runtime::kernels() const { return state_->kernels; }
 const std::vector<std::shared_ptr<Device>>& Runtime::devices() const { return state_->devices; }
 Device& Runtime::default_device() const { return *state_->devices.front(); }
-const KernelServices& Runtime::services(const Device& device) const { return state_->services.at(&device); }
+const KernelServices& Runtime::services(const Device& device) const {
+  return state_->services.at(&device);
+}
 IntraOpPool& Runtime::intra_op_pool() const { return state_->intra; }
 InterOpPool& Runtime::inter_op_pool() const { return state_->inter; }
-ResourceManager& Runtime::resources(const Device& device) const { return *state_->resources.at(&device); }
+ResourceManager& Runtime::resources(const Device& device) const {
+  return *state_->resources.at(&device);
+}
 std::uint64_t Runtime::id() const { return state_->id; }
 void Runtime::set_deterministic(bool on) { state_->deterministic.store(on); }
 bool Runtime::deterministic() const { return state_->deterministic.load(); }
@@ -132,8 +137,9 @@ void Runtime::set_seed(std::int64_t seed) {
   state_->eager_states.clear();
 }
 
-// After tf.compat.v1.get_seed: without a global seed an op seed stands beside the default graph seed 87654321; with a
-// global seed and no op seed, each call gets the next number; no seed at all is (0, 0), which means non-deterministic.
+// After tf.compat.v1.get_seed: without a global seed an op seed stands beside the default graph
+// seed 87654321; with a global seed and no op seed, each call gets the next number; no seed at all
+// is (0, 0), which means non-deterministic.
 Runtime::SeedPair Runtime::next_seeds(bool has_op_seed, std::int64_t op_seed) {
   constexpr std::int64_t kDefaultGraphSeed = 87654321;
   std::lock_guard lock(state_->seed_mutex);

@@ -14,10 +14,12 @@
 
 namespace tandem {
 
-/// Owner of everything that lives while tensors are computed: devices, thread pools, registries in use, resources.
+/// Owner of everything that lives while tensors are computed: devices, thread pools, registries in
+/// use, resources.
 ///
-/// Most programs never name it: free functions use the thread's current runtime (`RuntimeScope`), else a default one made
-/// at first use from `td::config`. Tests make as many as they like. Thread-safe. Host tensors outlive their runtime.
+/// Most programs never name it: free functions use the thread's current runtime (`RuntimeScope`),
+/// else a default one made at first use from `td::config`. Tests make as many as they like.
+/// Thread-safe. Host tensors outlive their runtime.
 class TANDEM_EXPORT Runtime {
  public:
   struct Options {
@@ -51,13 +53,15 @@ class TANDEM_EXPORT Runtime {
   /// Distinguishes runtimes in caches; never used twice in a process.
   std::uint64_t id() const;
 
-  // Random state (td::random::set_seed): the seeds that the next random op without seeds of its own gets.
+  // Random state (td::random::set_seed): the seeds that the next random op without seeds of its own
+  // gets.
   void set_seed(std::int64_t seed);
   struct SeedPair {
     std::int64_t seed = 0;
     std::int64_t seed2 = 0;
   };
-  /// As TensorFlow's get_seed: from the global seed, the op's own (if `has_op_seed`) and a counter of calls.
+  /// As TensorFlow's get_seed: from the global seed, the op's own (if `has_op_seed`) and a counter
+  /// of calls.
   SeedPair next_seeds(bool has_op_seed, std::int64_t op_seed);
 
  private:

@@ -15,9 +15,10 @@
 
 namespace tandem {
 
-/// Turns structures of tensors into a flat list and back: Tensor, std::vector, std::array, std::pair, std::tuple,
-/// std::optional, std::map<std::string, …> and nestings of them. Values that are no tensors (numbers, strings, enums)
-/// are part of the structure. Specialise `Structure` for a type of your own.
+/// Turns structures of tensors into a flat list and back: Tensor, std::vector, std::array,
+/// std::pair, std::tuple, std::optional, std::map<std::string, …> and nestings of them. Values that
+/// are no tensors (numbers, strings, enums) are part of the structure. Specialise `Structure` for a
+/// type of your own.
 class StructureWriter {
  public:
   std::vector<Tensor> tensors;
@@ -28,7 +29,8 @@ class StructureReader {
  public:
   explicit StructureReader(std::vector<Tensor> tensors) : tensors_(std::move(tensors)) {}
   Tensor next() {
-    if (position_ == tensors_.size()) throw InternalError("a structure of tensors has fewer tensors than expected");
+    if (position_ == tensors_.size())
+      throw InternalError("a structure of tensors has fewer tensors than expected");
     return std::move(tensors_[position_++]);
   }
 
@@ -39,9 +41,10 @@ class StructureReader {
 
 template <class T, class = void>
 struct Structure {
-  static_assert(std::is_convertible_v<const T&, Tensor> || std::is_arithmetic_v<T> || std::is_enum_v<T> ||
-                    std::is_convertible_v<const T&, std::string>,
-                "arguments and results of functions are tensors, numbers, strings, or structures of them");
+  static_assert(
+      std::is_convertible_v<const T&, Tensor> || std::is_arithmetic_v<T> || std::is_enum_v<T> ||
+          std::is_convertible_v<const T&, std::string>,
+      "arguments and results of functions are tensors, numbers, strings, or structures of them");
 };
 
 template <>
@@ -88,7 +91,9 @@ void write_list(char open, const List& list, StructureWriter& w) {
 
 template <class T>
 struct Structure<std::vector<T>> {
-  static void write(const std::vector<T>& list, StructureWriter& w) { internal::write_list('[', list, w); }
+  static void write(const std::vector<T>& list, StructureWriter& w) {
+    internal::write_list('[', list, w);
+  }
   static std::vector<T> read(const std::vector<T>& like, StructureReader& r) {
     std::vector<T> list;
     for (const T& element : like) list.push_back(Structure<T>::read(element, r));
@@ -98,7 +103,9 @@ struct Structure<std::vector<T>> {
 
 template <class T, std::size_t N>
 struct Structure<std::array<T, N>> {
-  static void write(const std::array<T, N>& list, StructureWriter& w) { internal::write_list('a', list, w); }
+  static void write(const std::array<T, N>& list, StructureWriter& w) {
+    internal::write_list('a', list, w);
+  }
   static std::array<T, N> read(const std::array<T, N>& like, StructureReader& r) {
     std::array<T, N> list = like;
     for (T& element : list) element = Structure<T>::read(element, r);
@@ -138,7 +145,8 @@ struct Structure<std::tuple<Ts...>> {
     std::apply([&](const Ts&... e) { (Structure<Ts>::write(e, w), ...); }, t);
   }
   static std::tuple<Ts...> read(const std::tuple<Ts...>& like, StructureReader& r) {
-    return std::apply([&](const Ts&... e) { return std::tuple<Ts...>{Structure<Ts>::read(e, r)...}; }, like);
+    return std::apply(
+        [&](const Ts&... e) { return std::tuple<Ts...>{Structure<Ts>::read(e, r)...}; }, like);
   }
 };
 

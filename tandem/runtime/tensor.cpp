@@ -29,7 +29,8 @@ Tensor::~Tensor() {
   if (impl_) impl_->release();
 }
 
-// While a function is traced, a value made here belongs to the trace: it becomes a constant, not an argument.
+// While a function is traced, a value made here belongs to the trace: it becomes a constant, not an
+// argument.
 Tensor::Tensor(Array array) : Tensor(new TensorImpl(std::move(array))) {
   if (const Trace* trace = thread_context().trace) impl_->trace_id = trace->id();
 }
@@ -59,8 +60,8 @@ void measure(std::initializer_list<T> list, std::vector<std::int64_t>& dims, std
   if (dims.size() == axis) {
     dims.push_back(size);
   } else if (dims[axis] != size) {
-    throw InvalidArgumentError(cat("The rows of a tensor must have equal lengths, but one has ", dims[axis],
-                                   " elements and another ", size, "."));
+    throw InvalidArgumentError(cat("The rows of a tensor must have equal lengths, but one has ",
+                                   dims[axis], " elements and another ", size, "."));
   }
   for (const T& element : list) measure(element, dims, axis + 1);
 }
@@ -102,17 +103,19 @@ namespace {
 
 const TensorImpl& checked(const TensorImpl* impl) {
   if (!impl) {
-    throw FailedPreconditionError("An undefined tensor was used. Give it a value first (a default-constructed "
-                                  "td::Tensor has none).");
+    throw FailedPreconditionError(
+        "An undefined tensor was used. Give it a value first (a default-constructed "
+        "td::Tensor has none).");
   }
   return *impl;
 }
 
 [[noreturn]] void throw_symbolic(const TensorImpl& impl, const char* wish) {
-  throw FailedPreconditionError(
-      cat("Tensor '", impl.node.node->name(), "' has no ", wish, " while the function is being traced. Compute with it "
-          "instead (td::cond and td::while_loop replace if and while; td::shape gives the shape as a tensor), or read "
-          "the result that the function returns."));
+  throw FailedPreconditionError(cat("Tensor '", impl.node.node->name(), "' has no ", wish,
+                                    " while the function is being traced. Compute with it "
+                                    "instead (td::cond and td::while_loop replace if and while; "
+                                    "td::shape gives the shape as a tensor), or read "
+                                    "the result that the function returns."));
 }
 
 const TensorImpl& concrete(const TensorImpl* impl) {
@@ -131,7 +134,8 @@ Tensor::operator bool() const {
   const TensorImpl& t = checked(impl_);
   if (t.node.node) {
     throw FailedPreconditionError(
-        cat("Tensor '", t.node.node->name(), "' cannot decide an `if` or `while` while the function is being traced: "
+        cat("Tensor '", t.node.node->name(),
+            "' cannot decide an `if` or `while` while the function is being traced: "
             "its value is not known yet. Use td::cond or td::while_loop."));
   }
   check_one_element();
@@ -143,7 +147,9 @@ Tensor::operator bool() const {
     case DType::kInt32: return *a.data<std::int32_t>() != 0;
     case DType::kInt64: return *a.data<std::int64_t>() != 0;
     case DType::kUint8: return *a.data<std::uint8_t>() != 0;
-    default: throw InvalidArgumentError(cat("A tensor of dtype ", a.dtype(), " cannot serve as a condition. Compare it first."));
+    default:
+      throw InvalidArgumentError(
+          cat("A tensor of dtype ", a.dtype(), " cannot serve as a condition. Compare it first."));
   }
 }
 
@@ -193,33 +199,39 @@ std::string Tensor::device() const {
 std::string Tensor::to_string() const {
   if (!impl_) return "<undefined>";
   if (impl_->node.node) {
-    return cat("<symbolic ", dtype(), partial_shape(), " '", impl_->node.node->name(), ":", impl_->node.index, "'>");
+    return cat("<symbolic ", dtype(), partial_shape(), " '", impl_->node.node->name(), ":",
+               impl_->node.index, "'>");
   }
   return array().to_string();
 }
 
 void Tensor::check_one_element() const {
   if (array().num_elements() != 1) {
-    throw InvalidArgumentError(cat("A tensor of shape ", array().shape(), " was read as a single value."));
+    throw InvalidArgumentError(
+        cat("A tensor of shape ", array().shape(), " was read as a single value."));
   }
 }
 
 std::size_t Tensor::flat_index(std::initializer_list<std::int64_t> index) const {
   const Shape& shape = array().shape();
   if (index.size() != static_cast<std::size_t>(shape.rank())) {
-    throw InvalidArgumentError(cat(index.size(), " indices were given for a tensor of shape ", shape, "."));
+    throw InvalidArgumentError(
+        cat(index.size(), " indices were given for a tensor of shape ", shape, "."));
   }
   std::int64_t flat = 0;
   int axis = 0;
   for (std::int64_t i : index) {
     if (i < 0 || i >= shape[axis]) {
-      throw OutOfRangeError(cat("Index ", i, " is out of range on axis ", axis, " of shape ", shape, "."));
+      throw OutOfRangeError(
+          cat("Index ", i, " is out of range on axis ", axis, " of shape ", shape, "."));
     }
     flat = flat * shape[axis++] + i;
   }
   return static_cast<std::size_t>(flat);
 }
 
-std::ostream& operator<<(std::ostream& out, const Tensor& tensor) { return out << tensor.to_string(); }
+std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
+  return out << tensor.to_string();
+}
 
 }  // namespace tandem

@@ -24,9 +24,10 @@ class TensorImpl;
 
 /// An immutable n-dimensional value, or, while a function is being traced, the promise of one.
 ///
-/// A Tensor is one pointer, cheap to copy, and may be used from several threads. Concrete tensors hold data; symbolic
-/// ones are outputs of a graph under construction and know their dtype and what can be said of their shape. Reading data
-/// of a symbolic tensor throws FailedPreconditionError. A default-constructed Tensor is undefined.
+/// A Tensor is one pointer, cheap to copy, and may be used from several threads. Concrete tensors
+/// hold data; symbolic ones are outputs of a graph under construction and know their dtype and what
+/// can be said of their shape. Reading data of a symbolic tensor throws FailedPreconditionError. A
+/// default-constructed Tensor is undefined.
 ///
 ///     td::Tensor a{1, 2, 3};                       // int32, shape [3]
 ///     td::Tensor b{{1.0, 2.0}, {3.0, 4.0}};        // float, shape [2,2]
@@ -80,18 +81,20 @@ class TANDEM_EXPORT Tensor {
     return Tensor(Array::vector(values));
   }
   /// Outside memory without a copy; see Array::wrap.
-  static Tensor wrap(void* data, DType dtype, const Shape& shape, std::function<void()> release = {}) {
+  static Tensor wrap(void* data, DType dtype, const Shape& shape,
+                     std::function<void()> release = {}) {
     return Tensor(Array::wrap(data, dtype, shape, std::move(release)));
   }
 
   bool defined() const noexcept { return impl_ != nullptr; }
-  explicit operator bool() const;  ///< value of a concrete scalar; while tracing throws: use td::cond
+  explicit operator bool()
+      const;  ///< value of a concrete scalar; while tracing throws: use td::cond
 
   DType dtype() const;
   /// Throws FailedPreconditionError if not fully known (symbolic tensors): see partial_shape.
   const Shape& shape() const;
   PartialShape partial_shape() const;
-  int rank() const;  ///< -1 when unknown
+  int rank() const;                  ///< -1 when unknown
   std::int64_t dim(int axis) const;  ///< -1 when unknown
   std::int64_t num_elements() const { return shape().num_elements(); }
   bool is_symbolic() const noexcept;
@@ -137,7 +140,8 @@ class TANDEM_EXPORT Tensor {
   TensorImpl* impl_ = nullptr;
 };
 
-/// td::Tensor t = td::tensor<double>({1, 2, 3}); td::tensor<std::uint8_t>(7): any element type by name.
+/// td::Tensor t = td::tensor<double>({1, 2, 3}); td::tensor<std::uint8_t>(7): any element type by
+/// name.
 template <class T>
 Tensor tensor(std::initializer_list<T> values) {
   return Tensor(Array::from(std::span<const T>(values.begin(), values.size()),

@@ -27,11 +27,11 @@ class TensorImpl final : public RefCounted {
   TensorImpl() = default;
 
   Array array;
-  std::shared_ptr<Device> device;    ///< null: the host, which needs no keeping
-  std::unique_ptr<LateValue> late;   ///< null: ready
-  Output node;                       ///< symbolic tensors: the graph's output that makes the value
-  bool watched = false;              ///< handle of a trainable variable: tapes watch it unasked
-  std::uint64_t trace_id = 0;        ///< the trace during which the tensor was made; 0: none
+  std::shared_ptr<Device> device;   ///< null: the host, which needs no keeping
+  std::unique_ptr<LateValue> late;  ///< null: ready
+  Output node;                      ///< symbolic tensors: the graph's output that makes the value
+  bool watched = false;             ///< handle of a trainable variable: tapes watch it unasked
+  std::uint64_t trace_id = 0;       ///< the trace during which the tensor was made; 0: none
 
   static void* operator new(std::size_t bytes) { return host_allocate(bytes); }
   static void operator delete(void* block, std::size_t bytes) { host_free(block, bytes); }

@@ -12,14 +12,14 @@ class OpRecorder;
 class Runtime;
 class Trace;
 
-/// Everything of a thread that changes what an op call means. One struct, so that pools, map functions and callbacks
-/// capture and restore all of it at once (`ThreadContextScope`).
+/// Everything of a thread that changes what an op call means. One struct, so that pools, map
+/// functions and callbacks capture and restore all of it at once (`ThreadContextScope`).
 struct ThreadContext {
-  Runtime* runtime = nullptr;             ///< null: the default runtime
-  Trace* trace = nullptr;                 ///< the function being traced, or null for eager calls
-  std::vector<OpRecorder*> recorders;     ///< gradient tapes that listen, outermost first
-  std::vector<std::string> devices;       ///< device scopes, outermost first
-  std::string name_scope;                 ///< prefix "a/b/" of node names
+  Runtime* runtime = nullptr;          ///< null: the default runtime
+  Trace* trace = nullptr;              ///< the function being traced, or null for eager calls
+  std::vector<OpRecorder*> recorders;  ///< gradient tapes that listen, outermost first
+  std::vector<std::string> devices;    ///< device scopes, outermost first
+  std::string name_scope;              ///< prefix "a/b/" of node names
 };
 
 /// The calling thread's context.
@@ -37,8 +37,9 @@ class TANDEM_EXPORT ThreadContextScope {
   ThreadContext saved_;
 };
 
-/// Ops called in the block run on `device` where possible: `td::DeviceScope on("/GPU:0");`. Inner scopes win; partial
-/// names combine with outer ones; "" clears them. Throws InvalidArgumentError on a malformed name.
+/// Ops called in the block run on `device` where possible: `td::DeviceScope on("/GPU:0");`. Inner
+/// scopes win; partial names combine with outer ones; "" clears them. Throws InvalidArgumentError
+/// on a malformed name.
 class TANDEM_EXPORT DeviceScope {
  public:
   explicit DeviceScope(const std::string& device);

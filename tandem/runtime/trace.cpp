@@ -32,8 +32,8 @@ Tensor Trace::symbol(Output output) {
 
 namespace {
 
-Node* add_arg_node(Graph& graph, const OpRegistry& ops, DType dtype, const PartialShape& shape, const std::string& name,
-                   std::size_t index) {
+Node* add_arg_node(Graph& graph, const OpRegistry& ops, DType dtype, const PartialShape& shape,
+                   const std::string& name, std::size_t index) {
   Graph::NodeSpec spec;
   spec.op = &ops.of_kind(NodeKind::kArg);
   spec.name = name;
@@ -73,20 +73,26 @@ Output Trace::resolve(const Tensor& tensor) {
     while (owner && owner->id_ != impl->trace_id) owner = owner->outer_;
     if (!owner) {
       throw FailedPreconditionError(
-          cat("Tensor '", impl->node.node->name(), "' belongs to another function, whose tracing has ended or which does "
-              "not enclose '", name_, "'. Return it from that function and pass it in as an argument."));
+          cat("Tensor '", impl->node.node->name(),
+              "' belongs to another function, whose tracing has ended or which does "
+              "not enclose '",
+              name_, "'. Return it from that function and pass it in as an argument."));
     }
   }
   const auto found = captured_.find(impl);
   if (found != captured_.end()) return found->second;
   Node* arg = add_arg_node(graph_, ops_, tensor.dtype(), tensor.partial_shape(), "captured", 0);
+  // A handle tells shape functions of the variable behind it.
+  if (tensor.dtype() == DType::kResource && !impl->node.node)
+    graph_.set_attr(arg, "_handle", impl->array);
   capture_args_.push_back(arg);
   captures_.push_back(tensor);
   captured_.emplace(impl, Output{arg, 0});
   return {arg, 0};
 }
 
-std::vector<Tensor> Trace::add_op(const OpDef& op, std::span<const Tensor> inputs, const AttrMap& attrs) {
+std::vector<Tensor> Trace::add_op(const OpDef& op, std::span<const Tensor> inputs,
+                                  const AttrMap& attrs) {
   Graph::NodeSpec spec;
   spec.op = &op;
   const ThreadContext& context = thread_context();
@@ -121,8 +127,10 @@ void Trace::order_stateful(Node* node) {
       touch.last_writer = node;
     }
   }
-  // Random generators keep state of their own: their order among each other shows nowhere. Functions may do anything.
-  if (node->op().traits.keeps_state || (touches_resource && node->kind() == NodeKind::kPlain)) return;
+  // Random generators keep state of their own: their order among each other shows nowhere.
+  // Functions may do anything.
+  if (node->op().traits.keeps_state || (touches_resource && node->kind() == NodeKind::kPlain))
+    return;
   if (last_effect_) graph_.add_control_input(node, last_effect_);
   last_effect_ = node;
 }
@@ -139,11 +147,13 @@ FunctionRef Trace::finish(std::span<const Tensor> results, bool may_optimize) {
   for (Node* node : effects_) {
     if (!node->op().traits.reads_only && !node->op().traits.keeps_state) effects.push_back(node);
   }
-  return std::make_shared<const Function>(name_, std::move(graph_), std::move(args), std::move(outputs),
-                                          std::move(effects), may_optimize);
+  return std::make_shared<const Function>(name_, std::move(graph_), std::move(args),
+                                          std::move(outputs), std::move(effects), may_optimize);
 }
 
-TraceScope::TraceScope(Trace* trace) : saved_(thread_context().trace) { thread_context().trace = trace; }
+TraceScope::TraceScope(Trace* trace) : saved_(thread_context().trace) {
+  thread_context().trace = trace;
+}
 TraceScope::~TraceScope() { thread_context().trace = saved_; }
 
 }  // namespace tandem

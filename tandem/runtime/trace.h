@@ -18,9 +18,10 @@ class OpRegistry;
 
 /// A function being traced: op calls of the thread become nodes of its graph.
 ///
-/// Tensors from outside are captured: they become further arguments of the function. Tensors made during the trace
-/// become constants. Stateful ops are ordered as in the program: two that use the same resource, or that use none,
-/// run one after the other, and all of them run though nothing may depend on them.
+/// Tensors from outside are captured: they become further arguments of the function. Tensors made
+/// during the trace become constants. Stateful ops are ordered as in the program: two that use the
+/// same resource, or that use none, run one after the other, and all of them run though nothing may
+/// depend on them.
 class TANDEM_EXPORT Trace {
  public:
   Trace(const OpRegistry& ops, std::string name, Trace* outer);

@@ -26,10 +26,10 @@ std::vector<Tensor> ConcreteFunction::call(std::span<const Tensor> args) const {
   return call_function(function_, inputs);
 }
 
-ConcreteFunction trace_function(const std::string& name, const std::vector<DType>& dtypes,
-                                const std::vector<PartialShape>& shapes,
-                                const std::function<std::vector<Tensor>(std::span<const Tensor>)>& body,
-                                bool may_optimize) {
+ConcreteFunction trace_function(
+    const std::string& name, const std::vector<DType>& dtypes,
+    const std::vector<PartialShape>& shapes,
+    const std::function<std::vector<Tensor>(std::span<const Tensor>)>& body, bool may_optimize) {
   static std::atomic<std::uint64_t> count{0};
   ThreadContext& outer = thread_context();
   Trace trace(Runtime::current().ops(), cat(name, "_", count.fetch_add(1)), outer.trace);
@@ -40,12 +40,14 @@ ConcreteFunction trace_function(const std::string& name, const std::vector<DType
   inner.devices.clear();
   ThreadContextScope scope(std::move(inner));
   std::vector<Tensor> args;
-  for (std::size_t i = 0; i < dtypes.size(); ++i) args.push_back(trace.add_arg(dtypes[i], shapes[i], cat("arg_", i)));
+  for (std::size_t i = 0; i < dtypes.size(); ++i)
+    args.push_back(trace.add_arg(dtypes[i], shapes[i], cat("arg_", i)));
   std::vector<Tensor> results;
   try {
     results = body(args);
   } catch (...) {
-    std::rethrow_exception(with_line(std::current_exception(), cat("while tracing function '", name, "'")));
+    std::rethrow_exception(
+        with_line(std::current_exception(), cat("while tracing function '", name, "'")));
   }
   FunctionRef function = trace.finish(results, may_optimize);
   return ConcreteFunction(std::move(function), trace.captures());
@@ -64,7 +66,8 @@ struct TraceCache::State {
         const TensorImpl* impl = args[i].impl();
         if (!impl) return false;
         if (!impl->node.node) {
-          if (impl->array.dtype() != dtypes[i] || !covers(shapes[i], impl->array.shape())) return false;
+          if (impl->array.dtype() != dtypes[i] || !covers(shapes[i], impl->array.shape()))
+            return false;
         } else if (args[i].dtype() != dtypes[i] || !covers(shapes[i], args[i].partial_shape())) {
           return false;
         }
@@ -76,7 +79,8 @@ struct TraceCache::State {
       const auto& dims = general.dims();
       if (static_cast<int>(dims.size()) != shape.rank()) return false;
       for (int i = 0; i < shape.rank(); ++i) {
-        if (dims[static_cast<std::size_t>(i)] >= 0 && dims[static_cast<std::size_t>(i)] != shape[i]) return false;
+        if (dims[static_cast<std::size_t>(i)] >= 0 && dims[static_cast<std::size_t>(i)] != shape[i])
+          return false;
       }
       return true;
     }
@@ -92,7 +96,8 @@ struct TraceCache::State {
   bool tracing = false;
 };
 
-TraceCache::TraceCache(FunctionOptions options) : state_(std::make_unique<State>(std::move(options))) {}
+TraceCache::TraceCache(FunctionOptions options)
+    : state_(std::make_unique<State>(std::move(options))) {}
 TraceCache::~TraceCache() = default;
 
 std::size_t TraceCache::num_traces() const {
@@ -102,14 +107,17 @@ std::size_t TraceCache::num_traces() const {
 
 namespace {
 
-// The shapes to trace for: those given, else the arguments', with sizes that keep changing left open.
-std::vector<PartialShape> shapes_to_trace(const FunctionOptions& options, std::span<const Tensor> args,
+// The shapes to trace for: those given, else the arguments', with sizes that keep changing left
+// open.
+std::vector<PartialShape> shapes_to_trace(const FunctionOptions& options,
+                                          std::span<const Tensor> args,
                                           const std::vector<std::vector<PartialShape>>& traced) {
   std::vector<PartialShape> shapes;
   if (!options.input_shapes.empty()) {
     if (options.input_shapes.size() != args.size()) {
-      throw InvalidArgumentError(cat("Function '", options.name, "' was made for ", options.input_shapes.size(),
-                                     " tensors but is called with ", args.size(), "."));
+      throw InvalidArgumentError(cat("Function '", options.name, "' was made for ",
+                                     options.input_shapes.size(), " tensors but is called with ",
+                                     args.size(), "."));
     }
     for (std::size_t i = 0; i < args.size(); ++i) {
       if (!options.input_shapes[i].is_compatible(args[i].partial_shape())) {
@@ -133,7 +141,8 @@ std::vector<PartialShape> shapes_to_trace(const FunctionOptions& options, std::s
 
 }  // namespace
 
-std::shared_ptr<const TraceCache::Trace> TraceCache::get(const std::string& key, std::span<const Tensor> args,
+std::shared_ptr<const TraceCache::Trace> TraceCache::get(const std::string& key,
+                                                         std::span<const Tensor> args,
                                                          const Body& body) {
   std::lock_guard lock(state_->mutex);
   auto& entries = state_->entries;
@@ -148,15 +157,18 @@ std::shared_ptr<const TraceCache::Trace> TraceCache::get(const std::string& key,
   for (const Tensor& arg : args) entry.dtypes.push_back(arg.dtype());
   std::vector<std::vector<PartialShape>> traced;
   for (const State::Entry& e : entries) {
-    if (e.key == key && e.dtypes == entry.dtypes && std::equal(e.shapes.begin(), e.shapes.end(), args.begin(), [](const PartialShape& s, const Tensor& t) { return s.rank() == t.rank(); })) {
+    if (e.key == key && e.dtypes == entry.dtypes &&
+        std::equal(e.shapes.begin(), e.shapes.end(), args.begin(),
+                   [](const PartialShape& s, const Tensor& t) { return s.rank() == t.rank(); })) {
       traced.push_back(e.shapes);
     }
   }
   entry.shapes = shapes_to_trace(state_->options, args, traced);
   auto trace = std::make_shared<Trace>();
-  trace->function = trace_function(state_->options.name, entry.dtypes, entry.shapes, [&](std::span<const Tensor> symbols) {
-    return body(symbols, trace->result_structure);
-  }, state_->options.optimize);
+  trace->function = trace_function(
+      state_->options.name, entry.dtypes, entry.shapes,
+      [&](std::span<const Tensor> symbols) { return body(symbols, trace->result_structure); },
+      state_->options.optimize);
   entry.trace = trace;
   entries.insert(entries.begin(), std::move(entry));
   return entries.front().trace;

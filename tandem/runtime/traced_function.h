@@ -18,7 +18,8 @@
 
 namespace tandem {
 
-/// One trace of a function: a graph for one signature, with the outside tensors it captured. A shared handle.
+/// One trace of a function: a graph for one signature, with the outside tensors it captured. A
+/// shared handle.
 class TANDEM_EXPORT ConcreteFunction {
  public:
   ConcreteFunction() = default;
@@ -29,7 +30,8 @@ class TANDEM_EXPORT ConcreteFunction {
   const FunctionRef& function() const { return function_; }
   const std::string& name() const { return function_->name(); }
   const std::vector<Tensor>& captures() const { return captures_; }
-  /// Calls with flat arguments (captures are added). Passes the dispatch seam, so it can be traced and differentiated.
+  /// Calls with flat arguments (captures are added). Passes the dispatch seam, so it can be traced
+  /// and differentiated.
   std::vector<Tensor> call(std::span<const Tensor> args) const;
 
  private:
@@ -38,23 +40,27 @@ class TANDEM_EXPORT ConcreteFunction {
 };
 
 /// Traces `body` with symbolic arguments of these dtypes and shapes.
-TANDEM_EXPORT ConcreteFunction trace_function(const std::string& name, const std::vector<DType>& dtypes,
-                                              const std::vector<PartialShape>& shapes,
-                                              const std::function<std::vector<Tensor>(std::span<const Tensor>)>& body,
-                                              bool may_optimize = true);
+TANDEM_EXPORT ConcreteFunction
+trace_function(const std::string& name, const std::vector<DType>& dtypes,
+               const std::vector<PartialShape>& shapes,
+               const std::function<std::vector<Tensor>(std::span<const Tensor>)>& body,
+               bool may_optimize = true);
 
 /// What a traced function may be told.
 struct FunctionOptions {
   std::string name = "function";
   /// If given (one for each tensor argument), there is exactly one trace, for these shapes.
   std::vector<PartialShape> input_shapes;
-  /// After this many traces that differ in sizes only, the sizes that differ become unknown and one trace serves all.
+  /// After this many traces that differ in sizes only, the sizes that differ become unknown and one
+  /// trace serves all.
   int relax_after = 3;
-  /// False: every op runs as traced; nothing is folded, merged or dropped. For measuring and for debugging.
+  /// False: every op runs as traced; nothing is folded, merged or dropped. For measuring and for
+  /// debugging.
   bool optimize = true;
 };
 
-/// The traces of one function by signature: the part of td::function that does not depend on C++ types. Thread-safe.
+/// The traces of one function by signature: the part of td::function that does not depend on C++
+/// types. Thread-safe.
 class TANDEM_EXPORT TraceCache {
  public:
   explicit TraceCache(FunctionOptions options);
@@ -63,9 +69,11 @@ class TANDEM_EXPORT TraceCache {
     ConcreteFunction function;
     std::any result_structure;
   };
-  using Body = std::function<std::vector<Tensor>(std::span<const Tensor> args, std::any& result_structure)>;
+  using Body =
+      std::function<std::vector<Tensor>(std::span<const Tensor> args, std::any& result_structure)>;
   /// The trace for these arguments, made by `body` if there is none.
-  std::shared_ptr<const Trace> get(const std::string& key, std::span<const Tensor> args, const Body& body);
+  std::shared_ptr<const Trace> get(const std::string& key, std::span<const Tensor> args,
+                                   const Body& body);
   std::size_t num_traces() const;
 
  private:
@@ -89,10 +97,12 @@ struct CallableTraits<R (C::*)(Args...)> : CallableTraits<R (*)(Args...)> {};
 
 }  // namespace internal
 
-/// A C++ callable that is traced once per signature into a graph, and then runs as that graph. Made by td::function.
+/// A C++ callable that is traced once per signature into a graph, and then runs as that graph. Made
+/// by td::function.
 ///
-/// The signature is the structure of the arguments, the values of those that are no tensors, and the tensors' dtypes and
-/// shapes. Copies share traces. Thread-safe if the callable is; calls of one trace run concurrently.
+/// The signature is the structure of the arguments, the values of those that are no tensors, and
+/// the tensors' dtypes and shapes. Copies share traces. Thread-safe if the callable is; calls of
+/// one trace run concurrently.
 template <class F>
 class TracedFunction {
   using Traits = internal::CallableTraits<F>;
@@ -102,7 +112,8 @@ class TracedFunction {
   using Arguments = typename Traits::Arguments;
 
   TracedFunction(F callable, FunctionOptions options)
-      : callable_(std::make_shared<F>(std::move(callable))), cache_(std::make_shared<TraceCache>(std::move(options))) {}
+      : callable_(std::make_shared<F>(std::move(callable))),
+        cache_(std::make_shared<TraceCache>(std::move(options))) {}
 
   template <class... Args>
   Result operator()(Args&&... args) const {
@@ -130,20 +141,22 @@ class TracedFunction {
   std::size_t num_traces() const { return cache_->num_traces(); }
 
  private:
-  std::shared_ptr<const TraceCache::Trace> find(const Arguments& arguments, const StructureWriter& writer) const {
-    return cache_->get(writer.key, writer.tensors, [&](std::span<const Tensor> symbols, std::any& structure) {
-      StructureReader reader({symbols.begin(), symbols.end()});
-      Arguments traced = Structure<Arguments>::read(arguments, reader);
-      StructureWriter results;
-      if constexpr (std::is_void_v<Result>) {
-        std::apply(*callable_, std::move(traced));
-      } else {
-        Result result = std::apply(*callable_, std::move(traced));
-        Structure<Result>::write(result, results);
-        structure = std::move(result);
-      }
-      return std::move(results.tensors);
-    });
+  std::shared_ptr<const TraceCache::Trace> find(const Arguments& arguments,
+                                                const StructureWriter& writer) const {
+    return cache_->get(writer.key, writer.tensors,
+                       [&](std::span<const Tensor> symbols, std::any& structure) {
+                         StructureReader reader({symbols.begin(), symbols.end()});
+                         Arguments traced = Structure<Arguments>::read(arguments, reader);
+                         StructureWriter results;
+                         if constexpr (std::is_void_v<Result>) {
+                           std::apply(*callable_, std::move(traced));
+                         } else {
+                           Result result = std::apply(*callable_, std::move(traced));
+                           Structure<Result>::write(result, results);
+                           structure = std::move(result);
+                         }
+                         return std::move(results.tensors);
+                       });
   }
 
   std::shared_ptr<F> callable_;
@@ -155,7 +168,8 @@ class TracedFunction {
 ///     auto step = td::function([&](td::Tensor x, td::Tensor y) { return loss(model(x), y); });
 ///     td::Tensor l = step(x, y);   // traced at the first call for these dtypes and shapes
 ///
-/// The callable's parameters must have definite types (no `auto`). Variables and outside tensors are captured.
+/// The callable's parameters must have definite types (no `auto`). Variables and outside tensors
+/// are captured.
 template <class F>
 auto function(F callable, FunctionOptions options = {}) {
   return TracedFunction<std::decay_t<F>>(std::move(callable), std::move(options));

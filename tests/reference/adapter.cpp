@@ -183,20 +183,27 @@ struct Arguments {
   Tensors arguments;
 
   Tensors with(std::span<const Tensor> given) const {
-    Tensors result = all;
+    Tensors result;
+    // Made anew, so that inside a trace they are constants of it and not values from outside.
+    for (const Tensor& tensor : all) {
+      result.push_back(tensor.dtype() == DType::kResource ? tensor : Tensor(tensor.array()));
+    }
     for (std::size_t i = 0; i < positions.size(); ++i) result[positions[i]] = given[i];
     return result;
   }
 };
 
-Arguments arguments_of(const Call& call, Variables& variables, bool floats_are_constants) {
+/// Where only shapes are asked for, everything that is no argument of TensorFlow's own trace stays
+/// in place: literals, strings and variables.
+Arguments arguments_of(const Call& call, Variables& variables, bool for_shapes) {
   Arguments result;
   for (const Input& input : call.inputs) {
     for (const Value& value : input.values) {
       const bool variable = input.kind == Input::Kind::kVariable;
       const Tensor tensor = variable ? variables.make(value) : to_tensor(value);
-      const bool constant =
-          value.literal && (floats_are_constants || !tandem::is_differentiable(tensor.dtype()));
+      const bool constant = for_shapes
+                                ? value.literal || variable || tensor.dtype() == DType::kString
+                                : value.literal && !tandem::is_differentiable(tensor.dtype());
       if (!constant) {
         result.positions.push_back(result.all.size());
         result.arguments.push_back(tensor);

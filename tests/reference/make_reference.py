@@ -247,10 +247,13 @@ class Maker:
         return record
 
     def _encode_input(self, spec, array):
-        if spec.kind == "list":
-            return {"list": [encode(item) for item in array]}
-        if spec.kind == "value":
+        def value_of(spec, array):
             return {**encode(array), "literal": True} if spec.is_literal else encode(array)
+
+        if spec.kind == "list":
+            return {"list": [value_of(item, each) for item, each in zip(spec.items, array)]}
+        if spec.kind == "value":
+            return value_of(spec, array)
         value = encode(array)
         if spec.kind == "novar":
             value.pop("data")

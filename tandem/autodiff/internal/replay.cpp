@@ -21,17 +21,19 @@ AttrMap given_attrs(const Node& node) {
   return attrs;
 }
 
-// Calls of functions go through what makes them differentiable. A call that already returns what a gradient needs is
-// called as what it is: a function with more results.
+// Calls of functions go through what makes them differentiable. A call that already returns what a
+// gradient needs is called as what it is: a function with more results.
 std::vector<Tensor> call_node(const Node& node, std::span<const Tensor> inputs) {
   const std::vector<Tensor> all(inputs.begin(), inputs.end());
   switch (node.kind()) {
     case NodeKind::kCall: return call_function(node.attr<FunctionRef>("f"), inputs);
     case NodeKind::kIf:
-      return internal::call_if(all[0], {all.begin() + 1, all.end()}, node.attr<FunctionRef>("then_branch"),
+      return internal::call_if(all[0], {all.begin() + 1, all.end()},
+                               node.attr<FunctionRef>("then_branch"),
                                node.attr<FunctionRef>("else_branch"));
     case NodeKind::kWhile:
-      return internal::call_while(all, node.attr<FunctionRef>("cond"), node.attr<FunctionRef>("body"));
+      return internal::call_while(all, node.attr<FunctionRef>("cond"),
+                                  node.attr<FunctionRef>("body"));
     default: return call(node.op(), inputs, given_attrs(node));
   }
 }
@@ -48,11 +50,13 @@ std::vector<Tensor> replay(const Function& function, std::span<const Tensor> arg
       continue;
     }
     std::vector<Tensor> inputs;
-    for (const Output& in : node->inputs()) inputs.push_back(values.at(in.node).at(static_cast<std::size_t>(in.index)));
+    for (const Output& in : node->inputs())
+      inputs.push_back(values.at(in.node).at(static_cast<std::size_t>(in.index)));
     values[node] = call_node(*node, inputs);
   }
   std::vector<Tensor> results;
-  for (const Output& r : function.results()) results.push_back(values.at(r.node).at(static_cast<std::size_t>(r.index)));
+  for (const Output& r : function.results())
+    results.push_back(values.at(r.node).at(static_cast<std::size_t>(r.index)));
   return results;
 }
 

@@ -51,14 +51,16 @@ class HostDevice final : public Device {
   bool synchronous() const override { return true; }
   Allocator& allocator() override { return allocator_; }
   Stream& stream(int index) override {
-    if (index != 0) throw InvalidArgumentError(cat("The CPU has one stream, not a stream ", index, "."));
+    if (index != 0)
+      throw InvalidArgumentError(cat("The CPU has one stream, not a stream ", index, "."));
     return stream_;
   }
   int num_streams() const override { return 1; }
   void copy_to_host(const Buffer& from, std::size_t offset, void* to, std::size_t bytes) override {
     std::memcpy(to, static_cast<const std::byte*>(from.data()) + offset, bytes);
   }
-  void copy_from_host(const void* from, Buffer& to, std::size_t offset, std::size_t bytes) override {
+  void copy_from_host(const void* from, Buffer& to, std::size_t offset,
+                      std::size_t bytes) override {
     std::memcpy(static_cast<std::byte*>(to.data()) + offset, from, bytes);
   }
 

@@ -12,7 +12,8 @@ bool nonzero(const Array& a) {
   return *a.data<T>() != T{};
 }
 
-// TensorFlow's rule: a scalar number counts if it is not zero, a scalar string or a tensor if it is not empty.
+// TensorFlow's rule: a scalar number counts if it is not zero, a scalar string or a tensor if it is
+// not empty.
 bool is_true(const Array& a) {
   if (a.rank() != 0) return a.num_elements() != 0;
   switch (a.dtype()) {
@@ -25,7 +26,9 @@ bool is_true(const Array& a) {
     case DType::kInt64: return nonzero<std::int64_t>(a);
     case DType::kUint8: return nonzero<std::uint8_t>(a);
     case DType::kString: return !a.data<std::string>()->empty();
-    default: throw InvalidArgumentError(cat("A value of dtype ", a.dtype(), " cannot serve as a condition."));
+    default:
+      throw InvalidArgumentError(
+          cat("A value of dtype ", a.dtype(), " cannot serve as a condition."));
   }
 }
 
@@ -34,7 +37,8 @@ void if_kernel(KernelContext& c) {
   std::vector<Array> args;
   for (int i = 1; i < c.num_inputs(); ++i) args.push_back(c.input(i));
   std::vector<Array> results = c.functions().run(*branch, std::move(args), c);
-  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, std::move(results.at(static_cast<std::size_t>(i))));
+  for (int i = 0; i < c.num_outputs(); ++i)
+    c.set_output(i, std::move(results.at(static_cast<std::size_t>(i))));
 }
 
 void while_kernel(KernelContext& c) {
@@ -49,7 +53,8 @@ void while_kernel(KernelContext& c) {
     // Moved in, so that the body may write over what it is the last to read.
     state = c.functions().run(body, std::move(state), c);
   }
-  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, std::move(state.at(static_cast<std::size_t>(i))));
+  for (int i = 0; i < c.num_outputs(); ++i)
+    c.set_output(i, std::move(state.at(static_cast<std::size_t>(i))));
 }
 
 const KernelRegistration kIf{{.op = "If", .run = if_kernel}};

@@ -7,10 +7,13 @@ namespace {
 
 PartialShape element_shape(const Array& shape) {
   const auto at = [&](std::int64_t i) -> std::int64_t {
-    return shape.dtype() == DType::kInt64 ? shape.data<std::int64_t>()[i] : shape.data<std::int32_t>()[i];
+    return shape.dtype() == DType::kInt64 ? shape.data<std::int64_t>()[i]
+                                          : shape.data<std::int32_t>()[i];
   };
   if (shape.rank() == 0) {
-    if (at(0) != -1) throw InvalidArgumentError(cat("The element shape of a list must be a vector, or -1, but is ", at(0), "."));
+    if (at(0) != -1)
+      throw InvalidArgumentError(
+          cat("The element shape of a list must be a vector, or -1, but is ", at(0), "."));
     return PartialShape::unknown();
   }
   std::vector<std::int64_t> dims;
@@ -19,10 +22,12 @@ PartialShape element_shape(const Array& shape) {
 }
 
 void empty_list(KernelContext& c) {
-  c.set_output(0, TensorList::wrap(make_ref<TensorList>(c.type_attr("element_dtype"), element_shape(c.input(0)))));
+  c.set_output(0, TensorList::wrap(make_ref<TensorList>(c.type_attr("element_dtype"),
+                                                        element_shape(c.input(0)))));
 }
 
-// The list of input 0 to change: itself if nobody else can see it, else a copy (of references, not of elements).
+// The list of input 0 to change: itself if nobody else can see it, else a copy (of references, not
+// of elements).
 Ref<TensorList> take_list(KernelContext& c) {
   TensorList& list = TensorList::of(c.input(0));
   if (c.may_overwrite_input(0) && list.unique()) return Ref<TensorList>(&list);
@@ -33,11 +38,12 @@ void push_back(KernelContext& c) {
   const Array& element = c.input(1);
   const TensorList& before = TensorList::of(c.input(0));
   if (before.dtype() != element.dtype()) {
-    throw InvalidArgumentError(cat("A list of ", before.dtype(), " cannot take an element of dtype ", element.dtype(), "."));
+    throw InvalidArgumentError(cat("A list of ", before.dtype(),
+                                   " cannot take an element of dtype ", element.dtype(), "."));
   }
   if (!before.element_shape().is_compatible(element.shape())) {
-    throw InvalidArgumentError(cat("A list of elements of shape ", before.element_shape(), " cannot take one of shape ",
-                                   element.shape(), "."));
+    throw InvalidArgumentError(cat("A list of elements of shape ", before.element_shape(),
+                                   " cannot take one of shape ", element.shape(), "."));
   }
   Ref<TensorList> list = take_list(c);
   list->items().push_back(element);
@@ -45,7 +51,8 @@ void push_back(KernelContext& c) {
 }
 
 void pop_back(KernelContext& c) {
-  if (TensorList::of(c.input(0)).items().empty()) throw InvalidArgumentError("Trying to pop from an empty list.");
+  if (TensorList::of(c.input(0)).items().empty())
+    throw InvalidArgumentError("Trying to pop from an empty list.");
   Ref<TensorList> list = take_list(c);
   Array element = std::move(list->items().back());
   list->items().pop_back();

@@ -15,7 +15,8 @@ constexpr double kLeastGain = 30e-6;
 
 }  // namespace
 
-AdaptivePlan::AdaptivePlan(Runtime& runtime, std::shared_ptr<const MutableFunction> function, std::vector<Shape> arg_shapes)
+AdaptivePlan::AdaptivePlan(Runtime& runtime, std::shared_ptr<const MutableFunction> function,
+                           std::vector<Shape> arg_shapes)
     : runtime_(runtime), function_(std::move(function)), arg_shapes_(std::move(arg_shapes)) {
   sequential_ = std::make_unique<Plan>(runtime, *function_, arg_shapes_, Schedule::kSequential);
   if (sequential_->has_asynchronous_steps()) {
@@ -29,14 +30,17 @@ AdaptivePlan::AdaptivePlan(Runtime& runtime, std::shared_ptr<const MutableFuncti
 AdaptivePlan::~AdaptivePlan() = default;
 
 std::vector<Array> AdaptivePlan::run(std::vector<Array> args, const Cancellation* cancellation) {
-  if (Plan* plan = chosen_.load(std::memory_order_acquire)) return run_plan(*plan, std::move(args), cancellation);
+  if (Plan* plan = chosen_.load(std::memory_order_acquire))
+    return run_plan(*plan, std::move(args), cancellation);
   return run_adapting(std::move(args), cancellation);
 }
 
-std::vector<Array> AdaptivePlan::run_adapting(std::vector<Array> args, const Cancellation* cancellation) {
+std::vector<Array> AdaptivePlan::run_adapting(std::vector<Array> args,
+                                              const Cancellation* cancellation) {
   std::unique_lock lock(mutex_, std::try_to_lock);
   // While one thread measures, others just run.
-  if (!lock.owns_lock() || chosen_.load()) return run_plan(*sequential_, std::move(args), cancellation);
+  if (!lock.owns_lock() || chosen_.load())
+    return run_plan(*sequential_, std::move(args), cancellation);
   const int run = runs_++;
   if (run < kWarmRuns) {
     lock.unlock();
@@ -56,16 +60,18 @@ std::vector<Array> AdaptivePlan::run_adapting(std::vector<Array> args, const Can
   double& best = run % 2 ? best_dataflow_ : best_sequential_;
   const auto start = std::chrono::steady_clock::now();
   std::vector<Array> results = run_plan(plan, std::move(args), cancellation);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   best = best == 0 ? seconds : std::min(best, seconds);
   if (run >= kWarmRuns + kTrialRuns) {
-    chosen_.store(best_dataflow_ < 0.95 * best_sequential_ ? dataflow_.get() : sequential_.get(), std::memory_order_release);
+    chosen_.store(best_dataflow_ < 0.95 * best_sequential_ ? dataflow_.get() : sequential_.get(),
+                  std::memory_order_release);
   }
   return results;
 }
 
-// Side by side can at best take as long as the longest path, or as all work shared evenly; kernels that use the intra-op
-// workers share it already.
+// Side by side can at best take as long as the longest path, or as all work shared evenly; kernels
+// that use the intra-op workers share it already.
 bool AdaptivePlan::may_gain(const std::vector<StepTime>& times) const {
   const auto& steps = sequential_->steps();
   std::vector<double> finish(steps.size(), 0);
@@ -83,7 +89,8 @@ bool AdaptivePlan::may_gain(const std::vector<StepTime>& times) const {
   return now - best > kLeastGain && best < 0.8 * now;
 }
 
-std::vector<Array> AdaptivePlan::run_plan(Plan& plan, std::vector<Array> args, const Cancellation* cancellation,
+std::vector<Array> AdaptivePlan::run_plan(Plan& plan, std::vector<Array> args,
+                                          const Cancellation* cancellation,
                                           std::vector<StepTime>* times) {
   // A frame whose run failed half way is dropped, not cleaned.
   std::unique_ptr<Plan::Frame> frame = plan.take_frame();
@@ -97,7 +104,8 @@ std::vector<Array> AdaptivePlan::run_plan(Plan& plan, std::vector<Array> args, c
   }
   std::vector<Array> results;
   results.reserve(plan.result_slots().size());
-  for (int slot : plan.result_slots()) results.push_back(frame->values[static_cast<std::size_t>(slot)]);
+  for (int slot : plan.result_slots())
+    results.push_back(frame->values[static_cast<std::size_t>(slot)]);
   plan.give_back(std::move(frame));
   return results;
 }

@@ -10,12 +10,13 @@
 
 namespace tandem {
 
-/// The plan of a function for given shapes, and the choice of its schedule: sequential, until one measured run shows that
-/// running independent steps side by side could pay and trial runs confirm it. Plans with steps that may wait are
-/// dataflow plans from the start. Thread-safe.
+/// The plan of a function for given shapes, and the choice of its schedule: sequential, until one
+/// measured run shows that running independent steps side by side could pay and trial runs confirm
+/// it. Plans with steps that may wait are dataflow plans from the start. Thread-safe.
 class AdaptivePlan {
  public:
-  AdaptivePlan(Runtime& runtime, std::shared_ptr<const MutableFunction> function, std::vector<Shape> arg_shapes);
+  AdaptivePlan(Runtime& runtime, std::shared_ptr<const MutableFunction> function,
+               std::vector<Shape> arg_shapes);
   ~AdaptivePlan();
 
   std::vector<Array> run(std::vector<Array> args, const Cancellation* cancellation);

@@ -17,13 +17,20 @@ namespace {
 class Run {
  public:
   Run(const Plan& plan, Plan::Frame& frame, const Cancellation* cancellation, InterOpPool& pool)
-      : plan_(plan), frame_(frame), cancellation_(cancellation), pool_(pool), context_(thread_context()),
-        waiting_(plan.steps().size()), lost_(plan.steps().size()), readers_(plan.readers().size()),
+      : plan_(plan),
+        frame_(frame),
+        cancellation_(cancellation),
+        pool_(pool),
+        context_(thread_context()),
+        waiting_(plan.steps().size()),
+        lost_(plan.steps().size()),
+        readers_(plan.readers().size()),
         left_(plan.steps().size()) {
     for (std::size_t s = 0; s < waiting_.size(); ++s) {
       waiting_[s].store(static_cast<int>(plan.steps()[s].before.size()), std::memory_order_relaxed);
     }
-    for (std::size_t s = 0; s < readers_.size(); ++s) readers_[s].store(plan.readers()[s], std::memory_order_relaxed);
+    for (std::size_t s = 0; s < readers_.size(); ++s)
+      readers_[s].store(plan.readers()[s], std::memory_order_relaxed);
   }
 
   // Returns when every step has ended, also those of other threads.
@@ -117,15 +124,19 @@ class Run {
     const bool lost = lost_[static_cast<std::size_t>(s)].load(std::memory_order_relaxed);
     for (int slot : step.inputs) {
       auto& readers = readers_[static_cast<std::size_t>(slot)];
-      if (plan_.readers()[static_cast<std::size_t>(slot)] != 0 && readers.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      if (plan_.readers()[static_cast<std::size_t>(slot)] != 0 &&
+          readers.fetch_sub(1, std::memory_order_acq_rel) == 1) {
         frame_.values[static_cast<std::size_t>(slot)] = Array();
       }
     }
     for (int next : step.after) {
       if (lost) lost_[static_cast<std::size_t>(next)].store(true, std::memory_order_release);
-      if (waiting_[static_cast<std::size_t>(next)].fetch_sub(1, std::memory_order_acq_rel) == 1) ready.push_back(next);
+      if (waiting_[static_cast<std::size_t>(next)].fetch_sub(1, std::memory_order_acq_rel) == 1)
+        ready.push_back(next);
     }
-    if (left_.load(std::memory_order_acquire) > 1 && left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return true;
+    if (left_.load(std::memory_order_acquire) > 1 &&
+        left_.fetch_sub(1, std::memory_order_acq_rel) != 1)
+      return true;
     std::lock_guard lock(mutex_);
     left_.store(0, std::memory_order_release);
     changed_.notify_all();
@@ -149,7 +160,8 @@ class Run {
 
 }  // namespace
 
-void run_dataflow(const Plan& plan, Plan::Frame& frame, const Cancellation* cancellation, InterOpPool& pool) {
+void run_dataflow(const Plan& plan, Plan::Frame& frame, const Cancellation* cancellation,
+                  InterOpPool& pool) {
   if (plan.steps().empty()) return;
   Run run(plan, frame, cancellation, pool);
   run();

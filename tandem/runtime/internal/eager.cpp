@@ -7,10 +7,12 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/op_registry.h"
+#include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/internal/op_failure.h"
+#include "tandem/runtime/internal/wait_for_kernel.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/tensor_impl.h"
-#include "tandem/runtime/internal/wait_for_kernel.h"
+#include "tandem/runtime/thread_context.h"
 
 namespace tandem {
 namespace {
@@ -43,7 +45,8 @@ CachedCall& cache_slot(const CallKey& key) {
 }
 
 // False if the call has more dtypes than fit in the key (then nothing is cached).
-bool make_key(Runtime& runtime, const OpDef& op, std::span<const Tensor> inputs, const AttrMap& attrs, CallKey& key) {
+bool make_key(Runtime& runtime, const OpDef& op, std::span<const Tensor> inputs,
+              const AttrMap& attrs, CallKey& key) {
   if (!op.plain_arguments || op.outputs.size() > 4) return false;
   key.runtime = runtime.id();
   key.op = &op;
@@ -56,7 +59,9 @@ bool make_key(Runtime& runtime, const OpDef& op, std::span<const Tensor> inputs,
   for (const auto& [name, value] : attrs) {
     if (const DType* t = value.get_if<DType>()) {
       if (bits > 48) return false;
-      key.types |= (static_cast<std::uint64_t>(*t) | static_cast<std::uint64_t>(name.front() & 0x7f) << 8) << bits;
+      key.types |=
+          (static_cast<std::uint64_t>(*t) | static_cast<std::uint64_t>(name.front() & 0x7f) << 8)
+          << bits;
       bits += 16;
     } else if (value.get_if<std::vector<DType>>()) {
       return false;
@@ -68,13 +73,15 @@ bool make_key(Runtime& runtime, const OpDef& op, std::span<const Tensor> inputs,
 void check_inputs(std::string_view op, std::span<const Tensor> inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].defined()) {
-      throw InvalidArgumentError(cat("Op ", op, ": input ", i, " is an undefined tensor. Give it a value first."));
+      throw InvalidArgumentError(
+          cat("Op ", op, ": input ", i, " is an undefined tensor. Give it a value first."));
     }
     const TensorImpl& impl = *inputs[i].impl();
     if (impl.node.node) {
-      throw FailedPreconditionError(
-          cat("Op ", op, ": input ", i, " ('", impl.node.node->name(), "') is a symbolic tensor of a function whose "
-              "tracing is over, or that is traced elsewhere. Use the value that the function returns."));
+      throw FailedPreconditionError(cat("Op ", op, ": input ", i, " ('", impl.node.node->name(),
+                                        "') is a symbolic tensor of a function whose "
+                                        "tracing is over, or that is traced elsewhere. Use the "
+                                        "value that the function returns."));
     }
     if (impl.late) inputs[i].synchronize();
   }
@@ -87,8 +94,9 @@ std::vector<DType> dtypes_of(std::span<const Tensor> inputs) {
   return types;
 }
 
-// A thread's last line of defence against attributes that were fine once and are not now: kinds and allowed values are
-// checked in full when the cache misses, strings and bounds on each call that gives any.
+// A thread's last line of defence against attributes that were fine once and are not now: kinds and
+// allowed values are checked in full when the cache misses, strings and bounds on each call that
+// gives any.
 void check_given(const OpDef& op, const AttrMap& attrs) {
   for (const auto& [name, value] : attrs) {
     const AttrDef* def = op.find_attr(name);
@@ -143,6 +151,11 @@ class EagerCall {
       arrays[i] = &impl->array;
       if (impl->unique() && i < 64) context.owned_inputs_ |= std::uint64_t{1} << i;
     }
+    // A tape keeps the inputs for the gradient: they must stay what they are.
+    if (context.owned_inputs_ != 0 && !thread_context().recorders.empty() &&
+        is_recording(inputs_)) {
+      context.owned_inputs_ = 0;
+    }
     context.op_ = &op_;
     context.attrs_ = &attrs_;
     context.node_name_ = op_.name;
@@ -170,7 +183,8 @@ class EagerCall {
     entry.services = &runtime_.services(device);
     const std::vector<DType> types = tandem::output_dtypes(op_, complete);
     entry.num_outputs = static_cast<int>(types.size());
-    if (types.size() <= entry.output_dtypes.size()) std::copy(types.begin(), types.end(), entry.output_dtypes.begin());
+    if (types.size() <= entry.output_dtypes.size())
+      std::copy(types.begin(), types.end(), entry.output_dtypes.begin());
     many_dtypes_ = types;
     return entry;
   }
@@ -189,11 +203,13 @@ class EagerCall {
 
 }  // namespace
 
-Tensor run_eagerly_1(Runtime& runtime, const OpDef& op, std::span<const Tensor> inputs, const AttrMap& attrs) {
+Tensor run_eagerly_1(Runtime& runtime, const OpDef& op, std::span<const Tensor> inputs,
+                     const AttrMap& attrs) {
   try {
     EagerCall call(runtime, op, inputs, attrs);
     call.prepare();
-    if (call.num_outputs() != 1) throw InternalError(cat("op ", op.name, " has ", call.num_outputs(), " outputs, not one"));
+    if (call.num_outputs() != 1)
+      throw InternalError(cat("op ", op.name, " has ", call.num_outputs(), " outputs, not one"));
     Tensor output(new TensorImpl);
     Array* array = &output.impl()->array;
     call.run(&array);
@@ -203,7 +219,8 @@ Tensor run_eagerly_1(Runtime& runtime, const OpDef& op, std::span<const Tensor> 
   }
 }
 
-std::vector<Tensor> run_eagerly(const OpDef& op, std::span<const Tensor> inputs, const AttrMap& attrs) {
+std::vector<Tensor> run_eagerly(const OpDef& op, std::span<const Tensor> inputs,
+                                const AttrMap& attrs) {
   try {
     EagerCall call(Runtime::current(), op, inputs, attrs);
     call.prepare();
@@ -220,14 +237,16 @@ std::vector<Tensor> run_eagerly(const OpDef& op, std::span<const Tensor> inputs,
   }
 }
 
-std::vector<Tensor> run_function_eagerly(Runtime& runtime, const Function& function, std::span<const Tensor> args) {
+std::vector<Tensor> run_function_eagerly(Runtime& runtime, const Function& function,
+                                         std::span<const Tensor> args) {
   check_inputs(function.name(), args);
   std::vector<Array> arrays;
   arrays.reserve(args.size());
   for (const Tensor& t : args) arrays.push_back(t.impl()->array);
   KernelContext context;
   context.services_ = &runtime.services(runtime.default_device());
-  std::vector<Array> results = context.services_->functions->run(function, std::move(arrays), context);
+  std::vector<Array> results =
+      context.services_->functions->run(function, std::move(arrays), context);
   std::vector<Tensor> outputs;
   outputs.reserve(results.size());
   for (Array& r : results) outputs.emplace_back(new TensorImpl(std::move(r)));

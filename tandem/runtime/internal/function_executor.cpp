@@ -23,9 +23,11 @@ class KernelEvaluator final : public Evaluator {
  public:
   explicit KernelEvaluator(Runtime& runtime) : runtime_(runtime) {}
 
-  std::optional<std::vector<Array>> evaluate(const Node& node, std::span<const Array> inputs) override {
+  std::optional<std::vector<Array>> evaluate(const Node& node,
+                                             std::span<const Array> inputs) override {
     const Device& device = runtime_.default_device();
-    const KernelList* kernels = runtime_.kernels().find(node.op(), device.kernel_class(), node.attrs());
+    const KernelList* kernels =
+        runtime_.kernels().find(node.op(), device.kernel_class(), node.attrs());
     if (!kernels) return std::nullopt;
     std::vector<const Array*> in;
     for (const Array& a : inputs) in.push_back(&a);
@@ -55,7 +57,8 @@ class KernelEvaluator final : public Evaluator {
 // The plans of one function in one runtime.
 class PlanCache {
  public:
-  std::shared_ptr<AdaptivePlan> get(Runtime& runtime, const Function& function, const std::vector<Array>& args) {
+  std::shared_ptr<AdaptivePlan> get(Runtime& runtime, const Function& function,
+                                    const std::vector<Array>& args) {
     std::lock_guard lock(mutex_);
     if (runtime_id_ != runtime.id()) {
       plans_.clear();
@@ -107,8 +110,8 @@ struct DepthGuard {
   explicit DepthGuard(const Function& function) {
     if (++call_depth() > kDeepestCall) {
       --call_depth();
-      throw FailedPreconditionError(cat("Function '", function.name(), "' calls itself more than ", kDeepestCall,
-                                        " times deep. Does its recursion end?"));
+      throw FailedPreconditionError(cat("Function '", function.name(), "' calls itself more than ",
+                                        kDeepestCall, " times deep. Does its recursion end?"));
     }
   }
   ~DepthGuard() { --call_depth(); }
@@ -116,20 +119,25 @@ struct DepthGuard {
 
 }  // namespace
 
-std::vector<Array> FunctionExecutor::run(const Function& function, std::vector<Array> args, KernelContext& caller) {
+std::vector<Array> FunctionExecutor::run(const Function& function, std::vector<Array> args,
+                                         KernelContext& caller) {
   DepthGuard depth(function);
   if (args.size() != function.args().size()) {
-    throw InvalidArgumentError(cat("Function '", function.name(), "' takes ", function.args().size(), " arguments but got ",
-                                   args.size(), "."));
+    throw InvalidArgumentError(cat("Function '", function.name(), "' takes ",
+                                   function.args().size(), " arguments but got ", args.size(),
+                                   "."));
   }
   for (std::size_t i = 0; i < args.size(); ++i) {
     const Node& arg = *function.args()[i];
-    if (base_dtype(args[i].dtype()) != base_dtype(arg.output_dtype(0)) || !arg.output_shape(0).is_compatible(args[i].shape())) {
-      throw InvalidArgumentError(cat("Function '", function.name(), "': argument ", i, " must be ", arg.output_dtype(0),
-                                     arg.output_shape(0), " but is ", args[i].dtype(), args[i].shape(), "."));
+    if (base_dtype(args[i].dtype()) != base_dtype(arg.output_dtype(0)) ||
+        !arg.output_shape(0).is_compatible(args[i].shape())) {
+      throw InvalidArgumentError(cat("Function '", function.name(), "': argument ", i, " must be ",
+                                     arg.output_dtype(0), arg.output_shape(0), " but is ",
+                                     args[i].dtype(), args[i].shape(), "."));
     }
   }
-  const auto cache = function.derived<PlanCache>(Function::kPlans, [] { return std::make_shared<PlanCache>(); });
+  const auto cache =
+      function.derived<PlanCache>(Function::kPlans, [] { return std::make_shared<PlanCache>(); });
   const std::shared_ptr<AdaptivePlan> plan = cache->get(Runtime::current(), function, args);
 
   return plan->run(std::move(args), caller.cancellation());

@@ -5,7 +5,8 @@
 namespace tandem {
 
 std::size_t plan_memory(const std::vector<std::size_t>& bytes,
-                        const std::function<bool(std::size_t, std::size_t)>& conflict, std::vector<std::size_t>& offsets) {
+                        const std::function<bool(std::size_t, std::size_t)>& conflict,
+                        std::vector<std::size_t>& offsets) {
   constexpr std::size_t kAlignment = 64;
   const auto padded = [](std::size_t size) {
     return std::max<std::size_t>(1, (size + kAlignment - 1) / kAlignment) * kAlignment;
@@ -23,7 +24,8 @@ std::size_t plan_memory(const std::vector<std::size_t>& bytes,
       order.push_back(i);
     }
   }
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return bytes[a] > bytes[b]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return bytes[a] > bytes[b]; });
   std::vector<std::size_t> placed;  // by offset
   std::size_t arena = small_size;
   for (std::size_t i : order) {
@@ -35,9 +37,10 @@ std::size_t plan_memory(const std::vector<std::size_t>& bytes,
     }
     offsets[i] = offset;
     arena = std::max(arena, offset + padded(bytes[i]));
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), i,
-                                   [&](std::size_t a, std::size_t b) { return offsets[a] < offsets[b]; }),
-                  i);
+    placed.insert(
+        std::upper_bound(placed.begin(), placed.end(), i,
+                         [&](std::size_t a, std::size_t b) { return offsets[a] < offsets[b]; }),
+        i);
   }
   return arena;
 }

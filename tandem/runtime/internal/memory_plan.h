@@ -6,10 +6,11 @@
 
 namespace tandem {
 
-/// Gives every value an offset, 64-byte aligned, such that no two that may be alive at the same time overlap; large
-/// values first, each at the lowest place that fits. `conflict(i, j)` says whether two values may be alive together.
-/// Fills `offsets` and returns the arena's size.
+/// Gives every value an offset, 64-byte aligned, such that no two that may be alive at the same
+/// time overlap; large values first, each at the lowest place that fits. `conflict(i, j)` says
+/// whether two values may be alive together. Fills `offsets` and returns the arena's size.
 std::size_t plan_memory(const std::vector<std::size_t>& bytes,
-                        const std::function<bool(std::size_t, std::size_t)>& conflict, std::vector<std::size_t>& offsets);
+                        const std::function<bool(std::size_t, std::size_t)>& conflict,
+                        std::vector<std::size_t>& offsets);
 
 }  // namespace tandem

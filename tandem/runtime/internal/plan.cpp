@@ -11,12 +11,15 @@ namespace {
 
 MutableFunction with_shapes(const MutableFunction& function, const std::vector<Shape>& arg_shapes) {
   MutableFunction copy = function.clone();
-  for (std::size_t i = 0; i < copy.args.size(); ++i) copy.graph.set_output_shape(copy.args[i], 0, arg_shapes[i]);
-  copy.graph.infer_shapes();
+  for (std::size_t i = 0; i < copy.args.size(); ++i)
+    copy.graph.set_output_shape(copy.args[i], 0, arg_shapes[i]);
+  copy.graph.infer_shapes_to_run();
   return copy;
 }
 
-bool runs(const Node& node) { return node.kind() != NodeKind::kArg && node.kind() != NodeKind::kConst; }
+bool runs(const Node& node) {
+  return node.kind() != NodeKind::kArg && node.kind() != NodeKind::kConst;
+}
 
 // Values that a function's body or a kernel may hold on to after the step must own their memory.
 bool keeps(const Node& node, std::size_t input) {
@@ -30,7 +33,8 @@ bool keeps(const Node& node, std::size_t input) {
 
 }  // namespace
 
-Plan::Plan(Runtime& runtime, const MutableFunction& function, const std::vector<Shape>& arg_shapes, Schedule schedule)
+Plan::Plan(Runtime& runtime, const MutableFunction& function, const std::vector<Shape>& arg_shapes,
+           Schedule schedule)
     : schedule_(schedule),
       function_(with_shapes(function, arg_shapes)),
       services_(&runtime.services(runtime.default_device())) {
@@ -43,7 +47,9 @@ Plan::Plan(Runtime& runtime, const MutableFunction& function, const std::vector<
 
 Plan::~Plan() = default;
 
-int Plan::slot_of(Output output) const { return first_slot_[static_cast<std::size_t>(output.node->id())] + output.index; }
+int Plan::slot_of(Output output) const {
+  return first_slot_[static_cast<std::size_t>(output.node->id())] + output.index;
+}
 
 void Plan::number_slots(const std::vector<Node*>& order) {
   first_slot_.assign(static_cast<std::size_t>(function_.graph.id_limit()), -1);
@@ -68,7 +74,8 @@ void Plan::make_steps(Runtime& runtime, const std::vector<Node*>& order) {
     step.output_dtypes = node->output_dtypes();
     const auto follows = [&](const Node* producer) {
       const int s = step_of[static_cast<std::size_t>(producer->id())];
-      if (s >= 0 && std::find(step.before.begin(), step.before.end(), s) == step.before.end()) step.before.push_back(s);
+      if (s >= 0 && std::find(step.before.begin(), step.before.end(), s) == step.before.end())
+        step.before.push_back(s);
     };
     for (const Output& in : node->inputs()) {
       step.inputs.push_back(slot_of(in));
@@ -80,8 +87,10 @@ void Plan::make_steps(Runtime& runtime, const std::vector<Node*>& order) {
       states_.push_back(std::make_unique<NodeState>());
       step.state = states_.back().get();
     }
-    for (const KernelDecl* k : step.kernels->candidates) step.asynchronous = step.asynchronous || k->run_async;
-    for (int s : step.before) steps_[static_cast<std::size_t>(s)].after.push_back(static_cast<int>(steps_.size()));
+    for (const KernelDecl* k : step.kernels->candidates)
+      step.asynchronous = step.asynchronous || k->run_async;
+    for (int s : step.before)
+      steps_[static_cast<std::size_t>(s)].after.push_back(static_cast<int>(steps_.size()));
     step_of[static_cast<std::size_t>(node->id())] = static_cast<int>(steps_.size());
     steps_.push_back(std::move(step));
   }
@@ -93,19 +102,22 @@ bool Plan::has_asynchronous_steps() const {
 
 namespace {
 
-// Which steps are known to be over when another begins. In a sequential plan those that stand before it, in a dataflow
-// plan those that it depends on.
+// Which steps are known to be over when another begins. In a sequential plan those that stand
+// before it, in a dataflow plan those that it depends on.
 class Precedence {
  public:
-  Precedence(const std::vector<Step>& steps, Schedule schedule) : sequential_(schedule == Schedule::kSequential) {
-    constexpr std::size_t kLargest = 8192;  // beyond, nothing is known to precede: more memory, less planning
+  Precedence(const std::vector<Step>& steps, Schedule schedule)
+      : sequential_(schedule == Schedule::kSequential) {
+    constexpr std::size_t kLargest =
+        8192;  // beyond, nothing is known to precede: more memory, less planning
     if (sequential_ || steps.size() > kLargest) return;
     words_ = (steps.size() + 63) / 64;
     ancestors_.assign(steps.size() * words_, 0);
     for (std::size_t s = 0; s < steps.size(); ++s) {
       for (int b : steps[s].before) {
         const auto before = static_cast<std::size_t>(b);
-        for (std::size_t w = 0; w < words_; ++w) ancestors_[s * words_ + w] |= ancestors_[before * words_ + w];
+        for (std::size_t w = 0; w < words_; ++w)
+          ancestors_[s * words_ + w] |= ancestors_[before * words_ + w];
         ancestors_[s * words_ + before / 64] |= std::uint64_t{1} << (before % 64);
       }
     }
@@ -113,8 +125,10 @@ class Precedence {
   bool operator()(int first, int then) const {
     if (sequential_) return first < then;
     if (ancestors_.empty()) return false;
-    return (ancestors_[static_cast<std::size_t>(then) * words_ + static_cast<std::size_t>(first) / 64] >>
-            (static_cast<std::size_t>(first) % 64)) & 1;
+    return (ancestors_[static_cast<std::size_t>(then) * words_ +
+                       static_cast<std::size_t>(first) / 64] >>
+            (static_cast<std::size_t>(first) % 64)) &
+           1;
   }
 
  private:
@@ -127,11 +141,13 @@ auto& at(auto& v, int i) { return v[static_cast<std::size_t>(i)]; }
 
 }  // namespace
 
-// Slots that share memory form a group, found by its root. `touched` lists the steps that write or read a group.
+// Slots that share memory form a group, found by its root. `touched` lists the steps that write or
+// read a group.
 struct Plan::Lifetimes {
   std::vector<int> root;
-  std::vector<std::vector<int>> touched;   // by root
-  std::vector<std::uint8_t> owned_outside; // by root: arguments, constants, results, values that are kept
+  std::vector<std::vector<int>> touched;  // by root
+  std::vector<std::uint8_t>
+      owned_outside;  // by root: arguments, constants, results, values that are kept
 };
 
 void Plan::plan_lifetimes() {
@@ -153,31 +169,37 @@ void Plan::plan_lifetimes() {
       at(life.touched, at(life.root, step.inputs[i])).push_back(static_cast<int>(s));
       if (keeps(*step.node, i)) at(life.owned_outside, at(life.root, step.inputs[i])) = 1;
     }
-    for (int slot : step.outputs) at(life.touched, at(life.root, slot)).push_back(static_cast<int>(s));
+    for (int slot : step.outputs)
+      at(life.touched, at(life.root, slot)).push_back(static_cast<int>(s));
   }
   for (int slot : result_slots_) at(life.owned_outside, at(life.root, slot)) = 1;
   place_values(life);
   plan_releases();
 }
 
-// Values of known shape get a place in the arena; an op that may write over an input takes that input's place if nobody
-// can read it any more.
+// Values of known shape get a place in the arena; an op that may write over an input takes that
+// input's place if nobody can read it any more.
 void Plan::place_values(Lifetimes& life) {
   const Precedence precedes(steps_, schedule_);
-  std::vector<int> place(static_cast<std::size_t>(num_slots_), -1);  // index into the values below, by root
+  std::vector<int> place(static_cast<std::size_t>(num_slots_),
+                         -1);  // index into the values below, by root
   std::vector<std::size_t> bytes;
   std::vector<std::vector<int>> touched;  // by value
   const auto over_before = [&](const std::vector<int>& steps, int s, bool or_itself) {
-    return std::all_of(steps.begin(), steps.end(), [&](int t) { return precedes(t, s) || (or_itself && t == s); });
+    return std::all_of(steps.begin(), steps.end(),
+                       [&](int t) { return precedes(t, s) || (or_itself && t == s); });
   };
   for (int s = 0; s < static_cast<int>(steps_.size()); ++s) {
     Step& step = at(steps_, s);
     for (std::size_t o = 0; o < step.outputs.size() && o < 64; ++o) {
       const int slot = step.outputs[o];
       if (at(life.root, slot) != slot || at(life.owned_outside, slot)) continue;
+      if (o < 32 && ((step.node->op().traits.brings_memory >> o) & 1)) continue;
       const PartialShape& partial = step.node->output_shape(static_cast<int>(o));
       const DType dtype = step.output_dtypes[o];
-      if (!partial.is_fully_known() || is_object(dtype) || is_ref(dtype) || step.node->kind() != NodeKind::kPlain) continue;
+      if (!partial.is_fully_known() || is_object(dtype) || is_ref(dtype) ||
+          step.node->kind() != NodeKind::kPlain)
+        continue;
       const Shape shape = partial.to_shape();
       const std::size_t size = static_cast<std::size_t>(shape.num_elements()) * dtype_size(dtype);
       int index = -1;
@@ -185,7 +207,8 @@ void Plan::place_values(Lifetimes& life) {
       for (std::size_t i = 0; i < step.inputs.size() && i < 32 && index < 0; ++i) {
         if (!((reusable >> i) & 1)) continue;
         const int source = at(place, at(life.root, step.inputs[i]));
-        if (source >= 0 && at(bytes, source) == size && over_before(at(touched, source), s, true)) index = source;
+        if (source >= 0 && at(bytes, source) == size && over_before(at(touched, source), s, true))
+          index = source;
       }
       const std::vector<int>& mine = at(life.touched, slot);
       if (index < 0) {
@@ -200,20 +223,24 @@ void Plan::place_values(Lifetimes& life) {
       planned_.push_back({slot, dtype, shape, 0});
     }
   }
-  const auto first = [&](std::size_t v) { return *std::min_element(touched[v].begin(), touched[v].end()); };
+  const auto first = [&](std::size_t v) {
+    return *std::min_element(touched[v].begin(), touched[v].end());
+  };
   std::vector<int> begins(bytes.size());
   for (std::size_t v = 0; v < bytes.size(); ++v) begins[v] = first(v);
   std::vector<std::size_t> offsets;
   arena_bytes_ = plan_memory(
       bytes,
       [&](std::size_t a, std::size_t b) {
-        return !over_before(touched[a], begins[b], false) && !over_before(touched[b], begins[a], false);
+        return !over_before(touched[a], begins[b], false) &&
+               !over_before(touched[b], begins[a], false);
       },
       offsets);
   for (PlannedSlot& p : planned_) p.offset = at(offsets, at(place, p.slot));
 }
 
-// What is neither planned nor constant is released after its last reader, which may take over its memory.
+// What is neither planned nor constant is released after its last reader, which may take over its
+// memory.
 void Plan::plan_releases() {
   const auto slots = static_cast<std::size_t>(num_slots_);
   std::vector<int> last_use(slots, -1);
@@ -237,13 +264,15 @@ void Plan::plan_releases() {
       cleared_slots_.push_back(static_cast<int>(s));
       continue;
     }
-    if (schedule_ == Schedule::kDataflow) cleared_slots_.push_back(static_cast<int>(s));  // readers of failed steps never come
+    if (schedule_ == Schedule::kDataflow)
+      cleared_slots_.push_back(static_cast<int>(s));  // readers of failed steps never come
     Step& step = at(steps_, last_use[s]);
     step.release.push_back(static_cast<int>(s));
     const bool sole = readers_[s] == 1 || schedule_ == Schedule::kSequential;
     for (std::size_t i = 0; i < step.inputs.size() && i < 64; ++i) {
       const bool once = std::count(step.inputs.begin(), step.inputs.end(), step.inputs[i]) == 1;
-      if (step.inputs[i] == static_cast<int>(s) && once && sole) step.owned_inputs |= std::uint64_t{1} << i;
+      if (step.inputs[i] == static_cast<int>(s) && once && sole)
+        step.owned_inputs |= std::uint64_t{1} << i;
     }
   }
 }
@@ -275,7 +304,8 @@ Plan::Frame::Frame(const Plan& plan) : values(static_cast<std::size_t>(plan.num_
     context.inputs_ = input_pointers.data() + input_pointers.size();
     for (int slot : step.inputs) input_pointers.push_back(&values[static_cast<std::size_t>(slot)]);
     context.outputs_ = output_pointers.data() + output_pointers.size();
-    for (int slot : step.outputs) output_pointers.push_back(&values[static_cast<std::size_t>(slot)]);
+    for (int slot : step.outputs)
+      output_pointers.push_back(&values[static_cast<std::size_t>(slot)]);
     context.output_dtypes_ = step.output_dtypes.data();
     context.num_inputs_ = static_cast<int>(step.inputs.size());
     context.num_outputs_ = static_cast<int>(step.outputs.size());

@@ -19,15 +19,16 @@ struct Step {
   const Node* node = nullptr;
   const KernelList* kernels = nullptr;
   NodeState* state = nullptr;
-  std::vector<int> inputs;           ///< slots
-  std::vector<int> outputs;          ///< slots
+  std::vector<int> inputs;   ///< slots
+  std::vector<int> outputs;  ///< slots
   std::vector<DType> output_dtypes;
   std::uint64_t planned_outputs = 0;
-  std::uint64_t owned_inputs = 0;    ///< inputs that this step is the last to read
-  std::vector<int> release;          ///< slots to empty afterwards
-  std::vector<int> before;           ///< steps that must have succeeded: producers and control inputs (each once)
-  std::vector<int> after;            ///< the reverse
-  bool asynchronous = false;         ///< some candidate may wait
+  std::uint64_t owned_inputs = 0;  ///< inputs that this step is the last to read
+  std::vector<int> release;        ///< slots to empty afterwards
+  std::vector<int>
+      before;  ///< steps that must have succeeded: producers and control inputs (each once)
+  std::vector<int> after;     ///< the reverse
+  bool asynchronous = false;  ///< some candidate may wait
 };
 
 /// In which order the steps of a plan may run.
@@ -36,14 +37,17 @@ enum class Schedule {
   kDataflow,    ///< each as soon as what it depends on is done, several at a time
 };
 
-/// How one function runs for one set of argument shapes: kernels chosen, slots numbered, last uses known, values of
-/// known shape placed in an arena. Immutable and shared by threads, but for the pool of frames that calls take.
+/// How one function runs for one set of argument shapes: kernels chosen, slots numbered, last uses
+/// known, values of known shape placed in an arena. Immutable and shared by threads, but for the
+/// pool of frames that calls take.
 class Plan {
  public:
-  Plan(Runtime& runtime, const MutableFunction& function, const std::vector<Shape>& arg_shapes, Schedule schedule);
+  Plan(Runtime& runtime, const MutableFunction& function, const std::vector<Shape>& arg_shapes,
+       Schedule schedule);
   ~Plan();
 
-  /// What a call needs of its own: values by slot, arena, contexts filled in. Used by one call at a time.
+  /// What a call needs of its own: values by slot, arena, contexts filled in. Used by one call at a
+  /// time.
   struct Frame;
   std::unique_ptr<Frame> take_frame();
   /// Empties the slots of arguments and results, then keeps the frame for the next call.
@@ -75,7 +79,7 @@ class Plan {
   int slot_of(Output output) const;
 
   Schedule schedule_;
-  MutableFunction function_;  // with the shapes that these arguments give
+  MutableFunction function_;     // with the shapes that these arguments give
   std::vector<int> first_slot_;  // by node id
   int num_slots_ = 0;
   std::vector<Step> steps_;

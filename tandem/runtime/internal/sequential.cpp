@@ -20,7 +20,8 @@ void run_independent(const Plan& plan, Plan::Frame& frame, std::size_t failed) {
   lost[failed] = true;
   for (std::size_t i = failed + 1; i < steps.size(); ++i) {
     const auto& before = steps[i].before;
-    lost[i] = std::any_of(before.begin(), before.end(), [&](int s) { return lost[static_cast<std::size_t>(s)]; });
+    lost[i] = std::any_of(before.begin(), before.end(),
+                          [&](int s) { return lost[static_cast<std::size_t>(s)]; });
     if (lost[i]) continue;
     try {
       steps[i].kernels->choose(frame.contexts[i]).run(frame.contexts[i]);
@@ -36,7 +37,8 @@ class StepClock {
   void end_step() {
     if (!times_) return;
     const auto now = std::chrono::steady_clock::now();
-    times_->push_back({std::chrono::duration<double>(now - start_).count(), IntraOpPool::uses_by_this_thread() != uses_});
+    times_->push_back({std::chrono::duration<double>(now - start_).count(),
+                       IntraOpPool::uses_by_this_thread() != uses_});
     begin();
   }
 

@@ -23,6 +23,14 @@ TEST(GradientTape, DifferentiatesWhatItWatches) {
   EXPECT_FLOAT_EQ(tape.gradient(y, x).item<float>(), 30.0f);
 }
 
+TEST(GradientTape, KeepsTemporariesThatTheGradientNeeds) {
+  const Tensor x{1.0, 2.0}, unwatched{5.0, 7.0};
+  GradientTape tape;
+  tape.watch(x);
+  const Tensor y = (unwatched + unwatched) * x;  // the sum may not be overwritten by the product
+  EXPECT_EQ(tape.gradient(y, x).to_vector<float>(), (std::vector<float>{10, 14}));
+}
+
 TEST(GradientTape, UnconnectedSourcesGiveNothingOrZeros) {
   const Tensor x(3.0), z{1.0, 2.0};
   GradientTape tape({.persistent = true});
@@ -30,7 +38,8 @@ TEST(GradientTape, UnconnectedSourcesGiveNothingOrZeros) {
   tape.watch(z);
   const Tensor y = x * x;
   EXPECT_FALSE(tape.gradient(y, z).defined());
-  EXPECT_EQ(tape.gradient(y, z, UnconnectedGradients::kZero).to_vector<float>(), (std::vector<float>{0, 0}));
+  EXPECT_EQ(tape.gradient(y, z, UnconnectedGradients::kZero).to_vector<float>(),
+            (std::vector<float>{0, 0}));
 }
 
 TEST(GradientTape, IsUsedOnceUnlessPersistent) {
@@ -94,8 +103,9 @@ TEST(GradientTape, CustomGradient) {
   const Tensor x(2.0);
   GradientTape tape;
   tape.watch(x);
-  const Tensor y = custom_gradient([](auto in) { return std::vector<Tensor>{in[0] * in[0]}; },
-                                   [](auto, auto, auto dy) { return std::vector<Tensor>{dy[0] * 100.0}; }, {x})[0];
+  const Tensor y = custom_gradient(
+      [](auto in) { return std::vector<Tensor>{in[0] * in[0]}; },
+      [](auto, auto, auto dy) { return std::vector<Tensor>{dy[0] * 100.0}; }, {x})[0];
   EXPECT_FLOAT_EQ(y.item<float>(), 4.0f);
   EXPECT_FLOAT_EQ(tape.gradient(y, x).item<float>(), 100.0f);
 }
@@ -143,8 +153,10 @@ TEST(GradientTape, GoesThroughCond) {
   auto f = function([&](Tensor x) {
     GradientTape tape({.persistent = true});
     tape.watch(x);
-    const Tensor y = cond(x > 0.0, [&] { return x * x * w; }, [&] { return x * 5.0; });
-    return std::vector<Tensor>{tape.gradient(y, x), tape.gradient(y, w, UnconnectedGradients::kZero)};
+    const Tensor y = cond(
+        x > 0.0, [&] { return x * x * w; }, [&] { return x * 5.0; });
+    return std::vector<Tensor>{tape.gradient(y, x),
+                               tape.gradient(y, w, UnconnectedGradients::kZero)};
   });
   const auto positive = f(Tensor(2.0)), negative = f(Tensor(-2.0));
   EXPECT_FLOAT_EQ(positive[0].item<float>(), 12.0f);
@@ -158,9 +170,10 @@ TEST(GradientTape, GoesThroughWhileLoop) {
   auto f = function([&](Tensor x, Tensor n) {
     GradientTape tape({.persistent = true});
     tape.watch(x);
-    auto [i, y] = while_loop([&](const auto& s) { return s.first < n; },
-                             [&](const auto& s) { return std::pair(s.first + 1, s.second * w * x); },
-                             std::pair(Tensor(0), x));
+    auto [i, y] =
+        while_loop([&](const auto& s) { return s.first < n; },
+                   [&](const auto& s) { return std::pair(s.first + 1, s.second * w * x); },
+                   std::pair(Tensor(0), x));
     return std::vector<Tensor>{y, tape.gradient(y, x), tape.gradient(y, w)};
   });
   // y = x^(n+1) w^n

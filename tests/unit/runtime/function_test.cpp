@@ -1,5 +1,3 @@
-#include "tandem/runtime/traced_function.h"
-
 #include <atomic>
 #include <stdexcept>
 #include <thread>
@@ -14,6 +12,7 @@
 #include "tandem/ops/reduction_ops.h"
 #include "tandem/ops/unary_ops.h"
 #include "tandem/ops/variable.h"
+#include "tandem/runtime/traced_function.h"
 
 namespace tandem {
 namespace {
@@ -44,7 +43,8 @@ TEST(Function, TracesOncePerSignature) {
 TEST(Function, SizesThatKeepChangingBecomeUnknown) {
   auto f = function([](Tensor x) { return reduce_sum(x); });
   for (int n = 1; n <= 20; ++n) {
-    EXPECT_EQ(f(Tensor::from(std::vector<float>(static_cast<std::size_t>(n), 1.0f))).item<float>(), static_cast<float>(n));
+    EXPECT_EQ(f(Tensor::from(std::vector<float>(static_cast<std::size_t>(n), 1.0f))).item<float>(),
+              static_cast<float>(n));
   }
   EXPECT_LE(f.num_traces(), 4u);
 }
@@ -56,7 +56,8 @@ TEST(Function, TakesAndReturnsStructures) {
   auto [sum, scaled] = f(std::vector<Tensor>{Tensor(1.0), Tensor(2.0)}, 10.0);
   EXPECT_EQ(sum.item<float>(), 3.0f);
   EXPECT_EQ(scaled.at(0).item<float>(), 10.0f);
-  EXPECT_EQ(f(std::vector<Tensor>{Tensor(1.0), Tensor(2.0)}, 20.0).second.at(0).item<float>(), 20.0f);
+  EXPECT_EQ(f(std::vector<Tensor>{Tensor(1.0), Tensor(2.0)}, 20.0).second.at(0).item<float>(),
+            20.0f);
 }
 
 TEST(Function, CapturesTensorsAndVariables) {
@@ -161,7 +162,8 @@ TEST(Function, ARunTimeErrorNamesTheNodeAndLeavesTheFunctionUsable) {
     f(Tensor{1.0, 2.0}, Tensor{1.0, 2.0, 3.0});
     FAIL();
   } catch (const InvalidArgumentError& e) {
-    EXPECT_NE(std::string(e.what()).find("Incompatible shapes: [2] vs. [3]"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("Incompatible shapes: [2] vs. [3]"), std::string::npos)
+        << e.what();
     EXPECT_NE(std::string(e.what()).find("AddV2"), std::string::npos) << e.what();
   }
   EXPECT_EQ(f(Tensor{1.0}, Tensor{2.0}).to_vector<float>(), (std::vector<float>{3}));
@@ -169,11 +171,13 @@ TEST(Function, ARunTimeErrorNamesTheNodeAndLeavesTheFunctionUsable) {
 
 TEST(Function, IndependentWorkGoesOnAfterAFailure) {
   Variable v(Tensor(0.0));
-  auto f = function([&](Tensor a, Tensor b) {
-    Tensor bad = a + b;
-    v.assign_add(Tensor(1.0));
-    return bad;
-  }, {.input_shapes = {PartialShape{-1}, PartialShape{-1}}});
+  auto f = function(
+      [&](Tensor a, Tensor b) {
+        Tensor bad = a + b;
+        v.assign_add(Tensor(1.0));
+        return bad;
+      },
+      {.input_shapes = {PartialShape{-1}, PartialShape{-1}}});
   EXPECT_THROW(f(Tensor{1.0, 2.0}, Tensor{1.0, 2.0, 3.0}), InvalidArgumentError);
   EXPECT_EQ(v.read_value().item<float>(), 1.0f);
 }
@@ -199,7 +203,8 @@ TEST(Function, OneFunctionRunsOnManyThreadsAtOnce) {
 
 TEST(Cond, RunsOneBranchEagerlyAndTraced) {
   const auto body = [](Tensor x) {
-    return cond(x > 0.0, [&] { return x * 2.0; }, [&] { return x - 1.0; });
+    return cond(
+        x > 0.0, [&] { return x * 2.0; }, [&] { return x - 1.0; });
   };
   auto f = function(body);
   for (float value : {3.0f, -3.0f}) {
@@ -210,15 +215,16 @@ TEST(Cond, RunsOneBranchEagerlyAndTraced) {
 TEST(Cond, EffectsOfTheOtherBranchDoNotHappen) {
   Variable v(Tensor(0.0));
   auto f = function([&](Tensor x) {
-    return cond(x > 0.0,
-                [&] {
-                  v.assign_add(Tensor(1.0));
-                  return x;
-                },
-                [&] {
-                  v.assign_add(Tensor(100.0));
-                  return -x;
-                });
+    return cond(
+        x > 0.0,
+        [&] {
+          v.assign_add(Tensor(1.0));
+          return x;
+        },
+        [&] {
+          v.assign_add(Tensor(100.0));
+          return -x;
+        });
   });
   f(Tensor(1.0));
   EXPECT_EQ(v.read_value().item<float>(), 1.0f);
@@ -227,15 +233,19 @@ TEST(Cond, EffectsOfTheOtherBranchDoNotHappen) {
 }
 
 TEST(Cond, BranchesOfDifferentDtypesAreRefused) {
-  auto f = function([](Tensor x) { return cond(x > 0.0, [&] { return x; }, [&] { return Tensor(1); }); });
+  auto f = function([](Tensor x) {
+    return cond(
+        x > 0.0, [&] { return x; }, [&] { return Tensor(1); });
+  });
   EXPECT_THROW(f(Tensor(1.0)), InvalidArgumentError);
 }
 
 TEST(WhileLoop, CountsEagerlyAndTraced) {
   const auto body = [](Tensor n) {
-    auto [i, product] = while_loop([&](const auto& s) { return s.first < n; },
-                                   [](const auto& s) { return std::pair(s.first + 1, s.second * 2.0); },
-                                   std::pair(Tensor(0), Tensor(1.0)));
+    auto [i, product] =
+        while_loop([&](const auto& s) { return s.first < n; },
+                   [](const auto& s) { return std::pair(s.first + 1, s.second * 2.0); },
+                   std::pair(Tensor(0), Tensor(1.0)));
     return product;
   };
   auto f = function(body);
@@ -246,8 +256,8 @@ TEST(WhileLoop, CountsEagerlyAndTraced) {
 
 TEST(WhileLoop, AtMostSoManyIterations) {
   auto f = function([](Tensor x) {
-    return while_loop([](const Tensor&) { return Tensor(true); }, [](const Tensor& v) { return v + 1.0; }, x,
-                      {.maximum_iterations = 7});
+    return while_loop([](const Tensor&) { return Tensor(true); },
+                      [](const Tensor& v) { return v + 1.0; }, x, {.maximum_iterations = 7});
   });
   EXPECT_EQ(f(Tensor(0.0)).item<float>(), 7.0f);
 }

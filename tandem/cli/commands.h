@@ -1,0 +1,14 @@
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace tandem::cli {
+
+// Each adds one subcommand to `td`. Its callback writes results to std::cout and throws td::Error
+// on failure.
+void add_ops_command(CLI::App& td);
+void add_devices_command(CLI::App& td);
+
+}  // namespace tandem::cli

@@ -1,0 +1,57 @@
+// td, the command line tool. Results go to stdout, everything else to stderr; the exit code is 0
+// when done, 1 when it failed, 2 for wrong usage.
+
+#include <exception>
+#include <iostream>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "tandem/cli/commands.h"
+#include "tandem/core/error.h"
+#include "tandem/core/version.h"
+
+namespace {
+
+constexpr int kDone = 0;
+constexpr int kFailed = 1;
+constexpr int kWrongUsage = 2;
+
+void add_version(CLI::App& app) {
+  app.set_version_flag("--version", "tandem " TANDEM_VERSION_STRING, "Print the version and exit");
+  app.set_help_flag("-h,--help", "Print this help and exit");
+}
+
+int run(int argc, char** argv) {
+  CLI::App td("Tandem: dataflow machine learning in native C++", "td");
+  td.require_subcommand(1);
+  tandem::cli::add_ops_command(td);
+  tandem::cli::add_devices_command(td);
+  add_version(td);
+  for (CLI::App* command : td.get_subcommands({})) add_version(*command);
+  try {
+    td.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    // Help and version are results; what is wrong with the usage is not.
+    return td.exit(error, std::cout, std::cerr) == 0 ? kDone : kWrongUsage;
+  }
+  return kDone;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int code = kFailed;
+  try {
+    code = run(argc, argv);
+  } catch (const tandem::Error& error) {
+    std::cerr << "td: " << error.what() << '\n';
+  } catch (const std::exception& error) {
+    std::cerr << "td: unexpected: " << error.what() << '\n';
+  }
+  if (!std::cout.flush() && code == kDone) {
+    std::cerr << "td: the output could not be written\n";
+    return kFailed;
+  }
+  return code;
+}

@@ -1,0 +1,196 @@
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "tandem/data/dataset.h"
+#include "tandem/data/internal/row_stage.h"
+#include "tandem/data/internal/stacker.h"
+
+namespace tandem::data {
+namespace {
+
+class BatchIterator final : public UnaryIterator {
+ public:
+  BatchIterator(std::unique_ptr<IteratorBase> input, std::int64_t size, bool drop_remainder)
+      : UnaryIterator(std::move(input)), size_(size), drop_remainder_(drop_remainder) {}
+
+  bool next(Element& out) override {
+    if (ended_) return false;
+    return input().rows() ? gather(*input().rows(), out) : stack(out);
+  }
+
+ private:
+  // Rows of tensors in memory go straight into the batch.
+  bool gather(const RowTable& table, Element& out) {
+    constexpr std::int64_t kChunk = 4096;
+    std::size_t count = 0;
+    while (count < static_cast<std::size_t>(size_)) {
+      const auto wanted =
+          static_cast<std::size_t>(std::min(kChunk, size_ - static_cast<std::int64_t>(count)));
+      if (numbers_.size() < count + wanted) numbers_.resize(count + wanted);
+      const std::size_t got = input().next_rows(std::span(numbers_).subspan(count, wanted));
+      count += got;
+      if (got < wanted) break;
+    }
+    if (!keep(static_cast<std::int64_t>(count))) return false;
+    table.gather(std::span(numbers_).first(count), out);
+    return true;
+  }
+
+  bool stack(Element& out) {
+    Stacker stacker(size_);
+    while (stacker.size() < size_ && input().next(element_)) stacker.add(element_);
+    element_.clear();
+    if (!keep(stacker.size())) return false;
+    stacker.finish(out);
+    return true;
+  }
+
+  bool keep(std::int64_t count) {
+    ended_ = count < size_;
+    return count == size_ || (count > 0 && !drop_remainder_);
+  }
+
+  const std::int64_t size_;
+  const bool drop_remainder_;
+  bool ended_ = false;
+  std::vector<std::int64_t> numbers_;
+  Element element_;
+};
+
+class BatchDataset final : public UnaryDataset {
+ public:
+  BatchDataset(DatasetRef input, std::int64_t size, bool drop_remainder)
+      : UnaryDataset(std::move(input)), size_(size), drop_remainder_(drop_remainder) {}
+
+  std::string name() const override { return "Batch"; }
+
+  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+    return std::make_unique<BatchIterator>(input().iterator(context), size_, drop_remainder_);
+  }
+
+  const ElementSpec& element_spec() const override {
+    return spec_.get([this] {
+      ElementSpec spec = input().element_spec();
+      for (TensorSpec& s : spec) {
+        if (!s.shape.has_rank()) continue;
+        std::vector<std::int64_t> dims = s.shape.dims();
+        dims.insert(dims.begin(), drop_remainder_ ? size_ : PartialShape::kUnknown);
+        s.shape = PartialShape(std::move(dims));
+      }
+      return spec;
+    });
+  }
+
+  std::int64_t cardinality() const override {
+    const std::int64_t n = input().cardinality();
+    if (n < 0) return n;
+    return n / size_ + (n % size_ == 0 || drop_remainder_ ? 0 : 1);
+  }
+
+ private:
+  const std::int64_t size_;
+  const bool drop_remainder_;
+  LazySpec spec_;
+};
+
+class UnbatchIterator final : public UnaryIterator {
+ public:
+  using UnaryIterator::UnaryIterator;
+
+  bool next(Element& out) override {
+    while (at_ == count_) {
+      if (!input().next(batch_)) return false;
+      check();
+    }
+    out.clear();
+    for (const Tensor& tensor : batch_) {
+      const Array row = tensor.array().slice_outer(at_, at_ + 1);
+      out.emplace_back(row.reshape(Shape(row.shape().dims().subspan(1))));
+    }
+    ++at_;
+    return true;
+  }
+
+ private:
+  void check() {
+    at_ = count_ = 0;
+    std::int64_t count = 0;
+    for (const Tensor& tensor : batch_) {
+      if (tensor.rank() == 0) {
+        throw InvalidArgumentError("Cannot unbatch an input with scalar components.");
+      }
+      if (&tensor != &batch_.front() && tensor.dim(0) != count) {
+        throw InvalidArgumentError(
+            cat("`unbatch()` is only supported for datasets of elements whose components have a "
+                "matching leading dimension. Encountered both ",
+                count, " and ", tensor.dim(0), "."));
+      }
+      count = tensor.dim(0);
+    }
+    count_ = count;
+  }
+
+  Element batch_;
+  std::int64_t at_ = 0;
+  std::int64_t count_ = 0;
+};
+
+class UnbatchDataset final : public UnaryDataset {
+ public:
+  using UnaryDataset::UnaryDataset;
+  std::string name() const override { return "Unbatch"; }
+
+  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+    return std::make_unique<UnbatchIterator>(input().iterator(context));
+  }
+
+  const ElementSpec& element_spec() const override {
+    return spec_.get([this] {
+      ElementSpec spec = input().element_spec();
+      for (TensorSpec& s : spec) {
+        if (s.shape.rank() <= 0) continue;
+        s.shape = PartialShape(
+            std::vector<std::int64_t>(s.shape.dims().begin() + 1, s.shape.dims().end()));
+      }
+      return spec;
+    });
+  }
+
+  std::int64_t cardinality() const override {
+    const std::int64_t n = input().cardinality();
+    if (n == 0 || n == kInfinite) return n;
+    if (input().num_components() <= 0) return kUnknown;
+    const PartialShape& shape = input().element_spec().front().shape;
+    if (n < 0 || shape.rank() <= 0 || shape.dim(0) < 0) return kUnknown;
+    return checked_multiply(n, shape.dim(0));
+  }
+
+ private:
+  LazySpec spec_;
+};
+
+}  // namespace
+
+Dataset Dataset::batch(std::int64_t size, BatchOptions options) const {
+  if (size <= 0) {
+    throw InvalidArgumentError(cat("Batch size must be greater than zero, got ", size, "."));
+  }
+  return make_dataset<BatchDataset>(base_of(*this), size, options.drop_remainder);
+}
+
+Dataset Dataset::unbatch() const {
+  const DatasetRef& input = base_of(*this);
+  if (input->num_components() >= 0) {
+    for (const TensorSpec& spec : input->element_spec()) {
+      if (spec.shape.rank() == 0) {
+        throw InvalidArgumentError(cat("Cannot unbatch an input with scalar components: ",
+                                       to_string(input->element_spec()), "."));
+      }
+    }
+  }
+  return make_dataset<UnbatchDataset>(input);
+}
+
+}  // namespace tandem::data

@@ -1,0 +1,8 @@
+#pragma once
+
+/// Datasets and what they are made from.
+
+#include "tandem/data/contact_sheet.h"
+#include "tandem/data/dataset.h"
+#include "tandem/data/digits.h"
+#include "tandem/data/image_file.h"

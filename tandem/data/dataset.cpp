@@ -1,0 +1,112 @@
+#include "tandem/data/dataset.h"
+
+#include <sstream>
+#include <utility>
+
+#include "tandem/data/dataset_base.h"
+#include "tandem/data/internal/row_stage.h"
+
+namespace tandem::data {
+
+IteratorBase::~IteratorBase() = default;
+std::size_t IteratorBase::next_rows(std::span<std::int64_t>) {
+  throw InternalError("next_rows was called on an iterator without rows");
+}
+DatasetBase::~DatasetBase() = default;
+
+struct Iterator::State {
+  DatasetRef dataset;
+  IterationContext context;
+  std::unique_ptr<IteratorBase> iterator;
+  bool ended = false;
+
+  ~State() { context.stop_signal()->stop(); }
+
+  bool next(Element& out) {
+    if (ended) return false;
+    if (iterator->next(out)) return true;
+    ended = true;
+    out.clear();
+    context.finish();
+    return false;
+  }
+};
+
+Iterator::Iterator(std::shared_ptr<const DatasetBase> dataset) : state_(std::make_unique<State>()) {
+  state_->dataset = base_of(Dataset(std::move(dataset)));
+  state_->iterator = state_->dataset->iterator(state_->context);
+}
+Iterator::Iterator(Iterator&&) noexcept = default;
+Iterator& Iterator::operator=(Iterator&&) noexcept = default;
+Iterator::~Iterator() = default;
+
+bool Iterator::next(Element& out) {
+  if (!state_) throw FailedPreconditionError("An iterator was used after it was moved from.");
+  const ThreadContext& thread = thread_context();
+  if (!thread.trace && thread.recorders.empty()) return state_->next(out);
+  // The pipeline is no part of what the caller traces or differentiates.
+  ThreadContextScope scope(state_->context.thread_context());
+  return state_->next(out);
+}
+
+Element Iterator::next() {
+  Element element;
+  if (!next(element)) {
+    throw OutOfRangeError("End of sequence: the iterator has no more elements. Begin another one.");
+  }
+  return element;
+}
+
+std::int64_t Dataset::cardinality() const { return base_of(*this)->cardinality(); }
+const ElementSpec& Dataset::element_spec() const { return base_of(*this)->element_spec(); }
+
+Dataset::ElementIterator::ElementIterator(Iterator iterator)
+    : current_(std::make_shared<Current>(Current{std::move(iterator), {}})) {
+  ++*this;
+}
+
+Dataset::ElementIterator& Dataset::ElementIterator::operator++() {
+  if (!current_->iterator.next(current_->element)) current_ = nullptr;
+  return *this;
+}
+
+Dataset::ElementIterator Dataset::begin() const { return ElementIterator(iterator()); }
+Dataset::ElementIterator Dataset::end() const { return {}; }
+
+std::string to_string(const ElementSpec& spec) {
+  std::ostringstream out;
+  out << '(';
+  for (std::size_t i = 0; i < spec.size(); ++i) {
+    out << (i == 0 ? "" : ", ");
+    if (spec[i].dtype == DType::kInvalid) {
+      out << '?';
+    } else {
+      out << spec[i].dtype;
+    }
+    out << spec[i].shape;
+  }
+  out << ')';
+  return std::move(out).str();
+}
+
+namespace internal {
+
+void throw_arity(std::size_t wanted, std::size_t given) {
+  throw InvalidArgumentError(cat("A function on elements takes ", wanted,
+                                 wanted == 1 ? " tensor" : " tensors", ", but the elements have ",
+                                 given, given == 1 ? " component." : " components.",
+                                 " Give it one parameter for each component, or one "
+                                 "`const td::data::Element&`."));
+}
+
+bool truth(const Tensor& result) {
+  if (result.dtype() != DType::kBool || result.rank() != 0) {
+    throw InvalidArgumentError(
+        cat("Invalid `predicate`. `predicate` must return a bool scalar tensor, but its result is ",
+            result.dtype(), result.partial_shape(), "."));
+  }
+  return result.item<bool>();
+}
+
+}  // namespace internal
+}  // namespace tandem::data

@@ -1,0 +1,225 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tandem/core/export.h"
+#include "tandem/data/element.h"
+#include "tandem/runtime/tensor.h"
+
+namespace tandem::data {
+
+class DatasetBase;  // tandem/data/dataset_base.h: for datasets of your own
+
+/// For numbers of calls or buffer sizes: found by the pipeline itself.
+inline constexpr std::int64_t kAutotune = -1;
+
+/// What `cardinality()` returns when there is no end, and when the number cannot be told without
+/// iterating.
+inline constexpr std::int64_t kInfinite = -1;
+inline constexpr std::int64_t kUnknown = -2;
+
+struct BatchOptions {
+  bool drop_remainder = false;  ///< leave out a last batch of fewer elements
+};
+struct ShuffleOptions {
+  std::optional<std::int64_t>
+      seed;  ///< without one: td::random::set_seed's, else a new order each run
+  bool reshuffle_each_iteration = true;  ///< another order each time the dataset is iterated
+};
+struct MapOptions {
+  std::int64_t num_parallel_calls =
+      0;  ///< 0: where the elements are consumed; else on so many threads, or kAutotune
+  bool deterministic = true;  ///< keep the order of the elements when calls are parallel
+};
+
+/// One pass over a dataset. Movable; used by one thread at a time. Destroying it stops its threads,
+/// in any order with other iterators and datasets.
+class TANDEM_EXPORT Iterator {
+ public:
+  explicit Iterator(std::shared_ptr<const DatasetBase> dataset);
+  Iterator(Iterator&&) noexcept;
+  Iterator& operator=(Iterator&&) noexcept;
+  ~Iterator();
+
+  /// Puts the next element into `out` (whose memory is used again); false at the end. What a map
+  /// function or source throws is thrown here, as a td::Error that names stage and element; the
+  /// next call goes on after that element.
+  bool next(Element& out);
+  /// The next element; throws OutOfRangeError at the end.
+  Element next();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// A description of a sequence of elements, each a few tensors; names and meaning are tf.data's.
+///
+/// An immutable handle, cheap to copy, usable from any thread. Each transformation gives a new
+/// dataset; nothing runs until one is iterated, and every iteration begins anew. Wrong arguments
+/// throw InvalidArgumentError at once.
+///
+///     auto train = td::data::from_tensor_slices({images,
+///     labels}).shuffle(1024).batch(32).prefetch(td::data::kAutotune); for (const
+///     td::data::Element& batch : train) step(batch[0], batch[1]); for (const auto& [x, y] :
+///     train.tuples<2>()) step(x, y);
+class TANDEM_EXPORT Dataset {
+ public:
+  /// Has no elements to give: using it throws FailedPreconditionError.
+  Dataset() = default;
+  explicit Dataset(std::shared_ptr<const DatasetBase> base) : base_(std::move(base)) {}
+  bool defined() const noexcept { return base_ != nullptr; }
+
+  /// Joins `size` elements in a row along a new first axis; their shapes must agree.
+  Dataset batch(std::int64_t size, BatchOptions options = {}) const;
+  /// Takes the elements apart along their first axis.
+  Dataset unbatch() const;
+  /// A random order: each element is drawn from a buffer of the next `buffer_size` ones.
+  Dataset shuffle(std::int64_t buffer_size, ShuffleOptions options = {}) const;
+  /// `count` times over; -1: for ever.
+  Dataset repeat(std::int64_t count = -1) const;
+  Dataset map(ElementFn fn, MapOptions options = {}) const;
+  Dataset filter(ElementPredicate predicate) const;
+  /// The first `count` elements; -1: all of them.
+  Dataset take(std::int64_t count) const;
+  /// All but the first `count` elements; -1: skips all of them.
+  Dataset skip(std::int64_t count) const;
+  /// Every `num_shards`-th element, beginning with number `index`.
+  Dataset shard(std::int64_t num_shards, std::int64_t index) const;
+  /// These elements, then `other`'s; their specs must agree in number and dtypes.
+  Dataset concatenate(const Dataset& other) const;
+  /// Puts the element's number (int64, from `start`) before its components.
+  Dataset enumerate(std::int64_t start = 0) const;
+  /// Keeps the elements in memory during the first complete iteration and takes them from there in
+  /// later ones.
+  Dataset cache() const;
+  /// Makes up to `buffer_size` elements ahead, on a thread of its own. kAutotune: as many as it
+  /// takes.
+  Dataset prefetch(std::int64_t buffer_size) const;
+  /// Two datasets: the first `fraction` of the elements (rounded down), and the rest. With a seed
+  /// the elements are shuffled first, once. The number of elements must be known. In-memory data is
+  /// shared, not copied.
+  std::pair<Dataset, Dataset> split(double fraction,
+                                    std::optional<std::int64_t> seed = std::nullopt) const;
+  /// `f(*this)`, so that pipelines can be given by name.
+  template <class F>
+  Dataset apply(F&& f) const {
+    return std::forward<F>(f)(*this);
+  }
+
+  /// The number of elements, kInfinite or kUnknown. Never iterates.
+  std::int64_t cardinality() const;
+  /// Dtypes and shapes of the components. After a map it is found by tracing the function once, or,
+  /// where that fails, by calling it on the first element.
+  const ElementSpec& element_spec() const;
+  Iterator iterator() const { return Iterator(base_); }
+
+  class ElementIterator;
+  template <std::size_t N>
+  class Tuples;
+  /// For range-for over elements; each begin() is an iteration of its own.
+  ElementIterator begin() const;
+  ElementIterator end() const;
+  /// For range-for over elements of N components: `for (const auto& [x, y] : dataset.tuples<2>())`.
+  template <std::size_t N>
+  Tuples<N> tuples() const;
+
+  // ---- For implementers of datasets. ----
+  const std::shared_ptr<const DatasetBase>& base() const { return base_; }
+
+ private:
+  std::shared_ptr<const DatasetBase> base_;
+};
+
+/// The rows of tensors along their first axis, which must have one size: element i holds row i of
+/// each.
+TANDEM_EXPORT Dataset from_tensor_slices(std::vector<Tensor> components);
+TANDEM_EXPORT Dataset from_tensor_slices(Tensor tensor);
+/// One element: the tensors themselves.
+TANDEM_EXPORT Dataset from_tensors(std::vector<Tensor> components);
+TANDEM_EXPORT Dataset from_tensors(Tensor tensor);
+/// start, start + step, … before stop, as int64 scalars.
+TANDEM_EXPORT Dataset range(std::int64_t stop);
+TANDEM_EXPORT Dataset range(std::int64_t start, std::int64_t stop, std::int64_t step = 1);
+/// Writes one element to `out` and returns true, or returns false at the end.
+using Generator = std::function<bool(Element& out)>;
+/// Elements from a function: `make` is called at the beginning of each iteration and returns the
+/// function that gives its elements, one a call, on one thread at a time. They must agree with
+/// `spec`.
+TANDEM_EXPORT Dataset from_generator(std::function<Generator()> make, ElementSpec spec);
+/// Elements that put the components of several datasets' elements side by side; ends with the
+/// shortest.
+TANDEM_EXPORT Dataset zip(std::vector<Dataset> datasets);
+
+// ---- Range-for. ----
+
+class TANDEM_EXPORT Dataset::ElementIterator {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = Element;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const Element*;
+  using reference = const Element&;
+
+  ElementIterator() = default;  ///< the end
+  explicit ElementIterator(Iterator iterator);
+  reference operator*() const { return current_->element; }
+  pointer operator->() const { return &current_->element; }
+  ElementIterator& operator++();
+  void operator++(int) { ++*this; }
+  /// True if both have come to the end or neither has.
+  bool operator==(const ElementIterator& other) const { return !current_ == !other.current_; }
+
+ private:
+  struct Current {
+    Iterator iterator;
+    Element element;
+  };
+  std::shared_ptr<Current> current_;
+};
+
+template <std::size_t N>
+class Dataset::Tuples {
+ public:
+  class Cursor {
+   public:
+    explicit Cursor(ElementIterator at) : at_(std::move(at)) {}
+    std::array<Tensor, N> operator*() const {
+      if (at_->size() != N) internal::throw_arity(N, at_->size());
+      std::array<Tensor, N> tuple;
+      for (std::size_t i = 0; i < N; ++i) tuple[i] = (*at_)[i];
+      return tuple;
+    }
+    Cursor& operator++() {
+      ++at_;
+      return *this;
+    }
+    bool operator==(const Cursor& other) const { return at_ == other.at_; }
+
+   private:
+    ElementIterator at_;
+  };
+  explicit Tuples(Dataset dataset) : dataset_(std::move(dataset)) {}
+  Cursor begin() const { return Cursor(dataset_.begin()); }
+  Cursor end() const { return Cursor(dataset_.end()); }
+
+ private:
+  Dataset dataset_;
+};
+
+template <std::size_t N>
+Dataset::Tuples<N> Dataset::tuples() const {
+  return Tuples<N>(*this);
+}
+
+}  // namespace tandem::data

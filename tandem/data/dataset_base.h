@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tandem/core/export.h"
+#include "tandem/data/dataset.h"
+#include "tandem/data/element.h"
+#include "tandem/data/iteration_context.h"
+
+namespace tandem::data {
+
+class RowTable;
+
+/// One pass of one stage over its elements: what implementers of a dataset write. Used by one
+/// thread at a time, though not always the same. The iteration keeps the dataset alive that made
+/// it.
+///
+/// A stage whose elements are rows of tensors in memory may hand out row numbers instead of
+/// tensors, so that later stages shuffle numbers and gather rows straight into a batch. It then
+/// returns its table from `rows` and implements `next_rows`; both calls draw from the same
+/// sequence.
+class TANDEM_EXPORT IteratorBase {
+ public:
+  virtual ~IteratorBase();
+
+  /// Puts the next element into `out`, replacing what it holds; false at the end, and ever after.
+  /// After an exception the next call goes on with the element after the one that failed.
+  virtual bool next(Element& out) = 0;
+
+  /// The table whose rows the elements are, or null. Does not change during the pass.
+  virtual const RowTable* rows() const { return nullptr; }
+  /// Fills `out` with the numbers of the next rows and returns how many; fewer than asked for only
+  /// at the end.
+  virtual std::size_t next_rows(std::span<std::int64_t> out);
+};
+
+/// Describes a sequence of elements: what a `Dataset` handle points to. Immutable but for caches
+/// and random state, which it guards itself; any number of threads may iterate it. See
+/// docs/adding-a-dataset.md.
+class TANDEM_EXPORT DatasetBase {
+ public:
+  virtual ~DatasetBase();
+
+  /// As tf.data names it: "Batch".
+  virtual std::string name() const = 0;
+  /// The datasets that this one draws from.
+  virtual std::vector<const DatasetBase*> inputs() const { return {}; }
+  /// Begins a pass. Makes the iterators of its inputs at once, so that random state is drawn in a
+  /// fixed order.
+  virtual std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const = 0;
+
+  virtual const ElementSpec& element_spec() const = 0;
+  /// How many components an element has; -1 if only iterating would tell.
+  virtual int num_components() const { return static_cast<int>(element_spec().size()); }
+  /// The number of elements, kInfinite or kUnknown.
+  virtual std::int64_t cardinality() const = 0;
+};
+
+using DatasetRef = std::shared_ptr<const DatasetBase>;
+
+/// A dataset with one input, whose elements have the input's spec and number unless it says
+/// otherwise.
+class TANDEM_EXPORT UnaryDataset : public DatasetBase {
+ public:
+  explicit UnaryDataset(DatasetRef input) : input_(std::move(input)) {}
+  std::vector<const DatasetBase*> inputs() const override { return {input_.get()}; }
+  const ElementSpec& element_spec() const override { return input_->element_spec(); }
+  int num_components() const override { return input_->num_components(); }
+  std::int64_t cardinality() const override { return input_->cardinality(); }
+
+ protected:
+  const DatasetBase& input() const { return *input_; }
+  const DatasetRef& input_ref() const { return input_; }
+
+ private:
+  DatasetRef input_;
+};
+
+/// An iterator with one input, whose rows are the input's rows. Its `next` is written in terms of
+/// `next_rows` where the input has rows.
+class TANDEM_EXPORT UnaryIterator : public IteratorBase {
+ public:
+  explicit UnaryIterator(std::unique_ptr<IteratorBase> input) : input_(std::move(input)) {}
+
+ protected:
+  IteratorBase& input() { return *input_; }
+  const IteratorBase& input() const { return *input_; }
+  void replace_input(std::unique_ptr<IteratorBase> input) { input_ = std::move(input); }
+
+ private:
+  std::unique_ptr<IteratorBase> input_;
+};
+
+template <class T, class... Args>
+Dataset make_dataset(Args&&... args) {
+  return Dataset(std::make_shared<const T>(std::forward<Args>(args)...));
+}
+
+}  // namespace tandem::data

@@ -1,0 +1,176 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tandem/core/dtype.h"
+#include "tandem/core/error.h"
+#include "tandem/core/export.h"
+#include "tandem/core/shape.h"
+#include "tandem/runtime/tensor.h"
+#include "tandem/runtime/traced_function.h"
+
+namespace tandem::data {
+
+/// One element of a dataset: its component tensors in order, such as {image, label}.
+using Element = std::vector<Tensor>;
+
+/// What is known of one component of every element.
+struct TensorSpec {
+  DType dtype = DType::kInvalid;  ///< kInvalid: not known
+  PartialShape shape;
+  bool operator==(const TensorSpec&) const = default;
+};
+using ElementSpec = std::vector<TensorSpec>;
+
+/// "(float[8,8,1], int32[])".
+TANDEM_EXPORT std::string to_string(const ElementSpec& spec);
+
+/// A function on elements, made of any callable over tensors:
+///
+///     [](td::Tensor x) { return x * 2; }                                 // one component
+///     [](td::Tensor x, td::Tensor y) { return std::pair(x / 255, y); }    // two; also std::tuple,
+///     std::array
+///     [](const td::data::Element& e) { return td::data::Element{e[0]}; }  // any number
+///
+/// It runs eagerly, where the elements are consumed or on threads of the pipeline, under the thread
+/// context of whoever began the iteration; no gradient tape records it.
+class ElementFn {
+ public:
+  template <class F, std::enable_if_t<!std::is_same_v<std::decay_t<F>, ElementFn>, int> = 0>
+  ElementFn(F callable);  // NOLINT: implicit, so that lambdas can be passed
+
+  /// Tensors that the callable takes; -1 if it takes whole elements.
+  int arity() const { return arity_; }
+  /// Replaces the element by the callable's result.
+  void apply(Element& element) const { apply_(element); }
+
+ private:
+  int arity_;
+  std::function<void(Element&)> apply_;
+};
+
+/// A condition on elements: like ElementFn, but the callable returns a bool or a scalar tensor of
+/// dtype bool.
+class ElementPredicate {
+ public:
+  template <class F, std::enable_if_t<!std::is_same_v<std::decay_t<F>, ElementPredicate>, int> = 0>
+  ElementPredicate(F callable);  // NOLINT: implicit, so that lambdas can be passed
+
+  int arity() const { return arity_; }
+  bool test(const Element& element) const { return test_(element); }
+
+ private:
+  int arity_;
+  std::function<bool(const Element&)> test_;
+};
+
+// ---- How callables become functions on elements. ----
+
+namespace internal {
+
+/// Throws InvalidArgumentError: the callable takes `wanted` tensors, the element has `given`.
+[[noreturn]] TANDEM_EXPORT void throw_arity(std::size_t wanted, std::size_t given);
+/// The value of a predicate's result; throws InvalidArgumentError unless it is a scalar of dtype
+/// bool.
+TANDEM_EXPORT bool truth(const Tensor& result);
+inline bool truth(bool result) { return result; }
+
+template <class F, class = void>
+inline constexpr int kArity = -2;  // a generic callable: as many tensors as it accepts
+template <class Arguments>
+inline constexpr int kArityOf = static_cast<int>(std::tuple_size_v<Arguments>);
+template <class... Tensors>
+inline constexpr int kArityOf<std::tuple<Element, Tensors...>> = -1;
+template <class F>
+using ArgumentsOf = typename tandem::internal::CallableTraits<F>::Arguments;
+template <class F>
+inline constexpr int kArity<F, std::void_t<decltype(&F::operator())>> = kArityOf<ArgumentsOf<F>>;
+template <class R, class... Args>
+inline constexpr int kArity<R (*)(Args...), void> = kArityOf<std::tuple<std::decay_t<Args>...>>;
+
+template <class F, std::size_t... I>
+constexpr bool takes(std::index_sequence<I...>) {
+  return std::is_invocable_v<F&, decltype((void(I), std::declval<Tensor>()))...>;
+}
+template <class F, std::size_t N = 1>
+constexpr int arity_of() {
+  if constexpr (kArity<F> != -2) {
+    return kArity<F>;
+  } else {
+    static_assert(N <= 16,
+                  "a function on elements takes tensors, or one `const td::data::Element&`");
+    if constexpr (takes<F>(std::make_index_sequence<N>())) {
+      return static_cast<int>(N);
+    } else {
+      return arity_of<F, N + 1>();
+    }
+  }
+}
+
+inline void put(Element& to, Tensor tensor) { to.push_back(std::move(tensor)); }
+inline void put(Element& to, Element list) {
+  for (Tensor& tensor : list) to.push_back(std::move(tensor));
+}
+template <class A, class B>
+void put(Element& to, std::pair<A, B> pair) {
+  put(to, std::move(pair.first));
+  put(to, std::move(pair.second));
+}
+template <class... T>
+void put(Element& to, std::tuple<T...> tuple) {
+  std::apply([&](T&... member) { (put(to, std::move(member)), ...); }, tuple);
+}
+template <std::size_t N>
+void put(Element& to, std::array<Tensor, N> list) {
+  for (Tensor& tensor : list) to.push_back(std::move(tensor));
+}
+
+template <class F, class E, std::size_t... I>
+decltype(auto) spread(F& callable, E&& element, std::index_sequence<I...>) {
+  if (element.size() != sizeof...(I)) throw_arity(sizeof...(I), element.size());
+  if constexpr (std::is_const_v<std::remove_reference_t<E>>) {
+    return callable(element[I]...);
+  } else {
+    return callable(std::move(element[I])...);
+  }
+}
+
+}  // namespace internal
+
+template <class F, std::enable_if_t<!std::is_same_v<std::decay_t<F>, ElementFn>, int>>
+ElementFn::ElementFn(F callable) : arity_(internal::arity_of<F>()) {
+  apply_ = [f = std::move(callable)](Element& element) mutable {
+    constexpr int kArity = internal::arity_of<F>();
+    if constexpr (kArity < 0) {
+      auto result = f(element);
+      element.clear();
+      internal::put(element, std::move(result));
+    } else {
+      auto result = internal::spread(f, element, std::make_index_sequence<kArity>());
+      element.clear();
+      internal::put(element, std::move(result));
+    }
+  };
+}
+
+template <class F, std::enable_if_t<!std::is_same_v<std::decay_t<F>, ElementPredicate>, int>>
+ElementPredicate::ElementPredicate(F callable) : arity_(internal::arity_of<F>()) {
+  test_ = [f = std::move(callable)](const Element& element) mutable {
+    constexpr int kArity = internal::arity_of<F>();
+    if constexpr (kArity < 0) {
+      return internal::truth(f(element));
+    } else {
+      return internal::truth(internal::spread(f, element, std::make_index_sequence<kArity>()));
+    }
+  };
+}
+
+}  // namespace tandem::data

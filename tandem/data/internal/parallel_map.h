@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "tandem/data/dataset_base.h"
+
+namespace tandem::data {
+
+/// Calls `fn` on the elements of `input` on `calls` threads, which begin with the first `next`.
+/// Holds at most twice as many elements as it has threads.
+std::unique_ptr<IteratorBase> make_parallel_map(const DatasetBase& input, const ElementFn& fn,
+                                                std::int64_t calls, bool deterministic,
+                                                const IterationContext& context);
+
+}  // namespace tandem::data

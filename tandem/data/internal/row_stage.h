@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <span>
+
+#include "tandem/core/error.h"
+#include "tandem/data/dataset_base.h"
+#include "tandem/data/internal/row_table.h"
+
+namespace tandem::data {
+
+/// An iterator that passes on some of its input's elements unchanged, in some order: by number
+/// where the input has rows.
+class RowStage : public UnaryIterator {
+ public:
+  using UnaryIterator::UnaryIterator;
+  const RowTable* rows() const final { return input().rows(); }
+  bool next(Element& out) final {
+    const RowTable* table = rows();
+    if (!table) return next_element(out);
+    std::int64_t row = 0;
+    if (next_rows({&row, 1}) == 0) return false;
+    table->element(row, out);
+    return true;
+  }
+
+ protected:
+  /// For inputs without rows.
+  virtual bool next_element(Element& out) = 0;
+};
+
+/// A spec that is computed when first asked for.
+class LazySpec {
+ public:
+  template <class Make>
+  const ElementSpec& get(Make make) const {
+    std::lock_guard lock(mutex_);
+    if (!known_) {
+      spec_ = make();
+      known_ = true;
+    }
+    return spec_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable ElementSpec spec_;
+  mutable bool known_ = false;
+};
+
+/// The handle's dataset; throws FailedPreconditionError if it has none.
+inline const DatasetRef& base_of(const Dataset& dataset) {
+  if (!dataset.defined()) {
+    throw FailedPreconditionError(
+        "An undefined td::data::Dataset was used. Make one first, with from_tensor_slices for "
+        "example.");
+  }
+  return dataset.base();
+}
+
+}  // namespace tandem::data

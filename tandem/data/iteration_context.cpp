@@ -1,0 +1,125 @@
+#include "tandem/data/iteration_context.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "tandem/core/error.h"
+#include "tandem/data/internal/seed_sequence.h"
+
+namespace tandem::data {
+
+struct StopSignal::State {
+  std::atomic<bool> stopped{false};
+  std::mutex mutex;
+  std::uint64_t next_id = 1;
+  std::vector<std::pair<std::uint64_t, std::function<void()>>> wakers;
+  Waker from_parent;
+};
+
+StopSignal::StopSignal() : state_(std::make_unique<State>()) {}
+StopSignal::~StopSignal() = default;
+
+std::shared_ptr<StopSignal> StopSignal::below(const std::shared_ptr<StopSignal>& parent) {
+  auto signal = std::make_shared<StopSignal>();
+  // The child owns the registration, so the plain pointer is valid whenever the parent calls it.
+  signal->state_->from_parent = Waker(parent, [child = signal.get()] { child->stop(); });
+  return signal;
+}
+
+void StopSignal::stop() {
+  // Wakers run under the lock: after a Waker's destruction its function is not running.
+  std::lock_guard lock(state_->mutex);
+  if (state_->stopped.exchange(true)) return;
+  for (auto& waker : state_->wakers) waker.second();
+}
+
+bool StopSignal::stopped() const noexcept {
+  return state_->stopped.load(std::memory_order_acquire);
+}
+
+StopSignal::Waker::Waker(std::shared_ptr<StopSignal> signal, std::function<void()> wake)
+    : signal_(std::move(signal)) {
+  State& state = *signal_->state_;
+  std::lock_guard lock(state.mutex);
+  if (state.stopped.load()) wake();
+  id_ = state.next_id++;
+  state.wakers.emplace_back(id_, std::move(wake));
+}
+
+StopSignal::Waker::Waker(Waker&& other) noexcept
+    : signal_(std::exchange(other.signal_, nullptr)), id_(std::exchange(other.id_, 0)) {}
+
+StopSignal::Waker& StopSignal::Waker::operator=(Waker&& other) noexcept {
+  std::swap(signal_, other.signal_);
+  std::swap(id_, other.id_);
+  return *this;
+}
+
+StopSignal::Waker::~Waker() {
+  if (!signal_) return;
+  std::lock_guard lock(signal_->state_->mutex);
+  std::erase_if(signal_->state_->wakers, [this](const auto& waker) { return waker.first == id_; });
+}
+
+struct IterationContext::Shared {
+  ThreadContext thread;
+  std::mutex mutex;
+  struct Passes {
+    std::uint64_t first = 0;
+    std::uint64_t count = 0;
+  };
+  std::map<std::shared_ptr<SeedSequence>, Passes> passes;
+  bool open = false;
+};
+
+IterationContext::IterationContext()
+    : shared_(std::make_shared<Shared>()), stop_(std::make_shared<StopSignal>()) {
+  shared_->thread = tandem::thread_context();
+  shared_->thread.trace = nullptr;
+  shared_->thread.recorders.clear();
+}
+
+IterationContext IterationContext::below() const {
+  IterationContext context = *this;
+  context.stop_ = StopSignal::below(stop_);
+  return context;
+}
+
+void IterationContext::check() const {
+  if (stop_->stopped()) throw CancelledError("The iteration was stopped.");
+}
+
+ThreadContext IterationContext::thread_context() const { return shared_->thread; }
+
+IterationContext IterationContext::repeating() const {
+  IterationContext context = *this;
+  context.repeating_ = true;
+  return context;
+}
+
+std::uint64_t IterationContext::next_pass(const std::shared_ptr<SeedSequence>& sequence) const {
+  if (!repeating_) return sequence->next();
+  std::lock_guard lock(shared_->mutex);
+  const auto [at, is_new] = shared_->passes.try_emplace(sequence);
+  if (is_new) at->second.first = sequence->begin();
+  return at->second.first + at->second.count++;
+}
+
+void IterationContext::leave_open() const {
+  std::lock_guard lock(shared_->mutex);
+  shared_->open = true;
+}
+
+void IterationContext::finish() const {
+  std::lock_guard lock(shared_->mutex);
+  if (shared_->open) return;
+  for (const auto& [sequence, passes] : shared_->passes) {
+    sequence->complete(passes.first, passes.count);
+  }
+}
+
+}  // namespace tandem::data

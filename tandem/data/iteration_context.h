@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "tandem/core/export.h"
+#include "tandem/runtime/thread_context.h"
+
+namespace tandem::data {
+
+class SeedSequence;
+
+/// Tells the threads and long loops of an iteration to stop. A tree: stopping one stops those below
+/// it. Thread-safe.
+class TANDEM_EXPORT StopSignal {
+ public:
+  StopSignal();
+  ~StopSignal();
+  StopSignal(const StopSignal&) = delete;
+  StopSignal& operator=(const StopSignal&) = delete;
+
+  /// A signal that also stops when `parent` does.
+  static std::shared_ptr<StopSignal> below(const std::shared_ptr<StopSignal>& parent);
+
+  void stop();
+  bool stopped() const noexcept;
+
+  /// Calls `wake` once when the signal stops, at once if it has; on the thread that stops it. Until
+  /// `wake` is detached by destroying the Waker it may run; afterwards it does not.
+  class TANDEM_EXPORT Waker {
+   public:
+    Waker() = default;
+    Waker(std::shared_ptr<StopSignal> signal, std::function<void()> wake);
+    Waker(Waker&& other) noexcept;
+    Waker& operator=(Waker&& other) noexcept;
+    ~Waker();
+
+   private:
+    std::shared_ptr<StopSignal> signal_;
+    std::uint64_t id_ = 0;
+  };
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// What the stages of one iteration share. A small handle that stages may copy and keep.
+/// Thread-safe.
+class TANDEM_EXPORT IterationContext {
+ public:
+  /// The root of an iteration by the calling thread.
+  IterationContext();
+
+  /// For a stage that runs its input on threads of its own: the same iteration with a stop signal
+  /// below this one.
+  IterationContext below() const;
+  const std::shared_ptr<StopSignal>& stop_signal() const { return stop_; }
+  /// Throws CancelledError if the iteration has been stopped. For loops that may run long without
+  /// giving an element.
+  void check() const;
+
+  /// Runtime, device scopes and names of the thread that began the iteration, without its tapes and
+  /// traces: what the pipeline's own threads work under.
+  ThreadContext thread_context() const;
+
+  /// For a stage that may begin its input again: the same iteration, in which more passes may
+  /// follow.
+  IterationContext repeating() const;
+  /// The number of the next pass over the stage that owns `sequence`.
+  std::uint64_t next_pass(const std::shared_ptr<SeedSequence>& sequence) const;
+  /// To be called by a stage that ends while its input could go on: how far that has been read
+  /// ahead is then a matter of time, and must not decide about later iterations.
+  void leave_open() const;
+  /// The root has come to its end.
+  void finish() const;
+
+ private:
+  struct Shared;
+  std::shared_ptr<Shared> shared_;
+  std::shared_ptr<StopSignal> stop_;
+  bool repeating_ = false;
+};
+
+}  // namespace tandem::data

@@ -1,0 +1,157 @@
+#include "tandem/data/internal/parallel_map.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tandem/data/internal/row_stage.h"
+#include "tandem/data/internal/stage_error.h"
+
+namespace tandem::data {
+namespace {
+
+class ParallelMapIterator final : public IteratorBase {
+ public:
+  ParallelMapIterator(const DatasetBase& input, const ElementFn& fn, std::int64_t calls,
+                      bool deterministic, const IterationContext& context)
+      : fn_(fn),
+        calls_(static_cast<std::size_t>(calls)),
+        deterministic_(deterministic),
+        context_(context.below()),
+        input_(input.iterator(context_)),
+        waker_(context_.stop_signal(), [this] { wake_all(); }) {}
+
+  ~ParallelMapIterator() override {
+    context_.stop_signal()->stop();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  bool next(Element& out) override {
+    if (threads_.empty()) start();
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      context_.check();
+      const auto ready = find_ready();
+      if (ready != slots_.end()) {
+        const std::unique_ptr<Slot> slot = std::move(*ready);
+        slots_.erase(ready);
+        if (workers_waiting_ > 0) room_.notify_one();
+        lock.unlock();
+        if (slot->error) std::rethrow_exception(slot->error);
+        out.clear();
+        std::swap(out, slot->element);
+        return true;
+      }
+      if (input_ended_ && slots_.empty()) return false;
+      result_.wait(lock);
+    }
+  }
+
+ private:
+  struct Slot {
+    Element element;
+    std::exception_ptr error;
+    std::int64_t number = 0;
+    bool done = false;
+  };
+
+  std::deque<std::unique_ptr<Slot>>::iterator find_ready() {
+    if (!deterministic_) {
+      return std::find_if(slots_.begin(), slots_.end(),
+                          [](const auto& slot) { return slot->done; });
+    }
+    return !slots_.empty() && slots_.front()->done ? slots_.begin() : slots_.end();
+  }
+
+  void start() {
+    threads_.reserve(calls_);
+    for (std::size_t i = 0; i < calls_; ++i) threads_.emplace_back([this] { work(); });
+  }
+
+  void wake_all() {
+    std::lock_guard lock(mutex_);
+    room_.notify_all();
+    result_.notify_all();
+  }
+
+  void work() {
+    ThreadContextScope scope(context_.thread_context());
+    while (Slot* slot = draw()) {
+      if (!slot->error) {
+        try {
+          fn_.apply(slot->element);
+        } catch (...) {
+          slot->error = with_line(std::current_exception(), cat("in map, element ", slot->number));
+        }
+      }
+      std::lock_guard lock(mutex_);
+      slot->done = true;
+      result_.notify_one();
+    }
+  }
+
+  // The input's next element in a slot of the queue, or null when there is no more to do.
+  Slot* draw() {
+    std::lock_guard input_lock(input_mutex_);
+    {
+      std::unique_lock lock(mutex_);
+      ++workers_waiting_;
+      room_.wait(lock, [this] {
+        return input_ended_ || context_.stop_signal()->stopped() || slots_.size() < 2 * calls_;
+      });
+      --workers_waiting_;
+      if (input_ended_ || context_.stop_signal()->stopped()) return nullptr;
+    }
+    auto slot = std::make_unique<Slot>();
+    bool ended = false;
+    try {
+      ended = !input_->next(slot->element);
+    } catch (...) {
+      slot->error = std::current_exception();
+    }
+    std::lock_guard lock(mutex_);
+    if (ended) {
+      input_ended_ = true;
+      room_.notify_all();
+      result_.notify_one();
+      return nullptr;
+    }
+    if (!slot->error) slot->number = number_++;
+    slots_.push_back(std::move(slot));
+    return slots_.back().get();
+  }
+
+  const ElementFn& fn_;
+  const std::size_t calls_;
+  const bool deterministic_;
+  IterationContext context_;
+
+  std::mutex input_mutex_;  // guards input_; taken before mutex_
+  std::unique_ptr<IteratorBase> input_;
+
+  std::mutex mutex_;  // guards all below
+  std::condition_variable room_;
+  std::condition_variable result_;
+  std::deque<std::unique_ptr<Slot>> slots_;
+  std::int64_t number_ = 0;
+  int workers_waiting_ = 0;
+  bool input_ended_ = false;
+
+  StopSignal::Waker waker_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<IteratorBase> make_parallel_map(const DatasetBase& input, const ElementFn& fn,
+                                                std::int64_t calls, bool deterministic,
+                                                const IterationContext& context) {
+  return std::make_unique<ParallelMapIterator>(input, fn, calls, deterministic, context);
+}
+
+}  // namespace tandem::data

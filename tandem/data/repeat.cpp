@@ -1,0 +1,85 @@
+#include <cstdint>
+#include <utility>
+
+#include "tandem/data/dataset.h"
+#include "tandem/data/internal/row_stage.h"
+
+namespace tandem::data {
+namespace {
+
+class RepeatIterator final : public RowStage {
+ public:
+  RepeatIterator(const DatasetBase& dataset, std::int64_t count, const IterationContext& context)
+      : RowStage(dataset.iterator(context)), dataset_(dataset), left_(count), context_(context) {}
+
+  std::size_t next_rows(std::span<std::int64_t> out) override {
+    std::size_t given = 0;
+    while (given < out.size()) {
+      const std::size_t got = input().next_rows(out.subspan(given));
+      given += got;
+      given_in_pass_ = given_in_pass_ || got > 0;
+      if (given < out.size() && !begin_again()) break;
+    }
+    return given;
+  }
+
+ protected:
+  bool next_element(Element& out) override {
+    while (!input().next(out)) {
+      if (!begin_again()) return false;
+    }
+    given_in_pass_ = true;
+    return true;
+  }
+
+ private:
+  bool begin_again() {
+    // An input without elements would be asked for ever.
+    if (!given_in_pass_ || left_ == 1) return false;
+    if (left_ > 0) --left_;
+    context_.check();
+    replace_input(dataset_.iterator(context_));
+    given_in_pass_ = false;
+    return true;
+  }
+
+  const DatasetBase& dataset_;
+  std::int64_t left_;
+  bool given_in_pass_ = false;
+  IterationContext context_;
+};
+
+class RepeatDataset final : public UnaryDataset {
+ public:
+  RepeatDataset(DatasetRef input, std::int64_t count)
+      : UnaryDataset(std::move(input)), count_(count) {}
+
+  std::string name() const override { return "Repeat"; }
+
+  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+    return std::make_unique<RepeatIterator>(input(), count_, context.repeating());
+  }
+
+  std::int64_t cardinality() const override {
+    const std::int64_t n = input().cardinality();
+    if (n == 0) return 0;
+    if (count_ < 0) return n == kUnknown ? kUnknown : kInfinite;
+    return n < 0 ? n : checked_multiply(n, count_);
+  }
+
+ private:
+  const std::int64_t count_;
+};
+
+}  // namespace
+
+Dataset Dataset::repeat(std::int64_t count) const {
+  if (count < -1) {
+    throw InvalidArgumentError(
+        cat("repeat: count must be at least 0, or -1 to repeat for ever, got ", count, "."));
+  }
+  if (count == 0) return take(0);
+  return make_dataset<RepeatDataset>(base_of(*this), count);
+}
+
+}  // namespace tandem::data

@@ -1,0 +1,119 @@
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <random>
+#include <utility>
+
+#include "tandem/data/dataset.h"
+#include "tandem/data/internal/reservoir.h"
+#include "tandem/data/internal/row_stage.h"
+#include "tandem/data/internal/seed_sequence.h"
+#include "tandem/runtime/runtime.h"
+
+namespace tandem::data {
+namespace {
+
+class ShuffleIterator final : public RowStage {
+ public:
+  ShuffleIterator(std::unique_ptr<IteratorBase> input, std::int64_t buffer_size, Philox random,
+                  IterationContext context)
+      : RowStage(std::move(input)),
+        numbers_(buffer_size, random),
+        elements_(buffer_size, random),
+        context_(std::move(context)) {}
+
+  std::size_t next_rows(std::span<std::int64_t> out) override {
+    std::size_t given = 0;
+    while (given < out.size()) {
+      if (!input_ended_ && !numbers_.full()) fill_numbers();
+      if (numbers_.empty()) break;
+      numbers_.take(out[given++]);
+    }
+    return given;
+  }
+
+ protected:
+  bool next_element(Element& out) override {
+    while (!input_ended_ && !elements_.full()) {
+      Element element;
+      if (input().next(element)) {
+        elements_.put(std::move(element));
+      } else {
+        input_ended_ = true;
+      }
+      context_.check();
+    }
+    if (elements_.empty()) return false;
+    out.clear();
+    elements_.take(out);
+    return true;
+  }
+
+ private:
+  void fill_numbers() {
+    while (!numbers_.full()) {
+      if (at_ == have_) {
+        have_ = input().next_rows(ahead_);
+        at_ = 0;
+        context_.check();
+        if (have_ == 0) {
+          input_ended_ = true;
+          return;
+        }
+      }
+      const std::size_t end = std::min(have_, at_ + numbers_.room());
+      while (at_ < end) numbers_.put(ahead_[at_++]);
+    }
+  }
+
+  Reservoir<std::int64_t> numbers_;
+  Reservoir<Element> elements_;
+  std::array<std::int64_t, 128> ahead_;
+  std::size_t at_ = 0;
+  std::size_t have_ = 0;
+  bool input_ended_ = false;
+  IterationContext context_;
+};
+
+class ShuffleDataset final : public UnaryDataset {
+ public:
+  ShuffleDataset(DatasetRef input, std::int64_t buffer_size, Runtime::SeedPair seeds,
+                 bool reshuffle)
+      : UnaryDataset(std::move(input)),
+        buffer_size_(buffer_size),
+        fixed_(static_cast<std::uint64_t>(seeds.seed), static_cast<std::uint64_t>(seeds.seed2)),
+        passes_(reshuffle ? std::make_shared<SeedSequence>(static_cast<std::uint64_t>(seeds.seed),
+                                                           static_cast<std::uint64_t>(seeds.seed2))
+                          : nullptr) {}
+
+  std::string name() const override { return "Shuffle"; }
+
+  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+    const Philox random = passes_ ? passes_->generator(context.next_pass(passes_)) : fixed_;
+    return std::make_unique<ShuffleIterator>(input().iterator(context), buffer_size_, random,
+                                             context);
+  }
+
+ private:
+  const std::int64_t buffer_size_;
+  const Philox fixed_;
+  const std::shared_ptr<SeedSequence> passes_;
+};
+
+}  // namespace
+
+Dataset Dataset::shuffle(std::int64_t buffer_size, ShuffleOptions options) const {
+  if (buffer_size <= 0) {
+    throw InvalidArgumentError(cat("buffer_size must be greater than zero, got ", buffer_size,
+                                   ". The number of elements gives a uniform shuffle."));
+  }
+  auto seeds = Runtime::current().next_seeds(options.seed.has_value(), options.seed.value_or(0));
+  if (seeds.seed == 0 && seeds.seed2 == 0) {
+    std::random_device device;
+    seeds = {static_cast<std::int64_t>(device()), static_cast<std::int64_t>(device())};
+  }
+  return make_dataset<ShuffleDataset>(base_of(*this), buffer_size, seeds,
+                                      options.reshuffle_each_iteration);
+}
+
+}  // namespace tandem::data

@@ -1,0 +1,197 @@
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "tandem/data/dataset.h"
+#include "tandem/data/dataset_base.h"
+#include "tandem/data/internal/stage_error.h"
+
+namespace tandem::data {
+namespace {
+
+class TensorsIterator final : public IteratorBase {
+ public:
+  explicit TensorsIterator(const Element& element) : element_(element) {}
+  bool next(Element& out) override {
+    if (given_) return false;
+    given_ = true;
+    out = element_;
+    return true;
+  }
+
+ private:
+  const Element& element_;
+  bool given_ = false;
+};
+
+class TensorsDataset final : public DatasetBase {
+ public:
+  explicit TensorsDataset(Element element) : element_(std::move(element)) {
+    for (const Tensor& tensor : element_) {
+      spec_.push_back({tensor.dtype(), tensor.array().shape()});
+    }
+  }
+  std::string name() const override { return "Tensor"; }
+  std::unique_ptr<IteratorBase> iterator(const IterationContext&) const override {
+    return std::make_unique<TensorsIterator>(element_);
+  }
+  const ElementSpec& element_spec() const override { return spec_; }
+  std::int64_t cardinality() const override { return 1; }
+
+ private:
+  const Element element_;
+  ElementSpec spec_;
+};
+
+class RangeIterator final : public IteratorBase {
+ public:
+  RangeIterator(std::int64_t start, std::int64_t step, std::int64_t count)
+      : value_(start), step_(step), left_(count) {}
+  bool next(Element& out) override {
+    if (left_ == 0) return false;
+    out.clear();
+    out.emplace_back(value_);
+    // The step beyond the last value may overflow.
+    if (--left_ > 0) value_ += step_;
+    return true;
+  }
+
+ private:
+  std::int64_t value_;
+  const std::int64_t step_;
+  std::int64_t left_;
+};
+
+class RangeDataset final : public DatasetBase {
+ public:
+  RangeDataset(std::int64_t start, std::int64_t step, std::int64_t count)
+      : start_(start), step_(step), count_(count) {}
+  std::string name() const override { return "Range"; }
+  std::unique_ptr<IteratorBase> iterator(const IterationContext&) const override {
+    return std::make_unique<RangeIterator>(start_, step_, count_);
+  }
+  const ElementSpec& element_spec() const override { return spec_; }
+  std::int64_t cardinality() const override { return count_; }
+
+ private:
+  const std::int64_t start_;
+  const std::int64_t step_;
+  const std::int64_t count_;
+  const ElementSpec spec_{{DType::kInt64, PartialShape::scalar()}};
+};
+
+class GeneratorIterator final : public IteratorBase {
+ public:
+  GeneratorIterator(const std::function<Generator()>& make, const ElementSpec& spec)
+      : make_(make), spec_(spec) {}
+
+  bool next(Element& out) override {
+    if (ended_) return false;
+    const std::int64_t number = number_++;
+    try {
+      if (!generator_) generator_ = make_();
+      out.clear();
+      if (generator_(out)) {
+        check(out);
+        return true;
+      }
+    } catch (...) {
+      throw_stage_error("from_generator", number);
+    }
+    ended_ = true;
+    return false;
+  }
+
+ private:
+  void check(const Element& element) const {
+    if (element.size() != spec_.size()) {
+      throw InvalidArgumentError(cat("`generator` yielded an element of ", element.size(),
+                                     " components where ", to_string(spec_), " was expected."));
+    }
+    for (std::size_t i = 0; i < spec_.size(); ++i) {
+      const Array& array = element[i].array();
+      if (array.dtype() != spec_[i].dtype) {
+        throw InvalidArgumentError(cat("`generator` yielded an element of dtype ", array.dtype(),
+                                       " where an element of dtype ", spec_[i].dtype,
+                                       " was expected, in component ", i, "."));
+      }
+      if (!spec_[i].shape.is_compatible(PartialShape(array.shape()))) {
+        throw InvalidArgumentError(cat("`generator` yielded an element of shape ", array.shape(),
+                                       " where an element of shape ", spec_[i].shape,
+                                       " was expected, in component ", i, "."));
+      }
+    }
+  }
+
+  const std::function<Generator()>& make_;
+  const ElementSpec& spec_;
+  Generator generator_;
+  std::int64_t number_ = 0;
+  bool ended_ = false;
+};
+
+class GeneratorDataset final : public DatasetBase {
+ public:
+  GeneratorDataset(std::function<Generator()> make, ElementSpec spec)
+      : make_(std::move(make)), spec_(std::move(spec)) {}
+  std::string name() const override { return "Generator"; }
+  std::unique_ptr<IteratorBase> iterator(const IterationContext&) const override {
+    return std::make_unique<GeneratorIterator>(make_, spec_);
+  }
+  const ElementSpec& element_spec() const override { return spec_; }
+  std::int64_t cardinality() const override { return kUnknown; }
+
+ private:
+  const std::function<Generator()> make_;
+  const ElementSpec spec_;
+};
+
+// How many values start, start + step, … lie before stop, without overflow.
+std::int64_t count_range(std::int64_t start, std::int64_t stop, std::int64_t step) {
+  const auto distance = [](std::int64_t from, std::int64_t to) {
+    return static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from);
+  };
+  std::uint64_t length = 0, stride = 0;
+  if (step > 0) {
+    if (start >= stop) return 0;
+    length = distance(start, stop);
+    stride = static_cast<std::uint64_t>(step);
+  } else {
+    if (start <= stop) return 0;
+    length = distance(stop, start);
+    stride = std::uint64_t{0} - static_cast<std::uint64_t>(step);
+  }
+  const std::uint64_t count = (length - 1) / stride + 1;
+  if (count > static_cast<std::uint64_t>(INT64_MAX)) {
+    throw InvalidArgumentError(cat("range(", start, ", ", stop, ", ", step,
+                                   ") has more elements than 63 bits can count."));
+  }
+  return static_cast<std::int64_t>(count);
+}
+
+}  // namespace
+
+Dataset from_tensors(std::vector<Tensor> components) {
+  if (components.empty()) throw InvalidArgumentError("from_tensors needs at least one tensor.");
+  return make_dataset<TensorsDataset>(std::move(components));
+}
+
+Dataset from_tensors(Tensor tensor) { return from_tensors(std::vector<Tensor>{std::move(tensor)}); }
+
+Dataset range(std::int64_t stop) { return range(0, stop); }
+
+Dataset range(std::int64_t start, std::int64_t stop, std::int64_t step) {
+  if (step == 0) throw InvalidArgumentError("step must be a non-zero integer.");
+  return make_dataset<RangeDataset>(start, step, count_range(start, stop, step));
+}
+
+Dataset from_generator(std::function<Generator()> make, ElementSpec spec) {
+  if (!make) throw InvalidArgumentError("`generator` must be a Callable, but it is empty.");
+  if (spec.empty()) {
+    throw InvalidArgumentError(
+        "from_generator needs the dtype and shape of at least one component.");
+  }
+  return make_dataset<GeneratorDataset>(std::move(make), std::move(spec));
+}
+
+}  // namespace tandem::data

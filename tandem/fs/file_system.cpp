@@ -1,0 +1,76 @@
+#include "tandem/fs/file_system.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "tandem/core/error.h"
+#include "tandem/fs/internal/local_file_system.h"
+#include "tandem/fs/internal/system_error.h"
+
+namespace tandem::fs {
+
+ReadableFile::~ReadableFile() = default;
+WritableFile::~WritableFile() = default;
+FileSystem::~FileSystem() = default;
+
+FileSystem& file_system_of(std::string_view path) {
+  static LocalFileSystem local;
+  const std::size_t end = path.find("://");
+  if (end == std::string_view::npos || path.substr(0, end) == "file") return local;
+  throw UnimplementedError(cat("File system scheme '", path.substr(0, end),
+                               "' not implemented (file: '", path,
+                               "'). Copy the file to a local folder first."));
+}
+
+std::string read_file(const std::string& path) {
+  FileSystem& files = file_system_of(path);
+  if (files.stat(path).is_directory) {
+    throw FailedPreconditionError(path + "; Is a directory");
+  }
+  const auto file = files.open(path);
+  // What stat says is a hint: the files of /proc have no size, and a file may grow while it is
+  // read.
+  std::string bytes;
+  std::size_t room = files.stat(path).size + 1;
+  for (;;) {
+    const std::size_t have = bytes.size();
+    bytes.resize(have + room);
+    const std::size_t got = file->read(have, std::span(bytes).subspan(have));
+    bytes.resize(have + got);
+    if (got < room) return bytes;
+    room = std::max<std::size_t>(bytes.size(), 4096);
+  }
+}
+
+void write_file(const std::string& path, std::string_view bytes) {
+  static std::atomic<unsigned> counter{0};
+  FileSystem& files = file_system_of(path);
+  const std::string unfinished = cat(path, ".", ::getpid(), ".", counter.fetch_add(1), ".tmp");
+  try {
+    const auto file = files.create(unfinished);
+    file->append(bytes);
+    file->sync();
+    file->close();
+    files.rename(unfinished, path);
+  } catch (const Error&) {
+    try {
+      files.remove(unfinished);
+    } catch (const Error&) {
+      // The first error tells more.
+    }
+    throw;
+  }
+}
+
+bool exists(const std::string& path) {
+  try {
+    file_system_of(path).stat(path);
+    return true;
+  } catch (const NotFoundError&) {
+    return false;
+  }
+}
+
+}  // namespace tandem::fs

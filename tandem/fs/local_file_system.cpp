@@ -1,0 +1,142 @@
+#include "tandem/fs/internal/local_file_system.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "tandem/core/error.h"
+#include "tandem/fs/internal/system_error.h"
+
+namespace tandem::fs {
+namespace {
+
+// A file descriptor and the path that its errors name.
+class Handle {
+ public:
+  Handle(std::string path, int flags) : path_(std::move(path)) {
+    do {
+      fd_ = ::open(path_.c_str(), flags | O_CLOEXEC, 0666);
+    } while (fd_ < 0 && errno == EINTR);
+    if (fd_ < 0) throw_system_error(errno, path_);
+  }
+  ~Handle() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+
+  int fd() const { return fd_; }
+  [[noreturn]] void fail() const { throw_system_error(errno, path_); }
+  void close() {
+    const int fd = std::exchange(fd_, -1);
+    if (fd >= 0 && ::close(fd) != 0 && errno != EINTR) fail();
+  }
+
+ private:
+  std::string path_;
+  int fd_;
+};
+
+// One system call moves at most this much.
+constexpr std::size_t kPieceBytes = std::size_t{1} << 30;
+
+class LocalReadableFile final : public ReadableFile {
+ public:
+  explicit LocalReadableFile(const std::string& path) : file_(path, O_RDONLY) {}
+
+  std::size_t read(std::uint64_t offset, std::span<char> out) const override {
+    std::size_t got = 0;
+    while (got < out.size()) {
+      const ssize_t n =
+          ::pread(file_.fd(), out.data() + got, std::min(out.size() - got, kPieceBytes),
+                  static_cast<off_t>(offset + got));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) file_.fail();
+      if (n == 0) break;
+      got += static_cast<std::size_t>(n);
+    }
+    return got;
+  }
+
+ private:
+  Handle file_;
+};
+
+class LocalWritableFile final : public WritableFile {
+ public:
+  explicit LocalWritableFile(const std::string& path) : file_(path, O_WRONLY | O_CREAT | O_TRUNC) {}
+
+  void append(std::string_view bytes) override {
+    while (!bytes.empty()) {
+      const ssize_t n = ::write(file_.fd(), bytes.data(), std::min(bytes.size(), kPieceBytes));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) file_.fail();
+      bytes.remove_prefix(static_cast<std::size_t>(n));
+    }
+  }
+  void sync() override {
+    if (::fsync(file_.fd()) != 0) file_.fail();
+  }
+  void close() override { file_.close(); }
+
+ private:
+  Handle file_;
+};
+
+std::string local(const std::string& path) {
+  constexpr std::string_view kScheme = "file://";
+  return path.starts_with(kScheme) ? path.substr(kScheme.size()) : path;
+}
+
+}  // namespace
+
+std::unique_ptr<ReadableFile> LocalFileSystem::open(const std::string& path) {
+  return std::make_unique<LocalReadableFile>(local(path));
+}
+
+std::unique_ptr<WritableFile> LocalFileSystem::create(const std::string& path) {
+  return std::make_unique<LocalWritableFile>(local(path));
+}
+
+FileInfo LocalFileSystem::stat(const std::string& path) {
+  struct ::stat info;
+  if (::stat(local(path).c_str(), &info) != 0) throw_system_error(errno, path);
+  return {static_cast<std::uint64_t>(info.st_size), S_ISDIR(info.st_mode)};
+}
+
+std::vector<std::string> LocalFileSystem::list(const std::string& path) {
+  std::error_code error;
+  std::vector<std::string> names;
+  std::filesystem::directory_iterator at(local(path), error);
+  for (; !error && at != std::filesystem::directory_iterator(); at.increment(error)) {
+    names.push_back(at->path().filename().string());
+  }
+  if (error) throw_system_error(error.value(), path);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+void LocalFileSystem::remove(const std::string& path) {
+  if (std::remove(local(path).c_str()) != 0) throw_system_error(errno, path);
+}
+
+void LocalFileSystem::rename(const std::string& from, const std::string& to) {
+  if (std::rename(local(from).c_str(), local(to).c_str()) != 0) {
+    throw_system_error(errno, from + " -> " + to);
+  }
+}
+
+void LocalFileSystem::make_directories(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(local(path), error);
+  if (error) throw_system_error(error.value(), path);
+}
+
+}  // namespace tandem::fs

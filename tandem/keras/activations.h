@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "tandem/core/export.h"
+#include "tandem/runtime/tensor.h"
+
+namespace tandem::keras {
+
+/// The function that a layer applies to its result: by Keras' name ("relu", "softmax", …), or any
+/// callable `Tensor(Tensor)`. Empty, or "linear": none. An unknown name throws InvalidArgumentError
+/// listing those that exist.
+class TANDEM_EXPORT ActivationFunction {
+ public:
+  using Function = std::function<Tensor(const Tensor&)>;
+
+  ActivationFunction() = default;
+  ActivationFunction(const char* name) : ActivationFunction(std::string(name)) {}
+  ActivationFunction(const std::string& name);
+  template <class F>
+  requires(std::is_invocable_r_v<Tensor, const F&, const Tensor&>) ActivationFunction(F function)
+      : name_("custom"), function_(std::move(function)) {}
+
+  /// x itself if there is none.
+  Tensor operator()(const Tensor& x) const { return function_ ? function_(x) : x; }
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string name_ = "linear";
+  Function function_;
+};
+
+namespace activations {
+
+// What is neither in td::nn nor plain arithmetic; all elementwise unless an axis is named.
+
+struct ReluOptions {
+  double negative_slope = 0;
+  std::optional<double> max_value = std::nullopt;
+  double threshold = 0;
+};
+/// x above the threshold, negative_slope · (x − threshold) below, at most max_value.
+TANDEM_EXPORT Tensor relu(const Tensor& x, const ReluOptions& options = {});
+TANDEM_EXPORT Tensor leaky_relu(const Tensor& x, double negative_slope = 0.2);
+/// Of the result a crossentropy loss knows the logits, so that it stays accurate for extreme ones.
+TANDEM_EXPORT Tensor softmax(const Tensor& x, std::int64_t axis = -1);
+TANDEM_EXPORT Tensor sigmoid(const Tensor& x);
+TANDEM_EXPORT Tensor elu(const Tensor& x, double alpha = 1.0);
+TANDEM_EXPORT Tensor celu(const Tensor& x, double alpha = 1.0);
+TANDEM_EXPORT Tensor gelu(const Tensor& x, bool approximate = false);
+/// The first half of an axis times the sigmoid of the second.
+TANDEM_EXPORT Tensor glu(const Tensor& x, std::int64_t axis = -1);
+TANDEM_EXPORT Tensor hard_shrink(const Tensor& x, double threshold = 0.5);
+TANDEM_EXPORT Tensor hard_sigmoid(const Tensor& x);
+TANDEM_EXPORT Tensor hard_silu(const Tensor& x);
+TANDEM_EXPORT Tensor hard_tanh(const Tensor& x);
+TANDEM_EXPORT Tensor mish(const Tensor& x);
+TANDEM_EXPORT Tensor soft_shrink(const Tensor& x, double threshold = 0.5);
+TANDEM_EXPORT Tensor sparse_plus(const Tensor& x);
+TANDEM_EXPORT Tensor sparse_sigmoid(const Tensor& x);
+/// The point of the probability simplex that is nearest to x along `axis`.
+TANDEM_EXPORT Tensor sparsemax(const Tensor& x, std::int64_t axis = -1);
+TANDEM_EXPORT Tensor squareplus(const Tensor& x, double b = 4);
+TANDEM_EXPORT Tensor tanh_shrink(const Tensor& x);
+/// x where it exceeds `threshold`, else `default_value`.
+TANDEM_EXPORT Tensor threshold(const Tensor& x, double threshold, double default_value);
+
+}  // namespace activations
+}  // namespace tandem::keras

@@ -1,0 +1,132 @@
+#include "tandem/keras/internal/batches.h"
+
+#include <cmath>
+#include <vector>
+
+#include "tandem/core/error.h"
+#include "tandem/ops/cast_ops.h"
+#include "tandem/ops/reduction_ops.h"
+
+namespace tandem::keras::internal {
+
+data::Element Examples::components() const {
+  data::Element all = x.tensors();
+  all.insert(all.end(), y.tensors().begin(), y.tensors().end());
+  if (sample_weight.defined()) all.push_back(sample_weight);
+  return all;
+}
+
+std::int64_t Examples::count() const { return x.empty() ? 0 : x.tensors().front().shape().dim(0); }
+
+void check_examples(const Examples& examples) {
+  if (examples.x.empty()) throw InvalidArgumentError("No inputs are given: x is empty.");
+  std::size_t index = 0;
+  std::int64_t count = -1;
+  for (const Tensor& t : examples.components()) {
+    const bool input = index < examples.x.tensors().size();
+    const std::string who = cat(input ? "x" : "y or sample_weight", " (tensor ", index, ")");
+    ++index;
+    if (!t.defined()) throw InvalidArgumentError(cat(who, " is an undefined tensor."));
+    if (t.is_symbolic() || t.rank() < 1) {
+      throw InvalidArgumentError(
+          cat(who, " must be a concrete tensor with a first axis of examples, got ", t.dtype(),
+              t.partial_shape(), "."));
+    }
+    if (count < 0) count = t.dim(0);
+    if (t.dim(0) != count) {
+      throw InvalidArgumentError(
+          cat("Data cardinality is ambiguous. Make sure all arrays contain the same number of "
+              "samples: the first has ",
+              count, ", ", who, " has ", t.dim(0), "."));
+    }
+  }
+  if (count == 0) throw InvalidArgumentError("There are no examples: the tensors have 0 rows.");
+}
+
+std::pair<Examples, Examples> split_examples(const Examples& examples, double fraction) {
+  if (!(fraction > 0 && fraction < 1)) {
+    throw InvalidArgumentError(
+        cat("validation_split must lie between 0 and 1, got ", fraction, "."));
+  }
+  const std::int64_t count = examples.count();
+  const auto at =
+      static_cast<std::int64_t>(std::floor(static_cast<double>(count) * (1 - fraction)));
+  if (at == 0 || at == count) {
+    throw InvalidArgumentError(cat(
+        "Training data contains ", count,
+        " samples, which is not sufficient to split it into "
+        "a validation and training set as specified by `validation_split=",
+        fraction, "`. Either provide more data, or a different value for the `validation_split`."));
+  }
+  const auto part = [&](std::int64_t begin, std::int64_t end) {
+    const auto rows = [&](const TensorList& list) {
+      std::vector<Tensor> parts;
+      for (const Tensor& t : list.tensors()) parts.emplace_back(t.array().slice_outer(begin, end));
+      return TensorList(std::move(parts));
+    };
+    Examples some{rows(examples.x), rows(examples.y), {}};
+    if (examples.sample_weight.defined())
+      some.sample_weight = examples.sample_weight.array().slice_outer(begin, end);
+    return some;
+  };
+  return {part(0, at), part(at, count)};
+}
+
+data::Dataset batches_of(const Examples& examples, std::int64_t batch_size, bool shuffle) {
+  if (batch_size <= 0)
+    throw InvalidArgumentError(cat("batch_size must be positive, got ", batch_size, "."));
+  data::Dataset rows = data::from_tensor_slices(examples.components());
+  if (shuffle) rows = rows.shuffle(examples.count());
+  return rows.batch(batch_size);
+}
+
+Tensor weights_of_classes(const Tensor& labels,
+                          const std::map<std::int64_t, double>& class_weight) {
+  Tensor classes = labels;
+  if (labels.rank() > 1) {
+    classes = labels.dim(-1) > 1 ? argmax(labels, -1)
+                                 : Tensor(labels.array().reshape(Shape{labels.num_elements()}));
+  }
+  const std::vector<std::int64_t> numbers = cast(classes, int64).to_vector<std::int64_t>();
+  std::vector<float> weights;
+  weights.reserve(numbers.size());
+  for (const std::int64_t number : numbers) {
+    const auto found = class_weight.find(number);
+    weights.push_back(found == class_weight.end() ? 1.0f : static_cast<float>(found->second));
+  }
+  return Tensor::from(weights, classes.shape());
+}
+
+BatchReader::BatchReader(data::Dataset dataset, std::optional<std::int64_t> steps)
+    : dataset_(std::move(dataset)), limit_(steps) {
+  if (limit_ && *limit_ <= 0)
+    throw InvalidArgumentError(cat("The number of steps must be positive, got ", *limit_, "."));
+  const std::int64_t cardinality = dataset_.cardinality();
+  if (cardinality == data::kInfinite && !limit_) {
+    throw InvalidArgumentError(
+        "The dataset has no end. Say how many batches an epoch has with `steps_per_epoch` (or "
+        "`steps`), or leave out repeat().");
+  }
+  steps_ = limit_ ? *limit_ : cardinality < 0 ? -1 : cardinality;
+}
+
+void BatchReader::begin() {
+  count_ = 0;
+  if (limit_ && iterator_) return;  // goes on
+  iterator_.emplace(dataset_.iterator());
+  fresh_ = true;
+}
+
+bool BatchReader::next(data::Element& batch) {
+  if (limit_ && count_ == *limit_) return false;
+  while (!iterator_->next(batch)) {
+    if (!limit_ || fresh_) return false;
+    iterator_.emplace(dataset_.iterator());
+    fresh_ = true;
+  }
+  fresh_ = false;
+  ++count_;
+  return true;
+}
+
+}  // namespace tandem::keras::internal

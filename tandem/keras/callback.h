@@ -1,0 +1,115 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "tandem/core/export.h"
+#include "tandem/keras/logs.h"
+
+namespace tandem::keras {
+
+class Model;
+
+/// The logs in the middle of an epoch: computed when somebody asks, because that reads variables.
+class BatchLogs {
+ public:
+  explicit BatchLogs(std::function<Logs()> compute) : compute_(std::move(compute)) {}
+  const Logs& get() const {
+    if (!done_) logs_ = compute_();
+    done_ = true;
+    return logs_;
+  }
+  /// For fit: a new batch, so new logs.
+  void renew() const { done_ = false; }
+
+ private:
+  std::function<Logs()> compute_;
+  mutable Logs logs_;
+  mutable bool done_ = false;
+};
+
+/// Is told how training goes, and may change its course. Override what is of interest.
+///
+/// Numbers of epochs and batches begin with 0. What a callback throws ends the training and is
+/// thrown by fit.
+class TANDEM_EXPORT Callback {
+ public:
+  virtual ~Callback();
+
+  virtual void on_train_begin() {}
+  virtual void on_train_end(const Logs&) {}
+  virtual void on_epoch_begin(int /*epoch*/) {}
+  /// Logs of the epoch, val_… included; what is added here comes into the History.
+  virtual void on_epoch_end(int /*epoch*/, Logs&) {}
+  virtual void on_train_batch_begin(std::int64_t /*batch*/) {}
+  virtual void on_train_batch_end(std::int64_t /*batch*/, const BatchLogs&) {}
+
+  virtual void on_test_begin() {}
+  virtual void on_test_end(const Logs&) {}
+  virtual void on_test_batch_begin(std::int64_t /*batch*/) {}
+  virtual void on_test_batch_end(std::int64_t /*batch*/, const BatchLogs&) {}
+
+  virtual void on_predict_begin() {}
+  virtual void on_predict_end() {}
+  virtual void on_predict_batch_begin(std::int64_t /*batch*/) {}
+  virtual void on_predict_batch_end(std::int64_t /*batch*/) {}
+
+  /// Epochs asked for, as fit was called.
+  struct Params {
+    int epochs = 1;
+    std::int64_t steps = -1;  ///< batches an epoch; -1: not known
+    int verbose = 0;
+  };
+  const Params& params() const { return params_; }
+
+ protected:
+  /// The model that is trained; valid between on_…_begin and on_…_end.
+  Model& model() const { return *model_; }
+  /// fit ends after this batch.
+  void stop_training() const;
+
+ private:
+  friend class CallbackList;
+  Model* model_ = nullptr;
+  Params params_;
+};
+
+/// A callback of any kind, by value or shared.
+///
+///     .callbacks = {td::keras::callbacks::EarlyStopping({.patience = 3})}
+class CallbackRef {
+ public:
+  template <std::derived_from<Callback> C>
+  CallbackRef(C callback) : callback_(std::make_shared<C>(std::move(callback))) {}
+  template <std::derived_from<Callback> C>
+  CallbackRef(std::shared_ptr<C> callback) : callback_(std::move(callback)) {}
+  const std::shared_ptr<Callback>& get() const { return callback_; }
+
+ private:
+  std::shared_ptr<Callback> callback_;
+};
+
+/// The callbacks of one call of fit, evaluate or predict.
+class TANDEM_EXPORT CallbackList {
+ public:
+  CallbackList(const std::vector<CallbackRef>& callbacks, Model& model,
+               const Callback::Params& params);
+  ~CallbackList();
+  CallbackList(const CallbackList&) = delete;
+  CallbackList& operator=(const CallbackList&) = delete;
+
+  bool empty() const { return callbacks_.empty(); }
+  template <class Event>
+  void tell(const Event& event) const {
+    for (const auto& callback : callbacks_) event(*callback);
+  }
+
+ private:
+  std::vector<std::shared_ptr<Callback>> callbacks_;
+};
+
+}  // namespace tandem::keras

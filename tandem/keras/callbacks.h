@@ -1,0 +1,191 @@
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tandem/core/export.h"
+#include "tandem/keras/callback.h"
+#include "tandem/runtime/tensor.h"
+
+namespace tandem::keras::callbacks {
+
+// Keras' callbacks with Keras' defaults. `monitor` names an entry of the logs; `mode` is "min",
+// "max" or "auto", which knows the losses and the metrics of td::keras::metrics.
+
+/// What callbacks that watch a value have in common: which values are better.
+class TANDEM_EXPORT MonitorCallback : public Callback {
+ protected:
+  MonitorCallback(std::string who, std::string monitor, const std::string& mode, double min_delta);
+  /// The value watched, if the logs have it; else a warning, once.
+  std::optional<double> watched(const Logs& logs);
+  /// By at least min_delta better than `best`. Throws InvalidArgumentError if mode is "auto" and
+  /// the direction of the metric is not known.
+  bool improves(double value, double best);
+  double worst();
+  const std::string& monitor() const { return monitor_; }
+  void forget_direction();
+
+ private:
+  bool smaller_is_better();
+  std::string who_;
+  std::string monitor_;
+  std::string mode_;
+  double min_delta_;
+  std::optional<bool> smaller_;
+  bool warned_ = false;
+};
+
+struct EarlyStoppingOptions {
+  std::string monitor = "val_loss";
+  double min_delta = 0;
+  int patience = 0;  ///< epochs without improvement before it stops
+  std::string mode = "auto";
+  std::optional<double> baseline = std::nullopt;  ///< a value that must be improved on
+  bool restore_best_weights = false;
+  int start_from_epoch = 0;
+  bool verbose = false;
+};
+/// Stops when a value no longer gets better.
+class TANDEM_EXPORT EarlyStopping : public MonitorCallback {
+ public:
+  explicit EarlyStopping(const EarlyStoppingOptions& options = {});
+  void on_train_begin() override;
+  void on_epoch_end(int epoch, Logs& logs) override;
+  void on_train_end(const Logs& logs) override;
+  /// The epoch after which it stopped; -1 if it did not.
+  int stopped_epoch() const { return stopped_epoch_; }
+  int best_epoch() const { return best_epoch_; }
+
+ private:
+  EarlyStoppingOptions options_;
+  int wait_ = 0;
+  int stopped_epoch_ = -1;
+  int best_epoch_ = 0;
+  double best_ = 0;
+  std::vector<Tensor> best_weights_;
+};
+
+struct ModelCheckpointOptions {
+  std::string monitor = "val_loss";
+  std::string mode = "auto";
+  bool save_best_only = false;
+  /// With a number: also after every so many batches instead of at the end of each epoch.
+  std::optional<std::int64_t> save_freq = std::nullopt;
+  std::optional<double> initial_value_threshold = std::nullopt;
+};
+/// Calls a function of yours when the model is worth keeping, at the end of each epoch or of those
+/// in which the value got better.
+///
+///     ModelCheckpoint([&](const Model& m, int epoch, const Logs&) { best = m.get_weights(); },
+///                     {.save_best_only = true})
+class TANDEM_EXPORT ModelCheckpoint : public MonitorCallback {
+ public:
+  using Save = std::function<void(const Model& model, int epoch, const Logs& logs)>;
+  explicit ModelCheckpoint(Save save, const ModelCheckpointOptions& options = {});
+  void on_train_begin() override;
+  void on_epoch_begin(int epoch) override { epoch_ = epoch; }
+  void on_train_batch_end(std::int64_t batch, const BatchLogs& logs) override;
+  void on_epoch_end(int epoch, Logs& logs) override;
+
+ private:
+  void consider(const Logs& logs);
+  Save save_;
+  ModelCheckpointOptions options_;
+  std::optional<double> best_;
+  std::int64_t batches_ = 0;
+  int epoch_ = 0;
+};
+
+/// Sets the learning rate at the beginning of each epoch to `schedule(epoch, rate so far)`, and
+/// adds it to the logs.
+class TANDEM_EXPORT LearningRateScheduler : public Callback {
+ public:
+  using Schedule = std::function<double(int epoch, double learning_rate)>;
+  explicit LearningRateScheduler(Schedule schedule) : schedule_(std::move(schedule)) {}
+  void on_epoch_begin(int epoch) override;
+  void on_epoch_end(int epoch, Logs& logs) override;
+
+ private:
+  Schedule schedule_;
+};
+
+struct ReduceLROnPlateauOptions {
+  std::string monitor = "val_loss";
+  double factor = 0.1;
+  int patience = 10;
+  std::string mode = "auto";
+  double min_delta = 1e-4;
+  int cooldown = 0;  ///< epochs to wait after a reduction
+  double min_lr = 0;
+  bool verbose = false;
+};
+/// Multiplies the learning rate by `factor` when a value no longer gets better.
+class TANDEM_EXPORT ReduceLROnPlateau : public MonitorCallback {
+ public:
+  explicit ReduceLROnPlateau(const ReduceLROnPlateauOptions& options = {});
+  void on_train_begin() override;
+  void on_epoch_end(int epoch, Logs& logs) override;
+
+ private:
+  ReduceLROnPlateauOptions options_;
+  std::optional<double> best_;
+  int wait_ = 0;
+  int cooldown_ = 0;
+};
+
+struct CSVLoggerOptions {
+  std::string separator = ",";
+  bool append = false;
+};
+/// Writes the logs of each epoch as a line of a file. Throws NotFoundError if it cannot be opened.
+class TANDEM_EXPORT CSVLogger : public Callback {
+ public:
+  explicit CSVLogger(std::string filename, const CSVLoggerOptions& options = {});
+  void on_train_begin() override;
+  void on_epoch_end(int epoch, Logs& logs) override;
+  void on_train_end(const Logs& logs) override;
+
+ private:
+  std::string filename_;
+  CSVLoggerOptions options_;
+  std::ofstream file_;
+  std::vector<std::string> keys_;
+  bool write_header_ = true;
+};
+
+/// Stops when the loss becomes NaN or infinite. Reads the loss after each batch.
+class TANDEM_EXPORT TerminateOnNaN : public Callback {
+ public:
+  void on_train_batch_end(std::int64_t batch, const BatchLogs& logs) override;
+};
+
+struct LambdaCallbackOptions {
+  std::function<void(int epoch)> on_epoch_begin = {};
+  std::function<void(int epoch, Logs& logs)> on_epoch_end = {};
+  std::function<void()> on_train_begin = {};
+  std::function<void(const Logs& logs)> on_train_end = {};
+  std::function<void(std::int64_t batch)> on_train_batch_begin = {};
+  std::function<void(std::int64_t batch, const BatchLogs& logs)> on_train_batch_end = {};
+};
+/// A callback made of functions.
+class TANDEM_EXPORT LambdaCallback : public Callback {
+ public:
+  explicit LambdaCallback(LambdaCallbackOptions functions) : f_(std::move(functions)) {}
+  void on_epoch_begin(int epoch) override;
+  void on_epoch_end(int epoch, Logs& logs) override;
+  void on_train_begin() override;
+  void on_train_end(const Logs& logs) override;
+  void on_train_batch_begin(std::int64_t batch) override;
+  void on_train_batch_end(std::int64_t batch, const BatchLogs& logs) override;
+
+ private:
+  LambdaCallbackOptions f_;
+};
+
+}  // namespace tandem::keras::callbacks

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "tandem/data/dataset.h"
+#include "tandem/keras/tensor_list.h"
+#include "tandem/runtime/tensor.h"
+
+namespace tandem::keras::internal {
+
+/// Tensors that belong together, as fit and evaluate take them: equal first sizes, all checked.
+struct Examples {
+  TensorList x;
+  TensorList y;
+  Tensor sample_weight;
+
+  /// All of them in the order of a batch.
+  data::Element components() const;
+  std::int64_t count() const;
+};
+/// Throws InvalidArgumentError naming the tensors that do not fit.
+void check_examples(const Examples& examples);
+
+/// The beginning, and the last `fraction` of the examples.
+std::pair<Examples, Examples> split_examples(const Examples& examples, double fraction);
+
+/// Batches of examples, shuffled anew in each pass if asked for.
+data::Dataset batches_of(const Examples& examples, std::int64_t batch_size, bool shuffle);
+
+/// One weight for each label by its class; classes that are not named weigh 1.
+Tensor weights_of_classes(const Tensor& labels, const std::map<std::int64_t, double>& class_weight);
+
+/// One pass or a part of one: the batches of an epoch. With a number of steps given, a dataset goes
+/// on where the epoch before ended, and begins anew when it has come to its end.
+class BatchReader {
+ public:
+  BatchReader(data::Dataset dataset, std::optional<std::int64_t> steps);
+
+  /// The number of batches of a pass; -1 if it is not known.
+  std::int64_t steps() const { return steps_; }
+  void begin();
+  /// False at the end of the epoch.
+  bool next(data::Element& batch);
+  /// Batches read since `begin`.
+  std::int64_t count() const { return count_; }
+
+ private:
+  data::Dataset dataset_;
+  std::optional<std::int64_t> limit_;
+  std::int64_t steps_;
+  std::optional<data::Iterator> iterator_;
+  std::int64_t count_ = 0;
+  bool fresh_ = false;  // no element was read from the iterator yet
+};
+
+}  // namespace tandem::keras::internal

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "tandem/keras/call_options.h"
+#include "tandem/keras/keras_tensor.h"
+#include "tandem/keras/layer_impl.h"
+
+namespace tandem::keras::internal {
+
+/// One call of a layer with KerasTensors: a step of a functional model.
+struct CallNode {
+  std::shared_ptr<LayerImpl> layer;
+  std::vector<KerasTensor> inputs;  ///< none: an InputLayer's
+  CallOptions options;
+  int index = 0;  ///< how many calls of the layer came before
+  int num_outputs = 1;
+};
+
+}  // namespace tandem::keras::internal

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tandem/keras/keras_tensor.h"
+#include "tandem/keras/model_impl.h"
+
+namespace tandem::keras::internal {
+
+class InputLayerImpl;
+
+class SequentialImpl final : public ModelImpl {
+ public:
+  explicit SequentialImpl(const std::string& name) : ModelImpl("Sequential", {.name = name}) {
+    keep_input_dtypes();
+  }
+
+  void add(const Layer& layer);
+  /// Builds at once if the first layer says for which shape.
+  void build_if_known();
+
+  void build_many(const std::vector<PartialShape>& inputs) override;
+  std::vector<Tensor> call_many(std::span<const Tensor> inputs,
+                                const CallOptions& options) override;
+  std::vector<Layer> sublayers() const override;
+  std::vector<std::string> output_names() const override;
+
+ private:
+  std::shared_ptr<InputLayerImpl> input_;
+  std::vector<Layer> layers_;         // without the InputLayer
+  std::vector<KerasTensor> outputs_;  // of each layer; keeps the record of the calls
+};
+
+}  // namespace tandem::keras::internal

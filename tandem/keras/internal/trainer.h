@@ -1,0 +1,88 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tandem/data/element.h"
+#include "tandem/keras/compile_options.h"
+#include "tandem/keras/internal/mean_metric.h"
+#include "tandem/keras/logs.h"
+#include "tandem/keras/model_impl.h"
+#include "tandem/runtime/traced_function.h"
+
+namespace tandem::keras::internal {
+
+/// A compiled model's steps: forward, loss, gradients, update and metrics in one traced function
+/// each for training, testing and predicting. Reading the results is apart, because it waits for
+/// them.
+class Trainer {
+ public:
+  Trainer(ModelImpl& model, CompileOptions options);
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
+
+  /// A batch: inputs, labels, perhaps weights. The first one builds what is not built yet.
+  void train(const data::Element& batch);
+  void test(const data::Element& batch);
+
+  /// Loss and metrics since `reset`, by name in alphabetical order as Keras shows them.
+  Logs results() const;
+  void reset() const;
+
+  const Optimizer& optimizer() const { return options_.optimizer; }
+  /// The metric of that name, for callbacks that must know its direction; null if there is none.
+  const MetricImpl* find_metric(const std::string& name) const;
+
+ private:
+  struct Batch {
+    std::vector<Tensor> x;
+    std::vector<Tensor> y;
+    std::vector<Tensor> weights;  // one for each output, perhaps undefined
+  };
+  struct Output {
+    std::string name;
+    Loss loss;
+    double weight = 1;
+    bool weighted = false;
+    std::shared_ptr<MeanMetric> tracker;  // if there are several outputs
+    std::vector<Metric> metrics;
+    std::vector<Metric> weighted_metrics;
+  };
+  struct Named {
+    std::string name;
+    std::shared_ptr<MetricImpl> metric;
+    std::size_t output;
+    bool weighted;
+  };
+  using Step = TracedFunction<std::function<void(data::Element)>>;
+
+  void choose_losses();
+  void choose_metrics();
+  Batch split(const data::Element& batch) const;
+  void prepare(const data::Element& batch, bool training);
+  void train_step(const data::Element& batch);
+  void test_step(const data::Element& batch);
+  std::vector<Tensor> forward(const Batch& batch, bool training) const;
+  Tensor total_loss(const Batch& batch, const std::vector<Tensor>& outputs,
+                    std::span<const Tensor> added) const;
+  void update_metrics(const Batch& batch, const std::vector<Tensor>& outputs,
+                      const Tensor& loss) const;
+
+  ModelImpl& model_;
+  CompileOptions options_;
+  std::vector<Output> outputs_;
+  std::vector<Named> metrics_;
+  std::shared_ptr<MeanMetric> loss_;
+  std::vector<Variable> trainable_;
+  bool test_ready_ = false;
+  bool train_ready_ = false;
+  Step train_;
+  Step test_;
+};
+
+}  // namespace tandem::keras::internal

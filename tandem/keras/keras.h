@@ -1,0 +1,14 @@
+#pragma once
+
+// All of td::keras.
+
+#include "tandem/keras/callbacks.h"
+#include "tandem/keras/layer_impl.h"
+#include "tandem/keras/layers.h"
+#include "tandem/keras/losses.h"
+#include "tandem/keras/metrics.h"
+#include "tandem/keras/model.h"
+#include "tandem/keras/model_impl.h"
+#include "tandem/keras/optimizers.h"
+#include "tandem/keras/schedules.h"
+#include "tandem/keras/session.h"

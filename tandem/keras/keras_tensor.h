@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tandem/core/dtype.h"
+#include "tandem/core/export.h"
+#include "tandem/core/shape.h"
+
+namespace tandem::keras {
+
+namespace internal {
+struct CallNode;
+}
+
+/// A value in a model under construction: shape and dtype are known, the batch size usually not.
+///
+/// Made by Input and by calling layers with KerasTensors; Model(inputs, outputs) makes a model of
+/// what lies between. Keeps the layers alive that lead to it.
+class TANDEM_EXPORT KerasTensor {
+ public:
+  /// Sizes of -1 are unknown, the first one (the batch) usually is.
+  const PartialShape& shape() const { return shape_; }
+  DType dtype() const { return dtype_; }
+  /// The name of the layer that made it.
+  const std::string& name() const;
+
+  // ---- For layers and models. ----
+  KerasTensor(std::shared_ptr<internal::CallNode> node, int index, PartialShape shape, DType dtype);
+  const std::shared_ptr<internal::CallNode>& node() const { return node_; }
+  int index() const { return index_; }
+  bool is_same(const KerasTensor& other) const {
+    return node_ == other.node_ && index_ == other.index_;
+  }
+
+ private:
+  std::shared_ptr<internal::CallNode> node_;
+  int index_;
+  PartialShape shape_;
+  DType dtype_;
+};
+
+struct InputOptions {
+  std::int64_t batch_size = -1;  ///< -1: any
+  DType dtype = float32;
+  std::string name = {};  ///< "input_layer", "input_layer_1", … by default
+};
+
+/// The beginning of a model: what will be fed, without the batch axis. Sizes may be -1.
+///
+///     auto image = td::keras::Input({28, 28, 1});
+///     auto tokens = td::keras::Input({-1}, {.dtype = td::int32, .name = "tokens"});
+TANDEM_EXPORT KerasTensor Input(const PartialShape& shape, const InputOptions& options = {});
+
+}  // namespace tandem::keras

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tandem/core/export.h"
+#include "tandem/core/shape.h"
+#include "tandem/keras/call_options.h"
+#include "tandem/keras/config.h"
+#include "tandem/keras/keras_tensor.h"
+#include "tandem/ops/variable.h"
+#include "tandem/runtime/tensor.h"
+
+namespace tandem::keras {
+
+class LayerImpl;
+
+/// A function of tensors with weights of its own. A handle: copies are the same layer.
+///
+/// The classes of tandem/keras/layers make layers (`Dense(32)`), which go into a Sequential, or are
+/// called: with tensors they compute, with KerasTensors they become part of a functional model.
+/// Weights are made at the first call, when the shape of the input is known. A layer may be used in
+/// several places and models, which then share its weights. To write a layer of your own, derive
+/// from LayerImpl (tandem/keras/layer_impl.h). Not thread-safe while it is being built or trained.
+///
+///     td::keras::Dense dense(10, {.activation = "relu"});
+///     td::Tensor y = dense(x);                       // builds, computes
+///     auto z = dense(td::keras::Input({28}));        // a KerasTensor [None, 10]
+class TANDEM_EXPORT Layer {
+ public:
+  /// No layer.
+  Layer() = default;
+  explicit Layer(std::shared_ptr<LayerImpl> impl);
+  /// The layer that made it, so that Sequential{Input({784}), …} works.
+  Layer(const KerasTensor& tensor);
+
+  bool defined() const noexcept { return impl_ != nullptr; }
+
+  // Calls. Errors of the ops within get a line that names the layer and its inputs.
+  Tensor operator()(const Tensor& input, const CallOptions& options = {}) const;
+  /// For layers of several inputs; throws InvalidArgumentError if there is not exactly one output.
+  Tensor operator()(const std::vector<Tensor>& inputs, const CallOptions& options = {}) const;
+  KerasTensor operator()(const KerasTensor& input, const CallOptions& options = {}) const;
+  KerasTensor operator()(const std::vector<KerasTensor>& inputs,
+                         const CallOptions& options = {}) const;
+  /// All outputs.
+  std::vector<Tensor> outputs(const std::vector<Tensor>& inputs,
+                              const CallOptions& options = {}) const;
+  std::vector<KerasTensor> outputs(const std::vector<KerasTensor>& inputs,
+                                   const CallOptions& options = {}) const;
+
+  const std::string& name() const;
+  /// "Dense"
+  const std::string& class_name() const;
+  Config config() const;
+  /// "Dense(name='dense', units=10, …)"
+  std::string describe() const;
+
+  /// Makes the weights for inputs of this shape; unknown sizes are -1. Does nothing if they exist.
+  void build(const PartialShape& input_shape) const;
+  bool built() const;
+  /// The shape of the result for inputs of this shape, with all sizes that can be known.
+  PartialShape compute_output_shape(const PartialShape& input_shape) const;
+
+  /// The weights in Keras' order. Those of a layer that is not trainable count as non-trainable.
+  std::vector<Variable> weights() const;
+  std::vector<Variable> trainable_weights() const;
+  std::vector<Variable> non_trainable_weights() const;
+  /// The values of `weights()`.
+  std::vector<Tensor> get_weights() const;
+  /// Throws InvalidArgumentError unless number, shapes and dtypes fit.
+  void set_weights(const std::vector<Tensor>& values) const;
+  /// Numbers in the weights. Throws FailedPreconditionError before the layer is built.
+  std::int64_t count_params() const;
+
+  /// Whether training changes the weights, here and in the layers within. A model must be compiled
+  /// again afterwards.
+  bool trainable() const;
+  void set_trainable(bool trainable) const;
+
+  /// The penalties of the weights' regularizers, scalars.
+  std::vector<Tensor> losses() const;
+
+  // ---- For models and layers. ----
+  const std::shared_ptr<LayerImpl>& impl() const;
+
+ private:
+  std::shared_ptr<LayerImpl> impl_;
+};
+
+}  // namespace tandem::keras

@@ -1,0 +1,149 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tandem/core/dtype.h"
+#include "tandem/core/export.h"
+#include "tandem/core/shape.h"
+#include "tandem/keras/call_options.h"
+#include "tandem/keras/config.h"
+#include "tandem/keras/initializers.h"
+#include "tandem/keras/layer.h"
+#include "tandem/keras/regularizers.h"
+#include "tandem/ops/variable.h"
+#include "tandem/runtime/tensor.h"
+
+namespace tandem::keras {
+
+/// What all layers have.
+struct LayerSettings {
+  std::string name = {};  ///< made from the class name if empty
+  bool trainable = true;
+  DType dtype = float32;  ///< of weights and computation; floating inputs are cast to it
+};
+
+struct WeightOptions {
+  Initializer initializer = "glorot_uniform";
+  Regularizer regularizer = {};
+  bool trainable = true;
+  std::optional<DType> dtype = std::nullopt;  ///< the layer's by default
+};
+
+/// What a Layer handle refers to. Derive from it to write a layer:
+///
+///     class Scale final : public td::keras::LayerImpl {
+///      public:
+///       Scale() : LayerImpl("Scale") {}
+///       void build(const td::PartialShape& input) override {
+///         factor_ = add_weight("factor", {input.dim(-1)}, {.initializer = "ones"});
+///       }
+///       td::Tensor call(const td::Tensor& x, bool training) override { return x * factor_; }
+///      private:
+///       td::Variable factor_;
+///     };
+///     auto scale = td::keras::make_layer<Scale>();
+///
+/// Output shapes follow from the ops that `call` uses. `call` may run eagerly or be traced, so it
+/// uses ops only and makes no variables. Layers of several inputs or outputs override build_many
+/// and call_many instead.
+class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
+ public:
+  explicit LayerImpl(std::string class_name, LayerSettings settings = {});
+  virtual ~LayerImpl();
+  LayerImpl(const LayerImpl&) = delete;
+  LayerImpl& operator=(const LayerImpl&) = delete;
+
+  // ---- What a layer may override. ----
+  /// Makes the weights. Sizes of -1 are unknown.
+  virtual void build(const PartialShape& input);
+  virtual void build_many(const std::vector<PartialShape>& inputs);
+  virtual Tensor call(const Tensor& input, bool training);
+  virtual std::vector<Tensor> call_many(std::span<const Tensor> inputs, const CallOptions& options);
+  /// Adds the layer's own arguments to name, trainable and dtype.
+  virtual void describe(Config& config) const;
+
+  // ---- What handles and models use. ----
+  /// Builds if need be, checks the inputs, casts and calls.
+  std::vector<Tensor> run(std::vector<Tensor> inputs, const CallOptions& options);
+  std::vector<KerasTensor> run(const std::vector<KerasTensor>& inputs, const CallOptions& options);
+  void ensure_built(const std::vector<PartialShape>& inputs);
+
+  /// The dtype and shape of each output, found by tracing `call_many`.
+  struct TensorSpec {
+    DType dtype;
+    PartialShape shape;
+  };
+  std::vector<TensorSpec> infer(const std::vector<TensorSpec>& inputs, const CallOptions& options);
+
+  const std::string& name() const { return settings_.name; }
+  const std::string& class_name() const { return class_name_; }
+  DType dtype() const { return settings_.dtype; }
+  Config config() const;
+  bool built() const { return built_; }
+  bool trainable() const { return settings_.trainable; }
+  virtual void set_trainable(bool trainable);
+
+  struct Weight {
+    Variable variable;
+    Regularizer regularizer;
+    bool trainable;
+  };
+  /// Own ones first, then those of the layers within, each once; trainable if all layers around
+  /// are.
+  std::vector<Weight> collect_weights() const;
+  virtual std::vector<Layer> sublayers() const;
+
+  /// How often the layer was called with KerasTensors, and the shapes it gave last.
+  int num_calls() const { return num_calls_; }
+  const std::vector<PartialShape>& output_shapes() const { return output_shapes_; }
+
+ protected:
+  Variable add_weight(const std::string& name, const Shape& shape,
+                      const WeightOptions& options = {});
+  /// A layer within this one: its weights count as this layer's. Returns it.
+  Layer add_layer(Layer layer);
+  /// Adds a scalar to the loss of the training step under way. For use in `call`.
+  void add_loss(const Tensor& loss) const;
+  /// For layers that have no weights of their own: they count as built from the start.
+  void without_weights() { built_ = true; }
+  /// Inputs must have this rank from now on (checked at each call).
+  void require_rank(int rank) { rank_ = rank; }
+  void require_min_rank(int rank) { min_rank_ = rank; }
+  /// … and this size along an axis.
+  void require_size(int axis, std::int64_t size) { sizes_.emplace_back(axis, size); }
+  /// Inputs keep their dtypes (by default floating ones are cast to the layer's dtype).
+  void keep_input_dtypes() { autocast_ = false; }
+  /// The size of an axis of an input shape; throws InvalidArgumentError if it is not known.
+  std::int64_t known_size(const PartialShape& shape, int axis) const;
+  /// "Layer 'dense' (Dense): "
+  std::string prefix() const;
+
+ private:
+  void check_inputs(const std::vector<PartialShape>& inputs) const;
+  void collect_weights(bool trainable, std::vector<Weight>& into) const;
+
+  std::string class_name_;
+  LayerSettings settings_;
+  std::vector<Weight> weights_;
+  std::vector<Layer> sublayers_;
+  bool built_ = false;
+  bool autocast_ = true;
+  int rank_ = -1;
+  int min_rank_ = -1;
+  std::vector<std::pair<int, std::int64_t>> sizes_;
+  int num_calls_ = 0;
+  std::vector<PartialShape> output_shapes_;
+};
+
+/// A layer of a class of your own.
+template <class T, class... Args>
+Layer make_layer(Args&&... args) {
+  return Layer(std::make_shared<T>(std::forward<Args>(args)...));
+}
+
+}  // namespace tandem::keras

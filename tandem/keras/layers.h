@@ -1,0 +1,15 @@
+#pragma once
+
+// All layers.
+
+#include "tandem/keras/layers/activation_layers.h"
+#include "tandem/keras/layers/attention.h"
+#include "tandem/keras/layers/conv.h"
+#include "tandem/keras/layers/dense.h"
+#include "tandem/keras/layers/embedding.h"
+#include "tandem/keras/layers/input_layer.h"
+#include "tandem/keras/layers/merging.h"
+#include "tandem/keras/layers/normalization.h"
+#include "tandem/keras/layers/pooling.h"
+#include "tandem/keras/layers/regularization.h"
+#include "tandem/keras/layers/reshaping.h"

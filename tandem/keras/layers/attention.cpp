@@ -1,0 +1,181 @@
+#include "tandem/keras/layers/attention.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tandem/core/error.h"
+#include "tandem/keras/internal/checks.h"
+#include "tandem/keras/internal/shape_text.h"
+#include "tandem/keras/layer_impl.h"
+#include "tandem/ops/array_ops.h"
+#include "tandem/ops/cast_ops.h"
+#include "tandem/ops/comparison_ops.h"
+#include "tandem/ops/matmul_ops.h"
+#include "tandem/ops/nn_ops.h"
+#include "tandem/ops/operators.h"
+
+namespace tandem::keras {
+namespace {
+
+class MultiHeadAttentionImpl final : public LayerImpl {
+ public:
+  MultiHeadAttentionImpl(std::int64_t num_heads, std::int64_t key_dim,
+                         const MultiHeadAttentionOptions& o)
+      : LayerImpl("MultiHeadAttention",
+                  {.name = o.name, .trainable = o.trainable, .dtype = o.dtype}),
+        heads_(num_heads),
+        key_dim_(key_dim),
+        value_dim_(o.value_dim.value_or(key_dim)),
+        options_(o) {
+    internal::require_positive("MultiHeadAttention", "num_heads", heads_);
+    internal::require_positive("MultiHeadAttention", "key_dim", key_dim_);
+    internal::require_positive("MultiHeadAttention", "value_dim", value_dim_);
+    if (o.output_dim) internal::require_positive("MultiHeadAttention", "output_dim", *o.output_dim);
+    internal::require_range("MultiHeadAttention", "dropout", o.dropout, 0, 0.999999);
+  }
+
+  void build_many(const std::vector<PartialShape>& inputs) override {
+    require_inputs(inputs.size());
+    for (std::size_t i = 0; i < std::min<std::size_t>(3, inputs.size()); ++i) {
+      if (inputs[i].rank() != 3) {
+        throw InvalidArgumentError(
+            cat(prefix(),
+                "query, value and key must have rank 3, [batch, positions, features]. "
+                "Received shape ",
+                internal::shape_text(inputs[i]), "."));
+      }
+    }
+    const std::int64_t query = known_size(inputs[0], -1);
+    const std::int64_t value = known_size(inputs[1], -1);
+    const std::int64_t key = inputs.size() > 2 ? known_size(inputs[2], -1) : value;
+    const std::int64_t output = options_.output_dim.value_or(query);
+    query_ = projection("query", {query, heads_, key_dim_}, {heads_, key_dim_});
+    key_ = projection("key", {key, heads_, key_dim_}, {heads_, key_dim_});
+    value_ = projection("value", {value, heads_, value_dim_}, {heads_, value_dim_});
+    output_ = projection("attention_output", {heads_, value_dim_, output}, {output});
+  }
+
+  std::vector<Tensor> call_many(std::span<const Tensor> inputs, const CallOptions& how) override {
+    require_inputs(inputs.size());
+    const Tensor& value = inputs[1];
+    const Tensor& key = inputs.size() > 2 ? inputs[2] : value;
+    const Tensor q =
+        split_heads(inputs[0], query_, key_dim_) * (1 / std::sqrt(static_cast<double>(key_dim_)));
+    const Tensor k = split_heads(key, key_, key_dim_);
+    const Tensor v = split_heads(value, value_, value_dim_);
+    Tensor scores = matmul(q, k, {.transpose_b = true});  // [batch, heads, t, s]
+    const Tensor mask = combined_mask(inputs, scores, how.use_causal_mask);
+    // As Keras: what is masked gets a score so small that its probability is 0.
+    if (mask.defined())
+      scores = scores + (1 - cast(mask, scores.dtype())) * -3e4 * lowest_factor(scores.dtype());
+    Tensor probabilities = nn::softmax(std::move(scores));
+    if (options_.dropout > 0 && how.is_training()) {
+      probabilities = nn::dropout(probabilities, options_.dropout, {.seed = options_.seed});
+    }
+    return {join_heads(matmul(probabilities, v), inputs[0])};
+  }
+
+  void describe(Config& config) const override {
+    config.set("num_heads", heads_).set("key_dim", key_dim_).set("value_dim", value_dim_);
+    config.set("dropout", options_.dropout).set("use_bias", options_.use_bias);
+  }
+
+ private:
+  struct Projection {
+    Variable kernel;
+    Variable bias;
+  };
+
+  void require_inputs(std::size_t count) const {
+    if (count < 2 || count > 4) {
+      throw InvalidArgumentError(
+          cat(prefix(), "takes query and value, then perhaps key and attention mask. Received ",
+              count, " input(s): for self-attention give the same one twice, (x, x)."));
+    }
+  }
+
+  Projection projection(const std::string& name, const Shape& kernel, const Shape& bias) {
+    Projection p;
+    p.kernel = add_weight(
+        name + "/kernel", kernel,
+        {.initializer = options_.kernel_initializer, .regularizer = options_.kernel_regularizer});
+    if (options_.use_bias) {
+      p.bias = add_weight(
+          name + "/bias", bias,
+          {.initializer = options_.bias_initializer, .regularizer = options_.bias_regularizer});
+    }
+    return p;
+  }
+
+  // [batch, t, features] as [batch, heads, t, size].
+  Tensor split_heads(const Tensor& x, const Projection& p, std::int64_t size) const {
+    const Tensor kernel = reshape(p.kernel, {-1, heads_ * size});
+    Tensor y = matmul(reshape(x, {-1, x.dim(-1)}), kernel);
+    if (options_.use_bias) y = nn::bias_add(std::move(y), reshape(p.bias, {heads_ * size}));
+    return transpose(reshape(std::move(y), leading(x, {heads_, size})), {0, 2, 1, 3});
+  }
+
+  Tensor join_heads(const Tensor& x, const Tensor& query) const {
+    const std::int64_t size = heads_ * value_dim_;
+    const std::int64_t out = output_.kernel.shape().dim(2);
+    Tensor y = reshape(transpose(x, {0, 2, 1, 3}), {-1, size});
+    y = matmul(std::move(y), reshape(output_.kernel, {size, out}));
+    if (options_.use_bias) y = nn::bias_add(std::move(y), output_.bias);
+    return reshape(std::move(y), leading(query, {out}));
+  }
+
+  // The batch and position sizes of x, then `rest`.
+  static IntList leading(const Tensor& x, std::vector<std::int64_t> rest) {
+    const std::int64_t batch = x.dim(0);
+    const std::int64_t positions = x.dim(1);
+    if (batch < 0 && positions < 0) {
+      const std::vector<int> sizes(rest.begin(), rest.end());
+      return IntList(concat({slice(shape(x), {0}, {2}), tensor(sizes)}, 0));
+    }
+    rest.insert(rest.begin(), {batch, positions});
+    return IntList(std::move(rest));
+  }
+
+  static double lowest_factor(DType dtype) { return dtype == DType::kHalf ? 1 : 1e5; }
+
+  static Tensor combined_mask(std::span<const Tensor> inputs, const Tensor& scores, bool causal) {
+    Tensor mask;
+    if (inputs.size() > 3) {
+      mask = inputs[3].dtype() == DType::kBool ? inputs[3] : cast(inputs[3], DType::kBool);
+      if (mask.rank() == 2) mask = expand_dims(mask, 0);
+      if (mask.rank() == 3) mask = expand_dims(mask, 1);
+    }
+    if (!causal) return mask;
+    const std::vector<Tensor> sizes = unstack(shape(scores), 4);
+    const Tensor rows = expand_dims(range(sizes[2]), 1);
+    const Tensor columns = expand_dims(range(sizes[3]), 0);
+    const Tensor earlier = rows >= columns;
+    return mask.defined() ? logical_and(mask, earlier) : earlier;
+  }
+
+  std::int64_t heads_;
+  std::int64_t key_dim_;
+  std::int64_t value_dim_;
+  MultiHeadAttentionOptions options_;
+  Projection query_;
+  Projection key_;
+  Projection value_;
+  Projection output_;
+};
+
+}  // namespace
+
+MultiHeadAttention::MultiHeadAttention(std::int64_t num_heads, std::int64_t key_dim,
+                                       const MultiHeadAttentionOptions& options)
+    : Layer(std::make_shared<MultiHeadAttentionImpl>(num_heads, key_dim, options)) {}
+
+Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& value,
+                                      const CallOptions& options) const {
+  return outputs(std::vector<Tensor>{query, value}, options).front();
+}
+KerasTensor MultiHeadAttention::operator()(const KerasTensor& query, const KerasTensor& value,
+                                           const CallOptions& options) const {
+  return outputs(std::vector<KerasTensor>{query, value}, options).front();
+}
+
+}  // namespace tandem::keras

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tandem/core/dtype.h"
+#include "tandem/core/export.h"
+#include "tandem/keras/activations.h"
+#include "tandem/keras/initializers.h"
+#include "tandem/keras/layer.h"
+#include "tandem/keras/layers/pooling.h"
+#include "tandem/keras/regularizers.h"
+
+namespace tandem::keras {
+
+struct Conv2DOptions {
+  Size2D strides = 1;
+  std::string padding = "valid";              ///< or "same": the size of the input / strides
+  std::string data_format = "channels_last";  ///< or "channels_first"
+  Size2D dilation_rate = 1;
+  std::int64_t groups = 1;  ///< channels are split into so many groups that do not mix
+  ActivationFunction activation = {};
+  bool use_bias = true;
+  Initializer kernel_initializer = "glorot_uniform";
+  Initializer bias_initializer = "zeros";
+  Regularizer kernel_regularizer = {};
+  Regularizer bias_regularizer = {};
+  Regularizer activity_regularizer = {};
+  std::string name = {};
+  bool trainable = true;
+  DType dtype = float32;
+};
+
+/// Convolution with `filters` filters, then bias and activation:
+/// [batch, height, width, channels] gives [batch, height', width', filters].
+class TANDEM_EXPORT Conv2D : public Layer {
+ public:
+  Conv2D(std::int64_t filters, Size2D kernel_size, const Conv2DOptions& options = {});
+};
+
+struct DepthwiseConv2DOptions {
+  Size2D strides = 1;
+  std::string padding = "valid";
+  std::int64_t depth_multiplier = 1;  ///< filters for each input channel
+  std::string data_format = "channels_last";
+  Size2D dilation_rate = 1;
+  ActivationFunction activation = {};
+  bool use_bias = true;
+  Initializer depthwise_initializer = "glorot_uniform";
+  Initializer bias_initializer = "zeros";
+  Regularizer depthwise_regularizer = {};
+  Regularizer bias_regularizer = {};
+  Regularizer activity_regularizer = {};
+  std::string name = {};
+  bool trainable = true;
+  DType dtype = float32;
+};
+
+/// Convolution of each channel by itself.
+class TANDEM_EXPORT DepthwiseConv2D : public Layer {
+ public:
+  explicit DepthwiseConv2D(Size2D kernel_size, const DepthwiseConv2DOptions& options = {});
+};
+
+}  // namespace tandem::keras

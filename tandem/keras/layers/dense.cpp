@@ -1,0 +1,82 @@
+#include "tandem/keras/layers/dense.h"
+
+#include "tandem/core/error.h"
+#include "tandem/keras/internal/checks.h"
+#include "tandem/keras/layer_impl.h"
+#include "tandem/ops/array_ops.h"
+#include "tandem/ops/matmul_ops.h"
+#include "tandem/ops/nn_ops.h"
+
+namespace tandem::keras {
+namespace {
+
+class DenseImpl final : public LayerImpl {
+ public:
+  DenseImpl(std::int64_t units, const DenseOptions& o)
+      : LayerImpl("Dense", {.name = o.name, .trainable = o.trainable, .dtype = o.dtype}),
+        units_(units),
+        options_(o) {
+    internal::require_positive("Dense", "units", units);
+    require_min_rank(2);
+  }
+
+  void build(const PartialShape& input) override {
+    const std::int64_t size = known_size(input, -1);
+    kernel_ = add_weight(
+        "kernel", {size, units_},
+        {.initializer = options_.kernel_initializer, .regularizer = options_.kernel_regularizer});
+    if (options_.use_bias) {
+      bias_ = add_weight(
+          "bias", {units_},
+          {.initializer = options_.bias_initializer, .regularizer = options_.bias_regularizer});
+    }
+    require_size(-1, size);
+  }
+
+  Tensor call(const Tensor& x, bool) override {
+    Tensor y = product(x);
+    if (options_.use_bias) y = nn::bias_add(std::move(y), bias_);
+    y = options_.activation(y);
+    if (options_.activity_regularizer.defined()) {
+      add_loss(internal::activity_penalty(options_.activity_regularizer, y));
+    }
+    return y;
+  }
+
+  void describe(Config& config) const override {
+    config.set("units", units_)
+        .set("activation", options_.activation.name())
+        .set("use_bias", options_.use_bias);
+    config.set("kernel_initializer", options_.kernel_initializer.name());
+    config.set("bias_initializer", options_.bias_initializer.name());
+    config.set("kernel_regularizer", options_.kernel_regularizer.name());
+    config.set("bias_regularizer", options_.bias_regularizer.name());
+  }
+
+ private:
+  // One matrix product over all leading axes together.
+  Tensor product(const Tensor& x) const {
+    if (x.rank() == 2) return matmul(x, kernel_);
+    std::vector<std::int64_t> sizes = x.partial_shape().dims();
+    sizes.back() = units_;
+    int unknown = 0;
+    for (const std::int64_t size : sizes) unknown += size < 0;
+    Tensor flat = matmul(reshape(x, {-1, x.dim(-1)}), kernel_);
+    if (unknown <= 1) return reshape(std::move(flat), sizes);
+    const Tensor leading = slice(shape(x), {0}, {x.rank() - 1});
+    return reshape(std::move(flat),
+                   IntList(concat({leading, Tensor{static_cast<int>(units_)}}, 0)));
+  }
+
+  std::int64_t units_;
+  DenseOptions options_;
+  Variable kernel_;
+  Variable bias_;
+};
+
+}  // namespace
+
+Dense::Dense(std::int64_t units, const DenseOptions& options)
+    : Layer(std::make_shared<DenseImpl>(units, options)) {}
+
+}  // namespace tandem::keras

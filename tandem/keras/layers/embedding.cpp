@@ -1,0 +1,50 @@
+#include "tandem/keras/layers/embedding.h"
+
+#include "tandem/keras/internal/checks.h"
+#include "tandem/keras/layer_impl.h"
+#include "tandem/ops/cast_ops.h"
+#include "tandem/ops/gather_ops.h"
+
+namespace tandem::keras {
+namespace {
+
+class EmbeddingImpl final : public LayerImpl {
+ public:
+  EmbeddingImpl(std::int64_t input_dim, std::int64_t output_dim, const EmbeddingOptions& o)
+      : LayerImpl("Embedding", {.name = o.name, .trainable = o.trainable, .dtype = o.dtype}),
+        input_dim_(input_dim),
+        output_dim_(output_dim),
+        options_(o) {
+    internal::require_positive("Embedding", "input_dim", input_dim);
+    internal::require_positive("Embedding", "output_dim", output_dim);
+    keep_input_dtypes();
+  }
+
+  void build(const PartialShape&) override {
+    table_ = add_weight("embeddings", {input_dim_, output_dim_},
+                        {.initializer = options_.embeddings_initializer,
+                         .regularizer = options_.embeddings_regularizer});
+  }
+
+  Tensor call(const Tensor& x, bool) override {
+    return gather(table_, x.dtype() == int32 || x.dtype() == int64 ? x : cast(x, int32));
+  }
+  void describe(Config& config) const override {
+    config.set("input_dim", input_dim_).set("output_dim", output_dim_);
+    config.set("embeddings_initializer", options_.embeddings_initializer.name());
+  }
+
+ private:
+  std::int64_t input_dim_;
+  std::int64_t output_dim_;
+  EmbeddingOptions options_;
+  Variable table_;
+};
+
+}  // namespace
+
+Embedding::Embedding(std::int64_t input_dim, std::int64_t output_dim,
+                     const EmbeddingOptions& options)
+    : Layer(std::make_shared<EmbeddingImpl>(input_dim, output_dim, options)) {}
+
+}  // namespace tandem::keras

@@ -1,0 +1,36 @@
+#pragma once
+
+#include "tandem/core/export.h"
+#include "tandem/keras/layer.h"
+#include "tandem/keras/layers/reshaping.h"
+
+namespace tandem::keras {
+
+// Layers of several inputs: `Add()({x, y})`. All but Concatenate work element by element, with
+// broadcasting, and need at least two inputs.
+
+#define TANDEM_KERAS_MERGE(NAME)                     \
+  class TANDEM_EXPORT NAME : public Layer {          \
+   public:                                           \
+    explicit NAME(const NamedOptions& options = {}); \
+  }
+TANDEM_KERAS_MERGE(Add);
+/// The first minus the second; exactly two.
+TANDEM_KERAS_MERGE(Subtract);
+TANDEM_KERAS_MERGE(Multiply);
+TANDEM_KERAS_MERGE(Average);
+TANDEM_KERAS_MERGE(Maximum);
+TANDEM_KERAS_MERGE(Minimum);
+#undef TANDEM_KERAS_MERGE
+
+struct ConcatenateOptions {
+  int axis = -1;
+  std::string name = {};
+};
+/// One after the other along an axis; all other sizes must agree.
+class TANDEM_EXPORT Concatenate : public Layer {
+ public:
+  explicit Concatenate(const ConcatenateOptions& options = {});
+};
+
+}  // namespace tandem::keras

@@ -1,0 +1,192 @@
+#include "tandem/keras/layers/normalization.h"
+
+#include <algorithm>
+
+#include "tandem/core/error.h"
+#include "tandem/keras/internal/checks.h"
+#include "tandem/keras/layer_impl.h"
+#include "tandem/ops/arithmetic_ops.h"
+#include "tandem/ops/array_ops.h"
+#include "tandem/ops/cast_ops.h"
+#include "tandem/ops/nn_ops.h"
+#include "tandem/ops/operators.h"
+#include "tandem/ops/reduction_ops.h"
+#include "tandem/ops/unary_ops.h"
+
+namespace tandem::keras {
+namespace {
+
+class BatchNormalizationImpl final : public LayerImpl {
+ public:
+  explicit BatchNormalizationImpl(const BatchNormalizationOptions& o)
+      : LayerImpl("BatchNormalization",
+                  {.name = o.name, .trainable = o.trainable, .dtype = o.dtype}),
+        options_(o) {
+    internal::require_range("BatchNormalization", "momentum", o.momentum, 0, 1);
+    internal::require_range("BatchNormalization", "epsilon", o.epsilon, 0, 1e30);
+  }
+
+  void build(const PartialShape& input) override {
+    axis_ = normalize_axis(options_.axis, input.rank());
+    const std::int64_t size = known_size(input, axis_);
+    const auto add = [&](const char* name, const Initializer& initializer,
+                         const Regularizer& regularizer, bool trainable) {
+      return add_weight(
+          name, {size},
+          {.initializer = initializer, .regularizer = regularizer, .trainable = trainable});
+    };
+    if (options_.scale)
+      gamma_ = add("gamma", options_.gamma_initializer, options_.gamma_regularizer, true);
+    if (options_.center)
+      beta_ = add("beta", options_.beta_initializer, options_.beta_regularizer, true);
+    mean_ = add("moving_mean", options_.moving_mean_initializer, {}, false);
+    variance_ = add("moving_variance", options_.moving_variance_initializer, {}, false);
+    require_rank(input.rank());
+    require_size(axis_, size);
+  }
+
+  Tensor call(const Tensor& x, bool training) override {
+    const bool last = axis_ == x.rank() - 1;
+    if (!training || !trainable()) return apply(x, mean_, variance_, last);
+    // The fused op computes moments and result in one pass; its variance is the unbiased one, so
+    // the running mean must take back what it adds.
+    if (last && x.rank() == 4 && x.dtype() == float32) return fused(x);
+    const nn::Moments batch = nn::moments(x, other_axes(x.rank()));
+    follow(batch.mean, batch.variance);
+    return apply(x, batch.mean, batch.variance, last);
+  }
+
+  void describe(Config& config) const override {
+    config.set("axis", std::int64_t{options_.axis}).set("momentum", options_.momentum);
+    config.set("epsilon", options_.epsilon)
+        .set("center", options_.center)
+        .set("scale", options_.scale);
+  }
+
+ private:
+  std::vector<std::int64_t> other_axes(int rank) const {
+    std::vector<std::int64_t> axes;
+    for (int i = 0; i < rank; ++i) {
+      if (i != axis_) axes.push_back(i);
+    }
+    return axes;
+  }
+
+  void follow(const Tensor& mean, const Tensor& variance) const {
+    const double m = options_.momentum;
+    mean_.assign(mean_.read_value() * m + mean * (1 - m));
+    variance_.assign(variance_.read_value() * m + variance * (1 - m));
+  }
+
+  Tensor fused(const Tensor& x) const {
+    const Tensor gamma = options_.scale ? gamma_.read_value() : ones(mean_.shape().to_shape());
+    const Tensor beta = options_.center ? beta_.read_value() : zeros(mean_.shape().to_shape());
+    const nn::FusedBatchNormResult result =
+        nn::fused_batch_norm(x, gamma, beta, {.epsilon = static_cast<float>(options_.epsilon)});
+    const PartialShape shape = x.partial_shape();
+    Tensor biased;
+    if (shape.is_fully_known()) {
+      const double count = static_cast<double>(shape.num_elements() / shape.dim(3));
+      biased = result.variance * (count > 1 ? (count - 1) / count : 1.0);
+    } else {
+      const Tensor count = cast(size(x), float32) / static_cast<double>(shape.dim(3));
+      biased = result.variance * (maximum(count - 1, 1) / count);
+    }
+    follow(result.mean, biased);
+    return result.y;
+  }
+
+  Tensor apply(const Tensor& x, const Tensor& mean, const Tensor& variance, bool last) const {
+    const auto fit = [&](const Tensor& v) {
+      if (last) return v;
+      std::vector<std::int64_t> sizes(static_cast<std::size_t>(x.rank()), 1);
+      sizes[static_cast<std::size_t>(axis_)] = -1;
+      return reshape(v, sizes);
+    };
+    return nn::batch_normalization(x, fit(mean), fit(variance),
+                                   options_.center ? fit(beta_) : Tensor(),
+                                   options_.scale ? fit(gamma_) : Tensor(), options_.epsilon);
+  }
+
+  BatchNormalizationOptions options_;
+  int axis_ = -1;
+  Variable gamma_;
+  Variable beta_;
+  Variable mean_;
+  Variable variance_;
+};
+
+class LayerNormalizationImpl final : public LayerImpl {
+ public:
+  explicit LayerNormalizationImpl(const LayerNormalizationOptions& o)
+      : LayerImpl("LayerNormalization",
+                  {.name = o.name, .trainable = o.trainable, .dtype = o.dtype}),
+        options_(o) {
+    internal::require_range("LayerNormalization", "epsilon", o.epsilon, 0, 1e30);
+    if (o.axis.list().empty())
+      throw InvalidArgumentError("LayerNormalization: axis names no axis.");
+  }
+
+  void build(const PartialShape& input) override {
+    for (const int axis : options_.axis.list()) axes_.push_back(normalize_axis(axis, input.rank()));
+    std::sort(axes_.begin(), axes_.end());
+    Shape sizes;
+    for (const std::int64_t axis : axes_) {
+      sizes.add_dim(known_size(input, static_cast<int>(axis)));
+      require_size(static_cast<int>(axis), sizes.dim(-1));
+    }
+    if (options_.scale) {
+      gamma_ = add_weight(
+          "gamma", sizes,
+          {.initializer = options_.gamma_initializer, .regularizer = options_.gamma_regularizer});
+    }
+    if (options_.center) {
+      beta_ = add_weight(
+          "beta", sizes,
+          {.initializer = options_.beta_initializer, .regularizer = options_.beta_regularizer});
+    }
+    require_rank(input.rank());
+  }
+
+  Tensor call(const Tensor& x, bool) override {
+    const nn::Moments m = nn::moments(x, axes_, true);
+    Tensor factor = math::rsqrt(m.variance + options_.epsilon);
+    if (options_.scale) factor = factor * fit(gamma_, x.rank());
+    Tensor offset = -m.mean * factor;
+    if (options_.center) offset = offset + fit(beta_, x.rank());
+    return x * factor + offset;
+  }
+
+  void describe(Config& config) const override {
+    config.set("axis",
+               std::vector<std::int64_t>(options_.axis.list().begin(), options_.axis.list().end()));
+    config.set("epsilon", options_.epsilon)
+        .set("center", options_.center)
+        .set("scale", options_.scale);
+  }
+
+ private:
+  // With sizes of 1 for the axes that are not normalised.
+  Tensor fit(const Variable& weight, int rank) const {
+    if (axes_.size() == 1 && axes_[0] == rank - 1) return weight;
+    std::vector<std::int64_t> sizes(static_cast<std::size_t>(rank), 1);
+    for (std::size_t i = 0; i < axes_.size(); ++i) {
+      sizes[static_cast<std::size_t>(axes_[i])] = weight.shape().dim(static_cast<int>(i));
+    }
+    return reshape(weight, sizes);
+  }
+
+  LayerNormalizationOptions options_;
+  std::vector<std::int64_t> axes_;
+  Variable gamma_;
+  Variable beta_;
+};
+
+}  // namespace
+
+BatchNormalization::BatchNormalization(const BatchNormalizationOptions& options)
+    : Layer(std::make_shared<BatchNormalizationImpl>(options)) {}
+LayerNormalization::LayerNormalization(const LayerNormalizationOptions& options)
+    : Layer(std::make_shared<LayerNormalizationImpl>(options)) {}
+
+}  // namespace tandem::keras

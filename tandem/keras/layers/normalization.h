@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tandem/core/dtype.h"
+#include "tandem/core/export.h"
+#include "tandem/keras/initializers.h"
+#include "tandem/keras/layer.h"
+#include "tandem/keras/regularizers.h"
+
+namespace tandem::keras {
+
+struct BatchNormalizationOptions {
+  int axis = -1;  ///< that of the features, which are normalised each by itself
+  double momentum = 0.99;
+  double epsilon = 1e-3;
+  bool center = true;
+  bool scale = true;
+  Initializer beta_initializer = "zeros";
+  Initializer gamma_initializer = "ones";
+  Initializer moving_mean_initializer = "zeros";
+  Initializer moving_variance_initializer = "ones";
+  Regularizer beta_regularizer = {};
+  Regularizer gamma_regularizer = {};
+  std::string name = {};
+  bool trainable = true;
+  DType dtype = float32;
+};
+
+/// Brings each feature to mean 0 and variance 1, then scales and shifts it. Training uses the
+/// moments of the batch and keeps running means of them, which prediction uses. A layer that is not
+/// trainable behaves as in prediction.
+class TANDEM_EXPORT BatchNormalization : public Layer {
+ public:
+  explicit BatchNormalization(const BatchNormalizationOptions& options = {});
+};
+
+/// One axis or several.
+class LayerAxes {
+ public:
+  LayerAxes(int axis) : axes_{axis} {}
+  LayerAxes(std::initializer_list<int> axes) : axes_(axes) {}
+  LayerAxes(std::vector<int> axes) : axes_(std::move(axes)) {}
+  const std::vector<int>& list() const { return axes_; }
+
+ private:
+  std::vector<int> axes_;
+};
+
+struct LayerNormalizationOptions {
+  LayerAxes axis = -1;
+  double epsilon = 1e-3;
+  bool center = true;
+  bool scale = true;
+  Initializer beta_initializer = "zeros";
+  Initializer gamma_initializer = "ones";
+  Regularizer beta_regularizer = {};
+  Regularizer gamma_regularizer = {};
+  std::string name = {};
+  bool trainable = true;
+  DType dtype = float32;
+};
+
+/// Brings each example to mean 0 and variance 1 along the axes, then scales and shifts it.
+class TANDEM_EXPORT LayerNormalization : public Layer {
+ public:
+  explicit LayerNormalization(const LayerNormalizationOptions& options = {});
+};
+
+}  // namespace tandem::keras

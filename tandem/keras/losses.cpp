@@ -1,0 +1,189 @@
+#include "tandem/keras/losses.h"
+
+#include <map>
+
+#include "tandem/core/error.h"
+#include "tandem/keras/internal/names.h"
+#include "tandem/ops/array_ops.h"
+#include "tandem/ops/cast_ops.h"
+#include "tandem/ops/comparison_ops.h"
+
+namespace tandem::keras {
+namespace losses {
+namespace {
+
+std::string named(const std::string& given, const char* standard) {
+  return given.empty() ? standard : given;
+}
+
+Loss plain(const LossOptions& o, const char* name,
+           Tensor (*function)(const Tensor&, const Tensor&)) {
+  return Loss::from_function(named(o.name, name), function, o.reduction);
+}
+
+CrossentropyOptions arguments(const CrossentropyLossOptions& o) {
+  return {.from_logits = o.from_logits, .label_smoothing = o.label_smoothing, .axis = o.axis};
+}
+FocalOptions arguments(const FocalLossOptions& o) {
+  return {.alpha = o.alpha,
+          .gamma = o.gamma,
+          .apply_class_balancing = o.apply_class_balancing,
+          .from_logits = o.from_logits,
+          .label_smoothing = o.label_smoothing,
+          .axis = o.axis};
+}
+
+class SparseLoss final : public LossImpl {
+ public:
+  explicit SparseLoss(const SparseCategoricalCrossentropyOptions& o)
+      : LossImpl(named(o.name, "sparse_categorical_crossentropy"), o.reduction), options_(o) {}
+
+  Tensor call(const Tensor& y_true, const Tensor& y_pred) const override {
+    return sparse_categorical_crossentropy(y_true, y_pred, options_.from_logits,
+                                           options_.ignore_class);
+  }
+  Tensor mask(const Tensor& y_true, const Tensor& y_pred) const override {
+    if (!options_.ignore_class) return {};
+    Tensor labels = cast(y_true, int64);
+    if (labels.rank() == y_pred.rank() && labels.dim(-1) == 1) labels = squeeze(labels, {-1});
+    return not_equal(labels, Tensor(*options_.ignore_class));
+  }
+
+ private:
+  SparseCategoricalCrossentropyOptions options_;
+};
+
+}  // namespace
+
+MeanSquaredError::MeanSquaredError(const LossOptions& o)
+    : Loss(plain(o, "mean_squared_error", mean_squared_error)) {}
+MeanAbsoluteError::MeanAbsoluteError(const LossOptions& o)
+    : Loss(plain(o, "mean_absolute_error", mean_absolute_error)) {}
+MeanAbsolutePercentageError::MeanAbsolutePercentageError(const LossOptions& o)
+    : Loss(plain(o, "mean_absolute_percentage_error", mean_absolute_percentage_error)) {}
+MeanSquaredLogarithmicError::MeanSquaredLogarithmicError(const LossOptions& o)
+    : Loss(plain(o, "mean_squared_logarithmic_error", mean_squared_logarithmic_error)) {}
+LogCosh::LogCosh(const LossOptions& o) : Loss(plain(o, "log_cosh", log_cosh)) {}
+Poisson::Poisson(const LossOptions& o) : Loss(plain(o, "poisson", poisson)) {}
+KLDivergence::KLDivergence(const LossOptions& o) : Loss(plain(o, "kl_divergence", kl_divergence)) {}
+Hinge::Hinge(const LossOptions& o) : Loss(plain(o, "hinge", hinge)) {}
+SquaredHinge::SquaredHinge(const LossOptions& o) : Loss(plain(o, "squared_hinge", squared_hinge)) {}
+CategoricalHinge::CategoricalHinge(const LossOptions& o)
+    : Loss(plain(o, "categorical_hinge", categorical_hinge)) {}
+
+Huber::Huber(const HuberOptions& o)
+    : Loss(from_function(
+          named(o.name, "huber_loss"),
+          [delta = o.delta](const Tensor& t, const Tensor& p) { return huber(t, p, delta); },
+          o.reduction)) {}
+CosineSimilarity::CosineSimilarity(const CosineSimilarityOptions& o)
+    : Loss(from_function(
+          named(o.name, "cosine_similarity"),
+          [axis = o.axis](const Tensor& t, const Tensor& p) {
+            return cosine_similarity(t, p, axis);
+          },
+          o.reduction)) {}
+
+BinaryCrossentropy::BinaryCrossentropy(const CrossentropyLossOptions& o)
+    : Loss(from_function(
+          named(o.name, "binary_crossentropy"),
+          [a = arguments(o)](const Tensor& t, const Tensor& p) {
+            return binary_crossentropy(t, p, a);
+          },
+          o.reduction)) {}
+CategoricalCrossentropy::CategoricalCrossentropy(const CrossentropyLossOptions& o)
+    : Loss(from_function(
+          named(o.name, "categorical_crossentropy"),
+          [a = arguments(o)](const Tensor& t, const Tensor& p) {
+            return categorical_crossentropy(t, p, a);
+          },
+          o.reduction)) {}
+SparseCategoricalCrossentropy::SparseCategoricalCrossentropy(
+    const SparseCategoricalCrossentropyOptions& o)
+    : Loss(std::make_shared<SparseLoss>(o)) {}
+BinaryFocalCrossentropy::BinaryFocalCrossentropy(const FocalLossOptions& o)
+    : Loss(from_function(
+          named(o.name, "binary_focal_crossentropy"),
+          [a = arguments(o)](const Tensor& t, const Tensor& p) {
+            return binary_focal_crossentropy(t, p, a);
+          },
+          o.reduction)) {}
+CategoricalFocalCrossentropy::CategoricalFocalCrossentropy(const FocalLossOptions& o)
+    : Loss(from_function(
+          named(o.name, "categorical_focal_crossentropy"),
+          [a = arguments(o)](const Tensor& t, const Tensor& p) {
+            return categorical_focal_crossentropy(t, p, a);
+          },
+          o.reduction)) {}
+
+Dice::Dice(const DiceOptions& o)
+    : Loss(from_function(
+          named(o.name, "dice"),
+          [axis = o.axis](const Tensor& t, const Tensor& p) { return dice(t, p, axis); },
+          o.reduction)) {}
+Tversky::Tversky(const TverskyOptions& o)
+    : Loss(from_function(
+          named(o.name, "tversky"),
+          [o](const Tensor& t, const Tensor& p) { return tversky(t, p, o.alpha, o.beta, o.axis); },
+          o.reduction)) {}
+
+}  // namespace losses
+
+namespace {
+
+using Maker = Loss (*)();
+template <class T>
+Loss make() {
+  return T();
+}
+
+const std::map<std::string, Maker>& losses_by_name() {
+  using namespace losses;
+  static const std::map<std::string, Maker> table = {
+      {"mean_squared_error", make<MeanSquaredError>},
+      {"mse", make<MeanSquaredError>},
+      {"mean_absolute_error", make<MeanAbsoluteError>},
+      {"mae", make<MeanAbsoluteError>},
+      {"mean_absolute_percentage_error", make<MeanAbsolutePercentageError>},
+      {"mape", make<MeanAbsolutePercentageError>},
+      {"mean_squared_logarithmic_error", make<MeanSquaredLogarithmicError>},
+      {"msle", make<MeanSquaredLogarithmicError>},
+      {"huber", make<Huber>},
+      {"log_cosh", make<LogCosh>},
+      {"logcosh", make<LogCosh>},
+      {"cosine_similarity", make<CosineSimilarity>},
+      {"poisson", make<Poisson>},
+      {"kl_divergence", make<KLDivergence>},
+      {"kld", make<KLDivergence>},
+      {"hinge", make<Hinge>},
+      {"squared_hinge", make<SquaredHinge>},
+      {"categorical_hinge", make<CategoricalHinge>},
+      {"binary_crossentropy", make<BinaryCrossentropy>},
+      {"bce", make<BinaryCrossentropy>},
+      {"binary_focal_crossentropy", make<BinaryFocalCrossentropy>},
+      {"categorical_crossentropy", make<CategoricalCrossentropy>},
+      {"categorical_focal_crossentropy", make<CategoricalFocalCrossentropy>},
+      {"sparse_categorical_crossentropy", make<SparseCategoricalCrossentropy>},
+      {"dice", make<Dice>},
+      {"tversky", make<Tversky>},
+  };
+  return table;
+}
+
+}  // namespace
+
+Loss::Loss(const std::string& name) {
+  const auto& table = losses_by_name();
+  auto found = table.find(name);
+  if (found == table.end()) found = table.find(internal::snake_case(name));
+  if (found == table.end()) {
+    std::vector<std::string> names;
+    for (const auto& entry : table) names.push_back(entry.first);
+    throw InvalidArgumentError(cat("There is no loss '", name, "'. Choose one of ",
+                                   internal::join(names),
+                                   ", or give a function of y_true and y_pred."));
+  }
+  *this = found->second();
+}
+
+}  // namespace tandem::keras

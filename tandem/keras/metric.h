@@ -1,0 +1,94 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tandem/core/export.h"
+#include "tandem/core/shape.h"
+#include "tandem/ops/variable.h"
+#include "tandem/runtime/tensor.h"
+
+namespace tandem::keras {
+
+/// Whether larger values of a metric are better.
+enum class Direction : unsigned char { kUnknown, kUp, kDown };
+
+/// What a Metric handle refers to: numbers that gather over batches, kept in variables. Derive from
+/// it to write a metric.
+class TANDEM_EXPORT MetricImpl {
+ public:
+  explicit MetricImpl(std::string name, Direction direction = Direction::kUnknown)
+      : name_(std::move(name)), direction_(direction) {}
+  virtual ~MetricImpl();
+  MetricImpl(const MetricImpl&) = delete;
+  MetricImpl& operator=(const MetricImpl&) = delete;
+
+  /// Takes a batch in; may be traced. `sample_weight` may be undefined.
+  virtual void update_state(const Tensor& y_true, const Tensor& y_pred,
+                            const Tensor& sample_weight) = 0;
+  /// The value so far.
+  virtual Tensor result() const = 0;
+  void reset_state() const;
+
+  const std::string& name() const { return name_; }
+  Direction direction() const { return direction_; }
+  std::vector<Variable> variables() const;
+
+ protected:
+  /// A float variable that begins as zeros.
+  Variable add_variable(const std::string& name, const Shape& shape);
+
+ private:
+  std::string name_;
+  Direction direction_;
+  std::vector<std::pair<Variable, Tensor>> variables_;
+};
+
+/// A number that tells how a model does, gathered over batches.
+///
+/// By Keras' name ("accuracy", "mae", …), by one of the classes in `metrics`, or any callable
+/// `Tensor(y_true, y_pred)` whose values are averaged. "accuracy" stands for the binary,
+/// categorical or sparse one, whichever fits the shapes that it first sees. A handle; copies gather
+/// together.
+///
+///     td::keras::metrics::SparseCategoricalAccuracy accuracy;
+///     accuracy.update_state(labels, probabilities);
+///     float value = accuracy.result().item<float>();
+class TANDEM_EXPORT Metric {
+ public:
+  Metric(const char* name) : Metric(std::string(name)) {}
+  Metric(const std::string& name);
+  template <class F>
+  requires(std::is_invocable_r_v<Tensor, const F&, const Tensor&, const Tensor&> &&
+           !std::is_base_of_v<Metric, F>) Metric(F function)
+      : Metric(from_function("metric", std::move(function))) {}
+  explicit Metric(std::shared_ptr<MetricImpl> impl);
+
+  void update_state(const Tensor& y_true, const Tensor& y_pred,
+                    const Tensor& sample_weight = {}) const;
+  Tensor result() const;
+  /// Begins anew.
+  void reset_state() const;
+  const std::string& name() const;
+  std::vector<Variable> variables() const;
+
+  using Function = std::function<Tensor(const Tensor& y_true, const Tensor& y_pred)>;
+  /// The mean of a function's values.
+  static Metric from_function(std::string name, Function function,
+                              Direction direction = Direction::kUnknown);
+
+  // ---- For models. ----
+  /// As compile uses it: "accuracy" decided by these shapes, and named as the user named it.
+  std::shared_ptr<MetricImpl> resolve(const PartialShape& y_true, const PartialShape& y_pred) const;
+
+ private:
+  struct State;
+  MetricImpl& decided(const Tensor& y_true, const Tensor& y_pred) const;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace tandem::keras

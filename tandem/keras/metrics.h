@@ -1,0 +1,155 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tandem/core/export.h"
+#include "tandem/keras/metric.h"
+#include "tandem/runtime/tensor.h"
+
+namespace tandem::keras::metrics {
+
+// Metrics as objects. Their names are as in Keras ("mean_squared_error") unless another is given.
+
+struct MetricOptions {
+  std::string name = {};
+};
+
+/// The mean of values that are given directly.
+class TANDEM_EXPORT Mean : public Metric {
+ public:
+  explicit Mean(const MetricOptions& options = {});
+  void update_state(const Tensor& values, const Tensor& sample_weight = {}) const;
+};
+/// Their sum.
+class TANDEM_EXPORT Sum : public Metric {
+ public:
+  explicit Sum(const MetricOptions& options = {});
+  void update_state(const Tensor& values, const Tensor& sample_weight = {}) const;
+};
+
+// Means over the examples of what the loss of the same name computes.
+#define TANDEM_KERAS_METRIC(NAME)                     \
+  class TANDEM_EXPORT NAME : public Metric {          \
+   public:                                            \
+    explicit NAME(const MetricOptions& options = {}); \
+  }
+TANDEM_KERAS_METRIC(MeanSquaredError);
+TANDEM_KERAS_METRIC(MeanAbsoluteError);
+TANDEM_KERAS_METRIC(MeanAbsolutePercentageError);
+TANDEM_KERAS_METRIC(MeanSquaredLogarithmicError);
+TANDEM_KERAS_METRIC(LogCoshError);
+TANDEM_KERAS_METRIC(Poisson);
+TANDEM_KERAS_METRIC(KLDivergence);
+TANDEM_KERAS_METRIC(Hinge);
+TANDEM_KERAS_METRIC(SquaredHinge);
+TANDEM_KERAS_METRIC(CategoricalHinge);
+/// The root of the mean over all numbers.
+TANDEM_KERAS_METRIC(RootMeanSquaredError);
+/// The cosine itself: 1 is the best.
+TANDEM_KERAS_METRIC(CosineSimilarity);
+/// How often labels and predictions are equal.
+TANDEM_KERAS_METRIC(Accuracy);
+/// How often the most probable class is the one that one-hot labels name.
+TANDEM_KERAS_METRIC(CategoricalAccuracy);
+/// … that labels name by its number.
+TANDEM_KERAS_METRIC(SparseCategoricalAccuracy);
+#undef TANDEM_KERAS_METRIC
+
+struct CrossentropyMetricOptions {
+  bool from_logits = false;
+  double label_smoothing = 0;
+  std::string name = {};
+};
+class TANDEM_EXPORT BinaryCrossentropy : public Metric {
+ public:
+  explicit BinaryCrossentropy(const CrossentropyMetricOptions& options = {});
+};
+class TANDEM_EXPORT CategoricalCrossentropy : public Metric {
+ public:
+  explicit CategoricalCrossentropy(const CrossentropyMetricOptions& options = {});
+};
+class TANDEM_EXPORT SparseCategoricalCrossentropy : public Metric {
+ public:
+  explicit SparseCategoricalCrossentropy(const CrossentropyMetricOptions& options = {});
+};
+
+struct BinaryAccuracyOptions {
+  double threshold = 0.5;
+  std::string name = {};
+};
+/// How often probabilities fall on the side of the threshold that the labels 0 and 1 say.
+class TANDEM_EXPORT BinaryAccuracy : public Metric {
+ public:
+  explicit BinaryAccuracy(const BinaryAccuracyOptions& options = {});
+};
+
+struct TopKOptions {
+  std::int64_t k = 5;
+  std::string name = {};
+};
+/// How often the label's class is among the k most probable.
+class TANDEM_EXPORT TopKCategoricalAccuracy : public Metric {
+ public:
+  explicit TopKCategoricalAccuracy(const TopKOptions& options = {});
+};
+class TANDEM_EXPORT SparseTopKCategoricalAccuracy : public Metric {
+ public:
+  explicit SparseTopKCategoricalAccuracy(const TopKOptions& options = {});
+};
+
+struct CountOptions {
+  std::vector<double> thresholds = {};  ///< 0.5 by default; with several the result is a vector
+  std::string name = {};
+};
+class TANDEM_EXPORT TruePositives : public Metric {
+ public:
+  explicit TruePositives(const CountOptions& options = {});
+};
+class TANDEM_EXPORT TrueNegatives : public Metric {
+ public:
+  explicit TrueNegatives(const CountOptions& options = {});
+};
+class TANDEM_EXPORT FalsePositives : public Metric {
+ public:
+  explicit FalsePositives(const CountOptions& options = {});
+};
+class TANDEM_EXPORT FalseNegatives : public Metric {
+ public:
+  explicit FalseNegatives(const CountOptions& options = {});
+};
+
+struct PrecisionOptions {
+  std::vector<double> thresholds = {};  ///< 0.5 by default; with several the result is a vector
+  std::optional<std::int64_t> top_k = std::nullopt;     ///< only the k largest predictions count
+  std::optional<std::int64_t> class_id = std::nullopt;  ///< only this column counts
+  std::string name = {};
+};
+/// The share of true ones among what is predicted true.
+class TANDEM_EXPORT Precision : public Metric {
+ public:
+  explicit Precision(const PrecisionOptions& options = {});
+};
+/// The share of what is predicted true among the true ones.
+class TANDEM_EXPORT Recall : public Metric {
+ public:
+  explicit Recall(const PrecisionOptions& options = {});
+};
+
+struct AUCOptions {
+  std::int64_t num_thresholds = 200;
+  std::string curve = "ROC";                       ///< or "PR"
+  std::string summation_method = "interpolation";  ///< or "minoring", "majoring"
+  bool from_logits = false;
+  std::string name = {};
+};
+/// The area under the curve of true against false positives, or of precision against recall. Its
+/// result is computed on the host, so it cannot be traced.
+class TANDEM_EXPORT AUC : public Metric {
+ public:
+  explicit AUC(const AUCOptions& options = {});
+};
+
+}  // namespace tandem::keras::metrics

@@ -1,0 +1,265 @@
+#include "tandem/keras/model.h"
+
+#include <iostream>
+
+#include "tandem/core/error.h"
+#include "tandem/keras/internal/fit_loop.h"
+#include "tandem/keras/internal/functional.h"
+#include "tandem/keras/internal/names.h"
+#include "tandem/keras/internal/predictor.h"
+#include "tandem/keras/internal/progress.h"
+#include "tandem/keras/internal/trainer.h"
+#include "tandem/keras/model_impl.h"
+#include "tandem/ops/array_ops.h"
+
+namespace tandem::keras {
+
+using internal::BatchReader;
+using internal::Examples;
+using internal::Trainer;
+
+ModelImpl::ModelImpl(std::string class_name, LayerSettings settings)
+    : LayerImpl(std::move(class_name), std::move(settings)) {}
+ModelImpl::~ModelImpl() = default;
+
+internal::Predictor& ModelImpl::predictor() {
+  if (!predictor_) predictor_ = std::make_shared<internal::Predictor>(*this);
+  return *predictor_;
+}
+
+Model::Model(const KerasTensors& inputs, const KerasTensors& outputs, const std::string& name)
+    : Layer(std::make_shared<internal::FunctionalImpl>(inputs.tensors(), outputs.tensors(), name)) {
+}
+Model::Model(std::shared_ptr<ModelImpl> impl) : Layer(std::move(impl)) {}
+
+ModelImpl& Model::model_impl() const {
+  // A Model is only ever made with a ModelImpl.
+  return static_cast<ModelImpl&>(*impl());
+}
+
+void Model::compile(const CompileOptions& options) const {
+  model_impl().set_trainer(std::make_shared<Trainer>(model_impl(), options));
+}
+
+namespace {
+
+std::shared_ptr<Trainer> trainer_of(const Model& model, const char* what) {
+  std::shared_ptr<Trainer> trainer = model.model_impl().trainer();
+  if (!trainer) {
+    throw FailedPreconditionError(cat("You must call `compile()` before calling `", what,
+                                      "()` of model '", model.name(),
+                                      "': model.compile({.optimizer = \"adam\", .loss = …})."));
+  }
+  return trainer;
+}
+
+void require_dataset(const data::Dataset& dataset, const char* what) {
+  if (!dataset.defined()) throw InvalidArgumentError(cat(what, ": the dataset is undefined."));
+}
+
+data::Dataset validation_of(const FitOptions& options) {
+  const ValidationData& given = options.validation_data;
+  if (!given.defined() || given.dataset().defined()) return given.dataset();
+  const Examples examples{given.x(), given.y(), given.sample_weight()};
+  check_examples(examples);
+  return batches_of(examples, options.validation_batch_size.value_or(options.batch_size), false);
+}
+
+}  // namespace
+
+History Model::fit(const data::Dataset& dataset, const FitOptions& options) const {
+  const auto trainer = trainer_of(*this, "fit");
+  require_dataset(dataset, "fit");
+  if (options.validation_split != 0) {
+    throw InvalidArgumentError(
+        "fit: validation_split is for tensors. For a dataset give validation_data, for example by "
+        "dataset.split(0.8).");
+  }
+  if (options.sample_weight.defined()) {
+    throw InvalidArgumentError(
+        "fit: sample_weight is for tensors. Put the weights into the dataset: (x, y, weight).");
+  }
+  return internal::FitLoop(*this, trainer, dataset, validation_of(options), options).run();
+}
+
+History Model::fit(const TensorList& x, const TensorList& y, const FitOptions& options) const {
+  const auto trainer = trainer_of(*this, "fit");
+  Examples examples{x, y, options.sample_weight};
+  check_examples(examples);
+  if (!options.class_weight.empty() && options.sample_weight.defined()) {
+    throw InvalidArgumentError("You cannot `class_weight` and `sample_weight` at the same time.");
+  }
+  data::Dataset validation = validation_of(options);
+  if (options.validation_split != 0 && !validation.defined()) {
+    auto [first, last] = split_examples(examples, options.validation_split);
+    examples = std::move(first);
+    validation =
+        batches_of(last, options.validation_batch_size.value_or(options.batch_size), false);
+  }
+  const data::Dataset batches = batches_of(examples, options.batch_size, options.shuffle);
+  return internal::FitLoop(*this, trainer, batches, validation, options).run();
+}
+
+Logs Model::evaluate(const data::Dataset& dataset, const EvaluateOptions& options) const {
+  const auto trainer = trainer_of(*this, "evaluate");
+  require_dataset(dataset, "evaluate");
+  BatchReader reader(dataset, options.steps);
+  Model self = *this;
+  const Verbose verbose = internal::resolve(options.verbose);
+  const CallbackList callbacks(options.callbacks, self, {.steps = reader.steps()});
+  internal::Progress progress(verbose, reader.steps());
+  trainer->reset();
+  callbacks.tell([](Callback& c) { c.on_test_begin(); });
+  const Logs logs = internal::test_pass(*trainer, reader, callbacks, [&](std::int64_t step) {
+    progress.step_done(step);
+    if (progress.due()) progress.draw(step, trainer->results());
+  });
+  progress.finish(reader.count(), logs);
+  callbacks.tell([&](Callback& c) { c.on_test_end(logs); });
+  return logs;
+}
+
+Logs Model::evaluate(const TensorList& x, const TensorList& y,
+                     const EvaluateOptions& options) const {
+  const Examples examples{x, y, options.sample_weight};
+  check_examples(examples);
+  return evaluate(batches_of(examples, options.batch_size, false), options);
+}
+
+std::vector<Tensor> Model::predict_all(const data::Dataset& dataset,
+                                       const PredictOptions& options) const {
+  require_dataset(dataset, "predict");
+  BatchReader reader(dataset, options.steps);
+  Model self = *this;
+  const Verbose verbose = internal::resolve(options.verbose);
+  const CallbackList callbacks(options.callbacks, self, {.steps = reader.steps()});
+  internal::Progress progress(verbose, reader.steps());
+  const internal::Predictor& predictor = model_impl().predictor();
+  callbacks.tell([](Callback& c) { c.on_predict_begin(); });
+  std::vector<std::vector<Tensor>> parts;  // by output, then by batch
+  data::Element batch;
+  std::int64_t step = 0;
+  for (reader.begin(); reader.next(batch);) {
+    callbacks.tell([&](Callback& c) { c.on_predict_batch_begin(step); });
+    std::vector<Tensor> outputs = predictor.predict(batch);
+    parts.resize(outputs.size());
+    for (std::size_t i = 0; i < outputs.size(); ++i) parts[i].push_back(std::move(outputs[i]));
+    callbacks.tell([&](Callback& c) { c.on_predict_batch_end(step); });
+    progress.step_done(++step);
+    if (progress.due()) progress.draw(step, {});
+  }
+  if (step == 0)
+    throw InvalidArgumentError("The dataset to predict for is empty: it gave no batch.");
+  progress.finish(step, {});
+  callbacks.tell([](Callback& c) { c.on_predict_end(); });
+  std::vector<Tensor> whole;
+  for (std::vector<Tensor>& batches : parts)
+    whole.push_back(batches.size() == 1 ? batches.front() : concat(batches, 0));
+  return whole;
+}
+
+std::vector<Tensor> Model::predict_all(const TensorList& x, const PredictOptions& options) const {
+  const Examples examples{x, {}, {}};
+  check_examples(examples);
+  return predict_all(batches_of(examples, options.batch_size, false), options);
+}
+
+namespace {
+
+Tensor only_output(std::vector<Tensor> outputs, const Model& model) {
+  if (outputs.size() != 1) {
+    throw InvalidArgumentError(cat("Model '", model.name(), "' has ", outputs.size(),
+                                   " outputs. Use predict_all to get "
+                                   "them all."));
+  }
+  return std::move(outputs.front());
+}
+
+}  // namespace
+
+Tensor Model::predict(const data::Dataset& dataset, const PredictOptions& options) const {
+  return only_output(predict_all(dataset, options), *this);
+}
+Tensor Model::predict(const TensorList& x, const PredictOptions& options) const {
+  return only_output(predict_all(x, options), *this);
+}
+Tensor Model::predict_on_batch(const TensorList& x) const {
+  internal::check_examples({x, {}, {}});
+  return only_output(model_impl().predictor().predict(x.tensors()), *this);
+}
+
+Logs Model::train_on_batch(const TensorList& x, const TensorList& y,
+                           const TrainOnBatchOptions& options) const {
+  const auto trainer = trainer_of(*this, "train_on_batch");
+  Examples examples{x, y, options.sample_weight};
+  if (!options.class_weight.empty()) {
+    if (options.sample_weight.defined() || y.tensors().size() != 1) {
+      throw InvalidArgumentError(
+          "Arguments `sample_weight` and `class_weight` cannot be specified at the same time, and "
+          "class weights need a single output.");
+    }
+    examples.sample_weight =
+        internal::weights_of_classes(y.tensors().front(), options.class_weight);
+  }
+  check_examples(examples);
+  trainer->reset();
+  trainer->train(examples.components());
+  return trainer->results();
+}
+
+Logs Model::test_on_batch(const TensorList& x, const TensorList& y,
+                          const Tensor& sample_weight) const {
+  const auto trainer = trainer_of(*this, "test_on_batch");
+  const Examples examples{x, y, sample_weight};
+  check_examples(examples);
+  trainer->reset();
+  trainer->test(examples.components());
+  return trainer->results();
+}
+
+void Model::summary(const SummaryOptions& options) const {
+  std::cout << summary_text(options) << std::flush;
+}
+
+std::vector<Layer> Model::layers() const { return model_impl().layers(); }
+
+Layer Model::get_layer(const std::string& name) const {
+  std::vector<std::string> names;
+  for (const Layer& layer : layers()) {
+    if (layer.name() == name) return layer;
+    names.push_back(layer.name());
+  }
+  throw NotFoundError(cat("No such layer: '", name, "'. Model '", this->name(), "' has the layers ",
+                          internal::join(names), "."));
+}
+
+const Optimizer& Model::optimizer() const { return trainer_of(*this, "optimizer")->optimizer(); }
+void Model::stop_training() const { model_impl().stop_training = true; }
+
+namespace internal {
+
+Predictor::Predictor(ModelImpl& model)
+    : model_(model),
+      function_(
+          [this](const std::vector<Tensor>& inputs) {
+            return model_.run(inputs, CallOptions{.training = false});
+          },
+          {.name = "predict_step"}) {}
+
+std::vector<Tensor> Predictor::predict(const data::Element& batch) const {
+  const auto count = static_cast<std::size_t>(model_.num_inputs());
+  if (batch.size() < count) {
+    throw InvalidArgumentError(cat("Model '", model_.name(), "' has ", count,
+                                   " inputs, but a batch has ", batch.size(), " tensor(s)."));
+  }
+  std::vector<Tensor> inputs(batch.begin(), batch.begin() + static_cast<std::ptrdiff_t>(count));
+  if (!model_.built()) {
+    std::vector<LayerImpl::TensorSpec> specs;
+    for (const Tensor& x : inputs) specs.push_back({x.dtype(), x.partial_shape()});
+    model_.infer(specs, {});
+  }
+  return function_(std::move(inputs));
+}
+
+}  // namespace internal
+}  // namespace tandem::keras

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tandem/core/export.h"
+#include "tandem/data/dataset.h"
+#include "tandem/keras/compile_options.h"
+#include "tandem/keras/fit_options.h"
+#include "tandem/keras/keras_tensor.h"
+#include "tandem/keras/layer.h"
+#include "tandem/keras/logs.h"
+#include "tandem/keras/tensor_list.h"
+
+namespace tandem::keras {
+
+class ModelImpl;
+
+/// One KerasTensor or several in braces.
+class KerasTensors {
+ public:
+  KerasTensors(KerasTensor tensor) : tensors_{std::move(tensor)} {}
+  KerasTensors(std::initializer_list<KerasTensor> tensors) : tensors_(tensors) {}
+  KerasTensors(std::vector<KerasTensor> tensors) : tensors_(std::move(tensors)) {}
+  const std::vector<KerasTensor>& tensors() const { return tensors_; }
+
+ private:
+  std::vector<KerasTensor> tensors_;
+};
+
+struct SummaryOptions {
+  int line_length = 0;  ///< 0: what fits the terminal
+  bool expand_nested = false;
+  bool show_trainable = false;
+};
+
+/// A layer that can be trained. A handle: copies are the same model.
+///
+///     auto x = td::keras::Input({28, 28, 1});
+///     auto y = td::keras::Dense(10, {.activation = "softmax"})(td::keras::Flatten()(x));
+///     td::keras::Model model(x, y);
+///     model.compile({.optimizer = "adam", .loss = "sparse_categorical_crossentropy",
+///                    .metrics = {"accuracy"}});
+///     model.fit(train.batch(32), {.epochs = 5, .validation_data = test.batch(256)});
+///
+/// Elements of datasets are batches: the inputs, then the labels, then perhaps sample weights (one
+/// tensor for all outputs, or one for each). Each kind of step is traced once and then runs as one
+/// graph. Trained by one thread at a time.
+class TANDEM_EXPORT Model : public Layer {
+ public:
+  Model() = default;
+  /// What lies between inputs and outputs. Throws InvalidArgumentError if an output depends on an
+  /// Input that is not among the inputs.
+  Model(const KerasTensors& inputs, const KerasTensors& outputs, const std::string& name = "");
+  explicit Model(std::shared_ptr<ModelImpl> impl);
+
+  /// Chooses how to train: optimizer, losses, metrics; what was gathered before is forgotten.
+  void compile(const CompileOptions& options) const;
+
+  /// Trains, and returns the logs of each epoch. FailedPreconditionError before compile;
+  /// InvalidArgumentError if there are no data, or they do not fit.
+  History fit(const data::Dataset& dataset, const FitOptions& options = {}) const;
+  History fit(const TensorList& x, const TensorList& y, const FitOptions& options = {}) const;
+  /// Loss and metrics.
+  Logs evaluate(const data::Dataset& dataset, const EvaluateOptions& options = {}) const;
+  Logs evaluate(const TensorList& x, const TensorList& y,
+                const EvaluateOptions& options = {}) const;
+  /// The output for all examples; several outputs: see predict_all.
+  Tensor predict(const data::Dataset& dataset, const PredictOptions& options = {}) const;
+  Tensor predict(const TensorList& x, const PredictOptions& options = {}) const;
+  std::vector<Tensor> predict_all(const data::Dataset& dataset,
+                                  const PredictOptions& options = {}) const;
+  std::vector<Tensor> predict_all(const TensorList& x, const PredictOptions& options = {}) const;
+
+  // One batch, without callbacks or printing. Metrics are of this batch alone.
+  Logs train_on_batch(const TensorList& x, const TensorList& y,
+                      const TrainOnBatchOptions& options = {}) const;
+  Logs test_on_batch(const TensorList& x, const TensorList& y,
+                     const Tensor& sample_weight = {}) const;
+  Tensor predict_on_batch(const TensorList& x) const;
+
+  /// Layers, shapes and numbers of parameters, as Keras prints them.
+  void summary(const SummaryOptions& options = {}) const;
+  std::string summary_text(const SummaryOptions& options = {}) const;
+
+  std::vector<Layer> layers() const;
+  /// Throws NotFoundError naming the layers that there are.
+  Layer get_layer(const std::string& name) const;
+  /// As compiled; FailedPreconditionError before.
+  const Optimizer& optimizer() const;
+  /// Ends fit after the batch under way.
+  void stop_training() const;
+
+  ModelImpl& model_impl() const;
+};
+
+/// Layers one after the other.
+///
+///     td::keras::Sequential model{td::keras::Input({784}), td::keras::Dense(10)};
+///
+/// Without an Input the layers are built at the first use, or by build(shape with batch axis).
+class TANDEM_EXPORT Sequential : public Model {
+ public:
+  Sequential(std::initializer_list<Layer> layers = {}, const std::string& name = "");
+  explicit Sequential(const std::vector<Layer>& layers, const std::string& name = "");
+
+  /// To be called before the model is built. Throws InvalidArgumentError if the name of the layer
+  /// is taken.
+  void add(const Layer& layer) const;
+};
+
+}  // namespace tandem::keras

@@ -1,0 +1,180 @@
+#include "tandem/keras/optimizer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+
+#include "tandem/core/error.h"
+#include "tandem/keras/internal/names.h"
+#include "tandem/ops/array_ops.h"
+#include "tandem/ops/cast_ops.h"
+#include "tandem/ops/clip_ops.h"
+#include "tandem/ops/operators.h"
+#include "tandem/runtime/dispatch.h"
+#include "tandem/runtime/thread_context.h"
+#include "tandem/runtime/trace.h"
+
+namespace tandem::keras {
+namespace {
+
+void check(const std::string& who, const OptimizerSettings& s) {
+  const int ways = s.clipnorm.has_value() + s.clipvalue.has_value() + s.global_clipnorm.has_value();
+  if (ways > 1) {
+    throw InvalidArgumentError(
+        cat(who, ": Only one of `clipnorm`, `clipvalue` and `global_clipnorm` can be set."));
+  }
+  for (const auto& limit : {s.clipnorm, s.clipvalue, s.global_clipnorm}) {
+    if (limit && !(*limit > 0)) {
+      throw InvalidArgumentError(
+          cat(who, ": a limit for gradients must be positive, got ", *limit, "."));
+    }
+  }
+  if (!s.learning_rate.schedule() &&
+      !(s.learning_rate.value() >= 0 && std::isfinite(s.learning_rate.value()))) {
+    throw InvalidArgumentError(cat(who, ": the learning rate must be finite and not negative, got ",
+                                   s.learning_rate.value(), "."));
+  }
+}
+
+}  // namespace
+
+OptimizerImpl::OptimizerImpl(std::string class_name, OptimizerSettings settings)
+    : class_name_(std::move(class_name)), settings_(std::move(settings)) {
+  check(class_name_, settings_);
+  if (settings_.name.empty()) settings_.name = internal::snake_case(class_name_);
+  TraceScope eager(nullptr);
+  iterations_ = Variable(Tensor(std::int64_t{0}),
+                         {.trainable = false, .name = settings_.name + "/iteration"});
+  variables_.push_back(iterations_);
+  if (!settings_.learning_rate.schedule()) {
+    learning_rate_ = add_scalar("learning_rate", settings_.learning_rate.value());
+  }
+}
+OptimizerImpl::~OptimizerImpl() = default;
+void OptimizerImpl::begin_step(const Tensor&) {}
+
+Variable OptimizerImpl::add_slot(const Variable& like, const std::string& name, double initial) {
+  Tensor value = fill(like.shape().to_shape(), constant(Tensor(initial), like.dtype()));
+  std::string path = like.name();
+  std::replace(path.begin(), path.end(), '/', '_');
+  variables_.emplace_back(
+      std::move(value),
+      VariableOptions{.trainable = false, .name = cat(settings_.name, "/", path, "_", name)});
+  return variables_.back();
+}
+
+Variable OptimizerImpl::add_scalar(const std::string& name, double initial) {
+  variables_.emplace_back(Tensor(initial),
+                          VariableOptions{.trainable = false, .name = settings_.name + "/" + name});
+  return variables_.back();
+}
+
+void OptimizerImpl::build(const std::vector<Variable>& weights) {
+  if (built_) {
+    for (const Variable& weight : weights) index_of(weight);
+    return;
+  }
+  TraceScope eager(nullptr);
+  StopRecording quiet;
+  make_slots(weights);
+  weights_ = weights;
+  built_ = true;
+}
+
+std::size_t OptimizerImpl::index_of(const Variable& weight) const {
+  for (std::size_t i = 0; i < weights_.size(); ++i) {
+    if (weights_[i].is_same(weight)) return i;
+  }
+  throw InvalidArgumentError(
+      cat("Unknown variable: '", weight.name(), "'. This optimizer (", class_name_,
+          ") can only be called for the variables it was originally built with. When working with "
+          "a new set of variables, make a new optimizer."));
+}
+
+std::vector<Tensor> OptimizerImpl::clip(std::vector<Tensor> gradients) const {
+  for (Tensor& g : gradients) {
+    if (settings_.clipnorm) g = clip_by_norm(g, *settings_.clipnorm);
+    if (settings_.clipvalue) g = clip_by_value(g, -*settings_.clipvalue, *settings_.clipvalue);
+  }
+  if (settings_.global_clipnorm)
+    return clip_by_global_norm(gradients, *settings_.global_clipnorm).first;
+  return gradients;
+}
+
+Tensor OptimizerImpl::learning_rate() const {
+  if (!settings_.learning_rate.schedule()) return learning_rate_.read_value();
+  return (*settings_.learning_rate.schedule())(cast(iterations_, float32));
+}
+
+void OptimizerImpl::set_learning_rate(double value) {
+  if (settings_.learning_rate.schedule()) {
+    throw FailedPreconditionError(cat("The learning rate of this ", class_name_,
+                                      " follows a schedule, so it cannot be "
+                                      "set. Make the optimizer with a number as learning_rate."));
+  }
+  if (!std::isfinite(value) || value < 0) {
+    throw InvalidArgumentError(
+        cat("The learning rate must be finite and not negative, got ", value, "."));
+  }
+  learning_rate_.assign(Tensor(value));
+}
+
+void OptimizerImpl::apply(const std::vector<Tensor>& gradients,
+                          const std::vector<Variable>& weights) {
+  if (gradients.size() != weights.size()) {
+    throw InvalidArgumentError(
+        cat("There are ", gradients.size(), " gradients for ", weights.size(), " variables."));
+  }
+  build(weights);
+  std::vector<Tensor> given;
+  std::vector<std::size_t> indices;
+  std::vector<std::string> missing;
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    const std::size_t index = index_of(weights[i]);
+    if (gradients[i].defined()) {
+      given.push_back(gradients[i]);
+      indices.push_back(index);
+    } else {
+      missing.push_back(weights[i].name());
+    }
+  }
+  if (given.empty()) {
+    throw InvalidArgumentError(
+        "No gradients provided for any variable. The loss depends on none of the weights that can "
+        "be trained: check that layers are trainable and that the loss uses the outputs.");
+  }
+  if (!missing.empty()) {
+    std::cerr << "warning: Gradients do not exist for variables " << internal::join(missing)
+              << " when minimizing the loss.\n";
+  }
+  given = clip(std::move(given));
+  const Tensor rate = learning_rate();
+  if (settings_.weight_decay) {
+    for (const std::size_t i : indices) {
+      const Variable& w = weights_[i];
+      w.assign_sub(w.read_value() * cast(rate * *settings_.weight_decay, w.dtype()));
+    }
+  }
+  begin_step(cast(iterations_.read_value() + std::int64_t{1}, float32));
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const Variable& w = weights_[indices[i]];
+    update(indices[i], w, given[i], cast(rate, w.dtype()));
+  }
+  iterations_.assign_add(Tensor(std::int64_t{1}));
+}
+
+void Optimizer::apply(const std::vector<Tensor>& gradients,
+                      const std::vector<Variable>& variables) const {
+  impl_->apply(gradients, variables);
+}
+void Optimizer::build(const std::vector<Variable>& variables) const { impl_->build(variables); }
+double Optimizer::learning_rate() const {
+  return static_cast<double>(impl_->learning_rate().item<float>());
+}
+void Optimizer::set_learning_rate(double value) const { impl_->set_learning_rate(value); }
+std::int64_t Optimizer::iterations() const {
+  return impl_->iterations().read_value().item<std::int64_t>();
+}
+std::vector<Variable> Optimizer::variables() const { return impl_->variables(); }
+
+}  // namespace tandem::keras

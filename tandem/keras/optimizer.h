@@ -1,0 +1,100 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tandem/core/export.h"
+#include "tandem/keras/schedules.h"
+#include "tandem/ops/variable.h"
+#include "tandem/runtime/tensor.h"
+
+namespace tandem::keras {
+
+/// What all optimizers have. At most one of the three ways of clipping may be given.
+struct OptimizerSettings {
+  LearningRate learning_rate = 0.001;
+  std::optional<double> weight_decay = std::nullopt;     ///< shrinks weights by this share · rate
+  std::optional<double> clipnorm = std::nullopt;         ///< largest norm of each gradient
+  std::optional<double> clipvalue = std::nullopt;        ///< largest absolute value in a gradient
+  std::optional<double> global_clipnorm = std::nullopt;  ///< largest norm of all gradients together
+  std::string name = {};
+};
+
+/// What an Optimizer handle refers to. Derive from it to write an optimizer: `make_slots` makes the
+/// variables that go with each weight, `update` changes one weight.
+class TANDEM_EXPORT OptimizerImpl {
+ public:
+  OptimizerImpl(std::string class_name, OptimizerSettings settings);
+  virtual ~OptimizerImpl();
+  OptimizerImpl(const OptimizerImpl&) = delete;
+  OptimizerImpl& operator=(const OptimizerImpl&) = delete;
+
+  virtual void make_slots(const std::vector<Variable>& weights) = 0;
+  /// Before the updates of a step; `step` is its number as a float scalar, the first being 1.
+  virtual void begin_step(const Tensor& step);
+  virtual void update(std::size_t index, const Variable& weight, const Tensor& gradient,
+                      const Tensor& learning_rate) = 0;
+
+  void build(const std::vector<Variable>& weights);
+  bool built() const { return built_; }
+  void apply(const std::vector<Tensor>& gradients, const std::vector<Variable>& weights);
+  const OptimizerSettings& settings() const { return settings_; }
+  const std::string& class_name() const { return class_name_; }
+  const std::vector<Variable>& variables() const { return variables_; }
+  const Variable& iterations() const { return iterations_; }
+  Tensor learning_rate() const;
+  void set_learning_rate(double value);
+
+ protected:
+  /// A variable like a weight, filled with `initial`.
+  Variable add_slot(const Variable& like, const std::string& name, double initial = 0);
+  Variable add_scalar(const std::string& name, double initial);
+
+ private:
+  std::vector<Tensor> clip(std::vector<Tensor> gradients) const;
+  std::size_t index_of(const Variable& weight) const;
+
+  std::string class_name_;
+  OptimizerSettings settings_;
+  Variable iterations_;
+  Variable learning_rate_;  // undefined with a schedule
+  std::vector<Variable> weights_;
+  std::vector<Variable> variables_;
+  bool built_ = false;
+};
+
+/// Changes weights so that a loss gets smaller. By Keras' name ("adam", "sgd", …) or by one of the
+/// classes in `optimizers`. A handle; it belongs to the weights that it was first used with.
+///
+///     td::keras::optimizers::Adam adam({.learning_rate = 0.01});
+///     adam.apply(gradients, variables);
+class TANDEM_EXPORT Optimizer {
+ public:
+  Optimizer(const char* name) : Optimizer(std::string(name)) {}
+  Optimizer(const std::string& name);
+  explicit Optimizer(std::shared_ptr<OptimizerImpl> impl) : impl_(std::move(impl)) {}
+
+  /// One step: clips, decays, updates. Undefined gradients are left out (with a warning the first
+  /// time); InvalidArgumentError if there is no other. May be traced, once `build` has been called.
+  void apply(const std::vector<Tensor>& gradients, const std::vector<Variable>& variables) const;
+  /// Makes the variables that go with these weights; done by the first `apply` outside of traces.
+  void build(const std::vector<Variable>& variables) const;
+
+  /// The rate for the next step.
+  double learning_rate() const;
+  /// Throws FailedPreconditionError if the rate follows a schedule.
+  void set_learning_rate(double value) const;
+  /// How many steps there were.
+  std::int64_t iterations() const;
+  /// iteration, learning_rate (unless it follows a schedule), and what goes with the weights.
+  std::vector<Variable> variables() const;
+
+  const std::shared_ptr<OptimizerImpl>& impl() const { return impl_; }
+
+ private:
+  std::shared_ptr<OptimizerImpl> impl_;
+};
+
+}  // namespace tandem::keras

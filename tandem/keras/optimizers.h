@@ -1,0 +1,134 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tandem/core/export.h"
+#include "tandem/keras/optimizer.h"
+#include "tandem/keras/schedules.h"
+
+namespace tandem::keras::optimizers {
+
+// Optimizers with Keras' defaults. The last five options are OptimizerSettings'.
+
+struct SGDOptions {
+  LearningRate learning_rate = 0.01;
+  double momentum = 0.0;
+  bool nesterov = false;
+  std::optional<double> weight_decay = std::nullopt;
+  std::optional<double> clipnorm = std::nullopt;
+  std::optional<double> clipvalue = std::nullopt;
+  std::optional<double> global_clipnorm = std::nullopt;
+  std::string name = {};
+};
+/// w -= rate · g; with momentum m = momentum · m − rate · g, w += m (Nesterov: looks ahead).
+class TANDEM_EXPORT SGD : public Optimizer {
+ public:
+  explicit SGD(const SGDOptions& options = {});
+};
+
+struct AdamOptions {
+  LearningRate learning_rate = 0.001;
+  double beta_1 = 0.9;
+  double beta_2 = 0.999;
+  double epsilon = 1e-7;
+  bool amsgrad = false;
+  std::optional<double> weight_decay = std::nullopt;
+  std::optional<double> clipnorm = std::nullopt;
+  std::optional<double> clipvalue = std::nullopt;
+  std::optional<double> global_clipnorm = std::nullopt;
+  std::string name = {};
+};
+/// Steps scaled by running means of the gradient and its square (Kingma & Ba 2014).
+class TANDEM_EXPORT Adam : public Optimizer {
+ public:
+  explicit Adam(const AdamOptions& options = {});
+};
+
+struct AdamWOptions {
+  LearningRate learning_rate = 0.001;
+  double weight_decay = 0.004;
+  double beta_1 = 0.9;
+  double beta_2 = 0.999;
+  double epsilon = 1e-7;
+  bool amsgrad = false;
+  std::optional<double> clipnorm = std::nullopt;
+  std::optional<double> clipvalue = std::nullopt;
+  std::optional<double> global_clipnorm = std::nullopt;
+  std::string name = {};
+};
+/// Adam with weights that decay beside the gradient (Loshchilov & Hutter 2017).
+class TANDEM_EXPORT AdamW : public Optimizer {
+ public:
+  explicit AdamW(const AdamWOptions& options = {});
+};
+
+struct RMSpropOptions {
+  LearningRate learning_rate = 0.001;
+  double rho = 0.9;
+  double momentum = 0.0;
+  double epsilon = 1e-7;
+  bool centered = false;
+  std::optional<double> weight_decay = std::nullopt;
+  std::optional<double> clipnorm = std::nullopt;
+  std::optional<double> clipvalue = std::nullopt;
+  std::optional<double> global_clipnorm = std::nullopt;
+  std::string name = {};
+};
+class TANDEM_EXPORT RMSprop : public Optimizer {
+ public:
+  explicit RMSprop(const RMSpropOptions& options = {});
+};
+
+struct AdagradOptions {
+  LearningRate learning_rate = 0.001;
+  double initial_accumulator_value = 0.1;
+  double epsilon = 1e-7;
+  std::optional<double> weight_decay = std::nullopt;
+  std::optional<double> clipnorm = std::nullopt;
+  std::optional<double> clipvalue = std::nullopt;
+  std::optional<double> global_clipnorm = std::nullopt;
+  std::string name = {};
+};
+class TANDEM_EXPORT Adagrad : public Optimizer {
+ public:
+  explicit Adagrad(const AdagradOptions& options = {});
+};
+
+/// Adam's relatives: Adamax with the largest absolute gradient, Nadam with Nesterov's momentum.
+struct AdamLikeOptions {
+  LearningRate learning_rate = 0.001;
+  double beta_1 = 0.9;
+  double beta_2 = 0.999;
+  double epsilon = 1e-7;
+  std::optional<double> weight_decay = std::nullopt;
+  std::optional<double> clipnorm = std::nullopt;
+  std::optional<double> clipvalue = std::nullopt;
+  std::optional<double> global_clipnorm = std::nullopt;
+  std::string name = {};
+};
+class TANDEM_EXPORT Adamax : public Optimizer {
+ public:
+  explicit Adamax(const AdamLikeOptions& options = {});
+};
+class TANDEM_EXPORT Nadam : public Optimizer {
+ public:
+  explicit Nadam(const AdamLikeOptions& options = {});
+};
+
+struct AdadeltaOptions {
+  LearningRate learning_rate = 0.001;
+  double rho = 0.95;
+  double epsilon = 1e-7;
+  std::optional<double> weight_decay = std::nullopt;
+  std::optional<double> clipnorm = std::nullopt;
+  std::optional<double> clipvalue = std::nullopt;
+  std::optional<double> global_clipnorm = std::nullopt;
+  std::string name = {};
+};
+class TANDEM_EXPORT Adadelta : public Optimizer {
+ public:
+  explicit Adadelta(const AdadeltaOptions& options = {});
+};
+
+}  // namespace tandem::keras::optimizers

@@ -1,0 +1,109 @@
+#include "tandem/keras/schedules.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tandem/core/error.h"
+#include "tandem/ops/arithmetic_ops.h"
+#include "tandem/ops/clip_ops.h"
+#include "tandem/ops/comparison_ops.h"
+#include "tandem/ops/creation_ops.h"
+#include "tandem/ops/operators.h"
+#include "tandem/ops/unary_ops.h"
+
+namespace tandem::keras::schedules {
+namespace {
+
+constexpr double kPi = 3.14159265358979323846;
+
+void require_steps(const char* who, double steps) {
+  if (!(steps > 0))
+    throw InvalidArgumentError(
+        cat(who, ": Argument `decay_steps` must be > 0. Received: ", steps, "."));
+}
+
+}  // namespace
+
+ExponentialDecay::ExponentialDecay(const DecayOptions& o) {
+  require_steps("ExponentialDecay", o.decay_steps);
+  function_ = [o](const Tensor& step) {
+    const Tensor part = step / o.decay_steps;
+    return pow(o.decay_rate, o.staircase ? floor(part) : part) * o.initial_learning_rate;
+  };
+}
+
+InverseTimeDecay::InverseTimeDecay(const DecayOptions& o) {
+  require_steps("InverseTimeDecay", o.decay_steps);
+  function_ = [o](const Tensor& step) {
+    const Tensor part = step / o.decay_steps;
+    return o.initial_learning_rate / ((o.staircase ? floor(part) : part) * o.decay_rate + 1);
+  };
+}
+
+PiecewiseConstantDecay::PiecewiseConstantDecay(const std::vector<std::int64_t>& boundaries,
+                                               const std::vector<double>& values) {
+  if (boundaries.size() + 1 != values.size()) {
+    throw InvalidArgumentError(
+        cat("PiecewiseConstantDecay: there must be one value more than boundaries, got ",
+            values.size(), " values and ", boundaries.size(), " boundaries."));
+  }
+  function_ = [boundaries, values](const Tensor& step) {
+    Tensor rate = constant(Tensor(values.back()), step.dtype());
+    for (std::size_t i = boundaries.size(); i-- > 0;) {
+      rate = where(step <= static_cast<double>(boundaries[i]),
+                   constant(Tensor(values[i]), step.dtype()), rate);
+    }
+    return rate;
+  };
+}
+
+PolynomialDecay::PolynomialDecay(const PolynomialDecayOptions& o) {
+  require_steps("PolynomialDecay", o.decay_steps);
+  function_ = [o](const Tensor& step) {
+    const Tensor periods = math::ceil(step / o.decay_steps);
+    const Tensor part =
+        o.cycle ? step / (maximum(periods, 1) * o.decay_steps) : minimum(step / o.decay_steps, 1);
+    return pow(1 - part, o.power) * (o.initial_learning_rate - o.end_learning_rate) +
+           o.end_learning_rate;
+  };
+}
+
+namespace {
+
+// From 1 down to alpha along half a cosine.
+Tensor cosine(const Tensor& part, double alpha) {
+  return (cos(part * kPi) + 1) * (0.5 * (1 - alpha)) + alpha;
+}
+
+}  // namespace
+
+CosineDecay::CosineDecay(const CosineDecayOptions& o) {
+  require_steps("CosineDecay", o.decay_steps);
+  function_ = [o](const Tensor& step) {
+    if (!o.warmup_target)
+      return cosine(minimum(step / o.decay_steps, 1), o.alpha) * o.initial_learning_rate;
+    const double warmup = o.warmup_steps;
+    const Tensor after = clip_by_value((step - warmup) / o.decay_steps, 0, 1);
+    const Tensor rise =
+        step * ((*o.warmup_target - o.initial_learning_rate) / std::max(warmup, 1e-30)) +
+        o.initial_learning_rate;
+    return where(step < warmup, rise, cosine(after, o.alpha) * *o.warmup_target);
+  };
+}
+
+CosineDecayRestarts::CosineDecayRestarts(const CosineDecayRestartsOptions& o) {
+  require_steps("CosineDecayRestarts", o.first_decay_steps);
+  function_ = [o](const Tensor& step) {
+    const Tensor total = step / o.first_decay_steps;
+    Tensor period = floor(total);
+    Tensor part = total - period;
+    if (o.t_mul != 1) {  // period i begins at (t_mulⁱ − 1) / (t_mul − 1)
+      period = floor(math::log(1 - total * (1 - o.t_mul)) / std::log(o.t_mul));
+      const Tensor length = pow(o.t_mul, period);
+      part = (total - (1 - length) / (1 - o.t_mul)) / length;
+    }
+    return cosine(part, o.alpha) * pow(o.m_mul, period) * o.initial_learning_rate;
+  };
+}
+
+}  // namespace tandem::keras::schedules

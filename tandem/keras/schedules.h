@@ -1,0 +1,115 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tandem/core/export.h"
+#include "tandem/runtime/tensor.h"
+
+namespace tandem::keras {
+
+/// A learning rate that follows the number of the training step: one of the classes in `schedules`,
+/// or any callable `Tensor(Tensor step)` made of ops, which is given a float scalar and returns
+/// one.
+class TANDEM_EXPORT LearningRateSchedule {
+ public:
+  using Function = std::function<Tensor(const Tensor& step)>;
+  template <class F>
+  requires(std::is_invocable_r_v<Tensor, const F&, const Tensor&> &&
+           !std::is_base_of_v<LearningRateSchedule, F>) LearningRateSchedule(F function)
+      : function_(std::move(function)) {}
+
+  /// The rate for a step; the first has number 0.
+  Tensor operator()(const Tensor& step) const { return function_(step); }
+
+ protected:
+  LearningRateSchedule() = default;
+  Function function_;
+};
+
+/// A fixed rate or a schedule.
+class TANDEM_EXPORT LearningRate {
+ public:
+  LearningRate(double value) : value_(value) {}
+  LearningRate(LearningRateSchedule schedule) : schedule_(std::move(schedule)) {}
+  template <class F>
+  requires(std::is_invocable_r_v<Tensor, const F&, const Tensor&> &&
+           !std::is_base_of_v<LearningRateSchedule, F>) LearningRate(F function)
+      : schedule_(LearningRateSchedule(std::move(function))) {}
+
+  double value() const { return value_; }
+  const std::optional<LearningRateSchedule>& schedule() const { return schedule_; }
+
+ private:
+  double value_ = 0;
+  std::optional<LearningRateSchedule> schedule_;
+};
+
+namespace schedules {
+
+struct DecayOptions {
+  double initial_learning_rate;
+  double decay_steps;
+  double decay_rate;
+  bool staircase = false;  ///< in steps rather than continuously
+};
+/// initial · rate^(step / decay_steps)
+class TANDEM_EXPORT ExponentialDecay : public LearningRateSchedule {
+ public:
+  explicit ExponentialDecay(const DecayOptions& options);
+};
+/// initial / (1 + rate · step / decay_steps)
+class TANDEM_EXPORT InverseTimeDecay : public LearningRateSchedule {
+ public:
+  explicit InverseTimeDecay(const DecayOptions& options);
+};
+
+/// values[i] up to and with step boundaries[i], then the next; one value more than boundaries.
+class TANDEM_EXPORT PiecewiseConstantDecay : public LearningRateSchedule {
+ public:
+  PiecewiseConstantDecay(const std::vector<std::int64_t>& boundaries,
+                         const std::vector<double>& values);
+};
+
+struct PolynomialDecayOptions {
+  double initial_learning_rate;
+  double decay_steps;
+  double end_learning_rate = 0.0001;
+  double power = 1.0;
+  bool cycle = false;  ///< begins anew, longer each time, instead of staying at the end
+};
+class TANDEM_EXPORT PolynomialDecay : public LearningRateSchedule {
+ public:
+  explicit PolynomialDecay(const PolynomialDecayOptions& options);
+};
+
+struct CosineDecayOptions {
+  double initial_learning_rate;
+  double decay_steps;
+  double alpha = 0.0;  ///< where it ends, as a share of where it began
+  std::optional<double> warmup_target = std::nullopt;  ///< first a linear rise to here …
+  double warmup_steps = 0;                             ///< … in so many steps
+};
+class TANDEM_EXPORT CosineDecay : public LearningRateSchedule {
+ public:
+  explicit CosineDecay(const CosineDecayOptions& options);
+};
+
+struct CosineDecayRestartsOptions {
+  double initial_learning_rate;
+  double first_decay_steps;
+  double t_mul = 2.0;  ///< each period is so much longer than the one before
+  double m_mul = 1.0;  ///< and begins so much higher
+  double alpha = 0.0;
+};
+class TANDEM_EXPORT CosineDecayRestarts : public LearningRateSchedule {
+ public:
+  explicit CosineDecayRestarts(const CosineDecayRestartsOptions& options);
+};
+
+}  // namespace schedules
+}  // namespace tandem::keras

@@ -1,0 +1,117 @@
+#include <algorithm>
+
+#include "tandem/core/error.h"
+#include "tandem/keras/internal/input_layer_impl.h"
+#include "tandem/keras/internal/sequential_impl.h"
+#include "tandem/keras/internal/shape_text.h"
+#include "tandem/ops/cast_ops.h"
+
+namespace tandem::keras {
+namespace internal {
+
+void SequentialImpl::add(const Layer& layer) {
+  if (built()) {
+    throw FailedPreconditionError(
+        cat("Model '", name(),
+            "' is built already. Add all layers before it is called, or give "
+            "them all to the constructor."));
+  }
+  if (auto input = std::dynamic_pointer_cast<InputLayerImpl>(layer.impl())) {
+    if (input_ || !layers_.empty()) {
+      throw InvalidArgumentError(cat("Sequential model '", name(),
+                                     "': an Input must be the first of its layers, and the "
+                                     "only one."));
+    }
+    input_ = std::move(input);
+    return;
+  }
+  for (const Layer& other : layers_) {
+    if (other.name() == layer.name()) {
+      throw InvalidArgumentError(cat(
+          "All layers added to a Sequential model should have unique names. Name '", layer.name(),
+          "' is already the name of a layer in this model. Give the layer another "
+          "`name`."));
+    }
+  }
+  layers_.push_back(layer);
+}
+
+void SequentialImpl::build_if_known() {
+  if (input_ && !layers_.empty()) ensure_built({input_->batch_shape()});
+}
+
+void SequentialImpl::build_many(const std::vector<PartialShape>& inputs) {
+  if (layers_.empty()) {
+    throw FailedPreconditionError(cat("Sequential model ", name(),
+                                      " cannot be built because it has no layers. Call "
+                                      "add(layer)."));
+  }
+  if (inputs.size() != 1 || inputs[0].rank() < 1) {
+    throw InvalidArgumentError(
+        cat("Sequential model '", name(), "' takes one input with a batch axis."));
+  }
+  if (!input_) {
+    const std::vector<std::int64_t>& dims = inputs[0].dims();
+    input_ = std::make_shared<InputLayerImpl>(
+        PartialShape(std::vector<std::int64_t>(dims.begin() + 1, dims.end())),
+        InputOptions{.dtype = layers_.front().impl()->dtype()});
+  }
+  outputs_ = {input_->output()};
+  for (const Layer& layer : layers_) outputs_.push_back(layer(outputs_.back()));
+}
+
+std::vector<Tensor> SequentialImpl::call_many(std::span<const Tensor> inputs,
+                                              const CallOptions& options) {
+  if (inputs.size() != 1) {
+    throw InvalidArgumentError(cat("Sequential model '", name(),
+                                   "' takes one input but was called with ", inputs.size(), "."));
+  }
+  Tensor x = inputs[0];
+  if (!input_->batch_shape().is_compatible(x.partial_shape())) {
+    throw InvalidArgumentError(
+        cat("Input 0 of model \"", name(), "\" is incompatible with it: expected shape ",
+            shape_text(input_->batch_shape()), ", found shape ", shape_text(x.partial_shape()),
+            ". Give data of that shape, or build the model for another one."));
+  }
+  for (const Layer& layer : layers_) {
+    std::vector<Tensor> results = layer.impl()->run(std::vector<Tensor>{std::move(x)}, options);
+    if (results.size() != 1) {
+      throw InvalidArgumentError(
+          cat("Layer '", layer.name(), "' has ", results.size(),
+              " outputs. All layers in a "
+              "Sequential model should have a single output; use a functional Model."));
+    }
+    x = std::move(results.front());
+  }
+  return {std::move(x)};
+}
+
+std::vector<Layer> SequentialImpl::sublayers() const { return layers_; }
+std::vector<std::string> SequentialImpl::output_names() const {
+  return {layers_.empty() ? "output" : layers_.back().name()};
+}
+
+}  // namespace internal
+
+namespace {
+
+std::shared_ptr<internal::SequentialImpl> sequence(const std::vector<Layer>& layers,
+                                                   const std::string& name) {
+  auto impl = std::make_shared<internal::SequentialImpl>(name);
+  for (const Layer& layer : layers) impl->add(layer);
+  impl->build_if_known();
+  return impl;
+}
+
+}  // namespace
+
+Sequential::Sequential(std::initializer_list<Layer> layers, const std::string& name)
+    : Model(sequence(layers, name)) {}
+Sequential::Sequential(const std::vector<Layer>& layers, const std::string& name)
+    : Model(sequence(layers, name)) {}
+
+void Sequential::add(const Layer& layer) const {
+  static_cast<internal::SequentialImpl&>(model_impl()).add(layer);
+}
+
+}  // namespace tandem::keras

@@ -1,0 +1,168 @@
+#include "tandem/kernels/cpu/elementwise.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+
+#include "tandem/core/error.h"
+#include "tandem/kernels/cpu/broadcast_rows.h"
+#include "tandem/kernels/cpu/float16_rows.h"
+
+namespace tandem::cpu {
+namespace {
+
+// Elements that go through float at once: three rows of it fit the first-level cache.
+constexpr std::int64_t kChunk = 1024;
+
+const std::byte* at(const Array& array, std::int64_t element, std::size_t size) {
+  return static_cast<const std::byte*>(array.raw_data()) +
+         element * static_cast<std::int64_t>(size);
+}
+std::byte* at(Array& array, std::int64_t element, std::size_t size) {
+  return static_cast<std::byte*>(array.raw_data()) + element * static_cast<std::int64_t>(size);
+}
+
+template <class H>
+void widen(const void* from, float* to, std::int64_t n) {
+  to_floats(static_cast<const H*>(from), to, n);
+}
+template <class H>
+void narrow(const float* from, void* to, std::int64_t n) {
+  from_floats(from, static_cast<H*>(to), n);
+}
+
+// How 16-bit elements become float and back.
+struct Float16 {
+  void (*widen)(const void*, float*, std::int64_t);
+  void (*narrow)(const float*, void*, std::int64_t);
+};
+constexpr Float16 kHalfRows{widen<Half>, narrow<Half>};
+constexpr Float16 kBFloat16Rows{widen<BFloat16>, narrow<BFloat16>};
+
+[[noreturn]] void no_loop(const KernelContext& c, DType dtype) {
+  throw UnimplementedError(cat("Op ", c.op().name, " has no kernel for ", dtype, " on the CPU."));
+}
+
+// What an op does with a piece of its elements: its loop, or that for float with conversions around
+// it.
+template <class Loop>
+struct Piece {
+  Loop loop = nullptr;
+  const Float16* through = nullptr;
+  std::size_t in_size = 0;
+  std::size_t out_size = 0;
+  bool converts_result = false;  // a float result goes back to 16 bits; a bool stays
+  float parameter = 0;
+  double cost = 1;
+
+  Piece(const KernelContext& c, const LoopTable<Loop>& op, float given)
+      : parameter(given), cost(op.cost) {
+    const DType in = base_dtype(c.input(0).dtype()), out = base_dtype(c.output_dtype(0));
+    loop = op.loop(in);
+    in_size = dtype_size(in);
+    out_size = dtype_size(out);
+    if (!loop) [[unlikely]] {
+      if (op.float16 && in == DType::kHalf) through = &kHalfRows;
+      if (op.float16 && in == DType::kBFloat16) through = &kBFloat16Rows;
+      loop = op.loop(DType::kFloat);
+      if (!through || !loop) no_loop(c, in);
+      converts_result = out == in;
+      cost += 0.3;
+    }
+  }
+};
+
+using UnaryPiece = Piece<UnaryLoop>;
+using BinaryPiece = Piece<BinaryLoop>;
+
+void run(const UnaryPiece& p, const std::byte* x, std::byte* out, std::int64_t n) {
+  if (!p.through) return p.loop(x, out, n, p.parameter);
+  float values[kChunk];
+  for (std::int64_t done = 0; done < n; done += kChunk) {
+    const std::int64_t m = std::min(kChunk, n - done);
+    p.through->widen(x + done * 2, values, m);
+    if (p.converts_result) {
+      p.loop(values, values, m, p.parameter);
+      p.through->narrow(values, out + done * 2, m);
+    } else {
+      p.loop(values, out + done * static_cast<std::int64_t>(p.out_size), m, p.parameter);
+    }
+  }
+}
+
+void run(const BinaryPiece& p, const std::byte* a, const std::byte* b, std::byte* out,
+         std::int64_t n, bool a_scalar, bool b_scalar) {
+  if (!p.through) return p.loop(a, b, out, n, a_scalar, b_scalar, p.parameter);
+  float x[kChunk], y[kChunk];
+  if (a_scalar) p.through->widen(a, x, 1);
+  if (b_scalar) p.through->widen(b, y, 1);
+  for (std::int64_t done = 0; done < n; done += kChunk) {
+    const std::int64_t m = std::min(kChunk, n - done);
+    if (!a_scalar) p.through->widen(a + done * 2, x, m);
+    if (!b_scalar) p.through->widen(b + done * 2, y, m);
+    if (p.converts_result) {
+      float result[kChunk];
+      p.loop(x, y, result, m, a_scalar, b_scalar, p.parameter);
+      p.through->narrow(result, out + done * 2, m);
+    } else {
+      p.loop(x, y, out + done * static_cast<std::int64_t>(p.out_size), m, a_scalar, b_scalar,
+             p.parameter);
+    }
+  }
+}
+
+// The output in the memory of the first input that may be taken over and has as many elements.
+Array& output_for(KernelContext& c, const Shape& shape) {
+  const bool first = c.input(0).num_elements() == shape.num_elements() && c.may_overwrite_input(0);
+  return c.reuse_or_allocate_output(first ? 0 : 1, 0, shape);
+}
+
+void run_same_shape(KernelContext& c, const BinaryPiece& p) {
+  const Array &a = c.input(0), &b = c.input(1);
+  Array& out = output_for(c, a.shape());
+  c.intra_op().parallel_for(out.num_elements(), p.cost, [&](std::int64_t begin, std::int64_t end) {
+    run(p, at(a, begin, p.in_size), at(b, begin, p.in_size), at(out, begin, p.out_size),
+        end - begin, false, false);
+  });
+}
+
+void run_broadcast(KernelContext& c, const BinaryPiece& p) {
+  const Array &a = c.input(0), &b = c.input(1);
+  const BroadcastRows<2> rows({&a.shape(), &b.shape()});
+  Array& out = output_for(c, rows.shape());
+  rows.run(c.intra_op(), p.cost,
+           [&](std::int64_t begin, const auto& from, const auto& step, std::int64_t n) {
+             run(p, at(a, from[0], p.in_size), at(b, from[1], p.in_size),
+                 at(out, begin, p.out_size), n, step[0] == 0, step[1] == 0);
+           });
+}
+
+}  // namespace
+
+void run_unary(KernelContext& c, const UnaryOp& op, float parameter) {
+  const UnaryPiece p(c, op, parameter);
+  const Array& x = c.input(0);
+  Array& out = c.reuse_or_allocate_output(0, 0, x.shape());
+  c.intra_op().parallel_for(out.num_elements(), p.cost, [&](std::int64_t begin, std::int64_t end) {
+    run(p, at(x, begin, p.in_size), at(out, begin, p.out_size), end - begin);
+  });
+}
+
+void run_binary(KernelContext& c, const BinaryOp& op, float parameter) {
+  const BinaryPiece p(c, op, parameter);
+  const Array &a = c.input(0), &b = c.input(1);
+  if (a.shape() == b.shape()) return run_same_shape(c, p);
+  run_broadcast(c, p);
+}
+
+void run_binary_same_shape(KernelContext& c, const BinaryOp& op, float parameter) {
+  if (!(c.input(0).shape() == c.input(1).shape())) {
+    throw InvalidArgumentError(cat("Inputs to operation ", c.op().name,
+                                   " must have the same shape but have ", c.input(0).shape(),
+                                   " and ", c.input(1).shape(), "."));
+  }
+  run_same_shape(c, BinaryPiece(c, op, parameter));
+}
+
+}  // namespace tandem::cpu

@@ -1,0 +1,204 @@
+#include "tandem/kernels/cpu/matrix_product.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+
+#include "tandem/kernels/cpu/in_float.h"
+#include "tandem/kernels/cpu/onednn/matmul.h"
+#include "tandem/kernels/cpu/onednn/support.h"
+
+namespace tandem::cpu {
+namespace {
+
+// How a product is cut into pieces that threads take: `batch` ranges of matrices, or `rows` times
+// `columns` parts of one.
+struct Grid {
+  std::int64_t batch = 1;
+  std::int64_t rows = 1;
+  std::int64_t columns = 1;
+  std::int64_t pieces() const { return batch * rows * columns; }
+};
+
+// Multiplications that are worth another thread: some 15 µs on one core.
+constexpr double kPiece = 1e6;
+// The pieces under determinism, whatever the number of threads.
+constexpr double kFixedPiece = 1.6e7;
+constexpr std::int64_t kMostFixedPieces = 16;
+
+double multiplications(const MatrixProduct& p) {
+  return static_cast<double>(p.batch) * static_cast<double>(p.m) * static_cast<double>(p.n) *
+         static_cast<double>(p.k);
+}
+
+std::int64_t wanted_pieces(const KernelContext& context, double work) {
+  if (context.deterministic()) {
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(work / kFixedPiece), 1,
+                                    kMostFixedPieces);
+  }
+  const std::int64_t threads = context.intra_op().threads();
+  const auto worthwhile = static_cast<std::int64_t>(work / kPiece);
+  return std::clamp<std::int64_t>(worthwhile, 1, threads);
+}
+
+Grid cut(const MatrixProduct& p, std::int64_t pieces) {
+  Grid grid;
+  if (p.batch >= pieces) {
+    grid.batch = pieces;
+    return grid;
+  }
+  grid.batch = p.batch;
+  std::int64_t parts = (pieces + p.batch - 1) / p.batch;
+  // Cutting columns has every thread read all of a, cutting rows all of b, which has to be
+  // rearranged besides: so columns are cut first while they stay long.
+  grid.columns = std::clamp<std::int64_t>(p.n / 64, 1, parts);
+  grid.rows = std::clamp<std::int64_t>(p.m / 16, 1, (parts + grid.columns - 1) / grid.columns);
+  return grid;
+}
+
+struct Range {
+  std::int64_t begin, end;
+  std::int64_t size() const { return end - begin; }
+};
+
+// Part i of n of [0, count); inner borders are multiples of `unit`.
+Range part(std::int64_t i, std::int64_t n, std::int64_t count, std::int64_t unit) {
+  const std::int64_t units = (count + unit - 1) / unit;
+  return {std::min(count, units * i / n * unit), std::min(count, units * (i + 1) / n * unit)};
+}
+
+const std::byte* at(const void* base, std::int64_t element, std::size_t size) {
+  return static_cast<const std::byte*>(base) + element * static_cast<std::int64_t>(size);
+}
+std::byte* at(void* base, std::int64_t element, std::size_t size) {
+  return static_cast<std::byte*>(base) + element * static_cast<std::int64_t>(size);
+}
+
+onednn::MatMul describe(const MatrixProduct& p) {
+  onednn::MatMul w;
+  w.dtype = p.dtype;
+  w.m = p.m;
+  w.n = p.n;
+  w.k = p.k;
+  w.transpose_a = p.transpose_a;
+  w.transpose_b = p.transpose_b;
+  w.a_stride = p.transpose_a ? p.m : p.k;
+  w.b_stride = p.transpose_b ? p.k : p.n;
+  w.c_stride = p.n;
+  w.a_step = p.a_once ? 0 : p.m * p.k;
+  w.b_step = p.b_once ? 0 : p.k * p.n;
+  w.c_step = p.m * p.n;
+  return w;
+}
+
+// One piece; false if oneDNN cannot.
+bool run_piece(const MatrixProduct& p, Range batch, Range rows, Range columns) {
+  const std::size_t size = dtype_size(p.dtype);
+  onednn::MatMul w = describe(p);
+  w.m = rows.size();
+  w.n = columns.size();
+  const auto run = [&](std::int64_t first, std::int64_t count) {
+    w.batch = count;
+    const std::int64_t a = p.a_matrix(first) * p.m * p.k + rows.begin * (p.transpose_a ? 1 : p.k);
+    const std::int64_t b =
+        p.b_matrix(first) * p.k * p.n + columns.begin * (p.transpose_b ? p.k : 1);
+    const std::int64_t c = first * p.m * p.n + rows.begin * p.n + columns.begin;
+    return onednn::matmul(w, at(p.a, a, size), at(p.b, b, size), at(p.c, c, size));
+  };
+  if (rows.size() == 0 || columns.size() == 0 || batch.size() == 0) return true;
+  if (p.a_index.empty() && p.b_index.empty()) return run(batch.begin, batch.size());
+  for (std::int64_t i = batch.begin; i < batch.end; ++i) {
+    if (!run(i, 1)) return false;
+  }
+  return true;
+}
+
+// Products so small that looking up a primitive would cost more than they do.
+bool run_tiny(const MatrixProduct& p) {
+  if (p.dtype != DType::kFloat || p.batch != 1 || p.m > 16 || p.n > 16 || p.k > 64 ||
+      p.m * p.n * p.k > 128) {
+    return false;
+  }
+  const float* a = static_cast<const float*>(p.a);
+  const float* b = static_cast<const float*>(p.b);
+  float* c = static_cast<float*>(p.c);
+  const std::int64_t a_row = p.transpose_a ? 1 : p.k, a_column = p.transpose_a ? p.m : 1;
+  const std::int64_t b_row = p.transpose_b ? 1 : p.n, b_column = p.transpose_b ? p.k : 1;
+  for (std::int64_t i = 0; i < p.m; ++i) {
+    for (std::int64_t j = 0; j < p.n; ++j) {
+      float sum = 0;
+      for (std::int64_t l = 0; l < p.k; ++l)
+        sum += a[i * a_row + l * a_column] * b[l * b_row + j * b_column];
+      c[i * p.n + j] = sum;
+    }
+  }
+  return true;
+}
+
+void multiply_directly(KernelContext& context, const MatrixProduct& p) {
+  const double work = multiplications(p);
+  const Grid grid = cut(p, wanted_pieces(context, work));
+  std::atomic<bool> possible{true};
+  const auto run = [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const Range columns = part(i % grid.columns, grid.columns, p.n, 16);
+      const Range rows = part(i / grid.columns % grid.rows, grid.rows, p.m, 4);
+      const Range batch = part(i / grid.columns / grid.rows, grid.batch, p.batch, 1);
+      if (!run_piece(p, batch, rows, columns)) possible.store(false, std::memory_order_relaxed);
+    }
+  };
+  if (grid.pieces() == 1) {
+    run(0, 1);
+  } else {
+    context.intra_op().for_each_piece(grid.pieces(), run);
+  }
+  if (!possible.load(std::memory_order_relaxed)) multiply_matrices_reference(context, p);
+}
+
+std::int64_t matrices(bool once, std::span<const std::int64_t> index, std::int64_t batch) {
+  if (once) return 1;
+  return index.empty() ? batch : *std::max_element(index.begin(), index.end()) + 1;
+}
+
+// half, and bfloat16 where the processor lacks it: through float.
+void multiply_in_float(KernelContext& context, const MatrixProduct& p) {
+  const std::int64_t a_count = matrices(p.a_once, p.a_index, p.batch) * p.m * p.k;
+  const std::int64_t b_count = matrices(p.b_once, p.b_index, p.batch) * p.k * p.n;
+  const std::int64_t c_count = p.batch * p.m * p.n;
+  const Array a = context.allocate_temp(DType::kFloat, Shape{a_count});
+  const Array b = context.allocate_temp(DType::kFloat, Shape{b_count});
+  const Array c = context.allocate_temp(DType::kFloat, Shape{c_count});
+  to_float(context.intra_op(), p.dtype, p.a, a.data<float>(), a_count);
+  to_float(context.intra_op(), p.dtype, p.b, b.data<float>(), b_count);
+  MatrixProduct in_float = p;
+  in_float.dtype = DType::kFloat;
+  in_float.a = a.raw_data();
+  in_float.b = b.raw_data();
+  in_float.c = c.raw_data();
+  multiply_directly(context, in_float);
+  from_float(context.intra_op(), c.data<float>(), p.dtype, p.c, c_count);
+}
+
+}  // namespace
+
+void multiply_matrices(KernelContext& context, const MatrixProduct& product) {
+  if (product.batch == 0 || product.m == 0 || product.n == 0) return;
+  if (run_tiny(product)) return;
+  MatrixProduct p = product;
+  if (p.k == 0) return multiply_matrices_reference(context, p);
+  if (p.b_once && p.batch > 1 && !p.transpose_a && p.a_index.empty() && !p.a_once) {
+    // One matrix for all: the batch is a longer list of rows.
+    p.m *= p.batch;
+    p.batch = 1;
+  }
+  if (p.batch == 1) p.a_once = p.b_once = true;
+  if (p.dtype == DType::kFloat || (p.dtype == DType::kBFloat16 && onednn::has_native_bfloat16())) {
+    multiply_directly(context, p);
+  } else if (p.dtype == DType::kHalf || p.dtype == DType::kBFloat16) {
+    multiply_in_float(context, p);
+  } else {
+    multiply_matrices_reference(context, p);
+  }
+}
+
+}  // namespace tandem::cpu

@@ -1,0 +1,192 @@
+// The largest value of each window, and its gradients.
+
+#include <algorithm>
+#include <limits>
+
+#include "tandem/graph/kernel.h"
+#include "tandem/kernels/cpu/number_types.h"
+#include "tandem/kernels/cpu/pool_geometry.h"
+
+namespace tandem::cpu {
+namespace {
+
+constexpr DTypeSet kPoolTypes =
+    kFloatTypes | DTypeSet{DType::kInt32, DType::kInt64, DType::kUint8,
+                           DType::kInt16, DType::kInt8,  DType::kUint16};
+
+// What counts as nothing: a window that lies in the padding altogether.
+template <class T>
+T least() {
+  using W = Wide<T>;
+  if constexpr (std::numeric_limits<W>::has_infinity) {
+    return static_cast<T>(-std::numeric_limits<W>::infinity());
+  } else {
+    return std::numeric_limits<T>::lowest();
+  }
+}
+
+// NaN counts as the largest of all.
+template <class W>
+bool is_larger(W a, W b) {
+  return a > b || (a != a && b == b);
+}
+
+double cost_of_row(const PoolGeometry& g) {
+  return 0.7 * static_cast<double>(g.output_row()) *
+         static_cast<double>(g.height.filter * g.width.filter);
+}
+
+// The windows of one row of one image.
+template <class T>
+void max_row(const PoolGeometry& g, const T* image, T* out, std::int64_t row) {
+  const Span h = PoolGeometry::covered(g.height, row);
+  for (std::int64_t column = 0; column < g.width.output; ++column, out += g.channels) {
+    const Span w = PoolGeometry::covered(g.width, column);
+    bool first = true;
+    for (std::int64_t y = h.begin; y < h.end; ++y) {
+      for (std::int64_t x = w.begin; x < w.end; ++x) {
+        const T* in = image + (y * g.width.input + x) * g.channels;
+        if (first) {
+          std::copy(in, in + g.channels, out);
+          first = false;
+          continue;
+        }
+        for (std::int64_t i = 0; i < g.channels; ++i) {
+          if (is_larger(widen(in[i]), widen(out[i]))) out[i] = in[i];
+        }
+      }
+    }
+    if (first) std::fill(out, out + g.channels, least<T>());
+  }
+}
+
+void run_max_pool(KernelContext& c, int first_size) {
+  const PoolGeometry g = pool_geometry(pool_attrs(c, first_size), c.input(0).shape());
+  Array& out = c.allocate_output(0, g.output);
+  if (out.num_elements() == 0) return;
+  with_real(out.dtype(), [&]<class T>() {
+    const T* in = c.input(0).data<T>();
+    T* to = out.data<T>();
+    c.intra_op().parallel_for(g.batch * g.height.output, cost_of_row(g),
+                              [&](std::int64_t begin, std::int64_t end) {
+                                for (std::int64_t i = begin; i < end; ++i) {
+                                  const std::int64_t image = i / g.height.output;
+                                  max_row(g, in + image * g.image_elements(),
+                                          to + i * g.output_row(), i % g.height.output);
+                                }
+                              });
+  });
+}
+
+// Calls f(window, element) for every window of one image with the place of its first largest
+// element, both counted from the image's beginning.
+template <class T, class F>
+void for_each_largest(const PoolGeometry& g, const T* image, F f) {
+  std::int64_t window = 0;
+  for (std::int64_t row = 0; row < g.height.output; ++row) {
+    const Span h = PoolGeometry::covered(g.height, row);
+    for (std::int64_t column = 0; column < g.width.output; ++column) {
+      const Span w = PoolGeometry::covered(g.width, column);
+      for (std::int64_t channel = 0; channel < g.channels; ++channel, ++window) {
+        std::int64_t best = -1;
+        for (std::int64_t y = h.begin; y < h.end; ++y) {
+          std::int64_t at = (y * g.width.input + w.begin) * g.channels + channel;
+          for (std::int64_t x = w.begin; x < w.end; ++x, at += g.channels) {
+            if (best < 0 || is_larger(widen(image[at]), widen(image[best]))) best = at;
+          }
+        }
+        if (best >= 0) f(window, best);
+      }
+    }
+  }
+}
+
+double cost_of_image(const PoolGeometry& g) {
+  return 2 * cost_of_row(g) * static_cast<double>(g.height.output) +
+         0.2 * static_cast<double>(g.image_elements());
+}
+
+void run_max_pool_grad(KernelContext& c, int first_size) {
+  const Shape& shape = c.input(0).shape();
+  const PoolGeometry g = pool_geometry(pool_attrs(c, first_size), shape);
+  require_shape(c, 1, g.output, "orig_output");
+  require_shape(c, 2, g.output, "grad");
+  Array& out = c.allocate_output(0, shape);
+  if (out.num_elements() == 0) return;
+  with_real(out.dtype(), [&]<class T>() {
+    using W = Wide<T>;
+    constexpr bool kNarrow = !std::is_same_v<T, W>;
+    const T* in = c.input(0).data<T>();
+    const T* gradient = c.input(2).data<T>();
+    T* to = out.data<T>();
+    const std::int64_t elements = g.image_elements();
+    c.intra_op().parallel_for(g.batch, cost_of_image(g), [&](std::int64_t begin, std::int64_t end) {
+      // Short types add up in float, in a place of their own.
+      Array scratch;
+      if constexpr (kNarrow) scratch = c.allocate_temp(dtype_of<W>, Shape{elements});
+      for (std::int64_t i = begin; i < end; ++i) {
+        const T* upstream = gradient + i * g.window_elements();
+        W* sums = nullptr;
+        if constexpr (kNarrow) {
+          sums = scratch.data<W>();
+        } else {
+          sums = to + i * elements;
+        }
+        std::fill(sums, sums + elements, W(0));
+        for_each_largest(g, in + i * elements, [&](std::int64_t window, std::int64_t at) {
+          sums[at] = static_cast<W>(sums[at] + widen(upstream[window]));
+        });
+        if constexpr (kNarrow) {
+          for (std::int64_t j = 0; j < elements; ++j)
+            to[i * elements + j] = static_cast<T>(sums[j]);
+        }
+      }
+    });
+  });
+}
+
+void run_max_pool_grad_grad(KernelContext& c, int first_size) {
+  const Shape& shape = c.input(0).shape();
+  const PoolGeometry g = pool_geometry(pool_attrs(c, first_size), shape);
+  require_shape(c, 1, g.output, "orig_output");
+  require_shape(c, 2, shape, "grad");
+  Array& out = c.allocate_output(0, g.output);
+  if (out.num_elements() == 0) return;
+  with_real(out.dtype(), [&]<class T>() {
+    const T* in = c.input(0).data<T>();
+    const T* gradient = c.input(2).data<T>();
+    T* to = out.data<T>();
+    c.intra_op().parallel_for(g.batch, cost_of_image(g), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const T* upstream = gradient + i * g.image_elements();
+        T* windows = to + i * g.window_elements();
+        std::fill(windows, windows + g.window_elements(), T());
+        for_each_largest(g, in + i * g.image_elements(), [&](std::int64_t window, std::int64_t at) {
+          windows[window] = upstream[at];
+        });
+      }
+    });
+  });
+}
+
+void max_pool(KernelContext& c) { run_max_pool(c, 0); }
+void max_pool_v2(KernelContext& c) { run_max_pool(c, 1); }
+void max_pool_grad(KernelContext& c) { run_max_pool_grad(c, 0); }
+void max_pool_grad_v2(KernelContext& c) { run_max_pool_grad(c, 3); }
+void max_pool_grad_grad(KernelContext& c) { run_max_pool_grad_grad(c, 0); }
+void max_pool_grad_grad_v2(KernelContext& c) { run_max_pool_grad_grad(c, 3); }
+
+const KernelRegistration kMaxPool{{.op = "MaxPool", .types = {{"T", kPoolTypes}}, .run = max_pool}};
+const KernelRegistration kMaxPoolV2{
+    {.op = "MaxPoolV2", .types = {{"T", kPoolTypes}}, .run = max_pool_v2}};
+const KernelRegistration kMaxPoolGrad{
+    {.op = "MaxPoolGrad", .types = {{"T", kRealTypes}}, .run = max_pool_grad}};
+const KernelRegistration kMaxPoolGradV2{
+    {.op = "MaxPoolGradV2", .types = {{"T", kRealTypes}}, .run = max_pool_grad_v2}};
+const KernelRegistration kMaxPoolGradGrad{
+    {.op = "MaxPoolGradGrad", .types = {{"T", kRealTypes}}, .run = max_pool_grad_grad}};
+const KernelRegistration kMaxPoolGradGradV2{
+    {.op = "MaxPoolGradGradV2", .types = {{"T", kRealTypes}}, .run = max_pool_grad_grad_v2}};
+
+}  // namespace
+}  // namespace tandem::cpu

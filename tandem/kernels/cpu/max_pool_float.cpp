@@ -1,0 +1,128 @@
+// Max pooling of floats, channels last and not few: vectors of channels.
+
+#include <algorithm>
+
+#include "tandem/graph/kernel.h"
+#include "tandem/kernels/cpu/pool_geometry.h"
+#include "tandem/kernels/cpu/pool_rows.h"
+
+namespace tandem::cpu {
+namespace {
+
+const char* accepts(const KernelContext& c) {
+  constexpr std::int64_t kFewest = 4;
+  constexpr std::int64_t kLargestWindow = 1 << 20;  // places are counted in floats
+  const Shape& shape = c.input(0).shape();
+  if (shape.rank() != 4) return "the images are not of rank 4";
+  if (c.attr<std::string>("data_format") != "NHWC") return "the channels are not last";
+  if (shape[3] < kFewest) return "there are too few channels to fill vectors with";
+  const auto& ksize = c.attr<std::vector<std::int64_t>>("ksize");
+  if (ksize.size() != 4 || ksize[1] > kLargestWindow || ksize[2] > kLargestWindow ||
+      ksize[1] * ksize[2] > kLargestWindow) {
+    return "the windows are too large";
+  }
+  return nullptr;
+}
+
+double cost_of_row(const PoolGeometry& g) {
+  return 0.15 * static_cast<double>(g.output_row()) *
+         static_cast<double>(g.height.filter * g.width.filter);
+}
+
+// Calls f(image, rows of that image) for output rows [begin, end) of all images.
+template <class F>
+void by_image(const PoolGeometry& g, std::int64_t begin, std::int64_t end, F f) {
+  while (begin < end) {
+    const std::int64_t image = begin / g.height.output;
+    const std::int64_t first = begin % g.height.output;
+    const std::int64_t count = std::min(end - begin, g.height.output - first);
+    f(image, Span{first, first + count});
+    begin += count;
+  }
+}
+
+void max_pool(KernelContext& c) {
+  const PoolGeometry g = pool_geometry(pool_attrs(c, 0), c.input(0).shape());
+  Array& out = c.allocate_output(0, g.output);
+  if (out.num_elements() == 0) return;
+  const float* in = c.input(0).data<float>();
+  float* to = out.data<float>();
+  c.intra_op().parallel_for(
+      g.batch * g.height.output, cost_of_row(g), [&](std::int64_t begin, std::int64_t end) {
+        by_image(g, begin, end, [&](std::int64_t image, Span rows) {
+          max_pool_rows(g, in + image * g.image_elements(), to + image * g.window_elements(), rows);
+        });
+      });
+}
+
+// The input rows that belong to an output row where windows are disjoint: those from its window's
+// first to the next window's, and at the ends those that no window covers.
+Span owned(const PoolGeometry& g, Span rows) {
+  const std::int64_t begin =
+      rows.begin == 0 ? 0 : PoolGeometry::covered(g.height, rows.begin).begin;
+  const std::int64_t end = rows.end == g.height.output
+                               ? g.height.input
+                               : PoolGeometry::covered(g.height, rows.end).begin;
+  return {begin, end};
+}
+
+bool is_disjoint(const WindowAxis& axis) { return axis.stride >= axis.filter; }
+bool has_gaps(const WindowAxis& axis) {
+  return axis.stride > axis.filter || axis.output * axis.stride - axis.pad_before < axis.input;
+}
+
+void max_pool_grad(KernelContext& c) {
+  const Shape& shape = c.input(0).shape();
+  const PoolGeometry g = pool_geometry(pool_attrs(c, 0), shape);
+  require_shape(c, 1, g.output, "orig_output");
+  require_shape(c, 2, g.output, "grad");
+  Array& out = c.allocate_output(0, shape);
+  if (out.num_elements() == 0) return;
+  const float* in = c.input(0).data<float>();
+  const float* gradient = c.input(2).data<float>();
+  float* to = out.data<float>();
+  const auto add = [&](std::int64_t image, Span rows, bool disjoint) {
+    max_pool_grad_rows(g, in + image * g.image_elements(), gradient + image * g.window_elements(),
+                       to + image * g.image_elements(), rows, disjoint);
+  };
+  const double cost = 2 * cost_of_row(g);
+  if (g.window_elements() == 0) {
+    std::fill(to, to + out.num_elements(), 0.0f);
+  } else if (is_disjoint(g.height) && is_disjoint(g.width)) {
+    const bool gaps = has_gaps(g.height) || has_gaps(g.width);
+    c.intra_op().parallel_for(
+        g.batch * g.height.output, cost, [&](std::int64_t begin, std::int64_t end) {
+          by_image(g, begin, end, [&](std::int64_t image, Span rows) {
+            if (gaps) {
+              const Span mine = owned(g, rows);
+              float* const from = to + image * g.image_elements();
+              std::fill(from + mine.begin * g.input_row(), from + mine.end * g.input_row(), 0.0f);
+            }
+            add(image, rows, true);
+          });
+        });
+  } else {
+    c.intra_op().parallel_for(g.batch, cost * static_cast<double>(g.height.output),
+                              [&](std::int64_t begin, std::int64_t end) {
+                                std::fill(to + begin * g.image_elements(),
+                                          to + end * g.image_elements(), 0.0f);
+                                for (std::int64_t image = begin; image < end; ++image) {
+                                  add(image, {0, g.height.output}, false);
+                                }
+                              });
+  }
+}
+
+KernelDecl vector_kernel(const char* op, KernelFn run) {
+  return {.op = op,
+          .name = "vector",
+          .types = {{"T", {DType::kFloat}}},
+          .priority = 10,
+          .run = run,
+          .accepts = accepts};
+}
+const KernelRegistration kMaxPool(vector_kernel("MaxPool", max_pool));
+const KernelRegistration kMaxPoolGrad(vector_kernel("MaxPoolGrad", max_pool_grad));
+
+}  // namespace
+}  // namespace tandem::cpu

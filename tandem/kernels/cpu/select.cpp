@@ -1,0 +1,113 @@
+// Select and SelectV2: a choice between two values, element by element.
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "tandem/core/error.h"
+#include "tandem/core/resource_handle.h"
+#include "tandem/core/variant.h"
+#include "tandem/graph/kernel.h"
+#include "tandem/kernels/cpu/broadcast_rows.h"
+
+namespace tandem::cpu {
+namespace {
+
+struct Bytes16 {
+  std::uint64_t low, high;
+};
+
+// One row: where the condition moves along with the result.
+template <int kThenStep, int kElseStep, class T>
+void choose(const bool* condition, const T* t, const T* e, T* out, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) out[i] = condition[i] ? t[i * kThenStep] : e[i * kElseStep];
+}
+
+template <class T>
+void select_as(KernelContext& c, const BroadcastRows<3>& rows, Array& out) {
+  const bool* const condition = c.input(0).data<bool>();
+  const T* const t = c.input(1).data<T>();
+  const T* const e = c.input(2).data<T>();
+  T* const result = out.data<T>();
+  rows.run(c.intra_op(), 0.2 * sizeof(T),
+           [=](std::int64_t begin, const auto& from, const auto& step, std::int64_t n) {
+             T* const to = result + begin;
+             if (step[0] == 0) {
+               const int chosen = condition[from[0]] ? 1 : 2;
+               const T* const source = (chosen == 1 ? t : e) + from[chosen];
+               if (step[chosen] == 0)
+                 std::fill_n(to, n, *source);
+               else if (source != to)
+                 std::copy_n(source, n, to);
+               return;
+             }
+             const bool* const row = condition + from[0];
+             if (step[1] != 0) {
+               if (step[2] != 0)
+                 choose<1, 1>(row, t + from[1], e + from[2], to, n);
+               else
+                 choose<1, 0>(row, t + from[1], e + from[2], to, n);
+             } else {
+               if (step[2] != 0)
+                 choose<0, 1>(row, t + from[1], e + from[2], to, n);
+               else
+                 choose<0, 0>(row, t + from[1], e + from[2], to, n);
+             }
+           });
+}
+
+void select_rows(KernelContext& c, const Shape& condition) {
+  const Shape& t = c.input(1).shape();
+  const Shape& e = c.input(2).shape();
+  const BroadcastRows<3> rows({&condition, &t, &e});
+  const int reused = t == rows.shape() && c.may_overwrite_input(1) ? 1 : 2;
+  Array& out = c.reuse_or_allocate_output(reused, 0, rows.shape());
+  if (out.num_elements() == 0) return;
+  switch (out.dtype()) {
+    case DType::kString: return select_as<std::string>(c, rows, out);
+    case DType::kVariant: return select_as<Variant>(c, rows, out);
+    case DType::kResource: return select_as<ResourceHandle>(c, rows, out);
+    default: break;
+  }
+  switch (dtype_size(out.dtype())) {
+    case 1: return select_as<std::uint8_t>(c, rows, out);
+    case 2: return select_as<std::uint16_t>(c, rows, out);
+    case 4: return select_as<std::uint32_t>(c, rows, out);
+    case 8: return select_as<std::uint64_t>(c, rows, out);
+    default: return select_as<Bytes16>(c, rows, out);
+  }
+}
+
+void select_v2(KernelContext& c) { select_rows(c, c.input(0).shape()); }
+
+// A condition of rank 1 chooses whole rows.
+void select(KernelContext& c) {
+  const Shape& condition = c.input(0).shape();
+  const Shape& t = c.input(1).shape();
+  if (!(t == c.input(2).shape())) {
+    throw InvalidArgumentError(cat("'then' and 'else' must have the same shape, but they have ", t,
+                                   " and ", c.input(2).shape(), "."));
+  }
+  if (condition == t || condition.rank() == 0) return select_rows(c, condition);
+  if (condition.rank() != 1 || t.rank() == 0) {
+    throw InvalidArgumentError(cat("'cond' must be a scalar, a vector, or of the shape ", t,
+                                   " of 'then', but it has ", condition, "."));
+  }
+  if (condition[0] != t[0]) {
+    throw InvalidArgumentError(
+        cat("Number of batches of 'then' must match size of 'cond', but saw: ", t[0], " vs. ",
+            condition[0]));
+  }
+  Shape column = condition;
+  for (int i = 1; i < t.rank(); ++i) column.add_dim(1);
+  select_rows(c, column);
+}
+
+const KernelRegistration kSelectV2{
+    {.op = "SelectV2", .types = {{"T", kAllTypes}}, .run = select_v2}};
+const KernelRegistration kSelect{{.op = "Select", .types = {{"T", kAllTypes}}, .run = select}};
+
+}  // namespace
+}  // namespace tandem::cpu

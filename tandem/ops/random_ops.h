@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "tandem/core/dtype.h"
+#include "tandem/core/export.h"
+#include "tandem/ops/int_list.h"
+#include "tandem/runtime/tensor.h"
+
+namespace tandem::random {
+
+// Random numbers by Philox, with TensorFlow's values for equal seeds. half, bfloat16, float and
+// double; uniform also int32 and int64.
+//
+// The first group keeps a state: each call with equal seeds goes on where the one before ended. An
+// op without a seed of its own takes one from set_seed, or, if there is none, a fresh one that
+// differs from run to run.
+
+/// The seed from which all ops without a seed of their own get theirs; starts their sequences anew.
+TANDEM_EXPORT void set_seed(std::int64_t seed);
+
+struct UniformOptions {
+  double minval = 0;
+  std::optional<double> maxval =
+      std::nullopt;  ///< not included; 1 for floating point, must be given for integers
+  DType dtype = float32;
+  std::optional<std::int64_t> seed = std::nullopt;
+};
+TANDEM_EXPORT Tensor uniform(const IntList& shape, const UniformOptions& options = {});
+
+struct NormalOptions {
+  double mean = 0;
+  double stddev = 1;
+  DType dtype = float32;
+  std::optional<std::int64_t> seed = std::nullopt;
+};
+TANDEM_EXPORT Tensor normal(const IntList& shape, const NormalOptions& options = {});
+/// Normal numbers, those further than two standard deviations from the mean drawn again.
+TANDEM_EXPORT Tensor truncated_normal(const IntList& shape, const NormalOptions& options = {});
+/// The rows of the first axis in random order.
+TANDEM_EXPORT Tensor shuffle(Tensor value, std::optional<std::int64_t> seed = {});
+/// For each row of logits (rank 2), num_samples draws of class numbers.
+TANDEM_EXPORT Tensor categorical(Tensor logits, std::int64_t num_samples, DType dtype = int64,
+                                 std::optional<std::int64_t> seed = {});
+
+// The second group depends on shape and seed (two int32 or int64 numbers) alone: equal calls give
+// equal numbers.
+
+struct StatelessUniformOptions {
+  double minval = 0;
+  std::optional<double> maxval =
+      std::nullopt;  ///< not included; 1 for floating point, must be given for integers
+  DType dtype = float32;
+};
+struct StatelessNormalOptions {
+  double mean = 0;
+  double stddev = 1;
+  DType dtype = float32;
+};
+TANDEM_EXPORT Tensor stateless_uniform(const IntList& shape, const IntList& seed,
+                                       const StatelessUniformOptions& options = {});
+/// Integers from the whole range of int32, int64, uint32 or uint64.
+TANDEM_EXPORT Tensor stateless_uniform_full_int(const IntList& shape, const IntList& seed,
+                                                DType dtype = uint64);
+TANDEM_EXPORT Tensor stateless_normal(const IntList& shape, const IntList& seed,
+                                      const StatelessNormalOptions& options = {});
+TANDEM_EXPORT Tensor stateless_truncated_normal(const IntList& shape, const IntList& seed,
+                                                const StatelessNormalOptions& options = {});
+TANDEM_EXPORT Tensor stateless_shuffle(Tensor value, const IntList& seed);
+
+}  // namespace tandem::random

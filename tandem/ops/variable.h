@@ -1,0 +1,75 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "tandem/core/dtype.h"
+#include "tandem/core/export.h"
+#include "tandem/core/shape.h"
+#include "tandem/runtime/tensor.h"
+
+namespace tandem {
+
+struct VariableOptions {
+  bool trainable =
+      true;  ///< what optimizers and tapes look at; says nothing to the variable itself
+  std::string name = "Variable";
+  /// The shape that values must fit; that of the initial value by default.
+  std::optional<PartialShape> shape = std::nullopt;
+};
+
+/// A value that may change: parameters of models, counters, moving averages.
+///
+/// A handle: copies refer to the same variable, whose memory lives as long as a copy, or a function
+/// that captured it. Reading gives a Tensor that later assignments do not change. Inside a traced
+/// function, reads and assignments become part of the graph, in the order of the program.
+/// Thread-safe; two assignments at the same time happen one after the other.
+///
+///     td::Variable w(td::zeros({3}), {.name = "w"});
+///     w.assign_add({1.0, 2.0, 3.0});
+///     td::Tensor y = x * w;   // reads w
+class TANDEM_EXPORT Variable {
+ public:
+  /// Refers to nothing.
+  Variable() = default;
+  /// Throws FailedPreconditionError when made in a traced function from a value that is not known
+  /// yet: a variable must be made outside of it, or from a concrete value.
+  explicit Variable(Tensor initial_value, const VariableOptions& options = {});
+  /// From what `make` returns; it is called eagerly even inside a traced function, so that layers
+  /// may make their variables at first use.
+  template <class Make>
+  requires std::is_invocable_r_v<Tensor, Make&>
+  explicit Variable(Make make, const VariableOptions& options = {})
+      : Variable(made_eagerly(std::function<Tensor()>(std::move(make))), options) {}
+
+  bool defined() const noexcept { return state_ != nullptr; }
+  Tensor read_value() const;
+  /// Reads, so that a Variable may be given wherever a Tensor is expected.
+  operator Tensor() const { return read_value(); }
+
+  /// Throws InvalidArgumentError if dtype or shape do not fit.
+  const Variable& assign(Tensor value) const;
+  const Variable& assign_add(Tensor delta) const;
+  const Variable& assign_sub(Tensor delta) const;
+
+  /// The resource handle: what ops that change variables take, and what gradient tapes watch.
+  const Tensor& handle() const;
+  const std::string& name() const;
+  /// What values must fit.
+  const PartialShape& shape() const;
+  DType dtype() const;
+  bool trainable() const;
+  bool is_same(const Variable& other) const noexcept { return state_ == other.state_; }
+
+ private:
+  struct State;
+  static Tensor made_eagerly(const std::function<Tensor()>& make);
+  const State& state() const;
+  std::shared_ptr<const State> state_;
+};
+
+}  // namespace tandem

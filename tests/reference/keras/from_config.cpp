@@ -1,0 +1,470 @@
+#include "tests/reference/keras/from_config.h"
+
+#include <algorithm>
+#include <exception>
+#include <functional>
+#include <map>
+#include <stdexcept>
+
+#include <tandem/tandem.h>
+
+namespace reference {
+
+using namespace tandem::keras;
+using Json = nlohmann::json;
+
+Arguments::~Arguments() noexcept(false) {
+  if (std::uncaught_exceptions() > 0 || !config_.is_object()) return;
+  for (const auto& entry : config_.items()) {
+    if (std::find(used_.begin(), used_.end(), entry.key()) == used_.end()) {
+      throw std::runtime_error("the test does not know the argument " + entry.key());
+    }
+  }
+}
+
+const Json* Arguments::find(const char* name) {
+  used_.emplace_back(name);
+  const auto found = config_.find(name);
+  return found == config_.end() ? nullptr : &*found;
+}
+
+namespace {
+
+Size2D size_of(const Json& value) {
+  if (value.is_array()) return Size2D(value[0].get<std::int64_t>(), value[1].get<std::int64_t>());
+  return Size2D(value.get<std::int64_t>());
+}
+
+}  // namespace
+
+void Arguments::take(const char* name, Size2D& into) {
+  if (const Json* value = find(name)) into = size_of(*value);
+}
+void Arguments::take(const char* name, ActivationFunction& into) {
+  if (const Json* value = find(name)) into = ActivationFunction(value->get<std::string>());
+}
+void Arguments::take(const char* name, Regularizer& into) {
+  if (const Json* value = find(name)) into = Regularizer(value->get<std::string>());
+}
+
+namespace {
+
+template <class Key>
+[[noreturn]] void unknown(const char* kind, const Key& name) {
+  throw std::runtime_error(std::string("the test does not know the ") + kind + " " + name);
+}
+
+template <class T>
+T taken(Arguments& arguments, const char* name) {
+  const Json* value = arguments.find(name);
+  if (!value) throw std::runtime_error(std::string("the argument is missing: ") + name);
+  return value->get<T>();
+}
+
+Layer make_image_layer(const std::string& name, const Json& config) {
+  Arguments a(config);
+  if (name == "Conv2D") {
+    Conv2DOptions o;
+    a.take("strides", o.strides);
+    a.take("padding", o.padding);
+    a.take("dilation_rate", o.dilation_rate);
+    a.take("groups", o.groups);
+    a.take("activation", o.activation);
+    a.take("use_bias", o.use_bias);
+    return Conv2D(taken<std::int64_t>(a, "filters"), size_of(taken<Json>(a, "kernel_size")), o);
+  }
+  if (name == "DepthwiseConv2D") {
+    DepthwiseConv2DOptions o;
+    a.take("strides", o.strides);
+    a.take("padding", o.padding);
+    a.take("depth_multiplier", o.depth_multiplier);
+    a.take("activation", o.activation);
+    a.take("use_bias", o.use_bias);
+    return DepthwiseConv2D(size_of(taken<Json>(a, "kernel_size")), o);
+  }
+  if (name == "GlobalAveragePooling2D") {
+    GlobalPooling2DOptions o;
+    a.take("keepdims", o.keepdims);
+    return GlobalAveragePooling2D(o);
+  }
+  Pooling2DOptions o;
+  a.take("pool_size", o.pool_size);
+  if (const Json* strides = a.find("strides")) o.strides = size_of(*strides);
+  a.take("padding", o.padding);
+  if (name == "MaxPooling2D") return MaxPooling2D(o);
+  if (name == "AveragePooling2D") return AveragePooling2D(o);
+  unknown("layer", name);
+}
+
+Layer make_normalization(const std::string& name, const Json& config) {
+  Arguments a(config);
+  if (name == "BatchNormalization") {
+    BatchNormalizationOptions o;
+    a.take("axis", o.axis);
+    a.take("momentum", o.momentum);
+    a.take("epsilon", o.epsilon);
+    a.take("center", o.center);
+    a.take("scale", o.scale);
+    return BatchNormalization(o);
+  }
+  LayerNormalizationOptions o;
+  if (const Json* axis = a.find("axis")) {
+    o.axis =
+        axis->is_array() ? LayerAxes(axis->get<std::vector<int>>()) : LayerAxes(axis->get<int>());
+  }
+  a.take("epsilon", o.epsilon);
+  a.take("center", o.center);
+  a.take("scale", o.scale);
+  return LayerNormalization(o);
+}
+
+}  // namespace
+
+Layer make_layer(const std::string& name, const Json& config) {
+  if (name.find("2D") != std::string::npos) return make_image_layer(name, config);
+  if (name.find("Normalization") != std::string::npos) return make_normalization(name, config);
+  Arguments a(config);
+  if (name == "Dense") {
+    DenseOptions o;
+    a.take("activation", o.activation);
+    a.take("use_bias", o.use_bias);
+    a.take("kernel_regularizer", o.kernel_regularizer);
+    a.take("bias_regularizer", o.bias_regularizer);
+    return Dense(taken<std::int64_t>(a, "units"), o);
+  }
+  if (name == "Flatten") return Flatten();
+  if (name == "Reshape") return Reshape(taken<std::vector<std::int64_t>>(a, "target_shape"));
+  if (name == "Activation") return Activation(taken<std::string>(a, "activation"));
+  if (name == "Embedding") {
+    const auto rows = taken<std::int64_t>(a, "input_dim");
+    return Embedding(rows, taken<std::int64_t>(a, "output_dim"));
+  }
+  if (name == "MultiHeadAttention") {
+    MultiHeadAttentionOptions o;
+    a.take("value_dim", o.value_dim);
+    a.take("use_bias", o.use_bias);
+    a.take("output_shape", o.output_dim);
+    const auto heads = taken<std::int64_t>(a, "num_heads");
+    return MultiHeadAttention(heads, taken<std::int64_t>(a, "key_dim"), o);
+  }
+  if (name == "Add") return Add();
+  if (name == "Concatenate") {
+    ConcatenateOptions o;
+    a.take("axis", o.axis);
+    return Concatenate(o);
+  }
+  unknown("layer", name);
+}
+
+namespace {
+
+Reduction reduction_of(const std::string& name) {
+  if (name == "sum_over_batch_size") return Reduction::kSumOverBatchSize;
+  if (name == "sum") return Reduction::kSum;
+  if (name == "mean") return Reduction::kMean;
+  if (name == "mean_with_sample_weight") return Reduction::kMeanWithSampleWeight;
+  if (name == "none") return Reduction::kNone;
+  unknown("reduction", name);
+}
+
+template <class Options>
+Options entropy(Arguments& a) {
+  Options o;
+  a.take("from_logits", o.from_logits);
+  a.take("label_smoothing", o.label_smoothing);
+  return o;
+}
+
+losses::FocalLossOptions focal(Arguments& a) {
+  auto o = entropy<losses::FocalLossOptions>(a);
+  a.take("alpha", o.alpha);
+  a.take("gamma", o.gamma);
+  a.take("apply_class_balancing", o.apply_class_balancing);
+  return o;
+}
+
+}  // namespace
+
+Loss make_loss(const std::string& name, const Json& config) {
+  if (config.empty()) return Loss(name);  // by name, or by the class' default
+  Arguments a(config);
+  Reduction reduction = Reduction::kSumOverBatchSize;
+  if (const Json* value = a.find("reduction")) reduction = reduction_of(value->get<std::string>());
+  if (name == "MeanSquaredError") return losses::MeanSquaredError({.reduction = reduction});
+  if (name == "Huber") return losses::Huber({.delta = taken<double>(a, "delta")});
+  if (name == "CosineSimilarity")
+    return losses::CosineSimilarity({.axis = taken<std::int64_t>(a, "axis")});
+  if (name == "BinaryCrossentropy" || name == "CategoricalCrossentropy") {
+    auto o = entropy<losses::CrossentropyLossOptions>(a);
+    a.take("axis", o.axis);
+    if (name == "BinaryCrossentropy") return losses::BinaryCrossentropy(o);
+    return losses::CategoricalCrossentropy(o);
+  }
+  if (name == "SparseCategoricalCrossentropy") {
+    losses::SparseCategoricalCrossentropyOptions o{.reduction = reduction};
+    a.take("from_logits", o.from_logits);
+    a.take("ignore_class", o.ignore_class);
+    return losses::SparseCategoricalCrossentropy(o);
+  }
+  if (name == "BinaryFocalCrossentropy") return losses::BinaryFocalCrossentropy(focal(a));
+  if (name == "CategoricalFocalCrossentropy") return losses::CategoricalFocalCrossentropy(focal(a));
+  if (name == "Dice") return losses::Dice({.axis = taken<std::vector<std::int64_t>>(a, "axis")});
+  if (name == "Tversky") {
+    losses::TverskyOptions o;
+    a.take("alpha", o.alpha);
+    a.take("beta", o.beta);
+    return losses::Tversky(o);
+  }
+  unknown("loss", name);
+}
+
+namespace {
+
+template <class M>
+M plain() {
+  return M();
+}
+
+const std::map<std::string, std::function<Metric()>>& plain_metrics() {
+  static const std::map<std::string, std::function<Metric()>> table = {
+      {"Mean", plain<metrics::Mean>},
+      {"Sum", plain<metrics::Sum>},
+      {"MeanSquaredError", plain<metrics::MeanSquaredError>},
+      {"RootMeanSquaredError", plain<metrics::RootMeanSquaredError>},
+      {"MeanAbsoluteError", plain<metrics::MeanAbsoluteError>},
+      {"MeanAbsolutePercentageError", plain<metrics::MeanAbsolutePercentageError>},
+      {"MeanSquaredLogarithmicError", plain<metrics::MeanSquaredLogarithmicError>},
+      {"CosineSimilarity", plain<metrics::CosineSimilarity>},
+      {"LogCoshError", plain<metrics::LogCoshError>},
+      {"Poisson", plain<metrics::Poisson>},
+      {"KLDivergence", plain<metrics::KLDivergence>},
+      {"Hinge", plain<metrics::Hinge>},
+      {"SquaredHinge", plain<metrics::SquaredHinge>},
+      {"CategoricalHinge", plain<metrics::CategoricalHinge>},
+      {"Accuracy", plain<metrics::Accuracy>},
+      {"CategoricalAccuracy", plain<metrics::CategoricalAccuracy>},
+      {"SparseCategoricalAccuracy", plain<metrics::SparseCategoricalAccuracy>},
+  };
+  return table;
+}
+
+std::vector<double> thresholds(Arguments& a) {
+  const Json* value = a.find("thresholds");
+  if (!value) return {};
+  return value->is_array() ? value->get<std::vector<double>>()
+                           : std::vector<double>{value->get<double>()};
+}
+
+}  // namespace
+
+Metric make_metric(const std::string& name, const Json& config) {
+  Arguments a(config);
+  if (const auto found = plain_metrics().find(name); found != plain_metrics().end())
+    return found->second();
+  if (name == "BinaryCrossentropy") {
+    return metrics::BinaryCrossentropy(entropy<metrics::CrossentropyMetricOptions>(a));
+  }
+  if (name == "CategoricalCrossentropy") {
+    return metrics::CategoricalCrossentropy(entropy<metrics::CrossentropyMetricOptions>(a));
+  }
+  if (name == "SparseCategoricalCrossentropy") {
+    return metrics::SparseCategoricalCrossentropy(entropy<metrics::CrossentropyMetricOptions>(a));
+  }
+  if (name == "BinaryAccuracy") {
+    metrics::BinaryAccuracyOptions o;
+    a.take("threshold", o.threshold);
+    return metrics::BinaryAccuracy(o);
+  }
+  if (name == "TopKCategoricalAccuracy")
+    return metrics::TopKCategoricalAccuracy({.k = taken<std::int64_t>(a, "k")});
+  if (name == "SparseTopKCategoricalAccuracy") {
+    return metrics::SparseTopKCategoricalAccuracy({.k = taken<std::int64_t>(a, "k")});
+  }
+  if (name == "TruePositives") return metrics::TruePositives({.thresholds = thresholds(a)});
+  if (name == "TrueNegatives") return metrics::TrueNegatives({.thresholds = thresholds(a)});
+  if (name == "FalsePositives") return metrics::FalsePositives({.thresholds = thresholds(a)});
+  if (name == "FalseNegatives") return metrics::FalseNegatives({.thresholds = thresholds(a)});
+  if (name == "Precision" || name == "Recall") {
+    metrics::PrecisionOptions o{.thresholds = thresholds(a)};
+    a.take("top_k", o.top_k);
+    a.take("class_id", o.class_id);
+    if (name == "Precision") return metrics::Precision(o);
+    return metrics::Recall(o);
+  }
+  if (name == "AUC") {
+    metrics::AUCOptions o;
+    a.take("num_thresholds", o.num_thresholds);
+    a.take("curve", o.curve);
+    a.take("summation_method", o.summation_method);
+    a.take("from_logits", o.from_logits);
+    return metrics::AUC(o);
+  }
+  unknown("metric", name);
+}
+
+LearningRateSchedule make_schedule(const std::string& name, const Json& config) {
+  Arguments a(config);
+  if (name == "PiecewiseConstantDecay") {
+    const auto boundaries = taken<std::vector<std::int64_t>>(a, "boundaries");
+    return schedules::PiecewiseConstantDecay(boundaries, taken<std::vector<double>>(a, "values"));
+  }
+  const auto rate = taken<double>(a, "initial_learning_rate");
+  if (name == "CosineDecayRestarts") {
+    schedules::CosineDecayRestartsOptions o{
+        .initial_learning_rate = rate, .first_decay_steps = taken<double>(a, "first_decay_steps")};
+    a.take("t_mul", o.t_mul);
+    a.take("m_mul", o.m_mul);
+    a.take("alpha", o.alpha);
+    return schedules::CosineDecayRestarts(o);
+  }
+  const auto steps = taken<double>(a, "decay_steps");
+  if (name == "PolynomialDecay") {
+    schedules::PolynomialDecayOptions o{.initial_learning_rate = rate, .decay_steps = steps};
+    a.take("end_learning_rate", o.end_learning_rate);
+    a.take("power", o.power);
+    a.take("cycle", o.cycle);
+    return schedules::PolynomialDecay(o);
+  }
+  if (name == "CosineDecay") {
+    schedules::CosineDecayOptions o{.initial_learning_rate = rate, .decay_steps = steps};
+    a.take("alpha", o.alpha);
+    a.take("warmup_target", o.warmup_target);
+    a.take("warmup_steps", o.warmup_steps);
+    return schedules::CosineDecay(o);
+  }
+  schedules::DecayOptions o{.initial_learning_rate = rate,
+                            .decay_steps = steps,
+                            .decay_rate = taken<double>(a, "decay_rate")};
+  a.take("staircase", o.staircase);
+  if (name == "ExponentialDecay") return schedules::ExponentialDecay(o);
+  if (name == "InverseTimeDecay") return schedules::InverseTimeDecay(o);
+  unknown("schedule", name);
+}
+
+namespace {
+
+template <class Options>
+Options optimizer_options(Arguments& a, const Json& schedule) {
+  Options o;
+  double rate = 0;
+  a.take("learning_rate", rate);
+  if (rate > 0) o.learning_rate = rate;
+  if (!schedule.is_null())
+    o.learning_rate = make_schedule(schedule.at("class"), schedule.at("config"));
+  a.take("weight_decay", o.weight_decay);
+  a.take("clipnorm", o.clipnorm);
+  a.take("clipvalue", o.clipvalue);
+  a.take("global_clipnorm", o.global_clipnorm);
+  return o;
+}
+
+template <class Options>
+Options adam_options(Arguments& a, const Json& schedule) {
+  auto o = optimizer_options<Options>(a, schedule);
+  a.take("beta_1", o.beta_1);
+  a.take("beta_2", o.beta_2);
+  a.take("epsilon", o.epsilon);
+  return o;
+}
+
+}  // namespace
+
+Optimizer make_optimizer(const std::string& name, const Json& config, const Json& schedule) {
+  using namespace optimizers;
+  Arguments a(config);
+  if (name == "SGD") {
+    auto o = optimizer_options<SGDOptions>(a, schedule);
+    a.take("momentum", o.momentum);
+    a.take("nesterov", o.nesterov);
+    return SGD(o);
+  }
+  if (name == "Adam") {
+    auto o = adam_options<AdamOptions>(a, schedule);
+    a.take("amsgrad", o.amsgrad);
+    return Adam(o);
+  }
+  if (name == "AdamW") {
+    auto o = adam_options<AdamWOptions>(a, schedule);
+    a.take("amsgrad", o.amsgrad);
+    return AdamW(o);
+  }
+  if (name == "RMSprop") {
+    auto o = optimizer_options<RMSpropOptions>(a, schedule);
+    a.take("rho", o.rho);
+    a.take("momentum", o.momentum);
+    a.take("centered", o.centered);
+    return RMSprop(o);
+  }
+  if (name == "Adagrad") {
+    auto o = optimizer_options<AdagradOptions>(a, schedule);
+    a.take("initial_accumulator_value", o.initial_accumulator_value);
+    return Adagrad(o);
+  }
+  if (name == "Adadelta") return Adadelta(optimizer_options<AdadeltaOptions>(a, schedule));
+  if (name == "Adamax") return Adamax(adam_options<AdamLikeOptions>(a, schedule));
+  if (name == "Nadam") return Nadam(adam_options<AdamLikeOptions>(a, schedule));
+  unknown("optimizer", name);
+}
+
+Initializer make_initializer(const std::string& name, const Json& config) {
+  using namespace initializers;
+  if (config.empty()) return Initializer(name);
+  Arguments a(config);
+  if (name == "Constant") return Constant(taken<double>(a, "value"));
+  if (name == "Identity") return Identity(taken<double>(a, "gain"));
+  if (name == "VarianceScaling") {
+    VarianceScalingOptions o;
+    a.take("scale", o.scale);
+    a.take("mode", o.mode);
+    a.take("distribution", o.distribution);
+    return VarianceScaling(o);
+  }
+  if (name == "RandomUniform") {
+    RandomUniformOptions o;
+    a.take("minval", o.minval);
+    a.take("maxval", o.maxval);
+    return RandomUniform(o);
+  }
+  RandomNormalOptions o;
+  a.take("mean", o.mean);
+  a.take("stddev", o.stddev);
+  if (name == "RandomNormal") return RandomNormal(o);
+  if (name == "TruncatedNormal") return TruncatedNormal(o);
+  unknown("initializer", name);
+}
+
+Model make_model(const std::string& name) {
+  clear_session();
+  if (name == "mlp") {
+    return Sequential{Input({6}), Dense(5, {.activation = "relu"}),
+                      Dense(3, {.activation = "softmax"})};
+  }
+  if (name == "cnn") {
+    return Sequential{Input({6, 6, 1}),
+                      Conv2D(3, 3, {.padding = "same"}),
+                      BatchNormalization(),
+                      Activation("relu"),
+                      MaxPooling2D(),
+                      Flatten(),
+                      Dense(3)};
+  }
+  if (name == "regression") {
+    return Sequential{Input({4}), Dense(6, {.activation = "tanh", .kernel_regularizer = "l2"}),
+                      Dense(1)};
+  }
+  if (name == "binary") {
+    return Sequential{Input({4}), Dense(3, {.activation = "gelu"}),
+                      Dense(1, {.activation = "sigmoid"})};
+  }
+  if (name == "attention") {
+    const KerasTensor tokens = Input({5}, {.dtype = tandem::int32, .name = "tokens"});
+    KerasTensor x = Embedding(8, 6)(tokens);
+    const KerasTensor y = MultiHeadAttention(2, 3)(x, x);
+    x = LayerNormalization()(Add()({x, y}));
+    x = Flatten()(x);
+    return Model(tokens, Dense(2, {.activation = "softmax"})(x));
+  }
+  unknown("model", name);
+}
+
+}  // namespace reference

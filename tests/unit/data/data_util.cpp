@@ -1,0 +1,51 @@
+#include "tests/unit/data/data_util.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+
+namespace tandem::data {
+
+std::vector<std::int64_t> numbers(Iterator& iterator, std::size_t limit) {
+  std::vector<std::int64_t> all;
+  Element element;
+  while (all.size() < limit && iterator.next(element)) {
+    all.push_back(element.at(0).item<std::int64_t>());
+  }
+  return all;
+}
+
+std::vector<std::int64_t> numbers(const Dataset& dataset, std::size_t limit) {
+  Iterator iterator = dataset.iterator();
+  return numbers(iterator, limit);
+}
+
+std::string text(const Dataset& dataset) {
+  std::string all;
+  for (const Element& element : dataset) {
+    if (!all.empty()) all += " | ";
+    for (std::size_t i = 0; i < element.size(); ++i) {
+      std::string one = element[i].to_string();
+      std::replace(one.begin(), one.end(), '\n', ' ');
+      all += (i == 0 ? "" : "; ") + one;
+    }
+  }
+  return all;
+}
+
+std::vector<std::int64_t> upto(std::int64_t count) {
+  std::vector<std::int64_t> all(static_cast<std::size_t>(count));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+std::size_t thread_count() {
+  std::size_t count = 0;
+  for ([[maybe_unused]] const auto& entry :
+       std::filesystem::directory_iterator("/proc/self/task")) {
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace tandem::data

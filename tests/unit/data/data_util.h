@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tandem/core/error.h"
+#include "tandem/data/dataset.h"
+
+namespace tandem::data {
+
+/// The int64 scalars in the first components of the next `limit` elements.
+std::vector<std::int64_t> numbers(const Dataset& dataset, std::size_t limit = 1000);
+std::vector<std::int64_t> numbers(Iterator& iterator, std::size_t limit = 1000);
+
+/// The elements as text, "1 2 | 3 4", components of an element joined by ';'.
+std::string text(const Dataset& dataset);
+
+/// 0 to count - 1.
+std::vector<std::int64_t> upto(std::int64_t count);
+
+/// Runs `f`, which must throw an E, and returns its message.
+template <class E, class F>
+std::string message_of_thrown(F f) {
+  try {
+    f();
+  } catch (const E& error) {
+    return error.what();
+  } catch (const std::exception& error) {
+    ADD_FAILURE() << "another exception: " << error.what();
+    return "";
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return "";
+}
+
+/// A scalar map for tests that need no ops.
+inline Tensor plus(const Tensor& x, std::int64_t y) { return Tensor(x.item<std::int64_t>() + y); }
+
+/// Threads of this process.
+std::size_t thread_count();
+
+}  // namespace tandem::data
