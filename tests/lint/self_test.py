@@ -12,8 +12,9 @@ import public_headers
 
 GOOD = {
     "cmake/TandemPublicHeaders.cmake": 'set(TANDEM_PRIVATE_HEADERS "/internal/|^tandem/cli/")\n',
-    "tandem/CMakeLists.txt": "set(rooms\n    low\n    middle\n    high)\n",
+    "tandem/CMakeLists.txt": "set(rooms\n    low\n    kernels\n    middle\n    high)\n",
     "tandem/low/CMakeLists.txt": "tandem_room(low)\n",
+    "tandem/kernels/CMakeLists.txt": "tandem_room(kernels DEPENDS low)\n",
     "tandem/middle/CMakeLists.txt": "tandem_room(middle DEPENDS low LINKS Some::lib)\n",
     "tandem/high/CMakeLists.txt": "tandem_room(\n  high\n  DEPENDS middle)  # and what is below\n",
     "tandem/low/a.h": "#pragma once\n\n#include <vector>\n",
@@ -23,6 +24,11 @@ GOOD = {
     "tandem/high/c.h": '#pragma once\n\n#include "tandem/low/a.h"\n',
     "tests/unit/low/a_test.cpp": '#include "tandem/low/a.h"\n\n#include <gtest/gtest.h>\n\n'
                                  '#include "tandem/high/c.h"\n',
+    "tandem/low/b.cpp": '#include "tandem/low/internal/b.h"\n\n#include <map>\n',
+    "tests/unit/low/low_util.h": "#pragma once\n",
+    "tests/unit/low/low_util.cpp": '#include "tests/unit/low/low_util.h"\n\n#include <map>\n',
+    "tandem/kernels/cpu/k.cpp": '#include "tandem/low/a.h"\n\n#define HWY_TARGET_INCLUDE "k.cpp"\n'
+                                "#include <hwy/foreach_target.h>\n#include <hwy/highway.h>\n",
     "README.md": "Look under build/bin and /usr/include.\n",
 }
 
