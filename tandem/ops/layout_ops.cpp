@@ -371,7 +371,7 @@ Tensor last_two_swapped(const Tensor& a) {
             "shape ",
             a.partial_shape(), "."));
   }
-  const Tensor r = rank(a);
+  const Tensor r = tandem::rank(a);
   const Tensor leading = range(Tensor(0), r - Tensor(2), Tensor(1));
   const Tensor ends = stack({r - Tensor(1), r - Tensor(2)});
   return op1("ConcatV2", {leading, ends, Tensor(0)});

@@ -181,6 +181,25 @@ void multiply_in_float(KernelContext& context, const MatrixProduct& p) {
 
 }  // namespace
 
+std::vector<std::int64_t> matrix_numbers(const Shape& from, const Shape& to) {
+  std::vector<std::int64_t> numbers{0};
+  numbers.reserve(static_cast<std::size_t>(to.num_elements()));
+  std::int64_t stride = 1;
+  // From the last axis to the first, each axis repeats what there is, moved by the axis' stride.
+  for (int axis = to.rank() - 1; axis >= 0; --axis) {
+    const int own = axis - (to.rank() - from.rank());
+    const std::int64_t size = own >= 0 ? from[own] : 1;
+    const std::size_t inner = numbers.size();
+    for (std::int64_t i = 1; i < to[axis]; ++i) {
+      for (std::size_t j = 0; j < inner; ++j) {
+        numbers.push_back(numbers[j] + (size == 1 ? 0 : i * stride));
+      }
+    }
+    stride *= size;
+  }
+  return numbers;
+}
+
 void multiply_matrices(KernelContext& context, const MatrixProduct& product) {
   if (product.batch == 0 || product.m == 0 || product.n == 0) return;
   if (run_tiny(product)) return;

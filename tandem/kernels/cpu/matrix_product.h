@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "tandem/core/dtype.h"
+#include "tandem/core/shape.h"
 #include "tandem/graph/kernel_context.h"
 
 namespace tandem::cpu {
@@ -37,6 +39,10 @@ struct MatrixProduct {
     return b_once ? 0 : b_index.empty() ? i : b_index[static_cast<std::size_t>(i)];
   }
 };
+
+/// For MatrixProduct::a_index: the matrices' numbers in an operand of batch shape `from` that is
+/// repeated to fill `to`.
+std::vector<std::int64_t> matrix_numbers(const Shape& from, const Shape& to);
 
 /// The fastest way there is for the case.
 void multiply_matrices(KernelContext& context, const MatrixProduct& product);

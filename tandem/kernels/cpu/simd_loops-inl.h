@@ -79,7 +79,7 @@ HWY_INLINE void PutBools(hn::Mask<D> m, D d, bool* to, std::int64_t n, bool whol
   if (whole) return hn::StoreU(BytesOf(m, d), d8, reinterpret_cast<std::uint8_t*>(to));
   HWY_ALIGN std::uint8_t each[HWY_MAX_BYTES];
   hn::StoreU(BytesOf(m, d), d8, each);
-  std::memcpy(to, each, static_cast<std::size_t>(n));
+  for (std::int64_t i = 0; i < n; ++i) to[i] = each[i] != 0;
 }
 
 template <class F, class T>
