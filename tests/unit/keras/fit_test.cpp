@@ -40,15 +40,18 @@ Sequential classifier() {
                     Dense(2, {.activation = "softmax"})};
 }
 
-const CompileOptions kClassify{
+// Made anew each time: an optimizer and its state belong to one model.
+CompileOptions classify() {
+  return {
     .optimizer = "adam", .loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}};
+}
 constexpr Verbose kSilent = Verbose::kSilent;
 
 TEST(Fit, Learns) {
   utils::set_random_seed(1);
   const Data data = clouds(400);
   const Sequential model = classifier();
-  model.compile(kClassify);
+  model.compile(classify());
   const History history =
       model.fit(data.x, data.y, {.epochs = 20, .verbose = kSilent, .validation_split = 0.25});
   EXPECT_EQ(history.epochs().size(), 20u);
@@ -81,7 +84,7 @@ TEST(Fit, TakesDatasets) {
   const Data data = clouds(100);
   const auto rows = data::from_tensor_slices({data.x, data.y});
   const Sequential model = classifier();
-  model.compile(kClassify);
+  model.compile(classify());
   const History history = model.fit(
       rows.batch(32), {.epochs = 2, .verbose = kSilent, .validation_data = rows.batch(50)});
   EXPECT_EQ(history["val_loss"].size(), 2u);
@@ -92,7 +95,7 @@ TEST(Fit, GoesOnWithAnEndlessDataset) {
   const Data data = clouds(64);
   const auto rows = data::from_tensor_slices({data.x, data.y}).batch(16);
   const Sequential model = classifier();
-  model.compile(kClassify);
+  model.compile(classify());
   EXPECT_THAT(error_of([&] { model.fit(rows.repeat(), {.verbose = kSilent}); }),
               HasSubstr("`steps_per_epoch`"));
   model.fit(rows.repeat(), {.epochs = 3, .verbose = kSilent, .steps_per_epoch = 5});
@@ -102,7 +105,7 @@ TEST(Fit, GoesOnWithAnEndlessDataset) {
 TEST(Fit, BeginsAtInitialEpoch) {
   const Data data = clouds(64);
   const Sequential model = classifier();
-  model.compile(kClassify);
+  model.compile(classify());
   EXPECT_THAT(
       model.fit(data.x, data.y, {.epochs = 5, .verbose = kSilent, .initial_epoch = 3}).epochs(),
       ElementsAre(3, 4));
@@ -114,7 +117,7 @@ TEST(Fit, BeginsAtInitialEpoch) {
 TEST(Fit, ValidatesAsOftenAsAsked) {
   const Data data = clouds(64);
   const Sequential model = classifier();
-  model.compile(kClassify);
+  model.compile(classify());
   const History history = model.fit(
       data.x, data.y,
       {.epochs = 5, .verbose = kSilent, .validation_data = {data.x, data.y}, .validation_freq = 2});
@@ -173,7 +176,7 @@ TEST(Fit, EagerStepsDoTheSame) {
   for (const bool eagerly : {false, true}) {
     utils::set_random_seed(2);
     const Sequential model = classifier();
-    CompileOptions options = kClassify;
+    CompileOptions options = classify();
     options.run_eagerly = eagerly;
     model.compile(options);
     model.fit(data.x, data.y, {.epochs = 2, .verbose = kSilent, .shuffle = false});
@@ -188,13 +191,13 @@ TEST(Fit, LeavesFrozenLayersAlone) {
   const Data data = clouds(64);
   const Sequential model = classifier();
   model.layers()[0].set_trainable(false);
-  model.compile(kClassify);
+  model.compile(classify());
   const std::vector<Tensor> before = model.get_weights();
   model.fit(data.x, data.y, {.verbose = kSilent});
   EXPECT_TRUE(all_equal(model.get_weights()[0], before[0]));
   EXPECT_FALSE(all_equal(model.get_weights()[2], before[2]));
   model.layers()[1].set_trainable(false);
-  model.compile(kClassify);
+  model.compile(classify());
   EXPECT_THAT(error_of([&] { model.fit(data.x, data.y, {.verbose = kSilent}); }),
               HasSubstr("no trainable weights"));
 }
@@ -205,7 +208,7 @@ TEST(Fit, ExplainsBadInput) {
   const Sequential model = classifier();
   EXPECT_THAT(error_of([&] { model.fit(data.x, data.y); }),
               HasSubstr("You must call `compile()` before"));
-  model.compile(kClassify);
+  model.compile(classify());
   const auto fit_error = [&](const Tensor& x, const Tensor& y, FitOptions o = {}) {
     o.verbose = kSilent;
     return error_of([&] { model.fit(x, y, o); });
@@ -284,7 +287,7 @@ TEST(Fit, CountsLossesThatLayersAdd) {
 TEST(Fit, PrintsALineForEachEpochWhenRedirected) {
   const Data data = clouds(64);
   const Sequential model = classifier();
-  model.compile(kClassify);
+  model.compile(classify());
   testing::internal::CaptureStdout();
   model.fit(data.x, data.y, {.epochs = 2, .verbose = Verbose::kLinePerEpoch});
   const std::string text = testing::internal::GetCapturedStdout();
