@@ -102,7 +102,7 @@ void Binary(const void* a, const void* b, void* out, std::int64_t n, bool a_scal
     for (; i + lanes <= n; i += lanes)
       hn::StoreU(f(d, hn::LoadU(d, x + i), hn::LoadU(d, y + i)), d, to + i);
   }
-  if (i == n) return;
+  if (i >= n) return;
   const auto u = a_scalar ? hn::Set(d, *x) : LoadTail(d, x + i, n - i);
   const auto v = b_scalar ? hn::Set(d, *y) : LoadTail(d, y + i, n - i);
   StoreTail(f(d, u, v), d, to + i, n - i);
@@ -132,7 +132,7 @@ void Compare(const void* a, const void* b, void* out, std::int64_t n, bool a_sca
       PutBools(f(d, hn::LoadU(d, x + i), hn::LoadU(d, y + i)), d, to + i, lanes, true);
     }
   }
-  if (i == n) return;
+  if (i >= n) return;
   const auto u = a_scalar ? hn::Set(d, *x) : LoadTail(d, x + i, n - i);
   const auto v = b_scalar ? hn::Set(d, *y) : LoadTail(d, y + i, n - i);
   PutBools(f(d, u, v), d, to + i, n - i, false);
