@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <string>
 
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
+#include "tandem/kernels/cpu/float_blocks.h"
 #include "tandem/kernels/cpu/number_types.h"
+#include "tandem/kernels/cpu/softmax_rows.h"
 
 namespace tandem::cpu {
 namespace {
@@ -28,6 +32,9 @@ Normalizer<Wide<T>> normalizer(const T* logits, std::int64_t n, std::int64_t ste
 }
 
 double cost_of_row(std::int64_t classes) { return 15.0 * static_cast<double>(classes); }
+double vector_cost_of_row(std::int64_t classes) { return 30 + 2.0 * static_cast<double>(classes); }
+
+DType logits_dtype(const KernelContext& c) { return c.input(0).dtype(); }
 
 // ---- Labels are class numbers ----
 
@@ -92,23 +99,43 @@ void sparse_rows(KernelContext& c, Array& loss, Array& gradient) {
       });
 }
 
+template <class T, class Label>
+void sparse_vector_rows(KernelContext& c, Array& loss, Array& gradient) {
+  const std::int64_t classes = gradient.shape()[1];
+  const T* x = c.input(0).data<T>();
+  const Label* labels = c.input(1).data<Label>();
+  T* losses = loss.data<T>();
+  T* y = gradient.data<T>();
+  c.intra_op().parallel_for(
+      loss.num_elements(), vector_cost_of_row(classes), [&](std::int64_t begin, std::int64_t end) {
+        Reader<T> in(c, classes);
+        Writer<T> out(c, classes);
+        for (std::int64_t row = begin; row < end; ++row) {
+          const float* from = in.floats(x + row * classes, classes);
+          float* to = out.place(y + row * classes);
+          const auto label = labels[row];
+          const auto [largest, sum] = softmax_row(from, to, classes);
+          losses[row] = static_cast<T>(std::log(sum) - (from[label] - largest));
+          to[label] -= 1;
+          out.done(y + row * classes, classes);
+        }
+      });
+}
+
+template <bool vectors>
 void sparse_cross_entropy(KernelContext& c) {
   const Shape& logits = c.input(0).shape();
   const Array& labels = c.input(1);
   check_sparse_shapes(logits, labels.shape());
-  const bool narrow = labels.dtype() == DType::kInt32;
-  if (narrow) {
-    check_labels(labels.data<std::int32_t>(), logits[0], logits[1]);
-  } else {
-    check_labels(labels.data<std::int64_t>(), logits[0], logits[1]);
-  }
-  Array& loss = c.allocate_output(0, labels.shape());
-  Array& gradient = c.allocate_output(1, logits);
-  with_floating(c.input(0).dtype(), [&]<class T>() {
-    if (narrow) {
-      sparse_rows<T, std::int32_t>(c, loss, gradient);
+  with_type<std::int32_t, std::int64_t>(labels.dtype(), [&]<class Label>() {
+    check_labels(labels.data<Label>(), logits[0], logits[1]);
+    Array& loss = c.allocate_output(0, labels.shape());
+    Array& gradient = c.allocate_output(1, logits);
+    if constexpr (vectors) {
+      with_type<float, Half, BFloat16>(
+          logits_dtype(c), [&]<class T>() { sparse_vector_rows<T, Label>(c, loss, gradient); });
     } else {
-      sparse_rows<T, std::int64_t>(c, loss, gradient);
+      with_floating(logits_dtype(c), [&]<class T>() { sparse_rows<T, Label>(c, loss, gradient); });
     }
   });
 }
@@ -143,47 +170,104 @@ Steps steps_of(const Shape& shape) {
   return {rows == 1 ? 0 : columns, columns == 1 ? 0 : 1};
 }
 
-void cross_entropy(KernelContext& c) {
+// One call: where everything lies.
+struct Dense {
+  std::int64_t rows;
+  std::int64_t classes;
+  Steps of_logits;
+  Steps of_labels;
+  Array* loss;
+  Array* gradient;
+};
+Dense prepare_dense(KernelContext& c) {
   const Shape shape = dense_shape(c.input(0).shape(), c.input(1).shape());
   Array& loss = c.allocate_output(0, Shape{shape[0]});
   Array& gradient = c.allocate_output(1, shape);
-  const std::int64_t classes = shape[1];
-  const Steps of_x = steps_of(c.input(0).shape());
-  const Steps of_labels = steps_of(c.input(1).shape());
-  with_floating(c.input(0).dtype(), [&]<class T>() {
+  if (shape[1] == 0 && loss.num_bytes() != 0) std::memset(loss.raw_data(), 0, loss.num_bytes());
+  return {shape[1] == 0 ? 0 : shape[0], shape[1], steps_of(c.input(0).shape()),
+          steps_of(c.input(1).shape()), &loss,    &gradient};
+}
+
+void cross_entropy(KernelContext& c) {
+  const Dense call = prepare_dense(c);
+  with_floating(logits_dtype(c), [&]<class T>() {
     using W = Wide<T>;
     const T* x = c.input(0).data<T>();
     const T* labels = c.input(1).data<T>();
-    T* losses = loss.data<T>();
-    T* y = gradient.data<T>();
-    if (classes == 0) return std::fill(losses, losses + shape[0], T());
-    c.intra_op().parallel_for(
-        shape[0], cost_of_row(classes), [&](std::int64_t begin, std::int64_t end) {
-          for (std::int64_t row = begin; row < end; ++row) {
-            const T* from = x + row * of_x.row;
-            const T* target = labels + row * of_labels.row;
-            T* to = y + row * classes;
-            const auto [largest, sum] = normalizer(from, classes, of_x.column);
-            const W log_sum = std::log(sum);
-            const W factor = 1 / sum;
-            W total = 0;
-            for (std::int64_t i = 0; i < classes; ++i) {
-              const W shifted = widen(from[i * of_x.column]) - largest;
-              const W label = widen(target[i * of_labels.column]);
-              total += label * (log_sum - shifted);
-              to[i] = static_cast<T>(std::exp(shifted) * factor - label);
-            }
-            losses[row] = static_cast<T>(total);
-          }
-        });
+    T* losses = call.loss->data<T>();
+    T* y = call.gradient->data<T>();
+    const auto rows = [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t row = begin; row < end; ++row) {
+        const T* from = x + row * call.of_logits.row;
+        const T* target = labels + row * call.of_labels.row;
+        T* to = y + row * call.classes;
+        const auto [largest, sum] = normalizer(from, call.classes, call.of_logits.column);
+        const W log_sum = std::log(sum);
+        const W factor = 1 / sum;
+        W total = 0;
+        for (std::int64_t i = 0; i < call.classes; ++i) {
+          const W shifted = widen(from[i * call.of_logits.column]) - largest;
+          const W label = widen(target[i * call.of_labels.column]);
+          total += label * (log_sum - shifted);
+          to[i] = static_cast<T>(std::exp(shifted) * factor - label);
+        }
+        losses[row] = static_cast<T>(total);
+      }
+    };
+    c.intra_op().parallel_for(call.rows, cost_of_row(call.classes), rows);
   });
 }
 
+const char* accepts_vectors(const KernelContext& c) {
+  const Shape& logits = c.input(0).shape();
+  const Shape& labels = c.input(1).shape();
+  const bool plain_rows = logits.rank() == 2 && labels.rank() == 2 && logits[1] == labels[1];
+  return plain_rows ? nullptr : "rows broadcast along the classes";
+}
+
+void cross_entropy_vectors(KernelContext& c) {
+  const Dense call = prepare_dense(c);
+  with_type<float, Half, BFloat16>(logits_dtype(c), [&]<class T>() {
+    const T* x = c.input(0).data<T>();
+    const T* labels = c.input(1).data<T>();
+    T* losses = call.loss->data<T>();
+    T* y = call.gradient->data<T>();
+    const auto rows = [&](std::int64_t begin, std::int64_t end) {
+      Reader<T> in(c, call.classes);
+      Reader<T> in_labels(c, call.classes);
+      Writer<T> out(c, call.classes);
+      for (std::int64_t row = begin; row < end; ++row) {
+        const float* from = in.floats(x + row * call.of_logits.row, call.classes);
+        const float* target = in_labels.floats(labels + row * call.of_labels.row, call.classes);
+        float* to = out.place(y + row * call.classes);
+        const auto [largest, sum] = softmax_row(from, to, call.classes);
+        losses[row] = static_cast<T>(
+            cross_entropy_row(from, target, to, call.classes, largest, std::log(sum)));
+        out.done(y + row * call.classes, call.classes);
+      }
+    };
+    c.intra_op().parallel_for(call.rows, vector_cost_of_row(call.classes), rows);
+  });
+}
+
+constexpr DTypeSet kVectorTypes{DType::kHalf, DType::kBFloat16, DType::kFloat};
+
 const KernelRegistration kSparse{{.op = "SparseSoftmaxCrossEntropyWithLogits",
                                   .types = {{"T", kFloatTypes}, {"Tlabels", kIndexTypes}},
-                                  .run = sparse_cross_entropy}};
+                                  .run = sparse_cross_entropy<false>}};
 const KernelRegistration kDense{
     {.op = "SoftmaxCrossEntropyWithLogits", .types = {{"T", kFloatTypes}}, .run = cross_entropy}};
+const KernelRegistration kVectorSparse{{.op = "SparseSoftmaxCrossEntropyWithLogits",
+                                        .name = "vectors",
+                                        .types = {{"T", kVectorTypes}, {"Tlabels", kIndexTypes}},
+                                        .priority = 10,
+                                        .run = sparse_cross_entropy<true>}};
+const KernelRegistration kVectorDense{{.op = "SoftmaxCrossEntropyWithLogits",
+                                       .name = "vectors",
+                                       .types = {{"T", kVectorTypes}},
+                                       .priority = 10,
+                                       .run = cross_entropy_vectors,
+                                       .accepts = accepts_vectors}};
 
 }  // namespace
 }  // namespace tandem::cpu
