@@ -5,11 +5,13 @@
 
 #include "tandem/core/error.h"
 #include "tandem/graph/inference_context.h"
+#include "tandem/ops/cast_ops.h"
 #include "tandem/ops/diagonal_ops.h"
 #include "tandem/ops/internal/known.h"
 #include "tandem/ops/internal/sizes.h"
 #include "tandem/ops/join_ops.h"
 #include "tandem/ops/pad_ops.h"
+#include "tandem/ops/reduction_ops.h"
 #include "tandem/ops/shape_ops.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/gradient_context.h"
@@ -18,7 +20,6 @@ namespace tandem {
 namespace {
 
 using internal::kUnknown;
-using internal::op1;
 
 void fill_shape(InferenceContext& c) {
   c.require_rank(0, 1);
@@ -34,9 +35,9 @@ void fill_grad(GradientContext& g) {
     for (int i = 0; i < rank; ++i) all.push_back(i);
     axes = internal::int_vector(all, int32);
   } else {
-    axes = op1("Range", {Tensor(0), op1("Rank", {g.grad()}), Tensor(1)});
+    axes = range(tandem::rank(g.grad()));
   }
-  g.set(1, op1("Sum", {g.grad(), axes}));
+  g.set(1, reduce_sum(g.grad(), axes));
 }
 
 // The number of elements from start to limit; fails where there can be none.
@@ -253,7 +254,7 @@ Array convert_from(const Array& from, DType dtype) {
     case DType::kUint32: convert_elements<From, std::uint32_t>(from, to); break;
     case DType::kUint64: convert_elements<From, std::uint64_t>(from, to); break;
     case DType::kComplex64:
-    case DType::kComplex128: return op1("Cast", {Tensor(from)}, {{"DstT", dtype}}).array();
+    case DType::kComplex128: return cast(Tensor(from), dtype).array();
     default:
       throw InvalidArgumentError(
           cat("td::constant cannot make ", dtype, " of ", from.dtype(), "."));
@@ -367,7 +368,7 @@ Tensor eye(std::int64_t num_rows, std::optional<std::int64_t> num_columns, DType
     dims.push_back(columns);
     return broadcast_to(std::move(matrix), dims);
   }
-  const Tensor sizes = op1("Cast", {batch_shape.tensor()}, {{"DstT", int64}});
+  const Tensor sizes = cast(batch_shape.tensor(), int64);
   return broadcast_to(std::move(matrix),
                       concat({sizes, internal::int_vector({num_rows, columns}, int64)}, 0));
 }

@@ -4,11 +4,17 @@
 
 #include "tandem/core/error.h"
 #include "tandem/graph/inference_context.h"
+#include "tandem/ops/arithmetic_ops.h"
+#include "tandem/ops/cast_ops.h"
+#include "tandem/ops/comparison_ops.h"
 #include "tandem/ops/creation_ops.h"
 #include "tandem/ops/internal/known.h"
 #include "tandem/ops/internal/sizes.h"
 #include "tandem/ops/join_ops.h"
 #include "tandem/ops/layout_ops.h"
+#include "tandem/ops/operators.h"
+#include "tandem/ops/pad_ops.h"
+#include "tandem/ops/reduction_ops.h"
 #include "tandem/ops/segment_ops.h"
 #include "tandem/ops/shape_ops.h"
 #include "tandem/ops/slice_ops.h"
@@ -19,7 +25,6 @@ namespace tandem {
 namespace {
 
 using internal::kUnknown;
-using internal::op1;
 
 // ---- Gather ----
 
@@ -92,21 +97,20 @@ Tensor scatter_back(const Tensor& params, const Tensor& ids, const Tensor& grad,
     return transpose(sums, joined({count_up(1, axis + 1), {0}, count_up(axis + 1, rank)}));
   }
   // Rows of different batches get ids of their own: batch * rows + id.
-  const Tensor ids64 = op1("Cast", {ids}, {{"DstT", int64}});
+  const Tensor ids64 = cast(ids, int64);
   const Tensor sizes = shape(params, int64);
   const Tensor batch_sizes = index(sizes, {Slice(0, batch)});
-  const Tensor batches = op1("Prod", {batch_sizes, Tensor{0}});
+  const Tensor batches = reduce_prod(batch_sizes, Tensor{0});
   const Tensor ones_behind = internal::int_vector(
       std::vector<std::int64_t>(static_cast<std::size_t>(index_rank - batch), 1), int64);
-  const Tensor offset = op1("Mul", {range(batches), rows});
-  const Tensor far = op1("AddV2", {ids64, reshape(offset, concat({batch_sizes, ones_behind}, 0))});
+  const Tensor offset = range(batches) * rows;
+  const Tensor far = ids64 + reshape(offset, concat({batch_sizes, ones_behind}, 0));
   const int between = axis - batch;
   const int kept = index_rank - batch;
   const auto front =
       joined({count_up(0, batch), count_up(batch + between, batch + between + kept),
               count_up(batch, batch + between), count_up(batch + between + kept, kept + rank - 1)});
-  const Tensor sums =
-      math::unsorted_segment_sum(transpose(grad, front), far, op1("Mul", {batches, rows}));
+  const Tensor sums = math::unsorted_segment_sum(transpose(grad, front), far, batches * rows);
   const Tensor split_shape =
       concat({batch_sizes, reshape(rows, {1}), index(sizes, {Slice(batch, axis)}),
               index(sizes, {Slice(axis + 1, none)})},
@@ -199,7 +203,7 @@ Tensor shape_for_indices(const Tensor& x, DType index) {
 
 void gather_nd_grad(GradientContext& g) {
   Tensor indices = g.input(1);
-  if (indices.dtype() == DType::kInt16) indices = op1("Cast", {indices}, {{"DstT", int32}});
+  if (indices.dtype() == DType::kInt16) indices = cast(indices, int32);
   if (g.needs(0)) {
     g.set(0, scatter_nd(indices, g.grad(), shape_for_indices(g.input(0), indices.dtype())));
   }
@@ -221,20 +225,20 @@ void add_grad(GradientContext& g) {
 
 void sub_grad(GradientContext& g) {
   g.set(0, g.grad());
-  if (g.needs(2)) g.set(2, op1("Neg", {gather_nd(g.grad(), g.input(1))}));
+  if (g.needs(2)) g.set(2, -gather_nd(g.grad(), g.input(1)));
 }
 
 // To those that equal the result, in equal shares.
 void extreme_grad(GradientContext& g) {
   const Tensor& indices = g.input(1);
   const DType dtype = g.input(0).dtype();
-  const auto as_number = [&](const Tensor& t) { return op1("Cast", {t}, {{"DstT", dtype}}); };
-  const Tensor from_updates = as_number(op1("Equal", {gather_nd(g.output(), indices), g.input(2)}));
-  const Tensor from_input = as_number(op1("Equal", {g.output(), g.input(0)}));
+  const auto as_number = [&](const Tensor& t) { return cast(t, dtype); };
+  const Tensor from_updates = as_number(equal(gather_nd(g.output(), indices), g.input(2)));
+  const Tensor from_input = as_number(equal(g.output(), g.input(0)));
   const Tensor shares = tensor_scatter_nd_add(from_input, indices, from_updates);
-  const Tensor share = op1("Div", {g.grad(), shares});
-  if (g.needs(0)) g.set(0, op1("Mul", {from_input, share}));
-  if (g.needs(2)) g.set(2, op1("Mul", {from_updates, gather_nd(share, indices)}));
+  const Tensor share = g.grad() / shares;
+  if (g.needs(0)) g.set(0, from_input * share);
+  if (g.needs(2)) g.set(2, from_updates * gather_nd(share, indices));
 }
 
 // ---- Where, Unique, TopK, InvertPermutation ----
@@ -276,12 +280,11 @@ void top_k_grad(GradientContext& g) {
   const Tensor n = size_along(g.input(0), -1);
   const Tensor k = size_along(g.output(1), -1);
   const Tensor one = Tensor(std::int64_t{1});
-  const Tensor total = op1("Prod", {in_shape, Tensor{0}});
-  const Tensor rows = op1("FloorDiv", {total, op1("Maximum", {n, one})});
+  const Tensor total = reduce_prod(in_shape, Tensor{0});
+  const Tensor rows = floordiv(total, maximum(n, one));
   // Places in the flattened input.
   const Tensor places =
-      op1("AddV2", {reshape(op1("Cast", {g.output(1)}, {{"DstT", int64}}), stack({rows, k})),
-                    reshape(op1("Mul", {range(rows), n}), {-1, 1})});
+      reshape(cast(g.output(1), int64), stack({rows, k})) + reshape(range(rows) * n, {-1, 1});
   const Tensor flat =
       scatter_nd(reshape(places, {-1, 1}), reshape(g.grad(), {-1}), reshape(total, {1}));
   g.set(0, reshape(flat, in_shape));
@@ -472,9 +475,9 @@ Tensor gather_nd(Tensor params, Tensor indices, std::int64_t batch_dims) {
     std::vector<std::int64_t> along(static_cast<std::size_t>(s.rank()), 1);
     along[static_cast<std::size_t>(i)] = -1;
     const Tensor row = reshape(range(index(sizes, {i})), along);
-    parts.push_back(op1("BroadcastTo", {row, tuples_shape}));
+    parts.push_back(broadcast_to(row, tuples_shape));
   }
-  parts.push_back(indices.dtype() == int64 ? indices : op1("Cast", {indices}, {{"DstT", int64}}));
+  parts.push_back(indices.dtype() == int64 ? indices : cast(indices, int64));
   return call1(kGatherNd, {std::move(params), concat(parts, -1)});
 }
 

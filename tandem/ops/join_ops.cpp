@@ -5,6 +5,10 @@
 
 #include "tandem/core/error.h"
 #include "tandem/graph/inference_context.h"
+#include "tandem/ops/arithmetic_ops.h"
+#include "tandem/ops/cast_ops.h"
+#include "tandem/ops/gather_ops.h"
+#include "tandem/ops/identity_ops.h"
 #include "tandem/ops/internal/known.h"
 #include "tandem/ops/internal/sizes.h"
 #include "tandem/ops/shape_ops.h"
@@ -16,7 +20,6 @@ namespace tandem {
 namespace {
 
 using internal::kUnknown;
-using internal::op1;
 
 // ---- ConcatV2 ----
 
@@ -71,17 +74,15 @@ Tensor sizes_along(const GradientContext& g, int first, int n, const Tensor& axi
   }
   if (static_cast<int>(sizes.size()) == n) return internal::int_vector(sizes, DType::kInt64);
   std::vector<Tensor> all;
-  const Tensor dims_axis = op1(
-      "FloorMod", {op1("Cast", {axis}, {{"DstT", DType::kInt32}}), op1("Rank", {g.input(first)})});
+  const Tensor dims_axis = floormod(cast(axis, DType::kInt32), rank(g.input(first)));
   for (int i = first; i < first + n; ++i) {
-    all.push_back(op1("GatherV2", {shape(g.input(i), DType::kInt64), dims_axis, Tensor(0)}));
+    all.push_back(gather(shape(g.input(i), DType::kInt64), dims_axis, 0));
   }
   return stack(all);
 }
 
 void split_gradient(GradientContext& g, int first, int n, const Tensor& axis) {
-  const Tensor axis32 =
-      axis.dtype() == DType::kInt32 ? axis : op1("Cast", {axis}, {{"DstT", DType::kInt32}});
+  const Tensor axis32 = axis.dtype() == DType::kInt32 ? axis : cast(axis, DType::kInt32);
   const auto parts =
       raw_op("SplitV", {g.grad(), sizes_along(g, first, n, axis), axis32}, {{"num_split", n}});
   for (int i = 0; i < n; ++i) {
@@ -197,7 +198,7 @@ Tensor concat(const std::vector<Tensor>& values, std::int64_t axis) {
   if (values.size() == 1) {
     const int rank = values[0].rank();
     if (rank >= 0) normalize_axis(axis, rank);
-    return op1("Identity", {values[0]});
+    return identity(values[0]);
   }
   std::vector<Tensor> inputs;
   inputs.reserve(values.size() + 1);

@@ -5,9 +5,13 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/inference_context.h"
 #include "tandem/graph/rewrite.h"
+#include "tandem/ops/creation_ops.h"
 #include "tandem/ops/gather_ops.h"
 #include "tandem/ops/internal/known.h"
 #include "tandem/ops/internal/sizes.h"
+#include "tandem/ops/join_ops.h"
+#include "tandem/ops/operators.h"
+#include "tandem/ops/shape_ops.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/gradient_context.h"
 
@@ -157,9 +161,7 @@ void roll_shape(InferenceContext& c) {
   c.set_output(0, c.input(0));
 }
 
-void roll_grad(GradientContext& g) {
-  g.set(0, op1("Roll", {g.grad(), op1("Neg", {g.input(1)}), g.input(2)}));
-}
+void roll_grad(GradientContext& g) { g.set(0, op1("Roll", {g.grad(), -g.input(1), g.input(2)})); }
 
 // ---- Blocks between space and batch or channels ----
 
@@ -369,9 +371,9 @@ Tensor last_two_swapped(const Tensor& a) {
             "shape ",
             a.partial_shape(), "."));
   }
-  const Tensor r = op1("Rank", {a});
-  const Tensor leading = op1("Range", {Tensor(0), op1("Sub", {r, Tensor(2)}), Tensor(1)});
-  const Tensor ends = op1("Pack", {op1("Sub", {r, Tensor(1)}), op1("Sub", {r, Tensor(2)})});
+  const Tensor r = tandem::rank(a);
+  const Tensor leading = range(Tensor(0), r - Tensor(2), Tensor(1));
+  const Tensor ends = stack({r - Tensor(1), r - Tensor(2)});
   return op1("ConcatV2", {leading, ends, Tensor(0)});
 }
 
@@ -381,8 +383,8 @@ Tensor reversed_axes(const Tensor& a) {
     for (int i = rank - 1; i >= 0; --i) perm.push_back(i);
     return internal::int_vector(perm, DType::kInt32);
   }
-  const Tensor last = op1("Sub", {op1("Rank", {a}), Tensor(1)});
-  return op1("Range", {last, Tensor(-1), Tensor(-1)});
+  const Tensor last = tandem::rank(a) - Tensor(1);
+  return range(last, Tensor(-1), Tensor(-1));
 }
 
 }  // namespace

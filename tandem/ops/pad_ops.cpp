@@ -8,6 +8,8 @@
 #include "tandem/ops/internal/known.h"
 #include "tandem/ops/internal/sizes.h"
 #include "tandem/ops/join_ops.h"
+#include "tandem/ops/operators.h"
+#include "tandem/ops/reduction_ops.h"
 #include "tandem/ops/shape_ops.h"
 #include "tandem/ops/slice_ops.h"
 #include "tandem/runtime/dispatch.h"
@@ -108,13 +110,13 @@ void tile_grad(GradientContext& g) {
       pairs.push_back((*multiples)[i]);
       pairs.push_back((*dims)[i]);
     }
-    return g.set(0, op1("Sum", {reshape(g.grad(), pairs), internal::int_vector(axes, int32)}));
+    return g.set(0, reduce_sum(reshape(g.grad(), pairs), internal::int_vector(axes, int32)));
   }
   const DType index_type = g.input(1).dtype();
   const Tensor sizes = shape(g.input(0), index_type);
   const Tensor pairs = reshape(stack({g.input(1), sizes}, 1), {-1});
-  const Tensor axes = op1("Range", {Tensor(0), size(pairs), Tensor(2)});
-  g.set(0, op1("Sum", {reshape(g.grad(), pairs), axes}));
+  const Tensor axes = range(Tensor(0), size(pairs), Tensor(2));
+  g.set(0, reduce_sum(reshape(g.grad(), pairs), axes));
 }
 
 void broadcast_to_shape(InferenceContext& c) {
@@ -146,14 +148,13 @@ void broadcast_to_grad(GradientContext& g) {
         axes.push_back(static_cast<std::int64_t>(i));
       }
     }
-    Tensor sum =
-        axes.empty() ? g.grad() : op1("Sum", {g.grad(), internal::int_vector(axes, int32)});
+    Tensor sum = axes.empty() ? g.grad() : reduce_sum(g.grad(), internal::int_vector(axes, int32));
     return g.set(0, reshape(sum, *from));
   }
   const DType index_type = g.input(1).dtype();
   const Tensor small = shape(g.input(0), index_type);
   const auto axes = raw_op("BroadcastGradientArgs", {small, shape(g.output(), index_type)});
-  g.set(0, reshape(op1("Sum", {g.grad(), axes[0]}), small));
+  g.set(0, reshape(reduce_sum(g.grad(), axes[0]), small));
 }
 
 const OpRegistration kPad{{.name = "Pad",
@@ -254,7 +255,7 @@ Tensor repeat(Tensor input, std::int64_t repeats, std::optional<std::int64_t> ax
     Tensor sizes = shape(input, int64);
     std::vector<std::int64_t> factors(static_cast<std::size_t>(rank), 1);
     factors[static_cast<std::size_t>(at)] = repeats;
-    sizes = op1("Mul", {sizes, internal::int_vector(factors, int64)});
+    sizes = sizes * internal::int_vector(factors, int64);
     return reshape(tile(expand_dims(std::move(input), at + 1), multiples), sizes);
   }
   return reshape(tile(expand_dims(std::move(input), at + 1), multiples), dims);

@@ -7,13 +7,12 @@
 #include "tandem/ops/creation_ops.h"
 #include "tandem/ops/internal/known.h"
 #include "tandem/ops/internal/sizes.h"
+#include "tandem/ops/operators.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/runtime.h"
 
 namespace tandem {
 namespace {
-
-using internal::op1;
 
 void shape_input(InferenceContext& c) {
   c.require_rank(0, 1);
@@ -300,8 +299,8 @@ Tensor number(double value, DType dtype) { return constant(Tensor(Array::scalar(
 // x * scale + offset, with nothing done for 1 and 0.
 Tensor scaled(Tensor x, double scale, double offset) {
   const DType dtype = x.dtype();
-  if (scale != 1) x = op1("Mul", {std::move(x), number(scale, dtype)});
-  if (offset != 0) x = op1("AddV2", {std::move(x), number(offset, dtype)});
+  if (scale != 1) x = std::move(x) * number(scale, dtype);
+  if (offset != 0) x = std::move(x) + number(offset, dtype);
   return x;
 }
 
@@ -317,9 +316,9 @@ Tensor between(Tensor unit, double minval, double maxval) {
   const DType dtype = unit.dtype();
   if (minval == 0 && maxval == 1) return unit;
   const Tensor low = number(minval, dtype);
-  const Tensor width = op1("Sub", {number(maxval, dtype), low});
-  Tensor wide = op1("Mul", {std::move(unit), width});
-  return op1("AddV2", {std::move(wide), low});
+  const Tensor width = number(maxval, dtype) - low;
+  Tensor wide = std::move(unit) * width;
+  return std::move(wide) + low;
 }
 
 Tensor seed_tensor(const IntList& seed) {

@@ -9,6 +9,7 @@
 #include "tandem/ops/internal/known.h"
 #include "tandem/ops/internal/sizes.h"
 #include "tandem/ops/internal/variable_calls.h"
+#include "tandem/ops/segment_ops.h"
 #include "tandem/ops/shape_ops.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/gradient_context.h"
@@ -96,7 +97,7 @@ void resource_gather_grad(GradientContext& g) {
     rows = op1("StridedSlice", {variable_shape(g.input(0), int64), Tensor{0}, Tensor{1}, Tensor{1}},
                {{"shrink_axis_mask", 1}});
   }
-  g.set(0, op1("UnsortedSegmentSum", {g.grad(), g.input(1), rows}));
+  g.set(0, math::unsorted_segment_sum(g.grad(), g.input(1), rows));
 }
 
 void resource_gather_nd_grad(GradientContext& g) {

@@ -3,11 +3,15 @@
 #include <utility>
 
 #include "tandem/graph/inference_context.h"
+#include "tandem/ops/arithmetic_ops.h"
+#include "tandem/ops/cast_ops.h"
+#include "tandem/ops/comparison_ops.h"
 #include "tandem/ops/creation_ops.h"
 #include "tandem/ops/gather_ops.h"
 #include "tandem/ops/internal/known.h"
 #include "tandem/ops/internal/sizes.h"
 #include "tandem/ops/join_ops.h"
+#include "tandem/ops/operators.h"
 #include "tandem/ops/shape_ops.h"
 #include "tandem/ops/slice_ops.h"
 #include "tandem/runtime/dispatch.h"
@@ -17,7 +21,6 @@ namespace tandem {
 namespace {
 
 using internal::kUnknown;
-using internal::op1;
 
 void unsorted_shape(InferenceContext& c) {
   const PartialShape& data = c.input(0);
@@ -51,13 +54,7 @@ void sorted_shape(InferenceContext& c) {
   c.set_output(0, std::move(out));
 }
 
-Tensor select(const Tensor& condition, const Tensor& x, const Tensor& y) {
-  return op1("SelectV2", {condition, x, y});
-}
-
 Tensor zero(DType dtype) { return internal::int_scalar(0, dtype); }
-
-Tensor as(const Tensor& x, DType dtype) { return op1("Cast", {x}, {{"DstT", dtype}}); }
 
 // A condition on ids with axes of size 1 added, so that it broadcasts over `like`.
 Tensor with_rank_of(const Tensor& condition, const Tensor& like) {
@@ -68,8 +65,7 @@ Tensor with_rank_of(const Tensor& condition, const Tensor& like) {
     for (int i = 0; i < extra; ++i) wide = expand_dims(wide, -1);
     return wide;
   }
-  const Tensor ones_behind =
-      op1("Fill", {reshape(op1("Sub", {rank(like), rank(condition)}), {1}), Tensor(1)});
+  const Tensor ones_behind = fill(reshape(rank(like) - rank(condition), {1}), Tensor(1));
   return reshape(condition, concat({shape(condition), ones_behind}, 0));
 }
 
@@ -78,12 +74,12 @@ struct Gathered {
   Tensor is_positive;  // of the values' rank
 };
 
-Tensor clipped(const Tensor& ids) { return op1("Maximum", {ids, zero(ids.dtype())}); }
+Tensor clipped(const Tensor& ids) { return maximum(ids, zero(ids.dtype())); }
 
 Gathered gather_drop_negatives(const Tensor& params, const Tensor& ids) {
   const Tensor rows = gather(params, clipped(ids), 0);
-  const Tensor positive = with_rank_of(op1("GreaterEqual", {ids, zero(ids.dtype())}), rows);
-  return {select(positive, rows, zeros_like(rows)), positive};
+  const Tensor positive = with_rank_of(greater_equal(ids, zero(ids.dtype())), rows);
+  return {where(positive, rows, zeros_like(rows)), positive};
 }
 
 void unsorted_sum_grad(GradientContext& g) {
@@ -94,11 +90,12 @@ void unsorted_extreme_grad(GradientContext& g) {
   const Tensor& data = g.input(0);
   const Tensor& ids = g.input(1);
   const Gathered best = gather_drop_negatives(g.output(), ids);
-  const Tensor selected = op1("LogicalAnd", {op1("Equal", {data, best.values}), best.is_positive});
-  const Tensor count = math::unsorted_segment_sum(as(selected, g.grad().dtype()), ids, g.input(2));
-  const Tensor share = op1("Div", {g.grad(), count});
+  const Tensor selected = logical_and(equal(data, best.values), best.is_positive);
+  const Tensor count =
+      math::unsorted_segment_sum(cast(selected, g.grad().dtype()), ids, g.input(2));
+  const Tensor share = g.grad() / count;
   const Tensor shares = gather_drop_negatives(share, ids).values;
-  g.set(0, select(selected, shares, zeros_like(shares)));
+  g.set(0, where(selected, shares, zeros_like(shares)));
 }
 
 // The product of the others: the whole divided by the element, or, where that is the only zero, the
@@ -106,14 +103,14 @@ void unsorted_extreme_grad(GradientContext& g) {
 template <class Sum, class Prod, class Rows>
 Tensor product_grad(GradientContext& g, Sum sum, Prod prod, Rows rows) {
   const Tensor& data = g.input(0);
-  const Tensor is_zero = op1("Equal", {data, zero(data.dtype())});
-  const Tensor zeros_seen = sum(as(is_zero, int32));
+  const Tensor is_zero = equal(data, zero(data.dtype()));
+  const Tensor zeros_seen = sum(cast(is_zero, int32));
   const Tensor one = internal::int_scalar(1, data.dtype());
-  const Tensor many = op1("Greater", {zeros_seen, Tensor(1)});
-  const Tensor grad = select(many, zeros_like(g.grad()), g.grad());
-  const Tensor rest = prod(select(is_zero, one, data));
-  const Tensor whole = op1("Div", {rows(g.output()), data});
-  return op1("Mul", {rows(grad), select(is_zero, rows(rest), whole)});
+  const Tensor many = greater(zeros_seen, Tensor(1));
+  const Tensor grad = where(many, zeros_like(g.grad()), g.grad());
+  const Tensor rest = prod(where(is_zero, one, data));
+  const Tensor whole = rows(g.output()) / data;
+  return rows(grad) * where(is_zero, rows(rest), whole);
 }
 
 void unsorted_prod_grad(GradientContext& g) {
@@ -123,25 +120,25 @@ void unsorted_prod_grad(GradientContext& g) {
       g, [&](const Tensor& t) { return math::unsorted_segment_sum(t, ids, n); },
       [&](const Tensor& t) { return math::unsorted_segment_prod(t, ids, n); },
       [&](const Tensor& t) { return gather(t, clipped(ids), 0); });
-  const Tensor positive = with_rank_of(op1("GreaterEqual", {ids, zero(ids.dtype())}), result);
-  g.set(0, select(positive, result, zeros_like(result)));
+  const Tensor positive = with_rank_of(greater_equal(ids, zero(ids.dtype())), result);
+  g.set(0, where(positive, result, zeros_like(result)));
 }
 
 void sum_grad(GradientContext& g) { g.set(0, gather(g.grad(), g.input(1), 0)); }
 
 void mean_grad(GradientContext& g) {
   const Tensor& ids = g.input(1);
-  const Tensor count = math::segment_sum(ones_like(as(ids, g.grad().dtype())), ids);
-  const Tensor share = op1("Div", {g.grad(), with_rank_of(count, g.grad())});
+  const Tensor count = math::segment_sum(ones_like(cast(ids, g.grad().dtype())), ids);
+  const Tensor share = g.grad() / with_rank_of(count, g.grad());
   g.set(0, gather(share, ids, 0));
 }
 
 void extreme_grad(GradientContext& g) {
   const Tensor& ids = g.input(1);
-  const Tensor selected = op1("Equal", {g.input(0), gather(g.output(), ids, 0)});
-  const Tensor count = math::segment_sum(as(selected, g.grad().dtype()), ids);
-  const Tensor shares = gather(op1("Div", {g.grad(), count}), ids, 0);
-  g.set(0, select(selected, shares, zeros_like(shares)));
+  const Tensor selected = equal(g.input(0), gather(g.output(), ids, 0));
+  const Tensor count = math::segment_sum(cast(selected, g.grad().dtype()), ids);
+  const Tensor shares = gather(g.grad() / count, ids, 0);
+  g.set(0, where(selected, shares, zeros_like(shares)));
 }
 
 void prod_grad(GradientContext& g) {
@@ -269,10 +266,10 @@ Tensor unsorted_segment_mean(Tensor data, Tensor segment_ids, Tensor num_segment
   const DType dtype = data.dtype();
   const Tensor one = internal::int_scalar(1, dtype);
   const Tensor count =
-      unsorted_segment_sum(ones_like(as(segment_ids, dtype)), segment_ids, num_segments);
+      unsorted_segment_sum(ones_like(cast(segment_ids, dtype)), segment_ids, num_segments);
   const Tensor sum =
       unsorted_segment_sum(std::move(data), std::move(segment_ids), std::move(num_segments));
-  return op1("Div", {sum, with_rank_of(op1("Maximum", {count, one}), sum)});
+  return sum / with_rank_of(maximum(count, one), sum);
 }
 
 Tensor segment_sum(Tensor data, Tensor segment_ids) {

@@ -6,9 +6,13 @@
 #include "tandem/core/error.h"
 #include "tandem/core/strided_index.h"
 #include "tandem/graph/inference_context.h"
+#include "tandem/ops/cast_ops.h"
+#include "tandem/ops/creation_ops.h"
 #include "tandem/ops/internal/known.h"
 #include "tandem/ops/internal/sizes.h"
 #include "tandem/ops/join_ops.h"
+#include "tandem/ops/operators.h"
+#include "tandem/ops/pad_ops.h"
 #include "tandem/ops/shape_ops.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/gradient_context.h"
@@ -64,13 +68,12 @@ void slice_grad(GradientContext& g) {
       paddings.push_back((*whole)[i] - (*begin)[i] - (*part)[i]);
     }
     const Shape table{static_cast<std::int64_t>(begin->size()), 2};
-    return g.set(0, op1("Pad", {g.grad(), Tensor::from(paddings, table)}));
+    return g.set(0, pad(g.grad(), Tensor::from(paddings, table)));
   }
   const DType index = g.input(1).dtype();
   const Tensor before = g.input(1);
-  const Tensor after =
-      op1("Sub", {op1("Sub", {shape(x, index), shape(g.output(), index)}), before});
-  g.set(0, op1("Pad", {g.grad(), stack({before, after}, 1)}));
+  const Tensor after = shape(x, index) - shape(g.output(), index) - before;
+  g.set(0, pad(g.grad(), stack({before, after}, 1)));
 }
 
 // ---- StridedSlice ----
@@ -133,7 +136,7 @@ void strided_slice_grad(GradientContext& g) {
   const auto known = internal::known_dims(g.input(0));
   const Tensor whole = known ? internal::int_vector(*known, index) : shape(g.input(0), index);
   const auto as_index = [&](int i) {
-    return g.input(i).dtype() == index ? g.input(i) : op1("Cast", {g.input(i)}, {{"DstT", index}});
+    return g.input(i).dtype() == index ? g.input(i) : cast(g.input(i), index);
   };
   g.set(0, op1("StridedSliceGrad", {whole, as_index(1), as_index(2), as_index(3), g.grad()},
                masks_of(g)));
@@ -151,8 +154,7 @@ void strided_slice_update_grad(GradientContext& g) {
   const AttrMap masks = masks_of(g);
   if (g.needs(0)) {
     g.set(0, op1("TensorStridedSliceUpdate",
-                 {g.grad(), g.input(1), g.input(2), g.input(3), op1("ZerosLike", {g.input(4)})},
-                 masks));
+                 {g.grad(), g.input(1), g.input(2), g.input(3), zeros_like(g.input(4))}, masks));
   }
   if (g.needs(4)) {
     g.set(4, op1("StridedSlice", {g.grad(), g.input(1), g.input(2), g.input(3)}, masks));
@@ -347,9 +349,8 @@ class IndexBuilder {
     std::vector<Tensor> all;
     for (std::int64_t v : written) all.emplace_back(v);
     for (const auto& [i, value] : computed_) {
-      const Tensor wide =
-          value.dtype() == DType::kInt64 ? value : op1("Cast", {value}, {{"DstT", DType::kInt64}});
-      all[static_cast<std::size_t>(i)] = plus ? op1("AddV2", {wide, Tensor(plus)}) : wide;
+      const Tensor wide = value.dtype() == DType::kInt64 ? value : cast(value, DType::kInt64);
+      all[static_cast<std::size_t>(i)] = plus ? wide + Tensor(plus) : wide;
     }
     return stack(all);
   }
@@ -392,7 +393,7 @@ Tensor strided_slice(Tensor input, const IntList& begin, const IntList& end, con
   Tensor s = strides.tensor();
   if (strides.empty()) {
     const std::int64_t n = b.partial_shape().dim(0);
-    s = n == kUnknown ? op1("OnesLike", {b})
+    s = n == kUnknown ? ones_like(b)
                       : internal::int_vector(
                             std::vector<std::int64_t>(static_cast<std::size_t>(n), 1), b.dtype());
   }
@@ -401,7 +402,7 @@ Tensor strided_slice(Tensor input, const IntList& begin, const IntList& end, con
       if (const auto known = internal::known_ints(t)) {
         return internal::int_vector(*known, DType::kInt64);
       }
-      return t.dtype() == DType::kInt64 ? t : op1("Cast", {t}, {{"DstT", DType::kInt64}});
+      return t.dtype() == DType::kInt64 ? t : cast(t, DType::kInt64);
     };
     b = wide(b);
     e = wide(e);
