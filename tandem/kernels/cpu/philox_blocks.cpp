@@ -2,12 +2,12 @@
 
 #include "tandem/kernels/cpu/philox_blocks.h"
 
-#include "tandem/kernels/cpu/distributions.h"
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tandem/kernels/cpu/philox_blocks.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
+
+#include "tandem/kernels/cpu/distributions.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tandem::cpu {
