@@ -383,7 +383,7 @@ Tensor reversed_axes(const Tensor& a) {
     for (int i = rank - 1; i >= 0; --i) perm.push_back(i);
     return internal::int_vector(perm, DType::kInt32);
   }
-  const Tensor last = rank(a) - Tensor(1);
+  const Tensor last = tandem::rank(a) - Tensor(1);
   return range(last, Tensor(-1), Tensor(-1));
 }
 

@@ -2,7 +2,6 @@
 
 #include "tandem/kernels/cpu/philox_blocks.h"
 
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tandem/kernels/cpu/philox_blocks.cpp"
 #include <hwy/foreach_target.h>

@@ -73,7 +73,6 @@ struct EachElement {
 };
 
 struct AddTo {
-  static constexpr bool kRealOnly = false;
   template <class T>
   T operator()(T a, T b) const {
     return add(a, b);
