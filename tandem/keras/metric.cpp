@@ -63,11 +63,13 @@ Tensor MeanMetric::result() const { return math::divide_no_nan(total_, count_); 
 // A metric, or a name that the first shapes will decide.
 struct Metric::State {
   std::string given_name;
+  bool by_name = false;
   std::shared_ptr<MetricImpl> impl;
 };
 
 Metric::Metric(const std::string& name) : state_(std::make_shared<State>()) {
   state_->given_name = name;
+  state_->by_name = true;
   if (!internal::is_accuracy(name)) state_->impl = internal::make_metric(name);
 }
 
@@ -81,6 +83,8 @@ Metric Metric::from_function(std::string name, Function function, Direction dire
   return Metric(
       std::make_shared<internal::MeanMetric>(std::move(name), std::move(function), direction));
 }
+
+Metric Metric::fresh() const { return state_->by_name ? Metric(state_->given_name) : *this; }
 
 std::shared_ptr<MetricImpl> Metric::resolve(const PartialShape& y_true,
                                             const PartialShape& y_pred) const {

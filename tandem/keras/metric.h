@@ -82,6 +82,9 @@ class TANDEM_EXPORT Metric {
                               Direction direction = Direction::kUnknown);
 
   // ---- For models. ----
+  /// A new one if this was made from a name, so that options used twice do not share it; else
+  /// itself.
+  Metric fresh() const;
   /// As compile uses it: "accuracy" decided by these shapes, and named as the user named it.
   std::shared_ptr<MetricImpl> resolve(const PartialShape& y_true, const PartialShape& y_pred) const;
 

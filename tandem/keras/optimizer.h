@@ -91,10 +91,15 @@ class TANDEM_EXPORT Optimizer {
   /// iteration, learning_rate (unless it follows a schedule), and what goes with the weights.
   std::vector<Variable> variables() const;
 
+  // ---- For models. ----
   const std::shared_ptr<OptimizerImpl>& impl() const { return impl_; }
+  /// A new one if this was made from a name, so that options used twice do not share it; else
+  /// itself.
+  Optimizer fresh() const { return name_.empty() ? *this : Optimizer(name_); }
 
  private:
   std::shared_ptr<OptimizerImpl> impl_;
+  std::string name_;  // if made from a name
 };
 
 }  // namespace tandem::keras

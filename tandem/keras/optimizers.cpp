@@ -313,6 +313,7 @@ Optimizer::Optimizer(const std::string& name) {
                                    ", or give an object of tandem::keras::optimizers."));
   }
   *this = found->second();
+  name_ = found->first;
 }
 
 }  // namespace tandem::keras

@@ -24,6 +24,7 @@ Trainer::Trainer(ModelImpl& model, CompileOptions options)
       loss_(std::make_shared<MeanMetric>("loss", nullptr, Direction::kDown)),
       train_([this](const data::Element& batch) { train_step(batch); }, {.name = "train_step"}),
       test_([this](const data::Element& batch) { test_step(batch); }, {.name = "test_step"}) {
+  options_.optimizer = options_.optimizer.fresh();
   for (const std::string& name : model_.output_names()) outputs_.push_back({.name = name});
   choose_losses();
   choose_metrics();
@@ -148,7 +149,7 @@ void Trainer::prepare(const data::Element& batch, bool training) {
           std::string name = base;
           if (weighted && names.contains(name)) name = "weighted_" + base;
           for (int n = 1; !names.insert(name).second; ++n) name = base + "_" + std::to_string(n);
-          metrics_.push_back({name, metric.resolve(labels, results[i].shape), i, weighted});
+          metrics_.push_back({name, metric.fresh().resolve(labels, results[i].shape), i, weighted});
         }
       };
       resolve(output.metrics, false);

@@ -95,6 +95,16 @@ TEST(Losses, AndMetricsMayBeFunctions) {
   EXPECT_NEAR(logs["metric"], 1.5, 1e-6);
 }
 
+TEST(Names, MeanAnotherObjectForEachModel) {
+  const CompileOptions options{.optimizer = "adam", .loss = "mse", .metrics = {"mae"}};
+  for (int i = 0; i < 2; ++i) {
+    const Sequential model{Input({1}), Dense(1)};
+    model.compile(options);
+    EXPECT_TRUE(model.train_on_batch(column({1.0}), column({2.0})).find("mae"));
+    EXPECT_EQ(model.optimizer().iterations(), 1);
+  }
+}
+
 TEST(Optimizers, BelongToTheirWeights) {
   const optimizers::Adam adam;
   const Variable a(1.0f), b(2.0f);
