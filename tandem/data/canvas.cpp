@@ -1,6 +1,7 @@
+#include "tandem/data/internal/canvas.h"
+
 #include <algorithm>
 
-#include "tandem/data/internal/canvas.h"
 
 namespace tandem::data {
 namespace {

@@ -1,3 +1,5 @@
+#include "tandem/data/internal/parallel_map.h"
+
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
@@ -7,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "tandem/data/internal/parallel_map.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_error.h"
 

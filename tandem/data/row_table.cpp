@@ -1,10 +1,11 @@
+#include "tandem/data/internal/row_table.h"
+
 #include <algorithm>
 #include <cstring>
 #include <string>
 
 #include "tandem/core/resource_handle.h"
 #include "tandem/core/variant.h"
-#include "tandem/data/internal/row_table.h"
 
 namespace tandem::data {
 namespace {

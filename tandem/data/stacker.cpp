@@ -1,9 +1,10 @@
+#include "tandem/data/internal/stacker.h"
+
 #include <algorithm>
 #include <utility>
 
 #include "tandem/core/error.h"
 #include "tandem/data/internal/row_table.h"
-#include "tandem/data/internal/stacker.h"
 
 namespace tandem::data {
 namespace {

@@ -1,9 +1,10 @@
+#include "tandem/data/internal/tensor_slices.h"
+
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
 #include "tandem/data/internal/row_stage.h"
-#include "tandem/data/internal/tensor_slices.h"
 
 namespace tandem::data {
 namespace {

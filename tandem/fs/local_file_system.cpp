@@ -1,3 +1,5 @@
+#include "tandem/fs/internal/local_file_system.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,7 +12,6 @@
 #include <utility>
 
 #include "tandem/core/error.h"
-#include "tandem/fs/internal/local_file_system.h"
 #include "tandem/fs/internal/system_error.h"
 
 namespace tandem::fs {

@@ -1,8 +1,9 @@
+#include "tandem/fs/internal/system_error.h"
+
 #include <cerrno>
 #include <system_error>
 
 #include "tandem/core/error.h"
-#include "tandem/fs/internal/system_error.h"
 
 namespace tandem::fs {
 namespace {
