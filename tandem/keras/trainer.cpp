@@ -171,22 +171,43 @@ void Trainer::prepare(const data::Element& batch, bool training) {
   }
 }
 
-void Trainer::train(const data::Element& batch) {
-  if (!train_ready_) prepare(batch, true);
-  if (options_.run_eagerly) {
-    train_step(batch);
-  } else {
-    train_(batch);
+// What the first batch decides (which accuracy is meant, say) is decided anew if its step fails:
+// the labels may have been at fault.
+template <class Work>
+void Trainer::attempt(Work work) {
+  try {
+    work();
+    stepped_ = true;
+  } catch (...) {
+    if (!stepped_) {
+      metrics_.clear();
+      for (Output& output : outputs_) output.tracker.reset();
+      test_ready_ = false;
+    }
+    throw;
   }
 }
 
+void Trainer::train(const data::Element& batch) {
+  attempt([&] {
+    if (!train_ready_ || !test_ready_) prepare(batch, true);
+    if (options_.run_eagerly) {
+      train_step(batch);
+    } else {
+      train_(batch);
+    }
+  });
+}
+
 void Trainer::test(const data::Element& batch) {
-  if (!test_ready_) prepare(batch, false);
-  if (options_.run_eagerly) {
-    test_step(batch);
-  } else {
-    test_(batch);
-  }
+  attempt([&] {
+    if (!test_ready_) prepare(batch, false);
+    if (options_.run_eagerly) {
+      test_step(batch);
+    } else {
+      test_(batch);
+    }
+  });
 }
 
 std::vector<Tensor> Trainer::forward(const Batch& batch, bool training) const {

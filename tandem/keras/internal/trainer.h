@@ -64,6 +64,8 @@ class Trainer {
   void choose_losses();
   void choose_metrics();
   Batch split(const data::Element& batch) const;
+  template <class Work>
+  void attempt(Work work);
   void prepare(const data::Element& batch, bool training);
   void train_step(const data::Element& batch);
   void test_step(const data::Element& batch);
@@ -80,6 +82,7 @@ class Trainer {
   std::shared_ptr<MeanMetric> loss_;
   std::vector<Variable> trainable_;
   bool test_ready_ = false;
+  bool stepped_ = false;  // some step has succeeded, so the metrics fit the data
   bool train_ready_ = false;
   Step train_;
   Step test_;

@@ -90,7 +90,7 @@ TEST(Images, OptionsAreChecked) {
               HasSubstr("expected ndim=4, found ndim=3"));
   EXPECT_THAT(error_of([] { MaxPooling2D({.data_format = "nhwc"}); }), HasSubstr("data_format"));
   EXPECT_THAT(error_of([] {
-                Conv2D(4, 5)(ones({1, 4, 4, 3}));
+                Conv2D(4, 6)(ones({1, 4, 4, 3}));
               }),
               HasSubstr("Conv2D"))
       << "a negative output size";

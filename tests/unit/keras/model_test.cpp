@@ -147,10 +147,11 @@ class Residual final : public ModelImpl {
 };
 
 TEST(Model, CanBeWrittenByTheUser) {
+  utils::set_random_seed(3);
   const Model model = make_model<Residual>();
   model.compile({.optimizer = "sgd", .loss = "mse"});
   const Tensor x = random::normal({32, 4}, {.seed = 1});
-  const History history = model.fit(x, x * 2, {.epochs = 30, .verbose = Verbose::kSilent});
+  const History history = model.fit(x, x * 2, {.epochs = 300, .verbose = Verbose::kSilent});
   EXPECT_LT(history["loss"].back(), history["loss"].front() / 2);
   EXPECT_THAT(model.summary_text({.line_length = 80}), HasSubstr("dense"));
 }
