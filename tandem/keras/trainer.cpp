@@ -61,7 +61,7 @@ void Trainer::choose_losses() {
   }
   for (const auto& [name, loss] : losses.by_name()) {
     const auto found = std::find_if(outputs_.begin(), outputs_.end(),
-                                    [&](const Output& o) { return o.name == name; });
+                                    [&name = name](const Output& o) { return o.name == name; });
     if (found == outputs_.end()) throw_unknown_output("loss", name, model_);
     found->loss = loss;
   }
@@ -88,7 +88,7 @@ void Trainer::choose_metrics() {
     }
     for (const auto& [name, list] : metrics.by_name()) {
       const auto found = std::find_if(outputs_.begin(), outputs_.end(),
-                                      [&](const Output& o) { return o.name == name; });
+                                      [&name = name](const Output& o) { return o.name == name; });
       if (found == outputs_.end()) throw_unknown_output("metrics", name, model_);
       (*found).*into = list;
     }

@@ -64,6 +64,9 @@ TANDEM_EXPORT Tensor reduce_std(Tensor x, Axes axis = {}, bool keepdims = false)
 TANDEM_EXPORT Tensor reduce_euclidean_norm(Tensor x, Axes axis = {}, bool keepdims = false);
 /// Running products along `axis`.
 TANDEM_EXPORT Tensor cumprod(Tensor x, std::int64_t axis = 0, CumulativeOptions options = {});
+/// Running log(sum(exp(x))) along `axis`.
+TANDEM_EXPORT Tensor cumulative_logsumexp(Tensor x, std::int64_t axis = 0,
+                                          CumulativeOptions options = {});
 /// The number of elements that are not 0.
 TANDEM_EXPORT Tensor count_nonzero(Tensor x, Axes axis = {}, bool keepdims = false,
                                    DType dtype = DType::kInt64);

@@ -93,11 +93,11 @@ Tensor::Tensor(List<std::int64_t> values) : Tensor(from_list<std::int64_t>(value
 Tensor::Tensor(List<float> values) : Tensor(from_list<float>(values)) {}
 Tensor::Tensor(List<double> values) : Tensor(from_list<float>(values)) {}
 Tensor::Tensor(List<const char*> values) : Tensor(from_list<std::string>(values)) {}
-Tensor::Tensor(List<List<int>> values) : Tensor(from_list<std::int32_t>(values)) {}
-Tensor::Tensor(List<List<float>> values) : Tensor(from_list<float>(values)) {}
-Tensor::Tensor(List<List<double>> values) : Tensor(from_list<float>(values)) {}
-Tensor::Tensor(List<List<List<int>>> values) : Tensor(from_list<std::int32_t>(values)) {}
-Tensor::Tensor(List<List<List<double>>> values) : Tensor(from_list<float>(values)) {}
+Array Tensor::from_rows(List<List<int>> rows) { return from_list<std::int32_t>(rows); }
+Array Tensor::from_rows(List<List<float>> rows) { return from_list<float>(rows); }
+Array Tensor::from_rows(List<List<double>> rows) { return from_list<float>(rows); }
+Array Tensor::from_blocks(List<List<List<int>>> blocks) { return from_list<std::int32_t>(blocks); }
+Array Tensor::from_blocks(List<List<List<double>>> blocks) { return from_list<float>(blocks); }
 
 namespace {
 

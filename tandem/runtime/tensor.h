@@ -50,7 +50,7 @@ class TANDEM_EXPORT Tensor {
   Tensor(double value);
   Tensor(const char* value);
   Tensor(std::string value);
-  // Rank 1 to 3; rows must have equal lengths.
+  // Rank 1 to 3; rows must have equal lengths. Rank 2 and 3 take int, float and double.
   template <class T>
   using List = std::initializer_list<T>;
   Tensor(List<bool> values);
@@ -59,11 +59,11 @@ class TANDEM_EXPORT Tensor {
   Tensor(List<float> values);
   Tensor(List<double> values);
   Tensor(List<const char*> values);
-  Tensor(List<List<int>> values);
-  Tensor(List<List<float>> values);
-  Tensor(List<List<double>> values);
-  Tensor(List<List<List<int>>> values);
-  Tensor(List<List<List<double>>> values);
+  template <class T>  // clang 14 deduces nothing through List
+  Tensor(std::initializer_list<std::initializer_list<T>> rows) : Tensor(from_rows(rows)) {}
+  template <class T>
+  Tensor(std::initializer_list<std::initializer_list<std::initializer_list<T>>> blocks)
+      : Tensor(from_blocks(blocks)) {}
   /// Shares the array's buffer.
   Tensor(Array array);
 
@@ -135,6 +135,11 @@ class TANDEM_EXPORT Tensor {
   TensorImpl* impl() const noexcept { return impl_; }
 
  private:
+  static Array from_rows(List<List<int>> rows);
+  static Array from_rows(List<List<float>> rows);
+  static Array from_rows(List<List<double>> rows);
+  static Array from_blocks(List<List<List<int>>> blocks);
+  static Array from_blocks(List<List<List<double>>> blocks);
   void check_one_element() const;
   std::size_t flat_index(std::initializer_list<std::int64_t> index) const;
   TensorImpl* impl_ = nullptr;

@@ -18,9 +18,9 @@ HWY_INLINE V Combine(V a, V b) {
   if constexpr (kKind == Reduction::kProduct)
     return hn::Mul(a, b);
   else if constexpr (kKind == Reduction::kMax)
-    return hn::IfThenElse(hn::Or(hn::Gt(b, a), hn::Ne(b, b)), b, a);
+    return hn::IfThenElse(hn::Or(hn::Gt(b, a), hn::IsNaN(b)), b, a);
   else if constexpr (kKind == Reduction::kMin)
-    return hn::IfThenElse(hn::Or(hn::Lt(b, a), hn::Ne(b, b)), b, a);
+    return hn::IfThenElse(hn::Or(hn::Lt(b, a), hn::IsNaN(b)), b, a);
   else
     return hn::Add(a, b);
 }

@@ -134,6 +134,15 @@ void reduce_float16_columns(const T* x, std::int64_t rows, std::int64_t stride,
   constexpr std::int64_t kChunk = 512;
   float chunk[kChunk];
   const auto steps = simd_reduce_steps<float>(kKind);
+  if (stride == columns && columns <= kChunk / 2) {  // several rows at once
+    for (std::int64_t r = 0; r < rows;) {
+      const std::int64_t n = std::min(kChunk / columns, rows - r);
+      to_floats(x + r * columns, chunk, n * columns);
+      steps.columns(chunk, n, columns, columns, acc);
+      r += n;
+    }
+    return;
+  }
   for (std::int64_t r = 0; r < rows; ++r, x += stride) {
     for (std::int64_t j = 0; j < columns; j += kChunk) {
       const std::int64_t count = std::min(kChunk, columns - j);

@@ -1,7 +1,9 @@
-// Cumsum, Cumprod.
+// Cumsum, Cumprod, CumulativeLogsumexp.
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "tandem/graph/kernel.h"
@@ -12,9 +14,31 @@
 namespace tandem::cpu {
 namespace {
 
-template <bool kProduct, class C>
+enum class Scan { kSum, kProduct, kLogSumExp };
+
+// What an empty row has.
+template <Scan kScan, class C>
+C neutral() {
+  if constexpr (kScan == Scan::kLogSumExp)
+    return -std::numeric_limits<C>::infinity();
+  else
+    return C(kScan == Scan::kProduct ? 1 : 0);
+}
+
+template <class C>
+C log_sum_exp(C a, C b) {
+  if (a != a || b != b) return a + b;
+  const C large = std::max(a, b);
+  const C small = std::min(a, b);
+  if (std::isinf(small) || std::isinf(large)) return large;
+  return large + std::log1p(std::exp(small - large));
+}
+
+template <Scan kScan, class C>
 inline C accumulate(C a, C b) {
-  if constexpr (!kProduct)
+  if constexpr (kScan == Scan::kLogSumExp)
+    return log_sum_exp(a, b);
+  else if constexpr (kScan == Scan::kSum)
     return static_cast<C>(a + b);
   else if constexpr (std::is_integral_v<C>)
     return static_cast<C>(1u * a * b);  // no int that could overflow
@@ -31,30 +55,30 @@ inline T stored(C value) {
 }
 
 // One row of n elements; every element is read before it is written.
-template <bool kProduct, class T>
+template <Scan kScan, class T>
 void scan_row(const T* x, T* out, std::int64_t n, std::int64_t step, bool exclusive) {
   using C = Compute<T>;
-  C total(kProduct ? 1 : 0);
+  C total = neutral<kScan, C>();
   for (std::int64_t i = 0; i < n; ++i, x += step, out += step) {
     const C before = total;
-    total = accumulate<kProduct>(total, static_cast<C>(*x));
+    total = accumulate<kScan>(total, static_cast<C>(*x));
     *out = stored<T>(exclusive ? before : total);
   }
 }
 
 // Up to kColumns neighbours at once, over n rows `step` elements apart.
 constexpr std::int64_t kColumns = 64;
-template <bool kProduct, class T>
+template <Scan kScan, class T>
 void scan_columns(const T* x, T* out, std::int64_t n, std::int64_t step, std::int64_t columns,
                   bool exclusive) {
   using C = Compute<T>;
   C total[kColumns];
   C before[kColumns];
-  std::fill_n(total, kColumns, C(kProduct ? 1 : 0));
+  std::fill_n(total, kColumns, neutral<kScan, C>());
   const auto add_row = [&](std::int64_t width) {
     for (std::int64_t k = 0; k < width; ++k) {
       before[k] = total[k];
-      total[k] = accumulate<kProduct>(total[k], static_cast<C>(x[k]));
+      total[k] = accumulate<kScan>(total[k], static_cast<C>(x[k]));
     }
     const C* const result = exclusive ? before : total;
     for (std::int64_t k = 0; k < width; ++k) out[k] = stored<T>(result[k]);
@@ -67,7 +91,7 @@ void scan_columns(const T* x, T* out, std::int64_t n, std::int64_t step, std::in
   }
 }
 
-template <bool kProduct, class T>
+template <Scan kScan, class T>
 void scan_as(IntraOpPool& pool, const AxisView& v, const T* x, T* out, bool exclusive,
              bool reverse) {
   const std::int64_t step = reverse ? -v.inner : v.inner;
@@ -79,10 +103,10 @@ void scan_as(IntraOpPool& pool, const AxisView& v, const T* x, T* out, bool excl
       const std::int64_t column = t % chunks * kColumns;
       const std::int64_t at = t / chunks * v.size * v.inner + first + column;
       if (v.inner == 1)
-        scan_row<kProduct>(x + at, out + at, v.size, step, exclusive);
+        scan_row<kScan>(x + at, out + at, v.size, step, exclusive);
       else
-        scan_columns<kProduct>(x + at, out + at, v.size, step, std::min(kColumns, v.inner - column),
-                               exclusive);
+        scan_columns<kScan>(x + at, out + at, v.size, step, std::min(kColumns, v.inner - column),
+                            exclusive);
     }
   });
 }
@@ -96,7 +120,7 @@ struct Unsigned<T, true> {
   using type = std::make_unsigned_t<T>;
 };
 
-template <bool kProduct>
+template <Scan kScan>
 void scan(KernelContext& c) {
   const Array& x = c.input(0);
   if (c.input(1).rank() != 0) {
@@ -113,16 +137,22 @@ void scan(KernelContext& c) {
   const AxisView view(x.shape(), static_cast<int>(wanted < 0 ? wanted + rank : wanted));
   const bool exclusive = c.attr<bool>("exclusive");
   const bool reverse = c.attr<bool>("reverse");
-  with_number(x.dtype(), [&]<class T>() {
+  const auto run = [&]<class T>() {
     using S = typename Unsigned<T>::type;  // the same bits, and overflow is defined
-    scan_as<kProduct>(c.intra_op(), view, x.data<S>(), out.data<S>(), exclusive, reverse);
-  });
+    scan_as<kScan>(c.intra_op(), view, x.data<S>(), out.data<S>(), exclusive, reverse);
+  };
+  if constexpr (kScan == Scan::kLogSumExp)
+    with_floating(x.dtype(), run);
+  else
+    with_number(x.dtype(), run);
 }
 
 const KernelRegistration kCumsum{
-    {.op = "Cumsum", .types = {{"T", kNumberTypes}}, .run = scan<false>}};
+    {.op = "Cumsum", .types = {{"T", kNumberTypes}}, .run = scan<Scan::kSum>}};
 const KernelRegistration kCumprod{
-    {.op = "Cumprod", .types = {{"T", kNumberTypes}}, .run = scan<true>}};
+    {.op = "Cumprod", .types = {{"T", kNumberTypes}}, .run = scan<Scan::kProduct>}};
+const KernelRegistration kLogSumExp{
+    {.op = "CumulativeLogsumexp", .types = {{"T", kFloatTypes}}, .run = scan<Scan::kLogSumExp>}};
 
 }  // namespace
 }  // namespace tandem::cpu
