@@ -16,8 +16,9 @@ namespace tandem::cpu {
 namespace {
 
 struct Activations {
-  UnaryOp relu, relu6, elu, selu, softplus, softsign;
-  BinaryOp relu_grad, relu6_grad, elu_grad, selu_grad, softplus_grad, softsign_grad;
+  UnaryOp relu, relu6, leaky_relu, elu, selu, softplus, softsign;
+  BinaryOp relu_grad, relu6_grad, leaky_relu_grad, elu_grad, selu_grad, softplus_grad,
+      softsign_grad;
 };
 
 }  // namespace
@@ -56,6 +57,43 @@ struct Relu6GradOf {
     return hn::IfThenElseZero(hn::And(hn::Gt(x, hn::Zero(d)), hn::Lt(x, hn::Set(d, 6))), g);
   }
 };
+
+// With the slope as a parameter, which the loops for functors do not hand on.
+template <class T>
+void LeakyRelu(const void* x, void* out, std::int64_t n, float alpha) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto slope = hn::Set(d, static_cast<T>(alpha));
+  const T* from = static_cast<const T*>(x);
+  T* to = static_cast<T*>(out);
+  const auto f = [=](auto v) HWY_ATTR {
+    return hn::IfThenElse(hn::Gt(v, hn::Zero(d)), v, hn::Mul(v, slope));
+  };
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::StoreU(f(hn::LoadU(d, from + i)), d, to + i);
+  if (i < n) StoreTail(f(LoadTail(d, from + i, n - i)), d, to + i, n - i);
+}
+template <class T>
+void LeakyReluGrad(const void* g, const void* x, void* out, std::int64_t n, bool, bool,
+                   float alpha) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto slope = hn::Set(d, static_cast<T>(alpha));
+  const T* upstream = static_cast<const T*>(g);
+  const T* features = static_cast<const T*>(x);
+  T* to = static_cast<T*>(out);
+  const auto f = [=](auto u, auto v) HWY_ATTR {
+    return hn::IfThenElse(hn::Gt(v, hn::Zero(d)), u, hn::Mul(u, slope));
+  };
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    hn::StoreU(f(hn::LoadU(d, upstream + i), hn::LoadU(d, features + i)), d, to + i);
+  }
+  if (i < n) {
+    StoreTail(f(LoadTail(d, upstream + i, n - i), LoadTail(d, features + i, n - i)), d, to + i,
+              n - i);
+  }
+}
 
 struct EluOf {
   template <class D, class V>
@@ -121,32 +159,34 @@ struct SoftsignGradOf {
   }
 };
 
-template <class F>
-constexpr UnaryOp unary(double cost) {
-  UnaryOp op;
+template <class Loop>
+constexpr LoopTable<Loop> table(Loop for_float, Loop for_double, double cost) {
+  LoopTable<Loop> op;
   op.cost = cost;
-  op.set(DType::kFloat, Unary<F, float>);
-  op.set(DType::kDouble, Unary<F, double>);
+  op.set(DType::kFloat, for_float);
+  op.set(DType::kDouble, for_double);
   return op;
 }
 template <class F>
+constexpr UnaryOp unary(double cost) {
+  return table<UnaryLoop>(Unary<F, float>, Unary<F, double>, cost);
+}
+template <class F>
 constexpr BinaryOp binary(double cost) {
-  BinaryOp op;
-  op.cost = cost;
-  op.set(DType::kFloat, Binary<F, float>);
-  op.set(DType::kDouble, Binary<F, double>);
-  return op;
+  return table<BinaryLoop>(Binary<F, float>, Binary<F, double>, cost);
 }
 
 constexpr Activations kTable{
     .relu = unary<ReluOf>(0.2),
     .relu6 = unary<Relu6Of>(0.2),
+    .leaky_relu = table<UnaryLoop>(LeakyRelu<float>, LeakyRelu<double>, 0.2),
     .elu = unary<EluOf>(0.8),
     .selu = unary<SeluOf>(0.8),
     .softplus = unary<SoftplusOf>(2),
     .softsign = unary<SoftsignOf>(0.4),
     .relu_grad = binary<ReluGradOf>(0.3),
     .relu6_grad = binary<Relu6GradOf>(0.3),
+    .leaky_relu_grad = table<BinaryLoop>(LeakyReluGrad<float>, LeakyReluGrad<double>, 0.3),
     .elu_grad = binary<EluGradOf>(0.3),
     .selu_grad = binary<SeluGradOf>(0.3),
     .softplus_grad = binary<SoftplusGradOf>(0.8),
@@ -166,17 +206,18 @@ namespace {
 
 HWY_EXPORT(VectorActivations);
 
-template <auto member>
+template <auto member, bool has_alpha = false>
 constexpr KernelDecl vectors(const char* op) {
   KernelDecl decl{.op = op, .name = "vectors"};
   decl.types[0] = {"T", kFloatTypes};
   decl.priority = 10;
   decl.run = [](KernelContext& c) {
-    const auto& table = HWY_DYNAMIC_DISPATCH(VectorActivations)()->*member;
-    if constexpr (std::is_same_v<std::decay_t<decltype(table)>, UnaryOp>) {
-      run_unary(c, table);
+    const auto& loops = HWY_DYNAMIC_DISPATCH(VectorActivations)()->*member;
+    const float parameter = has_alpha ? c.attr<float>("alpha") : 0;
+    if constexpr (std::is_same_v<std::decay_t<decltype(loops)>, UnaryOp>) {
+      run_unary(c, loops, parameter);
     } else {
-      run_binary_same_shape(c, table);
+      run_binary_same_shape(c, loops, parameter);
     }
   };
   return decl;
@@ -185,12 +226,14 @@ constexpr KernelDecl vectors(const char* op) {
 const KernelRegistration kKernels[] = {
     KernelRegistration(vectors<&Activations::relu>("Relu")),
     KernelRegistration(vectors<&Activations::relu6>("Relu6")),
+    KernelRegistration(vectors<&Activations::leaky_relu, true>("LeakyRelu")),
     KernelRegistration(vectors<&Activations::elu>("Elu")),
     KernelRegistration(vectors<&Activations::selu>("Selu")),
     KernelRegistration(vectors<&Activations::softplus>("Softplus")),
     KernelRegistration(vectors<&Activations::softsign>("Softsign")),
     KernelRegistration(vectors<&Activations::relu_grad>("ReluGrad")),
     KernelRegistration(vectors<&Activations::relu6_grad>("Relu6Grad")),
+    KernelRegistration(vectors<&Activations::leaky_relu_grad, true>("LeakyReluGrad")),
     KernelRegistration(vectors<&Activations::elu_grad>("EluGrad")),
     KernelRegistration(vectors<&Activations::selu_grad>("SeluGrad")),
     KernelRegistration(vectors<&Activations::softplus_grad>("SoftplusGrad")),

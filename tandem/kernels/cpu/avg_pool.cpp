@@ -1,15 +1,19 @@
 // The mean of each window, and its gradient.
 
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/number_types.h"
 #include "tandem/kernels/cpu/pool_geometry.h"
+#include "tandem/kernels/cpu/pool_rows.h"
 
 namespace tandem::cpu {
 namespace {
+
+constexpr double kVectorSpeed = 0.2;  // the cost of vector loops, measured by that of plain ones
 
 double cost_of_row(const PoolGeometry& g, std::int64_t columns) {
   return 0.7 * static_cast<double>(columns * g.channels) *
@@ -49,6 +53,21 @@ void avg_pool(KernelContext& c) {
   });
 }
 
+void avg_pool_vectors(KernelContext& c) {
+  const PoolGeometry g = pool_geometry(pool_attrs(c, 0), c.input(0).shape());
+  Array& out = c.allocate_output(0, g.output);
+  if (out.num_elements() == 0) return;
+  const float* in = c.input(0).data<float>();
+  float* to = out.data<float>();
+  c.intra_op().parallel_for(
+      g.batch * g.height.output, kVectorSpeed * cost_of_row(g, g.width.output),
+      [&](std::int64_t begin, std::int64_t end) {
+        by_image(g.height.output, begin, end, [&](std::int64_t image, Span rows) {
+          avg_pool_rows(g, in + image * g.image_elements(), to + image * g.window_elements(), rows);
+        });
+      });
+}
+
 Shape image_shape(const Array& sizes) {
   if (sizes.rank() != 1 || sizes.num_elements() != 4) {
     throw InvalidArgumentError(cat(
@@ -58,15 +77,20 @@ Shape image_shape(const Array& sizes) {
   return Shape(std::vector<std::int64_t>(values.begin(), values.end()));
 }
 
-// Each input element gathers its shares from the windows that cover it.
-void avg_pool_grad(KernelContext& c) {
-  const Shape shape = image_shape(c.input(0));
+PoolGeometry check_gradient(const KernelContext& c, const Shape& image) {
   if (c.input(1).rank() != 4) {
     throw InvalidArgumentError(
         cat("out_backprop must be 4-dimensional, but has shape ", c.input(1).shape()));
   }
-  const PoolGeometry g = pool_geometry(pool_attrs(c, 0), shape);
+  const PoolGeometry g = pool_geometry(pool_attrs(c, 0), image);
   require_shape(c, 1, g.output, "grad");
+  return g;
+}
+
+// Each input element gathers its shares from the windows that cover it.
+void avg_pool_grad(KernelContext& c) {
+  const Shape shape = image_shape(c.input(0));
+  const PoolGeometry g = check_gradient(c, shape);
   Array& out = c.allocate_output(0, shape);
   if (out.num_elements() == 0) return;
   with_floating(out.dtype(), [&]<class T>() {
@@ -99,6 +123,44 @@ void avg_pool_grad(KernelContext& c) {
     c.intra_op().parallel_for(g.batch * g.height.input, cost_of_row(g, g.width.input), rows);
   });
 }
+
+void avg_pool_grad_vectors(KernelContext& c) {
+  const Shape shape = image_shape(c.input(0));
+  const PoolGeometry g = check_gradient(c, shape);
+  Array& out = c.allocate_output(0, shape);
+  if (out.num_elements() == 0) return;
+  const float* gradient = c.input(1).data<float>();
+  float* to = out.data<float>();
+  c.intra_op().parallel_for(g.batch * g.height.input, kVectorSpeed * cost_of_row(g, g.width.input),
+                            [&](std::int64_t begin, std::int64_t end) {
+                              by_image(
+                                  g.height.input, begin, end, [&](std::int64_t image, Span rows) {
+                                    avg_pool_grad_rows(g, gradient + image * g.window_elements(),
+                                                       to + image * g.image_elements(), rows);
+                                  });
+                            });
+}
+
+// The values of both are input 0 of AvgPool and input 1 of AvgPoolGrad.
+const char* accepts_vectors(const KernelContext& c) {
+  constexpr std::int64_t kFewest = 4;
+  const Shape& shape = c.input(c.num_inputs() - 1).shape();
+  if (shape.rank() != 4) return "the images are not of rank 4";
+  if (c.attr<std::string>("data_format") != "NHWC") return "the channels are not last";
+  if (shape[3] < kFewest) return "there are too few channels to fill vectors with";
+  return nullptr;
+}
+
+KernelDecl vector_kernel(const char* op, KernelFn run) {
+  return {.op = op,
+          .name = "vectors",
+          .types = {{"T", {DType::kFloat}}},
+          .priority = 10,
+          .run = run,
+          .accepts = accepts_vectors};
+}
+const KernelRegistration kVectorAvgPool(vector_kernel("AvgPool", avg_pool_vectors));
+const KernelRegistration kVectorAvgPoolGrad(vector_kernel("AvgPoolGrad", avg_pool_grad_vectors));
 
 const KernelRegistration kAvgPool{
     {.op = "AvgPool", .types = {{"T", kFloatTypes}}, .run = avg_pool}};

@@ -167,7 +167,7 @@ const KernelRegistration kBiasAddGrad{
     {.op = "BiasAddGrad", .types = {{"T", kNumberTypes}}, .run = bias_add_grad}};
 
 KernelDecl vector_kernel(const char* op, KernelFn run) {
-  return {.op = op, .name = "vector", .types = {{"T", kVectorTypes}}, .priority = 10, .run = run};
+  return {.op = op, .name = "vectors", .types = {{"T", kVectorTypes}}, .priority = 10, .run = run};
 }
 const KernelRegistration kVectorBiasAdd(vector_kernel("BiasAdd", bias_add_vector));
 const KernelRegistration kVectorBiasAddV1(vector_kernel("BiasAddV1", bias_add_vector));

@@ -29,18 +29,6 @@ double cost_of_row(const PoolGeometry& g) {
          static_cast<double>(g.height.filter * g.width.filter);
 }
 
-// Calls f(image, rows of that image) for output rows [begin, end) of all images.
-template <class F>
-void by_image(const PoolGeometry& g, std::int64_t begin, std::int64_t end, F f) {
-  while (begin < end) {
-    const std::int64_t image = begin / g.height.output;
-    const std::int64_t first = begin % g.height.output;
-    const std::int64_t count = std::min(end - begin, g.height.output - first);
-    f(image, Span{first, first + count});
-    begin += count;
-  }
-}
-
 void max_pool(KernelContext& c) {
   const PoolGeometry g = pool_geometry(pool_attrs(c, 0), c.input(0).shape());
   Array& out = c.allocate_output(0, g.output);
@@ -49,7 +37,7 @@ void max_pool(KernelContext& c) {
   float* to = out.data<float>();
   c.intra_op().parallel_for(
       g.batch * g.height.output, cost_of_row(g), [&](std::int64_t begin, std::int64_t end) {
-        by_image(g, begin, end, [&](std::int64_t image, Span rows) {
+        by_image(g.height.output, begin, end, [&](std::int64_t image, Span rows) {
           max_pool_rows(g, in + image * g.image_elements(), to + image * g.window_elements(), rows);
         });
       });
@@ -92,7 +80,7 @@ void max_pool_grad(KernelContext& c) {
     const bool gaps = has_gaps(g.height) || has_gaps(g.width);
     c.intra_op().parallel_for(
         g.batch * g.height.output, cost, [&](std::int64_t begin, std::int64_t end) {
-          by_image(g, begin, end, [&](std::int64_t image, Span rows) {
+          by_image(g.height.output, begin, end, [&](std::int64_t image, Span rows) {
             if (gaps) {
               const Span mine = owned(g, rows);
               float* const from = to + image * g.image_elements();
@@ -115,7 +103,7 @@ void max_pool_grad(KernelContext& c) {
 
 KernelDecl vector_kernel(const char* op, KernelFn run) {
   return {.op = op,
-          .name = "vector",
+          .name = "vectors",
           .types = {{"T", {DType::kFloat}}},
           .priority = 10,
           .run = run,

@@ -45,6 +45,17 @@ struct PoolGeometry {
   std::int64_t output_row() const { return width.output * channels; }
 };
 
+/// Calls f(image, rows of that image) for rows [begin, end) of all images, `rows` to an image.
+template <class F>
+void by_image(std::int64_t rows, std::int64_t begin, std::int64_t end, F f) {
+  while (begin < end) {
+    const std::int64_t first = begin % rows;
+    const std::int64_t count = end - begin < rows - first ? end - begin : rows - first;
+    f(begin / rows, Span{first, first + count});
+    begin += count;
+  }
+}
+
 /// The attributes of a pooling op; inputs `first_size` and the next are ksize and strides for the
 /// ops that have them as inputs (0: attributes).
 WindowAttrs pool_attrs(const KernelContext& c, int first_size);

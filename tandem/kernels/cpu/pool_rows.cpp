@@ -99,6 +99,54 @@ void MaxPoolGradRows(const PoolGeometry& g, const float* image, const float* gra
   });
 }
 
+void AvgPoolRows(const PoolGeometry& g, const float* image, float* out, Span rows) {
+  const std::int64_t line = g.input_row();
+  const std::int64_t step = g.channels;
+  for_each_vector(g, rows, [=](auto d, const Window& window, std::int64_t to) HWY_ATTR {
+    auto sum = hn::Zero(d);
+    std::int64_t at = window.at;
+    for (std::int64_t y = 0; y < window.height; ++y, at += line) {
+      for (std::int64_t x = 0; x < window.width; ++x) {
+        sum = hn::Add(sum, hn::LoadU(d, image + at + x * step));
+      }
+    }
+    const auto count = hn::Set(d, static_cast<float>(window.height * window.width));
+    hn::StoreU(hn::Div(sum, count), d, out + to);
+  });
+}
+
+// The shares of one input element's channels.
+template <class Tag>
+HWY_INLINE void GatherShares(Tag d, const PoolGeometry& g, const float* gradient, float* to, Span h,
+                             Span w) {
+  auto sum = hn::Zero(d);
+  for (std::int64_t row = h.begin; row < h.end; ++row) {
+    const Span tall = PoolGeometry::covered(g.height, row);
+    for (std::int64_t column = w.begin; column < w.end; ++column) {
+      const Span wide = PoolGeometry::covered(g.width, column);
+      const auto share =
+          hn::Set(d, 1 / static_cast<float>((tall.end - tall.begin) * (wide.end - wide.begin)));
+      const auto v = hn::LoadU(d, gradient + (row * g.width.output + column) * g.channels);
+      sum = hn::MulAdd(v, share, sum);
+    }
+  }
+  hn::StoreU(sum, d, to);
+}
+
+void AvgPoolGradRows(const PoolGeometry& g, const float* gradient, float* dx, Span rows) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(D()));
+  float* to = dx + rows.begin * g.input_row();
+  for (std::int64_t y = rows.begin; y < rows.end; ++y) {
+    const Span h = PoolGeometry::covering(g.height, y);
+    for (std::int64_t x = 0; x < g.width.input; ++x, to += g.channels) {
+      const Span w = PoolGeometry::covering(g.width, x);
+      std::int64_t c = 0;
+      for (; c + lanes <= g.channels; c += lanes) GatherShares(D(), g, gradient + c, to + c, h, w);
+      for (; c < g.channels; ++c) GatherShares(D1(), g, gradient + c, to + c, h, w);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace tandem::cpu
@@ -109,6 +157,8 @@ namespace tandem::cpu {
 
 HWY_EXPORT(MaxPoolRows);
 HWY_EXPORT(MaxPoolGradRows);
+HWY_EXPORT(AvgPoolRows);
+HWY_EXPORT(AvgPoolGradRows);
 
 void max_pool_rows(const PoolGeometry& g, const float* image, float* out, Span rows) {
   HWY_DYNAMIC_DISPATCH(MaxPoolRows)(g, image, out, rows);
@@ -116,6 +166,12 @@ void max_pool_rows(const PoolGeometry& g, const float* image, float* out, Span r
 void max_pool_grad_rows(const PoolGeometry& g, const float* image, const float* gradient, float* dx,
                         Span rows, bool disjoint) {
   HWY_DYNAMIC_DISPATCH(MaxPoolGradRows)(g, image, gradient, dx, rows, disjoint);
+}
+void avg_pool_rows(const PoolGeometry& g, const float* image, float* out, Span rows) {
+  HWY_DYNAMIC_DISPATCH(AvgPoolRows)(g, image, out, rows);
+}
+void avg_pool_grad_rows(const PoolGeometry& g, const float* gradient, float* dx, Span rows) {
+  HWY_DYNAMIC_DISPATCH(AvgPoolGradRows)(g, gradient, dx, rows);
 }
 
 }  // namespace tandem::cpu
