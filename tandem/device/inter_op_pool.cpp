@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "tandem/core/flush_denormals.h"
+
 namespace tandem {
 
 struct InterOpPool::State {
@@ -61,6 +63,7 @@ struct InterOpPool::State {
   }
 
   void worker(std::size_t own) {
+    const ScopedFlushDenormals flush;
     current = this;
     index = own;
     for (;;) {

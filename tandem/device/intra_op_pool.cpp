@@ -13,6 +13,8 @@
 #include <immintrin.h>
 #endif
 
+#include "tandem/core/flush_denormals.h"
+
 namespace tandem {
 namespace {
 
@@ -34,30 +36,57 @@ constexpr auto kSpin = std::chrono::microseconds(100);
 // themselves in before they touch the job and out afterwards; the caller closes the job and waits
 // until all are out, so the job's callable and counters live on its stack safely.
 struct IntraOpPool::State {
+  // Every thread begins with a stretch of its own, the same one for the same sizes, so that what a
+  // kernel left in a core's cache is found there by the next; then it helps the others.
   struct Job {
     const RangeFn* fn = nullptr;
     std::int64_t pieces = 0;
     std::int64_t count = 0;
-    std::atomic<std::int64_t> next{0};
     std::mutex error_mutex;
     std::exception_ptr error;
 
-    void work() {
-      for (;;) {
-        const std::int64_t i = next.fetch_add(1, std::memory_order_relaxed);
-        if (i >= pieces) return;
-        const std::int64_t base = count / pieces, extra = count % pieces;
-        const std::int64_t begin = i * base + std::min(i, extra);
-        const std::int64_t end = begin + base + (i < extra ? 1 : 0);
-        try {
-          (*fn)(begin, end);
-        } catch (...) {
-          std::lock_guard lock(error_mutex);
-          if (!error) error = std::current_exception();
-        }
+    void run_piece(std::int64_t i) {
+      const std::int64_t base = count / pieces, extra = count % pieces;
+      const std::int64_t begin = i * base + std::min(i, extra);
+      const std::int64_t end = begin + base + (i < extra ? 1 : 0);
+      try {
+        (*fn)(begin, end);
+      } catch (...) {
+        std::lock_guard lock(error_mutex);
+        if (!error) error = std::current_exception();
       }
     }
   };
+
+  // The pieces of one thread that nobody has begun: alone in its cache line.
+  struct alignas(64) Stretch {
+    std::atomic<std::int64_t> next{0};
+    std::int64_t end = 0;
+  };
+
+  explicit State(int threads) : stretches(static_cast<std::size_t>(threads)) {}
+
+  void open(const Job& new_job) {
+    const auto threads = static_cast<std::int64_t>(stretches.size());
+    for (std::int64_t t = 0; t < threads; ++t) {
+      Stretch& stretch = stretches[static_cast<std::size_t>(t)];
+      stretch.next.store(begin_of(t, new_job.pieces, threads), std::memory_order_relaxed);
+      stretch.end = begin_of(t + 1, new_job.pieces, threads);
+    }
+  }
+  static std::int64_t begin_of(std::int64_t t, std::int64_t pieces, std::int64_t threads) {
+    return pieces / threads * t + std::min(pieces % threads, t);
+  }
+
+  void work(Job& open_job, std::size_t thread) {
+    for (std::size_t k = 0; k < stretches.size(); ++k) {
+      Stretch& stretch = stretches[(thread + k) % stretches.size()];
+      while (stretch.next.load(std::memory_order_relaxed) < stretch.end) {
+        const std::int64_t i = stretch.next.fetch_add(1, std::memory_order_relaxed);
+        if (i < stretch.end) open_job.run_piece(i);
+      }
+    }
+  }
 
   std::atomic<bool> leased{false};  // by the caller that has the workers
   std::atomic<Job*> job{nullptr};
@@ -68,8 +97,10 @@ struct IntraOpPool::State {
   std::mutex sleep_mutex;
   std::condition_variable wake;
   std::vector<std::thread> workers;
+  std::vector<Stretch> stretches;  // of the open job; the caller's is the first
 
-  void worker() {
+  void worker(std::size_t thread) {
+    const ScopedFlushDenormals flush;
     std::uint64_t seen = 0;
     for (;;) {
       std::uint64_t now = generation.load(std::memory_order_acquire);
@@ -92,20 +123,21 @@ struct IntraOpPool::State {
       }
       seen = now;
       inside.fetch_add(1, std::memory_order_seq_cst);
-      if (Job* open = job.load(std::memory_order_seq_cst)) open->work();
+      if (Job* open_job = job.load(std::memory_order_seq_cst)) work(*open_job, thread);
       inside.fetch_sub(1, std::memory_order_release);
     }
   }
 
-  void run(Job& open) {
+  void run(Job& new_job) {
     ++t_uses;
-    job.store(&open, std::memory_order_seq_cst);
+    open(new_job);
+    job.store(&new_job, std::memory_order_seq_cst);
     generation.fetch_add(1, std::memory_order_seq_cst);
     if (sleepers.load(std::memory_order_seq_cst) > 0) {
       std::lock_guard lock(sleep_mutex);
       wake.notify_all();
     }
-    open.work();
+    work(new_job, 0);
     job.store(nullptr, std::memory_order_seq_cst);
     while (inside.load(std::memory_order_seq_cst) != 0) pause();
   }
@@ -114,9 +146,9 @@ struct IntraOpPool::State {
 std::uint64_t IntraOpPool::uses_by_this_thread() { return t_uses; }
 
 IntraOpPool::IntraOpPool(int threads)
-    : threads_(std::max(threads, 1)), state_(std::make_unique<State>()) {
-  for (int i = 1; i < threads_; ++i)
-    state_->workers.emplace_back([s = state_.get()] { s->worker(); });
+    : threads_(std::max(threads, 1)), state_(std::make_unique<State>(threads_)) {
+  for (std::size_t i = 1; i < static_cast<std::size_t>(threads_); ++i)
+    state_->workers.emplace_back([s = state_.get(), i] { s->worker(i); });
 }
 
 IntraOpPool::~IntraOpPool() {

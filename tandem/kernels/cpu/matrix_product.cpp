@@ -12,12 +12,17 @@ namespace tandem::cpu {
 namespace {
 
 // How a product is cut into pieces that threads take: `batch` ranges of matrices, or `rows` times
-// `columns` parts of one.
+// `columns` parts of one, or `sums` parts of its sums, to be added up.
+//
+// What one core changes and another reads can cost more than an optimizer's whole step on it. So
+// weights, b of a layer's product, are cut by their rows where that is cheap: in the product by its
+// sums, in the gradient by rows, and the optimizer has every thread change the same rows.
 struct Grid {
   std::int64_t batch = 1;
   std::int64_t rows = 1;
   std::int64_t columns = 1;
-  std::int64_t pieces() const { return batch * rows * columns; }
+  std::int64_t sums = 1;
+  std::int64_t pieces() const { return batch * rows * columns * sums; }
 };
 
 // Multiplications that are worth another thread: some 15 µs on one core.
@@ -47,11 +52,17 @@ Grid cut(const MatrixProduct& p, std::int64_t pieces) {
     grid.batch = pieces;
     return grid;
   }
+  const bool weights_are_most = !p.transpose_b && p.k >= 8 * p.m && p.k >= 128;
+  if (p.dtype == DType::kFloat && p.batch == 1 && weights_are_most) {
+    grid.sums = std::min(pieces, p.k / 64);
+    return grid;
+  }
   grid.batch = p.batch;
   std::int64_t parts = (pieces + p.batch - 1) / p.batch;
   // Cutting columns has every thread read all of a, cutting rows all of b, which has to be
   // rearranged besides: so columns are cut first while they stay long.
-  grid.columns = std::clamp<std::int64_t>(p.n / 64, 1, parts);
+  const bool tall = p.m >= 4 * p.n;
+  grid.columns = tall ? 1 : std::clamp<std::int64_t>(p.n / 64, 1, parts);
   grid.rows = std::clamp<std::int64_t>(p.m / 16, 1, (parts + grid.columns - 1) / grid.columns);
   return grid;
 }
@@ -89,6 +100,35 @@ onednn::MatMul describe(const MatrixProduct& p) {
   w.b_step = p.b_once ? 0 : p.k * p.n;
   w.c_step = p.m * p.n;
   return w;
+}
+
+// Adds up parts of the sums; false if oneDNN cannot.
+bool multiply_in_sums(KernelContext& context, const MatrixProduct& p, std::int64_t parts) {
+  const std::int64_t count = p.m * p.n;
+  const Array others = context.allocate_temp(DType::kFloat, Shape{(parts - 1) * count});
+  float* const c = static_cast<float*>(p.c);
+  std::atomic<bool> possible{true};
+  context.intra_op().for_each_piece(parts, [&](std::int64_t i, std::int64_t end) {
+    for (; i < end; ++i) {
+      const Range sum = part(i, parts, p.k, 16);
+      onednn::MatMul w = describe(p);
+      w.k = sum.size();
+      const void* const a = at(p.a, sum.begin * (p.transpose_a ? p.m : 1), sizeof(float));
+      const void* const b = at(p.b, sum.begin * p.n, sizeof(float));
+      float* const to = i == 0 ? c : others.data<float>() + (i - 1) * count;
+      if (!onednn::matmul(w, a, b, to)) possible.store(false, std::memory_order_relaxed);
+    }
+  });
+  if (!possible.load(std::memory_order_relaxed)) return false;
+  const float* const from = others.data<float>();
+  context.intra_op().parallel_for(count, 0.1 * static_cast<double>(parts),
+                                  [&](std::int64_t begin, std::int64_t end) {
+                                    for (std::int64_t i = 0; i < parts - 1; ++i) {
+                                      const float* const other = from + i * count;
+                                      for (std::int64_t j = begin; j < end; ++j) c[j] += other[j];
+                                    }
+                                  });
+  return true;
 }
 
 // One piece; false if oneDNN cannot.
@@ -138,6 +178,10 @@ bool run_tiny(const MatrixProduct& p) {
 void multiply_directly(KernelContext& context, const MatrixProduct& p) {
   const double work = multiplications(p);
   const Grid grid = cut(p, wanted_pieces(context, work));
+  if (grid.sums > 1) {
+    if (!multiply_in_sums(context, p, grid.sums)) multiply_matrices_reference(context, p);
+    return;
+  }
   std::atomic<bool> possible{true};
   const auto run = [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {

@@ -47,11 +47,14 @@ HWY_INLINE void one_vector(const Step& scalars, float* var, float* const* slots,
   for (int k = 0; k < kSlots; ++k) hn::StoreU(s[k].v, d, slots[k] + i);
 }
 
-// `scalars` is a copy, so that stores to the arrays cannot change it and it stays in registers.
+// `scalars` and the addresses in `slots` are copies, so that stores to the arrays cannot change
+// them and they stay in registers.
 template <class Step>
-HWY_INLINE void run(Step scalars, float* var, float* const* slots, const float* grad,
+HWY_INLINE void run(Step scalars, float* var, float* const* given_slots, const float* grad,
                     std::int64_t begin, std::int64_t end) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(D()));
+  float* slots[Step::kSlots + 1];
+  for (int k = 0; k < Step::kSlots; ++k) slots[k] = given_slots[k];
   std::int64_t i = begin;
   for (; i + lanes <= end; i += lanes) one_vector(scalars, var, slots, grad, i);
   if (i == end) return;

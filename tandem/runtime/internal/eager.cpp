@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "tandem/core/error.h"
+#include "tandem/core/flush_denormals.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/runtime/dispatch.h"
@@ -146,16 +147,12 @@ class EagerCall {
       arrays = many.data();
     }
     KernelContext context;
-    const bool recorded = is_recording(inputs_);  // a tape will keep the inputs: they must stay as they are
+    // A tape keeps the inputs for the gradient: they must stay as they are.
+    const bool recorded = !thread_context().recorders.empty() && is_recording(inputs_);
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       const TensorImpl* impl = inputs_[i].impl();
       arrays[i] = &impl->array;
       if (!recorded && impl->unique() && i < 64) context.owned_inputs_ |= std::uint64_t{1} << i;
-    }
-    // A tape keeps the inputs for the gradient: they must stay what they are.
-    if (context.owned_inputs_ != 0 && !thread_context().recorders.empty() &&
-        is_recording(inputs_)) {
-      context.owned_inputs_ = 0;
     }
     context.op_ = &op_;
     context.attrs_ = &attrs_;
@@ -167,6 +164,7 @@ class EagerCall {
     context.num_outputs_ = num_outputs_;
     context.services_ = found_->services;
     if (op_.traits.keeps_state) context.state_ = &runtime_.eager_state(op_, attrs_);
+    const ScopedFlushDenormals flush;
     const KernelDecl& kernel = found_->kernels->choose(context);
     if (kernel.run) {
       kernel.run(context);

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "tandem/core/error.h"
+#include "tandem/core/flush_denormals.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/graph/passes.h"
 #include "tandem/runtime/internal/adaptive_plan.h"
@@ -139,7 +140,7 @@ std::vector<Array> FunctionExecutor::run(const Function& function, std::vector<A
   const auto cache =
       function.derived<PlanCache>(Function::kPlans, [] { return std::make_shared<PlanCache>(); });
   const std::shared_ptr<AdaptivePlan> plan = cache->get(Runtime::current(), function, args);
-
+  const ScopedFlushDenormals flush;
   return plan->run(std::move(args), caller.cancellation());
 }
 
