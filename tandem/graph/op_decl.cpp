@@ -5,19 +5,21 @@
 namespace tandem {
 namespace {
 
-// Constant-initialised, so it is ready before any registration runs.
+// Constant-initialised, so they are ready before any registration runs.
 constinit std::atomic<const OpRegistration*> g_newest{nullptr};
+constinit std::atomic<std::uint32_t> g_count{0};
 
 }  // namespace
 
 void not_differentiable(GradientContext&) {}
 
-OpRegistration::OpRegistration(const OpDecl& decl) : decl_(decl) {
+// No other registration is looked at: it may be another source file's, whose order is not known.
+OpRegistration::OpRegistration(const OpDecl& decl)
+    : decl_(decl), id_(g_count.fetch_add(1, std::memory_order_relaxed)) {
   // Libraries may be loaded from several threads at once.
   const OpRegistration* head = g_newest.load(std::memory_order_acquire);
   do {
     next_ = head;
-    id_ = head ? head->id_ + 1 : 0;
   } while (!g_newest.compare_exchange_weak(head, this, std::memory_order_acq_rel));
 }
 

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
 
 #include "tandem/core/error.h"
 #include "tandem/device/host/host_backend.h"
@@ -66,7 +67,12 @@ struct Runtime::State {
   std::map<const Device*, KernelServices> services;
 
   std::mutex eager_mutex;
-  std::map<std::string, std::unique_ptr<NodeState>> eager_states;
+  struct EagerState {
+    std::shared_ptr<NodeState> state;
+    std::uint64_t last_use = 0;
+  };
+  std::unordered_map<std::string, EagerState> eager_states;
+  std::uint64_t eager_uses = 0;
 
   std::mutex seed_mutex;
   std::optional<std::int64_t> seed;
@@ -117,13 +123,21 @@ std::uint64_t Runtime::id() const { return state_->id; }
 void Runtime::set_deterministic(bool on) { state_->deterministic.store(on); }
 bool Runtime::deterministic() const { return state_->deterministic.load(); }
 
-NodeState& Runtime::eager_state(const OpDef& op, const AttrMap& attrs) const {
+std::shared_ptr<NodeState> Runtime::eager_state(const OpDef& op, const AttrMap& attrs) const {
+  constexpr std::size_t kKept = 4096;
   std::string key = op.name;
   for (const auto& [name, value] : attrs) key += cat("|", name, "=", value.to_string());
-  std::lock_guard lock(state_->eager_mutex);
-  auto& slot = state_->eager_states[key];
-  if (!slot) slot = std::make_unique<NodeState>();
-  return *slot;
+  State& s = *state_;
+  std::lock_guard lock(s.eager_mutex);
+  // Under a global seed every call without one of its own has attributes that never come again.
+  if (s.eager_states.size() >= 2 * kKept) {
+    const std::uint64_t oldest = s.eager_uses - kKept;
+    std::erase_if(s.eager_states, [&](const auto& e) { return e.second.last_use < oldest; });
+  }
+  State::EagerState& entry = s.eager_states[key];
+  if (!entry.state) entry.state = std::make_shared<NodeState>();
+  entry.last_use = s.eager_uses++;
+  return entry.state;
 }
 
 void Runtime::set_seed(std::int64_t seed) {

@@ -46,8 +46,9 @@ class TANDEM_EXPORT Runtime {
   IntraOpPool& intra_op_pool() const;
   InterOpPool& inter_op_pool() const;
   ResourceManager& resources(const Device& device) const;
-  /// State of eager calls of a `keeps_state` op, by op and attributes.
-  NodeState& eager_state(const OpDef& op, const AttrMap& attrs) const;
+  /// State of eager calls of a `keeps_state` op, by op and attributes. The latest few thousand that
+  /// were used are kept.
+  std::shared_ptr<NodeState> eager_state(const OpDef& op, const AttrMap& attrs) const;
   void set_deterministic(bool on);
   bool deterministic() const;
   /// Distinguishes runtimes in caches; never used twice in a process.

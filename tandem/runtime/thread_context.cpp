@@ -21,6 +21,10 @@ DeviceScope::DeviceScope(const std::string& device) {
 }
 DeviceScope::~DeviceScope() { thread_context().devices.pop_back(); }
 
+CancellationScope::CancellationScope(std::shared_ptr<const Cancellation> cancellation)
+    : saved_(std::exchange(thread_context().cancellation, std::move(cancellation))) {}
+CancellationScope::~CancellationScope() { thread_context().cancellation = std::move(saved_); }
+
 NameScope::NameScope(const std::string& name) : saved_(thread_context().name_scope) {
   thread_context().name_scope += name + "/";
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 
 namespace tandem {
 
+class Cancellation;  // tandem/graph/kernel_context.h
 class OpRecorder;
 class Runtime;
 class Trace;
@@ -20,6 +22,7 @@ struct ThreadContext {
   std::vector<OpRecorder*> recorders;  ///< gradient tapes that listen, outermost first
   std::vector<std::string> devices;    ///< device scopes, outermost first
   std::string name_scope;              ///< prefix "a/b/" of node names
+  std::shared_ptr<const Cancellation> cancellation;  ///< what may stop the thread's calls, or null
 };
 
 /// The calling thread's context.
@@ -46,6 +49,23 @@ class TANDEM_EXPORT DeviceScope {
   ~DeviceScope();
   DeviceScope(const DeviceScope&) = delete;
   DeviceScope& operator=(const DeviceScope&) = delete;
+};
+
+/// Function calls, and ops that wait, in the block stop with CancelledError once `cancellation` is
+/// cancelled, from any thread:
+///
+///     auto stop = std::make_shared<td::Cancellation>();
+///     std::thread worker([&] { td::CancellationScope scope(stop); train(); });
+///     stop->cancel();
+class TANDEM_EXPORT CancellationScope {
+ public:
+  explicit CancellationScope(std::shared_ptr<const Cancellation> cancellation);
+  ~CancellationScope();
+  CancellationScope(const CancellationScope&) = delete;
+  CancellationScope& operator=(const CancellationScope&) = delete;
+
+ private:
+  std::shared_ptr<const Cancellation> saved_;
 };
 
 /// Names of nodes made in the block begin with "name/".

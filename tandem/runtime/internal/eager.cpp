@@ -154,6 +154,7 @@ class EagerCall {
       arrays[i] = &impl->array;
       if (!recorded && impl->unique() && i < 64) context.owned_inputs_ |= std::uint64_t{1} << i;
     }
+    context.cancellation_ = thread_context().cancellation.get();
     context.op_ = &op_;
     context.attrs_ = &attrs_;
     context.node_name_ = op_.name;
@@ -163,7 +164,11 @@ class EagerCall {
     context.num_inputs_ = static_cast<int>(inputs_.size());
     context.num_outputs_ = num_outputs_;
     context.services_ = found_->services;
-    if (op_.traits.keeps_state) context.state_ = &runtime_.eager_state(op_, attrs_);
+    std::shared_ptr<NodeState> state;
+    if (op_.traits.keeps_state) {
+      state = runtime_.eager_state(op_, attrs_);
+      context.state_ = state.get();
+    }
     const ScopedFlushDenormals flush;
     const KernelDecl& kernel = found_->kernels->choose(context);
     if (kernel.run) {
@@ -244,6 +249,8 @@ std::vector<Tensor> run_function_eagerly(Runtime& runtime, const Function& funct
   for (const Tensor& t : args) arrays.push_back(t.impl()->array);
   KernelContext context;
   context.services_ = &runtime.services(runtime.default_device());
+  const std::shared_ptr<const Cancellation> cancellation = thread_context().cancellation;
+  context.cancellation_ = cancellation.get();
   std::vector<Array> results =
       context.services_->functions->run(function, std::move(arrays), context);
   std::vector<Tensor> outputs;
