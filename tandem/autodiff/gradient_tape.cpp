@@ -28,7 +28,8 @@ class TapeContext final : public GradientContext {
 };
 
 struct Entry {
-  const OpDef* op = nullptr;  // null: a custom gradient
+  const OpDef* op = nullptr;              // null: a custom gradient
+  std::shared_ptr<const OpDef> op_owner;  // a tape may outlive the runtime
   std::vector<Tensor> inputs;
   AttrMap attrs;
   std::vector<Tensor> outputs;
@@ -50,12 +51,18 @@ class GradientTape::Recorder final : public OpRecorder {
   void record(const OpDef& op, std::span<const Tensor> inputs, const AttrMap& attrs,
               std::span<const Tensor> outputs) override {
     if (op.gradient == &not_differentiable || outputs.empty()) return;
-    add({&op, {inputs.begin(), inputs.end()}, attrs, {outputs.begin(), outputs.end()}, {}});
+    add({&op,
+         op.weak_from_this().lock(),
+         {inputs.begin(), inputs.end()},
+         attrs,
+         {outputs.begin(), outputs.end()},
+         {}});
   }
 
   void record_custom(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
                      Backward backward) override {
     add({nullptr,
+         nullptr,
          {inputs.begin(), inputs.end()},
          {},
          {outputs.begin(), outputs.end()},

@@ -53,6 +53,7 @@ Node* Graph::add(NodeSpec spec) {
   auto node = std::make_unique<Node>();
   node->name_ = unique_name(spec.name.empty() ? spec.op->name : spec.name);
   node->op_ = spec.op;
+  node->op_owner_ = spec.op->weak_from_this().lock();
   node->inputs_ = std::move(spec.inputs);
   node->control_inputs_ = std::move(spec.control_inputs);
   node->requested_device_ = std::move(spec.device);

@@ -66,6 +66,7 @@ class TANDEM_EXPORT Node {
   int id_ = 0;
   std::string name_;
   const OpDef* op_ = nullptr;
+  std::shared_ptr<const OpDef> op_owner_;  // functions outlive the runtime that made them
   AttrMap attrs_;
   std::vector<Output> inputs_;
   std::vector<Node*> control_inputs_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,7 +37,7 @@ struct AttrDef {
 };
 
 /// A declaration, read and checked. Immutable; owned by the registry.
-struct TANDEM_EXPORT OpDef {
+struct TANDEM_EXPORT OpDef : std::enable_shared_from_this<OpDef> {
   std::string name;
   std::vector<ArgDef> inputs;
   std::vector<ArgDef> outputs;

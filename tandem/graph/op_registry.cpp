@@ -19,7 +19,7 @@ constexpr std::size_t kMaxOps = 8192;
 
 struct OpRegistry::State {
   mutable std::shared_mutex mutex;
-  std::map<std::string, std::unique_ptr<OpDef>, std::less<>> by_name;
+  std::map<std::string, std::shared_ptr<OpDef>, std::less<>> by_name;
   std::atomic<const OpRegistration*> seen{nullptr};  // everything from here on is in by_name
   // By registration id, read without a lock on every eager call.
   std::array<std::atomic<const OpDef*>, kMaxOps> by_id{};
@@ -33,9 +33,9 @@ void OpRegistry::refresh() const {
   const OpRegistration* newest = OpRegistration::newest();
   // All are read and checked before the first is entered, so that a failure leaves the registry as
   // it was.
-  std::map<std::string, std::unique_ptr<OpDef>, std::less<>> added;
+  std::map<std::string, std::shared_ptr<OpDef>, std::less<>> added;
   for (const OpRegistration* r = newest; r != state_->seen; r = r->next()) {
-    auto op = std::make_unique<OpDef>(OpDef::parse(r->decl(), r->id()));
+    auto op = std::make_shared<OpDef>(OpDef::parse(r->decl(), r->id()));
     if (r->id() >= kMaxOps)
       throw ResourceExhaustedError(cat("More than ", kMaxOps, " ops are registered."));
     if (state_->by_name.contains(op->name) || !added.try_emplace(op->name, std::move(op)).second) {

@@ -10,7 +10,7 @@
 namespace tandem {
 
 /// The ops that a Runtime knows: a parsed copy of every registered declaration. Thread-safe; OpDefs
-/// never move.
+/// never move, and those that graphs use live on with the graphs.
 class TANDEM_EXPORT OpRegistry {
  public:
   /// Throws AlreadyExistsError when two declarations share a name.
