@@ -67,9 +67,13 @@ void reduce_join_shape(InferenceContext& c) {
     return c.set_output(0, keep ? PartialShape::unknown_of_rank(in.rank())
                                 : PartialShape::unknown());
   }
-  std::vector<bool> reduced(static_cast<std::size_t>(in.rank()), axes->empty());
+  std::vector<bool> reduced(static_cast<std::size_t>(in.rank()));
   for (std::int64_t axis : *axes) {
-    reduced[static_cast<std::size_t>(internal::axis_in(c, axis, in.rank()))] = true;
+    if (axis < -in.rank() || axis >= in.rank()) {
+      throw OutOfRangeError(cat("Invalid reduction dimension ", axis, " for input with ",
+                                in.rank(), " dimension(s)"));
+    }
+    reduced[static_cast<std::size_t>(axis < 0 ? axis + in.rank() : axis)] = true;
   }
   std::vector<std::int64_t> dims;
   for (int i = 0; i < in.rank(); ++i) {

@@ -89,7 +89,7 @@ void split(KernelContext& c) {
       for (std::size_t i = 0; i < s.size(); ++i) pieces.push_back(s.substr(i, 1));
       return;
     }
-    for (bool more = true; more;) {
+    for (bool more = !s.empty(); more;) {
       const std::size_t end = s.find_first_of(delimiters);
       const std::string_view piece = s.substr(0, end);
       if (!skip_empty || !piece.empty()) pieces.push_back(piece);
@@ -156,6 +156,7 @@ void reduce_join(KernelContext& c) {
     order.push_back(axis);
   }
   if (order.empty()) return c.set_output(0, in);
+  std::reverse(order.begin(), order.end());  // the first axis given is joined first
 
   std::vector<std::int64_t> stride(static_cast<std::size_t>(rank));
   std::int64_t step = 1;

@@ -63,6 +63,7 @@ bool find_characters(std::string_view s, std::int64_t pos, std::int64_t len, Par
       begin = next_character(s, begin);
     }
   } else {
+    if (len < 0) return false;  // as TensorFlow has it
     begin = s.size();
     for (std::int64_t i = 0; i > pos; --i) {
       if (begin == 0) return false;

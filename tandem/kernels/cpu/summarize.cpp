@@ -39,7 +39,7 @@ std::string escaped(std::string_view s) {
       case '\'': text += "\\'"; break;
       case '\\': text += "\\\\"; break;
       default:
-        if (c >= ' ' && c < 127) {
+        if (static_cast<unsigned char>(c) >= ' ' && c != 127) {
           text += c;
         } else {
           char octal[8];
