@@ -6,6 +6,17 @@ set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
 
 find_package(Threads REQUIRED)
 
+# tandem_find_library(TARGET NAME HEADER): a library that brings no package of its own for CMake.
+macro(tandem_find_library target name header)
+  find_path(TANDEM_${name}_INCLUDE "${header}" REQUIRED)
+  find_library(TANDEM_${name}_LIBRARY "${name}" REQUIRED)
+  mark_as_advanced(TANDEM_${name}_INCLUDE TANDEM_${name}_LIBRARY)
+  add_library(${target} UNKNOWN IMPORTED GLOBAL)
+  set_target_properties(
+    ${target} PROPERTIES IMPORTED_LOCATION "${TANDEM_${name}_LIBRARY}"
+                         INTERFACE_INCLUDE_DIRECTORIES "${TANDEM_${name}_INCLUDE}")
+endmacro()
+
 # tandem_find_dependency(TARGET): finds the package that provides an imported target.
 macro(tandem_find_dependency target)
   if(NOT TARGET ${target})
@@ -21,6 +32,10 @@ macro(tandem_find_dependency target)
       find_package(CLI11 CONFIG REQUIRED)
     elseif("${target}" STREQUAL "nlohmann_json::nlohmann_json")
       find_package(nlohmann_json CONFIG REQUIRED)
+    elseif("${target}" STREQUAL "re2::re2")
+      tandem_find_library(re2::re2 re2 re2/re2.h)
+    elseif("${target}" STREQUAL "farmhash::farmhash")
+      tandem_find_library(farmhash::farmhash farmhash farmhash.h)
     elseif("${target}" MATCHES "^absl::")
       find_package(absl CONFIG REQUIRED)
     else()

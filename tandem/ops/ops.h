@@ -41,6 +41,7 @@
 #include "tandem/ops/slice_ops.h"
 #include "tandem/ops/sparse_segment_ops.h"
 #include "tandem/ops/special_ops.h"
+#include "tandem/ops/string_ops.h"
 #include "tandem/ops/training_ops.h"
 #include "tandem/ops/unary_ops.h"
 #include "tandem/ops/variable.h"
