@@ -1,4 +1,4 @@
-#include "tandem/io/internal/graph_def/body_import.h"
+#include "tandem/io/internal/body_import.h"
 
 #include <algorithm>
 #include <charconv>
@@ -7,8 +7,8 @@
 #include "tandem/core/error.h"
 #include "tandem/device/device_spec.h"
 #include "tandem/graph/op_registry.h"
-#include "tandem/io/internal/graph_def/tensor_proto.h"
 #include "tandem/io/internal/stand_in.h"
+#include "tandem/io/internal/tensor_proto.h"
 #include "tandem/runtime/runtime.h"
 
 namespace tandem::io {
@@ -29,18 +29,18 @@ std::optional<int> parse_index(std::string_view text) {
 
 }  // namespace
 
-BodyImport::BodyImport(Library& library, const Nodes& nodes,
-                       const tensorflow::FunctionDef* function, const Bindings* bindings)
+BodyImport::BodyImport(Library& library, const Nodes& nodes, const proto::FunctionDef* function,
+                       const Bindings* bindings)
     : library_(library), nodes_(nodes), function_(function), bindings_(bindings) {}
 
 std::string BodyImport::where(const std::string& name) const {
-  return function_ ? cat("node '", name, "' of function '", function_->signature().name(), "'")
+  return function_ ? cat("node '", name, "' of function '", function_->signature->name, "'")
                    : cat("node '", name, "'");
 }
 
 void BodyImport::fail(const Pending& node, const std::string& message) const {
   throw InvalidArgumentError(
-      cat("In ", where(node.name), node.def ? cat(" (", node.def->op(), ")") : "", ": ", message));
+      cat("In ", where(node.name), node.def ? cat(" (", node.def->op, ")") : "", ": ", message));
 }
 
 Graph BodyImport::run(const std::vector<Result>& results) {
@@ -68,51 +68,51 @@ Graph BodyImport::run(const std::vector<Result>& results) {
 // ---- Reading: names, ops, attributes ----
 
 // The attribute itself, or the one that the function is called with in its place.
-const tensorflow::AttrValue* BodyImport::bound(const tensorflow::AttrValue& value) const {
-  if (value.value_case() != tensorflow::AttrValue::kPlaceholder) return &value;
+const proto::AttrValue* BodyImport::bound(const proto::AttrValue& value) const {
+  if (value.which_value != proto::AttrValue::Case::kPlaceholder) return &value;
   if (bindings_) {
-    const auto found = bindings_->find(value.placeholder());
+    const auto found = bindings_->find(value.placeholder);
     if (found != bindings_->end()) return &found->second;
   }
   if (function_) {
-    for (const auto& attr : function_->signature().attr()) {
-      if (attr.name() == value.placeholder() && attr.has_default_value())
-        return &attr.default_value();
+    for (const auto& attr : function_->signature->attr) {
+      if (attr.name == value.placeholder && attr.default_value.has()) return &*attr.default_value;
     }
   }
-  throw InvalidArgumentError(cat("it refers to the attribute '", value.placeholder(),
+  throw InvalidArgumentError(cat("it refers to the attribute '", value.placeholder,
                                  "', which the function is not called with"));
 }
 
 void BodyImport::add_args() {
   const OpDef& arg_op = library_.runtime().ops().of_kind(NodeKind::kArg);
-  for (const auto& arg : function_->signature().input_arg()) {
+  for (const auto& arg : function_->signature->input_arg) {
     std::vector<int> types;
-    const auto binding = [&](const std::string& name) -> const tensorflow::AttrValue& {
-      tensorflow::AttrValue placeholder;
-      placeholder.set_placeholder(name);
+    const auto binding = [&](const std::string& name) -> const proto::AttrValue& {
+      proto::AttrValue placeholder;
+      placeholder.which_value = proto::AttrValue::Case::kPlaceholder;
+      placeholder.placeholder = name;
       return *bound(placeholder);
     };
-    if (!arg.type_list_attr().empty()) {
-      const auto& list = binding(arg.type_list_attr()).list().type();
+    if (!arg.type_list_attr.empty()) {
+      const auto& list = binding(arg.type_list_attr).list->type;
       types.assign(list.begin(), list.end());
     } else {
-      const int type = arg.type_attr().empty() ? arg.type() : binding(arg.type_attr()).type();
-      const std::int64_t count = arg.number_attr().empty() ? 1 : binding(arg.number_attr()).i();
+      const int type = arg.type_attr.empty() ? arg.type : binding(arg.type_attr).type;
+      const std::int64_t count = arg.number_attr.empty() ? 1 : binding(arg.number_attr).i;
       library_.count_outputs(count);
       types.assign(static_cast<std::size_t>(std::max<std::int64_t>(count, 0)), type);
     }
     for (std::size_t i = 0; i < types.size(); ++i) {
       const auto dtype = dtype_of_number(types[i]);
       if (!dtype) {
-        throw InvalidArgumentError(cat("Argument '", arg.name(), "' of function '",
-                                       function_->signature().name(), "' has dtype ",
+        throw InvalidArgumentError(cat("Argument '", arg.name, "' of function '",
+                                       function_->signature->name, "' has dtype ",
                                        dtype_number_name(types[i]), "."));
       }
       Pending node;
-      node.name = types.size() == 1 ? arg.name() : cat(arg.name(), ":", i);
+      node.name = types.size() == 1 ? arg.name : cat(arg.name, ":", i);
       node.op = &arg_op;
-      node.attrs = AttrMap{{"T", arg.is_ref() ? ref_dtype(*dtype) : *dtype},
+      node.attrs = AttrMap{{"T", arg.is_ref ? ref_dtype(*dtype) : *dtype},
                            {"index", static_cast<std::int64_t>(pending_.size())}};
       if (!by_name_.emplace(node.name, static_cast<int>(pending_.size())).second)
         fail(node, "another argument has the same name.");
@@ -122,10 +122,10 @@ void BodyImport::add_args() {
 }
 
 void BodyImport::read_nodes(const Nodes& nodes) {
-  for (const tensorflow::NodeDef& def : nodes) {
+  for (const proto::NodeDef& def : nodes) {
     Pending node;
     node.def = &def;
-    node.name = def.name();
+    node.name = def.name;
     if (node.name.empty()) fail(node, "it has no name.");
     if (node.name.front() == '^' || node.name.find(':') != std::string::npos)
       fail(node, "a name can't hold ':' or begin with '^'.");
@@ -136,13 +136,13 @@ void BodyImport::read_nodes(const Nodes& nodes) {
 }
 
 void BodyImport::read_op(Pending& node) {
-  const std::string& name = node.def->op();
+  const std::string& name = node.def->op;
   try {
-    static_cast<void>(DeviceSpec::parse(node.def->device()));
+    static_cast<void>(DeviceSpec::parse(node.def->device));
   } catch (const InvalidArgumentError& error) {
     fail(node, error.what());
   }
-  if (const tensorflow::FunctionDef* callee = library_.find(name)) {
+  if (const proto::FunctionDef* callee = library_.find(name)) {
     node.callee = callee;
     read_call(node);
     return;
@@ -156,7 +156,7 @@ void BodyImport::read_op(Pending& node) {
 }
 
 void BodyImport::read_attrs(Pending& node) {
-  for (const auto& [name, unbound] : node.def->attr()) {
+  for (const auto& [name, unbound] : node.def->attr) {
     if (name.starts_with("_")) continue;  // notes for TensorFlow's own use
     const AttrDef* def = node.op->find_attr(name);
     if (!def) {
@@ -164,11 +164,12 @@ void BodyImport::read_attrs(Pending& node) {
       break;
     }
     try {
-      const tensorflow::AttrValue& value = *bound(unbound);
-      if (node.op->traits.kind == NodeKind::kConst && name == "value" && value.has_tensor()) {
+      const proto::AttrValue& value = *bound(unbound);
+      if (node.op->traits.kind == NodeKind::kConst && name == "value" &&
+          value.which_value == proto::AttrValue::Case::kTensor) {
         read_constant(node, value);
       } else {
-        node.attrs.set(name, decode_attr(*def, value, [&](const tensorflow::NameAttrList& f) {
+        node.attrs.set(name, decode_attr(*def, value, [&](const proto::NameAttrList& f) {
                          return library_.import(f);
                        }));
       }
@@ -182,12 +183,12 @@ void BodyImport::read_attrs(Pending& node) {
   if (!node.reason.empty()) node.op = nullptr;
 }
 
-void BodyImport::read_constant(Pending& node, const tensorflow::AttrValue& value) {
-  DecodedTensor tensor = decode_tensor(value.tensor(), kLargestFilled);
-  const auto dtype = node.def->attr().find("dtype");
-  if (dtype != node.def->attr().end() && bound(dtype->second)->type() != value.tensor().dtype()) {
+void BodyImport::read_constant(Pending& node, const proto::AttrValue& value) {
+  DecodedTensor tensor = decode_tensor(*value.tensor, kLargestFilled);
+  const auto dtype = node.def->attr.find("dtype");
+  if (dtype != node.def->attr.end() && bound(dtype->second)->type != value.tensor->dtype) {
     throw InvalidArgumentError(cat("the value is ", tensor.value.dtype(), " but 'dtype' says ",
-                                   dtype_number_name(bound(dtype->second)->type())));
+                                   dtype_number_name(bound(dtype->second)->type)));
   }
   node.repeated_to = tensor.shape;
   node.attrs.set("value", std::move(tensor.value));
@@ -195,10 +196,10 @@ void BodyImport::read_constant(Pending& node, const tensorflow::AttrValue& value
 
 // A node whose op is a function's name calls it.
 void BodyImport::read_call(Pending& node) {
-  tensorflow::NameAttrList name;
-  name.set_name(node.def->op());
-  for (const auto& [attr, value] : node.def->attr()) {
-    if (!attr.starts_with("_")) (*name.mutable_attr())[attr] = *bound(value);
+  proto::NameAttrList name;
+  name.name = node.def->op;
+  for (const auto& [attr, value] : node.def->attr) {
+    if (!attr.starts_with("_")) name.attr[attr] = *bound(value);
   }
   const FunctionRef function = library_.import(name);
   node.op = &library_.runtime().ops().get(function->stateful() ? "StatefulPartitionedCall"
@@ -211,7 +212,7 @@ void BodyImport::read_call(Pending& node) {
 
 void BodyImport::read_inputs(Pending& node) {
   bool control = false;
-  for (const std::string& text : node.def->input()) {
+  for (const std::string& text : node.def->input) {
     if (text.starts_with("^")) {
       control = true;
       const auto found = by_name_.find(std::string_view(text).substr(1));
@@ -223,8 +224,8 @@ void BodyImport::read_inputs(Pending& node) {
     if (control) fail(node, cat("its input '", text, "' stands after a control input."));
     for (const auto& [producer, index] : resolve(text, node.name)) {
       const Pending& from = pending_[static_cast<std::size_t>(producer)];
-      const bool back = from.def && has_name(from.def->op(), "NextIteration") &&
-                        has_name(node.def->op(), "Merge");
+      const bool back =
+          from.def && has_name(from.def->op, "NextIteration") && has_name(node.def->op, "Merge");
       node.inputs.push_back({producer, index, back});
     }
   }
@@ -255,7 +256,7 @@ std::vector<std::pair<int, int>> BodyImport::resolve(const std::string& text,
   const std::string output = rest.substr(0, second);
   if (!from.op) return {{producer, stand_in_output(from, rest)}};
   const auto [first, count] = named_outputs(producer, output);
-  if (count < 0) missing(cat("refers to an output that '", from.def->op(), "' does not have."));
+  if (count < 0) missing(cat("refers to an output that '", from.def->op, "' does not have."));
   if (second != std::string::npos) {
     const auto index = parse_index(std::string_view(rest).substr(second + 1));
     if (!index || *index >= count)
@@ -271,9 +272,9 @@ std::vector<std::pair<int, int>> BodyImport::resolve(const std::string& text,
 std::pair<int, int> BodyImport::named_outputs(int producer, const std::string& output) const {
   const Pending& from = pending_[static_cast<std::size_t>(producer)];
   if (from.callee) {
-    const auto& args = from.callee->signature().output_arg();
-    for (int i = 0; i < args.size(); ++i) {
-      if (args[i].name() == output) return {i, 1};
+    const auto& args = from.callee->signature->output_arg;
+    for (std::size_t i = 0; i < args.size(); ++i) {
+      if (args[i].name == output) return {static_cast<int>(i), 1};
     }
     return {0, -1};
   }
@@ -414,7 +415,7 @@ std::vector<int> BodyImport::order() const {
     names += cat(names.empty() ? "'" : ", '", pending_[i].name, "'");
   }
   throw InvalidArgumentError(cat(
-      function_ ? cat("Function '", function_->signature().name(), "'") : "The graph",
+      function_ ? cat("Function '", function_->signature->name, "'") : "The graph",
       " has a cycle through ", names, shown > 5 ? ", …" : "",
       ". Only the loops of TensorFlow 1, from a NextIteration back to its Merge, may go round."));
 }
@@ -513,7 +514,7 @@ void BodyImport::make(Graph& graph, Pending& node) {
   spec.op = node.op;
   spec.name = node.name;
   spec.attrs = node.attrs;
-  if (node.def) spec.device = node.def->device().empty() ? library_.device() : node.def->device();
+  if (node.def) spec.device = node.def->device.empty() ? library_.device() : node.def->device;
   for (const Edge& e : node.inputs)
     spec.inputs.push_back(e.back ? Output{} : output(e, cat("'", node.name, "'")));
   for (const int c : node.controls)
@@ -534,7 +535,7 @@ void BodyImport::make(Graph& graph, Pending& node) {
   } catch (const InvalidArgumentError& error) {
     throw InvalidArgumentError(
         cat(error.what(), inputs.empty() ? "" : "\n", inputs,
-            function_ ? cat("\nIn function '", function_->signature().name(), "'.") : ""));
+            function_ ? cat("\nIn function '", function_->signature->name, "'.") : ""));
   }
   const NodeKind kind = node.op->traits.kind;
   if (kind == NodeKind::kArg || kind == NodeKind::kConst || kind == NodeKind::kRetval) return;
@@ -583,7 +584,7 @@ void BodyImport::make_stand_in(Graph& graph, Pending& node) {
   for (const Output& in : spec.inputs) inputs.push_back(in.node->output_dtype(in.index));
   spec.attrs = AttrMap{{"Tin", std::move(inputs)},
                        {"Tout", node.output_dtypes},
-                       {kOpAttr, node.def->op()},
+                       {kOpAttr, node.def->op},
                        {kUnsupportedAttr, node.reason}};
   for (const int c : node.controls)
     spec.control_inputs.push_back(pending_[static_cast<std::size_t>(c)].made);
@@ -594,8 +595,8 @@ void BodyImport::make_stand_in(Graph& graph, Pending& node) {
 void BodyImport::mark(Pending& node) {
   UnsupportedNode unsupported;
   unsupported.name = node.name;
-  unsupported.op = node.def->op();
-  if (function_) unsupported.function = function_->signature().name();
+  unsupported.op = node.def->op;
+  if (function_) unsupported.function = function_->signature->name;
   unsupported.reason = node.reason;
   if (!library_.runtime().ops().find(unsupported.op)) {
     std::vector<std::string> names;

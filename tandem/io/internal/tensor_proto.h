@@ -6,8 +6,7 @@
 
 #include "tandem/core/array.h"
 #include "tandem/core/shape.h"
-
-#include "tensor.pb.h"
+#include "tandem/io/proto/messages.h"
 
 namespace tandem::io {
 
@@ -17,8 +16,8 @@ std::optional<DType> dtype_of_number(int number);
 std::string dtype_number_name(int number);
 
 /// Throws InvalidArgumentError for sizes below -1 or too many dimensions.
-PartialShape decode_shape(const tensorflow::TensorShapeProto& proto);
-void encode_shape(const PartialShape& shape, tensorflow::TensorShapeProto& proto);
+PartialShape decode_shape(const proto::TensorShapeProto& proto);
+void encode_shape(const PartialShape& shape, proto::TensorShapeProto& proto);
 
 /// A TensorProto's value. One value may stand for a shape of any size, so a value larger than
 /// `max_filled` bytes that the message only implies is left as it is: `value` is a scalar then, and
@@ -29,9 +28,9 @@ struct DecodedTensor {
 };
 /// Throws InvalidArgumentError if the message contradicts itself, or announces data that it does
 /// not hold; UnimplementedError for resources and variants.
-DecodedTensor decode_tensor(const tensorflow::TensorProto& proto, std::size_t max_filled);
+DecodedTensor decode_tensor(const proto::TensorProto& proto, std::size_t max_filled);
 
 /// Throws UnimplementedError for resources and variants.
-void encode_tensor(const Array& value, tensorflow::TensorProto& proto);
+void encode_tensor(const Array& value, proto::TensorProto& proto);
 
 }  // namespace tandem::io

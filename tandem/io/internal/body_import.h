@@ -8,9 +8,8 @@
 
 #include "tandem/graph/graph.h"
 #include "tandem/io/graph_def.h"
-#include "tandem/io/internal/graph_def/attr_proto.h"
-
-#include "function.pb.h"
+#include "tandem/io/internal/attr_proto.h"
+#include "tandem/io/proto/messages.h"
 
 namespace tandem {
 class Runtime;
@@ -23,9 +22,9 @@ class Library {
  public:
   virtual ~Library() = default;
   /// Null if the library has no function of that name.
-  virtual const tensorflow::FunctionDef* find(const std::string& name) const = 0;
+  virtual const proto::FunctionDef* find(const std::string& name) const = 0;
   /// The function, imported at first use.
-  virtual FunctionRef import(const tensorflow::NameAttrList& name) = 0;
+  virtual FunctionRef import(const proto::NameAttrList& name) = 0;
   virtual void add_unsupported(UnsupportedNode node) = 0;
   virtual Runtime& runtime() const = 0;
   virtual const std::string& device() const = 0;
@@ -36,11 +35,11 @@ class Library {
 /// Turns a list of NodeDefs, a graph's or a function's, into a Graph.
 class BodyImport {
  public:
-  using Nodes = google::protobuf::RepeatedPtrField<tensorflow::NodeDef>;
-  using Bindings = google::protobuf::Map<std::string, tensorflow::AttrValue>;
+  using Nodes = std::vector<proto::NodeDef>;
+  using Bindings = std::map<std::string, proto::AttrValue>;
 
   /// `function` is null for a graph; `bindings` are the attributes that a function is called with.
-  BodyImport(Library& library, const Nodes& nodes, const tensorflow::FunctionDef* function,
+  BodyImport(Library& library, const Nodes& nodes, const proto::FunctionDef* function,
              const Bindings* bindings);
 
   /// A result of a function: "node:output:0" or an argument's name.
@@ -62,12 +61,12 @@ class BodyImport {
     bool back = false;  // from a NextIteration to its Merge
   };
   struct Pending {
-    const tensorflow::NodeDef* def = nullptr;  // null for arguments
+    const proto::NodeDef* def = nullptr;  // null for arguments
     std::string name;
     const OpDef* op = nullptr;  // null: cannot run
     AttrMap attrs;
     std::string reason;  // why it cannot run
-    const tensorflow::FunctionDef* callee = nullptr;
+    const proto::FunctionDef* callee = nullptr;
     std::vector<Edge> inputs;
     std::vector<int> controls;
     std::vector<std::string> output_keys;  // of a node that cannot run, as they are met
@@ -78,12 +77,12 @@ class BodyImport {
 
   [[noreturn]] void fail(const Pending& node, const std::string& message) const;
   std::string where(const std::string& name) const;
-  const tensorflow::AttrValue* bound(const tensorflow::AttrValue& value) const;
+  const proto::AttrValue* bound(const proto::AttrValue& value) const;
   void add_args();
   void read_nodes(const Nodes& nodes);
   void read_op(Pending& node);
   void read_attrs(Pending& node);
-  void read_constant(Pending& node, const tensorflow::AttrValue& value);
+  void read_constant(Pending& node, const proto::AttrValue& value);
   void read_call(Pending& node);
   void read_inputs(Pending& node);
   std::vector<std::pair<int, int>> resolve(const std::string& text, const std::string& user);
@@ -105,7 +104,7 @@ class BodyImport {
 
   Library& library_;
   const Nodes& nodes_;
-  const tensorflow::FunctionDef* function_;
+  const proto::FunctionDef* function_;
   const Bindings* bindings_;
   std::vector<Pending> pending_;
   std::map<std::string, int, std::less<>> by_name_;

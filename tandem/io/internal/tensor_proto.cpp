@@ -1,4 +1,4 @@
-#include "tandem/io/internal/graph_def/tensor_proto.h"
+#include "tandem/io/internal/tensor_proto.h"
 
 #include <algorithm>
 #include <complex>
@@ -10,7 +10,7 @@
 
 namespace tandem::io {
 
-using tensorflow::TensorProto;
+using proto::TensorProto;
 
 std::optional<DType> dtype_of_number(int number) {
   const int base = number > 100 ? number - 100 : number;
@@ -19,31 +19,33 @@ std::optional<DType> dtype_of_number(int number) {
 }
 
 std::string dtype_number_name(int number) {
-  const std::string& name = tensorflow::DataType_Name(static_cast<tensorflow::DataType>(number));
-  return name.empty() ? cat("DataType ", number) : name;
+  for (const proto::EnumValue& value : proto::enum_names(proto::DataType{})) {
+    if (value.number == number) return value.name;
+  }
+  return cat("DataType ", number);
 }
 
-PartialShape decode_shape(const tensorflow::TensorShapeProto& proto) {
-  if (proto.unknown_rank()) return PartialShape::unknown();
-  if (proto.dim_size() > Shape::kMaxRank) {
-    throw InvalidArgumentError(cat("A shape has ", proto.dim_size(), " dimensions; at most ",
+PartialShape decode_shape(const proto::TensorShapeProto& proto) {
+  if (proto.unknown_rank) return PartialShape::unknown();
+  if (proto.dim.size() > static_cast<std::size_t>(Shape::kMaxRank)) {
+    throw InvalidArgumentError(cat("A shape has ", proto.dim.size(), " dimensions; at most ",
                                    Shape::kMaxRank, " are possible."));
   }
   std::vector<std::int64_t> dims;
   bool known = true;
-  for (const auto& dim : proto.dim()) {
-    if (dim.size() < -1)
-      throw InvalidArgumentError(cat("A shape has a dimension of size ", dim.size(), "."));
-    known = known && dim.size() >= 0;
-    dims.push_back(dim.size());
+  for (const auto& dim : proto.dim) {
+    if (dim.size < -1)
+      throw InvalidArgumentError(cat("A shape has a dimension of size ", dim.size, "."));
+    known = known && dim.size >= 0;
+    dims.push_back(dim.size);
   }
   if (known) static_cast<void>(Shape(dims));  // the product must fit
   return PartialShape(std::move(dims));
 }
 
-void encode_shape(const PartialShape& shape, tensorflow::TensorShapeProto& proto) {
-  if (!shape.has_rank()) proto.set_unknown_rank(true);
-  for (const std::int64_t size : shape.dims()) proto.add_dim()->set_size(size);
+void encode_shape(const PartialShape& shape, proto::TensorShapeProto& proto) {
+  if (!shape.has_rank()) proto.unknown_rank = true;
+  for (const std::int64_t size : shape.dims()) proto.dim.emplace_back().size = size;
 }
 
 namespace {
@@ -58,18 +60,18 @@ constexpr std::int64_t kMostRepeated = 1024;
 template <class T, class List>
 std::vector<T> numbers(const List& list) {
   std::vector<T> values;
-  values.reserve(static_cast<std::size_t>(list.size()));
-  for (const auto& v : list) values.push_back(static_cast<T>(v));
+  values.reserve(list.size());
+  for (const auto v : list) values.push_back(static_cast<T>(v));
   return values;
 }
 template <class T, class List>
 std::vector<T> complexes(const List& list) {
   std::vector<T> values;
-  for (int i = 0; i + 1 < list.size(); i += 2) values.emplace_back(list.Get(i), list.Get(i + 1));
+  for (std::size_t i = 0; i + 1 < list.size(); i += 2) values.emplace_back(list[i], list[i + 1]);
   return values;
 }
 template <class T>
-std::vector<T> bit_patterns(const google::protobuf::RepeatedField<std::int32_t>& list) {
+std::vector<T> bit_patterns(const std::vector<std::int32_t>& list) {
   std::vector<T> values;
   for (const std::int32_t v : list) {
     T element;
@@ -90,35 +92,34 @@ Array make(DType dtype, const std::vector<T>& values) {
 // The elements that the lists hold, in a vector.
 Array listed_values(const TensorProto& proto, DType dtype) {
   switch (dtype) {
-    case DType::kFloat: return make(dtype, numbers<float>(proto.float_val()));
-    case DType::kDouble: return make(dtype, numbers<double>(proto.double_val()));
+    case DType::kFloat: return make(dtype, numbers<float>(proto.float_val));
+    case DType::kDouble: return make(dtype, numbers<double>(proto.double_val));
     case DType::kInt32:
-    case DType::kQint32: return make(dtype, numbers<std::int32_t>(proto.int_val()));
+    case DType::kQint32: return make(dtype, numbers<std::int32_t>(proto.int_val));
     case DType::kUint8:
     case DType::kQuint8:
     case DType::kUint4:
-    case DType::kUint2: return make(dtype, numbers<std::uint8_t>(proto.int_val()));
+    case DType::kUint2: return make(dtype, numbers<std::uint8_t>(proto.int_val));
     case DType::kInt8:
     case DType::kQint8:
     case DType::kInt4:
-    case DType::kInt2: return make(dtype, numbers<std::int8_t>(proto.int_val()));
+    case DType::kInt2: return make(dtype, numbers<std::int8_t>(proto.int_val));
     case DType::kInt16:
-    case DType::kQint16: return make(dtype, numbers<std::int16_t>(proto.int_val()));
+    case DType::kQint16: return make(dtype, numbers<std::int16_t>(proto.int_val));
     case DType::kUint16:
-    case DType::kQuint16: return make(dtype, numbers<std::uint16_t>(proto.int_val()));
-    case DType::kInt64: return make(dtype, numbers<std::int64_t>(proto.int64_val()));
-    case DType::kUint32: return make(dtype, numbers<std::uint32_t>(proto.uint32_val()));
-    case DType::kUint64: return make(dtype, numbers<std::uint64_t>(proto.uint64_val()));
-    case DType::kBool: return make(dtype, numbers<bool>(proto.bool_val()));
-    case DType::kHalf: return make(dtype, bit_patterns<Half>(proto.half_val()));
-    case DType::kBFloat16: return make(dtype, bit_patterns<BFloat16>(proto.half_val()));
-    case DType::kComplex64:
-      return make(dtype, complexes<std::complex<float>>(proto.scomplex_val()));
+    case DType::kQuint16: return make(dtype, numbers<std::uint16_t>(proto.int_val));
+    case DType::kInt64: return make(dtype, numbers<std::int64_t>(proto.int64_val));
+    case DType::kUint32: return make(dtype, numbers<std::uint32_t>(proto.uint32_val));
+    case DType::kUint64: return make(dtype, numbers<std::uint64_t>(proto.uint64_val));
+    case DType::kBool: return make(dtype, numbers<bool>(proto.bool_val));
+    case DType::kHalf: return make(dtype, bit_patterns<Half>(proto.half_val));
+    case DType::kBFloat16: return make(dtype, bit_patterns<BFloat16>(proto.half_val));
+    case DType::kComplex64: return make(dtype, complexes<std::complex<float>>(proto.scomplex_val));
     case DType::kComplex128:
-      return make(dtype, complexes<std::complex<double>>(proto.dcomplex_val()));
+      return make(dtype, complexes<std::complex<double>>(proto.dcomplex_val));
     case DType::kString: {
-      Array array(dtype, Shape{proto.string_val_size()});
-      std::copy(proto.string_val().begin(), proto.string_val().end(), array.data<std::string>());
+      Array array(dtype, Shape{static_cast<std::int64_t>(proto.string_val.size())});
+      std::copy(proto.string_val.begin(), proto.string_val.end(), array.data<std::string>());
       return array;
     }
     case DType::kFloat8E5M2:
@@ -126,8 +127,8 @@ Array listed_values(const TensorProto& proto, DType dtype) {
     case DType::kFloat8E4M3FNUZ:
     case DType::kFloat8E4M3B11FNUZ:
     case DType::kFloat8E5M2FNUZ: {
-      Array array(dtype, Shape{static_cast<std::int64_t>(proto.float8_val().size())});
-      std::memcpy(array.raw_data(), proto.float8_val().data(), proto.float8_val().size());
+      Array array(dtype, Shape{static_cast<std::int64_t>(proto.float8_val.size())});
+      std::memcpy(array.raw_data(), proto.float8_val.data(), proto.float8_val.size());
       return array;
     }
     default: break;
@@ -191,20 +192,20 @@ void repeat_element(Array& array, std::int64_t from, std::int64_t begin) {
 }  // namespace
 
 DecodedTensor decode_tensor(const TensorProto& proto, std::size_t max_filled) {
-  const std::optional<DType> dtype = dtype_of_number(proto.dtype());
+  const std::optional<DType> dtype = dtype_of_number(proto.dtype);
   if (!dtype || is_ref(*dtype))
     throw InvalidArgumentError(
-        cat("A tensor can't have dtype ", dtype_number_name(proto.dtype()), "."));
+        cat("A tensor can't have dtype ", dtype_number_name(proto.dtype), "."));
   if (*dtype == DType::kResource || *dtype == DType::kVariant)
     throw UnimplementedError(cat("A constant of dtype ", *dtype, " can't be read."));
-  const PartialShape partial = decode_shape(proto.tensor_shape());
+  const PartialShape partial = decode_shape(*proto.tensor_shape);
   if (!partial.is_fully_known())
     throw InvalidArgumentError(cat("A tensor can't have shape ", partial, "."));
   const Shape shape = partial.to_shape();
   const auto size = static_cast<std::int64_t>(dtype_size(*dtype));
   const std::int64_t bytes = checked_multiply(shape.num_elements(), size);
 
-  if (const std::string& content = proto.tensor_content(); !content.empty()) {
+  if (const std::string& content = proto.tensor_content; !content.empty()) {
     if (*dtype == DType::kString) return {packed_strings(content, shape), {}};
     if (static_cast<std::int64_t>(content.size()) != bytes) {
       throw InvalidArgumentError(cat("A tensor announces ", *dtype, shape, ", that is ", bytes,
@@ -241,12 +242,12 @@ DecodedTensor decode_tensor(const TensorProto& proto, std::size_t max_filled) {
 void encode_tensor(const Array& value, TensorProto& proto) {
   if (value.dtype() == DType::kResource || value.dtype() == DType::kVariant)
     throw UnimplementedError(cat("A constant of dtype ", value.dtype(), " can't be written."));
-  proto.set_dtype(static_cast<tensorflow::DataType>(value.dtype()));
-  encode_shape(value.shape(), *proto.mutable_tensor_shape());
+  proto.dtype = static_cast<proto::DataType>(static_cast<int>(value.dtype()));
+  encode_shape(value.shape(), proto.tensor_shape.make());
   if (value.dtype() == DType::kString) {
-    for (const std::string& s : value.values<std::string>()) proto.add_string_val(s);
+    for (const std::string& s : value.values<std::string>()) proto.string_val.push_back(s);
   } else {
-    proto.set_tensor_content(value.raw_data(), value.num_bytes());
+    proto.tensor_content.assign(static_cast<const char*>(value.raw_data()), value.num_bytes());
   }
 }
 
