@@ -79,14 +79,17 @@ bool cannot_run(const Node& node, std::map<const Function*, bool>& known) {
 
 void check_runs(const Graph& needed, const ImportedGraph& imported) {
   std::map<const Function*, bool> known;
-  std::string names;
+  std::string first;
+  int count = 0;
   for (const auto& node : needed.nodes()) {
-    if (cannot_run(*node, known)) names += cat(names.empty() ? "'" : ", '", node->name(), "'");
+    if (cannot_run(*node, known) && ++count == 1) first = node->name();
   }
-  if (names.empty()) return;
-  throw UnimplementedError(
-      cat("This build cannot run what the step needs: ", names,
-          ". All nodes of the graph that cannot run:", describe_unsupported(imported.unsupported)));
+  if (count == 0) return;
+  throw UnimplementedError(cat("The step needs ", count, count == 1 ? " node" : " nodes",
+                               " that this build cannot run, '", first,
+                               count == 1 ? "'" : "' among them",
+                               ". All nodes of the graph that it cannot run:",
+                               describe_unsupported(imported.unsupported)));
 }
 
 bool is_placeholder(const Node& node) {
