@@ -134,7 +134,7 @@ std::optional<PartialShape> shape_value(Output output, int depth) {
   if (depth > 16) return std::nullopt;
   const Node& node = *output.node;
   if (const Array* value = constant_value(output)) {
-    if (value->rank() > 1 || !kIndexTypes.contains(value->dtype())) return std::nullopt;
+    if (value->rank() != 1 || !kIndexTypes.contains(value->dtype())) return std::nullopt;
     std::vector<std::int64_t> dims;
     for (std::int64_t i = 0; i < value->num_elements(); ++i) {
       const std::int64_t d = value->dtype() == DType::kInt32 ? value->data<std::int32_t>()[i]
