@@ -10,5 +10,6 @@ namespace tandem::cli {
 // on failure.
 void add_ops_command(CLI::App& td);
 void add_devices_command(CLI::App& td);
+void add_run_command(CLI::App& td);
 
 }  // namespace tandem::cli

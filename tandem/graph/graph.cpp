@@ -34,11 +34,41 @@ const Array* constant_value(Output output) {
   return tensor ? tensor->get() : nullptr;
 }
 
+// An input of a Merge that is not known yet has the dtype of the others.
 std::vector<DType> dtypes_of(const std::vector<Output>& inputs) {
   std::vector<DType> types;
   types.reserve(inputs.size());
-  for (const Output& in : inputs) types.push_back(in.node->output_dtype(in.index));
+  DType known = DType::kInvalid;
+  for (const Output& in : inputs) {
+    types.push_back(in.node ? in.node->output_dtype(in.index) : DType::kInvalid);
+    if (known == DType::kInvalid) known = types.back();
+  }
+  for (DType& t : types) {
+    if (t == DType::kInvalid) t = known;
+  }
   return types;
+}
+
+// What closes a loop: its value belongs to the next iteration.
+bool is_back_edge(const Node& from, const Node& to) {
+  return from.kind() == NodeKind::kNextIteration && to.kind() == NodeKind::kMerge;
+}
+
+[[noreturn]] void fail_undefined(const Node& node, std::size_t input) {
+  throw InvalidArgumentError(cat("Input ", input, " of ", node.describe(), " is undefined."));
+}
+
+void check_defined(const OpDef& op, const std::vector<Output>& inputs) {
+  const auto undefined =
+      std::count_if(inputs.begin(), inputs.end(), [](const Output& in) { return !in.node; });
+  if (undefined == 0) return;
+  if (op.traits.kind != NodeKind::kMerge) {
+    throw InvalidArgumentError(
+        cat("Op ", op.name, ": an input is undefined, which only a Merge's may be."));
+  }
+  if (undefined == static_cast<std::ptrdiff_t>(inputs.size())) {
+    throw InvalidArgumentError(cat("Op ", op.name, ": at least one input must be defined."));
+  }
 }
 
 }  // namespace
@@ -59,6 +89,7 @@ Node* Graph::add(NodeSpec spec) {
   node->requested_device_ = std::move(spec.device);
   node->where_ = std::move(spec.where);
   try {
+    check_defined(*spec.op, node->inputs_);
     node->attrs_ = complete_attrs(*spec.op, dtypes_of(node->inputs_), spec.attrs);
     node->output_dtypes_ = tandem::output_dtypes(*spec.op, node->attrs_);
     node->output_shapes_.resize(node->output_dtypes_.size());
@@ -104,7 +135,7 @@ std::optional<PartialShape> shape_value(Output output, int depth) {
   if (depth > 16) return std::nullopt;
   const Node& node = *output.node;
   if (const Array* value = constant_value(output)) {
-    if (value->rank() > 1 || !kIndexTypes.contains(value->dtype())) return std::nullopt;
+    if (value->rank() != 1 || !kIndexTypes.contains(value->dtype())) return std::nullopt;
     std::vector<std::int64_t> dims;
     for (std::int64_t i = 0; i < value->num_elements(); ++i) {
       const std::int64_t d = value->dtype() == DType::kInt32 ? value->data<std::int32_t>()[i]
@@ -144,7 +175,11 @@ void Graph::infer_node(Node& node) {
   if (node.op_->shape == nullptr) return;
   std::vector<PartialShape> shapes;
   shapes.reserve(node.inputs_.size());
-  for (const Output& in : node.inputs_) shapes.push_back(in.node->output_shape(in.index));
+  // The value that a loop hands back to its Merge may have any shape.
+  for (const Output& in : node.inputs_) {
+    const bool known = in.node && !is_back_edge(*in.node, node);
+    shapes.push_back(known ? in.node->output_shape(in.index) : PartialShape::unknown());
+  }
   InferenceContext context(
       *node.op_, node.attrs_, std::move(shapes), dtypes_of(node.inputs_), node.num_outputs(),
       [&](int i) { return constant_value(node.inputs_[static_cast<std::size_t>(i)]); },
@@ -159,7 +194,17 @@ Node* Graph::find(std::string_view name) const {
 }
 
 void Graph::set_input(Node* node, int input, Output value) {
-  node->inputs_.at(static_cast<std::size_t>(input)) = value;
+  Output& slot = node->inputs_.at(static_cast<std::size_t>(input));
+  if (!slot.node) {
+    const DType expected = dtypes_of(node->inputs_)[static_cast<std::size_t>(input)];
+    const DType got = value.node->output_dtype(value.index);
+    if (base_dtype(got) != base_dtype(expected)) {
+      throw InvalidArgumentError(cat("Input ", input, " of ", node->describe(), " must be ",
+                                     expected, " like the others but '", value.node->name(),
+                                     "' is ", got, "."));
+    }
+  }
+  slot = value;
 }
 
 void Graph::add_control_input(Node* node, Node* before) {
@@ -221,16 +266,60 @@ std::vector<std::vector<Node*>> Graph::consumers() const {
       auto& list = users[static_cast<std::size_t>(producer->id())];
       if (list.empty() || list.back() != node.get()) list.push_back(node.get());
     };
-    for (const Output& in : node->inputs_) use(in.node);
+    for (std::size_t i = 0; i < node->inputs_.size(); ++i) {
+      if (!node->inputs_[i].node) fail_undefined(*node, i);
+      use(node->inputs_[i].node);
+    }
     for (const Node* before : node->control_inputs_) use(before);
   }
   return users;
 }
 
+namespace {
+
+// Every node that still waits has an input that waits: going back along those ends in a cycle.
+[[noreturn]] void fail_on_cycle(const std::vector<std::unique_ptr<Node>>& nodes,
+                                const std::vector<int>& waiting) {
+  const auto waits = [&](const Node* n) { return waiting[static_cast<std::size_t>(n->id())] > 0; };
+  const auto first =
+      std::find_if(nodes.begin(), nodes.end(), [&](const auto& node) { return waits(node.get()); });
+  std::vector<const Node*> path;
+  const Node* at = first->get();
+  while (std::find(path.begin(), path.end(), at) == path.end()) {
+    path.push_back(at);
+    const Node* before = nullptr;
+    for (const Output& in : at->inputs()) {
+      if (waits(in.node) && !is_back_edge(*in.node, *at)) before = in.node;
+    }
+    for (const Node* control : at->control_inputs()) {
+      if (waits(control)) before = control;
+    }
+    at = before;
+  }
+  constexpr std::size_t kShown = 10;
+  std::vector<const Node*> cycle(std::find(path.begin(), path.end(), at), path.end());
+  std::string names = cat("'", at->name(), "'");
+  for (std::size_t i = 0; i < cycle.size(); ++i) {
+    const Node* node = cycle[cycle.size() - 1 - i];
+    if (i == kShown && i + 1 < cycle.size()) {
+      names += cat(" -> ... (", cycle.size() - kShown - 1, " more)");
+    } else if (i <= kShown || node == at) {
+      names += cat(" -> '", node->name(), "'");
+    }
+  }
+  throw InvalidArgumentError(cat("The graph has a cycle: ", names,
+                                 ". Only a NextIteration that feeds a Merge may close a loop."));
+}
+
+}  // namespace
+
 std::vector<Node*> Graph::topological_order() const {
-  const auto users = consumers();
+  auto users = consumers();
   std::vector<int> waiting(static_cast<std::size_t>(next_id_), 0);
-  for (const auto& list : users) {
+  for (const auto& node : nodes_) {
+    auto& list = users[static_cast<std::size_t>(node->id())];
+    if (node->kind() == NodeKind::kNextIteration)
+      std::erase_if(list, [&](const Node* user) { return is_back_edge(*node, *user); });
     for (const Node* user : list) ++waiting[static_cast<std::size_t>(user->id())];
   }
   // Of the nodes that are ready the one added first goes first.
@@ -254,13 +343,7 @@ std::vector<Node*> Graph::topological_order() const {
       }
     }
   }
-  if (order.size() != nodes_.size()) {
-    for (const auto& node : nodes_) {
-      if (waiting[static_cast<std::size_t>(node->id())] > 0) {
-        throw InvalidArgumentError(cat("The graph has a cycle through ", node->describe(), "."));
-      }
-    }
-  }
+  if (order.size() != nodes_.size()) fail_on_cycle(nodes_, waiting);
   return order;
 }
 
@@ -274,7 +357,9 @@ Graph Graph::clone(std::vector<Node*>* mapped) const {
     copy.nodes_.push_back(std::move(twin));
   }
   for (const auto& node : copy.nodes_) {
-    for (Output& in : node->inputs_) in.node = map[static_cast<std::size_t>(in.node->id())];
+    for (Output& in : node->inputs_) {
+      if (in.node) in.node = map[static_cast<std::size_t>(in.node->id())];
+    }
     for (Node*& before : node->control_inputs_)
       before = map[static_cast<std::size_t>(before->id())];
   }
@@ -294,7 +379,7 @@ std::string Graph::to_string() const {
     out << " = " << node->op().name << '(';
     for (std::size_t i = 0; i < node->inputs().size(); ++i) {
       const Output& in = node->inputs()[i];
-      out << (i ? ", " : "") << in.node->name();
+      out << (i ? ", " : "") << (in.node ? in.node->name() : "?");
       if (in.index) out << ':' << in.index;
     }
     out << ')';

@@ -76,9 +76,9 @@ class TANDEM_EXPORT Node {
   StackTrace where_;
 };
 
-/// Nodes and the edges between them. Nodes stand in the order in which they were added; without
-/// loops of TF1 control flow that is a topological order until passes change inputs. Not
-/// thread-safe.
+/// Nodes and the edges between them. Nodes stand in the order in which they were added. A cycle may
+/// be closed only by a NextIteration that feeds a Merge: such a Merge is added with an undefined
+/// input, which set_input fills in later. Not thread-safe.
 class TANDEM_EXPORT Graph {
  public:
   Graph() = default;
@@ -121,8 +121,8 @@ class TANDEM_EXPORT Graph {
 
   /// For each node id, the nodes that use one of its outputs or wait for it (each once).
   std::vector<std::vector<Node*>> consumers() const;
-  /// Every node after its inputs, keeping insertion order where possible. Throws
-  /// InvalidArgumentError on a cycle.
+  /// Every node after its inputs (loops apart), keeping insertion order where possible. Throws
+  /// InvalidArgumentError that names the nodes of any other cycle, or an undefined input.
   std::vector<Node*> topological_order() const;
 
   /// A deep copy; `mapped`, if given, receives the new node for each old id.

@@ -421,9 +421,9 @@ class Inference {
       }
       if (!arg.number_attr.empty()) set(arg.number_attr, static_cast<std::int64_t>(count));
       if (!arg.type_list_attr.empty()) {
-        set_types(arg.type_list_attr,
-                  {inputs_.begin() + static_cast<std::ptrdiff_t>(next),
-                   inputs_.begin() + static_cast<std::ptrdiff_t>(next + count)});
+        std::vector<DType> types;
+        for (std::size_t i = 0; i < count; ++i) types.push_back(base_dtype(inputs_[next + i]));
+        set_types(arg.type_list_attr, std::move(types));
       } else {
         for (std::size_t i = 0; i < count; ++i) check_input(arg, inputs_[next + i]);
       }
@@ -461,6 +461,10 @@ class Inference {
   }
 
   void check_input(const ArgDef& arg, DType got) {
+    if (arg.is_ref && !is_ref(got)) {
+      wrong(op_, cat("input '", arg.name, "' passed ", got,
+                     " expected ref type: a variable that can be changed."));
+    }
     if (arg.type_attr.empty()) {
       if (base_dtype(got) != arg.dtype) {
         wrong(op_, cat("input '", arg.name, "' must be ", arg.dtype, " but is ", got,

@@ -45,9 +45,30 @@ namespace {
 
 constexpr std::size_t kLargestFolded = 10'000'000;
 
+bool uses_references(const Node& node) {
+  return std::any_of(node.output_dtypes().begin(), node.output_dtypes().end(), is_ref) ||
+         std::any_of(node.inputs().begin(), node.inputs().end(),
+                     [](const Output& in) { return is_ref(in.node->output_dtype(in.index)); });
+}
+
+bool is_control_flow(NodeKind kind) {
+  switch (kind) {
+    case NodeKind::kSwitch:
+    case NodeKind::kMerge:
+    case NodeKind::kEnter:
+    case NodeKind::kExit:
+    case NodeKind::kNextIteration:
+    case NodeKind::kLoopCond: return true;
+    default: return false;
+  }
+}
+
+// What a reference shows changes while the graph runs; where values of control flow go depends on
+// more than their inputs.
 bool is_pure(const Node& node) {
   return !node.op().traits.stateful && node.kind() != NodeKind::kArg &&
-         node.kind() != NodeKind::kRetval;
+         node.kind() != NodeKind::kRetval && !is_control_flow(node.kind()) &&
+         !uses_references(node);
 }
 
 const std::shared_ptr<const Array>* constant(const Node& node) {
@@ -82,7 +103,9 @@ bool prune(MutableFunction& f) {
   while (!pending.empty()) {
     const Node* n = pending.back();
     pending.pop_back();
-    for (const Output& in : n->inputs()) need(in.node);
+    for (const Output& in : n->inputs()) {
+      if (in.node) need(in.node);
+    }
     for (const Node* before : n->control_inputs()) need(before);
   }
   needed.flip();
@@ -97,10 +120,14 @@ bool fold_constants(MutableFunction& f, const OpRegistry& ops, Evaluator& evalua
     if (!is_pure(*node) || node->kind() != NodeKind::kPlain || node->inputs().empty()) continue;
     if (!node->control_inputs().empty()) continue;
     std::vector<Array> values;
+    std::vector<Node*> after;  // constants of a branch or loop are tied to it, and so is the result
     for (const Output& in : node->inputs()) {
       const auto* value = constant(*in.node);
       if (!value) break;
       values.push_back(**value);
+      for (Node* before : in.node->control_inputs()) {
+        if (std::find(after.begin(), after.end(), before) == after.end()) after.push_back(before);
+      }
     }
     if (values.size() != node->inputs().size()) continue;
     std::optional<std::vector<Array>> outputs;
@@ -114,6 +141,7 @@ bool fold_constants(MutableFunction& f, const OpRegistry& ops, Evaluator& evalua
       const Array& value = (*outputs)[i];
       if (is_object(value.dtype()) || value.num_bytes() > kLargestFolded) continue;
       Node* folded = add_constant(f, ops, node->name() + "/folded", value);
+      f.graph.set_control_inputs(folded, after);
       f.replace({node, static_cast<int>(i)}, {folded, 0});
       changed = true;
     }
@@ -152,7 +180,7 @@ bool merge_common(MutableFunction& f) {
 bool clean_arithmetic(MutableFunction& f, const OpRegistry& ops) {
   bool changed = false;
   for (Node* node : f.graph.topological_order()) {
-    if (!node->op().rewrite || !is_pure(*node)) continue;
+    if (!node->op().rewrite || !is_pure(*node) || !node->control_inputs().empty()) continue;
     RewriteContext context(f.graph, ops, *node);
     if (!node->op().rewrite(context)) continue;
     if (context.replacement().node) {

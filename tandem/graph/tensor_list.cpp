@@ -5,7 +5,7 @@
 namespace tandem {
 
 Ref<TensorList> TensorList::copy() const {
-  auto twin = make_ref<TensorList>(dtype_, element_shape_);
+  auto twin = make_ref<TensorList>(dtype_, element_shape_, max_items_);
   twin->items_ = items_;
   return twin;
 }
@@ -15,12 +15,11 @@ std::string TensorList::debug_string() const {
 }
 
 TensorList& TensorList::of(const Array& handle) {
-  if (handle.dtype() != DType::kVariant || handle.num_elements() != 1) {
-    throw InvalidArgumentError(cat("A list of tensors must be a variant scalar but is ",
-                                   handle.dtype(), handle.shape(), "."));
+  if (handle.dtype() != DType::kVariant || handle.rank() != 0) {
+    throw InvalidArgumentError(cat("Input list must be a scalar saw: ", handle.shape()));
   }
   auto* list = handle.data<Variant>()->as<TensorList>();
-  if (!list) throw InvalidArgumentError("Input handle is not a list of tensors.");
+  if (!list) throw InvalidArgumentError("Input handle is not a list.");
   return *list;
 }
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "tandem/core/error.h"
 #include "tandem/graph/function.h"
 #include "tandem/ops/internal/functional_calls.h"
 #include "tandem/runtime/dispatch.h"
@@ -48,6 +49,11 @@ std::vector<Tensor> replay(const Function& function, std::span<const Tensor> arg
     if (node->kind() == NodeKind::kConst) {
       values[node] = {Tensor(*node->attr<std::shared_ptr<const Array>>("value"))};
       continue;
+    }
+    if (node->kind() == NodeKind::kNextIteration) {
+      throw UnimplementedError(
+          cat("Function '", function.name(), "' holds a loop of TensorFlow 1 control flow (",
+              node->describe(), "), which cannot be differentiated here. Use td::while_loop."));
     }
     std::vector<Tensor> inputs;
     for (const Output& in : node->inputs())

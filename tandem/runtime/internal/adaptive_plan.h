@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "tandem/runtime/internal/executable.h"
 #include "tandem/runtime/internal/plan.h"
 #include "tandem/runtime/internal/sequential.h"
 
@@ -13,13 +14,13 @@ namespace tandem {
 /// The plan of a function for given shapes, and the choice of its schedule: sequential, until one
 /// measured run shows that running independent steps side by side could pay and trial runs confirm
 /// it. Plans with steps that may wait are dataflow plans from the start. Thread-safe.
-class AdaptivePlan {
+class AdaptivePlan final : public Executable {
  public:
   AdaptivePlan(Runtime& runtime, std::shared_ptr<const MutableFunction> function,
                std::vector<Shape> arg_shapes);
-  ~AdaptivePlan();
+  ~AdaptivePlan() override;
 
-  std::vector<Array> run(std::vector<Array> args, const Cancellation* cancellation);
+  std::vector<Array> run(std::vector<Array> args, const Cancellation* cancellation) override;
 
  private:
   std::vector<Array> run_plan(Plan& plan, std::vector<Array> args, const Cancellation* cancellation,

@@ -11,6 +11,9 @@
 #include "tandem/graph/op_registry.h"
 #include "tandem/graph/passes.h"
 #include "tandem/runtime/internal/adaptive_plan.h"
+#include "tandem/runtime/internal/frame_tree.h"
+#include "tandem/runtime/internal/framed_plan.h"
+#include "tandem/runtime/internal/prepare.h"
 #include "tandem/runtime/runtime.h"
 
 namespace tandem {
@@ -58,14 +61,16 @@ class KernelEvaluator final : public Evaluator {
 // The plans of one function in one runtime.
 class PlanCache {
  public:
-  std::shared_ptr<AdaptivePlan> get(Runtime& runtime, const Function& function,
-                                    const std::vector<Array>& args) {
+  std::shared_ptr<Executable> get(Runtime& runtime, const Function& function,
+                                  const std::vector<Array>& args) {
     std::lock_guard lock(mutex_);
     if (runtime_id_ != runtime.id()) {
       plans_.clear();
+      framed_.reset();
       optimized_.reset();
       runtime_id_ = runtime.id();
     }
+    if (framed_) return framed_;
     for (std::size_t i = 0; i < plans_.size(); ++i) {
       if (!fits(plans_[i].shapes, args)) continue;
       const auto at = plans_.begin() + static_cast<std::ptrdiff_t>(i);
@@ -73,9 +78,13 @@ class PlanCache {
       return plans_.front().plan;
     }
     if (!optimized_) {
-      optimized_ = std::make_shared<MutableFunction>(function);
+      auto body = std::make_shared<MutableFunction>(function);
+      prepare(*body, runtime.ops());
       KernelEvaluator evaluator(runtime);
-      if (function.may_optimize()) optimize(*optimized_, runtime.ops(), evaluator);
+      if (function.may_optimize()) optimize(*body, runtime.ops(), evaluator);
+      if (holds_control_flow(body->graph))
+        return framed_ = std::make_shared<FramedPlan>(runtime, std::move(body));
+      optimized_ = std::move(body);
     }
     Entry entry;
     for (const Array& a : args) entry.shapes.push_back(a.shape());
@@ -88,7 +97,7 @@ class PlanCache {
  private:
   struct Entry {
     std::vector<Shape> shapes;
-    std::shared_ptr<AdaptivePlan> plan;
+    std::shared_ptr<Executable> plan;
   };
   static bool fits(const std::vector<Shape>& shapes, const std::vector<Array>& args) {
     for (std::size_t i = 0; i < args.size(); ++i) {
@@ -100,6 +109,7 @@ class PlanCache {
   std::uint64_t runtime_id_ = 0;
   std::shared_ptr<MutableFunction> optimized_;
   std::vector<Entry> plans_;
+  std::shared_ptr<Executable> framed_;  // serves all shapes
 };
 
 int& call_depth() {
@@ -139,7 +149,7 @@ std::vector<Array> FunctionExecutor::run(const Function& function, std::vector<A
   }
   const auto cache =
       function.derived<PlanCache>(Function::kPlans, [] { return std::make_shared<PlanCache>(); });
-  const std::shared_ptr<AdaptivePlan> plan = cache->get(Runtime::current(), function, args);
+  const std::shared_ptr<Executable> plan = cache->get(Runtime::current(), function, args);
   const ScopedFlushDenormals flush;
   return plan->run(std::move(args), caller.cancellation());
 }

@@ -1,0 +1,257 @@
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <iomanip>
+#include <iostream>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tandem/cli/commands.h"
+#include "tandem/core/error.h"
+#include "tandem/fs/file_system.h"
+#include "tandem/io/graph_session.h"
+#include "tandem/io/npy.h"
+#include "tandem/runtime/runtime.h"
+
+namespace tandem::cli {
+namespace {
+
+struct RunOptions {
+  std::string graph;
+  std::vector<std::string> feeds;
+  std::vector<std::string> fetches;
+  std::vector<std::string> targets;
+  std::string init;
+  int steps = 1;
+  int repeat = 1;
+  std::string device;
+  std::vector<int> threads;
+  std::string out;
+  bool json = false;
+};
+
+// One element a line.
+Array read_lines(const std::string& path) {
+  const std::string text = fs::read_file(path);
+  std::vector<std::string> lines;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return Array::vector(lines);
+}
+
+io::GraphSession::Feed read_feed(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  io::GraphSession::Feed feed;
+  feed.name = text.substr(0, equals);
+  const std::string path = text.substr(equals + 1);
+  feed.value = path.ends_with(".txt") ? read_lines(path) : io::read_npy(path);
+  return feed;
+}
+
+// "scope/node:1" is saved as "scope_node_1.npy".
+std::string file_name(const std::string& fetch) {
+  std::string name = fetch.find(':') == std::string::npos ? fetch + ":0" : fetch;
+  for (char& c : name) {
+    if (c == ':' || c == '/') c = '_';
+  }
+  return name + ".npy";
+}
+
+void check_file_names(const RunOptions& options) {
+  std::set<std::string> seen;
+  for (const std::string& fetch : options.fetches) {
+    if (!seen.insert(file_name(fetch)).second) {
+      throw InvalidArgumentError(
+          cat("Two fetches would be saved as ", file_name(fetch), "; fetch them apart."));
+    }
+  }
+}
+
+// The values of all steps as one, with a leading axis of steps.
+Array stack(const std::vector<Array>& values, const std::string& fetch) {
+  const Array& first = values.front();
+  for (const Array& value : values) {
+    if (!(value.shape() == first.shape())) {
+      throw InvalidArgumentError(cat("'", fetch, "' has shape ", first.shape(), " in one step and ",
+                                     value.shape(), " in another, so they can't be saved as one."));
+    }
+  }
+  std::vector<std::int64_t> dims = first.shape().to_vector();
+  dims.insert(dims.begin(), static_cast<std::int64_t>(values.size()));
+  Array all(first.dtype(), Shape(dims));
+  const std::int64_t count = first.num_elements();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::int64_t at = static_cast<std::int64_t>(i) * count;
+    if (first.dtype() == DType::kString) {
+      const auto from = values[i].values<std::string>();
+      std::copy(from.begin(), from.end(), all.data<std::string>() + at);
+    } else if (count > 0) {
+      std::memcpy(static_cast<char*>(all.raw_data()) +
+                      static_cast<std::size_t>(at) * dtype_size(first.dtype()),
+                  values[i].raw_data(), values[i].num_bytes());
+    }
+  }
+  return all;
+}
+
+void report_fetch(const RunOptions& options, const std::string& fetch, const Array& value) {
+  std::cout << fetch << ": " << value.dtype() << value.shape();
+  if (options.out.empty()) {
+    std::cout << '\n' << value.to_string() << '\n';
+    return;
+  }
+  const std::string path = options.out + "/" + file_name(fetch);
+  io::write_npy(path, value);
+  std::cout << " in " << path << '\n';
+}
+
+std::uint64_t peak_bytes(const Runtime& runtime) {
+  std::uint64_t bytes = 0;
+  for (const auto& device : runtime.devices()) bytes += device->allocator().stats().peak;
+  return bytes;
+}
+
+void check_device(const Runtime& runtime, const std::string& wanted) {
+  const DeviceSpec spec = DeviceSpec::parse(wanted);
+  std::string names;
+  for (const auto& device : runtime.devices()) {
+    if (spec.matches(DeviceSpec::parse(device->name()))) return;
+    names += "\n  " + device->name();
+  }
+  throw InvalidArgumentError(cat("There is no device '", wanted, "'. The devices are:", names));
+}
+
+struct Timing {
+  double least = 0;
+  double median = 0;
+};
+
+Timing measure(const io::GraphSession::Step& step, const std::vector<Array>& values, int repeat) {
+  std::vector<double> times;
+  for (int i = 0; i < repeat; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    step.run(values);
+    times.push_back(
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+            .count());
+  }
+  std::sort(times.begin(), times.end());
+  const std::size_t half = times.size() / 2;
+  return {times.front(), times.size() % 2 ? times[half] : (times[half - 1] + times[half]) / 2};
+}
+
+void report(const RunOptions& options, const Timing& timing, int nodes, std::uint64_t peak) {
+  const bool timed = options.repeat > 0;
+  if (options.json) {
+    const auto number = [&](double ms) { return timed ? nlohmann::ordered_json(ms) : nullptr; };
+    std::cout << nlohmann::ordered_json{{"min_ms", number(timing.least)},
+                                        {"median_ms", number(timing.median)},
+                                        {"steps", options.steps},
+                                        {"nodes", nodes},
+                                        {"peak_bytes", peak}}
+                     .dump()
+              << '\n';
+    return;
+  }
+  std::cout << nodes << " nodes";
+  if (timed) {
+    std::cout << std::fixed << std::setprecision(3) << ", " << timing.median
+              << " ms a step (median of " << options.repeat << "), " << timing.least << " at best";
+  }
+  std::cout << std::fixed << std::setprecision(1) << ", " << static_cast<double>(peak) / 1e6
+            << " MB at most\n";
+}
+
+void run_graph(const RunOptions& options) {
+  check_file_names(options);
+  Runtime::Options threads;
+  if (!options.threads.empty()) {
+    threads.inter_op_threads = options.threads[0];
+    threads.intra_op_threads = options.threads[1];
+  }
+  Runtime runtime(threads);
+  RuntimeScope scope(runtime);
+  check_device(runtime, options.device);
+  io::ImportOptions import;
+  import.allow_unsupported = true;  // what the step needs is checked before it runs
+  import.device = options.device;
+  const io::GraphSession session(io::read_graph_def(options.graph, import));
+
+  std::vector<std::string> names;
+  std::vector<Array> values;
+  for (const std::string& text : options.feeds) {
+    io::GraphSession::Feed feed = read_feed(text);
+    names.push_back(feed.name);
+    values.push_back(std::move(feed.value));
+  }
+  const auto step = session.prepare(names, options.fetches, options.targets);
+  if (!options.init.empty()) session.prepare(names, {}, {options.init}).run(values);
+
+  std::vector<std::vector<Array>> fetched(options.fetches.size());
+  for (int i = 0; i < options.steps; ++i) {
+    std::vector<Array> results = step.run(values);
+    for (std::size_t f = 0; f < results.size(); ++f) fetched[f].push_back(std::move(results[f]));
+  }
+  if (!options.out.empty()) fs::file_system_of(options.out).make_directories(options.out);
+  for (std::size_t f = 0; f < fetched.size(); ++f) {
+    report_fetch(options, options.fetches[f],
+                 options.steps > 1 ? stack(fetched[f], options.fetches[f]) : fetched[f].front());
+    fetched[f].clear();
+  }
+  const Timing timing = options.repeat > 0 ? measure(step, values, options.repeat) : Timing{};
+  report(options, timing, step.num_nodes(), peak_bytes(runtime));
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& td) {
+  CLI::App* command = td.add_subcommand("run", "Run a graph that TensorFlow wrote");
+  const auto options = std::make_shared<RunOptions>();
+  command->add_option("GRAPH", options->graph, "A GraphDef: binary (.pb) or text (.pbtxt)")
+      ->required();
+  const auto list = [&](const char* name, std::vector<std::string>& values, const char* about) {
+    return command->add_option(name, values, about)
+        ->expected(1)
+        ->take_all()
+        ->allow_extra_args(false);
+  };
+  list("--feed", options->feeds,
+       "NAME[:I]=FILE: give a tensor the value of a .npy file, or of the lines of a .txt file")
+      ->check([](const std::string& text) {
+        const std::size_t equals = text.find('=');
+        return equals == std::string::npos || equals == 0 || equals + 1 == text.size()
+                   ? "write NAME[:I]=FILE, not " + text
+                   : std::string();
+      });
+  list("--fetch", options->fetches, "NAME[:I]: a tensor to compute");
+  list("--target", options->targets, "NODE: a node to run without fetching anything");
+  command->add_option("--init", options->init, "NODE: a node to run once, first");
+  command->add_option("--steps", options->steps, "How many steps to run and save (1)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--repeat", options->repeat, "How many further steps to time (1)")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--device", options->device, "Device of nodes that name none");
+  command->add_option("--threads", options->threads, "INTER,INTRA: threads between and within ops")
+      ->delimiter(',')
+      ->expected(2)
+      ->check(CLI::PositiveNumber);
+  command->add_option("--out", options->out, "Save each fetch as DIR/NAME_I.npy");
+  command->add_flag("--json", options->json, "End with one line of JSON, for programs");
+  command->callback([options] {
+    if (options->fetches.empty() && options->targets.empty())
+      throw CLI::RequiredError("--fetch or --target");
+    run_graph(*options);
+  });
+}
+
+}  // namespace tandem::cli

@@ -1,0 +1,239 @@
+#include "tandem/io/graph_session.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "tandem/core/error.h"
+#include "tandem/graph/op_registry.h"
+#include "tandem/graph/passes.h"
+#include "tandem/io/internal/stand_in.h"
+#include "tandem/runtime/function_calls.h"
+#include "tandem/runtime/runtime.h"
+#include "tandem/runtime/tensor.h"
+
+namespace tandem::io {
+namespace {
+
+Node* find_node(const Graph& graph, const std::string& name) {
+  if (Node* node = graph.find(name)) return node;
+  std::vector<std::string> names;
+  for (const auto& node : graph.nodes()) names.push_back(node->name());
+  const std::string nearest = nearest_name(name, names);
+  throw NotFoundError(cat("The graph has no node '", name, "'.",
+                          nearest.empty() ? "" : cat(" Did you mean '", nearest, "'?")));
+}
+
+// "node" or "node:1".
+Output find_output(const Graph& graph, const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  int index = 0;
+  if (colon != std::string::npos) {
+    const char* end = text.data() + text.size();
+    const auto [next, error] = std::from_chars(text.data() + colon + 1, end, index);
+    if (error != std::errc() || next != end || index < 0) {
+      throw InvalidArgumentError(
+          cat("'", text, "' names no tensor: write NODE or NODE:OUTPUT, as in 'dense:1'."));
+    }
+  }
+  Node* node = find_node(graph, text.substr(0, colon));
+  if (index >= node->num_outputs() && !why_unsupported(*node)) {
+    throw NotFoundError(cat("There is no tensor '", text, "': node '", node->name(), "' (",
+                            node->op().name, ") has ", node->num_outputs(), " outputs.",
+                            node->num_outputs() == 0 ? " It can be a target." : ""));
+  }
+  if (index >= node->num_outputs()) {
+    throw UnimplementedError(cat("Tensor '", text, "' can neither be fed nor computed: node '",
+                                 node->name(), "' cannot run here (", *why_unsupported(*node),
+                                 ")."));
+  }
+  return {node, index};
+}
+
+Node* find_target(const Graph& graph, std::string name) {
+  if (name.starts_with("^")) name.erase(0, 1);
+  return find_node(graph, name);
+}
+
+// True if the node cannot run, or calls a function with such a node.
+bool cannot_run(const Node& node, std::map<const Function*, bool>& known) {
+  if (why_unsupported(node)) return true;
+  const auto function_cannot = [&](const FunctionRef& f) {
+    if (const auto found = known.find(f.get()); found != known.end()) return found->second;
+    const auto& nodes = f->body().nodes();
+    const bool any = std::any_of(nodes.begin(), nodes.end(),
+                                 [&](const auto& n) { return cannot_run(*n, known); });
+    known.emplace(f.get(), any);
+    return any;
+  };
+  for (const auto& [name, value] : node.attrs()) {
+    if (const auto* f = value.get_if<FunctionRef>(); f && *f && function_cannot(*f)) return true;
+    const auto* list = value.get_if<std::vector<FunctionRef>>();
+    if (list && std::any_of(list->begin(), list->end(), function_cannot)) return true;
+  }
+  return false;
+}
+
+void check_runs(const Graph& needed, const ImportedGraph& imported) {
+  std::map<const Function*, bool> known;
+  std::string first;
+  int count = 0;
+  for (const auto& node : needed.nodes()) {
+    if (cannot_run(*node, known) && ++count == 1) first = node->name();
+  }
+  if (count == 0) return;
+  throw UnimplementedError(cat("The step needs ", count, count == 1 ? " node" : " nodes",
+                               " that this build cannot run, '", first,
+                               count == 1 ? "'" : "' among them",
+                               ". All nodes of the graph that it cannot run:",
+                               describe_unsupported(imported.unsupported)));
+}
+
+bool is_placeholder(const Node& node) {
+  return node.op().name == "Placeholder" || node.op().name == "PlaceholderV2";
+}
+
+void check_fed(const Graph& needed) {
+  std::string missing;
+  for (const auto& node : needed.nodes()) {
+    if (!is_placeholder(*node)) continue;
+    missing += cat(missing.empty() ? "" : ", ", "'", node->name(), "' (", node->output_dtype(0),
+                   node->output_shape(0), ")");
+  }
+  if (missing.empty()) return;
+  throw InvalidArgumentError(
+      cat("The step needs values for placeholders that are not fed: ", missing, "."));
+}
+
+}  // namespace
+
+struct GraphSession::State {
+  ImportedGraph imported;
+  Runtime* runtime = nullptr;
+  std::mutex mutex;
+  std::map<std::string, Step> steps;
+};
+
+GraphSession::GraphSession(ImportedGraph graph) : state_(std::make_unique<State>()) {
+  state_->imported = std::move(graph);
+  state_->runtime = &Runtime::current();
+}
+GraphSession::~GraphSession() = default;
+GraphSession::GraphSession(GraphSession&&) noexcept = default;
+GraphSession& GraphSession::operator=(GraphSession&&) noexcept = default;
+
+const ImportedGraph& GraphSession::imported() const { return state_->imported; }
+
+namespace {
+
+// A fed tensor becomes an argument, which its users use instead; whoever waited for a placeholder
+// waits no more.
+Node* cut(Graph& graph, const OpRegistry& ops, Output fed, std::int64_t index,
+          std::vector<Output>& results) {
+  const std::string name = cat(fed.node->name(), "/fed_", fed.index);
+  Graph::NodeSpec spec;
+  spec.op = &ops.of_kind(NodeKind::kArg);
+  spec.name = name;
+  spec.attrs = AttrMap{{"T", base_dtype(fed.node->output_dtype(fed.index))}, {"index", index}};
+  Node* arg = graph.add(std::move(spec));
+  graph.set_output_shape(arg, 0, fed.node->output_shape(fed.index));
+  graph.replace_uses(fed, {arg, 0});
+  for (Output& r : results) {
+    if (r == fed) r = {arg, 0};
+  }
+  if (is_placeholder(*fed.node)) {
+    for (const auto& node : graph.nodes()) {
+      std::vector<Node*> before = node->control_inputs();
+      if (std::erase(before, fed.node) > 0) graph.set_control_inputs(node.get(), std::move(before));
+    }
+  }
+  return arg;
+}
+
+}  // namespace
+
+GraphSession::Step GraphSession::prepare(const std::vector<std::string>& feeds,
+                                         const std::vector<std::string>& fetches,
+                                         const std::vector<std::string>& targets) const {
+  std::string key;
+  for (const auto* list : {&feeds, &fetches, &targets}) {
+    key += cat(list->size(), ';');
+    for (const std::string& name : *list) key += cat(name.size(), ':', name);
+  }
+  std::lock_guard lock(state_->mutex);
+  if (const auto found = state_->steps.find(key); found != state_->steps.end())
+    return found->second;
+
+  Graph graph = state_->imported.graph->clone();
+  std::vector<Output> results, fed;
+  std::vector<Node*> effects, args;
+  for (const std::string& name : fetches) results.push_back(find_output(graph, name));
+  for (const std::string& name : targets) {
+    Node* target = find_target(graph, name);
+    if (std::find(effects.begin(), effects.end(), target) == effects.end())
+      effects.push_back(target);
+  }
+  for (const std::string& name : feeds) {
+    const Output output = find_output(graph, name);
+    if (std::find(fed.begin(), fed.end(), output) != fed.end())
+      throw InvalidArgumentError(cat("Tensor '", name, "' is fed twice."));
+    fed.push_back(output);
+  }
+  for (std::size_t i = 0; i < fed.size(); ++i) {
+    args.push_back(
+        cut(graph, state_->runtime->ops(), fed[i], static_cast<std::int64_t>(i), results));
+  }
+  const Function whole("session", std::move(graph), std::move(args), std::move(results),
+                       std::move(effects));
+  MutableFunction needed(whole);
+  passes::prune(needed);
+  check_runs(needed.graph, state_->imported);
+  check_fed(needed.graph);
+
+  Step step;
+  step.feed_names_ = feeds;
+  step.num_nodes_ = static_cast<int>(needed.graph.num_nodes() - needed.args.size());
+  step.function_ = std::make_shared<const Function>(
+      "session", std::move(needed.graph), std::move(needed.args), std::move(needed.results),
+      std::move(needed.control_results));
+  state_->steps.emplace(key, step);
+  return step;
+}
+
+std::vector<Array> GraphSession::Step::run(const std::vector<Array>& feeds) const {
+  if (feeds.size() != feed_names_.size()) {
+    throw InvalidArgumentError(
+        cat("The step takes ", feed_names_.size(), " feeds but got ", feeds.size(), "."));
+  }
+  std::vector<Tensor> args;
+  for (std::size_t i = 0; i < feeds.size(); ++i) {
+    const Node& arg = *function_->args()[i];
+    if (feeds[i].dtype() != arg.output_dtype(0) ||
+        !arg.output_shape(0).is_compatible(feeds[i].shape())) {
+      throw InvalidArgumentError(cat("Tensor '", feed_names_[i], "' is ", arg.output_dtype(0),
+                                     arg.output_shape(0), " but is fed ", feeds[i].dtype(),
+                                     feeds[i].shape(), "."));
+    }
+    args.emplace_back(feeds[i]);
+  }
+  std::vector<Array> values;
+  for (const Tensor& value : call_function(function_, args)) values.push_back(value.array());
+  return values;
+}
+
+std::vector<Array> GraphSession::run(const std::vector<Feed>& feeds,
+                                     const std::vector<std::string>& fetches,
+                                     const std::vector<std::string>& targets) const {
+  std::vector<std::string> names;
+  std::vector<Array> values;
+  for (const Feed& feed : feeds) {
+    names.push_back(feed.name);
+    values.push_back(feed.value);
+  }
+  return prepare(names, fetches, targets).run(values);
+}
+
+}  // namespace tandem::io

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tandem/graph/graph.h"
+#include "tandem/io/graph_def.h"
+#include "tandem/io/internal/attr_proto.h"
+#include "tandem/io/proto/messages.h"
+
+namespace tandem {
+class Runtime;
+}
+
+namespace tandem::io {
+
+/// What imports of all bodies of one GraphDef share.
+class Library {
+ public:
+  virtual ~Library() = default;
+  /// Null if the library has no function of that name.
+  virtual const proto::FunctionDef* find(const std::string& name) const = 0;
+  /// The function, imported at first use.
+  virtual FunctionRef import(const proto::NameAttrList& name) = 0;
+  virtual void add_unsupported(UnsupportedNode node) = 0;
+  virtual Runtime& runtime() const = 0;
+  virtual const std::string& device() const = 0;
+  /// Counts outputs that a number in the file announces; throws when they are out of proportion.
+  virtual void count_outputs(std::int64_t outputs) = 0;
+};
+
+/// Turns a list of NodeDefs, a graph's or a function's, into a Graph.
+class BodyImport {
+ public:
+  using Nodes = std::vector<proto::NodeDef>;
+  using Bindings = std::map<std::string, proto::AttrValue>;
+
+  /// `function` is null for a graph; `bindings` are the attributes that a function is called with.
+  BodyImport(Library& library, const Nodes& nodes, const proto::FunctionDef* function,
+             const Bindings* bindings);
+
+  /// A result of a function: "node:output:0" or an argument's name.
+  struct Result {
+    std::string text;
+    DType dtype = DType::kInvalid;
+  };
+  /// All nodes, arguments first.
+  Graph run(const std::vector<Result>& results = {});
+  // Valid after `run`.
+  const std::vector<Node*>& args() const { return args_; }
+  const std::vector<Output>& results() const { return results_; }
+  Node* node(const std::string& name) const;
+
+ private:
+  struct Edge {
+    int producer = -1;
+    int index = 0;
+    bool back = false;  // from a NextIteration to its Merge
+  };
+  struct Pending {
+    const proto::NodeDef* def = nullptr;  // null for arguments
+    std::string name;
+    const OpDef* op = nullptr;  // null: cannot run
+    AttrMap attrs;
+    std::string reason;  // why it cannot run
+    const proto::FunctionDef* callee = nullptr;
+    std::vector<Edge> inputs;
+    std::vector<int> controls;
+    std::vector<std::string> output_keys;  // of a node that cannot run, as they are met
+    std::vector<DType> output_dtypes;      // of a node that cannot run, as their users tell
+    std::optional<Shape> repeated_to;      // of a constant that is one value
+    Node* made = nullptr;
+  };
+
+  [[noreturn]] void fail(const Pending& node, const std::string& message) const;
+  std::string where(const std::string& name) const;
+  const proto::AttrValue* bound(const proto::AttrValue& value) const;
+  void add_args();
+  void read_nodes(const Nodes& nodes);
+  void read_op(Pending& node);
+  void read_attrs(Pending& node);
+  void read_constant(Pending& node, const proto::AttrValue& value);
+  void read_call(Pending& node);
+  void read_inputs(Pending& node);
+  std::vector<std::pair<int, int>> resolve(const std::string& text, const std::string& user);
+  std::pair<int, int> named_outputs(int producer, const std::string& output) const;
+  int num_outputs(const Pending& node, const ArgDef& arg) const;
+  int stand_in_output(Pending& node, const std::string& key);
+  void read_results(const std::vector<Result>& results);
+  void tell_stand_ins();
+  std::vector<int> order() const;
+  Output output(const Edge& edge, const std::string& user) const;
+  void make(Graph& graph, Pending& node);
+  void check_functions(const Pending& node, const Graph::NodeSpec& spec) const;
+  void make_stand_in(Graph& graph, Pending& node);
+  void make_constant(Graph& graph, Pending& node, Graph::NodeSpec spec);
+  std::string free_name(const std::string& wanted) const;
+  std::string describe_inputs(const Graph::NodeSpec& spec) const;
+  void close_loops(Graph& graph);
+  void mark(Pending& node);
+
+  Library& library_;
+  const Nodes& nodes_;
+  const proto::FunctionDef* function_;
+  const Bindings* bindings_;
+  std::vector<Pending> pending_;
+  std::map<std::string, int, std::less<>> by_name_;
+  std::vector<Node*> args_;
+  std::vector<Edge> result_edges_;
+  std::vector<Output> results_;
+};
+
+/// The dtypes that an op's inputs must have, as far as its attributes say (kInvalid where they do
+/// not).
+std::vector<DType> expected_inputs(const OpDef& op, const AttrMap& attrs, std::size_t count);
+
+}  // namespace tandem::io

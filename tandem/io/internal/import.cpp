@@ -1,0 +1,187 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tandem/core/error.h"
+#include "tandem/device/device_spec.h"
+#include "tandem/io/internal/body_import.h"
+#include "tandem/io/internal/parse.h"
+#include "tandem/io/internal/tensor_proto.h"
+#include "tandem/io/internal/wire.h"
+#include "tandem/runtime/runtime.h"
+
+namespace tandem::io {
+namespace {
+
+constexpr std::size_t kDeepestNesting = 100;
+// Outputs that a graph may announce by a number rather than by listing them.
+constexpr std::int64_t kMostOutputs = 1 << 20;
+
+class GraphImport final : public Library {
+ public:
+  GraphImport(const proto::GraphDef& def, const ImportOptions& options)
+      : def_(def), options_(options), runtime_(Runtime::current()) {}
+
+  ImportedGraph run() {
+    check_versions();
+    static_cast<void>(DeviceSpec::parse(options_.device));
+    list_library();
+    BodyImport body(*this, def_.node, nullptr, nullptr);
+    result_.graph = std::make_shared<const Graph>(body.run());
+    if (!result_.unsupported.empty() && !options_.allow_unsupported) {
+      throw UnimplementedError(cat("This build cannot run ", result_.unsupported.size(), " node",
+                                   result_.unsupported.size() == 1 ? "" : "s", " of ",
+                                   options_.name, ":", describe_unsupported(result_.unsupported)));
+    }
+    return std::move(result_);
+  }
+
+  const proto::FunctionDef* find(const std::string& name) const override {
+    const auto found = functions_.find(name);
+    return found == functions_.end() ? nullptr : found->second;
+  }
+
+  FunctionRef import(const proto::NameAttrList& name) override {
+    const proto::FunctionDef* def = find(name.name);
+    if (!def) {
+      throw InvalidArgumentError(
+          cat("Function '", name.name, "' is called but is not in the graph's library."));
+    }
+    std::string key = name.name;
+    if (def->signature->attr.size() > 0) {  // else attributes of the call change nothing
+      std::map<std::string, std::string> attrs;
+      for (const auto& [attr, value] : name.attr) attrs[attr] = proto::WireWriter::write(value);
+      for (const auto& [attr, value] : attrs) key += cat('\n', attr.size(), attr, value);
+    }
+    if (const auto done = imported_.find(key); done != imported_.end()) return done->second;
+    enter(name.name);
+    FunctionRef function = import_body(*def, name.attr);
+    running_.pop_back();
+    imported_.emplace(key, function);
+    result_.functions.push_back(function);
+    return function;
+  }
+
+  void add_unsupported(UnsupportedNode node) override {
+    result_.unsupported.push_back(std::move(node));
+  }
+  Runtime& runtime() const override { return runtime_; }
+  const std::string& device() const override { return options_.device; }
+
+  void count_outputs(std::int64_t outputs) override {
+    if (outputs <= 16) return;
+    if (outputs > kMostOutputs || (announced_ += outputs) > kMostOutputs) {
+      throw InvalidArgumentError(
+          cat("The nodes of ", options_.name, " announce more than ", kMostOutputs, " outputs."));
+    }
+  }
+
+ private:
+  void check_versions() {
+    result_.producer = def_.versions->producer;
+    result_.min_consumer = def_.versions->min_consumer;
+    if (result_.producer < 0 || result_.min_consumer < 0)
+      throw InvalidArgumentError(cat("The versions of ", options_.name, " are negative."));
+    if (result_.min_consumer > kGraphDefVersion) {
+      throw UnimplementedError(cat("Readers of ", options_.name, " must know version ",
+                                   result_.min_consumer, " of GraphDef; this build knows ",
+                                   kGraphDefVersion, "."));
+    }
+    const auto& bad = def_.versions->bad_consumers;
+    if (std::find(bad.begin(), bad.end(), kGraphDefVersion) != bad.end()) {
+      throw UnimplementedError(cat(options_.name, " says that readers of version ",
+                                   kGraphDefVersion, " cannot run it."));
+    }
+  }
+
+  void list_library() {
+    for (const proto::FunctionDef& def : def_.library->function) {
+      const std::string& name = def.signature->name;
+      if (name.empty()) throw InvalidArgumentError("A function of the library has no name.");
+      if (!functions_.emplace(name, &def).second)
+        throw InvalidArgumentError(cat("Function '", name, "' is in the library twice."));
+      LibraryFunction listed;
+      listed.name = name;
+      const auto text = [](const proto::OpDef::ArgDef& arg) {
+        std::string type = arg.type_attr + arg.type_list_attr;
+        if (type.empty()) {
+          const auto dtype = dtype_of_number(arg.type);
+          type = dtype ? dtype_name(*dtype) : dtype_number_name(arg.type);
+        }
+        return cat(arg.name, ": ", type);
+      };
+      for (const auto& arg : def.signature->input_arg) listed.args.push_back(text(arg));
+      for (const auto& arg : def.signature->output_arg) listed.results.push_back(text(arg));
+      for (const auto& node : def.node_def) listed.ops.push_back(node.op);
+      result_.library.push_back(std::move(listed));
+    }
+  }
+
+  void enter(const std::string& name) {
+    if (std::find(running_.begin(), running_.end(), name) != running_.end()) {
+      std::string path;
+      for (auto f = std::find(running_.begin(), running_.end(), name); f != running_.end(); ++f)
+        path += cat("'", *f, "' calls ");
+      throw InvalidArgumentError(
+          cat("Functions that call themselves cannot be run: ", path, "'", name, "'."));
+    }
+    if (running_.size() == kDeepestNesting) {
+      throw InvalidArgumentError(
+          cat("Function '", name, "' is called through more than ", kDeepestNesting, " others."));
+    }
+    running_.push_back(name);
+  }
+
+  FunctionRef import_body(const proto::FunctionDef& def, const BodyImport::Bindings& attrs) {
+    const std::string& name = def.signature->name;
+    std::vector<BodyImport::Result> wanted;
+    for (const auto& arg : def.signature->output_arg) {
+      const auto ret = def.ret.find(arg.name);
+      if (ret == def.ret.end()) {
+        throw InvalidArgumentError(
+            cat("Function '", name, "' does not say what its result '", arg.name, "' is."));
+      }
+      wanted.push_back({ret->second, dtype_of_number(arg.type).value_or(DType::kInvalid)});
+    }
+    BodyImport body(*this, def.node_def, &def, &attrs);
+    Graph graph = body.run(wanted);
+    std::vector<Node*> effects;
+    for (const auto& [result, node_name] : def.control_ret) {
+      Node* node = body.node(node_name);
+      if (!node) {
+        throw InvalidArgumentError(cat("Function '", name, "' must run its node '", node_name,
+                                       "', which does not exist."));
+      }
+      if (std::find(effects.begin(), effects.end(), node) == effects.end()) effects.push_back(node);
+    }
+    std::sort(effects.begin(), effects.end(),
+              [](const Node* a, const Node* b) { return a->id() < b->id(); });
+    if (def.control_ret.empty()) {  // functions of before there were control results
+      for (const auto& node : graph.nodes()) {
+        const OpTraits& traits = node->op().traits;
+        if (traits.stateful && !traits.reads_only && !traits.keeps_state)
+          effects.push_back(node.get());
+      }
+    }
+    return std::make_shared<const Function>(name, std::move(graph), body.args(), body.results(),
+                                            std::move(effects));
+  }
+
+  const proto::GraphDef& def_;
+  const ImportOptions& options_;
+  Runtime& runtime_;
+  ImportedGraph result_;
+  std::map<std::string, const proto::FunctionDef*> functions_;
+  std::map<std::string, FunctionRef> imported_;
+  std::vector<std::string> running_;
+  std::int64_t announced_ = 0;
+};
+
+}  // namespace
+
+ImportedGraph import_graph_def(std::string_view bytes, const ImportOptions& options) {
+  const proto::GraphDef def = parse_graph_def(bytes, options.format, options.name);
+  return GraphImport(def, options).run();
+}
+
+}  // namespace tandem::io

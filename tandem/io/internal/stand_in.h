@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include "tandem/graph/graph.h"
+
+namespace tandem::io {
+
+/// What stands in a Graph for a node that cannot run: it has the node's name, inputs and as many
+/// outputs as are used. No registry has it, and no kernel.
+const OpDef& stand_in_op();
+
+/// Private attribute of nodes that cannot run, stand-ins or not: why.
+inline constexpr const char* kUnsupportedAttr = "_unsupported";
+/// Private attribute of stand-ins: the op's name in the file.
+inline constexpr const char* kOpAttr = "_op";
+
+/// Null for a node that can run.
+const std::string* why_unsupported(const Node& node);
+
+}  // namespace tandem::io

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <vector>
+
+#include "tandem/core/array.h"
+
+namespace tandem {
+
+class Cancellation;
+
+/// A function made ready to run. Thread-safe: several calls may run at a time.
+class Executable {
+ public:
+  virtual ~Executable() = default;
+  /// Runs on the calling thread (and pool workers); throws the first failure.
+  virtual std::vector<Array> run(std::vector<Array> args, const Cancellation* cancellation) = 0;
+};
+
+}  // namespace tandem
