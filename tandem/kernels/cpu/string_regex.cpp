@@ -1,9 +1,9 @@
 // Regular expressions, in RE2's syntax.
 
-#include <re2/re2.h>
-
 #include <memory>
 #include <string>
+
+#include <re2/re2.h>
 
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
