@@ -485,6 +485,8 @@ def main():
     parser.add_argument("--family", action="append", help="only these files of cases")
     parser.add_argument("--filter", help="only cases whose line has this text; nothing is written")
     parser.add_argument("--check", action="store_true", help="compare with the stored files")
+    parser.add_argument("--out", type=pathlib.Path, default=HERE / "data",
+                        help="the folder to write (default: the stored files)")
     parser.add_argument("--show", action="store_true", help="print the values")
     parser.add_argument("--verbose", action="store_true", help="name each case before it runs")
     arguments = parser.parse_args()
@@ -495,13 +497,13 @@ def main():
         if arguments.family and path.stem not in arguments.family:
             continue
         records, problems = make_family(path, arguments)
-        stored = HERE / "data" / f"{path.stem}.jsonl.gz"
+        stored = arguments.out / f"{path.stem}.jsonl.gz"
         if arguments.check and not problems:
             problems = compare_with_stored(stored, records)
         size = ""
         if not problems and not arguments.check and not arguments.filter:
             data = packed(records)
-            stored.parent.mkdir(exist_ok=True)
+            stored.parent.mkdir(parents=True, exist_ok=True)
             stored.write_bytes(data)
             size = f", {len(data):,} bytes"
         for problem in problems:
