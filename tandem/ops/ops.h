@@ -17,6 +17,7 @@
 #include "tandem/ops/creation_ops.h"
 #include "tandem/ops/diagonal_band_ops.h"
 #include "tandem/ops/diagonal_ops.h"
+#include "tandem/ops/fft_ops.h"
 #include "tandem/ops/gather_ops.h"
 #include "tandem/ops/histogram_ops.h"
 #include "tandem/ops/identity_ops.h"
