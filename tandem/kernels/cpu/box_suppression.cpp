@@ -58,7 +58,7 @@ Chosen choose(const std::vector<float>& scores, const Limits& limits, Overlap ov
         excluded = true;
         break;
       }
-      next.score *= same <= limits.overlap ? std::exp(scale * same * same) : 0.0f;
+      next.score *= std::exp(scale * same * same);
       if (next.score <= limits.score) break;
     }
     next.compared = chosen.index.size();
