@@ -42,3 +42,4 @@
 #include "tandem/ops/training_ops.h"
 #include "tandem/ops/unary_ops.h"
 #include "tandem/ops/variable.h"
+#include "tandem/ops/volume_ops.h"
