@@ -28,6 +28,7 @@ int run(int argc, char** argv) {
   tandem::cli::add_ops_command(td);
   tandem::cli::add_devices_command(td);
   tandem::cli::add_run_command(td);
+  tandem::cli::add_graph_command(td);
   add_version(td);
   for (CLI::App* command : td.get_subcommands({})) add_version(*command);
   try {

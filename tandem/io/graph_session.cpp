@@ -85,11 +85,10 @@ void check_runs(const Graph& needed, const ImportedGraph& imported) {
     if (cannot_run(*node, known) && ++count == 1) first = node->name();
   }
   if (count == 0) return;
-  throw UnimplementedError(cat("The step needs ", count, count == 1 ? " node" : " nodes",
-                               " that this build cannot run, '", first,
-                               count == 1 ? "'" : "' among them",
-                               ". All nodes of the graph that it cannot run:",
-                               describe_unsupported(imported.unsupported)));
+  throw UnimplementedError(cat(
+      "The step needs ", count, count == 1 ? " node" : " nodes", " that this build cannot run, '",
+      first, count == 1 ? "'" : "' among them",
+      ". All nodes of the graph that it cannot run:", describe_unsupported(imported.unsupported)));
 }
 
 bool is_placeholder(const Node& node) {
