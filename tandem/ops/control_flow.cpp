@@ -15,14 +15,6 @@
 namespace tandem::internal {
 namespace {
 
-ThreadContext tracing_context(Trace* trace) {
-  ThreadContext context = thread_context();
-  context.trace = trace;
-  context.recorders.clear();
-  context.name_scope.clear();
-  return context;
-}
-
 void check_same(const std::vector<Tensor>& a, const std::vector<Tensor>& b, const char* what,
                 const char* first, const char* second) {
   if (a.size() != b.size()) {
@@ -48,20 +40,20 @@ std::vector<Tensor> flat_cond(const Tensor& pred, const FlatBranch& then_branch,
   Trace then_trace(ops, "cond_true", outer), else_trace(ops, "cond_false", outer);
   std::vector<Tensor> then_results, else_results;
   {
-    ThreadContextScope scope(tracing_context(&then_trace));
+    ThreadContextScope scope(tracing_context(then_trace));
     then_results = then_branch();
     for (const Tensor& t : then_results) then_trace.resolve(t);
   }
   // Both functions take the same arguments: what either captures, in one order.
   {
-    ThreadContextScope scope(tracing_context(&else_trace));
+    ThreadContextScope scope(tracing_context(else_trace));
     for (const Tensor& t : then_trace.captures()) else_trace.resolve(t);
     else_results = else_branch();
     for (const Tensor& t : else_results) else_trace.resolve(t);
   }
   check_same(then_results, else_results, "td::cond", "the true branch", "the false branch");
   {
-    ThreadContextScope scope(tracing_context(&then_trace));
+    ThreadContextScope scope(tracing_context(then_trace));
     for (const Tensor& t : else_trace.captures()) then_trace.resolve(t);
   }
   const std::vector<Tensor> inputs = else_trace.captures();
@@ -135,7 +127,7 @@ std::vector<Tensor> flat_while(const std::function<Tensor(const std::vector<Tens
     std::vector<Tensor> results;
     std::vector<Output> captured;
     {
-      ThreadContextScope scope(tracing_context(&body_trace));
+      ThreadContextScope scope(tracing_context(body_trace));
       results = body(add_args(body_trace));
       check_same(state, results, "td::while_loop", "the state", "the body's result");
       for (const Tensor& t : results) body_trace.resolve(t);
@@ -157,7 +149,7 @@ std::vector<Tensor> flat_while(const std::function<Tensor(const std::vector<Tens
     if (!hold) continue;
     Tensor go_on;
     {
-      ThreadContextScope scope(tracing_context(&condition_trace));
+      ThreadContextScope scope(tracing_context(condition_trace));
       const std::vector<Tensor> args = add_args(condition_trace);
       for (const Tensor& t : body_trace.captures()) condition_trace.resolve(t);
       go_on = condition(args);
@@ -166,7 +158,7 @@ std::vector<Tensor> flat_while(const std::function<Tensor(const std::vector<Tens
     // Captured tensors are further state that the body hands on as it is.
     std::vector<Tensor> inputs = std::move(state);
     {
-      ThreadContextScope scope(tracing_context(&body_trace));
+      ThreadContextScope scope(tracing_context(body_trace));
       for (const Tensor& t : condition_trace.captures()) {
         results.push_back(body_trace.symbol(body_trace.resolve(t)));
         inputs.push_back(t);

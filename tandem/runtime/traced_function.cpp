@@ -33,12 +33,7 @@ ConcreteFunction trace_function(
   static std::atomic<std::uint64_t> count{0};
   ThreadContext& outer = thread_context();
   Trace trace(Runtime::current().ops(), cat(name, "_", count.fetch_add(1)), outer.trace);
-  ThreadContext inner = outer;
-  inner.trace = &trace;
-  inner.recorders.clear();
-  inner.name_scope.clear();
-  inner.devices.clear();
-  ThreadContextScope scope(std::move(inner));
+  ThreadContextScope scope(tracing_context(trace));
   std::vector<Tensor> args;
   for (std::size_t i = 0; i < dtypes.size(); ++i)
     args.push_back(trace.add_arg(dtypes[i], shapes[i], cat("arg_", i)));
@@ -65,7 +60,7 @@ struct TraceCache::State {
       for (std::size_t i = 0; i < args.size(); ++i) {
         const TensorImpl* impl = args[i].impl();
         if (!impl) return false;
-        if (!impl->node.node) {
+        if (!impl->symbolic()) {
           if (impl->array.dtype() != dtypes[i] || !covers(shapes[i], impl->array.shape()))
             return false;
         } else if (args[i].dtype() != dtypes[i] || !covers(shapes[i], args[i].partial_shape())) {

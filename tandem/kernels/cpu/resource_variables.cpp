@@ -253,7 +253,6 @@ struct DivideBy {
   template <class T>
   T operator()(T a, T b) const {
     if constexpr (std::is_integral_v<T>) {
-      if (b == 0) throw InvalidArgumentError("Integer division by zero");
       if constexpr (std::is_signed_v<T>) {
         if (b == -1) return subtract(T{0}, a);
       }
@@ -278,6 +277,19 @@ struct Larger {
     return less(a, b) ? b : a;
   }
 };
+
+// Divisors are checked first: a variable is changed as a whole or not at all.
+void scatter_div(KernelContext& c) {
+  const Array& updates = c.input(2);
+  number_switch(updates.dtype(), c.op().name, [&]<class T>() {
+    if constexpr (std::is_integral_v<T>) {
+      const auto divisors = updates.values<T>();
+      if (std::find(divisors.begin(), divisors.end(), T{0}) != divisors.end())
+        throw InvalidArgumentError("Integer division by zero");
+    }
+  });
+  scatter_numbers<DivideBy>(c);
+}
 
 void scatter_update(KernelContext& c) {
   with_element(c.input(2).dtype(), [&]<class T>() {
@@ -310,7 +322,7 @@ const KernelRegistration kScatterSub{
 const KernelRegistration kScatterMul{
     {.op = "ResourceScatterMul", .types = {kNumbers}, .run = scatter_numbers<MultiplyBy>}};
 const KernelRegistration kScatterDiv{
-    {.op = "ResourceScatterDiv", .types = {kNumbers}, .run = scatter_numbers<DivideBy>}};
+    {.op = "ResourceScatterDiv", .types = {kNumbers}, .run = scatter_div}};
 const KernelRegistration kScatterMin{
     {.op = "ResourceScatterMin", .types = {kReals}, .run = scatter_numbers<Smaller>}};
 const KernelRegistration kScatterMax{
@@ -323,7 +335,7 @@ const KernelRegistration kRefScatterSub{
 const KernelRegistration kRefScatterMul{
     {.op = "ScatterMul", .types = {kRefNumbers}, .run = scatter_numbers<MultiplyBy>}};
 const KernelRegistration kRefScatterDiv{
-    {.op = "ScatterDiv", .types = {kRefNumbers}, .run = scatter_numbers<DivideBy>}};
+    {.op = "ScatterDiv", .types = {kRefNumbers}, .run = scatter_div}};
 const KernelRegistration kRefScatterMin{{.op = "ScatterMin", .run = scatter_numbers<Smaller>}};
 const KernelRegistration kRefScatterMax{{.op = "ScatterMax", .run = scatter_numbers<Larger>}};
 const KernelRegistration kRefScatterUpdate{{.op = "ScatterUpdate", .run = scatter_update}};

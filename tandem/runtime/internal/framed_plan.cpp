@@ -79,7 +79,7 @@ void FramedPlan::make_steps(Runtime& runtime, const std::vector<Node*>& order) {
       step.is_constant = node->attr<bool>("is_constant");
       ++at(loops_, step.enters).num_enters;
     }
-    step.runs_dead = node->op().name == "ControlTrigger";
+    step.runs_dead = node->op().traits.runs_dead;
     if (needs_kernel(step.kind)) {
       step.kernels = &runtime.kernels().get(node->op(), device.kernel_class(), node->attrs());
       if (node->op().traits.keeps_state) {

@@ -1,11 +1,10 @@
-#include "tandem/kernels/cpu/conv3d.h"
-
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <string_view>
 
 #include "tandem/core/error.h"
+#include "tandem/kernels/cpu/conv3d.h"
 #include "tandem/kernels/cpu/onednn/call.h"
 #include "tandem/kernels/cpu/scratch.h"
 
