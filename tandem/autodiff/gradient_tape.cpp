@@ -356,34 +356,4 @@ Tensor GradientTape::jacobian(const Tensor& target, const Tensor& source) {
   return reshape(stack(gradients, 0), dims);
 }
 
-std::vector<Tensor> custom_gradient(
-    const std::function<std::vector<Tensor>(std::span<const Tensor>)>& forward,
-    const std::function<std::vector<Tensor>(std::span<const Tensor>, std::span<const Tensor>,
-                                            std::span<const Tensor>)>& backward,
-    const std::vector<Tensor>& inputs) {
-  std::vector<Tensor> outputs;
-  {
-    StopRecording quiet;
-    outputs = forward(inputs);
-  }
-  for (Tensor& out : outputs) {
-    // An output that is an input would be its own source: give it an identity of its own.
-    for (const Tensor& in : inputs) {
-      if (out.is_same(in)) {
-        StopRecording quiet;
-        out = identity(out);
-      }
-    }
-  }
-  record_custom_gradient(inputs, outputs,
-                         [inputs, outputs, backward](std::span<const Tensor> grads) {
-                           std::vector<Tensor> filled(grads.begin(), grads.end());
-                           for (std::size_t i = 0; i < filled.size(); ++i) {
-                             if (!filled[i].defined()) filled[i] = zeros_like(outputs[i]);
-                           }
-                           return backward(inputs, outputs, filled);
-                         });
-  return outputs;
-}
-
 }  // namespace tandem

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/core/error.h"
+#include "tandem/ops/arithmetic_ops.h"
 #include "tandem/ops/control_flow.h"
 #include "tandem/ops/identity_ops.h"
 #include "tandem/ops/matmul_ops.h"
@@ -108,6 +109,45 @@ TEST(GradientTape, CustomGradient) {
       [](auto, auto, auto dy) { return std::vector<Tensor>{dy[0] * 100.0}; }, {x})[0];
   EXPECT_FLOAT_EQ(y.item<float>(), 4.0f);
   EXPECT_FLOAT_EQ(tape.gradient(y, x).item<float>(), 100.0f);
+}
+
+Tensor clipped(const Tensor& x, const Tensor& bound) {
+  return custom_gradient(
+      [](std::span<const Tensor> in) { return std::vector<Tensor>{in[0] * in[0]}; },
+      [bound](std::span<const Tensor> in, std::span<const Tensor> out,
+              std::span<const Tensor> grads) {
+        return std::vector<Tensor>{minimum(grads[0] * in[0] * 2.0f, bound) + out[0] * 0.0f};
+      },
+      {x})[0];
+}
+
+TEST(GradientTape, CustomGradientInsideFunctions) {
+  const Tensor x{1.0, 5.0}, bound(4.0);
+  const auto gradient_of = [&](auto f) {
+    GradientTape tape;
+    tape.watch(x);
+    return tape.gradient(reduce_sum(f(x)), x).template to_vector<float>();
+  };
+  const std::vector<float> expected{2, 4};
+  EXPECT_EQ(gradient_of([&](Tensor t) { return clipped(t, bound); }), expected);
+  // The bound is captured from outside, and made inside.
+  EXPECT_EQ(gradient_of(function([&](Tensor t) { return clipped(t, bound); })), expected);
+  EXPECT_EQ(
+      gradient_of(function([&](Tensor t) { return clipped(t, bound + reduce_sum(t) * 0.0f); })),
+      expected);
+  auto inner = function([&](Tensor t) { return clipped(t, bound); });
+  EXPECT_EQ(gradient_of(function([&](Tensor t) { return inner(t) + 1.0f; })), expected);
+  EXPECT_EQ(gradient_of(function([&](Tensor t) {
+              return cond(
+                  reduce_sum(t) > 0.0f, [&] { return clipped(t, bound); }, [&] { return t; });
+            })),
+            expected);
+  auto with_tape = function([&](Tensor t) {
+    GradientTape tape;
+    tape.watch(t);
+    return tape.gradient(reduce_sum(clipped(t, bound)), t);
+  });
+  EXPECT_EQ(with_tape(x).to_vector<float>(), expected);
 }
 
 TEST(GradientTape, WorksInsideATracedFunction) {
