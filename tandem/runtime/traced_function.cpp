@@ -86,9 +86,21 @@ struct TraceCache::State {
 
   explicit State(FunctionOptions o) : options(std::move(o)) {}
   FunctionOptions options;
-  std::recursive_mutex mutex;  // a function may call itself while it is being traced
+  // One thread traces at a time, a function that calls itself again on the same one; callers whose
+  // trace is there do not wait for it.
+  std::recursive_mutex tracing;
+  std::mutex mutex;  // of the entries
   std::vector<Entry> entries;
-  bool tracing = false;
+
+  std::shared_ptr<const Trace> find(const std::string& key, std::span<const Tensor> args) {
+    std::lock_guard lock(mutex);
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      if (!entries[i].fits(key, args)) continue;
+      if (i != 0) std::swap(entries[0], entries[i]);
+      return entries[0].trace;
+    }
+    return nullptr;
+  }
 };
 
 TraceCache::TraceCache(FunctionOptions options)
@@ -139,23 +151,21 @@ std::vector<PartialShape> shapes_to_trace(const FunctionOptions& options,
 std::shared_ptr<const TraceCache::Trace> TraceCache::get(const std::string& key,
                                                          std::span<const Tensor> args,
                                                          const Body& body) {
-  std::lock_guard lock(state_->mutex);
-  auto& entries = state_->entries;
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    if (entries[i].fits(key, args)) {
-      if (i != 0) std::swap(entries[0], entries[i]);
-      return entries[0].trace;
-    }
-  }
+  if (auto trace = state_->find(key, args)) return trace;
+  std::lock_guard tracing(state_->tracing);
+  if (auto trace = state_->find(key, args)) return trace;  // made by another thread meanwhile
   State::Entry entry;
   entry.key = key;
   for (const Tensor& arg : args) entry.dtypes.push_back(arg.dtype());
   std::vector<std::vector<PartialShape>> traced;
-  for (const State::Entry& e : entries) {
-    if (e.key == key && e.dtypes == entry.dtypes &&
-        std::equal(e.shapes.begin(), e.shapes.end(), args.begin(),
-                   [](const PartialShape& s, const Tensor& t) { return s.rank() == t.rank(); })) {
-      traced.push_back(e.shapes);
+  {
+    std::lock_guard lock(state_->mutex);
+    for (const State::Entry& e : state_->entries) {
+      if (e.key == key && e.dtypes == entry.dtypes &&
+          std::equal(e.shapes.begin(), e.shapes.end(), args.begin(),
+                     [](const PartialShape& s, const Tensor& t) { return s.rank() == t.rank(); })) {
+        traced.push_back(e.shapes);
+      }
     }
   }
   entry.shapes = shapes_to_trace(state_->options, args, traced);
@@ -165,8 +175,9 @@ std::shared_ptr<const TraceCache::Trace> TraceCache::get(const std::string& key,
       [&](std::span<const Tensor> symbols) { return body(symbols, trace->result_structure); },
       state_->options.optimize);
   entry.trace = trace;
-  entries.insert(entries.begin(), std::move(entry));
-  return entries.front().trace;
+  std::lock_guard lock(state_->mutex);
+  state_->entries.insert(state_->entries.begin(), std::move(entry));
+  return trace;
 }
 
 }  // namespace tandem
