@@ -30,6 +30,10 @@ std::vector<Tensor> call_node(const Node& node, std::span<const Tensor> inputs) 
   switch (node.kind()) {
     case NodeKind::kCall:
       if (has_custom_gradient(node)) return repeat_custom_call(node, inputs);
+      if (const AttrValue* branches = node.attrs().find("branches")) {
+        return internal::call_case(all[0], inputs.subspan(1),
+                                   *branches->get_if<std::vector<FunctionRef>>());
+      }
       return call_function(node.attr<FunctionRef>("f"), inputs);
     case NodeKind::kIf:
       return internal::call_if(all[0], {all.begin() + 1, all.end()},
