@@ -39,7 +39,7 @@ TANDEM_EXPORT Tensor bessel_k1(Tensor x);
 TANDEM_EXPORT Tensor bessel_k1e(Tensor x);
 /// exp(-x²) times the integral of exp(t²) from 0 to x.
 TANDEM_EXPORT Tensor dawsn(Tensor x);
-/// The principal value of the integral of exp(t) / t up to x.
+/// The principal value of the integral of exp(t) / t up to x > 0.
 TANDEM_EXPORT Tensor expint(Tensor x);
 /// The integrals of cos(pi t² / 2) and sin(pi t² / 2) from 0 to x.
 TANDEM_EXPORT Tensor fresnel_cos(Tensor x);

@@ -11,7 +11,6 @@ namespace tandem::cpu {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // The modified function of the first kind times exp(-x), x >= 0: the power series, whose terms are
 // all positive, or far out the asymptotic one.
@@ -34,12 +33,12 @@ double scaled_i(int order, double x) {
   return sum / std::sqrt(2 * std::numbers::pi * x);
 }
 
-// The function of the second kind times exp(x), x > 0. Close to 0 by its series; elsewhere as the
-// integral of exp(-x (cosh t - 1)) cosh(order t) over t > 0 by the trapezoidal rule, which
-// converges faster than any power of the step.
+// The function of the second kind times exp(x); infinite for x <= 0, as in TensorFlow. Close to 0
+// by its series; elsewhere as the integral of exp(-x (cosh t - 1)) cosh(order t) over t > 0 by the
+// trapezoidal rule, which converges faster than any power of the step.
 double scaled_k(int order, double x) {
-  if (x < 0 || x != x) return kNan;
-  if (x == 0) return kInfinity;
+  if (x != x) return x;
+  if (x <= 0) return kInfinity;
   if (x < 0.1) {
     const double q = x * x / 4, log = std::log(x / 2) + std::numbers::egamma;
     double power = 1, harmonic = 0, sum = 0;
@@ -78,12 +77,12 @@ double i0(double x) { return std::isinf(x) ? kInfinity : times_exp(i0e(x), std::
 double i1(double x) { return std::isinf(x) ? x : times_exp(i1e(x), std::fabs(x)); }
 double k0e(double x) { return scaled_k(0, x); }
 double k1e(double x) { return scaled_k(1, x); }
-double k0(double x) { return x == 0 ? kInfinity : times_exp(scaled_k(0, x), -x); }
-double k1(double x) { return x == 0 ? kInfinity : times_exp(scaled_k(1, x), -x); }
+double k0(double x) { return x <= 0 ? kInfinity : times_exp(scaled_k(0, x), -x); }
+double k1(double x) { return x <= 0 ? kInfinity : times_exp(scaled_k(1, x), -x); }
 double j0(double x) { return ::j0(x); }
 double j1(double x) { return ::j1(x); }
-double y0(double x) { return x == 0 ? -kInfinity : x < 0 ? kNan : ::y0(x); }
-double y1(double x) { return x == 0 ? -kInfinity : x < 0 ? kNan : ::y1(x); }
+double y0(double x) { return x <= 0 ? -kInfinity : ::y0(x); }
+double y1(double x) { return x <= 0 ? -kInfinity : ::y1(x); }
 
 template <double (*f)(double)>
 struct Of {

@@ -39,28 +39,11 @@ double dawsn(double x) {
   return std::copysign(sum * std::numbers::inv_sqrtpi, x);
 }
 
-// E1 for x > 0.
-double exponential_integral(double x) {
-  if (x <= 1) {
-    double term = 1, sum = -std::numbers::egamma - std::log(x);
-    for (int k = 1; std::fabs(term) > 1e-18; ++k) {
-      term *= -x / k;
-      sum -= term / k;
-    }
-    return sum;
-  }
-  // The continued fraction, from its end.
-  double fraction = 0;
-  for (int k = 20 + static_cast<int>(400 / x); k > 0; --k) {
-    fraction = k / (1 + k / (x + fraction));
-  }
-  return std::exp(-x) / (x + fraction);
-}
-
+// Ei(x) for x > 0; NaN below, as in TensorFlow.
 double expint(double x) {
   if (x != x) return x;
   if (x == 0) return -kInfinity;
-  if (x < 0) return -exponential_integral(-x);
+  if (x < 0) return kNan;
   if (x > 750) return kInfinity;
   double term = 1, sum = 0;
   if (x <= 40) {
