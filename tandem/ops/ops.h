@@ -42,6 +42,7 @@
 #include "tandem/ops/segment_ops.h"
 #include "tandem/ops/shape_ops.h"
 #include "tandem/ops/slice_ops.h"
+#include "tandem/ops/sparse_ops.h"
 #include "tandem/ops/sparse_segment_ops.h"
 #include "tandem/ops/special_ops.h"
 #include "tandem/ops/training_ops.h"
