@@ -355,6 +355,21 @@ def onehot(random, count, shape, dtype):
     return rows
 
 
+def positive_definite(random, count, shape, dtype):
+    """Self-adjoint matrices with eigenvalues from 1 on, in the last two axes."""
+    values = random.standard_normal(count).reshape(shape)
+    if dtype in COMPLEX:
+        values = values + 1j * random.standard_normal(count).reshape(shape)
+    return values @ values.conj().swapaxes(-1, -2) + np.eye(shape[-1])
+
+
+def regular(random, count, shape, dtype):
+    """Matrices that are far from singular, with eigenvalues and pivots well apart."""
+    values = both_parts(uniform)(random, count, shape, dtype, -1.0, 1.0).reshape(shape)
+    steps = 2.0 + 1.5 * np.arange(shape[-1])
+    return values + np.eye(shape[-2], shape[-1]) * steps
+
+
 def words(random, count, shape, dtype):
     return [bytes(random.randint(97, 123, random.randint(0, 6)).tolist()) for _ in range(count)]
 
@@ -375,6 +390,8 @@ GENERATORS = {
     "probabilities": probabilities,
     "onehot": onehot,
     "words": words,
+    "positive_definite": positive_definite,
+    "regular": regular,
 }
 
 
