@@ -17,6 +17,7 @@
 #include "tandem/ops/creation_ops.h"
 #include "tandem/ops/diagonal_ops.h"
 #include "tandem/ops/gather_ops.h"
+#include "tandem/ops/host_ops.h"
 #include "tandem/ops/identity_ops.h"
 #include "tandem/ops/image_ops.h"
 #include "tandem/ops/int_list.h"
