@@ -21,6 +21,7 @@
 #include "tandem/ops/fft_ops.h"
 #include "tandem/ops/gather_ops.h"
 #include "tandem/ops/histogram_ops.h"
+#include "tandem/ops/host_ops.h"
 #include "tandem/ops/identity_ops.h"
 #include "tandem/ops/image_ops.h"
 #include "tandem/ops/int_list.h"
