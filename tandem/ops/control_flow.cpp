@@ -1,6 +1,7 @@
 #include "tandem/ops/control_flow.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "tandem/core/error.h"
 #include "tandem/graph/inference_context.h"
@@ -68,6 +69,41 @@ std::vector<Tensor> flat_cond(const Tensor& pred, const FlatBranch& then_branch,
   const FunctionRef then_function = then_trace.finish(then_results);
   const FunctionRef else_function = else_trace.finish(else_results);
   return call_if(pred, inputs, then_function, else_function);
+}
+
+std::vector<Tensor> flat_switch_case(const Tensor& index, const std::vector<FlatBranch>& branches) {
+  if (branches.empty()) throw InvalidArgumentError("td::switch_case needs at least one branch.");
+  Trace* outer = thread_context().trace;
+  if (!outer) {
+    const std::int32_t at = index.item<std::int32_t>();
+    const bool inside = at >= 0 && static_cast<std::size_t>(at) < branches.size();
+    return inside ? branches[static_cast<std::size_t>(at)]() : branches.back()();
+  }
+  // All functions take the same arguments: each begins with the captures of the one before, and in
+  // the end gets what the later ones captured.
+  std::vector<std::unique_ptr<Trace>> traces;
+  std::vector<std::vector<Tensor>> results;
+  for (std::size_t b = 0; b < branches.size(); ++b) {
+    traces.push_back(std::make_unique<Trace>(outer->ops(), cat("case_", b), outer));
+    ThreadContextScope scope(tracing_context(traces[b].get()));
+    if (b > 0) {
+      for (const Tensor& t : traces[b - 1]->captures()) traces[b]->resolve(t);
+    }
+    results.push_back(branches[b]());
+    for (const Tensor& t : results[b]) traces[b]->resolve(t);
+    if (b > 0)
+      check_same(results[0], results[b], "td::switch_case", "the first branch", "a later branch");
+  }
+  const std::vector<Tensor> inputs = traces.back()->captures();
+  std::vector<FunctionRef> functions;
+  for (std::size_t b = 0; b < branches.size(); ++b) {
+    {
+      ThreadContextScope scope(tracing_context(traces[b].get()));
+      for (const Tensor& t : inputs) traces[b]->resolve(t);
+    }
+    functions.push_back(traces[b]->finish(results[b]));
+  }
+  return call_case(index, inputs, functions);
 }
 
 namespace {

@@ -47,7 +47,7 @@ class CaseError(Exception):
 
 @dataclass
 class Spec:
-    """One input as written: kind is `value`, `list`, `var` or `novar`."""
+    """One input as written: kind is `value`, `list`, `var`, `novar`, `ref` or `noref`."""
     kind: str
     text: str
     dtype: str = ""
@@ -167,7 +167,7 @@ def parse_input(text):
     if text.startswith("("):
         items = [parse_input(item) for item in split_outside_brackets(text[1:-1])]
         return Spec("list", text, items=items)
-    match = re.fullmatch(r"(var|novar)\((.*)\)", text)
+    match = re.fullmatch(r"(var|novar|ref|noref)\((.*)\)", text)
     if match:
         inner = parse_input(match[2])
         inner.kind, inner.text = match[1], text

@@ -27,7 +27,12 @@ AttrMap given_attrs(const Node& node) {
 std::vector<Tensor> call_node(const Node& node, std::span<const Tensor> inputs) {
   const std::vector<Tensor> all(inputs.begin(), inputs.end());
   switch (node.kind()) {
-    case NodeKind::kCall: return call_function(node.attr<FunctionRef>("f"), inputs);
+    case NodeKind::kCall:
+      if (const AttrValue* branches = node.attrs().find("branches")) {
+        return internal::call_case(all[0], inputs.subspan(1),
+                                   *branches->get_if<std::vector<FunctionRef>>());
+      }
+      return call_function(node.attr<FunctionRef>("f"), inputs);
     case NodeKind::kIf:
       return internal::call_if(all[0], {all.begin() + 1, all.end()},
                                node.attr<FunctionRef>("then_branch"),

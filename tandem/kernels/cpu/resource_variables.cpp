@@ -4,6 +4,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
+#include "tandem/graph/reference.h"
 #include "tandem/graph/resource_manager.h"
 #include "tandem/kernels/cpu/elements.h"
 #include "tandem/kernels/cpu/gather.h"
@@ -165,10 +166,11 @@ void resource_gather_nd(KernelContext& c) {
 // scalar updates serve all.
 template <class T, class F>
 void for_each_row(KernelContext& c, F f) {
-  VariableResource& variable = variable_of(c.input(0));
+  VariableResource& variable = variable_input(c.input(0));
   const Array& indices = c.input(1);
   const Array& updates = c.input(2);
   std::lock_guard lock(variable.mutex());
+  require_initialized(c.input(0), variable);
   const Shape params = variable.value().shape();
   if (updates.dtype() != variable.dtype()) {
     throw InvalidArgumentError(cat("Cannot update variable of dtype ", variable.dtype(),
@@ -204,6 +206,7 @@ void for_each_row(KernelContext& c, F f) {
     const std::int64_t row = index_at(indices.dtype(), indices.raw_data(), i);
     f(data + row * inner, scalar ? from : from + i * inner, inner, scalar ? 0 : 1);
   }
+  if (c.num_outputs() > 0) c.set_output(0, c.input(0));
 }
 
 // The elements' new values by `Combine`, an object with a template <class T> T operator()(T old, T
@@ -286,6 +289,7 @@ void scatter_update(KernelContext& c) {
 
 constexpr TypeConstraint kNumbers{"dtype", kNumberTypes};
 constexpr TypeConstraint kReals{"dtype", kRealTypes};
+constexpr TypeConstraint kRefNumbers{"T", kNumberTypes};
 
 const KernelRegistration kVarHandle{{.op = "VarHandleOp", .run = var_handle}};
 const KernelRegistration kRead{{.op = "ReadVariableOp", .run = read_variable}};
@@ -312,6 +316,17 @@ const KernelRegistration kScatterMin{
 const KernelRegistration kScatterMax{
     {.op = "ResourceScatterMax", .types = {kReals}, .run = scatter_numbers<Larger>}};
 const KernelRegistration kScatterUpdate{{.op = "ResourceScatterUpdate", .run = scatter_update}};
+const KernelRegistration kRefScatterAdd{
+    {.op = "ScatterAdd", .types = {kRefNumbers}, .run = scatter_numbers<AddTo>}};
+const KernelRegistration kRefScatterSub{
+    {.op = "ScatterSub", .types = {kRefNumbers}, .run = scatter_numbers<SubtractFrom>}};
+const KernelRegistration kRefScatterMul{
+    {.op = "ScatterMul", .types = {kRefNumbers}, .run = scatter_numbers<MultiplyBy>}};
+const KernelRegistration kRefScatterDiv{
+    {.op = "ScatterDiv", .types = {kRefNumbers}, .run = scatter_numbers<DivideBy>}};
+const KernelRegistration kRefScatterMin{{.op = "ScatterMin", .run = scatter_numbers<Smaller>}};
+const KernelRegistration kRefScatterMax{{.op = "ScatterMax", .run = scatter_numbers<Larger>}};
+const KernelRegistration kRefScatterUpdate{{.op = "ScatterUpdate", .run = scatter_update}};
 
 }  // namespace
 }  // namespace tandem::cpu

@@ -87,6 +87,18 @@ void check_inputs(std::string_view op, std::span<const Tensor> inputs) {
   }
 }
 
+// References are read where a value is wanted, but only in graphs.
+void check_references(const OpDef& op, std::span<const Tensor> inputs) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!is_ref(inputs[i].impl()->array.dtype())) continue;
+    const bool by_position = op.plain_arguments && i < op.inputs.size();
+    if (by_position ? op.inputs[i].is_ref : op.inputs.back().is_ref) continue;
+    throw FailedPreconditionError(cat("Op ", op.name, ": input ", i,
+                                      " is a reference to a variable, which has a value only in "
+                                      "graphs. Call the op in a td::function."));
+  }
+}
+
 std::vector<DType> dtypes_of(std::span<const Tensor> inputs) {
   std::vector<DType> types;
   types.reserve(inputs.size());
@@ -146,7 +158,8 @@ class EagerCall {
       arrays = many.data();
     }
     KernelContext context;
-    const bool recorded = is_recording(inputs_);  // a tape will keep the inputs: they must stay as they are
+    const bool recorded =
+        is_recording(inputs_);  // a tape will keep the inputs: they must stay as they are
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       const TensorImpl* impl = inputs_[i].impl();
       arrays[i] = &impl->array;
@@ -177,6 +190,7 @@ class EagerCall {
 
  private:
   CachedCall look_up() {
+    check_references(op_, inputs_);
     CachedCall entry;
     const AttrMap complete = complete_attrs(op_, dtypes_of(inputs_), attrs_);
     Device& device = runtime_.default_device();

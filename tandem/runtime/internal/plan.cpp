@@ -11,8 +11,11 @@ namespace {
 
 MutableFunction with_shapes(const MutableFunction& function, const std::vector<Shape>& arg_shapes) {
   MutableFunction copy = function.clone();
-  for (std::size_t i = 0; i < copy.args.size(); ++i)
-    copy.graph.set_output_shape(copy.args[i], 0, arg_shapes[i]);
+  for (std::size_t i = 0; i < copy.args.size(); ++i) {
+    // A reference's own shape is not that of its variable.
+    if (!is_ref(copy.args[i]->output_dtype(0)))
+      copy.graph.set_output_shape(copy.args[i], 0, arg_shapes[i]);
+  }
   copy.graph.infer_shapes_to_run();
   return copy;
 }
