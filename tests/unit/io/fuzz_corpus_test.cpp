@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/fs/file_system.h"
+
 #include "tests/fuzz/targets.h"
 
 namespace tandem::fuzz {

@@ -103,7 +103,8 @@ TEST(Npy, RefusesDamagedFiles) {
         npy("'|S99999999999999999999'", "False", "(1,)", ""),
         npy("'<f4'", "False", "(4000000000, 4000000000, 4000000000)", ""),
         npy("'<f4'", "Maybe", "(1,)", "abcd"), npy("'<f4'", "False", "1", "abcd"),
-        npy("'<f4', 'more': 1", "False", "(1,)", "abcd"), npy("'<f4' 'x'", "False", "(1,)", "abcd")}) {
+        npy("'<f4', 'more': 1", "False", "(1,)", "abcd"),
+        npy("'<f4' 'x'", "False", "(1,)", "abcd")}) {
     EXPECT_THROW(decode_npy(bytes, "file"), DataLossError) << bytes;
   }
   EXPECT_LT(host_memory_stats().peak - before, std::size_t{1} << 20);
