@@ -246,6 +246,7 @@ std::vector<std::pair<int, int>> BodyImport::resolve(const std::string& text,
   const int producer = found->second;
   Pending& from = pending_[static_cast<std::size_t>(producer)];
   const std::string rest = whole || colon == std::string::npos ? "" : text.substr(colon + 1);
+  if (!whole && colon != std::string::npos && rest.empty()) missing("is malformed.");
   if (!function_ || !from.def) {
     const auto index = rest.empty() ? 0 : parse_index(rest);
     if (!index || (!from.def && *index != 0)) missing("is malformed.");
