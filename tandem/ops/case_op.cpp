@@ -13,13 +13,13 @@ namespace {
 
 void case_shape(InferenceContext& c) {
   const auto& branches = c.attr<std::vector<FunctionRef>>("branches");
-  for (std::size_t b = 0; b < branches.size(); ++b) {
-    const std::vector<PartialShape> shapes = branches[b]->result_shapes();
-    std::vector<PartialShape> all = c.take_outputs();
-    for (std::size_t i = 0; i < all.size(); ++i)
-      all[i] = b == 0 ? shapes.at(i) : all[i].relax(shapes.at(i));
-    for (std::size_t i = 0; i < all.size(); ++i) c.set_output(static_cast<int>(i), all[i]);
+  if (branches.empty()) c.fail("branches must not be empty");
+  std::vector<PartialShape> all = branches.front()->result_shapes();
+  for (const FunctionRef& branch : branches) {
+    const std::vector<PartialShape> shapes = branch->result_shapes();
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = all[i].relax(shapes.at(i));
   }
+  for (std::size_t i = 0; i < all.size(); ++i) c.set_output(static_cast<int>(i), all[i]);
 }
 
 void case_gradient(GradientContext& g);
