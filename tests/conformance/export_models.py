@@ -285,6 +285,56 @@ def momentum_on_references(writer):
     train_network(writer, lambda: v1.train.MomentumOptimizer(0.05, 0.9), False)
 
 
+def write_layers(writer, layers, value):
+    """Each layer on the same input, all in one graph."""
+    tf.keras.utils.set_random_seed(1)
+    inputs = tf.keras.Input(value.shape[1:])
+    model = tf.keras.Model(inputs, [layer(inputs) for layer in layers])
+    write_model(writer, spread(model), value)
+
+
+@case
+def recurrent_layers(writer):
+    layers = tf.keras.layers
+    write_layers(writer, [
+        layers.LSTM(5), layers.LSTM(4, return_sequences=True, go_backwards=True), layers.GRU(5),
+        layers.GRU(3, reset_after=False), layers.SimpleRNN(4), layers.Bidirectional(layers.LSTM(4)),
+        layers.Bidirectional(layers.GRU(3, return_sequences=True), merge_mode="sum"),
+        layers.TimeDistributed(layers.Dense(3))], floats(3, 9, 6))
+
+
+@case
+def layers_1d(writer):
+    layers = tf.keras.layers
+    write_layers(writer, [
+        layers.Conv1D(4, 3, strides=2), layers.SeparableConv1D(4, 3),
+        layers.Conv1DTranspose(3, 3, strides=2), layers.UpSampling1D(2), layers.MaxPooling1D(2),
+        layers.AveragePooling1D(2), layers.ZeroPadding1D(2), layers.Cropping1D(2),
+        layers.GlobalMaxPooling1D(), layers.LayerNormalization(), layers.GroupNormalization(2),
+        layers.UnitNormalization(), layers.PReLU(), layers.Flatten()], floats(3, 12, 6))
+
+
+@case
+def layers_2d(writer):
+    layers = tf.keras.layers
+    write_layers(writer, [
+        layers.Conv2DTranspose(3, 3, strides=2, padding="same"), layers.SeparableConv2D(5, 3),
+        layers.UpSampling2D(2), layers.Cropping2D(2), layers.ZeroPadding2D(1),
+        layers.DepthwiseConv2D(3, depth_multiplier=2), layers.GlobalMaxPooling2D(),
+        layers.GlobalAveragePooling2D(), layers.Permute((2, 1, 3)), layers.MaxPooling2D(3, 2, "same"),
+        layers.AveragePooling2D(3, 2, "same"), layers.Conv2D(4, 3, dilation_rate=2),
+        layers.Conv2D(4, 3, groups=2)], floats(2, 12, 14, 4))
+
+
+@case
+def activations(writer):
+    names = ("relu", "relu6", "leaky_relu", "elu", "selu", "gelu", "silu", "mish", "hard_sigmoid",
+             "hard_silu", "softplus", "softsign", "exponential", "log_softmax", "tanh_shrink",
+             "soft_shrink", "hard_shrink", "sparse_plus", "squareplus", "celu", "glu", "sparsemax",
+             "hard_tanh", "log_sigmoid", "softmax", "sigmoid", "tanh", "linear")
+    write_layers(writer, [tf.keras.layers.Activation(name) for name in names], 2 * floats(4, 10))
+
+
 @case
 def mobilenetv2(writer):
     tf.keras.utils.set_random_seed(1)
