@@ -13,13 +13,17 @@ namespace {
 
 void case_shape(InferenceContext& c) {
   const auto& branches = c.attr<std::vector<FunctionRef>>("branches");
-  for (std::size_t b = 0; b < branches.size(); ++b) {
-    const std::vector<PartialShape> shapes = branches[b]->result_shapes();
-    std::vector<PartialShape> all = c.take_outputs();
-    for (std::size_t i = 0; i < all.size(); ++i)
-      all[i] = b == 0 ? shapes.at(i) : all[i].relax(shapes.at(i));
-    for (std::size_t i = 0; i < all.size(); ++i) c.set_output(static_cast<int>(i), all[i]);
+  if (branches.empty()) c.fail("needs at least one branch.");
+  std::vector<PartialShape> all = branches[0]->result_shapes();
+  for (const FunctionRef& branch : branches) {
+    const std::vector<PartialShape> shapes = branch->result_shapes();
+    if (static_cast<int>(shapes.size()) != c.num_outputs()) {
+      c.fail(cat("branch '", branch->name(), "' returns ", shapes.size(), " values, but Tout says ",
+                 c.num_outputs(), "."));
+    }
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = all[i].relax(shapes[i]);
   }
+  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, all[static_cast<std::size_t>(i)]);
 }
 
 void case_gradient(GradientContext& g);

@@ -296,6 +296,36 @@ TEST(Frames, AFailureEndsTheLoopAndTheRestGoesOn) {
   EXPECT_LE(g_probes, 12);
 }
 
+// Cancels the run it is part of.
+std::atomic<Cancellation*> g_cancellation{nullptr};
+const OpRegistration kCancel{{.name = "TestCancel",
+                              .inputs = "x: T",
+                              .outputs = "y: T",
+                              .attrs = "T: type",
+                              .traits = {.stateful = true}}};
+const KernelRegistration kCancelKernel{{.op = "TestCancel", .run = [](KernelContext& c) {
+                                          g_cancellation.load()->cancel();
+                                          c.set_output(0, c.input(0));
+                                        }}};
+
+TEST(Frames, ACancelledLoopEnds) {
+  FlowBuilder b;
+  const Output i = b.loop_variable(b.enter(b.constant(scalar(0)), "loop"));
+  const Output limit = b.enter(b.constant(scalar(1000000000)), "loop", true);
+  const Output go_on = b.add1("LoopCond", {b.add1("Less", {i, limit})});
+  Node* i_switch = b.add("Switch", {i, go_on});
+  Node* pivot = b.add("Identity", {{i_switch, 1}});
+  b.close(i, b.add1("AddV2", {b.add1("TestCancel", {{pivot, 0}}), b.constant(scalar(1), {pivot})}));
+  const FunctionRef f = b.finish({b.add1("Exit", {{i_switch, 0}})});
+  Cancellation cancellation;
+  g_cancellation = &cancellation;
+  Runtime& runtime = Runtime::current();
+  KernelContext caller;
+  caller.services_ = &runtime.services(runtime.default_device());
+  caller.cancellation_ = &cancellation;
+  EXPECT_THROW(caller.functions().run(*f, {}, caller), CancelledError);
+}
+
 TEST(Frames, LoopsThatAreNotWellFormedAreRefused) {
   {
     FlowBuilder b;
