@@ -7,8 +7,12 @@
 
 #include <gtest/gtest.h>
 
+#include "tandem/autodiff/gradient_tape.h"
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
+#include "tandem/ops/operators.h"
+#include "tandem/runtime/dispatch.h"
+#include "tandem/runtime/traced_function.h"
 
 #include "tests/unit/runtime/control_flow_util.h"
 
@@ -294,6 +298,20 @@ TEST(Frames, AFailureEndsTheLoopAndTheRestGoesOn) {
   EXPECT_NE(message.find("{{node bad}}"), std::string::npos) << message;
   EXPECT_GE(g_probes, 2);
   EXPECT_LE(g_probes, 12);
+}
+
+// d/dx of cond(pred, x + 1, 2 x), built from Switch and Merge in a trace.
+TEST(Frames, SwitchAndMergeHaveGradients) {
+  auto gradient = function([](Tensor pred, Tensor x) {
+    GradientTape tape;
+    tape.watch(x);
+    const auto branches = raw_op("Switch", {x, pred});
+    const Tensor twice = branches[0] * 2.0, more = branches[1] + 1.0;
+    const Tensor y = raw_op("Merge", {twice, more})[0];
+    return tape.gradient(y * 10.0, x);
+  });
+  EXPECT_EQ(gradient(Tensor(true), Tensor(3.0)).item<float>(), 10.0f);
+  EXPECT_EQ(gradient(Tensor(false), Tensor(3.0)).item<float>(), 20.0f);
 }
 
 // Cancels the run it is part of.
