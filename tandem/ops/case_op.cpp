@@ -5,6 +5,7 @@
 #include "tandem/graph/op_decl.h"
 #include "tandem/ops/internal/branch_gradient.h"
 #include "tandem/ops/internal/functional_calls.h"
+#include "tandem/ops/internal/result_shapes.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/gradient_context.h"
 
@@ -13,13 +14,13 @@ namespace {
 
 void case_shape(InferenceContext& c) {
   const auto& branches = c.attr<std::vector<FunctionRef>>("branches");
-  if (branches.empty()) c.fail("branches must not be empty");
-  std::vector<PartialShape> all = branches.front()->result_shapes();
+  if (branches.empty()) c.fail("needs at least one branch.");
+  std::vector<PartialShape> all = result_shapes(c, branches[0]);
   for (const FunctionRef& branch : branches) {
-    const std::vector<PartialShape> shapes = branch->result_shapes();
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = all[i].relax(shapes.at(i));
+    const std::vector<PartialShape> shapes = result_shapes(c, branch);
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = all[i].relax(shapes[i]);
   }
-  for (std::size_t i = 0; i < all.size(); ++i) c.set_output(static_cast<int>(i), all[i]);
+  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, all[static_cast<std::size_t>(i)]);
 }
 
 void case_gradient(GradientContext& g);

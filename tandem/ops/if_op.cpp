@@ -3,6 +3,7 @@
 #include "tandem/graph/op_decl.h"
 #include "tandem/ops/internal/branch_gradient.h"
 #include "tandem/ops/internal/functional_calls.h"
+#include "tandem/ops/internal/result_shapes.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/gradient_context.h"
 
@@ -10,8 +11,8 @@ namespace tandem::internal {
 namespace {
 
 void if_shape(InferenceContext& c) {
-  const auto then_shapes = c.attr<FunctionRef>("then_branch")->result_shapes();
-  const auto else_shapes = c.attr<FunctionRef>("else_branch")->result_shapes();
+  const auto then_shapes = result_shapes(c, c.attr<FunctionRef>("then_branch"));
+  const auto else_shapes = result_shapes(c, c.attr<FunctionRef>("else_branch"));
   for (int i = 0; i < c.num_outputs(); ++i) {
     const auto at = static_cast<std::size_t>(i);
     c.set_output(i, then_shapes.at(at).relax(else_shapes.at(at)));

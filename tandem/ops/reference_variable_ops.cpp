@@ -191,7 +191,30 @@ TANDEM_REF_SCATTER(ScatterNdSub, "numbers", "false; bad_indices_policy: string =
                    shapes::unchanged,
                    "Subtracts updates from the variable's slices; returns the reference.")
 
+TANDEM_REF_SCATTER(ScatterNdMax, "numbers", "false; bad_indices_policy: string = ''",
+                   shapes::unchanged,
+                   "The larger of the variable's slices and updates; returns the reference.")
+TANDEM_REF_SCATTER(ScatterNdMin, "numbers", "false; bad_indices_policy: string = ''",
+                   shapes::unchanged,
+                   "The smaller of the variable's slices and updates; returns the reference.")
+
 #undef TANDEM_REF_SCATTER
+
+const OpRegistration kResourceScatterNdMax{
+    {.name = "ResourceScatterNdMax",
+     .inputs = "ref: resource, indices: Tindices, updates: T",
+     .attrs = "T: type; Tindices: index; use_locking: bool = true; bad_indices_policy: string = ''",
+     .shape = shapes::none,
+     .traits = {.stateful = true, .host_inputs = 1},
+     .doc = "The larger of the variable's slices and updates."}};
+
+const OpRegistration kResourceScatterNdMin{
+    {.name = "ResourceScatterNdMin",
+     .inputs = "ref: resource, indices: Tindices, updates: T",
+     .attrs = "T: type; Tindices: index; use_locking: bool = true; bad_indices_policy: string = ''",
+     .shape = shapes::none,
+     .traits = {.stateful = true, .host_inputs = 1},
+     .doc = "The smaller of the variable's slices and updates."}};
 
 }  // namespace
 }  // namespace tandem

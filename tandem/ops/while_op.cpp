@@ -6,6 +6,7 @@
 #include "tandem/graph/op_decl.h"
 #include "tandem/ops/creation_ops.h"
 #include "tandem/ops/internal/functional_calls.h"
+#include "tandem/ops/internal/result_shapes.h"
 #include "tandem/ops/list_ops.h"
 #include "tandem/ops/operators.h"
 #include "tandem/ops/resource_variable_ops.h"
@@ -18,7 +19,7 @@ namespace tandem::internal {
 namespace {
 
 void while_shape(InferenceContext& c) {
-  const auto shapes = c.attr<FunctionRef>("body")->result_shapes();
+  const auto shapes = result_shapes(c, c.attr<FunctionRef>("body"));
   for (int i = 0; i < c.num_outputs(); ++i)
     c.set_output(i, c.input(i).relax(shapes.at(static_cast<std::size_t>(i))));
 }

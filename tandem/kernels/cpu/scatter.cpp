@@ -212,6 +212,18 @@ const KernelRegistration kResourceSub{{.op = "ResourceScatterNdSub",
 const KernelRegistration kRefUpdate{
     {.op = "ScatterNdUpdate", .run = resource_scatter_nd<put_replacement>}};
 const KernelRegistration kRefAdd{{.op = "ScatterNdAdd", .run = resource_scatter_nd<put_sum>}};
+const KernelRegistration kResourceMax{{.op = "ResourceScatterNdMax",
+                                       .types = {{"T", kRealTypes}},
+                                       .run = resource_scatter_nd<put_numbers<Larger>>}};
+const KernelRegistration kResourceMin{{.op = "ResourceScatterNdMin",
+                                       .types = {{"T", kRealTypes}},
+                                       .run = resource_scatter_nd<put_numbers<Smaller>>}};
+const KernelRegistration kRefMax{{.op = "ScatterNdMax",
+                                  .types = {{"T", kRealTypes}},
+                                  .run = resource_scatter_nd<put_numbers<Larger>>}};
+const KernelRegistration kRefMin{{.op = "ScatterNdMin",
+                                  .types = {{"T", kRealTypes}},
+                                  .run = resource_scatter_nd<put_numbers<Smaller>>}};
 const KernelRegistration kRefSub{{.op = "ScatterNdSub",
                                   .types = {{"T", kNumberTypes}},
                                   .run = resource_scatter_nd<put_numbers<SubtractFrom>>}};
