@@ -38,6 +38,8 @@
 #include "tandem/ops/pad_ops.h"
 #include "tandem/ops/partition_ops.h"
 #include "tandem/ops/pool_ops.h"
+#include "tandem/ops/quantization_ops.h"
+#include "tandem/ops/quantize_ops.h"
 #include "tandem/ops/random_ops.h"
 #include "tandem/ops/reduction_ops.h"
 #include "tandem/ops/resource_variable_ops.h"

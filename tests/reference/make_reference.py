@@ -30,7 +30,7 @@ import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
 
 import case_language
-from case_language import COMPLEX, DTYPES, CaseError
+from case_language import COMPLEX, DTYPES, QUANTIZED, CaseError
 from records import encode, encode_or_null, packed, unpacked
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -220,7 +220,10 @@ def as_arrays(tensors):
             boxed = np.empty((), dtype=object)
             boxed[()] = value
             value = boxed
-        result.append(np.asarray(value))
+        value = np.asarray(value)
+        if tensor.dtype.name in QUANTIZED:  # which numpy() gives as plain integers
+            value = np.ascontiguousarray(value).view(DTYPES[tensor.dtype.name]).reshape(value.shape)
+        result.append(value)
     return result
 
 
