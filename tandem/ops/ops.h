@@ -20,6 +20,7 @@
 #include "tandem/ops/gather_ops.h"
 #include "tandem/ops/histogram_ops.h"
 #include "tandem/ops/identity_ops.h"
+#include "tandem/ops/image_ops.h"
 #include "tandem/ops/int_list.h"
 #include "tandem/ops/join_ops.h"
 #include "tandem/ops/layout_ops.h"

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cmath>
+
+#include "tandem/kernels/cpu/resample.h"
+
+namespace tandem::cpu {
+
+/// How the ops that resize images place pixels: the attributes align_corners and
+/// half_pixel_centers, and the scale that follows along an axis.
+struct Placement {
+  bool align_corners = false;
+  bool half_pixel_centers = false;
+
+  /// Throws InvalidArgumentError if both attributes are set.
+  explicit Placement(const KernelContext& c);
+
+  float scale(std::int64_t in, std::int64_t out) const {
+    return align_corners && out > 1
+               ? static_cast<float>(in - 1) / static_cast<float>(out - 1)
+               : static_cast<float>(in) / static_cast<float>(out);
+  }
+  /// The input position of the centre of output pixel i.
+  float at(std::int64_t i, float scale) const {
+    const auto x = static_cast<float>(i);
+    return half_pixel_centers ? (x + 0.5f) * scale - 0.5f : x * scale;
+  }
+};
+
+/// The sizes for images of input 0 and new sizes in input 1; checks both.
+Resize resize_case(const KernelContext& c);
+/// For gradients: `grads` have the new sizes, `images` the old ones.
+Resize resize_grad_case(const Shape& grads, const Shape& images);
+
+}  // namespace tandem::cpu
