@@ -19,6 +19,7 @@
 #include "tandem/ops/diagonal_ops.h"
 #include "tandem/ops/gather_ops.h"
 #include "tandem/ops/histogram_ops.h"
+#include "tandem/ops/host_ops.h"
 #include "tandem/ops/identity_ops.h"
 #include "tandem/ops/image_ops.h"
 #include "tandem/ops/int_list.h"
@@ -46,3 +47,4 @@
 #include "tandem/ops/training_ops.h"
 #include "tandem/ops/unary_ops.h"
 #include "tandem/ops/variable.h"
+#include "tandem/ops/volume_ops.h"

@@ -22,7 +22,7 @@ class Key {
   std::uint64_t hash() const { return hash_; }
 
  private:
-  static constexpr std::size_t kMost = 24;
+  static constexpr std::size_t kMost = 32;
   std::uint64_t hash_ = 0;
   std::size_t count_ = 0;
   std::int64_t numbers_[kMost];

@@ -1,0 +1,245 @@
+#include "tandem/kernels/cpu/lookup_table.h"
+
+#include <cstring>
+
+#include "tandem/core/error.h"
+#include "tandem/kernels/cpu/elements.h"
+
+namespace tandem::cpu {
+namespace {
+
+// Copies n elements between arrays of one dtype.
+void copy_between(Array& to, std::int64_t to_at, const Array& from, std::int64_t from_at,
+                  std::int64_t n) {
+  with_element(to.dtype(), [&]<class T>() {
+    copy_elements(static_cast<T*>(to.raw_data()) + to_at,
+                  static_cast<const T*>(from.raw_data()) + from_at, n);
+  });
+}
+
+bool same_elements(const Array& a, const Array& b) {
+  if (a.dtype() != b.dtype() || !(a.shape() == b.shape())) return false;
+  if (a.dtype() == DType::kString) {
+    const auto x = a.values<std::string>(), y = b.values<std::string>();
+    return std::equal(x.begin(), x.end(), y.begin());
+  }
+  return std::memcmp(a.raw_data(), b.raw_data(), a.num_bytes()) == 0;
+}
+
+Shape joined(const Shape& first, const Shape& second) {
+  Shape shape = first;
+  for (const std::int64_t size : second.dims()) shape.add_dim(size);
+  return shape;
+}
+
+bool supported(DType t) { return kPodTypes.contains(t) || t == DType::kString; }
+
+}  // namespace
+
+LookupTable::LookupTable(Kind kind, Array empty_key, Array deleted_key) : kind_(std::move(kind)) {
+  if (!supported(kind_.key) || !supported(kind_.value)) {
+    throw InvalidArgumentError(
+        cat("There are no tables from ", kind_.key, " to ", kind_.value, "."));
+  }
+  if (empty_key.valid()) empty_key_ = key_at(empty_key, 0);
+  if (deleted_key.valid()) deleted_key_ = key_at(deleted_key, 0);
+  if (empty_key_ && empty_key_ == deleted_key_) {
+    throw InvalidArgumentError("Empty and deleted keys cannot be equal");
+  }
+}
+
+std::string LookupTable::debug_string() const {
+  return cat("table from ", kind_.key, kind_.key_shape, " to ", kind_.value, kind_.value_shape);
+}
+
+std::string LookupTable::key_at(const Array& keys, std::int64_t i) const {
+  const std::int64_t n = kind_.key_shape.num_elements();
+  if (kind_.key != DType::kString) {
+    const auto bytes = static_cast<std::size_t>(n) * dtype_size(kind_.key);
+    return {static_cast<const char*>(keys.raw_data()) + static_cast<std::size_t>(i) * bytes, bytes};
+  }
+  const std::string* strings = keys.data<std::string>() + i * n;
+  if (kind_.key_shape.rank() == 0) return *strings;
+  std::string key;  // with lengths, so that no two lists have the same bytes
+  for (std::int64_t k = 0; k < n; ++k) key += cat(strings[k].size(), ":", strings[k]);
+  return key;
+}
+
+void LookupTable::check_dtypes(const Array& keys, const Array* values) const {
+  if (keys.dtype() != kind_.key || (values != nullptr && values->dtype() != kind_.value)) {
+    throw InvalidArgumentError(cat("Table types are ", kind_.key, " to ", kind_.value,
+                                   ", but keys are ", keys.dtype(),
+                                   values ? cat(" and values ", values->dtype()) : "", "."));
+  }
+}
+
+Shape LookupTable::batch_of(const Array& keys) const {
+  const int batch = keys.rank() - kind_.key_shape.rank();
+  bool fits = batch >= 0;
+  for (int i = 0; fits && i < kind_.key_shape.rank(); ++i) {
+    fits = keys.shape()[batch + i] == kind_.key_shape[i];
+  }
+  if (!fits) {
+    throw InvalidArgumentError(cat("Input key shape must be ", kind_.key_shape,
+                                   " after the batch dimensions, but keys have shape ",
+                                   keys.shape()));
+  }
+  return Shape(keys.shape().dims().first(static_cast<std::size_t>(batch)));
+}
+
+void LookupTable::check_values(const Array& keys, const Array& values) const {
+  check_dtypes(keys, &values);
+  const Shape wanted = joined(batch_of(keys), kind_.value_shape);
+  if (!(values.shape() == wanted)) {
+    throw InvalidArgumentError(cat("Expected shape ", wanted, " for value, got ", values.shape()));
+  }
+}
+
+void LookupTable::require_open(const char* what) const {
+  if (kind_.fixed) {
+    throw UnimplementedError(cat(what, " is not supported by tables with an initializer."));
+  }
+}
+
+Array LookupTable::find(const Array& keys, const Array& default_value) const {
+  check_dtypes(keys, &default_value);
+  const Shape batch = batch_of(keys);
+  const std::int64_t inner = kind_.value_shape.num_elements(), count = batch.num_elements();
+  Array out(kind_.value, joined(batch, kind_.value_shape));
+  const bool each = default_value.shape() == out.shape();
+  if (!each && !(default_value.shape() == kind_.value_shape)) {
+    throw InvalidArgumentError(cat("Expected shape ", kind_.value_shape, " or ", out.shape(),
+                                   " for default value, got ", default_value.shape()));
+  }
+  std::lock_guard lock(mutex_);
+  if (kind_.fixed && !initialized_) throw FailedPreconditionError("Table not initialized.");
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::string key = key_at(keys, i);
+    if (key == empty_key_ || key == deleted_key_) {
+      throw InvalidArgumentError(
+          cat("Using the ", key == empty_key_ ? "empty" : "deleted",
+              "_key as a table key is not allowed"));
+    }
+    const auto at = rows_.find(key);
+    if (at != rows_.end()) {
+      copy_between(out, i * inner, at->second, 0, inner);
+    } else {
+      copy_between(out, i * inner, default_value, each ? i * inner : 0, inner);
+    }
+  }
+  return out;
+}
+
+// With the lock held.
+void LookupTable::put(std::string key, const Array& values, std::int64_t i) {
+  if (key == empty_key_ || key == deleted_key_) {
+    throw InvalidArgumentError(cat("Using the ", key == empty_key_ ? "empty" : "deleted",
+                                   "_key as a table key is not allowed"));
+  }
+  Array value(kind_.value, kind_.value_shape);
+  copy_between(value, 0, values, i * value.num_elements(), value.num_elements());
+  rows_.insert_or_assign(std::move(key), std::move(value));
+}
+
+void LookupTable::insert(const Array& keys, const Array& values) {
+  require_open("insert");
+  check_values(keys, values);
+  const std::int64_t count = batch_of(keys).num_elements();
+  std::lock_guard lock(mutex_);
+  for (std::int64_t i = 0; i < count; ++i) put(key_at(keys, i), values, i);
+}
+
+void LookupTable::remove(const Array& keys) {
+  require_open("remove");
+  check_dtypes(keys, nullptr);
+  const std::int64_t count = batch_of(keys).num_elements();
+  std::lock_guard lock(mutex_);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::string key = key_at(keys, i);
+    if (key == empty_key_ || key == deleted_key_) {
+      throw InvalidArgumentError("Using the empty_key or deleted_key as a table key is not allowed");
+    }
+    rows_.erase(key);
+  }
+}
+
+void LookupTable::replace(const Array& keys, const Array& values) {
+  require_open("import");
+  check_values(keys, values);
+  const std::int64_t count = batch_of(keys).num_elements();
+  std::lock_guard lock(mutex_);
+  rows_.clear();
+  for (std::int64_t i = 0; i < count; ++i) put(key_at(keys, i), values, i);
+}
+
+void LookupTable::initialize(const Array& keys, const Array& values) {
+  if (!kind_.fixed) {
+    throw InvalidArgumentError("Table initialization is only supported by HashTable.");
+  }
+  check_values(keys, values);
+  const std::int64_t count = batch_of(keys).num_elements();
+  std::lock_guard lock(mutex_);
+  std::unordered_map<std::string, Array> before;
+  before.swap(rows_);
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::string key = key_at(keys, i);
+    const auto known = rows_.find(key);
+    const Array old = known == rows_.end() ? Array() : known->second;
+    put(std::move(key), values, i);
+    if (old.valid() && !same_elements(old, rows_.find(key_at(keys, i))->second)) {
+      rows_.swap(before);
+      throw FailedPreconditionError(
+          cat("HashTable has different values for the same key, at position ", i, "."));
+    }
+  }
+  if (initialized_) {
+    bool same = before.size() == rows_.size();
+    for (const auto& [key, value] : before) {
+      const auto at = rows_.find(key);
+      same = same && at != rows_.end() && same_elements(at->second, value);
+    }
+    if (!same) {
+      rows_.swap(before);
+      throw FailedPreconditionError("Table was already initialized with different data.");
+    }
+  }
+  initialized_ = true;
+}
+
+std::int64_t LookupTable::size() const {
+  std::lock_guard lock(mutex_);
+  return static_cast<std::int64_t>(rows_.size());
+}
+
+LookupTable::Contents LookupTable::contents() const {
+  std::lock_guard lock(mutex_);
+  if (kind_.fixed && !initialized_) throw FailedPreconditionError("Table is not initialized.");
+  const Shape count{static_cast<std::int64_t>(rows_.size())};
+  Contents all{Array(kind_.key, joined(count, kind_.key_shape)),
+               Array(kind_.value, joined(count, kind_.value_shape))};
+  const std::int64_t keys = kind_.key_shape.num_elements();
+  const std::int64_t inner = kind_.value_shape.num_elements();
+  std::int64_t i = 0;
+  for (const auto& [key, value] : rows_) {
+    if (kind_.key != DType::kString) {
+      std::memcpy(static_cast<char*>(all.keys.raw_data()) +
+                      static_cast<std::size_t>(i) * key.size(),
+                  key.data(), key.size());
+    } else if (kind_.key_shape.rank() == 0) {
+      all.keys.data<std::string>()[i] = key;
+    } else {
+      std::size_t at = 0;
+      for (std::int64_t k = 0; k < keys; ++k) {
+        const std::size_t colon = key.find(':', at);
+        const std::size_t size = std::stoull(key.substr(at, colon - at));
+        all.keys.data<std::string>()[i * keys + k] = key.substr(colon + 1, size);
+        at = colon + 1 + size;
+      }
+    }
+    copy_between(all.values, i * inner, value, 0, inner);
+    ++i;
+  }
+  return all;
+}
+
+}  // namespace tandem::cpu

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "tandem/core/error.h"
+#include "tandem/graph/kernel_context.h"
+#include "tandem/graph/resource_manager.h"
+
+namespace tandem::cpu {
+
+/// The name by which TensorFlow asks for a resource that nobody else can find.
+inline constexpr std::string_view kAnonymousName = "cd2c89b7-88b7-44c8-ad83-06c2a9158347";
+
+/// Sets output 0 to a scalar handle of `resource`.
+template <class R>
+void set_handle(KernelContext& c, Ref<R> resource, const char* type, std::string container,
+                std::string name) {
+  auto info = std::make_shared<ResourceInfo>();
+  info->device = c.device().name();
+  info->container = std::move(container);
+  info->name = std::move(name);
+  info->type = type;
+  Array handle(DType::kResource, Shape{});
+  *handle.data<ResourceHandle>() = ResourceHandle(std::move(info), Ref<Resource>(resource));
+  c.set_output(0, std::move(handle));
+}
+
+/// For ops that make a shared resource: sets output 0 to the handle of the one that has the name in
+/// the attributes container and shared_name (by default the node's), made by `make` if there is
+/// none. Returns it; throws InvalidArgumentError if it is of another kind.
+template <class R, class Make>
+R& shared_resource(KernelContext& c, const char* type, Make make) {
+  const auto& container = c.attr<std::string>("container");
+  const auto& shared_name = c.attr<std::string>("shared_name");
+  const std::string place = container.empty() ? "localhost" : container;
+  const bool anonymous = shared_name == kAnonymousName;
+  const std::string name =
+      !anonymous && !shared_name.empty() ? shared_name : std::string(c.node_name());
+  const Ref<Resource> found =
+      anonymous ? Ref<Resource>(make())
+                : c.resources().lookup_or_create(place, name, [&] { return Ref<Resource>(make()); });
+  auto* resource = dynamic_cast<R*>(found.get());
+  if (resource == nullptr) {
+    throw InvalidArgumentError(cat("Resource ", place, "/", name, " is no ", type, ": it is ",
+                                   found->debug_string(), "."));
+  }
+  set_handle(c, Ref<R>(resource), type, place, name);
+  return *resource;
+}
+
+/// The resource of kind R that input 0 refers to; throws InvalidArgumentError if it is none.
+template <class R>
+R& resource_of(const KernelContext& c, const char* type) {
+  const Array& handle = c.input(0);
+  if (handle.num_elements() != 1) {
+    throw InvalidArgumentError(cat("A handle must be a scalar, but has shape ", handle.shape()));
+  }
+  const ResourceHandle& element = *handle.data<ResourceHandle>();
+  auto* resource = element.empty() ? nullptr : dynamic_cast<R*>(element.resource());
+  if (resource == nullptr) {
+    throw InvalidArgumentError(
+        cat("The handle is no ", type, ": it refers to ",
+            element.empty() ? std::string("nothing") : element.resource()->debug_string(), "."));
+  }
+  return *resource;
+}
+
+}  // namespace tandem::cpu
