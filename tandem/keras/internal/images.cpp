@@ -1,7 +1,6 @@
 #include "tandem/keras/internal/images.h"
 
 #include "tandem/core/error.h"
-#include "tandem/keras/internal/checks.h"
 
 namespace tandem::keras::internal {
 
@@ -18,12 +17,6 @@ std::string ops_padding(const std::string& layer, const std::string& padding) {
   if (padding == "same") return "SAME";
   throw InvalidArgumentError(
       cat(layer, ": padding must be 'valid' or 'same', got '", padding, "'."));
-}
-
-void require_positive_size(const std::string& layer, const std::string& what,
-                           const nn::Size2D& size) {
-  require_positive(layer, what, size.height);
-  require_positive(layer, what, size.width);
 }
 
 }  // namespace tandem::keras::internal

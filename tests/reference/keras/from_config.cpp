@@ -28,18 +28,6 @@ const Json* Arguments::find(const char* name) {
   return found == config_.end() ? nullptr : &*found;
 }
 
-namespace {
-
-Size2D size_of(const Json& value) {
-  if (value.is_array()) return Size2D(value[0].get<std::int64_t>(), value[1].get<std::int64_t>());
-  return Size2D(value.get<std::int64_t>());
-}
-
-}  // namespace
-
-void Arguments::take(const char* name, Size2D& into) {
-  if (const Json* value = find(name)) into = size_of(*value);
-}
 void Arguments::take(const char* name, ActivationFunction& into) {
   if (const Json* value = find(name)) into = ActivationFunction(value->get<std::string>());
 }
@@ -53,112 +41,6 @@ template <class Key>
 [[noreturn]] void unknown(const char* kind, const Key& name) {
   throw std::runtime_error(std::string("the test does not know the ") + kind + " " + name);
 }
-
-template <class T>
-T taken(Arguments& arguments, const char* name) {
-  const Json* value = arguments.find(name);
-  if (!value) throw std::runtime_error(std::string("the argument is missing: ") + name);
-  return value->get<T>();
-}
-
-Layer make_image_layer(const std::string& name, const Json& config) {
-  Arguments a(config);
-  if (name == "Conv2D") {
-    Conv2DOptions o;
-    a.take("strides", o.strides);
-    a.take("padding", o.padding);
-    a.take("dilation_rate", o.dilation_rate);
-    a.take("groups", o.groups);
-    a.take("activation", o.activation);
-    a.take("use_bias", o.use_bias);
-    return Conv2D(taken<std::int64_t>(a, "filters"), size_of(taken<Json>(a, "kernel_size")), o);
-  }
-  if (name == "DepthwiseConv2D") {
-    DepthwiseConv2DOptions o;
-    a.take("strides", o.strides);
-    a.take("padding", o.padding);
-    a.take("depth_multiplier", o.depth_multiplier);
-    a.take("activation", o.activation);
-    a.take("use_bias", o.use_bias);
-    return DepthwiseConv2D(size_of(taken<Json>(a, "kernel_size")), o);
-  }
-  if (name == "GlobalAveragePooling2D") {
-    GlobalPooling2DOptions o;
-    a.take("keepdims", o.keepdims);
-    return GlobalAveragePooling2D(o);
-  }
-  Pooling2DOptions o;
-  a.take("pool_size", o.pool_size);
-  if (const Json* strides = a.find("strides")) o.strides = size_of(*strides);
-  a.take("padding", o.padding);
-  if (name == "MaxPooling2D") return MaxPooling2D(o);
-  if (name == "AveragePooling2D") return AveragePooling2D(o);
-  unknown("layer", name);
-}
-
-Layer make_normalization(const std::string& name, const Json& config) {
-  Arguments a(config);
-  if (name == "BatchNormalization") {
-    BatchNormalizationOptions o;
-    a.take("axis", o.axis);
-    a.take("momentum", o.momentum);
-    a.take("epsilon", o.epsilon);
-    a.take("center", o.center);
-    a.take("scale", o.scale);
-    return BatchNormalization(o);
-  }
-  LayerNormalizationOptions o;
-  if (const Json* axis = a.find("axis")) {
-    o.axis =
-        axis->is_array() ? LayerAxes(axis->get<std::vector<int>>()) : LayerAxes(axis->get<int>());
-  }
-  a.take("epsilon", o.epsilon);
-  a.take("center", o.center);
-  a.take("scale", o.scale);
-  return LayerNormalization(o);
-}
-
-}  // namespace
-
-Layer make_layer(const std::string& name, const Json& config) {
-  if (name.find("2D") != std::string::npos) return make_image_layer(name, config);
-  if (name.find("Normalization") != std::string::npos) return make_normalization(name, config);
-  Arguments a(config);
-  if (name == "Dense") {
-    DenseOptions o;
-    a.take("activation", o.activation);
-    a.take("use_bias", o.use_bias);
-    a.take("kernel_regularizer", o.kernel_regularizer);
-    a.take("bias_regularizer", o.bias_regularizer);
-    if (const Json* dtype = a.find("dtype"); dtype && *dtype == "float64")
-      o.dtype = tandem::float64;
-    return Dense(taken<std::int64_t>(a, "units"), o);
-  }
-  if (name == "Flatten") return Flatten();
-  if (name == "Reshape") return Reshape(taken<std::vector<std::int64_t>>(a, "target_shape"));
-  if (name == "Activation") return Activation(taken<std::string>(a, "activation"));
-  if (name == "Embedding") {
-    const auto rows = taken<std::int64_t>(a, "input_dim");
-    return Embedding(rows, taken<std::int64_t>(a, "output_dim"));
-  }
-  if (name == "MultiHeadAttention") {
-    MultiHeadAttentionOptions o;
-    a.take("value_dim", o.value_dim);
-    a.take("use_bias", o.use_bias);
-    a.take("output_shape", o.output_dim);
-    const auto heads = taken<std::int64_t>(a, "num_heads");
-    return MultiHeadAttention(heads, taken<std::int64_t>(a, "key_dim"), o);
-  }
-  if (name == "Add") return Add();
-  if (name == "Concatenate") {
-    ConcatenateOptions o;
-    a.take("axis", o.axis);
-    return Concatenate(o);
-  }
-  unknown("layer", name);
-}
-
-namespace {
 
 Reduction reduction_of(const std::string& name) {
   if (name == "sum_over_batch_size") return Reduction::kSumOverBatchSize;
@@ -193,9 +75,9 @@ Loss make_loss(const std::string& name, const Json& config) {
   Reduction reduction = Reduction::kSumOverBatchSize;
   if (const Json* value = a.find("reduction")) reduction = reduction_of(value->get<std::string>());
   if (name == "MeanSquaredError") return losses::MeanSquaredError({.reduction = reduction});
-  if (name == "Huber") return losses::Huber({.delta = taken<double>(a, "delta")});
+  if (name == "Huber") return losses::Huber({.delta = a.taken<double>("delta")});
   if (name == "CosineSimilarity")
-    return losses::CosineSimilarity({.axis = taken<std::int64_t>(a, "axis")});
+    return losses::CosineSimilarity({.axis = a.taken<std::int64_t>("axis")});
   if (name == "BinaryCrossentropy" || name == "CategoricalCrossentropy") {
     auto o = entropy<losses::CrossentropyLossOptions>(a);
     a.take("axis", o.axis);
@@ -210,7 +92,7 @@ Loss make_loss(const std::string& name, const Json& config) {
   }
   if (name == "BinaryFocalCrossentropy") return losses::BinaryFocalCrossentropy(focal(a));
   if (name == "CategoricalFocalCrossentropy") return losses::CategoricalFocalCrossentropy(focal(a));
-  if (name == "Dice") return losses::Dice({.axis = taken<std::vector<std::int64_t>>(a, "axis")});
+  if (name == "Dice") return losses::Dice({.axis = a.taken<std::vector<std::int64_t>>("axis")});
   if (name == "Tversky") {
     losses::TverskyOptions o;
     a.take("alpha", o.alpha);
@@ -278,9 +160,9 @@ Metric make_metric(const std::string& name, const Json& config) {
     return metrics::BinaryAccuracy(o);
   }
   if (name == "TopKCategoricalAccuracy")
-    return metrics::TopKCategoricalAccuracy({.k = taken<std::int64_t>(a, "k")});
+    return metrics::TopKCategoricalAccuracy({.k = a.taken<std::int64_t>("k")});
   if (name == "SparseTopKCategoricalAccuracy") {
-    return metrics::SparseTopKCategoricalAccuracy({.k = taken<std::int64_t>(a, "k")});
+    return metrics::SparseTopKCategoricalAccuracy({.k = a.taken<std::int64_t>("k")});
   }
   if (name == "TruePositives") return metrics::TruePositives({.thresholds = thresholds(a)});
   if (name == "TrueNegatives") return metrics::TrueNegatives({.thresholds = thresholds(a)});
@@ -307,19 +189,19 @@ Metric make_metric(const std::string& name, const Json& config) {
 LearningRateSchedule make_schedule(const std::string& name, const Json& config) {
   Arguments a(config);
   if (name == "PiecewiseConstantDecay") {
-    const auto boundaries = taken<std::vector<std::int64_t>>(a, "boundaries");
-    return schedules::PiecewiseConstantDecay(boundaries, taken<std::vector<double>>(a, "values"));
+    const auto boundaries = a.taken<std::vector<std::int64_t>>("boundaries");
+    return schedules::PiecewiseConstantDecay(boundaries, a.taken<std::vector<double>>("values"));
   }
-  const auto rate = taken<double>(a, "initial_learning_rate");
+  const auto rate = a.taken<double>("initial_learning_rate");
   if (name == "CosineDecayRestarts") {
     schedules::CosineDecayRestartsOptions o{
-        .initial_learning_rate = rate, .first_decay_steps = taken<double>(a, "first_decay_steps")};
+        .initial_learning_rate = rate, .first_decay_steps = a.taken<double>("first_decay_steps")};
     a.take("t_mul", o.t_mul);
     a.take("m_mul", o.m_mul);
     a.take("alpha", o.alpha);
     return schedules::CosineDecayRestarts(o);
   }
-  const auto steps = taken<double>(a, "decay_steps");
+  const auto steps = a.taken<double>("decay_steps");
   if (name == "PolynomialDecay") {
     schedules::PolynomialDecayOptions o{.initial_learning_rate = rate, .decay_steps = steps};
     a.take("end_learning_rate", o.end_learning_rate);
@@ -336,7 +218,7 @@ LearningRateSchedule make_schedule(const std::string& name, const Json& config) 
   }
   schedules::DecayOptions o{.initial_learning_rate = rate,
                             .decay_steps = steps,
-                            .decay_rate = taken<double>(a, "decay_rate")};
+                            .decay_rate = a.taken<double>("decay_rate")};
   a.take("staircase", o.staircase);
   if (name == "ExponentialDecay") return schedules::ExponentialDecay(o);
   if (name == "InverseTimeDecay") return schedules::InverseTimeDecay(o);
@@ -412,8 +294,8 @@ Initializer make_initializer(const std::string& name, const Json& config) {
   using namespace initializers;
   if (config.empty()) return Initializer(name);
   Arguments a(config);
-  if (name == "Constant") return Constant(taken<double>(a, "value"));
-  if (name == "Identity") return Identity(taken<double>(a, "gain"));
+  if (name == "Constant") return Constant(a.taken<double>("value"));
+  if (name == "Identity") return Identity(a.taken<double>("gain"));
   if (name == "VarianceScaling") {
     VarianceScalingOptions o;
     a.take("scale", o.scale);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -38,10 +40,16 @@ class Arguments {
   void take(const char* name, std::optional<T>& into) {
     if (const auto* value = find(name); value && !value->is_null()) into = value->get<T>();
   }
-  void take(const char* name, tandem::keras::Size2D& into);
   void take(const char* name, tandem::keras::ActivationFunction& into);
   void take(const char* name, tandem::keras::Regularizer& into);
   const nlohmann::json* find(const char* name);
+  /// One that must be there.
+  template <class T>
+  T taken(const char* name) {
+    const nlohmann::json* value = find(name);
+    if (!value) throw std::runtime_error(std::string("the argument is missing: ") + name);
+    return value->get<T>();
+  }
 
  private:
   nlohmann::json config_;

@@ -1,0 +1,65 @@
+#include "tandem/keras/layers/conv_transpose.h"
+
+#include "tandem/core/error.h"
+#include "tandem/keras/internal/conv_base.h"
+
+namespace tandem::keras {
+namespace {
+
+template <class Size>
+class ConvTransposeImpl final : public internal::ConvBase<ConvTransposeOptions<Size>> {
+  using Base = internal::ConvBase<ConvTransposeOptions<Size>>;
+
+ public:
+  ConvTransposeImpl(const std::string& class_name, std::int64_t filters, const Size& kernel_size,
+                    const ConvTransposeOptions<Size>& o)
+      : Base(class_name, internal::sizes_of(kernel_size), o), filters_(filters) {
+    internal::require_positive(class_name, "filters", filters);
+    if (o.output_padding) output_padding_ = internal::sizes_of(*o.output_padding);
+    for (std::size_t i = 0; i < output_padding_.size(); ++i) {
+      if (output_padding_[i] < 0 || output_padding_[i] >= this->windows_.strides[i]) {
+        throw InvalidArgumentError(cat(class_name, ": output_padding must be from 0 to strides - 1,",
+                                       " got ", output_padding_[i], " for a stride of ",
+                                       this->windows_.strides[i], "."));
+      }
+    }
+    this->refuse_strides_with_dilation();
+  }
+
+  void build(const PartialShape& input) override {
+    const auto& o = this->options_;
+    const std::int64_t channels = this->channels_of(input);
+    kernel_ = this->add_weight(
+        "kernel", this->kernel_shape({filters_, channels}),
+        {.initializer = o.kernel_initializer, .regularizer = o.kernel_regularizer});
+    this->add_bias(filters_);
+  }
+
+  Tensor apply_kernel(const Tensor& x) const override {
+    return convolve_transposed(x, kernel_, this->windows_, output_padding_);
+  }
+  void describe(Config& config) const override {
+    config.set("filters", filters_);
+    Base::describe(config);
+    config.set("output_padding",
+               output_padding_.empty() ? ConfigValue() : ConfigValue(output_padding_));
+  }
+
+ private:
+  std::int64_t filters_;
+  internal::Sizes output_padding_;
+  Variable kernel_;
+};
+
+}  // namespace
+
+Conv1DTranspose::Conv1DTranspose(std::int64_t filters, std::int64_t kernel_size,
+                                 const Conv1DTransposeOptions& options)
+    : Layer(std::make_shared<ConvTransposeImpl<std::int64_t>>("Conv1DTranspose", filters,
+                                                              kernel_size, options)) {}
+Conv2DTranspose::Conv2DTranspose(std::int64_t filters, Size2D kernel_size,
+                                 const Conv2DTransposeOptions& options)
+    : Layer(std::make_shared<ConvTransposeImpl<Size2D>>("Conv2DTranspose", filters, kernel_size,
+                                                        options)) {}
+
+}  // namespace tandem::keras

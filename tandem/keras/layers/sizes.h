@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+
+#include "tandem/ops/conv_ops.h"
+
+namespace tandem::keras {
+
+/// Height and width of a window: one number for both, or {height, width}.
+using Size2D = nn::Size2D;
+
+/// Depth, height and width: one number for all, or {depth, height, width}.
+struct Size3D {
+  Size3D(std::int64_t all)
+      : depth(all), height(all), width(all) {}  // NOLINT: `strides = 2` is how users write it
+  Size3D(std::int64_t d, std::int64_t h, std::int64_t w) : depth(d), height(h), width(w) {}
+  std::int64_t depth;
+  std::int64_t height;
+  std::int64_t width;
+};
+
+}  // namespace tandem::keras

@@ -1,0 +1,255 @@
+#include <map>
+#include <stdexcept>
+
+#include <tandem/tandem.h>
+
+#include "tests/reference/keras/from_config.h"
+
+namespace reference {
+
+using namespace tandem::keras;
+using Json = nlohmann::json;
+
+namespace {
+
+[[noreturn]] void unknown_layer(const std::string& name) {
+  throw std::runtime_error("the test does not know the layer " + name);
+}
+
+// One number for all axes, or a list.
+template <class Size>
+Size size_of(const Json& value);
+template <>
+std::int64_t size_of<std::int64_t>(const Json& value) {
+  return value.is_array() ? value.at(0).get<std::int64_t>() : value.get<std::int64_t>();
+}
+template <>
+Size2D size_of<Size2D>(const Json& value) {
+  if (!value.is_array()) return Size2D(value.get<std::int64_t>());
+  return Size2D(value[0].get<std::int64_t>(), value[1].get<std::int64_t>());
+}
+template <>
+Size3D size_of<Size3D>(const Json& value) {
+  if (!value.is_array()) return Size3D(value.get<std::int64_t>());
+  return Size3D(value[0].get<std::int64_t>(), value[1].get<std::int64_t>(),
+                value[2].get<std::int64_t>());
+}
+template <class Size>
+void take_size(Arguments& a, const char* name, Size& into) {
+  if (const Json* value = a.find(name)) into = size_of<Size>(*value);
+}
+template <class Size>
+void take_size(Arguments& a, const char* name, std::optional<Size>& into) {
+  if (const Json* value = a.find(name)) into = size_of<Size>(*value);
+}
+
+Margins margins_of(const Json& value) {
+  if (!value.is_array()) return Margins(value.get<std::int64_t>());
+  std::vector<Margins::Pair> pairs;
+  for (const Json& entry : value) {
+    if (entry.is_array()) {
+      pairs.emplace_back(entry[0].get<std::int64_t>(), entry[1].get<std::int64_t>());
+    } else {
+      pairs.emplace_back(entry.get<std::int64_t>(), entry.get<std::int64_t>());
+    }
+  }
+  return Margins(std::move(pairs));
+}
+
+// What the options of all convolutions have.
+template <class Options>
+Options conv_options(Arguments& a) {
+  Options o;
+  take_size(a, "strides", o.strides);
+  a.take("padding", o.padding);
+  a.take("data_format", o.data_format);
+  take_size(a, "dilation_rate", o.dilation_rate);
+  a.take("activation", o.activation);
+  a.take("use_bias", o.use_bias);
+  return o;
+}
+
+template <class L, class Size>
+Layer make_conv(Arguments& a) {
+  auto o = conv_options<ConvOptions<Size>>(a);
+  a.take("groups", o.groups);
+  a.take("kernel_regularizer", o.kernel_regularizer);
+  const auto filters = a.taken<std::int64_t>("filters");
+  return L(filters, size_of<Size>(a.taken<Json>("kernel_size")), o);
+}
+template <class L, class Size>
+Layer make_transposed(Arguments& a) {
+  auto o = conv_options<ConvTransposeOptions<Size>>(a);
+  take_size(a, "output_padding", o.output_padding);
+  const auto filters = a.taken<std::int64_t>("filters");
+  return L(filters, size_of<Size>(a.taken<Json>("kernel_size")), o);
+}
+template <class L, class Size>
+Layer make_depthwise(Arguments& a) {
+  auto o = conv_options<DepthwiseConvOptions<Size>>(a);
+  a.take("depth_multiplier", o.depth_multiplier);
+  return L(size_of<Size>(a.taken<Json>("kernel_size")), o);
+}
+template <class L, class Size>
+Layer make_separable(Arguments& a) {
+  auto o = conv_options<SeparableConvOptions<Size>>(a);
+  a.take("depth_multiplier", o.depth_multiplier);
+  a.take("depthwise_regularizer", o.depthwise_regularizer);
+  a.take("pointwise_regularizer", o.pointwise_regularizer);
+  const auto filters = a.taken<std::int64_t>("filters");
+  return L(filters, size_of<Size>(a.taken<Json>("kernel_size")), o);
+}
+template <class L, class Size>
+Layer make_pooling(Arguments& a) {
+  PoolingOptions<Size> o;
+  take_size(a, "pool_size", o.pool_size);
+  take_size(a, "strides", o.strides);
+  a.take("padding", o.padding);
+  a.take("data_format", o.data_format);
+  return L(o);
+}
+template <class L>
+Layer make_global(Arguments& a) {
+  GlobalPoolingOptions o;
+  a.take("data_format", o.data_format);
+  a.take("keepdims", o.keepdims);
+  return L(o);
+}
+template <class L>
+Layer make_margin(Arguments& a, const char* argument) {
+  MarginOptions o;
+  a.take("data_format", o.data_format);
+  const Json* given = a.find(argument);
+  if (!given) return L();
+  if constexpr (std::is_constructible_v<L, Margins, MarginOptions>) {
+    return L(margins_of(*given), o);
+  } else {
+    return L(std::pair<std::int64_t, std::int64_t>(given->at(0), given->at(1)), o);
+  }
+}
+
+using Maker = Layer (*)(Arguments&);
+const std::map<std::string, Maker>& makers() {
+  static const std::map<std::string, Maker> table = {
+      {"Conv1D", make_conv<Conv1D, std::int64_t>},
+      {"Conv2D", make_conv<Conv2D, Size2D>},
+      {"DepthwiseConv1D", make_depthwise<DepthwiseConv1D, std::int64_t>},
+      {"DepthwiseConv2D", make_depthwise<DepthwiseConv2D, Size2D>},
+      {"SeparableConv1D", make_separable<SeparableConv1D, std::int64_t>},
+      {"SeparableConv2D", make_separable<SeparableConv2D, Size2D>},
+      {"Conv1DTranspose", make_transposed<Conv1DTranspose, std::int64_t>},
+      {"Conv2DTranspose", make_transposed<Conv2DTranspose, Size2D>},
+      {"MaxPooling1D", make_pooling<MaxPooling1D, std::int64_t>},
+      {"MaxPooling2D", make_pooling<MaxPooling2D, Size2D>},
+      {"AveragePooling1D", make_pooling<AveragePooling1D, std::int64_t>},
+      {"AveragePooling2D", make_pooling<AveragePooling2D, Size2D>},
+      {"GlobalAveragePooling1D", make_global<GlobalAveragePooling1D>},
+      {"GlobalAveragePooling2D", make_global<GlobalAveragePooling2D>},
+      {"GlobalAveragePooling3D", make_global<GlobalAveragePooling3D>},
+      {"GlobalMaxPooling1D", make_global<GlobalMaxPooling1D>},
+      {"GlobalMaxPooling2D", make_global<GlobalMaxPooling2D>},
+      {"GlobalMaxPooling3D", make_global<GlobalMaxPooling3D>},
+      {"ZeroPadding1D", [](Arguments& a) { return make_margin<ZeroPadding1D>(a, "padding"); }},
+      {"ZeroPadding2D", [](Arguments& a) { return make_margin<ZeroPadding2D>(a, "padding"); }},
+      {"ZeroPadding3D", [](Arguments& a) { return make_margin<ZeroPadding3D>(a, "padding"); }},
+      {"Cropping1D", [](Arguments& a) { return make_margin<Cropping1D>(a, "cropping"); }},
+      {"Cropping2D", [](Arguments& a) { return make_margin<Cropping2D>(a, "cropping"); }},
+      {"Cropping3D", [](Arguments& a) { return make_margin<Cropping3D>(a, "cropping"); }},
+      {"UpSampling1D",
+       [](Arguments& a) -> Layer {
+         std::int64_t size = 2;
+         a.take("size", size);
+         return UpSampling1D(size);
+       }},
+      {"UpSampling2D",
+       [](Arguments& a) -> Layer {
+         UpSampling2DOptions o;
+         Size2D size = 2;
+         take_size(a, "size", size);
+         a.take("data_format", o.data_format);
+         a.take("interpolation", o.interpolation);
+         return UpSampling2D(size, o);
+       }},
+      {"UpSampling3D",
+       [](Arguments& a) -> Layer {
+         UpSampling3DOptions o;
+         Size3D size = 2;
+         take_size(a, "size", size);
+         a.take("data_format", o.data_format);
+         return UpSampling3D(size, o);
+       }},
+      {"BatchNormalization",
+       [](Arguments& a) -> Layer {
+         BatchNormalizationOptions o;
+         a.take("axis", o.axis);
+         a.take("momentum", o.momentum);
+         a.take("epsilon", o.epsilon);
+         a.take("center", o.center);
+         a.take("scale", o.scale);
+         return BatchNormalization(o);
+       }},
+      {"LayerNormalization",
+       [](Arguments& a) -> Layer {
+         LayerNormalizationOptions o;
+         if (const Json* axis = a.find("axis")) {
+           o.axis = axis->is_array() ? LayerAxes(axis->get<std::vector<int>>())
+                                     : LayerAxes(axis->get<int>());
+         }
+         a.take("epsilon", o.epsilon);
+         a.take("center", o.center);
+         a.take("scale", o.scale);
+         return LayerNormalization(o);
+       }},
+      {"Dense",
+       [](Arguments& a) -> Layer {
+         DenseOptions o;
+         a.take("activation", o.activation);
+         a.take("use_bias", o.use_bias);
+         a.take("kernel_regularizer", o.kernel_regularizer);
+         a.take("bias_regularizer", o.bias_regularizer);
+         if (const Json* dtype = a.find("dtype"); dtype && *dtype == "float64")
+           o.dtype = tandem::float64;
+         return Dense(a.taken<std::int64_t>("units"), o);
+       }},
+      {"Flatten", [](Arguments&) -> Layer { return Flatten(); }},
+      {"Reshape",
+       [](Arguments& a) -> Layer {
+         return Reshape(a.taken<std::vector<std::int64_t>>("target_shape"));
+       }},
+      {"Activation",
+       [](Arguments& a) -> Layer { return Activation(a.taken<std::string>("activation")); }},
+      {"Embedding",
+       [](Arguments& a) -> Layer {
+         const auto rows = a.taken<std::int64_t>("input_dim");
+         return Embedding(rows, a.taken<std::int64_t>("output_dim"));
+       }},
+      {"MultiHeadAttention",
+       [](Arguments& a) -> Layer {
+         MultiHeadAttentionOptions o;
+         a.take("value_dim", o.value_dim);
+         a.take("use_bias", o.use_bias);
+         a.take("output_shape", o.output_dim);
+         const auto heads = a.taken<std::int64_t>("num_heads");
+         return MultiHeadAttention(heads, a.taken<std::int64_t>("key_dim"), o);
+       }},
+      {"Add", [](Arguments&) -> Layer { return Add(); }},
+      {"Concatenate",
+       [](Arguments& a) -> Layer {
+         ConcatenateOptions o;
+         a.take("axis", o.axis);
+         return Concatenate(o);
+       }},
+  };
+  return table;
+}
+
+}  // namespace
+
+Layer make_layer(const std::string& name, const Json& config) {
+  const auto found = makers().find(name);
+  if (found == makers().end()) unknown_layer(name);
+  Arguments arguments(config);
+  return found->second(arguments);
+}
+
+}  // namespace reference
