@@ -34,6 +34,13 @@ void call_gradient(GradientContext& g) {
     gradient = differentiate(function);
     outputs = call_function(gradient->forward, g.inputs_);
   }
+  for (int i = 0; i < g.num_outputs(); ++i) {
+    if (g.output(i).dtype() == DType::kVariant && g.grad_or_undefined(i).defined()) {
+      throw UnimplementedError(cat("Second derivatives through a loop that function '",
+                                   function->name(),
+                                   "' runs are not supported. Take them eagerly."));
+    }
+  }
   std::vector<Tensor> args;
   for (int result : gradient->result_grads) args.push_back(g.grad(result));
   args.insert(args.end(), outputs.begin() + static_cast<std::ptrdiff_t>(function->results().size()),

@@ -33,6 +33,14 @@ ConcreteFunction trace_function(
   static std::atomic<std::uint64_t> count{0};
   ThreadContext& outer = thread_context();
   Trace trace(Runtime::current().ops(), cat(name, "_", count.fetch_add(1)), outer.trace);
+  int depth = 0;
+  for (const Trace* t = &trace; t; t = t->outer()) ++depth;
+  constexpr int kDeepestTrace = 100;
+  if (depth > kDeepestTrace) {
+    throw FailedPreconditionError(cat("Function '", name, "' is traced ", kDeepestTrace,
+                                      " deep inside others. Does it call itself? Use "
+                                      "td::while_loop or td::cond for recursion."));
+  }
   ThreadContextScope scope(tracing_context(trace));
   std::vector<Tensor> args;
   for (std::size_t i = 0; i < dtypes.size(); ++i)

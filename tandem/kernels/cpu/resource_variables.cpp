@@ -6,6 +6,7 @@
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/reference.h"
 #include "tandem/graph/resource_manager.h"
+#include "tandem/kernels/cpu/combine.h"
 #include "tandem/kernels/cpu/elements.h"
 #include "tandem/kernels/cpu/gather.h"
 #include "tandem/kernels/cpu/rows.h"
@@ -227,27 +228,6 @@ void scatter_numbers(KernelContext& c) {
   });
 }
 
-struct AddTo {
-  static constexpr bool kRealOnly = false;
-  template <class T>
-  T operator()(T a, T b) const {
-    return add(a, b);
-  }
-};
-struct SubtractFrom {
-  static constexpr bool kRealOnly = false;
-  template <class T>
-  T operator()(T a, T b) const {
-    return subtract(a, b);
-  }
-};
-struct MultiplyBy {
-  static constexpr bool kRealOnly = false;
-  template <class T>
-  T operator()(T a, T b) const {
-    return multiply(a, b);
-  }
-};
 struct DivideBy {
   static constexpr bool kRealOnly = false;
   template <class T>
@@ -261,20 +241,6 @@ struct DivideBy {
       using A = Arithmetic<T>;
       return static_cast<T>(static_cast<A>(a) / static_cast<A>(b));
     }
-  }
-};
-struct Smaller {
-  static constexpr bool kRealOnly = true;
-  template <class T>
-  T operator()(T a, T b) const {
-    return less(b, a) ? b : a;
-  }
-};
-struct Larger {
-  static constexpr bool kRealOnly = true;
-  template <class T>
-  T operator()(T a, T b) const {
-    return less(a, b) ? b : a;
   }
 };
 

@@ -7,6 +7,7 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/reference.h"
+#include "tandem/kernels/cpu/combine.h"
 #include "tandem/kernels/cpu/elements.h"
 #include "tandem/kernels/cpu/int_input.h"
 #include "tandem/kernels/cpu/rows.h"
@@ -69,34 +70,6 @@ struct EachElement {
   template <class T>
   void operator()(T* to, const T* from, std::int64_t n) const {
     combine_rows(to, from, n, F());
-  }
-};
-
-struct AddTo {
-  template <class T>
-  T operator()(T a, T b) const {
-    return add(a, b);
-  }
-};
-struct SubtractFrom {
-  static constexpr bool kRealOnly = false;
-  template <class T>
-  T operator()(T a, T b) const {
-    return subtract(a, b);
-  }
-};
-struct Smaller {
-  static constexpr bool kRealOnly = true;
-  template <class T>
-  T operator()(T a, T b) const {
-    return less(b, a) ? b : a;
-  }
-};
-struct Larger {
-  static constexpr bool kRealOnly = true;
-  template <class T>
-  T operator()(T a, T b) const {
-    return less(a, b) ? b : a;
   }
 };
 

@@ -223,5 +223,40 @@ TEST(GradientTape, GoesThroughWhileLoop) {
   EXPECT_FLOAT_EQ(r[2].item<float>(), 1.5f * 1.5f * 1.5f * 1.5f * 3 * 4.0f);
 }
 
+// x^8 as a loop: its second derivative is 56 x^6 eagerly, and traced an error that says so.
+Tensor eighth_power(Tensor x) {
+  return while_loop([](const Tensor& v) { return v < 100.0f; },
+                    [](const Tensor& v) { return v * v; }, x);
+}
+template <class F>
+Tensor second_derivative(F f, const Tensor& x) {
+  GradientTape outer;
+  outer.watch(x);
+  Tensor first;
+  {
+    GradientTape inner;
+    inner.watch(x);
+    first = inner.gradient(f(x), x);
+  }
+  return outer.gradient(first, x, UnconnectedGradients::kZero);
+}
+
+TEST(GradientTape, SecondDerivativesThroughLoopsAreNeverWrong) {
+  const Tensor x(2.0f);
+  EXPECT_EQ(second_derivative(eighth_power, x).item<float>(), 3584);
+  EXPECT_THROW(second_derivative(function(eighth_power), x), UnimplementedError);
+  auto all = function([](Tensor t) { return second_derivative(eighth_power, t); });
+  EXPECT_THROW(all(x), UnimplementedError);
+  auto first = function([](Tensor t) {
+    GradientTape tape;
+    tape.watch(t);
+    return tape.gradient(eighth_power(t), t);
+  });
+  EXPECT_EQ(first(x).item<float>(), 1024);
+  GradientTape tape;
+  tape.watch(x);
+  EXPECT_THROW(tape.gradient(first(x), x), UnimplementedError);
+}
+
 }  // namespace
 }  // namespace tandem

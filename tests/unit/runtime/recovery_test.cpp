@@ -1,4 +1,5 @@
 // After a failure everything goes on as if it had not happened.
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -112,6 +113,13 @@ TEST(Recovery, ACacheTakesNoPassThatFailed) {
   };
   pass();
   EXPECT_THAT(pass(), ElementsAre(0, 2, 3, 4, 5));
+}
+
+TEST(Recovery, AFunctionThatTracesItselfForEverSaysSo) {
+  std::function<Tensor(Tensor)> again;
+  auto f = function([&](Tensor x) { return again(x); });
+  again = [&](Tensor x) { return f(x) + 1; };
+  EXPECT_THROW(f(Tensor(1.0)), FailedPreconditionError);
 }
 
 TEST(Recovery, UnknownAttributesAreRefusedEveryTime) {
