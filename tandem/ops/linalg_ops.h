@@ -69,6 +69,17 @@ TANDEM_EXPORT Tensor eigvalsh(Tensor input);
 TANDEM_EXPORT Eigen eig(Tensor input);
 TANDEM_EXPORT Tensor eigvals(Tensor input);
 
+/// The principal square root, and of complex matrices the principal logarithm.
+TANDEM_EXPORT Tensor sqrtm(Tensor input);
+TANDEM_EXPORT Tensor logm(Tensor input);
+
+/// X with A X = B. diagonals: [..., 3, n]: those above (its last entry unused), on and below (its
+/// first entry unused) the main one.
+TANDEM_EXPORT Tensor tridiagonal_solve(Tensor diagonals, Tensor rhs, bool partial_pivoting = true);
+/// A X; the diagonals have shape [..., 1, n].
+TANDEM_EXPORT Tensor tridiagonal_matmul(Tensor superdiag, Tensor maindiag, Tensor subdiag,
+                                        Tensor rhs);
+
 /// The conjugate transpose.
 TANDEM_EXPORT Tensor adjoint(Tensor matrix);
 
