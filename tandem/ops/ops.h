@@ -15,6 +15,7 @@
 #include "tandem/ops/control_flow.h"
 #include "tandem/ops/conv_ops.h"
 #include "tandem/ops/creation_ops.h"
+#include "tandem/ops/ctc_ops.h"
 #include "tandem/ops/diagonal_ops.h"
 #include "tandem/ops/gather_ops.h"
 #include "tandem/ops/host_ops.h"

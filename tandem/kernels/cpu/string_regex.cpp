@@ -1,9 +1,9 @@
 // Regular expressions, in RE2's syntax.
 
-#include <re2/re2.h>
-
 #include <memory>
 #include <string>
+
+#include <re2/re2.h>
 
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
@@ -53,8 +53,7 @@ void replace_all(KernelContext& c, const std::string& pattern, const std::string
 
 void match_all(KernelContext& c, const std::string& pattern) {
   const RE2& expression = compiled(pattern);
-  map_strings<bool>(c, 200,
-                    [&](const std::string& s) { return RE2::FullMatch(s, expression); });
+  map_strings<bool>(c, 200, [&](const std::string& s) { return RE2::FullMatch(s, expression); });
 }
 
 void replace(KernelContext& c) {

@@ -19,14 +19,33 @@ enum class Result : std::int64_t { kOutput, kInput, kFilter };
 
 Key key_of(std::int64_t kind, Result result, const Conv3DCase& p) {
   const WindowAxis &z = p.axis[0], &y = p.axis[1], &x = p.axis[2];
-  return Key{kind,         static_cast<std::int64_t>(result),
+  return Key{kind,
+             static_cast<std::int64_t>(result),
              static_cast<std::int64_t>(p.dtype),
-             p.batch,      p.in_depth,    p.out_depth, p.groups,
-             z.input,      z.filter,      z.stride,    z.dilation,
-             z.pad_before, z.pad_after,   z.output,    y.input,
-             y.filter,     y.stride,      y.dilation,  y.pad_before,
-             y.pad_after,  y.output,      x.input,     x.filter,
-             x.stride,     x.dilation,    x.pad_before, x.pad_after,
+             p.batch,
+             p.in_depth,
+             p.out_depth,
+             p.groups,
+             z.input,
+             z.filter,
+             z.stride,
+             z.dilation,
+             z.pad_before,
+             z.pad_after,
+             z.output,
+             y.input,
+             y.filter,
+             y.stride,
+             y.dilation,
+             y.pad_before,
+             y.pad_after,
+             y.output,
+             x.input,
+             x.filter,
+             x.stride,
+             x.dilation,
+             x.pad_before,
+             x.pad_after,
              x.output};
 }
 
@@ -189,8 +208,8 @@ Part plane_part(const Conv3DCase& whole, std::int64_t begin, std::int64_t end) {
   cut.pad_before = std::max<std::int64_t>(0, -first);
   cut.pad_after = std::max<std::int64_t>(0, last - z.input);
   cut.input = std::min(last, z.input) - std::max<std::int64_t>(first, 0);
-  part.input = std::max<std::int64_t>(first, 0) * whole.axis[1].input * whole.axis[2].input *
-               whole.in_depth;
+  part.input =
+      std::max<std::int64_t>(first, 0) * whole.axis[1].input * whole.axis[2].input * whole.in_depth;
   part.output = begin * whole.axis[1].output * whole.axis[2].output * whole.out_depth;
   return part;
 }
@@ -296,8 +315,8 @@ bool conv3d_backprop_filter(KernelContext& c, const Conv3DCase& p, const void* i
         possible.store(false, std::memory_order_relaxed);
         return;
       }
-      own.run({at(image, part.input, p.dtype), sums + i * floats,
-               at(gradient, part.output, p.dtype)});
+      own.run(
+          {at(image, part.input, p.dtype), sums + i * floats, at(gradient, part.output, p.dtype)});
     }
   });
   if (!possible.load(std::memory_order_relaxed)) return false;
