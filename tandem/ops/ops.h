@@ -16,6 +16,7 @@
 #include "tandem/ops/control_flow.h"
 #include "tandem/ops/conv_ops.h"
 #include "tandem/ops/creation_ops.h"
+#include "tandem/ops/ctc_ops.h"
 #include "tandem/ops/diagonal_band_ops.h"
 #include "tandem/ops/diagonal_ops.h"
 #include "tandem/ops/fft_ops.h"
