@@ -13,7 +13,8 @@ namespace tandem::keras {
 /// How much before and after each spatial axis: one number for all, a number for each axis (the
 /// same before and after), or {before, after} for each axis.
 ///
-///     ZeroPadding2D(1);   ZeroPadding2D({1, 2});   ZeroPadding2D({{1, 0}, {2, 2}});
+///     ZeroPadding2D(1);   ZeroPadding2D(Margins{1, 2});
+///     ZeroPadding2D(std::vector<Margins::Pair>{{1, 0}, {2, 2}});
 class TANDEM_EXPORT Margins {
  public:
   using Pair = std::pair<std::int64_t, std::int64_t>;
