@@ -162,7 +162,9 @@ TEST(Frames, AMillionIterationsTakeNoMoreMemory) {
   const std::size_t before = resident_kilobytes();
   const auto results = run(loop.function, {Tensor(kIterations), Tensor(8.0)});
   EXPECT_EQ(results[1].item<std::int32_t>(), kIterations);
-  if (!kSanitized) EXPECT_LT(resident_kilobytes(), before + 10000);
+  if (!kSanitized) {
+    EXPECT_LT(resident_kilobytes(), before + 10000);
+  }
 }
 
 TEST(Frames, ManyThreadsRunOneLoop) {
