@@ -77,9 +77,10 @@ struct Quantizer {
 
   T operator()(float x) const {
     if (mode == "MIN_FIRST") {
-      const double scale = (steps<T> - 1.0) / (static_cast<double>(max) - static_cast<double>(min));
-      const double offset = std::round(static_cast<double>(min) * scale);
-      return saturated<T>(std::round(static_cast<double>(x) * scale) - offset +
+      const double per_unit =
+          (steps<T> - 1.0) / (static_cast<double>(max) - static_cast<double>(min));
+      const double offset = std::round(static_cast<double>(min) * per_unit);
+      return saturated<T>(std::round(static_cast<double>(x) * per_unit) - offset +
                           static_cast<double>(lowest<T>));
     }
     const float inside = std::min(std::max(x, min), max);
