@@ -12,8 +12,7 @@ class RewriteContext;    // tandem/graph/rewrite.h
 
 using ShapeFn = void (*)(InferenceContext&);
 using GradientFn = void (*)(GradientContext&);
-/// Replaces a node by something cheaper with the same value; returns false if there is nothing to
-/// do.
+/// Replaces a node by something cheaper; returns false if there is nothing to do.
 using RewriteFn = bool (*)(RewriteContext&);
 
 /// The gradient of ops through which none flows (comparisons, shapes): inputs count as unconnected.
@@ -90,7 +89,9 @@ struct OpDecl {
   ShapeFn shape = nullptr;        ///< null: output shapes are unknown
   GradientFn gradient = nullptr;  ///< null: asking for the gradient is an error
   OpTraits traits = {};
-  RewriteFn rewrite = nullptr;
+  RewriteFn rewrite = nullptr;  ///< the same value by fewer or cheaper ops
+  RewriteFn fuse = nullptr;     ///< one op for this node and what it reads: the same value but for
+                                ///< rounding; asked for after all other rewrites
   const char* doc = "";  ///< one sentence, and what a user must know of shapes and errors
 };
 

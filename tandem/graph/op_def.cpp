@@ -246,6 +246,7 @@ OpDef OpDef::parse(const OpDecl& decl, std::uint32_t id) {
   op.shape = decl.shape;
   op.gradient = decl.gradient;
   op.rewrite = decl.rewrite;
+  op.fuse = decl.fuse;
   op.traits = decl.traits;
   op.doc = decl.doc;
   op.id = id;

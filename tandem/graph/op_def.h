@@ -45,6 +45,7 @@ struct TANDEM_EXPORT OpDef : std::enable_shared_from_this<OpDef> {
   ShapeFn shape = nullptr;
   GradientFn gradient = nullptr;
   RewriteFn rewrite = nullptr;
+  RewriteFn fuse = nullptr;
   OpTraits traits;
   std::string doc;
   std::uint32_t id = 0;

@@ -129,7 +129,9 @@ bool prune(MutableFunction& f) {
 bool fold_constants(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator) {
   bool changed = false;
   for (Node* node : f.graph.topological_order()) {
-    if (!is_pure(*node) || node->kind() != NodeKind::kPlain || node->inputs().empty()) continue;
+    if (!is_pure(*node) || node->kind() != NodeKind::kPlain || node->inputs().empty() ||
+        node->op().traits.keeps_state)
+      continue;
     if (!node->control_inputs().empty() || too_large_to_fold(*node)) continue;
     std::vector<Array> values;
     std::vector<Node*> after;  // constants of a branch or loop are tied to it, and so is the result
@@ -189,12 +191,17 @@ bool merge_common(MutableFunction& f) {
   return changed;
 }
 
-bool clean_arithmetic(MutableFunction& f, const OpRegistry& ops) {
+namespace {
+
+// Asks every op that has the hook, once.
+bool rewrite(MutableFunction& f, const OpRegistry& ops, RewriteFn OpDef::*hook, UseCounts* uses) {
   bool changed = false;
   for (Node* node : f.graph.topological_order()) {
-    if (!node->op().rewrite || !is_pure(*node) || !node->control_inputs().empty()) continue;
-    RewriteContext context(f.graph, ops, *node);
-    if (!node->op().rewrite(context)) continue;
+    const RewriteFn apply = node->op().*hook;
+    if (!apply || !is_pure(*node) || !node->control_inputs().empty()) continue;
+    if (uses && uses->of(node) == 0) continue;
+    RewriteContext context(f.graph, ops, *node, uses);
+    if (!apply(context)) continue;
     if (context.replacement().node) {
       for (Output& r : f.results) {
         if (r.node == node && r.index == 0) r = context.replacement();
@@ -203,6 +210,25 @@ bool clean_arithmetic(MutableFunction& f, const OpRegistry& ops) {
     changed = true;
   }
   if (changed) prune(f);
+  return changed;
+}
+
+}  // namespace
+
+bool clean_arithmetic(MutableFunction& f, const OpRegistry& ops) {
+  return rewrite(f, ops, &OpDef::rewrite, nullptr);
+}
+
+bool fuse(MutableFunction& f, const OpRegistry& ops) {
+  // What a first round makes, a second may complete: constant weights are packed when all that
+  // changes them is done.
+  constexpr int kRounds = 3;
+  bool changed = false;
+  for (int round = 0; round < kRounds; ++round) {
+    UseCounts uses(f);
+    if (!rewrite(f, ops, &OpDef::fuse, &uses)) break;
+    changed = true;
+  }
   return changed;
 }
 
@@ -215,8 +241,9 @@ void optimize(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator) {
     bool changed = passes::fold_constants(f, ops, evaluator);
     changed = passes::clean_arithmetic(f, ops) || changed;
     changed = passes::merge_common(f) || changed;
-    if (!changed) return;
+    if (!changed) break;
   }
+  passes::fuse(f, ops);
 }
 
 }  // namespace tandem

@@ -50,9 +50,11 @@ TANDEM_EXPORT bool fold_constants(MutableFunction& f, const OpRegistry& ops, Eva
 TANDEM_EXPORT bool merge_common(MutableFunction& f);
 /// Applies the rewrites that ops declare (x * 1, double transposes, …).
 TANDEM_EXPORT bool clean_arithmetic(MutableFunction& f, const OpRegistry& ops);
+/// Applies the rewrites that make one op of several (a convolution with what follows it, …).
+TANDEM_EXPORT bool fuse(MutableFunction& f, const OpRegistry& ops);
 }  // namespace passes
 
-/// All passes until nothing changes (at most a few rounds).
+/// The passes until nothing changes (at most a few rounds), then fusion.
 TANDEM_EXPORT void optimize(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator);
 
 }  // namespace tandem

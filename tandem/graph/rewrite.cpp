@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#include "tandem/core/error.h"
+#include "tandem/graph/op_registry.h"
+#include "tandem/graph/passes.h"
+
 namespace tandem {
 namespace {
 
@@ -14,6 +18,82 @@ bool all_equal_to(const Array& a, double value) {
 }
 
 }  // namespace
+
+UseCounts::UseCounts(const MutableFunction& f) {
+  by_id_.resize(static_cast<std::size_t>(f.graph.id_limit()));
+  for (const auto& node : f.graph.nodes()) added(node.get());
+  for (const Output& r : f.results) ++counts(r.node).outputs[static_cast<std::size_t>(r.index)];
+  for (const Node* n : f.control_results) ++counts(n).control;
+}
+
+UseCounts::Counts& UseCounts::counts(const Node* node) {
+  const auto id = static_cast<std::size_t>(node->id());
+  if (id >= by_id_.size()) by_id_.resize(id + 1);
+  Counts& counts = by_id_[id];
+  if (counts.outputs.empty()) counts.outputs.resize(static_cast<std::size_t>(node->num_outputs()));
+  return counts;
+}
+
+int UseCounts::of(Output output) const {
+  const Counts& counts = by_id_[static_cast<std::size_t>(output.node->id())];
+  return counts.outputs.empty() ? 0 : counts.outputs[static_cast<std::size_t>(output.index)];
+}
+
+int UseCounts::of(const Node* node) const {
+  const Counts& counts = by_id_[static_cast<std::size_t>(node->id())];
+  int sum = counts.control;
+  for (const int count : counts.outputs) sum += count;
+  return sum;
+}
+
+void UseCounts::added(const Node* node) {
+  counts(node);
+  for (const Output& in : node->inputs())
+    if (in.node) ++counts(in.node).outputs[static_cast<std::size_t>(in.index)];
+  for (const Node* before : node->control_inputs()) ++counts(before).control;
+}
+
+void UseCounts::release(const Node* node) {
+  std::vector<const Node*> pending{node};
+  while (!pending.empty()) {
+    const Node* unused = pending.back();
+    pending.pop_back();
+    for (const Output& in : unused->inputs()) {
+      --counts(in.node).outputs[static_cast<std::size_t>(in.index)];
+      if (of(in.node) == 0) pending.push_back(in.node);
+    }
+    for (const Node* before : unused->control_inputs()) {
+      --counts(before).control;
+      if (of(before) == 0) pending.push_back(before);
+    }
+  }
+}
+
+void UseCounts::replaced(Output from, Output to) {
+  int& old_count = counts(from.node).outputs[static_cast<std::size_t>(from.index)];
+  const int moved = old_count;
+  old_count = 0;
+  counts(to.node).outputs[static_cast<std::size_t>(to.index)] += moved;
+  if (of(from.node) == 0) release(from.node);
+}
+
+Node* RewriteContext::add(std::string_view op, std::vector<Output> inputs, AttrMap attrs) {
+  Graph::NodeSpec spec;
+  spec.op = &ops_.get(op);
+  spec.name = cat(node_.name(), "/fused");
+  spec.inputs = std::move(inputs);
+  spec.attrs = std::move(attrs);
+  spec.device = node_.requested_device();
+  spec.where = node_.where();
+  Node* node = graph_.add(std::move(spec));
+  if (uses_) uses_->added(node);
+  return node;
+}
+
+Output RewriteContext::add_constant(const Array& value) {
+  const OpDef& op = ops_.of_kind(NodeKind::kConst);
+  return {add(op.name, {}, AttrMap{{"value", value}, {"dtype", value.dtype()}}), 0};
+}
 
 const Array* RewriteContext::constant(int i) const {
   const Node* producer = node_.inputs()[static_cast<std::size_t>(i)].node;
@@ -46,6 +126,7 @@ bool RewriteContext::replace_with(Output value) {
   if (!(value.node->output_shape(value.index) == node_.output_shape(0))) return false;
   if (!node_.output_shape(0).has_rank() && !others_are_scalars(value)) return false;
   graph_.replace_uses({&node_, 0}, value);
+  if (uses_) uses_->replaced({&node_, 0}, value);
   replacement_ = value;
   return true;
 }

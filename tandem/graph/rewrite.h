@@ -1,17 +1,48 @@
 #pragma once
 
+#include <string_view>
+#include <vector>
+
 #include "tandem/core/export.h"
 #include "tandem/graph/graph.h"
 
 namespace tandem {
 
 class OpRegistry;
+struct MutableFunction;
 
-/// What an op's RewriteFn sees: the node, and the means to replace it.
+/// How often the outputs of a function's nodes are used: by nodes, as results, and by control
+/// edges.
+class TANDEM_EXPORT UseCounts {
+ public:
+  explicit UseCounts(const MutableFunction& f);
+  /// Uses of one output.
+  int of(Output output) const;
+  /// Uses of all outputs, and nodes that wait for this one.
+  int of(const Node* node) const;
+  void added(const Node* node);
+  /// Users of `from` now use `to`; nodes that nobody uses any more count as gone.
+  void replaced(Output from, Output to);
+
+ private:
+  struct Counts {
+    std::vector<int> outputs;
+    int control = 0;
+  };
+  Counts& counts(const Node* node);
+  void release(const Node* node);
+  std::vector<Counts> by_id_;
+};
+
+/// What an op's RewriteFn (`rewrite` or `fuse`) sees: the node, which has no control inputs, and
+/// the means to replace it.
 class TANDEM_EXPORT RewriteContext {
  public:
-  RewriteContext(Graph& graph, const OpRegistry& ops, Node& node)
-      : graph_(graph), ops_(ops), node_(node) {}
+  /// `uses`, kept up to date, is for the fusing of nodes.
+  RewriteContext(Graph& graph, const OpRegistry& ops, Node& node, UseCounts* uses = nullptr)
+      : graph_(graph), ops_(ops), node_(node), uses_(uses) {}
+  /// How often things are used; for `fuse` alone.
+  const UseCounts& uses() const { return *uses_; }
   Graph& graph() { return graph_; }
   const OpRegistry& ops() const { return ops_; }
   Node& node() { return node_; }
@@ -19,6 +50,9 @@ class TANDEM_EXPORT RewriteContext {
   const Array* constant(int i) const;
   /// True if input i is a constant all of whose elements equal `value`.
   bool is_constant(int i, double value) const;
+  /// Adds a node named and placed after this one. Throws like Graph::add.
+  Node* add(std::string_view op, std::vector<Output> inputs, AttrMap attrs);
+  Output add_constant(const Array& value);
   /// Makes users of output 0 use `value`. False if the dtypes or known shapes would differ.
   bool replace_with(Output value);
   /// What replaced output 0; its node is null if nothing did.
@@ -30,6 +64,7 @@ class TANDEM_EXPORT RewriteContext {
   Graph& graph_;
   const OpRegistry& ops_;
   Node& node_;
+  UseCounts* uses_;
   Output replacement_;
 };
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "tandem/graph/inference_context.h"
+#include "tandem/ops/internal/fuse_product.h"
 #include "tandem/ops/internal/known.h"
 #include "tandem/ops/operators.h"
 #include "tandem/ops/shape_ops.h"
@@ -42,6 +43,7 @@ const OpRegistration kRelu{{.name = "Relu",
                             .shape = shapes::unchanged,
                             .gradient = relu_gradient,
                             .traits = {.elementwise = true, .may_reuse = 0b1},
+                            .fuse = internal::fuse_activation,
                             .doc = "max(x, 0); NaN stays NaN."}};
 const OpRegistration kReluGrad{
     {.name = "ReluGrad",
@@ -60,6 +62,7 @@ const OpRegistration kRelu6{{.name = "Relu6",
                              .shape = shapes::unchanged,
                              .gradient = relu6_gradient,
                              .traits = {.elementwise = true, .may_reuse = 0b1},
+                             .fuse = internal::fuse_activation,
                              .doc = "min(max(x, 0), 6); NaN stays NaN."}};
 const OpRegistration kRelu6Grad{{.name = "Relu6Grad",
                                  .inputs = "gradients: T, features: T",
@@ -77,6 +80,7 @@ const OpRegistration kLeakyRelu{{.name = "LeakyRelu",
                                  .shape = shapes::unchanged,
                                  .gradient = leaky_relu_gradient,
                                  .traits = {.elementwise = true, .may_reuse = 0b1},
+                                 .fuse = internal::fuse_activation,
                                  .doc = "x where x > 0, else alpha * x."}};
 const OpRegistration kLeakyReluGrad{
     {.name = "LeakyReluGrad",
@@ -109,6 +113,7 @@ const OpRegistration kElu{{.name = "Elu",
                            .shape = shapes::unchanged,
                            .gradient = elu_gradient,
                            .traits = {.elementwise = true, .may_reuse = 0b1},
+                           .fuse = internal::fuse_activation,
                            .doc = "x where x >= 0, else exp(x) - 1."}};
 const OpRegistration kEluGrad{{.name = "EluGrad",
                                .inputs = "gradients: T, outputs: T",

@@ -7,6 +7,7 @@
 #include "tandem/ops/comparison_ops.h"
 #include "tandem/ops/complex_ops.h"
 #include "tandem/ops/internal/call_binary.h"
+#include "tandem/ops/internal/fuse_product.h"
 #include "tandem/ops/operators.h"
 #include "tandem/ops/unary_ops.h"
 #include "tandem/runtime/gradient_context.h"
@@ -115,7 +116,7 @@ constexpr OpTraits kElementwise{.elementwise = true, .may_reuse = 0b11};
 constexpr OpTraits kCommutative{.elementwise = true, .commutative = true, .may_reuse = 0b11};
 
 constexpr OpDecl binary(const char* name, const char* attrs, GradientFn gradient, OpTraits traits,
-                        const char* doc) {
+                        const char* doc, RewriteFn fuse = nullptr) {
   return {.name = name,
           .inputs = "x: T, y: T",
           .outputs = "z: T",
@@ -123,6 +124,7 @@ constexpr OpDecl binary(const char* name, const char* attrs, GradientFn gradient
           .shape = shapes::broadcast_binary,
           .gradient = gradient,
           .traits = traits,
+          .fuse = fuse,
           .doc = doc};
 }
 
@@ -132,14 +134,16 @@ constexpr const char* kReal =
     "T: {bfloat16, half, float, double, int8, int16, int32, int64, uint8, uint16, uint32, uint64}";
 
 const OpRegistration kAddV2(binary("AddV2", "T: numbers", add_grad, kCommutative,
-                                   "x + y, broadcast."));
-const OpRegistration kAdd(binary(
-    "Add",
-    "T: {bfloat16, half, float, double, uint8, int8, int16, int32, int64, complex64, "
-    "complex128, string}",
-    add_grad, {.elementwise = true, .may_reuse = 0b11}, "x + y, broadcast; strings are joined."));
+                                   "x + y, broadcast.", internal::fuse_add));
+const OpRegistration kAdd(
+    binary("Add",
+           "T: {bfloat16, half, float, double, uint8, int8, int16, int32, int64, complex64, "
+           "complex128, string}",
+           add_grad, {.elementwise = true, .may_reuse = 0b11},
+           "x + y, broadcast; strings are joined.", internal::fuse_add));
 const OpRegistration kSub(binary("Sub", "T: numbers", sub_grad, kElementwise, "x - y, broadcast."));
-const OpRegistration kMul(binary("Mul", "T: numbers", mul_grad, kCommutative, "x * y, broadcast."));
+const OpRegistration kMul(binary("Mul", "T: numbers", mul_grad, kCommutative, "x * y, broadcast.",
+                                 internal::fuse_mul));
 const OpRegistration kDiv(
     binary("Div", "T: numbers", quotient_grad<realdiv>, kElementwise,
            "x / y, broadcast; of integers cut off towards zero, and no division by zero."));

@@ -7,6 +7,7 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/inference_context.h"
 #include "tandem/ops/creation_ops.h"
+#include "tandem/ops/internal/fuse_product.h"
 #include "tandem/ops/norm_ops.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/gradient_context.h"
@@ -90,6 +91,7 @@ const OpRegistration kFusedBatchNorm{
               "data_format: {'NHWC', 'NCHW'} = 'NHWC'; is_training: bool = true",
      .shape = batch_norm_shape,
      .gradient = gradient_v1,
+     .fuse = internal::fuse_batch_norm,
      .doc = "FusedBatchNormV3 for floats alone."}};
 
 const OpRegistration kFusedBatchNormV2{
@@ -101,6 +103,7 @@ const OpRegistration kFusedBatchNormV2{
               "is_training: bool = true",
      .shape = batch_norm_shape,
      .gradient = gradient_v2,
+     .fuse = internal::fuse_batch_norm,
      .doc = "FusedBatchNormV3 without its last output."}};
 
 const OpRegistration kFusedBatchNormV3{
@@ -113,6 +116,7 @@ const OpRegistration kFusedBatchNormV3{
               "'NCDHW'} = 'NHWC'; is_training: bool = true",
      .shape = batch_norm_shape,
      .gradient = gradient_v3,
+     .fuse = internal::fuse_batch_norm,
      .doc = "Each channel brought to mean 0 and variance 1 (by the batch's moments when training, "
             "else by those given), then scaled and shifted. The reserved outputs are the batch's "
             "mean and variance, for the gradient."}};

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tandem/graph/inference_context.h"
+#include "tandem/ops/internal/fuse_product.h"
 #include "tandem/ops/internal/known.h"
 #include "tandem/ops/join_ops.h"
 #include "tandem/ops/nn_ops.h"
@@ -70,6 +71,7 @@ const OpRegistration kBiasAdd{
      .shape = bias_add_shape,
      .gradient = bias_add_gradient,
      .traits = {.may_reuse = 0b1},
+     .fuse = internal::fuse_bias,
      .doc = "A vector added to the channels of a value of rank 2 or more."}};
 
 const OpRegistration kBiasAddV1{{.name = "BiasAddV1",

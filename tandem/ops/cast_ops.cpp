@@ -9,6 +9,7 @@
 #include "tandem/graph/rewrite.h"
 #include "tandem/ops/arithmetic_ops.h"
 #include "tandem/ops/creation_ops.h"
+#include "tandem/ops/internal/fuse_product.h"
 #include "tandem/ops/internal/known.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/gradient_context.h"
@@ -34,6 +35,7 @@ const OpRegistration kCast{
      .gradient = cast_grad,
      .traits = {.elementwise = true, .value = ShapeValue::kSameAsInput},
      .rewrite = drop_cast_to_same_dtype,
+     .fuse = internal::fuse_cast,
      .doc = "The values in another dtype; with Truncate floating values are cut off, "
             "not rounded."}};
 

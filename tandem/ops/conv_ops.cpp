@@ -4,6 +4,7 @@
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/internal/conv_shapes.h"
 #include "tandem/ops/internal/conv_util.h"
+#include "tandem/ops/internal/fuse_product.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/gradient_context.h"
 
@@ -26,6 +27,7 @@ const OpRegistration kConv2D{{
     .attrs = "T: {half, bfloat16, float, double, int32}; " TANDEM_CONV_ATTRS,
     .shape = shapes::conv2d,
     .gradient = conv2d_grad,
+    .fuse = internal::fuse_convolution,
     .doc = "Two-dimensional convolution of images with filters [height, width, in / groups, out].",
 }};
 

@@ -2,6 +2,7 @@
 #include "tandem/ops/conv_ops.h"
 #include "tandem/ops/internal/conv_shapes.h"
 #include "tandem/ops/internal/conv_util.h"
+#include "tandem/ops/internal/fuse_product.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/gradient_context.h"
 
@@ -26,6 +27,7 @@ const OpRegistration kDepthwise{{
     .attrs = kAttrs,
     .shape = shapes::depthwise_conv2d,
     .gradient = depthwise_grad,
+    .fuse = internal::fuse_convolution,
     .doc = "Convolves each channel with its own filters [height, width, in, multiplier].",
 }};
 

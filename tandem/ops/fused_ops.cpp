@@ -1,34 +1,93 @@
 // Several ops in one, as optimisers write them. Called by name.
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "tandem/core/error.h"
 #include "tandem/graph/inference_context.h"
+#include "tandem/graph/internal/window.h"
 #include "tandem/graph/op_decl.h"
+#include "tandem/ops/internal/fuse_product.h"
 
 namespace tandem {
 namespace {
 
 void fused_matmul_shape(InferenceContext& c) {
   c.require_rank(0, 2);
-  c.require_rank(1, 2);
   const bool turn_a = c.attr<bool>("transpose_a"), turn_b = c.attr<bool>("transpose_b");
-  const PartialShape &a = c.input(0), &b = c.input(1);
+  const PartialShape& a = c.input(0);
+  PartialShape b = c.input(1);
+  const auto& sizes = c.attr<std::vector<std::int64_t>>("b_sizes");
+  if (!sizes.empty()) b = PartialShape(sizes);
+  if (b.has_rank() && b.rank() != 2) c.fail(cat("b must be a matrix, but has shape ", b, "."));
   c.merge_dim(a.dim(turn_a ? 0 : 1), b.dim(turn_b ? 1 : 0), "the inner sizes");
   c.set_output(0, PartialShape({a.dim(turn_a ? 1 : 0), b.dim(turn_b ? 0 : 1)}));
 }
 
 const OpRegistration kFusedMatMul{
     {.name = "_FusedMatMul",
-     .inputs = "a: T, b: T, args: num_args * T",
+     .inputs = "a: T, b: Tb, args: num_args * T",
      .outputs = "product: T",
      .attrs = "transpose_a: bool = false; transpose_b: bool = false; T: {bfloat16, half, float}; "
-              "num_args: int >= 0; fused_ops: list(string) = []; epsilon: float = 0.0001; "
-              "leakyrelu_alpha: float = 0.2",
+              "Tb: {bfloat16, half, float, variant}; num_args: int >= 0; fused_ops: list(string) = "
+              "[]; epsilon: float = 0.0001; leakyrelu_alpha: float = 0.2; b_sizes: list(int) = []",
      .shape = fused_matmul_shape,
+     .fuse = internal::pack_weights,
      .doc = "A product of matrices, then BiasAdd, perhaps Add of a matrix, and an activation, as "
-            "fused_ops lists them; args are the bias and the matrix."}};
+            "fused_ops lists them; args are the bias and the matrix. b may be made by "
+            "_PackWeights; its shape is then b_sizes."}};
+
+void fused_conv_shape(InferenceContext& c) {
+  const WindowAttrs w = read_conv_attrs(c);
+  c.require_rank(0, 4);
+  const auto& sizes = c.attr<std::vector<std::int64_t>>("filter_sizes");
+  if (sizes.size() != 4) c.fail(cat("filter_sizes must be 4 sizes, not ", sizes.size(), "."));
+  const auto output = [&](int i) {
+    return w.axis(i, c.input(0).dim(w.spatial_axis(i)), sizes[static_cast<std::size_t>(i)]).output;
+  };
+  // An image that is added may be one for all of the batch, or a batch for one.
+  std::int64_t batch = c.input(0).dim(0);
+  const auto& fused = c.attr<std::vector<std::string>>("fused_ops");
+  const auto add = std::find(fused.begin(), fused.end(), "Add");
+  if (const auto i = static_cast<int>(add - fused.begin()) + 2;
+      add != fused.end() && i < c.num_inputs()) {
+    const std::int64_t other =
+        c.input(i).has_rank() ? c.input(i).dim(0) : std::int64_t{PartialShape::kUnknown};
+    if (batch == 1 || (batch < 0 && other > 1)) batch = other;
+  }
+  const std::int64_t depth = c.attr<bool>("depthwise") ? sizes[2] * sizes[3] : sizes[3];
+  c.set_output(0, PartialShape({batch, output(0), output(1), depth}));
+}
+
+const OpRegistration kFusedConv2D{
+    {.name = "_FusedConv2D",
+     .inputs = "input: T, filter: TFilter, args: TArgs",
+     .outputs = "output: Tout",
+     .attrs = "T: {bfloat16, float}; TFilter: {bfloat16, float, variant}; TArgs: list(type); "
+              "Tout: {bfloat16, float}; filter_sizes: list(int); depthwise: bool = false; "
+              "fused_ops: list(string) = []; leakyrelu_alpha: float = 0.2; strides: list(int); "
+              "padding: {'SAME', 'VALID', 'EXPLICIT'}; explicit_paddings: list(int) = []; "
+              "data_format: {'NHWC'} = 'NHWC'; dilations: list(int) = [1, 1, 1, 1]",
+     .shape = fused_conv_shape,
+     .traits = {.may_reuse = 0b1100},
+     .fuse = internal::pack_weights,
+     .doc =
+         "Conv2D or DepthwiseConv2dNative with a filter of filter_sizes, then BiasAdd, Add of an "
+         "image and an activation, as far as fused_ops lists them; args are the bias and the "
+         "image. The filter may be made by _PackWeights."}};
+
+void packed_shape(InferenceContext& c) { c.set_output(0, PartialShape::scalar()); }
+
+const OpRegistration kPackWeights{
+    {.name = "_PackWeights",
+     .inputs = "plain: T",
+     .outputs = "packed: variant",
+     .attrs = "T: {bfloat16, float}",
+     .shape = packed_shape,
+     .traits = {.keeps_state = true, .keeps_inputs = 0b1, .brings_memory = 0b1},
+     .doc = "Constant weights for a fused op, which are brought once into the order that suits the "
+            "processor best and kept."}};
 
 }  // namespace
 }  // namespace tandem

@@ -11,6 +11,7 @@
 #include "tandem/ops/broadcast_gradient.h"
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/complex_ops.h"
+#include "tandem/ops/internal/fuse_product.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/gradient_context.h"
 
@@ -61,6 +62,7 @@ const OpRegistration kMatMul{{
         "false; grad_b: bool = false",
     .shape = matmul_shape,
     .gradient = matmul_grad,
+    .fuse = internal::fuse_matmul,
     .doc = "Product of two matrices, each turned first if asked for.",
 }};
 

@@ -8,6 +8,7 @@
 #include "tandem/ops/arithmetic_ops.h"
 #include "tandem/ops/complex_ops.h"
 #include "tandem/ops/creation_ops.h"
+#include "tandem/ops/internal/fuse_product.h"
 #include "tandem/ops/operators.h"
 #include "tandem/ops/special_ops.h"
 #include "tandem/runtime/dispatch.h"
@@ -77,7 +78,8 @@ void digamma_grad(GradientContext& g) {
   g.set(0, g.grad() * math::polygamma(ones_like(g.input(0)), g.input(0)));
 }
 
-constexpr OpDecl unary(const char* name, const char* attrs, GradientFn gradient, const char* doc) {
+constexpr OpDecl unary(const char* name, const char* attrs, GradientFn gradient, const char* doc,
+                       RewriteFn fuse = nullptr) {
   return {.name = name,
           .inputs = "x: T",
           .outputs = "y: T",
@@ -85,6 +87,7 @@ constexpr OpDecl unary(const char* name, const char* attrs, GradientFn gradient,
           .shape = shapes::unchanged,
           .gradient = gradient,
           .traits = {.elementwise = true, .may_reuse = 0b1},
+          .fuse = fuse,
           .doc = doc};
 }
 
@@ -122,8 +125,8 @@ const OpRegistration kAtan(unary("Atan", kFloatsAndComplexes, atan_grad,
                                  "The angle whose tangent is x."));
 const OpRegistration kSinh(unary("Sinh", kFloatsAndComplexes, sinh_grad, "The hyperbolic sine."));
 const OpRegistration kCosh(unary("Cosh", kFloatsAndComplexes, cosh_grad, "The hyperbolic cosine."));
-const OpRegistration kTanh(unary("Tanh", kFloatsAndComplexes, tanh_grad,
-                                 "The hyperbolic tangent."));
+const OpRegistration kTanh(unary("Tanh", kFloatsAndComplexes, tanh_grad, "The hyperbolic tangent.",
+                                 internal::fuse_activation));
 const OpRegistration kAsinh(unary("Asinh", kFloatsAndComplexes, asinh_grad,
                                   "The inverse hyperbolic sine."));
 const OpRegistration kAcosh(unary("Acosh", kFloatsAndComplexes, acosh_grad,
@@ -131,7 +134,7 @@ const OpRegistration kAcosh(unary("Acosh", kFloatsAndComplexes, acosh_grad,
 const OpRegistration kAtanh(unary("Atanh", kFloatsAndComplexes, atanh_grad,
                                   "The inverse hyperbolic tangent."));
 const OpRegistration kSigmoid(unary("Sigmoid", kFloatsAndComplexes, sigmoid_grad,
-                                    "1 / (1 + exp(-x))."));
+                                    "1 / (1 + exp(-x)).", internal::fuse_activation));
 const OpRegistration kErf(unary("Erf", kFloats, erf_grad, "The error function."));
 const OpRegistration kErfc(unary("Erfc", kFloats, erfc_grad, "1 - erf(x), accurate for large x."));
 const OpRegistration kErfinv(unary("Erfinv", kFloats, erfinv_grad, "The inverse of erf."));

@@ -47,6 +47,8 @@ struct ConvCase {
 // The case that an op's inputs and attributes describe. They throw InvalidArgumentError if these do
 // not fit together.
 ConvCase forward_case(const KernelContext& c, bool depthwise);
+/// The filter has the given shape, whatever input 1 is.
+ConvCase forward_case(const KernelContext& c, const Shape& filter, bool depthwise);
 /// Inputs are (sizes of the image, filter, gradient of the output).
 ConvCase backprop_input_case(const KernelContext& c, bool depthwise);
 /// Inputs are (image, sizes of the filter, gradient of the output).
@@ -65,6 +67,12 @@ void conv_backprop_input_reference(KernelContext&, const ConvCase&, const void*,
                                    void*);
 void conv_backprop_filter_reference(KernelContext&, const ConvCase&, const void*, const void*,
                                     void*);
+
+/// The best implementation for any case, with something to multiply; parameters as at ConvFn.
+void conv_forward(KernelContext& c, const ConvCase& p, const void* image, const void* filter,
+                  void* output);
+/// True if oneDNN takes NHWC images of the case as they are.
+bool library_takes(const ConvCase& p);
 
 /// Runs `run`, or fills the result with zeros if there is nothing to multiply.
 void run_conv(KernelContext& c, const ConvCase& p, ConvFn run, const Array& first,

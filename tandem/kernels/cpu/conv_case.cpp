@@ -99,8 +99,11 @@ void require_output(const ConvCase& p, const Shape& gradient) {
 }  // namespace
 
 ConvCase forward_case(const KernelContext& c, bool depthwise) {
-  return make_case(read_conv_attrs(c), c.input(0).dtype(), c.input(0).shape(), c.input(1).shape(),
-                   depthwise);
+  return forward_case(c, c.input(1).shape(), depthwise);
+}
+
+ConvCase forward_case(const KernelContext& c, const Shape& filter, bool depthwise) {
+  return make_case(read_conv_attrs(c), c.input(0).dtype(), c.input(0).shape(), filter, depthwise);
 }
 
 ConvCase backprop_input_case(const KernelContext& c, bool depthwise) {

@@ -43,10 +43,13 @@ const void* prepare(KernelContext& c, const ConvCase& p, DType compute, Role rol
   return data;
 }
 
+bool is_native(DType dtype) {
+  return dtype == DType::kFloat || (dtype == DType::kBFloat16 && onednn::has_native_bfloat16());
+}
+
 bool run_converted(KernelContext& c, const ConvCase& p, LibraryFn run, const Role roles[3],
                    const void* first, const void* second, void* result) {
-  const bool native =
-      p.dtype == DType::kFloat || (p.dtype == DType::kBFloat16 && onednn::has_native_bfloat16());
+  const bool native = is_native(p.dtype);
   if (native && !p.nchw) return run(c, p, first, second, result);
 
   ConvCase plain = p;
@@ -161,4 +164,12 @@ const KernelRegistration kDepthwiseBackpropFilter{
      .accepts = accepts_filter_sizes}};
 
 }  // namespace
+
+void conv_forward(KernelContext& c, const ConvCase& p, const void* image, const void* filter,
+                  void* output) {
+  kForward(c, p, image, filter, output);
+}
+
+bool library_takes(const ConvCase& p) { return fits(p) && is_native(p.dtype) && !p.nchw; }
+
 }  // namespace tandem::cpu

@@ -2,27 +2,20 @@
 
 #include <cstdint>
 
-#include "tandem/graph/kernel_context.h"
+#include "tandem/kernels/cpu/epilogue.h"
 
-namespace tandem::cpu {
+namespace tandem::cpu::onednn {
 
-/// What is done to each element of a product after its bias is added.
-enum class Activation : std::int64_t { kNone, kRelu, kRelu6, kElu, kLeakyRelu, kTanh, kSigmoid };
-
-namespace onednn {
-
-/// c = activation(turn(a) turn(b) + bias (+ c, if `adds`)), in float; `bias` has n elements.
+/// turn(a) turn(b) of matrices of float, with an epilogue: c holds the addend, if there is one.
 struct FusedMatMul {
   std::int64_t m = 0, n = 0, k = 0;
   bool transpose_a = false, transpose_b = false;
-  bool adds = false;
-  Activation activation = Activation::kNone;
-  float alpha = 0;  ///< LeakyRelu's slope below zero
+  Epilogue epilogue;
 };
 
 /// Split among the pool's threads by rows. No size is 0.
-void fused_matmul(KernelContext& context, const FusedMatMul& what, const float* a, const float* b,
-                  const float* bias, float* c);
+/// `b` is an array or one that _PackWeights made.
+void fused_matmul(KernelContext& context, const FusedMatMul& what, const float* a, const Array& b,
+                  float* c);
 
-}  // namespace onednn
-}  // namespace tandem::cpu
+}  // namespace tandem::cpu::onednn

@@ -1,0 +1,52 @@
+#include "tandem/kernels/cpu/onednn/packed_weights.h"
+
+#include <cstdlib>
+
+#include "tandem/core/error.h"
+#include "tandem/graph/kernel.h"
+
+namespace tandem::cpu::onednn {
+
+const void* PackedWeights::in_order(const dnnl::memory::desc& desc, const Pack& pack) {
+  std::lock_guard lock(mutex_);
+  for (const Order& order : orders_)
+    if (order.desc == desc) return order.data.get();
+  constexpr std::size_t kLine = 64;
+  const std::size_t bytes = (desc.get_size() + kLine - 1) / kLine * kLine;
+  auto* memory = static_cast<std::byte*>(std::aligned_alloc(kLine, bytes));
+  if (!memory) throw ResourceExhaustedError(cat("No ", bytes, " bytes for packed weights."));
+  std::shared_ptr<std::byte> data(memory, [](std::byte* p) { std::free(p); });
+  pack(plain_.raw_data(), memory);
+  orders_.push_back({desc, std::move(data)});
+  return memory;
+}
+
+PackedWeights* packed_weights(const Array& input) {
+  if (input.dtype() != DType::kVariant) return nullptr;
+  auto* packed = input.num_elements() == 1 ? input.data<Variant>()->as<PackedWeights>() : nullptr;
+  if (!packed) throw InvalidArgumentError("The weights must be an array, or made by _PackWeights.");
+  return packed;
+}
+
+namespace {
+
+// One object for all runs of the node, as long as its input stays the same memory.
+void pack_weights(KernelContext& c) {
+  const Array& plain = c.input(0);
+  NodeState& state = c.state();
+  std::lock_guard lock(state.mutex);
+  auto* known = static_cast<PackedWeights*>(state.object.get());
+  if (!known || known->plain().raw_data() != plain.raw_data()) {
+    state.object = Ref<RefCounted>(make_ref<PackedWeights>(plain));
+    known = static_cast<PackedWeights*>(state.object.get());
+  }
+  *c.allocate_output(0, Shape{}).data<Variant>() = Variant(Ref<VariantValue>(known));
+}
+
+const KernelRegistration kPackWeights{{.op = "_PackWeights",
+                                       .name = "oneDNN",
+                                       .types = {{"T", {DType::kFloat, DType::kBFloat16}}},
+                                       .run = pack_weights}};
+
+}  // namespace
+}  // namespace tandem::cpu::onednn

@@ -1,0 +1,383 @@
+#include "tandem/ops/internal/fuse_product.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tandem/core/half.h"
+#include "tandem/graph/rewrite.h"
+
+namespace tandem::internal {
+namespace {
+
+constexpr std::size_t kImage = 0, kWeights = 1, kFirstArg = 2;
+
+const Array* constant(const Output& o) {
+  if (o.node->kind() != NodeKind::kConst) return nullptr;
+  return o.node->attr<std::shared_ptr<const Array>>("value").get();
+}
+
+template <class T>
+const T* find_attr(const Node& node, const char* name) {
+  const AttrValue* value = node.attrs().find(name);
+  return value ? value->get_if<T>() : nullptr;
+}
+
+float element(const Array& a, std::int64_t i) {
+  return a.dtype() == DType::kFloat ? a.data<float>()[i]
+                                    : static_cast<float>(a.data<BFloat16>()[i]);
+}
+
+bool is_float(DType dtype) { return dtype == DType::kFloat || dtype == DType::kBFloat16; }
+
+// A convolution or product on its way to a fused op.
+struct Product {
+  enum class Kind { kConv, kDepthwise, kMatMul };
+  Kind kind = Kind::kConv;
+  std::vector<Output> inputs;
+  std::vector<std::string> fused_ops;
+  AttrMap attrs;  // of the fused op
+  DType dtype = DType::kFloat;
+  std::int64_t channels = -1;
+  PartialShape shape;
+
+  bool has(const char* op) const {
+    return std::find(fused_ops.begin(), fused_ops.end(), op) != fused_ops.end();
+  }
+  bool is_open() const {  // no activation yet
+    return fused_ops.empty() || fused_ops.back() == "BiasAdd" || fused_ops.back() == "Add";
+  }
+  DType out() const {
+    const AttrValue* value = attrs.find("Tout");
+    return value ? *value->get_if<DType>() : dtype;
+  }
+};
+
+void copy_attrs(const Node& from, std::initializer_list<const char*> names, AttrMap& to) {
+  for (const char* name : names)
+    if (const AttrValue* value = from.attrs().find(name)) to.set(name, *value);
+}
+
+constexpr std::initializer_list<const char*> kConvAttrs = {
+    "strides",   "padding", "explicit_paddings", "data_format", "dilations", "filter_sizes",
+    "depthwise", "Tout",    "leakyrelu_alpha"};
+
+std::optional<Product> read_conv(const Node& node) {
+  const std::string& op = node.op().name;
+  const bool fused = op == "_FusedConv2D", depthwise = op == "DepthwiseConv2dNative";
+  if (!fused && !depthwise && op != "Conv2D") return std::nullopt;
+  Product p;
+  p.dtype = node.attr<DType>("T");
+  if (!is_float(p.dtype) || node.attr<std::string>("data_format") != "NHWC") return std::nullopt;
+  copy_attrs(node, kConvAttrs, p.attrs);
+  p.inputs = node.inputs();
+  if (fused) {
+    p.fused_ops = node.attr<std::vector<std::string>>("fused_ops");
+    p.kind = node.attr<bool>("depthwise") ? Product::Kind::kDepthwise : Product::Kind::kConv;
+  } else {
+    const PartialShape& filter = p.inputs[kWeights].node->output_shape(p.inputs[kWeights].index);
+    if (!filter.is_fully_known() || filter.rank() != 4) return std::nullopt;
+    if (depthwise && filter.dim(3) != 1) return std::nullopt;  // the library has no fast kernel
+    std::vector<std::int64_t> sizes;
+    for (int i = 0; i < 4; ++i) sizes.push_back(filter.dim(i));
+    p.attrs.set("filter_sizes", std::move(sizes));
+    p.attrs.set("depthwise", depthwise);
+    p.attrs.set("Tout", p.dtype);
+    p.kind = depthwise ? Product::Kind::kDepthwise : Product::Kind::kConv;
+  }
+  const auto& sizes = *p.attrs.find("filter_sizes")->get_if<std::vector<std::int64_t>>();
+  p.channels = p.kind == Product::Kind::kDepthwise ? sizes[2] : sizes[3];
+  return p;
+}
+
+std::optional<Product> read_matmul(const Node& node) {
+  const bool fused = node.op().name == "_FusedMatMul";
+  if (!fused && node.op().name != "MatMul") return std::nullopt;
+  Product p;
+  p.kind = Product::Kind::kMatMul;
+  p.dtype = node.attr<DType>("T");
+  if (p.dtype != DType::kFloat) return std::nullopt;
+  copy_attrs(node, {"transpose_a", "transpose_b", "leakyrelu_alpha", "b_sizes"}, p.attrs);
+  p.inputs = node.inputs();
+  if (fused) p.fused_ops = node.attr<std::vector<std::string>>("fused_ops");
+  p.channels = node.output_shape(0).has_rank() ? node.output_shape(0).dim(1) : -1;
+  if (p.channels < 0) return std::nullopt;
+  return p;
+}
+
+std::optional<Product> read(const Node& node) {
+  if (!node.control_inputs().empty()) return std::nullopt;
+  std::optional<Product> p = read_conv(node);
+  if (!p) p = read_matmul(node);
+  if (p) p->shape = node.output_shape(0);
+  return p;
+}
+
+// The product whose result `o` is, if this is its only use and more can follow it.
+std::optional<Product> product_of(const RewriteContext& r, Output o) {
+  if (o.index != 0 || r.uses().of(o.node) != 1) return std::nullopt;
+  std::optional<Product> p = read(*o.node);
+  if (p && !p->is_open()) return std::nullopt;
+  return p;
+}
+
+bool emit(RewriteContext& r, Product p) {
+  std::vector<DType> types;
+  for (std::size_t i = kFirstArg; i < p.inputs.size(); ++i)
+    types.push_back(p.inputs[i].node->output_dtype(p.inputs[i].index));
+  p.attrs.set("fused_ops", p.fused_ops);
+  const bool matmul = p.kind == Product::Kind::kMatMul;
+  if (matmul) {
+    p.attrs.set("num_args", static_cast<std::int64_t>(types.size()));
+  } else {
+    p.attrs.set("TArgs", std::move(types));
+  }
+  Node* node =
+      r.add(matmul ? "_FusedMatMul" : "_FusedConv2D", std::move(p.inputs), std::move(p.attrs));
+  return r.replace_with({node, 0});
+}
+
+// One value for each channel of an array whose last axis has `channels` elements.
+std::optional<std::vector<float>> by_channel(const Array* a, std::int64_t channels, int rank) {
+  if (!a || !is_float(a->dtype()) || a->rank() > rank) return std::nullopt;
+  const std::int64_t count = a->num_elements();
+  if (count != 1 && (count != channels || a->shape()[a->rank() - 1] != channels))
+    return std::nullopt;
+  std::vector<float> values(static_cast<std::size_t>(channels));
+  for (std::int64_t i = 0; i < channels; ++i)
+    values[static_cast<std::size_t>(i)] = element(*a, count == 1 ? 0 : i);
+  return values;
+}
+
+Output vector_constant(RewriteContext& r, const std::vector<float>& values, DType dtype) {
+  Array a(dtype, Shape{static_cast<std::int64_t>(values.size())});
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (dtype == DType::kFloat) {
+      a.data<float>()[i] = values[i];
+    } else {
+      a.data<BFloat16>()[i] = BFloat16(values[i]);
+    }
+  }
+  return r.add_constant(a);
+}
+
+// Multiplies each channel of constant weights. What has been fused must be a constant bias at most.
+bool scale_channels(RewriteContext& r, Product& p, const std::vector<float>& scale) {
+  const Array* weights = constant(p.inputs[kWeights]);
+  if (!weights || p.has("Add")) return false;
+  if (!std::all_of(scale.begin(), scale.end(), [](float s) { return std::isfinite(s); }))
+    return false;
+  std::optional<std::vector<float>> bias;
+  if (p.has("BiasAdd")) {
+    bias = by_channel(constant(p.inputs[kFirstArg]), p.channels, 1);
+    if (!bias) return false;
+  }
+  const bool* turned =
+      p.attrs.find("transpose_b") ? p.attrs.find("transpose_b")->get_if<bool>() : nullptr;
+  const std::int64_t run = turned && *turned ? weights->shape()[1] : 1;  // elements of one channel
+  Array scaled(weights->dtype(), weights->shape());
+  for (std::int64_t i = 0; i < weights->num_elements(); ++i) {
+    const float value =
+        element(*weights, i) * scale[static_cast<std::size_t>(i / run % p.channels)];
+    if (weights->dtype() == DType::kFloat) {
+      scaled.data<float>()[i] = value;
+    } else {
+      scaled.data<BFloat16>()[i] = BFloat16(value);
+    }
+  }
+  p.inputs[kWeights] = r.add_constant(scaled);
+  if (bias) {
+    for (std::size_t i = 0; i < bias->size(); ++i) (*bias)[i] *= scale[i];
+    p.inputs[kFirstArg] = vector_constant(r, *bias, p.inputs[kFirstArg].node->output_dtype(0));
+  }
+  return true;
+}
+
+// Adds to the bias; a bias of a convolution may be of either type.
+bool shift_channels(RewriteContext& r, Product& p, std::vector<float> shift, DType dtype) {
+  if (p.has("Add")) return false;
+  if (!p.has("BiasAdd")) {
+    p.fused_ops.push_back("BiasAdd");
+    p.inputs.push_back(vector_constant(r, shift, dtype));
+    return true;
+  }
+  const auto bias = by_channel(constant(p.inputs[kFirstArg]), p.channels, 1);
+  if (!bias) return false;
+  for (std::size_t i = 0; i < shift.size(); ++i) shift[i] += (*bias)[i];
+  p.inputs[kFirstArg] = vector_constant(r, shift, DType::kFloat);
+  return true;
+}
+
+// Whether two shapes are equal but perhaps for a batch size that nobody knows: the kernel looks at
+// it.
+bool same_but_batch(const PartialShape& a, const PartialShape& b) {
+  if (!a.has_rank() || !b.has_rank() || a.rank() != 4 || b.rank() != 4) return false;
+  for (int i = 1; i < 4; ++i)
+    if (a.dim(i) < 0 || a.dim(i) != b.dim(i)) return false;
+  return a.dim(0) == b.dim(0);
+}
+
+bool same_and_known(const PartialShape& a, const PartialShape& b) {
+  return a.is_fully_known() && a == b;
+}
+
+// x * sigmoid(x), where both read one open product and nothing else does.
+bool fuse_swish(RewriteContext& r) {
+  const auto& in = r.node().inputs();
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Output x = in[i], gate = in[1 - i];
+    if (gate.node->op().name != "Sigmoid" || !(gate.node->inputs()[0] == x)) continue;
+    if (r.uses().of(gate.node) != 1 || r.uses().of(x.node) != 2 || x.index != 0) continue;
+    std::optional<Product> p = read(*x.node);
+    if (!p || !p->is_open()) continue;
+    p->fused_ops.push_back("Swish");
+    return emit(r, std::move(*p));
+  }
+  return false;
+}
+
+}  // namespace
+
+bool fuse_convolution(RewriteContext& r) {
+  std::optional<Product> p = read(r.node());
+  if (!p) return false;
+  const Output image = p->inputs[kImage];
+  bool changed = false;
+  // A Pad of height and width by zeros is a padding of the convolution.
+  if (image.node->op().name == "Pad" && image.node->control_inputs().empty() &&
+      r.uses().of(image.node) == 1 && r.node().attr<std::string>("padding") == "VALID") {
+    const Array* paddings = constant(image.node->inputs()[1]);
+    if (paddings && paddings->shape() == Shape{4, 2}) {
+      std::vector<std::int64_t> sizes;
+      for (std::int64_t i = 0; i < 8; ++i) {
+        sizes.push_back(paddings->dtype() == DType::kInt32 ? paddings->data<std::int32_t>()[i]
+                                                           : paddings->data<std::int64_t>()[i]);
+      }
+      if (sizes[0] == 0 && sizes[1] == 0 && sizes[6] == 0 && sizes[7] == 0 &&
+          std::all_of(sizes.begin(), sizes.end(), [](std::int64_t s) { return s >= 0; })) {
+        p->inputs[kImage] = image.node->inputs()[0];
+        p->attrs.set("padding", "EXPLICIT");
+        p->attrs.set("explicit_paddings", std::move(sizes));
+        changed = true;
+      }
+    }
+  }
+  if (!changed && !constant(p->inputs[kWeights])) return false;
+  return emit(r, std::move(*p));
+}
+
+bool fuse_matmul(RewriteContext& r) {
+  std::optional<Product> p = read(r.node());
+  return p && constant(p->inputs[kWeights]) && emit(r, std::move(*p));
+}
+
+bool fuse_bias(RewriteContext& r) {
+  const auto& in = r.node().inputs();
+  std::optional<Product> p = product_of(r, in[0]);
+  const std::string* format = find_attr<std::string>(r.node(), "data_format");
+  if (!p || p->has("Add") || (format && *format != "NHWC")) return false;
+  if (p->has("BiasAdd")) {
+    const auto shift = by_channel(constant(in[1]), p->channels, 1);
+    return shift && shift_channels(r, *p, *shift, r.node().output_dtype(0)) &&
+           emit(r, std::move(*p));
+  }
+  p->fused_ops.push_back("BiasAdd");
+  p->inputs.push_back(in[1]);
+  return emit(r, std::move(*p));
+}
+
+bool fuse_add(RewriteContext& r) {
+  const auto& in = r.node().inputs();
+  // A later product is likelier to be the one that is computed last.
+  const std::size_t later = in[1].node->id() > in[0].node->id() ? 1 : 0;
+  for (const std::size_t i : {later, 1 - later}) {
+    const Output other = in[1 - i];
+    std::optional<Product> p = product_of(r, in[i]);
+    if (!p || in[0] == in[1]) continue;
+    if (const auto shift = by_channel(constant(other), p->channels, p->shape.rank())) {
+      if (shift_channels(r, *p, *shift, r.node().output_dtype(0))) return emit(r, std::move(*p));
+      continue;
+    }
+    const PartialShape& shape = other.node->output_shape(other.index);
+    const bool fits = p->kind == Product::Kind::kMatMul ? same_and_known(p->shape, shape)
+                                                        : same_but_batch(p->shape, shape);
+    if (p->has("Add") || !fits) continue;
+    if (p->kind == Product::Kind::kMatMul && !p->has("BiasAdd")) continue;
+    p->fused_ops.push_back("Add");
+    p->inputs.push_back(other);
+    return emit(r, std::move(*p));
+  }
+  return false;
+}
+
+bool fuse_mul(RewriteContext& r) {
+  const auto& in = r.node().inputs();
+  for (std::size_t i = 0; i < 2; ++i) {
+    std::optional<Product> p = product_of(r, in[i]);
+    if (!p) continue;
+    const auto scale = by_channel(constant(in[1 - i]), p->channels, p->shape.rank());
+    if (scale && scale_channels(r, *p, *scale)) return emit(r, std::move(*p));
+  }
+  return fuse_swish(r);
+}
+
+bool fuse_batch_norm(RewriteContext& r) {
+  const Node& node = r.node();
+  if (node.attr<bool>("is_training") || node.attr<std::string>("data_format") != "NHWC")
+    return false;
+  for (int i = 1; i < node.num_outputs(); ++i)
+    if (r.uses().of({&r.node(), i}) != 0) return false;
+  std::optional<Product> p = product_of(r, node.inputs()[0]);
+  if (!p) return false;
+  std::optional<std::vector<float>> parameters[4];  // scale, offset, mean, variance
+  for (std::size_t i = 0; i < 4; ++i) {
+    parameters[i] = by_channel(constant(node.inputs()[i + 1]), p->channels, 1);
+    if (!parameters[i]) return false;
+  }
+  std::vector<float> scale = *parameters[0], shift = *parameters[1];
+  for (std::size_t i = 0; i < scale.size(); ++i) {
+    scale[i] /= std::sqrt((*parameters[3])[i] + node.attr<float>("epsilon"));
+    shift[i] -= (*parameters[2])[i] * scale[i];
+  }
+  return scale_channels(r, *p, scale) && shift_channels(r, *p, shift, DType::kFloat) &&
+         emit(r, std::move(*p));
+}
+
+bool fuse_activation(RewriteContext& r) {
+  std::optional<Product> p = product_of(r, r.node().inputs()[0]);
+  if (!p || (p->kind == Product::Kind::kMatMul && !p->has("BiasAdd"))) return false;
+  if (const float* alpha = find_attr<float>(r.node(), "alpha"))
+    p->attrs.set("leakyrelu_alpha", *alpha);
+  p->fused_ops.push_back(r.node().op().name);
+  return emit(r, std::move(*p));
+}
+
+bool fuse_cast(RewriteContext& r) {
+  const Output in = r.node().inputs()[0];
+  if (in.index != 0 || r.uses().of(in.node) != 1) return false;
+  std::optional<Product> p = read(*in.node);
+  const DType to = r.node().output_dtype(0);
+  if (!p || p->kind == Product::Kind::kMatMul || p->dtype != DType::kBFloat16 || !is_float(to) ||
+      p->has("Add"))
+    return false;
+  p->attrs.set("Tout", to);
+  return emit(r, std::move(*p));
+}
+
+bool pack_weights(RewriteContext& r) {
+  std::optional<Product> p = read(r.node());
+  const Array* weights = p ? constant(p->inputs[kWeights]) : nullptr;
+  if (!weights) return false;
+  if (p->kind == Product::Kind::kMatMul) {
+    const auto sizes = weights->shape().dims();
+    p->attrs.set("b_sizes", std::vector<std::int64_t>(sizes.begin(), sizes.end()));
+  }
+  p->inputs[kWeights] = {r.add("_PackWeights", {p->inputs[kWeights]}, {}), 0};
+  return emit(r, std::move(*p));
+}
+
+}  // namespace tandem::internal
