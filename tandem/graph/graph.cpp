@@ -144,6 +144,11 @@ std::optional<PartialShape> shape_value(Output output, int depth) {
     }
     return PartialShape(std::move(dims));
   }
+  if (node.kind() == NodeKind::kVariable) {  // a handle stands for its variable's shape
+    const AttrValue* shape = node.attrs().find("shape");
+    const PartialShape* known = shape ? shape->get_if<PartialShape>() : nullptr;
+    return known ? std::optional(*known) : std::nullopt;
+  }
   switch (node.op().traits.value) {
     case ShapeValue::kShapeOfInput: {
       const Output in = node.inputs()[static_cast<std::size_t>(output.index)];

@@ -30,6 +30,16 @@ struct TypeConstraint {
   DTypeSet types;
 };
 
+/// The loops of an elementwise kernel over floats, by which it can be part of a fused op. `out` may
+/// be one of the operands; with a_scalar or b_scalar, a[0] or b[0] serves for all elements.
+struct ElementLoops {
+  void (*unary)(const void* x, void* out, std::int64_t n, float parameter) = nullptr;
+  void (*binary)(const void* a, const void* b, void* out, std::int64_t n, bool a_scalar,
+                 bool b_scalar, float parameter) = nullptr;
+  bool copies = false;  ///< the result is input 0 as it is
+  double cost = 1;      ///< ns an element, roughly
+};
+
 /// One candidate for an op on a kernel class. Of those whose types fit, the one with the highest
 /// priority that accepts the concrete case runs; the plain reference has priority 0 and accepts
 /// all.
@@ -44,6 +54,8 @@ struct KernelDecl {
   KernelAccepts accepts = nullptr;
   std::uint32_t host_inputs = 0;  ///< inputs needed on the host, beyond those that the op declares
   std::uint32_t host_outputs = 0;
+  /// Of elementwise kernels of one or two inputs (or more, from the left) that take no parameter.
+  ElementLoops (*float_loops)() = nullptr;
 };
 
 /// Registers a kernel as OpRegistration does an op.

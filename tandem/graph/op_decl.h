@@ -49,6 +49,9 @@ enum class ShapeValue : std::uint8_t {
   kSameAsInput,   ///< holds what input 0 holds (Identity, Cast between index types)
 };
 
+/// How an op whose input 1 names axes joins the elements along them.
+enum class Joins : std::uint8_t { kNothing, kSum, kMean };
+
 /// What passes want to know of an op. Masks have bit i set for input or output i.
 struct OpTraits {
   NodeKind kind = NodeKind::kPlain;
@@ -71,6 +74,7 @@ struct OpTraits {
   std::uint32_t host_inputs = 0;  ///< inputs that kernels read on the host (shapes, axes)
   std::uint32_t host_outputs = 0;
   ShapeValue value = ShapeValue::kNone;
+  Joins joins = Joins::kNothing;
 };
 
 /// An op as it is written down, once, in its family's source file.
@@ -92,7 +96,7 @@ struct OpDecl {
   RewriteFn rewrite = nullptr;  ///< the same value by fewer or cheaper ops
   RewriteFn fuse = nullptr;     ///< one op for this node and what it reads: the same value but for
                                 ///< rounding; asked for after all other rewrites
-  const char* doc = "";  ///< one sentence, and what a user must know of shapes and errors
+  const char* doc = "";         ///< one sentence, and what a user must know of shapes and errors
 };
 
 /// Registers a declaration for every Runtime made afterwards (and, on first use of the name, for

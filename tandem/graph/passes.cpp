@@ -11,6 +11,7 @@
 namespace tandem {
 
 Evaluator::~Evaluator() = default;
+bool Evaluator::has_float_loops(const Node&) { return false; }
 
 MutableFunction::MutableFunction(const Function& function) {
   copy(function.body(), function.args(), function.results(), function.control_results());
@@ -234,7 +235,7 @@ bool fuse(MutableFunction& f, const OpRegistry& ops) {
 
 }  // namespace passes
 
-void optimize(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator) {
+void simplify(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator) {
   constexpr int kRounds = 4;
   passes::prune(f);
   for (int round = 0; round < kRounds; ++round) {
@@ -243,7 +244,22 @@ void optimize(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator) {
     changed = passes::merge_common(f) || changed;
     if (!changed) break;
   }
+}
+
+void optimize(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator) {
+  simplify(f, ops, evaluator);
   passes::fuse(f, ops);
+}
+
+void specialize(MutableFunction& f, const std::vector<Shape>& arg_shapes, const OpRegistry& ops,
+                Evaluator& evaluator) {
+  for (std::size_t i = 0; i < f.args.size(); ++i) {
+    // A reference's own shape is not that of its variable.
+    if (!is_ref(f.args[i]->output_dtype(0))) f.graph.set_output_shape(f.args[i], 0, arg_shapes[i]);
+  }
+  f.graph.infer_shapes_to_run();
+  optimize(f, ops, evaluator);
+  passes::fuse_elementwise(f, ops, evaluator);
 }
 
 }  // namespace tandem

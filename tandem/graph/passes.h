@@ -19,6 +19,8 @@ class TANDEM_EXPORT Evaluator {
   /// The outputs of a node for these inputs, or nothing if it cannot be evaluated here.
   virtual std::optional<std::vector<Array>> evaluate(const Node& node,
                                                      std::span<const Array> inputs) = 0;
+  /// Whether the node's kernel can be part of a fused op (ElementLoops).
+  virtual bool has_float_loops(const Node& node);
 };
 
 /// A graph that passes may change, and what of it must keep its meaning.
@@ -52,9 +54,17 @@ TANDEM_EXPORT bool merge_common(MutableFunction& f);
 TANDEM_EXPORT bool clean_arithmetic(MutableFunction& f, const OpRegistry& ops);
 /// Applies the rewrites that make one op of several (a convolution with what follows it, …).
 TANDEM_EXPORT bool fuse(MutableFunction& f, const OpRegistry& ops);
+/// Makes one op of trees of elementwise ops on large values of float or bfloat16.
+TANDEM_EXPORT bool fuse_elementwise(MutableFunction& f, const OpRegistry& ops,
+                                    Evaluator& evaluator);
 }  // namespace passes
 
-/// The passes until nothing changes (at most a few rounds), then fusion.
+/// Those of the passes that keep values as they are, until nothing changes (at most a few rounds).
+TANDEM_EXPORT void simplify(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator);
+/// simplify, then fuse: what needs no shape of an argument.
 TANDEM_EXPORT void optimize(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator);
+/// For a function that has been optimised: all passes once more, for arguments of these shapes.
+TANDEM_EXPORT void specialize(MutableFunction& f, const std::vector<Shape>& arg_shapes,
+                              const OpRegistry& ops, Evaluator& evaluator);
 
 }  // namespace tandem

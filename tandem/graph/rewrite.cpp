@@ -46,6 +46,10 @@ int UseCounts::of(const Node* node) const {
   return sum;
 }
 
+int UseCounts::waiting_for(const Node* node) const {
+  return by_id_[static_cast<std::size_t>(node->id())].control;
+}
+
 void UseCounts::added(const Node* node) {
   counts(node);
   for (const Output& in : node->inputs())

@@ -20,6 +20,8 @@ class TANDEM_EXPORT UseCounts {
   int of(Output output) const;
   /// Uses of all outputs, and nodes that wait for this one.
   int of(const Node* node) const;
+  /// Nodes that wait for this one.
+  int waiting_for(const Node* node) const;
   void added(const Node* node);
   /// Users of `from` now use `to`; nodes that nobody uses any more count as gone.
   void replaced(Output from, Output to);

@@ -89,5 +89,46 @@ const OpRegistration kPackWeights{
      .doc = "Constant weights for a fused op, which are brought once into the order that suits the "
             "processor best and kept."}};
 
+void fused_elementwise_shape(InferenceContext& c) {
+  PartialShape shape = c.input(0);
+  for (int i = 1; i < c.num_inputs(); ++i) shape = broadcast(shape, c.input(i));
+  c.set_output(0, shape);
+}
+
+// All axes but the last are summed over.
+void fused_sum_shape(InferenceContext& c) {
+  PartialShape shape = c.input(0);
+  for (int i = 1; i < c.num_inputs(); ++i) shape = broadcast(shape, c.input(i));
+  if (!shape.has_rank()) return c.set_output(0, shape);
+  if (shape.rank() < 1) c.fail("a sum over all axes but the last needs an axis.");
+  const std::int64_t last = shape.dim(shape.rank() - 1);
+  std::vector<std::int64_t> dims;
+  if (c.attr<bool>("keep_dims")) dims.assign(static_cast<std::size_t>(shape.rank() - 1), 1);
+  dims.push_back(last);
+  c.set_output(0, PartialShape(std::move(dims)));
+}
+
+const OpRegistration kFusedElementwise{
+    {.name = "_FusedElementwise",
+     .inputs = "inputs: Tin",
+     .outputs = "output: T",
+     .attrs = "Tin: list(type); T: {bfloat16, float}; ops: list(string); operands: list(int)",
+     .shape = fused_elementwise_shape,
+     .traits = {.keeps_state = true, .may_reuse = 0xffffff},
+     .doc =
+         "Elementwise ops in one pass, in float, with inputs broadcast. For each of `ops`, "
+         "`operands` has their number and then each one: i is input i, -1 - k the result of op k. "
+         "The last result is the output."}};
+
+const OpRegistration kFusedSum{
+    {.name = "_FusedSum",
+     .inputs = "inputs: Tin",
+     .outputs = "output: T",
+     .attrs = "Tin: list(type); T: {bfloat16, float}; ops: list(string); operands: list(int); "
+              "mean: bool = false; keep_dims: bool = false",
+     .shape = fused_sum_shape,
+     .traits = {.keeps_state = true},
+     .doc = "The sum or mean over all axes but the last of what _FusedElementwise would make."}};
+
 }  // namespace
 }  // namespace tandem

@@ -211,7 +211,7 @@ const OpRegistration kBroadcastTo{{.name = "BroadcastTo",
                                    .attrs = "T: type; Tidx: index = int32",
                                    .shape = broadcast_to_shape,
                                    .gradient = broadcast_to_grad,
-                                   .traits = {.host_inputs = 0b10},
+                                   .traits = {.elementwise = true, .host_inputs = 0b10},
                                    .doc = "Repeated along new axes in front and axes of size 1."}};
 
 }  // namespace

@@ -98,20 +98,23 @@ void euclidean_norm_grad(GradientContext& g) {
   g.set(0, divide(g.input(0), divide(norm, grad)));
 }
 
-#define TANDEM_REDUCTION(NAME, TYPES, GRADIENT, DOC)                                              \
-  const OpRegistration k##NAME {                                                                  \
-    {                                                                                             \
-      .name = #NAME, .inputs = "input: T, reduction_indices: Tidx", .outputs = "output: T",       \
-      .attrs = "keep_dims: bool = false; T: " TYPES "; Tidx: index = int32",                      \
-      .shape = reduction_shape, .gradient = GRADIENT, .traits = {.host_inputs = 0b10}, .doc = DOC \
-    }                                                                                             \
+#define TANDEM_REDUCTION(NAME, TYPES, GRADIENT, JOINS, DOC)                                 \
+  const OpRegistration k##NAME {                                                            \
+    {                                                                                       \
+      .name = #NAME, .inputs = "input: T, reduction_indices: Tidx", .outputs = "output: T", \
+      .attrs = "keep_dims: bool = false; T: " TYPES "; Tidx: index = int32",                \
+      .shape = reduction_shape, .gradient = GRADIENT,                                       \
+      .traits = {.host_inputs = 0b10, .joins = JOINS}, .doc = DOC                           \
+    }                                                                                       \
   }
-TANDEM_REDUCTION(Sum, "numbers", sum_grad, "The sum over the axes given.");
-TANDEM_REDUCTION(Mean, "numbers", mean_grad, "The mean over the axes given.");
-TANDEM_REDUCTION(Prod, "numbers", prod_grad, "The product over the axes given.");
-TANDEM_REDUCTION(Max, "reals", extreme_grad, "The largest value over the axes given.");
-TANDEM_REDUCTION(Min, "reals", extreme_grad, "The smallest value over the axes given.");
-TANDEM_REDUCTION(EuclideanNorm, "numbers", euclidean_norm_grad,
+TANDEM_REDUCTION(Sum, "numbers", sum_grad, Joins::kSum, "The sum over the axes given.");
+TANDEM_REDUCTION(Mean, "numbers", mean_grad, Joins::kMean, "The mean over the axes given.");
+TANDEM_REDUCTION(Prod, "numbers", prod_grad, Joins::kNothing, "The product over the axes given.");
+TANDEM_REDUCTION(Max, "reals", extreme_grad, Joins::kNothing,
+                 "The largest value over the axes given.");
+TANDEM_REDUCTION(Min, "reals", extreme_grad, Joins::kNothing,
+                 "The smallest value over the axes given.");
+TANDEM_REDUCTION(EuclideanNorm, "numbers", euclidean_norm_grad, Joins::kNothing,
                  "The root of the sum of the squares over the axes given.");
 #undef TANDEM_REDUCTION
 

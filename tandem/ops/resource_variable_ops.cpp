@@ -29,11 +29,12 @@ PartialShape noted_shape(const AttrMap& attrs) {
   return shape ? *shape : PartialShape();
 }
 
-// The variable's shape, where it is noted or the handle itself is known.
+// The variable's shape, where it is noted or the handle, or the node that makes it, is known.
 PartialShape shape_of_variable(const InferenceContext& c, int input) {
   if (const PartialShape noted = noted_shape(c.attrs()); noted.has_rank()) return noted;
   const Array* handle = c.input_value(input);
-  if (!handle || handle->dtype() != DType::kResource || handle->num_elements() != 1) return {};
+  if (!handle) return c.input_as_shape(input);
+  if (handle->dtype() != DType::kResource || handle->num_elements() != 1) return {};
   const ResourceHandle& element = *handle->data<ResourceHandle>();
   return element.empty() ? PartialShape() : element.info().shape;
 }

@@ -78,6 +78,23 @@ bool skip_inner_reshape(RewriteContext& r) {
   return true;
 }
 
+// The sizes of a value whose shape is known.
+bool shape_as_constant(RewriteContext& r) {
+  const Output in = r.node().inputs()[0];
+  const PartialShape& shape = in.node->output_shape(in.index);
+  if (!shape.is_fully_known()) return false;
+  Array sizes(r.node().output_dtype(0), Shape{shape.rank()});
+  for (int i = 0; i < shape.rank(); ++i) {
+    if (sizes.dtype() == DType::kInt32) {
+      if (shape.dim(i) > INT32_MAX) return false;
+      sizes.data<std::int32_t>()[i] = static_cast<std::int32_t>(shape.dim(i));
+    } else {
+      sizes.data<std::int64_t>()[i] = shape.dim(i);
+    }
+  }
+  return r.replace_with(r.add_constant(sizes));
+}
+
 void expand_dims_shape(InferenceContext& c) {
   const auto axis = internal::input_int(c, 1);
   if (!c.input(0).has_rank()) return c.set_output(0, PartialShape::unknown());
@@ -138,6 +155,7 @@ const OpRegistration kShape{{.name = "Shape",
                              .shape = shape_shape,
                              .gradient = not_differentiable,
                              .traits = {.host_outputs = 1, .value = ShapeValue::kShapeOfInput},
+                             .rewrite = shape_as_constant,
                              .doc = "The sizes of the input's axes."}};
 
 const OpRegistration kShapeN{{.name = "ShapeN",

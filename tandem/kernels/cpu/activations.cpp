@@ -136,6 +136,7 @@ constexpr KernelDecl gradient_kernel(const char* name) {
 
 KernelDecl with_run(KernelDecl decl, KernelFn run) {
   decl.run = run;
+  decl.float_loops = nullptr;
   return decl;
 }
 void leaky_relu(KernelContext& c) { run_unary(c, kLeakyRelu, c.attr<float>("alpha")); }

@@ -211,6 +211,10 @@ constexpr KernelDecl vectors(const char* op) {
   KernelDecl decl{.op = op, .name = "vectors"};
   decl.types[0] = {"T", kFloatTypes};
   decl.priority = 10;
+  if (!has_alpha)
+    decl.float_loops = [] {
+      return float_loops(HWY_DYNAMIC_DISPATCH(VectorActivations)()->*member);
+    };
   decl.run = [](KernelContext& c) {
     const auto& loops = HWY_DYNAMIC_DISPATCH(VectorActivations)()->*member;
     const float parameter = has_alpha ? c.attr<float>("alpha") : 0;

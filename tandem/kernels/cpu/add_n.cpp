@@ -10,6 +10,7 @@
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/tensor_list.h"
 #include "tandem/kernels/cpu/float16_rows.h"
+#include "tandem/kernels/cpu/fused_program.h"
 #include "tandem/kernels/cpu/number_types.h"
 
 namespace tandem::cpu {
@@ -107,7 +108,10 @@ void add_n(KernelContext& c) {
   add_arrays(c.intra_op(), Arrays(c.inputs_, static_cast<std::size_t>(c.num_inputs())), out);
 }
 
-const KernelRegistration kAddN{{.op = "AddN", .types = {{"T", kNumberTypes}}, .run = add_n}};
+const KernelRegistration kAddN{
+    {.op = "AddN", .types = {{"T", kNumberTypes}}, .run = add_n, .float_loops = [] {
+       return float_loops_of("AddV2");
+     }}};
 const KernelRegistration kAccumulateN{
     {.op = "AccumulateNV2", .types = {{"T", kNumberTypes}}, .run = add_n}};
 

@@ -163,6 +163,7 @@ constexpr DTypeSet kAll = kFloatTypes | DTypeSet{DType::kInt32, DType::kInt64};
 template <auto member>
 constexpr KernelDecl vectors(const char* op, DTypeSet types = kFloatTypes) {
   KernelDecl decl{.op = op, .name = "vectors"};
+  decl.float_loops = [] { return float_loops(tables().*member); };
   decl.types[0] = {"T", types};
   decl.priority = 10;
   decl.run = [](KernelContext& c) {

@@ -217,7 +217,10 @@ void cast(KernelContext& c) {
 }
 
 const KernelRegistration kCast{
-    {.op = "Cast", .types = {{"SrcT", kPodTypes}, {"DstT", kPodTypes}}, .run = cast}};
+    {.op = "Cast",
+     .types = {{"SrcT", kPodTypes}, {"DstT", kPodTypes}},
+     .run = cast,
+     .float_loops = [] { return ElementLoops{.copies = true, .cost = 0.3}; }}};
 
 }  // namespace
 }  // namespace tandem::cpu

@@ -101,6 +101,13 @@ auto call_of(float parameter, Args... args) {
   }
 }
 
+inline ElementLoops float_loops(const UnaryOp& op) {
+  return {.unary = op.loop(DType::kFloat), .cost = op.cost};
+}
+inline ElementLoops float_loops(const BinaryOp& op) {
+  return {.binary = op.loop(DType::kFloat), .cost = op.cost};
+}
+
 template <class F, class T>
 void unary_loop(const void* x, void* out, std::int64_t n, float parameter) {
   using R = decltype(call_of<F>(parameter, T{}));
@@ -150,6 +157,7 @@ constexpr KernelDecl kernel_of(const char* op, const char* type_attr = "T") {
       run_binary(c, table);
     }
   };
+  decl.float_loops = [] { return float_loops(table); };
   return decl;
 }
 

@@ -1,8 +1,10 @@
-// Max pooling of floats, channels last and not few: vectors of channels.
+// Max pooling of floats, channels last and not few: vectors of channels. Short floats go through
+// float, an image at a time.
 
 #include <algorithm>
 
 #include "tandem/graph/kernel.h"
+#include "tandem/kernels/cpu/float16_rows.h"
 #include "tandem/kernels/cpu/pool_geometry.h"
 #include "tandem/kernels/cpu/pool_rows.h"
 
@@ -101,16 +103,69 @@ void max_pool_grad(KernelContext& c) {
   }
 }
 
-KernelDecl vector_kernel(const char* op, KernelFn run) {
+// Calls work(image, its floats, a place for `results` floats) and stores these, for every image.
+template <class T, class Work>
+void through_float(KernelContext& c, const PoolGeometry& g, std::int64_t results, Array& out,
+                   Work work) {
+  const std::int64_t elements = g.image_elements();
+  c.intra_op().parallel_for(
+      g.batch, 2 * cost_of_row(g) * static_cast<double>(g.height.output),
+      [&](std::int64_t begin, std::int64_t end) {
+        const Array floats = c.allocate_temp(DType::kFloat, Shape{elements + results});
+        float* const in = floats.data<float>();
+        for (std::int64_t image = begin; image < end; ++image) {
+          to_floats(c.input(0).data<T>() + image * elements, in, elements);
+          work(image, in, in + elements);
+          from_floats(in + elements, out.data<T>() + image * results, results);
+        }
+      });
+}
+
+template <class T>
+void max_pool_short(KernelContext& c) {
+  const PoolGeometry g = pool_geometry(pool_attrs(c, 0), c.input(0).shape());
+  Array& out = c.allocate_output(0, g.output);
+  if (out.num_elements() == 0) return;
+  through_float<T>(c, g, g.window_elements(), out, [&](std::int64_t, const float* in, float* to) {
+    max_pool_rows(g, in, to, {0, g.height.output});
+  });
+}
+
+template <class T>
+void max_pool_grad_short(KernelContext& c) {
+  const Shape& shape = c.input(0).shape();
+  const PoolGeometry g = pool_geometry(pool_attrs(c, 0), shape);
+  require_shape(c, 1, g.output, "orig_output");
+  require_shape(c, 2, g.output, "grad");
+  Array& out = c.allocate_output(0, shape);
+  if (out.num_elements() == 0) return;
+  const std::int64_t windows = g.window_elements();
+  through_float<T>(
+      c, g, g.image_elements(), out, [&](std::int64_t image, const float* in, float* to) {
+        std::fill(to, to + g.image_elements(), 0.0f);
+        if (windows == 0) return;
+        const Array gradient = c.allocate_temp(DType::kFloat, Shape{windows});
+        to_floats(c.input(2).data<T>() + image * windows, gradient.data<float>(), windows);
+        max_pool_grad_rows(g, in, gradient.data<float>(), to, {0, g.height.output}, false);
+      });
+}
+
+KernelDecl vector_kernel(const char* op, DType dtype, KernelFn run) {
   return {.op = op,
           .name = "vectors",
-          .types = {{"T", {DType::kFloat}}},
+          .types = {{"T", {dtype}}},
           .priority = 10,
           .run = run,
           .accepts = accepts};
 }
-const KernelRegistration kMaxPool(vector_kernel("MaxPool", max_pool));
-const KernelRegistration kMaxPoolGrad(vector_kernel("MaxPoolGrad", max_pool_grad));
+const KernelRegistration kKernels[] = {
+    KernelRegistration(vector_kernel("MaxPool", DType::kFloat, max_pool)),
+    KernelRegistration(vector_kernel("MaxPool", DType::kBFloat16, max_pool_short<BFloat16>)),
+    KernelRegistration(vector_kernel("MaxPool", DType::kHalf, max_pool_short<Half>)),
+    KernelRegistration(vector_kernel("MaxPoolGrad", DType::kFloat, max_pool_grad)),
+    KernelRegistration(
+        vector_kernel("MaxPoolGrad", DType::kBFloat16, max_pool_grad_short<BFloat16>)),
+    KernelRegistration(vector_kernel("MaxPoolGrad", DType::kHalf, max_pool_grad_short<Half>))};
 
 }  // namespace
 }  // namespace tandem::cpu

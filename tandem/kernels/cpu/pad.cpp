@@ -280,7 +280,9 @@ const KernelRegistration kMirrorPad{{.op = "MirrorPad", .run = mirror_pad}};
 const KernelRegistration kMirrorPadGrad{
     {.op = "MirrorPadGrad", .types = {{"T", kNumberTypes}}, .run = mirror_pad_grad}};
 const KernelRegistration kTile{{.op = "Tile", .run = tile}};
-const KernelRegistration kBroadcastTo{{.op = "BroadcastTo", .run = broadcast_to}};
+const KernelRegistration kBroadcastTo{{.op = "BroadcastTo", .run = broadcast_to, .float_loops = [] {
+                                         return ElementLoops{.copies = true};
+                                       }}};
 
 }  // namespace
 }  // namespace tandem::cpu

@@ -17,7 +17,7 @@ namespace tandem::cpu {
 namespace {
 
 struct MathTables {
-  UnaryOp exp, expm1, log, log1p, tanh, sigmoid, erf;
+  UnaryOp exp, expm1, log, log1p, tanh, sigmoid, erf, erfc;
 };
 
 }  // namespace
@@ -42,6 +42,7 @@ TANDEM_VECTOR_FUNCTION(Log1p);
 TANDEM_VECTOR_FUNCTION(Tanh);
 TANDEM_VECTOR_FUNCTION(Sigmoid);
 TANDEM_VECTOR_FUNCTION(Erf);
+TANDEM_VECTOR_FUNCTION(Erfc);
 #undef TANDEM_VECTOR_FUNCTION
 
 template <class F, class... Ts>
@@ -60,6 +61,7 @@ constexpr MathTables kTables{
     .tanh = unary<TanhOf>(Types<float, double>{}, 0.9),
     .sigmoid = unary<SigmoidOf>(Types<float, double>{}, 0.8),
     .erf = unary<ErfOf>(Types<float>{}, 1.0),
+    .erfc = unary<ErfcOf>(Types<float>{}, 2.5),
 };
 
 }  // namespace
@@ -78,6 +80,7 @@ HWY_EXPORT(VectorMath);
 template <auto member>
 constexpr KernelDecl vectors(const char* op, DTypeSet types = kFloatTypes) {
   KernelDecl decl{.op = op, .name = "vectors"};
+  decl.float_loops = [] { return float_loops(HWY_DYNAMIC_DISPATCH(VectorMath)()->*member); };
   decl.types[0] = {"T", types};
   decl.priority = 10;
   decl.run = [](KernelContext& c) { run_unary(c, HWY_DYNAMIC_DISPATCH(VectorMath)()->*member); };
@@ -93,6 +96,8 @@ const KernelRegistration kKernels[] = {
     KernelRegistration(vectors<&MathTables::sigmoid>("Sigmoid")),
     KernelRegistration(
         vectors<&MathTables::erf>("Erf", {DType::kHalf, DType::kBFloat16, DType::kFloat})),
+    KernelRegistration(
+        vectors<&MathTables::erfc>("Erfc", {DType::kHalf, DType::kBFloat16, DType::kFloat})),
 };
 
 }  // namespace

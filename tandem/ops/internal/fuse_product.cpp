@@ -364,6 +364,8 @@ bool fuse_cast(RewriteContext& r) {
   if (!p || p->kind == Product::Kind::kMatMul || p->dtype != DType::kBFloat16 || !is_float(to) ||
       p->has("Add"))
     return false;
+  // Who reads a wide result more than once had better read the short one and widen it himself.
+  if (to == DType::kFloat && r.uses().of(&r.node()) != 1) return false;
   p->attrs.set("Tout", to);
   return emit(r, std::move(*p));
 }

@@ -54,6 +54,13 @@ class KernelEvaluator final : public Evaluator {
     return outputs;
   }
 
+  bool has_float_loops(const Node& node) override {
+    const KernelList* kernels = runtime_.kernels().find(
+        node.op(), runtime_.default_device().kernel_class(), node.attrs());
+    return kernels && std::any_of(kernels->candidates.begin(), kernels->candidates.end(),
+                                  [](const KernelDecl* k) { return k->float_loops != nullptr; });
+  }
+
  private:
   Runtime& runtime_;
 };
@@ -89,7 +96,13 @@ class PlanCache {
     }
     Entry entry;
     for (const Array& a : args) entry.shapes.push_back(a.shape());
-    entry.plan = std::make_shared<AdaptivePlan>(runtime, optimized_, entry.shapes, states_);
+    auto body = optimized_;
+    if (function.may_optimize()) {
+      body = std::make_shared<MutableFunction>(optimized_->clone());
+      KernelEvaluator evaluator(runtime);
+      specialize(*body, entry.shapes, runtime.ops(), evaluator);
+    }
+    entry.plan = std::make_shared<AdaptivePlan>(runtime, body, entry.shapes, states_);
     if (plans_.size() == kPlansKept) plans_.pop_back();
     plans_.insert(plans_.begin(), std::move(entry));
     return plans_.front().plan;

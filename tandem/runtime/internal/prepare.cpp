@@ -87,6 +87,8 @@ void pass_on_control_of_constants(Graph& graph) {
     for (const Node* constant : constants)
       for (Node* before : constant->control_inputs()) graph.add_control_input(node, before);
   }
+  for (const auto& node : graph.nodes())
+    if (node->kind() == NodeKind::kConst) graph.set_control_inputs(node.get(), {});
 }
 
 }  // namespace

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "tandem/core/array.h"
+#include "tandem/core/ref.h"
+#include "tandem/graph/kernel.h"
+#include "tandem/graph/kernel_context.h"
+
+// Several elementwise ops computed in one pass: block by block, so that what is between them stays
+// in the nearest cache. Everything is computed in float.
+
+namespace tandem::cpu {
+
+/// The attributes `ops` and `operands` of _FusedElementwise, read and checked. Immutable.
+class FusedProgram final : public RefCounted {
+ public:
+  /// Throws InvalidArgumentError for operands that are not there, UnimplementedError for ops that
+  /// cannot be fused.
+  explicit FusedProgram(const KernelContext& c);
+  /// The program of this node, read once.
+  static Ref<FusedProgram> of(KernelContext& c);
+
+  struct Step {
+    ElementLoops loops;
+    std::vector<int> operands;  ///< i is input i, inputs() + k the result of step k
+    int buffer = 0;             ///< where its result stays until its last reader is over
+  };
+  const std::vector<Step>& steps() const { return steps_; }
+  /// The value that is the result, numbered like operands: that of the last step, or an input.
+  int result() const { return result_; }
+  int inputs() const { return inputs_; }
+  int buffers() const { return buffers_; }
+  /// ns an element, roughly.
+  double cost() const { return cost_; }
+
+ private:
+  const void* attrs_ = nullptr;  ///< of the node that this was read from
+  int inputs_ = 0;
+  int buffers_ = 0;
+  int result_ = 0;
+  double cost_ = 0;
+  std::vector<Step> steps_;
+};
+
+/// How the elements of an input are found for those of the result, a row-major block of which it
+/// gives at a time.
+class BlockSource {
+ public:
+  /// `input` broadcasts to `shape`.
+  BlockSource(const Array& input, const Shape& shape);
+  /// After how many elements it repeats, if that is so soon that `prepare` lays it out: 1 for a
+  /// scalar. Else 0.
+  std::int64_t period(std::int64_t size) const;
+  /// Floats of scratch memory that `prepare` fills and `block` uses, for blocks of `size`.
+  std::int64_t scratch(std::int64_t size) const;
+  void prepare(float* scratch, std::int64_t size) const;
+  /// The floats for elements [begin, begin + n), or the one float of a scalar.
+  const float* block(float* scratch, std::int64_t size, std::int64_t begin, std::int64_t n) const;
+
+ private:
+  enum class Kind { kFull, kScalar, kRow, kColumn };
+  void load(std::int64_t begin, std::int64_t n, float* to) const;
+  float element(std::int64_t i) const;
+  bool is_short(std::int64_t size) const { return period_ <= size; }
+
+  Kind kind_ = Kind::kFull;
+  Array values_;
+  std::int64_t period_ = 1;  ///< kRow: elements until it repeats; kColumn: repetitions of each
+};
+
+/// Runs a program over blocks of a result; one for each thread at work. Steps whose operands all
+/// repeat are done once.
+class FusedRun {
+ public:
+  /// Blocks have at most `size` elements.
+  FusedRun(const FusedProgram& program, const std::vector<BlockSource>& sources, std::int64_t size);
+  /// The result's elements [begin, begin + n), written to `out`, which may be where an input lies.
+  void block(std::int64_t begin, std::int64_t n, float* out);
+
+ private:
+  // An input or a step's result.
+  struct Value {
+    std::int64_t period = 0;      ///< 0: differs from block to block
+    float* memory = nullptr;      ///< scratch, or a period and a block more
+    const float* data = nullptr;  ///< for the block at hand
+  };
+  void run_step(const FusedProgram::Step& step, std::int64_t n, float* buffer, float* out) const;
+  const Value& value(int number) const { return values_[static_cast<std::size_t>(number)]; }
+
+  const FusedProgram& program_;
+  const std::vector<BlockSource>& sources_;
+  std::int64_t size_;
+  Array memory_;
+  std::vector<Value> values_;
+};
+
+/// The loops by which the best kernel of an op takes part in fused ops. Throws UnimplementedError
+/// if none does.
+ElementLoops float_loops_of(std::string_view op);
+
+}  // namespace tandem::cpu
