@@ -1,4 +1,4 @@
-"""The graphs that `models` measures: exported once by TensorFlow, kept under build/bench/models."""
+"""The graphs that a benchmark measures: exported once by TensorFlow, kept under build/bench/graphs."""
 
 import hashlib
 import os
@@ -12,8 +12,9 @@ def version(root, script):
     """Changes with the exporter and with the TensorFlow that exports."""
     with open(os.path.join(root, "tests/peers.txt")) as pins:
         told = [line for line in pins if line.startswith("tensorflow ")]
-    with open(script) as source:
-        told.append(source.read())
+    for path in (script, os.path.join(os.path.dirname(script), "exporting.py")):
+        with open(path) as source:
+            told.append(source.read())
     return hashlib.sha256("".join(told).encode()).hexdigest()[:12]
 
 
@@ -21,13 +22,13 @@ def exported(root, script, install, say):
     """The folder of the graphs. `install()` tells whether TensorFlow is there; it is asked only if
     they are not exported yet."""
     script = os.path.join(root, "bench/peers", script)
-    folder = os.path.join(root, "build/bench/models")
+    folder = os.path.join(root, "build/bench/graphs", os.path.basename(script).removesuffix(".py"))
     ready = os.path.join(folder, version(root, script))
     if os.path.isdir(ready):
         return ready
     if not install():
         raise sides.Failure("the graphs to be measured are TensorFlow's, and it can't be installed")
-    say("exporting the models with TensorFlow")
+    say("exporting graphs with TensorFlow")
     shutil.rmtree(folder, ignore_errors=True)  # those of other versions
     os.makedirs(folder)
     python = os.path.join(root, "build/peers/tensorflow/bin/python")

@@ -57,6 +57,7 @@ TENSORFLOW_MODELS = Program("tensorflow", script="tensorflow_models.py")
 TENSORFLOW_MODELS_MEMORY = dataclasses.replace(TENSORFLOW_MODELS, one_shot=True)
 TORCH_MODELS = Program("torch", script="torch_models.py")
 TORCH_MODELS_MEMORY = dataclasses.replace(TORCH_MODELS, one_shot=True)
+TORCH_MECHANISMS = Program("torch", script="torch_mechanisms.py")
 AGAIN = Program("", ours=True)
 
 
@@ -118,6 +119,22 @@ def models():
     yield resnet50_memory("training", 1 / 0.6)
 
 
+def mechanisms():
+    peers = (tensorflow(TENSORFLOW_MODELS),)
+    for name in ("batch_norm_folding", "conv_bias_activation", "matmul_bias_activation",
+                 "residual_add", "elementwise_chain", "packed_weights", "primitive_cache",
+                 "fused_lstm", "fused_attention"):
+        yield Row(name, "ms", "lower", peers, tolerance=1e-2)
+    memory = "in_place_reuse_memory"
+    yield Row("in_place_reuse", "MB", "lower", (tensorflow(TENSORFLOW_MODELS_MEMORY, row=memory),),
+              ours=memory, one_shot=True)
+    yield Row("loop_iteration", "ns/op", "lower", peers)
+    both = (*peers, Peer("torch", TORCH_MECHANISMS))
+    for name in ("reduction", "softmax", "layer_norm", "gather"):
+        yield Row(name, "MB/s", "higher", both, tolerance=1e-2)
+    yield Row("info_copy", "MB/s", "higher", ())
+
+
 BENCHES = {
     "overhead": Bench(tuple(overhead())),
     "train": Bench(tuple(train())),
@@ -125,4 +142,5 @@ BENCHES = {
     "start": Bench(tuple(start())),
     "models": Bench(tuple(models()), models="export_models.py",
                     mean=Peer("tensorflow", TENSORFLOW_MODELS, 1.5)),
+    "mechanisms": Bench(tuple(mechanisms()), models="export_mechanisms.py"),
 }

@@ -1,4 +1,4 @@
-"""What the peers of `models` share: the exported models, checking against them, timing steps.
+"""What the peers of `models` and `mechanisms` share: the exported models, checking against them, timing steps.
 
 A peer's program answers the harness; with a row's name as its argument it makes a few steps of that
 model alone and tells the peak memory. bench/ours/models.cpp does the same for us.
@@ -15,7 +15,7 @@ import common as c
 
 
 class Description:
-    """What model.txt (bench/peers/export_models.py) says."""
+    """What model.txt (bench/peers/exporting.py) says."""
 
     def __init__(self, name):
         self.name = name
@@ -36,7 +36,10 @@ class Description:
                 self.steps = int(value)
             elif word == "tolerance":
                 self.tolerance = float(value)
-        self.batch = len(next(iter(self.feeds.values())))
+            elif word == "per_second":
+                self.measured = lambda seconds, work=float(value): work / seconds
+            elif word == "per_step":
+                self.measured = lambda seconds, scale=float(value): scale * seconds
 
     def verify(self, step):
         """Makes the steps whose results are known; returns the number that all sides tell."""
@@ -81,14 +84,17 @@ class Runner:
             self.check = described.verify(self.model.step)
             self.described, self.name = described, name
         seconds = seconds_per_step(self.model.step)
-        large = name.startswith("resnet50")
-        fields = {"value": self.described.batch / seconds if large else seconds * 1e3,
-                  "check": self.check}
+        fields = {"value": self.described.measured(seconds), "check": self.check}
         if getattr(self.model, "nodes", None):
             fields["nodes"] = self.model.nodes
-        if self.described.init:
+        if self.described.targets:
             fields["loss"] = float(np.ravel(self.model.step())[0])
         return fields
+
+
+def names():
+    return sorted(path.parent.name
+                  for path in pathlib.Path(os.environ["TANDEM_BENCH_MODELS"]).glob("*/model.txt"))
 
 
 def main(make, names, about):

@@ -14,8 +14,6 @@ import models_common
 import tensorflow as tf
 
 v1 = tf.compat.v1
-NAMES = ("resnet50_inference", "resnet50_inference_bf16", "resnet50_training",
-         "resnet50_training_bf16", "mobilenetv2", "transformer", "lstm", "cnn_training")
 
 
 class Model:
@@ -57,4 +55,4 @@ class Model:
 
 
 if __name__ == "__main__":
-    models_common.main(Model, NAMES, f"tensorflow {tf.__version__}")
+    models_common.main(Model, models_common.names(), f"tensorflow {tf.__version__}")
