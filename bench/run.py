@@ -58,11 +58,10 @@ class Bench:
         self.ours = {}  # whether it is started anew for each measurement -> our program
         self.rows, self.lines, self.details, self.failures = [], [], [], []
 
-    def start(self, title, command, log_name, one_shot, more={}):
+    def start(self, title, command, log_name, one_shot):
         kind = sides.OneShotSide if one_shot else sides.Side
         log_name += "_once" if one_shot else ""
-        return kind(title, command, os.path.join(self.out, log_name + ".log"),
-                    {**self.environment, **more})
+        return kind(title, command, os.path.join(self.out, log_name + ".log"), self.environment)
 
     def our_command(self):
         program = os.path.join(self.options.build, "bench/bin/bench_" + self.options.name)
@@ -97,9 +96,7 @@ class Bench:
         if program not in self.running:
             name = program.native or program.script.removesuffix(".py") or "ours_again"
             command = self.our_command() if program.ours else peers.command(ROOT, program)
-            self.running[program] = self.start(
-                peer.name, command, name, program.one_shot,
-                peers.KEEPING if program.keeps_memory else {})
+            self.running[program] = self.start(peer.name, command, name, program.one_shot)
         return self.running[program]
 
     def measure(self, row, peer, side):

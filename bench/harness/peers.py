@@ -8,14 +8,6 @@ from . import sides
 
 UNREACHABLE = 3  # of bench/peers/setup.sh
 
-# PyTorch's tuning guide advises an allocator that keeps large blocks for the next step, instead of
-# asking the system for fresh pages each time. So does the C library's, told this.
-KEEPING = {
-    "MALLOC_MMAP_MAX_": "0",
-    "MALLOC_TRIM_THRESHOLD_": str(1 << 36),
-    "MALLOC_TOP_PAD_": str(1 << 26),
-}
-
 
 def install(root, environment):
     """Whether the environment is there afterwards; False where the index can't be reached."""

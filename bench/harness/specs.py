@@ -13,7 +13,6 @@ class Program:
     script: str = ""
     native: str = ""
     one_shot: bool = False
-    keeps_memory: bool = False  # freed memory stays with the process (peers.KEEPING)
     ours: bool = False  # our own program a second time, for rows of ours against ours
 
 
@@ -56,9 +55,9 @@ LIBTORCH = Program("torch", native="libtorch_eager")
 JAX = Program("jax", script="jax_peer.py")
 TENSORFLOW_MODELS = Program("tensorflow", script="tensorflow_models.py")
 TENSORFLOW_MODELS_MEMORY = dataclasses.replace(TENSORFLOW_MODELS, one_shot=True)
-TORCH_MODELS = Program("torch", script="torch_models.py", keeps_memory=True)
+TORCH_MODELS = Program("torch", script="torch_models.py")
 TORCH_MODELS_MEMORY = Program("torch", script="torch_models.py", one_shot=True)
-TORCH_MECHANISMS = Program("torch", script="torch_mechanisms.py", keeps_memory=True)
+TORCH_MECHANISMS = Program("torch", script="torch_mechanisms.py")
 AGAIN = Program("", ours=True)
 
 
