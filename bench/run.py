@@ -14,7 +14,7 @@ import sys
 
 sys.dont_write_bytecode = True
 
-from harness import machine, pairs, peers, sides, specs, table
+from harness import machine, models, pairs, peers, sides, specs, table
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -34,7 +34,7 @@ def parse():
     parser.add_argument("--build", default=os.path.join(ROOT, "build"),
                         help="the build folder that holds bench/bin/bench_NAME")
     options = parser.parse_args()
-    known = [row.name for row in specs.BENCHES[options.name].rows]
+    known = specs.BENCHES[options.name].names()
     options.rows = options.rows.split(",") if options.rows else known
     if options.pairs < 5:
         parser.error("at least 5 pairs")
@@ -55,40 +55,55 @@ class Bench:
         self.environment = machine.environment()
         self.running = {}  # program -> side
         self.installed = {}  # environment -> whether it is there
-        self.ours = None
+        self.ours = {}  # whether it is started anew for each measurement -> our program
         self.rows, self.lines, self.details, self.failures = [], [], [], []
 
     def start(self, title, command, log_name, one_shot):
         kind = sides.OneShotSide if one_shot else sides.Side
+        log_name += "_once" if one_shot else ""
         return kind(title, command, os.path.join(self.out, log_name + ".log"), self.environment)
 
-    def start_ours(self):
+    def our_command(self):
         program = os.path.join(self.options.build, "bench/bin/bench_" + self.options.name)
         if not os.path.exists(program):
             raise sides.Failure(f"{program} is missing: build with -DTANDEM_BUILD_BENCHES=ON")
-        self.ours = self.start("tandem", [program], "ours_" + self.options.name, self.spec.one_shot)
+        return [program]
+
+    def our_side(self, row):
+        """Our running program, or None where only the peers are measured."""
+        if self.options.peers_only:
+            return None
+        if row.one_shot not in self.ours:
+            self.ours[row.one_shot] = self.start(
+                "tandem", self.our_command(), "ours_" + self.options.name, row.one_shot)
+        return self.ours[row.one_shot]
+
+    def install(self, environment):
+        if environment not in self.installed:
+            self.installed[environment] = peers.install(ROOT, environment)
+            if not self.installed[environment]:
+                say(f"{environment} can't be installed: rows without it")
+        return self.installed[environment]
 
     def peer(self, peer):
         """The peer's running program, or None where it can't be had."""
         program = peer.program
-        if program.environment not in self.installed:
-            there = peers.install(ROOT, program.environment)
-            self.installed[program.environment] = there
-            if not there:
-                say(f"{program.environment} can't be installed: rows without it")
-        if not self.installed[program.environment]:
+        if program.ours:
+            if self.options.peers_only:
+                return None
+        elif not self.install(program.environment):
             return None
         if program not in self.running:
-            name = program.native or program.script.removesuffix(".py")
-            self.running[program] = self.start(
-                peer.name, peers.command(ROOT, program), name, program.one_shot)
+            name = program.native or program.script.removesuffix(".py") or "ours_again"
+            command = self.our_command() if program.ours else peers.command(ROOT, program)
+            self.running[program] = self.start(peer.name, command, name, program.one_shot)
         return self.running[program]
 
     def measure(self, row, peer, side):
         against = f" against {peer.name}" if side else ""
         say(f"{row.name}{against}")
         peer_row = (peer.row or row.name) if side else ""
-        taken = pairs.take_turns(row, self.ours, side, peer_row, self.options.pairs)
+        taken = pairs.take_turns(row, self.our_side(row), side, peer_row, self.options.pairs)
         pair = pairs.median_pair(row, taken)
         result = pairs.result(row, pair, peer.name if side else None)
         self.rows.append(result)
@@ -99,16 +114,19 @@ class Bench:
     def measure_row(self, row):
         wanted = () if self.options.no_peers else row.peers
         found = [(peer, side) for peer in wanted if (side := self.peer(peer))]
-        if not found and not self.ours:
+        if not found and self.options.peers_only:
             raise sides.Failure(f"{row.name} has no peer here")
         for peer, side in found or [(None, None)]:
             self.measure(row, peer, side)
 
     def run(self):
         if not self.options.peers_only:
-            self.start_ours()
+            self.our_command()
         if self.options.no_peers:
             say("our figures alone, as asked")
+        if self.spec.models:
+            self.environment["TANDEM_BENCH_MODELS"] = models.exported(
+                ROOT, self.spec.models, lambda: self.install("tensorflow"), say)
         for row in self.spec.rows:
             if row.name not in self.options.rows:
                 continue
@@ -117,18 +135,26 @@ class Bench:
             except sides.Failure as failure:
                 say(f"FAILED: {failure}")
                 self.failures.append(str(failure))
+        if self.spec.mean and "geomean" in self.options.rows:
+            self.add_mean(self.spec.mean)
+
+    def add_mean(self, peer):
+        counted = {row.name for row in self.spec.rows if row.in_mean}
+        result = pairs.mean(self.rows, counted, peer.name)
+        if result:
+            self.rows.append(result)
+            self.lines.append(table.mean_line(result, peer.aim))
 
     def close(self):
-        for side in [self.ours, *self.running.values()]:
-            if side:
-                side.close()
+        for side in [*self.ours.values(), *self.running.values()]:
+            side.close()
 
     def report(self):
         name = self.options.name + (".peers" if self.options.peers_only else "")
         with open(os.path.join(self.out, name + ".json"), "w") as file:
             json.dump(self.rows, file, indent=1)
             file.write("\n")
-        versions = sorted({side.about for side in self.running.values()})
+        versions = sorted({side.about for program, side in self.running.items() if not program.ours})
         about = {"machine": machine.about(), "versions": versions, "failures": self.failures}
         with open(os.path.join(self.out, name + ".details.json"), "w") as file:
             json.dump({**about, "rows": self.details}, file, indent=1)

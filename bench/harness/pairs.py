@@ -20,10 +20,10 @@ def agree(row, ours, peer):
 
 
 def take_turns(row, ours, peer, peer_row, count):
-    """`count` pairs of answers, after one turn that is not counted. A side that is None gives
-    None."""
+    """`count` pairs of answers, after one turn that is not counted unless each is a process of its
+    own. A side that is None gives None."""
     pairs = []
-    for turn in range(count + 1):
+    for turn in range(1 if row.one_shot else 0, count + 1):
         left = ours.run(row.ours or row.name) if ours else None
         right = peer.run(peer_row) if peer else None
         if left and right:
@@ -58,3 +58,15 @@ def result(row, pair, peer_name):
         "ratio": ratio(row, left["value"], right["value"]) if both else None,
         "better": row.better,
     }
+
+
+def mean(results, counted, peer_name):
+    """The row `geomean`: the geometric mean of how far we are ahead of `peer_name` in the rows whose
+    names are `counted`; None where there is no such row."""
+    ratios = [r["ratio"] for r in results
+              if r["name"] in counted and r["peer_name"] == peer_name and r["ratio"]]
+    if not ratios:
+        return None
+    value = math.exp(sum(map(math.log, ratios)) / len(ratios))
+    return {"name": "geomean", "unit": "x", "ours": value, "peer": 1.0, "peer_name": peer_name,
+            "ratio": value, "better": "higher"}

@@ -6,12 +6,14 @@ import dataclasses
 @dataclasses.dataclass(frozen=True)
 class Program:
     """A peer's program. `environment` is where its packages are (tests/peers.txt); `native` names
-    a C++ source in bench/peers, else `script` a Python one."""
+    a C++ source in bench/peers, else `script` a Python one. A one-shot program is started anew for
+    each measurement."""
 
     environment: str
     script: str = ""
     native: str = ""
     one_shot: bool = False
+    ours: bool = False  # our own program a second time, for rows of ours against ours
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,12 +33,18 @@ class Row:
     ours: str = ""  # what our program calls the row, if not as here
     limit: float = 0  # what ours should stay within; 0: no limit
     tolerance: float = 1e-4  # by how much the two sides' `check` may differ, relatively
+    one_shot: bool = False  # each of our measurements is a process of its own
+    in_mean: bool = True  # whether the geometric mean counts it
 
 
 @dataclasses.dataclass(frozen=True)
 class Bench:
     rows: tuple
-    one_shot: bool = False  # each measurement is a process of its own
+    models: str = ""  # the script that exports what is measured, by TensorFlow
+    mean: Peer | None = None  # against whom the row `geomean` is, if there is one
+
+    def names(self):
+        return [row.name for row in self.rows] + (["geomean"] if self.mean else [])
 
 
 TENSORFLOW = Program("tensorflow", script="tensorflow_peer.py")
@@ -45,6 +53,12 @@ TENSORFLOW_START = Program("tensorflow", script="tensorflow_start.py", one_shot=
 TORCH = Program("torch", script="torch_peer.py")
 LIBTORCH = Program("torch", native="libtorch_eager")
 JAX = Program("jax", script="jax_peer.py")
+TENSORFLOW_MODELS = Program("tensorflow", script="tensorflow_models.py")
+TENSORFLOW_MODELS_MEMORY = dataclasses.replace(TENSORFLOW_MODELS, one_shot=True)
+TORCH_MODELS = Program("torch", script="torch_models.py")
+TORCH_MODELS_MEMORY = Program("torch", script="torch_models.py", one_shot=True)
+TORCH_MECHANISMS = Program("torch", script="torch_mechanisms.py")
+AGAIN = Program("", ours=True)
 
 
 def tensorflow(program, aim=0, row=""):
@@ -79,13 +93,54 @@ def matmul():
 
 
 def start():
-    yield Row("first_step", "ms", "lower", (tensorflow(TENSORFLOW_START, 10),))
-    yield Row("memory", "MB", "lower", (tensorflow(TENSORFLOW_START, 4),))
+    yield Row("first_step", "ms", "lower", (tensorflow(TENSORFLOW_START, 10),), one_shot=True)
+    yield Row("memory", "MB", "lower", (tensorflow(TENSORFLOW_START, 4),), one_shot=True)
+
+
+def resnet50_memory(work, aim):
+    return Row(f"resnet50_{work}_memory", "MB", "lower",
+               (tensorflow(TENSORFLOW_MODELS_MEMORY, aim), Peer("torch", TORCH_MODELS_MEMORY, aim)),
+               one_shot=True, in_mean=False)
+
+
+def models():
+    for work, aim in (("inference", 1.03), ("training", 1.12)):
+        yield Row(f"resnet50_{work}", "images/s", "higher",
+                  (tensorflow(TENSORFLOW_MODELS, aim), Peer("torch", TORCH_MODELS, aim)),
+                  tolerance=1e-3)
+    for work, aim in (("inference", 1.25), ("training", 1.4)):
+        ours = Peer("tandem float", AGAIN, 1.6, f"resnet50_{work}")
+        yield Row(f"resnet50_{work}_bf16", "images/s", "higher",
+                  (tensorflow(TENSORFLOW_MODELS, aim), Peer("torch", TORCH_MODELS), ours),
+                  tolerance=0.03)
+    for name, aim in (("mobilenetv2", 1.5), ("transformer", 2), ("lstm", 4), ("cnn_training", 3)):
+        yield Row(name, "ms", "lower", (tensorflow(TENSORFLOW_MODELS, aim),), tolerance=1e-3)
+    yield resnet50_memory("inference", 1 / 0.8)
+    yield resnet50_memory("training", 1 / 0.6)
+
+
+def mechanisms():
+    peers = (tensorflow(TENSORFLOW_MODELS),)
+    for name in ("batch_norm_folding", "conv_bias_activation", "matmul_bias_activation",
+                 "residual_add", "elementwise_chain", "packed_weights", "primitive_cache",
+                 "fused_lstm", "fused_attention"):
+        yield Row(name, "ms", "lower", peers, tolerance=1e-2)
+    memory = "in_place_reuse_memory"
+    yield Row("in_place_reuse", "MB", "lower", (tensorflow(TENSORFLOW_MODELS_MEMORY, row=memory),),
+              ours=memory, one_shot=True)
+    yield Row("loop_iteration", "ns/op", "lower", peers)
+    both = (*peers, Peer("torch", TORCH_MECHANISMS))
+    for name in ("reduction", "softmax", "layer_norm", "gather"):
+        yield Row(name, "MB/s", "higher", both, tolerance=1e-2)
+    yield Row("info_copy", "MB/s", "higher", ())
 
 
 BENCHES = {
     "overhead": Bench(tuple(overhead())),
     "train": Bench(tuple(train())),
     "matmul": Bench(tuple(matmul())),
-    "start": Bench(tuple(start()), one_shot=True),
+    "start": Bench(tuple(start())),
+    "models": Bench(tuple(models()), models="export_models.py",
+                    mean=Peer("tensorflow", TENSORFLOW_MODELS, 1.5)),
+    "mechanisms": Bench(tuple(mechanisms()), models="export_mechanisms.py"),
 }

@@ -47,6 +47,11 @@ def line(row, result, taken, aim, answer):
         result["unit"], times(result["ratio"]), spread, aim, work(answer))
 
 
+def mean_line(result, aim):
+    return (result["name"], result["peer_name"], number(result["ours"]), "1", result["unit"],
+            times(result["ratio"]), "-", times(aim), "")
+
+
 def text(lines):
     rows = [HEADINGS, *lines]
     widths = [max(len(row[i]) for row in rows) for i in range(len(HEADINGS))]

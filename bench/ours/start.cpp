@@ -2,29 +2,16 @@
 //
 // usage: bench_start first_step|memory
 #include <cstdio>
-#include <fstream>
 #include <string>
 
 #include <tandem/tandem.h>
 
+#include "bench/common/memory.h"
 #include "bench/common/samples.h"
 #include "bench/common/serve.h"
 
 namespace td = tandem;
 using namespace td::keras;
-
-namespace {
-
-// VmHWM, the peak of the process's resident memory, in MB of 10^6 bytes.
-double peak_memory_mb() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.rfind("VmHWM:", 0) == 0) return std::stod(line.substr(6)) * 1024 / 1e6;
-  }
-  return 0;
-}
-
-}  // namespace
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
@@ -40,6 +27,6 @@ int main(int argc, char** argv) {
       {.optimizer = "adam", .loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}});
   model.fit(td::Tensor::from(made.images, {count, 28, 28, 1}), td::Tensor::from(made.labels),
             {.batch_size = bench::kCnnBatch, .epochs = 1, .verbose = Verbose::kSilent});
-  std::printf("{\"peak_mb\": %.3f}\n", peak_memory_mb());
+  std::printf("{\"peak_mb\": %.3f}\n", bench::peak_memory_mb());
   return 0;
 }

@@ -13,7 +13,7 @@ sys.dont_write_bytecode = True
 BENCH = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(BENCH))
 
-from harness import machine, pairs, sides, specs, table
+from harness import machine, models, pairs, sides, specs, table
 
 # A program that measures: its n-th answer to any row is n.
 FAKE = """\
@@ -82,6 +82,42 @@ class Pairs(unittest.TestCase):
             "better": "lower"})
         alone = pairs.result(FASTER_IS_LOWER, ({"value": 2}, None), None)
         self.assertEqual([alone[k] for k in ("peer", "peer_name", "ratio")], [None] * 3)
+
+
+class Mean(unittest.TestCase):
+    def test_it_is_geometric_and_of_the_counted_rows_against_one_peer(self):
+        rows = [{"name": name, "peer_name": peer, "ratio": ratio} for name, peer, ratio in (
+            ("a", "tensorflow", 2.0), ("a", "torch", 50.0), ("b", "tensorflow", 8.0),
+            ("memory", "tensorflow", 9.0), ("c", None, None))]
+        mean = pairs.mean(rows, {"a", "b", "c"}, "tensorflow")
+        self.assertAlmostEqual(mean["ratio"], 4)
+        self.assertEqual((mean["name"], mean["unit"], mean["peer_name"]),
+                         ("geomean", "x", "tensorflow"))
+        self.assertIsNone(pairs.mean(rows, {"c"}, "tensorflow"))
+
+    def test_processes_of_their_own_need_no_warming_up(self):
+        log = []
+        row = specs.Row("memory", "MB", "lower", (), one_shot=True)
+        taken = pairs.take_turns(row, Scripted(log, "ours", values(1, 2)), None, "", 2)
+        self.assertEqual([left["value"] for left, _ in taken], [1, 2])
+
+
+class Exports(unittest.TestCase):
+    def test_the_graphs_are_exported_once(self):
+        with tempfile.TemporaryDirectory() as root:
+            os.makedirs(os.path.join(root, "bench/peers"))
+            os.makedirs(os.path.join(root, "tests"))
+            for path in ("tests/peers.txt", "bench/peers/export.py", "bench/peers/exporting.py"):
+                pathlib.Path(root, path).write_text("one")
+            with self.assertRaisesRegex(sides.Failure, "can't be installed"):
+                models.exported(root, "export.py", lambda: False, print)
+            version = models.version(root, os.path.join(root, "bench/peers/export.py"))
+            ready = os.path.join(root, "build/bench/graphs/export", version)
+            os.makedirs(ready)
+            self.assertEqual(models.exported(root, "export.py", self.fail, print), ready)
+            pathlib.Path(root, "bench/peers/exporting.py").write_text("two")
+            with self.assertRaises(sides.Failure):
+                models.exported(root, "export.py", lambda: False, print)
 
 
 class Sides(unittest.TestCase):
