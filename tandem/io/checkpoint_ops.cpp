@@ -19,6 +19,7 @@ namespace {
 // ---- Declarations. ----
 
 void names_shape(InferenceContext& c) {
+  c.require_rank(0, 0);
   c.require_rank(1, 1);
   c.require_rank(2, 1);
 }

@@ -16,8 +16,12 @@ def arguments():
     parser.add_argument("--out", required=True, type=pathlib.Path)
     parser.add_argument("--report", required=True)
     args = parser.parse_args()
-    if not args.python.exists():
-        print(f"skipped: TensorFlow's environment is missing ({args.python}); ./dev peers tensorflow "
-              "installs it")
-        sys.exit(SKIPPED)
+    require(args.python)
     return args
+
+
+def require(python):
+    """Ends the test as skipped, and says why, where TensorFlow's Python is missing."""
+    if not python.exists():
+        print(f"skipped: TensorFlow's environment is missing ({python}); ./dev peers tensorflow installs it")
+        sys.exit(SKIPPED)
