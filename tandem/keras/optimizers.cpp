@@ -214,7 +214,7 @@ class NadamImpl final : public OptimizerImpl {
       m_.push_back(add_slot(w, "momentum"));
       v_.push_back(add_slot(w, "velocity"));
     }
-    product_ = add_scalar("u_product", 1.0);
+    product_ = add_scalar("u_product", 1.0, "_u_product");
   }
   void begin_step(const Tensor& step) override {
     const auto mu = [&](const Tensor& t) { return (1 - pow(0.96, t) * 0.5) * betas_.beta_1; };
