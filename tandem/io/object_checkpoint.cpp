@@ -16,6 +16,8 @@ namespace {
 
 constexpr const char* kGraphKey = "_CHECKPOINTABLE_OBJECT_GRAPH";
 constexpr const char* kValue = "VARIABLE_VALUE";
+constexpr const char* kValueSuffix = "/.ATTRIBUTES/VARIABLE_VALUE";
+constexpr const char* kCounter = "save_counter";
 
 using proto::TrackableObjectGraph;
 
@@ -124,7 +126,13 @@ class IoSaving final : public Saving {
     for (std::size_t i = 0; i < graph.objects.size(); ++i) {
       if (!graph.objects[i].key.empty()) writer.add(graph.objects[i].key, values.at(i).array());
     }
-    writer.add(kGraphKey, Array::scalar<std::string>(encode(graph)));
+    // tf.train.Checkpoint counts how often it was saved, and misses the number where there is none.
+    ObjectGraph counted = graph;
+    const auto counter = static_cast<int>(counted.objects.size());
+    counted.objects.front().children.emplace_back(kCounter, counter);
+    counted.objects.push_back({{}, cat(kCounter, kValueSuffix), kCounter});
+    writer.add(counted.objects.back().key, Array::scalar<std::int64_t>(1));
+    writer.add(kGraphKey, Array::scalar<std::string>(encode(counted)));
     writer.finish();
   }
   std::unique_ptr<ObjectCheckpoint> open_checkpoint(const std::string& prefix) const override {

@@ -250,8 +250,10 @@ class AdadeltaImpl final : public OptimizerImpl {
     internal::require_range("Adadelta", "rho", o.rho, 0, 1);
   }
   void make_slots(const std::vector<Variable>& weights) override {
-    for (const Variable& w : weights) sums_.push_back(add_slot(w, "accumulated_grad"));
-    for (const Variable& w : weights) steps_.push_back(add_slot(w, "accumulated_delta_var"));
+    for (const Variable& w : weights) {
+      sums_.push_back(add_slot(w, "accumulated_grad"));
+      steps_.push_back(add_slot(w, "accumulated_delta_var"));
+    }
   }
   void update(std::size_t i, const Variable& w, const Tensor& g, const Tensor& rate) override {
     training::apply_adadelta(w, sums_[i], steps_[i], rate, number(options_.rho, w),

@@ -11,7 +11,7 @@ def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("--python", required=True, type=pathlib.Path,
                         help="that of TensorFlow's environment (./dev peers tensorflow)")
-    parser.add_argument("--writer", required=True, help="the program write_graphs")
+    parser.add_argument("--writer", required=True, help="the program that writes what is compared")
     parser.add_argument("--library", required=True, help="libtandem.so")
     parser.add_argument("--out", required=True, type=pathlib.Path)
     parser.add_argument("--report", required=True)
