@@ -64,7 +64,7 @@ TEST_F(TensorBundle, KeepsValuesOfEveryKind) {
   const std::vector<std::pair<std::string, Array>> values{
       {"float", grid(3, 2)},
       {"double", Array::vector<double>({1e300, -0.0})},
-      {"bool", Array::vector<std::uint8_t>({1, 0})},
+      {"uint8", Array::vector<std::uint8_t>({1, 200})},
       {"int8", Array::vector<std::int8_t>({-128, 127})},
       {"uint64", Array::vector<std::uint64_t>({~std::uint64_t{0}})},
       {"complex", Array::vector<std::complex<float>>({{1, 2}})},
@@ -222,6 +222,54 @@ TEST_F(TensorBundle, NoticesEveryChangeOfTheIndex) {
     }
     EXPECT_THROW(TensorBundleReader(index.substr(0, i), "", "m"), DataLossError);
   }
+}
+
+std::string bytes_of(const std::string& hex) {
+  std::string bytes;
+  for (std::size_t i = 0; i < hex.size(); i += 2)
+    bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+  return bytes;
+}
+
+// Tables that other programs may write: keys not shortened, nothing shared.
+TEST(TensorBundleIndex, NeedNotBeWrittenAsOursIs) {
+  const std::string index = bytes_of(
+      "00000608011a02080100010f780801120412020803280c35735b8971000000000100000000c3bdc7"
+      "98000000000100000000c0f2a1b0000102780024000000000100000000ab30707f2908360e000000"
+      "00000000000000000000000000000000000000000000000000000000000000000057fb808b247547"
+      "db");
+  const TensorBundleReader reader(index, bytes_of("0000803f0000004000004040"), "m");
+  EXPECT_EQ(reader.read("x"), Array::vector<float>({1, 2, 3}));
+}
+
+TEST(TensorBundleIndex, BigEndianDataAreTurnedRound) {
+  const std::string index = bytes_of(
+      "000008080110011a02080100010d6308081200200c280835c1b258bf00010f780801120412020803"
+      "280c35bb76ee29000000000100000000b26d9df9000000000100000000c0f2a1b000010278003700"
+      "00000001000000006dd96b273c08490e000000000000000000000000000000000000000000000000"
+      "00000000000000000000000057fb808b247547db");
+  const TensorBundleReader reader(index, bytes_of("3f80000040000000408000003f80000040000000"), "m");
+  EXPECT_EQ(reader.read("x"), Array::vector<float>({1, 2, 4}));
+  EXPECT_EQ(*reader.read("c").data<std::complex<float>>(), std::complex<float>(1, 2));
+}
+
+// Two lengths whose sum is small in 32 bits; the checksums are right.
+TEST(TensorBundleIndex, LengthsThatOverflowAreRefused) {
+  const std::string index = bytes_of(
+      "00ffffffff0f026162000000000100000000397cf7f7000000000100000000c0f2a1b00001027a00"
+      "11000000000100000000de60462c1608230e00000000000000000000000000000000000000000000"
+      "000000000000000000000000000057fb808b247547db");
+  EXPECT_THAT(error_of<DataLossError>([&] { TensorBundleReader(index, "", "m"); }),
+              HasSubstr("an entry of the table is longer than its block"));
+}
+
+TEST(TensorBundleIndex, CompressionIsRefused) {
+  const std::string index = bytes_of(
+      "00000608011a020801000000000100000001353856f3000000000100000000c0f2a1b00001027a00"
+      "11000000000100000000de60462c1608230e00000000000000000000000000000000000000000000"
+      "000000000000000000000000000057fb808b247547db");
+  EXPECT_THAT(error_of<UnimplementedError>([&] { TensorBundleReader(index, "", "m"); }),
+              HasSubstr("the table is compressed"));
 }
 
 TEST_F(TensorBundle, TakesManyNames) {
