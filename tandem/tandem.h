@@ -14,6 +14,7 @@
 #include "tandem/io/graph_export.h"
 #include "tandem/io/graph_session.h"
 #include "tandem/io/npy.h"
+#include "tandem/io/tensor_bundle.h"
 #include "tandem/keras/keras.h"
 #include "tandem/ops/arithmetic_ops.h"
 #include "tandem/ops/array_ops.h"

@@ -154,6 +154,13 @@ std::vector<Layer> FunctionalImpl::sublayers() const {
   return layers;
 }
 
+std::vector<LayerImpl::SavedPart> FunctionalImpl::saved_parts() const {
+  std::vector<SavedPart> parts;
+  for (const Layer& layer : sublayers())
+    parts.push_back({cat("_operations/", parts.size()), {}, layer});
+  return parts;
+}
+
 std::vector<std::string> FunctionalImpl::output_names() const {
   std::vector<std::string> names;
   for (const KerasTensor& output : graph_.outputs()) names.push_back(output.name());

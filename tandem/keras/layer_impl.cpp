@@ -150,13 +150,22 @@ Variable LayerImpl::add_weight(const std::string& name, const Shape& shape,
   }
   Variable variable(std::move(value),
                     {.trainable = options.trainable, .name = settings_.name + "/" + name});
-  weights_.push_back({variable, options.regularizer, options.trainable});
+  weights_.push_back({variable, options.regularizer, options.trainable,
+                      options.saved_as.empty() ? name : options.saved_as});
   return variable;
 }
 
-Layer LayerImpl::add_layer(Layer layer) {
+Layer LayerImpl::add_layer(Layer layer, const std::string& saved_as) {
+  sublayers_saved_as_.push_back(saved_as.empty() ? cat("layers/", sublayers_.size()) : saved_as);
   sublayers_.push_back(layer);
   return layer;
+}
+std::vector<LayerImpl::SavedPart> LayerImpl::saved_parts() const {
+  std::vector<SavedPart> parts;
+  for (const Weight& w : weights_) parts.push_back({w.saved_as, w.variable, {}});
+  for (std::size_t i = 0; i < sublayers_.size(); ++i)
+    parts.push_back({sublayers_saved_as_[i], {}, sublayers_[i]});
+  return parts;
 }
 std::vector<Layer> LayerImpl::sublayers() const { return sublayers_; }
 void LayerImpl::add_loss(const Tensor& loss) const { internal::LossCollector::add(loss); }
@@ -174,7 +183,7 @@ void LayerImpl::collect_weights(bool around, std::vector<Weight>& into) const {
       const bool known = std::any_of(into.begin(), into.end(), [&](const Weight& other) {
         return other.variable.is_same(w.variable);
       });
-      if (!known) into.push_back({w.variable, w.regularizer, w.trainable && trainable});
+      if (!known) into.push_back({w.variable, w.regularizer, w.trainable && trainable, w.saved_as});
     }
   }
   for (const Layer& layer : sublayers()) layer.impl()->collect_weights(trainable, into);

@@ -32,6 +32,9 @@ struct WeightOptions {
   Regularizer regularizer = {};
   bool trainable = true;
   std::optional<DType> dtype = std::nullopt;  ///< the layer's by default
+  /// The name in checkpoints where that is not the weight's: Keras' attribute, such as "_kernel". A
+  /// '/' leads to an object within.
+  std::string saved_as = {};
 };
 
 /// What a Layer handle refers to. Derive from it to write a layer:
@@ -92,11 +95,21 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
     Variable variable;
     Regularizer regularizer;
     bool trainable;
+    std::string saved_as;
   };
   /// Own ones first, then those of the layers within, each once; trainable if all layers around
   /// are.
   std::vector<Weight> collect_weights() const;
   virtual std::vector<Layer> sublayers() const;
+
+  /// What a checkpoint holds of the layer: weights and layers within, by the names of Keras'
+  /// attributes. By default all weights as `saved_as`, and the layers as `add_layer` was told.
+  struct SavedPart {
+    std::string path;   ///< "_kernel", "_operations/1"
+    Variable variable;  ///< this or a layer
+    Layer layer;
+  };
+  virtual std::vector<SavedPart> saved_parts() const;
 
   /// How often the layer was called with KerasTensors, and the shapes it gave last.
   int num_calls() const { return num_calls_; }
@@ -105,8 +118,9 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
  protected:
   Variable add_weight(const std::string& name, const Shape& shape,
                       const WeightOptions& options = {});
-  /// A layer within this one: its weights count as this layer's. Returns it.
-  Layer add_layer(Layer layer);
+  /// A layer within this one: its weights count as this layer's. Returns it. In checkpoints it is
+  /// `saved_as`, Keras' attribute ("cell"), or "layers/N" as the Nth one.
+  Layer add_layer(Layer layer, const std::string& saved_as = "");
   /// Adds a scalar to the loss of the training step under way. For use in `call`.
   void add_loss(const Tensor& loss) const;
   /// For layers that have no weights of their own: they count as built from the start.
@@ -133,6 +147,7 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
   LayerSettings settings_;
   std::vector<Weight> weights_;
   std::vector<Layer> sublayers_;
+  std::vector<std::string> sublayers_saved_as_;
   bool built_ = false;
   bool autocast_ = true;
   int rank_ = -1;

@@ -16,6 +16,7 @@
 #include "tandem/keras/keras_tensor.h"
 #include "tandem/keras/layer.h"
 #include "tandem/keras/logs.h"
+#include "tandem/keras/save_options.h"
 #include "tandem/keras/tensor_list.h"
 
 namespace tandem::keras {
@@ -88,6 +89,19 @@ class TANDEM_EXPORT Model : public Layer {
   /// Layers, shapes and numbers of parameters, as Keras prints them.
   void summary(const SummaryOptions& options = {}) const;
   std::string summary_text(const SummaryOptions& options = {}) const;
+
+  /// Writes the weights as a checkpoint (`path` is what the names of its files begin with) that
+  /// TensorFlow reads: tf.train.Checkpoint(model=model).restore(path) of an equal model of Keras.
+  void save_weights(const std::string& path, const SaveWeightsOptions& options = {}) const;
+  /// Reads what save_weights or tf.train.Checkpoint(model=model) wrote, of a model of equal layers.
+  /// Throws NotFoundError for weights that the checkpoint lacks, InvalidArgumentError where shapes
+  /// or dtypes differ or it holds others besides, DataLossError if it is damaged; then no weight
+  /// has changed.
+  void load_weights(const std::string& path, const LoadWeightsOptions& options = {}) const;
+  /// Writes what `predict` computes as a graph of TensorFlow (a GraphDef; text if the name ends in
+  /// .pbtxt): a placeholder for each input, with unknown batch size, and the weights as constants.
+  /// `td run` and TensorFlow run it.
+  ExportedModel export_graph(const std::string& path, const ExportGraphOptions& options = {}) const;
 
   std::vector<Layer> layers() const;
   /// Throws NotFoundError naming the layers that there are.

@@ -39,6 +39,8 @@ class TANDEM_EXPORT ModelImpl : public LayerImpl {
   virtual int num_outputs() const { return 1; }
   /// For naming losses and metrics of several outputs.
   virtual std::vector<std::string> output_names() const { return {"output"}; }
+  /// What stands for the inputs; empty if their shapes are not known.
+  virtual std::vector<KerasTensor> input_tensors() const { return {}; }
   /// The layers that a summary lists.
   virtual std::vector<Layer> layers() const { return sublayers(); }
 

@@ -63,10 +63,28 @@ Variable OptimizerImpl::add_slot(const Variable& like, const std::string& name, 
   return variables_.back();
 }
 
-Variable OptimizerImpl::add_scalar(const std::string& name, double initial) {
+Variable OptimizerImpl::add_scalar(const std::string& name, double initial,
+                                   const std::string& attribute) {
   variables_.emplace_back(Tensor(initial),
                           VariableOptions{.trainable = false, .name = settings_.name + "/" + name});
+  if (!attribute.empty()) attributes_.emplace_back(attribute, variables_.back());
   return variables_.back();
+}
+
+std::vector<std::pair<std::string, Variable>> OptimizerImpl::saved_parts() const {
+  std::vector<std::pair<std::string, Variable>> parts{{"_iterations", iterations_}};
+  if (learning_rate_.defined()) parts.emplace_back("_learning_rate", learning_rate_);
+  parts.insert(parts.end(), attributes_.begin(), attributes_.end());
+  int listed = 0, trained = 0;
+  for (const Variable& variable : variables_) {
+    const bool apart = std::any_of(attributes_.begin(), attributes_.end(), [&](const auto& other) {
+      return other.second.is_same(variable);
+    });
+    if (!apart) parts.emplace_back(cat("_variables/", listed++), variable);
+  }
+  for (const Variable& weight : weights_)
+    parts.emplace_back(cat("_trainable_variables/", trained++), weight);
+  return parts;
 }
 
 void OptimizerImpl::build(const std::vector<Variable>& weights) {

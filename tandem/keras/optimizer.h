@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tandem/core/export.h"
@@ -43,6 +44,8 @@ class TANDEM_EXPORT OptimizerImpl {
   const OptimizerSettings& settings() const { return settings_; }
   const std::string& class_name() const { return class_name_; }
   const std::vector<Variable>& variables() const { return variables_; }
+  /// What a checkpoint holds, by the names of Keras' attributes: "_iterations", "_variables/2".
+  std::vector<std::pair<std::string, Variable>> saved_parts() const;
   const Variable& iterations() const { return iterations_; }
   Tensor learning_rate() const;
   void set_learning_rate(double value);
@@ -50,7 +53,8 @@ class TANDEM_EXPORT OptimizerImpl {
  protected:
   /// A variable like a weight, filled with `initial`.
   Variable add_slot(const Variable& like, const std::string& name, double initial = 0);
-  Variable add_scalar(const std::string& name, double initial);
+  /// `attribute` is Keras' name of a variable that Keras does not list among the optimizer's.
+  Variable add_scalar(const std::string& name, double initial, const std::string& attribute = "");
 
  private:
   std::vector<Tensor> clip(std::vector<Tensor> gradients) const;
@@ -62,6 +66,7 @@ class TANDEM_EXPORT OptimizerImpl {
   Variable learning_rate_;  // undefined with a schedule
   std::vector<Variable> weights_;
   std::vector<Variable> variables_;
+  std::vector<std::pair<std::string, Variable>> attributes_;  // … which are not in Keras' list
   bool built_ = false;
 };
 

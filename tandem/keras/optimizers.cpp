@@ -214,7 +214,7 @@ class NadamImpl final : public OptimizerImpl {
       m_.push_back(add_slot(w, "momentum"));
       v_.push_back(add_slot(w, "velocity"));
     }
-    product_ = add_scalar("u_product", 1.0);
+    product_ = add_scalar("u_product", 1.0, "_u_product");
   }
   void begin_step(const Tensor& step) override {
     const auto mu = [&](const Tensor& t) { return (1 - pow(0.96, t) * 0.5) * betas_.beta_1; };
@@ -250,8 +250,10 @@ class AdadeltaImpl final : public OptimizerImpl {
     internal::require_range("Adadelta", "rho", o.rho, 0, 1);
   }
   void make_slots(const std::vector<Variable>& weights) override {
-    for (const Variable& w : weights) sums_.push_back(add_slot(w, "accumulated_grad"));
-    for (const Variable& w : weights) steps_.push_back(add_slot(w, "accumulated_delta_var"));
+    for (const Variable& w : weights) {
+      sums_.push_back(add_slot(w, "accumulated_grad"));
+      steps_.push_back(add_slot(w, "accumulated_delta_var"));
+    }
   }
   void update(std::size_t i, const Variable& w, const Tensor& g, const Tensor& rate) override {
     training::apply_adadelta(w, sums_[i], steps_[i], rate, number(options_.rho, w),

@@ -90,6 +90,19 @@ std::vector<Tensor> SequentialImpl::call_many(std::span<const Tensor> inputs,
 }
 
 std::vector<Layer> SequentialImpl::sublayers() const { return layers_; }
+
+// As of the functional model that Keras makes of a Sequential.
+std::vector<LayerImpl::SavedPart> SequentialImpl::saved_parts() const {
+  std::vector<SavedPart> parts{{"_functional/_operations/0", {}, Layer(input_)}};
+  for (const Layer& layer : layers_)
+    parts.push_back({cat("_functional/_operations/", parts.size()), {}, layer});
+  return parts;
+}
+
+std::vector<KerasTensor> SequentialImpl::input_tensors() const {
+  if (outputs_.empty()) return {};
+  return {outputs_.front()};
+}
 std::vector<std::string> SequentialImpl::output_names() const {
   return {layers_.empty() ? "output" : layers_.back().name()};
 }

@@ -37,6 +37,9 @@ class Sub {
   std::unique_ptr<T> value_;
 };
 
+/// A number that is written as four bytes.
+enum class Fixed32 : std::uint32_t {};
+
 struct EnumValue {
   const char* name;
   std::int32_t number;

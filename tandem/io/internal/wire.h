@@ -106,6 +106,9 @@ class WireReader {
     } else if constexpr (std::is_same_v<T, double>) {
       if (wire_type != kFixed64) return false;
       value = std::bit_cast<double>(fixed<std::uint64_t>());
+    } else if constexpr (std::is_same_v<T, Fixed32>) {
+      if (wire_type != kFixed32) return false;
+      value = Fixed32{fixed<std::uint32_t>()};
     } else if (wire_type == kFixed64) {
       value = static_cast<T>(fixed<std::uint64_t>());
     } else if (wire_type == kVarint) {
@@ -209,7 +212,7 @@ class WireWriter {
   }
   template <class T>
   void put_number(T value) {
-    if constexpr (std::is_floating_point_v<T>) {
+    if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, Fixed32>) {
       char bytes[sizeof(T)];
       std::memcpy(bytes, &value, sizeof(T));
       out_.append(bytes, sizeof(T));
@@ -222,7 +225,8 @@ class WireWriter {
   void put_field(std::uint64_t number, const T& value, bool always) {
     if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
       if (!always && value == T{}) return;
-      constexpr int kForm = std::is_same_v<T, float> ? 5 : std::is_same_v<T, double> ? 1 : 0;
+      constexpr bool kFour = std::is_same_v<T, float> || std::is_same_v<T, Fixed32>;
+      constexpr int kForm = kFour ? 5 : std::is_same_v<T, double> ? 1 : 0;
       put_varint(number << 3 | kForm);
       put_number(value);
     } else if constexpr (std::is_same_v<T, std::string>) {

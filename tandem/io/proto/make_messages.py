@@ -9,7 +9,8 @@ import sys
 
 SCALARS = {"string": "std::string", "bytes": "std::string", "bool": "bool", "float": "float",
            "double": "double", "int32": "std::int32_t", "int64": "std::int64_t",
-           "uint32": "std::uint32_t", "uint64": "std::uint64_t", "fixed64": "std::uint64_t"}
+           "uint32": "std::uint32_t", "uint64": "std::uint64_t", "fixed64": "std::uint64_t",
+           "fixed32": "Fixed32"}
 
 
 def camel(name):

@@ -52,10 +52,12 @@ class FunctionalImpl final : public ModelImpl {
   std::vector<Tensor> call_many(std::span<const Tensor> inputs,
                                 const CallOptions& options) override;
   std::vector<Layer> sublayers() const override;
+  std::vector<SavedPart> saved_parts() const override;
 
   int num_inputs() const override { return static_cast<int>(graph_.inputs().size()); }
   int num_outputs() const override { return static_cast<int>(graph_.outputs().size()); }
   std::vector<std::string> output_names() const override;
+  std::vector<KerasTensor> input_tensors() const override { return graph_.inputs(); }
   const CallGraph& graph() const { return graph_; }
 
  private:

@@ -25,7 +25,9 @@ class SequentialImpl final : public ModelImpl {
   std::vector<Tensor> call_many(std::span<const Tensor> inputs,
                                 const CallOptions& options) override;
   std::vector<Layer> sublayers() const override;
+  std::vector<SavedPart> saved_parts() const override;
   std::vector<std::string> output_names() const override;
+  std::vector<KerasTensor> input_tensors() const override;
 
  private:
   std::shared_ptr<InputLayerImpl> input_;

@@ -95,14 +95,19 @@ class MultiHeadAttentionImpl final : public LayerImpl {
   }
 
   Projection projection(const std::string& name, const Shape& kernel, const Shape& bias) {
+    // The attribute that holds the layer in Keras.
+    const std::string saved_as =
+        name == "attention_output" ? "_output_dense" : cat("_", name, "_dense");
     Projection p;
-    p.kernel = add_weight(
-        name + "/kernel", kernel,
-        {.initializer = options_.kernel_initializer, .regularizer = options_.kernel_regularizer});
+    p.kernel = add_weight(name + "/kernel", kernel,
+                          {.initializer = options_.kernel_initializer,
+                           .regularizer = options_.kernel_regularizer,
+                           .saved_as = saved_as + "/_kernel"});
     if (options_.use_bias) {
-      p.bias = add_weight(
-          name + "/bias", bias,
-          {.initializer = options_.bias_initializer, .regularizer = options_.bias_regularizer});
+      p.bias = add_weight(name + "/bias", bias,
+                          {.initializer = options_.bias_initializer,
+                           .regularizer = options_.bias_regularizer,
+                           .saved_as = saved_as + "/bias"});
     }
     return p;
   }

@@ -45,9 +45,10 @@ class ConvImpl final : public ConvBase<ConvOptions<Size>> {
               "groups. Received groups=",
               o.groups, ", but the input has ", channels, " channels."));
     }
-    kernel_ = this->add_weight(
-        "kernel", this->kernel_shape({channels / o.groups, filters_}),
-        {.initializer = o.kernel_initializer, .regularizer = o.kernel_regularizer});
+    kernel_ = this->add_weight("kernel", this->kernel_shape({channels / o.groups, filters_}),
+                               {.initializer = o.kernel_initializer,
+                                .regularizer = o.kernel_regularizer,
+                                .saved_as = "_kernel"});
     this->add_bias(filters_);
   }
 

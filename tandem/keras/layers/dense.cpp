@@ -22,9 +22,10 @@ class DenseImpl final : public LayerImpl {
 
   void build(const PartialShape& input) override {
     const std::int64_t size = known_size(input, -1);
-    kernel_ = add_weight(
-        "kernel", {size, units_},
-        {.initializer = options_.kernel_initializer, .regularizer = options_.kernel_regularizer});
+    kernel_ = add_weight("kernel", {size, units_},
+                         {.initializer = options_.kernel_initializer,
+                          .regularizer = options_.kernel_regularizer,
+                          .saved_as = "_kernel"});
     if (options_.use_bias) {
       bias_ = add_weight(
           "bias", {units_},

@@ -23,7 +23,8 @@ class EmbeddingImpl final : public LayerImpl {
   void build(const PartialShape&) override {
     table_ = add_weight("embeddings", {input_dim_, output_dim_},
                         {.initializer = options_.embeddings_initializer,
-                         .regularizer = options_.embeddings_regularizer});
+                         .regularizer = options_.embeddings_regularizer,
+                         .saved_as = "_embeddings"});
   }
 
   Tensor call(const Tensor& x, bool) override {

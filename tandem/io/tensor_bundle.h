@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tandem/core/array.h"
+#include "tandem/core/dtype.h"
+#include "tandem/core/export.h"
+#include "tandem/core/shape.h"
+
+namespace tandem::io {
+
+// A checkpoint of TensorFlow 2: tensors by name in `PREFIX.index` (names, dtypes, shapes, places,
+// checksums) and `PREFIX.data-00000-of-00001` (the elements). A large tensor may be stored in
+// slices, and the data may be spread over several files, the shards.
+
+/// A box in a tensor: where it begins and how long it is along each axis.
+struct TensorSlice {
+  struct Extent {
+    std::int64_t start = 0;
+    std::int64_t length = kWhole;
+  };
+  static constexpr std::int64_t kWhole = -1;
+  std::vector<Extent> extents;
+
+  /// "0,2:-", as TensorFlow writes it.
+  std::string text() const;
+};
+
+/// The shape of a whole tensor and a slice of it: "4 2 0,2:-" is the first two rows of [4, 2].
+struct ShapeAndSlice {
+  Shape shape;
+  TensorSlice slice;
+};
+/// Throws InvalidArgumentError if the text is none or the slice leaves the shape.
+TANDEM_EXPORT ShapeAndSlice parse_shape_and_slice(const std::string& text);
+
+/// Writes a checkpoint. It appears when `finish` is called: complete, replacing one of the same
+/// prefix; without that nothing remains. Used by one thread at a time.
+///
+///     td::io::TensorBundleWriter writer("/tmp/model");
+///     writer.add("w", w.array());
+///     writer.finish();
+class TANDEM_EXPORT TensorBundleWriter {
+ public:
+  /// Makes the folder of the prefix if the one above it exists.
+  explicit TensorBundleWriter(std::string prefix);
+  ~TensorBundleWriter();
+  TensorBundleWriter(const TensorBundleWriter&) = delete;
+  TensorBundleWriter& operator=(const TensorBundleWriter&) = delete;
+
+  /// Throws InvalidArgumentError for an empty name or one that was added already, and
+  /// UnimplementedError for resources and variants.
+  void add(const std::string& name, const Array& value);
+  /// A part of a tensor of shape `whole`. Parts that overlap are an error when they are read.
+  void add_slice(const std::string& name, const Shape& whole, const TensorSlice& slice,
+                 const Array& value);
+  void finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Reads a checkpoint: the index at once, tensors when they are asked for. Nothing is believed that
+/// the bytes do not justify: damaged or truncated files are a DataLossError. Thread-safe.
+class TANDEM_EXPORT TensorBundleReader {
+ public:
+  /// Throws NotFoundError if there is no index, DataLossError if it is damaged.
+  explicit TensorBundleReader(std::string prefix);
+  /// A checkpoint of one shard in memory; errors call it `prefix`.
+  TensorBundleReader(std::string index, std::string data, std::string prefix);
+  ~TensorBundleReader();
+  TensorBundleReader(TensorBundleReader&&) noexcept;
+  TensorBundleReader& operator=(TensorBundleReader&&) noexcept;
+
+  /// Sorted.
+  std::vector<std::string> names() const;
+  bool contains(const std::string& name) const;
+  // Throw NotFoundError "Key NAME not found in checkpoint".
+  DType dtype(const std::string& name) const;
+  Shape shape(const std::string& name) const;
+  /// The whole tensor, put together if it is stored in slices.
+  Array read(const std::string& name) const;
+  /// Throws InvalidArgumentError if the slice leaves the tensor or is not stored.
+  Array read_slice(const std::string& name, const TensorSlice& slice) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+struct MergeOptions {
+  bool delete_old_folders = true;  ///< removes the folders of the parts, where they are empty
+  bool allow_missing = false;      ///< passes over parts that do not exist
+};
+/// Makes one checkpoint of several by renaming their files: each part's data become shards. Throws
+/// InvalidArgumentError if a tensor is in two parts (slices of one tensor may be).
+TANDEM_EXPORT void merge_tensor_bundles(const std::vector<std::string>& prefixes,
+                                        const std::string& destination,
+                                        const MergeOptions& options = {});
+
+}  // namespace tandem::io

@@ -1,0 +1,178 @@
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "tandem/core/error.h"
+#include "tandem/keras/internal/saved_tree.h"
+#include "tandem/keras/internal/trainer.h"
+#include "tandem/keras/model.h"
+#include "tandem/runtime/saving.h"
+#include "tandem/runtime/trace.h"
+
+namespace tandem::keras {
+namespace {
+
+using internal::SavedTree;
+
+SavedTree tree_of(const Model& model, bool with_optimizer, const char* what) {
+  if (!model.built()) {
+    throw FailedPreconditionError(
+        cat(what, ": model '", model.name(),
+            "' has no weights yet. Give its first layer an Input, call it, or call build(shape)."));
+  }
+  SavedTree tree(model.model_impl());
+  if (with_optimizer) {
+    const Optimizer& optimizer = model.optimizer();
+    optimizer.build(model.trainable_weights());
+    tree.add_optimizer(*optimizer.impl());
+  }
+  return tree;
+}
+
+// Where the values of our objects are in a checkpoint.
+class Matching {
+ public:
+  Matching(const SavedTree& tree, const ObjectGraph& file)
+      : tree_(tree), file_(file), matched_(tree.graph().objects.size()) {
+    // The checkpoint of tf.train.Checkpoint(model=model), or of (model).
+    const int model = file.child(0, "model");
+    file_model_ = model >= 0 ? model : 0;
+    match(SavedTree::kModel, file_model_);
+  }
+
+  /// The object of the file with the value of one of ours, or -1.
+  int value_of(std::size_t object) const { return matched_[object].value_or(-1); }
+
+  /// The key of a value of the file's model that none of ours took, or "".
+  std::string left_over() const {
+    std::set<int> used;
+    for (const auto& object : matched_) used.insert(object.value_or(-1));
+    std::set<int> seen;
+    std::vector<int> open{file_model_};
+    while (!open.empty()) {
+      const int at = open.back();
+      open.pop_back();
+      if (!seen.insert(at).second) continue;
+      const ObjectGraph::Object& object = file_.objects[static_cast<std::size_t>(at)];
+      if (!object.key.empty() && used.count(at) == 0) return object.key;
+      for (const auto& [name, child] : object.children) {
+        const bool beside = at == file_model_ && (name == "optimizer" || name == "save_counter");
+        if (!beside) open.push_back(child);
+      }
+    }
+    return "";
+  }
+
+ private:
+  void match(int ours, int theirs) {
+    std::optional<int>& matched = matched_[static_cast<std::size_t>(ours)];
+    if (matched) return;
+    matched = theirs;
+    for (const auto& [name, child] :
+         tree_.graph().objects[static_cast<std::size_t>(ours)].children) {
+      const int found = find(theirs, name);
+      if (found >= 0) match(child, found);
+    }
+  }
+  // A Sequential's layers are those of a functional model within it: such differences are passed
+  // over.
+  int find(int theirs, const std::string& name) const {
+    const int child = file_.child(theirs, name);
+    if (child >= 0) return child;
+    if (name == "_functional") return theirs;
+    const int within = name == "_operations" ? file_.child(theirs, "_functional") : -1;
+    return within >= 0 ? file_.child(within, name) : -1;
+  }
+
+  const SavedTree& tree_;
+  const ObjectGraph& file_;
+  std::vector<std::optional<int>> matched_;
+  int file_model_;
+};
+
+}  // namespace
+
+void Model::save_weights(const std::string& path, const SaveWeightsOptions& options) const {
+  const SavedTree tree = tree_of(*this, options.optimizer, "save_weights");
+  std::vector<Tensor> values;
+  for (const Variable& variable : tree.variables())
+    values.push_back(variable.defined() ? variable.read_value() : Tensor());
+  saving_for("Model::save_weights").write_checkpoint(path, tree.graph(), values);
+}
+
+void Model::load_weights(const std::string& path, const LoadWeightsOptions& options) const {
+  const auto file = saving_for("Model::load_weights").open_checkpoint(path);
+  const SavedTree tree = tree_of(*this, options.optimizer, "load_weights");
+  const Matching matching(tree, file->graph());
+  std::vector<std::pair<Variable, Tensor>> changes;
+  for (std::size_t i = 0; i < tree.variables().size(); ++i) {
+    const Variable& variable = tree.variables()[i];
+    if (!variable.defined()) continue;
+    const auto where = [&] {
+      return cat("load_weights: ", tree.owner(static_cast<int>(i)), ", variable '", variable.name(),
+                 "'");
+    };
+    const int object = matching.value_of(i);
+    const std::string key =
+        object < 0 ? "" : file->graph().objects[static_cast<std::size_t>(object)].key;
+    if (key.empty()) {
+      throw NotFoundError(cat(where(), ": checkpoint ", path, " has no value for it (",
+                              tree.graph().objects[i].key, ")."));
+    }
+    const Shape shape = file->shape(key);
+    const Shape wanted = variable.shape().to_shape();
+    if (file->dtype(key) != variable.dtype() || !(shape == wanted)) {
+      throw InvalidArgumentError(cat(where(), " is ", variable.dtype(), wanted, ", but checkpoint ",
+                                     path, " has ", file->dtype(key), shape, " for it (", key,
+                                     ")."));
+    }
+    changes.emplace_back(variable, file->read(key));
+  }
+  const std::string extra = matching.left_over();
+  if (!extra.empty()) {
+    throw InvalidArgumentError(cat("load_weights: checkpoint ", path, " holds ", extra,
+                                   ", for which model '", name(),
+                                   "' has no variable: it is a checkpoint of another model."));
+  }
+  // Nothing is changed unless all fits.
+  for (const auto& [variable, value] : changes) variable.assign(value);
+}
+
+ExportedModel Model::export_graph(const std::string& path,
+                                  const ExportGraphOptions& options) const {
+  const Saving& saving = saving_for("Model::export_graph");
+  const std::vector<KerasTensor> inputs = model_impl().input_tensors();
+  if (inputs.empty()) {
+    throw FailedPreconditionError(
+        cat("export_graph: the inputs of model '", name(),
+            "' are not known. Build it, or, if it is of a class of your own, call it with Input(…) "
+            "and export the Model of that input and its result."));
+  }
+  std::vector<DType> dtypes;
+  std::vector<PartialShape> shapes;
+  ExportGraphOptions names = options;
+  for (const KerasTensor& input : inputs) {
+    dtypes.push_back(input.dtype());
+    shapes.push_back(input.shape());
+    if (options.inputs.empty()) names.inputs.push_back(input.name());
+  }
+  if (options.outputs.empty()) {
+    std::set<std::string> taken(names.inputs.begin(), names.inputs.end());
+    for (const std::string& name : model_impl().output_names()) {
+      std::string free = name;
+      for (int i = 1; !taken.insert(free).second; ++i) free = cat(name, "_", i);
+      names.outputs.push_back(free);
+    }
+  }
+  const TraceScope outside(nullptr);
+  const ConcreteFunction predict =
+      trace_function("predict", dtypes, shapes, [&](std::span<const Tensor> x) {
+        return model_impl().run(std::vector<Tensor>(x.begin(), x.end()),
+                                CallOptions{.training = false});
+      });
+  WrittenGraph written = saving.write_graph(path, predict, names.inputs, names.outputs);
+  return {std::move(written.inputs), std::move(written.outputs)};
+}
+
+}  // namespace tandem::keras

@@ -1,0 +1,14 @@
+"""Weights of models exchanged with the real TensorFlow, both ways; see check_weights.py."""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import peer
+
+args = peer.arguments()
+shutil.rmtree(args.out, ignore_errors=True)
+subprocess.run([args.writer, "save", args.out], check=True)
+script = pathlib.Path(__file__).parent / "check_weights.py"
+sys.exit(subprocess.run([args.python, script, args.writer, args.out, args.report]).returncode)

@@ -1,0 +1,212 @@
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tandem/fs/file_system.h"
+#include "tandem/io/tensor_bundle.h"
+#include <tandem/tandem.h>
+
+namespace tandem::keras {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class Save : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::path(testing::TempDir()) /
+              testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  std::filesystem::path folder_;
+};
+
+template <class E, class F>
+std::string error_of(F&& f) {
+  try {
+    f();
+  } catch (const E& error) {
+    return error.what();
+  } catch (const std::exception& error) {
+    return std::string("another error: ") + error.what();
+  }
+  return "nothing was thrown";
+}
+
+Sequential network(std::int64_t units = 4) {
+  return {Input({3}), Dense(units, {.activation = "relu"}), BatchNormalization(), Dense(2)};
+}
+
+const Tensor kX{{1.0, -2.0, 0.5}, {0.25, 3.0, -1.0}};
+const Tensor kY{{1.0, 0.0}, {0.0, 1.0}};
+
+void expect_equal(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i].array(), b[i].array()) << i;
+}
+
+TEST_F(Save, WeightsComeBack) {
+  const Sequential model = network(), other = network();
+  model.compile({.optimizer = "adam", .loss = "mse"});
+  for (int i = 0; i < 3; ++i) model.train_on_batch(kX, kY);
+  model.save_weights(path("w"));
+  other.load_weights(path("w"));
+  expect_equal(other.get_weights(), model.get_weights());
+  EXPECT_EQ(other.predict_on_batch(kX).array(), model.predict_on_batch(kX).array());
+}
+
+TEST_F(Save, NamesAreThoseOfKeras) {
+  network().save_weights(path("w"));
+  const std::string operation = "model/_functional/_operations/";
+  const std::string value = "/.ATTRIBUTES/VARIABLE_VALUE";
+  EXPECT_THAT(io::TensorBundleReader(path("w")).names(),
+              ElementsAre("_CHECKPOINTABLE_OBJECT_GRAPH", operation + "1/_kernel" + value,
+                          operation + "1/bias" + value, operation + "2/beta" + value,
+                          operation + "2/gamma" + value, operation + "2/moving_mean" + value,
+                          operation + "2/moving_variance" + value, operation + "3/_kernel" + value,
+                          operation + "3/bias" + value, "save_counter" + value));
+}
+
+TEST_F(Save, TrainingGoesOnWithTheOptimizersState) {
+  const Sequential model = network(), other = network();
+  for (const Sequential& m : {model, other}) m.compile({.optimizer = "adam", .loss = "mse"});
+  for (int i = 0; i < 3; ++i) model.train_on_batch(kX, kY);
+  model.save_weights(path("w"), {.optimizer = true});
+  other.load_weights(path("w"), {.optimizer = true});
+  EXPECT_EQ(other.optimizer().iterations(), 3);
+  for (const Sequential& m : {model, other}) m.train_on_batch(kX, kY);
+  expect_equal(other.get_weights(), model.get_weights());
+
+  network().load_weights(path("w"));  // the weights alone
+  model.save_weights(path("bare"));
+  EXPECT_THAT(
+      error_of<NotFoundError>([&] { other.load_weights(path("bare"), {.optimizer = true}); }),
+      HasSubstr("Optimizer Adam, variable 'adam/iteration'"));
+  EXPECT_THROW(network().save_weights(path("w"), {.optimizer = true}), FailedPreconditionError);
+}
+
+TEST_F(Save, SequentialAndFunctionalModelsOfEqualLayersExchangeWeights) {
+  const Sequential model{Input({3}), Dense(2)};
+  const auto x = Input({3});
+  const Model other(x, Dense(2)(x));
+  model.save_weights(path("w"));
+  other.load_weights(path("w"));
+  expect_equal(other.get_weights(), model.get_weights());
+  other.save_weights(path("v"));
+  model.load_weights(path("v"));
+}
+
+TEST_F(Save, SharedLayersAreSavedOnce) {
+  const auto x = Input({3});
+  const Dense shared(3);
+  const Model model(x, shared(shared(x)));
+  model.save_weights(path("w"));
+  EXPECT_EQ(io::TensorBundleReader(path("w")).names().size(), 4u);
+  model.load_weights(path("w"));
+}
+
+class Wrapped final : public LayerImpl {
+ public:
+  Wrapped() : LayerImpl("Wrapped"), inner_(add_layer(Dense(3), "inner")) { add_layer(Dense(1)); }
+  void build(const PartialShape& input) override {
+    factor_ = add_weight("factor.of", {input.dim(-1)});
+    for (const Layer& layer : sublayers()) layer.build(input);
+  }
+  Tensor call(const Tensor& x, bool) override { return inner_(x * factor_); }
+
+ private:
+  Layer inner_;
+  Variable factor_;
+};
+
+TEST_F(Save, LayersOfOnesOwnAreSavedByTheirNames) {
+  const Sequential model{Input({3}), make_layer<Wrapped>()},
+      other{Input({3}), make_layer<Wrapped>()};
+  model.save_weights(path("w"));
+  const io::TensorBundleReader reader(path("w"));
+  const std::string layer = "model/_functional/_operations/1/";
+  for (const char* name : {"factor..of", "inner/_kernel", "layers/1/bias"})
+    EXPECT_TRUE(reader.contains(layer + name + "/.ATTRIBUTES/VARIABLE_VALUE")) << name;
+  other.load_weights(path("w"));
+  expect_equal(other.get_weights(), model.get_weights());
+}
+
+TEST_F(Save, SaysWhatDoesNotFitAndChangesNothing) {
+  network().save_weights(path("w"));
+  const Sequential wider = network(5);
+  const std::vector<Tensor> before = wider.get_weights();
+  const std::string shapes = error_of<InvalidArgumentError>([&] { wider.load_weights(path("w")); });
+  EXPECT_THAT(shapes, HasSubstr("(Dense), variable 'dense"));
+  EXPECT_THAT(shapes, HasSubstr("is float[3,5], but checkpoint"));
+  EXPECT_THAT(shapes, HasSubstr("has float[3,4] for it"));
+  expect_equal(wider.get_weights(), before);
+
+  const Sequential doubles{Input({3}, {.dtype = float64}), Dense(4, {.dtype = float64})};
+  EXPECT_THAT(error_of<InvalidArgumentError>([&] { doubles.load_weights(path("w")); }),
+              HasSubstr("is double[3,4], but checkpoint"));
+
+  const Sequential longer{Input({3}), Dense(4), BatchNormalization(), Dense(2), Dense(2)};
+  EXPECT_THAT(error_of<NotFoundError>([&] { longer.load_weights(path("w")); }),
+              HasSubstr("has no value for it (model/_functional/_operations/4/_kernel"));
+  const Sequential shorter{Input({3}), Dense(4)};
+  EXPECT_THAT(error_of<InvalidArgumentError>([&] { shorter.load_weights(path("w")); }),
+              HasSubstr("it is a checkpoint of another model"));
+
+  EXPECT_THROW(network().load_weights(path("none")), NotFoundError);
+  const Sequential unbuilt{Dense(2)};
+  EXPECT_THROW(unbuilt.save_weights(path("u")), FailedPreconditionError);
+  EXPECT_THROW(unbuilt.load_weights(path("w")), FailedPreconditionError);
+  std::string data = fs::read_file(path("w.data-00000-of-00001"));
+  data[data.size() / 2] ^= 1;
+  fs::write_file(path("w.data-00000-of-00001"), data);
+  EXPECT_THROW(network().load_weights(path("w")), DataLossError);
+}
+
+TEST_F(Save, CheckpointsWithoutObjectsAreRefused) {
+  io::TensorBundleWriter writer(path("w"));
+  writer.add("dense/kernel", Array::vector<float>({1, 2}));
+  writer.finish();
+  EXPECT_THAT(error_of<InvalidArgumentError>([&] { network().load_weights(path("w")); }),
+              HasSubstr("holds no objects"));
+}
+
+TEST_F(Save, ExportedGraphComputesWhatPredictDoes) {
+  const auto a = Input({3}, {.name = "first"}), b = Input({2}, {.name = "second"});
+  const auto sum = Concatenate()({Dense(4)(a), b});
+  const Model model({a, b}, {Dense(2, {.name = "left"})(sum), Dense(1, {.name = "right"})(sum)});
+  const ExportedModel exported = model.export_graph(path("model.pb"));
+  EXPECT_THAT(exported.inputs, ElementsAre("first:0", "second:0"));
+  EXPECT_THAT(exported.outputs, ElementsAre("left:0", "right:0"));
+  const io::GraphSession session(io::read_graph_def(path("model.pb")));
+  for (const std::int64_t batch : {1, 5}) {
+    const Tensor x = random::normal({batch, 3}), y = random::normal({batch, 2});
+    const std::vector<Tensor> expected = model.predict_all({x, y});
+    const std::vector<Array> got =
+        session.run({{"first", x.array()}, {"second", y.array()}}, exported.outputs);
+    ASSERT_EQ(got.size(), 2u);
+    for (int i = 0; i < 2; ++i)
+      EXPECT_EQ(got[static_cast<std::size_t>(i)], expected[static_cast<std::size_t>(i)].array());
+  }
+}
+
+TEST_F(Save, ExportTakesNamesAndText) {
+  const Sequential model = network();
+  const ExportedModel exported =
+      model.export_graph(path("model.pbtxt"), {.inputs = {"x"}, .outputs = {"y"}});
+  EXPECT_THAT(exported.inputs, ElementsAre("x:0"));
+  EXPECT_THAT(exported.outputs, ElementsAre("y:0"));
+  EXPECT_THAT(fs::read_file(path("model.pbtxt")), HasSubstr("name: \"x\""));
+  EXPECT_THROW(model.export_graph(path("m.pb"), {.inputs = {"x", "y"}}), InvalidArgumentError);
+  EXPECT_THROW(Sequential{Dense(2)}.export_graph(path("m.pb")), FailedPreconditionError);
+}
+
+}  // namespace
+}  // namespace tandem::keras
