@@ -15,7 +15,9 @@ namespace {
 
 Queue::Kind kind_of(const KernelContext& c, bool priority) {
   Queue::Kind kind;
-  kind.type = c.op().name;
+  // Whichever version made it, it is the same queue.
+  const std::string& op = c.op().name;
+  kind.type = op.ends_with("V2") ? op.substr(0, op.size() - 2) : op;
   kind.dtypes = c.attr<std::vector<DType>>("component_types");
   kind.shapes = c.attr<std::vector<PartialShape>>("shapes");
   kind.capacity = std::max<std::int64_t>(c.attr<std::int64_t>("capacity"), -1);
