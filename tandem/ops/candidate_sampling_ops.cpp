@@ -31,8 +31,9 @@ void hits_shape(InferenceContext& c) {
 OpDecl sampler(const char* name, const char* attrs, const char* doc) {
   return {.name = name,
           .inputs = "true_classes: int64",
-          .outputs = "sampled_candidates: int64, true_expected_count: float, "
-                     "sampled_expected_count: float",
+          .outputs =
+              "sampled_candidates: int64, true_expected_count: float, "
+              "sampled_expected_count: float",
           .attrs = attrs,
           .shape = sampler_shape,
           .gradient = not_differentiable,

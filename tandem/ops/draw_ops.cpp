@@ -100,15 +100,15 @@ const OpRegistration kPoisson1{{.name = "RandomPoisson",
                                 .gradient = not_differentiable,
                                 .traits = kStateful,
                                 .doc = "RandomPoissonV2 of older graphs."}};
-const OpRegistration kPoisson{{.name = "RandomPoissonV2",
-                               .inputs = "shape: S, rate: R",
-                               .outputs = "output: dtype",
-                               .attrs = TANDEM_SEEDS "R: " TANDEM_DRAWN
-                                                     " = double; dtype: " TANDEM_DRAWN " = int64",
-                               .shape = stateful_shape,
-                               .gradient = not_differentiable,
-                               .traits = kStateful,
-                               .doc = "Poisson variates, so many for each rate."}};
+const OpRegistration kPoisson{
+    {.name = "RandomPoissonV2",
+     .inputs = "shape: S, rate: R",
+     .outputs = "output: dtype",
+     .attrs = TANDEM_SEEDS "R: " TANDEM_DRAWN " = double; dtype: " TANDEM_DRAWN " = int64",
+     .shape = stateful_shape,
+     .gradient = not_differentiable,
+     .traits = kStateful,
+     .doc = "Poisson variates, so many for each rate."}};
 const OpRegistration kStatelessPoisson{
     {.name = "StatelessRandomPoisson",
      .inputs = "shape: T, seed: Tseed, lam: Rtype",
@@ -123,8 +123,8 @@ const OpRegistration kStatelessBinomial{
     {.name = "StatelessRandomBinomial",
      .inputs = "shape: S, seed: Tseed, counts: T, probs: T",
      .outputs = "output: dtype",
-     .attrs = "S: index; Tseed: index = int64; T: " TANDEM_DRAWN
-              " = double; dtype: " TANDEM_DRAWN " = int64",
+     .attrs = "S: index; Tseed: index = int64; T: " TANDEM_DRAWN " = double; dtype: " TANDEM_DRAWN
+              " = int64",
      .shape = seeded_shape,
      .gradient = not_differentiable,
      .traits = {.host_inputs = 0b11},
@@ -139,6 +139,22 @@ const OpRegistration kStatefulBinomial{
      .gradient = not_differentiable,
      .traits = {.stateful = true, .host_inputs = 0b110},
      .doc = "Binomial variates from the generator whose state a variable keeps."}};
+
+void truncated_shape(InferenceContext& c) {
+  c.require_rank(0, 1);
+  c.set_output(0, internal::requested_shape(c, 0));
+}
+
+const OpRegistration kTruncated{
+    {.name = "ParameterizedTruncatedNormal",
+     .inputs = "shape: T, means: dtype, stdevs: dtype, minvals: dtype, maxvals: dtype",
+     .outputs = "output: dtype",
+     .attrs = "seed: int = 0; seed2: int = 0; dtype: floats; T: index",
+     .shape = truncated_shape,
+     .gradient = not_differentiable,
+     .traits = kStateful,
+     .doc = "Normal numbers between bounds; the parameters are scalars or have one element for "
+            "each row."}};
 
 AttrMap with_seeds(std::optional<std::int64_t> seed) {
   const auto pair = Runtime::current().next_seeds(seed.has_value(), seed.value_or(0));

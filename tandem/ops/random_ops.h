@@ -43,8 +43,8 @@ TANDEM_EXPORT Tensor shuffle(Tensor value, std::optional<std::int64_t> seed = {}
 /// For each row of logits (rank 2), num_samples draws of class numbers.
 TANDEM_EXPORT Tensor categorical(Tensor logits, std::int64_t num_samples, DType dtype = int64,
                                  std::optional<std::int64_t> seed = {});
-/// Gamma variates of scale 1: of shape `shape`, followed by alpha's, whose gradient they have. half,
-/// float or double.
+/// Gamma variates of scale 1: of shape `shape`, followed by alpha's, whose gradient they have.
+/// half, float or double.
 TANDEM_EXPORT Tensor gamma(const IntList& shape, Tensor alpha,
                            std::optional<std::int64_t> seed = {});
 /// Poisson variates: of shape `shape`, followed by that of the rates.

@@ -19,8 +19,7 @@ std::int64_t dim_or_unknown(const PartialShape& shape, int axis) {
 void lstm_cell_shape(InferenceContext& c) {
   c.require_rank(0, 2);
   c.require_rank(1, 2);
-  const PartialShape state(
-      {dim_or_unknown(c.input(0), 0), dim_or_unknown(c.input(1), 1)});
+  const PartialShape state({dim_or_unknown(c.input(0), 0), dim_or_unknown(c.input(1), 1)});
   for (int i = 0; i < 7; ++i) c.set_output(i, state);
 }
 
@@ -95,8 +94,7 @@ const OpRegistration kCell{
             "and b are input, cell, forget, output."}};
 const OpRegistration kCellGrad{
     {.name = "LSTMBlockCellGrad",
-     .inputs = TANDEM_LSTM_INPUTS
-               ", i: T, cs: T, f: T, o: T, ci: T, co: T, cs_grad: T, h_grad: T",
+     .inputs = TANDEM_LSTM_INPUTS ", i: T, cs: T, f: T, o: T, ci: T, co: T, cs_grad: T, h_grad: T",
      .outputs = "cs_prev_grad: T, dicfo: T, wci_grad: T, wcf_grad: T, wco_grad: T",
      .attrs = "use_peephole: bool" TANDEM_LSTM_TYPES,
      .shape = lstm_cell_grad_shape,
@@ -125,8 +123,9 @@ OpDecl sequence_gradient(const char* name, const char* doc) {
   return {.name = name,
           .inputs = "seq_len_max: int64, " TANDEM_LSTM_INPUTS ", " TANDEM_LSTM_STATE
                     ", cs_grad: T, h_grad: T",
-          .outputs = "x_grad: T, cs_prev_grad: T, h_prev_grad: T, w_grad: T, wci_grad: T, "
-                     "wcf_grad: T, wco_grad: T, b_grad: T",
+          .outputs =
+              "x_grad: T, cs_prev_grad: T, h_prev_grad: T, w_grad: T, wci_grad: T, "
+              "wcf_grad: T, wco_grad: T, b_grad: T",
           .attrs = "use_peephole: bool" TANDEM_LSTM_TYPES,
           .shape = sequence_grad_shape,
           .traits = {.host_inputs = 1},
@@ -144,13 +143,12 @@ const OpRegistration kGru{{.name = "GRUBlockCell",
                            .attrs = "T: {float}",
                            .shape = gru_cell_shape,
                            .doc = "One step of a GRU: reset and update gates, candidate, output."}};
-const OpRegistration kGruGrad{
-    {.name = "GRUBlockCellGrad",
-     .inputs = TANDEM_GRU_INPUTS ", r: T, u: T, c: T, d_h: T",
-     .outputs = "d_x: T, d_h_prev: T, d_c_bar: T, d_r_bar_u_bar: T",
-     .attrs = "T: {float}",
-     .shape = gru_cell_grad_shape,
-     .doc = "The gradients of GRUBlockCell's inputs and gates."}};
+const OpRegistration kGruGrad{{.name = "GRUBlockCellGrad",
+                               .inputs = TANDEM_GRU_INPUTS ", r: T, u: T, c: T, d_h: T",
+                               .outputs = "d_x: T, d_h_prev: T, d_c_bar: T, d_r_bar_u_bar: T",
+                               .attrs = "T: {float}",
+                               .shape = gru_cell_grad_shape,
+                               .doc = "The gradients of GRUBlockCell's inputs and gates."}};
 
 }  // namespace
 }  // namespace tandem

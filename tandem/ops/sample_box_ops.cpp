@@ -19,23 +19,23 @@ void box_shape(InferenceContext& c) {
 
 #define TANDEM_BOX_OUTPUTS "begin: T, size: T, bboxes: float"
 #define TANDEM_BOX_TYPES "T: {uint8, int8, int16, int32, int64}; "
-#define TANDEM_BOX_RANGES                                                                       \
-  "aspect_ratio_range: list(float) = [0.75, 1.33]; area_range: list(float) = [0.05, 1.0]; "     \
+#define TANDEM_BOX_RANGES                                                                   \
+  "aspect_ratio_range: list(float) = [0.75, 1.33]; area_range: list(float) = [0.05, 1.0]; " \
   "max_attempts: int = 100; use_image_if_no_bounding_boxes: bool = false"
 
 constexpr OpTraits kStateful{.stateful = true, .keeps_state = true};
 
-const OpRegistration kSample{{.name = "SampleDistortedBoundingBox",
-                              .inputs = "image_size: T, bounding_boxes: float",
-                              .outputs = TANDEM_BOX_OUTPUTS,
-                              .attrs = TANDEM_BOX_TYPES
-                              "seed: int = 0; seed2: int = 0; min_object_covered: float = 0.1; "
-                              TANDEM_BOX_RANGES,
-                              .shape = box_shape,
-                              .gradient = not_differentiable,
-                              .traits = kStateful,
-                              .doc = "SampleDistortedBoundingBoxV2 with the share as an "
-                                     "attribute."}};
+const OpRegistration kSample{
+    {.name = "SampleDistortedBoundingBox",
+     .inputs = "image_size: T, bounding_boxes: float",
+     .outputs = TANDEM_BOX_OUTPUTS,
+     .attrs = TANDEM_BOX_TYPES
+     "seed: int = 0; seed2: int = 0; min_object_covered: float = 0.1; " TANDEM_BOX_RANGES,
+     .shape = box_shape,
+     .gradient = not_differentiable,
+     .traits = kStateful,
+     .doc = "SampleDistortedBoundingBoxV2 with the share as an "
+            "attribute."}};
 const OpRegistration kSampleV2{
     {.name = "SampleDistortedBoundingBoxV2",
      .inputs = "image_size: T, bounding_boxes: float, min_object_covered: float",

@@ -126,9 +126,10 @@ void accidental_hits(KernelContext& c) {
   const Array &classes = c.input(0), &sampled = c.input(1);
   const auto columns = c.attr<std::int64_t>("num_true");
   if (classes.rank() != 2 || classes.shape()[1] != columns) {
-    throw InvalidArgumentError(cat("true_candidates must be a batch_size * num_true matrix, but "
-                                   "has shape ",
-                                   classes.shape(), " for num_true ", columns));
+    throw InvalidArgumentError(
+        cat("true_candidates must be a batch_size * num_true matrix, but "
+            "has shape ",
+            classes.shape(), " for num_true ", columns));
   }
   if (sampled.rank() != 1) {
     throw InvalidArgumentError(

@@ -89,8 +89,7 @@ class BeamSearch {
     return [this](int a, int b) { return node(a).now.total > node(b).now.total; };
   }
   bool would_stay(T total) const {
-    return total > kNever &&
-           (leaves_.size() < width_ || total > node(leaves_.front()).now.total);
+    return total > kNever && (leaves_.size() < width_ || total > node(leaves_.front()).now.total);
   }
   // leaves_ is a heap with the least probable in front.
   void push(int id) {
@@ -103,8 +102,8 @@ class BeamSearch {
     if (beam.parent >= 0) {
       const Node& parent = node(beam.parent);
       if (parent.now.total != kNever) {
-        beam.now.label = log_add(beam.now.label, beam.label == parent.label ? parent.before.blank
-                                                                            : parent.before.total);
+        beam.now.label = log_add(
+            beam.now.label, beam.label == parent.label ? parent.before.blank : parent.before.total);
       }
       beam.now.label += logits[beam.label] - norm;
     }

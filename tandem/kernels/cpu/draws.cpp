@@ -108,8 +108,7 @@ void stateful(KernelContext& c) {
     c.allocate_output(0, shape);
     return;
   }
-  const Philox stream =
-      reserve_outputs(c, checked_multiply(samples, parameter.num_elements()));
+  const Philox stream = reserve_outputs(c, checked_multiply(samples, parameter.num_elements()));
   fill_of<kDraw>(c, shape, parameter, stream);
 }
 
@@ -185,8 +184,7 @@ void stateless_binomial(KernelContext& c) {
 
 void stateful_binomial(KernelContext& c) {
   const Shape shape = shape_input(c, 2);
-  const std::int64_t parameters =
-      broadcast(c.input(3).shape(), c.input(4).shape()).num_elements();
+  const std::int64_t parameters = broadcast(c.input(3).shape(), c.input(4).shape()).num_elements();
   const std::int64_t samples = parameters == 0 ? 0 : shape.num_elements() / parameters;
   // As TensorFlow sets numbers aside here.
   const std::int64_t numbers = checked_multiply(parameters * 200, samples + 3) / 4;
@@ -219,9 +217,9 @@ double draw_binomial(Philox stream, double count, double prob) {
   }
   // What Stirling's formula leaves of log(k!).
   const auto tail = [](double k) {
-    constexpr double kSmall[] = {0.0810614667953272,  0.0413406959554092,  0.0276779256849983,
-                                 0.02079067210376509, 0.0166446911898211,  0.0138761288230707,
-                                 0.0118967099458917,  0.0104112652619720,  0.00925546218271273,
+    constexpr double kSmall[] = {0.0810614667953272,  0.0413406959554092, 0.0276779256849983,
+                                 0.02079067210376509, 0.0166446911898211, 0.0138761288230707,
+                                 0.0118967099458917,  0.0104112652619720, 0.00925546218271273,
                                  0.00833056343336287};
     if (k <= 9) return kSmall[static_cast<int>(std::max(k, 0.0))];
     const double square = (k + 1) * (k + 1);

@@ -92,20 +92,23 @@ void edit_distance(KernelContext& c) {
   check(truth, "truth");
   const std::int64_t rank = hypothesis.shape.num_elements();
   if (rank != truth.shape.num_elements()) {
-    throw InvalidArgumentError(
-        cat("Expected hypothesis and truth of one rank, but got ", rank, " and ",
-            truth.shape.num_elements()));
+    throw InvalidArgumentError(cat("Expected hypothesis and truth of one rank, but got ", rank,
+                                   " and ", truth.shape.num_elements()));
   }
   if (rank < 2 || rank > Shape::kMaxRank) {
     throw InvalidArgumentError(cat("There must be at least two dimensions, but there are ", rank));
   }
   Shape groups;
   for (std::int64_t k = 0; k + 1 < rank; ++k) {
-    groups.add_dim(std::max(hypothesis.shape.data<std::int64_t>()[k],
-                            truth.shape.data<std::int64_t>()[k]));
+    groups.add_dim(
+        std::max(hypothesis.shape.data<std::int64_t>()[k], truth.shape.data<std::int64_t>()[k]));
+  }
+  if (groups.num_elements() == 0) {
+    throw InvalidArgumentError(cat("Got output shape ", groups, " which has 0 elements"));
   }
   const bool normalize = c.attr<bool>("normalize");
-  const Rows ours = rows_of(hypothesis, groups, "hypothesis"), theirs = rows_of(truth, groups, "truth");
+  const Rows ours = rows_of(hypothesis, groups, "hypothesis"),
+             theirs = rows_of(truth, groups, "truth");
   Array& out = c.allocate_output(0, groups);
   auto* to = out.data<float>();
   std::fill(to, to + out.num_elements(), 0.0f);
@@ -123,10 +126,8 @@ void edit_distance(KernelContext& c) {
         to[group] = normalize ? 1.0f : size;
         continue;
       }
-      const std::int64_t distance =
-          levenshtein(row, found->second, [&](std::int64_t i, std::int64_t j) {
-            return equal(b[i], a[j]);
-          });
+      const std::int64_t distance = levenshtein(
+          row, found->second, [&](std::int64_t i, std::int64_t j) { return equal(b[i], a[j]); });
       to[group] = normalize ? static_cast<float>(distance) / size : static_cast<float>(distance);
     }
   };

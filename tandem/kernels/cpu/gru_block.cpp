@@ -62,7 +62,8 @@ void gru_cell_grad(KernelContext& c) {
   const std::int64_t batch = cell.batch, cells = cell.cells;
   const Shape shape{batch, cells};
   for (int i = 6; i < 10; ++i) require_shape(c, i, shape);
-  const FloatInput h_prev(c, 1), w_ru(c, 2), w_c(c, 3), r(c, 6), u(c, 7), candidate(c, 8), d_h(c, 9);
+  const FloatInput h_prev(c, 1), w_ru(c, 2), w_c(c, 3), r(c, 6), u(c, 7), candidate(c, 8),
+      d_h(c, 9);
   const FloatOutput d_x(c, 0, c.input(0).shape()), d_h_prev(c, 1, shape), d_c(c, 2, shape),
       d_ru(c, 3, {batch, 2 * cells});
   for (std::int64_t k = 0; k < batch * cells; ++k) {

@@ -87,7 +87,8 @@ void size(KernelContext& c) {
 
 void export_all(KernelContext& c) {
   const Ref<LookupTable> from = table(c);
-  if (from->kind().key != c.attr<DType>("Tkeys") || from->kind().value != c.attr<DType>("Tvalues")) {
+  if (from->kind().key != c.attr<DType>("Tkeys") ||
+      from->kind().value != c.attr<DType>("Tvalues")) {
     throw InvalidArgumentError(
         cat("The types asked for are not those of the ", from->debug_string(), "."));
   }
@@ -209,7 +210,8 @@ const KernelRegistration kMutableByName{{.op = "MutableHashTable", .run = make_t
 const KernelRegistration kAnonymousMutable{
     {.op = "AnonymousMutableHashTable", .run = make_table<false>}};
 const KernelRegistration kTensors{{.op = "MutableHashTableOfTensorsV2", .run = make_table<false>}};
-const KernelRegistration kTensorsByName{{.op = "MutableHashTableOfTensors", .run = make_table<false>}};
+const KernelRegistration kTensorsByName{
+    {.op = "MutableHashTableOfTensors", .run = make_table<false>}};
 const KernelRegistration kAnonymousTensors{
     {.op = "AnonymousMutableHashTableOfTensors", .run = make_table<false>}};
 const KernelRegistration kDense{{.op = "MutableDenseHashTableV2", .run = make_dense_table}};

@@ -94,8 +94,8 @@ void forward_all(KernelContext& c, const Cell& cell, int first, std::int64_t ste
                  const Shape& shape) {
   const FloatInput x(c, first), cs_prev(c, first + 1), h_prev(c, first + 2), w(c, first + 3),
       wci(c, first + 4), wcf(c, first + 5), wco(c, first + 6), b(c, first + 7);
-  const FloatOutput i(c, 0, shape), cs(c, 1, shape), f(c, 2, shape), o(c, 3, shape), ci(c, 4, shape),
-      co(c, 5, shape), h(c, 6, shape);
+  const FloatOutput i(c, 0, shape), cs(c, 1, shape), f(c, 2, shape), o(c, 3, shape),
+      ci(c, 4, shape), co(c, 5, shape), h(c, 6, shape);
   const Weights weights{w, wci, wcf, wco, b};
   const Step<float> all{i, cs, f, o, ci, co, h};
   std::vector<float> joined(static_cast<std::size_t>(cell.batch * (cell.inputs + cell.cells)));
@@ -118,8 +118,7 @@ void lstm_cell(KernelContext& c) {
 std::int64_t steps_input(const KernelContext& c, const Cell& cell) {
   const std::int64_t steps = scalar_int_input(c, 0, "seq_len_max");
   if (steps < 0 || steps > cell.time) {
-    throw InvalidArgumentError(
-        cat("seq_len_max must be in [0, ", cell.time, "], but is ", steps));
+    throw InvalidArgumentError(cat("seq_len_max must be in [0, ", cell.time, "], but is ", steps));
   }
   return steps;
 }
@@ -242,8 +241,7 @@ constexpr TypeConstraint kTypes{"T", {DType::kHalf, DType::kFloat}};
 const KernelRegistration kKernels[] = {
     KernelRegistration({.op = "LSTMBlockCell", .types = {kTypes}, .run = lstm_cell}),
     KernelRegistration({.op = "LSTMBlockCellGrad", .types = {kTypes}, .run = lstm_cell_grad}),
-    KernelRegistration(
-        {.op = "BlockLSTM", .types = {kTypes}, .run = lstm_sequence<Gates::kIcfo>}),
+    KernelRegistration({.op = "BlockLSTM", .types = {kTypes}, .run = lstm_sequence<Gates::kIcfo>}),
     KernelRegistration(
         {.op = "BlockLSTMV2", .types = {kTypes}, .run = lstm_sequence<Gates::kIfco>}),
     KernelRegistration(

@@ -175,13 +175,13 @@ void take(KernelContext& c, KernelDone done) {
   require_types(c, from->kind());
   from->take(1, false, c.cancellation(),
              [&c, done = std::move(done)](std::exception_ptr error, std::vector<Tuple> got) {
-              if (!error) {
-                for (int i = 0; i < c.num_outputs(); ++i) {
-                  c.set_output(i, std::move(got[0][static_cast<std::size_t>(i)]));
-                }
-              }
-              done(error);
-            });
+               if (!error) {
+                 for (int i = 0; i < c.num_outputs(); ++i) {
+                   c.set_output(i, std::move(got[0][static_cast<std::size_t>(i)]));
+                 }
+               }
+               done(error);
+             });
 }
 
 // Copies an array into the corner of a larger one of the same rank, from `axis` on.

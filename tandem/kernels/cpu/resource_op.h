@@ -27,7 +27,8 @@ void set_handle(KernelContext& c, Ref<R> resource, const char* type, std::string
   c.set_output(0, std::move(handle));
 }
 
-/// Sets output 0 to a handle as TensorFlow 1 has it: a reference to two strings, container and name.
+/// Sets output 0 to a handle as TensorFlow 1 has it: a reference to two strings, container and
+/// name.
 void set_named_handle(KernelContext& c, const std::string& container, const std::string& name);
 
 /// For ops that make a shared resource: sets output 0 to the handle of the one that has the name in

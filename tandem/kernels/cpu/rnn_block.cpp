@@ -59,8 +59,8 @@ void require_shape(const KernelContext& c, int i, const Shape& shape) {
 
 void require_input_rank(const KernelContext& c, int i, int rank) {
   if (c.input(i).rank() == rank) return;
-  throw InvalidArgumentError(cat(c.op().inputs[static_cast<std::size_t>(i)].name, " must be ",
-                                 rank, "D, but has shape ", c.input(i).shape()));
+  throw InvalidArgumentError(cat(c.op().inputs[static_cast<std::size_t>(i)].name, " must be ", rank,
+                                 "D, but has shape ", c.input(i).shape()));
 }
 
 void join_columns(const float* x, const float* h, std::int64_t rows, std::int64_t inputs,

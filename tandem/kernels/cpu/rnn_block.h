@@ -43,7 +43,8 @@ struct FloatProduct {
   bool transpose_a = false;
   bool transpose_b = false;
 };
-void multiply(KernelContext& c, const FloatProduct& size, const float* a, const float* b, float* to);
+void multiply(KernelContext& c, const FloatProduct& size, const float* a, const float* b,
+              float* to);
 
 /// Throws InvalidArgumentError unless input `i` has this shape.
 void require_shape(const KernelContext& c, int i, const Shape& shape);

@@ -109,8 +109,8 @@ int side(std::int64_t size) {
 std::vector<Box> objects_of(const KernelContext& c, int width, int height) {
   const Array& boxes = c.input(1);
   if (boxes.rank() != 3 || boxes.shape()[2] != 4) {
-    throw InvalidArgumentError(cat("bounding boxes must have shape [batch, num_boxes, 4], got ",
-                                   boxes.shape()));
+    throw InvalidArgumentError(
+        cat("bounding boxes must have shape [batch, num_boxes, 4], got ", boxes.shape()));
   }
   std::vector<Box> objects;
   const auto* from = boxes.data<float>();
@@ -143,8 +143,8 @@ void sample(KernelContext& c, float share, Stream stream) {
   const Settings settings = settings_of(c);
   const Array& size = c.input(0);
   if (!(size.shape() == Shape{3})) {
-    throw InvalidArgumentError(cat("image_size must contain 3 elements, but has shape ",
-                                   size.shape()));
+    throw InvalidArgumentError(
+        cat("image_size must contain 3 elements, but has shape ", size.shape()));
   }
   int height = 0, width = 0;
   with_integer(size.dtype(), [&]<class T>() {
@@ -155,8 +155,8 @@ void sample(KernelContext& c, float share, Stream stream) {
   PhiloxNumbers next(stream(settings.attempts));
   Box box{0, 0, width, height};
   for (std::int64_t i = 0; i < settings.attempts; ++i) {
-    const float aspect = unit_float(next()) * (settings.most_aspect - settings.least_aspect) +
-                         settings.least_aspect;
+    const float aspect =
+        unit_float(next()) * (settings.most_aspect - settings.least_aspect) + settings.least_aspect;
     Box drawn;
     if (draw_box(width, height, settings.area, aspect, next, drawn) &&
         covers(drawn, share, objects)) {

@@ -198,8 +198,8 @@ void strided_slice_assign(KernelContext& c) {
   require_initialized(c.input(0), target);
   const Shape shape = target.value().shape();
   if (target.value().dtype() != value.dtype()) {
-    throw InvalidArgumentError(cat("The variable is ", target.value().dtype(),
-                                   " but the value is ", value.dtype(), "."));
+    throw InvalidArgumentError(
+        cat("The variable is ", target.value().dtype(), " but the value is ", value.dtype(), "."));
   }
   const IndexInput index(c, 1, shape);
   put_box(c, index, target.writable_value(), fitted(c, value, index.result()));

@@ -55,8 +55,8 @@ void check_splits(const IntInput& splits, std::int64_t size) {
   }
   for (std::int64_t i = 1; i < splits.size(); ++i) {
     if (splits[i] < splits[i - 1] || splits[i] > size) {
-      throw InvalidArgumentError(cat("Invalid split value ", splits[i], ", must be in [",
-                                     splits[i - 1], ", ", size, "]"));
+      throw InvalidArgumentError(
+          cat("Invalid split value ", splits[i], ", must be in [", splits[i - 1], ", ", size, "]"));
     }
   }
   if (splits[splits.size() - 1] != size) {

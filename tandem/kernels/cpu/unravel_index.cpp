@@ -13,12 +13,13 @@ template <class T>
 void unravel(KernelContext& c) {
   const Array &indices = c.input(0), &sizes = c.input(1);
   if (sizes.rank() != 1) {
-    throw InvalidArgumentError(cat("The indices can only be 1-D: dims has shape ", sizes.shape()));
+    throw InvalidArgumentError(cat("dims must be 1-D, but has shape ", sizes.shape()));
   }
   if (indices.rank() > 1) {
     throw InvalidArgumentError(
         cat("The indices can only be scalar or vector, got shape ", indices.shape()));
   }
+  if (indices.num_elements() == 0) throw InvalidArgumentError("received empty tensor indices");
   const T* dims = sizes.data<T>();
   std::int64_t all = 1;
   for (std::int64_t i = 0; i < sizes.num_elements(); ++i) {
@@ -34,8 +35,8 @@ void unravel(KernelContext& c) {
   for (std::int64_t k = 0; k < n; ++k) {
     std::int64_t index = indices.data<T>()[k];
     if (index < 0 || index >= all) {
-      throw InvalidArgumentError(cat("index is out of bound as with dims: ", index, " not in [0, ",
-                                     all, ")"));
+      throw InvalidArgumentError(
+          cat("index is out of bound as with dims: ", index, " not in [0, ", all, ")"));
     }
     for (std::int64_t i = sizes.num_elements() - 1; i >= 0; --i) {
       out.data<T>()[i * n + k] = static_cast<T>(index % dims[i]);

@@ -92,8 +92,8 @@ TEST_F(NamedHandles, ATableIsFoundByItsName) {
 
 TEST_F(NamedHandles, AVariableIsNoQueue) {
   FlowBuilder b;
-  const Output v{b.add("VariableV2", {}, {{"shape", PartialShape({2})}, {"dtype", string}}, {}, "v"),
-                 0};
+  const Output v{
+      b.add("VariableV2", {}, {{"shape", PartialShape({2})}, {"dtype", string}}, {}, "v"), 0};
   const std::vector<std::string> names{"localhost", "nothing"};
   const Output set = b.add1("Assign", {v, b.constant(Array::vector(names))});
   const FunctionRef size = b.finish({b.add1("QueueSize", {set})});
