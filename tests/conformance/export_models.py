@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import sys
+import tempfile
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -244,6 +245,49 @@ def nested_loops(writer):
     v1.enable_control_flow_v2()
     feeds = {"x:0": np.array([0.5, 1, -0.25], np.float32)}
     writer.write(graph.as_graph_def(), feeds, run_v1(graph, ["total:0", slope.name], feeds))
+
+
+def printed_by(call):
+    """What the call's native code writes to standard error."""
+    sys.stderr.flush()
+    before = os.dup(2)
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 2)
+        try:
+            call()
+        finally:
+            os.dup2(before, 2)
+            os.close(before)
+        file.seek(0)
+        return file.read().decode()
+
+
+@case
+def printing(writer):
+    """Print and PrintV2: the same text on standard error."""
+    graph = tf.Graph()
+    with graph.as_default():
+        x = v1.placeholder(tf.float32, [3, 4], name="x")
+        some = [tf.constant([1, 2, 3], tf.int64), tf.constant("a b"), tf.constant([True, False]),
+                tf.constant([], tf.float32), tf.constant([1e20, np.nan, -np.inf, 1e-7]),
+                tf.constant([b"a\x01", b"x y"]), tf.constant([123456789.0, 0.1], tf.float64)]
+        last = v1.Print(x, [x, *some], message="some: ", summarize=5)
+        with tf.control_dependencies([last]):
+            last = v1.Print(x, [x], summarize=-1)
+        with tf.control_dependencies([last]):
+            last = v1.Print(x, [tf.reshape(tf.range(24), [2, 3, 4]), x])
+        with tf.control_dependencies([last]):
+            last = tf.print("values", x, *some, tf.reshape(tf.range(30), [10, 3]), sep="|",
+                            end="!\n", summarize=2)
+        with tf.control_dependencies([last]):
+            tf.identity(x, name="y")
+    feeds = {"x:0": np.arange(12, dtype=np.float32).reshape(3, 4) / 7}
+    expected = {}
+    with v1.Session(graph=graph) as session:
+        session.run("x:0", feeds)
+        text = printed_by(lambda: expected.update({"y:0": session.run("y:0", feeds)}))
+    # `td run` takes a step, and then another one for its time.
+    writer.write(graph.as_graph_def(), feeds, expected, stderr=2 * text)
 
 
 def train_network(writer, optimizer, use_resource):
