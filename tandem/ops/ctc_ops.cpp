@@ -72,6 +72,31 @@ const OpRegistration kGreedy{
      .gradient = not_differentiable,
      .doc = "The most probable class at each time, blanks left out."}};
 
+void beams_shape(InferenceContext& c) {
+  c.require_rank(0, 3);
+  c.require_rank(1, 1);
+  const std::int64_t batch = c.merge_dim(c.input(0).dim(1), c.input(1).dim(0), "batch");
+  const auto paths = c.attr<std::int64_t>("top_paths");
+  for (int k = 0; k < static_cast<int>(paths); ++k) {
+    const auto n = static_cast<int>(paths);
+    c.set_output(k, PartialShape({internal::kUnknown, 2}));
+    c.set_output(n + k, PartialShape({internal::kUnknown}));
+    c.set_output(2 * n + k, PartialShape({2}));
+  }
+  c.set_output(static_cast<int>(3 * paths), PartialShape({batch, paths}));
+}
+
+const OpRegistration kBeams{
+    {.name = "CTCBeamSearchDecoder",
+     .inputs = "inputs: T, sequence_length: int32",
+     .outputs = "decoded_indices: top_paths * int64, decoded_values: top_paths * int64, "
+                "decoded_shape: top_paths * int64, log_probability: T",
+     .attrs = "beam_width: int >= 1; top_paths: int >= 1; merge_repeated: bool = true; "
+              "T: {float, double} = float",
+     .shape = beams_shape,
+     .gradient = not_differentiable,
+     .doc = "The most probable labellings that a beam search finds; the last class is the blank."}};
+
 }  // namespace
 
 Tensor ctc_loss(Tensor inputs, Tensor labels_indices, Tensor labels_values, Tensor sequence_length,
@@ -89,6 +114,12 @@ std::vector<Tensor> ctc_greedy_decoder(Tensor inputs, Tensor sequence_length, bo
                                        std::int64_t blank_index) {
   return call(kGreedy, {std::move(inputs), std::move(sequence_length)},
               {{"merge_repeated", merge_repeated}, {"blank_index", blank_index}});
+}
+
+std::vector<Tensor> ctc_beam_search_decoder(Tensor inputs, Tensor sequence_length,
+                                            std::int64_t beam_width, std::int64_t top_paths) {
+  return call(kBeams, {std::move(inputs), std::move(sequence_length)},
+              {{"beam_width", beam_width}, {"top_paths", top_paths}, {"merge_repeated", false}});
 }
 
 }  // namespace tandem::nn

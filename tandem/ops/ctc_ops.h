@@ -25,4 +25,11 @@ TANDEM_EXPORT std::vector<Tensor> ctc_greedy_decoder(Tensor inputs, Tensor seque
                                                      bool merge_repeated = true,
                                                      std::int64_t blank_index = -1);
 
+/// The most probable labellings that a beam search finds, the last class being the blank: places of
+/// top_paths sparse int64 matrices, their values, their shapes, and the logarithms of their
+/// probabilities, [batch, top_paths].
+TANDEM_EXPORT std::vector<Tensor> ctc_beam_search_decoder(Tensor inputs, Tensor sequence_length,
+                                                          std::int64_t beam_width = 100,
+                                                          std::int64_t top_paths = 1);
+
 }  // namespace tandem::nn

@@ -3,6 +3,7 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/inference_context.h"
 #include "tandem/graph/op_decl.h"
+#include "tandem/ops/internal/named_handle.h"
 
 namespace tandem {
 namespace {
@@ -14,17 +15,20 @@ namespace {
 #define TANDEM_DENSE \
   TANDEM_TENSORS "; initial_num_buckets: int = 131072; max_load_factor: float = 0.8"
 
-void with_handle(InferenceContext& c) { c.require_rank(0, 0); }
+using internal::by_name;
+using internal::require_handle;
+
+void with_handle(InferenceContext& c) { require_handle(c); }
 
 void size_shape(InferenceContext& c) {
-  c.require_rank(0, 0);
+  require_handle(c);
   c.set_output(0, PartialShape::scalar());
 }
 
 // The values' own shape is the table's business: known only where it is that of a scalar default
 // under scalar keys, which a table of arrays might still change.
 void find_shape(InferenceContext& c) {
-  c.require_rank(0, 0);
+  require_handle(c);
   if (c.input(2).has_rank() && c.input(2).rank() > 1 && c.input(1).has_rank() &&
       c.input(2).rank() > c.input(1).rank() + 1) {
     c.fail(cat("the default value has shape ", c.input(2), " for keys of shape ", c.input(1)));
@@ -126,6 +130,26 @@ const OpRegistration kFromFile{
      .traits = {.stateful = true},
      .doc = "Fills a HashTable from a file's lines: columns, the line's number (-1) or all of it "
             "(-2)."}};
+
+// ---- TensorFlow 1 ----
+
+#define TANDEM_TABLE "table_handle: Ref(string)"
+
+const OpRegistration kHash1(by_name(kHash, "HashTable", "", TANDEM_TABLE));
+const OpRegistration kMutable1(by_name(kMutable, "MutableHashTable", "", TANDEM_TABLE));
+const OpRegistration kTensors1(by_name(kTensors, "MutableHashTableOfTensors", "", TANDEM_TABLE));
+const OpRegistration kFind1(by_name(kFind, "LookupTableFind",
+                                    TANDEM_TABLE ", keys: Tin, default_value: Tout"));
+const OpRegistration kInsert1(by_name(kInsert, "LookupTableInsert",
+                                      TANDEM_TABLE ", keys: Tin, values: Tout"));
+const OpRegistration kSize1(by_name(kSize, "LookupTableSize", TANDEM_TABLE));
+const OpRegistration kExport1(by_name(kExport, "LookupTableExport", TANDEM_TABLE));
+const OpRegistration kImport1(by_name(kImport, "LookupTableImport",
+                                      TANDEM_TABLE ", keys: Tin, values: Tout"));
+const OpRegistration kInitialize1(by_name(kInitialize, "InitializeTable",
+                                          TANDEM_TABLE ", keys: Tkey, values: Tval"));
+const OpRegistration kFromFile1(by_name(kFromFile, "InitializeTableFromTextFile",
+                                        TANDEM_TABLE ", filename: string"));
 
 }  // namespace
 }  // namespace tandem

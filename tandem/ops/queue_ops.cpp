@@ -3,19 +3,23 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/inference_context.h"
 #include "tandem/graph/op_decl.h"
+#include "tandem/ops/internal/named_handle.h"
 
 namespace tandem {
 namespace {
 
-void with_handle(InferenceContext& c) { c.require_rank(0, 0); }
+using internal::by_name;
+using internal::require_handle;
+
+void with_handle(InferenceContext& c) { require_handle(c); }
 
 void scalar_of_handle(InferenceContext& c) {
-  c.require_rank(0, 0);
+  require_handle(c);
   c.set_output(0, PartialShape::scalar());
 }
 
 void batch_shape(InferenceContext& c) {
-  c.require_rank(0, 0);
+  require_handle(c);
   c.require_rank(1, 0);
 }
 
@@ -104,6 +108,25 @@ const OpRegistration kIsClosed{{.name = "QueueIsClosedV2",
                                 .gradient = not_differentiable,
                                 .traits = {.stateful = true},
                                 .doc = "Whether the queue is closed."}};
+
+// ---- TensorFlow 1 ----
+
+const OpRegistration kFifo1(by_name(kFifo, "FIFOQueue", ""));
+const OpRegistration kPadding1(by_name(kPadding, "PaddingFIFOQueue", ""));
+const OpRegistration kShuffled1(by_name(kShuffled, "RandomShuffleQueue", ""));
+const OpRegistration kPriority1(by_name(kPriority, "PriorityQueue", ""));
+const OpRegistration kPut1(by_name(kPut, "QueueEnqueue",
+                                   "handle: Ref(string), components: Tcomponents"));
+const OpRegistration kPutMany1(by_name(kPutMany, "QueueEnqueueMany",
+                                       "handle: Ref(string), components: Tcomponents"));
+const OpRegistration kTake1(by_name(kTake, "QueueDequeue", "handle: Ref(string)"));
+const OpRegistration kTakeMany1(by_name(kTakeMany, "QueueDequeueMany",
+                                        "handle: Ref(string), n: int32"));
+const OpRegistration kTakeUpTo1(by_name(kTakeUpTo, "QueueDequeueUpTo",
+                                        "handle: Ref(string), n: int32"));
+const OpRegistration kClose1(by_name(kClose, "QueueClose", "handle: Ref(string)"));
+const OpRegistration kSize1(by_name(kSize, "QueueSize", "handle: Ref(string)"));
+const OpRegistration kIsClosed1(by_name(kIsClosed, "QueueIsClosed", "handle: Ref(string)"));
 
 }  // namespace
 }  // namespace tandem

@@ -43,6 +43,13 @@ TANDEM_EXPORT Tensor shuffle(Tensor value, std::optional<std::int64_t> seed = {}
 /// For each row of logits (rank 2), num_samples draws of class numbers.
 TANDEM_EXPORT Tensor categorical(Tensor logits, std::int64_t num_samples, DType dtype = int64,
                                  std::optional<std::int64_t> seed = {});
+/// Gamma variates of scale 1: of shape `shape`, followed by alpha's, whose gradient they have.
+/// half, float or double.
+TANDEM_EXPORT Tensor gamma(const IntList& shape, Tensor alpha,
+                           std::optional<std::int64_t> seed = {});
+/// Poisson variates: of shape `shape`, followed by that of the rates.
+TANDEM_EXPORT Tensor poisson(const IntList& shape, Tensor rate, DType dtype = float32,
+                             std::optional<std::int64_t> seed = {});
 
 // The second group depends on shape and seed (two int32 or int64 numbers) alone: equal calls give
 // equal numbers.
@@ -67,6 +74,14 @@ TANDEM_EXPORT Tensor stateless_normal(const IntList& shape, const IntList& seed,
                                       const StatelessNormalOptions& options = {});
 TANDEM_EXPORT Tensor stateless_truncated_normal(const IntList& shape, const IntList& seed,
                                                 const StatelessNormalOptions& options = {});
+/// Gamma variates, of a shape that ends with alpha's.
+TANDEM_EXPORT Tensor stateless_gamma(const IntList& shape, const IntList& seed, Tensor alpha);
+/// Poisson variates, of a shape that ends with that of the rates.
+TANDEM_EXPORT Tensor stateless_poisson(const IntList& shape, const IntList& seed, Tensor rate,
+                                       DType dtype = int32);
+/// Binomial variates, of a shape that ends with what counts and probs broadcast to.
+TANDEM_EXPORT Tensor stateless_binomial(const IntList& shape, const IntList& seed, Tensor counts,
+                                        Tensor probs, DType dtype = int32);
 TANDEM_EXPORT Tensor stateless_shuffle(Tensor value, const IntList& seed);
 
 }  // namespace tandem::random

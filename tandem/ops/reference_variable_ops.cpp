@@ -200,6 +200,16 @@ TANDEM_REF_SCATTER(ScatterNdMin, "numbers", "false; bad_indices_policy: string =
 
 #undef TANDEM_REF_SCATTER
 
+const OpRegistration kStridedSliceAssign{
+    {.name = "StridedSliceAssign",
+     .inputs = "ref: Ref(T), begin: Index, end: Index, strides: Index, value: T",
+     .outputs = "output_ref: Ref(T)",
+     .attrs = "T: type; Index: index; begin_mask: int = 0; end_mask: int = 0; "
+              "ellipsis_mask: int = 0; new_axis_mask: int = 0; shrink_axis_mask: int = 0",
+     .shape = shapes::unchanged,
+     .traits = {.stateful = true, .host_inputs = 0b1111},
+     .doc = "Writes a value to where the index expression points; returns the reference."}};
+
 const OpRegistration kResourceScatterNdMax{
     {.name = "ResourceScatterNdMax",
      .inputs = "ref: resource, indices: Tindices, updates: T",

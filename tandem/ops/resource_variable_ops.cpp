@@ -252,6 +252,15 @@ const OpRegistration kResourceScatterUpdate{{.name = "ResourceScatterUpdate",
                                              .traits = kWrites,
                                              .doc = "Replaces rows of a variable."}};
 
+const OpRegistration kResourceStridedSliceAssign{
+    {.name = "ResourceStridedSliceAssign",
+     .inputs = "ref: resource, begin: Index, end: Index, strides: Index, value: T",
+     .attrs = "T: type; Index: index; begin_mask: int = 0; end_mask: int = 0; "
+              "ellipsis_mask: int = 0; new_axis_mask: int = 0; shrink_axis_mask: int = 0",
+     .shape = shapes::none,
+     .traits = {.stateful = true, .host_inputs = 0b1111},
+     .doc = "Writes a value to where the index expression points in a variable."}};
+
 constexpr const char* kScatterNdInputs = "ref: resource, indices: Tindices, updates: T";
 constexpr const char* kScatterNdAttrs =
     "T: type; Tindices: index; use_locking: bool = true; bad_indices_policy: string = ''";

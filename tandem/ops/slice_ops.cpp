@@ -6,6 +6,7 @@
 #include "tandem/core/error.h"
 #include "tandem/core/strided_index.h"
 #include "tandem/graph/inference_context.h"
+#include "tandem/ops/broadcast_gradient.h"
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/creation_ops.h"
 #include "tandem/ops/internal/known.h"
@@ -157,7 +158,9 @@ void strided_slice_update_grad(GradientContext& g) {
                  {g.grad(), g.input(1), g.input(2), g.input(3), zeros_like(g.input(4))}, masks));
   }
   if (g.needs(4)) {
-    g.set(4, op1("StridedSlice", {g.grad(), g.input(1), g.input(2), g.input(3)}, masks));
+    g.set(4, sum_to_shape_of(
+                 op1("StridedSlice", {g.grad(), g.input(1), g.input(2), g.input(3)}, masks),
+                 g.input(4)));
   }
 }
 

@@ -104,6 +104,13 @@ void segment_join_shape(InferenceContext& c) {
   c.set_output(0, PartialShape(std::move(dims)));
 }
 
+void ngrams_shape(InferenceContext& c) {
+  c.require_rank(0, 1);
+  c.require_rank(1, 1);
+  c.set_output(0, PartialShape({kUnknown}));
+  c.set_output(1, c.input(1));
+}
+
 void decode_raw_shape(InferenceContext& c) {
   if (!c.input(0).has_rank()) return c.set_output(0, PartialShape::unknown());
   std::vector<std::int64_t> dims = c.input(0).dims();
@@ -307,6 +314,17 @@ const OpRegistration kSegmentJoin{
      .gradient = not_differentiable,
      .traits = {.host_inputs = 0b100},
      .doc = "The strings of each segment joined."}};
+
+const OpRegistration kNGrams{
+    {.name = "StringNGrams",
+     .inputs = "data: string, data_splits: Tsplits",
+     .outputs = "ngrams: string, ngrams_splits: Tsplits",
+     .attrs = "separator: string; ngram_widths: list(int) >= 0; left_pad: string; "
+              "right_pad: string; pad_width: int; preserve_short_sequences: bool; "
+              "Tsplits: index = int64",
+     .shape = ngrams_shape,
+     .gradient = not_differentiable,
+     .doc = "Runs of neighbouring tokens of each row of a ragged array, joined."}};
 
 const OpRegistration kEncode{{.name = "EncodeBase64",
                               .inputs = "input: string",

@@ -4,10 +4,12 @@ Each case is a folder: graph.pb or graph.pbtxt, a .npy for each feed and each ex
 which models.py turns into a call of `td run`.
 """
 
+import functools
 import json
 import os
 import pathlib
 import sys
+import tempfile
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -52,18 +54,20 @@ def run_v1(graph, fetches, feeds):
         return dict(zip(fetches, session.run(fetches, feeds)))
 
 
-def frozen(function, *specs):
+def frozen(function, *specs, **how):
     """A concrete function as a frozen graph: (GraphDef, input names, output names)."""
     concrete = tf.function(function).get_concrete_function(*specs)
-    concrete = convert_variables_to_constants_v2(concrete)
+    concrete = convert_variables_to_constants_v2(concrete, **how)
     return (concrete.graph.as_graph_def(), [t.name for t in concrete.inputs],
             [t.name for t in concrete.outputs])
 
 
 def write_model(writer, model, *inputs, **more):
     specs = [tf.TensorSpec((None, *i.shape[1:]), i.dtype) for i in inputs]
-    call = model if len(specs) == 1 else lambda *args: model(list(args))
-    graph, names, outputs = frozen(lambda *args: call(*args, training=False), *specs)
+    def call(*args):
+        return model(args[0] if len(args) == 1 else list(args), training=False)
+
+    graph, names, outputs = frozen(call, *specs)
     expected = run_v1(import_graph(graph), outputs, dict(zip(names, inputs)))
     writer.write(graph, dict(zip(names, inputs)), expected, **more)
 
@@ -243,6 +247,49 @@ def nested_loops(writer):
     writer.write(graph.as_graph_def(), feeds, run_v1(graph, ["total:0", slope.name], feeds))
 
 
+def printed_by(call):
+    """What the call's native code writes to standard error."""
+    sys.stderr.flush()
+    before = os.dup(2)
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 2)
+        try:
+            call()
+        finally:
+            os.dup2(before, 2)
+            os.close(before)
+        file.seek(0)
+        return file.read().decode()
+
+
+@case
+def printing(writer):
+    """Print and PrintV2: the same text on standard error."""
+    graph = tf.Graph()
+    with graph.as_default():
+        x = v1.placeholder(tf.float32, [3, 4], name="x")
+        some = [tf.constant([1, 2, 3], tf.int64), tf.constant("a b"), tf.constant([True, False]),
+                tf.constant([], tf.float32), tf.constant([1e20, np.nan, -np.inf, 1e-7]),
+                tf.constant([b"a\x01", b"x y"]), tf.constant([123456789.0, 0.1], tf.float64)]
+        last = v1.Print(x, [x, *some], message="some: ", summarize=5)
+        with tf.control_dependencies([last]):
+            last = v1.Print(x, [x], summarize=-1)
+        with tf.control_dependencies([last]):
+            last = v1.Print(x, [tf.reshape(tf.range(24), [2, 3, 4]), x])
+        with tf.control_dependencies([last]):
+            last = tf.print("values", x, *some, tf.reshape(tf.range(30), [10, 3]), sep="|",
+                            end="!\n", summarize=2)
+        with tf.control_dependencies([last]):
+            tf.identity(x, name="y")
+    feeds = {"x:0": np.arange(12, dtype=np.float32).reshape(3, 4) / 7}
+    expected = {}
+    with v1.Session(graph=graph) as session:
+        session.run("x:0", feeds)
+        text = printed_by(lambda: expected.update({"y:0": session.run("y:0", feeds)}))
+    # `td run` takes a step, and then another one for its time.
+    writer.write(graph.as_graph_def(), feeds, expected, stderr=2 * text)
+
+
 def train_network(writer, optimizer, use_resource):
     """A small CNN with batch normalisation, three steps."""
     rng = np.random.default_rng(0)
@@ -285,12 +332,76 @@ def momentum_on_references(writer):
     train_network(writer, lambda: v1.train.MomentumOptimizer(0.05, 0.9), False)
 
 
-def write_layers(writer, layers, value):
-    """Each layer on the same input, all in one graph."""
+def every_optimizer(step):
+    train = v1.train
+    return {
+        "gradient_descent": train.GradientDescentOptimizer(0.1),
+        "momentum": train.MomentumOptimizer(0.1, 0.9),
+        "nesterov": train.MomentumOptimizer(0.1, 0.9, use_nesterov=True),
+        "adam": train.AdamOptimizer(0.01),
+        "adagrad": train.AdagradOptimizer(0.1),
+        "adagrad_da": train.AdagradDAOptimizer(0.1, step, l1_regularization_strength=0.01,
+                                               l2_regularization_strength=0.01),
+        "adadelta": train.AdadeltaOptimizer(1.0),
+        "rmsprop": train.RMSPropOptimizer(0.01, momentum=0.5),
+        "centered": train.RMSPropOptimizer(0.01, momentum=0.5, centered=True),
+        "ftrl": train.FtrlOptimizer(0.1, l1_regularization_strength=0.01,
+                                    l2_regularization_strength=0.01),
+        "ftrl_shrinkage": train.FtrlOptimizer(0.1, l2_shrinkage_regularization_strength=0.01),
+        "proximal_descent": train.ProximalGradientDescentOptimizer(0.1, 0.01, 0.01),
+        "proximal_adagrad": train.ProximalAdagradOptimizer(
+            0.1, l1_regularization_strength=0.01, l2_regularization_strength=0.01)}
+
+
+def train_with_every_optimizer(writer, use_resource):
+    """Three steps, each optimizer with variables of its own: one dense, one looked up in."""
+    graph = tf.Graph()
+    losses, trains = [], []
+    with graph.as_default():
+        ids = v1.placeholder(tf.int32, [None], name="ids")
+        y = v1.placeholder(tf.float32, [None, 2], name="y")
+        step = v1.train.get_or_create_global_step()
+        for name, optimizer in every_optimizer(step).items():
+            with v1.variable_scope(name, use_resource=use_resource):
+                table = v1.get_variable("table", initializer=floats(6, 3))
+                w = v1.get_variable("w", initializer=floats(3, 2, seed=4))
+                found = tf.nn.embedding_lookup(table, ids)
+                loss = tf.reduce_mean(tf.square(tf.matmul(found, w) - y))
+                losses.append(loss.name)
+                trains.append(optimizer.minimize(loss).name)
+        with tf.control_dependencies([graph.get_operation_by_name(name) for name in trains]):
+            tf.group(v1.assign_add(step, 1), name="train_all")
+        v1.global_variables_initializer()
+        v1.train.Saver()
+    feeds = {"ids:0": np.array([1, 3, 1, 5], np.int32), "y:0": floats(4, 2)}
+    with v1.Session(graph=graph) as session:
+        session.run("init")
+        seen = [session.run([losses, "train_all"], feeds)[0] for _ in range(3)]
+    expected = {name: np.stack([row[i] for row in seen]) for i, name in enumerate(losses)}
+    writer.write(graph.as_graph_def(), feeds, expected, init="init", targets=["train_all"], steps=3,
+                 tolerance=5e-4)
+
+
+@case
+def optimizers_on_resources(writer):
+    train_with_every_optimizer(writer, True)
+
+
+@case
+def optimizers_on_references(writer):
+    train_with_every_optimizer(writer, False)
+
+
+def layers_model(layers, *values):
+    """Each layer on the same inputs, all in one model."""
     tf.keras.utils.set_random_seed(1)
-    inputs = tf.keras.Input(value.shape[1:])
-    model = tf.keras.Model(inputs, [layer(inputs) for layer in layers])
-    write_model(writer, spread(model), value)
+    inputs = [tf.keras.Input(value.shape[1:], dtype=value.dtype) for value in values]
+    argument = inputs[0] if len(inputs) == 1 else inputs
+    return spread(tf.keras.Model(argument, [layer(argument) for layer in layers]))
+
+
+def write_layers(writer, layers, *values):
+    write_model(writer, layers_model(layers, *values), *values)
 
 
 @case
@@ -333,6 +444,111 @@ def activations(writer):
              "soft_shrink", "hard_shrink", "sparse_plus", "squareplus", "celu", "glu", "sparsemax",
              "hard_tanh", "log_sigmoid", "softmax", "sigmoid", "tanh", "linear")
     write_layers(writer, [tf.keras.layers.Activation(name) for name in names], 2 * floats(4, 10))
+
+
+@case
+def layers_3d(writer):
+    layers = tf.keras.layers
+    write_layers(writer, [
+        layers.Conv3D(3, 3, strides=2, padding="same"), layers.Conv3D(4, 2, groups=2),
+        layers.Conv3D(4, 3, dilation_rate=2, padding="same"),
+        layers.Conv3DTranspose(3, 3, strides=2, padding="same"), layers.MaxPooling3D(2),
+        layers.AveragePooling3D(2, padding="same"), layers.ZeroPadding3D(1), layers.Cropping3D(1),
+        layers.UpSampling3D(2), layers.GlobalAveragePooling3D(), layers.GlobalMaxPooling3D(),
+        layers.ConvLSTM2D(3, 3), layers.TimeDistributed(layers.Conv2D(3, 3)),
+        layers.Bidirectional(layers.ConvLSTM2D(2, 3, padding="same", return_sequences=True))],
+        floats(2, 5, 7, 6, 4))
+
+
+@case
+def resizing_layers(writer):
+    layers = tf.keras.layers
+    write_layers(writer, [
+        layers.UpSampling2D(2, interpolation="bilinear"), layers.CenterCrop(5, 6),
+        layers.UpSampling2D(3, interpolation="bicubic"),
+        layers.UpSampling2D(2, interpolation="lanczos3"), layers.Resizing(7, 9),
+        layers.Resizing(20, 9, interpolation="nearest"), layers.Resizing(7, 9, interpolation="area"),
+        layers.Resizing(20, 9, crop_to_aspect_ratio=True), layers.AveragePooling2D(2, padding="same"),
+        layers.GroupNormalization(2), layers.BatchNormalization(axis=1)], floats(2, 12, 14, 4))
+
+
+@case
+def merging_layers(writer):
+    layers = tf.keras.layers
+    write_layers(writer, [
+        layers.Add(), layers.Multiply(), layers.Subtract(), layers.Average(), layers.Maximum(),
+        layers.Minimum(), layers.Concatenate(), layers.Dot(axes=2), layers.AdditiveAttention(),
+        layers.Attention(use_scale=True, score_mode="concat"),
+        lambda x: layers.MultiHeadAttention(2, 3, value_dim=5)(*x, use_causal_mask=True),
+        lambda x: layers.GroupQueryAttention(3, 4, 2)(*x)], floats(2, 5, 4), floats(2, 5, 4, seed=3))
+
+
+@case
+def masked_layers(writer):
+    """What follows from a mask: padded sequences of different length."""
+    layers = tf.keras.layers
+    embedding = layers.Embedding(9, 4, mask_zero=True)
+    recurrent = [layers.LSTM(4), layers.GRU(4, return_sequences=True), layers.SimpleRNN(4),
+                 layers.Bidirectional(layers.LSTM(3)), layers.GlobalAveragePooling1D()]
+    ids = np.array([[1, 2, 3, 0, 0], [3, 4, 5, 6, 0], [7, 0, 0, 0, 0]], np.int32)
+    write_layers(writer, [lambda x, layer=layer: layer(embedding(x)) for layer in recurrent] + [
+        lambda x: layers.MultiHeadAttention(2, 3)(embedding(x), embedding(x))], ids)
+
+
+@case
+def loops_as_functions(writer):
+    """Recurrent layers as TensorFlow 2 has them: While with functions, nothing inlined."""
+    layers = tf.keras.layers
+    value = floats(3, 9, 6)
+    model = layers_model([layers.LSTM(5), layers.GRU(4, return_sequences=True),
+                          layers.Bidirectional(layers.LSTM(3))], value)
+    graph, names, outputs = frozen(lambda x: model(x, training=False), tf.TensorSpec((3, 9, 6)),
+                                   lower_control_flow=False)
+    feeds = {names[0]: value}
+    writer.write(graph, feeds, run_v1(import_graph(graph), outputs, feeds))
+
+
+@case
+def gradients_of_loops(writer):
+    """The gradients of recurrent layers towards their weights, which are arguments."""
+    layers = tf.keras.layers
+    value = floats(3, 7, 6)
+    model = layers_model([layers.LSTM(5), layers.GRU(4, return_sequences=True),
+                          layers.SimpleRNN(3)], value)
+    weights = [v.numpy() for v in model.trainable_variables]
+    others = [v.numpy() for v in model.non_trainable_variables]
+
+    @tf.function
+    def f(x, *weights):
+        with tf.GradientTape() as tape:
+            tape.watch(weights)
+            outputs, _ = model.stateless_call(list(weights), others, x, training=True)
+            loss = tf.add_n([tf.reduce_sum(tf.square(y)) for y in outputs])
+        return [loss, *tape.gradient(loss, weights)]
+
+    inputs = [value, *weights]
+    concrete = f.get_concrete_function(*[tf.TensorSpec(i.shape, i.dtype) for i in inputs])
+    names = [t.name for t in concrete.outputs]
+    writer.write(concrete.graph.as_graph_def(),
+                 dict(zip([t.name for t in concrete.inputs], inputs)),
+                 dict(zip(names, concrete(*map(tf.constant, inputs)))))
+
+
+APPLICATIONS = {"MobileNet": 64, "MobileNetV3Small": 64, "EfficientNetB0": 64, "EfficientNetV2B0": 64,
+                "DenseNet121": 64, "InceptionV3": 80, "Xception": 72, "NASNetMobile": 64,
+                "ConvNeXtTiny": 64}
+
+
+def write_application(writer, name, size):
+    tf.keras.utils.set_random_seed(1)
+    shape = (size, size, 3)
+    model = getattr(tf.keras.applications, name)(weights=None, input_shape=shape, classes=10)
+    write_model(writer, spread(model), floats(1, *shape))
+
+
+for application, size in APPLICATIONS.items():
+    CASES["application_" + application.lower()] = functools.partial(
+        write_application, name=application, size=size)
 
 
 @case

@@ -33,6 +33,8 @@ def run_case(td, folder):
     result = subprocess.run(command, capture_output=True, text=True)
     if result.returncode != 0:
         raise ValueError(result.stderr.strip() or f"exit code {result.returncode}")
+    if "stderr" in case and result.stderr != case["stderr"]:
+        raise ValueError(f"printed {result.stderr!r}, not {case['stderr']!r}")
     worst = 0.0
     for tensor, file in case["expected"].items():
         theirs = np.load(folder / file)

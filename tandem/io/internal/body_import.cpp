@@ -583,7 +583,9 @@ void BodyImport::make_stand_in(Graph& graph, Pending& node) {
     if (!e.back && e.index < from.made->num_outputs()) spec.inputs.push_back({from.made, e.index});
   }
   std::vector<DType> inputs;
-  for (const Output& in : spec.inputs) inputs.push_back(in.node->output_dtype(in.index));
+  for (const Output& in : spec.inputs) {
+    inputs.push_back(base_dtype(in.node->output_dtype(in.index)));
+  }
   spec.attrs = AttrMap{{"Tin", std::move(inputs)},
                        {"Tout", node.output_dtypes},
                        {kOpAttr, node.def->op},

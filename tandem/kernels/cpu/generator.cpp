@@ -92,4 +92,9 @@ const KernelRegistration kKernels[] = {
 };
 
 }  // namespace
+
+Philox take_variable_blocks(KernelContext& c, std::uint64_t numbers) {
+  return take_stream(c, numbers);
+}
+
 }  // namespace tandem::cpu

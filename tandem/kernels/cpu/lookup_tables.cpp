@@ -75,23 +75,24 @@ void make_dense_table(KernelContext& c) {
   set_table(c, kind, empty, deleted);
 }
 
-LookupTable& table(const KernelContext& c) { return resource_of<LookupTable>(c, "table"); }
+Ref<LookupTable> table(const KernelContext& c) { return resource_of<LookupTable>(c, "table"); }
 
-void find(KernelContext& c) { c.set_output(0, table(c).find(c.input(1), c.input(2))); }
-void insert(KernelContext& c) { table(c).insert(c.input(1), c.input(2)); }
-void remove(KernelContext& c) { table(c).remove(c.input(1)); }
-void import_all(KernelContext& c) { table(c).replace(c.input(1), c.input(2)); }
+void find(KernelContext& c) { c.set_output(0, table(c)->find(c.input(1), c.input(2))); }
+void insert(KernelContext& c) { table(c)->insert(c.input(1), c.input(2)); }
+void remove(KernelContext& c) { table(c)->remove(c.input(1)); }
+void import_all(KernelContext& c) { table(c)->replace(c.input(1), c.input(2)); }
 void size(KernelContext& c) {
-  *c.allocate_output(0, Shape{}).data<std::int64_t>() = table(c).size();
+  *c.allocate_output(0, Shape{}).data<std::int64_t>() = table(c)->size();
 }
 
 void export_all(KernelContext& c) {
-  const LookupTable& from = table(c);
-  if (from.kind().key != c.attr<DType>("Tkeys") || from.kind().value != c.attr<DType>("Tvalues")) {
+  const Ref<LookupTable> from = table(c);
+  if (from->kind().key != c.attr<DType>("Tkeys") ||
+      from->kind().value != c.attr<DType>("Tvalues")) {
     throw InvalidArgumentError(
-        cat("The types asked for are not those of the ", from.debug_string(), "."));
+        cat("The types asked for are not those of the ", from->debug_string(), "."));
   }
-  LookupTable::Contents all = from.contents();
+  LookupTable::Contents all = from->contents();
   c.set_output(0, std::move(all.keys));
   c.set_output(1, std::move(all.values));
 }
@@ -101,7 +102,7 @@ void initialize(KernelContext& c) {
     throw InvalidArgumentError(
         cat("Keys must be a vector, but received shape ", c.input(1).shape()));
   }
-  table(c).initialize(c.input(1), c.input(2));
+  table(c)->initialize(c.input(1), c.input(2));
 }
 
 // ---- From a file ----
@@ -183,9 +184,9 @@ void initialize_from_file(KernelContext& c) {
     throw InvalidArgumentError(
         cat("Invalid vocab_size in ", path, ": expected ", wanted, " but got ", lines.size()));
   }
-  LookupTable& to = table(c);
+  const Ref<LookupTable> to = table(c);
   const Shape shape{static_cast<std::int64_t>(lines.size())};
-  Array keys(to.kind().key, shape), values(to.kind().value, shape);
+  Array keys(to->kind().key, shape), values(to->kind().value, shape);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     std::vector<std::string_view> pieces;
     for (std::string_view rest = lines[i];;) {
@@ -198,29 +199,41 @@ void initialize_from_file(KernelContext& c) {
     set_from_line(keys, row, key_index, lines[i], pieces);
     set_from_line(values, row, value_index, lines[i], pieces);
   }
-  to.initialize(keys, values);
+  to->initialize(keys, values);
 }
 
 const KernelRegistration kHash{{.op = "HashTableV2", .run = make_table<true>}};
+const KernelRegistration kHashByName{{.op = "HashTable", .run = make_table<true>}};
 const KernelRegistration kAnonymousHash{{.op = "AnonymousHashTable", .run = make_table<true>}};
 const KernelRegistration kMutable{{.op = "MutableHashTableV2", .run = make_table<false>}};
+const KernelRegistration kMutableByName{{.op = "MutableHashTable", .run = make_table<false>}};
 const KernelRegistration kAnonymousMutable{
     {.op = "AnonymousMutableHashTable", .run = make_table<false>}};
 const KernelRegistration kTensors{{.op = "MutableHashTableOfTensorsV2", .run = make_table<false>}};
+const KernelRegistration kTensorsByName{
+    {.op = "MutableHashTableOfTensors", .run = make_table<false>}};
 const KernelRegistration kAnonymousTensors{
     {.op = "AnonymousMutableHashTableOfTensors", .run = make_table<false>}};
 const KernelRegistration kDense{{.op = "MutableDenseHashTableV2", .run = make_dense_table}};
 const KernelRegistration kAnonymousDense{
     {.op = "AnonymousMutableDenseHashTable", .run = make_dense_table}};
 const KernelRegistration kFind{{.op = "LookupTableFindV2", .run = find}};
+const KernelRegistration kFindByName{{.op = "LookupTableFind", .run = find}};
 const KernelRegistration kInsert{{.op = "LookupTableInsertV2", .run = insert}};
+const KernelRegistration kInsertByName{{.op = "LookupTableInsert", .run = insert}};
 const KernelRegistration kRemove{{.op = "LookupTableRemoveV2", .run = remove}};
 const KernelRegistration kSize{{.op = "LookupTableSizeV2", .run = size}};
+const KernelRegistration kSizeByName{{.op = "LookupTableSize", .run = size}};
 const KernelRegistration kExport{{.op = "LookupTableExportV2", .run = export_all}};
+const KernelRegistration kExportByName{{.op = "LookupTableExport", .run = export_all}};
 const KernelRegistration kImport{{.op = "LookupTableImportV2", .run = import_all}};
+const KernelRegistration kImportByName{{.op = "LookupTableImport", .run = import_all}};
 const KernelRegistration kInitialize{{.op = "InitializeTableV2", .run = initialize}};
+const KernelRegistration kInitializeByName{{.op = "InitializeTable", .run = initialize}};
 const KernelRegistration kFromFile{
     {.op = "InitializeTableFromTextFileV2", .run = initialize_from_file}};
+const KernelRegistration kFromFileByName{
+    {.op = "InitializeTableFromTextFile", .run = initialize_from_file}};
 
 }  // namespace
 }  // namespace tandem::cpu

@@ -15,7 +15,9 @@ namespace {
 
 Queue::Kind kind_of(const KernelContext& c, bool priority) {
   Queue::Kind kind;
-  kind.type = c.op().name;
+  // Whichever version made it, it is the same queue.
+  const std::string& op = c.op().name;
+  kind.type = op.ends_with("V2") ? op.substr(0, op.size() - 2) : op;
   kind.dtypes = c.attr<std::vector<DType>>("component_types");
   kind.shapes = c.attr<std::vector<PartialShape>>("shapes");
   kind.capacity = std::max<std::int64_t>(c.attr<std::int64_t>("capacity"), -1);
@@ -81,7 +83,7 @@ void make_priority(KernelContext& c) { make_queue(c, kind_of(c, true), priority_
 
 // ---- Putting ----
 
-Queue& queue(const KernelContext& c) { return resource_of<Queue>(c, "queue"); }
+Ref<Queue> queue(const KernelContext& c) { return resource_of<Queue>(c, "queue"); }
 
 void require_no_timeout(const KernelContext& c) {
   if (c.attr<std::int64_t>("timeout_ms") != -1) {
@@ -110,16 +112,16 @@ void require_components(const Queue::Kind& kind, std::size_t count) {
 
 void put(KernelContext& c, KernelDone done) {
   require_no_timeout(c);
-  Queue& to = queue(c);
-  require_components(to.kind(), static_cast<std::size_t>(c.num_inputs() - 1));
+  const Ref<Queue> to = queue(c);
+  require_components(to->kind(), static_cast<std::size_t>(c.num_inputs() - 1));
   Tuple element;
   for (int i = 1; i < c.num_inputs(); ++i) {
-    require_component(to.kind(), i - 1, c.input(i).dtype(), c.input(i).shape());
+    require_component(to->kind(), i - 1, c.input(i).dtype(), c.input(i).shape());
     element.push_back(c.input(i));
   }
   std::vector<Tuple> elements;
   elements.push_back(std::move(element));
-  to.put(std::move(elements), c.cancellation(), std::move(done));
+  to->put(std::move(elements), c.cancellation(), std::move(done));
 }
 
 // Row i of an array, in memory of its own.
@@ -135,8 +137,8 @@ Array row_of(const Array& all, const Shape& shape, std::int64_t i) {
 
 void put_many(KernelContext& c, KernelDone done) {
   require_no_timeout(c);
-  Queue& to = queue(c);
-  require_components(to.kind(), static_cast<std::size_t>(c.num_inputs() - 1));
+  const Ref<Queue> to = queue(c);
+  require_components(to->kind(), static_cast<std::size_t>(c.num_inputs() - 1));
   std::vector<Tuple> elements;
   for (int i = 1; i < c.num_inputs(); ++i) {
     const Array& all = c.input(i);
@@ -151,12 +153,12 @@ void put_many(KernelContext& c, KernelDone done) {
               i - 1, " has ", all.shape()[0], ", and should have ", elements.size()));
     }
     const Shape shape(all.shape().dims().subspan(1));
-    require_component(to.kind(), i - 1, all.dtype(), shape);
+    require_component(to->kind(), i - 1, all.dtype(), shape);
     for (std::size_t k = 0; k < elements.size(); ++k) {
       elements[k].push_back(row_of(all, shape, static_cast<std::int64_t>(k)));
     }
   }
-  to.put(std::move(elements), c.cancellation(), std::move(done));
+  to->put(std::move(elements), c.cancellation(), std::move(done));
 }
 
 // ---- Taking ----
@@ -169,17 +171,17 @@ void require_types(const KernelContext& c, const Queue::Kind& kind) {
 
 void take(KernelContext& c, KernelDone done) {
   require_no_timeout(c);
-  Queue& from = queue(c);
-  require_types(c, from.kind());
-  from.take(1, false, c.cancellation(),
-            [&c, done = std::move(done)](std::exception_ptr error, std::vector<Tuple> got) {
-              if (!error) {
-                for (int i = 0; i < c.num_outputs(); ++i) {
-                  c.set_output(i, std::move(got[0][static_cast<std::size_t>(i)]));
-                }
-              }
-              done(error);
-            });
+  const Ref<Queue> from = queue(c);
+  require_types(c, from->kind());
+  from->take(1, false, c.cancellation(),
+             [&c, done = std::move(done)](std::exception_ptr error, std::vector<Tuple> got) {
+               if (!error) {
+                 for (int i = 0; i < c.num_outputs(); ++i) {
+                   c.set_output(i, std::move(got[0][static_cast<std::size_t>(i)]));
+                 }
+               }
+               done(error);
+             });
 }
 
 // Copies an array into the corner of a larger one of the same rank, from `axis` on.
@@ -233,8 +235,8 @@ Array stacked(const Queue::Kind& kind, const std::vector<Tuple>& elements, std::
 
 void take_several(KernelContext& c, bool fewer, KernelDone done) {
   require_no_timeout(c);
-  Queue& from = queue(c);
-  const Queue::Kind& kind = from.kind();
+  const Ref<Queue> from = queue(c);
+  const Queue::Kind& kind = from->kind();
   require_types(c, kind);
   if (c.input(1).rank() != 0) {
     throw InvalidArgumentError(cat("n must be a scalar, but has shape ", c.input(1).shape()));
@@ -251,12 +253,11 @@ void take_several(KernelContext& c, bool fewer, KernelDone done) {
     throw InvalidArgumentError(
         cat(c.op().name, " requires the components to have specified shapes."));
   }
-  const Ref<Queue> kept(&from);
-  const auto finish = [&c, kept, done = std::move(done)](std::exception_ptr error,
+  const auto finish = [&c, from, done = std::move(done)](std::exception_ptr error,
                                                          const std::vector<Tuple>& got) {
     try {
       for (int i = 0; i < c.num_outputs() && !error; ++i) {
-        c.set_output(i, stacked(kept->kind(), got, static_cast<std::size_t>(i)));
+        c.set_output(i, stacked(from->kind(), got, static_cast<std::size_t>(i)));
       }
     } catch (...) {
       error = std::current_exception();
@@ -264,7 +265,7 @@ void take_several(KernelContext& c, bool fewer, KernelDone done) {
     done(error);
   };
   if (count == 0) return finish(nullptr, {});
-  from.take(count, fewer, c.cancellation(), finish);
+  from->take(count, fewer, c.cancellation(), finish);
 }
 
 void take_many(KernelContext& c, KernelDone done) { take_several(c, false, std::move(done)); }
@@ -272,26 +273,38 @@ void take_up_to(KernelContext& c, KernelDone done) { take_several(c, true, std::
 
 // ---- The rest ----
 
-void close(KernelContext& c) { queue(c).close(c.attr<bool>("cancel_pending_enqueues")); }
+void close(KernelContext& c) { queue(c)->close(c.attr<bool>("cancel_pending_enqueues")); }
 void size(KernelContext& c) {
-  *c.allocate_output(0, Shape{}).data<std::int32_t>() = static_cast<std::int32_t>(queue(c).size());
+  *c.allocate_output(0, Shape{}).data<std::int32_t>() = static_cast<std::int32_t>(queue(c)->size());
 }
 void is_closed(KernelContext& c) {
-  *c.allocate_output(0, Shape{}).data<bool>() = queue(c).closed();
+  *c.allocate_output(0, Shape{}).data<bool>() = queue(c)->closed();
 }
 
 const KernelRegistration kFifo{{.op = "FIFOQueueV2", .run = make_fifo}};
+const KernelRegistration kFifoByName{{.op = "FIFOQueue", .run = make_fifo}};
 const KernelRegistration kPadding{{.op = "PaddingFIFOQueueV2", .run = make_padding}};
+const KernelRegistration kPaddingByName{{.op = "PaddingFIFOQueue", .run = make_padding}};
 const KernelRegistration kShuffled{{.op = "RandomShuffleQueueV2", .run = make_shuffled}};
+const KernelRegistration kShuffledByName{{.op = "RandomShuffleQueue", .run = make_shuffled}};
 const KernelRegistration kPriority{{.op = "PriorityQueueV2", .run = make_priority}};
+const KernelRegistration kPriorityByName{{.op = "PriorityQueue", .run = make_priority}};
 const KernelRegistration kPut{{.op = "QueueEnqueueV2", .run_async = put}};
+const KernelRegistration kPutByName{{.op = "QueueEnqueue", .run_async = put}};
 const KernelRegistration kPutMany{{.op = "QueueEnqueueManyV2", .run_async = put_many}};
+const KernelRegistration kPutManyByName{{.op = "QueueEnqueueMany", .run_async = put_many}};
 const KernelRegistration kTake{{.op = "QueueDequeueV2", .run_async = take}};
+const KernelRegistration kTakeByName{{.op = "QueueDequeue", .run_async = take}};
 const KernelRegistration kTakeMany{{.op = "QueueDequeueManyV2", .run_async = take_many}};
+const KernelRegistration kTakeManyByName{{.op = "QueueDequeueMany", .run_async = take_many}};
 const KernelRegistration kTakeUpTo{{.op = "QueueDequeueUpToV2", .run_async = take_up_to}};
+const KernelRegistration kTakeUpToByName{{.op = "QueueDequeueUpTo", .run_async = take_up_to}};
 const KernelRegistration kClose{{.op = "QueueCloseV2", .run = close}};
+const KernelRegistration kCloseByName{{.op = "QueueClose", .run = close}};
 const KernelRegistration kSize{{.op = "QueueSizeV2", .run = size}};
+const KernelRegistration kSizeByName{{.op = "QueueSize", .run = size}};
 const KernelRegistration kIsClosed{{.op = "QueueIsClosedV2", .run = is_closed}};
+const KernelRegistration kIsClosedByName{{.op = "QueueIsClosed", .run = is_closed}};
 
 }  // namespace
 }  // namespace tandem::cpu

@@ -17,6 +17,10 @@ inline Philox reserve_outputs(KernelContext& c, std::int64_t n) {
   return reserve_blocks(c, static_cast<std::uint64_t>(n) * 256);
 }
 
+/// The stream at the state of the variable in input 0, by the algorithm in input 1. The state moves
+/// on by 256 blocks for each of so many numbers.
+Philox take_variable_blocks(KernelContext& c, std::uint64_t numbers);
+
 /// The stream of a stateless op's `seed` input.
 Philox seed_input(const KernelContext& c, int input);
 /// The stream of the inputs key, counter and alg that begin at `first`.

@@ -5,6 +5,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel_context.h"
+#include "tandem/graph/reference.h"
 #include "tandem/graph/resource_manager.h"
 
 namespace tandem::cpu {
@@ -26,6 +27,10 @@ void set_handle(KernelContext& c, Ref<R> resource, const char* type, std::string
   c.set_output(0, std::move(handle));
 }
 
+/// Sets output 0 to a handle as TensorFlow 1 has it: a reference to two strings, container and
+/// name.
+void set_named_handle(KernelContext& c, const std::string& container, const std::string& name);
+
 /// For ops that make a shared resource: sets output 0 to the handle of the one that has the name in
 /// the attributes container and shared_name (by default the node's), made by `make` if there is
 /// none. Returns it; throws InvalidArgumentError if it is of another kind.
@@ -45,25 +50,28 @@ R& shared_resource(KernelContext& c, const char* type, Make make) {
     throw InvalidArgumentError(cat("Resource ", place, "/", name, " is no ", type, ": it is ",
                                    found->debug_string(), "."));
   }
-  set_handle(c, Ref<R>(resource), type, place, name);
+  if (is_ref(c.output_dtype(0))) {
+    set_named_handle(c, place, name);
+  } else {
+    set_handle(c, Ref<R>(resource), type, place, name);
+  }
   return *resource;
 }
 
+/// What input 0 refers to, either kind of handle; null if it is nothing.
+Ref<Resource> resource_input(const KernelContext& c);
+
 /// The resource of kind R that input 0 refers to; throws InvalidArgumentError if it is none.
 template <class R>
-R& resource_of(const KernelContext& c, const char* type) {
-  const Array& handle = c.input(0);
-  if (handle.num_elements() != 1) {
-    throw InvalidArgumentError(cat("A handle must be a scalar, but has shape ", handle.shape()));
-  }
-  const ResourceHandle& element = *handle.data<ResourceHandle>();
-  auto* resource = element.empty() ? nullptr : dynamic_cast<R*>(element.resource());
+Ref<R> resource_of(const KernelContext& c, const char* type) {
+  const Ref<Resource> found = resource_input(c);
+  auto* resource = dynamic_cast<R*>(found.get());
   if (resource == nullptr) {
     throw InvalidArgumentError(
         cat("The handle is no ", type, ": it refers to ",
-            element.empty() ? std::string("nothing") : element.resource()->debug_string(), "."));
+            found == nullptr ? std::string("nothing") : found->debug_string(), "."));
   }
-  return *resource;
+  return Ref<R>(resource);
 }
 
 }  // namespace tandem::cpu

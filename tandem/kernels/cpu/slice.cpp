@@ -1,8 +1,12 @@
 // Parts of values: Slice, StridedSlice and its gradient, Split.
 
+#include <algorithm>
+#include <mutex>
+
 #include "tandem/core/error.h"
 #include "tandem/core/strided_index.h"
 #include "tandem/graph/kernel.h"
+#include "tandem/graph/reference.h"
 #include "tandem/kernels/cpu/int_input.h"
 #include "tandem/kernels/cpu/strided_copy.h"
 
@@ -142,6 +146,29 @@ void put_box(KernelContext& c, const IndexInput& index, Array& whole, const Arra
            from.raw_data());
 }
 
+// The value in the slice's shape, which it may be broadcast to.
+Array fitted(KernelContext& c, const Array& value, const Shape& slice) {
+  if (value.shape() == slice) return value;
+  const int extra = value.rank() - slice.rank();  // leading axes of size 1
+  const Strides to(slice), from(value.shape());
+  StridedCopy copy;
+  for (int i = 0; i < std::max(value.rank(), slice.rank()); ++i) {
+    const int k = i + std::min(extra, 0), axis = i - std::max(extra, 0);
+    const std::int64_t have = k < 0 ? 1 : value.shape()[k];
+    const std::int64_t want = axis < 0 ? 1 : slice[axis];
+    if (have != 1 && have != want) {
+      throw InvalidArgumentError(
+          cat("Cannot broadcast input shape ", value.shape(), " into final shape ", slice));
+    }
+    if (axis >= 0) copy.add(want, to[axis], have == 1 ? 0 : from[k]);
+  }
+  Array whole(value.dtype(), slice);
+  if (whole.num_elements() > 0) {
+    copy.run(c.intra_op(), value.dtype(), whole.raw_data(), value.raw_data());
+  }
+  return whole;
+}
+
 void strided_slice_grad(KernelContext& c) {
   const Shape shape = shape_input(c, 0);
   const IndexInput index(c, 1, shape);
@@ -157,14 +184,26 @@ void strided_slice_grad(KernelContext& c) {
 void strided_slice_update(KernelContext& c) {
   const Array& x = c.input(0);
   const IndexInput index(c, 1, x.shape());
-  const Array& value = c.input(4);
-  if (!(value.shape() == index.result())) {
-    throw InvalidArgumentError(
-        cat("value has shape ", value.shape(), " but the slice has shape ", index.result()));
-  }
+  const Array value = fitted(c, c.input(4), index.result());
   Array& out = c.allocate_output(0, x.shape());
   copy_flat(c.intra_op(), x.dtype(), out.raw_data(), x.raw_data(), x.num_elements());
   put_box(c, index, out, value);
+}
+
+// Into a variable, by handle or by reference.
+void strided_slice_assign(KernelContext& c) {
+  VariableResource& target = variable_input(c.input(0));
+  const Array& value = c.input(4);
+  const std::lock_guard lock(target.mutex());
+  require_initialized(c.input(0), target);
+  const Shape shape = target.value().shape();
+  if (target.value().dtype() != value.dtype()) {
+    throw InvalidArgumentError(
+        cat("The variable is ", target.value().dtype(), " but the value is ", value.dtype(), "."));
+  }
+  const IndexInput index(c, 1, shape);
+  put_box(c, index, target.writable_value(), fitted(c, value, index.result()));
+  if (c.num_outputs() > 0) c.set_output(0, c.input(0));
 }
 
 // Output k: n elements from `from` on along the axis.
@@ -250,6 +289,10 @@ const KernelRegistration kStridedSlice{{.op = "StridedSlice", .run = strided_sli
 const KernelRegistration kStridedSliceGrad{{.op = "StridedSliceGrad", .run = strided_slice_grad}};
 const KernelRegistration kStridedSliceUpdate{
     {.op = "TensorStridedSliceUpdate", .run = strided_slice_update}};
+const KernelRegistration kStridedSliceAssign{
+    {.op = "StridedSliceAssign", .run = strided_slice_assign}};
+const KernelRegistration kResourceStridedSliceAssign{
+    {.op = "ResourceStridedSliceAssign", .run = strided_slice_assign}};
 const KernelRegistration kSplit{{.op = "Split", .run = split}};
 const KernelRegistration kSplitV{{.op = "SplitV", .run = split_v}};
 

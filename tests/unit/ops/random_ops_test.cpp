@@ -13,6 +13,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/ops/creation_ops.h"
+#include "tandem/ops/variable.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/traced_function.h"
@@ -41,6 +42,32 @@ TEST(Random, StatelessShuffleIsTensorFlows) {
   EXPECT_THAT(
       raw_op("StatelessShuffle", {range(10), key, counter, Tensor(1)})[0].to_vector<std::int32_t>(),
       ElementsAre(7, 0, 5, 9, 8, 3, 4, 1, 6, 2));
+}
+
+// The values and the state that TensorFlow 2.21 leaves.
+TEST(Random, BinomialNumbersFromAGeneratorAreTensorFlows) {
+  const Variable state(tensor<std::int64_t>({5, 6, 7}));
+  const Tensor drawn =
+      raw_op("StatefulRandomBinomial", {state.handle(), Tensor(std::int64_t{1}), tensor({6, 2}),
+                                        tensor({10.0, 100.0}), tensor({0.4, 0.9})})[0];
+  EXPECT_EQ(drawn.shape(), Shape({6, 2}));
+  EXPECT_THAT(drawn.to_vector<std::int64_t>(),
+              ElementsAre(6, 92, 4, 91, 3, 88, 6, 94, 3, 93, 5, 89));
+  EXPECT_THAT(state.read_value().to_vector<std::int64_t>(), ElementsAre(230405, 6, 7));
+}
+
+TEST(Random, VariatesGiveNoEndlessLoops) {
+  const float nan = std::nanf("");
+  const Tensor rates = tensor({nan, INFINITY, -1.0f, 0.0f});
+  const auto counts = floats(random::stateless_poisson({4}, {1, 2}, rates, float32));
+  EXPECT_TRUE(std::isnan(counts[0]));
+  EXPECT_EQ(counts[1], INFINITY);
+  EXPECT_THAT((std::vector<float>{counts[2], counts[3]}), ElementsAre(0, 0));
+  const auto gammas = floats(random::stateless_gamma({4}, {1, 2}, rates));
+  EXPECT_TRUE(std::isnan(gammas[0]));
+  EXPECT_EQ(gammas[1], INFINITY);
+  EXPECT_TRUE(std::isnan(gammas[2]));
+  EXPECT_EQ(gammas[3], 0);
 }
 
 TEST(Random, EqualSeedsGiveEqualNumbersAndGoOn) {
