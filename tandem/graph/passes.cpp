@@ -194,6 +194,13 @@ bool merge_common(MutableFunction& f) {
 
 namespace {
 
+void use_as_result(MutableFunction& f, const Node* node, Output replacement) {
+  if (!replacement.node) return;
+  for (Output& r : f.results) {
+    if (r.node == node && r.index == 0) r = replacement;
+  }
+}
+
 // Asks every op that has the hook, once.
 bool rewrite(MutableFunction& f, const OpRegistry& ops, RewriteFn OpDef::*hook, UseCounts* uses) {
   bool changed = false;
@@ -203,11 +210,37 @@ bool rewrite(MutableFunction& f, const OpRegistry& ops, RewriteFn OpDef::*hook, 
     if (uses && uses->of(node) == 0) continue;
     RewriteContext context(f.graph, ops, *node, uses);
     if (!apply(context)) continue;
-    if (context.replacement().node) {
-      for (Output& r : f.results) {
-        if (r.node == node && r.index == 0) r = context.replacement();
-      }
-    }
+    use_as_result(f, node, context.replacement());
+    changed = true;
+  }
+  if (changed) prune(f);
+  return changed;
+}
+
+// A node of one input that only hands it on, once certain others have run (the bodies of loops are
+// full of them): who reads it may wait for those others himself.
+bool hand_on_waiting(MutableFunction& f, const OpRegistry& ops) {
+  bool changed = false;
+  const auto consumers = f.graph.consumers();
+  for (Node* node : f.graph.topological_order()) {
+    if (!node->op().rewrite || !is_pure(*node) || node->control_inputs().empty() ||
+        node->inputs().size() != 1 || node->num_outputs() != 1)
+      continue;
+    const auto& users = consumers[static_cast<std::size_t>(node->id())];
+    const auto is = [&](const Output& o) { return o.node == node; };
+    if (std::any_of(f.results.begin(), f.results.end(), is) ||
+        std::find(f.control_results.begin(), f.control_results.end(), node) !=
+            f.control_results.end() ||
+        std::any_of(users.begin(), users.end(), [&](const Node* user) {
+          const auto& waits = user->control_inputs();
+          return user->kind() == NodeKind::kMerge ||
+                 std::find(waits.begin(), waits.end(), node) != waits.end();
+        }))
+      continue;
+    RewriteContext context(f.graph, ops, *node);
+    if (!node->op().rewrite(context) || !(context.replacement() == node->inputs()[0])) continue;
+    for (Node* user : users)
+      for (Node* before : node->control_inputs()) f.graph.add_control_input(user, before);
     changed = true;
   }
   if (changed) prune(f);
@@ -217,7 +250,8 @@ bool rewrite(MutableFunction& f, const OpRegistry& ops, RewriteFn OpDef::*hook, 
 }  // namespace
 
 bool clean_arithmetic(MutableFunction& f, const OpRegistry& ops) {
-  return rewrite(f, ops, &OpDef::rewrite, nullptr);
+  const bool changed = rewrite(f, ops, &OpDef::rewrite, nullptr);
+  return hand_on_waiting(f, ops) || changed;
 }
 
 bool fuse(MutableFunction& f, const OpRegistry& ops) {

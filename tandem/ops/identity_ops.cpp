@@ -114,10 +114,7 @@ const OpRegistration kNoOp{{.name = "NoOp",
                             .shape = shapes::none,
                             .doc = "Does nothing: something to hang control edges on."}};
 
-bool drop_identity(RewriteContext& r) {
-  // One that waits for other nodes holds its users back until they have run.
-  return r.node().control_inputs().empty() && r.replace_with(r.node().inputs()[0]);
-}
+bool drop_identity(RewriteContext& r) { return r.replace_with(r.node().inputs()[0]); }
 
 const OpRegistration kIdentity{{.name = "Identity",
                                 .inputs = "input: T",
