@@ -46,6 +46,7 @@ LayerImpl::LayerImpl(std::string class_name, LayerSettings settings)
     throw InvalidArgumentError(cat("The name '", settings_.name, "' of a ", class_name_,
                                    " layer contains '/'. Choose a name without."));
   }
+  path_ = settings_.name;
 }
 LayerImpl::~LayerImpl() = default;
 
@@ -149,7 +150,7 @@ Variable LayerImpl::add_weight(const std::string& name, const Shape& shape,
                                    " where ", dtype, shape, " was asked for."));
   }
   Variable variable(std::move(value),
-                    {.trainable = options.trainable, .name = settings_.name + "/" + name});
+                    {.trainable = options.trainable, .name = path_ + "/" + name});
   weights_.push_back({variable, options.regularizer, options.trainable});
   return variable;
 }
@@ -157,6 +158,11 @@ Variable LayerImpl::add_weight(const std::string& name, const Shape& shape,
 Layer LayerImpl::add_layer(Layer layer) {
   sublayers_.push_back(layer);
   return layer;
+}
+void LayerImpl::build_within(const Layer& layer, const std::vector<PartialShape>& inputs) {
+  LayerImpl& within = *layer.impl();
+  if (!within.built()) within.path_ = path_ + "/" + within.name();
+  within.ensure_built(inputs);
 }
 std::vector<Layer> LayerImpl::sublayers() const { return sublayers_; }
 void LayerImpl::add_loss(const Tensor& loss) const { internal::LossCollector::add(loss); }

@@ -107,6 +107,9 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
                       const WeightOptions& options = {});
   /// A layer within this one: its weights count as this layer's. Returns it.
   Layer add_layer(Layer layer);
+  /// Builds a layer within this one, whose weights are then named below this one's name:
+  /// "lstm/lstm_cell/kernel". For use in `build`.
+  void build_within(const Layer& layer, const std::vector<PartialShape>& inputs);
   /// Adds a scalar to the loss of the training step under way. For use in `call`.
   void add_loss(const Tensor& loss) const;
   /// For layers that have no weights of their own: they count as built from the start.
@@ -131,6 +134,7 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
 
   std::string class_name_;
   LayerSettings settings_;
+  std::string path_;  ///< what the names of weights begin with: the layer's, after those around
   std::vector<Weight> weights_;
   std::vector<Layer> sublayers_;
   bool built_ = false;

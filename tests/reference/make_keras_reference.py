@@ -71,13 +71,20 @@ def dense(gradient):
     return None if gradient is None else tf.convert_to_tensor(gradient).numpy()
 
 
+def make_layer(name, config, **more):
+    """A layer from its class and arguments; layers within are told as {"class", "config"}."""
+    arguments = {key: make_layer(value["class"], value["config"]) if isinstance(value, dict)
+                 else value for key, value in config.items()}
+    return getattr(keras.layers, name)(**arguments, **more)
+
+
 def layer_record(name, config, inputs, arguments):
     line = described(name, config, inputs, arguments)
     arrays = {key: make(text, line, key) for key, text in inputs.items()}
     tensors = {key: tf.constant(array) for key, array in arrays.items()}
     keras.utils.clear_session()
     dtype = {"dtype": "float64"} if any(a.dtype == np.float64 for a in arrays.values()) else {}
-    layer = getattr(keras.layers, name)(**config, **dtype)
+    layer = make_layer(name, config, **dtype)
     call_layer(layer, tensors, {})
     new_weights(layer, line)
     record = {"line": line, "layer": name, "config": {**config, **dtype}, "call": arguments,

@@ -11,6 +11,7 @@
 #include "tandem/ops/nn_ops.h"
 #include "tandem/ops/operators.h"
 #include "tandem/ops/pool_ops.h"
+#include "tandem/ops/volume_ops.h"
 
 namespace tandem::keras::internal {
 namespace {
@@ -21,6 +22,13 @@ int row_axis(const Windows& w) { return w.channels_last ? 1 : 2; }
 // Sizes of an image's windows; a sequence is an image of one row. `other` stands for the row's.
 Size2D image_size(const Sizes& s, std::int64_t other = 1) {
   return s.size() == 1 ? Size2D(other, s[0]) : Size2D(s[0], s[1]);
+}
+
+bool of_volumes(const Windows& w) { return w.strides.size() == 3; }
+nn::Size3D volume_size(const Sizes& s) { return {s[0], s[1], s[2]}; }
+const char* volume_format(const Windows& w) { return w.channels_last ? "NDHWC" : "NCDHW"; }
+nn::Volume3DOptions volume_options(const Windows& w) {
+  return {.data_format = volume_format(w), .dilations = volume_size(w.dilations)};
 }
 
 // `work` done on images, whatever the input is.
@@ -115,6 +123,8 @@ Tensor pad_before(const Tensor& x, std::int64_t kernel, const Windows& w) {
 }
 
 Tensor convolve(const Tensor& x, const Tensor& kernel, const Windows& w) {
+  if (of_volumes(w))
+    return nn::conv3d(x, kernel, volume_size(w.strides), w.padding, volume_options(w));
   return on_images(x, w, [&](const Tensor& images) {
     return nn::conv2d(images, image_kernel(kernel, w), image_size(w.strides), w.padding,
                       {.data_format = image_format(w), .dilations = image_size(w.dilations)});
@@ -133,6 +143,10 @@ Tensor convolve_depthwise(const Tensor& x, const Tensor& kernel, const Windows& 
 Tensor convolve_transposed(const Tensor& x, const Tensor& kernel, const Windows& w,
                            const Sizes& output_padding) {
   const Tensor shape = transposed_shape(x, kernel, w, output_padding);
+  if (of_volumes(w)) {
+    return nn::conv3d_transpose(x, kernel, shape, volume_size(w.strides), w.padding,
+                                volume_options(w));
+  }
   return on_images(x, w, [&](const Tensor& images) {
     const int row = row_axis(w);
     const Tensor wanted =
@@ -151,6 +165,10 @@ Tensor add_channel_bias(Tensor x, const Tensor& bias, const Windows& w) {
 }
 
 Tensor pool(PoolKind kind, const Tensor& x, const Sizes& window, const Windows& w) {
+  if (of_volumes(w)) {
+    const auto function = kind == PoolKind::kMax ? nn::max_pool3d : nn::avg_pool3d;
+    return function(x, volume_size(window), volume_size(w.strides), w.padding, volume_format(w));
+  }
   const auto function = kind == PoolKind::kMax ? nn::max_pool2d : nn::avg_pool2d;
   return on_images(x, w, [&](const Tensor& images) {
     return function(images, image_size(window), image_size(w.strides), w.padding, image_format(w));

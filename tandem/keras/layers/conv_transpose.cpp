@@ -61,5 +61,9 @@ Conv2DTranspose::Conv2DTranspose(std::int64_t filters, Size2D kernel_size,
                                  const Conv2DTransposeOptions& options)
     : Layer(std::make_shared<ConvTransposeImpl<Size2D>>("Conv2DTranspose", filters, kernel_size,
                                                         options)) {}
+Conv3DTranspose::Conv3DTranspose(std::int64_t filters, Size3D kernel_size,
+                                 const Conv3DTransposeOptions& options)
+    : Layer(std::make_shared<ConvTransposeImpl<Size3D>>("Conv3DTranspose", filters, kernel_size,
+                                                        options)) {}
 
 }  // namespace tandem::keras

@@ -128,11 +128,67 @@ Layer make_margin(Arguments& a, const char* argument) {
   }
 }
 
+template <class Options>
+Options recurrent_options(Arguments& a) {
+  Options o;
+  a.take("activation", o.activation);
+  a.take("use_bias", o.use_bias);
+  a.take("recurrent_regularizer", o.recurrent_regularizer);
+  a.take("return_sequences", o.return_sequences);
+  a.take("go_backwards", o.go_backwards);
+  a.take("unroll", o.unroll);
+  return o;
+}
+Layer layer_within(Arguments& a, const char* name) {
+  const Json layer = a.taken<Json>(name);
+  return make_layer(layer.at("class"), layer.at("config"));
+}
+
 using Maker = Layer (*)(Arguments&);
 const std::map<std::string, Maker>& makers() {
   static const std::map<std::string, Maker> table = {
       {"Conv1D", make_conv<Conv1D, std::int64_t>},
       {"Conv2D", make_conv<Conv2D, Size2D>},
+      {"Conv3D", make_conv<Conv3D, Size3D>},
+      {"Conv3DTranspose", make_transposed<Conv3DTranspose, Size3D>},
+      {"MaxPooling3D", make_pooling<MaxPooling3D, Size3D>},
+      {"AveragePooling3D", make_pooling<AveragePooling3D, Size3D>},
+      {"SimpleRNN",
+       [](Arguments& a) -> Layer {
+         const auto o = recurrent_options<SimpleRNNOptions>(a);
+         return SimpleRNN(a.taken<std::int64_t>("units"), o);
+       }},
+      {"LSTM",
+       [](Arguments& a) -> Layer {
+         auto o = recurrent_options<LSTMOptions>(a);
+         a.take("recurrent_activation", o.recurrent_activation);
+         a.take("unit_forget_bias", o.unit_forget_bias);
+         return LSTM(a.taken<std::int64_t>("units"), o);
+       }},
+      {"GRU",
+       [](Arguments& a) -> Layer {
+         auto o = recurrent_options<GRUOptions>(a);
+         a.take("reset_after", o.reset_after);
+         return GRU(a.taken<std::int64_t>("units"), o);
+       }},
+      {"SimpleRNNCell",
+       [](Arguments& a) -> Layer { return SimpleRNNCell(a.taken<std::int64_t>("units")); }},
+      {"LSTMCell", [](Arguments& a) -> Layer { return LSTMCell(a.taken<std::int64_t>("units")); }},
+      {"GRUCell", [](Arguments& a) -> Layer { return GRUCell(a.taken<std::int64_t>("units")); }},
+      {"RNN",
+       [](Arguments& a) -> Layer {
+         RNNOptions o;
+         a.take("return_sequences", o.return_sequences);
+         return RNN(layer_within(a, "cell"), o);
+       }},
+      {"Bidirectional",
+       [](Arguments& a) -> Layer {
+         BidirectionalOptions o;
+         a.take("merge_mode", o.merge_mode);
+         return Bidirectional(layer_within(a, "layer"), o);
+       }},
+      {"TimeDistributed",
+       [](Arguments& a) -> Layer { return TimeDistributed(layer_within(a, "layer")); }},
       {"DepthwiseConv1D", make_depthwise<DepthwiseConv1D, std::int64_t>},
       {"DepthwiseConv2D", make_depthwise<DepthwiseConv2D, Size2D>},
       {"SeparableConv1D", make_separable<SeparableConv1D, std::int64_t>},
