@@ -56,6 +56,8 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/tandemConfigVersion.cmak
                                  COMPATIBILITY SameMinorVersion)
 install(
   FILES "${PROJECT_BINARY_DIR}/tandemConfig.cmake" "${PROJECT_BINARY_DIR}/tandemConfigVersion.cmake"
+        "${PROJECT_SOURCE_DIR}/cmake/Findkissfft_headers.cmake"
+        "${PROJECT_SOURCE_DIR}/cmake/Findlapacke.cmake"
         "${PROJECT_SOURCE_DIR}/cmake/FindoneDNN.cmake"
         "${PROJECT_SOURCE_DIR}/cmake/TandemDependencies.cmake"
   DESTINATION "${package_folder}")

@@ -12,15 +12,6 @@
 namespace tandem {
 namespace {
 
-ThreadContext tracing_context(Trace* trace) {
-  ThreadContext context = thread_context();
-  context.trace = trace;
-  context.recorders.clear();
-  context.devices.clear();
-  context.name_scope.clear();
-  return context;
-}
-
 bool is_value(DType t) { return is_floating(t) || is_complex(t); }
 
 // The function's body is traced anew under a tape. The gradient is traced as a function within that
@@ -30,7 +21,7 @@ std::shared_ptr<const FunctionGradient> make_gradient(const FunctionRef& functio
   const OpRegistry& ops = Runtime::current().ops();
   auto gradient = std::make_shared<FunctionGradient>();
   Trace forward(ops, function->name() + "_forward", nullptr);
-  ThreadContextScope forward_scope(tracing_context(&forward));
+  ThreadContextScope forward_scope(tracing_context(forward));
 
   std::vector<Tensor> args, sources;
   for (const Node* arg : function->args()) {
@@ -48,7 +39,7 @@ std::shared_ptr<const FunctionGradient> make_gradient(const FunctionRef& functio
   Trace backward(ops, function->name() + "_backward", &forward);
   std::vector<Tensor> grads;
   {
-    ThreadContextScope backward_scope(tracing_context(&backward));
+    ThreadContextScope backward_scope(tracing_context(backward));
     std::vector<Tensor> targets, output_grads;
     for (std::size_t i = 0; i < results.size(); ++i) {
       if (!is_value(results[i].dtype())) continue;

@@ -226,6 +226,11 @@ std::vector<Tensor> GradientTape::Recorder::gradient(const std::vector<Tensor>& 
     throw InvalidArgumentError(cat(output_gradients.size(), " output gradients were given for ",
                                    targets.size(), " targets."));
   }
+  for (const Tensor& source : sources) {
+    if (!source.defined()) {
+      throw InvalidArgumentError("A source of a gradient is undefined. Give it a value first.");
+    }
+  }
   used_ = true;
   // This tape does not record its own gradients unless it will be asked again; outer tapes do, for
   // higher derivatives.
@@ -239,6 +244,12 @@ std::vector<Tensor> GradientTape::Recorder::gradient(const std::vector<Tensor>& 
                                      "values have gradients."));
     }
     const bool given = i < output_gradients.size() && output_gradients[i].defined();
+    if (given && (output_gradients[i].dtype() != targets[i].dtype() ||
+                  !output_gradients[i].partial_shape().is_compatible(targets[i].partial_shape()))) {
+      throw InvalidArgumentError(cat("Output gradient ", i, " is ", output_gradients[i].dtype(),
+                                     output_gradients[i].partial_shape(), " but its target is ",
+                                     targets[i].dtype(), targets[i].partial_shape(), "."));
+    }
     grads.add(targets[i], given ? output_gradients[i] : ones_like(targets[i]));
   }
   const std::size_t count =
@@ -318,56 +329,31 @@ Tensor GradientTape::jacobian(const Tensor& target, const Tensor& source) {
   }
   const Shape target_shape = target.shape();
   const std::int64_t rows = target_shape.num_elements();
-  const bool was_listening = recorder_->listening();
-  Tensor flat = reshape(target, {rows});
+  // The gradients' own ops are for outer tapes: here they would pile up row by row.
+  struct Pause {
+    explicit Pause(Recorder& r) : recorder(r), was_listening(r.listening()) { r.listen(false); }
+    ~Pause() { recorder.listen(was_listening); }
+    Recorder& recorder;
+    const bool was_listening;
+  };
+  const Pause pause(*recorder_);
   std::vector<Tensor> gradients;
   for (std::int64_t i = 0; i < rows; ++i) {
-    Array weights = Array::zeros(target.dtype(), Shape{rows});
+    Array weights = Array::zeros(target.dtype(), target_shape);
     const Tensor one = ones({}, target.dtype());
     std::copy_n(static_cast<const std::byte*>(one.array().raw_data()), dtype_size(target.dtype()),
                 static_cast<std::byte*>(weights.raw_data()) +
                     static_cast<std::size_t>(i) * dtype_size(target.dtype()));
     gradients.push_back(
-        recorder_->gradient({flat}, {source}, {Tensor(weights)}, UnconnectedGradients::kZero)
+        recorder_->gradient({target}, {source}, {Tensor(weights)}, UnconnectedGradients::kZero)
             .front());
   }
-  if (was_listening) recorder_->listen(true);
   std::vector<std::int64_t> dims = target_shape.to_vector();
   const Shape source_shape = source.shape();
   dims.insert(dims.end(), source_shape.dims().begin(), source_shape.dims().end());
   if (rows == 0)
     return Tensor(Array::zeros(source.dtype(), Shape(std::span<const std::int64_t>(dims))));
   return reshape(stack(gradients, 0), dims);
-}
-
-std::vector<Tensor> custom_gradient(
-    const std::function<std::vector<Tensor>(std::span<const Tensor>)>& forward,
-    const std::function<std::vector<Tensor>(std::span<const Tensor>, std::span<const Tensor>,
-                                            std::span<const Tensor>)>& backward,
-    const std::vector<Tensor>& inputs) {
-  std::vector<Tensor> outputs;
-  {
-    StopRecording quiet;
-    outputs = forward(inputs);
-  }
-  for (Tensor& out : outputs) {
-    // An output that is an input would be its own source: give it an identity of its own.
-    for (const Tensor& in : inputs) {
-      if (out.is_same(in)) {
-        StopRecording quiet;
-        out = identity(out);
-      }
-    }
-  }
-  record_custom_gradient(inputs, outputs,
-                         [inputs, outputs, backward](std::span<const Tensor> grads) {
-                           std::vector<Tensor> filled(grads.begin(), grads.end());
-                           for (std::size_t i = 0; i < filled.size(); ++i) {
-                             if (!filled[i].defined()) filled[i] = zeros_like(outputs[i]);
-                           }
-                           return backward(inputs, outputs, filled);
-                         });
-  return outputs;
 }
 
 }  // namespace tandem

@@ -1,15 +1,18 @@
 // td, the command line tool. Results go to stdout, everything else to stderr; the exit code is 0
 // when done, 1 when it failed, 2 for wrong usage.
 
+#include <algorithm>
 #include <exception>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
 #include "tandem/cli/commands.h"
 #include "tandem/core/error.h"
 #include "tandem/core/version.h"
+#include "tandem/graph/op_registry.h"
 
 namespace {
 
@@ -28,8 +31,23 @@ int run(int argc, char** argv) {
   tandem::cli::add_ops_command(td);
   tandem::cli::add_devices_command(td);
   tandem::cli::add_run_command(td);
+  tandem::cli::add_graph_command(td);
   add_version(td);
-  for (CLI::App* command : td.get_subcommands({})) add_version(*command);
+  std::vector<std::string> names;
+  for (CLI::App* command : td.get_subcommands({})) {
+    add_version(*command);
+    names.push_back(command->get_name());
+  }
+  const std::string word = argc > 1 ? argv[1] : "";
+  if (!word.empty() && word[0] != '-' &&
+      std::find(names.begin(), names.end(), word) == names.end()) {
+    const std::string near = tandem::nearest_name(word, names);
+    std::cerr << "td: there is no command '" << word << "'."
+              << (near.empty() ? "" : " Did you mean '" + near + "'?") << " Commands:";
+    for (const std::string& name : names) std::cerr << ' ' << name;
+    std::cerr << "\nRun with --help for more information.\n";
+    return kWrongUsage;
+  }
   try {
     td.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -237,14 +237,14 @@ void add_run_command(CLI::App& td) {
   list("--target", options->targets, "NODE: a node to run without fetching anything");
   command->add_option("--init", options->init, "NODE: a node to run once, first");
   command->add_option("--steps", options->steps, "How many steps to run and save (1)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1'000'000'000));
   command->add_option("--repeat", options->repeat, "How many further steps to time (1)")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--device", options->device, "Device of nodes that name none");
   command->add_option("--threads", options->threads, "INTER,INTRA: threads between and within ops")
       ->delimiter(',')
       ->expected(2)
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1'000'000'000));
   command->add_option("--out", options->out, "Save each fetch as DIR/NAME_I.npy");
   command->add_flag("--json", options->json, "End with one line of JSON, for programs");
   command->callback([options] {

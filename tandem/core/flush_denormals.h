@@ -2,10 +2,6 @@
 
 #include <cstdint>
 
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
-
 namespace tandem {
 
 /// While it lives, the calling thread's vector arithmetic takes denormal numbers for zero and gives
@@ -26,8 +22,8 @@ class ScopedFlushDenormals {
 #if defined(__SSE2__)
   using Register = unsigned;
   static constexpr Register kFlush = 0x8040;  // flush to zero, denormals are zero
-  static Register read() { return _mm_getcsr(); }
-  static void write(Register value) { _mm_setcsr(value); }
+  static Register read() { return __builtin_ia32_stmxcsr(); }
+  static void write(Register value) { __builtin_ia32_ldmxcsr(value); }
 #elif defined(__aarch64__)
   using Register = std::uint64_t;
   static constexpr Register kFlush = std::uint64_t{1} << 24;  // FPCR.FZ

@@ -44,7 +44,13 @@ class CacheWriter final : public RowStage {
   }
 
   std::size_t next_rows(std::span<std::int64_t> out) override {
-    const std::size_t got = input().next_rows(out);
+    std::size_t got = 0;
+    try {
+      got = input().next_rows(out);
+    } catch (...) {
+      complete_ = false;
+      throw;
+    }
     collected_->numbers.insert(collected_->numbers.end(), out.begin(),
                                out.begin() + static_cast<std::ptrdiff_t>(got));
     if (got < out.size()) publish();

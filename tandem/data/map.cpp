@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -120,11 +121,18 @@ class FilterIterator final : public RowStage {
       : RowStage(std::move(input)), predicate_(predicate), context_(std::move(context)) {}
 
   std::size_t next_rows(std::span<std::int64_t> out) override {
-    std::size_t given = 0;
+    std::size_t given = std::min(kept_.size(), out.size());
+    std::copy_n(kept_.begin(), given, out.begin());
+    kept_.erase(kept_.begin(), kept_.begin() + static_cast<std::ptrdiff_t>(given));
     std::int64_t row = 0;
-    while (given < out.size() && input().next_rows({&row, 1}) == 1) {
-      rows()->element(row, element_);
-      if (passes(element_)) out[given++] = row;
+    try {
+      while (given < out.size() && input().next_rows({&row, 1}) == 1) {
+        rows()->element(row, element_);
+        if (passes(element_)) out[given++] = row;
+      }
+    } catch (...) {
+      kept_.assign(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(given));
+      throw;
     }
     element_.clear();
     return given;
@@ -150,6 +158,7 @@ class FilterIterator final : public RowStage {
   }
 
   const ElementPredicate& predicate_;
+  std::vector<std::int64_t> kept_;  // rows that a failed call had found already
   Element element_;
   std::int64_t number_ = 0;
   IterationContext context_;

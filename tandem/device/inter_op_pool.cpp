@@ -5,9 +5,11 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
+#include "tandem/core/error.h"
 #include "tandem/core/flush_denormals.h"
 
 namespace tandem {
@@ -62,6 +64,15 @@ struct InterOpPool::State {
     return false;
   }
 
+  void end() {
+    {
+      std::lock_guard lock(sleep_mutex);
+      stop = true;
+    }
+    wake.notify_all();
+    for (std::thread& w : workers) w.join();
+  }
+
   void worker(std::size_t own) {
     const ScopedFlushDenormals flush;
     current = this;
@@ -85,19 +96,19 @@ thread_local std::size_t InterOpPool::State::index = 0;
 InterOpPool::InterOpPool(int threads)
     : threads_(std::max(threads, 1)), state_(std::make_unique<State>()) {
   for (int i = 0; i < threads_; ++i) state_->queues.push_back(std::make_unique<State::Queue>());
-  for (int i = 1; i < threads_; ++i) {
-    state_->workers.emplace_back([s = state_.get(), i] { s->worker(static_cast<std::size_t>(i)); });
+  try {
+    for (int i = 1; i < threads_; ++i) {
+      state_->workers.emplace_back(
+          [s = state_.get(), i] { s->worker(static_cast<std::size_t>(i)); });
+    }
+  } catch (const std::system_error& error) {
+    state_->end();
+    throw ResourceExhaustedError(
+        cat("Could not start ", threads_, " threads for steps side by side: ", error.what()));
   }
 }
 
-InterOpPool::~InterOpPool() {
-  {
-    std::lock_guard lock(state_->sleep_mutex);
-    state_->stop = true;
-  }
-  state_->wake.notify_all();
-  for (std::thread& worker : state_->workers) worker.join();
-}
+InterOpPool::~InterOpPool() { state_->end(); }
 
 void InterOpPool::schedule(std::function<void()> task) { state_->push(std::move(task)); }
 

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include <immintrin.h>
 #endif
 
+#include "tandem/core/error.h"
 #include "tandem/core/flush_denormals.h"
 
 namespace tandem {
@@ -32,9 +34,9 @@ constexpr auto kSpin = std::chrono::microseconds(100);
 
 }  // namespace
 
-// A job is published under `generation`: odd while a job is open for joining. Workers count
-// themselves in before they touch the job and out afterwards; the caller closes the job and waits
-// until all are out, so the job's callable and counters live on its stack safely.
+// A job is open for joining while `job` points to it; `generation` tells sleepers of a new one.
+// Workers count themselves in before they touch the job and out afterwards; the caller closes the
+// job and waits until all are out, so the job's callable and counters live on its stack safely.
 struct IntraOpPool::State {
   // Every thread begins with a stretch of its own, the same one for the same sizes, so that what a
   // kernel left in a core's cache is found there by the next; then it helps the others.
@@ -128,6 +130,15 @@ struct IntraOpPool::State {
     }
   }
 
+  void end() {
+    {
+      std::lock_guard lock(sleep_mutex);
+      stop.store(true);
+    }
+    wake.notify_all();
+    for (std::thread& w : workers) w.join();
+  }
+
   void run(Job& new_job) {
     ++t_uses;
     open(new_job);
@@ -147,18 +158,17 @@ std::uint64_t IntraOpPool::uses_by_this_thread() { return t_uses; }
 
 IntraOpPool::IntraOpPool(int threads)
     : threads_(std::max(threads, 1)), state_(std::make_unique<State>(threads_)) {
-  for (std::size_t i = 1; i < static_cast<std::size_t>(threads_); ++i)
-    state_->workers.emplace_back([s = state_.get(), i] { s->worker(i); });
+  try {
+    for (std::size_t i = 1; i < static_cast<std::size_t>(threads_); ++i)
+      state_->workers.emplace_back([s = state_.get(), i] { s->worker(i); });
+  } catch (const std::system_error& error) {
+    state_->end();
+    throw ResourceExhaustedError(
+        cat("Could not start ", threads_, " threads for the inside of ops: ", error.what()));
+  }
 }
 
-IntraOpPool::~IntraOpPool() {
-  {
-    std::lock_guard lock(state_->sleep_mutex);
-    state_->stop.store(true);
-  }
-  state_->wake.notify_all();
-  for (std::thread& worker : state_->workers) worker.join();
-}
+IntraOpPool::~IntraOpPool() { state_->end(); }
 
 void IntraOpPool::split(std::int64_t count, double cost, RangeFn fn) {
   if (state_->leased.exchange(true, std::memory_order_acquire)) return fn(0, count);

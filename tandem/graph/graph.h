@@ -127,6 +127,8 @@ class TANDEM_EXPORT Graph {
 
   /// A deep copy; `mapped`, if given, receives the new node for each old id.
   Graph clone(std::vector<Node*>* mapped = nullptr) const;
+  /// Expires with the graph, wherever it is moved: for those who refer to nodes and may outlive it.
+  std::weak_ptr<const void> life() const { return life_; }
   /// One line a node: "c: float[2,3] = AddV2(a, b:1) {T=float} ^ctrl".
   std::string to_string() const;
 
@@ -138,6 +140,7 @@ class TANDEM_EXPORT Graph {
   std::unordered_map<std::string, Node*> by_name_;
   std::unordered_map<std::string, int> name_counts_;
   int next_id_ = 0;
+  std::shared_ptr<const void> life_ = std::make_shared<char>();
 };
 
 }  // namespace tandem

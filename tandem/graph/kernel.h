@@ -62,7 +62,7 @@ class TANDEM_EXPORT KernelRegistration {
 /// The kernels that fit an (op, kernel class, types), fastest first. Immutable.
 struct KernelList {
   std::vector<const KernelDecl*> candidates;
-  /// The first that accepts; throws InvalidArgumentError / UnimplementedError naming each refusal.
+  /// The first that accepts; throws UnimplementedError naming each refusal.
   const KernelDecl& choose(const KernelContext& context) const {
     const KernelDecl* first = candidates.front();
     return first->accepts == nullptr ? *first : choose_slow(context);

@@ -58,6 +58,7 @@ struct OpTraits {
   bool reads_only =
       false;  ///< stateful, but only reads: may run beside other readers, or not at all if unused
   bool keeps_state = false;  ///< needs a NodeState that lives from one execution to the next
+  bool runs_dead = false;    ///< in loops and conditionals it runs also where its inputs are dead
   bool elementwise =
       false;  ///< output element i depends on the inputs' elements i alone (after broadcasting)
   bool commutative = false;     ///< inputs 0 and 1 may change places

@@ -77,6 +77,18 @@ const std::shared_ptr<const Array>* constant(const Node& node) {
   return value ? value->get_if<std::shared_ptr<const Array>>() : nullptr;
 }
 
+// Known before anything is computed, so that nothing large is made for nothing.
+bool too_large_to_fold(const Node& node) {
+  for (int i = 0; i < node.num_outputs(); ++i) {
+    const PartialShape& shape = node.output_shape(i);
+    const std::size_t size = std::max<std::size_t>(dtype_size(node.output_dtype(i)), 1);
+    if (shape.is_fully_known() &&
+        static_cast<std::size_t>(shape.num_elements()) > kLargestFolded / size)
+      return true;
+  }
+  return false;
+}
+
 Node* add_constant(MutableFunction& f, const OpRegistry& ops, const std::string& name,
                    const Array& value) {
   Graph::NodeSpec spec;
@@ -118,7 +130,7 @@ bool fold_constants(MutableFunction& f, const OpRegistry& ops, Evaluator& evalua
   bool changed = false;
   for (Node* node : f.graph.topological_order()) {
     if (!is_pure(*node) || node->kind() != NodeKind::kPlain || node->inputs().empty()) continue;
-    if (!node->control_inputs().empty()) continue;
+    if (!node->control_inputs().empty() || too_large_to_fold(*node)) continue;
     std::vector<Array> values;
     std::vector<Node*> after;  // constants of a branch or loop are tied to it, and so is the result
     for (const Output& in : node->inputs()) {

@@ -2,13 +2,22 @@
 
 #include "tandem/core/error.h"
 #include "tandem/fs/file_system.h"
+#include "tandem/io/internal/import.h"
+#include "tandem/io/internal/parse.h"
 
 namespace tandem::io {
+
+ImportedGraph import_graph_def(std::string_view bytes, const ImportOptions& options) {
+  proto::GraphDef def = parse_graph_def(bytes, options.format, options.name);
+  return import_message(def, options);
+}
 
 ImportedGraph read_graph_def(const std::string& path, ImportOptions options) {
   if (path.ends_with(".pbtxt")) options.format = GraphFormat::kText;
   options.name = cat("'", path, "'");
-  return import_graph_def(fs::read_file(path), options);
+  // The file's bytes are gone before the graph is made.
+  proto::GraphDef def = parse_graph_def(fs::read_file(path), options.format, options.name);
+  return import_message(def, options);
 }
 
 std::string describe_unsupported(const std::vector<UnsupportedNode>& nodes) {

@@ -28,7 +28,7 @@ Node* find_node(const Graph& graph, const std::string& name) {
 }
 
 // "node" or "node:1".
-Output find_output(const Graph& graph, const std::string& text) {
+Output find_output(const Graph& graph, const std::string& text, const ImportedGraph& imported) {
   const std::size_t colon = text.rfind(':');
   int index = 0;
   if (colon != std::string::npos) {
@@ -46,9 +46,9 @@ Output find_output(const Graph& graph, const std::string& text) {
                             node->num_outputs() == 0 ? " It can be a target." : ""));
   }
   if (index >= node->num_outputs()) {
-    throw UnimplementedError(cat("Tensor '", text, "' can neither be fed nor computed: node '",
-                                 node->name(), "' cannot run here (", *why_unsupported(*node),
-                                 ")."));
+    throw UnimplementedError(cat(
+        "Tensor '", text, "' is of a node that this build cannot run. ",
+        "All nodes of the graph that it cannot run:", describe_unsupported(imported.unsupported)));
   }
   return {node, index};
 }
@@ -85,11 +85,10 @@ void check_runs(const Graph& needed, const ImportedGraph& imported) {
     if (cannot_run(*node, known) && ++count == 1) first = node->name();
   }
   if (count == 0) return;
-  throw UnimplementedError(cat("The step needs ", count, count == 1 ? " node" : " nodes",
-                               " that this build cannot run, '", first,
-                               count == 1 ? "'" : "' among them",
-                               ". All nodes of the graph that it cannot run:",
-                               describe_unsupported(imported.unsupported)));
+  throw UnimplementedError(cat(
+      "The step needs ", count, count == 1 ? " node" : " nodes", " that this build cannot run, '",
+      first, count == 1 ? "'" : "' among them",
+      ". All nodes of the graph that it cannot run:", describe_unsupported(imported.unsupported)));
 }
 
 bool is_placeholder(const Node& node) {
@@ -170,14 +169,15 @@ GraphSession::Step GraphSession::prepare(const std::vector<std::string>& feeds,
   Graph graph = state_->imported.graph->clone();
   std::vector<Output> results, fed;
   std::vector<Node*> effects, args;
-  for (const std::string& name : fetches) results.push_back(find_output(graph, name));
+  for (const std::string& name : fetches)
+    results.push_back(find_output(graph, name, state_->imported));
   for (const std::string& name : targets) {
     Node* target = find_target(graph, name);
     if (std::find(effects.begin(), effects.end(), target) == effects.end())
       effects.push_back(target);
   }
   for (const std::string& name : feeds) {
-    const Output output = find_output(graph, name);
+    const Output output = find_output(graph, name, state_->imported);
     if (std::find(fed.begin(), fed.end(), output) != fed.end())
       throw InvalidArgumentError(cat("Tensor '", name, "' is fed twice."));
     fed.push_back(output);

@@ -7,6 +7,14 @@ namespace tandem::keras {
 
 Callback::~Callback() = default;
 
+Model& Callback::model() const {
+  if (!model_) {
+    throw FailedPreconditionError(
+        "Callback::model() has a model only while fit, evaluate or predict runs.");
+  }
+  return *model_;
+}
+
 void Callback::stop_training() const {
   if (model_) model_->stop_training();
 }

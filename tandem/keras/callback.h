@@ -68,7 +68,8 @@ class TANDEM_EXPORT Callback {
 
  protected:
   /// The model that is trained; valid between on_…_begin and on_…_end.
-  Model& model() const { return *model_; }
+  /// Throws FailedPreconditionError elsewhere.
+  Model& model() const;
   /// fit ends after this batch.
   void stop_training() const;
 

@@ -67,6 +67,23 @@ data::Dataset validation_of(const FitOptions& options) {
 
 }  // namespace
 
+namespace {
+
+// Tensors beyond the model's inputs would be taken for labels and weights.
+void check_counts(const ModelImpl& model, const Examples& examples, const char* what) {
+  const auto check = [&](const char* name, std::size_t given, std::size_t wanted,
+                         const char* things) {
+    if (given == wanted) return;
+    throw InvalidArgumentError(cat(what, ": model '", model.name(), "' has ", wanted, " ", things,
+                                   ", but ", given, " tensors are given for ", name, "."));
+  };
+  check("x", examples.x.tensors().size(), static_cast<std::size_t>(model.num_inputs()), "input(s)");
+  if (!examples.y.tensors().empty())
+    check("y", examples.y.tensors().size(), model.output_names().size(), "output(s)");
+}
+
+}  // namespace
+
 History Model::fit(const data::Dataset& dataset, const FitOptions& options) const {
   const auto trainer = trainer_of(*this, "fit");
   require_dataset(dataset, "fit");
@@ -86,6 +103,7 @@ History Model::fit(const TensorList& x, const TensorList& y, const FitOptions& o
   const auto trainer = trainer_of(*this, "fit");
   Examples examples{x, y, options.sample_weight};
   check_examples(examples);
+  check_counts(model_impl(), examples, "fit");
   if (!options.class_weight.empty() && options.sample_weight.defined()) {
     throw InvalidArgumentError("You cannot `class_weight` and `sample_weight` at the same time.");
   }
@@ -123,6 +141,7 @@ Logs Model::evaluate(const TensorList& x, const TensorList& y,
                      const EvaluateOptions& options) const {
   const Examples examples{x, y, options.sample_weight};
   check_examples(examples);
+  check_counts(model_impl(), examples, "evaluate");
   return evaluate(batches_of(examples, options.batch_size, false), options);
 }
 
@@ -161,6 +180,7 @@ std::vector<Tensor> Model::predict_all(const data::Dataset& dataset,
 std::vector<Tensor> Model::predict_all(const TensorList& x, const PredictOptions& options) const {
   const Examples examples{x, {}, {}};
   check_examples(examples);
+  check_counts(model_impl(), examples, "predict");
   return predict_all(batches_of(examples, options.batch_size, false), options);
 }
 

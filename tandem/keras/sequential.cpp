@@ -71,8 +71,11 @@ std::vector<Tensor> SequentialImpl::call_many(std::span<const Tensor> inputs,
     throw InvalidArgumentError(
         cat("Input 0 of model \"", name(), "\" is incompatible with it: expected shape ",
             shape_text(input_->batch_shape()), ", found shape ", shape_text(x.partial_shape()),
-            ". Give data of that shape, or build the model for another one."));
+            ". Give data of that shape (batches of a dataset: did you call batch()?), or build the "
+            "model for another one."));
   }
+  const DType wanted = input_->output().dtype();
+  if (x.dtype() != wanted && x.dtype() != DType::kString) x = cast(x, wanted);
   for (const Layer& layer : layers_) {
     std::vector<Tensor> results = layer.impl()->run(std::vector<Tensor>{std::move(x)}, options);
     if (results.size() != 1) {

@@ -22,12 +22,19 @@ Trainer::Trainer(ModelImpl& model, CompileOptions options)
     : model_(model),
       options_(std::move(options)),
       loss_(std::make_shared<MeanMetric>("loss", nullptr, Direction::kDown)),
-      train_([this](const data::Element& batch) { train_step(batch); }, {.name = "train_step"}),
-      test_([this](const data::Element& batch) { test_step(batch); }, {.name = "test_step"}) {
+      train_(make_train_step()),
+      test_(make_test_step()) {
   options_.optimizer = options_.optimizer.fresh();
   for (const std::string& name : model_.output_names()) outputs_.push_back({.name = name});
   choose_losses();
   choose_metrics();
+}
+
+Trainer::Step Trainer::make_train_step() {
+  return Step([this](const data::Element& batch) { train_step(batch); }, {.name = "train_step"});
+}
+Trainer::Step Trainer::make_test_step() {
+  return Step([this](const data::Element& batch) { test_step(batch); }, {.name = "test_step"});
 }
 
 namespace {
@@ -183,6 +190,9 @@ void Trainer::attempt(Work work) {
       metrics_.clear();
       for (Output& output : outputs_) output.tracker.reset();
       test_ready_ = false;
+      // What is traced already refers to the metrics that are gone.
+      train_ = make_train_step();
+      test_ = make_test_step();
     }
     throw;
   }

@@ -1,6 +1,7 @@
 #include "tandem/ops/control_flow.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "tandem/core/error.h"
 #include "tandem/graph/inference_context.h"
@@ -14,14 +15,6 @@
 
 namespace tandem::internal {
 namespace {
-
-ThreadContext tracing_context(Trace* trace) {
-  ThreadContext context = thread_context();
-  context.trace = trace;
-  context.recorders.clear();
-  context.name_scope.clear();
-  return context;
-}
 
 void check_same(const std::vector<Tensor>& a, const std::vector<Tensor>& b, const char* what,
                 const char* first, const char* second) {
@@ -48,26 +41,61 @@ std::vector<Tensor> flat_cond(const Tensor& pred, const FlatBranch& then_branch,
   Trace then_trace(ops, "cond_true", outer), else_trace(ops, "cond_false", outer);
   std::vector<Tensor> then_results, else_results;
   {
-    ThreadContextScope scope(tracing_context(&then_trace));
+    ThreadContextScope scope(tracing_context(then_trace));
     then_results = then_branch();
     for (const Tensor& t : then_results) then_trace.resolve(t);
   }
   // Both functions take the same arguments: what either captures, in one order.
   {
-    ThreadContextScope scope(tracing_context(&else_trace));
+    ThreadContextScope scope(tracing_context(else_trace));
     for (const Tensor& t : then_trace.captures()) else_trace.resolve(t);
     else_results = else_branch();
     for (const Tensor& t : else_results) else_trace.resolve(t);
   }
   check_same(then_results, else_results, "td::cond", "the true branch", "the false branch");
   {
-    ThreadContextScope scope(tracing_context(&then_trace));
+    ThreadContextScope scope(tracing_context(then_trace));
     for (const Tensor& t : else_trace.captures()) then_trace.resolve(t);
   }
   const std::vector<Tensor> inputs = else_trace.captures();
   const FunctionRef then_function = then_trace.finish(then_results);
   const FunctionRef else_function = else_trace.finish(else_results);
   return call_if(pred, inputs, then_function, else_function);
+}
+
+std::vector<Tensor> flat_switch_case(const Tensor& index, const std::vector<FlatBranch>& branches) {
+  if (branches.empty()) throw InvalidArgumentError("td::switch_case needs at least one branch.");
+  Trace* outer = thread_context().trace;
+  if (!outer) {
+    const std::int32_t at = index.item<std::int32_t>();
+    const bool inside = at >= 0 && static_cast<std::size_t>(at) < branches.size();
+    return inside ? branches[static_cast<std::size_t>(at)]() : branches.back()();
+  }
+  // All functions take the same arguments: each begins with the captures of the one before, and in
+  // the end gets what the later ones captured.
+  std::vector<std::unique_ptr<Trace>> traces;
+  std::vector<std::vector<Tensor>> results;
+  for (std::size_t b = 0; b < branches.size(); ++b) {
+    traces.push_back(std::make_unique<Trace>(outer->ops(), cat("case_", b), outer));
+    ThreadContextScope scope(tracing_context(*traces[b]));
+    if (b > 0) {
+      for (const Tensor& t : traces[b - 1]->captures()) traces[b]->resolve(t);
+    }
+    results.push_back(branches[b]());
+    for (const Tensor& t : results[b]) traces[b]->resolve(t);
+    if (b > 0)
+      check_same(results[0], results[b], "td::switch_case", "the first branch", "a later branch");
+  }
+  const std::vector<Tensor> inputs = traces.back()->captures();
+  std::vector<FunctionRef> functions;
+  for (std::size_t b = 0; b < branches.size(); ++b) {
+    {
+      ThreadContextScope scope(tracing_context(*traces[b]));
+      for (const Tensor& t : inputs) traces[b]->resolve(t);
+    }
+    functions.push_back(traces[b]->finish(results[b]));
+  }
+  return call_case(index, inputs, functions);
 }
 
 namespace {
@@ -135,7 +163,7 @@ std::vector<Tensor> flat_while(const std::function<Tensor(const std::vector<Tens
     std::vector<Tensor> results;
     std::vector<Output> captured;
     {
-      ThreadContextScope scope(tracing_context(&body_trace));
+      ThreadContextScope scope(tracing_context(body_trace));
       results = body(add_args(body_trace));
       check_same(state, results, "td::while_loop", "the state", "the body's result");
       for (const Tensor& t : results) body_trace.resolve(t);
@@ -157,7 +185,7 @@ std::vector<Tensor> flat_while(const std::function<Tensor(const std::vector<Tens
     if (!hold) continue;
     Tensor go_on;
     {
-      ThreadContextScope scope(tracing_context(&condition_trace));
+      ThreadContextScope scope(tracing_context(condition_trace));
       const std::vector<Tensor> args = add_args(condition_trace);
       for (const Tensor& t : body_trace.captures()) condition_trace.resolve(t);
       go_on = condition(args);
@@ -166,7 +194,7 @@ std::vector<Tensor> flat_while(const std::function<Tensor(const std::vector<Tens
     // Captured tensors are further state that the body hands on as it is.
     std::vector<Tensor> inputs = std::move(state);
     {
-      ThreadContextScope scope(tracing_context(&body_trace));
+      ThreadContextScope scope(tracing_context(body_trace));
       for (const Tensor& t : condition_trace.captures()) {
         results.push_back(body_trace.symbol(body_trace.resolve(t)));
         inputs.push_back(t);

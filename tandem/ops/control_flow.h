@@ -26,6 +26,8 @@ using FlatBranch = std::function<std::vector<Tensor>()>;
 using FlatStep = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 TANDEM_EXPORT std::vector<Tensor> flat_cond(const Tensor& pred, const FlatBranch& then_branch,
                                             const FlatBranch& else_branch);
+TANDEM_EXPORT std::vector<Tensor> flat_switch_case(const Tensor& index,
+                                                   const std::vector<FlatBranch>& branches);
 TANDEM_EXPORT std::vector<Tensor> flat_while(
     const std::function<Tensor(const std::vector<Tensor>&)>& condition, const FlatStep& body,
     std::vector<Tensor> state, const WhileOptions& options);
@@ -52,6 +54,36 @@ auto cond(const Tensor& pred, Then then_branch, Else else_branch) {
   };
   StructureReader reader(internal::flat_cond(pred, flat(then_branch), flat(else_branch)));
   return Structure<Result>::read(*std::any_cast<Result>(&structure), reader);
+}
+
+/// The result of `branches[index]()`, or of the last one for any other index; all return the same
+/// structure of tensors. `index` is an int32 scalar. Eagerly just one runs; while a function is
+/// being traced they become functions of a Case node. Differentiable.
+template <class Branch>
+auto switch_case(const Tensor& index, const std::vector<Branch>& branches) {
+  using Result = std::decay_t<decltype(branches[0]())>;
+  std::any structure;
+  std::vector<internal::FlatBranch> flat;
+  for (const Branch& branch : branches) {
+    flat.push_back([&structure, &branch] {
+      StructureWriter writer;
+      Result result = branch();
+      Structure<Result>::write(result, writer);
+      structure = std::move(result);
+      return std::move(writer.tensors);
+    });
+  }
+  StructureReader reader(internal::flat_switch_case(index, flat));
+  return Structure<Result>::read(*std::any_cast<Result>(&structure), reader);
+}
+
+/// The result of the first branch whose boolean scalar is true, else of `otherwise()`.
+template <class Branch, class Default>
+auto case_(const std::vector<std::pair<Tensor, Branch>>& branches, Default otherwise,
+           std::size_t first = 0) -> std::decay_t<decltype(otherwise())> {
+  if (first == branches.size()) return otherwise();
+  return cond(branches[first].first, branches[first].second,
+              [&] { return case_(branches, otherwise, first + 1); });
 }
 
 /// Runs `state = body(state)` as long as the boolean scalar `condition(state)` is true; `state` is

@@ -153,7 +153,7 @@ const OpRegistration kControlTrigger{{
     .name = "ControlTrigger",
     .shape = shapes::none,
     .gradient = not_differentiable,
-    .traits = {.stateful = true},
+    .traits = {.stateful = true, .runs_dead = true},
     .doc = "Does nothing, after its control inputs; it runs also when they are dead.",
 }};
 

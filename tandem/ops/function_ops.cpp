@@ -2,6 +2,7 @@
 #include "tandem/graph/function.h"
 #include "tandem/graph/inference_context.h"
 #include "tandem/graph/op_decl.h"
+#include "tandem/ops/internal/result_shapes.h"
 #include "tandem/runtime/function_calls.h"
 #include "tandem/runtime/gradient_context.h"
 
@@ -10,7 +11,7 @@ namespace {
 
 void call_shape(InferenceContext& c) {
   const auto& f = c.attr<FunctionRef>("f");
-  const std::vector<PartialShape> shapes = f->result_shapes();
+  const std::vector<PartialShape> shapes = internal::result_shapes(c, f);
   for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, shapes.at(static_cast<std::size_t>(i)));
 }
 
@@ -32,6 +33,13 @@ void call_gradient(GradientContext& g) {
     function = g.attr<FunctionRef>("f");
     gradient = differentiate(function);
     outputs = call_function(gradient->forward, g.inputs_);
+  }
+  for (int i = 0; i < g.num_outputs(); ++i) {
+    if (g.output(i).dtype() == DType::kVariant && g.grad_or_undefined(i).defined()) {
+      throw UnimplementedError(cat("Second derivatives through a loop that function '",
+                                   function->name(),
+                                   "' runs are not supported. Take them eagerly."));
+    }
   }
   std::vector<Tensor> args;
   for (int result : gradient->result_grads) args.push_back(g.grad(result));

@@ -28,11 +28,11 @@ void paths_shape(InferenceContext& c) {
 void print_grad(GradientContext& g) { g.set(0, g.grad()); }
 
 void check_grad(GradientContext& g) {
-  g.set(0, internal::op1("CheckNumericsV2", {g.grad()},
-                         {{"message",
-                           cat("Not a number (NaN) or infinity (Inf) values detected in the "
-                               "gradient. ",
-                               g.attr<std::string>("message"))}}));
+  g.set(0, internal::op1(
+               "CheckNumericsV2", {g.grad()},
+               {{"message", cat("Not a number (NaN) or infinity (Inf) values detected in the "
+                                "gradient. ",
+                                g.attr<std::string>("message"))}}));
 }
 
 const OpRegistration kAssert{{.name = "Assert",
@@ -42,17 +42,16 @@ const OpRegistration kAssert{{.name = "Assert",
                               .gradient = not_differentiable,
                               .traits = {.stateful = true},
                               .doc = "Fails, naming the data, unless the condition holds."}};
-const OpRegistration kPrint{{.name = "Print",
-                             .inputs = "input: T, data: U",
-                             .outputs = "output: T",
-                             .attrs = "T: type; U: list(type) >= 0; message: string = ''; "
-                                      "first_n: int = -1; summarize: int = 3",
-                             .shape = shapes::unchanged,
-                             .gradient = print_grad,
-                             .traits = {.stateful = true,
-                                        .keeps_state = true,
-                                        .shares_memory = 0b1},
-                             .doc = "Its first input; prints the others to the terminal."}};
+const OpRegistration kPrint{
+    {.name = "Print",
+     .inputs = "input: T, data: U",
+     .outputs = "output: T",
+     .attrs = "T: type; U: list(type) >= 0; message: string = ''; "
+              "first_n: int = -1; summarize: int = 3",
+     .shape = shapes::unchanged,
+     .gradient = print_grad,
+     .traits = {.stateful = true, .keeps_state = true, .shares_memory = 0b1},
+     .doc = "Its first input; prints the others to the terminal."}};
 const OpRegistration kPrintV2{{.name = "PrintV2",
                                .inputs = "input: string",
                                .attrs = "output_stream: string = 'stderr'; end: string = '\n'",

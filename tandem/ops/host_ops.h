@@ -12,7 +12,7 @@
 namespace tandem {
 
 struct PrintOptions {
-  std::int64_t summarize = 3;  ///< so many elements at both ends of every axis; -1: all
+  std::int64_t summarize = 3;            ///< so many elements at both ends of every axis; -1: all
   std::string output_stream = "stderr";  ///< or "stdout", "log(info)", "file:///path"
   std::string end = "\n";
 };

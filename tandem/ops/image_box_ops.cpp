@@ -69,9 +69,8 @@ void crop_gradient(GradientContext& g) {
 const OpRegistration kCrop{{.name = "CropAndResize",
                             .inputs = "image: T, boxes: float, box_ind: int32, crop_size: int32",
                             .outputs = "crops: float",
-                            .attrs = TANDEM_CROPS
-                            "method: {'bilinear', 'nearest'} = 'bilinear'; "
-                            "extrapolation_value: float = 0.0",
+                            .attrs = TANDEM_CROPS "method: {'bilinear', 'nearest'} = 'bilinear'; "
+                                                  "extrapolation_value: float = 0.0",
                             .shape = crop_shape,
                             .gradient = crop_gradient,
                             .traits = {.host_inputs = 0b1000},
@@ -145,9 +144,10 @@ void combined_shape(InferenceContext& c) {
   const std::int64_t batch = boxes.dim(0), classes = scores.dim(2);
   if (boxes.dim(2) != kUnknown && classes != kUnknown && boxes.dim(2) != 1 &&
       boxes.dim(2) != classes) {
-    c.fail(cat("third dimension of boxes must be either 1 or equal to the third dimension of "
-               "scores, but is ",
-               boxes.dim(2), " for ", classes, " classes"));
+    c.fail(
+        cat("third dimension of boxes must be either 1 or equal to the third dimension of "
+            "scores, but is ",
+            boxes.dim(2), " for ", classes, " classes"));
   }
   std::int64_t most = kUnknown;
   const auto per_class = internal::input_int(c, 2), total = internal::input_int(c, 3);
@@ -155,9 +155,8 @@ void combined_shape(InferenceContext& c) {
   if (total && per_class && *per_class >= 0) {
     most = *total;
     if (c.attr<bool>("pad_per_class")) {
-      most = classes == kUnknown
-                 ? kUnknown
-                 : std::min(most, internal::multiply_sizes(*per_class, classes));
+      most = classes == kUnknown ? kUnknown
+                                 : std::min(most, internal::multiply_sizes(*per_class, classes));
     }
   }
   c.set_output(0, PartialShape({batch, most, 4}));
@@ -269,8 +268,8 @@ Tensor crop_and_resize(Tensor image, Tensor boxes, Tensor box_indices, Tensor cr
                {{"method", method}, {"extrapolation_value", extrapolation_value}});
 }
 
-Tensor non_max_suppression(Tensor boxes, Tensor scores, Tensor max_output_size,
-                           float iou_threshold, float score_threshold) {
+Tensor non_max_suppression(Tensor boxes, Tensor scores, Tensor max_output_size, float iou_threshold,
+                           float score_threshold) {
   return call1(kSuppressionV3, {std::move(boxes), std::move(scores), std::move(max_output_size),
                                 Tensor(iou_threshold), Tensor(score_threshold)});
 }

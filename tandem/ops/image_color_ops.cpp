@@ -38,10 +38,9 @@ void rgb_to_hsv_grad(GradientContext& g) {
   const std::vector<Tensor> rgb = unstack(g.input(0), 3, -1);
   const std::vector<Tensor> grads = unstack(g.grad(), 3, -1);
   const Tensor &red = rgb[0], &green = rgb[1], &blue = rgb[2];
-  const Tensor largest[3] = {
-      flag(logical_and(greater_equal(red, blue), greater_equal(red, green))),
-      flag(logical_and(greater(green, red), greater_equal(green, blue))),
-      flag(logical_and(greater(blue, red), greater(blue, green)))};
+  const Tensor largest[3] = {flag(logical_and(greater_equal(red, blue), greater_equal(red, green))),
+                             flag(logical_and(greater(green, red), greater_equal(green, blue))),
+                             flag(logical_and(greater(blue, red), greater(blue, green)))};
   const Tensor smallest[3] = {flag(logical_and(less(red, blue), less(red, green))),
                               flag(logical_and(less_equal(green, red), less(green, blue))),
                               flag(logical_and(less_equal(blue, red), less_equal(blue, green)))};
@@ -55,9 +54,10 @@ void rgb_to_hsv_grad(GradientContext& g) {
     // In the numerator for the largest channel k, channel k + 1 counts positive, k + 2 negative.
     const Tensor in_numerator = largest[(i + 2) % 3] - largest[(i + 1) % 3];
     const Tensor in_range = largest[i] - smallest[i];
-    const Tensor hue = math::divide_no_nan(in_numerator * range - numerator * in_range, range * range * 6.0);
-    const Tensor saturation =
-        math::divide_no_nan(largest[i] * least, most * most) - math::divide_no_nan(smallest[i], most);
+    const Tensor hue =
+        math::divide_no_nan(in_numerator * range - numerator * in_range, range * range * 6.0);
+    const Tensor saturation = math::divide_no_nan(largest[i] * least, most * most) -
+                              math::divide_no_nan(smallest[i], most);
     results.push_back(grads[0] * hue + grads[1] * saturation + grads[2] * largest[i]);
   }
   g.set(0, stack(results, -1));

@@ -71,13 +71,13 @@ void patches_grad(GradientContext& g, int spatial) {
   const Tensor batch = index(sizes, {0}), depth = index(sizes, {spatial + 1});
   const Tensor count = range(Tensor(1), positions + 1, Tensor(1));
   const Tensor one = internal::int_vector({1}, DType::kInt32);
-  const Tensor map = reshape(count, op1("ConcatV2", {one, slice(sizes, {1}, {spatial}), one,
-                                                     Tensor(0)}));
+  const Tensor map =
+      reshape(count, op1("ConcatV2", {one, slice(sizes, {1}, {spatial}), one, Tensor(0)}));
   AttrMap attrs = g.attrs();
   attrs.erase("T");
   const Tensor from = reshape(op1(g.op().name, {map}, attrs), {-1});
-  const Tensor values = transpose(reshape(g.grad(), op1("Pack", {batch, size(from), depth})),
-                                  {1, 0, 2});
+  const Tensor values =
+      transpose(reshape(g.grad(), op1("Pack", {batch, size(from), depth})), {1, 0, 2});
   const Tensor sums = math::unsorted_segment_sum(values, from, positions + 1);
   const Tensor image = slice(sums, {1, 0, 0}, {-1, -1, -1});  // without the padding
   g.set(0, reshape(transpose(image, {1, 0, 2}), sizes));

@@ -64,9 +64,9 @@ void nearest_grad(GradientContext& g) {
 void translate_grad(GradientContext& g) {
   if (!g.needs(0)) return;
   const Tensor image = cast(g.input(0), DType::kFloat);
-  const Tensor gradient = op1("ScaleAndTranslateGrad", {g.grad(), image, g.input(2), g.input(3)},
-                              {{"kernel_type", *g.find_attr("kernel_type")},
-                               {"antialias", *g.find_attr("antialias")}});
+  const Tensor gradient =
+      op1("ScaleAndTranslateGrad", {g.grad(), image, g.input(2), g.input(3)},
+          {{"kernel_type", *g.find_attr("kernel_type")}, {"antialias", *g.find_attr("antialias")}});
   g.set(0, cast(gradient, g.input(0).dtype()));
 }
 
@@ -82,12 +82,13 @@ const OpRegistration kBilinear{{.name = "ResizeBilinear",
                                 .gradient = bilinear_grad,
                                 .traits = {.host_inputs = 0b10},
                                 .doc = "Images of another size by linear interpolation."}};
-const OpRegistration kBilinearGrad{{.name = "ResizeBilinearGrad",
-                                    .inputs = "grads: float, original_image: T",
-                                    .outputs = "output: T",
-                                    .attrs = "T: {float, bfloat16, half, double}; " TANDEM_PLACEMENT,
-                                    .shape = as_second_input,
-                                    .doc = "The gradient of ResizeBilinear."}};
+const OpRegistration kBilinearGrad{
+    {.name = "ResizeBilinearGrad",
+     .inputs = "grads: float, original_image: T",
+     .outputs = "output: T",
+     .attrs = "T: {float, bfloat16, half, double}; " TANDEM_PLACEMENT,
+     .shape = as_second_input,
+     .doc = "The gradient of ResizeBilinear."}};
 const OpRegistration kBicubic{{.name = "ResizeBicubic",
                                .inputs = "images: T, size: int32",
                                .outputs = "resized_images: float",

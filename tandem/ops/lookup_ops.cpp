@@ -50,8 +50,7 @@ const OpRegistration kMutable(maker("MutableHashTableV2", "", TANDEM_SHARED TAND
                                     "An empty table that may change."));
 const OpRegistration kAnonymousMutable(maker("AnonymousMutableHashTable", "", TANDEM_TYPES,
                                              "MutableHashTableV2 without a name."));
-const OpRegistration kTensors(maker("MutableHashTableOfTensorsV2", "",
-                                    TANDEM_SHARED TANDEM_TENSORS,
+const OpRegistration kTensors(maker("MutableHashTableOfTensorsV2", "", TANDEM_SHARED TANDEM_TENSORS,
                                     "An empty table whose values are vectors."));
 const OpRegistration kAnonymousTensors(maker("AnonymousMutableHashTableOfTensors", "",
                                              TANDEM_TENSORS,

@@ -53,7 +53,7 @@ OpDecl taker(const char* name, bool batch, const char* doc) {
           .doc = doc};
 }
 
-#define TANDEM_QUEUE                                                              \
+#define TANDEM_QUEUE \
   "component_types: list(type) >= 1; shapes: list(shape) >= 0 = []; capacity: int = -1; "
 #define TANDEM_SHARED "container: string = ''; shared_name: string = ''"
 
@@ -62,11 +62,10 @@ const OpRegistration kFifo(maker("FIFOQueueV2", TANDEM_QUEUE TANDEM_SHARED,
 const OpRegistration kPadding(maker("PaddingFIFOQueueV2", TANDEM_QUEUE TANDEM_SHARED,
                                     "A FIFOQueueV2 whose batches are filled up with zeros where "
                                     "elements have different sizes."));
-const OpRegistration kShuffled(maker("RandomShuffleQueueV2",
-                                     TANDEM_QUEUE
-                                     "min_after_dequeue: int = 0; seed: int = 0; seed2: int = 0; "
-                                     TANDEM_SHARED,
-                                     "A queue that gives out its elements in random order."));
+const OpRegistration kShuffled(
+    maker("RandomShuffleQueueV2",
+          TANDEM_QUEUE "min_after_dequeue: int = 0; seed: int = 0; seed2: int = 0; " TANDEM_SHARED,
+          "A queue that gives out its elements in random order."));
 const OpRegistration kPriority(maker("PriorityQueueV2",
                                      "component_types: list(type) >= 0 = []; "
                                      "shapes: list(shape) >= 0; capacity: int = -1; " TANDEM_SHARED,

@@ -64,14 +64,14 @@ void reduce_join_shape(InferenceContext& c) {
   const auto axes = c.input_ints(1);
   if (!in.has_rank()) return c.set_output(0, PartialShape::unknown());
   if (!axes) {
-    return c.set_output(0, keep ? PartialShape::unknown_of_rank(in.rank())
-                                : PartialShape::unknown());
+    return c.set_output(0,
+                        keep ? PartialShape::unknown_of_rank(in.rank()) : PartialShape::unknown());
   }
   std::vector<bool> reduced(static_cast<std::size_t>(in.rank()));
   for (std::int64_t axis : *axes) {
     if (axis < -in.rank() || axis >= in.rank()) {
-      throw OutOfRangeError(cat("Invalid reduction dimension ", axis, " for input with ",
-                                in.rank(), " dimension(s)"));
+      throw OutOfRangeError(cat("Invalid reduction dimension ", axis, " for input with ", in.rank(),
+                                " dimension(s)"));
     }
     reduced[static_cast<std::size_t>(axis < 0 ? axis + in.rank() : axis)] = true;
   }
@@ -357,8 +357,7 @@ Tensor join(const std::vector<Tensor>& inputs, std::string_view separator) {
 }
 
 SplitResult split(Tensor input, Tensor separator, std::int64_t maxsplit) {
-  auto parts =
-      call(kSplitV2, {std::move(input), std::move(separator)}, {{"maxsplit", maxsplit}});
+  auto parts = call(kSplitV2, {std::move(input), std::move(separator)}, {{"maxsplit", maxsplit}});
   return {std::move(parts[0]), std::move(parts[1]), std::move(parts[2])};
 }
 
@@ -429,8 +428,7 @@ Tensor reduce_join(Tensor input, Tensor axis, bool keep_dims, std::string_view s
 
 Tensor unsorted_segment_join(Tensor input, Tensor segment_ids, Tensor num_segments,
                              std::string_view separator) {
-  return call1(kSegmentJoin,
-               {std::move(input), std::move(segment_ids), std::move(num_segments)},
+  return call1(kSegmentJoin, {std::move(input), std::move(segment_ids), std::move(num_segments)},
                {{"separator", separator}});
 }
 

@@ -62,7 +62,8 @@ TANDEM_EXPORT Tensor regex_replace(Tensor input, Tensor pattern, Tensor rewrite,
 /// bool: whether the whole string matches.
 TANDEM_EXPORT Tensor regex_full_match(Tensor input, Tensor pattern);
 
-/// Hashes modulo num_buckets, int64: FarmHash's Fingerprint64, or SipHash with a key of two numbers.
+/// Hashes modulo num_buckets, int64: FarmHash's Fingerprint64, or SipHash with a key of two
+/// numbers.
 TANDEM_EXPORT Tensor to_hash_bucket_fast(Tensor input, std::int64_t num_buckets);
 TANDEM_EXPORT Tensor to_hash_bucket_strong(Tensor input, std::int64_t num_buckets,
                                            const std::vector<std::int64_t>& key);

@@ -129,11 +129,11 @@ void avg_pool_grad_grad(GradientContext& g) {
 
 // ---- Declarations ----
 
-#define TANDEM_CONV3D                                                     \
-  "T: {half, bfloat16, float, double}; strides: list(int) >= 5; "         \
+#define TANDEM_CONV3D                                                       \
+  "T: {half, bfloat16, float, double}; strides: list(int) >= 5; "           \
   "padding: {'SAME', 'VALID'}; data_format: {'NDHWC', 'NCDHW'} = 'NDHWC'; " \
   "dilations: list(int) = [1, 1, 1, 1, 1]"
-#define TANDEM_POOL3D                                                                          \
+#define TANDEM_POOL3D                                                                         \
   "ksize: list(int) >= 5; strides: list(int) >= 5; padding: {'SAME', 'VALID'}; data_format: " \
   "{'NDHWC', 'NCDHW'} = 'NDHWC'; "
 
@@ -180,14 +180,13 @@ const OpRegistration kMaxPoolGrad{
      .shape = volume_shape<0>,
      .gradient = max_pool_grad_grad,
      .doc = "The gradient of MaxPool3D."}};
-const OpRegistration kMaxPoolGradGrad{
-    {.name = "MaxPool3DGradGrad",
-     .inputs = "orig_input: T, orig_output: T, grad: T",
-     .outputs = "output: T",
-     .attrs = TANDEM_POOL3D "T: reals",
-     .shape = volume_shape<1>,
-     .gradient = max_pool_grad_grad_grad,
-     .doc = "The gradient of MaxPool3DGrad."}};
+const OpRegistration kMaxPoolGradGrad{{.name = "MaxPool3DGradGrad",
+                                       .inputs = "orig_input: T, orig_output: T, grad: T",
+                                       .outputs = "output: T",
+                                       .attrs = TANDEM_POOL3D "T: reals",
+                                       .shape = volume_shape<1>,
+                                       .gradient = max_pool_grad_grad_grad,
+                                       .doc = "The gradient of MaxPool3DGrad."}};
 const OpRegistration kAvgPool{{.name = "AvgPool3D",
                                .inputs = "input: T",
                                .outputs = "output: T",

@@ -6,6 +6,7 @@
 #include "tandem/graph/op_decl.h"
 #include "tandem/ops/creation_ops.h"
 #include "tandem/ops/internal/functional_calls.h"
+#include "tandem/ops/internal/result_shapes.h"
 #include "tandem/ops/list_ops.h"
 #include "tandem/ops/operators.h"
 #include "tandem/ops/resource_variable_ops.h"
@@ -18,7 +19,7 @@ namespace tandem::internal {
 namespace {
 
 void while_shape(InferenceContext& c) {
-  const auto shapes = c.attr<FunctionRef>("body")->result_shapes();
+  const auto shapes = result_shapes(c, c.attr<FunctionRef>("body"));
   for (int i = 0; i < c.num_outputs(); ++i)
     c.set_output(i, c.input(i).relax(shapes.at(static_cast<std::size_t>(i))));
 }
@@ -183,7 +184,24 @@ Tensors call_while_op(const Tensors& inputs, const FunctionRef& condition, const
   return call(condition->stateful() || body->stateful() ? kWhile : kStatelessWhile, inputs, attrs);
 }
 
+// The lists that a loop keeps for its gradient have no gradient of their own here.
+void refuse_second_derivative(const GradientContext& g) {
+  bool asked = g.find_attr("_original_body") == nullptr;
+  for (int i = 0; i < g.num_outputs(); ++i) {
+    asked = asked || (g.output(i).dtype() == DType::kVariant && g.grad_or_undefined(i).defined());
+  }
+  for (int i = 0; i < g.num_inputs(); ++i)
+    asked = asked || (g.input(i).dtype() == DType::kVariant && g.needs(i));
+  if (asked) {
+    throw UnimplementedError(
+        "Second derivatives through a traced td::while_loop, and gradients of lists that it "
+        "carries, "
+        "are not supported. Take them eagerly, or write the loop out in C++ while tracing.");
+  }
+}
+
 void while_gradient(GradientContext& g) {
+  refuse_second_derivative(g);
   const WhileGradient w(g.attr<FunctionRef>("_original_cond"),
                         g.attr<FunctionRef>("_original_body"));
   Tensors state{g.output(0)};

@@ -3,6 +3,7 @@
 #include "tandem/core/error.h"
 #include "tandem/runtime/internal/default_options.h"
 #include "tandem/runtime/runtime.h"
+#include "tandem/runtime/thread_context.h"
 
 namespace tandem::config {
 namespace {
@@ -27,7 +28,13 @@ void set_threads(int Runtime::Options::*field, int threads, const char* which) {
 
 void enable_op_determinism(bool on) {
   default_options().set_deterministic(on);
-  if (Runtime::default_exists()) Runtime::current().set_deterministic(on);
+  Runtime* const scoped = thread_context().runtime;
+  if (scoped) scoped->set_deterministic(on);
+  if (Runtime::default_exists()) {
+    thread_context().runtime = nullptr;  // so that the default one is current
+    Runtime::current().set_deterministic(on);
+    thread_context().runtime = scoped;
+  }
 }
 
 bool op_determinism_enabled() { return default_options().deterministic(); }

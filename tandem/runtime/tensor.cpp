@@ -99,6 +99,13 @@ Array Tensor::from_rows(List<List<double>> rows) { return from_list<float>(rows)
 Array Tensor::from_blocks(List<List<List<int>>> blocks) { return from_list<std::int32_t>(blocks); }
 Array Tensor::from_blocks(List<List<List<double>>> blocks) { return from_list<float>(blocks); }
 
+void TensorImpl::throw_graph_gone() {
+  throw FailedPreconditionError(
+      "A symbolic tensor outlived the function in which it was made. Return it from the function "
+      "and "
+      "use the value that a call gives.");
+}
+
 namespace {
 
 const TensorImpl& checked(const TensorImpl* impl) {
@@ -111,7 +118,7 @@ const TensorImpl& checked(const TensorImpl* impl) {
 }
 
 [[noreturn]] void throw_symbolic(const TensorImpl& impl, const char* wish) {
-  throw FailedPreconditionError(cat("Tensor '", impl.node.node->name(), "' has no ", wish,
+  throw FailedPreconditionError(cat("Tensor '", impl.symbol().name(), "' has no ", wish,
                                     " while the function is being traced. Compute with it "
                                     "instead (td::cond and td::while_loop replace if and while; "
                                     "td::shape gives the shape as a tensor), or read "
@@ -120,7 +127,7 @@ const TensorImpl& checked(const TensorImpl* impl) {
 
 const TensorImpl& concrete(const TensorImpl* impl) {
   const TensorImpl& t = checked(impl);
-  if (t.node.node) throw_symbolic(t, "value");
+  if (t.symbolic()) throw_symbolic(t, "value");
   if (t.late) {
     if (t.late->event) t.late->event->wait();
     if (t.late->error) std::rethrow_exception(t.late->error);
@@ -132,9 +139,9 @@ const TensorImpl& concrete(const TensorImpl* impl) {
 
 Tensor::operator bool() const {
   const TensorImpl& t = checked(impl_);
-  if (t.node.node) {
+  if (t.symbolic()) {
     throw FailedPreconditionError(
-        cat("Tensor '", t.node.node->name(),
+        cat("Tensor '", t.symbol().name(),
             "' cannot decide an `if` or `while` while the function is being traced: "
             "its value is not known yet. Use td::cond or td::while_loop."));
   }
@@ -155,13 +162,13 @@ Tensor::operator bool() const {
 
 DType Tensor::dtype() const {
   const TensorImpl& t = checked(impl_);
-  return t.node.node ? t.node.node->output_dtype(t.node.index) : t.array.dtype();
+  return t.symbolic() ? t.symbol().output_dtype(t.node.index) : t.array.dtype();
 }
 
 const Shape& Tensor::shape() const {
   const TensorImpl& t = checked(impl_);
-  if (!t.node.node) return t.array.shape();
-  const PartialShape& partial = t.node.node->output_shape(t.node.index);
+  if (!t.symbolic()) return t.array.shape();
+  const PartialShape& partial = t.symbol().output_shape(t.node.index);
   if (!partial.is_fully_known()) throw_symbolic(t, "fully known shape");
   if (!(PartialShape(t.array.shape()) == partial)) {
     const_cast<TensorImpl&>(t).array = Array(DType::kInvalid, partial.to_shape(), nullptr, nullptr);
@@ -171,20 +178,20 @@ const Shape& Tensor::shape() const {
 
 PartialShape Tensor::partial_shape() const {
   const TensorImpl& t = checked(impl_);
-  return t.node.node ? t.node.node->output_shape(t.node.index) : PartialShape(t.array.shape());
+  return t.symbolic() ? t.symbol().output_shape(t.node.index) : PartialShape(t.array.shape());
 }
 
 int Tensor::rank() const {
   const TensorImpl& t = checked(impl_);
-  return t.node.node ? t.node.node->output_shape(t.node.index).rank() : t.array.rank();
+  return t.symbolic() ? t.symbol().output_shape(t.node.index).rank() : t.array.rank();
 }
 
 std::int64_t Tensor::dim(int axis) const {
   const TensorImpl& t = checked(impl_);
-  return t.node.node ? t.node.node->output_shape(t.node.index).dim(axis) : t.array.dim(axis);
+  return t.symbolic() ? t.symbol().output_shape(t.node.index).dim(axis) : t.array.dim(axis);
 }
 
-bool Tensor::is_symbolic() const noexcept { return impl_ && impl_->node.node; }
+bool Tensor::is_symbolic() const noexcept { return impl_ && impl_->symbolic(); }
 
 const Array& Tensor::array() const { return concrete(impl_).array; }
 
@@ -192,14 +199,15 @@ void Tensor::synchronize() const { concrete(impl_); }
 
 std::string Tensor::device() const {
   const TensorImpl& t = checked(impl_);
-  if (t.node.node) return t.node.node->requested_device();
+  if (t.symbolic()) return t.symbol().requested_device();
   return t.device ? t.device->name() : "/job:localhost/replica:0/task:0/device:CPU:0";
 }
 
 std::string Tensor::to_string() const {
   if (!impl_) return "<undefined>";
-  if (impl_->node.node) {
-    return cat("<symbolic ", dtype(), partial_shape(), " '", impl_->node.node->name(), ":",
+  if (impl_->symbolic()) {
+    if (impl_->graph.expired()) return "<symbolic, of a function that is gone>";
+    return cat("<symbolic ", dtype(), partial_shape(), " '", impl_->symbol().name(), ":",
                impl_->node.index, "'>");
   }
   return array().to_string();

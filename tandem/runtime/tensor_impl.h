@@ -30,11 +30,22 @@ class TensorImpl final : public RefCounted {
   std::shared_ptr<Device> device;   ///< null: the host, which needs no keeping
   std::unique_ptr<LateValue> late;  ///< null: ready
   Output node;                      ///< symbolic tensors: the graph's output that makes the value
+  std::weak_ptr<const void> graph;  ///< symbolic tensors: expires with the node
   bool watched = false;             ///< handle of a trainable variable: tapes watch it unasked
   std::uint64_t trace_id = 0;       ///< the trace during which the tensor was made; 0: none
 
+  bool symbolic() const { return node.node != nullptr; }
+  /// The node of a symbolic tensor. Throws FailedPreconditionError if its graph is gone.
+  const Node& symbol() const {
+    if (graph.expired()) throw_graph_gone();
+    return *node.node;
+  }
+
   static void* operator new(std::size_t bytes) { return host_allocate(bytes); }
   static void operator delete(void* block, std::size_t bytes) { host_free(block, bytes); }
+
+ private:
+  [[noreturn]] static void throw_graph_gone();
 };
 
 }  // namespace tandem

@@ -26,6 +26,7 @@ Trace::~Trace() = default;
 Tensor Trace::symbol(Output output) {
   Tensor tensor(new TensorImpl);
   tensor.impl()->node = output;
+  tensor.impl()->graph = graph_.life();
   tensor.impl()->trace_id = id_;
   return tensor;
 }
@@ -55,8 +56,8 @@ Output Trace::resolve(const Tensor& tensor) {
     throw InvalidArgumentError("An undefined tensor was passed to an op. Give it a value first.");
   }
   const TensorImpl* impl = tensor.impl();
-  if (impl->node.node && impl->trace_id == id_) return impl->node;
-  if (!impl->node.node && impl->trace_id == id_) {  // a value made in the course of the trace
+  if (impl->symbolic() && impl->trace_id == id_) return impl->node;
+  if (!impl->symbolic() && impl->trace_id == id_) {  // a value made in the course of the trace
     const auto found = constants_.find(impl);
     if (found != constants_.end()) return found->second;
     Graph::NodeSpec spec;
@@ -68,12 +69,12 @@ Output Trace::resolve(const Tensor& tensor) {
     constants_kept_.push_back(tensor);
     return output;
   }
-  if (impl->node.node) {
+  if (impl->symbolic()) {
     const Trace* owner = outer_;
     while (owner && owner->id_ != impl->trace_id) owner = owner->outer_;
     if (!owner) {
       throw FailedPreconditionError(
-          cat("Tensor '", impl->node.node->name(),
+          cat("Tensor '", impl->symbol().name(),
               "' belongs to another function, whose tracing has ended or which does "
               "not enclose '",
               name_, "'. Return it from that function and pass it in as an argument."));
@@ -83,7 +84,7 @@ Output Trace::resolve(const Tensor& tensor) {
   if (found != captured_.end()) return found->second;
   Node* arg = add_arg_node(graph_, ops_, tensor.dtype(), tensor.partial_shape(), "captured", 0);
   // A handle tells shape functions of the variable behind it.
-  if (tensor.dtype() == DType::kResource && !impl->node.node)
+  if (tensor.dtype() == DType::kResource && !impl->symbolic())
     graph_.set_attr(arg, "_handle", impl->array);
   capture_args_.push_back(arg);
   captures_.push_back(tensor);
@@ -155,5 +156,13 @@ TraceScope::TraceScope(Trace* trace) : saved_(thread_context().trace) {
   thread_context().trace = trace;
 }
 TraceScope::~TraceScope() { thread_context().trace = saved_; }
+
+ThreadContext tracing_context(Trace& trace) {
+  ThreadContext context = thread_context();
+  context.trace = &trace;
+  context.recorders.clear();
+  context.name_scope.clear();
+  return context;
+}
 
 }  // namespace tandem

@@ -11,6 +11,7 @@
 #include "tandem/graph/function.h"
 #include "tandem/graph/graph.h"
 #include "tandem/runtime/tensor.h"
+#include "tandem/runtime/thread_context.h"
 
 namespace tandem {
 
@@ -82,5 +83,9 @@ class TANDEM_EXPORT TraceScope {
  private:
   Trace* saved_;
 };
+
+/// The calling thread's context as it is while a function is traced into `trace`: ops go there,
+/// device scopes still hold, tapes and name scopes are left outside.
+TANDEM_EXPORT ThreadContext tracing_context(Trace& trace);
 
 }  // namespace tandem

@@ -33,12 +33,15 @@ ConcreteFunction trace_function(
   static std::atomic<std::uint64_t> count{0};
   ThreadContext& outer = thread_context();
   Trace trace(Runtime::current().ops(), cat(name, "_", count.fetch_add(1)), outer.trace);
-  ThreadContext inner = outer;
-  inner.trace = &trace;
-  inner.recorders.clear();
-  inner.name_scope.clear();
-  inner.devices.clear();
-  ThreadContextScope scope(std::move(inner));
+  int depth = 0;
+  for (const Trace* t = &trace; t; t = t->outer()) ++depth;
+  constexpr int kDeepestTrace = 100;
+  if (depth > kDeepestTrace) {
+    throw FailedPreconditionError(cat("Function '", name, "' is traced ", kDeepestTrace,
+                                      " deep inside others. Does it call itself? Use "
+                                      "td::while_loop or td::cond for recursion."));
+  }
+  ThreadContextScope scope(tracing_context(trace));
   std::vector<Tensor> args;
   for (std::size_t i = 0; i < dtypes.size(); ++i)
     args.push_back(trace.add_arg(dtypes[i], shapes[i], cat("arg_", i)));
@@ -65,7 +68,7 @@ struct TraceCache::State {
       for (std::size_t i = 0; i < args.size(); ++i) {
         const TensorImpl* impl = args[i].impl();
         if (!impl) return false;
-        if (!impl->node.node) {
+        if (!impl->symbolic()) {
           if (impl->array.dtype() != dtypes[i] || !covers(shapes[i], impl->array.shape()))
             return false;
         } else if (args[i].dtype() != dtypes[i] || !covers(shapes[i], args[i].partial_shape())) {
@@ -91,9 +94,21 @@ struct TraceCache::State {
 
   explicit State(FunctionOptions o) : options(std::move(o)) {}
   FunctionOptions options;
-  std::recursive_mutex mutex;  // a function may call itself while it is being traced
+  // One thread traces at a time, a function that calls itself again on the same one; callers whose
+  // trace is there do not wait for it.
+  std::recursive_mutex tracing;
+  std::mutex mutex;  // of the entries
   std::vector<Entry> entries;
-  bool tracing = false;
+
+  std::shared_ptr<const Trace> find(const std::string& key, std::span<const Tensor> args) {
+    std::lock_guard lock(mutex);
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      if (!entries[i].fits(key, args)) continue;
+      if (i != 0) std::swap(entries[0], entries[i]);
+      return entries[0].trace;
+    }
+    return nullptr;
+  }
 };
 
 TraceCache::TraceCache(FunctionOptions options)
@@ -144,23 +159,21 @@ std::vector<PartialShape> shapes_to_trace(const FunctionOptions& options,
 std::shared_ptr<const TraceCache::Trace> TraceCache::get(const std::string& key,
                                                          std::span<const Tensor> args,
                                                          const Body& body) {
-  std::lock_guard lock(state_->mutex);
-  auto& entries = state_->entries;
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    if (entries[i].fits(key, args)) {
-      if (i != 0) std::swap(entries[0], entries[i]);
-      return entries[0].trace;
-    }
-  }
+  if (auto trace = state_->find(key, args)) return trace;
+  std::lock_guard tracing(state_->tracing);
+  if (auto trace = state_->find(key, args)) return trace;  // made by another thread meanwhile
   State::Entry entry;
   entry.key = key;
   for (const Tensor& arg : args) entry.dtypes.push_back(arg.dtype());
   std::vector<std::vector<PartialShape>> traced;
-  for (const State::Entry& e : entries) {
-    if (e.key == key && e.dtypes == entry.dtypes &&
-        std::equal(e.shapes.begin(), e.shapes.end(), args.begin(),
-                   [](const PartialShape& s, const Tensor& t) { return s.rank() == t.rank(); })) {
-      traced.push_back(e.shapes);
+  {
+    std::lock_guard lock(state_->mutex);
+    for (const State::Entry& e : state_->entries) {
+      if (e.key == key && e.dtypes == entry.dtypes &&
+          std::equal(e.shapes.begin(), e.shapes.end(), args.begin(),
+                     [](const PartialShape& s, const Tensor& t) { return s.rank() == t.rank(); })) {
+        traced.push_back(e.shapes);
+      }
     }
   }
   entry.shapes = shapes_to_trace(state_->options, args, traced);
@@ -170,8 +183,9 @@ std::shared_ptr<const TraceCache::Trace> TraceCache::get(const std::string& key,
       [&](std::span<const Tensor> symbols) { return body(symbols, trace->result_structure); },
       state_->options.optimize);
   entry.trace = trace;
-  entries.insert(entries.begin(), std::move(entry));
-  return entries.front().trace;
+  std::lock_guard lock(state_->mutex);
+  state_->entries.insert(state_->entries.begin(), std::move(entry));
+  return trace;
 }
 
 }  // namespace tandem

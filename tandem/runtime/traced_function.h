@@ -49,7 +49,8 @@ trace_function(const std::string& name, const std::vector<DType>& dtypes,
 /// What a traced function may be told.
 struct FunctionOptions {
   std::string name = "function";
-  /// If given (one for each tensor argument), there is exactly one trace, for these shapes.
+  /// If given (one for each tensor argument), sizes make no further trace: there is one, for these
+  /// shapes (for each set of dtypes and of arguments that are no tensors).
   std::vector<PartialShape> input_shapes;
   /// After this many traces that differ in sizes only, the sizes that differ become unknown and one
   /// trace serves all.

@@ -223,6 +223,119 @@ def resource_training(writer):
 
 
 @case
+def nested_loops(writer):
+    """Loops of TensorFlow 1, one in the other, with a condition inside."""
+    v1.disable_control_flow_v2()
+    graph = tf.Graph()
+    with graph.as_default():
+        x = v1.placeholder(tf.float32, [3], name="x")
+
+        def outer(i, total):
+            inner = v1.while_loop(lambda j, _: j < i, lambda j, t: (j + 1, t * 1.25 + x), [0, total])
+            total = v1.cond(tf.reduce_sum(inner[1]) > 20.0, lambda: inner[1] / 4.0, lambda: inner[1])
+            return i + 1, total
+
+        _, total = v1.while_loop(lambda i, _: i < 6, outer, [0, x])
+        tf.identity(total, name="total")
+        slope = tf.identity(tf.gradients(total, x)[0], name="gradient")
+    v1.enable_control_flow_v2()
+    feeds = {"x:0": np.array([0.5, 1, -0.25], np.float32)}
+    writer.write(graph.as_graph_def(), feeds, run_v1(graph, ["total:0", slope.name], feeds))
+
+
+def train_network(writer, optimizer, use_resource):
+    """A small CNN with batch normalisation, three steps."""
+    rng = np.random.default_rng(0)
+    graph = tf.Graph()
+    with graph.as_default():
+        def variable(name, *shape):
+            return v1.get_variable(name, initializer=0.2 * rng.standard_normal(shape).astype("f"),
+                                   use_resource=use_resource)
+
+        x = v1.placeholder(tf.float32, [None, 12, 12, 2], name="x")
+        labels = v1.placeholder(tf.int32, [None], name="labels")
+        net = tf.nn.conv2d(x, variable("kernel", 3, 3, 2, 8), 1, "SAME")
+        net = v1.nn.fused_batch_norm(net, 1.0 + variable("scale", 8), variable("offset", 8))[0]
+        net = tf.nn.max_pool2d(tf.nn.relu(net), 2, 2, "VALID")
+        net = tf.matmul(tf.reshape(net, [-1, 6 * 6 * 8]), variable("dense", 6 * 6 * 8, 5))
+        loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(
+            labels=labels, logits=net + variable("bias", 5)), name="loss")
+        optimizer().minimize(loss, name="train")
+        v1.global_variables_initializer()
+    feeds = {"x:0": floats(4, 12, 12, 2), "labels:0": np.array([0, 3, 1, 4], np.int32)}
+    with v1.Session(graph=graph) as session:
+        session.run("init")
+        losses = [session.run(["loss:0", "train"], feeds)[0] for _ in range(3)]
+    writer.write(graph.as_graph_def(), feeds, {"loss:0": np.stack(losses)}, init="init",
+                 targets=["train"], steps=3, tolerance=5e-4)
+
+
+@case
+def adam_on_resources(writer):
+    train_network(writer, lambda: v1.train.AdamOptimizer(0.01), True)
+
+
+@case
+def adam_on_references(writer):
+    train_network(writer, lambda: v1.train.AdamOptimizer(0.01), False)
+
+
+@case
+def momentum_on_references(writer):
+    train_network(writer, lambda: v1.train.MomentumOptimizer(0.05, 0.9), False)
+
+
+def write_layers(writer, layers, value):
+    """Each layer on the same input, all in one graph."""
+    tf.keras.utils.set_random_seed(1)
+    inputs = tf.keras.Input(value.shape[1:])
+    model = tf.keras.Model(inputs, [layer(inputs) for layer in layers])
+    write_model(writer, spread(model), value)
+
+
+@case
+def recurrent_layers(writer):
+    layers = tf.keras.layers
+    write_layers(writer, [
+        layers.LSTM(5), layers.LSTM(4, return_sequences=True, go_backwards=True), layers.GRU(5),
+        layers.GRU(3, reset_after=False), layers.SimpleRNN(4), layers.Bidirectional(layers.LSTM(4)),
+        layers.Bidirectional(layers.GRU(3, return_sequences=True), merge_mode="sum"),
+        layers.TimeDistributed(layers.Dense(3))], floats(3, 9, 6))
+
+
+@case
+def layers_1d(writer):
+    layers = tf.keras.layers
+    write_layers(writer, [
+        layers.Conv1D(4, 3, strides=2), layers.SeparableConv1D(4, 3),
+        layers.Conv1DTranspose(3, 3, strides=2), layers.UpSampling1D(2), layers.MaxPooling1D(2),
+        layers.AveragePooling1D(2), layers.ZeroPadding1D(2), layers.Cropping1D(2),
+        layers.GlobalMaxPooling1D(), layers.LayerNormalization(), layers.GroupNormalization(2),
+        layers.UnitNormalization(), layers.PReLU(), layers.Flatten()], floats(3, 12, 6))
+
+
+@case
+def layers_2d(writer):
+    layers = tf.keras.layers
+    write_layers(writer, [
+        layers.Conv2DTranspose(3, 3, strides=2, padding="same"), layers.SeparableConv2D(5, 3),
+        layers.UpSampling2D(2), layers.Cropping2D(2), layers.ZeroPadding2D(1),
+        layers.DepthwiseConv2D(3, depth_multiplier=2), layers.GlobalMaxPooling2D(),
+        layers.GlobalAveragePooling2D(), layers.Permute((2, 1, 3)), layers.MaxPooling2D(3, 2, "same"),
+        layers.AveragePooling2D(3, 2, "same"), layers.Conv2D(4, 3, dilation_rate=2),
+        layers.Conv2D(4, 3, groups=2)], floats(2, 12, 14, 4))
+
+
+@case
+def activations(writer):
+    names = ("relu", "relu6", "leaky_relu", "elu", "selu", "gelu", "silu", "mish", "hard_sigmoid",
+             "hard_silu", "softplus", "softsign", "exponential", "log_softmax", "tanh_shrink",
+             "soft_shrink", "hard_shrink", "sparse_plus", "squareplus", "celu", "glu", "sparsemax",
+             "hard_tanh", "log_sigmoid", "softmax", "sigmoid", "tanh", "linear")
+    write_layers(writer, [tf.keras.layers.Activation(name) for name in names], 2 * floats(4, 10))
+
+
+@case
 def mobilenetv2(writer):
     tf.keras.utils.set_random_seed(1)
     model = tf.keras.applications.MobileNetV2(weights=None, input_shape=(96, 96, 3))

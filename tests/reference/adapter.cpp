@@ -126,6 +126,11 @@ auto refusing(Function function) {
 
 // --- Variables ---------------------------------------------------------------------------------
 
+/// What a reference refers to; anything else as it is.
+Tensor value_of(const Tensor& tensor) {
+  return tandem::is_ref(tensor.dtype()) ? tandem::raw_op("_ReadReference", {tensor}).at(0) : tensor;
+}
+
 /// Variables of one call; forgotten with it.
 class Variables {
  public:
@@ -134,6 +139,7 @@ class Variables {
   Variables& operator=(const Variables&) = delete;
   ~Variables() {
     for (const Made& made : made_) {
+      if (tandem::is_ref(made.handle.dtype())) continue;
       try {
         tandem::raw_op("DestroyResourceOp", {made.handle}, {{"ignore_lookup_error", true}});
       } catch (const std::exception&) {  // The case may have destroyed it; the next has names of
@@ -153,9 +159,23 @@ class Variables {
     return handle;
   }
 
+  /// A variable that is handed on by reference.
+  Tensor make_reference(const Value& value) {
+    const AttrMap attrs{{"dtype", dtype_of(value.dtype)}, {"shape", PartialShape::unknown()}};
+    const Tensor reference = tandem::raw_op("TemporaryVariable", {}, attrs).at(0);
+    made_.push_back({reference, dtype_of(value.dtype)});
+    if (value.has_data) tandem::raw_op("Assign", {reference, to_tensor(value)});
+    return reference;
+  }
+
   std::vector<Value> read() const {
     std::vector<Value> values;
     for (const Made& made : made_) {
+      if (tandem::is_ref(made.handle.dtype())) {
+        const bool set = tandem::raw_op("IsVariableInitialized", {made.handle})[0].item<bool>();
+        values.push_back(set ? to_value(value_of(made.handle)) : Value{});
+        continue;
+      }
       const bool set = tandem::raw_op("VarIsInitializedOp", {made.handle}).at(0).item<bool>();
       values.push_back(
           set ? to_value(
@@ -200,7 +220,10 @@ Arguments arguments_of(const Call& call, Variables& variables, bool for_shapes) 
   for (const Input& input : call.inputs) {
     for (const Value& value : input.values) {
       const bool variable = input.kind == Input::Kind::kVariable;
-      const Tensor tensor = variable ? variables.make(value) : to_tensor(value);
+      const Tensor tensor = variable ? variables.make(value)
+                            : input.kind == Input::Kind::kReference
+                                ? variables.make_reference(value)
+                                : to_tensor(value);
       const bool constant = for_shapes
                                 ? value.literal || variable || tensor.dtype() == DType::kString
                                 : value.literal && !tandem::is_differentiable(tensor.dtype());
@@ -219,7 +242,8 @@ tandem::ConcreteFunction traced(const Tensors& arguments, const Body& body) {
   std::vector<PartialShape> shapes;
   for (const Tensor& argument : arguments) {
     dtypes.push_back(argument.dtype());
-    shapes.push_back(argument.partial_shape());
+    shapes.push_back(tandem::is_ref(argument.dtype()) ? PartialShape::unknown()
+                                                      : argument.partial_shape());
   }
   return tandem::trace_function("reference", dtypes, shapes, body);
 }
@@ -385,7 +409,9 @@ Result run(const Call& call, Mode mode) {
       return tandem::raw_op(call.op, inputs.with(arguments), to_attrs(call));
     };
     Result result;
-    result.outputs = to_values(evaluate(inputs.arguments, body, mode));
+    Tensors outputs = evaluate(inputs.arguments, body, mode);
+    for (Tensor& output : outputs) output = value_of(output);
+    result.outputs = to_values(outputs);
     result.variables = variables.read();
     return result;
   });

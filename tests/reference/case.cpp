@@ -27,6 +27,9 @@ Input input_of(const nlohmann::json& record) {
   } else if (record.contains("variable")) {
     input.kind = Input::Kind::kVariable;
     input.values = {decode(record.at("variable"))};
+  } else if (record.contains("reference")) {
+    input.kind = Input::Kind::kReference;
+    input.values = {decode(record.at("reference"))};
   } else {
     input.values = {decode(record)};
   }

@@ -20,7 +20,7 @@ struct Attribute {
 
 /// One formal input.
 struct Input {
-  enum class Kind { kValue, kList, kVariable };
+  enum class Kind { kValue, kList, kVariable, kReference };
   Kind kind = Kind::kValue;
   std::vector<Value> values;  ///< one, or those of a list; a variable without data was never set
 };

@@ -32,10 +32,17 @@ DTYPES = {
     "complex64": np.dtype(np.complex64),
     "complex128": np.dtype(np.complex128),
     "string": np.dtype(object),
+    # TensorFlow's quantised integers, as it shows them to NumPy.
+    "qint8": np.dtype([("qint8", np.int8)]),
+    "quint8": np.dtype([("quint8", np.uint8)]),
+    "qint16": np.dtype([("qint16", np.int16)]),
+    "quint16": np.dtype([("quint16", np.uint16)]),
+    "qint32": np.dtype([("qint32", np.int32)]),
 }
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 FLOATS = ("half", "bfloat16", "float", "double")
 COMPLEX = ("complex64", "complex128")
+QUANTIZED = ("qint8", "quint8", "qint16", "quint16", "qint32")
 
 FLAGS = {"grad", "grad2", "tol", "atol", "fails", "exact", "nonumeric", "numeric", "upstream",
          "runs", "graph", "noshape", "ignore", "ulps", "anycode"}
@@ -47,7 +54,7 @@ class CaseError(Exception):
 
 @dataclass
 class Spec:
-    """One input as written: kind is `value`, `list`, `var` or `novar`."""
+    """One input as written: kind is `value`, `list`, `var`, `novar`, `ref` or `noref`."""
     kind: str
     text: str
     dtype: str = ""
@@ -167,7 +174,7 @@ def parse_input(text):
     if text.startswith("("):
         items = [parse_input(item) for item in split_outside_brackets(text[1:-1])]
         return Spec("list", text, items=items)
-    match = re.fullmatch(r"(var|novar)\((.*)\)", text)
+    match = re.fullmatch(r"(var|novar|ref|noref)\((.*)\)", text)
     if match:
         inner = parse_input(match[2])
         inner.kind, inner.text = match[1], text
@@ -199,9 +206,9 @@ def default_generator(dtype):
         return "bool"
     if dtype == "string":
         return "words"
-    if dtype.startswith("uint"):
+    if dtype.startswith(("uint", "quint")):
         return "ints(0,10)"
-    return "ints(-9,10)" if dtype.startswith("int") else "normal"
+    return "ints(-9,10)" if dtype.startswith(("int", "qint")) else "normal"
 
 
 def parse_case(family, line):
@@ -259,6 +266,8 @@ def special_values(dtype):
         return [0, 1, -1, 1j, -1j, 2.5 - 0.5j, complex(np.inf, 0), complex(np.nan, 1)]
     if dtype == "bool":
         return [False, True]
+    if dtype in QUANTIZED:
+        numpy_dtype = numpy_dtype[0]
     limits = np.iinfo(numpy_dtype)
     values = [limits.min, limits.max, 0, 1, limits.min + 1, limits.max - 1, 2, 7]
     return values if limits.min == 0 else values + [-1, -2, -7]
@@ -287,7 +296,7 @@ def literal_array(spec):
         result[:] = flat
         return result.reshape(array.shape)
     with np.errstate(over="ignore", invalid="ignore"):
-        if isinstance(spec.literal, (list, float, complex, bool)):
+        if isinstance(spec.literal, (list, float, complex, bool)) or spec.dtype in QUANTIZED:
             return np.array(spec.literal).astype(DTYPES[spec.dtype])
         return np.array(spec.literal, dtype=DTYPES[spec.dtype])
 
@@ -338,7 +347,8 @@ def cycle(values):
 
 
 def special(random, count, shape, dtype):
-    return np.array(cycle(special_values(dtype))(count), dtype=DTYPES[dtype])
+    values = cycle(special_values(dtype))(count)
+    return np.array(values) if dtype in QUANTIZED else np.array(values, dtype=DTYPES[dtype])
 
 
 def steps(random, count, shape, dtype, start=0, step=1):
@@ -353,6 +363,21 @@ def probabilities(random, count, shape, dtype):
 def onehot(random, count, shape, dtype):
     rows = np.eye(shape[-1])[random.randint(0, shape[-1], count // shape[-1])]
     return rows
+
+
+def positive_definite(random, count, shape, dtype):
+    """Self-adjoint matrices with eigenvalues from 1 on, in the last two axes."""
+    values = random.standard_normal(count).reshape(shape)
+    if dtype in COMPLEX:
+        values = values + 1j * random.standard_normal(count).reshape(shape)
+    return values @ values.conj().swapaxes(-1, -2) + np.eye(shape[-1])
+
+
+def regular(random, count, shape, dtype):
+    """Matrices that are far from singular, with eigenvalues and pivots well apart."""
+    values = both_parts(uniform)(random, count, shape, dtype, -1.0, 1.0).reshape(shape)
+    steps = 2.0 + 1.5 * np.arange(shape[-1])
+    return values + np.eye(shape[-2], shape[-1]) * steps
 
 
 def words(random, count, shape, dtype):
@@ -375,6 +400,8 @@ GENERATORS = {
     "probabilities": probabilities,
     "onehot": onehot,
     "words": words,
+    "positive_definite": positive_definite,
+    "regular": regular,
 }
 
 

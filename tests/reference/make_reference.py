@@ -30,7 +30,7 @@ import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
 
 import case_language
-from case_language import COMPLEX, DTYPES, CaseError
+from case_language import COMPLEX, DTYPES, QUANTIZED, CaseError
 from records import encode, encode_or_null, packed, unpacked
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -70,6 +70,9 @@ def refusing(call):
         raise
 
 
+REFERENCES = ("ref", "noref")
+
+
 class Call:
     """One op with its inputs and attributes, which can be made eagerly or into a graph."""
 
@@ -92,6 +95,7 @@ class Call:
                                      case_language.parse_attribute(kinds[name], text))
         self.arrays = [self._arrays(spec, index) for index, spec in enumerate(case.inputs)]
         self.variables = []
+        self.initializers = []
 
     def _arrays(self, spec, index):
         if spec.kind == "list":
@@ -128,6 +132,8 @@ class Call:
             return [tf.constant(item) for item in array]
         if spec.kind == "value":
             return tf.constant(array)
+        if spec.kind in REFERENCES:
+            return self._reference(spec, array)
         handle = tf.raw_ops.VarHandleOp(
             dtype=TF_DTYPES[spec.dtype], shape=spec.shape if spec.generator != "literal" else
             array.shape, shared_name=f"{self.case.id}-{index}-{len(self.variables)}")
@@ -136,12 +142,24 @@ class Call:
         self.variables.append((handle, TF_DTYPES[spec.dtype], spec.kind))
         return handle
 
+    def _reference(self, spec, array):
+        reference = tf.raw_ops.VariableV2(dtype=TF_DTYPES[spec.dtype], shape=array.shape)
+        if spec.kind == "ref":
+            self.initializers.append(tf.raw_ops.Assign(ref=reference, value=tf.constant(array)).op)
+        self.variables.append((reference, TF_DTYPES[spec.dtype], spec.kind))
+        return reference
+
+    @property
+    def uses_references(self):
+        return any(spec.kind in REFERENCES for spec in self.case.inputs)
+
     def inferred(self):
         """The attributes that follow from the inputs: types and list lengths."""
         found = {}
         for arg, spec in zip(self.definition.input_arg, self.case.inputs):
             items = spec.items if spec.kind == "list" else [spec]
-            types = [item.dtype if item.kind == "value" else "resource" for item in items]
+            types = [item.dtype if item.kind in ("value", *REFERENCES) else "resource"
+                     for item in items]
             if arg.type_attr and types:
                 found.setdefault(arg.type_attr, ("type", types[0]))
             if arg.number_attr:
@@ -202,7 +220,10 @@ def as_arrays(tensors):
             boxed = np.empty((), dtype=object)
             boxed[()] = value
             value = boxed
-        result.append(np.asarray(value))
+        value = np.asarray(value)
+        if tensor.dtype.name in QUANTIZED:  # which numpy() gives as plain integers
+            value = np.ascontiguousarray(value).view(DTYPES[tensor.dtype.name]).reshape(value.shape)
+        result.append(value)
     return result
 
 
@@ -242,7 +263,7 @@ class Maker:
             record["runs"] = self._graph_runs()
         else:
             self._run(record)
-        if "noshape" not in self.flags:
+        if "noshape" not in self.flags and not call.uses_references:
             self._shapes(record)
         return record
 
@@ -255,15 +276,18 @@ class Maker:
         if spec.kind == "value":
             return value_of(spec, array)
         value = encode(array)
-        if spec.kind == "novar":
+        if spec.kind in ("novar", "noref"):
             value.pop("data")
-        return {"variable": value}
+        return {"reference" if spec.kind in REFERENCES else "variable": value}
 
     def _failure(self):
         wanted = self.flags["fails"]
         wanted = "INVALID_ARGUMENT" if wanted is True else wanted.upper()
         try:
-            outputs = refusing(lambda: as_arrays(self.call.run(self.call.tensors())))
+            if self.call.uses_references:
+                outputs = refusing(self._run_with_references)
+            else:
+                outputs = refusing(lambda: as_arrays(self.call.run(self.call.tensors())))
         except Failure as failure:
             if failure.code != wanted:
                 raise Mismatch(f"fails with {failure.code}: {failure}") from None
@@ -280,8 +304,31 @@ class Maker:
                         for _ in range(int(self.flags.get("runs", 2)))]
         return [[encode(output) for output in run] for run in runs]
 
+    def _run_with_references(self):
+        """Outputs and variables' values; references are of graphs alone."""
+        call = self.call
+        config = tf.compat.v1.ConfigProto()
+        config.graph_options.rewrite_options.disable_meta_optimizer = True
+        with tf.Graph().as_default():
+            outputs = call.run(call.tensors())
+            ready = [tf.raw_ops.IsVariableInitialized(ref=ref) for ref, _, _ in call.variables]
+            with tf.compat.v1.Session(config=config) as session:
+                session.run(call.initializers)
+                values = session.run(outputs)
+                return values, [
+                    session.run(ref) if session.run(is_ready) else None
+                    for (ref, _, _), is_ready in zip(call.variables, ready)]
+
     def _run(self, record):
         call = self.call
+        if call.uses_references:
+            try:
+                outputs, variables = refusing(self._run_with_references)
+            except Failure as failure:
+                raise Mismatch(f"fails with {failure.code}: {failure}") from None
+            record["outputs"] = [encode(np.asarray(output)) for output in outputs]
+            record["variables"] = [encode_or_null(value) for value in variables]
+            return
         inputs = call.tensors()
         try:
             if "grad" in self.flags or "grad2" in self.flags:
@@ -485,6 +532,8 @@ def main():
     parser.add_argument("--family", action="append", help="only these files of cases")
     parser.add_argument("--filter", help="only cases whose line has this text; nothing is written")
     parser.add_argument("--check", action="store_true", help="compare with the stored files")
+    parser.add_argument("--out", type=pathlib.Path, default=HERE / "data",
+                        help="the folder to write (default: the stored files)")
     parser.add_argument("--show", action="store_true", help="print the values")
     parser.add_argument("--verbose", action="store_true", help="name each case before it runs")
     arguments = parser.parse_args()
@@ -495,13 +544,13 @@ def main():
         if arguments.family and path.stem not in arguments.family:
             continue
         records, problems = make_family(path, arguments)
-        stored = HERE / "data" / f"{path.stem}.jsonl.gz"
+        stored = arguments.out / f"{path.stem}.jsonl.gz"
         if arguments.check and not problems:
             problems = compare_with_stored(stored, records)
         size = ""
         if not problems and not arguments.check and not arguments.filter:
             data = packed(records)
-            stored.parent.mkdir(exist_ok=True)
+            stored.parent.mkdir(parents=True, exist_ok=True)
             stored.write_bytes(data)
             size = f", {len(data):,} bytes"
         for problem in problems:

@@ -22,7 +22,8 @@ const std::map<std::string, std::size_t>& sizes() {
   static const std::map<std::string, std::size_t> all{
       {"bool", 1},  {"int8", 1},     {"uint8", 1},  {"int16", 2},     {"uint16", 2},
       {"half", 2},  {"bfloat16", 2}, {"int32", 4},  {"uint32", 4},    {"float", 4},
-      {"int64", 8}, {"uint64", 8},   {"double", 8}, {"complex64", 8}, {"complex128", 16}};
+      {"int64", 8}, {"uint64", 8},   {"double", 8}, {"complex64", 8}, {"complex128", 16},
+      {"qint8", 1}, {"quint8", 1},   {"qint16", 2}, {"quint16", 2},   {"qint32", 4}};
   return all;
 }
 
@@ -241,7 +242,8 @@ std::vector<Value> decode_all(const nlohmann::json& records) {
 std::vector<std::complex<double>> numbers(const Value& value) {
   const auto count = static_cast<std::size_t>(value.num_elements());
   const std::string& bytes = value.bytes;
-  const std::string& dtype = value.dtype;
+  // Quantised integers are stored as the integers that they are.
+  const std::string dtype = value.dtype[0] == 'q' ? value.dtype.substr(1) : value.dtype;
   std::vector<std::complex<double>> result(count);
   for (std::size_t i = 0; i < count; ++i) {
     if (dtype == "float")

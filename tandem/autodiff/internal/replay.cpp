@@ -3,6 +3,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "tandem/autodiff/internal/custom_call.h"
 #include "tandem/core/error.h"
 #include "tandem/graph/function.h"
 #include "tandem/ops/internal/functional_calls.h"
@@ -27,7 +28,13 @@ AttrMap given_attrs(const Node& node) {
 std::vector<Tensor> call_node(const Node& node, std::span<const Tensor> inputs) {
   const std::vector<Tensor> all(inputs.begin(), inputs.end());
   switch (node.kind()) {
-    case NodeKind::kCall: return call_function(node.attr<FunctionRef>("f"), inputs);
+    case NodeKind::kCall:
+      if (has_custom_gradient(node)) return repeat_custom_call(node, inputs);
+      if (const AttrValue* branches = node.attrs().find("branches")) {
+        return internal::call_case(all[0], inputs.subspan(1),
+                                   *branches->get_if<std::vector<FunctionRef>>());
+      }
+      return call_function(node.attr<FunctionRef>("f"), inputs);
     case NodeKind::kIf:
       return internal::call_if(all[0], {all.begin() + 1, all.end()},
                                node.attr<FunctionRef>("then_branch"),

@@ -29,7 +29,7 @@ std::optional<int> parse_index(std::string_view text) {
 
 }  // namespace
 
-BodyImport::BodyImport(Library& library, const Nodes& nodes, const proto::FunctionDef* function,
+BodyImport::BodyImport(Library& library, Nodes& nodes, const proto::FunctionDef* function,
                        const Bindings* bindings)
     : library_(library), nodes_(nodes), function_(function), bindings_(bindings) {}
 
@@ -45,7 +45,7 @@ void BodyImport::fail(const Pending& node, const std::string& message) const {
 
 Graph BodyImport::run(const std::vector<Result>& results) {
   if (function_) add_args();
-  read_nodes(nodes_);
+  read_nodes();
   for (Pending& node : pending_) {
     if (node.def) read_op(node);
   }
@@ -121,8 +121,8 @@ void BodyImport::add_args() {
   }
 }
 
-void BodyImport::read_nodes(const Nodes& nodes) {
-  for (const proto::NodeDef& def : nodes) {
+void BodyImport::read_nodes() {
+  for (proto::NodeDef& def : nodes_) {
     Pending node;
     node.def = &def;
     node.name = def.name;
@@ -156,7 +156,7 @@ void BodyImport::read_op(Pending& node) {
 }
 
 void BodyImport::read_attrs(Pending& node) {
-  for (const auto& [name, unbound] : node.def->attr) {
+  for (auto& [name, unbound] : node.def->attr) {
     if (name.starts_with("_")) continue;  // notes for TensorFlow's own use
     const AttrDef* def = node.op->find_attr(name);
     if (!def) {
@@ -168,6 +168,7 @@ void BodyImport::read_attrs(Pending& node) {
       if (node.op->traits.kind == NodeKind::kConst && name == "value" &&
           value.which_value == proto::AttrValue::Case::kTensor) {
         read_constant(node, value);
+        if (!function_) unbound.tensor.clear();
       } else {
         node.attrs.set(name, decode_attr(*def, value, [&](const proto::NameAttrList& f) {
                          return library_.import(f);
@@ -246,6 +247,7 @@ std::vector<std::pair<int, int>> BodyImport::resolve(const std::string& text,
   const int producer = found->second;
   Pending& from = pending_[static_cast<std::size_t>(producer)];
   const std::string rest = whole || colon == std::string::npos ? "" : text.substr(colon + 1);
+  if (!whole && colon != std::string::npos && rest.empty()) missing("is malformed.");
   if (!function_ || !from.def) {
     const auto index = rest.empty() ? 0 : parse_index(rest);
     if (!index || (!from.def && *index != 0)) missing("is malformed.");

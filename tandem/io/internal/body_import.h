@@ -39,7 +39,9 @@ class BodyImport {
   using Bindings = std::map<std::string, proto::AttrValue>;
 
   /// `function` is null for a graph; `bindings` are the attributes that a function is called with.
-  BodyImport(Library& library, const Nodes& nodes, const proto::FunctionDef* function,
+  /// The values of a graph's constants are given up as they are read: large ones would be there
+  /// twice.
+  BodyImport(Library& library, Nodes& nodes, const proto::FunctionDef* function,
              const Bindings* bindings);
 
   /// A result of a function: "node:output:0" or an argument's name.
@@ -61,7 +63,7 @@ class BodyImport {
     bool back = false;  // from a NextIteration to its Merge
   };
   struct Pending {
-    const proto::NodeDef* def = nullptr;  // null for arguments
+    proto::NodeDef* def = nullptr;  // null for arguments
     std::string name;
     const OpDef* op = nullptr;  // null: cannot run
     AttrMap attrs;
@@ -79,7 +81,7 @@ class BodyImport {
   std::string where(const std::string& name) const;
   const proto::AttrValue* bound(const proto::AttrValue& value) const;
   void add_args();
-  void read_nodes(const Nodes& nodes);
+  void read_nodes();
   void read_op(Pending& node);
   void read_attrs(Pending& node);
   void read_constant(Pending& node, const proto::AttrValue& value);
@@ -103,7 +105,7 @@ class BodyImport {
   void mark(Pending& node);
 
   Library& library_;
-  const Nodes& nodes_;
+  Nodes& nodes_;
   const proto::FunctionDef* function_;
   const Bindings* bindings_;
   std::vector<Pending> pending_;

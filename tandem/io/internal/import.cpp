@@ -1,11 +1,11 @@
+#include "tandem/io/internal/import.h"
+
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "tandem/core/error.h"
 #include "tandem/device/device_spec.h"
 #include "tandem/io/internal/body_import.h"
-#include "tandem/io/internal/parse.h"
 #include "tandem/io/internal/tensor_proto.h"
 #include "tandem/io/internal/wire.h"
 #include "tandem/runtime/runtime.h"
@@ -19,7 +19,7 @@ constexpr std::int64_t kMostOutputs = 1 << 20;
 
 class GraphImport final : public Library {
  public:
-  GraphImport(const proto::GraphDef& def, const ImportOptions& options)
+  GraphImport(proto::GraphDef& def, const ImportOptions& options)
       : def_(def), options_(options), runtime_(Runtime::current()) {}
 
   ImportedGraph run() {
@@ -42,11 +42,12 @@ class GraphImport final : public Library {
   }
 
   FunctionRef import(const proto::NameAttrList& name) override {
-    const proto::FunctionDef* def = find(name.name);
-    if (!def) {
+    const auto found = functions_.find(name.name);
+    if (found == functions_.end()) {
       throw InvalidArgumentError(
           cat("Function '", name.name, "' is called but is not in the graph's library."));
     }
+    proto::FunctionDef* def = found->second;
     std::string key = name.name;
     if (def->signature->attr.size() > 0) {  // else attributes of the call change nothing
       std::map<std::string, std::string> attrs;
@@ -95,7 +96,7 @@ class GraphImport final : public Library {
   }
 
   void list_library() {
-    for (const proto::FunctionDef& def : def_.library->function) {
+    for (proto::FunctionDef& def : def_.library.make().function) {
       const std::string& name = def.signature->name;
       if (name.empty()) throw InvalidArgumentError("A function of the library has no name.");
       if (!functions_.emplace(name, &def).second)
@@ -132,7 +133,7 @@ class GraphImport final : public Library {
     running_.push_back(name);
   }
 
-  FunctionRef import_body(const proto::FunctionDef& def, const BodyImport::Bindings& attrs) {
+  FunctionRef import_body(proto::FunctionDef& def, const BodyImport::Bindings& attrs) {
     const std::string& name = def.signature->name;
     std::vector<BodyImport::Result> wanted;
     for (const auto& arg : def.signature->output_arg) {
@@ -167,11 +168,11 @@ class GraphImport final : public Library {
                                             std::move(effects));
   }
 
-  const proto::GraphDef& def_;
+  proto::GraphDef& def_;
   const ImportOptions& options_;
   Runtime& runtime_;
   ImportedGraph result_;
-  std::map<std::string, const proto::FunctionDef*> functions_;
+  std::map<std::string, proto::FunctionDef*> functions_;
   std::map<std::string, FunctionRef> imported_;
   std::vector<std::string> running_;
   std::int64_t announced_ = 0;
@@ -179,8 +180,7 @@ class GraphImport final : public Library {
 
 }  // namespace
 
-ImportedGraph import_graph_def(std::string_view bytes, const ImportOptions& options) {
-  const proto::GraphDef def = parse_graph_def(bytes, options.format, options.name);
+ImportedGraph import_message(proto::GraphDef& def, const ImportOptions& options) {
   return GraphImport(def, options).run();
 }
 

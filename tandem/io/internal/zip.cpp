@@ -16,7 +16,7 @@ constexpr std::uint32_t kIn64 = 0xffffffff;  // the number stands in the zip64 f
 constexpr std::uint16_t kDate = 1 << 5 | 1;  // 1 January 1980: the same bytes for the same content
 
 void put(std::string& out, std::uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; ++i) out += static_cast<char>((value >> (8 * i)) & 0xff);
+  for (; bytes > 0; --bytes, value >>= 8) out += static_cast<char>(value & 0xff);
 }
 
 std::uint32_t crc_of(std::string_view bytes) {

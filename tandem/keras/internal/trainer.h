@@ -61,6 +61,8 @@ class Trainer {
   };
   using Step = TracedFunction<std::function<void(data::Element)>>;
 
+  Step make_train_step();
+  Step make_test_step();
   void choose_losses();
   void choose_metrics();
   Batch split(const data::Element& batch) const;

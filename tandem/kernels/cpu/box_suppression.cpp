@@ -125,8 +125,8 @@ std::int64_t output_size(const KernelContext& c, int i) {
 void require_scores(const KernelContext& c, std::int64_t boxes) {
   const Shape& scores = c.input(1).shape();
   if (scores.rank() != 1 || scores[0] != boxes) {
-    throw InvalidArgumentError(cat("scores has incompatible shape: ", scores, " for ", boxes,
-                                   " boxes"));
+    throw InvalidArgumentError(
+        cat("scores has incompatible shape: ", scores, " for ", boxes, " boxes"));
   }
 }
 
@@ -227,9 +227,10 @@ void combined(KernelContext& c) {
   }
   const std::int64_t batch = boxes[0], count = boxes[1], shared = boxes[2], classes = scores[2];
   if (shared != 1 && shared != classes) {
-    throw InvalidArgumentError(cat("third dimension of boxes must be either 1 or equal to the "
-                                   "third dimension of scores, but is ",
-                                   shared, " for ", classes, " classes"));
+    throw InvalidArgumentError(
+        cat("third dimension of boxes must be either 1 or equal to the "
+            "third dimension of scores, but is ",
+            shared, " for ", classes, " classes"));
   }
   Limits limits{scalar_int_input(c, 2, "max_size_per_class"), scalar_float(c, 4, "iou_threshold"),
                 scalar_float(c, 5, "score_threshold")};
@@ -270,9 +271,8 @@ void combined(KernelContext& c) {
           found.push_back({chosen.score[i], chosen.index[i], k});
         }
       }
-      std::stable_sort(found.begin(), found.end(), [](const Detection& x, const Detection& y) {
-        return x.score > y.score;
-      });
+      std::stable_sort(found.begin(), found.end(),
+                       [](const Detection& x, const Detection& y) { return x.score > y.score; });
       const std::int64_t valid = std::min(static_cast<std::int64_t>(found.size()), size);
       for (std::int64_t i = 0; i < valid; ++i) {
         const Detection& d = found[static_cast<std::size_t>(i)];

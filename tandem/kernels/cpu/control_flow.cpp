@@ -41,6 +41,24 @@ void if_kernel(KernelContext& c) {
     c.set_output(i, std::move(results.at(static_cast<std::size_t>(i))));
 }
 
+// An index outside of the list means the last branch.
+void case_kernel(KernelContext& c) {
+  const auto& branches = c.attr<std::vector<FunctionRef>>("branches");
+  if (c.input(0).rank() != 0) {
+    throw InvalidArgumentError(
+        cat("branch_index must be scalar, but has shape ", c.input(0).shape(), "."));
+  }
+  if (branches.empty()) throw InvalidArgumentError("Case needs at least one branch.");
+  const std::int32_t index = *c.input(0).data<std::int32_t>();
+  const bool inside = index >= 0 && static_cast<std::size_t>(index) < branches.size();
+  const FunctionRef& branch = inside ? branches[static_cast<std::size_t>(index)] : branches.back();
+  std::vector<Array> args;
+  for (int i = 1; i < c.num_inputs(); ++i) args.push_back(c.input(i));
+  std::vector<Array> results = c.functions().run(*branch, std::move(args), c);
+  for (int i = 0; i < c.num_outputs(); ++i)
+    c.set_output(i, std::move(results.at(static_cast<std::size_t>(i))));
+}
+
 void while_kernel(KernelContext& c) {
   const Function& condition = *c.attr<FunctionRef>("cond");
   const Function& body = *c.attr<FunctionRef>("body");
@@ -59,6 +77,8 @@ void while_kernel(KernelContext& c) {
 
 const KernelRegistration kIf{{.op = "If", .run = if_kernel}};
 const KernelRegistration kStatelessIf{{.op = "StatelessIf", .run = if_kernel}};
+const KernelRegistration kCase{{.op = "Case", .run = case_kernel}};
+const KernelRegistration kStatelessCase{{.op = "StatelessCase", .run = case_kernel}};
 const KernelRegistration kWhile{{.op = "While", .run = while_kernel}};
 const KernelRegistration kStatelessWhile{{.op = "StatelessWhile", .run = while_kernel}};
 

@@ -24,16 +24,15 @@ void require_volume(const Shape& shape, const char* name) {
 Shape sizes_input(const KernelContext& c, int i, const char* name) {
   const IntInput sizes(c, i, name);
   if (c.input(i).rank() != 1 || sizes.size() != 5) {
-    throw InvalidArgumentError(cat(name, " must be a vector of 5 sizes, but has shape ",
-                                   c.input(i).shape()));
+    throw InvalidArgumentError(
+        cat(name, " must be a vector of 5 sizes, but has shape ", c.input(i).shape()));
   }
   std::vector<std::int64_t> dims;
   for (int k = 0; k < 5; ++k) dims.push_back(sizes[k]);
   return Shape(dims);
 }
 
-Conv3DCase make_case(const KernelContext& c, DType dtype, const Shape& image,
-                     const Shape& filter) {
+Conv3DCase make_case(const KernelContext& c, DType dtype, const Shape& image, const Shape& filter) {
   require_volume(image, "input");
   require_volume(filter, "filter");
   const Window3D w = read_conv3d_attrs(c);
@@ -49,8 +48,8 @@ Conv3DCase make_case(const KernelContext& c, DType dtype, const Shape& image,
     }
   }
   if (p.in_depth % filter[3] != 0) {
-    throw InvalidArgumentError(cat("Input depth must be evenly divisible by filter depth: ",
-                                   p.in_depth, " vs ", filter[3]));
+    throw InvalidArgumentError(cat(
+        "Input depth must be evenly divisible by filter depth: ", p.in_depth, " vs ", filter[3]));
   }
   p.groups = p.in_depth == 0 ? 1 : p.in_depth / filter[3];
   if (p.out_depth % p.groups != 0) {
@@ -193,8 +192,8 @@ bool by_library(KernelContext& c, const Conv3DCase& p, LibraryFn run, const Arra
   constexpr std::int64_t kLargest = std::int64_t{1} << 29;  // the library counts in 32 bits
   if (p.channels_first || p.dtype == DType::kDouble) return false;
   if (p.inputs() * p.in_depth >= kLargest || p.outputs() * p.out_depth >= kLargest) return false;
-  const bool native = p.dtype == DType::kFloat ||
-                      (p.dtype == DType::kBFloat16 && onednn::has_native_bfloat16());
+  const bool native =
+      p.dtype == DType::kFloat || (p.dtype == DType::kBFloat16 && onednn::has_native_bfloat16());
   if (native) return run(c, p, first.raw_data(), second.raw_data(), result.raw_data());
   Conv3DCase in_float = p;
   in_float.dtype = DType::kFloat;
@@ -222,8 +221,7 @@ void run(KernelContext& c, const Conv3DCase& p, LibraryFn library, const Array& 
 }
 
 void forward(KernelContext& c) {
-  const Conv3DCase p =
-      make_case(c, c.input(0).dtype(), c.input(0).shape(), c.input(1).shape());
+  const Conv3DCase p = make_case(c, c.input(0).dtype(), c.input(0).shape(), c.input(1).shape());
   run<Target::kOutput>(c, p, onednn::conv3d_forward, c.input(0), c.input(1),
                        c.allocate_output(0, output_shape(c, p)));
 }
@@ -244,8 +242,7 @@ void backprop_filter(KernelContext& c) {
                        c.allocate_output(0, filter));
 }
 
-const KernelRegistration kForward{
-    {.op = "Conv3D", .types = {{"T", kFloatTypes}}, .run = forward}};
+const KernelRegistration kForward{{.op = "Conv3D", .types = {{"T", kFloatTypes}}, .run = forward}};
 const KernelRegistration kBackpropInput{
     {.op = "Conv3DBackpropInputV2", .types = {{"T", kFloatTypes}}, .run = backprop_input}};
 const KernelRegistration kBackpropFilter{

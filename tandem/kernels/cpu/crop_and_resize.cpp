@@ -12,7 +12,7 @@ namespace tandem::cpu {
 namespace {
 
 struct Crops {
-  std::int64_t boxes, height, width;                      // of the crops
+  std::int64_t boxes, height, width;                     // of the crops
   std::int64_t batch, image_height, image_width, depth;  // of the images
   const float* box;
   const std::int32_t* image_of;
@@ -40,27 +40,31 @@ Crops check(const Shape& images, const Array& boxes, const Array& indices, std::
     throw InvalidArgumentError("image dimensions must be positive");
   }
   if (boxes.rank() != 2 || boxes.shape()[1] != 4) {
-    throw InvalidArgumentError(cat("boxes must be 2-D of 4 columns, but have shape ",
-                                   boxes.shape()));
+    throw InvalidArgumentError(
+        cat("boxes must be 2-D of 4 columns, but have shape ", boxes.shape()));
   }
   if (indices.rank() != 1 || indices.shape()[0] != boxes.shape()[0]) {
     throw InvalidArgumentError(cat("box_index has incompatible shape ", indices.shape(), " for ",
                                    boxes.shape()[0], " boxes"));
   }
   if (height <= 0 || width <= 0) {
-    throw InvalidArgumentError(cat("crop dimensions must be positive, but are ", height, " and ",
-                                   width));
+    throw InvalidArgumentError(
+        cat("crop dimensions must be positive, but are ", height, " and ", width));
   }
   for (const std::int32_t i : indices.values<std::int32_t>()) {
     if (i < 0 || i >= images[0]) {
-      throw OutOfRangeError(cat("box_index has values outside [0, batch_size): ", i, " of ",
-                                images[0]));
+      throw OutOfRangeError(
+          cat("box_index has values outside [0, batch_size): ", i, " of ", images[0]));
     }
   }
-  return {boxes.shape()[0],   height,
-          width,              images[0],
-          images[1],          images[2],
-          images[3],          boxes.data<float>(),
+  return {boxes.shape()[0],
+          height,
+          width,
+          images[0],
+          images[1],
+          images[2],
+          images[3],
+          boxes.data<float>(),
           indices.data<std::int32_t>()};
 }
 
@@ -83,8 +87,8 @@ Shape four_sizes(const Array& sizes) {
 
 void require_grads(const Crops& k, const Shape& grads) {
   if (grads[0] != k.boxes || grads[3] != k.depth) {
-    throw InvalidArgumentError(cat("grads of shape ", grads, " do not fit ", k.boxes,
-                                   " boxes and depth ", k.depth));
+    throw InvalidArgumentError(
+        cat("grads of shape ", grads, " do not fit ", k.boxes, " boxes and depth ", k.depth));
   }
 }
 
@@ -117,7 +121,8 @@ void crop(KernelContext& c) {
           std::fill(pixel, pixel + crop_row, outside);
           continue;
         }
-        const T* top = image + static_cast<std::int64_t>(nearest ? std::round(y) : std::floor(y)) * row;
+        const T* top =
+            image + static_cast<std::int64_t>(nearest ? std::round(y) : std::floor(y)) * row;
         const T* bottom = image + static_cast<std::int64_t>(std::ceil(y)) * row;
         const float down = y - std::floor(y);
         for (std::int64_t j = 0; j < k.width; ++j, pixel += k.depth) {
@@ -265,8 +270,7 @@ void crop_grad_boxes(KernelContext& c) {
 constexpr DTypeSet kImageTypes{DType::kUint8, DType::kUint16, DType::kInt8,
                                DType::kInt16, DType::kInt32,  DType::kInt64,
                                DType::kHalf,  DType::kFloat,  DType::kDouble};
-const KernelRegistration kCrop{
-    {.op = "CropAndResize", .types = {{"T", kImageTypes}}, .run = crop}};
+const KernelRegistration kCrop{{.op = "CropAndResize", .types = {{"T", kImageTypes}}, .run = crop}};
 const KernelRegistration kCropGradImage{
     {.op = "CropAndResizeGradImage",
      .types = {{"T", {DType::kHalf, DType::kFloat, DType::kDouble}}},

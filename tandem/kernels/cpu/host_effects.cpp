@@ -52,8 +52,7 @@ void print(KernelContext& c) {
 
 void print_v2(KernelContext& c) {
   if (c.input(0).rank() != 0) {
-    throw InvalidArgumentError(cat("Input is expected to be scalar, but got ",
-                                   c.input(0).shape()));
+    throw InvalidArgumentError(cat("Input is expected to be scalar, but got ", c.input(0).shape()));
   }
   const std::string text = *c.input(0).data<std::string>() + c.attr<std::string>("end");
   const auto& stream = c.attr<std::string>("output_stream");

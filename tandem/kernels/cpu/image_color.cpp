@@ -51,16 +51,14 @@ void map_colours(KernelContext& c, F f) {
     using W = Wide<T>;
     const T* from = in.data<T>();
     T* to = out.data<T>();
-    c.intra_op().parallel_for(
-        in.num_elements() / 3, 10, [&](std::int64_t begin, std::int64_t end) {
-          for (std::int64_t i = 3 * begin; i < 3 * end; i += 3) {
-            const Colour<W> made =
-                f(Colour<W>{widen(from[i]), widen(from[i + 1]), widen(from[i + 2])});
-            to[i] = static_cast<T>(made.a);
-            to[i + 1] = static_cast<T>(made.b);
-            to[i + 2] = static_cast<T>(made.c);
-          }
-        });
+    c.intra_op().parallel_for(in.num_elements() / 3, 10, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = 3 * begin; i < 3 * end; i += 3) {
+        const Colour<W> made = f(Colour<W>{widen(from[i]), widen(from[i + 1]), widen(from[i + 2])});
+        to[i] = static_cast<T>(made.a);
+        to[i + 1] = static_cast<T>(made.b);
+        to[i + 2] = static_cast<T>(made.c);
+      }
+    });
   });
 }
 
@@ -160,7 +158,7 @@ void adjust_contrast(KernelContext& c) {
 // ---- Frames ----
 
 constexpr float kFrameColours[10][4] = {
-    {1, 1, 0, 1},   {0, 0, 1, 1},   {1, 0, 0, 1}, {0, 1, 0, 1}, {0.5f, 0, 0.5f, 1},
+    {1, 1, 0, 1},       {0, 0, 1, 1},    {1, 0, 0, 1},    {0, 1, 0, 1}, {0.5f, 0, 0.5f, 1},
     {0.5f, 0.5f, 0, 1}, {0.5f, 0, 0, 1}, {0, 0, 0.5f, 1}, {0, 1, 1, 1}, {1, 0, 1, 1}};
 
 std::vector<std::vector<float>> frame_colours(const KernelContext& c, std::int64_t depth) {
@@ -173,9 +171,10 @@ std::vector<std::vector<float>> frame_colours(const KernelContext& c, std::int64
     if (given.num_elements() != 0) {
       const std::int64_t width = given.shape()[1];
       if (width < depth) {
-        throw InvalidArgumentError(cat("colors must have equal or more channels than the image "
-                                       "provided: ",
-                                       width, " vs. ", depth));
+        throw InvalidArgumentError(
+            cat("colors must have equal or more channels than the image "
+                "provided: ",
+                width, " vs. ", depth));
       }
       const float* row = given.data<float>();
       for (std::int64_t i = 0; i < given.shape()[0]; ++i, row += width) {

@@ -40,8 +40,8 @@ Patches patches_of(const KernelContext& c, int rank, bool has_rates) {
     bool good = values.size() == all && values.front() == 1 && values.back() == 1;
     for (const std::int64_t value : values) good = good && value >= 1 && value <= INT32_MAX;
     if (!good) {
-      throw InvalidArgumentError(cat(name, " must be ", rank,
-                                     " positive sizes, of which the first and last are 1."));
+      throw InvalidArgumentError(
+          cat(name, " must be ", rank, " positive sizes, of which the first and last are 1."));
     }
   };
   check(sizes, "ksizes");
@@ -63,8 +63,8 @@ Patches patches_of(const KernelContext& c, int rank, bool has_rates) {
       a.before = std::max<std::int64_t>((a.count - 1) * a.stride + reach - a.in, 0) / 2;
     } else {
       if (a.in - reach + a.stride < 0) {
-        throw InvalidArgumentError(cat("Computed output size would be negative: windows of ",
-                                       reach, " on a side of ", a.in));
+        throw InvalidArgumentError(cat("Computed output size would be negative: windows of ", reach,
+                                       " on a side of ", a.in));
       }
       a.count = (a.in - reach + a.stride) / a.stride;
     }
@@ -95,8 +95,7 @@ void extract(KernelContext& c, const Patches& p) {
             const std::int64_t in_z = plane * planes.stride - planes.before + z * planes.rate;
             for (std::int64_t y = 0; y < rows.size; ++y) {
               const std::int64_t in_y = row * rows.stride - rows.before + y * rows.rate;
-              const bool inside =
-                  in_z >= 0 && in_z < planes.in && in_y >= 0 && in_y < rows.in;
+              const bool inside = in_z >= 0 && in_z < planes.in && in_y >= 0 && in_y < rows.in;
               const std::int64_t first = ((b * planes.in + in_z) * rows.in + in_y) * columns.in;
               for (std::int64_t x = 0; x < columns.size; ++x, patch += p.depth) {
                 const std::int64_t in_x =
@@ -179,7 +178,9 @@ void transform_of(KernelContext& c, bool nearest, Fill mode, float fill, Array& 
                            from_x < static_cast<float>(width);
         if (!there) return outside;
         return image[(static_cast<std::int64_t>(from_y) * width +
-                      static_cast<std::int64_t>(from_x)) * depth + k];
+                      static_cast<std::int64_t>(from_x)) *
+                         depth +
+                     k];
       };
       T* pixel = made + line * to[2] * depth;
       for (std::int64_t column = 0; column < to[2]; ++column, pixel += depth) {
@@ -241,9 +242,8 @@ void transform(KernelContext& c) {
   Array& out = c.allocate_output(0, Shape{in[0], height, width, in[3]});
   if (out.num_elements() == 0) return;
   with_type<std::uint8_t, std::int32_t, std::int64_t, Half, BFloat16, float, double>(
-      out.dtype(), [&]<class T>() {
-        transform_of<T>(c, interpolation == "NEAREST", mode, fill, out);
-      });
+      out.dtype(),
+      [&]<class T>() { transform_of<T>(c, interpolation == "NEAREST", mode, fill, out); });
 }
 
 const KernelRegistration kPatches{

@@ -14,15 +14,16 @@ void change_rows(KernelContext& c, F f) {
   const Array &x = c.input(0), &rows = c.input(1), &v = c.input(2);
   const Shape& shape = x.shape();
   if (rows.rank() > 1 || shape.rank() == 0) {
-    throw InvalidArgumentError(cat("x must have rows and i must be a scalar or a vector, but they "
-                                   "have shapes ",
-                                   shape, " and ", rows.shape()));
+    throw InvalidArgumentError(
+        cat("x must have rows and i must be a scalar or a vector, but they "
+            "have shapes ",
+            shape, " and ", rows.shape()));
   }
   Shape wanted{rows.num_elements()};
   for (int k = 1; k < shape.rank(); ++k) wanted.add_dim(shape[k]);
   if (!(v.shape() == wanted)) {
-    throw InvalidArgumentError(cat("v must have shape ", wanted, " to fit x and i, but has ",
-                                   v.shape()));
+    throw InvalidArgumentError(
+        cat("v must have shape ", wanted, " to fit x and i, but has ", v.shape()));
   }
   if (rows.num_elements() > 0 && shape[0] == 0) {
     throw InvalidArgumentError("x has no rows to change.");

@@ -116,9 +116,8 @@ Array LookupTable::find(const Array& keys, const Array& default_value) const {
   for (std::int64_t i = 0; i < count; ++i) {
     const std::string key = key_at(keys, i);
     if (key == empty_key_ || key == deleted_key_) {
-      throw InvalidArgumentError(
-          cat("Using the ", key == empty_key_ ? "empty" : "deleted",
-              "_key as a table key is not allowed"));
+      throw InvalidArgumentError(cat("Using the ", key == empty_key_ ? "empty" : "deleted",
+                                     "_key as a table key is not allowed"));
     }
     const auto at = rows_.find(key);
     if (at != rows_.end()) {
@@ -157,7 +156,8 @@ void LookupTable::remove(const Array& keys) {
   for (std::int64_t i = 0; i < count; ++i) {
     const std::string key = key_at(keys, i);
     if (key == empty_key_ || key == deleted_key_) {
-      throw InvalidArgumentError("Using the empty_key or deleted_key as a table key is not allowed");
+      throw InvalidArgumentError(
+          "Using the empty_key or deleted_key as a table key is not allowed");
     }
     rows_.erase(key);
   }
@@ -222,9 +222,9 @@ LookupTable::Contents LookupTable::contents() const {
   std::int64_t i = 0;
   for (const auto& [key, value] : rows_) {
     if (kind_.key != DType::kString) {
-      std::memcpy(static_cast<char*>(all.keys.raw_data()) +
-                      static_cast<std::size_t>(i) * key.size(),
-                  key.data(), key.size());
+      std::memcpy(
+          static_cast<char*>(all.keys.raw_data()) + static_cast<std::size_t>(i) * key.size(),
+          key.data(), key.size());
     } else if (kind_.key_shape.rank() == 0) {
       all.keys.data<std::string>()[i] = key;
     } else {

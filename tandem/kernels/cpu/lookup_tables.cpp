@@ -68,8 +68,8 @@ void make_dense_table(KernelContext& c) {
                                    empty.shape(), " and ", deleted.shape()));
   }
   if (empty.rank() > 1) {
-    throw InvalidArgumentError(cat("Empty key must be a scalar or a vector, got shape ",
-                                   empty.shape()));
+    throw InvalidArgumentError(
+        cat("Empty key must be a scalar or a vector, got shape ", empty.shape()));
   }
   kind.key_shape = empty.shape();
   set_table(c, kind, empty, deleted);
@@ -88,8 +88,8 @@ void size(KernelContext& c) {
 void export_all(KernelContext& c) {
   const LookupTable& from = table(c);
   if (from.kind().key != c.attr<DType>("Tkeys") || from.kind().value != c.attr<DType>("Tvalues")) {
-    throw InvalidArgumentError(cat("The types asked for are not those of the ",
-                                   from.debug_string(), "."));
+    throw InvalidArgumentError(
+        cat("The types asked for are not those of the ", from.debug_string(), "."));
   }
   LookupTable::Contents all = from.contents();
   c.set_output(0, std::move(all.keys));
@@ -98,8 +98,8 @@ void export_all(KernelContext& c) {
 
 void initialize(KernelContext& c) {
   if (c.input(1).rank() != 1) {
-    throw InvalidArgumentError(cat("Keys must be a vector, but received shape ",
-                                   c.input(1).shape()));
+    throw InvalidArgumentError(
+        cat("Keys must be a vector, but received shape ", c.input(1).shape()));
   }
   table(c).initialize(c.input(1), c.input(2));
 }
@@ -164,8 +164,8 @@ void initialize_from_file(KernelContext& c) {
     throw InvalidArgumentError(cat("delimiter must be one character, not '", delimiter, "'."));
   }
   if (wanted == 0 || wanted < -1 || offset < 0) {
-    throw InvalidArgumentError(cat("vocab_size ", wanted, " and offset ", offset,
-                                   " must be positive, or -1 and 0."));
+    throw InvalidArgumentError(
+        cat("vocab_size ", wanted, " and offset ", offset, " must be positive, or -1 and 0."));
   }
   const std::string text = fs::read_file(path);
   std::vector<std::string_view> lines;
@@ -180,8 +180,8 @@ void initialize_from_file(KernelContext& c) {
     lines.push_back(line);
   }
   if (static_cast<std::int64_t>(lines.size()) < wanted) {
-    throw InvalidArgumentError(cat("Invalid vocab_size in ", path, ": expected ", wanted,
-                                   " but got ", lines.size()));
+    throw InvalidArgumentError(
+        cat("Invalid vocab_size in ", path, ": expected ", wanted, " but got ", lines.size()));
   }
   LookupTable& to = table(c);
   const Shape shape{static_cast<std::int64_t>(lines.size())};

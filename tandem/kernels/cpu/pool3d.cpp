@@ -16,9 +16,7 @@ struct Pool3D {
   std::int64_t batch = 0, channels = 0;
   WindowAxis axis[3];
   Shape output;
-  std::int64_t image() const {
-    return axis[0].input * axis[1].input * axis[2].input * channels;
-  }
+  std::int64_t image() const { return axis[0].input * axis[1].input * axis[2].input * channels; }
   std::int64_t windows() const { return axis[0].output * axis[1].output * axis[2].output; }
   double cost() const {
     return static_cast<double>(windows() * channels) *
@@ -218,9 +216,10 @@ void avg_pool(KernelContext& c) {
 void avg_pool_grad(KernelContext& c) {
   const Array& sizes = c.input(0);
   if (sizes.rank() != 1 || sizes.num_elements() != 5) {
-    throw InvalidArgumentError(cat("orig_input_shape must be 1-dimensional and 5 elements, but has "
-                                   "shape ",
-                                   sizes.shape()));
+    throw InvalidArgumentError(
+        cat("orig_input_shape must be 1-dimensional and 5 elements, but has "
+            "shape ",
+            sizes.shape()));
   }
   const auto values = sizes.values<std::int32_t>();
   const Shape shape(std::vector<std::int64_t>(values.begin(), values.end()));

@@ -21,8 +21,8 @@ Queue::Kind kind_of(const KernelContext& c, bool priority) {
   kind.capacity = std::max<std::int64_t>(c.attr<std::int64_t>("capacity"), -1);
   if (!kind.shapes.empty() && kind.shapes.size() != kind.dtypes.size()) {
     throw InvalidArgumentError(cat("shapes must be empty or one for each of the ",
-                                   kind.dtypes.size(), " components, but are ",
-                                   kind.shapes.size(), "."));
+                                   kind.dtypes.size(), " components, but are ", kind.shapes.size(),
+                                   "."));
   }
   if (priority) {
     if (kind.shapes.size() == kind.dtypes.size()) {
@@ -103,8 +103,8 @@ void require_component(const Queue::Kind& kind, int i, DType dtype, const Partia
 
 void require_components(const Queue::Kind& kind, std::size_t count) {
   if (kind.dtypes.size() != count) {
-    throw InvalidArgumentError(cat("Wrong number of components in tuple. Expected ",
-                                   kind.dtypes.size(), ", got ", count));
+    throw InvalidArgumentError(
+        cat("Wrong number of components in tuple. Expected ", kind.dtypes.size(), ", got ", count));
   }
 }
 
@@ -145,10 +145,10 @@ void put_many(KernelContext& c, KernelDone done) {
     }
     if (i == 1) elements.resize(static_cast<std::size_t>(all.shape()[0]));
     if (all.shape()[0] != static_cast<std::int64_t>(elements.size())) {
-      throw InvalidArgumentError(cat("All input tensors must have the same size in the 0th "
-                                     "dimension. Component ",
-                                     i - 1, " has ", all.shape()[0], ", and should have ",
-                                     elements.size()));
+      throw InvalidArgumentError(
+          cat("All input tensors must have the same size in the 0th "
+              "dimension. Component ",
+              i - 1, " has ", all.shape()[0], ", and should have ", elements.size()));
     }
     const Shape shape(all.shape().dims().subspan(1));
     require_component(to.kind(), i - 1, all.dtype(), shape);
@@ -274,8 +274,7 @@ void take_up_to(KernelContext& c, KernelDone done) { take_several(c, true, std::
 
 void close(KernelContext& c) { queue(c).close(c.attr<bool>("cancel_pending_enqueues")); }
 void size(KernelContext& c) {
-  *c.allocate_output(0, Shape{}).data<std::int32_t>() =
-      static_cast<std::int32_t>(queue(c).size());
+  *c.allocate_output(0, Shape{}).data<std::int32_t>() = static_cast<std::int32_t>(queue(c).size());
 }
 void is_closed(KernelContext& c) {
   *c.allocate_output(0, Shape{}).data<bool>() = queue(c).closed();

@@ -116,8 +116,7 @@ void resample_transposed(KernelContext& c, const Resize& r, const Taps& y, const
     using W = Wide<Out>;
     const std::int64_t in_row = r.in_width * r.channels, image = r.in_height * in_row;
     const std::int64_t out_row = r.out_width * r.channels;
-    const double cost =
-        static_cast<double>(r.out_height * (out_row * x.count + in_row * y.count));
+    const double cost = static_cast<double>(r.out_height * (out_row * x.count + in_row * y.count));
     c.intra_op().parallel_for(r.batch, cost, [&](std::int64_t begin, std::int64_t end) {
       const Array sums = c.allocate_temp(dtype_of<W>, Shape{r.in_height, in_row});
       const Array scratch = c.allocate_temp(dtype_of<W>, Shape{in_row});

@@ -223,8 +223,8 @@ void resize_nearest(KernelContext& c) {
           for (std::int64_t i = begin; i < end; ++i) {
             const std::int64_t y = i % r.out_height;
             T* row = to + i * out_row;
-            if (i > begin && y > 0 && ys[static_cast<std::size_t>(y)] ==
-                                          ys[static_cast<std::size_t>(y - 1)]) {
+            if (i > begin && y > 0 &&
+                ys[static_cast<std::size_t>(y)] == ys[static_cast<std::size_t>(y - 1)]) {
               copy_elements(row, row - out_row, out_row);
               continue;
             }
@@ -284,14 +284,12 @@ constexpr DTypeSet kImageTypes =
 constexpr TypeConstraint kImages{"T", kImageTypes};
 constexpr TypeConstraint kFloats{"T", kFloatTypes};
 
-const KernelRegistration kBilinear{{.op = "ResizeBilinear",
-                                    .types = {kImages},
-                                    .run = resize<bilinear_taps, Mix::kLerp>}};
+const KernelRegistration kBilinear{
+    {.op = "ResizeBilinear", .types = {kImages}, .run = resize<bilinear_taps, Mix::kLerp>}};
 const KernelRegistration kBilinearGrad{
     {.op = "ResizeBilinearGrad", .types = {kFloats}, .run = resize_grad<bilinear_taps>}};
-const KernelRegistration kBicubic{{.op = "ResizeBicubic",
-                                   .types = {kImages},
-                                   .run = resize<cubic_taps, Mix::kWeights>}};
+const KernelRegistration kBicubic{
+    {.op = "ResizeBicubic", .types = {kImages}, .run = resize<cubic_taps, Mix::kWeights>}};
 const KernelRegistration kBicubicGrad{
     {.op = "ResizeBicubicGrad", .types = {kFloats}, .run = resize_grad<cubic_taps>}};
 const KernelRegistration kArea{

@@ -16,9 +16,8 @@ struct Placement {
   explicit Placement(const KernelContext& c);
 
   float scale(std::int64_t in, std::int64_t out) const {
-    return align_corners && out > 1
-               ? static_cast<float>(in - 1) / static_cast<float>(out - 1)
-               : static_cast<float>(in) / static_cast<float>(out);
+    return align_corners && out > 1 ? static_cast<float>(in - 1) / static_cast<float>(out - 1)
+                                    : static_cast<float>(in) / static_cast<float>(out);
   }
   /// The input position of the centre of output pixel i.
   float at(std::int64_t i, float scale) const {

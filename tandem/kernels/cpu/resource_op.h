@@ -37,9 +37,9 @@ R& shared_resource(KernelContext& c, const char* type, Make make) {
   const bool anonymous = shared_name == kAnonymousName;
   const std::string name =
       !anonymous && !shared_name.empty() ? shared_name : std::string(c.node_name());
-  const Ref<Resource> found =
-      anonymous ? Ref<Resource>(make())
-                : c.resources().lookup_or_create(place, name, [&] { return Ref<Resource>(make()); });
+  const Ref<Resource> found = anonymous ? Ref<Resource>(make())
+                                        : c.resources().lookup_or_create(
+                                              place, name, [&] { return Ref<Resource>(make()); });
   auto* resource = dynamic_cast<R*>(found.get());
   if (resource == nullptr) {
     throw InvalidArgumentError(cat("Resource ", place, "/", name, " is no ", type, ": it is ",

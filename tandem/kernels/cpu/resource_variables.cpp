@@ -4,7 +4,9 @@
 
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
+#include "tandem/graph/reference.h"
 #include "tandem/graph/resource_manager.h"
+#include "tandem/kernels/cpu/combine.h"
 #include "tandem/kernels/cpu/elements.h"
 #include "tandem/kernels/cpu/gather.h"
 #include "tandem/kernels/cpu/rows.h"
@@ -165,10 +167,11 @@ void resource_gather_nd(KernelContext& c) {
 // scalar updates serve all.
 template <class T, class F>
 void for_each_row(KernelContext& c, F f) {
-  VariableResource& variable = variable_of(c.input(0));
+  VariableResource& variable = variable_input(c.input(0));
   const Array& indices = c.input(1);
   const Array& updates = c.input(2);
   std::lock_guard lock(variable.mutex());
+  require_initialized(c.input(0), variable);
   const Shape params = variable.value().shape();
   if (updates.dtype() != variable.dtype()) {
     throw InvalidArgumentError(cat("Cannot update variable of dtype ", variable.dtype(),
@@ -204,6 +207,7 @@ void for_each_row(KernelContext& c, F f) {
     const std::int64_t row = index_at(indices.dtype(), indices.raw_data(), i);
     f(data + row * inner, scalar ? from : from + i * inner, inner, scalar ? 0 : 1);
   }
+  if (c.num_outputs() > 0) c.set_output(0, c.input(0));
 }
 
 // The elements' new values by `Combine`, an object with a template <class T> T operator()(T old, T
@@ -224,33 +228,11 @@ void scatter_numbers(KernelContext& c) {
   });
 }
 
-struct AddTo {
-  static constexpr bool kRealOnly = false;
-  template <class T>
-  T operator()(T a, T b) const {
-    return add(a, b);
-  }
-};
-struct SubtractFrom {
-  static constexpr bool kRealOnly = false;
-  template <class T>
-  T operator()(T a, T b) const {
-    return subtract(a, b);
-  }
-};
-struct MultiplyBy {
-  static constexpr bool kRealOnly = false;
-  template <class T>
-  T operator()(T a, T b) const {
-    return multiply(a, b);
-  }
-};
 struct DivideBy {
   static constexpr bool kRealOnly = false;
   template <class T>
   T operator()(T a, T b) const {
     if constexpr (std::is_integral_v<T>) {
-      if (b == 0) throw InvalidArgumentError("Integer division by zero");
       if constexpr (std::is_signed_v<T>) {
         if (b == -1) return subtract(T{0}, a);
       }
@@ -261,20 +243,19 @@ struct DivideBy {
     }
   }
 };
-struct Smaller {
-  static constexpr bool kRealOnly = true;
-  template <class T>
-  T operator()(T a, T b) const {
-    return less(b, a) ? b : a;
-  }
-};
-struct Larger {
-  static constexpr bool kRealOnly = true;
-  template <class T>
-  T operator()(T a, T b) const {
-    return less(a, b) ? b : a;
-  }
-};
+
+// Divisors are checked first: a variable is changed as a whole or not at all.
+void scatter_div(KernelContext& c) {
+  const Array& updates = c.input(2);
+  number_switch(updates.dtype(), c.op().name, [&]<class T>() {
+    if constexpr (std::is_integral_v<T>) {
+      const auto divisors = updates.values<T>();
+      if (std::find(divisors.begin(), divisors.end(), T{0}) != divisors.end())
+        throw InvalidArgumentError("Integer division by zero");
+    }
+  });
+  scatter_numbers<DivideBy>(c);
+}
 
 void scatter_update(KernelContext& c) {
   with_element(c.input(2).dtype(), [&]<class T>() {
@@ -286,6 +267,7 @@ void scatter_update(KernelContext& c) {
 
 constexpr TypeConstraint kNumbers{"dtype", kNumberTypes};
 constexpr TypeConstraint kReals{"dtype", kRealTypes};
+constexpr TypeConstraint kRefNumbers{"T", kNumberTypes};
 
 const KernelRegistration kVarHandle{{.op = "VarHandleOp", .run = var_handle}};
 const KernelRegistration kRead{{.op = "ReadVariableOp", .run = read_variable}};
@@ -306,12 +288,23 @@ const KernelRegistration kScatterSub{
 const KernelRegistration kScatterMul{
     {.op = "ResourceScatterMul", .types = {kNumbers}, .run = scatter_numbers<MultiplyBy>}};
 const KernelRegistration kScatterDiv{
-    {.op = "ResourceScatterDiv", .types = {kNumbers}, .run = scatter_numbers<DivideBy>}};
+    {.op = "ResourceScatterDiv", .types = {kNumbers}, .run = scatter_div}};
 const KernelRegistration kScatterMin{
     {.op = "ResourceScatterMin", .types = {kReals}, .run = scatter_numbers<Smaller>}};
 const KernelRegistration kScatterMax{
     {.op = "ResourceScatterMax", .types = {kReals}, .run = scatter_numbers<Larger>}};
 const KernelRegistration kScatterUpdate{{.op = "ResourceScatterUpdate", .run = scatter_update}};
+const KernelRegistration kRefScatterAdd{
+    {.op = "ScatterAdd", .types = {kRefNumbers}, .run = scatter_numbers<AddTo>}};
+const KernelRegistration kRefScatterSub{
+    {.op = "ScatterSub", .types = {kRefNumbers}, .run = scatter_numbers<SubtractFrom>}};
+const KernelRegistration kRefScatterMul{
+    {.op = "ScatterMul", .types = {kRefNumbers}, .run = scatter_numbers<MultiplyBy>}};
+const KernelRegistration kRefScatterDiv{
+    {.op = "ScatterDiv", .types = {kRefNumbers}, .run = scatter_div}};
+const KernelRegistration kRefScatterMin{{.op = "ScatterMin", .run = scatter_numbers<Smaller>}};
+const KernelRegistration kRefScatterMax{{.op = "ScatterMax", .run = scatter_numbers<Larger>}};
+const KernelRegistration kRefScatterUpdate{{.op = "ScatterUpdate", .run = scatter_update}};
 
 }  // namespace
 }  // namespace tandem::cpu

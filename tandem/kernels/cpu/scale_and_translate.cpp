@@ -31,7 +31,8 @@ Kernel kernel_named(const std::string& name) {
   if (name == "lanczos3") return {3, [](float x) { return lanczos(x, 3); }};
   if (name == "lanczos5") return {5, [](float x) { return lanczos(x, 5); }};
   if (name == "gaussian") {
-    return {1.5f, [](float x) { return x >= 1.5f ? 0.0f : std::exp(-x * x / (2.0f * 0.5f * 0.5f)); }};
+    return {1.5f,
+            [](float x) { return x >= 1.5f ? 0.0f : std::exp(-x * x / (2.0f * 0.5f * 0.5f)); }};
   }
   if (name == "box") {
     return {1, [](float x) { return x < 0.5f ? 1.0f : x == 0.5f ? 0.5f : 0.0f; }};
@@ -111,8 +112,8 @@ Axes axes(const KernelContext& c, const Resize& r, int scale_input) {
   const auto [row_scale, column_scale] = two_floats(c, scale_input, "scale");
   const auto [down, right] = two_floats(c, scale_input + 1, "translation");
   if (!(row_scale > 0) || !(column_scale > 0)) {
-    throw InvalidArgumentError(cat("Scale must be greater than zero, but is ", row_scale, " and ",
-                                   column_scale));
+    throw InvalidArgumentError(
+        cat("Scale must be greater than zero, but is ", row_scale, " and ", column_scale));
   }
   return {spans(kernel, r.in_height, r.out_height, row_scale, down, antialias),
           spans(kernel, r.in_width, r.out_width, column_scale, right, antialias)};

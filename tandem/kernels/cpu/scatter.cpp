@@ -6,7 +6,8 @@
 
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
-#include "tandem/graph/resource_manager.h"
+#include "tandem/graph/reference.h"
+#include "tandem/kernels/cpu/combine.h"
 #include "tandem/kernels/cpu/elements.h"
 #include "tandem/kernels/cpu/int_input.h"
 #include "tandem/kernels/cpu/rows.h"
@@ -69,34 +70,6 @@ struct EachElement {
   template <class T>
   void operator()(T* to, const T* from, std::int64_t n) const {
     combine_rows(to, from, n, F());
-  }
-};
-
-struct AddTo {
-  template <class T>
-  T operator()(T a, T b) const {
-    return add(a, b);
-  }
-};
-struct SubtractFrom {
-  static constexpr bool kRealOnly = false;
-  template <class T>
-  T operator()(T a, T b) const {
-    return subtract(a, b);
-  }
-};
-struct Smaller {
-  static constexpr bool kRealOnly = true;
-  template <class T>
-  T operator()(T a, T b) const {
-    return less(b, a) ? b : a;
-  }
-};
-struct Larger {
-  static constexpr bool kRealOnly = true;
-  template <class T>
-  T operator()(T a, T b) const {
-    return less(a, b) ? b : a;
   }
 };
 
@@ -173,9 +146,10 @@ void tensor_scatter(KernelContext& c) {
 
 template <Put kPut>
 void resource_scatter_nd(KernelContext& c) {
-  VariableResource& variable = variable_of(c.input(0));
+  VariableResource& variable = variable_input(c.input(0));
   const Array& updates = c.input(2);
   std::lock_guard lock(variable.mutex());
+  require_initialized(c.input(0), variable);
   if (updates.dtype() != variable.value().dtype()) {
     throw InvalidArgumentError(cat("Cannot update variable of dtype ", variable.dtype(),
                                    " with updates of dtype ", updates.dtype(), ". Use td::cast."));
@@ -183,6 +157,7 @@ void resource_scatter_nd(KernelContext& c) {
   const Shape shape = variable.value().shape();
   const IndexTuples tuples(c, c.input(1), updates.shape(), shape);
   kPut(c, tuples, variable.writable_value(), updates);
+  if (c.num_outputs() > 0) c.set_output(0, c.input(0));
 }
 
 const KernelRegistration kScatterNd{{.op = "ScatterNd", .run = scatter_nd}};
@@ -207,6 +182,24 @@ const KernelRegistration kResourceAdd{
 const KernelRegistration kResourceSub{{.op = "ResourceScatterNdSub",
                                        .types = {{"T", kNumberTypes}},
                                        .run = resource_scatter_nd<put_numbers<SubtractFrom>>}};
+const KernelRegistration kRefUpdate{
+    {.op = "ScatterNdUpdate", .run = resource_scatter_nd<put_replacement>}};
+const KernelRegistration kRefAdd{{.op = "ScatterNdAdd", .run = resource_scatter_nd<put_sum>}};
+const KernelRegistration kResourceMax{{.op = "ResourceScatterNdMax",
+                                       .types = {{"T", kRealTypes}},
+                                       .run = resource_scatter_nd<put_numbers<Larger>>}};
+const KernelRegistration kResourceMin{{.op = "ResourceScatterNdMin",
+                                       .types = {{"T", kRealTypes}},
+                                       .run = resource_scatter_nd<put_numbers<Smaller>>}};
+const KernelRegistration kRefMax{{.op = "ScatterNdMax",
+                                  .types = {{"T", kRealTypes}},
+                                  .run = resource_scatter_nd<put_numbers<Larger>>}};
+const KernelRegistration kRefMin{{.op = "ScatterNdMin",
+                                  .types = {{"T", kRealTypes}},
+                                  .run = resource_scatter_nd<put_numbers<Smaller>>}};
+const KernelRegistration kRefSub{{.op = "ScatterNdSub",
+                                  .types = {{"T", kNumberTypes}},
+                                  .run = resource_scatter_nd<put_numbers<SubtractFrom>>}};
 
 }  // namespace
 }  // namespace tandem::cpu

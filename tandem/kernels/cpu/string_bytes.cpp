@@ -133,8 +133,8 @@ void decode_padded_raw(KernelContext& c) {
     throw InvalidArgumentError(cat("fixed_length (", width, ") must be greater than zero."));
   }
   if (width % size != 0) {
-    throw InvalidArgumentError(cat("fixed_length (", width,
-                                   ") must be a multiple of the size of out_type (", size, ")"));
+    throw InvalidArgumentError(
+        cat("fixed_length (", width, ") must be a multiple of the size of out_type (", size, ")"));
   }
   bytes_as_numbers(c, static_cast<std::size_t>(width));
 }

@@ -164,8 +164,7 @@ void to_number(KernelContext& c) {
   map_strings<T>(c, 60, [](const std::string& s) {
     T value{};
     if (!parse(s, value)) {
-      throw InvalidArgumentError(
-          cat("StringToNumberOp could not correctly convert string: ", s));
+      throw InvalidArgumentError(cat("StringToNumberOp could not correctly convert string: ", s));
     }
     return value;
   });

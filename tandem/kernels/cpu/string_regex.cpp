@@ -53,8 +53,7 @@ void replace_all(KernelContext& c, const std::string& pattern, const std::string
 
 void match_all(KernelContext& c, const std::string& pattern) {
   const RE2& expression = compiled(pattern);
-  map_strings<bool>(c, 200,
-                    [&](const std::string& s) { return RE2::FullMatch(s, expression); });
+  map_strings<bool>(c, 200, [&](const std::string& s) { return RE2::FullMatch(s, expression); });
 }
 
 void replace(KernelContext& c) {

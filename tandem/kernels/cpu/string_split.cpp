@@ -145,8 +145,8 @@ void reduce_join(KernelContext& c) {
   std::vector<int> order;
   for (const std::int32_t index : indices.values<std::int32_t>()) {
     if (index < -rank || index >= rank) {
-      throw OutOfRangeError(cat("Invalid reduction dimension ", index, " for input with ", rank,
-                                " dimension(s)"));
+      throw OutOfRangeError(
+          cat("Invalid reduction dimension ", index, " for input with ", rank, " dimension(s)"));
     }
     const int axis = index < 0 ? index + rank : index;
     if (reduced[static_cast<std::size_t>(axis)]) {
@@ -207,8 +207,8 @@ void segment_join(KernelContext& c) {
   }
   if (ids.rank() == 0) throw InvalidArgumentError("Segment_id cannot have rank 0");
   if (ids.rank() > in.rank()) {
-    throw InvalidArgumentError(cat("Segment_ids of shape ", ids.shape(),
-                                   " do not fit inputs of shape ", in.shape()));
+    throw InvalidArgumentError(
+        cat("Segment_ids of shape ", ids.shape(), " do not fit inputs of shape ", in.shape()));
   }
   for (int i = 0; i < ids.rank(); ++i) {
     if (ids.shape()[i] != in.shape()[i]) {
@@ -225,12 +225,12 @@ void segment_join(KernelContext& c) {
   std::vector<bool> begun(static_cast<std::size_t>(segments));
   for (std::int64_t i = 0; i < out.num_elements(); ++i) to[i].clear();
   for (std::int64_t i = 0; i < ids.num_elements(); ++i) {
-    const std::int64_t id = ids.dtype() == DType::kInt32 ? ids.data<std::int32_t>()[i]
-                                                         : ids.data<std::int64_t>()[i];
+    const std::int64_t id =
+        ids.dtype() == DType::kInt32 ? ids.data<std::int32_t>()[i] : ids.data<std::int64_t>()[i];
     if (id < 0 || id >= segments) {
       throw InvalidArgumentError(
-          cat("segment_ids are not allowed to exceed num_segments or to have negative values: ",
-              id, " of ", segments));
+          cat("segment_ids are not allowed to exceed num_segments or to have negative values: ", id,
+              " of ", segments));
     }
     const bool more = begun[static_cast<std::size_t>(id)];
     begun[static_cast<std::size_t>(id)] = true;

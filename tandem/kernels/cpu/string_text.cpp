@@ -97,8 +97,8 @@ void substr_of(KernelContext& c) {
   const bool characters = counts_characters(c);
   const Array &in = c.input(0), &pos = c.input(1), &len = c.input(2);
   if (!(pos.shape() == len.shape())) {
-    throw InvalidArgumentError(cat("pos and len should have the same shape, got: ", pos.shape(),
-                                   " vs. ", len.shape()));
+    throw InvalidArgumentError(
+        cat("pos and len should have the same shape, got: ", pos.shape(), " vs. ", len.shape()));
   }
   const Shape shape = broadcast(in.shape(), pos.shape());
   Array& out = c.allocate_output(0, shape);
@@ -111,8 +111,8 @@ void substr_of(KernelContext& c) {
     const std::int64_t k = one_place ? 0 : aligned ? i : broadcast_place(shape, pos.shape(), i);
     const std::string& s = from[plain ? i : broadcast_place(shape, in.shape(), i)];
     Part part{};
-    const bool found = characters ? find_characters(s, p[k], n[k], part)
-                                  : find_bytes(s, p[k], n[k], part);
+    const bool found =
+        characters ? find_characters(s, p[k], n[k], part) : find_bytes(s, p[k], n[k], part);
     if (!found) {
       throw InvalidArgumentError(
           cat("pos ", p[k], " out of range for string b'", s, "' at index ", i));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "tandem/core/attr.h"
@@ -14,6 +15,10 @@ namespace tandem::internal {
 TANDEM_EXPORT std::vector<Tensor> call_if(const Tensor& pred, const std::vector<Tensor>& inputs,
                                           const FunctionRef& then_branch,
                                           const FunctionRef& else_branch);
+
+/// A Case node (or call): `inputs` are the arguments of all branches. As above for gradients.
+TANDEM_EXPORT std::vector<Tensor> call_case(const Tensor& index, std::span<const Tensor> inputs,
+                                            const std::vector<FunctionRef>& branches);
 
 /// A While node (or call): `inputs` are the state that `condition` and `body` take. As above for
 /// gradients.

@@ -10,7 +10,7 @@ namespace tandem::internal {
 const Array* known_value(const Tensor& tensor) {
   if (!tensor.defined()) return nullptr;
   if (!tensor.is_symbolic()) return &tensor.array();
-  const Node* node = tensor.impl()->node.node;
+  const Node* node = &tensor.impl()->symbol();
   if (node->kind() != NodeKind::kConst) return nullptr;
   const AttrValue* value = node->attrs().find("value");
   const auto* array = value ? value->get_if<std::shared_ptr<const Array>>() : nullptr;

@@ -16,11 +16,16 @@ constexpr double kLeastGain = 30e-6;
 }  // namespace
 
 AdaptivePlan::AdaptivePlan(Runtime& runtime, std::shared_ptr<const MutableFunction> function,
-                           std::vector<Shape> arg_shapes)
-    : runtime_(runtime), function_(std::move(function)), arg_shapes_(std::move(arg_shapes)) {
-  sequential_ = std::make_unique<Plan>(runtime, *function_, arg_shapes_, Schedule::kSequential);
+                           std::vector<Shape> arg_shapes, std::shared_ptr<NodeStates> states)
+    : runtime_(runtime),
+      function_(std::move(function)),
+      arg_shapes_(std::move(arg_shapes)),
+      states_(std::move(states)) {
+  sequential_ =
+      std::make_unique<Plan>(runtime, *function_, arg_shapes_, Schedule::kSequential, *states_);
   if (sequential_->has_asynchronous_steps()) {
-    dataflow_ = std::make_unique<Plan>(runtime, *function_, arg_shapes_, Schedule::kDataflow);
+    dataflow_ =
+        std::make_unique<Plan>(runtime, *function_, arg_shapes_, Schedule::kDataflow, *states_);
     chosen_ = dataflow_.get();
   } else if (runtime.inter_op_pool().threads() == 1 || sequential_->steps().size() < 2) {
     chosen_ = sequential_.get();
@@ -41,29 +46,32 @@ std::vector<Array> AdaptivePlan::run_adapting(std::vector<Array> args,
   // While one thread measures, others just run.
   if (!lock.owns_lock() || chosen_.load())
     return run_plan(*sequential_, std::move(args), cancellation);
-  const int run = runs_++;
-  if (run < kWarmRuns) {
+  // Only runs that succeed are counted.
+  if (runs_ < kWarmRuns) {
+    ++runs_;
     lock.unlock();
     return run_plan(*sequential_, std::move(args), cancellation);
   }
-  if (run == kWarmRuns) {
+  if (runs_ == kWarmRuns) {
     std::vector<StepTime> times;
     std::vector<Array> results = run_plan(*sequential_, std::move(args), cancellation, &times);
     if (may_gain(times)) {
-      dataflow_ = std::make_unique<Plan>(runtime_, *function_, arg_shapes_, Schedule::kDataflow);
+      dataflow_ =
+          std::make_unique<Plan>(runtime_, *function_, arg_shapes_, Schedule::kDataflow, *states_);
+      ++runs_;
     } else {
       chosen_.store(sequential_.get(), std::memory_order_release);
     }
     return results;
   }
-  Plan& plan = run % 2 ? *dataflow_ : *sequential_;
-  double& best = run % 2 ? best_dataflow_ : best_sequential_;
+  Plan& plan = runs_ % 2 ? *dataflow_ : *sequential_;
+  double& best = runs_ % 2 ? best_dataflow_ : best_sequential_;
   const auto start = std::chrono::steady_clock::now();
   std::vector<Array> results = run_plan(plan, std::move(args), cancellation);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   best = best == 0 ? seconds : std::min(best, seconds);
-  if (run >= kWarmRuns + kTrialRuns) {
+  if (runs_++ >= kWarmRuns + kTrialRuns) {
     chosen_.store(best_dataflow_ < 0.95 * best_sequential_ ? dataflow_.get() : sequential_.get(),
                   std::memory_order_release);
   }

@@ -17,7 +17,7 @@ namespace tandem {
 class AdaptivePlan final : public Executable {
  public:
   AdaptivePlan(Runtime& runtime, std::shared_ptr<const MutableFunction> function,
-               std::vector<Shape> arg_shapes);
+               std::vector<Shape> arg_shapes, std::shared_ptr<NodeStates> states);
   ~AdaptivePlan() override;
 
   std::vector<Array> run(std::vector<Array> args, const Cancellation* cancellation) override;
@@ -31,6 +31,7 @@ class AdaptivePlan final : public Executable {
   Runtime& runtime_;
   const std::shared_ptr<const MutableFunction> function_;
   const std::vector<Shape> arg_shapes_;
+  const std::shared_ptr<NodeStates> states_;
   std::unique_ptr<Plan> sequential_;
   std::unique_ptr<Plan> dataflow_;
   std::atomic<Plan*> chosen_{nullptr};  // set once decided

@@ -97,8 +97,8 @@ class Run {
         kernel.run(context);
         return true;
       }
-      kernel.run_async(context, [this, s](std::exception_ptr error) {
-        if (error) fail(s, error);
+      kernel.run_async(context, [this, s, &step, &context](std::exception_ptr error) {
+        if (error) fail(s, node_failure(*step.node, context, error));
         std::vector<int> ready;
         ThreadContextScope scope(context_);
         if (!finish(s, ready)) return;
@@ -134,9 +134,11 @@ class Run {
       if (waiting_[static_cast<std::size_t>(next)].fetch_sub(1, std::memory_order_acq_rel) == 1)
         ready.push_back(next);
     }
-    if (left_.load(std::memory_order_acquire) > 1 &&
-        left_.fetch_sub(1, std::memory_order_acq_rel) != 1)
-      return true;
+    // The last one counts down under the lock: the run ends as soon as nothing is left.
+    std::size_t left = left_.load(std::memory_order_acquire);
+    while (left > 1) {
+      if (left_.compare_exchange_weak(left, left - 1, std::memory_order_acq_rel)) return true;
+    }
     std::lock_guard lock(mutex_);
     left_.store(0, std::memory_order_release);
     changed_.notify_all();

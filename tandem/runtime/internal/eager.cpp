@@ -34,6 +34,7 @@ struct CachedCall {
   const KernelServices* services = nullptr;
   std::array<DType, 4> output_dtypes{};
   int num_outputs = 0;
+  int required_attrs = 0;  ///< that a call must give
 };
 
 // Direct-mapped and per thread: a hit costs a few comparisons, a miss the full look-up.
@@ -78,13 +79,25 @@ void check_inputs(std::string_view op, std::span<const Tensor> inputs) {
           cat("Op ", op, ": input ", i, " is an undefined tensor. Give it a value first."));
     }
     const TensorImpl& impl = *inputs[i].impl();
-    if (impl.node.node) {
-      throw FailedPreconditionError(cat("Op ", op, ": input ", i, " ('", impl.node.node->name(),
+    if (impl.symbolic()) {
+      throw FailedPreconditionError(cat("Op ", op, ": input ", i, " ('", impl.symbol().name(),
                                         "') is a symbolic tensor of a function whose "
                                         "tracing is over, or that is traced elsewhere. Use the "
                                         "value that the function returns."));
     }
     if (impl.late) inputs[i].synchronize();
+  }
+}
+
+// References are read where a value is wanted, but only in graphs.
+void check_references(const OpDef& op, std::span<const Tensor> inputs) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!is_ref(inputs[i].impl()->array.dtype())) continue;
+    const bool by_position = op.plain_arguments && i < op.inputs.size();
+    if (by_position ? op.inputs[i].is_ref : op.inputs.back().is_ref) continue;
+    throw FailedPreconditionError(cat("Op ", op.name, ": input ", i,
+                                      " is a reference to a variable, which has a value only in "
+                                      "graphs. Call the op in a td::function."));
   }
 }
 
@@ -95,15 +108,19 @@ std::vector<DType> dtypes_of(std::span<const Tensor> inputs) {
   return types;
 }
 
-// A thread's last line of defence against attributes that were fine once and are not now: kinds and
-// allowed values are checked in full when the cache misses, strings and bounds on each call that
-// gives any.
-void check_given(const OpDef& op, const AttrMap& attrs) {
+bool is_required(const AttrDef& def) { return !def.inferred && def.default_value.empty(); }
+
+// Whether attributes that are not part of the cache's key are fine; what is not, the full check
+// names. Throws for values that are not allowed.
+bool check_given(const OpDef& op, const AttrMap& attrs, int required) {
   for (const auto& [name, value] : attrs) {
     const AttrDef* def = op.find_attr(name);
-    if (!def) continue;  // the full check names it
+    if (!def && !name.starts_with('_')) return false;
+    if (!def) continue;
     check_attr(op, *def, value);
+    if (is_required(*def)) --required;
   }
+  return required == 0;
 }
 
 class EagerCall {
@@ -120,8 +137,8 @@ class EagerCall {
         CachedCall fresh = look_up();
         fresh.key = key;
         slot = fresh;
-      } else if (!attrs_.empty()) {
-        check_given(op_, attrs_);
+      } else if (!attrs_.empty() || slot.required_attrs != 0) {
+        if (!check_given(op_, attrs_, slot.required_attrs)) look_up();
       }
       found_ = &slot;
       few_dtypes_ = slot.output_dtypes;  // a nested call on this thread may take the slot
@@ -180,6 +197,7 @@ class EagerCall {
 
  private:
   CachedCall look_up() {
+    check_references(op_, inputs_);
     CachedCall entry;
     const AttrMap complete = complete_attrs(op_, dtypes_of(inputs_), attrs_);
     Device& device = runtime_.default_device();
@@ -187,6 +205,8 @@ class EagerCall {
     entry.services = &runtime_.services(device);
     const std::vector<DType> types = tandem::output_dtypes(op_, complete);
     entry.num_outputs = static_cast<int>(types.size());
+    entry.required_attrs =
+        static_cast<int>(std::count_if(op_.attrs.begin(), op_.attrs.end(), is_required));
     if (types.size() <= entry.output_dtypes.size())
       std::copy(types.begin(), types.end(), entry.output_dtypes.begin());
     many_dtypes_ = types;

@@ -79,7 +79,7 @@ void FramedPlan::make_steps(Runtime& runtime, const std::vector<Node*>& order) {
       step.is_constant = node->attr<bool>("is_constant");
       ++at(loops_, step.enters).num_enters;
     }
-    step.runs_dead = node->op().name == "ControlTrigger";
+    step.runs_dead = node->op().traits.runs_dead;
     if (needs_kernel(step.kind)) {
       step.kernels = &runtime.kernels().get(node->op(), device.kernel_class(), node->attrs());
       if (node->op().traits.keeps_state) {
@@ -92,6 +92,10 @@ void FramedPlan::make_steps(Runtime& runtime, const std::vector<Node*>& order) {
   }
   for (std::size_t i = 0; i < function_->args.size(); ++i)
     at(steps_, at(step_of_, function_->args[i]->id())).arg = static_cast<int>(i);
+  for (const FramedStep& step : steps_) {
+    if (step.kind == NodeKind::kArg && step.arg < 0)
+      throw InvalidArgumentError(cat(step.node->describe(), " is no argument of the function."));
+  }
 }
 
 void FramedPlan::connect(const std::vector<Node*>& order) {

@@ -111,8 +111,10 @@ void FramedRun::run_kernel(const Ready& entry) {
     if (!kernel.run) {
       ++elsewhere_;
       try {
-        kernel.run_async(
-            context, [this, entry](std::exception_ptr error) { report(entry, std::move(error)); });
+        kernel.run_async(context, [this, entry, &s, &context](std::exception_ptr error) {
+          if (error) error = node_failure(*s.node, context, std::move(error));
+          report(entry, std::move(error));
+        });
       } catch (...) {
         --elsewhere_;
         throw;

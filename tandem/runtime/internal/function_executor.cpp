@@ -68,6 +68,7 @@ class PlanCache {
       plans_.clear();
       framed_.reset();
       optimized_.reset();
+      states_ = std::make_shared<NodeStates>();
       runtime_id_ = runtime.id();
     }
     if (framed_) return framed_;
@@ -88,7 +89,7 @@ class PlanCache {
     }
     Entry entry;
     for (const Array& a : args) entry.shapes.push_back(a.shape());
-    entry.plan = std::make_shared<AdaptivePlan>(runtime, optimized_, entry.shapes);
+    entry.plan = std::make_shared<AdaptivePlan>(runtime, optimized_, entry.shapes, states_);
     if (plans_.size() == kPlansKept) plans_.pop_back();
     plans_.insert(plans_.begin(), std::move(entry));
     return plans_.front().plan;
@@ -108,6 +109,7 @@ class PlanCache {
   std::mutex mutex_;
   std::uint64_t runtime_id_ = 0;
   std::shared_ptr<MutableFunction> optimized_;
+  std::shared_ptr<NodeStates> states_;
   std::vector<Entry> plans_;
   std::shared_ptr<Executable> framed_;  // serves all shapes
 };

@@ -17,14 +17,15 @@ void throw_op_failure(const OpDef& op, std::span<const Tensor> inputs) {
   std::rethrow_exception(with_line(error, line));
 }
 
-std::exception_ptr node_failure(const Node& node, const KernelContext& context) {
+std::exception_ptr node_failure(const Node& node, const KernelContext& context,
+                                std::exception_ptr error) {
   std::string line = cat("[[", node.describe(), "]]");
   for (int i = 0; i < context.num_inputs(); ++i) {
     line += i ? ", " : " inputs: ";
     const Array& a = context.input(i);
     line += a.valid() ? cat(a.dtype(), a.shape()) : "none";
   }
-  return with_line(std::current_exception(), line);
+  return with_line(std::move(error), line);
 }
 
 }  // namespace tandem

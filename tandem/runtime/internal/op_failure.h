@@ -16,8 +16,8 @@ class Node;
 /// "[Op:MatMul] inputs: float[2,3], float[2,3]".
 [[noreturn]] void throw_op_failure(const OpDef& op, std::span<const Tensor> inputs);
 
-/// The exception being handled with a line naming the node, what it was given, and where the user
-/// made it.
-std::exception_ptr node_failure(const Node& node, const KernelContext& context);
+/// `error` with a line naming the node, what it was given, and where the user made it.
+std::exception_ptr node_failure(const Node& node, const KernelContext& context,
+                                std::exception_ptr error = std::current_exception());
 
 }  // namespace tandem

@@ -11,8 +11,11 @@ namespace {
 
 MutableFunction with_shapes(const MutableFunction& function, const std::vector<Shape>& arg_shapes) {
   MutableFunction copy = function.clone();
-  for (std::size_t i = 0; i < copy.args.size(); ++i)
-    copy.graph.set_output_shape(copy.args[i], 0, arg_shapes[i]);
+  for (std::size_t i = 0; i < copy.args.size(); ++i) {
+    // A reference's own shape is not that of its variable.
+    if (!is_ref(copy.args[i]->output_dtype(0)))
+      copy.graph.set_output_shape(copy.args[i], 0, arg_shapes[i]);
+  }
   copy.graph.infer_shapes_to_run();
   return copy;
 }
@@ -34,13 +37,13 @@ bool keeps(const Node& node, std::size_t input) {
 }  // namespace
 
 Plan::Plan(Runtime& runtime, const MutableFunction& function, const std::vector<Shape>& arg_shapes,
-           Schedule schedule)
+           Schedule schedule, NodeStates& states)
     : schedule_(schedule),
       function_(with_shapes(function, arg_shapes)),
       services_(&runtime.services(runtime.default_device())) {
   const std::vector<Node*> order = function_.graph.topological_order();
   number_slots(order);
-  make_steps(runtime, order);
+  make_steps(runtime, order, states);
   for (const Output& r : function_.results) result_slots_.push_back(slot_of(r));
   plan_lifetimes();
 }
@@ -63,7 +66,7 @@ void Plan::number_slots(const std::vector<Node*>& order) {
   for (const Node* arg : function_.args) arg_slots_.push_back(slot_of({const_cast<Node*>(arg), 0}));
 }
 
-void Plan::make_steps(Runtime& runtime, const std::vector<Node*>& order) {
+void Plan::make_steps(Runtime& runtime, const std::vector<Node*>& order, NodeStates& states) {
   const Device& device = runtime.default_device();
   std::vector<int> step_of(static_cast<std::size_t>(function_.graph.id_limit()), -1);
   for (Node* node : order) {
@@ -83,10 +86,7 @@ void Plan::make_steps(Runtime& runtime, const std::vector<Node*>& order) {
     }
     for (const Node* before : node->control_inputs()) follows(before);
     for (int i = 0; i < node->num_outputs(); ++i) step.outputs.push_back(slot_of({node, i}));
-    if (node->op().traits.keeps_state) {
-      states_.push_back(std::make_unique<NodeState>());
-      step.state = states_.back().get();
-    }
+    if (node->op().traits.keeps_state) step.state = &states.of(*node);
     for (const KernelDecl* k : step.kernels->candidates)
       step.asynchronous = step.asynchronous || k->run_async;
     for (int s : step.before)
@@ -177,6 +177,9 @@ void Plan::plan_lifetimes() {
   plan_releases();
 }
 
+// Elements of the largest value that is planned: sums of sizes stay far below 2^64.
+constexpr std::int64_t kMostPlanned = std::int64_t{1} << 40;
+
 // Values of known shape get a place in the arena; an op that may write over an input takes that
 // input's place if nobody can read it any more.
 void Plan::place_values(Lifetimes& life) {
@@ -201,6 +204,7 @@ void Plan::place_values(Lifetimes& life) {
           step.node->kind() != NodeKind::kPlain)
         continue;
       const Shape shape = partial.to_shape();
+      if (shape.num_elements() > kMostPlanned) continue;  // its allocation may fail, typed
       const std::size_t size = static_cast<std::size_t>(shape.num_elements()) * dtype_size(dtype);
       int index = -1;
       const std::uint32_t reusable = o == 0 ? step.node->op().traits.may_reuse : 0;

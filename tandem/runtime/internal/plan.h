@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "tandem/core/array.h"
@@ -13,6 +15,22 @@
 namespace tandem {
 
 class Runtime;
+
+/// What the nodes of one function keep from one execution to the next, by name: its plans, for
+/// other shapes and schedules, go on where another left off. Thread-safe.
+class NodeStates {
+ public:
+  NodeState& of(const Node& node) {
+    std::lock_guard lock(mutex_);
+    std::unique_ptr<NodeState>& state = states_[node.name()];
+    if (!state) state = std::make_unique<NodeState>();
+    return *state;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::unique_ptr<NodeState>> states_;
+};
 
 /// One kernel to run: its node, candidates and slots.
 struct Step {
@@ -42,8 +60,9 @@ enum class Schedule {
 /// pool of frames that calls take.
 class Plan {
  public:
+  /// `states` outlives the plan.
   Plan(Runtime& runtime, const MutableFunction& function, const std::vector<Shape>& arg_shapes,
-       Schedule schedule);
+       Schedule schedule, NodeStates& states);
   ~Plan();
 
   /// What a call needs of its own: values by slot, arena, contexts filled in. Used by one call at a
@@ -71,7 +90,7 @@ class Plan {
   };
   friend struct Frame;
   void number_slots(const std::vector<Node*>& order);
-  void make_steps(Runtime& runtime, const std::vector<Node*>& order);
+  void make_steps(Runtime& runtime, const std::vector<Node*>& order, NodeStates& states);
   void plan_lifetimes();
   struct Lifetimes;
   void place_values(Lifetimes& lifetimes);
@@ -90,7 +109,6 @@ class Plan {
   std::vector<PlannedSlot> planned_;
   std::size_t arena_bytes_ = 0;
   std::vector<int> readers_;
-  std::vector<std::unique_ptr<NodeState>> states_;
   const KernelServices* services_ = nullptr;
 
   std::mutex frames_mutex_;

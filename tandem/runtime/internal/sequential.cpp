@@ -14,7 +14,8 @@ void release(const Step& step, Plan::Frame& frame) {
 }
 
 // After a failure at `failed`: what depends on it is skipped and inherits it, the rest still runs.
-void run_independent(const Plan& plan, Plan::Frame& frame, std::size_t failed) {
+void run_independent(const Plan& plan, Plan::Frame& frame, std::size_t failed,
+                     const Cancellation* cancellation) {
   const auto& steps = plan.steps();
   std::vector<bool> lost(steps.size(), false);
   lost[failed] = true;
@@ -23,6 +24,8 @@ void run_independent(const Plan& plan, Plan::Frame& frame, std::size_t failed) {
     lost[i] = std::any_of(before.begin(), before.end(),
                           [&](int s) { return lost[static_cast<std::size_t>(s)]; });
     if (lost[i]) continue;
+    if (cancellation && cancellation->cancelled()) return;
+    frame.contexts[i].cancellation_ = cancellation;
     try {
       steps[i].kernels->choose(frame.contexts[i]).run(frame.contexts[i]);
     } catch (...) {
@@ -68,7 +71,7 @@ void run_sequential(const Plan& plan, Plan::Frame& frame, const Cancellation* ca
       step.kernels->choose(context).run(context);
     } catch (...) {
       const std::exception_ptr error = node_failure(*step.node, context);
-      if (code_of(error) != Code::kCancelled) run_independent(plan, frame, i);
+      if (code_of(error) != Code::kCancelled) run_independent(plan, frame, i, cancellation);
       std::rethrow_exception(error);
     }
     if (!step.release.empty()) release(step, frame);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/core/error.h"
+#include "tandem/ops/arithmetic_ops.h"
 #include "tandem/ops/control_flow.h"
 #include "tandem/ops/identity_ops.h"
 #include "tandem/ops/matmul_ops.h"
@@ -110,6 +111,45 @@ TEST(GradientTape, CustomGradient) {
   EXPECT_FLOAT_EQ(tape.gradient(y, x).item<float>(), 100.0f);
 }
 
+Tensor clipped(const Tensor& x, const Tensor& bound) {
+  return custom_gradient(
+      [](std::span<const Tensor> in) { return std::vector<Tensor>{in[0] * in[0]}; },
+      [bound](std::span<const Tensor> in, std::span<const Tensor> out,
+              std::span<const Tensor> grads) {
+        return std::vector<Tensor>{minimum(grads[0] * in[0] * 2.0f, bound) + out[0] * 0.0f};
+      },
+      {x})[0];
+}
+
+TEST(GradientTape, CustomGradientInsideFunctions) {
+  const Tensor x{1.0, 5.0}, bound(4.0);
+  const auto gradient_of = [&](auto f) {
+    GradientTape tape;
+    tape.watch(x);
+    return tape.gradient(reduce_sum(f(x)), x).template to_vector<float>();
+  };
+  const std::vector<float> expected{2, 4};
+  EXPECT_EQ(gradient_of([&](Tensor t) { return clipped(t, bound); }), expected);
+  // The bound is captured from outside, and made inside.
+  EXPECT_EQ(gradient_of(function([&](Tensor t) { return clipped(t, bound); })), expected);
+  EXPECT_EQ(
+      gradient_of(function([&](Tensor t) { return clipped(t, bound + reduce_sum(t) * 0.0f); })),
+      expected);
+  auto inner = function([&](Tensor t) { return clipped(t, bound); });
+  EXPECT_EQ(gradient_of(function([&](Tensor t) { return inner(t) + 1.0f; })), expected);
+  EXPECT_EQ(gradient_of(function([&](Tensor t) {
+              return cond(
+                  reduce_sum(t) > 0.0f, [&] { return clipped(t, bound); }, [&] { return t; });
+            })),
+            expected);
+  auto with_tape = function([&](Tensor t) {
+    GradientTape tape;
+    tape.watch(t);
+    return tape.gradient(reduce_sum(clipped(t, bound)), t);
+  });
+  EXPECT_EQ(with_tape(x).to_vector<float>(), expected);
+}
+
 TEST(GradientTape, WorksInsideATracedFunction) {
   Variable w(Tensor{{1.0, 2.0}, {3.0, 4.0}});
   const auto step = [&](Tensor x) {
@@ -181,6 +221,41 @@ TEST(GradientTape, GoesThroughWhileLoop) {
   EXPECT_FLOAT_EQ(r[0].item<float>(), 1.5f * 1.5f * 1.5f * 1.5f * 8.0f);
   EXPECT_FLOAT_EQ(r[1].item<float>(), 4 * 1.5f * 1.5f * 1.5f * 8.0f);
   EXPECT_FLOAT_EQ(r[2].item<float>(), 1.5f * 1.5f * 1.5f * 1.5f * 3 * 4.0f);
+}
+
+// x^8 as a loop: its second derivative is 56 x^6 eagerly, and traced an error that says so.
+Tensor eighth_power(Tensor x) {
+  return while_loop([](const Tensor& v) { return v < 100.0f; },
+                    [](const Tensor& v) { return v * v; }, x);
+}
+template <class F>
+Tensor second_derivative(F f, const Tensor& x) {
+  GradientTape outer;
+  outer.watch(x);
+  Tensor first;
+  {
+    GradientTape inner;
+    inner.watch(x);
+    first = inner.gradient(f(x), x);
+  }
+  return outer.gradient(first, x, UnconnectedGradients::kZero);
+}
+
+TEST(GradientTape, SecondDerivativesThroughLoopsAreNeverWrong) {
+  const Tensor x(2.0f);
+  EXPECT_EQ(second_derivative(eighth_power, x).item<float>(), 3584);
+  EXPECT_THROW(second_derivative(function(eighth_power), x), UnimplementedError);
+  auto all = function([](Tensor t) { return second_derivative(eighth_power, t); });
+  EXPECT_THROW(all(x), UnimplementedError);
+  auto first = function([](Tensor t) {
+    GradientTape tape;
+    tape.watch(t);
+    return tape.gradient(eighth_power(t), t);
+  });
+  EXPECT_EQ(first(x).item<float>(), 1024);
+  GradientTape tape;
+  tape.watch(x);
+  EXPECT_THROW(tape.gradient(first(x), x), UnimplementedError);
 }
 
 }  // namespace

@@ -42,8 +42,7 @@ Sequential classifier() {
 
 // Made anew each time: an optimizer and its state belong to one model.
 CompileOptions classify() {
-  return {
-    .optimizer = "adam", .loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}};
+  return {.optimizer = "adam", .loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}};
 }
 constexpr Verbose kSilent = Verbose::kSilent;
 
@@ -242,8 +241,27 @@ TEST(Fit, ExplainsBadInput) {
   lossless.compile({.optimizer = "sgd"});
   EXPECT_THAT(error_of([&] { lossless.fit(data.x, data.y, {.verbose = kSilent}); }),
               HasSubstr("No loss to compute"));
+  EXPECT_THAT(error_of([&] {
+                model.fit({data.x, data.y}, ones({64}), {.verbose = kSilent});
+              }),
+              HasSubstr("has 1 input(s), but 2 tensors are given for x"));
+  EXPECT_THAT(error_of([&] {
+                model.fit(data.x, {data.y, ones({64})}, {.verbose = kSilent});
+              }),
+              HasSubstr("2 tensors are given for y"));
+  EXPECT_THAT(error_of([&] { model.predict({data.x, data.x}); }), HasSubstr("1 input(s)"));
   EXPECT_GT(model.fit(data.x, data.y, {.verbose = kSilent})["loss"].size(), 0u)
       << "the model still works";
+}
+
+TEST(Fit, TakesIntegersForFloats) {
+  const Data data = clouds(64);
+  const Sequential model = classifier();
+  model.compile(classify());
+  const Tensor bytes = cast(abs(data.x) * 20, uint8);
+  EXPECT_EQ(model.fit(bytes, data.y, {.verbose = kSilent})["loss"].size(), 1u);
+  EXPECT_EQ(model.predict(bytes, {.verbose = kSilent}).to_vector<float>(),
+            model.predict(cast(bytes, float32), {.verbose = kSilent}).to_vector<float>());
 }
 
 TEST(Fit, WarnsOfNaNOnce) {

@@ -80,13 +80,11 @@ TEST(LookupOps, KeysKeepTheirShape) {
 }
 
 TEST(LookupOps, ValuesMayBeVectors) {
-  const Tensor t = raw_op("AnonymousMutableHashTableOfTensors", {},
-                          {{"key_dtype", string},
-                           {"value_dtype", float32},
-                           {"value_shape", PartialShape({2})}})[0];
+  const Tensor t = raw_op(
+      "AnonymousMutableHashTableOfTensors", {},
+      {{"key_dtype", string}, {"value_dtype", float32}, {"value_shape", PartialShape({2})}})[0];
   raw_op("LookupTableInsertV2", {t, strings({"a"}), Tensor{{1.0, 2.0}}});
-  const Tensor found =
-      raw_op("LookupTableFindV2", {t, strings({"b", "a"}), Tensor{-1.0, -2.0}})[0];
+  const Tensor found = raw_op("LookupTableFindV2", {t, strings({"b", "a"}), Tensor{-1.0, -2.0}})[0];
   EXPECT_EQ(found.shape(), Shape({2, 2}));
   EXPECT_THAT(found.to_vector<float>(), ElementsAre(-1, -2, 1, 2));
   EXPECT_THROW(raw_op("LookupTableInsertV2", {t, strings({"a"}), Tensor{1.0}}),

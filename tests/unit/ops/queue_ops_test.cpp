@@ -40,9 +40,7 @@ std::int32_t take(const Tensor& q) {
   return raw_op("QueueDequeueV2", {q}, kInts)[0].item<std::int32_t>();
 }
 Tensor take_many(const Tensor& q, int n) { return raw_op("QueueDequeueManyV2", {q, n}, kInts)[0]; }
-Tensor take_up_to(const Tensor& q, int n) {
-  return raw_op("QueueDequeueUpToV2", {q, n}, kInts)[0];
-}
+Tensor take_up_to(const Tensor& q, int n) { return raw_op("QueueDequeueUpToV2", {q, n}, kInts)[0]; }
 int size(const Tensor& q) { return raw_op("QueueSizeV2", {q})[0].item<std::int32_t>(); }
 void close(const Tensor& q, bool cancel = false) {
   raw_op("QueueCloseV2", {q}, {{"cancel_pending_enqueues", cancel}});
@@ -139,9 +137,9 @@ TEST(QueueOps, SmallestPriorityFirst) {
   put_at(-2, 20);
   Ints order;
   for (int i = 0; i < 4; ++i) {
-    order.push_back(raw_op("QueueDequeueV2", {q},
-                           {{"component_types", std::vector<DType>{int64, int32}}})[1]
-                        .item<std::int32_t>());
+    order.push_back(
+        raw_op("QueueDequeueV2", {q}, {{"component_types", std::vector<DType>{int64, int32}}})[1]
+            .item<std::int32_t>());
   }
   EXPECT_THAT(order, ElementsAre(20, 10, 50, 51));
 }
@@ -172,9 +170,8 @@ TEST(QueueOps, WaitingHoldsNoThread) {
   const Tensor q = queue("FIFOQueueV2", {{"capacity", 1}});
   const ConcreteFunction consume =
       trace_function("consume", {int32}, {PartialShape::scalar()}, [&](std::span<const Tensor> n) {
-        return std::vector<Tensor>{
-            raw_op("QueueDequeueManyV2", {q, n[0]},
-                   {{"component_types", std::vector<DType>{int32}}})[0]};
+        return std::vector<Tensor>{raw_op("QueueDequeueManyV2", {q, n[0]},
+                                          {{"component_types", std::vector<DType>{int32}}})[0]};
       });
   std::thread producer([&] {
     for (int i = 0; i < 100; ++i) put(q, i);

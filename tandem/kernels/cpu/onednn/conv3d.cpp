@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <string_view>
 
-#include "tandem/core/error.h"
-#include "tandem/kernels/cpu/onednn/call.h"
+#include "tandem/kernels/cpu/onednn/conv_plan.h"
 #include "tandem/kernels/cpu/scratch.h"
 
 namespace tandem::cpu::onednn {
@@ -15,18 +13,36 @@ namespace {
 using dnnl::memory;
 
 constexpr std::int64_t kConv = 20, kPack = 21, kUnpack = 22;
-enum class Result : std::int64_t { kOutput, kInput, kFilter };
 
-Key key_of(std::int64_t kind, Result result, const Conv3DCase& p) {
+Key key_of(std::int64_t kind, ConvResult result, const Conv3DCase& p) {
   const WindowAxis &z = p.axis[0], &y = p.axis[1], &x = p.axis[2];
-  return Key{kind,         static_cast<std::int64_t>(result),
+  return Key{kind,
+             static_cast<std::int64_t>(result),
              static_cast<std::int64_t>(p.dtype),
-             p.batch,      p.in_depth,    p.out_depth, p.groups,
-             z.input,      z.filter,      z.stride,    z.dilation,
-             z.pad_before, z.pad_after,   z.output,    y.input,
-             y.filter,     y.stride,      y.dilation,  y.pad_before,
-             y.pad_after,  y.output,      x.input,     x.filter,
-             x.stride,     x.dilation,    x.pad_before, x.pad_after,
+             p.batch,
+             p.in_depth,
+             p.out_depth,
+             p.groups,
+             z.input,
+             z.filter,
+             z.stride,
+             z.dilation,
+             z.pad_before,
+             z.pad_after,
+             z.output,
+             y.input,
+             y.filter,
+             y.stride,
+             y.dilation,
+             y.pad_before,
+             y.pad_after,
+             y.output,
+             x.input,
+             x.filter,
+             x.stride,
+             x.dilation,
+             x.pad_before,
+             x.pad_after,
              x.output};
 }
 
@@ -44,123 +60,36 @@ memory::desc plain_filter(const Conv3DCase& p) {
   return {filter_dims(p), data_type(p.dtype), memory::dims{p.group_out(), 1, in, z, y, x}};
 }
 
-struct Parts {
-  memory::desc input, filter, output;
-  memory::dims stride, dilation, before, after;
-
-  Parts(const Conv3DCase& p, memory::data_type filter_type)
-      : input({p.batch, p.in_depth, p.axis[0].input, p.axis[1].input, p.axis[2].input},
-              data_type(p.dtype), memory::format_tag::ndhwc),
-        filter(filter_dims(p), filter_type, memory::format_tag::any),
-        output({p.batch, p.out_depth, p.axis[0].output, p.axis[1].output, p.axis[2].output},
-               data_type(p.dtype), memory::format_tag::ndhwc) {
-    for (const WindowAxis& a : p.axis) {
-      stride.push_back(a.stride);
-      dilation.push_back(a.dilation - 1);
-      before.push_back(a.pad_before);
-      after.push_back(a.pad_after);
-    }
+ConvDescription describe(const Conv3DCase& p) {
+  ConvDescription conv{
+      .input = {{p.batch, p.in_depth, p.axis[0].input, p.axis[1].input, p.axis[2].input},
+                data_type(p.dtype),
+                memory::format_tag::ndhwc},
+      .filter = {filter_dims(p), data_type(p.dtype), memory::format_tag::any},
+      .output = {{p.batch, p.out_depth, p.axis[0].output, p.axis[1].output, p.axis[2].output},
+                 data_type(p.dtype),
+                 memory::format_tag::ndhwc}};
+  for (const WindowAxis& a : p.axis) {
+    conv.stride.push_back(a.stride);
+    conv.dilation.push_back(a.dilation - 1);
+    conv.before.push_back(a.pad_before);
+    conv.after.push_back(a.pad_after);
   }
-};
-
-constexpr auto kDirect = dnnl::algorithm::convolution_direct;
-
-#if DNNL_VERSION_MAJOR >= 3
-auto forward_desc(const Parts& s) {
-  return dnnl::convolution_forward::primitive_desc(engine(), dnnl::prop_kind::forward_training,
-                                                   kDirect, s.input, s.filter, s.output, s.stride,
-                                                   s.dilation, s.before, s.after, user_scratch());
-}
-auto input_desc(const Parts& s) {
-  return dnnl::convolution_backward_data::primitive_desc(engine(), kDirect, s.input, s.filter,
-                                                         s.output, s.stride, s.dilation, s.before,
-                                                         s.after, forward_desc(s), user_scratch());
-}
-auto filter_gradient_desc(const Parts& s, const Parts& hint) {
-  return dnnl::convolution_backward_weights::primitive_desc(
-      engine(), kDirect, s.input, s.filter, s.output, s.stride, s.dilation, s.before, s.after,
-      forward_desc(hint), user_scratch());
-}
-#else
-auto forward_desc(const Parts& s) {
-  return dnnl::convolution_forward::primitive_desc(
-      {dnnl::prop_kind::forward_training, kDirect, s.input, s.filter, s.output, s.stride,
-       s.dilation, s.before, s.after},
-      user_scratch(), engine());
-}
-auto input_desc(const Parts& s) {
-  return dnnl::convolution_backward_data::primitive_desc(
-      {kDirect, s.input, s.filter, s.output, s.stride, s.dilation, s.before, s.after},
-      user_scratch(), engine(), forward_desc(s));
-}
-auto filter_gradient_desc(const Parts& s, const Parts& hint) {
-  return dnnl::convolution_backward_weights::primitive_desc(
-      {kDirect, s.input, s.filter, s.output, s.stride, s.dilation, s.before, s.after},
-      user_scratch(), engine(), forward_desc(hint));
-}
-#endif
-
-// The library's own plain loops are no faster than ours and know no threads.
-template <class Desc>
-bool is_slow(const Desc& desc) {
-  const std::string_view name = desc.impl_info_str();
-  return name.starts_with("ref");
+  return conv;
 }
 
-template <Result result>
+template <ConvResult result>
 Plan make_conv(const void* what) {
   const Conv3DCase& p = *static_cast<const Conv3DCase*>(what);
-  const Parts parts(p, data_type(p.dtype));
-  if constexpr (result == Result::kOutput) {
-    const auto desc = forward_desc(parts);
-    if (is_slow(desc)) return {};
-    return Plan(desc, dnnl::convolution_forward(desc),
-                {{DNNL_ARG_SRC, desc.src_desc()},
-                 {DNNL_ARG_WEIGHTS, desc.weights_desc()},
-                 {DNNL_ARG_DST, desc.dst_desc()}});
-  } else if constexpr (result == Result::kInput) {
-    const auto desc = input_desc(parts);
-    if (is_slow(desc)) return {};
-    return Plan(desc, dnnl::convolution_backward_data(desc),
-                {{DNNL_ARG_DIFF_DST, desc.diff_dst_desc()},
-                 {DNNL_ARG_WEIGHTS, desc.weights_desc()},
-                 {DNNL_ARG_DIFF_SRC, desc.diff_src_desc()}});
-  } else {
-    const auto desc = filter_gradient_desc(Parts(p, memory::data_type::f32), parts);
-    if (is_slow(desc)) return {};
-    return Plan(desc, dnnl::convolution_backward_weights(desc),
-                {{DNNL_ARG_SRC, desc.src_desc()},
-                 {DNNL_ARG_DIFF_WEIGHTS, desc.diff_weights_desc()},
-                 {DNNL_ARG_DIFF_DST, desc.diff_dst_desc()}});
-  }
+  return conv_plan(result, describe(p),
+                   {filter_dims(p), memory::data_type::f32, memory::format_tag::any});
 }
 
-Call& call_of(Result result, const Conv3DCase& p) {
-  const MakePlan make = result == Result::kOutput  ? make_conv<Result::kOutput>
-                        : result == Result::kInput ? make_conv<Result::kInput>
-                                                   : make_conv<Result::kFilter>;
+Call& call_of(ConvResult result, const Conv3DCase& p) {
+  const MakePlan make = result == ConvResult::kOutput  ? make_conv<ConvResult::kOutput>
+                        : result == ConvResult::kInput ? make_conv<ConvResult::kInput>
+                                                       : make_conv<ConvResult::kFilter>;
   return find_call(key_of(kConv, result, p), make, &p);
-}
-
-// In every plan of this file the filter is argument 1.
-const memory::desc& filter_desc(const Call& call) { return call.plan().arguments[1].desc; }
-
-struct Reorder {
-  memory::desc from, to;
-};
-
-Plan make_reorder(const void* what) {
-  const Reorder& r = *static_cast<const Reorder*>(what);
-  const dnnl::reorder::primitive_desc desc(engine(), r.from, engine(), r.to, user_scratch());
-  return Plan(desc, dnnl::reorder(desc), {{DNNL_ARG_FROM, r.from}, {DNNL_ARG_TO, r.to}});
-}
-
-void reorder(const Key& key, const memory::desc& from, const memory::desc& to, const void* source,
-             void* target) {
-  const Reorder what{from, to};
-  Call& call = find_call(key, make_reorder, &what);
-  if (!call.possible()) throw InternalError("oneDNN cannot rearrange a filter.");
-  call.run({source, target});
 }
 
 // A part of the work: some images, or some output planes of one image.
@@ -189,8 +118,8 @@ Part plane_part(const Conv3DCase& whole, std::int64_t begin, std::int64_t end) {
   cut.pad_before = std::max<std::int64_t>(0, -first);
   cut.pad_after = std::max<std::int64_t>(0, last - z.input);
   cut.input = std::min(last, z.input) - std::max<std::int64_t>(first, 0);
-  part.input = std::max<std::int64_t>(first, 0) * whole.axis[1].input * whole.axis[2].input *
-               whole.in_depth;
+  part.input =
+      std::max<std::int64_t>(first, 0) * whole.axis[1].input * whole.axis[2].input * whole.in_depth;
   part.output = begin * whole.axis[1].output * whole.axis[2].output * whole.out_depth;
   return part;
 }
@@ -209,12 +138,12 @@ const std::byte* at(const void* base, std::int64_t element, DType dtype) {
 }
 
 // Runs every part with the filter in the order that the part's primitive likes.
-bool run_parts(KernelContext& c, Result result, const Conv3DCase& p, const void* filter,
+bool run_parts(KernelContext& c, ConvResult result, const Conv3DCase& p, const void* filter,
                const void* input, const void* output) {
   const std::int64_t pieces = wanted_pieces(c, p);
   const WindowAxis& z = p.axis[0];
   const std::int64_t reach = (z.filter - 1) * z.dilation + 1;
-  const bool by_planes = result == Result::kOutput && p.batch == 1 && pieces > 1 &&
+  const bool by_planes = result == ConvResult::kOutput && p.batch == 1 && pieces > 1 &&
                          z.pad_before < reach && z.pad_after < reach && z.input >= reach;
   const std::int64_t parts = std::min(pieces, by_planes ? z.output : p.batch);
   const auto part_of = [&](std::int64_t i) {
@@ -224,13 +153,18 @@ bool run_parts(KernelContext& c, Result result, const Conv3DCase& p, const void*
   const Part first = part_of(0);
   Call& call = call_of(result, first.p);
   if (!call.possible()) return false;
-  const memory::desc packed_desc = filter_desc(call);
+  const memory::desc packed_desc = filter_desc(result, call);
   const bool plain = packed_desc == plain_filter(p);
   const Scratch packed(plain ? 0 : packed_desc.get_size());
   const auto pack = [&](const Part& part, const Call& own, void* to) {
-    reorder(key_of(kPack, result, part.p), plain_filter(p), filter_desc(own), filter, to);
+    reorder_filter(key_of(kPack, result, part.p), plain_filter(p), filter_desc(result, own), filter,
+                   to);
   };
   if (!plain) pack(first, call, packed.data());
+  const auto run = [&](Call& own, const void* images, const void* own_filter, const void* made) {
+    if (result == ConvResult::kOutput) return own.run({images, own_filter, made});
+    own.run({own_filter, images, made});
+  };
   std::atomic<bool> possible{true};
   const auto work = [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
@@ -240,17 +174,17 @@ bool run_parts(KernelContext& c, Result result, const Conv3DCase& p, const void*
         possible.store(false, std::memory_order_relaxed);
         continue;
       }
-      const void* images = at(result == Result::kOutput ? input : output,
-                              result == Result::kOutput ? part.input : part.output, p.dtype);
-      const void* made = at(result == Result::kOutput ? output : input,
-                            result == Result::kOutput ? part.output : part.input, p.dtype);
-      const memory::desc own_desc = filter_desc(own);
+      const void* images = at(result == ConvResult::kOutput ? input : output,
+                              result == ConvResult::kOutput ? part.input : part.output, p.dtype);
+      const void* made = at(result == ConvResult::kOutput ? output : input,
+                            result == ConvResult::kOutput ? part.output : part.input, p.dtype);
+      const memory::desc own_desc = filter_desc(result, own);
       if (own_desc == packed_desc) {
-        own.run({images, plain ? filter : packed.data(), made});
+        run(own, images, plain ? filter : packed.data(), made);
       } else {
         const Scratch mine(own_desc.get_size());
         pack(part, own, mine.data());
-        own.run({images, mine.data(), made});
+        run(own, images, mine.data(), made);
       }
     }
   };
@@ -266,12 +200,12 @@ bool run_parts(KernelContext& c, Result result, const Conv3DCase& p, const void*
 
 bool conv3d_forward(KernelContext& c, const Conv3DCase& p, const void* image, const void* filter,
                     void* output) {
-  return run_parts(c, Result::kOutput, p, filter, image, output);
+  return run_parts(c, ConvResult::kOutput, p, filter, image, output);
 }
 
 bool conv3d_backprop_input(KernelContext& c, const Conv3DCase& p, const void* filter,
                            const void* gradient, void* image) {
-  return run_parts(c, Result::kInput, p, filter, image, gradient);
+  return run_parts(c, ConvResult::kInput, p, filter, image, gradient);
 }
 
 // Cut by the sizes alone, and summed in order: the same bits on any number of threads.
@@ -281,9 +215,9 @@ bool conv3d_backprop_filter(KernelContext& c, const Conv3DCase& p, const void* i
   const std::int64_t pieces = std::clamp<std::int64_t>(
       std::min(static_cast<std::int64_t>(p.multiplications() / kPiece), p.batch), 1, 32);
   const Part first = batch_part(p, 0, pieces);
-  Call& call = call_of(Result::kFilter, first.p);
+  Call& call = call_of(ConvResult::kFilter, first.p);
   if (!call.possible()) return false;
-  const memory::desc desc = filter_desc(call);
+  const memory::desc desc = filter_desc(ConvResult::kFilter, call);
   const auto floats = static_cast<std::int64_t>(desc.get_size() / sizeof(float));
   const Scratch scratch(static_cast<std::size_t>(pieces * floats) * sizeof(float));
   float* const sums = scratch.as<float>();
@@ -291,20 +225,21 @@ bool conv3d_backprop_filter(KernelContext& c, const Conv3DCase& p, const void* i
   c.intra_op().for_each_piece(pieces, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const Part part = batch_part(p, i, pieces);
-      Call& own = call_of(Result::kFilter, part.p);
-      if (!own.possible() || !(filter_desc(own) == desc)) {
+      Call& own = call_of(ConvResult::kFilter, part.p);
+      if (!own.possible() || !(filter_desc(ConvResult::kFilter, own) == desc)) {
         possible.store(false, std::memory_order_relaxed);
         return;
       }
-      own.run({at(image, part.input, p.dtype), sums + i * floats,
-               at(gradient, part.output, p.dtype)});
+      own.run(
+          {at(image, part.input, p.dtype), at(gradient, part.output, p.dtype), sums + i * floats});
     }
   });
   if (!possible.load(std::memory_order_relaxed)) return false;
   for (std::int64_t i = 1; i < pieces; ++i) {
     for (std::int64_t k = 0; k < floats; ++k) sums[k] += sums[i * floats + k];
   }
-  reorder(key_of(kUnpack, Result::kFilter, first.p), desc, plain_filter(p), sums, filter);
+  reorder_filter(key_of(kUnpack, ConvResult::kFilter, first.p), desc, plain_filter(p), sums,
+                 filter);
   return true;
 }
 

@@ -1,23 +1,17 @@
 #pragma once
 
 #include "tandem/kernels/cpu/conv.h"
-#include "tandem/kernels/cpu/onednn/call.h"
+#include "tandem/kernels/cpu/onednn/conv_plan.h"
 
-// What the convolutions of this folder share: primitives, and filters in the library's own order.
+// What the convolutions over two axes share: primitives, and filters in the library's own order.
 
 namespace tandem::cpu::onednn {
-
-/// Which of its three arrays a convolution computes.
-enum class ConvResult : std::int64_t { kOutput = 1, kInput, kFilter };
 
 /// Takes its arrays in the order of ConvFn. Its filter lies as the library likes it best; the
 /// gradient of a bfloat16 filter is float.
 Call& conv_call(ConvResult result, const ConvCase& p);
 
-/// How the filter of `call` lies in memory.
-const dnnl::memory::desc& filter_desc(ConvResult result, const Call& call);
-
-/// True if that is our own order, [height, width, in / groups, out].
+/// True if the filter of `call` lies in our own order, [height, width, in / groups, out].
 bool filter_is_plain(ConvResult result, const ConvCase& p, const Call& call);
 
 /// Brings a filter of the case's dtype from our order to that of `call`.

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "tandem/graph/graph.h"
+#include "tandem/runtime/tensor.h"
+
+namespace tandem {
+
+/// While a function is traced, a computation with a gradient of the user's own becomes a call of a
+/// function; these attributes of the call keep the gradient with it, so that a tape outside finds
+/// it.
+/// "_custom_gradient": a function of (inputs, outputs, output gradients, what it captured);
+/// "_custom_inputs": how many of the call's arguments are inputs. What the gradient captured stands
+/// after them.
+bool has_custom_gradient(const Node& call);
+
+/// Makes the call of such a node again, for other arguments, and tells the tapes of its gradient.
+std::vector<Tensor> repeat_custom_call(const Node& call, std::span<const Tensor> args);
+
+}  // namespace tandem

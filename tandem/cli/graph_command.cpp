@@ -1,0 +1,224 @@
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tandem/cli/commands.h"
+#include "tandem/cli/graph_drawing.h"
+#include "tandem/core/error.h"
+#include "tandem/io/graph_def.h"
+
+namespace tandem::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Counts = std::map<std::string, int>;
+
+struct GraphOptions {
+  std::string graph;
+  bool dot = false;
+  bool html = false;
+  bool json = false;
+};
+
+struct NamedTensor {
+  std::string name;
+  std::string op;
+  std::string dtype;
+  std::string shape;
+};
+
+struct Summary {
+  Counts ops;
+  Counts control_flow;
+  std::vector<NamedTensor> inputs;
+  std::vector<NamedTensor> outputs;
+  std::vector<NamedTensor> variables;
+};
+
+bool steers(const std::string& op) {
+  static const char* const kOps[] = {"Switch",
+                                     "Merge",
+                                     "Enter",
+                                     "Exit",
+                                     "LoopCond",
+                                     "NextIteration",
+                                     "RefSwitch",
+                                     "RefMerge",
+                                     "RefEnter",
+                                     "RefExit",
+                                     "_SwitchN",
+                                     "RefNextIteration",
+                                     "If",
+                                     "StatelessIf",
+                                     "While",
+                                     "Case",
+                                     "ControlTrigger",
+                                     "StatelessWhile",
+                                     "StatelessCase",
+                                     "ForLoop",
+                                     "For"};
+  return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
+}
+
+bool is_variable(const std::string& op) {
+  return op == "VarHandleOp" || op == "VariableV2" || op == "Variable";
+}
+
+NamedTensor tensor(const Node& node, const std::string& op, int output) {
+  NamedTensor found{output ? cat(node.name(), ":", output) : node.name(), op,
+                    dtype_name(node.output_dtype(output)), cat(node.output_shape(output))};
+  if (is_variable(op)) {
+    if (const AttrValue* dtype = node.attrs().find("dtype")) found.dtype = dtype->to_string();
+    if (const AttrValue* shape = node.attrs().find("shape")) found.shape = shape->to_string();
+  }
+  return found;
+}
+
+Summary summarize(const io::ImportedGraph& imported) {
+  Summary summary;
+  const OpNames names(imported);
+  const auto users = imported.graph->consumers();
+  for (const auto& node : imported.graph->nodes()) {
+    const std::string& op = names.of(*node);
+    ++summary.ops[op];
+    if (steers(op)) ++summary.control_flow[op];
+    const bool used = !users[static_cast<std::size_t>(node->id())].empty();
+    if (op.starts_with("Placeholder")) {
+      // TensorFlow leaves placeholders behind that nobody reads.
+      if (used || imported.graph->num_nodes() == 1) summary.inputs.push_back(tensor(*node, op, 0));
+    } else if (is_variable(op) && node->num_outputs() > 0) {
+      summary.variables.push_back(tensor(*node, op, 0));
+    } else if (!used && node->kind() != NodeKind::kConst) {
+      for (int i = 0; i < node->num_outputs(); ++i) summary.outputs.push_back(tensor(*node, op, i));
+    }
+  }
+  for (const io::LibraryFunction& function : imported.library) {
+    for (const std::string& op : function.ops) {
+      if (steers(op)) ++summary.control_flow[op];
+    }
+  }
+  return summary;
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
+  return text;
+}
+
+void print_counts(const char* title, const Counts& counts) {
+  if (counts.empty()) return;
+  std::vector<std::pair<std::string, int>> sorted(counts.begin(), counts.end());
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::size_t width = 0;
+  for (const auto& [op, count] : sorted) width = std::max(width, op.size());
+  std::cout << title << ":\n";
+  for (const auto& [op, count] : sorted)
+    std::cout << "  " << op << std::string(width - op.size() + 2, ' ') << count << '\n';
+}
+
+void print_tensors(const char* title, const std::vector<NamedTensor>& tensors) {
+  if (tensors.empty()) return;
+  std::cout << title << ":\n";
+  for (const NamedTensor& t : tensors)
+    std::cout << "  " << t.name << "  " << t.dtype << t.shape << "  " << t.op << '\n';
+}
+
+void print_text(const GraphOptions& options, const io::ImportedGraph& imported) {
+  const Summary summary = summarize(imported);
+  std::cout << options.graph << ": " << imported.graph->num_nodes() << " nodes, "
+            << imported.library.size() << " functions, producer " << imported.producer << '\n';
+  print_tensors("inputs", summary.inputs);
+  print_tensors("outputs", summary.outputs);
+  print_tensors("variables", summary.variables);
+  print_counts("ops", summary.ops);
+  print_counts("control flow, functions included", summary.control_flow);
+  if (!imported.library.empty()) std::cout << "functions:\n";
+  for (const io::LibraryFunction& function : imported.library) {
+    std::cout << "  " << function.name << '(' << joined(function.args) << ") -> ("
+              << joined(function.results) << ")  " << function.ops.size() << " nodes\n";
+  }
+  if (imported.unsupported.empty()) {
+    std::cout << "every node can run\n";
+  } else {
+    std::cout << imported.unsupported.size()
+              << " nodes cannot run:" << io::describe_unsupported(imported.unsupported) << '\n';
+  }
+}
+
+Json tensors_json(const std::vector<NamedTensor>& tensors) {
+  Json list = Json::array();
+  for (const NamedTensor& t : tensors)
+    list.push_back({{"name", t.name}, {"op", t.op}, {"dtype", t.dtype}, {"shape", t.shape}});
+  return list;
+}
+
+void print_json(const io::ImportedGraph& imported) {
+  const Summary summary = summarize(imported);
+  Json functions = Json::array(), unsupported = Json::array();
+  for (const io::LibraryFunction& f : imported.library) {
+    Counts ops;
+    for (const std::string& op : f.ops) ++ops[op];
+    functions.push_back({{"name", f.name},
+                         {"args", f.args},
+                         {"results", f.results},
+                         {"nodes", f.ops.size()},
+                         {"ops", ops}});
+  }
+  for (const io::UnsupportedNode& n : imported.unsupported) {
+    unsupported.push_back({{"name", n.name},
+                           {"op", n.op},
+                           {"function", n.function},
+                           {"reason", n.reason},
+                           {"nearest", n.nearest}});
+  }
+  std::cout << Json{{"nodes", imported.graph->num_nodes()},
+                    {"producer", imported.producer},
+                    {"min_consumer", imported.min_consumer},
+                    {"inputs", tensors_json(summary.inputs)},
+                    {"outputs", tensors_json(summary.outputs)},
+                    {"variables", tensors_json(summary.variables)},
+                    {"ops", summary.ops},
+                    {"control_flow", summary.control_flow},
+                    {"functions", std::move(functions)},
+                    {"unsupported", std::move(unsupported)}}
+                   .dump(2, ' ', false, Json::error_handler_t::replace)
+            << '\n';
+}
+
+}  // namespace
+
+void add_graph_command(CLI::App& td) {
+  CLI::App* command = td.add_subcommand("graph", "Summarize or draw a graph that TensorFlow wrote");
+  const auto options = std::make_shared<GraphOptions>();
+  command->add_option("GRAPH", options->graph, "A GraphDef: binary (.pb) or text (.pbtxt)")
+      ->required();
+  auto* dot = command->add_flag("--dot", options->dot, "Print the graph for Graphviz");
+  auto* html = command->add_flag("--html", options->html, "Print a page that draws the graph");
+  auto* json = command->add_flag("--json", options->json, "Print as JSON, for programs");
+  dot->excludes(html)->excludes(json);
+  html->excludes(json);
+  command->callback([options] {
+    io::ImportOptions import;
+    import.allow_unsupported = true;
+    const io::ImportedGraph imported = io::read_graph_def(options->graph, import);
+    if (options->dot) {
+      std::cout << to_dot(imported);
+    } else if (options->html) {
+      std::cout << to_html(imported, options->graph);
+    } else if (options->json) {
+      print_json(imported);
+    } else {
+      print_text(*options, imported);
+    }
+  });
+}
+
+}  // namespace tandem::cli

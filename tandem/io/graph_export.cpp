@@ -1,0 +1,200 @@
+#include "tandem/io/graph_export.h"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "tandem/core/error.h"
+#include "tandem/fs/file_system.h"
+#include "tandem/graph/op_registry.h"
+#include "tandem/graph/passes.h"
+#include "tandem/graph/resource_manager.h"
+#include "tandem/io/internal/body_export.h"
+#include "tandem/io/internal/text.h"
+#include "tandem/io/internal/wire.h"
+#include "tandem/runtime/runtime.h"
+
+namespace tandem::io {
+namespace {
+
+Array value_of(VariableResource& variable) {
+  std::lock_guard lock(variable.mutex());
+  return variable.value().clone();
+}
+
+class FunctionExport {
+ public:
+  FunctionExport(const Function& function, const std::vector<Tensor>& captures,
+                 const ExportOptions& options)
+      : f_(function), options_(options), ops_(Runtime::current().ops()) {
+    bind_captures(captures);
+    passes::prune(f_);
+  }
+
+  ExportedGraph run() {
+    proto::GraphDef graph;
+    graph.versions.make().producer = kGraphDefVersion;
+    LibraryExport library(graph);
+    BodyExport body(library, graph.node, false);
+    name_ends();
+    ExportedGraph result;
+    for (std::size_t i = 0; i < f_.args.size(); ++i) {
+      const Node* placeholder = placeholders_[i];
+      body.write(*placeholder);
+      result.inputs.push_back(body.name(*placeholder) + ":0");
+    }
+    for (const Node* node : f_.graph.topological_order()) {
+      if (node->kind() == NodeKind::kArg || is_placeholder(node)) continue;
+      body.write(*node);
+    }
+    for (std::size_t i = 0; i < f_.results.size(); ++i) {
+      const std::string value = body.value(f_.results[i]);
+      result.outputs.push_back(value.find(':') == std::string::npos ? value + ":0" : value);
+    }
+    for (const Node* node : f_.control_results) {
+      if (node != init_) result.targets.push_back(body.name(*node));
+    }
+    if (init_) result.init = body.name(*init_);
+    result.bytes = options_.format == GraphFormat::kText ? proto::TextWriter::write(graph)
+                                                         : proto::WireWriter::write(graph);
+    return result;
+  }
+
+ private:
+  static void check_count(const char* what, std::size_t named, std::size_t there) {
+    if (named != 0 && named != there) {
+      throw InvalidArgumentError(
+          cat("The function has ", there, " ", what, " but ", named, " are named."));
+    }
+  }
+
+  bool is_placeholder(const Node* node) const {
+    return std::find(placeholders_.begin(), placeholders_.end(), node) != placeholders_.end();
+  }
+
+  Node* add(const char* op, const std::string& name, std::vector<Output> inputs, AttrMap attrs) {
+    Graph::NodeSpec spec;
+    spec.op = &ops_.get(op);
+    spec.name = name;
+    spec.inputs = std::move(inputs);
+    spec.attrs = std::move(attrs);
+    return f_.graph.add(std::move(spec));
+  }
+  Node* constant(const std::string& name, Array value) {
+    const DType dtype = value.dtype();
+    return add("Const", name, {}, {{"dtype", dtype}, {"value", std::move(value)}});
+  }
+
+  // Arguments become placeholders, results get nodes of the names asked for.
+  void name_ends() {
+    check_count("arguments", options_.inputs.size(), f_.args.size());
+    check_count("results", options_.outputs.size(), f_.results.size());
+    for (std::size_t i = 0; i < f_.args.size(); ++i) {
+      const Node& arg = *f_.args[i];
+      const std::string name = options_.inputs.empty() ? arg.name() : options_.inputs[i];
+      Node* placeholder = add("Placeholder", name, {},
+                              {{"dtype", arg.output_dtype(0)}, {"shape", arg.output_shape(0)}});
+      f_.replace({f_.args[i], 0}, {placeholder, 0});
+      placeholders_.push_back(placeholder);
+    }
+    for (std::size_t i = 0; i < options_.outputs.size(); ++i)
+      f_.results[i] = {add("Identity", options_.outputs[i], {f_.results[i]}, {}), 0};
+  }
+
+  // Captured values are the last arguments.
+  void bind_captures(const std::vector<Tensor>& captures) {
+    if (captures.size() > f_.args.size())
+      throw InternalError("a function has more captures than arguments");
+    const std::size_t first = f_.args.size() - captures.size();
+    for (std::size_t i = 0; i < captures.size(); ++i) {
+      Node* arg = f_.args[first + i];
+      const Array& value = captures[i].array();
+      if (value.dtype() != DType::kResource) {
+        f_.replace({arg, 0}, {constant(arg->name(), value), 0});
+      } else if (options_.variables == ExportVariables::kFreeze) {
+        freeze(arg, variable_of(value));
+      } else {
+        keep(arg, variable_of(value));
+      }
+    }
+    f_.args.resize(first);
+    if (assignments_.empty()) return;
+    init_ = add("NoOp", "init", {}, {});
+    for (Node* assign : assignments_) f_.graph.add_control_input(init_, assign);
+    f_.control_results.push_back(init_);
+  }
+
+  void freeze(Node* handle, VariableResource& variable) {
+    const std::string name = variable.name().empty() ? handle->name() : variable.name();
+    Node* frozen = nullptr;
+    const std::vector<Node*> users = f_.graph.consumers()[static_cast<std::size_t>(handle->id())];
+    for (Node* user : users) {
+      if (!frozen) frozen = constant(name, value_of(variable));
+      const std::string& op = user->op().name;
+      if (op == "ReadVariableOp") {
+        f_.replace({user, 0}, {frozen, 0});
+      } else if (op == "ResourceGather") {
+        Node* axis = constant(
+            user->name() + "/axis",
+            Array::scalar<std::int32_t>(static_cast<int>(user->attr<std::int64_t>("batch_dims"))));
+        Node* gather =
+            add("GatherV2", user->name() + "/frozen", {{frozen, 0}, user->inputs()[1], {axis, 0}},
+                {{"batch_dims", user->attr<std::int64_t>("batch_dims")}});
+        f_.replace({user, 0}, {gather, 0});
+      } else if (op == "VariableShape") {
+        Node* shape = add("Shape", user->name() + "/frozen", {{frozen, 0}},
+                          {{"out_type", user->attr<DType>("out_type")}});
+        f_.replace({user, 0}, {shape, 0});
+      } else {
+        throw InvalidArgumentError(cat("Variable '", name, "' can't be frozen: ", user->describe(),
+                                       " needs the variable itself. Export with "
+                                       "ExportVariables::kKeep."));
+      }
+      // Whoever waited for the read needs not wait for a constant.
+      for (const auto& node : f_.graph.nodes()) {
+        std::vector<Node*> before = node->control_inputs();
+        if (std::erase(before, user) > 0) f_.graph.set_control_inputs(node.get(), before);
+      }
+      std::erase(f_.control_results, user);
+    }
+  }
+
+  void keep(Node* arg, VariableResource& variable) {
+    const std::string name = variable.name().empty() ? arg->name() : variable.name();
+    Node* handle =
+        add("VarHandleOp", name, {}, {{"dtype", variable.dtype()}, {"shape", variable.shape()}});
+    f_.graph.set_attr(handle, "shared_name", handle->name());
+    f_.replace({arg, 0}, {handle, 0});
+    Node* initial = constant(handle->name() + "/initial_value", value_of(variable));
+    assignments_.push_back(add("AssignVariableOp", handle->name() + "/assign",
+                               {{handle, 0}, {initial, 0}}, {{"dtype", variable.dtype()}}));
+  }
+
+  MutableFunction f_;
+  const ExportOptions& options_;
+  const OpRegistry& ops_;
+  std::vector<Node*> placeholders_;
+  std::vector<Node*> assignments_;
+  Node* init_ = nullptr;
+};
+
+}  // namespace
+
+ExportedGraph export_graph_def(const ConcreteFunction& function, const ExportOptions& options) {
+  return FunctionExport(*function.function(), function.captures(), options).run();
+}
+
+ExportedGraph export_graph_def(const FunctionRef& function, const ExportOptions& options) {
+  return FunctionExport(*function, {}, options).run();
+}
+
+ExportedGraph write_graph_def(const std::string& path, const ConcreteFunction& function,
+                              ExportOptions options) {
+  if (path.ends_with(".pbtxt")) options.format = GraphFormat::kText;
+  ExportedGraph graph = export_graph_def(function, options);
+  fs::write_file(path, graph.bytes);
+  graph.bytes.clear();
+  return graph;
+}
+
+}  // namespace tandem::io

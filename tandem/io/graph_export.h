@@ -1,0 +1,56 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tandem/core/export.h"
+#include "tandem/io/graph_def.h"
+#include "tandem/runtime/traced_function.h"
+
+namespace tandem::io {
+
+/// What becomes of the variables that an exported function reads.
+enum class ExportVariables {
+  kFreeze,  ///< constants of their values now; a function that changes variables is refused
+  kKeep,    ///< variables of the graph, which its node `init` gives their values of now
+};
+
+struct ExportOptions {
+  GraphFormat format = GraphFormat::kBinary;
+  ExportVariables variables = ExportVariables::kFreeze;
+  /// Names of the placeholders, one for each argument; empty: the arguments' own.
+  std::vector<std::string> inputs;
+  /// Names of nodes that hand out the results; empty: the results' own.
+  std::vector<std::string> outputs;
+};
+
+/// A GraphDef, and how to run it.
+struct ExportedGraph {
+  std::string bytes;
+  std::vector<std::string> inputs;   ///< tensors to feed, as "x:0"
+  std::vector<std::string> outputs;  ///< tensors to fetch
+  std::vector<std::string> targets;  ///< nodes to run besides, for their effects
+  std::string init;                  ///< node to run first; "" if there is nothing to do
+};
+
+/// A traced function as a GraphDef that TensorFlow imports and runs:
+///
+///     auto predict = td::function([&](td::Tensor x) { return model(x); });
+///     td::io::write_graph_def("model.pb", predict.concrete(example), {.outputs = {"y"}});
+///
+/// Captured tensors become constants. Functions that it calls go to the graph's library. Throws
+/// InvalidArgumentError if it changes variables that are to be frozen, UnimplementedError for
+/// constants without a form in a GraphDef.
+TANDEM_EXPORT ExportedGraph export_graph_def(const ConcreteFunction& function,
+                                             const ExportOptions& options = {});
+
+/// The same for a function without captures.
+TANDEM_EXPORT ExportedGraph export_graph_def(const FunctionRef& function,
+                                             const ExportOptions& options = {});
+
+/// Writes the export to a file, as text if its name ends in .pbtxt; `bytes` of the result is empty.
+TANDEM_EXPORT ExportedGraph write_graph_def(const std::string& path,
+                                            const ConcreteFunction& function,
+                                            ExportOptions options = {});
+
+}  // namespace tandem::io

@@ -1,0 +1,123 @@
+#include "tandem/io/internal/body_export.h"
+
+#include <cstddef>
+#include <utility>
+
+#include "tandem/core/error.h"
+#include "tandem/io/internal/attr_proto.h"
+#include "tandem/io/internal/stand_in.h"
+
+namespace tandem::io {
+
+std::string ExportNames::make(const std::string& wanted) {
+  std::string name;
+  for (const char c : wanted) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    const bool inside = !name.empty() && (c == '_' || c == '/' || c == '-' || c == '>');
+    name += letter || inside || c == '.' ? c : name.empty() ? 'n' : '_';
+  }
+  if (name.empty()) name = "node";
+  std::string unique = name;
+  for (int i = 1; !taken_.insert(unique).second; ++i) unique = cat(name, "_", i);
+  return unique;
+}
+
+void BodyExport::set_name(const Node& node, const std::string& name) {
+  name_of_[&node] = name;
+  arguments_.insert(&node);
+}
+
+std::string BodyExport::value(Output output) const {
+  const Node& node = *output.node;
+  const std::string& name = name_of_.at(&node);
+  if (arguments_.contains(&node)) return name;
+  if (!in_function_) return output.index == 0 ? name : cat(name, ":", output.index);
+  int first = 0;
+  for (const ArgDef& arg : node.op().outputs) {
+    int count = 1;
+    if (!arg.type_list_attr.empty()) {
+      count = static_cast<int>(node.attr<std::vector<DType>>(arg.type_list_attr).size());
+    } else if (!arg.number_attr.empty()) {
+      count = static_cast<int>(node.attr<std::int64_t>(arg.number_attr));
+    }
+    if (output.index < first + count) return cat(name, ":", arg.name, ":", output.index - first);
+    first += count;
+  }
+  throw InternalError(cat("node ", name, " has no output ", output.index));
+}
+
+void BodyExport::write(const Node& node) {
+  if (const std::string* why = why_unsupported(node)) {
+    throw UnimplementedError(
+        cat("Node '", node.name(), "' was imported but cannot run here (", *why, ")."));
+  }
+  proto::NodeDef def;
+  def.name = names_.make(node.name());
+  name_of_[&node] = def.name;
+  def.op = node.op().name;
+  def.device = node.requested_device();
+  for (const Output& in : node.inputs()) def.input.push_back(value(in));
+  for (const Node* before : node.control_inputs()) {
+    if (const auto found = name_of_.find(before); found != name_of_.end())
+      def.input.push_back("^" + found->second);
+  }
+  const NameFunction name_of = [this](const FunctionRef& f) { return library_.add(f); };
+  for (const auto& [name, value] : node.attrs()) {
+    if (!name.starts_with("_")) encode_attr(value, name_of, def.attr[name]);
+  }
+  nodes_.push_back(std::move(def));
+}
+
+namespace {
+
+proto::OpDef::ArgDef argument(const std::string& name, DType dtype) {
+  proto::OpDef::ArgDef arg;
+  arg.name = name;
+  arg.type = static_cast<proto::DataType>(static_cast<int>(base_dtype(dtype)));
+  return arg;
+}
+
+}  // namespace
+
+std::string LibraryExport::add(const FunctionRef& function) {
+  if (const auto found = names_.find(function.get()); found != names_.end()) return found->second;
+  std::string name = function->name();
+  for (char& c : name) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (!letter && c != '_') c = '_';
+  }
+  const std::string wanted = name.empty() || name.front() == '_' ? "f" + name : name;
+  name = wanted;
+  for (int i = 1; !taken_.insert(name).second; ++i) name = cat(wanted, "_", i);
+  names_.emplace(function.get(), name);
+
+  proto::FunctionDef def;
+  proto::OpDef& signature = def.signature.make();
+  signature.name = name;
+  signature.is_stateful = function->stateful();
+  BodyExport body(*this, def.node_def, true);
+  for (std::size_t i = 0; i < function->args().size(); ++i) {
+    const Node& arg = *function->args()[i];
+    const std::string arg_name = body.names().make(cat("arg_", i));
+    body.set_name(arg, arg_name);
+    signature.input_arg.push_back(argument(arg_name, arg.output_dtype(0)));
+  }
+  for (const Node* node : function->body().topological_order()) {
+    if (node->kind() != NodeKind::kArg) body.write(*node);
+  }
+  for (std::size_t i = 0; i < function->results().size(); ++i) {
+    const Output result = function->results()[i];
+    const std::string result_name = cat("result_", i);
+    signature.output_arg.push_back(argument(result_name, result.node->output_dtype(result.index)));
+    def.ret[result_name] = body.value(result);
+  }
+  for (std::size_t i = 0; i < function->control_results().size(); ++i) {
+    const std::string effect = cat("effect_", i);
+    signature.control_output.push_back(effect);
+    def.control_ret[effect] = body.name(*function->control_results()[i]);
+  }
+  graph_.library.make().function.push_back(std::move(def));
+  return name;
+}
+
+}  // namespace tandem::io

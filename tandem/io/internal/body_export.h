@@ -1,0 +1,60 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tandem/graph/function.h"
+#include "tandem/io/proto/messages.h"
+
+namespace tandem::io {
+
+/// Writes functions, each once, to a GraphDef's library.
+class LibraryExport {
+ public:
+  explicit LibraryExport(proto::GraphDef& graph) : graph_(graph) {}
+  /// The function's name in the library.
+  std::string add(const FunctionRef& function);
+
+ private:
+  proto::GraphDef& graph_;
+  std::map<const Function*, std::string> names_;
+  std::set<std::string> taken_;
+};
+
+/// Names that TensorFlow takes, each for one thing.
+class ExportNames {
+ public:
+  /// `wanted` with what TensorFlow refuses replaced, made unique.
+  std::string make(const std::string& wanted);
+
+ private:
+  std::set<std::string> taken_;
+};
+
+/// Writes the nodes of a body.
+class BodyExport {
+ public:
+  /// In a function, values are named by output argument ("node:output:0"), else by number.
+  BodyExport(LibraryExport& library, std::vector<proto::NodeDef>& nodes, bool in_function)
+      : library_(library), nodes_(nodes), in_function_(in_function) {}
+
+  ExportNames& names() { return names_; }
+  /// What its users call the value of a node that is not written: an argument's name.
+  void set_name(const Node& node, const std::string& name);
+  void write(const Node& node);
+  const std::string& name(const Node& node) const { return name_of_.at(&node); }
+  /// "node", "node:1" or "node:output:0".
+  std::string value(Output output) const;
+
+ private:
+  LibraryExport& library_;
+  std::vector<proto::NodeDef>& nodes_;
+  bool in_function_;
+  ExportNames names_;
+  std::map<const Node*, std::string> name_of_;
+  std::set<const Node*> arguments_;
+};
+
+}  // namespace tandem::io

@@ -1,0 +1,230 @@
+#include "tandem/kernels/cpu/lapack/lapack.h"
+
+#include <dlfcn.h>
+
+// What LAPACKE's header is to call complex numbers.
+#define lapack_complex_float std::complex<float>
+#define lapack_complex_double std::complex<double>
+#include <lapacke.h>
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "tandem/core/error.h"
+
+namespace tandem::cpu::lapack {
+namespace {
+
+using C = std::complex<float>;
+using Z = std::complex<double>;
+constexpr int kRows = LAPACK_ROW_MAJOR;
+
+// Threads are the pool's business: an OpenBLAS with threads of its own is told to keep to one.
+void keep_to_one_thread() {
+  static const bool done = [] {
+    using SetThreads = void (*)(int);
+    if (void* found = dlsym(RTLD_DEFAULT, "openblas_set_num_threads")) {
+      reinterpret_cast<SetThreads>(found)(1);
+    }
+    return true;
+  }();
+  static_cast<void>(done);
+}
+
+lapack_int size(std::int64_t n) {
+  if (n > std::numeric_limits<lapack_int>::max()) {
+    throw InvalidArgumentError(
+        cat("A matrix with ", n, " rows or columns is too large: LAPACK counts in 32 bits."));
+  }
+  keep_to_one_thread();
+  return static_cast<lapack_int>(n);
+}
+// The distance between rows, which must not be 0 even where there is nothing.
+lapack_int stride(std::int64_t n) { return std::max(size(n), lapack_int{1}); }
+
+// One overload of a LAPACKE function a type, under one name.
+#define TANDEM_LAPACK_REAL(NAME, FUNCTION)      \
+  template <class... Args>                      \
+  lapack_int NAME(float, Args... args) {        \
+    return LAPACKE_s##FUNCTION(kRows, args...); \
+  }                                             \
+  template <class... Args>                      \
+  lapack_int NAME(double, Args... args) {       \
+    return LAPACKE_d##FUNCTION(kRows, args...); \
+  }
+#define TANDEM_LAPACK_COMPLEX(NAME, FUNCTION)   \
+  template <class... Args>                      \
+  lapack_int NAME(C, Args... args) {            \
+    return LAPACKE_c##FUNCTION(kRows, args...); \
+  }                                             \
+  template <class... Args>                      \
+  lapack_int NAME(Z, Args... args) {            \
+    return LAPACKE_z##FUNCTION(kRows, args...); \
+  }
+#define TANDEM_LAPACK(NAME, FUNCTION) \
+  TANDEM_LAPACK_REAL(NAME, FUNCTION)  \
+  TANDEM_LAPACK_COMPLEX(NAME, FUNCTION)
+
+TANDEM_LAPACK(potrf, potrf)
+TANDEM_LAPACK(getrf, getrf)
+TANDEM_LAPACK(getrs, getrs)
+TANDEM_LAPACK(getri, getri)
+TANDEM_LAPACK(trtrs, trtrs)
+TANDEM_LAPACK(geqrf, geqrf)
+TANDEM_LAPACK_REAL(ungqr, orgqr)
+TANDEM_LAPACK_COMPLEX(ungqr, ungqr)
+TANDEM_LAPACK(gesdd, gesdd)
+TANDEM_LAPACK_REAL(heevd, syevd)
+TANDEM_LAPACK_COMPLEX(heevd, heevd)
+TANDEM_LAPACK_REAL(real_geev, geev)
+TANDEM_LAPACK_COMPLEX(geev, geev)
+TANDEM_LAPACK(gelsd, gelsd)
+TANDEM_LAPACK(gtsv, gtsv)
+#undef TANDEM_LAPACK
+#undef TANDEM_LAPACK_COMPLEX
+#undef TANDEM_LAPACK_REAL
+
+template <class T>
+constexpr bool is_complex = !std::is_same_v<T, Real<T>>;
+
+}  // namespace
+
+void check_size(std::int64_t rows, std::int64_t columns) {
+  // The largest working memory, that of the singular values, has about 4 n² + 7 n elements.
+  constexpr std::int64_t kLargest = 23'000;
+  if (std::min(rows, columns) > kLargest) {
+    throw InvalidArgumentError(cat("A ", rows, " x ", columns,
+                                   " matrix is too large: LAPACK counts its working memory in 32 "
+                                   "bits, which suffices for ",
+                                   kLargest, " rows or columns."));
+  }
+  size(std::max(rows, columns));
+}
+
+template <class T>
+int cholesky(std::int64_t n, T* a) {
+  return potrf(T(), 'L', size(n), a, stride(n));
+}
+
+template <class T>
+int lu(std::int64_t rows, std::int64_t columns, T* a, std::int32_t* pivots) {
+  return getrf(T(), size(rows), size(columns), a, stride(columns), pivots);
+}
+
+template <class T>
+int lu_solve(bool adjoint, std::int64_t n, std::int64_t columns, const T* lu,
+             const std::int32_t* pivots, T* b) {
+  return getrs(T(), adjoint ? 'C' : 'N', size(n), size(columns), lu, stride(n), pivots, b,
+               stride(columns));
+}
+
+template <class T>
+int lu_inverse(std::int64_t n, T* lu, const std::int32_t* pivots) {
+  return getri(T(), size(n), lu, stride(n), pivots);
+}
+
+template <class T>
+int triangular_solve(bool lower, bool adjoint, std::int64_t n, std::int64_t columns, const T* a,
+                     T* b) {
+  return trtrs(T(), lower ? 'L' : 'U', adjoint ? 'C' : 'N', 'N', size(n), size(columns), a,
+               stride(n), b, stride(columns));
+}
+
+template <class T>
+int qr(std::int64_t rows, std::int64_t columns, T* a, T* tau) {
+  return geqrf(T(), size(rows), size(columns), a, stride(columns), tau);
+}
+
+template <class T>
+int qr_basis(std::int64_t rows, std::int64_t columns, std::int64_t reflectors, T* a, const T* tau) {
+  return ungqr(T(), size(rows), size(columns), size(reflectors), a, stride(columns), tau);
+}
+
+template <class T>
+int svd(bool full, std::int64_t rows, std::int64_t columns, T* a, Real<T>* s, T* u, T* vh) {
+  check_size(rows, columns);
+  const std::int64_t k = std::min(rows, columns);
+  return gesdd(T(), u ? (full ? 'A' : 'S') : 'N', size(rows), size(columns), a, stride(columns), s,
+               u, stride(full ? rows : k), vh, stride(columns));
+}
+
+template <class T>
+int self_adjoint_eig(bool vectors, std::int64_t n, T* a, Real<T>* e) {
+  check_size(n, n);
+  return heevd(T(), vectors ? 'V' : 'N', 'L', size(n), a, stride(n), e);
+}
+
+template <class T>
+int eig(std::int64_t n, T* a, std::complex<Real<T>>* e, std::complex<Real<T>>* v) {
+  check_size(n, n);
+  const char job = v ? 'V' : 'N';
+  T* none = nullptr;
+  if constexpr (is_complex<T>) {
+    return geev(T(), 'N', job, size(n), a, stride(n), e, none, stride(n), v, stride(n));
+  } else {
+    const auto count = static_cast<std::size_t>(n);
+    std::vector<T> real(count), imag(count), vectors(v ? count * count : 0);
+    const int info = real_geev(T(), 'N', job, size(n), a, stride(n), real.data(), imag.data(), none,
+                               stride(n), vectors.data(), stride(n));
+    for (std::size_t i = 0; i < count; ++i) e[i] = {real[i], imag[i]};
+    // Of a pair of conjugate eigenvalues the columns hold real and imaginary part.
+    for (std::size_t j = 0; v && j < count; ++j) {
+      const bool pair = imag[j] != 0 && j + 1 < count;
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t at = i * count + j;
+        if (pair) {
+          v[at] = {vectors[at], vectors[at + 1]};
+          v[at + 1] = {vectors[at], -vectors[at + 1]};
+        } else {
+          v[at] = vectors[at];
+        }
+      }
+      if (pair) ++j;
+    }
+    return info;
+  }
+}
+
+int schur(std::int64_t n, std::complex<double>* a, std::complex<double>* z) {
+  check_size(n, n);
+  std::vector<std::complex<double>> e(static_cast<std::size_t>(n));
+  lapack_int selected = 0;
+  return LAPACKE_zgees(kRows, 'V', 'N', nullptr, size(n), a, stride(n), &selected, e.data(), z,
+                       stride(n));
+}
+
+template <class T>
+int least_squares(std::int64_t rows, std::int64_t columns, std::int64_t right, T* a, T* b) {
+  check_size(rows, columns);
+  std::vector<Real<T>> s(static_cast<std::size_t>(std::min(rows, columns)));
+  lapack_int rank = 0;
+  return gelsd(T(), size(rows), size(columns), size(right), a, stride(columns), b, stride(right),
+               s.data(), Real<T>(-1), &rank);
+}
+
+template <class T>
+int tridiagonal_solve(std::int64_t n, std::int64_t columns, T* below, T* diagonal, T* above, T* b) {
+  return gtsv(T(), size(n), size(columns), below, diagonal, above, b, stride(columns));
+}
+
+#define TANDEM_LAPACK_INSTANCES(T)                                                            \
+  template int cholesky(std::int64_t, T*);                                                    \
+  template int lu(std::int64_t, std::int64_t, T*, std::int32_t*);                             \
+  template int lu_solve(bool, std::int64_t, std::int64_t, const T*, const std::int32_t*, T*); \
+  template int lu_inverse(std::int64_t, T*, const std::int32_t*);                             \
+  template int triangular_solve(bool, bool, std::int64_t, std::int64_t, const T*, T*);        \
+  template int qr(std::int64_t, std::int64_t, T*, T*);                                        \
+  template int qr_basis(std::int64_t, std::int64_t, std::int64_t, T*, const T*);              \
+  template int svd(bool, std::int64_t, std::int64_t, T*, Real<T>*, T*, T*);                   \
+  template int self_adjoint_eig(bool, std::int64_t, T*, Real<T>*);                            \
+  template int eig(std::int64_t, T*, std::complex<Real<T>>*, std::complex<Real<T>>*);         \
+  template int least_squares(std::int64_t, std::int64_t, std::int64_t, T*, T*);               \
+  template int tridiagonal_solve(std::int64_t, std::int64_t, T*, T*, T*, T*);
+TANDEM_LAPACK_INSTANCES(float)
+TANDEM_LAPACK_INSTANCES(double)
+TANDEM_LAPACK_INSTANCES(C)
+TANDEM_LAPACK_INSTANCES(Z)
+#undef TANDEM_LAPACK_INSTANCES
+
+}  // namespace tandem::cpu::lapack

@@ -1,0 +1,377 @@
+// Sparse tensors whose elements go elsewhere: SparseToDense, SparseReshape, SparseConcat,
+// SparseSlice, SparseReorder, SparseFillEmptyRows.
+
+#include "tandem/graph/kernel.h"
+#include "tandem/kernels/cpu/elements.h"
+#include "tandem/kernels/cpu/gather.h"
+#include "tandem/kernels/cpu/int_input.h"
+#include "tandem/kernels/cpu/sparse_tensor.h"
+#include "tandem/kernels/cpu/type_switch.h"
+
+namespace tandem::cpu {
+namespace {
+
+// ---- SparseToDense: indices of rank 0 to 2, of either index dtype ----
+
+struct DensePlaces {
+  std::vector<std::int64_t> flat;
+
+  DensePlaces(const Array& indices, const Shape& shape, bool validate) {
+    const std::int64_t n = indices.rank() == 0 ? 1 : indices.shape()[0];
+    const int rank = shape.rank();
+    flat.reserve(static_cast<std::size_t>(n));
+    for (std::int64_t i = 0; i < n; ++i) {
+      std::int64_t at = 0;
+      for (int k = 0; k < rank; ++k) {
+        const std::int64_t index = index_at(indices.dtype(), indices.raw_data(), i * rank + k);
+        if (index < 0 || index >= shape[k]) {
+          throw InvalidArgumentError(cat("indices[", i, "] is out of bounds: need 0 <= index < ",
+                                         shape, ", but index ", k, " is ", index));
+        }
+        at = at * shape[k] + index;
+      }
+      if (validate && i > 0 && at <= flat.back()) {
+        throw InvalidArgumentError(cat("indices[", i, "] is ",
+                                       at == flat.back() ? "repeated" : "out of order",
+                                       ". Many sparse ops require sorted indices. Use "
+                                       "SparseReorder to create a correctly ordered copy."));
+      }
+      flat.push_back(at);
+    }
+  }
+};
+
+void sparse_to_dense(KernelContext& c) {
+  const Array& indices = c.input(0);
+  const Array& values = c.input(2);
+  if (indices.rank() > 2) {
+    throw InvalidArgumentError(
+        cat("sparse_indices should be a scalar, vector, or matrix, got "
+            "shape ",
+            indices.shape()));
+  }
+  const std::int64_t n = indices.rank() == 0 ? 1 : indices.shape()[0];
+  const std::int64_t rank = indices.rank() == 2 ? indices.shape()[1] : 1;
+  const Shape shape = shape_input(c, 1, "output_shape");
+  if (shape.rank() != rank) {
+    throw InvalidArgumentError(
+        cat("output_shape has incorrect number of elements: ", shape.rank(), " should be: ", rank));
+  }
+  if (values.rank() > 1 || (values.rank() == 1 && values.num_elements() != n)) {
+    throw InvalidArgumentError(
+        cat("sparse_values has incorrect shape ", values.shape(), ", should be [] or [", n, "]"));
+  }
+  if (c.input(3).rank() != 0) throw InvalidArgumentError("default_value should be a scalar.");
+  const DensePlaces places(indices, shape, c.attr<bool>("validate_indices"));
+  Array& out = c.allocate_output(0, shape);
+  with_element(out.dtype(), [&]<class T>() {
+    const T* from = static_cast<const T*>(values.raw_data());
+    T* to = static_cast<T*>(out.raw_data());
+    std::fill(to, to + out.num_elements(), *static_cast<const T*>(c.input(3).raw_data()));
+    for (std::size_t i = 0; i < places.flat.size(); ++i) {
+      to[places.flat[i]] = from[values.rank() == 0 ? 0 : i];
+    }
+  });
+}
+
+// ---- SparseReshape ----
+
+void sparse_reshape(KernelContext& c) {
+  const Array& indices = c.input(0);
+  const Array& dims = c.input(1);
+  const Array& wanted = c.input(2);
+  if (indices.rank() != 2) {
+    throw InvalidArgumentError(
+        cat("Input indices should be a matrix but received shape ", indices.shape()));
+  }
+  if (dims.rank() != 1 || wanted.rank() != 1) {
+    throw InvalidArgumentError(cat("Input and target shape should be vectors but received shapes ",
+                                   dims.shape(), " and ", wanted.shape()));
+  }
+  const std::int64_t n = indices.shape()[0];
+  const std::int64_t rank = dims.num_elements(), new_rank = wanted.num_elements();
+  if (indices.shape()[1] != rank) {
+    throw InvalidArgumentError(cat("Input tensor rank must match input shape length, got ",
+                                   indices.shape()[1], " and ", rank));
+  }
+  const Shape from(dims.values<std::int64_t>());
+  std::vector<std::int64_t> sizes(wanted.values<std::int64_t>().begin(),
+                                  wanted.values<std::int64_t>().end());
+  std::int64_t open = -1, product = 1;
+  for (std::int64_t k = 0; k < new_rank; ++k) {
+    const std::int64_t size = sizes[static_cast<std::size_t>(k)];
+    if (size == -1 && open < 0) {
+      open = k;
+    } else if (size < 0) {
+      throw InvalidArgumentError(size == -1 ? "only one output dimension may be -1"
+                                            : cat("size ", k, " must be non-negative, not ", size));
+    } else {
+      product = checked_multiply(product, size);
+    }
+  }
+  if (open >= 0) {
+    if (product == 0) {
+      throw InvalidArgumentError(
+          "reshape cannot infer the missing input size for an empty tensor unless all specified "
+          "input sizes are non-zero");
+    }
+    sizes[static_cast<std::size_t>(open)] = from.num_elements() / product;
+    product *= sizes[static_cast<std::size_t>(open)];
+  }
+  if (product != from.num_elements()) {
+    throw InvalidArgumentError(cat("Input to reshape is a tensor with ", from.num_elements(),
+                                   " dense values, but the requested shape has ", product));
+  }
+  std::int64_t* to = c.allocate_output(0, Shape{n, new_rank}).data<std::int64_t>();
+  for (std::int64_t i = 0; i < n; ++i) {
+    std::int64_t flat = 0;
+    for (std::int64_t k = 0; k < rank; ++k) {
+      const std::int64_t index = indices.data<std::int64_t>()[i * rank + k];
+      if (index < 0 || index >= from[static_cast<int>(k)]) {
+        throw InvalidArgumentError(cat("indices[", i, ",", k, "] = ", index,
+                                       " is out of bounds: need 0 <= index < ",
+                                       from[static_cast<int>(k)]));
+      }
+      flat = flat * from[static_cast<int>(k)] + index;
+    }
+    for (std::int64_t k = new_rank - 1; k >= 0; --k) {
+      to[i * new_rank + k] = flat % sizes[static_cast<std::size_t>(k)];
+      flat /= sizes[static_cast<std::size_t>(k)];
+    }
+  }
+  Array& shape = c.allocate_output(1, Shape{new_rank});
+  std::copy(sizes.begin(), sizes.end(), shape.data<std::int64_t>());
+}
+
+// ---- Elements picked from one or several sparse tensors ----
+
+// Outputs 0 and 1: elements `places` of a sparse tensor.
+void put_elements(KernelContext& c, const SparseInput& x, const std::vector<std::int64_t>& places) {
+  const auto n = static_cast<std::int64_t>(places.size());
+  std::int64_t* indices = c.allocate_output(0, Shape{n, x.rank}).data<std::int64_t>();
+  for (const std::int64_t i : places) indices = std::copy(x.index(i), x.index(i) + x.rank, indices);
+  Array& values = c.allocate_output(1, Shape{n});
+  with_element(values.dtype(), [&]<class T>() {
+    const T* from = static_cast<const T*>(x.values.raw_data());
+    T* to = static_cast<T*>(values.raw_data());
+    for (const std::int64_t i : places) *to++ = from[i];
+  });
+}
+
+void sparse_reorder(KernelContext& c) {
+  const SparseInput x(c, 0);
+  put_elements(c, x, x.order());
+}
+
+void sparse_slice(KernelContext& c) {
+  const SparseInput x(c, 0);
+  for (int i = 3; i < 5; ++i) {
+    if (c.input(i).rank() != 1 || c.input(i).num_elements() != x.rank) {
+      throw InvalidArgumentError(cat("Expected start and size to be vectors of length ", x.rank,
+                                     ", got shape ", c.input(i).shape()));
+    }
+  }
+  const std::int64_t* start = c.input(3).data<std::int64_t>();
+  const std::int64_t* size = c.input(4).data<std::int64_t>();
+  std::vector<std::int64_t> sizes(static_cast<std::size_t>(x.rank));
+  for (std::int64_t k = 0; k < x.rank; ++k) {
+    if (start[k] < 0 || size[k] < 0) {
+      throw InvalidArgumentError(cat("start and size must not be negative: ", start[k], " and ",
+                                     size[k], " for axis ", k));
+    }
+    sizes[static_cast<std::size_t>(k)] = std::clamp<std::int64_t>(x.dim(k) - start[k], 0, size[k]);
+  }
+  std::vector<std::int64_t> places;
+  for (std::int64_t i = 0; i < x.count; ++i) {
+    bool inside = true;
+    for (std::int64_t k = 0; inside && k < x.rank; ++k) {
+      const std::int64_t at = x.index(i)[k] - start[k];
+      inside = x.index(i)[k] >= start[k] && at < sizes[static_cast<std::size_t>(k)];
+    }
+    if (inside) places.push_back(i);
+  }
+  put_elements(c, x, places);
+  std::int64_t* to = c.output(0).data<std::int64_t>();
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    for (std::int64_t k = 0; k < x.rank; ++k) *to++ -= start[k];
+  }
+  Array& shape = c.allocate_output(2, Shape{x.rank});
+  std::copy(sizes.begin(), sizes.end(), shape.data<std::int64_t>());
+}
+
+void sparse_slice_grad(KernelContext& c) {
+  const Array& grad = c.input(0);
+  const Array& input = c.input(1);
+  const Array& start = c.input(2);
+  const Array& output = c.input(3);
+  if (grad.rank() != 1 || input.rank() != 2 || start.rank() != 1 || output.rank() != 2 ||
+      input.shape()[1] != output.shape()[1] || start.num_elements() != input.shape()[1] ||
+      grad.num_elements() != output.shape()[0]) {
+    throw InvalidArgumentError(
+        cat("The gradient of a slice has inconsistent shapes: ", grad.shape(), ", ", input.shape(),
+            ", ", start.shape(), ", ", output.shape()));
+  }
+  const std::int64_t rank = input.shape()[1], n = input.shape()[0], m = output.shape()[0];
+  Array& out = c.allocate_output(0, Shape{n});
+  const auto same = [&](std::int64_t i, std::int64_t j) {
+    for (std::int64_t k = 0; k < rank; ++k) {
+      if (input.data<std::int64_t>()[i * rank + k] !=
+          output.data<std::int64_t>()[j * rank + k] + start.data<std::int64_t>()[k]) {
+        return false;
+      }
+    }
+    return true;
+  };
+  with_element(out.dtype(), [&]<class T>() {
+    T* to = static_cast<T*>(out.raw_data());
+    clear_elements(to, n);
+    std::int64_t j = 0;  // the slice's elements are in the input's order
+    for (std::int64_t i = 0; i < n && j < m; ++i) {
+      if (same(i, j)) to[i] = static_cast<const T*>(grad.raw_data())[j++];
+    }
+    if (j < m) {
+      throw InvalidArgumentError(
+          "Elements of backprop_val_grad aren't all propagated. Dimensions "
+          "of indices may not match.");
+    }
+  });
+}
+
+void sparse_concat(KernelContext& c) {
+  const int n = c.num_inputs() / 3;
+  std::vector<SparseInput> parts;
+  for (int i = 0; i < n; ++i) {
+    parts.emplace_back(c.input(i), c.input(n + i), c.input(2 * n + i));
+  }
+  const std::int64_t rank = parts[0].rank;
+  const int axis =
+      checked_axis(c.attr<std::int64_t>("concat_dim"), static_cast<int>(rank), "Concat dimension");
+  Shape shape = parts[0].shape();
+  std::int64_t total = parts[0].dim(axis), count = parts[0].count;
+  for (int i = 1; i < n; ++i) {
+    const SparseInput& part = parts[static_cast<std::size_t>(i)];
+    if (part.rank != rank) {
+      throw InvalidArgumentError(cat("Ranks of all input tensors must match: expected ", rank,
+                                     " but got ", part.rank, " at position ", i));
+    }
+    for (int k = 0; k < rank; ++k) {
+      if (k != axis && part.dim(k) != shape[k]) {
+        throw InvalidArgumentError(cat("Input shapes must match: expected ", shape[k],
+                                       " for dimension ", k, " but got ", part.dim(k),
+                                       " at position ", i));
+      }
+    }
+    if (__builtin_add_overflow(total, part.dim(axis), &total)) {
+      throw InvalidArgumentError("The sizes together need more than 63 bits.");
+    }
+    count += part.count;
+  }
+  shape.set_dim(axis, total);
+  Array indices = c.allocate_temp(DType::kInt64, Shape{count, rank});
+  Array values = c.allocate_temp(parts[0].values.dtype(), Shape{count});
+  with_element(values.dtype(), [&]<class T>() {
+    std::int64_t* to = indices.data<std::int64_t>();
+    T* value = static_cast<T*>(values.raw_data());
+    std::int64_t offset = 0;
+    for (const SparseInput& part : parts) {
+      copy_elements(value, static_cast<const T*>(part.values.raw_data()), part.count);
+      value += part.count;
+      for (std::int64_t i = 0; i < part.count; ++i, to += rank) {
+        std::copy(part.index(i), part.index(i) + rank, to);
+        to[axis] += offset;
+      }
+      offset += part.dim(axis);
+    }
+  });
+  Array& dims = c.allocate_output(2, Shape{rank});
+  std::copy(shape.data(), shape.data() + rank, dims.data<std::int64_t>());
+  const SparseInput all(indices, values, dims);
+  put_elements(c, all, all.order());
+}
+
+// ---- SparseFillEmptyRows ----
+
+void fill_empty_rows(KernelContext& c) {
+  const SparseInput x(c, 0);
+  if (c.input(3).rank() != 0) throw InvalidArgumentError("default_value must be a scalar");
+  if (x.rank < 1) throw InvalidArgumentError("Dense shape cannot be empty.");
+  const std::int64_t rows = x.dim(0);
+  std::vector<std::int64_t> begin(static_cast<std::size_t>(rows) + 1, 0);
+  for (std::int64_t i = 0; i < x.count; ++i) {
+    const std::int64_t row = x.index(i)[0];
+    if (row < 0 || row >= rows) {
+      throw InvalidArgumentError(cat("indices(", i, ", 0) is invalid: ", row, " >= ", rows));
+    }
+    ++begin[static_cast<std::size_t>(row) + 1];
+  }
+  bool* empty = c.allocate_output(2, Shape{rows}).data<bool>();
+  for (std::int64_t r = 0; r < rows; ++r) {
+    std::int64_t& count = begin[static_cast<std::size_t>(r) + 1];
+    empty[r] = count == 0;
+    count = std::max<std::int64_t>(count, 1) + begin[static_cast<std::size_t>(r)];
+  }
+  const std::int64_t total = begin.back();
+  Array& indices = c.allocate_output(0, Shape{total, x.rank});
+  Array& values = c.allocate_output(1, Shape{total});
+  std::int64_t* map = c.allocate_output(3, Shape{x.count}).data<std::int64_t>();
+  with_element(values.dtype(), [&]<class T>() {
+    T* to = static_cast<T*>(values.raw_data());
+    std::int64_t* index = indices.data<std::int64_t>();
+    std::fill(index, index + total * x.rank, 0);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      if (!empty[r]) continue;
+      const std::int64_t at = begin[static_cast<std::size_t>(r)];
+      index[at * x.rank] = r;
+      to[at] = *static_cast<const T*>(c.input(3).raw_data());
+    }
+    for (std::int64_t i = 0; i < x.count; ++i) {
+      const std::int64_t at = begin[static_cast<std::size_t>(x.index(i)[0])]++;
+      std::copy(x.index(i), x.index(i) + x.rank, index + at * x.rank);
+      to[at] = static_cast<const T*>(x.values.raw_data())[i];
+      map[i] = at;
+    }
+  });
+}
+
+void fill_empty_rows_grad(KernelContext& c) {
+  const Array& map = c.input(0);
+  const Array& grad = c.input(1);
+  if (map.rank() != 1 || grad.rank() != 1) {
+    throw InvalidArgumentError(cat("reverse_index_map and grad_values must be vectors, saw: ",
+                                   map.shape(), " and ", grad.shape()));
+  }
+  const std::int64_t n = map.num_elements(), m = grad.num_elements();
+  Array& d_values = c.allocate_output(0, Shape{n});
+  Array& d_default = c.allocate_output(1, Shape{});
+  number_switch(grad.dtype(), c.op().name, [&]<class T>() {
+    std::vector<bool> seen(static_cast<std::size_t>(m), false);
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int64_t at = map.data<std::int64_t>()[i];
+      if (at < 0 || at >= m) {
+        throw InvalidArgumentError(
+            cat("Elements in reverse index must be in [0, ", m, ") but got ", at));
+      }
+      d_values.data<T>()[i] = grad.data<T>()[at];
+      seen[static_cast<std::size_t>(at)] = true;
+    }
+    T sum(0);
+    for (std::int64_t j = 0; j < m; ++j) {
+      if (!seen[static_cast<std::size_t>(j)]) sum = add(sum, grad.data<T>()[j]);
+    }
+    d_default.data<T>()[0] = sum;
+  });
+}
+
+const KernelRegistration kKernels[] = {
+    KernelRegistration({.op = "SparseToDense", .run = sparse_to_dense}),
+    KernelRegistration({.op = "SparseReshape", .run = sparse_reshape}),
+    KernelRegistration({.op = "SparseReorder", .run = sparse_reorder}),
+    KernelRegistration({.op = "SparseSlice", .run = sparse_slice}),
+    KernelRegistration({.op = "SparseSliceGrad", .run = sparse_slice_grad}),
+    KernelRegistration({.op = "SparseConcat", .run = sparse_concat}),
+    KernelRegistration({.op = "SparseFillEmptyRows", .run = fill_empty_rows}),
+    KernelRegistration({.op = "SparseFillEmptyRowsGrad", .run = fill_empty_rows_grad}),
+};
+
+}  // namespace
+}  // namespace tandem::cpu

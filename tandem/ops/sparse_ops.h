@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tandem/core/export.h"
+#include "tandem/ops/int_list.h"
+#include "tandem/runtime/tensor.h"
+
+namespace tandem::sparse {
+
+/// A tensor of which only some elements are written down, in row-major order of their places; the
+/// others are zero.
+struct SparseTensor {
+  Tensor indices;      ///< int64, [n, rank]
+  Tensor values;       ///< [n]
+  Tensor dense_shape;  ///< int64, [rank]
+};
+
+// Indices out of range, or tensors that do not fit together, throw InvalidArgumentError.
+
+TANDEM_EXPORT SparseTensor from_dense(Tensor tensor);
+/// `default_value` in the other places.
+TANDEM_EXPORT Tensor to_dense(const SparseTensor& x, double default_value = 0,
+                              bool validate_indices = true);
+/// Matrix product with a dense matrix.
+TANDEM_EXPORT Tensor sparse_dense_matmul(const SparseTensor& a, Tensor b, bool adjoint_a = false,
+                                         bool adjoint_b = false);
+/// One size may be -1 and follows from the rest.
+TANDEM_EXPORT SparseTensor reshape(const SparseTensor& x, const IntList& shape);
+/// The elements in row-major order.
+TANDEM_EXPORT SparseTensor reorder(const SparseTensor& x);
+TANDEM_EXPORT SparseTensor slice(const SparseTensor& x, const IntList& start, const IntList& size);
+TANDEM_EXPORT SparseTensor concat(const std::vector<SparseTensor>& parts, std::int64_t axis);
+/// Of equal shapes; where both have an element and the sum is below `threshold` it is left out.
+TANDEM_EXPORT SparseTensor add(const SparseTensor& a, const SparseTensor& b, double threshold = 0);
+TANDEM_EXPORT Tensor add(const SparseTensor& a, Tensor dense);
+/// Over all axes if none is named; dense.
+TANDEM_EXPORT Tensor reduce_sum(const SparseTensor& x, const IntList& axes = {},
+                                bool keepdims = false);
+/// Over the written elements; 0 where there is none.
+TANDEM_EXPORT Tensor reduce_max(const SparseTensor& x, const IntList& axes = {},
+                                bool keepdims = false);
+/// Over the written elements of each row of the last axis.
+TANDEM_EXPORT SparseTensor softmax(const SparseTensor& x);
+
+struct FilledRows {
+  SparseTensor filled;
+  Tensor empty_row_indicator;  ///< bool: which rows had no element
+};
+/// An element `default_value` in the first column of rows that have none.
+TANDEM_EXPORT FilledRows fill_empty_rows(const SparseTensor& x, Tensor default_value);
+
+}  // namespace tandem::sparse

@@ -1,0 +1,23 @@
+"""What tests against the real TensorFlow share: their arguments, and what to do where it is missing."""
+
+import argparse
+import pathlib
+import sys
+
+SKIPPED = 77
+
+
+def arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--python", required=True, type=pathlib.Path,
+                        help="that of TensorFlow's environment (./dev peers tensorflow)")
+    parser.add_argument("--writer", required=True, help="the program write_graphs")
+    parser.add_argument("--library", required=True, help="libtandem.so")
+    parser.add_argument("--out", required=True, type=pathlib.Path)
+    parser.add_argument("--report", required=True)
+    args = parser.parse_args()
+    if not args.python.exists():
+        print(f"skipped: TensorFlow's environment is missing ({args.python}); ./dev peers tensorflow "
+              "installs it")
+        sys.exit(SKIPPED)
+    return args

@@ -1,0 +1,158 @@
+// Writes graphs of ours for check_exports.py: write_graphs OUT. Each is a folder with graph.pb or
+// graph.pbtxt, the feeds, what we compute, and case.json that names them.
+
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "tandem/fs/file_system.h"
+#include "tandem/io/graph_export.h"
+#include "tandem/io/npy.h"
+#include "tandem/tandem.h"
+
+namespace {
+
+namespace td = tandem;
+using td::Tensor;
+
+class Writer {
+ public:
+  explicit Writer(std::string root) : root_(std::move(root)) {}
+
+  /// `expected` is what TensorFlow must compute, in each of `steps` steps stacked if there are
+  /// more.
+  void write(const std::string& name, const td::ConcreteFunction& function,
+             const std::vector<Tensor>& inputs, const std::vector<Tensor>& expected,
+             td::io::ExportOptions options = {}, int steps = 1, const char* file = "graph.pb") {
+    const std::string folder = root_ + "/" + name;
+    td::fs::file_system_of(folder).make_directories(folder);
+    const auto graph = td::io::write_graph_def(folder + "/" + file, function, std::move(options));
+    nlohmann::ordered_json json{{"graph", file},
+                                {"init", graph.init},
+                                {"targets", graph.targets},
+                                {"steps", steps},
+                                {"feeds", nlohmann::json::object()},
+                                {"expected", nlohmann::json::object()}};
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      json["feeds"][graph.inputs.at(i)] = save(folder, "feed", i, inputs[i]);
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      json["expected"][graph.outputs.at(i)] = save(folder, "expected", i, expected[i]);
+    td::fs::write_file(folder + "/case.json", json.dump(2));
+  }
+
+ private:
+  static std::string save(const std::string& folder, const char* kind, std::size_t i,
+                          const Tensor& value) {
+    const std::string name = td::cat(kind, "_", i, ".npy");
+    td::io::write_npy(folder + "/" + name, value.array());
+    return name;
+  }
+  std::string root_;
+};
+
+void write_model(Writer& writer) {
+  using namespace td::keras;
+  const Sequential model{Input({12, 12, 2}),
+                         Conv2D(4, 3, {.padding = "same", .activation = "relu"}),
+                         BatchNormalization(),
+                         MaxPooling2D(),
+                         Flatten(),
+                         Dense(5, {.activation = "softmax"})};
+  const Tensor x = td::random::normal({3, 12, 12, 2});
+  auto predict = td::function([&](Tensor in) { return model(in); },
+                              {.name = "predict", .input_shapes = {{-1, 12, 12, 2}}});
+  const std::vector<Tensor> expected{predict(x)};
+  writer.write("keras_model", predict.concrete(x), {x}, expected,
+               {.inputs = {"images"}, .outputs = {"probabilities"}});
+  writer.write("keras_model_text", predict.concrete(x), {x}, expected, {}, 1, "graph.pbtxt");
+  writer.write("keras_model_variables", predict.concrete(x), {x}, expected,
+               {.variables = td::io::ExportVariables::kKeep});
+}
+
+void write_functions(Writer& writer) {
+  auto inner = td::function([](Tensor a, Tensor b) {
+    return std::pair{td::matmul(a, b), td::reduce_sum(a * b)};
+  });
+  const Tensor outside{{1.0, 2.0}, {3.0, 4.0}};
+  auto outer = td::function([&](Tensor x) {
+    auto [product, total] = inner(x, outside);
+    auto [again, sum] = inner(product, x);
+    return std::vector<Tensor>{again, total + sum, td::transpose(x)};
+  });
+  const Tensor x{{0.5, -1.0}, {2.0, 0.25}};
+  writer.write("functions", outer.concrete(x), {x}, outer(x));
+}
+
+void write_control_flow(Writer& writer) {
+  auto f = td::function([](Tensor x, Tensor n) {
+    auto state = td::while_loop([&](const std::pair<Tensor, Tensor>& s) { return s.first < n; },
+                                [&](const std::pair<Tensor, Tensor>& s) {
+                                  Tensor next = td::cond(
+                                      td::reduce_sum(s.second) > 3.0,
+                                      [&] { return s.second / 2.0; }, [&] { return s.second + x; });
+                                  return std::pair{s.first + 1, next};
+                                },
+                                std::pair{Tensor(0), x});
+    return state.second;
+  });
+  const Tensor x{0.5, 1.0, -0.25}, n(6);
+  writer.write("control_flow", f.concrete(x, n), {x, n}, {f(x, n)});
+}
+
+void write_training(Writer& writer) {
+  td::Variable w(td::random::normal({4, 1}).array()), b(0.0f);
+  const Tensor x = td::random::normal({16, 4}), y = td::random::normal({16, 1});
+  auto step = td::function([&](Tensor in, Tensor wanted) {
+    td::GradientTape tape;
+    const Tensor error = td::matmul(in, w.read_value()) + b.read_value() - wanted;
+    const Tensor loss = td::reduce_mean(error * error);
+    const auto gradients = tape.gradient(loss, std::vector<td::Variable>{w, b});
+    w.assign_sub(0.1 * gradients[0]);
+    b.assign_sub(0.1 * gradients[1]);
+    return loss;
+  });
+  const auto concrete = step.concrete(x, y);
+  constexpr int kSteps = 3;
+  const Tensor w0 = w.read_value(), b0 = b.read_value();
+  std::vector<Tensor> losses;
+  for (int i = 0; i < kSteps; ++i) losses.push_back(step(x, y));
+  w.assign(w0);
+  b.assign(b0);
+  writer.write("training", concrete, {x, y}, {td::stack(losses)},
+               {.variables = td::io::ExportVariables::kKeep}, kSteps);
+}
+
+void write_dtypes(Writer& writer) {
+  auto f = td::function([](Tensor x) {
+    std::vector<Tensor> out;
+    for (const td::DType dtype : {td::int8, td::uint16, td::int64, td::float16, td::bfloat16,
+                                  td::float64, td::boolean, td::complex64})
+      out.push_back(td::cast(td::concat({td::cast(x, dtype), td::cast(Tensor{1.0, 0.0}, dtype)}, 0),
+                             dtype == td::bfloat16 ? td::float32 : dtype));
+    out.push_back(td::split(x, 3, 0)[1]);
+    return out;
+  });
+  const Tensor x{1.0, 2.0, 0.0};
+  writer.write("dtypes", f.concrete(x), {x}, f(x));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::cerr << "usage: write_graphs OUT\n";
+    return 2;
+  }
+  td::random::set_seed(5);
+  Writer writer(argv[1]);
+  write_model(writer);
+  write_functions(writer);
+  write_control_flow(writer);
+  write_training(writer);
+  write_dtypes(writer);
+  return 0;
+}

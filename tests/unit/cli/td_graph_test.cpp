@@ -1,0 +1,159 @@
+// td run and td graph, as a shell would call them.
+
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tandem/fs/file_system.h"
+#include "tandem/io/npy.h"
+
+namespace {
+
+namespace td = tandem;
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+struct Result {
+  int code = -1;
+  std::string out;
+  std::string err;
+};
+
+// v = v + x each step; y = 2 x; words = s.
+constexpr const char* kGraph = R"(
+node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } }
+       attr { key: 'shape' value { shape { dim { size: 2 } } } } }
+node { name: 'scope/y' op: 'AddV2' input: 'x' input: 'x' attr { key: 'T' value { type: DT_FLOAT } } }
+node { name: 's' op: 'Placeholder' attr { key: 'dtype' value { type: DT_STRING } } }
+node { name: 'words' op: 'Identity' input: 's' attr { key: 'T' value { type: DT_STRING } } }
+node { name: 'v' op: 'VarHandleOp' attr { key: 'dtype' value { type: DT_FLOAT } }
+       attr { key: 'shape' value { shape { dim { size: 2 } } } }
+       attr { key: 'shared_name' value { s: 'v' } } }
+node { name: 'zero' op: 'Const' attr { key: 'dtype' value { type: DT_FLOAT } }
+       attr { key: 'value' value { tensor { dtype: DT_FLOAT tensor_shape { dim { size: 2 } } } } } }
+node { name: 'init' op: 'AssignVariableOp' input: 'v' input: 'zero'
+       attr { key: 'dtype' value { type: DT_FLOAT } } }
+node { name: 'up' op: 'AssignAddVariableOp' input: 'v' input: 'x'
+       attr { key: 'dtype' value { type: DT_FLOAT } } }
+node { name: 'now' op: 'ReadVariableOp' input: 'v' input: '^up'
+       attr { key: 'dtype' value { type: DT_FLOAT } } }
+node { name: 'odd' op: 'MatMull' input: 'x' }
+node { name: 'worse' op: 'NoSuchThing' input: 'odd' }
+)";
+
+class TdGraph : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    td_ = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "bin/td";
+    if (!std::filesystem::exists(td_)) {
+      GTEST_SKIP() << td_ << " is not built: this preset has TANDEM_BUILD_TOOLS=OFF";
+    }
+    folder_ = ::testing::TempDir() + "/td_graph_test";
+    std::filesystem::create_directories(folder_);
+    td::fs::write_file(path("g.pbtxt"), kGraph);
+    td::io::write_npy(path("x.npy"), td::Array::vector(std::vector<float>{1, 2}));
+    td::fs::write_file(path("s.txt"), "one\n\nthree");
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  Result run(const std::string& arguments) {
+    const std::string command =
+        "cd '" + folder_ + "' && '" + td_.string() + "' " + arguments + " >out.txt 2>err.txt";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, td::fs::read_file(path("out.txt")),
+            td::fs::read_file(path("err.txt"))};
+  }
+
+  std::filesystem::path td_;
+  std::string folder_;
+};
+
+TEST_F(TdGraph, RunSavesFetches) {
+  const Result r = run("run g.pbtxt --feed x=x.npy --fetch scope/y --fetch x:0 --out results");
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_EQ(r.err, "");
+  EXPECT_EQ(td::io::read_npy(path("results/scope_y_0.npy")),
+            td::Array::vector(std::vector<float>{2, 4}));
+  EXPECT_EQ(td::io::read_npy(path("results/x_0.npy")), td::Array::vector(std::vector<float>{1, 2}));
+}
+
+TEST_F(TdGraph, RunGoesOnFromStepToStep) {
+  const Result r =
+      run("run g.pbtxt --feed x:0=x.npy --fetch now --target up --init init --steps 3 --repeat 2 "
+          "--threads 1,1 --device CPU:0 --out . --json");
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_EQ(td::io::read_npy(path("now_0.npy")),
+            td::Array::from<float>(std::vector<float>{1, 2, 2, 4, 3, 6}, {3, 2}));
+  const std::string last = r.out.substr(r.out.rfind('\n', r.out.size() - 2) + 1);
+  EXPECT_THAT(last, StartsWith("{\"min_ms\":"));
+  EXPECT_THAT(last, AllOf(HasSubstr("\"median_ms\":"), HasSubstr("\"steps\":3"),
+                          HasSubstr("\"nodes\":3"), HasSubstr("\"peak_bytes\":")));
+}
+
+TEST_F(TdGraph, RunTakesLinesAsStrings) {
+  const Result r = run("run g.pbtxt --feed s=s.txt --fetch words --out .");
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_EQ(td::io::read_npy(path("words_0.npy")),
+            td::Array::vector(std::vector<std::string>{"one", "", "three"}));
+  EXPECT_THAT(run("run g.pbtxt --feed s=s.txt --fetch words").out, HasSubstr("words: string[3]"));
+}
+
+TEST_F(TdGraph, RunTellsWrongUsageFromFailure) {
+  for (const char* arguments :
+       {"run", "run g.pbtxt", "run g.pbtxt --feed x --fetch x", "run g.pbtxt --fetch x --steps 0",
+        "run g.pbtxt --fetch x --threads 1", "run g.pbtxt --fetch x --repeat -1"}) {
+    const Result r = run(arguments);
+    EXPECT_EQ(r.code, 2) << arguments;
+    EXPECT_EQ(r.out, "") << arguments;
+  }
+  const auto fails = [&](const std::string& arguments) {
+    const Result r = run("run " + arguments);
+    EXPECT_EQ(r.code, 1) << arguments;
+    return r.err;
+  };
+  EXPECT_THAT(fails("missing.pb --fetch x"), HasSubstr("No such file"));
+  EXPECT_THAT(fails("x.npy --fetch x"), HasSubstr("is no GraphDef"));
+  EXPECT_THAT(fails("g.pbtxt --fetch scope/y"), HasSubstr("'x' (float[2])"));
+  EXPECT_THAT(fails("g.pbtxt --feed x=x.npy --fetch scope/z"), HasSubstr("Did you mean 'scope/y'"));
+  EXPECT_THAT(fails("g.pbtxt --feed x=x.npy --fetch x --fetch x:0 --out ."), HasSubstr("x_0.npy"));
+  EXPECT_THAT(fails("g.pbtxt --feed x=x.npy --fetch x --device GPU:7"), HasSubstr("GPU:7"));
+  EXPECT_THAT(fails("g.pbtxt --feed x=x.npy --fetch worse:0"),
+              AllOf(HasSubstr("'odd' (MatMull)"), HasSubstr("'worse' (NoSuchThing)")));
+}
+
+TEST_F(TdGraph, GraphSummarizes) {
+  const Result r = run("graph g.pbtxt");
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_THAT(r.out, AllOf(HasSubstr("11 nodes"), HasSubstr("  x  float[2]  Placeholder"),
+                           HasSubstr("  scope/y  float[2]  AddV2"), ContainsRegex("Placeholder +2"),
+                           HasSubstr("variables:\n  v  float[2]  VarHandleOp"),
+                           HasSubstr("'odd' (MatMull): there is no op 'MatMull' (the nearest is "
+                                     "'MatMul')")));
+  EXPECT_THAT(run("graph g.pbtxt --json").out,
+              AllOf(HasSubstr("\"nearest\": \"MatMul\""), HasSubstr("\"nodes\": 11")));
+}
+
+TEST_F(TdGraph, GraphDraws) {
+  EXPECT_THAT(
+      run("graph g.pbtxt --dot").out,
+      AllOf(StartsWith("digraph"), HasSubstr("\"x\" -> \"scope/y\""), HasSubstr("style=dashed")));
+  const Result html = run("graph g.pbtxt --html");
+  EXPECT_EQ(html.code, 0) << html.err;
+  EXPECT_THAT(html.out, AllOf(StartsWith("<!DOCTYPE html>"), HasSubstr("scope/y"),
+                              Not(HasSubstr("http://")), Not(HasSubstr("src="))));
+  EXPECT_EQ(run("graph g.pbtxt --html --dot").code, 2);
+}
+
+}  // namespace

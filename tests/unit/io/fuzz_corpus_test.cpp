@@ -1,0 +1,49 @@
+// The fuzz targets on their known inputs, and on each of them cut and changed a little.
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tandem/fs/file_system.h"
+
+#include "tests/fuzz/targets.h"
+
+namespace tandem::fuzz {
+namespace {
+
+std::vector<std::string> corpus(const std::string& target) {
+  std::vector<std::string> inputs;
+  for (const auto& entry : std::filesystem::directory_iterator("tests/fuzz/corpus/" + target))
+    inputs.push_back(fs::read_file(entry.path().string()));
+  return inputs;
+}
+
+void run_with_changes(const std::string& target, void (*run)(std::string_view)) {
+  const std::vector<std::string> inputs = corpus(target);
+  ASSERT_FALSE(inputs.empty());
+  std::uint64_t random = 1;
+  const auto next = [&](std::size_t below) {
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<std::size_t>(random >> 33) % below;
+  };
+  for (const std::string& input : inputs) {
+    run(input);
+    constexpr int kChanges = 60;
+    for (int i = 0; i < kChanges && !input.empty(); ++i) {
+      std::string changed = input;
+      for (std::size_t n = next(4); n > 0; --n)
+        changed[next(changed.size())] = static_cast<char>(next(256));
+      if (i % 3 == 0) changed.resize(next(changed.size()));
+      run(changed);
+    }
+  }
+}
+
+TEST(FuzzCorpus, GraphDef) { run_with_changes("graph_def_fuzz", graph_def); }
+TEST(FuzzCorpus, Npy) { run_with_changes("npy_fuzz", npy); }
+
+}  // namespace
+}  // namespace tandem::fuzz

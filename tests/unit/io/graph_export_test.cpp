@@ -1,0 +1,93 @@
+#include "tandem/io/graph_export.h"
+
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tandem/core/error.h"
+#include "tandem/io/graph_session.h"
+#include "tandem/tandem.h"
+
+namespace tandem::io {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// What a session computes with the exported graph.
+std::vector<Array> run(const ExportedGraph& graph, const std::vector<Tensor>& inputs,
+                       GraphFormat format = GraphFormat::kBinary) {
+  ImportOptions options;
+  options.format = format;
+  const GraphSession session(import_graph_def(graph.bytes, options));
+  if (!graph.init.empty()) session.run({}, {}, {graph.init});
+  std::vector<GraphSession::Feed> feeds;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    feeds.push_back({graph.inputs.at(i), inputs[i].array()});
+  return session.run(feeds, graph.outputs, graph.targets);
+}
+
+TEST(GraphExport, ComesBackTheSame) {
+  const Tensor outside{{1.0, 2.0}, {3.0, 4.0}};
+  auto f = function([&](Tensor x) { return std::vector<Tensor>{matmul(x, outside), x}; });
+  const Tensor x{{1.0, -1.0}};
+  for (const GraphFormat format : {GraphFormat::kBinary, GraphFormat::kText}) {
+    const ExportedGraph graph = export_graph_def(
+        f.concrete(x), {.format = format, .inputs = {"in"}, .outputs = {"a", "b"}});
+    EXPECT_THAT(graph.inputs, ElementsAre("in:0"));
+    EXPECT_THAT(graph.outputs, ElementsAre("a:0", "b:0"));
+    const auto values = run(graph, {x}, format);
+    EXPECT_EQ(values[0], f(x)[0].array());
+    EXPECT_EQ(values[1], x.array());
+  }
+}
+
+TEST(GraphExport, IsTheSameBytesEachTime) {
+  auto f = function([](Tensor x) { return x + x; });
+  const Tensor x{1.0, 2.0};
+  EXPECT_EQ(export_graph_def(f.concrete(x)).bytes, export_graph_def(f.concrete(x)).bytes);
+}
+
+TEST(GraphExport, VariablesAreFrozenOrKept) {
+  const Variable v(2.0f);
+  auto read = function([&](Tensor x) { return x * v.read_value(); });
+  auto change = function([&](Tensor x) {
+    v.assign_add(x);
+    return v.read_value();
+  });
+  const Tensor x(3.0f);
+  EXPECT_EQ(run(export_graph_def(read.concrete(x)), {x})[0], Array::scalar(6.0f));
+  EXPECT_TRUE(export_graph_def(read.concrete(x)).init.empty());
+  try {
+    export_graph_def(change.concrete(x));
+    ADD_FAILURE() << "a changed variable was frozen";
+  } catch (const InvalidArgumentError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("kKeep"));
+  }
+  const ExportedGraph kept =
+      export_graph_def(change.concrete(x), {.variables = ExportVariables::kKeep});
+  EXPECT_EQ(kept.init, "init");
+  EXPECT_EQ(run(kept, {x})[0], Array::scalar(5.0f));
+}
+
+TEST(GraphExport, TakesAlongWhatIsCalled) {
+  auto inner = function([](Tensor a) { return a * a; });
+  auto outer = function([&](Tensor x) {
+    return cond(
+        reduce_sum(x) > 0.0, [&] { return inner(x); }, [&] { return inner(x) + x; });
+  });
+  for (const Tensor& x : {Tensor{1.0, 2.0}, Tensor{-1.0, -2.0}})
+    EXPECT_EQ(run(export_graph_def(outer.concrete(x)), {x})[0], outer(x).array());
+}
+
+TEST(GraphExport, ChecksTheNamesGiven) {
+  auto f = function([](Tensor x) { return x + 1.0; });
+  EXPECT_THROW(export_graph_def(f.concrete(Tensor(1.0f)), {.inputs = {"a", "b"}}),
+               InvalidArgumentError);
+  EXPECT_THROW(export_graph_def(f.concrete(Tensor(1.0f)), {.outputs = {"a", "b"}}),
+               InvalidArgumentError);
+}
+
+}  // namespace
+}  // namespace tandem::io

@@ -1,0 +1,135 @@
+#include "tandem/io/graph_session.h"
+
+#include <string>
+#include <vector>
+
+#include "tandem/runtime/runtime.h"
+
+#include "tests/unit/io/graph_text_util.h"
+
+namespace tandem::io {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+const std::vector<std::pair<std::string, std::string>> kT{{"T", kFloatType}};
+
+// x -> twice = x + x -> y = -twice; z needs the other placeholder.
+std::string graph() {
+  return placeholder("x", "dim { size: -1 } dim { size: 2 }") +
+         node("twice", "AddV2", {"x", "x"}, kT) + node("y", "Neg", {"twice"}, kT) +
+         placeholder("other") + node("z", "Mul", {"y", "other"}, kT);
+}
+
+Array row(float a, float b) { return Array::from<float>(std::vector<float>{a, b}, {1, 2}); }
+
+template <class E, class Call>
+std::string message_of_call(Call call) {
+  try {
+    call();
+  } catch (const E& error) {
+    return error.what();
+  } catch (const std::exception& error) {
+    return std::string("another error: ") + error.what();
+  }
+  return "no error";
+}
+
+TEST(GraphSession, RunsWhatTheFetchesNeed) {
+  const GraphSession session(import_text(graph()));
+  const auto values = session.run({{"x", row(1, 2)}}, {"y:0", "twice", "x"});
+  EXPECT_EQ(values[0], row(-2, -4));
+  EXPECT_EQ(values[1], row(2, 4));
+  EXPECT_EQ(values[2], row(1, 2));
+  EXPECT_EQ(session.prepare({"x"}, {"twice"}).num_nodes(), 1);
+  EXPECT_EQ(session.prepare({"x"}, {"y"}).num_nodes(), 2);
+}
+
+TEST(GraphSession, AnyTensorCanBeFed) {
+  const GraphSession session(import_text(graph()));
+  EXPECT_EQ(session.run({{"twice:0", row(5, 6)}}, {"y"})[0], row(-5, -6));
+  EXPECT_EQ(session.run({{"y", row(1, 1)}, {"other", Array::scalar(3.0f)}}, {"z"})[0], row(3, 3));
+  // The step that is cut at y computes twice all the same if it is asked for.
+  const auto both = session.run({{"y", row(1, 1)}, {"x", row(2, 2)}}, {"y", "twice"});
+  EXPECT_EQ(both[0], row(1, 1));
+  EXPECT_EQ(both[1], row(4, 4));
+}
+
+TEST(GraphSession, WhoWaitsForAFedPlaceholderWaitsNoMore) {
+  const GraphSession session(
+      import_text(placeholder("x") + ints("c", {1}) +
+                  node("y", "Identity", {"c", "^x"}, {{"T", "type: DT_INT32"}})));
+  EXPECT_EQ(session.run({{"x", Array::scalar(1.0f)}}, {"y"})[0].num_elements(), 1);
+}
+
+TEST(GraphSession, ChecksFeeds) {
+  const GraphSession session(import_text(graph()));
+  const auto feed = [&](const std::string& name, Array value) {
+    return message_of_call<InvalidArgumentError>([&] { session.run({{name, value}}, {"y"}); });
+  };
+  EXPECT_THAT(feed("x", Array::scalar(1.0f)),
+              HasSubstr("Tensor 'x' is float[?,2] but is fed float[]"));
+  EXPECT_THAT(feed("x", Array::zeros(DType::kInt32, {1, 2})), HasSubstr("is fed int32[1,2]"));
+  EXPECT_THAT(feed("other", Array::scalar(1.0f)),
+              AllOf(HasSubstr("not fed"), HasSubstr("'x' (float[?,2])")));
+  EXPECT_THAT(message_of_call<InvalidArgumentError>([&] {
+                session.run({{"x", row(1, 2)}, {"x:0", row(1, 2)}}, {"y"});
+              }),
+              HasSubstr("fed twice"));
+  EXPECT_THAT(message_of_call<NotFoundError>([&] { session.run({}, {"twise"}); }),
+              HasSubstr("Did you mean 'twice'?"));
+  EXPECT_THAT(message_of_call<NotFoundError>([&] { session.run({}, {"y:3"}); }),
+              HasSubstr("has 1 outputs"));
+  EXPECT_THAT(message_of_call<InvalidArgumentError>([&] { session.run({}, {"y:a"}); }),
+              HasSubstr("names no tensor"));
+}
+
+TEST(GraphSession, NodesThatCannotRunHurtOnlyWhoNeedsThem) {
+  const GraphSession session(import_text(
+      placeholder("x") + node("odd", "NoSuchOp", {"x"}) + node("y", "Relu", {"odd:1"}, kT) +
+          node("fine", "Neg", {"x"}, kT) + node("odder", "NeitherThis", {"x"}),
+      true));
+  EXPECT_EQ(session.run({{"x", Array::scalar(1.0f)}}, {"fine"})[0], Array::scalar(-1.0f));
+  // What it would have computed can be fed.
+  EXPECT_EQ(session.run({{"odd:1", Array::scalar(2.0f)}}, {"y"})[0], Array::scalar(2.0f));
+  EXPECT_THAT(message_of_call<UnimplementedError>([&] {
+                session.run({{"x", Array::scalar(1.0f)}}, {"y"});
+              }),
+              AllOf(HasSubstr("'odd' (NoSuchOp)"), HasSubstr("'odder' (NeitherThis)")));
+}
+
+std::string counter() {
+  const std::string shape = "shape { dim { size: 1 } }";
+  return node("v", "VarHandleOp", {},
+              {{"dtype", "type: DT_INT32"}, {"shape", shape}, {"shared_name", "s: 'v'"}}) +
+         ints("start", {10}) + ints("one", {1}) +
+         node("init", "AssignVariableOp", {"v", "start"}, {{"dtype", "type: DT_INT32"}}) +
+         node("up", "AssignAddVariableOp", {"v", "one"}, {{"dtype", "type: DT_INT32"}}) +
+         node("value", "ReadVariableOp", {"v", "^up"}, {{"dtype", "type: DT_INT32"}});
+}
+
+TEST(GraphSession, StateLastsFromStepToStep) {
+  Runtime runtime;
+  RuntimeScope scope(runtime);
+  const GraphSession session(import_text(counter()));
+  EXPECT_THROW(session.run({}, {"value"}), FailedPreconditionError);
+  session.run({}, {}, {"init"});
+  for (int expected = 11; expected < 20; ++expected)
+    EXPECT_EQ(session.run({}, {"value"})[0], Array::vector(std::vector<int>{expected}));
+  session.run({}, {}, {"^up", "up"});
+  EXPECT_EQ(session.run({}, {"value"})[0], Array::vector(std::vector<int>{21}));
+}
+
+TEST(GraphSession, StateBelongsToTheRuntime) {
+  for (int i = 0; i < 2; ++i) {
+    Runtime runtime;
+    RuntimeScope scope(runtime);
+    const GraphSession session(import_text(counter()));
+    session.run({}, {}, {"init"});
+    EXPECT_EQ(session.run({}, {"value"})[0], Array::vector(std::vector<int>{11}));
+  }
+}
+
+}  // namespace
+}  // namespace tandem::io
