@@ -64,6 +64,11 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
   virtual void build_many(const std::vector<PartialShape>& inputs);
   virtual Tensor call(const Tensor& input, bool training);
   virtual std::vector<Tensor> call_many(std::span<const Tensor> inputs, const CallOptions& options);
+  /// The masks of the outputs (undefined ones, or fewer than outputs: without) from those of the
+  /// inputs, which are none or one for each input. None by default; the first input's after
+  /// pass_masks().
+  virtual std::vector<Tensor> compute_masks(std::span<const Tensor> inputs,
+                                            std::span<const Tensor> masks) const;
   /// Adds the layer's own arguments to name, trainable and dtype.
   virtual void describe(Config& config) const;
 
@@ -123,6 +128,8 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
   void require_size(int axis, std::int64_t size) { sizes_.emplace_back(axis, size); }
   /// Inputs keep their dtypes (by default floating ones are cast to the layer's dtype).
   void keep_input_dtypes() { autocast_ = false; }
+  /// The layer works on each step alone: a mask of its input is one of its output.
+  void pass_masks() { passes_masks_ = true; }
   /// The size of an axis of an input shape; throws InvalidArgumentError if it is not known.
   std::int64_t known_size(const PartialShape& shape, int axis) const;
   /// "Layer 'dense' (Dense): "
@@ -130,6 +137,9 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
 
  private:
   void check_inputs(const std::vector<PartialShape>& inputs) const;
+  CallOptions with_masks(const std::vector<Tensor>& inputs, const CallOptions& options) const;
+  void note_masks(const std::vector<Tensor>& inputs, const CallOptions& how,
+                  const std::vector<Tensor>& outputs) const;
   void collect_weights(bool trainable, std::vector<Weight>& into) const;
 
   std::string class_name_;
@@ -139,6 +149,7 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
   std::vector<Layer> sublayers_;
   bool built_ = false;
   bool autocast_ = true;
+  bool passes_masks_ = false;
   int rank_ = -1;
   int min_rank_ = -1;
   std::vector<std::pair<int, std::int64_t>> sizes_;

@@ -16,6 +16,8 @@ class RNNImpl final : public LayerImpl {
   void build_many(const std::vector<PartialShape>& inputs) override;
   std::vector<Tensor> call_many(std::span<const Tensor> inputs,
                                 const CallOptions& options) override;
+  std::vector<Tensor> compute_masks(std::span<const Tensor> inputs,
+                                    std::span<const Tensor> masks) const override;
   void describe(Config& config) const override;
 
   const RNNOptions& options() const { return options_; }
@@ -25,7 +27,10 @@ class RNNImpl final : public LayerImpl {
 
  private:
   struct Loop;
-  std::vector<Tensor> first_states(const Tensor& sequence) const;
+  Tensor zeros_of(const Tensor& time_first, std::int64_t size) const;
+  Tensor checked_mask(const Tensor& mask, const Tensor& sequence) const;
+  void keep_masked(const Tensor& mask, const Tensor& before, std::vector<Tensor>& next,
+                   std::span<const Tensor> states) const;
   Tensor unrolled(const Loop& loop, std::vector<Tensor>& states) const;
   Tensor looped(const Loop& loop, std::vector<Tensor>& states) const;
 

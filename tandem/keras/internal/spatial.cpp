@@ -95,8 +95,7 @@ Tensor transposed_shape(const Tensor& x, const Tensor& kernel, const Windows& w,
 
 }  // namespace
 
-void require_positive_sizes(const std::string& layer, const std::string& what,
-                            const Sizes& sizes) {
+void require_positive_sizes(const std::string& layer, const std::string& what, const Sizes& sizes) {
   for (const std::int64_t size : sizes) require_positive(layer, what, size);
 }
 
@@ -149,11 +148,11 @@ Tensor convolve_transposed(const Tensor& x, const Tensor& kernel, const Windows&
   }
   return on_images(x, w, [&](const Tensor& images) {
     const int row = row_axis(w);
-    const Tensor wanted =
-        w.strides.size() == 1
-            ? concat({slice(shape, {0}, {row}), IntList{1}.tensor(int32), slice(shape, {row}, {-1})},
-                     0)
-            : shape;
+    const Tensor wanted = w.strides.size() == 1
+                              ? concat({slice(shape, {0}, {row}), IntList{1}.tensor(int32),
+                                        slice(shape, {row}, {-1})},
+                                       0)
+                              : shape;
     return nn::conv2d_transpose(
         images, image_kernel(kernel, w), wanted, image_size(w.strides), w.padding,
         {.data_format = image_format(w), .dilations = image_size(w.dilations)});

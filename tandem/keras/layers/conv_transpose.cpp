@@ -18,9 +18,9 @@ class ConvTransposeImpl final : public internal::ConvBase<ConvTransposeOptions<S
     if (o.output_padding) output_padding_ = internal::sizes_of(*o.output_padding);
     for (std::size_t i = 0; i < output_padding_.size(); ++i) {
       if (output_padding_[i] < 0 || output_padding_[i] >= this->windows_.strides[i]) {
-        throw InvalidArgumentError(cat(class_name, ": output_padding must be from 0 to strides - 1,",
-                                       " got ", output_padding_[i], " for a stride of ",
-                                       this->windows_.strides[i], "."));
+        throw InvalidArgumentError(
+            cat(class_name, ": output_padding must be from 0 to strides - 1,", " got ",
+                output_padding_[i], " for a stride of ", this->windows_.strides[i], "."));
       }
     }
     this->refuse_strides_with_dilation();

@@ -8,8 +8,10 @@
 #include "tandem/keras/internal/shape_text.h"
 #include "tandem/keras/layers/recurrent_cells.h"
 #include "tandem/ops/array_ops.h"
+#include "tandem/ops/cast_ops.h"
 #include "tandem/ops/comparison_ops.h"
 #include "tandem/ops/control_flow.h"
+#include "tandem/ops/gather_ops.h"
 #include "tandem/ops/list_ops.h"
 #include "tandem/ops/operators.h"
 
@@ -22,8 +24,9 @@ RNNImpl::RNNImpl(const std::string& class_name, const Layer& cell, const RNNOpti
       cell_(std::dynamic_pointer_cast<RNNCellImpl>(cell.impl())),
       options_(o) {
   if (!cell_) {
-    throw InvalidArgumentError(cat(class_name, ": the cell must be a layer such as LSTMCell, or of "
-                                               "a class derived from RNNCellImpl. Received: ",
+    throw InvalidArgumentError(cat(class_name,
+                                   ": the cell must be a layer such as LSTMCell, or of "
+                                   "a class derived from RNNCellImpl. Received: ",
                                    cell.describe(), "."));
   }
   add_layer(cell);
@@ -45,22 +48,41 @@ void RNNImpl::build_many(const std::vector<PartialShape>& inputs) {
 // The inputs of all steps, and what the steps share.
 struct RNNImpl::Loop {
   Tensor inputs;           ///< as `project` gave them, [steps, batch, ...]
+  Tensor mask;             ///< [steps, batch, 1] in the order of the steps taken, or undefined
   std::int64_t num_steps;  ///< -1: not known
   std::vector<Tensor> constants;
 };
 
-std::vector<Tensor> RNNImpl::first_states(const Tensor& sequence) const {
-  std::vector<Tensor> states;
-  for (const std::int64_t size : cell_->state_sizes()) {
-    const std::int64_t batch = sequence.dim(0);
-    states.push_back(
-        batch >= 0 ? zeros({batch, size}, dtype())
-                   : zeros(IntList(concat({slice(shape(sequence), {0}, {1}),
-                                           IntList{size}.tensor(int32)},
-                                          0)),
-                           dtype()));
+namespace {
+
+// Zeros [batch, size]; the batch is an axis of x.
+Tensor zeros_with_batch(const Tensor& x, int axis, std::int64_t size, DType dtype) {
+  if (x.dim(axis) >= 0) return zeros({x.dim(axis), size}, dtype);
+  const Tensor batch = slice(shape(x), IntList{axis}, {1});
+  return zeros(IntList(concat({batch, IntList{size}.tensor(int32)}, 0)), dtype);
+}
+
+Tensor time_first(const Tensor& x) {
+  std::vector<std::int64_t> order{1, 0};
+  for (int i = 2; i < x.rank(); ++i) order.push_back(i);
+  return transpose(x, order);
+}
+
+}  // namespace
+
+Tensor RNNImpl::zeros_of(const Tensor& time_first, std::int64_t size) const {
+  return zeros_with_batch(time_first, 1, size, dtype());
+}
+
+Tensor RNNImpl::checked_mask(const Tensor& mask, const Tensor& sequence) const {
+  if (!mask.defined()) return {};
+  const PartialShape wanted(std::vector<std::int64_t>{sequence.dim(0), sequence.dim(1)});
+  if (!wanted.is_compatible(mask.partial_shape())) {
+    throw InvalidArgumentError(cat(prefix(),
+                                   "the mask must be [batch, steps] = ", shape_text(wanted),
+                                   ", but has shape ", shape_text(mask.partial_shape()), "."));
   }
-  return states;
+  return expand_dims(transpose(cast(mask, DType::kBool), {1, 0}), -1);
 }
 
 std::vector<Tensor> RNNImpl::call_many(std::span<const Tensor> inputs, const CallOptions& how) {
@@ -72,16 +94,17 @@ std::vector<Tensor> RNNImpl::call_many(std::span<const Tensor> inputs, const Cal
                                    shape_text(sequence.partial_shape()), "."));
   }
   std::vector<Tensor> states(inputs.begin() + 1, inputs.end());
-  if (states.empty()) states = first_states(sequence);
+  if (states.empty()) {
+    for (const std::int64_t size : cell_->state_sizes())
+      states.push_back(zeros_with_batch(sequence, 0, size, dtype()));
+  }
   const bool training = how.is_training();
-  const Tensor projected = cell_->project(sequence, training);
-  std::vector<std::int64_t> time_first{1, 0};
-  for (int i = 2; i < projected.rank(); ++i) time_first.push_back(i);
-  const Loop loop{transpose(projected, time_first), sequence.dim(1),
-                  cell_->constants(sequence, training)};
+  Loop loop{time_first(cell_->project(sequence, training)), checked_mask(how.mask_of(0), sequence),
+            sequence.dim(1), cell_->constants(sequence, training)};
   if (loop.num_steps == 0) {
     throw InvalidArgumentError(cat(prefix(), "the sequences have no steps."));
   }
+  if (options_.go_backwards && loop.mask.defined()) loop.mask = reverse(loop.mask, {0});
   const Tensor output = options_.unroll ? unrolled(loop, states) : looped(loop, states);
   if (options_.activity_regularizer.defined()) {
     add_loss(activity_penalty(options_.activity_regularizer, output));
@@ -91,6 +114,14 @@ std::vector<Tensor> RNNImpl::call_many(std::span<const Tensor> inputs, const Cal
   return results;
 }
 
+// What stays as it was where the mask says so: Keras skips masked steps example by example.
+void RNNImpl::keep_masked(const Tensor& mask, const Tensor& before, std::vector<Tensor>& next,
+                          std::span<const Tensor> states) const {
+  if (!mask.defined()) return;
+  next[0] = where(mask, next[0], before);
+  for (std::size_t i = 0; i < states.size(); ++i) next[i + 1] = where(mask, next[i + 1], states[i]);
+}
+
 Tensor RNNImpl::unrolled(const Loop& loop, std::vector<Tensor>& states) const {
   if (loop.num_steps < 0) {
     throw InvalidArgumentError(cat(prefix(), "cannot unroll a RNN if the time dimension is not ",
@@ -98,9 +129,17 @@ Tensor RNNImpl::unrolled(const Loop& loop, std::vector<Tensor>& states) const {
   }
   std::vector<Tensor> steps = unstack(loop.inputs, loop.num_steps);
   if (options_.go_backwards) std::reverse(steps.begin(), steps.end());
+  std::vector<Tensor> masks(steps.size());
+  if (loop.mask.defined()) masks = unstack(loop.mask, loop.num_steps);
   std::vector<Tensor> outputs;
-  for (const Tensor& x : steps) {
-    std::vector<Tensor> next = cell_->step(x, states, loop.constants);
+  Tensor before;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    std::vector<Tensor> next = cell_->step(steps[i], states, loop.constants);
+    if (masks[i].defined() && (!before.defined() || options_.zero_output_for_mask)) {
+      before = zeros_like(next[0]);
+    }
+    keep_masked(masks[i], before, next, states);
+    before = next[0];
     outputs.push_back(next[0]);
     states.assign(next.begin() + 1, next.end());
   }
@@ -110,40 +149,51 @@ Tensor RNNImpl::unrolled(const Loop& loop, std::vector<Tensor>& states) const {
 Tensor RNNImpl::looped(const Loop& loop, std::vector<Tensor>& states) const {
   const Tensor steps = loop.num_steps >= 0 ? Tensor(static_cast<int>(loop.num_steps))
                                            : index(shape(loop.inputs), {0});
-  PartialShape step_shape = loop.inputs.partial_shape();
-  std::vector<std::int64_t> sizes;
-  for (int i = 1; i < step_shape.rank(); ++i) sizes.push_back(step_shape.dim(i));
-  step_shape = PartialShape(sizes);
+  const std::vector<std::int64_t> sizes = loop.inputs.partial_shape().dims();
+  const PartialShape step_shape(std::vector<std::int64_t>(sizes.begin() + 1, sizes.end()));
   const DType input_dtype = loop.inputs.dtype();
-  const Tensor inputs = list_ops::from_tensor(loop.inputs);
   const bool all = options_.return_sequences;
+  const bool keeps_output = !all || (loop.mask.defined() && !options_.zero_output_for_mask);
 
-  // What goes round: the number of the step, the outputs so far (their list, or the last one), and
-  // the states.
-  const std::int64_t size = cell_->state_sizes()[0];
+  // What goes round: the number of the step, the inputs still to come (a list with the next one at
+  // its end), the outputs so far, the last output, and the states.
+  const std::int64_t size = cell_->output_size();
   const PartialShape output_shape(std::vector<std::int64_t>{loop.inputs.dim(1), size});
-  std::vector<Tensor> round{Tensor(0)};
-  round.push_back(all ? list_ops::empty_tensor_list(dtype(), output_shape)
-                      : zeros_like(states[0]));
+  const Tensor last_first = options_.go_backwards ? loop.inputs : reverse(loop.inputs, {0});
+  std::vector<Tensor> round{Tensor(0), list_ops::from_tensor(last_first)};
+  if (all) round.push_back(list_ops::empty_tensor_list(dtype(), output_shape));
+  if (keeps_output) round.push_back(zeros_of(loop.inputs, size));
+  const std::size_t first = round.size();
   round.insert(round.end(), states.begin(), states.end());
-  round = while_loop(
-      [&](const std::vector<Tensor>& v) { return v[0] < steps; },
-      [&](const std::vector<Tensor>& v) {
-        const Tensor at = options_.go_backwards ? steps - 1 - v[0] : v[0];
-        const Tensor x = list_ops::get_item(inputs, at, input_dtype, step_shape);
-        const std::vector<Tensor> next =
-            cell_->step(x, std::span<const Tensor>(v).subspan(2), loop.constants);
-        std::vector<Tensor> now{v[0] + 1, all ? list_ops::push_back(v[1], next[0]) : next[0]};
-        now.insert(now.end(), next.begin() + 1, next.end());
-        return now;
-      },
-      round);
-  states.assign(round.begin() + 2, round.end());
-  if (!all) return round[1];
-  const Tensor outputs = transpose(list_ops::stack(round[1], dtype(), output_shape), {1, 0, 2});
+  round = while_loop([&](const std::vector<Tensor>& v) { return v[0] < steps; },
+                     [&](const std::vector<Tensor>& v) {
+                       auto [rest, x] = list_ops::pop_back(v[1], input_dtype, step_shape);
+                       const auto before = std::span<const Tensor>(v).subspan(first);
+                       std::vector<Tensor> next = cell_->step(x, before, loop.constants);
+                       if (loop.mask.defined()) {
+                         const Tensor skipped =
+                             options_.zero_output_for_mask ? zeros_like(next[0]) : v[first - 1];
+                         keep_masked(gather(loop.mask, v[0]), skipped, next, before);
+                       }
+                       std::vector<Tensor> now{v[0] + 1, rest};
+                       if (all) now.push_back(list_ops::push_back(v[2], next[0]));
+                       if (keeps_output) now.push_back(next[0]);
+                       now.insert(now.end(), next.begin() + 1, next.end());
+                       return now;
+                     },
+                     round);
+  states.assign(round.begin() + static_cast<std::ptrdiff_t>(first), round.end());
+  if (!all) return round[first - 1];
+  const Tensor outputs = transpose(list_ops::stack(round[2], dtype(), output_shape), {1, 0, 2});
   // The list does not know its length while tracing; we may.
   if (loop.num_steps < 0 || outputs.partial_shape().is_fully_known()) return outputs;
   return reshape(outputs, {loop.inputs.dim(1), loop.num_steps, size});
+}
+
+std::vector<Tensor> RNNImpl::compute_masks(std::span<const Tensor>,
+                                           std::span<const Tensor> masks) const {
+  if (masks.empty() || !options_.return_sequences) return {};
+  return {masks[0]};
 }
 
 void RNNImpl::describe(Config& config) const {
@@ -191,6 +241,7 @@ std::shared_ptr<LayerImpl> around(const char* class_name, const Layer& cell, con
                  .return_state = o.return_state,
                  .go_backwards = o.go_backwards,
                  .unroll = o.unroll,
+                 .zero_output_for_mask = o.zero_output_for_mask,
                  .activity_regularizer = o.activity_regularizer,
                  .name = o.name,
                  .trainable = o.trainable,

@@ -15,8 +15,9 @@ namespace tandem::keras {
 
 // Layers that go through sequences [batch, steps, features] step by step. The result is [batch,
 // units], or [batch, steps, units] with return_sequences. Further inputs are the first states
-// (zeros by default), [batch, units] each. The part of the work that needs no state is done for all
-// steps at once, the rest in a loop (td::while_loop).
+// (zeros by default), [batch, units] each. Steps that the mask [batch, steps] leaves out change
+// nothing: state and output stay what they were. The part of the work that needs no state is done
+// for all steps at once, the rest in a loop (td::while_loop).
 
 struct SimpleRNNOptions {
   ActivationFunction activation = "tanh";
@@ -31,10 +32,11 @@ struct SimpleRNNOptions {
   double dropout = 0;            ///< of the inputs, the same for all steps
   double recurrent_dropout = 0;  ///< of the state, the same for all steps
   std::optional<std::int64_t> seed = std::nullopt;
-  bool return_sequences = false;  ///< the output of every step, not the last one alone
-  bool return_state = false;      ///< further outputs: the last states
-  bool go_backwards = false;      ///< from the last step to the first
-  bool unroll = false;  ///< steps one after the other in the graph, not a loop
+  bool return_sequences = false;      ///< the output of every step, not the last one alone
+  bool return_state = false;          ///< further outputs: the last states
+  bool go_backwards = false;          ///< from the last step to the first
+  bool unroll = false;                ///< steps one after the other in the graph, not a loop
+  bool zero_output_for_mask = false;  ///< outputs of masked steps: zeros, not the one before
   std::string name = {};
   bool trainable = true;
   DType dtype = float32;
@@ -59,10 +61,11 @@ struct LSTMOptions {
   double dropout = 0;            ///< of the inputs, the same for all steps
   double recurrent_dropout = 0;  ///< of the state, the same for all steps
   std::optional<std::int64_t> seed = std::nullopt;
-  bool return_sequences = false;  ///< the output of every step, not the last one alone
-  bool return_state = false;      ///< further outputs: the last states
-  bool go_backwards = false;      ///< from the last step to the first
-  bool unroll = false;  ///< steps one after the other in the graph, not a loop
+  bool return_sequences = false;      ///< the output of every step, not the last one alone
+  bool return_state = false;          ///< further outputs: the last states
+  bool go_backwards = false;          ///< from the last step to the first
+  bool unroll = false;                ///< steps one after the other in the graph, not a loop
+  bool zero_output_for_mask = false;  ///< outputs of masked steps: zeros, not the one before
   std::string name = {};
   bool trainable = true;
   DType dtype = float32;
@@ -86,10 +89,11 @@ struct GRUOptions {
   double dropout = 0;            ///< of the inputs, the same for all steps
   double recurrent_dropout = 0;  ///< of the state, the same for all steps
   std::optional<std::int64_t> seed = std::nullopt;
-  bool return_sequences = false;  ///< the output of every step, not the last one alone
-  bool return_state = false;      ///< further outputs: the last states
-  bool go_backwards = false;      ///< from the last step to the first
-  bool unroll = false;  ///< steps one after the other in the graph, not a loop
+  bool return_sequences = false;      ///< the output of every step, not the last one alone
+  bool return_state = false;          ///< further outputs: the last states
+  bool go_backwards = false;          ///< from the last step to the first
+  bool unroll = false;                ///< steps one after the other in the graph, not a loop
+  bool zero_output_for_mask = false;  ///< outputs of masked steps: zeros, not the one before
   /// Whether the reset gate works on the state's product (as cuDNN does) or on the state.
   bool reset_after = true;
   std::string name = {};
@@ -106,6 +110,7 @@ struct RNNOptions {
   bool return_state = false;
   bool go_backwards = false;
   bool unroll = false;
+  bool zero_output_for_mask = false;
   Regularizer activity_regularizer = {};
   std::string name = {};
   bool trainable = true;

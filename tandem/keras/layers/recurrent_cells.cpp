@@ -34,9 +34,9 @@ class CellBase : public RNNCellImpl {
                             {.initializer = options_.recurrent_initializer,
                              .regularizer = options_.recurrent_regularizer});
     if (options_.use_bias) {
-      bias_ = add_weight(
-          "bias", bias_shape(),
-          {.initializer = bias_initializer(), .regularizer = options_.bias_regularizer});
+      bias_ =
+          add_weight("bias", bias_shape(),
+                     {.initializer = bias_initializer(), .regularizer = options_.bias_regularizer});
     }
   }
 
@@ -107,8 +107,7 @@ class SimpleRNNCellImpl final : public CellBase<SimpleRNNCellOptions> {
   }
   std::vector<Tensor> step(const Tensor& x, std::span<const Tensor> states,
                            std::span<const Tensor> constants) override {
-    const Tensor h =
-        options_.activation(x + matmul(masked(states[0], constants, 1), constants[0]));
+    const Tensor h = options_.activation(x + matmul(masked(states[0], constants, 1), constants[0]));
     return {h, h};
   }
   Layer copy() const override { return SimpleRNNCell(units_, options_); }
@@ -194,7 +193,9 @@ class GRUCellImpl final : public CellBase<GRUCellOptions> {
     if (!options_.reset_after) return CellBase::bias_shape();
     return {2, 3 * units_};  // of the inputs, of the state
   }
-  Tensor input_bias() const override { return options_.reset_after ? index(bias_, {0}) : Tensor(bias_); }
+  Tensor input_bias() const override {
+    return options_.reset_after ? index(bias_, {0}) : Tensor(bias_);
+  }
 };
 
 }  // namespace

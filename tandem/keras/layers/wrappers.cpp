@@ -96,11 +96,10 @@ class TimeDistributedImpl final : public LayerImpl {
     }
     const Tensor& x = inputs[0];
     const Tensor sizes = shape(x);
-    const Tensor together = x.partial_shape().is_fully_known()
-                                ? reshape(x, merged_sizes(x.shape()))
-                                : reshape(x, IntList(concat({IntList{-1}.tensor(int32),
-                                                             slice(sizes, {2}, {-1})},
-                                                            0)));
+    const Tensor together =
+        x.partial_shape().is_fully_known()
+            ? reshape(x, merged_sizes(x.shape()))
+            : reshape(x, IntList(concat({IntList{-1}.tensor(int32), slice(sizes, {2}, {-1})}, 0)));
     const Tensor y = layer_(together, how);
     const std::int64_t batch = x.dim(0);
     const std::int64_t steps = x.dim(1);

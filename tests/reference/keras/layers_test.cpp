@@ -53,6 +53,7 @@ bool keras_is_wrong(const Json& record) {
 
 void check_layer(const Json& record, bool traced) {
   if (keras_is_wrong(record)) return;
+  td::keras::clear_session();
   const Layer layer = make_layer(record.at("layer"), record.at("config"));
   const NamedInputs inputs = inputs_of(record.at("inputs"));
   CallOptions options;
