@@ -6,6 +6,11 @@ namespace tandem::keras {
 
 Tensor RNNCellImpl::project(const Tensor& inputs, bool) { return inputs; }
 std::vector<Tensor> RNNCellImpl::constants(const Tensor&, bool) { return {}; }
+std::vector<Shape> RNNCellImpl::state_shapes() const {
+  std::vector<Shape> shapes;
+  for (const std::int64_t size : state_sizes()) shapes.push_back(Shape{size});
+  return shapes;
+}
 Layer RNNCellImpl::copy() const {
   throw UnimplementedError(cat(prefix(), "its class does not override copy, so there can be no ",
                                "second one of its kind."));

@@ -29,8 +29,10 @@ class TANDEM_EXPORT RNNCellImpl : public LayerImpl {
 
   /// The last size of each state.
   virtual std::vector<std::int64_t> state_sizes() const = 0;
-  /// The last size of the output; that of the first state by default.
-  virtual std::int64_t output_size() const { return state_sizes().at(0); }
+  /// The shapes of the states without the batch, for those that have more than one size; known once
+  /// the cell is built. The output has the shape of the first one, unless output_shape says else.
+  virtual std::vector<Shape> state_shapes() const;
+  virtual Shape output_shape() const { return state_shapes().at(0); }
   /// The part of the work that needs no state, for one step [batch, features] or all of them
   /// [batch, steps, features]. The inputs themselves by default.
   virtual Tensor project(const Tensor& inputs, bool training);

@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
 #include "tandem/keras/activations.h"
 #include "tandem/keras/initializers.h"
 #include "tandem/keras/layer.h"
+#include "tandem/keras/layers/reshaping.h"
 #include "tandem/keras/regularizers.h"
 
 namespace tandem::keras {
@@ -85,6 +87,15 @@ struct GRUCellOptions {
 class TANDEM_EXPORT GRUCell : public Layer {
  public:
   explicit GRUCell(std::int64_t units, const GRUCellOptions& options = {});
+};
+
+/// Cells one upon the other: each takes the output of the one before. The states are those of all
+/// cells in order.
+///
+///     RNN(StackedRNNCells({LSTMCell(32), LSTMCell(16)}), {.return_sequences = true})
+class TANDEM_EXPORT StackedRNNCells : public Layer {
+ public:
+  explicit StackedRNNCells(const std::vector<Layer>& cells, const NamedOptions& options = {});
 };
 
 }  // namespace tandem::keras

@@ -14,6 +14,8 @@ struct BidirectionalOptions {
   /// How the results of both directions become one: "concat", "sum", "mul" or "ave"; nullopt: they
   /// stay two outputs.
   std::optional<std::string> merge_mode = "concat";
+  /// The layer for the other direction, if it is not to be a copy: it must have `go_backwards`.
+  Layer backward_layer = {};
   std::string name = {};
 };
 /// A recurrent layer in both directions: two copies of `layer`, with weights of their own. Further
