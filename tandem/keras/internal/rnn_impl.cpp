@@ -38,8 +38,9 @@ std::vector<std::int64_t> sizes_after(std::initializer_list<std::int64_t> first,
 // Zeros [batch, rest...]; the batch is an axis of x.
 Tensor zeros_with_batch(const Tensor& x, int axis, const Shape& rest, DType dtype) {
   if (x.dim(axis) >= 0) return zeros(sizes_after({x.dim(axis)}, rest), dtype);
-  const Tensor batch = slice(shape(x), IntList{axis}, {1});
-  return zeros(IntList(concat({batch, IntList(sizes_after({}, rest)).tensor(int32)}, 0)), dtype);
+  std::vector<Tensor> sizes{index(shape(x), {axis})};
+  for (int i = 0; i < rest.rank(); ++i) sizes.emplace_back(static_cast<int>(rest.dim(i)));
+  return zeros(IntList(stack(sizes)), dtype);
 }
 
 // [batch, steps, ...] as [steps, batch, ...], and back.
@@ -152,8 +153,7 @@ std::vector<Tensor> RNNImpl::call_many(std::span<const Tensor> inputs, const Cal
     add_loss(activity_penalty(options_.activity_regularizer, output));
   }
   std::vector<Tensor> results{output};
-  if (options_.return_state)
-    results.insert(results.end(), last_states.begin(), last_states.end());
+  if (options_.return_state) results.insert(results.end(), last_states.begin(), last_states.end());
   return results;
 }
 
@@ -193,23 +193,23 @@ Tensor RNNImpl::looped(const Loop& loop, std::vector<Tensor>& states) const {
   if (keeps_output) round.push_back(zeros_with_batch(loop.inputs, 1, one, dtype()));
   const std::size_t first = round.size();
   round.insert(round.end(), states.begin(), states.end());
-  round = while_loop(
-      [&](const std::vector<Tensor>& v) { return v[0] < steps; },
-      [&](const std::vector<Tensor>& v) {
-        auto [rest, x] = list_ops::pop_back(v[1], input_dtype, step_shape);
-        const auto before = std::span<const Tensor>(v).subspan(first);
-        std::vector<Tensor> next = loop.cell.step(x, before, loop.constants);
-        if (loop.mask.defined()) {
-          const Tensor skipped = options_.zero_output_for_mask ? zeros_like(next[0]) : v[first - 1];
-          keep_masked(gather(loop.mask, v[0]), skipped, next, before);
-        }
-        std::vector<Tensor> now{v[0] + 1, rest};
-        if (loop.all) now.push_back(list_ops::push_back(v[2], next[0]));
-        if (keeps_output) now.push_back(next[0]);
-        now.insert(now.end(), next.begin() + 1, next.end());
-        return now;
-      },
-      round);
+  round = while_loop([&](const std::vector<Tensor>& v) { return v[0] < steps; },
+                     [&](const std::vector<Tensor>& v) {
+                       auto [rest, x] = list_ops::pop_back(v[1], input_dtype, step_shape);
+                       const auto before = std::span<const Tensor>(v).subspan(first);
+                       std::vector<Tensor> next = loop.cell.step(x, before, loop.constants);
+                       if (loop.mask.defined()) {
+                         const Tensor skipped =
+                             options_.zero_output_for_mask ? zeros_like(next[0]) : v[first - 1];
+                         keep_masked(gather(loop.mask, v[0]), skipped, next, before);
+                       }
+                       std::vector<Tensor> now{v[0] + 1, rest};
+                       if (loop.all) now.push_back(list_ops::push_back(v[2], next[0]));
+                       if (keeps_output) now.push_back(next[0]);
+                       now.insert(now.end(), next.begin() + 1, next.end());
+                       return now;
+                     },
+                     round);
   states.assign(round.begin() + static_cast<std::ptrdiff_t>(first), round.end());
   if (!loop.all) return round[first - 1];
   const Tensor outputs = swap_steps(list_ops::stack(round[2], dtype(), output_shape));

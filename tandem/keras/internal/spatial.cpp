@@ -5,6 +5,7 @@
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/checks.h"
 #include "tandem/keras/internal/images.h"
+#include "tandem/keras/internal/sizes_of.h"
 #include "tandem/ops/arithmetic_ops.h"
 #include "tandem/ops/array_ops.h"
 #include "tandem/ops/conv_ops.h"
@@ -71,8 +72,7 @@ Tensor transposed_shape(const Tensor& x, const Tensor& kernel, const Windows& w,
   const int first = w.channels_last ? 1 : 2;
   const int channels = w.channels_last ? dims + 1 : 1;
   const bool all_known = x.partial_shape().is_fully_known();
-  const std::vector<Tensor> given =
-      all_known ? std::vector<Tensor>() : unstack(shape(x), std::int64_t{dims} + 2);
+  const std::vector<Tensor> given = all_known ? std::vector<Tensor>() : scalar_sizes(x);
   for (int i = 0; i < dims + 2; ++i) {
     Growth g{1, 0};
     if (i >= first && i < first + dims) {
@@ -85,6 +85,10 @@ Tensor transposed_shape(const Tensor& x, const Tensor& kernel, const Windows& w,
           i == channels ? kernel.dim(dims) : checked_multiply(x.dim(i), g.factor) + g.offset;
     } else if (i == channels) {
       computed.emplace_back(static_cast<int>(kernel.dim(dims)));
+    } else if (x.dim(i) >= 0) {
+      computed.emplace_back(static_cast<int>(checked_multiply(x.dim(i), g.factor) + g.offset));
+    } else if (g.factor == 1 && g.offset == 0) {
+      computed.push_back(given[static_cast<std::size_t>(i)]);
     } else {
       const Tensor& n = given[static_cast<std::size_t>(i)];
       computed.push_back(n * static_cast<int>(g.factor) + static_cast<int>(g.offset));

@@ -10,9 +10,9 @@ StackedCellsImpl::StackedCellsImpl(const std::vector<Layer>& cells, const std::s
   for (const Layer& layer : cells) {
     cells_.push_back(std::dynamic_pointer_cast<RNNCellImpl>(layer.impl()));
     if (!cells_.back()) {
-      throw InvalidArgumentError(cat("StackedRNNCells: all must be cells such as LSTMCell, or of a ",
-                                     "class derived from RNNCellImpl. Received: ",
-                                     layer.describe(), "."));
+      throw InvalidArgumentError(
+          cat("StackedRNNCells: all must be cells such as LSTMCell, or of a ",
+              "class derived from RNNCellImpl. Received: ", layer.describe(), "."));
     }
     add_layer(layer);
   }

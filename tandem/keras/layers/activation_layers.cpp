@@ -64,8 +64,8 @@ class PReLUImpl final : public LayerImpl {
     for (const int axis : options_.shared_axes) {
       if (axis < 1 || axis >= input.rank()) {
         throw InvalidArgumentError(cat(prefix(), "shared_axes names axis ", axis,
-                                       ", but the axes after the batch are 1 to ",
-                                       input.rank() - 1, "."));
+                                       ", but the axes after the batch are 1 to ", input.rank() - 1,
+                                       "."));
       }
     }
     const auto& shared = options_.shared_axes;
@@ -82,8 +82,8 @@ class PReLUImpl final : public LayerImpl {
 
   Tensor call(const Tensor& x, bool) override { return nn::relu(x) - alpha_ * nn::relu(-x); }
   void describe(Config& config) const override {
-    config.set("shared_axes", std::vector<std::int64_t>(options_.shared_axes.begin(),
-                                                        options_.shared_axes.end()));
+    config.set("shared_axes",
+               std::vector<std::int64_t>(options_.shared_axes.begin(), options_.shared_axes.end()));
   }
 
  private:
@@ -94,8 +94,7 @@ class PReLUImpl final : public LayerImpl {
 class SoftmaxImpl final : public LayerImpl {
  public:
   explicit SoftmaxImpl(const SoftmaxOptions& o)
-      : LayerImpl("Softmax", {.name = o.name}),
-        axes_(o.axis.list().begin(), o.axis.list().end()) {
+      : LayerImpl("Softmax", {.name = o.name}), axes_(o.axis.list().begin(), o.axis.list().end()) {
     if (axes_.empty()) throw InvalidArgumentError("Softmax: axis names no axis.");
     without_weights();
     pass_masks();

@@ -7,6 +7,7 @@
 #include "tandem/keras/activations.h"
 #include "tandem/keras/internal/checks.h"
 #include "tandem/keras/internal/shape_text.h"
+#include "tandem/keras/internal/sizes_of.h"
 #include "tandem/keras/layer_impl.h"
 #include "tandem/ops/array_ops.h"
 #include "tandem/ops/cast_ops.h"
@@ -141,14 +142,14 @@ class MultiHeadAttentionImpl final : public LayerImpl {
 
   // The batch and position sizes of x, then `rest`.
   static IntList leading(const Tensor& x, std::vector<std::int64_t> rest) {
-    const std::int64_t batch = x.dim(0);
-    const std::int64_t positions = x.dim(1);
-    if (batch < 0 && positions < 0) {
-      const std::vector<int> sizes(rest.begin(), rest.end());
-      return IntList(concat({slice(shape(x), {0}, {2}), tensor(sizes)}, 0));
+    if (x.partial_shape().is_fully_known()) {
+      rest.insert(rest.begin(), {x.dim(0), x.dim(1)});
+      return IntList(std::move(rest));
     }
-    rest.insert(rest.begin(), {batch, positions});
-    return IntList(std::move(rest));
+    std::vector<Tensor> sizes = internal::scalar_sizes(x);
+    sizes.resize(2);
+    for (const std::int64_t size : rest) sizes.emplace_back(static_cast<int>(size));
+    return IntList(stack(sizes));
   }
 
   static Tensor least(DType dtype, bool keeps_scores) {
@@ -183,7 +184,8 @@ class MultiHeadAttentionImpl final : public LayerImpl {
     const Tensor columns = expand_dims(range(sizes[3]), 0);
     if (how.use_causal_mask) mask = both(mask, rows >= columns);
     if (options_.sliding_window) {
-      const auto window = static_cast<int>(std::min<std::int64_t>(*options_.sliding_window, 1 << 30));
+      const auto window =
+          static_cast<int>(std::min<std::int64_t>(*options_.sliding_window, 1 << 30));
       mask = both(mask, math::abs(rows - columns) < window);
     }
     return mask;

@@ -6,6 +6,7 @@
 #include "tandem/keras/internal/checks.h"
 #include "tandem/keras/internal/rnn_impl.h"
 #include "tandem/keras/internal/shape_text.h"
+#include "tandem/keras/internal/sizes_of.h"
 #include "tandem/keras/internal/spatial.h"
 #include "tandem/ops/array_ops.h"
 #include "tandem/ops/nn_ops.h"
@@ -63,9 +64,9 @@ class ConvLSTMCellImpl final : public RNNCellImpl {
                             {.initializer = options_.recurrent_initializer,
                              .regularizer = options_.recurrent_regularizer});
     if (options_.use_bias) {
-      bias_ = add_weight(
-          "bias", {columns},
-          {.initializer = bias_initializer(), .regularizer = options_.bias_regularizer});
+      bias_ =
+          add_weight("bias", {columns},
+                     {.initializer = bias_initializer(), .regularizer = options_.bias_regularizer});
     }
     for (int i = 1, axis = 0; i < rank; ++i) {
       if (i == channel_axis) {
@@ -85,14 +86,14 @@ class ConvLSTMCellImpl final : public RNNCellImpl {
     if (training && options_.dropout > 0) x = dropped(x, sequences);
     if (!sequences) return convolved(x);
     // All steps as one batch.
-    const Tensor sizes = shape(x);
     std::vector<std::int64_t> together{-1};
     for (int i = 2; i < x.rank(); ++i) together.push_back(x.dim(i));
     const Tensor y = convolved(reshape(x, together));
-    std::vector<std::int64_t> apart{x.dim(0), x.dim(1)};
-    for (int i = 1; i < y.rank(); ++i) apart.push_back(y.dim(i));
-    if (x.dim(0) >= 0 || x.dim(1) >= 0) return reshape(y, apart);
-    return reshape(y, IntList(concat({slice(sizes, {0}, {2}), slice(shape(y), {1}, {-1})}, 0)));
+    std::vector<Tensor> apart = internal::scalar_sizes(x);
+    apart.resize(2);
+    const std::vector<Tensor> rest = internal::scalar_sizes(y);
+    apart.insert(apart.end(), rest.begin() + 1, rest.end());
+    return internal::reshape_to(y, apart);
   }
 
   std::vector<Tensor> constants(const Tensor& inputs, bool training) override {
@@ -150,8 +151,9 @@ class ConvLSTMCellImpl final : public RNNCellImpl {
     if (input_.padding == "SAME") return (size + stride - 1) / stride;
     const std::int64_t reach = checked_multiply(kernel_size_[axis] - 1, input_.dilations[axis]) + 1;
     if (size < reach) {
-      throw InvalidArgumentError(cat(who_, ": the input has size ", size, " where the kernel spans ",
-                                     reach, ". Use padding = \"same\" or a smaller kernel."));
+      throw InvalidArgumentError(cat(who_, ": the input has size ", size,
+                                     " where the kernel spans ", reach,
+                                     ". Use padding = \"same\" or a smaller kernel."));
     }
     return (size - reach) / stride + 1;
   }
@@ -194,8 +196,8 @@ class ConvLSTMCellImpl final : public RNNCellImpl {
 template <class Size>
 std::shared_ptr<LayerImpl> conv_lstm(const char* class_name, std::int64_t filters,
                                      const Size& kernel_size, const ConvLSTMOptions<Size>& o) {
-  const Layer cell(std::make_shared<ConvLSTMCellImpl<Size>>(
-      class_name, filters, internal::sizes_of(kernel_size), o));
+  const Layer cell(std::make_shared<ConvLSTMCellImpl<Size>>(class_name, filters,
+                                                            internal::sizes_of(kernel_size), o));
   return std::make_shared<internal::RNNImpl>(
       class_name, cell,
       RNNOptions{.return_sequences = o.return_sequences,

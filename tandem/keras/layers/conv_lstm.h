@@ -55,14 +55,12 @@ class TANDEM_EXPORT ConvLSTM1D : public Layer {
 /// [batch, steps, height, width, channels]
 class TANDEM_EXPORT ConvLSTM2D : public Layer {
  public:
-  ConvLSTM2D(std::int64_t filters, Size2D kernel_size,
-             const ConvLSTMOptions<Size2D>& options = {});
+  ConvLSTM2D(std::int64_t filters, Size2D kernel_size, const ConvLSTMOptions<Size2D>& options = {});
 };
 /// [batch, steps, depth, height, width, channels]
 class TANDEM_EXPORT ConvLSTM3D : public Layer {
  public:
-  ConvLSTM3D(std::int64_t filters, Size3D kernel_size,
-             const ConvLSTMOptions<Size3D>& options = {});
+  ConvLSTM3D(std::int64_t filters, Size3D kernel_size, const ConvLSTMOptions<Size3D>& options = {});
 };
 
 }  // namespace tandem::keras

@@ -21,8 +21,8 @@ class DotImpl final : public LayerImpl {
 
   std::vector<Tensor> call_many(std::span<const Tensor> inputs, const CallOptions&) override {
     if (inputs.size() != 2) {
-      throw InvalidArgumentError(cat("A `Dot` layer should be called on exactly 2 inputs. Received ",
-                                     inputs.size(), "."));
+      throw InvalidArgumentError(
+          cat("A `Dot` layer should be called on exactly 2 inputs. Received ", inputs.size(), "."));
     }
     const int a = axis_of(inputs[0], axes_[0]);
     const int b = axis_of(inputs[1], axes_[1]);
@@ -31,8 +31,8 @@ class DotImpl final : public LayerImpl {
     if (size_a >= 0 && size_b >= 0 && size_a != size_b) {
       throw InvalidArgumentError(
           cat(prefix(), "incompatible input shapes: axis values ", size_a, " (at axis ", a,
-              ") != ", size_b, " (at axis ", b, "). Full input shapes: ",
-              internal::shape_text(inputs[0].partial_shape()), ", ",
+              ") != ", size_b, " (at axis ", b,
+              "). Full input shapes: ", internal::shape_text(inputs[0].partial_shape()), ", ",
               internal::shape_text(inputs[1].partial_shape()), "."));
     }
     const Tensor x = normalize_ ? normalized(inputs[0], a) : inputs[0];

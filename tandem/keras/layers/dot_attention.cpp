@@ -70,9 +70,9 @@ class AttentionBase : public LayerImpl {
 
   void require_inputs(std::size_t count) const {
     if (count != 2 && count != 3) {
-      throw InvalidArgumentError(cat(prefix(), "accepts inputs list of length 2 or 3, namely ",
-                                     "{query, value} or {query, value, key}. Received length: ",
-                                     count, "."));
+      throw InvalidArgumentError(
+          cat(prefix(), "accepts inputs list of length 2 or 3, namely ",
+              "{query, value} or {query, value, key}. Received length: ", count, "."));
     }
   }
 

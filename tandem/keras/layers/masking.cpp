@@ -16,9 +16,7 @@ class MaskingImpl final : public LayerImpl {
     require_min_rank(1);
   }
 
-  Tensor call(const Tensor& x, bool) override {
-    return where(counts(x, true), x, zeros_like(x));
-  }
+  Tensor call(const Tensor& x, bool) override { return where(counts(x, true), x, zeros_like(x)); }
   std::vector<Tensor> compute_masks(std::span<const Tensor> inputs,
                                     std::span<const Tensor>) const override {
     return {counts(inputs[0], false)};
@@ -35,7 +33,6 @@ class MaskingImpl final : public LayerImpl {
 
 }  // namespace
 
-Masking::Masking(const MaskingOptions& options)
-    : Layer(std::make_shared<MaskingImpl>(options)) {}
+Masking::Masking(const MaskingOptions& options) : Layer(std::make_shared<MaskingImpl>(options)) {}
 
 }  // namespace tandem::keras

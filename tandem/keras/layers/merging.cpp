@@ -197,17 +197,20 @@ Subtract::Subtract(const NamedOptions& o)
     : Layer(std::make_shared<Merge>(
           "Subtract", o, [](const Tensor& a, const Tensor& b) { return a - b; }, true)) {}
 Multiply::Multiply(const NamedOptions& o)
-    : Layer(merge("Multiply", o, [](const Tensor& a, const Tensor& b) { return a * b; },
-                  Merge::MaskKind::kProduct)) {}
+    : Layer(merge(
+          "Multiply", o, [](const Tensor& a, const Tensor& b) { return a * b; },
+          Merge::MaskKind::kProduct)) {}
 Average::Average(const NamedOptions& o)
     : Layer(std::make_shared<Merge>(
           "Average", o, [](const Tensor& a, const Tensor& b) { return a + b; }, false, true)) {}
 Maximum::Maximum(const NamedOptions& o)
-    : Layer(merge("Maximum", o, [](const Tensor& a, const Tensor& b) { return maximum(a, b); },
-                  Merge::MaskKind::kExtreme)) {}
+    : Layer(merge(
+          "Maximum", o, [](const Tensor& a, const Tensor& b) { return maximum(a, b); },
+          Merge::MaskKind::kExtreme)) {}
 Minimum::Minimum(const NamedOptions& o)
-    : Layer(merge("Minimum", o, [](const Tensor& a, const Tensor& b) { return minimum(a, b); },
-                  Merge::MaskKind::kExtreme)) {}
+    : Layer(merge(
+          "Minimum", o, [](const Tensor& a, const Tensor& b) { return minimum(a, b); },
+          Merge::MaskKind::kExtreme)) {}
 Concatenate::Concatenate(const ConcatenateOptions& o)
     : Layer(std::make_shared<ConcatenateImpl>(o)) {}
 

@@ -89,8 +89,8 @@ class BatchNormalizationImpl final : public LayerImpl {
                                      mask.partial_shape(), "."));
     }
     const std::vector<std::int64_t> axes = other_axes(x.rank());
-    const Tensor keep = logical_or(expand_dims(cast(mask, DType::kBool), -1),
-                                   zeros_like(cast(x, DType::kBool)));
+    const Tensor keep =
+        logical_or(expand_dims(cast(mask, DType::kBool), -1), zeros_like(cast(x, DType::kBool)));
     const Tensor nothing = zeros_like(x);
     const Tensor count = reduce_sum(cast(keep, x.dtype()), axes, true) + 1e-7;
     const Tensor mean = reduce_sum(where(keep, x, nothing), axes, true) / count;

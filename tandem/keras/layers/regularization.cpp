@@ -55,7 +55,8 @@ class DropoutImpl final : public LayerImpl {
   Tensor call(const Tensor& x, bool training) override {
     if (!training || rate_ == 0) return x;
     nn::DropoutOptions how{.seed = options_.seed};
-    if (!options_.noise_shape.empty()) how.noise_shape = filled_noise_shape(*this, options_.noise_shape, x);
+    if (!options_.noise_shape.empty())
+      how.noise_shape = filled_noise_shape(*this, options_.noise_shape, x);
     return nn::dropout(x, rate_, how);
   }
   void describe(Config& config) const override {
@@ -91,11 +92,13 @@ class AlphaDropoutImpl final : public LayerImpl {
 
   Tensor call(const Tensor& x, bool training) override {
     if (!training || rate_ == 0) return x;
-    constexpr double kFloor = -1.6732632423543772848170429916717 * 1.0507009873554804934193349852946;
+    constexpr double kFloor =
+        -1.6732632423543772848170429916717 * 1.0507009873554804934193349852946;
     const double a = 1 / std::sqrt((1 - rate_) * (1 + rate_ * kFloor * kFloor));
     const double b = -a * kFloor * rate_;
-    const Tensor sizes =
-        options_.noise_shape.empty() ? shape(x) : filled_noise_shape(*this, options_.noise_shape, x);
+    const Tensor sizes = options_.noise_shape.empty()
+                             ? shape(x)
+                             : filled_noise_shape(*this, options_.noise_shape, x);
     const Tensor keep = random::uniform(IntList(sizes), {.seed = options_.seed}) >= rate_;
     const Tensor kept = cast(keep, x.dtype());
     return (x * kept + kFloor * (1 - kept)) * a + b;

@@ -97,8 +97,7 @@ class GroupNormalizationImpl final : public LayerImpl {
 class RMSNormalizationImpl final : public LayerImpl {
  public:
   explicit RMSNormalizationImpl(const RMSNormalizationOptions& o)
-      : LayerImpl("RMSNormalization",
-                  {.name = o.name, .trainable = o.trainable, .dtype = o.dtype}),
+      : LayerImpl("RMSNormalization", {.name = o.name, .trainable = o.trainable, .dtype = o.dtype}),
         options_(o) {
     internal::require_range("RMSNormalization", "epsilon", o.epsilon, 0, 1e30);
     if (o.axis.list().empty()) throw InvalidArgumentError("RMSNormalization: axis names no axis.");

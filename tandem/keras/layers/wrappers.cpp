@@ -5,6 +5,7 @@
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/rnn_impl.h"
 #include "tandem/keras/internal/shape_text.h"
+#include "tandem/keras/internal/sizes_of.h"
 #include "tandem/keras/layer_impl.h"
 #include "tandem/ops/array_ops.h"
 #include "tandem/ops/operators.h"
@@ -137,24 +138,19 @@ class TimeDistributedImpl final : public LayerImpl {
     }
     const Tensor& x = inputs[0];
     if (how.is_training() && x.dim(1) > 0 && has_state()) return {one_by_one(x, how)};
-    const Tensor sizes = shape(x);
-    const Tensor together =
-        x.partial_shape().is_fully_known()
-            ? reshape(x, merged_sizes(x.shape()))
-            : reshape(x, IntList(concat({IntList{-1}.tensor(int32), slice(sizes, {2}, {-1})}, 0)));
+    std::vector<Tensor> sizes = internal::scalar_sizes(x);
+    std::vector<Tensor> merged(sizes.begin() + 2, sizes.end());
+    merged.insert(merged.begin(), x.partial_shape().is_fully_known()
+                                      ? Tensor(static_cast<int>(merged_size(x)))
+                                      : Tensor(-1));
+    const Tensor together = internal::reshape_to(x, merged);
     CallOptions with = how;
     with.mask = step_masks(how.mask_of(0), x);
     const Tensor y = layer_(together, with);
-    const std::int64_t batch = x.dim(0);
-    const std::int64_t steps = x.dim(1);
-    bool known = batch >= 0 || steps >= 0;
-    std::vector<std::int64_t> apart{batch, steps};
-    for (int i = 1; i < y.rank(); ++i) {
-      apart.push_back(y.dim(i));
-      known = known && y.dim(i) >= 0;
-    }
-    if (known) return {reshape(y, apart)};
-    return {reshape(y, IntList(concat({slice(sizes, {0}, {2}), slice(shape(y), {1}, {-1})}, 0)))};
+    sizes.resize(2);
+    const std::vector<Tensor> rest = internal::scalar_sizes(y);
+    sizes.insert(sizes.end(), rest.begin() + 1, rest.end());
+    return {internal::reshape_to(y, sizes)};
   }
 
   void describe(Config& config) const override { config.set("layer", layer_.describe()); }
@@ -180,18 +176,21 @@ class TimeDistributedImpl final : public LayerImpl {
     const PartialShape wanted(std::vector<std::int64_t>{x.dim(0), x.dim(1)});
     if (mask.rank() == 2 && wanted.is_compatible(mask.partial_shape())) return {};
     if (mask.rank() < 3) {
-      throw InvalidArgumentError(cat(prefix(), "the mask must begin with [batch, steps] = ",
-                                     internal::shape_text(wanted), ", but has shape ",
-                                     internal::shape_text(mask.partial_shape()), "."));
+      throw InvalidArgumentError(
+          cat(prefix(), "the mask must begin with [batch, steps] = ", internal::shape_text(wanted),
+              ", but has shape ", internal::shape_text(mask.partial_shape()), "."));
     }
-    return reshape(mask, IntList(concat({IntList{-1}.tensor(int32),
-                                         slice(shape(mask), {2}, {-1})}, 0)));
+    return reshape(mask,
+                   IntList(concat({IntList{-1}.tensor(int32), slice(shape(mask), {2}, {-1})}, 0)));
   }
 
-  static std::vector<std::int64_t> merged_sizes(const Shape& shape) {
-    std::vector<std::int64_t> sizes{checked_multiply(shape.dim(0), shape.dim(1))};
-    for (int i = 2; i < shape.rank(); ++i) sizes.push_back(shape.dim(i));
-    return sizes;
+  static std::int64_t merged_size(const Tensor& x) {
+    const std::int64_t size = checked_multiply(x.dim(0), x.dim(1));
+    if (size > INT32_MAX) {
+      throw InvalidArgumentError(cat("TimeDistributed: ", x.dim(0), " times ", x.dim(1),
+                                     " steps are more than a layer takes at once."));
+    }
+    return size;
   }
 
   Layer layer_;

@@ -351,8 +351,7 @@ Model make_model(const std::string& name) {
   if (name == "tagger") {
     return Sequential{Input({5}, {.dtype = tandem::int32, .name = "tokens"}),
                       Embedding(8, 4, {.mask_zero = true}),
-                      Bidirectional(LSTM(3, {.return_sequences = true})),
-                      Dropout(0),
+                      Bidirectional(LSTM(3, {.return_sequences = true})), Dropout(0),
                       Dense(3, {.activation = "softmax"})};
   }
   if (name == "summed") {

@@ -366,8 +366,7 @@ const std::map<std::string, Maker>& makers() {
        }},
       {"RepeatVector", [](Arguments& a) -> Layer { return RepeatVector(a.taken<int>("n")); }},
       {"Identity", [](Arguments&) -> Layer { return Identity(); }},
-      {"Permute",
-       [](Arguments& a) -> Layer { return Permute(a.taken<std::vector<int>>("dims")); }},
+      {"Permute", [](Arguments& a) -> Layer { return Permute(a.taken<std::vector<int>>("dims")); }},
       {"Rescaling",
        [](Arguments& a) -> Layer {
          const auto scale = a.taken<double>("scale");

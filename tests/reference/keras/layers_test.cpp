@@ -145,7 +145,8 @@ TEST(KerasReference, RegularizationLosses) {
     if (!record.contains("regularization_loss")) return;
     const Layer layer = make_layer(record.at("layer"), record.at("config"));
     const NamedInputs inputs = inputs_of(record.at("inputs"));
-    if (record.at("weights").empty()) {  // a penalty of what passes through, part of the step's loss
+    if (record.at("weights")
+            .empty()) {  // a penalty of what passes through, part of the step's loss
       const td::keras::Sequential model{layer};
       model.compile({});
       const double loss = *model.test_on_batch(inputs.values[0], inputs.values[0]).find("loss");

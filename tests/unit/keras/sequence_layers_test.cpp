@@ -75,9 +75,13 @@ TEST(Masks, OfOtherShapesAreRefused) {
   const LSTM lstm(2);
   const Tensor x = ones({2, 3, 4});
   EXPECT_THAT(error_of([&] { lstm(x, {.mask = mask_of(Tensor{{1, 0}})}); }), HasSubstr("mask"));
-  EXPECT_THAT(error_of([&] { lstm(x, {.mask = {Tensor{true}, Tensor{true}}}); }),
+  EXPECT_THAT(error_of([&] {
+                lstm(x, {.mask = {Tensor{true}, Tensor{true}}});
+              }),
               HasSubstr("2 masks for 1 input"));
-  EXPECT_THAT(error_of([&] { lstm(Input({3, 4}), {.mask = Tensor{true}}); }),
+  EXPECT_THAT(error_of([&] {
+                lstm(Input({3, 4}), {.mask = Tensor{true}});
+              }),
               HasSubstr("KerasTensors"));
 }
 
@@ -85,9 +89,8 @@ TEST(Recurrent, GoesThroughSequencesOfUnknownLength) {
   utils::set_random_seed(3);
   for (const bool sequences : {false, true}) {
     const Bidirectional layer(GRU(3, {.return_sequences = sequences}));
-    const auto traced =
-        function([&](const Tensor& x) { return layer(x); },
-                 {.input_shapes = {PartialShape{-1, -1, 2}}});
+    const auto traced = function([&](const Tensor& x) { return layer(x); },
+                                 {.input_shapes = {PartialShape{-1, -1, 2}}});
     for (const std::int64_t steps : {1, 4}) {
       const Tensor x = random::normal({2, steps, 2});
       EXPECT_TRUE(all_close(traced(x), layer(x)));
@@ -199,14 +202,15 @@ TEST(Noise, SpatialDropoutDropsWholeChannels) {
         EXPECT_EQ(y.at<float>({i, t, c}), y.at<float>({i, 0, c}));
     }
   }
-  const Tensor first = SpatialDropout2D(0.5, {.data_format = "channels_first"})(
-      ones({10, 8, 3, 3}), training);
+  const Tensor first =
+      SpatialDropout2D(0.5, {.data_format = "channels_first"})(ones({10, 8, 3, 3}), training);
   const std::vector<float> sums = reduce_sum(first, {2, 3}).to_vector<float>();
   EXPECT_TRUE(std::all_of(sums.begin(), sums.end(), [](float s) { return s == 0 || s == 18; }));
   EXPECT_GT(std::count(sums.begin(), sums.end(), 0.0f), 10);
-  EXPECT_EQ(SpatialDropout3D(0.5)(ones({2, 3, 3, 3, 4}), training).shape(),
-            (Shape{2, 3, 3, 3, 4}));
-  EXPECT_THAT(error_of([&] { SpatialDropout2D(0.5)(ones({2, 3}), training); }),
+  EXPECT_EQ(SpatialDropout3D(0.5)(ones({2, 3, 3, 3, 4}), training).shape(), (Shape{2, 3, 3, 3, 4}));
+  EXPECT_THAT(error_of([&] {
+                SpatialDropout2D(0.5)(ones({2, 3}), training);
+              }),
               HasSubstr("noise_shape"));
 }
 
@@ -231,10 +235,14 @@ TEST(Dot, RefusesAxesThatDoNotFit) {
 }
 
 TEST(Normalizations, RefuseWhatDoesNotFit) {
-  EXPECT_THAT(error_of([] { GroupNormalization({.groups = 3})(ones({2, 4})); }),
+  EXPECT_THAT(error_of([] {
+                GroupNormalization({.groups = 3})(ones({2, 4}));
+              }),
               HasSubstr("3 groups"));
   EXPECT_THAT(error_of([] { GroupNormalization({.groups = 0}); }), HasSubstr("groups"));
-  EXPECT_THAT(error_of([] { PReLU({.shared_axes = {3}})(ones({2, 4})); }),
+  EXPECT_THAT(error_of([] {
+                PReLU({.shared_axes = {3}})(ones({2, 4}));
+              }),
               HasSubstr("shared_axes"));
   EXPECT_THAT(error_of([] { RepeatVector(0); }), HasSubstr("n must be positive"));
 }
