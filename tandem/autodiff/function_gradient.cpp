@@ -12,7 +12,8 @@
 namespace tandem {
 namespace {
 
-bool is_value(DType t) { return is_floating(t) || is_complex(t); }
+// Lists have gradients too: lists of the gradients of their elements.
+bool is_value(DType t) { return is_floating(t) || is_complex(t) || t == DType::kVariant; }
 
 // The function's body is traced anew under a tape. The gradient is traced as a function within that
 // trace, so whatever it uses of the forward values it captures; those captures are what the forward

@@ -166,8 +166,8 @@ ActivationFunction::ActivationFunction(const std::string& name) : name_(name) {
   if (found == table.end()) {
     std::vector<std::string> names;
     for (const auto& entry : table) names.push_back(entry.first);
-    throw InvalidArgumentError(cat("There is no activation '", name, "'. Choose one of ",
-                                   internal::join(names), ", or give a function."));
+    throw InvalidArgumentError(
+        cat(internal::no_such("activation", name, names), ", or give a function."));
   }
   function_ = found->second;
 }

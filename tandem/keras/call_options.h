@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
+
+#include "tandem/keras/tensor_list.h"
 
 namespace tandem::keras {
 
@@ -11,8 +14,18 @@ struct CallOptions {
   std::optional<bool> training = std::nullopt;
   /// Attention: no position looks at later ones.
   bool use_causal_mask = false;
+  /// Attention: the probabilities are a further output.
+  bool return_attention_scores = false;
+  /// Which steps of the inputs count: bool [batch, steps] for each input that has a mask (an
+  /// undefined tensor for one that has none). If not given: the masks that came with the inputs.
+  /// They do within a model and within a function that is traced; eager calls one by one need this.
+  TensorList mask = {};
 
   bool is_training() const { return training.value_or(false); }
+  /// The mask of an input; undefined if there is none.
+  Tensor mask_of(std::size_t input) const {
+    return input < mask.tensors().size() ? mask.tensors()[input] : Tensor();
+  }
 };
 
 }  // namespace tandem::keras

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "tandem/core/error.h"
+#include "tandem/keras/internal/masks.h"
 #include "tandem/keras/internal/names.h"
 #include "tandem/keras/internal/shape_text.h"
 #include "tandem/ops/cast_ops.h"
@@ -144,8 +145,9 @@ std::vector<Tensor> FunctionalImpl::call_many(std::span<const Tensor> inputs,
                                      "."));
     }
     if (values[i].dtype() != wanted[i].dtype()) values[i] = cast(values[i], wanted[i].dtype());
+    if (const Tensor mask = options.mask_of(i); mask.defined()) note_mask(values[i], mask);
   }
-  return graph_.run(values, options);
+  return graph_.run(values, {.training = options.training});
 }
 
 std::vector<Layer> FunctionalImpl::sublayers() const {

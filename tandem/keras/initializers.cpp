@@ -214,8 +214,7 @@ Initializer::Initializer(const std::string& name) {
   if (found == table.end()) {
     std::vector<std::string> names;
     for (const auto& entry : table) names.push_back(entry.first);
-    throw InvalidArgumentError(
-        cat("There is no initializer '", name, "'. Choose one of ", internal::join(names), "."));
+    throw InvalidArgumentError(cat(internal::no_such("initializer", name, names), "."));
   }
   *this = found->second();
 }

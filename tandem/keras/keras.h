@@ -10,5 +10,6 @@
 #include "tandem/keras/model.h"
 #include "tandem/keras/model_impl.h"
 #include "tandem/keras/optimizers.h"
+#include "tandem/keras/rnn_cell_impl.h"
 #include "tandem/keras/schedules.h"
 #include "tandem/keras/session.h"

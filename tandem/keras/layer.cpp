@@ -62,6 +62,13 @@ PartialShape Layer::compute_output_shape(const PartialShape& input_shape) const 
   return only(impl()->infer({{impl()->dtype(), input_shape}}, {}), *impl_).shape;
 }
 
+Tensor Layer::compute_mask(const Tensor& input, const Tensor& mask) const {
+  std::vector<Tensor> known;
+  if (mask.defined()) known.push_back(mask);
+  const std::vector<Tensor> masks = impl()->compute_masks(std::span(&input, 1), known);
+  return masks.empty() ? Tensor() : masks.front();
+}
+
 std::vector<Variable> Layer::weights() const {
   std::vector<Variable> all;
   for (const LayerImpl::Weight& w : impl()->collect_weights()) all.push_back(w.variable);

@@ -65,6 +65,10 @@ class TANDEM_EXPORT Layer {
   /// The shape of the result for inputs of this shape, with all sizes that can be known.
   PartialShape compute_output_shape(const PartialShape& input_shape) const;
 
+  /// The mask of the result, if it has one, for an input and its mask (undefined: none): what the
+  /// layers of a model get by themselves, and calls one by one pass on in CallOptions::mask.
+  Tensor compute_mask(const Tensor& input, const Tensor& mask = {}) const;
+
   /// The weights in Keras' order. Those of a layer that is not trainable count as non-trainable.
   std::vector<Variable> weights() const;
   std::vector<Variable> trainable_weights() const;

@@ -6,6 +6,7 @@
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/call_node.h"
 #include "tandem/keras/internal/loss_collector.h"
+#include "tandem/keras/internal/masks.h"
 #include "tandem/keras/internal/names.h"
 #include "tandem/keras/internal/shape_text.h"
 #include "tandem/ops/cast_ops.h"
@@ -46,6 +47,7 @@ LayerImpl::LayerImpl(std::string class_name, LayerSettings settings)
     throw InvalidArgumentError(cat("The name '", settings_.name, "' of a ", class_name_,
                                    " layer contains '/'. Choose a name without."));
   }
+  path_ = settings_.name;
 }
 LayerImpl::~LayerImpl() = default;
 
@@ -64,6 +66,12 @@ std::vector<Tensor> LayerImpl::call_many(std::span<const Tensor> inputs,
         cat(prefix(), "takes one input but was called with ", inputs.size(), "."));
   }
   return {call(inputs[0], options.is_training())};
+}
+
+std::vector<Tensor> LayerImpl::compute_masks(std::span<const Tensor>,
+                                             std::span<const Tensor> masks) const {
+  if (!passes_masks_ || masks.empty()) return {};
+  return {masks[0]};
 }
 
 void LayerImpl::describe(Config&) const {}
@@ -148,8 +156,7 @@ Variable LayerImpl::add_weight(const std::string& name, const Shape& shape,
                                    " of weight '", name, "' gave ", value.dtype(), value.shape(),
                                    " where ", dtype, shape, " was asked for."));
   }
-  Variable variable(std::move(value),
-                    {.trainable = options.trainable, .name = settings_.name + "/" + name});
+  Variable variable(std::move(value), {.trainable = options.trainable, .name = path_ + "/" + name});
   weights_.push_back({variable, options.regularizer, options.trainable,
                       options.saved_as.empty() ? name : options.saved_as});
   return variable;
@@ -166,6 +173,11 @@ std::vector<LayerImpl::SavedPart> LayerImpl::saved_parts() const {
   for (std::size_t i = 0; i < sublayers_.size(); ++i)
     parts.push_back({sublayers_saved_as_[i], {}, sublayers_[i]});
   return parts;
+}
+void LayerImpl::build_within(const Layer& layer, const std::vector<PartialShape>& inputs) {
+  LayerImpl& within = *layer.impl();
+  if (!within.built()) within.path_ = path_ + "/" + within.name();
+  within.ensure_built(inputs);
 }
 std::vector<Layer> LayerImpl::sublayers() const { return sublayers_; }
 void LayerImpl::add_loss(const Tensor& loss) const { internal::LossCollector::add(loss); }
@@ -221,17 +233,57 @@ std::vector<Tensor> LayerImpl::run(std::vector<Tensor> inputs, const CallOptions
   const std::vector<PartialShape> shapes = shapes_of(inputs);
   ensure_built(shapes);
   check_inputs(shapes);
+  const CallOptions how = with_masks(inputs, options);
   if (autocast_) {
-    for (Tensor& t : inputs) {
-      if (is_floating(t.dtype()) && t.dtype() != settings_.dtype) t = cast(t, settings_.dtype);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      Tensor& t = inputs[i];
+      if (!is_floating(t.dtype()) || t.dtype() == settings_.dtype) continue;
+      t = cast(t, settings_.dtype);
+      if (const Tensor mask = how.mask_of(i); mask.defined()) internal::note_mask(t, mask);
     }
   }
   try {
-    return call_many(inputs, options);
+    std::vector<Tensor> outputs;
+    {
+      const internal::MaskScope scope;
+      outputs = call_many(inputs, how);
+    }
+    if (internal::keeps_masks()) note_masks(inputs, how, outputs);
+    return outputs;
   } catch (...) {
     std::rethrow_exception(with_line(
         std::current_exception(),
         cat("in layer '", name(), "' (", class_name_, ") called with ", inputs_text(inputs))));
+  }
+}
+
+// The options with the masks that came with the inputs, unless the caller gave others.
+CallOptions LayerImpl::with_masks(const std::vector<Tensor>& inputs,
+                                  const CallOptions& options) const {
+  if (options.mask.tensors().size() > inputs.size()) {
+    throw InvalidArgumentError(cat(prefix(), "was given ", options.mask.tensors().size(),
+                                   " masks for ", inputs.size(), " input(s)."));
+  }
+  CallOptions how = options;
+  std::vector<Tensor> masks = options.mask.tensors();
+  if (masks.empty()) {
+    bool any = false;
+    for (const Tensor& t : inputs) {
+      masks.push_back(internal::find_mask(t));
+      any = any || masks.back().defined();
+    }
+    if (!any) return how;
+  }
+  masks.resize(inputs.size());
+  how.mask = std::move(masks);
+  return how;
+}
+
+void LayerImpl::note_masks(const std::vector<Tensor>& inputs, const CallOptions& how,
+                           const std::vector<Tensor>& outputs) const {
+  const std::vector<Tensor> masks = compute_masks(inputs, how.mask.tensors());
+  for (std::size_t i = 0; i < std::min(masks.size(), outputs.size()); ++i) {
+    if (masks[i].defined()) internal::note_mask(outputs[i], masks[i]);
   }
 }
 
@@ -256,6 +308,10 @@ std::vector<LayerImpl::TensorSpec> LayerImpl::infer(const std::vector<TensorSpec
 
 std::vector<KerasTensor> LayerImpl::run(const std::vector<KerasTensor>& inputs,
                                         const CallOptions& options) {
+  if (!options.mask.empty()) {
+    throw InvalidArgumentError(cat(prefix(), "a mask is a tensor and cannot be given in a call ",
+                                   "with KerasTensors; use a Masking or Embedding layer."));
+  }
   std::vector<TensorSpec> specs;
   for (const KerasTensor& t : inputs) specs.push_back({t.dtype(), t.shape()});
   const std::vector<TensorSpec> results = infer(specs, options);

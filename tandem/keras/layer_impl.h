@@ -67,6 +67,11 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
   virtual void build_many(const std::vector<PartialShape>& inputs);
   virtual Tensor call(const Tensor& input, bool training);
   virtual std::vector<Tensor> call_many(std::span<const Tensor> inputs, const CallOptions& options);
+  /// The masks of the outputs (undefined ones, or fewer than outputs: without) from those of the
+  /// inputs, which are none or one for each input. None by default; the first input's after
+  /// pass_masks().
+  virtual std::vector<Tensor> compute_masks(std::span<const Tensor> inputs,
+                                            std::span<const Tensor> masks) const;
   /// Adds the layer's own arguments to name, trainable and dtype.
   virtual void describe(Config& config) const;
 
@@ -121,6 +126,9 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
   /// A layer within this one: its weights count as this layer's. Returns it. In checkpoints it is
   /// `saved_as`, Keras' attribute ("cell"), or "layers/N" as the Nth one.
   Layer add_layer(Layer layer, const std::string& saved_as = "");
+  /// Builds a layer within this one, whose weights are then named below this one's name:
+  /// "lstm/lstm_cell/kernel". For use in `build`.
+  void build_within(const Layer& layer, const std::vector<PartialShape>& inputs);
   /// Adds a scalar to the loss of the training step under way. For use in `call`.
   void add_loss(const Tensor& loss) const;
   /// For layers that have no weights of their own: they count as built from the start.
@@ -134,6 +142,8 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
   void require_size(int axis, std::int64_t size) { sizes_.emplace_back(axis, size); }
   /// Inputs keep their dtypes (by default floating ones are cast to the layer's dtype).
   void keep_input_dtypes() { autocast_ = false; }
+  /// The layer works on each step alone: a mask of its input is one of its output.
+  void pass_masks() { passes_masks_ = true; }
   /// The size of an axis of an input shape; throws InvalidArgumentError if it is not known.
   std::int64_t known_size(const PartialShape& shape, int axis) const;
   /// "Layer 'dense' (Dense): "
@@ -141,15 +151,20 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
 
  private:
   void check_inputs(const std::vector<PartialShape>& inputs) const;
+  CallOptions with_masks(const std::vector<Tensor>& inputs, const CallOptions& options) const;
+  void note_masks(const std::vector<Tensor>& inputs, const CallOptions& how,
+                  const std::vector<Tensor>& outputs) const;
   void collect_weights(bool trainable, std::vector<Weight>& into) const;
 
   std::string class_name_;
   LayerSettings settings_;
+  std::string path_;  ///< what the names of weights begin with: the layer's, after those around
   std::vector<Weight> weights_;
   std::vector<Layer> sublayers_;
   std::vector<std::string> sublayers_saved_as_;
   bool built_ = false;
   bool autocast_ = true;
+  bool passes_masks_ = false;
   int rank_ = -1;
   int min_rank_ = -1;
   std::vector<std::pair<int, std::int64_t>> sizes_;

@@ -1,7 +1,9 @@
 #include "tandem/keras/loss.h"
 
 #include "tandem/core/error.h"
+#include "tandem/keras/internal/masks.h"
 #include "tandem/keras/internal/weighting.h"
+#include "tandem/ops/comparison_ops.h"
 
 namespace tandem::keras {
 namespace {
@@ -33,8 +35,12 @@ Tensor Loss::operator()(const Tensor& y_true, const Tensor& y_pred,
   if (!y_true.defined() || !y_pred.defined()) {
     throw InvalidArgumentError(cat("Loss '", name(), "' was called with an undefined tensor."));
   }
-  return internal::reduce_values(impl_->call(y_true, y_pred), sample_weight,
-                                 impl_->mask(y_true, y_pred), impl_->reduction());
+  Tensor mask = impl_->mask(y_true, y_pred);
+  if (const Tensor steps = internal::find_mask(y_pred); steps.defined()) {
+    mask = mask.defined() ? logical_and(steps, mask) : steps;
+  }
+  return internal::reduce_values(impl_->call(y_true, y_pred), sample_weight, mask,
+                                 impl_->reduction());
 }
 
 }  // namespace tandem::keras

@@ -179,9 +179,8 @@ Loss::Loss(const std::string& name) {
   if (found == table.end()) {
     std::vector<std::string> names;
     for (const auto& entry : table) names.push_back(entry.first);
-    throw InvalidArgumentError(cat("There is no loss '", name, "'. Choose one of ",
-                                   internal::join(names),
-                                   ", or give a function of y_true and y_pred."));
+    throw InvalidArgumentError(
+        cat(internal::no_such("loss", name, names), ", or give a function of y_true and y_pred."));
   }
   *this = found->second();
 }

@@ -1,6 +1,7 @@
 #include "tandem/keras/metric.h"
 
 #include "tandem/core/error.h"
+#include "tandem/keras/internal/masks.h"
 #include "tandem/keras/internal/mean_metric.h"
 #include "tandem/keras/internal/metric_names.h"
 #include "tandem/keras/internal/weighting.h"
@@ -46,8 +47,9 @@ MeanMetric::MeanMetric(std::string name, Metric::Function function, Direction di
 
 void MeanMetric::update_state(const Tensor& y_true, const Tensor& y_pred,
                               const Tensor& sample_weight) {
-  const WeightedSum batch =
-      weighted_sum(function_ ? function_(y_true, y_pred) : y_pred, sample_weight);
+  Tensor weight = sample_weight;
+  if (function_) weight = masked_weight(sample_weight, find_mask(y_pred));
+  const WeightedSum batch = weighted_sum(function_ ? function_(y_true, y_pred) : y_pred, weight);
   add(batch.sum, batch.count);
 }
 

@@ -75,8 +75,8 @@ std::shared_ptr<MetricImpl> make_metric(const std::string& name) {
   if (found == table.end()) {
     std::vector<std::string> names{"accuracy"};
     for (const auto& entry : table) names.push_back(entry.first);
-    throw InvalidArgumentError(cat("There is no metric '", name, "'. Choose one of ", join(names),
-                                   ", or give a function of y_true and y_pred."));
+    throw InvalidArgumentError(
+        cat(no_such("metric", name, names), ", or give a function of y_true and y_pred."));
   }
   return found->second(name);
 }

@@ -310,8 +310,7 @@ Optimizer::Optimizer(const std::string& name) {
   if (found == table.end()) {
     std::vector<std::string> names;
     for (const auto& entry : table) names.push_back(entry.first);
-    throw InvalidArgumentError(cat("There is no optimizer '", name, "'. Choose one of ",
-                                   internal::join(names),
+    throw InvalidArgumentError(cat(internal::no_such("optimizer", name, names),
                                    ", or give an object of tandem::keras::optimizers."));
   }
   *this = found->second();

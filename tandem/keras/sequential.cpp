@@ -2,6 +2,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/input_layer_impl.h"
+#include "tandem/keras/internal/masks.h"
 #include "tandem/keras/internal/sequential_impl.h"
 #include "tandem/keras/internal/shape_text.h"
 #include "tandem/ops/cast_ops.h"
@@ -76,8 +77,11 @@ std::vector<Tensor> SequentialImpl::call_many(std::span<const Tensor> inputs,
   }
   const DType wanted = input_->output().dtype();
   if (x.dtype() != wanted && x.dtype() != DType::kString) x = cast(x, wanted);
+  if (const Tensor mask = options.mask_of(0); mask.defined()) note_mask(x, mask);
+  CallOptions how = options;
+  how.mask = {};
   for (const Layer& layer : layers_) {
-    std::vector<Tensor> results = layer.impl()->run(std::vector<Tensor>{std::move(x)}, options);
+    std::vector<Tensor> results = layer.impl()->run(std::vector<Tensor>{std::move(x)}, how);
     if (results.size() != 1) {
       throw InvalidArgumentError(
           cat("Layer '", layer.name(), "' has ", results.size(),

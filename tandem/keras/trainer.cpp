@@ -8,6 +8,7 @@
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/logits.h"
 #include "tandem/keras/internal/loss_collector.h"
+#include "tandem/keras/internal/masks.h"
 #include "tandem/keras/internal/names.h"
 #include "tandem/keras/internal/shape_text.h"
 #include "tandem/ops/arithmetic_ops.h"
@@ -280,6 +281,7 @@ void Trainer::update_metrics(const Batch& batch, const std::vector<Tensor>& outp
 
 void Trainer::train_step(const data::Element& element) {
   const LogitsScope logits;
+  const MaskScope masks;
   const Batch batch = split(element);
   GradientTape tape({.watch_accessed_variables = false});
   for (const Variable& variable : trainable_) tape.watch(variable);
@@ -293,6 +295,7 @@ void Trainer::train_step(const data::Element& element) {
 
 void Trainer::test_step(const data::Element& element) {
   const LogitsScope logits;
+  const MaskScope masks;
   const Batch batch = split(element);
   const LossCollector collector;
   const std::vector<Tensor> outputs = forward(batch, false);

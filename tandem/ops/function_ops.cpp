@@ -34,7 +34,8 @@ void call_gradient(GradientContext& g) {
     gradient = differentiate(function);
     outputs = call_function(gradient->forward, g.inputs_);
   }
-  for (int i = 0; i < g.num_outputs(); ++i) {
+  for (int i = static_cast<int>(g.attr<FunctionRef>("_original")->results().size());
+       i < g.num_outputs(); ++i) {
     if (g.output(i).dtype() == DType::kVariant && g.grad_or_undefined(i).defined()) {
       throw UnimplementedError(cat("Second derivatives through a loop that function '",
                                    function->name(),

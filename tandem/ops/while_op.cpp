@@ -184,19 +184,19 @@ Tensors call_while_op(const Tensors& inputs, const FunctionRef& condition, const
   return call(condition->stateful() || body->stateful() ? kWhile : kStatelessWhile, inputs, attrs);
 }
 
-// The lists that a loop keeps for its gradient have no gradient of their own here.
+// The lists that a loop keeps for its gradient, after the counter and the state, have no gradient
+// of their own here.
 void refuse_second_derivative(const GradientContext& g) {
-  bool asked = g.find_attr("_original_body") == nullptr;
-  for (int i = 0; i < g.num_outputs(); ++i) {
-    asked = asked || (g.output(i).dtype() == DType::kVariant && g.grad_or_undefined(i).defined());
-  }
-  for (int i = 0; i < g.num_inputs(); ++i)
-    asked = asked || (g.input(i).dtype() == DType::kVariant && g.needs(i));
+  const AttrValue* body = g.find_attr("_original_body");
+  bool asked = body == nullptr;
+  const int state =
+      asked ? 0 : 1 + static_cast<int>(g.attr<FunctionRef>("_original_body")->args().size());
+  for (int i = state; i < g.num_outputs(); ++i) asked = asked || g.grad_or_undefined(i).defined();
+  for (int i = state; i < g.num_inputs(); ++i) asked = asked || g.needs(i);
   if (asked) {
     throw UnimplementedError(
-        "Second derivatives through a traced td::while_loop, and gradients of lists that it "
-        "carries, "
-        "are not supported. Take them eagerly, or write the loop out in C++ while tracing.");
+        "Second derivatives through a traced td::while_loop are not supported. Take them eagerly, "
+        "or write the loop out in C++ while tracing.");
   }
 }
 

@@ -12,6 +12,11 @@ IMAGE = "float[2,5,6,3]"
 SEQUENCE = "float[2,4,6]"
 LONG = "float[2,7,3]"
 VOLUME = "float[2,4,5,6,2]"
+# Which steps of a SEQUENCE count, and of five values.
+STEPS = "bool=[[true,true,false,false],[false,true,false,true]]"
+OTHER_STEPS = "bool=[[false,true,true,false],[true,true,false,true]]"
+NO_STEPS = "bool=[[false,false,false,false],[true,true,true,true]]"
+VALUES = "bool=[[true,false,true,true,false],[true,true,false,false,false]]"
 ACTIVATIONS = ["celu", "elu", "exponential", "gelu", "hard_shrink", "hard_sigmoid", "hard_silu",
                "hard_swish", "hard_tanh", "leaky_relu", "linear", "log_sigmoid", "log_softmax",
                "mish", "relu", "relu6", "selu", "sigmoid", "silu", "soft_shrink", "softmax",
@@ -71,6 +76,9 @@ LAYERS = [
     *(("Activation", {"activation": name}, {"inputs": "float[3,4]:normal(0,2)"}, {})
       for name in ACTIVATIONS),
     ("Activation", {"activation": "glu"}, {"inputs": "float[3,4]"}, {}),
+    *(("Activation", {"activation": name},
+       {"inputs": "float=[[0,0.5,-0.5,1,-1],[3,-3,6,-6,20],[-20,100,-100,2.5,-2.5]]"}, {})
+      for name in ACTIVATIONS if name != "sparsemax"),
     ("Activation", {"activation": "softmax"}, {"inputs": "float[2,3,4]"}, {}),
     ("Embedding", {"input_dim": 7, "output_dim": 3}, {"inputs": "int32[2,4]:ints(0,7)"}, {}),
     ("Embedding", {"input_dim": 7, "output_dim": 3}, {"inputs": "int32=[[1,1,6],[0,1,6]]"}, {}),
@@ -168,6 +176,177 @@ LAYERS = [
      {"inputs": "float[2,3,5,6]"}, {}),
     ("Cropping3D", {}, {"inputs": VOLUME}, {}),
     ("Cropping3D", {"cropping": [1, 0, 2]}, {"inputs": VOLUME}, {}),
+    ("Conv3D", {"filters": 3, "kernel_size": 2}, {"inputs": VOLUME}, {}),
+    ("Conv3D", {"filters": 2, "kernel_size": [2, 3, 1], "strides": 2, "padding": "same",
+                "activation": "relu", "use_bias": False}, {"inputs": VOLUME}, {}),
+    ("Conv3DTranspose", {"filters": 3, "kernel_size": 2}, {"inputs": VOLUME}, {}),
+    ("Conv3DTranspose", {"filters": 1, "kernel_size": 3, "strides": 2, "padding": "same"},
+     {"inputs": "float[1,2,3,2,2]"}, {}),
+    ("MaxPooling3D", {}, {"inputs": VOLUME}, {}),
+    ("MaxPooling3D", {"pool_size": [1, 2, 3], "strides": 1, "padding": "same"},
+     {"inputs": VOLUME}, {}),
+    ("AveragePooling3D", {"pool_size": 2}, {"inputs": VOLUME}, {}),
+    ("AveragePooling3D", {"pool_size": 3, "strides": 2, "padding": "same"},
+     {"inputs": VOLUME}, {}),
+    *((name, config, {"inputs": SEQUENCE}, {})
+      for name in ["SimpleRNN", "LSTM", "GRU"]
+      for config in [{"units": 3}, {"units": 3, "return_sequences": True},
+                     {"units": 2, "use_bias": False, "go_backwards": True,
+                      "return_sequences": True},
+                     {"units": 2, "activation": "relu", "unroll": True,
+                      "recurrent_regularizer": "l2"}]),
+    ("LSTM", {"units": 1, "unit_forget_bias": False, "recurrent_activation": "hard_sigmoid"},
+     {"inputs": "float[1,1,1]"}, {}),
+    ("GRU", {"units": 3, "reset_after": False, "return_sequences": True}, {"inputs": SEQUENCE}, {}),
+    ("GRU", {"units": 3, "reset_after": False, "use_bias": False}, {"inputs": SEQUENCE}, {}),
+    *(("Bidirectional", {"layer": layer, **more}, {"inputs": SEQUENCE}, {})
+      for layer, more in [
+          ({"class": "LSTM", "config": {"units": 3}}, {}),
+          ({"class": "LSTM", "config": {"units": 3, "return_sequences": True}}, {}),
+          ({"class": "GRU", "config": {"units": 2, "return_sequences": True}},
+           {"merge_mode": "sum"}),
+          ({"class": "SimpleRNN", "config": {"units": 2}}, {"merge_mode": "mul"}),
+          ({"class": "SimpleRNN", "config": {"units": 2, "return_sequences": True}},
+           {"merge_mode": "ave"})]),
+    ("TimeDistributed", {"layer": {"class": "Dense", "config": {"units": 2}}},
+     {"inputs": SEQUENCE}, {}),
+    ("TimeDistributed", {"layer": {"class": "Conv2D", "config": {"filters": 2, "kernel_size": 2}}},
+     {"inputs": "float[2,3,4,3,2]"}, {}),
+    *(("RNN", {"cell": {"class": cell, "config": {"units": 2}}, "return_sequences": True},
+       {"inputs": SEQUENCE}, {}) for cell in ["SimpleRNNCell", "LSTMCell", "GRUCell"]),
+    *((name, {"units": 3, **config}, {"inputs": SEQUENCE}, {"masks": {"inputs": STEPS}})
+      for name in ["SimpleRNN", "LSTM", "GRU"]
+      for config in [{}, {"return_sequences": True}, {"unroll": True},
+                     {"go_backwards": True, "return_sequences": True},
+                     {"zero_output_for_mask": True, "return_sequences": True},
+                     {"unroll": True, "return_sequences": True, "go_backwards": True}]),
+    ("LSTM", {"units": 2, "return_sequences": True, "unroll": True, "zero_output_for_mask": True},
+     {"inputs": SEQUENCE}, {"masks": {"inputs": STEPS}}),
+    ("LSTM", {"units": 2}, {"inputs": SEQUENCE}, {"masks": {"inputs": NO_STEPS}}),
+    ("Bidirectional", {"layer": {"class": "LSTM", "config": {"units": 3}}},
+     {"inputs": SEQUENCE}, {"masks": {"inputs": STEPS}}),
+    ("Bidirectional", {"layer": {"class": "GRU", "config": {"units": 2, "return_sequences": True}}},
+     {"inputs": SEQUENCE}, {"masks": {"inputs": STEPS}}),
+    ("Bidirectional", {"layer": {"class": "LSTM", "config": {"units": 2}},
+                       "backward_layer": {"class": "GRU", "config": {"units": 3,
+                                                                     "go_backwards": True}}},
+     {"inputs": SEQUENCE}, {}),
+    ("TimeDistributed", {"layer": {"class": "Dense", "config": {"units": 2}}},
+     {"inputs": SEQUENCE}, {"masks": {"inputs": STEPS}}),
+    ("TimeDistributed", {"layer": {"class": "BatchNormalization", "config": {}}},
+     {"inputs": SEQUENCE}, {"training": True}),
+    ("TimeDistributed", {"layer": {"class": "BatchNormalization", "config": {}}},
+     {"inputs": SEQUENCE}, {"training": False}),
+    ("TimeDistributed", {"layer": {"class": "LSTM", "config": {"units": 2}}},
+     {"inputs": "float[2,2,4,3]"}, {}),
+    ("RNN", {"cell": {"class": "StackedRNNCells", "config": {"cells": [
+        {"class": "LSTMCell", "config": {"units": 2}},
+        {"class": "GRUCell", "config": {"units": 3}}]}}, "return_sequences": True},
+     {"inputs": SEQUENCE}, {}),
+    ("RNN", {"cell": {"class": "StackedRNNCells", "config": {"cells": [
+        {"class": "SimpleRNNCell", "config": {"units": 3}},
+        {"class": "LSTMCell", "config": {"units": 2}}]}}},
+     {"inputs": SEQUENCE}, {"masks": {"inputs": STEPS}}),
+    *(("ConvLSTM1D", {"filters": 2, "kernel_size": 3, **more}, {"inputs": "float[2,3,6,2]"}, {})
+      for more in [{}, {"padding": "same", "return_sequences": True},
+                   {"strides": 2, "use_bias": False, "go_backwards": True},
+                   {"dilation_rate": 2, "unit_forget_bias": False, "activation": "relu"}]),
+    *(("ConvLSTM2D", {"filters": 2, "kernel_size": 2, **more}, {"inputs": "float[2,3,4,5,2]"}, {})
+      for more in [{}, {"padding": "same", "return_sequences": True, "kernel_size": [3, 2]},
+                   {"strides": [1, 2], "recurrent_activation": "hard_sigmoid"}]),
+    ("ConvLSTM3D", {"filters": 1, "kernel_size": 2, "padding": "same"},
+     {"inputs": "float[1,2,3,3,2,2]"}, {}),
+    ("ConvLSTM2D", {"filters": 2, "kernel_size": 2, "return_sequences": True},
+     {"inputs": "float[2,3,4,5,2]"}, {"masks": {"inputs": "bool=[[true,false,true],"
+                                                          "[false,true,true]]"}}),
+    ("Masking", {}, {"inputs": "float=[[[1,2],[0,0],[0,3]],[[0,0],[4,5],[0,0]]]"}, {}),
+    ("Masking", {"mask_value": -1.0}, {"inputs": "float=[[[1,2],[-1,-1],[-1,3]]]"}, {}),
+    ("Embedding", {"input_dim": 7, "output_dim": 3, "mask_zero": True},
+     {"inputs": "int32=[[1,0,6],[0,0,6]]"}, {}),
+    ("GlobalAveragePooling1D", {}, {"inputs": SEQUENCE}, {"masks": {"inputs": STEPS}}),
+    ("GlobalAveragePooling1D", {"keepdims": True}, {"inputs": SEQUENCE},
+     {"masks": {"inputs": STEPS}}),
+    ("GlobalAveragePooling1D", {"data_format": "channels_first"}, {"inputs": "float[2,6,4]"},
+     {"masks": {"inputs": STEPS}}),
+    ("GlobalMaxPooling1D", {}, {"inputs": SEQUENCE}, {"masks": {"inputs": STEPS}}),
+    ("BatchNormalization", {}, {"inputs": SEQUENCE},
+     {"training": True, "masks": {"inputs": STEPS}}),
+    ("LayerNormalization", {}, {"inputs": SEQUENCE}, {"masks": {"inputs": STEPS}}),
+    ("Dense", {"units": 2}, {"inputs": SEQUENCE}, {"masks": {"inputs": STEPS}}),
+    ("Flatten", {}, {"inputs": SEQUENCE}, {"masks": {"inputs": STEPS}}),
+    ("Conv1D", {"filters": 2, "kernel_size": 2}, {"inputs": SEQUENCE},
+     {"masks": {"inputs": STEPS}}),
+    ("Activation", {"activation": "relu"}, {"inputs": SEQUENCE}, {"masks": {"inputs": STEPS}}),
+    ("Softmax", {}, {"inputs": "float[3,4]"}, {}),
+    ("Softmax", {"axis": 1}, {"inputs": "float[2,3,4]"}, {}),
+    ("Softmax", {"axis": [1, 2]}, {"inputs": "float[2,3,4]"}, {}),
+    ("Softmax", {}, {"inputs": "float[2,4]"}, {"masks": {"inputs": STEPS}}),
+    ("Softmax", {}, {"inputs": "float[2,4]"}, {"masks": {"inputs": NO_STEPS}}),
+    ("ReLU", {}, {"inputs": "float[3,4]"}, {}),
+    ("ReLU", {"max_value": 0.8, "negative_slope": 0.1, "threshold": 0.2},
+     {"inputs": "float[3,4]"}, {}),
+    ("LeakyReLU", {}, {"inputs": "float[3,4]"}, {}),
+    ("LeakyReLU", {"negative_slope": 0.1}, {"inputs": "float[3,4]"}, {}),
+    ("ELU", {"alpha": 0.5}, {"inputs": "float[3,4]"}, {}),
+    ("PReLU", {}, {"inputs": "float[3,4]"}, {}),
+    ("PReLU", {"shared_axes": [1, 2], "alpha_regularizer": "l2"}, {"inputs": IMAGE}, {}),
+    ("PReLU", {}, {"inputs": SEQUENCE}, {"masks": {"inputs": STEPS}}),
+    ("RepeatVector", {"n": 3}, {"inputs": "float[2,4]"}, {}),
+    ("Identity", {}, {"inputs": SEQUENCE}, {"masks": {"inputs": STEPS}}),
+    ("Permute", {"dims": [2, 1]}, {"inputs": SEQUENCE}, {}),
+    ("Rescaling", {"scale": 0.5, "offset": 1.0}, {"inputs": "float[2,4]"}, {}),
+    *((name, {"rate": 0.5}, {"inputs": inputs}, {"training": False})
+      for name, inputs in [("Dropout", SEQUENCE), ("SpatialDropout1D", SEQUENCE),
+                           ("SpatialDropout2D", IMAGE), ("SpatialDropout3D", VOLUME),
+                           ("GaussianDropout", SEQUENCE), ("AlphaDropout", SEQUENCE)]),
+    *((name, {"rate": 0.0}, {"inputs": inputs}, {"training": True, "masks": {"inputs": STEPS}})
+      for name, inputs in [("Dropout", SEQUENCE), ("SpatialDropout1D", SEQUENCE),
+                           ("GaussianDropout", SEQUENCE), ("AlphaDropout", SEQUENCE)]),
+    ("GaussianNoise", {"stddev": 0.5}, {"inputs": SEQUENCE}, {"training": False}),
+    ("ActivityRegularization", {"l1": 0.5, "l2": 0.25}, {"inputs": "float[2,4]"}, {}),
+    ("GroupNormalization", {"groups": 3}, {"inputs": "float[2,4,6]"}, {}),
+    ("GroupNormalization", {"groups": 2, "epsilon": 0.01}, {"inputs": "float[2,3,4,4]"}, {}),
+    ("GroupNormalization", {"groups": -1, "center": False}, {"inputs": IMAGE}, {}),
+    ("GroupNormalization", {"groups": 1, "scale": False}, {"inputs": "float[3,4]"}, {}),
+    ("GroupNormalization", {"groups": 2, "axis": 1}, {"inputs": "float[2,4,3]"}, {}),
+    ("RMSNormalization", {}, {"inputs": SEQUENCE}, {}),
+    ("RMSNormalization", {"axis": [1, 2], "epsilon": 0.01}, {"inputs": SEQUENCE}, {}),
+    ("UnitNormalization", {}, {"inputs": SEQUENCE}, {}),
+    ("UnitNormalization", {"axis": [1, 2]}, {"inputs": SEQUENCE}, {"masks": {"inputs": STEPS}}),
+    *((name, config, {"0": SEQUENCE, "1": "float[2,5,6]", **more}, call)
+      for name, configs in [("Attention", [{}, {"use_scale": True}, {"score_mode": "concat"},
+                                           {"score_mode": "concat", "use_scale": True}]),
+                            ("AdditiveAttention", [{}, {"use_scale": False}])]
+      for config in configs
+      for more, call in [({}, {}), ({"2": "float[2,5,6]"}, {"use_causal_mask": True}),
+                         ({}, {"masks": {"0": STEPS, "1": VALUES}})]),
+    *(("MultiHeadAttention", {"num_heads": 2, "key_dim": 3, **config},
+       {"query": SEQUENCE, "value": "float[2,5,6]"}, call)
+      for config in [{}, {"dropout": 0.5}]
+      for call in [{"masks": {"query": STEPS}}, {"masks": {"value": VALUES}},
+                   {"masks": {"query": STEPS, "value": VALUES}, "use_causal_mask": True},
+                   {"masks": {"query": NO_STEPS}}]),
+    ("MultiHeadAttention", {"num_heads": 2, "key_dim": 3},
+     {"query": SEQUENCE, "value": "float[2,5,6]", "key": "float[2,5,4]"},
+     {"masks": {"key": VALUES}}),
+    ("MultiHeadAttention", {"num_heads": 2, "key_dim": 3, "use_gate": True},
+     {"query": SEQUENCE, "value": "float[2,5,6]"}, {}),
+    ("MultiHeadAttention", {"num_heads": 1, "key_dim": 3, "sliding_window": 2},
+     {"query": SEQUENCE, "value": "float[2,5,6]"}, {}),
+    *((name, {}, {"0": SEQUENCE, "1": SEQUENCE, **more}, call)
+      for name in ["Subtract", "Multiply", "Average", "Maximum", "Minimum"]
+      for more, call in [({}, {}), ({}, {"masks": {"0": STEPS, "1": OTHER_STEPS}}),
+                         ({}, {"masks": {"1": STEPS}})]),
+    ("Add", {}, {"0": SEQUENCE, "1": SEQUENCE}, {"masks": {"0": STEPS, "1": OTHER_STEPS}}),
+    ("Concatenate", {}, {"0": SEQUENCE, "1": SEQUENCE},
+     {"masks": {"0": STEPS, "1": OTHER_STEPS}}),
+    ("Concatenate", {"axis": 1}, {"0": SEQUENCE, "1": SEQUENCE}, {"masks": {"0": STEPS}}),
+    *(("Dot", {"axes": axes, **more}, {"0": a, "1": b}, {})
+      for axes, more, a, b in [
+          (1, {}, "float[2,3]", "float[2,3]"), (-1, {"normalize": True}, "float[2,3]", "float[2,3]"),
+          (2, {}, "float[2,3,4]", "float[2,5,4]"), ([2, 1], {}, "float[2,3,4]", "float[2,4,5]"),
+          ([1, 1], {}, "float[2,3]", "float[2,3,4]"), ([1, 1], {}, "float[2,3,4]", "float[2,3]"),
+          ([2, 1], {"normalize": True}, "float[2,3,4,2]", "float[2,4,5]")]),
     ("Add", {}, {"0": "float[2,3]", "1": "float[2,3]"}, {}),
     ("Add", {}, {"0": "float[2,3]", "1": "float[2,3]", "2": "float[2,1]"}, {}),
     ("Concatenate", {}, {"0": "float[2,3]", "1": "float[2,2]"}, {}),
@@ -401,6 +580,33 @@ def attention():
     return keras.Model(tokens, keras.layers.Dense(2, activation="softmax")(x))
 
 
+def tagger():
+    """A class for each token; 0 is padding, which neither loss nor metrics count."""
+    return keras.Sequential([
+        keras.Input((5,), dtype="int32", name="tokens"),
+        keras.layers.Embedding(8, 4, mask_zero=True),
+        keras.layers.Bidirectional(keras.layers.LSTM(3, return_sequences=True)),
+        keras.layers.Dropout(0.0), keras.layers.Dense(3, activation="softmax")])
+
+
+def summed():
+    """Masks of two branches meet, and end in an average over the steps that count."""
+    x = keras.Input((4, 3), name="steps")
+    masked = keras.layers.Masking()(x)
+    a = keras.layers.GRU(4, return_sequences=True)(masked)
+    b = keras.layers.TimeDistributed(keras.layers.Dense(4))(masked)
+    y = keras.layers.LayerNormalization()(keras.layers.Add()([a, b]))
+    y = keras.layers.MultiHeadAttention(2, 3)(y, y)
+    y = keras.layers.GlobalAveragePooling1D()(y)
+    return keras.Model(x, keras.layers.Dense(1)(y))
+
+
+def classifier():
+    return keras.Sequential([
+        keras.Input((4, 3)), keras.layers.LSTM(4, return_sequences=True),
+        keras.layers.LSTM(3), keras.layers.Dense(2, activation="softmax")])
+
+
 # Model's name, builder, compile arguments, x, y.
 MODELS = [
     ("mlp", mlp, {"optimizer": "adam", "loss": "sparse_categorical_crossentropy",
@@ -422,5 +628,14 @@ MODELS = [
     ("attention", attention, {"optimizer": "adam", "loss": "sparse_categorical_crossentropy",
                               "metrics": ["accuracy"]}, "int32[10,5]:ints(0,8)",
      "int32[10]:ints(0,2)"),
+    ("tagger", tagger, {"optimizer": {"class": "SGD", "config": {"learning_rate": 0.5}},
+                        "loss": "sparse_categorical_crossentropy",
+                        "metrics": ["accuracy", "sparse_categorical_crossentropy"]},
+     "int32[10,5]:ints(0,4)", "int32[10,5]:ints(0,3)"),
+    ("summed", summed, {"optimizer": "sgd", "loss": "mse", "metrics": ["mae"]},
+     "float[10,4,3]:ints(0,2)", "float[10,1]"),
+    ("classifier", classifier, {"optimizer": "adam", "loss": "sparse_categorical_crossentropy",
+                                "metrics": ["accuracy"]},
+     "float[10,4,3]", "int32[10]:ints(0,2)"),
 ]
 FIT = {"batch_size": 4, "epochs": 3, "shuffle": False}

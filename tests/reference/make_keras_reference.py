@@ -71,24 +71,47 @@ def dense(gradient):
     return None if gradient is None else tf.convert_to_tensor(gradient).numpy()
 
 
+def make_layer(name, config, **more):
+    """A layer from its class and arguments; layers within are told as {"class", "config"}."""
+    def within(value):
+        if isinstance(value, dict):
+            return make_layer(value["class"], value["config"])
+        if isinstance(value, list):
+            return [within(entry) for entry in value]
+        return value
+
+    arguments = {key: within(value) for key, value in config.items()}
+    return getattr(keras.layers, name)(**arguments, **more)
+
+
 def layer_record(name, config, inputs, arguments):
+    """`arguments` are those of the call; "masks" among them come with the inputs of these names."""
     line = described(name, config, inputs, arguments)
+    arguments = dict(arguments)
+    masks = {key: make(text, line, key, "mask")
+             for key, text in arguments.pop("masks", {}).items()}
     arrays = {key: make(text, line, key) for key, text in inputs.items()}
     tensors = {key: tf.constant(array) for key, array in arrays.items()}
     keras.utils.clear_session()
     dtype = {"dtype": "float64"} if any(a.dtype == np.float64 for a in arrays.values()) else {}
-    layer = getattr(keras.layers, name)(**config, **dtype)
+    layer = make_layer(name, config, **dtype)
     call_layer(layer, tensors, {})
     new_weights(layer, line)
     record = {"line": line, "layer": name, "config": {**config, **dtype}, "call": arguments,
               "inputs": {key: encode(array) for key, array in arrays.items()},
+              "masks": {key: encode(mask) for key, mask in masks.items()},
               "weights": weight_records(layer)}
+    for key, mask in masks.items():
+        keras.src.backend.set_keras_mask(tensors[key], tf.constant(mask))
     sources = {key: tensor for key, tensor in tensors.items() if tensor.dtype.is_floating}
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(list(sources.values()))
         output = call_layer(layer, tensors, arguments)
         regularization = tf.add_n(layer.losses) if layer.losses else None
     record["output"] = encode(output.numpy())
+    if masks or getattr(layer, "mask_zero", False) or name == "Masking":
+        mask = keras.src.backend.get_keras_mask(output)
+        record["output_mask"] = encode_or_null(None if mask is None else mask.numpy())
     if regularization is not None:
         record["regularization_loss"] = encode(regularization.numpy())
     upstream = make(f"{'double' if dtype else 'float'}[{','.join(map(str, output.shape))}]:normal",

@@ -41,8 +41,7 @@ class ConvBase : public LayerImpl {
   void describe(Config& config) const override {
     config.set("kernel_size", kernel_size_).set("strides", windows_.strides);
     config.set("padding", options_.padding).set("data_format", options_.data_format);
-    config.set("dilation_rate", windows_.dilations)
-        .set("activation", options_.activation.name());
+    config.set("dilation_rate", windows_.dilations).set("activation", options_.activation.name());
     config.set("use_bias", options_.use_bias);
   }
 

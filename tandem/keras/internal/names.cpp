@@ -4,6 +4,8 @@
 #include <map>
 #include <mutex>
 
+#include "tandem/core/error.h"
+#include "tandem/graph/op_registry.h"
 #include "tandem/keras/session.h"
 #include "tandem/ops/random_ops.h"
 
@@ -54,6 +56,13 @@ std::string join(const std::vector<std::string>& words, std::string_view separat
     text += word;
   }
   return text;
+}
+
+std::string no_such(std::string_view kind, const std::string& name,
+                    const std::vector<std::string>& names) {
+  const std::string near = nearest_name(name, names);
+  const std::string hint = near.empty() ? std::string() : cat("Did you mean '", near, "'? ");
+  return cat("There is no ", kind, " '", name, "'. ", hint, "Choose one of ", join(names));
 }
 
 }  // namespace internal

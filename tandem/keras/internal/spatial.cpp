@@ -5,12 +5,14 @@
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/checks.h"
 #include "tandem/keras/internal/images.h"
+#include "tandem/keras/internal/sizes_of.h"
 #include "tandem/ops/arithmetic_ops.h"
 #include "tandem/ops/array_ops.h"
 #include "tandem/ops/conv_ops.h"
 #include "tandem/ops/nn_ops.h"
 #include "tandem/ops/operators.h"
 #include "tandem/ops/pool_ops.h"
+#include "tandem/ops/volume_ops.h"
 
 namespace tandem::keras::internal {
 namespace {
@@ -21,6 +23,13 @@ int row_axis(const Windows& w) { return w.channels_last ? 1 : 2; }
 // Sizes of an image's windows; a sequence is an image of one row. `other` stands for the row's.
 Size2D image_size(const Sizes& s, std::int64_t other = 1) {
   return s.size() == 1 ? Size2D(other, s[0]) : Size2D(s[0], s[1]);
+}
+
+bool of_volumes(const Windows& w) { return w.strides.size() == 3; }
+nn::Size3D volume_size(const Sizes& s) { return {s[0], s[1], s[2]}; }
+const char* volume_format(const Windows& w) { return w.channels_last ? "NDHWC" : "NCDHW"; }
+nn::Volume3DOptions volume_options(const Windows& w) {
+  return {.data_format = volume_format(w), .dilations = volume_size(w.dilations)};
 }
 
 // `work` done on images, whatever the input is.
@@ -63,8 +72,7 @@ Tensor transposed_shape(const Tensor& x, const Tensor& kernel, const Windows& w,
   const int first = w.channels_last ? 1 : 2;
   const int channels = w.channels_last ? dims + 1 : 1;
   const bool all_known = x.partial_shape().is_fully_known();
-  const std::vector<Tensor> given =
-      all_known ? std::vector<Tensor>() : unstack(shape(x), std::int64_t{dims} + 2);
+  const std::vector<Tensor> given = all_known ? std::vector<Tensor>() : scalar_sizes(x);
   for (int i = 0; i < dims + 2; ++i) {
     Growth g{1, 0};
     if (i >= first && i < first + dims) {
@@ -77,6 +85,10 @@ Tensor transposed_shape(const Tensor& x, const Tensor& kernel, const Windows& w,
           i == channels ? kernel.dim(dims) : checked_multiply(x.dim(i), g.factor) + g.offset;
     } else if (i == channels) {
       computed.emplace_back(static_cast<int>(kernel.dim(dims)));
+    } else if (x.dim(i) >= 0) {
+      computed.emplace_back(static_cast<int>(checked_multiply(x.dim(i), g.factor) + g.offset));
+    } else if (g.factor == 1 && g.offset == 0) {
+      computed.push_back(given[static_cast<std::size_t>(i)]);
     } else {
       const Tensor& n = given[static_cast<std::size_t>(i)];
       computed.push_back(n * static_cast<int>(g.factor) + static_cast<int>(g.offset));
@@ -87,8 +99,7 @@ Tensor transposed_shape(const Tensor& x, const Tensor& kernel, const Windows& w,
 
 }  // namespace
 
-void require_positive_sizes(const std::string& layer, const std::string& what,
-                            const Sizes& sizes) {
+void require_positive_sizes(const std::string& layer, const std::string& what, const Sizes& sizes) {
   for (const std::int64_t size : sizes) require_positive(layer, what, size);
 }
 
@@ -115,6 +126,8 @@ Tensor pad_before(const Tensor& x, std::int64_t kernel, const Windows& w) {
 }
 
 Tensor convolve(const Tensor& x, const Tensor& kernel, const Windows& w) {
+  if (of_volumes(w))
+    return nn::conv3d(x, kernel, volume_size(w.strides), w.padding, volume_options(w));
   return on_images(x, w, [&](const Tensor& images) {
     return nn::conv2d(images, image_kernel(kernel, w), image_size(w.strides), w.padding,
                       {.data_format = image_format(w), .dilations = image_size(w.dilations)});
@@ -133,13 +146,17 @@ Tensor convolve_depthwise(const Tensor& x, const Tensor& kernel, const Windows& 
 Tensor convolve_transposed(const Tensor& x, const Tensor& kernel, const Windows& w,
                            const Sizes& output_padding) {
   const Tensor shape = transposed_shape(x, kernel, w, output_padding);
+  if (of_volumes(w)) {
+    return nn::conv3d_transpose(x, kernel, shape, volume_size(w.strides), w.padding,
+                                volume_options(w));
+  }
   return on_images(x, w, [&](const Tensor& images) {
     const int row = row_axis(w);
-    const Tensor wanted =
-        w.strides.size() == 1
-            ? concat({slice(shape, {0}, {row}), IntList{1}.tensor(int32), slice(shape, {row}, {-1})},
-                     0)
-            : shape;
+    const Tensor wanted = w.strides.size() == 1
+                              ? concat({slice(shape, {0}, {row}), IntList{1}.tensor(int32),
+                                        slice(shape, {row}, {-1})},
+                                       0)
+                              : shape;
     return nn::conv2d_transpose(
         images, image_kernel(kernel, w), wanted, image_size(w.strides), w.padding,
         {.data_format = image_format(w), .dilations = image_size(w.dilations)});
@@ -151,6 +168,10 @@ Tensor add_channel_bias(Tensor x, const Tensor& bias, const Windows& w) {
 }
 
 Tensor pool(PoolKind kind, const Tensor& x, const Sizes& window, const Windows& w) {
+  if (of_volumes(w)) {
+    const auto function = kind == PoolKind::kMax ? nn::max_pool3d : nn::avg_pool3d;
+    return function(x, volume_size(window), volume_size(w.strides), w.padding, volume_format(w));
+  }
   const auto function = kind == PoolKind::kMax ? nn::max_pool2d : nn::avg_pool2d;
   return on_images(x, w, [&](const Tensor& images) {
     return function(images, image_size(window), image_size(w.strides), w.padding, image_format(w));

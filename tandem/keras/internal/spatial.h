@@ -8,7 +8,7 @@
 #include "tandem/runtime/tensor.h"
 
 /// Convolution and pooling over any number of spatial axes: one axis is done as an image of one
-/// row.
+/// row, three as volumes.
 namespace tandem::keras::internal {
 
 /// A number for each spatial axis.

@@ -39,6 +39,10 @@ Tensor with_mask(const Tensor& sample_weight, const Tensor& mask, DType dtype,
 
 }  // namespace
 
+Tensor masked_weight(const Tensor& sample_weight, const Tensor& mask) {
+  return with_mask(sample_weight, mask, float32, Reduction::kSum);
+}
+
 Tensor reduce_values(Tensor values, const Tensor& sample_weight, const Tensor& mask,
                      Reduction reduction) {
   Tensor weight = with_mask(sample_weight, mask, values.dtype(), reduction);

@@ -9,6 +9,9 @@ namespace tandem::keras::internal {
 Tensor reduce_values(Tensor values, const Tensor& sample_weight, const Tensor& mask,
                      Reduction reduction);
 
+/// The weights with 0 where the mask says so; what is undefined changes nothing.
+Tensor masked_weight(const Tensor& sample_weight, const Tensor& mask);
+
 /// What a mean needs to know of a batch: the sum of one value for each example, and the number (or
 /// weight) of the examples; both float scalars.
 struct WeightedSum {

@@ -1,7 +1,16 @@
 #include "tandem/keras/layers/activation_layers.h"
 
+#include <algorithm>
+
 #include "tandem/core/error.h"
 #include "tandem/keras/layer_impl.h"
+#include "tandem/ops/array_ops.h"
+#include "tandem/ops/cast_ops.h"
+#include "tandem/ops/comparison_ops.h"
+#include "tandem/ops/nn_ops.h"
+#include "tandem/ops/operators.h"
+#include "tandem/ops/reduction_ops.h"
+#include "tandem/ops/unary_ops.h"
 
 namespace tandem::keras {
 namespace {
@@ -14,6 +23,7 @@ class FunctionLayer final : public LayerImpl {
         function_(std::move(function)),
         arguments_(std::move(arguments)) {
     without_weights();
+    pass_masks();
   }
 
   Tensor call(const Tensor& x, bool) override { return function_(x); }
@@ -41,6 +51,86 @@ ActivationFunction relu_of(const ReLUOptions& o) {
   return [options](const Tensor& x) { return activations::relu(x, options); };
 }
 
+class PReLUImpl final : public LayerImpl {
+ public:
+  explicit PReLUImpl(const PReLUOptions& o)
+      : LayerImpl("PReLU", {.name = o.name, .trainable = o.trainable, .dtype = o.dtype}),
+        options_(o) {
+    pass_masks();
+  }
+
+  void build(const PartialShape& input) override {
+    Shape sizes;
+    for (const int axis : options_.shared_axes) {
+      if (axis < 1 || axis >= input.rank()) {
+        throw InvalidArgumentError(cat(prefix(), "shared_axes names axis ", axis,
+                                       ", but the axes after the batch are 1 to ", input.rank() - 1,
+                                       "."));
+      }
+    }
+    const auto& shared = options_.shared_axes;
+    for (int i = 1; i < input.rank(); ++i) {
+      const bool one = std::find(shared.begin(), shared.end(), i) != shared.end();
+      sizes.add_dim(one ? 1 : known_size(input, i));
+      if (!one) require_size(i, sizes.dim(-1));
+    }
+    alpha_ = add_weight(
+        "alpha", sizes,
+        {.initializer = options_.alpha_initializer, .regularizer = options_.alpha_regularizer});
+    require_rank(input.rank());
+  }
+
+  Tensor call(const Tensor& x, bool) override { return nn::relu(x) - alpha_ * nn::relu(-x); }
+  void describe(Config& config) const override {
+    config.set("shared_axes",
+               std::vector<std::int64_t>(options_.shared_axes.begin(), options_.shared_axes.end()));
+  }
+
+ private:
+  PReLUOptions options_;
+  Variable alpha_;
+};
+
+class SoftmaxImpl final : public LayerImpl {
+ public:
+  explicit SoftmaxImpl(const SoftmaxOptions& o)
+      : LayerImpl("Softmax", {.name = o.name}), axes_(o.axis.list().begin(), o.axis.list().end()) {
+    if (axes_.empty()) throw InvalidArgumentError("Softmax: axis names no axis.");
+    without_weights();
+    pass_masks();
+  }
+
+  std::vector<Tensor> call_many(std::span<const Tensor> inputs, const CallOptions& how) override {
+    if (inputs.size() != 1) {
+      throw InvalidArgumentError(cat(prefix(), "takes one input, got ", inputs.size(), "."));
+    }
+    Tensor mask = how.mask_of(0);
+    if (!mask.defined()) return {probabilities(inputs[0])};
+    if (is_floating(mask.dtype())) mask = mask > 0.5;
+    mask = cast(mask, DType::kBool);
+    const DType dtype = inputs[0].dtype();
+    const Tensor least = constant(Tensor(dtype == DType::kHalf ? -3e4 : -1e9), dtype);
+    const Tensor y = probabilities(where(mask, inputs[0], least));
+    return {where(mask, y, zeros_like(y))};
+  }
+
+  void describe(Config& config) const override {
+    if (axes_.size() == 1) {
+      config.set("axis", axes_[0]);
+    } else {
+      config.set("axis", axes_);
+    }
+  }
+
+ private:
+  Tensor probabilities(const Tensor& x) const {
+    if (axes_.size() == 1) return activations::softmax(x, axes_[0]);
+    return math::exp(x - reduce_logsumexp(x, axes_, true));
+  }
+
+  std::vector<std::int64_t> axes_;
+};
+
 }  // namespace
 
 Activation::Activation(const ActivationFunction& activation, const ActivationOptions& o)
@@ -66,10 +156,8 @@ ELU::ELU(const ELUOptions& o)
           "ELU", o.name, [alpha = o.alpha](const Tensor& x) { return activations::elu(x, alpha); },
           Config().set("alpha", o.alpha))) {}
 
-Softmax::Softmax(const SoftmaxOptions& o)
-    : Layer(std::make_shared<FunctionLayer>(
-          "Softmax", o.name,
-          [axis = o.axis](const Tensor& x) { return activations::softmax(x, axis); },
-          Config().set("axis", o.axis))) {}
+PReLU::PReLU(const PReLUOptions& o) : Layer(std::make_shared<PReLUImpl>(o)) {}
+
+Softmax::Softmax(const SoftmaxOptions& o) : Layer(std::make_shared<SoftmaxImpl>(o)) {}
 
 }  // namespace tandem::keras

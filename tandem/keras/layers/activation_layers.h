@@ -3,10 +3,15 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
 #include "tandem/keras/activations.h"
+#include "tandem/keras/initializers.h"
 #include "tandem/keras/layer.h"
+#include "tandem/keras/layers/sizes.h"
+#include "tandem/keras/regularizers.h"
 
 namespace tandem::keras {
 
@@ -48,10 +53,26 @@ class TANDEM_EXPORT ELU : public Layer {
   explicit ELU(const ELUOptions& options = {});
 };
 
+struct PReLUOptions {
+  Initializer alpha_initializer = "zeros";
+  Regularizer alpha_regularizer = {};
+  std::vector<int> shared_axes = {};  ///< 1 is the first after the batch; they share a slope
+  std::string name = {};
+  bool trainable = true;
+  DType dtype = float32;
+};
+/// x above 0, alpha · x below, with a slope to learn for each element of an example.
+class TANDEM_EXPORT PReLU : public Layer {
+ public:
+  explicit PReLU(const PReLUOptions& options = {});
+};
+
 struct SoftmaxOptions {
-  std::int64_t axis = -1;
+  LayerAxes axis = -1;  ///< or several: the probabilities along all of them together add up to 1
   std::string name = {};
 };
+/// A mask that can be broadcast to the input (CallOptions::mask) gives probability 0 to what it
+/// leaves out.
 class TANDEM_EXPORT Softmax : public Layer {
  public:
   explicit Softmax(const SoftmaxOptions& options = {});

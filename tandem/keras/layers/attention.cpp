@@ -4,8 +4,10 @@
 #include <cmath>
 
 #include "tandem/core/error.h"
+#include "tandem/keras/activations.h"
 #include "tandem/keras/internal/checks.h"
 #include "tandem/keras/internal/shape_text.h"
+#include "tandem/keras/internal/sizes_of.h"
 #include "tandem/keras/layer_impl.h"
 #include "tandem/ops/array_ops.h"
 #include "tandem/ops/cast_ops.h"
@@ -13,6 +15,7 @@
 #include "tandem/ops/matmul_ops.h"
 #include "tandem/ops/nn_ops.h"
 #include "tandem/ops/operators.h"
+#include "tandem/ops/unary_ops.h"
 
 namespace tandem::keras {
 namespace {
@@ -32,6 +35,9 @@ class MultiHeadAttentionImpl final : public LayerImpl {
     internal::require_positive("MultiHeadAttention", "value_dim", value_dim_);
     if (o.output_dim) internal::require_positive("MultiHeadAttention", "output_dim", *o.output_dim);
     internal::require_range("MultiHeadAttention", "dropout", o.dropout, 0, 0.999999);
+    if (o.sliding_window)
+      internal::require_positive("MultiHeadAttention", "sliding_window", *o.sliding_window);
+    pass_masks();
   }
 
   void build_many(const std::vector<PartialShape>& inputs) override {
@@ -51,6 +57,8 @@ class MultiHeadAttentionImpl final : public LayerImpl {
     const std::int64_t output = options_.output_dim.value_or(query);
     query_ = projection("query", {query, heads_, key_dim_}, {heads_, key_dim_});
     key_ = projection("key", {key, heads_, key_dim_}, {heads_, key_dim_});
+    if (options_.use_gate)
+      gate_ = projection("gate", {query, heads_, value_dim_}, {heads_, value_dim_});
     value_ = projection("value", {value, heads_, value_dim_}, {heads_, value_dim_});
     output_ = projection("attention_output", {heads_, value_dim_, output}, {output});
   }
@@ -64,20 +72,28 @@ class MultiHeadAttentionImpl final : public LayerImpl {
     const Tensor k = split_heads(key, key_, key_dim_);
     const Tensor v = split_heads(value, value_, value_dim_);
     Tensor scores = matmul(q, k, {.transpose_b = true});  // [batch, heads, t, s]
-    const Tensor mask = combined_mask(inputs, scores, how.use_causal_mask);
-    // As Keras: what is masked gets a score so small that its probability is 0.
-    if (mask.defined())
-      scores = scores + (1 - cast(mask, scores.dtype())) * -3e4 * lowest_factor(scores.dtype());
+    const Tensor mask = combined_mask(inputs, scores, how);
+    const bool keeps_scores = options_.dropout > 0 || how.return_attention_scores;
+    if (mask.defined()) scores = where(mask, scores, least(scores.dtype(), keeps_scores));
     Tensor probabilities = nn::softmax(std::move(scores));
-    if (options_.dropout > 0 && how.is_training()) {
-      probabilities = nn::dropout(probabilities, options_.dropout, {.seed = options_.seed});
-    }
-    return {join_heads(matmul(probabilities, v), inputs[0])};
+    // As in Keras: positions that look at none get zeros here, and equal parts of all otherwise.
+    if (mask.defined() && keeps_scores)
+      probabilities = where(mask, probabilities, zeros_like(probabilities));
+    Tensor weights = probabilities;
+    if (options_.dropout > 0 && how.is_training())
+      weights = nn::dropout(probabilities, options_.dropout, {.seed = options_.seed});
+    Tensor found = matmul(weights, v);
+    if (options_.use_gate)
+      found = found * activations::sigmoid(split_heads(inputs[0], gate_, value_dim_));
+    const Tensor result = join_heads(found, inputs[0]);
+    if (how.return_attention_scores) return {result, probabilities};
+    return {result};
   }
 
   void describe(Config& config) const override {
     config.set("num_heads", heads_).set("key_dim", key_dim_).set("value_dim", value_dim_);
     config.set("dropout", options_.dropout).set("use_bias", options_.use_bias);
+    config.set("use_gate", options_.use_gate);
   }
 
  private:
@@ -131,31 +147,53 @@ class MultiHeadAttentionImpl final : public LayerImpl {
 
   // The batch and position sizes of x, then `rest`.
   static IntList leading(const Tensor& x, std::vector<std::int64_t> rest) {
-    const std::int64_t batch = x.dim(0);
-    const std::int64_t positions = x.dim(1);
-    if (batch < 0 && positions < 0) {
-      const std::vector<int> sizes(rest.begin(), rest.end());
-      return IntList(concat({slice(shape(x), {0}, {2}), tensor(sizes)}, 0));
+    if (x.partial_shape().is_fully_known()) {
+      rest.insert(rest.begin(), {x.dim(0), x.dim(1)});
+      return IntList(std::move(rest));
     }
-    rest.insert(rest.begin(), {batch, positions});
-    return IntList(std::move(rest));
+    std::vector<Tensor> sizes = internal::scalar_sizes(x);
+    sizes.resize(2);
+    for (const std::int64_t size : rest) sizes.emplace_back(static_cast<int>(size));
+    return IntList(stack(sizes));
   }
 
-  static double lowest_factor(DType dtype) { return dtype == DType::kHalf ? 1 : 1e5; }
+  static Tensor least(DType dtype, bool keeps_scores) {
+    double value = dtype == DType::kHalf ? -3e4 : -1e9;
+    if (!keeps_scores && dtype != DType::kHalf) value = -2.38e38;
+    return constant(Tensor(value), dtype);
+  }
 
-  static Tensor combined_mask(std::span<const Tensor> inputs, const Tensor& scores, bool causal) {
+  static Tensor both(const Tensor& a, const Tensor& b) {
+    if (!a.defined()) return b;
+    return b.defined() ? logical_and(a, b) : a;
+  }
+
+  // What may be broadcast to [batch, heads, t, s]; undefined if every position looks at all.
+  Tensor combined_mask(std::span<const Tensor> inputs, const Tensor& scores,
+                       const CallOptions& how) const {
     Tensor mask;
     if (inputs.size() > 3) {
-      mask = inputs[3].dtype() == DType::kBool ? inputs[3] : cast(inputs[3], DType::kBool);
+      mask = cast(inputs[3], DType::kBool);
       if (mask.rank() == 2) mask = expand_dims(mask, 0);
       if (mask.rank() == 3) mask = expand_dims(mask, 1);
     }
-    if (!causal) return mask;
+    for (std::size_t i = 0; i < std::min<std::size_t>(3, inputs.size()); ++i) {
+      const Tensor steps = how.mask_of(i);
+      if (!steps.defined()) continue;
+      const Tensor wide = expand_dims(cast(steps, DType::kBool), 1);
+      mask = both(mask, i == 0 ? expand_dims(wide, -1) : expand_dims(wide, 1));
+    }
+    if (!how.use_causal_mask && !options_.sliding_window) return mask;
     const std::vector<Tensor> sizes = unstack(shape(scores), 4);
     const Tensor rows = expand_dims(range(sizes[2]), 1);
     const Tensor columns = expand_dims(range(sizes[3]), 0);
-    const Tensor earlier = rows >= columns;
-    return mask.defined() ? logical_and(mask, earlier) : earlier;
+    if (how.use_causal_mask) mask = both(mask, rows >= columns);
+    if (options_.sliding_window) {
+      const auto window =
+          static_cast<int>(std::min<std::int64_t>(*options_.sliding_window, 1 << 30));
+      mask = both(mask, math::abs(rows - columns) < window);
+    }
+    return mask;
   }
 
   std::int64_t heads_;
@@ -165,6 +203,7 @@ class MultiHeadAttentionImpl final : public LayerImpl {
   Projection query_;
   Projection key_;
   Projection value_;
+  Projection gate_;
   Projection output_;
 };
 

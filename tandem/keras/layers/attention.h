@@ -21,6 +21,9 @@ struct MultiHeadAttentionOptions {
   Initializer bias_initializer = "zeros";
   Regularizer kernel_regularizer = {};
   Regularizer bias_regularizer = {};
+  bool use_gate = false;  ///< each head's result is multiplied by sigmoid(query · a kernel)
+  /// How far a position looks to both sides: less than this number of positions.
+  std::optional<std::int64_t> sliding_window = std::nullopt;
   std::optional<std::int64_t> seed = std::nullopt;
   std::string name = {};
   bool trainable = true;
@@ -28,7 +31,10 @@ struct MultiHeadAttentionOptions {
 };
 
 /// Attention by several heads side by side (Vaswani et al. 2017). Query [batch, t, d], value and
-/// key [batch, s, …]; the result is [batch, t, output_dim].
+/// key [batch, s, …]; the result is [batch, t, output_dim]. Masks of query, value and key
+/// (CallOptions::mask, or what came with the inputs) and an attention mask all have to agree before
+/// a position looks at another. With CallOptions::return_attention_scores the probabilities [batch,
+/// heads, t, s] are a second output.
 ///
 ///     td::keras::MultiHeadAttention attention(2, 16);
 ///     auto y = attention(x, x, {.use_causal_mask = true});

@@ -108,6 +108,8 @@ Conv1D::Conv1D(std::int64_t filters, std::int64_t kernel_size, const Conv1DOptio
     : Layer(std::make_shared<ConvImpl<std::int64_t>>("Conv1D", filters, kernel_size, options)) {}
 Conv2D::Conv2D(std::int64_t filters, Size2D kernel_size, const Conv2DOptions& options)
     : Layer(std::make_shared<ConvImpl<Size2D>>("Conv2D", filters, kernel_size, options)) {}
+Conv3D::Conv3D(std::int64_t filters, Size3D kernel_size, const Conv3DOptions& options)
+    : Layer(std::make_shared<ConvImpl<Size3D>>("Conv3D", filters, kernel_size, options)) {}
 DepthwiseConv1D::DepthwiseConv1D(std::int64_t kernel_size, const DepthwiseConv1DOptions& options)
     : Layer(std::make_shared<DepthwiseConvImpl<std::int64_t>>("DepthwiseConv1D", kernel_size,
                                                               options)) {}

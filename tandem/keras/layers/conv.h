@@ -35,6 +35,7 @@ struct ConvOptions {
 /// padding may also be "causal": no position sees later ones.
 using Conv1DOptions = ConvOptions<std::int64_t>;
 using Conv2DOptions = ConvOptions<Size2D>;
+using Conv3DOptions = ConvOptions<Size3D>;
 
 /// Convolution of sequences with `filters` filters, then bias and activation:
 /// [batch, steps, channels] gives [batch, steps', filters].
@@ -47,6 +48,12 @@ class TANDEM_EXPORT Conv1D : public Layer {
 class TANDEM_EXPORT Conv2D : public Layer {
  public:
   Conv2D(std::int64_t filters, Size2D kernel_size, const Conv2DOptions& options = {});
+};
+
+/// … of volumes: [batch, depth, height, width, channels].
+class TANDEM_EXPORT Conv3D : public Layer {
+ public:
+  Conv3D(std::int64_t filters, Size3D kernel_size, const Conv3DOptions& options = {});
 };
 
 template <class Size>

@@ -18,9 +18,9 @@ class ConvTransposeImpl final : public internal::ConvBase<ConvTransposeOptions<S
     if (o.output_padding) output_padding_ = internal::sizes_of(*o.output_padding);
     for (std::size_t i = 0; i < output_padding_.size(); ++i) {
       if (output_padding_[i] < 0 || output_padding_[i] >= this->windows_.strides[i]) {
-        throw InvalidArgumentError(cat(class_name, ": output_padding must be from 0 to strides - 1,",
-                                       " got ", output_padding_[i], " for a stride of ",
-                                       this->windows_.strides[i], "."));
+        throw InvalidArgumentError(
+            cat(class_name, ": output_padding must be from 0 to strides - 1,", " got ",
+                output_padding_[i], " for a stride of ", this->windows_.strides[i], "."));
       }
     }
     this->refuse_strides_with_dilation();
@@ -60,6 +60,10 @@ Conv1DTranspose::Conv1DTranspose(std::int64_t filters, std::int64_t kernel_size,
 Conv2DTranspose::Conv2DTranspose(std::int64_t filters, Size2D kernel_size,
                                  const Conv2DTransposeOptions& options)
     : Layer(std::make_shared<ConvTransposeImpl<Size2D>>("Conv2DTranspose", filters, kernel_size,
+                                                        options)) {}
+Conv3DTranspose::Conv3DTranspose(std::int64_t filters, Size3D kernel_size,
+                                 const Conv3DTransposeOptions& options)
+    : Layer(std::make_shared<ConvTransposeImpl<Size3D>>("Conv3DTranspose", filters, kernel_size,
                                                         options)) {}
 
 }  // namespace tandem::keras

@@ -34,6 +34,7 @@ struct ConvTransposeOptions {
 };
 using Conv1DTransposeOptions = ConvTransposeOptions<std::int64_t>;
 using Conv2DTransposeOptions = ConvTransposeOptions<Size2D>;
+using Conv3DTransposeOptions = ConvTransposeOptions<Size3D>;
 
 /// Convolution the other way round, as its gradient goes: enlarges by the strides.
 class TANDEM_EXPORT Conv1DTranspose : public Layer {
@@ -45,6 +46,11 @@ class TANDEM_EXPORT Conv2DTranspose : public Layer {
  public:
   Conv2DTranspose(std::int64_t filters, Size2D kernel_size,
                   const Conv2DTransposeOptions& options = {});
+};
+class TANDEM_EXPORT Conv3DTranspose : public Layer {
+ public:
+  Conv3DTranspose(std::int64_t filters, Size3D kernel_size,
+                  const Conv3DTransposeOptions& options = {});
 };
 
 }  // namespace tandem::keras

@@ -18,6 +18,7 @@ class DenseImpl final : public LayerImpl {
         options_(o) {
     internal::require_positive("Dense", "units", units);
     require_min_rank(2);
+    pass_masks();
   }
 
   void build(const PartialShape& input) override {

@@ -3,6 +3,8 @@
 #include "tandem/keras/internal/checks.h"
 #include "tandem/keras/layer_impl.h"
 #include "tandem/ops/cast_ops.h"
+#include "tandem/ops/comparison_ops.h"
+#include "tandem/ops/creation_ops.h"
 #include "tandem/ops/gather_ops.h"
 
 namespace tandem::keras {
@@ -30,8 +32,14 @@ class EmbeddingImpl final : public LayerImpl {
   Tensor call(const Tensor& x, bool) override {
     return gather(table_, x.dtype() == int32 || x.dtype() == int64 ? x : cast(x, int32));
   }
+  std::vector<Tensor> compute_masks(std::span<const Tensor> inputs,
+                                    std::span<const Tensor>) const override {
+    if (!options_.mask_zero) return {};
+    return {not_equal(inputs[0], zeros_like(inputs[0]))};
+  }
   void describe(Config& config) const override {
     config.set("input_dim", input_dim_).set("output_dim", output_dim_);
+    config.set("mask_zero", options_.mask_zero);
     config.set("embeddings_initializer", options_.embeddings_initializer.name());
   }
 

@@ -14,6 +14,8 @@ namespace tandem::keras {
 struct EmbeddingOptions {
   Initializer embeddings_initializer = "uniform";
   Regularizer embeddings_regularizer = {};
+  /// 0 stands for "nothing here": the result gets a mask that leaves it out, for the layers after.
+  bool mask_zero = false;
   std::string name = {};
   bool trainable = true;
   DType dtype = float32;

@@ -2,8 +2,13 @@
 
 #include <vector>
 
+#include "tandem/core/error.h"
 #include "tandem/keras/internal/images.h"
 #include "tandem/keras/layer_impl.h"
+#include "tandem/ops/array_ops.h"
+#include "tandem/ops/cast_ops.h"
+#include "tandem/ops/comparison_ops.h"
+#include "tandem/ops/operators.h"
 #include "tandem/ops/reduction_ops.h"
 
 namespace tandem::keras {
@@ -22,12 +27,28 @@ class GlobalPoolingImpl final : public LayerImpl {
     require_rank(dims + 2);
   }
 
-  Tensor call(const Tensor& x, bool) override { return function_(x, axes_, options_.keepdims); }
+  std::vector<Tensor> call_many(std::span<const Tensor> inputs, const CallOptions& how) override {
+    if (inputs.size() != 1) {
+      throw InvalidArgumentError(cat(prefix(), "takes one input, got ", inputs.size(), "."));
+    }
+    const Tensor mask = how.mask_of(0);
+    if (mask.defined() && class_name() == "GlobalAveragePooling1D") {
+      return {masked_mean(inputs[0], mask)};
+    }
+    return {function_(inputs[0], axes_, options_.keepdims)};
+  }
   void describe(Config& config) const override {
     config.set("data_format", options_.data_format).set("keepdims", options_.keepdims);
   }
 
  private:
+  // The mean of the steps that the mask leaves.
+  Tensor masked_mean(const Tensor& x, const Tensor& mask) const {
+    const Tensor keep = expand_dims(cast(mask, DType::kBool), axes_[0] == 1 ? 2 : 1);
+    const Tensor sum = reduce_sum(where(keep, x, zeros_like(x)), axes_, options_.keepdims);
+    return sum / reduce_sum(cast(keep, x.dtype()), axes_, options_.keepdims);
+  }
+
   GlobalPoolingOptions options_;
   Function function_;
   std::vector<std::int64_t> axes_;

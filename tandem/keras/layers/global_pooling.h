@@ -17,6 +17,7 @@ using GlobalPooling2DOptions = GlobalPoolingOptions;
 using GlobalPooling3DOptions = GlobalPoolingOptions;
 
 // The mean, or the largest value, of each channel over all spatial axes: [batch, channels].
+// GlobalAveragePooling1D leaves out the steps that a mask [batch, steps] leaves out.
 
 #define TANDEM_KERAS_GLOBAL_POOLING(NAME)                    \
   class TANDEM_EXPORT NAME : public Layer {                  \

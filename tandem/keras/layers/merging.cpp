@@ -1,12 +1,17 @@
 #include "tandem/keras/layers/merging.h"
 
+#include <algorithm>
+
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/names.h"
 #include "tandem/keras/internal/shape_text.h"
 #include "tandem/keras/layer_impl.h"
 #include "tandem/ops/arithmetic_ops.h"
 #include "tandem/ops/array_ops.h"
+#include "tandem/ops/cast_ops.h"
+#include "tandem/ops/comparison_ops.h"
 #include "tandem/ops/operators.h"
+#include "tandem/ops/reduction_ops.h"
 
 namespace tandem::keras {
 namespace {
@@ -21,13 +26,20 @@ class Merge final : public LayerImpl {
  public:
   using Pairwise = Tensor (*)(const Tensor&, const Tensor&);
 
+  // What masks do to the values.
+  enum class MaskKind : std::uint8_t { kNone, kExtreme, kProduct };
+
   Merge(const std::string& class_name, const NamedOptions& o, Pairwise combine, bool two = false,
-        bool mean = false)
-      : LayerImpl(class_name, {.name = o.name}), combine_(combine), two_(two), mean_(mean) {
+        bool mean = false, MaskKind kind = MaskKind::kNone)
+      : LayerImpl(class_name, {.name = o.name}),
+        combine_(combine),
+        two_(two),
+        mean_(mean),
+        kind_(kind) {
     without_weights();
   }
 
-  std::vector<Tensor> call_many(std::span<const Tensor> inputs, const CallOptions&) override {
+  std::vector<Tensor> call_many(std::span<const Tensor> inputs, const CallOptions& how) override {
     if (two_ ? inputs.size() != 2 : inputs.size() < 2) {
       throw InvalidArgumentError(cat("A `", class_name(), "` layer should be called on ",
                                      two_ ? "exactly" : "a list of at least",
@@ -36,11 +48,70 @@ class Merge final : public LayerImpl {
     for (const Tensor& t : inputs.subspan(1))
       require_fit(inputs, inputs[0].partial_shape(), t.partial_shape());
     Tensor result = inputs[0];
+    if (kind_ != MaskKind::kNone && !how.mask.empty()) {
+      return {kind_ == MaskKind::kProduct ? masked_product(inputs, how)
+                                          : masked_extreme(inputs, how)};
+    }
     for (const Tensor& t : inputs.subspan(1)) result = combine_(result, t);
     return {mean_ ? result / static_cast<double>(inputs.size()) : result};
   }
 
+  // What any input has counts; nothing is masked if an input has no mask.
+  std::vector<Tensor> compute_masks(std::span<const Tensor>,
+                                    std::span<const Tensor> masks) const override {
+    Tensor any;
+    for (const Tensor& mask : masks) {
+      if (!mask.defined()) return {};
+      any = any.defined() ? logical_or(any, mask) : mask;
+    }
+    return {any};
+  }
+
  private:
+  static Tensor wide(const Tensor& mask, const Tensor& x) {
+    return logical_or(expand_dims(cast(mask, DType::kBool), -1), zeros_like(cast(x, DType::kBool)));
+  }
+
+  // The smallest or largest of the values that the masks leave.
+  Tensor masked_extreme(std::span<const Tensor> inputs, const CallOptions& how) const {
+    Tensor result;
+    Tensor known;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      Tensor x = inputs[i];
+      Tensor mask = how.mask_of(i);
+      if (mask.defined()) mask = wide(mask, x);
+      if (!result.defined()) {
+        result = x;
+        known = mask;
+        continue;
+      }
+      if (mask.defined()) x = where(mask, x, result);
+      if (known.defined()) result = where(known, result, x);
+      known = mask.defined() && known.defined() ? logical_or(known, mask) : Tensor();
+      result = combine_(result, x);
+    }
+    return result;
+  }
+
+  // What is masked counts as 1; where all are, the product is 0.
+  Tensor masked_product(std::span<const Tensor> inputs, const CallOptions& how) const {
+    Tensor result;
+    Tensor known;
+    bool all = true;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      Tensor x = inputs[i];
+      if (Tensor mask = how.mask_of(i); mask.defined()) {
+        mask = wide(mask, x);
+        x = where(mask, x, ones_like(x));
+        known = known.defined() ? logical_or(known, mask) : mask;
+      } else {
+        all = false;
+      }
+      result = result.defined() ? result * x : x;
+    }
+    return all ? where(known, result, zeros_like(result)) : result;
+  }
+
   void require_fit(std::span<const Tensor> inputs, const PartialShape& a,
                    const PartialShape& b) const {
     try {
@@ -54,6 +125,7 @@ class Merge final : public LayerImpl {
   Pairwise combine_;
   bool two_;
   bool mean_;
+  MaskKind kind_;
 };
 
 class ConcatenateImpl final : public LayerImpl {
@@ -81,6 +153,25 @@ class ConcatenateImpl final : public LayerImpl {
     }
     return {concat({inputs.begin(), inputs.end()}, axis_)};
   }
+
+  // An input without a mask counts everywhere.
+  std::vector<Tensor> compute_masks(std::span<const Tensor> inputs,
+                                    std::span<const Tensor> masks) const override {
+    if (std::none_of(masks.begin(), masks.end(), [](const Tensor& m) { return m.defined(); }))
+      return {};
+    std::vector<Tensor> wide;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const Tensor nowhere = zeros_like(cast(inputs[i], DType::kBool));
+      if (!masks[i].defined()) {
+        wide.push_back(logical_not(nowhere));
+      } else if (masks[i].rank() < inputs[i].rank()) {
+        wide.push_back(logical_or(expand_dims(masks[i], -1), nowhere));
+      } else {
+        wide.push_back(masks[i]);
+      }
+    }
+    return {reduce_any(concat(wide, axis_), {-1})};
+  }
   void describe(Config& config) const override { config.set("axis", std::int64_t{axis_}); }
 
  private:
@@ -93,8 +184,9 @@ class ConcatenateImpl final : public LayerImpl {
   int axis_;
 };
 
-std::shared_ptr<LayerImpl> merge(const char* name, const NamedOptions& o, Merge::Pairwise combine) {
-  return std::make_shared<Merge>(name, o, combine);
+std::shared_ptr<LayerImpl> merge(const char* name, const NamedOptions& o, Merge::Pairwise combine,
+                                 Merge::MaskKind kind = Merge::MaskKind::kNone) {
+  return std::make_shared<Merge>(name, o, combine, false, false, kind);
 }
 
 }  // namespace
@@ -105,14 +197,20 @@ Subtract::Subtract(const NamedOptions& o)
     : Layer(std::make_shared<Merge>(
           "Subtract", o, [](const Tensor& a, const Tensor& b) { return a - b; }, true)) {}
 Multiply::Multiply(const NamedOptions& o)
-    : Layer(merge("Multiply", o, [](const Tensor& a, const Tensor& b) { return a * b; })) {}
+    : Layer(merge(
+          "Multiply", o, [](const Tensor& a, const Tensor& b) { return a * b; },
+          Merge::MaskKind::kProduct)) {}
 Average::Average(const NamedOptions& o)
     : Layer(std::make_shared<Merge>(
           "Average", o, [](const Tensor& a, const Tensor& b) { return a + b; }, false, true)) {}
 Maximum::Maximum(const NamedOptions& o)
-    : Layer(merge("Maximum", o, [](const Tensor& a, const Tensor& b) { return maximum(a, b); })) {}
+    : Layer(merge(
+          "Maximum", o, [](const Tensor& a, const Tensor& b) { return maximum(a, b); },
+          Merge::MaskKind::kExtreme)) {}
 Minimum::Minimum(const NamedOptions& o)
-    : Layer(merge("Minimum", o, [](const Tensor& a, const Tensor& b) { return minimum(a, b); })) {}
+    : Layer(merge(
+          "Minimum", o, [](const Tensor& a, const Tensor& b) { return minimum(a, b); },
+          Merge::MaskKind::kExtreme)) {}
 Concatenate::Concatenate(const ConcatenateOptions& o)
     : Layer(std::make_shared<ConcatenateImpl>(o)) {}
 

@@ -33,4 +33,16 @@ class TANDEM_EXPORT Concatenate : public Layer {
   explicit Concatenate(const ConcatenateOptions& options = {});
 };
 
+struct DotOptions {
+  bool normalize = false;  ///< both to length 1 along their axes first: cosine similarity
+  std::string name = {};
+};
+/// The product of two inputs, summed over an axis of each, example by example: [batch, a, n] and
+/// [batch, b, n] with axes 2 give [batch, a, b]; two vectors [batch, n] give [batch, 1].
+class TANDEM_EXPORT Dot : public Layer {
+ public:
+  explicit Dot(int axes, const DotOptions& options = {});
+  Dot(int axis_of_first, int axis_of_second, const DotOptions& options = {});
+};
+
 }  // namespace tandem::keras

@@ -8,6 +8,7 @@
 #include "tandem/ops/arithmetic_ops.h"
 #include "tandem/ops/array_ops.h"
 #include "tandem/ops/cast_ops.h"
+#include "tandem/ops/comparison_ops.h"
 #include "tandem/ops/nn_ops.h"
 #include "tandem/ops/operators.h"
 #include "tandem/ops/reduction_ops.h"
@@ -24,6 +25,7 @@ class BatchNormalizationImpl final : public LayerImpl {
         options_(o) {
     internal::require_range("BatchNormalization", "momentum", o.momentum, 0, 1);
     internal::require_range("BatchNormalization", "epsilon", o.epsilon, 0, 1e30);
+    pass_masks();
   }
 
   void build(const PartialShape& input) override {
@@ -45,15 +47,21 @@ class BatchNormalizationImpl final : public LayerImpl {
     require_size(axis_, size);
   }
 
-  Tensor call(const Tensor& x, bool training) override {
+  std::vector<Tensor> call_many(std::span<const Tensor> inputs, const CallOptions& how) override {
+    if (inputs.size() != 1) {
+      throw InvalidArgumentError(cat(prefix(), "takes one input, got ", inputs.size(), "."));
+    }
+    const Tensor& x = inputs[0];
     const bool last = axis_ == x.rank() - 1;
-    if (!training || !trainable()) return apply(x, mean_, variance_, last);
+    if (!how.is_training() || !trainable()) return {apply(x, mean_, variance_, last)};
+    const Tensor mask = how.mask_of(0);
     // The fused op computes moments and result in one pass; its variance is the unbiased one, so
     // the running mean must take back what it adds.
-    if (last && x.rank() == 4 && x.dtype() == float32) return fused(x);
-    const nn::Moments batch = nn::moments(x, other_axes(x.rank()));
+    if (last && x.rank() == 4 && x.dtype() == float32 && !mask.defined()) return {fused(x)};
+    const nn::Moments batch =
+        mask.defined() ? masked_moments(x, mask) : nn::moments(x, other_axes(x.rank()));
     follow(batch.mean, batch.variance);
-    return apply(x, batch.mean, batch.variance, last);
+    return {apply(x, batch.mean, batch.variance, last)};
   }
 
   void describe(Config& config) const override {
@@ -70,6 +78,25 @@ class BatchNormalizationImpl final : public LayerImpl {
       if (i != axis_) axes.push_back(i);
     }
     return axes;
+  }
+
+  // Of what the mask leaves; it has one axis less than x, the features'. Keras adds 1e-7 to the
+  // number of elements.
+  nn::Moments masked_moments(const Tensor& x, const Tensor& mask) const {
+    if (mask.rank() != x.rank() - 1) {
+      throw InvalidArgumentError(cat(prefix(), "the mask must have one axis less than the input, ",
+                                     "whose shape is ", x.partial_shape(), ", but has shape ",
+                                     mask.partial_shape(), "."));
+    }
+    const std::vector<std::int64_t> axes = other_axes(x.rank());
+    const Tensor keep =
+        logical_or(expand_dims(cast(mask, DType::kBool), -1), zeros_like(cast(x, DType::kBool)));
+    const Tensor nothing = zeros_like(x);
+    const Tensor count = reduce_sum(cast(keep, x.dtype()), axes, true) + 1e-7;
+    const Tensor mean = reduce_sum(where(keep, x, nothing), axes, true) / count;
+    const Tensor away = where(keep, x - mean, nothing);
+    const Tensor variance = reduce_sum(math::square(away), axes, true) / count;
+    return {reshape(mean, {-1}), reshape(variance, {-1})};
   }
 
   void follow(const Tensor& mean, const Tensor& variance) const {
@@ -123,6 +150,7 @@ class LayerNormalizationImpl final : public LayerImpl {
                   {.name = o.name, .trainable = o.trainable, .dtype = o.dtype}),
         options_(o) {
     internal::require_range("LayerNormalization", "epsilon", o.epsilon, 0, 1e30);
+    pass_masks();
     if (o.axis.list().empty())
       throw InvalidArgumentError("LayerNormalization: axis names no axis.");
   }

@@ -1,15 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
 #include "tandem/keras/initializers.h"
 #include "tandem/keras/layer.h"
+#include "tandem/keras/layers/sizes.h"
 #include "tandem/keras/regularizers.h"
 
 namespace tandem::keras {
@@ -37,18 +35,6 @@ struct BatchNormalizationOptions {
 class TANDEM_EXPORT BatchNormalization : public Layer {
  public:
   explicit BatchNormalization(const BatchNormalizationOptions& options = {});
-};
-
-/// One axis or several.
-class LayerAxes {
- public:
-  LayerAxes(int axis) : axes_{axis} {}
-  LayerAxes(std::initializer_list<int> axes) : axes_(axes) {}
-  LayerAxes(std::vector<int> axes) : axes_(std::move(axes)) {}
-  const std::vector<int>& list() const { return axes_; }
-
- private:
-  std::vector<int> axes_;
 };
 
 struct LayerNormalizationOptions {

@@ -108,8 +108,7 @@ ZeroPadding2D::ZeroPadding2D(const Margins& padding, const MarginOptions& option
 ZeroPadding3D::ZeroPadding3D(const Margins& padding, const MarginOptions& options)
     : Layer(std::make_shared<PaddingImpl>("ZeroPadding3D", padding.resolve("ZeroPadding3D", 3),
                                           options)) {}
-Cropping1D::Cropping1D(std::pair<std::int64_t, std::int64_t> cropping,
-                       const MarginOptions& options)
+Cropping1D::Cropping1D(std::pair<std::int64_t, std::int64_t> cropping, const MarginOptions& options)
     : Layer(std::make_shared<CroppingImpl>("Cropping1D", Pairs{cropping}, options)) {}
 Cropping2D::Cropping2D(const Margins& cropping, const MarginOptions& options)
     : Layer(std::make_shared<CroppingImpl>("Cropping2D", cropping.resolve("Cropping2D", 2),

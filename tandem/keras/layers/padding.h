@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,8 +14,7 @@ namespace tandem::keras {
 /// How much before and after each spatial axis: one number for all, a number for each axis (the
 /// same before and after), or {before, after} for each axis.
 ///
-///     ZeroPadding2D(1);   ZeroPadding2D(Margins{1, 2});
-///     ZeroPadding2D(std::vector<Margins::Pair>{{1, 0}, {2, 2}});
+///     ZeroPadding2D(1);   ZeroPadding2D({1, 2});   ZeroPadding2D({{1, 0}, {2, 2}});
 class TANDEM_EXPORT Margins {
  public:
   using Pair = std::pair<std::int64_t, std::int64_t>;
@@ -23,6 +23,7 @@ class TANDEM_EXPORT Margins {
   Margins(std::initializer_list<std::int64_t> sizes) {
     for (const std::int64_t size : sizes) pairs_.emplace_back(size, size);
   }
+  Margins(std::initializer_list<Pair> pairs) : pairs_(pairs) {}
   Margins(std::vector<Pair> pairs) : pairs_(std::move(pairs)) {}
   /// A pair for each of so many axes; throws InvalidArgumentError if there are not as many.
   std::vector<Pair> resolve(const std::string& layer, int axes) const;

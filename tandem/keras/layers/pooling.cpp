@@ -50,5 +50,9 @@ AveragePooling1D::AveragePooling1D(const Pooling1DOptions& options)
     : Layer(std::make_shared<PoolingImpl>("AveragePooling1D", PoolKind::kAverage, options)) {}
 AveragePooling2D::AveragePooling2D(const Pooling2DOptions& options)
     : Layer(std::make_shared<PoolingImpl>("AveragePooling2D", PoolKind::kAverage, options)) {}
+MaxPooling3D::MaxPooling3D(const Pooling3DOptions& options)
+    : Layer(std::make_shared<PoolingImpl>("MaxPooling3D", PoolKind::kMax, options)) {}
+AveragePooling3D::AveragePooling3D(const Pooling3DOptions& options)
+    : Layer(std::make_shared<PoolingImpl>("AveragePooling3D", PoolKind::kAverage, options)) {}
 
 }  // namespace tandem::keras

@@ -21,6 +21,7 @@ struct PoolingOptions {
 };
 using Pooling1DOptions = PoolingOptions<std::int64_t>;
 using Pooling2DOptions = PoolingOptions<Size2D>;
+using Pooling3DOptions = PoolingOptions<Size3D>;
 
 /// The largest value of each window and channel: [batch, steps, channels].
 class TANDEM_EXPORT MaxPooling1D : public Layer {
@@ -36,6 +37,12 @@ class TANDEM_EXPORT MaxPooling2D : public Layer {
   explicit MaxPooling2D(Size2D pool_size)
       : MaxPooling2D(Pooling2DOptions{.pool_size = pool_size}) {}
 };
+class TANDEM_EXPORT MaxPooling3D : public Layer {
+ public:
+  explicit MaxPooling3D(const Pooling3DOptions& options = {});
+  explicit MaxPooling3D(Size3D pool_size)
+      : MaxPooling3D(Pooling3DOptions{.pool_size = pool_size}) {}
+};
 
 /// The mean of each window and channel; padding does not count.
 class TANDEM_EXPORT AveragePooling1D : public Layer {
@@ -49,6 +56,12 @@ class TANDEM_EXPORT AveragePooling2D : public Layer {
   explicit AveragePooling2D(const Pooling2DOptions& options = {});
   explicit AveragePooling2D(Size2D pool_size)
       : AveragePooling2D(Pooling2DOptions{.pool_size = pool_size}) {}
+};
+class TANDEM_EXPORT AveragePooling3D : public Layer {
+ public:
+  explicit AveragePooling3D(const Pooling3DOptions& options = {});
+  explicit AveragePooling3D(Size3D pool_size)
+      : AveragePooling3D(Pooling3DOptions{.pool_size = pool_size}) {}
 };
 
 }  // namespace tandem::keras

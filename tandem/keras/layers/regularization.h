@@ -25,6 +25,32 @@ class TANDEM_EXPORT Dropout : public Layer {
   explicit Dropout(double rate, const DropoutOptions& options = {});
 };
 
+struct SpatialDropoutOptions {
+  std::string data_format = "channels_last";  ///< or "channels_first"
+  std::optional<std::int64_t> seed = std::nullopt;
+  std::string name = {};
+};
+/// Dropout of whole channels: all steps (pixels, voxels) of an example lose the same ones.
+class TANDEM_EXPORT SpatialDropout1D : public Layer {
+ public:
+  explicit SpatialDropout1D(double rate, const SpatialDropoutOptions& options = {});
+};
+class TANDEM_EXPORT SpatialDropout2D : public Layer {
+ public:
+  explicit SpatialDropout2D(double rate, const SpatialDropoutOptions& options = {});
+};
+class TANDEM_EXPORT SpatialDropout3D : public Layer {
+ public:
+  explicit SpatialDropout3D(double rate, const SpatialDropoutOptions& options = {});
+};
+
+/// Dropout for networks of SELUs: what is dropped becomes the value that SELU tends to, and all is
+/// scaled and shifted so that mean and variance stay as they were.
+class TANDEM_EXPORT AlphaDropout : public Layer {
+ public:
+  explicit AlphaDropout(double rate, const DropoutOptions& options = {});
+};
+
 struct GaussianNoiseOptions {
   std::optional<std::int64_t> seed = std::nullopt;
   std::string name = {};
@@ -33,6 +59,24 @@ struct GaussianNoiseOptions {
 class TANDEM_EXPORT GaussianNoise : public Layer {
  public:
   explicit GaussianNoise(double stddev, const GaussianNoiseOptions& options = {});
+};
+
+/// While training: multiplies by normal numbers of mean 1 and deviation √(rate / (1 − rate)), which
+/// is what dropout of this rate does on average.
+class TANDEM_EXPORT GaussianDropout : public Layer {
+ public:
+  explicit GaussianDropout(double rate, const GaussianNoiseOptions& options = {});
+};
+
+struct ActivityRegularizationOptions {
+  double l1 = 0;
+  double l2 = 0;
+  std::string name = {};
+};
+/// Its input as it is; adds l1 · Σ|x| + l2 · Σx², averaged over the batch, to the loss.
+class TANDEM_EXPORT ActivityRegularization : public Layer {
+ public:
+  explicit ActivityRegularization(const ActivityRegularizationOptions& options = {});
 };
 
 }  // namespace tandem::keras

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tandem/core/error.h"
+#include "tandem/keras/internal/checks.h"
 #include "tandem/keras/internal/shape_text.h"
 #include "tandem/keras/layer_impl.h"
 #include "tandem/ops/array_ops.h"
@@ -139,6 +140,33 @@ class RescalingImpl final : public LayerImpl {
   double offset_;
 };
 
+class RepeatVectorImpl final : public LayerImpl {
+ public:
+  RepeatVectorImpl(std::int64_t n, const std::string& name)
+      : LayerImpl("RepeatVector", {.name = name}), n_(n) {
+    internal::require_positive("RepeatVector", "n", n);
+    without_weights();
+    keep_input_dtypes();
+    require_rank(2);
+  }
+
+  Tensor call(const Tensor& x, bool) override { return tile(expand_dims(x, 1), {1, n_, 1}); }
+  void describe(Config& config) const override { config.set("n", n_); }
+
+ private:
+  std::int64_t n_;
+};
+
+class IdentityImpl final : public LayerImpl {
+ public:
+  explicit IdentityImpl(const std::string& name) : LayerImpl("Identity", {.name = name}) {
+    without_weights();
+    keep_input_dtypes();
+    pass_masks();
+  }
+  Tensor call(const Tensor& x, bool) override { return x; }
+};
+
 }  // namespace
 
 Flatten::Flatten(const NamedOptions& options)
@@ -149,5 +177,9 @@ Permute::Permute(std::vector<int> dims, const NamedOptions& options)
     : Layer(std::make_shared<PermuteImpl>(dims, options.name)) {}
 Rescaling::Rescaling(double scale, double offset, const NamedOptions& options)
     : Layer(std::make_shared<RescalingImpl>(scale, offset, options.name)) {}
+RepeatVector::RepeatVector(std::int64_t n, const NamedOptions& options)
+    : Layer(std::make_shared<RepeatVectorImpl>(n, options.name)) {}
+Identity::Identity(const NamedOptions& options)
+    : Layer(std::make_shared<IdentityImpl>(options.name)) {}
 
 }  // namespace tandem::keras

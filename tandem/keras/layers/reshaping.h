@@ -32,6 +32,18 @@ class TANDEM_EXPORT Permute : public Layer {
   explicit Permute(std::vector<int> dims, const NamedOptions& options = {});
 };
 
+/// [batch, features] n times: [batch, n, features].
+class TANDEM_EXPORT RepeatVector : public Layer {
+ public:
+  explicit RepeatVector(std::int64_t n, const NamedOptions& options = {});
+};
+
+/// Its input as it is.
+class TANDEM_EXPORT Identity : public Layer {
+ public:
+  explicit Identity(const NamedOptions& options = {});
+};
+
 /// input · scale + offset, for pixels for example.
 class TANDEM_EXPORT Rescaling : public Layer {
  public:

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
+#include <utility>
+#include <vector>
 
 #include "tandem/ops/conv_ops.h"
 
@@ -17,6 +20,18 @@ struct Size3D {
   std::int64_t depth;
   std::int64_t height;
   std::int64_t width;
+};
+
+/// One axis or several.
+class LayerAxes {
+ public:
+  LayerAxes(int axis) : axes_{axis} {}
+  LayerAxes(std::initializer_list<int> axes) : axes_(axes) {}
+  LayerAxes(std::vector<int> axes) : axes_(std::move(axes)) {}
+  const std::vector<int>& list() const { return axes_; }
+
+ private:
+  std::vector<int> axes_;
 };
 
 }  // namespace tandem::keras

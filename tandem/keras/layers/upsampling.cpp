@@ -26,8 +26,9 @@ class UpSamplingImpl final : public LayerImpl {
     if (how != "nearest" && how != "bilinear" && how != "bicubic" && how != "lanczos3" &&
         how != "lanczos5") {
       throw InvalidArgumentError(
-          cat(class_name, ": interpolation must be 'nearest', 'bilinear', 'bicubic', 'lanczos3' or "
-                          "'lanczos5', got '",
+          cat(class_name,
+              ": interpolation must be 'nearest', 'bilinear', 'bicubic', 'lanczos3' or "
+              "'lanczos5', got '",
               how, "'."));
     }
     without_weights();
@@ -63,7 +64,8 @@ class UpSamplingImpl final : public LayerImpl {
   }
   Tensor resized(const Tensor& images, const Tensor& wanted) const {
     const image::ResizeOptions centers{.half_pixel_centers = true};
-    if (options_.interpolation == "bilinear") return image::resize_bilinear(images, wanted, centers);
+    if (options_.interpolation == "bilinear")
+      return image::resize_bilinear(images, wanted, centers);
     if (options_.interpolation == "bicubic") return image::resize_bicubic(images, wanted, centers);
     const std::vector<float> factors{static_cast<float>(size_[0]), static_cast<float>(size_[1])};
     return image::scale_and_translate(images, wanted, Tensor::from(factors), Tensor{0.0f, 0.0f},

@@ -295,7 +295,7 @@ Initializer make_initializer(const std::string& name, const Json& config) {
   if (config.empty()) return Initializer(name);
   Arguments a(config);
   if (name == "Constant") return Constant(a.taken<double>("value"));
-  if (name == "Identity") return Identity(a.taken<double>("gain"));
+  if (name == "Identity") return initializers::Identity(a.taken<double>("gain"));
   if (name == "VarianceScaling") {
     VarianceScalingOptions o;
     a.take("scale", o.scale);
@@ -347,6 +347,26 @@ Model make_model(const std::string& name) {
     x = LayerNormalization()(Add()({x, y}));
     x = Flatten()(x);
     return Model(tokens, Dense(2, {.activation = "softmax"})(x));
+  }
+  if (name == "tagger") {
+    return Sequential{Input({5}, {.dtype = tandem::int32, .name = "tokens"}),
+                      Embedding(8, 4, {.mask_zero = true}),
+                      Bidirectional(LSTM(3, {.return_sequences = true})), Dropout(0),
+                      Dense(3, {.activation = "softmax"})};
+  }
+  if (name == "summed") {
+    const KerasTensor x = Input({4, 3}, {.name = "steps"});
+    const KerasTensor masked = Masking()(x);
+    const KerasTensor a = GRU(4, {.return_sequences = true})(masked);
+    const KerasTensor b = TimeDistributed(Dense(4))(masked);
+    KerasTensor y = LayerNormalization()(Add()({a, b}));
+    y = MultiHeadAttention(2, 3)(y, y);
+    y = GlobalAveragePooling1D()(y);
+    return Model(x, Dense(1)(y));
+  }
+  if (name == "classifier") {
+    return Sequential{Input({4, 3}), LSTM(4, {.return_sequences = true}), LSTM(3),
+                      Dense(2, {.activation = "softmax"})};
   }
   unknown("model", name);
 }

@@ -128,11 +128,92 @@ Layer make_margin(Arguments& a, const char* argument) {
   }
 }
 
+template <class Options>
+Options recurrent_options(Arguments& a) {
+  Options o;
+  a.take("activation", o.activation);
+  a.take("use_bias", o.use_bias);
+  a.take("recurrent_regularizer", o.recurrent_regularizer);
+  a.take("return_sequences", o.return_sequences);
+  a.take("go_backwards", o.go_backwards);
+  a.take("unroll", o.unroll);
+  a.take("zero_output_for_mask", o.zero_output_for_mask);
+  return o;
+}
+template <class L, class Size>
+Layer make_conv_lstm(Arguments& a) {
+  ConvLSTMOptions<Size> o;
+  take_size(a, "strides", o.strides);
+  take_size(a, "dilation_rate", o.dilation_rate);
+  a.take("padding", o.padding);
+  a.take("activation", o.activation);
+  a.take("recurrent_activation", o.recurrent_activation);
+  a.take("use_bias", o.use_bias);
+  a.take("unit_forget_bias", o.unit_forget_bias);
+  a.take("return_sequences", o.return_sequences);
+  a.take("go_backwards", o.go_backwards);
+  const auto filters = a.taken<std::int64_t>("filters");
+  return L(filters, size_of<Size>(a.taken<Json>("kernel_size")), o);
+}
+template <class L>
+Layer make_dropout(Arguments& a) {
+  return L(a.taken<double>("rate"));
+}
+LayerAxes axes_of(const Json& axis) {
+  if (axis.is_array()) return axis.get<std::vector<int>>();
+  return axis.get<int>();
+}
+Layer layer_within(Arguments& a, const char* name) {
+  const Json layer = a.taken<Json>(name);
+  return make_layer(layer.at("class"), layer.at("config"));
+}
+
 using Maker = Layer (*)(Arguments&);
 const std::map<std::string, Maker>& makers() {
   static const std::map<std::string, Maker> table = {
       {"Conv1D", make_conv<Conv1D, std::int64_t>},
       {"Conv2D", make_conv<Conv2D, Size2D>},
+      {"Conv3D", make_conv<Conv3D, Size3D>},
+      {"Conv3DTranspose", make_transposed<Conv3DTranspose, Size3D>},
+      {"MaxPooling3D", make_pooling<MaxPooling3D, Size3D>},
+      {"AveragePooling3D", make_pooling<AveragePooling3D, Size3D>},
+      {"SimpleRNN",
+       [](Arguments& a) -> Layer {
+         const auto o = recurrent_options<SimpleRNNOptions>(a);
+         return SimpleRNN(a.taken<std::int64_t>("units"), o);
+       }},
+      {"LSTM",
+       [](Arguments& a) -> Layer {
+         auto o = recurrent_options<LSTMOptions>(a);
+         a.take("recurrent_activation", o.recurrent_activation);
+         a.take("unit_forget_bias", o.unit_forget_bias);
+         return LSTM(a.taken<std::int64_t>("units"), o);
+       }},
+      {"GRU",
+       [](Arguments& a) -> Layer {
+         auto o = recurrent_options<GRUOptions>(a);
+         a.take("reset_after", o.reset_after);
+         return GRU(a.taken<std::int64_t>("units"), o);
+       }},
+      {"SimpleRNNCell",
+       [](Arguments& a) -> Layer { return SimpleRNNCell(a.taken<std::int64_t>("units")); }},
+      {"LSTMCell", [](Arguments& a) -> Layer { return LSTMCell(a.taken<std::int64_t>("units")); }},
+      {"GRUCell", [](Arguments& a) -> Layer { return GRUCell(a.taken<std::int64_t>("units")); }},
+      {"RNN",
+       [](Arguments& a) -> Layer {
+         RNNOptions o;
+         a.take("return_sequences", o.return_sequences);
+         return RNN(layer_within(a, "cell"), o);
+       }},
+      {"Bidirectional",
+       [](Arguments& a) -> Layer {
+         BidirectionalOptions o;
+         a.take("merge_mode", o.merge_mode);
+         if (a.find("backward_layer")) o.backward_layer = layer_within(a, "backward_layer");
+         return Bidirectional(layer_within(a, "layer"), o);
+       }},
+      {"TimeDistributed",
+       [](Arguments& a) -> Layer { return TimeDistributed(layer_within(a, "layer")); }},
       {"DepthwiseConv1D", make_depthwise<DepthwiseConv1D, std::int64_t>},
       {"DepthwiseConv2D", make_depthwise<DepthwiseConv2D, Size2D>},
       {"SeparableConv1D", make_separable<SeparableConv1D, std::int64_t>},
@@ -191,10 +272,7 @@ const std::map<std::string, Maker>& makers() {
       {"LayerNormalization",
        [](Arguments& a) -> Layer {
          LayerNormalizationOptions o;
-         if (const Json* axis = a.find("axis")) {
-           o.axis = axis->is_array() ? LayerAxes(axis->get<std::vector<int>>())
-                                     : LayerAxes(axis->get<int>());
-         }
+         if (const Json* axis = a.find("axis")) o.axis = axes_of(*axis);
          a.take("epsilon", o.epsilon);
          a.take("center", o.center);
          a.take("scale", o.scale);
@@ -221,7 +299,9 @@ const std::map<std::string, Maker>& makers() {
       {"Embedding",
        [](Arguments& a) -> Layer {
          const auto rows = a.taken<std::int64_t>("input_dim");
-         return Embedding(rows, a.taken<std::int64_t>("output_dim"));
+         EmbeddingOptions o;
+         a.take("mask_zero", o.mask_zero);
+         return Embedding(rows, a.taken<std::int64_t>("output_dim"), o);
        }},
       {"MultiHeadAttention",
        [](Arguments& a) -> Layer {
@@ -229,9 +309,133 @@ const std::map<std::string, Maker>& makers() {
          a.take("value_dim", o.value_dim);
          a.take("use_bias", o.use_bias);
          a.take("output_shape", o.output_dim);
+         a.take("dropout", o.dropout);
+         a.take("use_gate", o.use_gate);
+         a.take("sliding_window", o.sliding_window);
          const auto heads = a.taken<std::int64_t>("num_heads");
          return MultiHeadAttention(heads, a.taken<std::int64_t>("key_dim"), o);
        }},
+      {"StackedRNNCells",
+       [](Arguments& a) -> Layer {
+         std::vector<Layer> cells;
+         for (const Json& cell : a.taken<Json>("cells"))
+           cells.push_back(make_layer(cell.at("class"), cell.at("config")));
+         return StackedRNNCells(cells);
+       }},
+      {"ConvLSTM1D", make_conv_lstm<ConvLSTM1D, std::int64_t>},
+      {"ConvLSTM2D", make_conv_lstm<ConvLSTM2D, Size2D>},
+      {"ConvLSTM3D", make_conv_lstm<ConvLSTM3D, Size3D>},
+      {"Masking",
+       [](Arguments& a) -> Layer {
+         MaskingOptions o;
+         a.take("mask_value", o.mask_value);
+         return Masking(o);
+       }},
+      {"Softmax",
+       [](Arguments& a) -> Layer {
+         SoftmaxOptions o;
+         if (const Json* axis = a.find("axis")) o.axis = axes_of(*axis);
+         return Softmax(o);
+       }},
+      {"ReLU",
+       [](Arguments& a) -> Layer {
+         ReLUOptions o;
+         a.take("max_value", o.max_value);
+         a.take("negative_slope", o.negative_slope);
+         a.take("threshold", o.threshold);
+         return ReLU(o);
+       }},
+      {"LeakyReLU",
+       [](Arguments& a) -> Layer {
+         LeakyReLUOptions o;
+         a.take("negative_slope", o.negative_slope);
+         return LeakyReLU(o);
+       }},
+      {"ELU",
+       [](Arguments& a) -> Layer {
+         ELUOptions o;
+         a.take("alpha", o.alpha);
+         return ELU(o);
+       }},
+      {"PReLU",
+       [](Arguments& a) -> Layer {
+         PReLUOptions o;
+         a.take("shared_axes", o.shared_axes);
+         a.take("alpha_regularizer", o.alpha_regularizer);
+         return PReLU(o);
+       }},
+      {"RepeatVector", [](Arguments& a) -> Layer { return RepeatVector(a.taken<int>("n")); }},
+      {"Identity", [](Arguments&) -> Layer { return Identity(); }},
+      {"Permute", [](Arguments& a) -> Layer { return Permute(a.taken<std::vector<int>>("dims")); }},
+      {"Rescaling",
+       [](Arguments& a) -> Layer {
+         const auto scale = a.taken<double>("scale");
+         return Rescaling(scale, a.taken<double>("offset"));
+       }},
+      {"Dropout", make_dropout<Dropout>},
+      {"SpatialDropout1D", make_dropout<SpatialDropout1D>},
+      {"SpatialDropout2D", make_dropout<SpatialDropout2D>},
+      {"SpatialDropout3D", make_dropout<SpatialDropout3D>},
+      {"GaussianDropout", make_dropout<GaussianDropout>},
+      {"AlphaDropout", make_dropout<AlphaDropout>},
+      {"GaussianNoise",
+       [](Arguments& a) -> Layer { return GaussianNoise(a.taken<double>("stddev")); }},
+      {"ActivityRegularization",
+       [](Arguments& a) -> Layer {
+         ActivityRegularizationOptions o;
+         a.take("l1", o.l1);
+         a.take("l2", o.l2);
+         return ActivityRegularization(o);
+       }},
+      {"GroupNormalization",
+       [](Arguments& a) -> Layer {
+         GroupNormalizationOptions o;
+         a.take("groups", o.groups);
+         a.take("axis", o.axis);
+         a.take("epsilon", o.epsilon);
+         a.take("center", o.center);
+         a.take("scale", o.scale);
+         return GroupNormalization(o);
+       }},
+      {"RMSNormalization",
+       [](Arguments& a) -> Layer {
+         RMSNormalizationOptions o;
+         if (const Json* axis = a.find("axis")) o.axis = axes_of(*axis);
+         a.take("epsilon", o.epsilon);
+         return RMSNormalization(o);
+       }},
+      {"UnitNormalization",
+       [](Arguments& a) -> Layer {
+         UnitNormalizationOptions o;
+         if (const Json* axis = a.find("axis")) o.axis = axes_of(*axis);
+         return UnitNormalization(o);
+       }},
+      {"Attention",
+       [](Arguments& a) -> Layer {
+         AttentionOptions o;
+         a.take("use_scale", o.use_scale);
+         a.take("score_mode", o.score_mode);
+         return Attention(o);
+       }},
+      {"AdditiveAttention",
+       [](Arguments& a) -> Layer {
+         AdditiveAttentionOptions o;
+         a.take("use_scale", o.use_scale);
+         return AdditiveAttention(o);
+       }},
+      {"Dot",
+       [](Arguments& a) -> Layer {
+         DotOptions o;
+         a.take("normalize", o.normalize);
+         const auto axes = a.taken<Json>("axes");
+         return axes.is_array() ? Dot(axes[0].get<int>(), axes[1].get<int>(), o)
+                                : Dot(axes.get<int>(), o);
+       }},
+      {"Subtract", [](Arguments&) -> Layer { return Subtract(); }},
+      {"Multiply", [](Arguments&) -> Layer { return Multiply(); }},
+      {"Average", [](Arguments&) -> Layer { return Average(); }},
+      {"Maximum", [](Arguments&) -> Layer { return Maximum(); }},
+      {"Minimum", [](Arguments&) -> Layer { return Minimum(); }},
       {"Add", [](Arguments&) -> Layer { return Add(); }},
       {"Concatenate",
        [](Arguments& a) -> Layer {

@@ -53,6 +53,7 @@ bool keras_is_wrong(const Json& record) {
 
 void check_layer(const Json& record, bool traced) {
   if (keras_is_wrong(record)) return;
+  td::keras::clear_session();
   const Layer layer = make_layer(record.at("layer"), record.at("config"));
   const NamedInputs inputs = inputs_of(record.at("inputs"));
   CallOptions options;
@@ -60,6 +61,17 @@ void check_layer(const Json& record, bool traced) {
     options.training = record["call"]["training"].get<bool>();
   options.use_causal_mask = record.at("call").value("use_causal_mask", false);
   layer.outputs(inputs.values, {.use_causal_mask = options.use_causal_mask});  // makes the weights
+  if (!record.at("masks").empty()) {
+    std::vector<Tensor> masks;
+    for (const std::string& name : inputs.names)
+      masks.push_back(tensor_of(record["masks"].value(name, Json())));
+    options.mask = masks;
+  }
+  if (record.contains("output_mask")) {
+    const std::vector<Tensor> masks =
+        layer.impl()->compute_masks(inputs.values, options.mask.tensors());
+    expect_equal(masks.empty() ? Tensor() : masks[0], record["output_mask"], "output mask");
+  }
   layer.set_weights(values_of(record.at("weights")));
   for (std::size_t i = 0; i < record.at("weights").size(); ++i) {
     const Json& weight = record["weights"][i];
@@ -132,7 +144,16 @@ TEST(KerasReference, RegularizationLosses) {
   for_each_record("layers", "layer", {}, [](const Json& record) {
     if (!record.contains("regularization_loss")) return;
     const Layer layer = make_layer(record.at("layer"), record.at("config"));
-    layer.outputs(inputs_of(record.at("inputs")).values);
+    const NamedInputs inputs = inputs_of(record.at("inputs"));
+    if (record.at("weights")
+            .empty()) {  // a penalty of what passes through, part of the step's loss
+      const td::keras::Sequential model{layer};
+      model.compile({});
+      const double loss = *model.test_on_batch(inputs.values[0], inputs.values[0]).find("loss");
+      expect_equal(Tensor(loss), record["regularization_loss"], "loss of the step");
+      return;
+    }
+    layer.outputs(inputs.values);
     layer.set_weights(values_of(record.at("weights")));
     ASSERT_FALSE(layer.losses().empty());
     expect_equal(td::add_n(layer.losses()), record["regularization_loss"], "regularization loss");

@@ -27,11 +27,11 @@ Tensor column(std::initializer_list<double> values) { return expand_dims(Tensor(
 
 TEST(Names, UnknownOnesListTheKnown) {
   EXPECT_THAT(error_of([] { Loss("msee"); }),
-              HasSubstr("There is no loss 'msee'. Choose one of bce"));
+              HasSubstr("There is no loss 'msee'. Did you mean 'mse'? Choose one of bce"));
   EXPECT_THAT(error_of([] { Metric("acuracy"); }),
-              HasSubstr("There is no metric 'acuracy'. Choose one of accuracy"));
+              HasSubstr("There is no metric 'acuracy'. Did you mean 'accuracy'? Choose one of"));
   EXPECT_THAT(error_of([] { Optimizer("addam"); }),
-              HasSubstr("There is no optimizer 'addam'. Choose one of adadelta"));
+              HasSubstr("There is no optimizer 'addam'. Did you mean 'adam'? Choose one of"));
   EXPECT_THAT(error_of([] { Regularizer("l3"); }), HasSubstr("There is no regularizer 'l3'"));
   EXPECT_EQ(Loss("MeanSquaredError").name(), "mean_squared_error") << "class names do too";
 }

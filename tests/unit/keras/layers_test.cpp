@@ -118,8 +118,10 @@ TEST(Activation, ByNameOrFunction) {
   EXPECT_TRUE(all_equal(ReLU({.negative_slope = 0.5, .threshold = 1.0})(Tensor{-1.0, 1.0, 2.0}),
                         Tensor{-1.0, 0.0, 2.0}));
   EXPECT_TRUE(all_equal(LeakyReLU({.negative_slope = 0.5})(Tensor{-2.0, 2.0}), Tensor{-1.0, 2.0}));
-  EXPECT_THAT(error_of([] { Activation("rleu"); }),
-              HasSubstr("There is no activation 'rleu'. Choose one of celu, elu"));
+  EXPECT_THAT(
+      error_of([] { Activation("sigmiod"); }),
+      HasSubstr(
+          "There is no activation 'sigmiod'. Did you mean 'sigmoid'? Choose one of celu, elu"));
 }
 
 TEST(Activation, SparsemaxGivesSharesThatAddUp) {

@@ -1,0 +1,38 @@
+#include "tandem/keras/layers/masking.h"
+
+#include "tandem/keras/layer_impl.h"
+#include "tandem/ops/array_ops.h"
+#include "tandem/ops/comparison_ops.h"
+#include "tandem/ops/reduction_ops.h"
+
+namespace tandem::keras {
+namespace {
+
+class MaskingImpl final : public LayerImpl {
+ public:
+  explicit MaskingImpl(const MaskingOptions& o)
+      : LayerImpl("Masking", {.name = o.name}), value_(o.mask_value) {
+    without_weights();
+    require_min_rank(1);
+  }
+
+  Tensor call(const Tensor& x, bool) override { return where(counts(x, true), x, zeros_like(x)); }
+  std::vector<Tensor> compute_masks(std::span<const Tensor> inputs,
+                                    std::span<const Tensor>) const override {
+    return {counts(inputs[0], false)};
+  }
+  void describe(Config& config) const override { config.set("mask_value", value_); }
+
+ private:
+  Tensor counts(const Tensor& x, bool keepdims) const {
+    return reduce_any(not_equal(x, value_), {-1}, keepdims);
+  }
+
+  double value_;
+};
+
+}  // namespace
+
+Masking::Masking(const MaskingOptions& options) : Layer(std::make_shared<MaskingImpl>(options)) {}
+
+}  // namespace tandem::keras

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "tandem/core/export.h"
+#include "tandem/keras/layer.h"
+
+namespace tandem::keras {
+
+struct MaskingOptions {
+  double mask_value = 0;
+  std::string name = {};
+};
+
+/// Leaves out the steps of [batch, steps, features] all of whose features are mask_value: they
+/// become 0, and the result gets a mask that the layers after it honour (recurrent layers,
+/// attention, GlobalAveragePooling1D, losses, …).
+class TANDEM_EXPORT Masking : public Layer {
+ public:
+  explicit Masking(const MaskingOptions& options = {});
+};
+
+}  // namespace tandem::keras

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tandem/core/dtype.h"
+#include "tandem/core/export.h"
+#include "tandem/keras/initializers.h"
+#include "tandem/keras/layer.h"
+#include "tandem/keras/layers/sizes.h"
+#include "tandem/keras/regularizers.h"
+
+namespace tandem::keras {
+
+struct GroupNormalizationOptions {
+  std::int64_t groups = 32;  ///< of equal numbers of channels; -1: each channel by itself
+  int axis = -1;             ///< of the channels
+  double epsilon = 1e-3;
+  bool center = true;
+  bool scale = true;
+  Initializer beta_initializer = "zeros";
+  Initializer gamma_initializer = "ones";
+  Regularizer beta_regularizer = {};
+  Regularizer gamma_regularizer = {};
+  std::string name = {};
+  bool trainable = true;
+  DType dtype = float32;
+};
+/// Brings each group of channels of each example to mean 0 and variance 1 (Wu and He 2018), then
+/// scales and shifts each channel.
+class TANDEM_EXPORT GroupNormalization : public Layer {
+ public:
+  explicit GroupNormalization(const GroupNormalizationOptions& options = {});
+};
+
+struct RMSNormalizationOptions {
+  LayerAxes axis = -1;
+  double epsilon = 1e-6;
+  std::string name = {};
+  bool trainable = true;
+  DType dtype = float32;
+};
+/// Divides each example by its root mean square along the axes, then scales it.
+class TANDEM_EXPORT RMSNormalization : public Layer {
+ public:
+  explicit RMSNormalization(const RMSNormalizationOptions& options = {});
+};
+
+struct UnitNormalizationOptions {
+  LayerAxes axis = -1;
+  std::string name = {};
+};
+/// Divides each example by its Euclidean length along the axes.
+class TANDEM_EXPORT UnitNormalization : public Layer {
+ public:
+  explicit UnitNormalization(const UnitNormalizationOptions& options = {});
+};
+
+}  // namespace tandem::keras
