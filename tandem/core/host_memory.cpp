@@ -90,8 +90,11 @@ SmallCache* small_cache() {
   return t_cache;
 }
 
-// Four classes to each doubling keep the waste of a block below a fifth.
+// Four classes to each doubling keep the waste of a block below a fifth; huge blocks, which are few,
+// are not rounded so far.
 std::size_t large_class_size(std::size_t bytes) {
+  constexpr std::size_t kHuge = std::size_t{64} << 20, kHugeStep = std::size_t{1} << 20;
+  if (bytes > kHuge) return (bytes + kHugeStep - 1) / kHugeStep * kHugeStep;
   const std::size_t step = std::bit_floor(bytes) / 4;
   return (bytes + step - 1) / step * step;
 }

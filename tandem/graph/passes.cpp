@@ -45,6 +45,7 @@ namespace passes {
 namespace {
 
 constexpr std::size_t kLargestFolded = 10'000'000;
+constexpr std::size_t kLargestGrown = 100'000;
 
 bool uses_references(const Node& node) {
   return std::any_of(node.output_dtypes().begin(), node.output_dtypes().end(), is_ref) ||
@@ -78,13 +79,16 @@ const std::shared_ptr<const Array>* constant(const Node& node) {
   return value ? value->get_if<std::shared_ptr<const Array>>() : nullptr;
 }
 
-// Known before anything is computed, so that nothing large is made for nothing.
-bool too_large_to_fold(const Node& node) {
+// Known before anything is computed, so that nothing large is made for nothing. A value that is much
+// larger than what it is made of (a filled array, initial values of variables) takes memory for as
+// long as the graph lives, and is made quickly.
+bool too_large_to_fold(const Node& node, std::size_t bytes_of_inputs) {
   for (int i = 0; i < node.num_outputs(); ++i) {
     const PartialShape& shape = node.output_shape(i);
     const std::size_t size = std::max<std::size_t>(dtype_size(node.output_dtype(i)), 1);
-    if (shape.is_fully_known() &&
-        static_cast<std::size_t>(shape.num_elements()) > kLargestFolded / size)
+    const std::size_t largest =
+        std::min(kLargestFolded, std::max(kLargestGrown, 2 * bytes_of_inputs));
+    if (shape.is_fully_known() && static_cast<std::size_t>(shape.num_elements()) > largest / size)
       return true;
   }
   return false;
@@ -133,7 +137,7 @@ bool fold_constants(MutableFunction& f, const OpRegistry& ops, Evaluator& evalua
     if (!is_pure(*node) || node->kind() != NodeKind::kPlain || node->inputs().empty() ||
         node->op().traits.keeps_state)
       continue;
-    if (!node->control_inputs().empty() || too_large_to_fold(*node)) continue;
+    if (!node->control_inputs().empty()) continue;
     std::vector<Array> values;
     std::vector<Node*> after;  // constants of a branch or loop are tied to it, and so is the result
     for (const Output& in : node->inputs()) {
@@ -145,6 +149,9 @@ bool fold_constants(MutableFunction& f, const OpRegistry& ops, Evaluator& evalua
       }
     }
     if (values.size() != node->inputs().size()) continue;
+    std::size_t bytes = 0;
+    for (const Array& value : values) bytes += value.num_bytes();
+    if (too_large_to_fold(*node, bytes)) continue;
     std::optional<std::vector<Array>> outputs;
     try {
       outputs = evaluator.evaluate(*node, values);
