@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tandem/core/error.h"
+#include "tandem/graph/internal/pure_node.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/graph/rewrite.h"
 
@@ -47,41 +48,15 @@ namespace {
 constexpr std::size_t kLargestFolded = 10'000'000;
 constexpr std::size_t kLargestGrown = 100'000;
 
-bool uses_references(const Node& node) {
-  return std::any_of(node.output_dtypes().begin(), node.output_dtypes().end(), is_ref) ||
-         std::any_of(node.inputs().begin(), node.inputs().end(),
-                     [](const Output& in) { return is_ref(in.node->output_dtype(in.index)); });
-}
-
-bool is_control_flow(NodeKind kind) {
-  switch (kind) {
-    case NodeKind::kSwitch:
-    case NodeKind::kMerge:
-    case NodeKind::kEnter:
-    case NodeKind::kExit:
-    case NodeKind::kNextIteration:
-    case NodeKind::kLoopCond: return true;
-    default: return false;
-  }
-}
-
-// What a reference shows changes while the graph runs; where values of control flow go depends on
-// more than their inputs.
-bool is_pure(const Node& node) {
-  return !node.op().traits.stateful && node.kind() != NodeKind::kArg &&
-         node.kind() != NodeKind::kRetval && !is_control_flow(node.kind()) &&
-         !uses_references(node);
-}
-
 const std::shared_ptr<const Array>* constant(const Node& node) {
   if (node.kind() != NodeKind::kConst) return nullptr;
   const AttrValue* value = node.attrs().find("value");
   return value ? value->get_if<std::shared_ptr<const Array>>() : nullptr;
 }
 
-// Known before anything is computed, so that nothing large is made for nothing. A value that is much
-// larger than what it is made of (a filled array, initial values of variables) takes memory for as
-// long as the graph lives, and is made quickly.
+// Known before anything is computed, so that nothing large is made for nothing. A value that is
+// much larger than what it is made of (a filled array, initial values of variables) takes memory
+// for as long as the graph lives, and is made quickly.
 bool too_large_to_fold(const Node& node, std::size_t bytes_of_inputs) {
   for (int i = 0; i < node.num_outputs(); ++i) {
     const PartialShape& shape = node.output_shape(i);
@@ -224,41 +199,11 @@ bool rewrite(MutableFunction& f, const OpRegistry& ops, RewriteFn OpDef::*hook, 
   return changed;
 }
 
-// A node of one input that only hands it on, once certain others have run (the bodies of loops are
-// full of them): who reads it may wait for those others himself.
-bool hand_on_waiting(MutableFunction& f, const OpRegistry& ops) {
-  bool changed = false;
-  const auto consumers = f.graph.consumers();
-  for (Node* node : f.graph.topological_order()) {
-    if (!node->op().rewrite || !is_pure(*node) || node->control_inputs().empty() ||
-        node->inputs().size() != 1 || node->num_outputs() != 1)
-      continue;
-    const auto& users = consumers[static_cast<std::size_t>(node->id())];
-    const auto is = [&](const Output& o) { return o.node == node; };
-    if (std::any_of(f.results.begin(), f.results.end(), is) ||
-        std::find(f.control_results.begin(), f.control_results.end(), node) !=
-            f.control_results.end() ||
-        std::any_of(users.begin(), users.end(), [&](const Node* user) {
-          const auto& waits = user->control_inputs();
-          return user->kind() == NodeKind::kMerge ||
-                 std::find(waits.begin(), waits.end(), node) != waits.end();
-        }))
-      continue;
-    RewriteContext context(f.graph, ops, *node);
-    if (!node->op().rewrite(context) || !(context.replacement() == node->inputs()[0])) continue;
-    for (Node* user : users)
-      for (Node* before : node->control_inputs()) f.graph.add_control_input(user, before);
-    changed = true;
-  }
-  if (changed) prune(f);
-  return changed;
-}
-
 }  // namespace
 
 bool clean_arithmetic(MutableFunction& f, const OpRegistry& ops) {
   const bool changed = rewrite(f, ops, &OpDef::rewrite, nullptr);
-  return hand_on_waiting(f, ops) || changed;
+  return simplify_waiting(f, ops) || changed;
 }
 
 bool fuse(MutableFunction& f, const OpRegistry& ops) {

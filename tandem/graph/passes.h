@@ -52,6 +52,8 @@ TANDEM_EXPORT bool fold_constants(MutableFunction& f, const OpRegistry& ops, Eva
 TANDEM_EXPORT bool merge_common(MutableFunction& f);
 /// Applies the rewrites that ops declare (x * 1, double transposes, …).
 TANDEM_EXPORT bool clean_arithmetic(MutableFunction& f, const OpRegistry& ops);
+/// Drops control edges that others imply, and nodes that only hand on a value once others have run.
+TANDEM_EXPORT bool simplify_waiting(MutableFunction& f, const OpRegistry& ops);
 /// Applies the rewrites that make one op of several (a convolution with what follows it, …).
 TANDEM_EXPORT bool fuse(MutableFunction& f, const OpRegistry& ops);
 /// Makes one op of trees of elementwise ops on large values of float or bfloat16.
