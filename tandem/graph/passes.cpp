@@ -176,10 +176,10 @@ bool merge_common(MutableFunction& f) {
 
 namespace {
 
-void use_as_result(MutableFunction& f, const Node* node, Output replacement) {
+void use_as_result(MutableFunction& f, Output from, Output replacement) {
   if (!replacement.node) return;
   for (Output& r : f.results) {
-    if (r.node == node && r.index == 0) r = replacement;
+    if (r == from) r = replacement;
   }
 }
 
@@ -192,7 +192,8 @@ bool rewrite(MutableFunction& f, const OpRegistry& ops, RewriteFn OpDef::*hook, 
     if (uses && uses->of(node) == 0) continue;
     RewriteContext context(f.graph, ops, *node, uses);
     if (!apply(context)) continue;
-    use_as_result(f, node, context.replacement());
+    use_as_result(f, {node, 0}, context.replacement());
+    for (const auto& [from, to] : context.replaced()) use_as_result(f, from, to);
     changed = true;
   }
   if (changed) prune(f);

@@ -81,6 +81,12 @@ void UseCounts::replaced(Output from, Output to) {
   if (of(from.node) == 0) release(from.node);
 }
 
+void RewriteContext::replace(Output from, Output to) {
+  graph_.replace_uses(from, to);
+  if (uses_) uses_->replaced(from, to);
+  replaced_.emplace_back(from, to);
+}
+
 Node* RewriteContext::add(std::string_view op, std::vector<Output> inputs, AttrMap attrs) {
   Graph::NodeSpec spec;
   spec.op = &ops_.get(op);

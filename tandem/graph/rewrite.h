@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tandem/core/export.h"
@@ -57,6 +58,10 @@ class TANDEM_EXPORT RewriteContext {
   Output add_constant(const Array& value);
   /// Makes users of output 0 use `value`. False if the dtypes or known shapes would differ.
   bool replace_with(Output value);
+  /// For `fuse`: makes users of another node's output use `to`, which has its dtype and shape.
+  void replace(Output from, Output to);
+  /// What `replace` replaced.
+  const std::vector<std::pair<Output, Output>>& replaced() const { return replaced_; }
   /// What replaced output 0; its node is null if nothing did.
   Output replacement() const { return replacement_; }
 
@@ -68,6 +73,7 @@ class TANDEM_EXPORT RewriteContext {
   Node& node_;
   UseCounts* uses_;
   Output replacement_;
+  std::vector<std::pair<Output, Output>> replaced_;
 };
 
 }  // namespace tandem

@@ -130,5 +130,25 @@ const OpRegistration kFusedSum{
      .traits = {.keeps_state = true},
      .doc = "The sum or mean over all axes but the last of what _FusedElementwise would make."}};
 
+void lstm_gates_shape(InferenceContext& c) {
+  c.require_rank(0, 2);
+  const std::int64_t columns = c.input(0).dim(1);
+  if (columns > 0 && columns % 4 != 0) c.fail(cat("the gates are four, but ", columns, " wide."));
+  const PartialShape own({c.input(0).dim(0), columns < 0 ? columns : columns / 4});
+  const PartialShape shape = broadcast(own, c.input(1));
+  c.set_output(0, shape);
+  c.set_output(1, shape);
+}
+
+const OpRegistration kLstmGates{
+    {.name = "_LstmGates",
+     .inputs = "gates: T, cell: T",
+     .outputs = "new_cell: T, output: T",
+     .attrs = "T: {float}",
+     .shape = lstm_gates_shape,
+     .doc =
+         "The end of an LSTM's step. The columns of `gates` are four groups i, f, g, o: new_cell "
+         "= sigmoid(f) * cell + sigmoid(i) * tanh(g), output = sigmoid(o) * tanh(new_cell)."}};
+
 }  // namespace
 }  // namespace tandem

@@ -10,6 +10,7 @@
 
 #include "tandem/core/half.h"
 #include "tandem/graph/rewrite.h"
+#include "tandem/ops/internal/fuse_lstm.h"
 
 namespace tandem::internal {
 namespace {
@@ -322,7 +323,7 @@ bool fuse_mul(RewriteContext& r) {
     const auto scale = by_channel(constant(in[1 - i]), p->channels, p->shape.rank());
     if (scale && scale_channels(r, *p, *scale)) return emit(r, std::move(*p));
   }
-  return fuse_swish(r);
+  return fuse_swish(r) || fuse_lstm(r);
 }
 
 bool fuse_batch_norm(RewriteContext& r) {
