@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tandem/core/half.h"
+#include "tandem/graph/optimizer_options.h"
 #include "tandem/graph/rewrite.h"
 
 namespace tandem::internal {
@@ -16,8 +17,9 @@ namespace {
 
 constexpr std::size_t kImage = 0, kWeights = 1, kFirstArg = 2;
 
+// A constant that waits for something belongs to a branch or a loop; new ones would lie outside.
 const Array* constant(const Output& o) {
-  if (o.node->kind() != NodeKind::kConst) return nullptr;
+  if (o.node->kind() != NodeKind::kConst || !o.node->control_inputs().empty()) return nullptr;
   return o.node->attr<std::shared_ptr<const Array>>("value").get();
 }
 
@@ -230,7 +232,9 @@ bool fuse_swish(RewriteContext& r) {
   const auto& in = r.node().inputs();
   for (std::size_t i = 0; i < 2; ++i) {
     const Output x = in[i], gate = in[1 - i];
-    if (gate.node->op().name != "Sigmoid" || !(gate.node->inputs()[0] == x)) continue;
+    if (gate.node->op().name != "Sigmoid" || !(gate.node->inputs()[0] == x) ||
+        !gate.node->control_inputs().empty())
+      continue;
     if (r.uses().of(gate.node) != 1 || r.uses().of(x.node) != 2 || x.index != 0) continue;
     std::optional<Product> p = read(*x.node);
     if (!p || !p->is_open()) continue;
@@ -364,6 +368,8 @@ bool fuse_cast(RewriteContext& r) {
   if (!p || p->kind == Product::Kind::kMatMul || p->dtype != DType::kBFloat16 || !is_float(to) ||
       p->has("Add"))
     return false;
+  if (const bool* truncate = find_attr<bool>(r.node(), "Truncate"); truncate && *truncate)
+    return false;
   // Who reads a wide result more than once had better read the short one and widen it himself.
   if (to == DType::kFloat && r.uses().of(&r.node()) != 1) return false;
   p->attrs.set("Tout", to);
@@ -371,6 +377,7 @@ bool fuse_cast(RewriteContext& r) {
 }
 
 bool pack_weights(RewriteContext& r) {
+  if (!r.options().packed_weights) return false;
   std::optional<Product> p = read(r.node());
   const Array* weights = p ? constant(p->inputs[kWeights]) : nullptr;
   if (!weights) return false;
