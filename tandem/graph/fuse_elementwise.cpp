@@ -25,9 +25,21 @@ bool is_float(DType dtype) { return dtype == DType::kFloat || dtype == DType::kB
 std::int64_t known_elements(const PartialShape& shape) {
   if (!shape.has_rank()) return 0;
   std::int64_t count = 1;
-  for (const std::int64_t dim : shape.dims())
-    if (dim >= 0 && count < kFewestElements) count *= dim;
+  for (const std::int64_t dim : shape.dims()) {
+    if (dim == 0) return 0;
+    if (dim > 0) count = std::min(count, kFewestElements) * std::min(dim, kFewestElements);
+  }
   return count;
+}
+
+// Loops take no attributes: those must be what is meant where nothing is said.
+bool has_default_attrs(const Node& node) {
+  const auto& attrs = node.op().attrs;
+  return std::all_of(attrs.begin(), attrs.end(), [&](const AttrDef& attr) {
+    const AttrValue* value = node.attrs().find(attr.name);
+    return !value || value->get_if<DType>() || attr.default_value.empty() ||
+           *value == attr.default_value;
+  });
 }
 
 class Fuser {
@@ -80,7 +92,7 @@ class Fuser {
     const PartialShape& shape = node.output_shape(0);
     // A shape that only an operand on the host tells must be another operand's too, once fused.
     if (traits.host_inputs != 0 && !shape.is_fully_known()) return false;
-    return shape.has_rank() && evaluator_.has_float_loops(node);
+    return shape.has_rank() && has_default_attrs(node) && evaluator_.has_float_loops(node);
   }
 
   // A bfloat16 value as float. Reading the short one and widening it on the way is cheaper than
@@ -91,29 +103,39 @@ class Fuser {
            node.control_inputs().empty() && fusible(node);
   }
 
-  // All that can be computed along with `root`, element by element of a value of its shape.
+  // All that can be computed along with `root`, element by element of a value of its shape: what
+  // nobody else reads, and what everybody widens for himself.
   Group grow(Node* root, const PartialShape& shape) {
     Group group{{root}};
-    std::map<Node*, int> inner_uses;
+    std::map<int, std::pair<Node*, int>> inner_uses;  // by id: the choice is the same in each run
     const auto count_uses = [&](const Node* user) {
-      for (const Output& in : operands(*user)) ++inner_uses[in.node];
-      for (Node* before : user->control_inputs()) ++inner_uses[before];
+      for (const Output& in : operands(*user)) {
+        auto& [node, count] = inner_uses[in.node->id()];
+        node = in.node;
+        ++count;
+      }
     };
-    count_uses(root);
+    const auto joins = [&](Node* node) {
+      return node->num_outputs() == 1 && !taken(node) && node->output_shape(0) == shape &&
+             node->requested_device() == root->requested_device() &&
+             std::find(group.members.begin(), group.members.end(), node) == group.members.end();
+    };
+    // What a root that stays for others reads is not the group's alone.
+    if (uses_.of(root) <= 1 || !widens(*root)) count_uses(root);
     for (bool grown = true; grown && group.members.size() < kMostOps;) {
       grown = false;
-      for (const auto& [node, count] : inner_uses) {
-        if (node->num_outputs() != 1 || taken(node) ||
-            !(uses_.of(node) == count ? fusible(*node) : widens(*node)) ||
-            !(node->output_shape(0) == shape) ||
-            node->requested_device() != root->requested_device() ||
-            std::find(group.members.begin(), group.members.end(), node) != group.members.end())
-          continue;
+      for (const auto& [id, use] : inner_uses) {
+        const auto [node, count] = use;
+        if (uses_.of(node) != count || !joins(node) || !fusible(*node)) continue;
         group.members.push_back(node);
         count_uses(node);
         grown = true;
         break;
       }
+    }
+    for (const auto& [id, use] : inner_uses) {
+      if (group.members.size() < kMostOps && joins(use.first) && widens(*use.first))
+        group.members.push_back(use.first);
     }
     return group;
   }
@@ -166,7 +188,8 @@ class Fuser {
     spec.attrs = std::move(attrs);
     spec.device = root->requested_device();
     spec.where = root->where();
-    // What members wait for does not depend on the group: all that reads a member is in it.
+    // What members wait for does not depend on the group: all that reads a member is in it, or
+    // reads a copy that stays.
     const auto wait_as = [&](const Node* node) {
       for (Node* before : node->control_inputs()) {
         if (before != root &&

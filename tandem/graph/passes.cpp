@@ -184,13 +184,15 @@ void use_as_result(MutableFunction& f, Output from, Output replacement) {
 }
 
 // Asks every op that has the hook, once.
-bool rewrite(MutableFunction& f, const OpRegistry& ops, RewriteFn OpDef::*hook, UseCounts* uses) {
+bool rewrite(MutableFunction& f, const OpRegistry& ops, RewriteFn OpDef::*hook, UseCounts* uses,
+             const OptimizerOptions& options) {
   bool changed = false;
   for (Node* node : f.graph.topological_order()) {
     const RewriteFn apply = node->op().*hook;
     if (!apply || !is_pure(*node) || !node->control_inputs().empty()) continue;
-    if (uses && uses->of(node) == 0) continue;
-    RewriteContext context(f.graph, ops, *node, uses);
+    // Who waits for the node keeps it: fused, it would be computed twice.
+    if (uses && (uses->of(node) == 0 || uses->waiting_for(node) != 0)) continue;
+    RewriteContext context(f.graph, ops, *node, uses, &options);
     if (!apply(context)) continue;
     use_as_result(f, {node, 0}, context.replacement());
     for (const auto& [from, to] : context.replaced()) use_as_result(f, from, to);
@@ -203,18 +205,21 @@ bool rewrite(MutableFunction& f, const OpRegistry& ops, RewriteFn OpDef::*hook, 
 }  // namespace
 
 bool clean_arithmetic(MutableFunction& f, const OpRegistry& ops) {
-  const bool changed = rewrite(f, ops, &OpDef::rewrite, nullptr);
+  const bool changed = rewrite(f, ops, &OpDef::rewrite, nullptr, {});
   return simplify_waiting(f, ops) || changed;
 }
 
-bool fuse(MutableFunction& f, const OpRegistry& ops) {
+bool fuse(MutableFunction& f, const OpRegistry& ops, const OptimizerOptions& options) {
   // What a first round makes, a second may complete: constant weights are packed when all that
   // changes them is done.
   constexpr int kRounds = 3;
   bool changed = false;
   for (int round = 0; round < kRounds; ++round) {
     UseCounts uses(f);
-    if (!rewrite(f, ops, &OpDef::fuse, &uses)) break;
+    if (!rewrite(f, ops, &OpDef::fuse, &uses, options)) {
+      prune(f);  // what was begun and given up
+      break;
+    }
     changed = true;
   }
   return changed;
@@ -222,31 +227,33 @@ bool fuse(MutableFunction& f, const OpRegistry& ops) {
 
 }  // namespace passes
 
-void simplify(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator) {
+void simplify(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator,
+              const OptimizerOptions& options) {
   constexpr int kRounds = 4;
   passes::prune(f);
   for (int round = 0; round < kRounds; ++round) {
-    bool changed = passes::fold_constants(f, ops, evaluator);
-    changed = passes::clean_arithmetic(f, ops) || changed;
-    changed = passes::merge_common(f) || changed;
+    bool changed = options.constant_folding && passes::fold_constants(f, ops, evaluator);
+    changed = (options.arithmetic_optimization && passes::clean_arithmetic(f, ops)) || changed;
+    changed = (options.common_subgraph_elimination && passes::merge_common(f)) || changed;
     if (!changed) break;
   }
 }
 
-void optimize(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator) {
-  simplify(f, ops, evaluator);
-  passes::fuse(f, ops);
+void optimize(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator,
+              const OptimizerOptions& options) {
+  simplify(f, ops, evaluator, options);
+  if (options.remapping) passes::fuse(f, ops, options);
 }
 
-void specialize(MutableFunction& f, const std::vector<Shape>& arg_shapes, const OpRegistry& ops,
-                Evaluator& evaluator) {
+void specialize(MutableFunction& f, const std::vector<PartialShape>& arg_shapes,
+                const OpRegistry& ops, Evaluator& evaluator, const OptimizerOptions& options) {
   for (std::size_t i = 0; i < f.args.size(); ++i) {
     // A reference's own shape is not that of its variable.
     if (!is_ref(f.args[i]->output_dtype(0))) f.graph.set_output_shape(f.args[i], 0, arg_shapes[i]);
   }
   f.graph.infer_shapes_to_run();
-  optimize(f, ops, evaluator);
-  passes::fuse_elementwise(f, ops, evaluator);
+  optimize(f, ops, evaluator, options);
+  if (options.elementwise_fusion) passes::fuse_elementwise(f, ops, evaluator);
 }
 
 }  // namespace tandem

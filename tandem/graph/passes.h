@@ -7,6 +7,7 @@
 #include "tandem/core/export.h"
 #include "tandem/graph/function.h"
 #include "tandem/graph/graph.h"
+#include "tandem/graph/optimizer_options.h"
 
 namespace tandem {
 
@@ -55,18 +56,22 @@ TANDEM_EXPORT bool clean_arithmetic(MutableFunction& f, const OpRegistry& ops);
 /// Drops control edges that others imply, and nodes that only hand on a value once others have run.
 TANDEM_EXPORT bool simplify_waiting(MutableFunction& f, const OpRegistry& ops);
 /// Applies the rewrites that make one op of several (a convolution with what follows it, …).
-TANDEM_EXPORT bool fuse(MutableFunction& f, const OpRegistry& ops);
+TANDEM_EXPORT bool fuse(MutableFunction& f, const OpRegistry& ops,
+                        const OptimizerOptions& options = {});
 /// Makes one op of trees of elementwise ops on large values of float or bfloat16.
 TANDEM_EXPORT bool fuse_elementwise(MutableFunction& f, const OpRegistry& ops,
                                     Evaluator& evaluator);
 }  // namespace passes
 
 /// Those of the passes that keep values as they are, until nothing changes (at most a few rounds).
-TANDEM_EXPORT void simplify(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator);
+TANDEM_EXPORT void simplify(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator,
+                            const OptimizerOptions& options = {});
 /// simplify, then fuse: what needs no shape of an argument.
-TANDEM_EXPORT void optimize(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator);
+TANDEM_EXPORT void optimize(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator,
+                            const OptimizerOptions& options = {});
 /// For a function that has been optimised: all passes once more, for arguments of these shapes.
-TANDEM_EXPORT void specialize(MutableFunction& f, const std::vector<Shape>& arg_shapes,
-                              const OpRegistry& ops, Evaluator& evaluator);
+TANDEM_EXPORT void specialize(MutableFunction& f, const std::vector<PartialShape>& arg_shapes,
+                              const OpRegistry& ops, Evaluator& evaluator,
+                              const OptimizerOptions& options = {});
 
 }  // namespace tandem

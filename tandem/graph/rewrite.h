@@ -11,6 +11,7 @@ namespace tandem {
 
 class OpRegistry;
 struct MutableFunction;
+struct OptimizerOptions;
 
 /// How often the outputs of a function's nodes are used: by nodes, as results, and by control
 /// edges.
@@ -42,10 +43,13 @@ class TANDEM_EXPORT UseCounts {
 class TANDEM_EXPORT RewriteContext {
  public:
   /// `uses`, kept up to date, is for the fusing of nodes.
-  RewriteContext(Graph& graph, const OpRegistry& ops, Node& node, UseCounts* uses = nullptr)
-      : graph_(graph), ops_(ops), node_(node), uses_(uses) {}
+  RewriteContext(Graph& graph, const OpRegistry& ops, Node& node, UseCounts* uses = nullptr,
+                 const OptimizerOptions* options = nullptr)
+      : graph_(graph), ops_(ops), node_(node), uses_(uses), options_(options) {}
   /// How often things are used; for `fuse` alone.
   const UseCounts& uses() const { return *uses_; }
+  /// What is asked for; for `fuse` alone.
+  const OptimizerOptions& options() const { return *options_; }
   Graph& graph() { return graph_; }
   const OpRegistry& ops() const { return ops_; }
   Node& node() { return node_; }
@@ -72,6 +76,7 @@ class TANDEM_EXPORT RewriteContext {
   const OpRegistry& ops_;
   Node& node_;
   UseCounts* uses_;
+  const OptimizerOptions* options_;
   Output replacement_;
   std::vector<std::pair<Output, Output>> replaced_;
 };

@@ -13,6 +13,18 @@
 namespace tandem {
 namespace {
 
+// The first size of a result to which something is added, which may be repeated, or be added
+// repeatedly, if it is 1 on either side.
+std::int64_t rows_with_addend(const InferenceContext& c, std::int64_t rows) {
+  const auto& fused = c.attr<std::vector<std::string>>("fused_ops");
+  const auto add = std::find(fused.begin(), fused.end(), "Add");
+  const auto i = static_cast<int>(add - fused.begin()) + 2;
+  if (add == fused.end() || i >= c.num_inputs() || !c.input(i).has_rank() || c.input(i).rank() == 0)
+    return rows;
+  const std::int64_t other = c.input(i).dim(0);
+  return rows == 1 || (rows < 0 && other > 1) ? other : rows;
+}
+
 void fused_matmul_shape(InferenceContext& c) {
   c.require_rank(0, 2);
   const bool turn_a = c.attr<bool>("transpose_a"), turn_b = c.attr<bool>("transpose_b");
@@ -22,7 +34,8 @@ void fused_matmul_shape(InferenceContext& c) {
   if (!sizes.empty()) b = PartialShape(sizes);
   if (b.has_rank() && b.rank() != 2) c.fail(cat("b must be a matrix, but has shape ", b, "."));
   c.merge_dim(a.dim(turn_a ? 0 : 1), b.dim(turn_b ? 1 : 0), "the inner sizes");
-  c.set_output(0, PartialShape({a.dim(turn_a ? 1 : 0), b.dim(turn_b ? 0 : 1)}));
+  const std::int64_t rows = rows_with_addend(c, a.dim(turn_a ? 1 : 0));
+  c.set_output(0, PartialShape({rows, b.dim(turn_b ? 0 : 1)}));
 }
 
 const OpRegistration kFusedMatMul{
@@ -46,16 +59,7 @@ void fused_conv_shape(InferenceContext& c) {
   const auto output = [&](int i) {
     return w.axis(i, c.input(0).dim(w.spatial_axis(i)), sizes[static_cast<std::size_t>(i)]).output;
   };
-  // An image that is added may be one for all of the batch, or a batch for one.
-  std::int64_t batch = c.input(0).dim(0);
-  const auto& fused = c.attr<std::vector<std::string>>("fused_ops");
-  const auto add = std::find(fused.begin(), fused.end(), "Add");
-  if (const auto i = static_cast<int>(add - fused.begin()) + 2;
-      add != fused.end() && i < c.num_inputs()) {
-    const std::int64_t other =
-        c.input(i).has_rank() ? c.input(i).dim(0) : std::int64_t{PartialShape::kUnknown};
-    if (batch == 1 || (batch < 0 && other > 1)) batch = other;
-  }
+  const std::int64_t batch = rows_with_addend(c, c.input(0).dim(0));
   const std::int64_t depth = c.attr<bool>("depthwise") ? sizes[2] * sizes[3] : sizes[3];
   c.set_output(0, PartialShape({batch, output(0), output(1), depth}));
 }

@@ -39,6 +39,13 @@ void enable_op_determinism(bool on) {
 
 bool op_determinism_enabled() { return default_options().deterministic(); }
 
+namespace optimizer {
+
+void set_experimental_options(const Options& options) { default_options().set_optimizer(options); }
+Options get_experimental_options() { return default_options().optimizer(); }
+
+}  // namespace optimizer
+
 namespace threading {
 
 void set_intra_op_parallelism_threads(int threads) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "tandem/core/export.h"
+#include "tandem/graph/optimizer_options.h"
 
 namespace tandem::config {
 
@@ -9,6 +10,18 @@ namespace tandem::config {
 /// later.
 TANDEM_EXPORT void enable_op_determinism(bool on = true);
 TANDEM_EXPORT bool op_determinism_enabled();
+
+namespace optimizer {
+
+using Options = OptimizerOptions;
+
+/// Which passes change graphs before they run, in the whole process. Takes effect at the next call
+/// of each function, which is optimised anew; calls that are running end as they began. Functions
+/// made with `optimize = false` stay as they are.
+TANDEM_EXPORT void set_experimental_options(const Options& options);
+TANDEM_EXPORT Options get_experimental_options();
+
+}  // namespace optimizer
 
 namespace threading {
 

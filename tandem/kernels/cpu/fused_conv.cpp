@@ -68,12 +68,15 @@ void fused_conv(KernelContext& c) {
   Array sums = c.allocate_temp(p.dtype, p.output_shape());
   run_conv(c, p, conv_forward, c.input(0), plain, sums);
   Epilogue own = e;
-  Array bias;
-  if (e.bias && e.bias->raw_data() == out.raw_data()) {
-    bias = c.allocate_temp(e.bias->dtype(), e.bias->shape());
-    std::memcpy(bias.raw_data(), e.bias->raw_data(), bias.num_bytes());
-    own.bias = &bias;
-  }
+  Array bias, addend;
+  const auto move_away = [&](const Array*& value, Array& copy) {
+    if (!value || value->raw_data() != out.raw_data()) return;
+    copy = c.allocate_temp(value->dtype(), value->shape());
+    std::memcpy(copy.raw_data(), value->raw_data(), copy.num_bytes());
+    value = &copy;
+  };
+  move_away(own.bias, bias);
+  if (!may_reuse) move_away(own.addend, addend);
   apply_epilogue(c, own, sums, p.out_depth, out);
 }
 

@@ -12,6 +12,25 @@
 namespace tandem::cpu {
 namespace {
 
+// One row that is added to all, or a product of one row to which several are added.
+void with_other_rows(KernelContext& c, const onednn::FusedMatMul& w) {
+  const Shape& addend = w.epilogue.addend->shape();
+  if (addend.rank() != 2 || addend[1] != w.n || (addend[0] != 1 && w.m != 1)) {
+    throw InvalidArgumentError(
+        cat("Incompatible shapes: ", Shape{w.m, w.n}, " vs. ", addend, " (what is added)."));
+  }
+  Array sums = c.allocate_temp(DType::kFloat, Shape{w.m, w.n});
+  onednn::FusedMatMul plain = w;
+  plain.epilogue = {};
+  if (w.k == 0) {
+    std::fill_n(sums.data<float>(), sums.num_elements(), 0.0f);
+  } else if (sums.num_elements() != 0) {
+    onednn::fused_matmul(c, plain, c.input(0).data<float>(), c.input(1), sums.data<float>());
+  }
+  Array& out = c.allocate_output(0, Shape{w.m == 1 ? addend[0] : w.m, w.n});
+  if (out.num_elements() != 0) apply_epilogue(c, w.epilogue, sums, w.n, out);
+}
+
 void fused_matmul(KernelContext& c) {
   const Array &a = c.input(0), &b = onednn::plain_weights(c.input(1));
   if (a.rank() != 2 || b.rank() != 2) {
@@ -32,10 +51,7 @@ void fused_matmul(KernelContext& c) {
   e = read_epilogue(c, 2);
   check_bias(e, w.n);
   const Shape shape{w.m, w.n};
-  if (e.addend && !(e.addend->shape() == shape)) {
-    throw InvalidArgumentError(
-        cat("What is added must have shape ", shape, ", not ", e.addend->shape()));
-  }
+  if (e.addend && !(e.addend->shape() == shape)) return with_other_rows(c, w);
   Array& out = c.allocate_output(0, shape);
   if (out.num_elements() == 0) return;
   if (w.k == 0) {

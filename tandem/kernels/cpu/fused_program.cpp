@@ -137,18 +137,11 @@ FusedProgram::FusedProgram(const KernelContext& c) : inputs_(c.num_inputs()) {
   if (result_ < inputs_) steps_.clear();
 }
 
-// Nodes of one name may stand for different programs in plans for different shapes.
 Ref<FusedProgram> FusedProgram::of(KernelContext& c) {
   NodeState& state = c.state();
   std::lock_guard lock(state.mutex);
-  auto* known = static_cast<FusedProgram*>(state.object.get());
-  if (!known || known->attrs_ != c.attrs_) {
-    Ref<FusedProgram> made = make_ref<FusedProgram>(c);
-    made->attrs_ = c.attrs_;
-    state.object = Ref<RefCounted>(made);
-    return made;
-  }
-  return Ref<FusedProgram>(known);
+  if (!state.object) state.object = Ref<RefCounted>(make_ref<FusedProgram>(c));
+  return Ref<FusedProgram>(static_cast<FusedProgram*>(state.object.get()));
 }
 
 BlockSource::BlockSource(const Array& input, const Shape& shape) : values_(input) {

@@ -37,7 +37,6 @@ class FusedProgram final : public RefCounted {
   double cost() const { return cost_; }
 
  private:
-  const void* attrs_ = nullptr;  ///< of the node that this was read from
   int inputs_ = 0;
   int buffers_ = 0;
   int result_ = 0;

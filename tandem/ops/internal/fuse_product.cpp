@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tandem/core/half.h"
+#include "tandem/graph/optimizer_options.h"
 #include "tandem/graph/rewrite.h"
 #include "tandem/ops/internal/fuse_lstm.h"
 
@@ -17,8 +18,9 @@ namespace {
 
 constexpr std::size_t kImage = 0, kWeights = 1, kFirstArg = 2;
 
+// A constant that waits for something belongs to a branch or a loop; new ones would lie outside.
 const Array* constant(const Output& o) {
-  if (o.node->kind() != NodeKind::kConst) return nullptr;
+  if (o.node->kind() != NodeKind::kConst || !o.node->control_inputs().empty()) return nullptr;
   return o.node->attr<std::shared_ptr<const Array>>("value").get();
 }
 
@@ -213,17 +215,13 @@ bool shift_channels(RewriteContext& r, Product& p, std::vector<float> shift, DTy
   return true;
 }
 
-// Whether two shapes are equal but perhaps for a batch size that nobody knows: the kernel looks at
+// Whether two shapes are equal but perhaps for a first size that nobody knows: the kernel looks at
 // it.
 bool same_but_batch(const PartialShape& a, const PartialShape& b) {
-  if (!a.has_rank() || !b.has_rank() || a.rank() != 4 || b.rank() != 4) return false;
-  for (int i = 1; i < 4; ++i)
+  if (!a.has_rank() || !b.has_rank() || a.rank() != b.rank()) return false;
+  for (int i = 1; i < a.rank(); ++i)
     if (a.dim(i) < 0 || a.dim(i) != b.dim(i)) return false;
   return a.dim(0) == b.dim(0);
-}
-
-bool same_and_known(const PartialShape& a, const PartialShape& b) {
-  return a.is_fully_known() && a == b;
 }
 
 // x * sigmoid(x), where both read one open product and nothing else does.
@@ -231,7 +229,9 @@ bool fuse_swish(RewriteContext& r) {
   const auto& in = r.node().inputs();
   for (std::size_t i = 0; i < 2; ++i) {
     const Output x = in[i], gate = in[1 - i];
-    if (gate.node->op().name != "Sigmoid" || !(gate.node->inputs()[0] == x)) continue;
+    if (gate.node->op().name != "Sigmoid" || !(gate.node->inputs()[0] == x) ||
+        !gate.node->control_inputs().empty())
+      continue;
     if (r.uses().of(gate.node) != 1 || r.uses().of(x.node) != 2 || x.index != 0) continue;
     std::optional<Product> p = read(*x.node);
     if (!p || !p->is_open()) continue;
@@ -280,14 +280,15 @@ bool fuse_bias(RewriteContext& r) {
   const auto& in = r.node().inputs();
   std::optional<Product> p = product_of(r, in[0]);
   const std::string* format = find_attr<std::string>(r.node(), "data_format");
-  if (!p || p->has("Add") || (format && *format != "NHWC")) return false;
+  if (!p || (format && *format != "NHWC")) return false;
   if (p->has("BiasAdd")) {
     const auto shift = by_channel(constant(in[1]), p->channels, 1);
     return shift && shift_channels(r, *p, *shift, r.node().output_dtype(0)) &&
            emit(r, std::move(*p));
   }
-  p->fused_ops.push_back("BiasAdd");
-  p->inputs.push_back(in[1]);
+  // The sum is the same if the bias comes before another addend.
+  p->fused_ops.insert(p->fused_ops.begin(), "BiasAdd");
+  p->inputs.insert(p->inputs.begin() + kFirstArg, in[1]);
   return emit(r, std::move(*p));
 }
 
@@ -304,10 +305,7 @@ bool fuse_add(RewriteContext& r) {
       continue;
     }
     const PartialShape& shape = other.node->output_shape(other.index);
-    const bool fits = p->kind == Product::Kind::kMatMul ? same_and_known(p->shape, shape)
-                                                        : same_but_batch(p->shape, shape);
-    if (p->has("Add") || !fits) continue;
-    if (p->kind == Product::Kind::kMatMul && !p->has("BiasAdd")) continue;
+    if (p->has("Add") || !same_but_batch(p->shape, shape)) continue;
     p->fused_ops.push_back("Add");
     p->inputs.push_back(other);
     return emit(r, std::move(*p));
@@ -365,6 +363,8 @@ bool fuse_cast(RewriteContext& r) {
   if (!p || p->kind == Product::Kind::kMatMul || p->dtype != DType::kBFloat16 || !is_float(to) ||
       p->has("Add"))
     return false;
+  if (const bool* truncate = find_attr<bool>(r.node(), "Truncate"); truncate && *truncate)
+    return false;
   // Who reads a wide result more than once had better read the short one and widen it himself.
   if (to == DType::kFloat && r.uses().of(&r.node()) != 1) return false;
   p->attrs.set("Tout", to);
@@ -372,6 +372,7 @@ bool fuse_cast(RewriteContext& r) {
 }
 
 bool pack_weights(RewriteContext& r) {
+  if (!r.options().packed_weights) return false;
   std::optional<Product> p = read(r.node());
   const Array* weights = p ? constant(p->inputs[kWeights]) : nullptr;
   if (!weights) return false;

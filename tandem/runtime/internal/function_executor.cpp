@@ -1,18 +1,18 @@
 #include "tandem/runtime/internal/function_executor.h"
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <mutex>
-#include <optional>
 
 #include "tandem/core/error.h"
 #include "tandem/core/flush_denormals.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/graph/passes.h"
 #include "tandem/runtime/internal/adaptive_plan.h"
+#include "tandem/runtime/internal/default_options.h"
 #include "tandem/runtime/internal/frame_tree.h"
 #include "tandem/runtime/internal/framed_plan.h"
+#include "tandem/runtime/internal/kernel_evaluator.h"
 #include "tandem/runtime/internal/prepare.h"
 #include "tandem/runtime/runtime.h"
 
@@ -22,49 +22,6 @@ namespace {
 constexpr std::size_t kPlansKept = 32;
 constexpr int kDeepestCall = 200;
 
-// Folds constants by running the node's kernel.
-class KernelEvaluator final : public Evaluator {
- public:
-  explicit KernelEvaluator(Runtime& runtime) : runtime_(runtime) {}
-
-  std::optional<std::vector<Array>> evaluate(const Node& node,
-                                             std::span<const Array> inputs) override {
-    const Device& device = runtime_.default_device();
-    const KernelList* kernels =
-        runtime_.kernels().find(node.op(), device.kernel_class(), node.attrs());
-    if (!kernels) return std::nullopt;
-    std::vector<const Array*> in;
-    for (const Array& a : inputs) in.push_back(&a);
-    std::vector<Array> outputs(static_cast<std::size_t>(node.num_outputs()));
-    std::vector<Array*> out;
-    for (Array& a : outputs) out.push_back(&a);
-    KernelContext context;
-    context.op_ = &node.op();
-    context.attrs_ = &node.attrs();
-    context.node_name_ = node.name();
-    context.inputs_ = in.data();
-    context.outputs_ = out.data();
-    context.output_dtypes_ = node.output_dtypes().data();
-    context.num_inputs_ = static_cast<int>(in.size());
-    context.num_outputs_ = static_cast<int>(out.size());
-    context.services_ = &runtime_.services(device);
-    const KernelDecl& kernel = kernels->choose(context);
-    if (!kernel.run) return std::nullopt;
-    kernel.run(context);
-    return outputs;
-  }
-
-  bool has_float_loops(const Node& node) override {
-    const KernelList* kernels = runtime_.kernels().find(
-        node.op(), runtime_.default_device().kernel_class(), node.attrs());
-    return kernels && std::any_of(kernels->candidates.begin(), kernels->candidates.end(),
-                                  [](const KernelDecl* k) { return k->float_loops != nullptr; });
-  }
-
- private:
-  Runtime& runtime_;
-};
-
 // The plans of one function in one runtime.
 class PlanCache {
  public:
@@ -72,11 +29,14 @@ class PlanCache {
                                   const std::vector<Array>& args) {
     std::lock_guard lock(mutex_);
     if (runtime_id_ != runtime.id()) {
-      plans_.clear();
-      framed_.reset();
-      optimized_.reset();
+      forget();
       states_ = std::make_shared<NodeStates>();
       runtime_id_ = runtime.id();
+    }
+    if (const std::uint64_t version = default_options().optimizer_version();
+        version != options_version_) {
+      forget();
+      options_version_ = version;
     }
     if (framed_) return framed_;
     for (std::size_t i = 0; i < plans_.size(); ++i) {
@@ -89,7 +49,9 @@ class PlanCache {
       auto body = std::make_shared<MutableFunction>(function);
       prepare(*body, runtime.ops());
       KernelEvaluator evaluator(runtime);
-      if (function.may_optimize()) optimize(*body, runtime.ops(), evaluator);
+      options_ = default_options().optimizer();
+      if (!function.may_optimize()) options_.disable_meta_optimizer = true;
+      if (!options_.disable_meta_optimizer) optimize(*body, runtime.ops(), evaluator, options_);
       if (holds_control_flow(body->graph))
         return framed_ = std::make_shared<FramedPlan>(runtime, std::move(body));
       optimized_ = std::move(body);
@@ -97,10 +59,11 @@ class PlanCache {
     Entry entry;
     for (const Array& a : args) entry.shapes.push_back(a.shape());
     auto body = optimized_;
-    if (function.may_optimize()) {
+    if (!options_.disable_meta_optimizer) {
       body = std::make_shared<MutableFunction>(optimized_->clone());
       KernelEvaluator evaluator(runtime);
-      specialize(*body, entry.shapes, runtime.ops(), evaluator);
+      specialize(*body, {entry.shapes.begin(), entry.shapes.end()}, runtime.ops(), evaluator,
+                 options_);
     }
     entry.plan = std::make_shared<AdaptivePlan>(runtime, body, entry.shapes, states_);
     if (plans_.size() == kPlansKept) plans_.pop_back();
@@ -119,8 +82,15 @@ class PlanCache {
     }
     return true;
   }
+  void forget() {
+    plans_.clear();
+    framed_.reset();
+    optimized_.reset();
+  }
   std::mutex mutex_;
   std::uint64_t runtime_id_ = 0;
+  std::uint64_t options_version_ = 0;
+  OptimizerOptions options_;  // under which `optimized_` was made
   std::shared_ptr<MutableFunction> optimized_;
   std::shared_ptr<NodeStates> states_;
   std::vector<Entry> plans_;

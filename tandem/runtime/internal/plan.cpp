@@ -211,7 +211,17 @@ void Plan::place_values(Lifetimes& life) {
       for (std::size_t i = 0; i < step.inputs.size() && i < 32 && index < 0; ++i) {
         if (!((reusable >> i) & 1)) continue;
         const int source = at(place, at(life.root, step.inputs[i]));
-        if (source >= 0 && at(bytes, source) == size && over_before(at(touched, source), s, true))
+        // The step may read the same memory as another input too, in an order of its own.
+        const auto else_read = [&] {
+          for (std::size_t j = 0; j < step.inputs.size(); ++j) {
+            if ((j >= 32 || !((reusable >> j) & 1)) &&
+                at(place, at(life.root, step.inputs[j])) == source)
+              return true;
+          }
+          return false;
+        };
+        if (source >= 0 && at(bytes, source) == size && over_before(at(touched, source), s, true) &&
+            !else_read())
           index = source;
       }
       const std::vector<int>& mine = at(life.touched, slot);
