@@ -13,10 +13,12 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tandem/io/graph_session.h>
 #include <tandem/io/npy.h>
+#include <tandem/runtime/config.h>
 #include <tandem/runtime/runtime.h>
 
 #include "bench/common/memory.h"
@@ -157,15 +159,26 @@ double seconds_per_step(Step&& step) {
   return (now() - again) / n;
 }
 
+// Passes that rows `MODEL_without_PASS` switch off.
+using Switch = std::pair<const char*, bool tandem::config::optimizer::Options::*>;
+inline constexpr Switch kSwitches[] = {
+    {"remapping", &tandem::config::optimizer::Options::remapping},
+    {"packed_weights", &tandem::config::optimizer::Options::packed_weights},
+    {"elementwise_fusion", &tandem::config::optimizer::Options::elementwise_fusion}};
+
 // Measures models by their names; holds one at a time.
 class ModelRunner {
  public:
-  Answer measure(const std::string& name) {
-    if (name_ != name) {
+  Answer measure(const std::string& name, const Switch* off = nullptr) {
+    if (name_ != name || off_ != off) {
       model_.reset();
       name_.clear();
+      tandem::config::optimizer::Options options;
+      if (off) options.*off->second = false;
+      tandem::config::optimizer::set_experimental_options(options);
       model_ = std::make_unique<Model>(name);
       name_ = name;
+      off_ = off;
     }
     Answer answer;
     answer.value = model_->about().measured(seconds_per_step([&] { model_->step(); }));
@@ -177,6 +190,7 @@ class ModelRunner {
 
  private:
   std::string name_;
+  const Switch* off_ = nullptr;
   std::unique_ptr<Model> model_;
 };
 
@@ -196,6 +210,10 @@ inline int measure_models(int argc, char** argv, Rows rows = {}) {
       const std::string name = folder.path().filename().string();
       if (!folder.is_directory()) continue;
       rows[name] = [&runner, name] { return runner.measure(name); };
+      for (const Switch& off : kSwitches)
+        rows[name + "_without_" + off.first] = [&runner, &off, name] {
+          return runner.measure(name, &off);
+        };
     }
     return serve(rows, "tandem");
   } catch (const std::exception& error) {

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -12,6 +13,8 @@
 #include "tandem/cli/graph_drawing.h"
 #include "tandem/core/error.h"
 #include "tandem/io/graph_def.h"
+#include "tandem/io/graph_session.h"
+#include "tandem/runtime/optimized.h"
 
 namespace tandem::cli {
 namespace {
@@ -24,6 +27,7 @@ struct GraphOptions {
   bool dot = false;
   bool html = false;
   bool json = false;
+  bool optimized = false;
 };
 
 struct NamedTensor {
@@ -94,6 +98,8 @@ Summary summarize(const io::ImportedGraph& imported) {
       if (used || imported.graph->num_nodes() == 1) summary.inputs.push_back(tensor(*node, op, 0));
     } else if (is_variable(op) && node->num_outputs() > 0) {
       summary.variables.push_back(tensor(*node, op, 0));
+    } else if (node->kind() == NodeKind::kArg) {
+      summary.inputs.push_back(tensor(*node, op, 0));
     } else if (!used && node->kind() != NodeKind::kConst) {
       for (int i = 0; i < node->num_outputs(); ++i) summary.outputs.push_back(tensor(*node, op, i));
     }
@@ -193,6 +199,37 @@ void print_json(const io::ImportedGraph& imported) {
             << '\n';
 }
 
+// The graph as it runs when all its inputs are fed and all its outputs fetched: one graph, in which
+// the inputs are arguments.
+io::ImportedGraph optimize(io::ImportedGraph imported) {
+  if (!imported.unsupported.empty()) {
+    throw UnimplementedError(cat("The graph cannot be optimized, since some nodes cannot run:",
+                                 io::describe_unsupported(imported.unsupported)));
+  }
+  std::vector<std::string> feeds, fetches, targets;
+  std::vector<PartialShape> shapes;
+  const auto users = imported.graph->consumers();
+  for (const auto& node : imported.graph->nodes()) {
+    const bool used = !users[static_cast<std::size_t>(node->id())].empty();
+    if (node->op().name.starts_with("Placeholder")) {
+      if (!used && imported.graph->num_nodes() > 1) continue;
+      feeds.push_back(node->name());
+      shapes.push_back(node->output_shape(0));
+    } else if (!used && node->kind() != NodeKind::kConst) {
+      for (int i = 0; i < node->num_outputs(); ++i) fetches.push_back(cat(node->name(), ":", i));
+      if (node->num_outputs() == 0) targets.push_back(node->name());
+    }
+  }
+  io::ImportedGraph result;
+  result.producer = imported.producer;
+  result.min_consumer = imported.min_consumer;
+  result.library = imported.library;
+  const io::GraphSession session(std::move(imported));
+  MutableFunction f = optimized(*session.prepare(feeds, fetches, targets).function(), shapes);
+  result.graph = std::make_shared<const Graph>(std::move(f.graph));
+  return result;
+}
+
 }  // namespace
 
 void add_graph_command(CLI::App& td) {
@@ -203,12 +240,15 @@ void add_graph_command(CLI::App& td) {
   auto* dot = command->add_flag("--dot", options->dot, "Print the graph for Graphviz");
   auto* html = command->add_flag("--html", options->html, "Print a page that draws the graph");
   auto* json = command->add_flag("--json", options->json, "Print as JSON, for programs");
+  command->add_flag("--optimized", options->optimized,
+                    "The graph as it runs, with everything fed and fetched: after optimization");
   dot->excludes(html)->excludes(json);
   html->excludes(json);
   command->callback([options] {
     io::ImportOptions import;
     import.allow_unsupported = true;
-    const io::ImportedGraph imported = io::read_graph_def(options->graph, import);
+    io::ImportedGraph imported = io::read_graph_def(options->graph, import);
+    if (options->optimized) imported = optimize(std::move(imported));
     if (options->dot) {
       std::cout << to_dot(imported);
     } else if (options->html) {

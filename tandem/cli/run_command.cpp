@@ -18,6 +18,7 @@
 #include "tandem/fs/file_system.h"
 #include "tandem/io/graph_session.h"
 #include "tandem/io/npy.h"
+#include "tandem/runtime/config.h"
 #include "tandem/runtime/runtime.h"
 
 namespace tandem::cli {
@@ -35,6 +36,7 @@ struct RunOptions {
   std::vector<int> threads;
   std::string out;
   bool json = false;
+  bool no_optimize = false;
 };
 
 // One element a line.
@@ -174,6 +176,8 @@ void report(const RunOptions& options, const Timing& timing, int nodes, std::uin
 
 void run_graph(const RunOptions& options) {
   check_file_names(options);
+  if (options.no_optimize)
+    config::optimizer::set_experimental_options({.disable_meta_optimizer = true});
   Runtime::Options threads;
   if (!options.threads.empty()) {
     threads.inter_op_threads = options.threads[0];
@@ -246,6 +250,8 @@ void add_run_command(CLI::App& td) {
       ->expected(2)
       ->check(CLI::Range(1, 1'000'000'000));
   command->add_option("--out", options->out, "Save each fetch as DIR/NAME_I.npy");
+  command->add_flag("--no-optimize", options->no_optimize,
+                    "Run the nodes as they stand in the graph: nothing folded, merged or fused");
   command->add_flag("--json", options->json, "End with one line of JSON, for programs");
   command->callback([options] {
     if (options->fetches.empty() && options->targets.empty())

@@ -145,6 +145,47 @@ TEST_F(TdGraph, GraphSummarizes) {
               AllOf(HasSubstr("\"nearest\": \"MatMul\""), HasSubstr("\"nodes\": 11")));
 }
 
+constexpr const char* kProduct = R"(
+node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } }
+       attr { key: 'shape' value { shape { dim { size: -1 } dim { size: 2 } } } } }
+node { name: 'w' op: 'Const' attr { key: 'dtype' value { type: DT_FLOAT } }
+       attr { key: 'value' value { tensor { dtype: DT_FLOAT tensor_shape { dim { size: 2 } dim { size: 3 } }
+       float_val: 1 float_val: 2 float_val: 3 float_val: 4 float_val: 5 float_val: -6 } } } }
+node { name: 'b' op: 'Const' attr { key: 'dtype' value { type: DT_FLOAT } }
+       attr { key: 'value' value { tensor { dtype: DT_FLOAT tensor_shape { dim { size: 3 } }
+       float_val: 1 float_val: 1 float_val: 1 } } } }
+node { name: 'xw' op: 'MatMul' input: 'x' input: 'w' attr { key: 'T' value { type: DT_FLOAT } } }
+node { name: 'xwb' op: 'BiasAdd' input: 'xw' input: 'b' attr { key: 'T' value { type: DT_FLOAT } } }
+node { name: 'y' op: 'Relu' input: 'xwb' attr { key: 'T' value { type: DT_FLOAT } } }
+)";
+
+TEST_F(TdGraph, GraphShowsWhatRuns) {
+  td::fs::write_file(path("p.pbtxt"), kProduct);
+  const Result plain = run("graph p.pbtxt"), optimized = run("graph p.pbtxt --optimized");
+  EXPECT_THAT(plain.out, AllOf(HasSubstr("Relu"), Not(HasSubstr("_FusedMatMul"))));
+  EXPECT_EQ(optimized.code, 0) << optimized.err;
+  EXPECT_THAT(optimized.out, AllOf(HasSubstr("_FusedMatMul"), HasSubstr("_PackWeights"),
+                                   HasSubstr("x/fed_0  float[?,2]"), Not(HasSubstr("Relu "))));
+  EXPECT_THAT(run("graph p.pbtxt --optimized --dot").out, HasSubstr("_FusedMatMul"));
+  EXPECT_THAT(run("graph p.pbtxt --optimized --html").out, HasSubstr("_FusedMatMul"));
+  EXPECT_THAT(run("graph p.pbtxt --optimized --json").out, HasSubstr("\"_FusedMatMul\": 1"));
+  // What cannot run cannot be optimized.
+  const Result refused = run("graph g.pbtxt --optimized");
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("MatMull"));
+}
+
+TEST_F(TdGraph, RunLeavesTheGraphAsItIs) {
+  td::fs::write_file(path("p.pbtxt"), kProduct);
+  td::io::write_npy(path("m.npy"), td::Array::vector<float>({1, 2, -3, 4}).reshape({2, 2}));
+  for (const char* option : {"", " --no-optimize"}) {
+    const Result r = run("run p.pbtxt --feed x=m.npy --fetch y --out . " + std::string(option));
+    ASSERT_EQ(r.code, 0) << r.err;
+    const td::Array y = td::io::read_npy(path("y_0.npy"));
+    EXPECT_THAT(y.values<float>(), ::testing::ElementsAre(10, 13, 0, 14, 15, 0));
+  }
+}
+
 TEST_F(TdGraph, GraphDraws) {
   EXPECT_THAT(
       run("graph g.pbtxt --dot").out,

@@ -94,7 +94,7 @@ bool fused_conv(KernelContext& c, const ConvCase& p, const Epilogue& e, const vo
       if (filter_is_plain(ConvResult::kOutput, part.p, own)) {
         weights = plain_weights(filter).raw_data();
       } else if (kept) {
-        weights = kept->in_order(wanted, pack);
+        weights = kept->in_order(wanted, 0, pack);
       } else if (wanted == packed_desc) {
         weights = packed.data();
       } else {

@@ -14,16 +14,17 @@ using dnnl::memory;
 
 constexpr std::int64_t kKind = 30, kPack = 31;
 
-// The part of a product that one call makes: some rows of the whole.
+// The part of a product that one call makes: some rows or some columns of the whole.
 struct Part {
   const FusedMatMul* whole;
-  std::int64_t rows;
+  std::int64_t rows, columns;
   bool packed;  // b in the order that the library likes best
 
   Key key(std::int64_t kind) const {
     const FusedMatMul& w = *whole;
     return Key{kind,
                rows,
+               columns,
                w.m,
                w.n,
                w.k,
@@ -31,13 +32,13 @@ struct Part {
                epilogue_kind(w.epilogue),
                bits_of(w.epilogue.alpha)};
   }
+  // These columns of b as they lie in the whole of it.
+  memory::desc plain_b() const {
+    return {{whole->k, columns},
+            memory::data_type::f32,
+            whole->transpose_b ? memory::dims{1, whole->k} : memory::dims{whole->n, 1}};
+  }
 };
-
-memory::desc plain_b(const FusedMatMul& w) {
-  return {{w.k, w.n},
-          memory::data_type::f32,
-          w.transpose_b ? memory::dims{1, w.k} : memory::dims{w.n, 1}};
-}
 
 Plan make(const void* what) {
   const Part& p = *static_cast<const Part*>(what);
@@ -46,10 +47,11 @@ Plan make(const void* what) {
   const memory::desc a({p.rows, w.k}, kFloat,
                        w.transpose_a ? memory::dims{1, w.m} : memory::dims{w.k, 1});
   const memory::desc b =
-      p.packed ? memory::desc({w.k, w.n}, kFloat, memory::format_tag::any) : plain_b(w);
-  const memory::desc bias =
-      w.epilogue.bias ? memory::desc({1, w.n}, kFloat, memory::dims{w.n, 1}) : memory::desc();
-  const memory::desc c({p.rows, w.n}, kFloat, memory::dims{w.n, 1});
+      p.packed ? memory::desc({w.k, p.columns}, kFloat, memory::format_tag::any) : p.plain_b();
+  const memory::desc bias = w.epilogue.bias
+                                ? memory::desc({1, p.columns}, kFloat, memory::dims{p.columns, 1})
+                                : memory::desc();
+  const memory::desc c({p.rows, p.columns}, kFloat, memory::dims{w.n, 1});
   const dnnl::primitive_attr attr = epilogue_attr(w.epilogue);
 #if DNNL_VERSION_MAJOR >= 3
   const dnnl::matmul::primitive_desc desc(engine(), a, b, bias, c, attr);
@@ -72,46 +74,77 @@ Plan make_reorder(const void* what) {
   return Plan(desc, dnnl::reorder(desc), {{DNNL_ARG_FROM, r.from}, {DNNL_ARG_TO, r.to}});
 }
 
+constexpr std::int64_t kColumns = 64;  // parts of columns are multiples of it
+
+// Into how many parts a product is cut: of rows, where there are more of them than columns, else of
+// columns. So no thread reads more of the longer operand than it must.
+struct Cut {
+  bool rows = false;
+  std::int64_t parts = 1;
+};
+
+Cut cut(const KernelContext& context, const FusedMatMul& w) {
+  constexpr double kPiece = 1e6;  // multiplications that are worth a thread
+  // The same under determinism, whatever the number of threads.
+  constexpr double kFixedPiece = 1.6e7;
+  constexpr std::int64_t kMostFixed = 16;
+  constexpr double kRead = 3;  // bringing b in takes as long as so many rows
+  const double work =
+      (static_cast<double>(w.m) + kRead) * static_cast<double>(w.n) * static_cast<double>(w.k);
+  Cut cut;
+  cut.rows = w.m > w.n;
+  const std::int64_t most = cut.rows ? w.m : (w.n + kColumns - 1) / kColumns;
+  const double wanted = work / (context.deterministic() ? kFixedPiece : kPiece);
+  const std::int64_t limit = std::min<std::int64_t>(
+      most, context.deterministic() ? kMostFixed : context.intra_op().threads());
+  cut.parts = std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(wanted, 1e6)), 1, limit);
+  return cut;
+}
+
+// Where part i of `parts` of [0, count) begins; a multiple of `unit`.
+std::int64_t border(std::int64_t i, std::int64_t parts, std::int64_t count, std::int64_t unit) {
+  const std::int64_t units = (count + unit - 1) / unit;
+  return std::min(count, units * i / parts * unit);
+}
+
 }  // namespace
 
 void fused_matmul(KernelContext& context, const FusedMatMul& w, const float* a, const Array& b,
                   float* c) {
-  constexpr double kPiece = 1e6;  // multiplications that are worth another thread
-  const double work = static_cast<double>(w.m * w.n) * static_cast<double>(w.k);
   PackedWeights* const kept = packed_weights(b);
-  const float* bias = w.epilogue.bias ? w.epilogue.bias->data<float>() : nullptr;
-  // Each row's sums are the same whoever makes it, so the number of parts changes no bits.
-  const std::int64_t parts =
-      std::clamp<std::int64_t>(static_cast<std::int64_t>(work / kPiece), 1,
-                               std::min<std::int64_t>(context.intra_op().threads(), w.m));
+  const float* const plain = (kept ? kept->plain() : b).data<float>();
+  const float* const bias = w.epilogue.bias ? w.epilogue.bias->data<float>() : nullptr;
+  const Cut grid = cut(context, w);
   const auto run = [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) {
-      const std::int64_t begin = w.m * i / parts;
-      const Part part{&w, w.m * (i + 1) / parts - begin, kept != nullptr};
+      const std::int64_t unit = grid.rows ? 1 : kColumns, count = grid.rows ? w.m : w.n;
+      const std::int64_t begin = border(i, grid.parts, count, unit);
+      const std::int64_t size = border(i + 1, grid.parts, count, unit) - begin;
+      const std::int64_t row = grid.rows ? begin : 0, column = grid.rows ? 0 : begin;
+      const Part part{&w, grid.rows ? size : w.m, grid.rows ? w.n : size, kept != nullptr};
       Call& call = find_call(part.key(kKind), make, &part);
       if (!call.possible()) throw UnimplementedError("oneDNN has no such product of matrices.");
-      const float* rows = a + begin * (w.transpose_a ? 1 : w.k);
-      const void* weights = nullptr;
+      const float* const rows = a + row * (w.transpose_a ? 1 : w.k);
+      const void* weights = plain + column * (w.transpose_b ? w.k : 1);
       if (const memory::desc& wanted = call.plan().arguments[1].desc;
-          kept && !(wanted == plain_b(w))) {
-        weights = kept->in_order(wanted, [&](const void* from, void* to) {
-          const Reorder order{plain_b(w), wanted};
-          find_call(part.key(kPack), make_reorder, &order).run({from, to});
+          kept && !(wanted == part.plain_b())) {
+        weights = kept->in_order(wanted, column, [&](const void*, void* to) {
+          const Reorder order{part.plain_b(), wanted};
+          find_call(part.key(kPack), make_reorder, &order).run({weights, to});
         });
-      } else {
-        weights = kept ? kept->plain().raw_data() : b.raw_data();
       }
+      float* const to = c + row * w.n + column;
       if (bias) {
-        call.run({rows, weights, c + begin * w.n, bias});
+        call.run({rows, weights, to, bias + column});
       } else {
-        call.run({rows, weights, c + begin * w.n});
+        call.run({rows, weights, to});
       }
     }
   };
-  if (parts == 1) {
+  if (grid.parts == 1) {
     run(0, 1);
   } else {
-    context.intra_op().for_each_piece(parts, run);
+    context.intra_op().for_each_piece(grid.parts, run);
   }
 }
 

@@ -13,7 +13,7 @@ struct FusedMatMul {
   Epilogue epilogue;
 };
 
-/// Split among the pool's threads by rows. No size is 0.
+/// Split among the pool's threads by rows or columns. No size is 0.
 /// `b` is an array or one that _PackWeights made.
 void fused_matmul(KernelContext& context, const FusedMatMul& what, const float* a, const Array& b,
                   float* c);

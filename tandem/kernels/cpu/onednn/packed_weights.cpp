@@ -7,17 +7,18 @@
 
 namespace tandem::cpu::onednn {
 
-const void* PackedWeights::in_order(const dnnl::memory::desc& desc, const Pack& pack) {
+const void* PackedWeights::in_order(const dnnl::memory::desc& desc, std::int64_t part,
+                                    const Pack& pack) {
   std::lock_guard lock(mutex_);
   for (const Order& order : orders_)
-    if (order.desc == desc) return order.data.get();
+    if (order.part == part && order.desc == desc) return order.data.get();
   constexpr std::size_t kLine = 64;
   const std::size_t bytes = (desc.get_size() + kLine - 1) / kLine * kLine;
   auto* memory = static_cast<std::byte*>(std::aligned_alloc(kLine, bytes));
   if (!memory) throw ResourceExhaustedError(cat("No ", bytes, " bytes for packed weights."));
   std::shared_ptr<std::byte> data(memory, [](std::byte* p) { std::free(p); });
   pack(plain_.raw_data(), memory);
-  orders_.push_back({desc, std::move(data)});
+  orders_.push_back({desc, part, std::move(data)});
   return memory;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -21,13 +22,14 @@ class PackedWeights final : public VariantValue {
   explicit PackedWeights(Array plain) : plain_(std::move(plain)) {}
   std::string type_name() const override { return "tandem::PackedWeights"; }
   const Array& plain() const { return plain_; }
-  /// The weights as `desc` describes them; `pack` makes them where they are not there yet. Valid as
-  /// long as this object.
-  const void* in_order(const dnnl::memory::desc& desc, const Pack& pack);
+  /// The weights, or the part of them that begins at column `part`, as `desc` describes them;
+  /// `pack` makes them where they are not there yet. Valid as long as this object.
+  const void* in_order(const dnnl::memory::desc& desc, std::int64_t part, const Pack& pack);
 
  private:
   struct Order {
     dnnl::memory::desc desc;
+    std::int64_t part;
     std::shared_ptr<std::byte> data;
   };
   Array plain_;
