@@ -97,6 +97,16 @@ std::optional<Product> read_conv(const Node& node) {
   return p;
 }
 
+// Weights that stay the same from step to step. Those that a training step changes had better stay
+// in the cache of the core that changed them, which products by themselves see to.
+bool is_steady(const Output& weights) {
+  if (weights.node->kind() == NodeKind::kEnter) {
+    const bool* same = find_attr<bool>(*weights.node, "is_constant");
+    return same && *same;
+  }
+  return weights.node->kind() == NodeKind::kConst;
+}
+
 std::optional<Product> read_matmul(const Node& node) {
   const bool fused = node.op().name == "_FusedMatMul";
   if (!fused && node.op().name != "MatMul") return std::nullopt;
@@ -106,6 +116,7 @@ std::optional<Product> read_matmul(const Node& node) {
   if (p.dtype != DType::kFloat) return std::nullopt;
   copy_attrs(node, {"transpose_a", "transpose_b", "leakyrelu_alpha", "b_sizes"}, p.attrs);
   p.inputs = node.inputs();
+  if (!fused && !is_steady(p.inputs[kWeights])) return std::nullopt;
   if (fused) p.fused_ops = node.attr<std::vector<std::string>>("fused_ops");
   p.channels = node.output_shape(0).has_rank() ? node.output_shape(0).dim(1) : -1;
   if (p.channels < 0) return std::nullopt;
