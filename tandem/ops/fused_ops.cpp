@@ -154,5 +154,25 @@ const OpRegistration kLstmGates{
          "The end of an LSTM's step. The columns of `gates` are four groups i, f, g, o: new_cell "
          "= sigmoid(f) * cell + sigmoid(i) * tanh(g), output = sigmoid(o) * tanh(new_cell)."}};
 
+void gru_gates_shape(InferenceContext& c) {
+  c.require_rank(0, 2);
+  c.require_rank(1, 2);
+  const std::int64_t columns = c.merge_dim(c.input(0).dim(1), c.input(1).dim(1), "the gates");
+  if (columns > 0 && columns % 3 != 0) c.fail(cat("the gates are three, but ", columns, " wide."));
+  const PartialShape own({c.input(0).dim(0), columns < 0 ? columns : columns / 3});
+  const PartialShape inner({c.input(1).dim(0), columns < 0 ? columns : columns / 3});
+  c.set_output(0, broadcast(broadcast(own, inner), c.input(2)));
+}
+
+const OpRegistration kGruGates{
+    {.name = "_GruGates",
+     .inputs = "from_input: T, from_state: T, state: T",
+     .outputs = "new_state: T",
+     .attrs = "T: {float}",
+     .shape = gru_gates_shape,
+     .doc = "The end of a GRU's step. The columns of the first two inputs are three groups: z = "
+            "sigmoid(x0 + h0), r = sigmoid(x1 + h1), new_state = z * state + (1 - z) * tanh(x2 + r "
+            "* h2)."}};
+
 }  // namespace
 }  // namespace tandem

@@ -11,7 +11,7 @@
 #include "tandem/core/half.h"
 #include "tandem/graph/optimizer_options.h"
 #include "tandem/graph/rewrite.h"
-#include "tandem/ops/internal/fuse_lstm.h"
+#include "tandem/ops/internal/fuse_recurrent.h"
 
 namespace tandem::internal {
 namespace {
@@ -321,7 +321,7 @@ bool fuse_add(RewriteContext& r) {
     p->inputs.push_back(other);
     return emit(r, std::move(*p));
   }
-  return false;
+  return fuse_gru(r);
 }
 
 bool fuse_mul(RewriteContext& r) {

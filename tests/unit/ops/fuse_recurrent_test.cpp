@@ -1,0 +1,90 @@
+// The elementwise ends of recurrent steps: one op in the graph that runs, with the values that the
+// single ops give eagerly.
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tandem/ops/activation_ops.h"
+#include "tandem/ops/operators.h"
+#include "tandem/ops/slice_ops.h"
+#include "tandem/ops/unary_ops.h"
+
+#include "tests/unit/ops/fusion_util.h"
+
+namespace tandem {
+namespace {
+
+using Tensors = std::vector<Tensor>;
+
+constexpr double kTolerance = 2e-6;
+
+// gates of four groups, cell
+Tensors lstm(const Tensors& in) {
+  const auto g = split(in[0], 4, 1);
+  const Tensor cell = sigmoid(g[1]) * in[1] + sigmoid(g[0]) * tanh(g[2]);
+  return {cell, sigmoid(g[3]) * tanh(cell)};
+}
+
+// gates from the input and from the state, state
+Tensors gru(const Tensors& in) {
+  const auto x = split(in[0], 3, 1), h = split(in[1], 3, 1);
+  const Tensor z = sigmoid(x[0] + h[0]), r = sigmoid(x[1] + h[1]);
+  const Tensor candidate = tanh(x[2] + r * h[2]);
+  return {z * in[2] + (1.0 - z) * candidate};
+}
+
+TEST(FuseRecurrent, LstmStepIsOneOp) {
+  for (const std::int64_t rows : {1, 2, 7}) {
+    for (const std::int64_t units : {1, 5, 64}) {
+      const Tensors args{numbers({rows, 4 * units}, 1), numbers({rows, units}, 2)};
+      const MutableFunction f = optimized_graph(lstm, args);
+      EXPECT_EQ(count_op(f, "_LstmGates"), 1) << f.graph.to_string();
+      for (const char* left : {"Split", "Sigmoid", "Tanh", "Mul", "AddV2"})
+        EXPECT_EQ(count_op(f, left), 0) << left;
+      expect_as_eager(lstm, args, kTolerance);
+    }
+  }
+}
+
+TEST(FuseRecurrent, LstmStepOfOneCellForAllRows) {
+  expect_as_eager(lstm, {numbers({3, 8}, 1), numbers({1, 2}, 2)}, kTolerance);
+  expect_as_eager(lstm, {numbers({1, 8}, 1), numbers({3, 2}, 2)}, kTolerance);
+  expect_as_eager(lstm, {numbers({0, 8}, 1), numbers({0, 2}, 2)}, kTolerance);
+}
+
+TEST(FuseRecurrent, OtherGatesStayAsTheyAre) {
+  const Body swapped = [](const Tensors& in) -> Tensors {
+    const auto g = split(in[0], 4, 1);
+    const Tensor cell = sigmoid(g[1]) * in[1] + sigmoid(g[2]) * tanh(g[0]);
+    return {cell, sigmoid(g[3]) * tanh(cell)};
+  };
+  const Body gate_is_result = [](const Tensors& in) -> Tensors {
+    const auto g = split(in[0], 4, 1);
+    const Tensor forget = sigmoid(g[1]);
+    const Tensor cell = forget * in[1] + sigmoid(g[0]) * tanh(g[2]);
+    return {cell, sigmoid(g[3]) * tanh(cell), forget};
+  };
+  const Tensors args{numbers({2, 12}, 1), numbers({2, 3}, 2)};
+  for (const Body& body : {swapped, gate_is_result}) {
+    EXPECT_EQ(count_op(optimized_graph(body, args), "_LstmGates"), 0);
+    expect_as_eager(body, args, kTolerance);
+  }
+}
+
+TEST(FuseRecurrent, GruStepIsOneOp) {
+  for (const std::int64_t rows : {1, 3}) {
+    for (const std::int64_t units : {1, 6, 64}) {
+      const Tensors args{numbers({rows, 3 * units}, 1), numbers({rows, 3 * units}, 2),
+                         numbers({rows, units}, 3)};
+      const MutableFunction f = optimized_graph(gru, args);
+      EXPECT_EQ(count_op(f, "_GruGates"), 1) << f.graph.to_string();
+      for (const char* left : {"Split", "Sigmoid", "Tanh", "Mul", "AddV2", "Sub"})
+        EXPECT_EQ(count_op(f, left), 0) << left;
+      expect_as_eager(gru, args, kTolerance);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tandem
