@@ -73,8 +73,7 @@ void fused_elementwise(KernelContext& c) {
           if (is_float) {
             run.block(begin, n, out.data<float>() + begin);
           } else {
-            run.block(begin, n, values);
-            from_floats(values, out.data<BFloat16>() + begin, n);
+            from_floats(run.compute(begin, n, values), out.data<BFloat16>() + begin, n);
           }
         }
       });
@@ -113,8 +112,8 @@ void fused_sum(KernelContext& c) {
                       };
                       for (std::int64_t row = begin; row < end; row += rows) {
                         const std::int64_t n = std::min(rows, end - row);
-                        run.block(row * columns, n * columns, values.data());
-                        sum_rows(values.data(), part.data(), n, columns);
+                        const float* at = run.compute(row * columns, n * columns, values.data());
+                        sum_rows(at, part.data(), n, columns);
                         added += n;
                         if (added + rows > kRowsInFloat) flush();
                       }

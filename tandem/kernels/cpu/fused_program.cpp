@@ -303,7 +303,7 @@ void FusedRun::run_step(const FusedProgram::Step& step, std::int64_t n, float* b
   }
 }
 
-void FusedRun::block(std::int64_t begin, std::int64_t n, float* out) {
+const float* FusedRun::compute(std::int64_t begin, std::int64_t n, float* out) {
   for (std::size_t v = 0; v < values_.size(); ++v) {
     Value& own = values_[v];
     if (own.period > 1) {
@@ -322,10 +322,14 @@ void FusedRun::block(std::int64_t begin, std::int64_t n, float* out) {
   const Value& result = value(program_.result());
   if (result.period == 1) {
     std::fill(out, out + n, result.data[0]);
-  } else if (steps.empty() || result.period != 0) {
-    if (result.data != out)
-      std::memcpy(out, result.data, static_cast<std::size_t>(n) * sizeof(float));
+    return out;
   }
+  return steps.empty() || result.period != 0 ? result.data : out;
+}
+
+void FusedRun::block(std::int64_t begin, std::int64_t n, float* out) {
+  const float* result = compute(begin, n, out);
+  if (result != out) std::memcpy(out, result, static_cast<std::size_t>(n) * sizeof(float));
 }
 
 }  // namespace tandem::cpu

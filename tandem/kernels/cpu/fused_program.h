@@ -63,7 +63,7 @@ class BlockSource {
   enum class Kind { kFull, kScalar, kRow, kColumn };
   void load(std::int64_t begin, std::int64_t n, float* to) const;
   float element(std::int64_t i) const;
-  bool is_short(std::int64_t size) const { return period_ <= size; }
+  bool is_short(std::int64_t size) const { return period_ <= 4 * size; }
 
   Kind kind_ = Kind::kFull;
   Array values_;
@@ -78,6 +78,9 @@ class FusedRun {
   FusedRun(const FusedProgram& program, const std::vector<BlockSource>& sources, std::int64_t size);
   /// The result's elements [begin, begin + n), written to `out`, which may be where an input lies.
   void block(std::int64_t begin, std::int64_t n, float* out);
+  /// The same, but a result that lies somewhere already stays there: where it is, until the next
+  /// call.
+  const float* compute(std::int64_t begin, std::int64_t n, float* out);
 
  private:
   // An input or a step's result.
