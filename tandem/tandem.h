@@ -36,6 +36,7 @@
 #include "tandem/runtime/config.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/gradient_context.h"
+#include "tandem/runtime/optimized.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/tensor.h"
 #include "tandem/runtime/thread_context.h"

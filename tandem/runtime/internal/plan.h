@@ -29,8 +29,8 @@ class NodeStates {
     for (const Entry& e : entries) {
       if (e.op == node.op().name && (by_name || e.attrs == node.attrs())) return *e.state;
     }
-    entries.push_back({node.op().name, by_name ? AttrMap() : node.attrs(),
-                       std::make_unique<NodeState>()});
+    entries.push_back(
+        {node.op().name, by_name ? AttrMap() : node.attrs(), std::make_unique<NodeState>()});
     return *entries.back().state;
   }
 
