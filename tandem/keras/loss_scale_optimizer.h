@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "tandem/core/export.h"
 #include "tandem/keras/optimizer.h"
@@ -42,7 +44,7 @@ class TANDEM_EXPORT LossScaleOptimizer : public Optimizer {
   const Variable& step_counter() const;
 
  private:
-  using Optimizer::Optimizer;
+  explicit LossScaleOptimizer(std::shared_ptr<OptimizerImpl> impl) : Optimizer(std::move(impl)) {}
 };
 
 }  // namespace tandem::keras::optimizers
