@@ -711,6 +711,6 @@ LOSS_SCALES = [
      ["inf", "fine", "fine", "fine", "fine", "nan", "fine"]),
     ("SGD", {"learning_rate": 0.1, "momentum": 0.9, "clipnorm": 0.5}, {},
      ["fine", "inf", "fine"]),
-    ("Nadam", {"learning_rate": 0.1, "weight_decay": 0.01},
+    ("RMSprop", {"learning_rate": 0.1, "weight_decay": 0.01},
      {"initial_scale": 2.0, "dynamic_growth_steps": 1}, ["fine", "nan", "fine"]),
 ]
