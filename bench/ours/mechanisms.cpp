@@ -93,6 +93,8 @@ bench::Answer info_copy() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  td::config::threading::set_intra_op_parallelism_threads(bench::threads());
+  td::config::threading::set_inter_op_parallelism_threads(bench::threads());
   return bench::measure_models(argc, argv,
                                {{"info_copy", info_copy},
                                 {"mixed_bfloat16", mixed_bfloat16},
