@@ -135,8 +135,8 @@ TEST_F(MixedPrecision, NormalisingLayersSumInFullPrecision) {
 }
 
 TEST_F(MixedPrecision, LossesAndMetricsAreInFullPrecision) {
-  const Tensor y_true{{1.0}, {1.0}, {1.0}};
-  const Tensor y_pred = cast(Tensor{{0.0}, {0.0}, {17.0}}, bfloat16);
+  const Tensor y_true = ones({3, 1});
+  const Tensor y_pred = cast(reshape(Tensor{0.0, 0.0, 17.0}, {3, 1}), bfloat16);
   const Tensor loss = Loss("mse")(y_true, y_pred);
   EXPECT_EQ(loss.dtype(), float32);
   EXPECT_FLOAT_EQ(loss.item<float>(), 86);  // 258 / 3; 258 is no bfloat16
