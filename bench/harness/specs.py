@@ -137,6 +137,8 @@ def mechanisms():
     both = (*peers, Peer("torch", TORCH_MECHANISMS))
     for name in ("reduction", "softmax", "layer_norm", "gather"):
         yield Row(name, "MB/s", "higher", both, tolerance=1e-2)
+    in_float = Peer("tandem float", AGAIN, 1.3, "mixed_bfloat16_in_float")
+    yield Row("mixed_bfloat16", "ms", "lower", (in_float,), tolerance=0.03)
     yield Row("info_copy", "MB/s", "higher", ())
 
 

@@ -123,7 +123,7 @@ std::vector<Tensor> CallGraph::run(std::span<const Tensor> inputs,
 FunctionalImpl::FunctionalImpl(std::vector<KerasTensor> inputs, std::vector<KerasTensor> outputs,
                                const std::string& name)
     : ModelImpl("Functional", {.name = name}), graph_(std::move(inputs), std::move(outputs)) {
-  keep_input_dtypes();
+  keep_dtypes();
   ensure_built({});
 }
 

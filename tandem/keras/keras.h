@@ -3,8 +3,10 @@
 // All of td::keras.
 
 #include "tandem/keras/callbacks.h"
+#include "tandem/keras/dtype_policy.h"
 #include "tandem/keras/layer_impl.h"
 #include "tandem/keras/layers.h"
+#include "tandem/keras/loss_scale_optimizer.h"
 #include "tandem/keras/losses.h"
 #include "tandem/keras/metrics.h"
 #include "tandem/keras/model.h"

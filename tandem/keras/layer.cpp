@@ -54,12 +54,13 @@ std::vector<KerasTensor> Layer::outputs(const std::vector<KerasTensor>& inputs,
 const std::string& Layer::name() const { return impl()->name(); }
 const std::string& Layer::class_name() const { return impl()->class_name(); }
 Config Layer::config() const { return impl()->config(); }
+const DTypePolicy& Layer::dtype_policy() const { return impl()->dtype_policy(); }
 std::string Layer::describe() const { return cat(class_name(), "(", config().to_string(), ")"); }
 
 void Layer::build(const PartialShape& input_shape) const { impl()->ensure_built({input_shape}); }
 bool Layer::built() const { return impl()->built(); }
 PartialShape Layer::compute_output_shape(const PartialShape& input_shape) const {
-  return only(impl()->infer({{impl()->dtype(), input_shape}}, {}), *impl_).shape;
+  return only(impl()->infer({{compute_dtype(), input_shape}}, {}), *impl_).shape;
 }
 
 Tensor Layer::compute_mask(const Tensor& input, const Tensor& mask) const {

@@ -10,6 +10,7 @@
 #include "tandem/core/shape.h"
 #include "tandem/keras/call_options.h"
 #include "tandem/keras/config.h"
+#include "tandem/keras/dtype_policy.h"
 #include "tandem/keras/keras_tensor.h"
 #include "tandem/ops/variable.h"
 #include "tandem/runtime/tensor.h"
@@ -56,6 +57,10 @@ class TANDEM_EXPORT Layer {
   /// "Dense"
   const std::string& class_name() const;
   Config config() const;
+  /// In which dtypes it computes and keeps its weights.
+  const DTypePolicy& dtype_policy() const;
+  DType compute_dtype() const { return dtype_policy().compute_dtype(); }
+  DType variable_dtype() const { return dtype_policy().variable_dtype(); }
   /// "Dense(name='dense', units=10, …)"
   std::string describe() const;
 

@@ -9,6 +9,7 @@
 #include "tandem/keras/internal/masks.h"
 #include "tandem/keras/internal/names.h"
 #include "tandem/keras/internal/shape_text.h"
+#include "tandem/ops/autocast.h"
 #include "tandem/ops/cast_ops.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/thread_context.h"
@@ -78,7 +79,7 @@ void LayerImpl::describe(Config&) const {}
 Config LayerImpl::config() const {
   Config config;
   config.set("name", name()).set("trainable", trainable());
-  config.set("dtype", cat(settings_.dtype));
+  config.set("dtype", settings_.dtype.name());
   describe(config);
   return config;
 }
@@ -149,14 +150,16 @@ void LayerImpl::ensure_built(const std::vector<PartialShape>& inputs) {
 Variable LayerImpl::add_weight(const std::string& name, const Shape& shape,
                                const WeightOptions& options) {
   EagerScope eager;
-  const DType dtype = options.dtype.value_or(settings_.dtype);
+  const DType dtype = options.dtype.value_or(variable_dtype());
   Tensor value = options.initializer(shape, dtype);
   if (!(value.shape() == shape) || value.dtype() != dtype) {
     throw InvalidArgumentError(cat(prefix(), "initializer ", options.initializer.name(),
                                    " of weight '", name, "' gave ", value.dtype(), value.shape(),
                                    " where ", dtype, shape, " was asked for."));
   }
-  Variable variable(std::move(value), {.trainable = options.trainable, .name = path_ + "/" + name});
+  Variable variable(
+      std::move(value),
+      {.trainable = options.trainable, .name = path_ + "/" + name, .autocast = options.autocast});
   weights_.push_back({variable, options.regularizer, options.trainable,
                       options.saved_as.empty() ? name : options.saved_as});
   return variable;
@@ -234,11 +237,13 @@ std::vector<Tensor> LayerImpl::run(std::vector<Tensor> inputs, const CallOptions
   ensure_built(shapes);
   check_inputs(shapes);
   const CallOptions how = with_masks(inputs, options);
-  if (autocast_) {
+  const DType wanted = compute_dtype();
+  const bool casts = autocast_ && is_floating(wanted);
+  if (casts) {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       Tensor& t = inputs[i];
-      if (!is_floating(t.dtype()) || t.dtype() == settings_.dtype) continue;
-      t = cast(t, settings_.dtype);
+      if (!is_floating(t.dtype()) || t.dtype() == wanted) continue;
+      t = cast(t, wanted);
       if (const Tensor mask = how.mask_of(i); mask.defined()) internal::note_mask(t, mask);
     }
   }
@@ -246,6 +251,7 @@ std::vector<Tensor> LayerImpl::run(std::vector<Tensor> inputs, const CallOptions
     std::vector<Tensor> outputs;
     {
       const internal::MaskScope scope;
+      const AutocastScope autocast(casts ? wanted : DType::kInvalid);
       outputs = call_many(inputs, how);
     }
     if (internal::keeps_masks()) note_masks(inputs, how, outputs);

@@ -12,6 +12,7 @@
 #include "tandem/core/shape.h"
 #include "tandem/keras/call_options.h"
 #include "tandem/keras/config.h"
+#include "tandem/keras/dtype_policy.h"
 #include "tandem/keras/initializers.h"
 #include "tandem/keras/layer.h"
 #include "tandem/keras/regularizers.h"
@@ -24,14 +25,15 @@ namespace tandem::keras {
 struct LayerSettings {
   std::string name = {};  ///< made from the class name if empty
   bool trainable = true;
-  DType dtype = float32;  ///< of weights and computation; floating inputs are cast to it
+  DTypePolicy dtype = {};  ///< of computation and weights; floating inputs are cast to the former
 };
 
 struct WeightOptions {
   Initializer initializer = "glorot_uniform";
   Regularizer regularizer = {};
   bool trainable = true;
-  std::optional<DType> dtype = std::nullopt;  ///< the layer's by default
+  std::optional<DType> dtype = std::nullopt;  ///< the layer's variable_dtype() by default
+  bool autocast = true;                       ///< is cast to compute_dtype() where `call` uses it
   /// The name in checkpoints where that is not the weight's: Keras' attribute, such as "_kernel". A
   /// '/' leads to an object within.
   std::string saved_as = {};
@@ -51,9 +53,10 @@ struct WeightOptions {
 ///     };
 ///     auto scale = td::keras::make_layer<Scale>();
 ///
-/// Output shapes follow from the ops that `call` uses. `call` may run eagerly or be traced, so it
-/// uses ops only and makes no variables. Layers of several inputs or outputs override build_many
-/// and call_many instead.
+/// Output shapes follow from the ops that `call` uses. Under a policy of mixed precision its inputs
+/// come in half precision, and so do weights where they are used; `weight.read_value()` is in full.
+/// `call` may run eagerly or be traced, so it uses ops only and makes no variables. Layers of
+/// several inputs or outputs override build_many and call_many instead.
 class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
  public:
   explicit LayerImpl(std::string class_name, LayerSettings settings = {});
@@ -90,7 +93,9 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
 
   const std::string& name() const { return settings_.name; }
   const std::string& class_name() const { return class_name_; }
-  DType dtype() const { return settings_.dtype; }
+  const DTypePolicy& dtype_policy() const { return settings_.dtype; }
+  DType compute_dtype() const { return settings_.dtype.compute_dtype(); }
+  DType variable_dtype() const { return settings_.dtype.variable_dtype(); }
   Config config() const;
   bool built() const { return built_; }
   bool trainable() const { return settings_.trainable; }
@@ -140,8 +145,8 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
   void require_min_rank(int rank) { min_rank_ = rank; }
   /// … and this size along an axis.
   void require_size(int axis, std::int64_t size) { sizes_.emplace_back(axis, size); }
-  /// Inputs keep their dtypes (by default floating ones are cast to the layer's dtype).
-  void keep_input_dtypes() { autocast_ = false; }
+  /// Inputs and weights keep their dtypes (by default floating ones are cast to compute_dtype()).
+  void keep_dtypes() { autocast_ = false; }
   /// The layer works on each step alone: a mask of its input is one of its output.
   void pass_masks() { passes_masks_ = true; }
   /// The size of an axis of an input shape; throws InvalidArgumentError if it is not known.

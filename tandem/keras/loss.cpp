@@ -2,6 +2,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/masks.h"
+#include "tandem/keras/internal/precision.h"
 #include "tandem/keras/internal/weighting.h"
 #include "tandem/ops/comparison_ops.h"
 
@@ -35,11 +36,12 @@ Tensor Loss::operator()(const Tensor& y_true, const Tensor& y_pred,
   if (!y_true.defined() || !y_pred.defined()) {
     throw InvalidArgumentError(cat("Loss '", name(), "' was called with an undefined tensor."));
   }
-  Tensor mask = impl_->mask(y_true, y_pred);
-  if (const Tensor steps = internal::find_mask(y_pred); steps.defined()) {
+  const Tensor predicted = internal::predictions_in_full_precision(y_pred);
+  Tensor mask = impl_->mask(y_true, predicted);
+  if (const Tensor steps = internal::find_mask(predicted); steps.defined()) {
     mask = mask.defined() ? logical_and(steps, mask) : steps;
   }
-  return internal::reduce_values(impl_->call(y_true, y_pred), sample_weight, mask,
+  return internal::reduce_values(impl_->call(y_true, predicted), sample_weight, mask,
                                  impl_->reduction());
 }
 

@@ -71,6 +71,15 @@ Variable OptimizerImpl::add_scalar(const std::string& name, double initial,
   return variables_.back();
 }
 
+Variable OptimizerImpl::add_state(const std::string& name, const Tensor& initial) {
+  variables_.emplace_back(initial,
+                          VariableOptions{.trainable = false, .name = settings_.name + "/" + name});
+  attributes_.emplace_back(name, variables_.back());
+  return variables_.back();
+}
+
+Tensor OptimizerImpl::scale_loss(const Tensor& loss) const { return loss; }
+
 std::vector<std::pair<std::string, Variable>> OptimizerImpl::saved_parts() const {
   std::vector<std::pair<std::string, Variable>> parts{{"_iterations", iterations_}};
   if (learning_rate_.defined()) parts.emplace_back("_learning_rate", learning_rate_);

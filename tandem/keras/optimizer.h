@@ -40,21 +40,26 @@ class TANDEM_EXPORT OptimizerImpl {
 
   void build(const std::vector<Variable>& weights);
   bool built() const { return built_; }
-  void apply(const std::vector<Tensor>& gradients, const std::vector<Variable>& weights);
   const OptimizerSettings& settings() const { return settings_; }
   const std::string& class_name() const { return class_name_; }
-  const std::vector<Variable>& variables() const { return variables_; }
+
+  // ---- What an optimizer around another one overrides. ----
+  virtual void apply(const std::vector<Tensor>& gradients, const std::vector<Variable>& weights);
+  virtual Tensor scale_loss(const Tensor& loss) const;
+  virtual std::vector<Variable> variables() const { return variables_; }
   /// What a checkpoint holds, by the names of Keras' attributes: "_iterations", "_variables/2".
-  std::vector<std::pair<std::string, Variable>> saved_parts() const;
-  const Variable& iterations() const { return iterations_; }
-  Tensor learning_rate() const;
-  void set_learning_rate(double value);
+  virtual std::vector<std::pair<std::string, Variable>> saved_parts() const;
+  virtual const Variable& iterations() const { return iterations_; }
+  virtual Tensor learning_rate() const;
+  virtual void set_learning_rate(double value);
 
  protected:
   /// A variable like a weight, filled with `initial`.
   Variable add_slot(const Variable& like, const std::string& name, double initial = 0);
   /// `attribute` is Keras' name of a variable that Keras does not list among the optimizer's.
   Variable add_scalar(const std::string& name, double initial, const std::string& attribute = "");
+  /// … of any dtype, which Keras lists and has as an attribute too, as `name`.
+  Variable add_state(const std::string& name, const Tensor& initial);
 
  private:
   std::vector<Tensor> clip(std::vector<Tensor> gradients) const;
@@ -86,6 +91,10 @@ class TANDEM_EXPORT Optimizer {
   void apply(const std::vector<Tensor>& gradients, const std::vector<Variable>& variables) const;
   /// Makes the variables that go with these weights; done by the first `apply` outside of traces.
   void build(const std::vector<Variable>& variables) const;
+
+  /// What to differentiate instead of the loss: the loss itself but for a LossScaleOptimizer, whose
+  /// `apply` then takes the larger gradients.
+  Tensor scale_loss(const Tensor& loss) const { return impl_->scale_loss(loss); }
 
   /// The rate for the next step.
   double learning_rate() const;

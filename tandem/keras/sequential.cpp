@@ -55,7 +55,7 @@ void SequentialImpl::build_many(const std::vector<PartialShape>& inputs) {
     const std::vector<std::int64_t>& dims = inputs[0].dims();
     input_ = std::make_shared<InputLayerImpl>(
         PartialShape(std::vector<std::int64_t>(dims.begin() + 1, dims.end())),
-        InputOptions{.dtype = layers_.front().impl()->dtype()});
+        InputOptions{.dtype = layers_.front().variable_dtype()});
   }
   outputs_ = {input_->output()};
   for (const Layer& layer : layers_) outputs_.push_back(layer(outputs_.back()));

@@ -10,7 +10,9 @@
 #include "tandem/keras/internal/loss_collector.h"
 #include "tandem/keras/internal/masks.h"
 #include "tandem/keras/internal/names.h"
+#include "tandem/keras/internal/precision.h"
 #include "tandem/keras/internal/shape_text.h"
+#include "tandem/keras/loss_scale_optimizer.h"
 #include "tandem/ops/arithmetic_ops.h"
 #include "tandem/ops/array_ops.h"
 #include "tandem/ops/cast_ops.h"
@@ -26,6 +28,10 @@ Trainer::Trainer(ModelImpl& model, CompileOptions options)
       train_(make_train_step()),
       test_(make_test_step()) {
   options_.optimizer = options_.optimizer.fresh();
+  if (options_.auto_scale_loss && model_.dtype_policy().name() == "mixed_float16" &&
+      !optimizers::LossScaleOptimizer::is(options_.optimizer)) {
+    options_.optimizer = optimizers::LossScaleOptimizer(options_.optimizer);
+  }
   for (const std::string& name : model_.output_names()) outputs_.push_back({.name = name});
   choose_losses();
   choose_metrics();
@@ -222,7 +228,9 @@ void Trainer::test(const data::Element& batch) {
 }
 
 std::vector<Tensor> Trainer::forward(const Batch& batch, bool training) const {
-  return model_.run(batch.x, {.training = training});
+  std::vector<Tensor> outputs = model_.run(batch.x, {.training = training});
+  for (Tensor& y : outputs) y = predictions_in_full_precision(y);
+  return outputs;
 }
 
 Tensor Trainer::total_loss(const Batch& batch, const std::vector<Tensor>& outputs,
@@ -288,7 +296,8 @@ void Trainer::train_step(const data::Element& element) {
   const LossCollector collector;
   const std::vector<Tensor> outputs = forward(batch, true);
   const Tensor loss = total_loss(batch, outputs, collector.losses());
-  const std::vector<Tensor> gradients = tape.gradient(loss, trainable_);
+  const std::vector<Tensor> gradients =
+      tape.gradient(options_.optimizer.scale_loss(loss), trainable_);
   options_.optimizer.apply(gradients, trainable_);
   update_metrics(batch, outputs, loss);
 }

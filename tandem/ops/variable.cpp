@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/ops/autocast.h"
+#include "tandem/ops/cast_ops.h"
 #include "tandem/ops/internal/variable_calls.h"
 #include "tandem/ops/resource_variable_ops.h"
 #include "tandem/runtime/dispatch.h"
@@ -17,6 +19,7 @@ struct Variable::State {
   PartialShape shape;
   DType dtype = DType::kInvalid;
   bool trainable = true;
+  bool autocast = false;
   AttrMap read_attrs;  // made once: reads are frequent
   AttrMap assign_attrs;
 };
@@ -38,6 +41,7 @@ Variable::Variable(Tensor initial_value, const VariableOptions& options) {
   state->dtype = initial_value.dtype();
   state->shape = options.shape.value_or(PartialShape(initial_value.shape()));
   state->trainable = options.trainable;
+  state->autocast = options.autocast && is_floating(state->dtype);
   state->read_attrs = {{"dtype", state->dtype}, {"_shape", state->shape}};
   state->assign_attrs = {{"dtype", state->dtype}, {"validate_shape", true}};
   {
@@ -72,6 +76,13 @@ const Variable::State& Variable::state() const {
 Tensor Variable::read_value() const {
   const State& s = state();
   return internal::read_variable(s.handle, s.read_attrs);
+}
+
+Variable::operator Tensor() const {
+  Tensor value = read_value();
+  const DType wanted = AutocastScope::current();
+  if (wanted == DType::kInvalid || !state().autocast || wanted == state().dtype) return value;
+  return cast(std::move(value), wanted);
 }
 
 const Variable& Variable::assign(Tensor value) const {

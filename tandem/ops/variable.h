@@ -20,6 +20,9 @@ struct VariableOptions {
   std::string name = "Variable";
   /// The shape that values must fit; that of the initial value by default.
   std::optional<PartialShape> shape = std::nullopt;
+  /// Used as a Tensor within an AutocastScope (tandem/ops/autocast.h), a floating value has the
+  /// scope's dtype.
+  bool autocast = false;
 };
 
 /// A value that may change: parameters of models, counters, moving averages.
@@ -48,8 +51,9 @@ class TANDEM_EXPORT Variable {
 
   bool defined() const noexcept { return state_ != nullptr; }
   Tensor read_value() const;
-  /// Reads, so that a Variable may be given wherever a Tensor is expected.
-  operator Tensor() const { return read_value(); }
+  /// Reads, so that a Variable may be given wherever a Tensor is expected. Unlike `read_value`
+  /// casts as an AutocastScope around asks for.
+  operator Tensor() const;
 
   /// Throws InvalidArgumentError if dtype or shape do not fit.
   const Variable& assign(Tensor value) const;

@@ -639,3 +639,78 @@ MODELS = [
      "float[10,4,3]", "int32[10]:ints(0,2)"),
 ]
 FIT = {"batch_size": 4, "epochs": 3, "shuffle": False}
+
+
+# --- Mixed precision --------------------------------------------------------------------------
+
+POLICIES = ["mixed_bfloat16", "mixed_float16"]
+# As LAYERS, under each of the policies.
+PRECISION_LAYERS = [
+    ("Dense", {"units": 4, "activation": "relu"}, {"inputs": "float[3,5]"}, {}),
+    ("Dense", {"units": 4, "kernel_regularizer": "l2"}, {"inputs": "float[2,3,5]"}, {}),
+    ("Conv2D", {"filters": 4, "kernel_size": 3, "padding": "same", "activation": "relu"},
+     {"inputs": IMAGE}, {}),
+    ("Conv1D", {"filters": 4, "kernel_size": 3}, {"inputs": LONG}, {}),
+    ("DepthwiseConv2D", {"kernel_size": 3}, {"inputs": IMAGE}, {}),
+    ("Conv2DTranspose", {"filters": 2, "kernel_size": 3, "strides": 2}, {"inputs": IMAGE}, {}),
+    ("MaxPooling2D", {}, {"inputs": IMAGE}, {}),
+    ("AveragePooling2D", {"pool_size": 2}, {"inputs": IMAGE}, {}),
+    ("GlobalAveragePooling2D", {}, {"inputs": IMAGE}, {}),
+    ("Flatten", {}, {"inputs": IMAGE}, {}),
+    ("ZeroPadding2D", {"padding": 1}, {"inputs": IMAGE}, {}),
+    ("BatchNormalization", {}, {"inputs": IMAGE}, {"training": True}),
+    ("BatchNormalization", {}, {"inputs": IMAGE}, {"training": False}),
+    ("BatchNormalization", {}, {"inputs": "float[6,3]"}, {"training": True}),
+    ("LayerNormalization", {}, {"inputs": SEQUENCE}, {}),
+    ("GroupNormalization", {"groups": 3}, {"inputs": IMAGE}, {}),
+    ("RMSNormalization", {}, {"inputs": SEQUENCE}, {}),
+    ("Embedding", {"input_dim": 5, "output_dim": 3}, {"inputs": "int32[2,4]:ints(0,5)"}, {}),
+    ("Activation", {"activation": "softmax"}, {"inputs": "float[3,4]"}, {}),
+    ("Activation", {"activation": "gelu"}, {"inputs": "float[3,4]"}, {}),
+    ("Softmax", {}, {"inputs": "float[3,4]"}, {}),
+    ("Add", {}, {"0": SEQUENCE, "1": SEQUENCE}, {}),
+    ("Rescaling", {"scale": 0.5, "offset": 1.0}, {"inputs": "float[3,4]"}, {}),
+    # Small inputs: the gradient of a softmax that is all but decided is made of rounding errors.
+    ("MultiHeadAttention", {"num_heads": 2, "key_dim": 3},
+     {"query": "float[2,4,6]:normal(0,0.2)", "value": "float[2,4,6]:normal(0,0.2)"}, {}),
+    ("LSTM", {"units": 3}, {"inputs": SEQUENCE}, {}),
+    ("LSTM", {"units": 3, "return_sequences": True}, {"inputs": SEQUENCE}, {}),
+    ("GRU", {"units": 3}, {"inputs": SEQUENCE}, {}),
+]
+
+
+def half_cnn():
+    """The last layer in full precision, as Keras' guide advises."""
+    return keras.Sequential([
+        keras.Input((6, 6, 1)), keras.layers.Conv2D(3, 3, padding="same"),
+        keras.layers.BatchNormalization(), keras.layers.Activation("relu"),
+        keras.layers.MaxPooling2D(), keras.layers.Flatten(),
+        keras.layers.Dense(3, activation="softmax", dtype="float32")])
+
+
+# Model's name, builder, compile arguments, x, y: one step, under each of the policies.
+PRECISION_MODELS = [
+    ("mlp", mlp, {"optimizer": {"class": "SGD", "config": {"learning_rate": 0.1}},
+                  "loss": "sparse_categorical_crossentropy", "metrics": ["accuracy"]},
+     "float[10,6]", "int32[10]:ints(0,3)"),
+    ("half_cnn", half_cnn, {"optimizer": {"class": "SGD", "config": {
+        "learning_rate": 0.1, "momentum": 0.9}}, "loss": "sparse_categorical_crossentropy",
+        "metrics": ["accuracy"]}, "float[10,6,6,1]", "int32[10]:ints(0,3)"),
+    ("classifier", classifier, {"optimizer": {"class": "SGD", "config": {"learning_rate": 0.1}},
+                                "loss": "sparse_categorical_crossentropy", "metrics": []},
+     "float[10,4,3]", "int32[10]:ints(0,2)"),
+    ("regression", regression, {"optimizer": {"class": "SGD", "config": {"learning_rate": 0.1}},
+                                "loss": "mse", "metrics": ["mae"]},
+     "float[10,4]", "float[10,1]"),
+]
+# The optimizer within, the arguments of LossScaleOptimizer, and what each step's gradients are.
+LOSS_SCALES = [
+    ("SGD", {"learning_rate": 0.1}, {"initial_scale": 1024.0, "dynamic_growth_steps": 2},
+     ["fine", "fine", "fine", "inf", "fine", "nan", "inf", "fine", "fine", "fine"]),
+    ("Adam", {"learning_rate": 0.1}, {"initial_scale": 8.0, "dynamic_growth_steps": 3},
+     ["inf", "fine", "fine", "fine", "fine", "nan", "fine"]),
+    ("SGD", {"learning_rate": 0.1, "momentum": 0.9, "clipnorm": 0.5}, {},
+     ["fine", "inf", "fine"]),
+    ("RMSprop", {"learning_rate": 0.1, "weight_decay": 0.01},
+     {"initial_scale": 2.0, "dynamic_growth_steps": 1}, ["fine", "nan", "fine"]),
+]

@@ -84,20 +84,21 @@ def make_layer(name, config, **more):
     return getattr(keras.layers, name)(**arguments, **more)
 
 
-def layer_record(name, config, inputs, arguments):
+def layer_record(name, config, inputs, arguments, policy=None):
     """`arguments` are those of the call; "masks" among them come with the inputs of these names."""
-    line = described(name, config, inputs, arguments)
+    line = described(name, config, inputs, arguments, policy)
     arguments = dict(arguments)
     masks = {key: make(text, line, key, "mask")
              for key, text in arguments.pop("masks", {}).items()}
     arrays = {key: make(text, line, key) for key, text in inputs.items()}
     tensors = {key: tf.constant(array) for key, array in arrays.items()}
-    keras.utils.clear_session()
+    fresh_session(policy)
     dtype = {"dtype": "float64"} if any(a.dtype == np.float64 for a in arrays.values()) else {}
     layer = make_layer(name, config, **dtype)
     call_layer(layer, tensors, {})
     new_weights(layer, line)
     record = {"line": line, "layer": name, "config": {**config, **dtype}, "call": arguments,
+              **({"policy": policy} if policy else {}),
               "inputs": {key: encode(array) for key, array in arrays.items()},
               "masks": {key: encode(mask) for key, mask in masks.items()},
               "weights": weight_records(layer)}
@@ -116,6 +117,8 @@ def layer_record(name, config, inputs, arguments):
         record["regularization_loss"] = encode(regularization.numpy())
     upstream = make(f"{'double' if dtype else 'float'}[{','.join(map(str, output.shape))}]:normal",
                     line, "upstream")
+    if policy:
+        upstream = upstream.astype(output.numpy().dtype)
     record["upstream"] = encode(upstream)
     targets = [weight.value for weight in layer.trainable_weights]
     gradients = tape.gradient(output, [*targets, *sources.values()],
@@ -385,6 +388,77 @@ def training():
     return records
 
 
+# --- Mixed precision --------------------------------------------------------------------------
+
+def fresh_session(policy):
+    """clear_session() sets the global policy back as well."""
+    keras.utils.clear_session()
+    keras.mixed_precision.set_global_policy(policy or "float32")
+
+
+def step_record(policy, name, build, arguments, x_text, y_text):
+    """One training step of a model."""
+    line = described(name, arguments, f"{x_text} {y_text}", policy)
+    fresh_session(policy)
+    model = build()
+    for layer in model.layers:
+        new_weights_small(layer, line)
+    optimizer = arguments["optimizer"]
+    optimizer = getattr(keras.optimizers, optimizer["class"])(**optimizer["config"])
+    model.compile(optimizer, arguments["loss"], metrics=list(arguments["metrics"]),
+                  jit_compile=False)
+    x, y = make(x_text, line, "x"), make(y_text, line, "y")
+    record = {"line": line, "model": name, "policy": policy, "compile": arguments,
+              "weights": model_weights(model),
+              "x": encode(x), "y": encode(y), "predictions_before": encode(model(x).numpy())}
+    record["train_on_batch"] = {key: float(value) for key, value in
+                                model.train_on_batch(x, y, return_dict=True).items()}
+    record["weights_after"] = model_weights(model)
+    scaled = isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer)
+    record["loss_scale"] = float(model.optimizer.dynamic_scale) if scaled else None
+    record["predictions_after"] = encode(model(x).numpy())
+    return record
+
+
+def loss_scale_record(name, config, scaling, kinds):
+    line = described(name, config, scaling, " ".join(kinds))
+    keras.utils.clear_session()
+    inner = getattr(keras.optimizers, name)(**config)
+    optimizer = keras.optimizers.LossScaleOptimizer(inner, **scaling)
+    variables = [keras.Variable(make(text, line, text)) for text in ("float[3]", "float[2,2]")]
+    optimizer.build(variables)
+    record = {"line": line, "optimizer": name, "config": config, "scaling": scaling,
+              "variables": [encode(v.numpy()) for v in variables], "steps": []}
+
+    @tf.function(jit_compile=False)
+    def apply(*gradients):
+        optimizer.apply(list(gradients), variables)
+
+    for number, kind in enumerate(kinds):
+        scale = float(optimizer.scale_loss(1.0))
+        gradients = [make(f"float[{','.join(map(str, v.shape))}]", line, number, index)
+                     * np.float32(scale) for index, v in enumerate(variables)]
+        if kind != "fine":
+            gradients[1][1, 0] = float(kind)
+        apply(*gradients)
+        record["steps"].append({
+            "gradients": [encode(g) for g in gradients], "scale_before": scale,
+            "variables": [encode(v.numpy()) for v in variables],
+            "scale": float(optimizer.dynamic_scale), "counter": int(optimizer.step_counter),
+            "iterations": int(optimizer.iterations)})
+    record["state"] = [encode(v.numpy()) for v in optimizer.variables]
+    return record
+
+
+def precision():
+    records = []
+    for policy in cases.POLICIES:
+        records += [layer_record(*case, policy) for case in cases.PRECISION_LAYERS]
+        records += [step_record(policy, *case) for case in cases.PRECISION_MODELS]
+    fresh_session("float32")
+    return records + [loss_scale_record(*case) for case in cases.LOSS_SCALES]
+
+
 def summaries():
     """The texts of summary(), by name."""
     texts = {}
@@ -414,7 +488,7 @@ def summaries():
 
 FILES = {"layers": layers, "losses": losses, "metrics": metrics, "optimizers": optimizers,
          "schedules": schedules, "initializers": initializers, "regularizers": regularizers,
-         "training": training}
+         "training": training, "precision": precision}
 
 
 def write_or_compare(path, data, check):

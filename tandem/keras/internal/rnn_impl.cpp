@@ -6,6 +6,7 @@
 #include "tandem/keras/internal/checks.h"
 #include "tandem/keras/internal/shape_text.h"
 #include "tandem/ops/array_ops.h"
+#include "tandem/ops/autocast.h"
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/comparison_ops.h"
 #include "tandem/ops/control_flow.h"
@@ -130,7 +131,7 @@ std::vector<Tensor> RNNImpl::call_many(std::span<const Tensor> inputs, const Cal
   std::vector<Tensor> states(inputs.begin() + 1, inputs.end());
   if (states.empty()) {
     for (const Shape& sizes : cell_->state_shapes())
-      states.push_back(zeros_with_batch(inputs[0], 0, sizes, dtype()));
+      states.push_back(zeros_with_batch(inputs[0], 0, sizes, compute_dtype()));
   }
   Tensor output = inputs[0];
   std::vector<Tensor> last_states;
@@ -139,6 +140,13 @@ std::vector<Tensor> RNNImpl::call_many(std::span<const Tensor> inputs, const Cal
     const auto after = first + static_cast<std::ptrdiff_t>(cell->state_sizes().size());
     std::vector<Tensor> mine(first, after);
     first = after;
+    // A cell computes in its own dtype, as if it were called.
+    const DType inner = cell->compute_dtype();
+    const AutocastScope autocast(inner);
+    if (output.dtype() != inner) output = cast(output, inner);
+    for (Tensor& state : mine) {
+      if (state.dtype() != inner) state = cast(state, inner);
+    }
     const Loop loop{*cell,
                     swap_steps(cell->project(output, how.is_training())),
                     mask,
@@ -189,8 +197,10 @@ Tensor RNNImpl::looped(const Loop& loop, std::vector<Tensor>& states) const {
   const PartialShape output_shape(sizes_after({sizes[1]}, one));
   const Tensor last_first = loop.backwards ? loop.inputs : reverse(loop.inputs, {0});
   std::vector<Tensor> round{Tensor(0), list_ops::from_tensor(last_first)};
-  if (loop.all) round.push_back(list_ops::empty_tensor_list(dtype(), output_shape));
-  if (keeps_output) round.push_back(zeros_with_batch(loop.inputs, 1, one, dtype()));
+  if (loop.all)
+    round.push_back(list_ops::empty_tensor_list(loop.cell.compute_dtype(), output_shape));
+  if (keeps_output)
+    round.push_back(zeros_with_batch(loop.inputs, 1, one, loop.cell.compute_dtype()));
   const std::size_t first = round.size();
   round.insert(round.end(), states.begin(), states.end());
   round = while_loop([&](const std::vector<Tensor>& v) { return v[0] < steps; },
@@ -212,7 +222,8 @@ Tensor RNNImpl::looped(const Loop& loop, std::vector<Tensor>& states) const {
                      round);
   states.assign(round.begin() + static_cast<std::ptrdiff_t>(first), round.end());
   if (!loop.all) return round[first - 1];
-  const Tensor outputs = swap_steps(list_ops::stack(round[2], dtype(), output_shape));
+  const Tensor outputs =
+      swap_steps(list_ops::stack(round[2], loop.cell.compute_dtype(), output_shape));
   // The list does not know its length while tracing; we may.
   if (loop.num_steps < 0 || outputs.partial_shape().is_fully_known()) return outputs;
   return reshape(outputs, sizes_after({sizes[1], loop.num_steps}, one));

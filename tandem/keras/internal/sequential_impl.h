@@ -14,7 +14,7 @@ class InputLayerImpl;
 class SequentialImpl final : public ModelImpl {
  public:
   explicit SequentialImpl(const std::string& name) : ModelImpl("Sequential", {.name = name}) {
-    keep_input_dtypes();
+    keep_dtypes();
   }
 
   void add(const Layer& layer);

@@ -17,9 +17,9 @@ namespace {
 
 class FunctionLayer final : public LayerImpl {
  public:
-  FunctionLayer(std::string class_name, const std::string& name, ActivationFunction function,
+  FunctionLayer(std::string class_name, LayerSettings settings, ActivationFunction function,
                 Config arguments)
-      : LayerImpl(std::move(class_name), {.name = name}),
+      : LayerImpl(std::move(class_name), std::move(settings)),
         function_(std::move(function)),
         arguments_(std::move(arguments)) {
     without_weights();
@@ -35,6 +35,11 @@ class FunctionLayer final : public LayerImpl {
   ActivationFunction function_;
   Config arguments_;
 };
+
+template <class Options>
+LayerSettings settings_of(const Options& o) {
+  return {.name = o.name, .dtype = o.dtype};
+}
 
 void require_not_negative(const char* layer, const char* what, double value) {
   if (!(value >= 0)) {
@@ -94,7 +99,8 @@ class PReLUImpl final : public LayerImpl {
 class SoftmaxImpl final : public LayerImpl {
  public:
   explicit SoftmaxImpl(const SoftmaxOptions& o)
-      : LayerImpl("Softmax", {.name = o.name}), axes_(o.axis.list().begin(), o.axis.list().end()) {
+      : LayerImpl("Softmax", {.name = o.name, .dtype = o.dtype}),
+        axes_(o.axis.list().begin(), o.axis.list().end()) {
     if (axes_.empty()) throw InvalidArgumentError("Softmax: axis names no axis.");
     without_weights();
     pass_masks();
@@ -134,12 +140,12 @@ class SoftmaxImpl final : public LayerImpl {
 }  // namespace
 
 Activation::Activation(const ActivationFunction& activation, const ActivationOptions& o)
-    : Layer(std::make_shared<FunctionLayer>("Activation", o.name, activation,
+    : Layer(std::make_shared<FunctionLayer>("Activation", settings_of(o), activation,
                                             Config().set("activation", activation.name()))) {}
 
 ReLU::ReLU(const ReLUOptions& o)
     : Layer(std::make_shared<FunctionLayer>(
-          "ReLU", o.name, relu_of(o),
+          "ReLU", settings_of(o), relu_of(o),
           Config()
               .set("max_value", o.max_value ? ConfigValue(*o.max_value) : ConfigValue())
               .set("negative_slope", o.negative_slope)
@@ -147,13 +153,14 @@ ReLU::ReLU(const ReLUOptions& o)
 
 LeakyReLU::LeakyReLU(const LeakyReLUOptions& o)
     : Layer(std::make_shared<FunctionLayer>(
-          "LeakyReLU", o.name,
+          "LeakyReLU", settings_of(o),
           [slope = o.negative_slope](const Tensor& x) { return activations::leaky_relu(x, slope); },
           Config().set("negative_slope", o.negative_slope))) {}
 
 ELU::ELU(const ELUOptions& o)
     : Layer(std::make_shared<FunctionLayer>(
-          "ELU", o.name, [alpha = o.alpha](const Tensor& x) { return activations::elu(x, alpha); },
+          "ELU", settings_of(o),
+          [alpha = o.alpha](const Tensor& x) { return activations::elu(x, alpha); },
           Config().set("alpha", o.alpha))) {}
 
 PReLU::PReLU(const PReLUOptions& o) : Layer(std::make_shared<PReLUImpl>(o)) {}

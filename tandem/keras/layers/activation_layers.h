@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
 #include "tandem/keras/activations.h"
 #include "tandem/keras/initializers.h"
@@ -17,6 +16,7 @@ namespace tandem::keras {
 
 struct ActivationOptions {
   std::string name = {};
+  DTypePolicy dtype = {};
 };
 /// A function by itself as a layer: Activation("relu").
 class TANDEM_EXPORT Activation : public Layer {
@@ -29,6 +29,7 @@ struct ReLUOptions {
   double negative_slope = 0;
   double threshold = 0;
   std::string name = {};
+  DTypePolicy dtype = {};
 };
 class TANDEM_EXPORT ReLU : public Layer {
  public:
@@ -38,6 +39,7 @@ class TANDEM_EXPORT ReLU : public Layer {
 struct LeakyReLUOptions {
   double negative_slope = 0.3;
   std::string name = {};
+  DTypePolicy dtype = {};
 };
 class TANDEM_EXPORT LeakyReLU : public Layer {
  public:
@@ -47,6 +49,7 @@ class TANDEM_EXPORT LeakyReLU : public Layer {
 struct ELUOptions {
   double alpha = 1;
   std::string name = {};
+  DTypePolicy dtype = {};
 };
 class TANDEM_EXPORT ELU : public Layer {
  public:
@@ -59,7 +62,7 @@ struct PReLUOptions {
   std::vector<int> shared_axes = {};  ///< 1 is the first after the batch; they share a slope
   std::string name = {};
   bool trainable = true;
-  DType dtype = float32;
+  DTypePolicy dtype = {};
 };
 /// x above 0, alpha · x below, with a slope to learn for each element of an example.
 class TANDEM_EXPORT PReLU : public Layer {
@@ -70,6 +73,7 @@ class TANDEM_EXPORT PReLU : public Layer {
 struct SoftmaxOptions {
   LayerAxes axis = -1;  ///< or several: the probabilities along all of them together add up to 1
   std::string name = {};
+  DTypePolicy dtype = {};
 };
 /// A mask that can be broadcast to the input (CallOptions::mask) gives probability 0 to what it
 /// leaves out.

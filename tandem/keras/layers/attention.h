@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 
-#include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
 #include "tandem/keras/initializers.h"
 #include "tandem/keras/layer.h"
@@ -27,7 +26,7 @@ struct MultiHeadAttentionOptions {
   std::optional<std::int64_t> seed = std::nullopt;
   std::string name = {};
   bool trainable = true;
-  DType dtype = float32;
+  DTypePolicy dtype = {};
 };
 
 /// Attention by several heads side by side (Vaswani et al. 2017). Query [batch, t, d], value and

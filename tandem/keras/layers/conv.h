@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <string>
 
-#include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
 #include "tandem/keras/activations.h"
 #include "tandem/keras/initializers.h"
@@ -30,7 +29,7 @@ struct ConvOptions {
   Regularizer activity_regularizer = {};
   std::string name = {};
   bool trainable = true;
-  DType dtype = float32;
+  DTypePolicy dtype = {};
 };
 /// padding may also be "causal": no position sees later ones.
 using Conv1DOptions = ConvOptions<std::int64_t>;
@@ -72,7 +71,7 @@ struct DepthwiseConvOptions {
   Regularizer activity_regularizer = {};
   std::string name = {};
   bool trainable = true;
-  DType dtype = float32;
+  DTypePolicy dtype = {};
 };
 using DepthwiseConv1DOptions = DepthwiseConvOptions<std::int64_t>;
 using DepthwiseConv2DOptions = DepthwiseConvOptions<Size2D>;

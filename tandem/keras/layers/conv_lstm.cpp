@@ -97,13 +97,13 @@ class ConvLSTMCellImpl final : public RNNCellImpl {
   }
 
   std::vector<Tensor> constants(const Tensor& inputs, bool training) override {
-    std::vector<Tensor> shared{recurrent_.read_value()};
+    std::vector<Tensor> shared{Tensor(recurrent_)};
     if (training && options_.recurrent_dropout > 0) {
       std::vector<std::int64_t> rest;
       for (int i = 0; i < output_.rank(); ++i) rest.push_back(output_.dim(i));
       const Tensor sizes = concat({slice(shape(inputs), {0}, {1}), IntList(rest).tensor(int32)}, 0);
-      shared.push_back(nn::dropout(ones(IntList(sizes), dtype()), options_.recurrent_dropout,
-                                   {.seed = options_.seed}));
+      shared.push_back(nn::dropout(ones(IntList(sizes), compute_dtype()),
+                                   options_.recurrent_dropout, {.seed = options_.seed}));
     }
     return shared;
   }

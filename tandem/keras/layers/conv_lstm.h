@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 
-#include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
 #include "tandem/keras/activations.h"
 #include "tandem/keras/initializers.h"
@@ -40,7 +39,7 @@ struct ConvLSTMOptions {
   bool unroll = false;
   std::string name = {};
   bool trainable = true;
-  DType dtype = float32;
+  DTypePolicy dtype = {};
 };
 
 // LSTM whose products are convolutions (Shi et al. 2015), for sequences of rows, images or volumes.

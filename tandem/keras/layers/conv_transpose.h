@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 
-#include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
 #include "tandem/keras/activations.h"
 #include "tandem/keras/initializers.h"
@@ -30,7 +29,7 @@ struct ConvTransposeOptions {
   Regularizer activity_regularizer = {};
   std::string name = {};
   bool trainable = true;
-  DType dtype = float32;
+  DTypePolicy dtype = {};
 };
 using Conv1DTransposeOptions = ConvTransposeOptions<std::int64_t>;
 using Conv2DTransposeOptions = ConvTransposeOptions<Size2D>;

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <string>
 
-#include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
 #include "tandem/keras/activations.h"
 #include "tandem/keras/initializers.h"
@@ -22,7 +21,7 @@ struct DenseOptions {
   Regularizer activity_regularizer = {};  ///< of the layer's result, divided by the batch size
   std::string name = {};
   bool trainable = true;
-  DType dtype = float32;
+  DTypePolicy dtype = {};
 };
 
 /// activation(input · kernel + bias) over the last axis: [..., n] gives [..., units].

@@ -15,7 +15,9 @@ namespace {
 class DotImpl final : public LayerImpl {
  public:
   DotImpl(int first, int second, const DotOptions& o)
-      : LayerImpl("Dot", {.name = o.name}), axes_{first, second}, normalize_(o.normalize) {
+      : LayerImpl("Dot", {.name = o.name, .dtype = o.dtype}),
+        axes_{first, second},
+        normalize_(o.normalize) {
     without_weights();
   }
 

@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 
-#include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
 #include "tandem/keras/layer.h"
 
@@ -23,7 +22,7 @@ struct AttentionOptions {
   std::optional<std::int64_t> seed = std::nullopt;
   std::string name = {};
   bool trainable = true;
-  DType dtype = float32;
+  DTypePolicy dtype = {};
 };
 /// Luong's attention (2015).
 class TANDEM_EXPORT Attention : public Layer {
@@ -37,7 +36,7 @@ struct AdditiveAttentionOptions {
   std::optional<std::int64_t> seed = std::nullopt;
   std::string name = {};
   bool trainable = true;
-  DType dtype = float32;
+  DTypePolicy dtype = {};
 };
 /// Bahdanau's attention (2014): the scores are Σ scale · tanh(query + key).
 class TANDEM_EXPORT AdditiveAttention : public Layer {

@@ -19,7 +19,7 @@ class EmbeddingImpl final : public LayerImpl {
         options_(o) {
     internal::require_positive("Embedding", "input_dim", input_dim);
     internal::require_positive("Embedding", "output_dim", output_dim);
-    keep_input_dtypes();
+    keep_dtypes();
   }
 
   void build(const PartialShape&) override {
@@ -30,7 +30,9 @@ class EmbeddingImpl final : public LayerImpl {
   }
 
   Tensor call(const Tensor& x, bool) override {
-    return gather(table_, x.dtype() == int32 || x.dtype() == int64 ? x : cast(x, int32));
+    const Tensor rows =
+        gather(table_, x.dtype() == int32 || x.dtype() == int64 ? x : cast(x, int32));
+    return variable_dtype() == compute_dtype() ? rows : cast(rows, compute_dtype());
   }
   std::vector<Tensor> compute_masks(std::span<const Tensor> inputs,
                                     std::span<const Tensor>) const override {

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <string>
 
-#include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
 #include "tandem/keras/initializers.h"
 #include "tandem/keras/layer.h"
@@ -18,7 +17,7 @@ struct EmbeddingOptions {
   bool mask_zero = false;
   std::string name = {};
   bool trainable = true;
-  DType dtype = float32;
+  DTypePolicy dtype = {};
 };
 
 /// A vector of output_dim numbers for each integer from 0 to input_dim − 1: [batch, n] gives

@@ -20,7 +20,9 @@ class GlobalPoolingImpl final : public LayerImpl {
 
   GlobalPoolingImpl(const std::string& class_name, const GlobalPoolingOptions& o, int dims,
                     Function function)
-      : LayerImpl(class_name, {.name = o.name}), options_(o), function_(function) {
+      : LayerImpl(class_name, {.name = o.name, .dtype = o.dtype}),
+        options_(o),
+        function_(function) {
     const bool last = internal::ops_data_format(class_name, o.data_format) == "NHWC";
     for (int i = 0; i < dims; ++i) axes_.push_back(i + (last ? 1 : 2));
     without_weights();

@@ -11,6 +11,7 @@ struct GlobalPoolingOptions {
   std::string data_format = "channels_last";  ///< or "channels_first"
   bool keepdims = false;
   std::string name = {};
+  DTypePolicy dtype = {};
 };
 using GlobalPooling1DOptions = GlobalPoolingOptions;
 using GlobalPooling2DOptions = GlobalPoolingOptions;

@@ -29,7 +29,7 @@ InputLayerImpl::InputLayerImpl(const PartialShape& shape, const InputOptions& op
     : LayerImpl("InputLayer", {.name = options.name}),
       shape_(with_batch(shape, options.batch_size)),
       dtype_(options.dtype) {
-  keep_input_dtypes();
+  keep_dtypes();
   without_weights();
   show_output_shapes({shape_});
 }

@@ -11,7 +11,7 @@ namespace {
 class MaskingImpl final : public LayerImpl {
  public:
   explicit MaskingImpl(const MaskingOptions& o)
-      : LayerImpl("Masking", {.name = o.name}), value_(o.mask_value) {
+      : LayerImpl("Masking", {.name = o.name, .dtype = o.dtype}), value_(o.mask_value) {
     without_weights();
     require_min_rank(1);
   }

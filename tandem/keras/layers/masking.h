@@ -10,6 +10,7 @@ namespace tandem::keras {
 struct MaskingOptions {
   double mask_value = 0;
   std::string name = {};
+  DTypePolicy dtype = {};
 };
 
 /// Leaves out the steps of [batch, steps, features] all of whose features are mask_value: they

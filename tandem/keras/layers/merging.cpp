@@ -31,7 +31,7 @@ class Merge final : public LayerImpl {
 
   Merge(const std::string& class_name, const NamedOptions& o, Pairwise combine, bool two = false,
         bool mean = false, MaskKind kind = MaskKind::kNone)
-      : LayerImpl(class_name, {.name = o.name}),
+      : LayerImpl(class_name, {.name = o.name, .dtype = o.dtype}),
         combine_(combine),
         two_(two),
         mean_(mean),
@@ -131,7 +131,7 @@ class Merge final : public LayerImpl {
 class ConcatenateImpl final : public LayerImpl {
  public:
   explicit ConcatenateImpl(const ConcatenateOptions& o)
-      : LayerImpl("Concatenate", {.name = o.name}), axis_(o.axis) {
+      : LayerImpl("Concatenate", {.name = o.name, .dtype = o.dtype}), axis_(o.axis) {
     without_weights();
   }
 

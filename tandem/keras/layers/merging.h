@@ -26,6 +26,7 @@ TANDEM_KERAS_MERGE(Minimum);
 struct ConcatenateOptions {
   int axis = -1;
   std::string name = {};
+  DTypePolicy dtype = {};
 };
 /// One after the other along an axis; all other sizes must agree.
 class TANDEM_EXPORT Concatenate : public Layer {
@@ -36,6 +37,7 @@ class TANDEM_EXPORT Concatenate : public Layer {
 struct DotOptions {
   bool normalize = false;  ///< both to length 1 along their axes first: cosine similarity
   std::string name = {};
+  DTypePolicy dtype = {};
 };
 /// The product of two inputs, summed over an axis of each, example by example: [batch, a, n] and
 /// [batch, b, n] with axes 2 give [batch, a, b]; two vectors [batch, n] give [batch, 1].

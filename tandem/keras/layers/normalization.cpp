@@ -4,6 +4,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/checks.h"
+#include "tandem/keras/internal/precision.h"
 #include "tandem/keras/layer_impl.h"
 #include "tandem/ops/arithmetic_ops.h"
 #include "tandem/ops/array_ops.h"
@@ -16,6 +17,9 @@
 
 namespace tandem::keras {
 namespace {
+
+// A weight as the sums take it.
+Tensor full(const Variable& weight) { return internal::in_full_precision(weight.read_value()); }
 
 class BatchNormalizationImpl final : public LayerImpl {
  public:
@@ -33,9 +37,11 @@ class BatchNormalizationImpl final : public LayerImpl {
     const std::int64_t size = known_size(input, axis_);
     const auto add = [&](const char* name, const Initializer& initializer,
                          const Regularizer& regularizer, bool trainable) {
-      return add_weight(
-          name, {size},
-          {.initializer = initializer, .regularizer = regularizer, .trainable = trainable});
+      return add_weight(name, {size},
+                        {.initializer = initializer,
+                         .regularizer = regularizer,
+                         .trainable = trainable,
+                         .autocast = false});
     };
     if (options_.scale)
       gamma_ = add("gamma", options_.gamma_initializer, options_.gamma_regularizer, true);
@@ -51,17 +57,19 @@ class BatchNormalizationImpl final : public LayerImpl {
     if (inputs.size() != 1) {
       throw InvalidArgumentError(cat(prefix(), "takes one input, got ", inputs.size(), "."));
     }
-    const Tensor& x = inputs[0];
-    const bool last = axis_ == x.rank() - 1;
-    if (!how.is_training() || !trainable()) return {apply(x, mean_, variance_, last)};
+    const bool last = axis_ == inputs[0].rank() - 1;
+    const bool learns = how.is_training() && trainable();
     const Tensor mask = how.mask_of(0);
-    // The fused op computes moments and result in one pass; its variance is the unbiased one, so
-    // the running mean must take back what it adds.
-    if (last && x.rank() == 4 && x.dtype() == float32 && !mask.defined()) return {fused(x)};
+    // The fused op computes moments and result in one pass, and in float32 whatever it is given;
+    // its variance is the unbiased one, so the running mean must take back what it adds.
+    if (learns && last && inputs[0].rank() == 4 && fusible(inputs[0].dtype()) && !mask.defined())
+      return {fused(inputs[0])};
+    const Tensor x = internal::in_full_precision(inputs[0]);
+    if (!learns) return {result(apply(x, full(mean_), full(variance_), last))};
     const nn::Moments batch =
         mask.defined() ? masked_moments(x, mask) : nn::moments(x, other_axes(x.rank()));
     follow(batch.mean, batch.variance);
-    return {apply(x, batch.mean, batch.variance, last)};
+    return {result(apply(x, batch.mean, batch.variance, last))};
   }
 
   void describe(Config& config) const override {
@@ -99,10 +107,17 @@ class BatchNormalizationImpl final : public LayerImpl {
     return {reshape(mean, {-1}), reshape(variance, {-1})};
   }
 
+  bool fusible(DType x) const {
+    return variable_dtype() == float32 && (x == float32 || x == bfloat16 || x == float16);
+  }
+  Tensor result(const Tensor& y) const {
+    return y.dtype() == compute_dtype() ? y : cast(y, compute_dtype());
+  }
+
   void follow(const Tensor& mean, const Tensor& variance) const {
     const double m = options_.momentum;
-    mean_.assign(mean_.read_value() * m + mean * (1 - m));
-    variance_.assign(variance_.read_value() * m + variance * (1 - m));
+    mean_.assign(cast(full(mean_) * m + mean * (1 - m), mean_.dtype()));
+    variance_.assign(cast(full(variance_) * m + variance * (1 - m), variance_.dtype()));
   }
 
   Tensor fused(const Tensor& x) const {
@@ -131,8 +146,8 @@ class BatchNormalizationImpl final : public LayerImpl {
       return reshape(v, sizes);
     };
     return nn::batch_normalization(x, fit(mean), fit(variance),
-                                   options_.center ? fit(beta_) : Tensor(),
-                                   options_.scale ? fit(gamma_) : Tensor(), options_.epsilon);
+                                   options_.center ? fit(full(beta_)) : Tensor(),
+                                   options_.scale ? fit(full(gamma_)) : Tensor(), options_.epsilon);
   }
 
   BatchNormalizationOptions options_;
@@ -164,25 +179,29 @@ class LayerNormalizationImpl final : public LayerImpl {
       require_size(static_cast<int>(axis), sizes.dim(-1));
     }
     if (options_.scale) {
-      gamma_ = add_weight(
-          "gamma", sizes,
-          {.initializer = options_.gamma_initializer, .regularizer = options_.gamma_regularizer});
+      gamma_ = add_weight("gamma", sizes,
+                          {.initializer = options_.gamma_initializer,
+                           .regularizer = options_.gamma_regularizer,
+                           .autocast = false});
     }
     if (options_.center) {
-      beta_ = add_weight(
-          "beta", sizes,
-          {.initializer = options_.beta_initializer, .regularizer = options_.beta_regularizer});
+      beta_ = add_weight("beta", sizes,
+                         {.initializer = options_.beta_initializer,
+                          .regularizer = options_.beta_regularizer,
+                          .autocast = false});
     }
     require_rank(input.rank());
   }
 
-  Tensor call(const Tensor& x, bool) override {
+  Tensor call(const Tensor& input, bool) override {
+    const Tensor x = internal::in_full_precision(input);
     const nn::Moments m = nn::moments(x, axes_, true);
     Tensor factor = math::rsqrt(m.variance + options_.epsilon);
     if (options_.scale) factor = factor * fit(gamma_, x.rank());
     Tensor offset = -m.mean * factor;
     if (options_.center) offset = offset + fit(beta_, x.rank());
-    return x * factor + offset;
+    const Tensor y = x * factor + offset;
+    return y.dtype() == compute_dtype() ? y : cast(y, compute_dtype());
   }
 
   void describe(Config& config) const override {
@@ -196,12 +215,12 @@ class LayerNormalizationImpl final : public LayerImpl {
  private:
   // With sizes of 1 for the axes that are not normalised.
   Tensor fit(const Variable& weight, int rank) const {
-    if (axes_.size() == 1 && axes_[0] == rank - 1) return weight;
+    if (axes_.size() == 1 && axes_[0] == rank - 1) return full(weight);
     std::vector<std::int64_t> sizes(static_cast<std::size_t>(rank), 1);
     for (std::size_t i = 0; i < axes_.size(); ++i) {
       sizes[static_cast<std::size_t>(axes_[i])] = weight.shape().dim(static_cast<int>(i));
     }
-    return reshape(weight, sizes);
+    return reshape(full(weight), sizes);
   }
 
   LayerNormalizationOptions options_;

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <string>
 
-#include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
 #include "tandem/keras/initializers.h"
 #include "tandem/keras/layer.h"
@@ -26,7 +25,7 @@ struct BatchNormalizationOptions {
   Regularizer gamma_regularizer = {};
   std::string name = {};
   bool trainable = true;
-  DType dtype = float32;
+  DTypePolicy dtype = {};
 };
 
 /// Brings each feature to mean 0 and variance 1, then scales and shifts it. Training uses the
@@ -48,7 +47,7 @@ struct LayerNormalizationOptions {
   Regularizer gamma_regularizer = {};
   std::string name = {};
   bool trainable = true;
-  DType dtype = float32;
+  DTypePolicy dtype = {};
 };
 
 /// Brings each example to mean 0 and variance 1 along the axes, then scales and shifts it.

@@ -15,7 +15,7 @@ class MarginLayer : public LayerImpl {
  public:
   MarginLayer(const std::string& class_name, const char* argument, Pairs pairs,
               const MarginOptions& o)
-      : LayerImpl(class_name, {.name = o.name}),
+      : LayerImpl(class_name, {.name = o.name, .dtype = o.dtype}),
         argument_(argument),
         pairs_(std::move(pairs)),
         options_(o),
@@ -27,7 +27,6 @@ class MarginLayer : public LayerImpl {
       }
     }
     without_weights();
-    keep_input_dtypes();
     require_rank(static_cast<int>(pairs_.size()) + 2);
   }
 

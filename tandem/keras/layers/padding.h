@@ -35,6 +35,7 @@ class TANDEM_EXPORT Margins {
 struct MarginOptions {
   std::string data_format = "channels_last";  ///< or "channels_first"
   std::string name = {};
+  DTypePolicy dtype = {};
 };
 
 /// Zeros before and after the spatial axes of [batch, steps, channels], [batch, height, width,

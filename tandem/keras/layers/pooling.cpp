@@ -13,7 +13,7 @@ class PoolingImpl final : public LayerImpl {
  public:
   template <class Size>
   PoolingImpl(const std::string& class_name, PoolKind kind, const PoolingOptions<Size>& o)
-      : LayerImpl(class_name, {.name = o.name}),
+      : LayerImpl(class_name, {.name = o.name, .dtype = o.dtype}),
         kind_(kind),
         padding_(o.padding),
         data_format_(o.data_format),

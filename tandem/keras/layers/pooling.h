@@ -18,6 +18,7 @@ struct PoolingOptions {
   std::string padding = "valid";               ///< or "same"
   std::string data_format = "channels_last";   ///< or "channels_first"
   std::string name = {};
+  DTypePolicy dtype = {};
 };
 using Pooling1DOptions = PoolingOptions<std::int64_t>;
 using Pooling2DOptions = PoolingOptions<Size2D>;

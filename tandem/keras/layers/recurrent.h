@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 
-#include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
 #include "tandem/keras/activations.h"
 #include "tandem/keras/initializers.h"
@@ -39,7 +38,7 @@ struct SimpleRNNOptions {
   bool zero_output_for_mask = false;  ///< outputs of masked steps: zeros, not the one before
   std::string name = {};
   bool trainable = true;
-  DType dtype = float32;
+  DTypePolicy dtype = {};
 };
 class TANDEM_EXPORT SimpleRNN : public Layer {
  public:
@@ -68,7 +67,7 @@ struct LSTMOptions {
   bool zero_output_for_mask = false;  ///< outputs of masked steps: zeros, not the one before
   std::string name = {};
   bool trainable = true;
-  DType dtype = float32;
+  DTypePolicy dtype = {};
 };
 class TANDEM_EXPORT LSTM : public Layer {
  public:
@@ -98,7 +97,7 @@ struct GRUOptions {
   bool reset_after = true;
   std::string name = {};
   bool trainable = true;
-  DType dtype = float32;
+  DTypePolicy dtype = {};
 };
 class TANDEM_EXPORT GRU : public Layer {
  public:
@@ -114,7 +113,7 @@ struct RNNOptions {
   Regularizer activity_regularizer = {};
   std::string name = {};
   bool trainable = true;
-  DType dtype = float32;
+  DTypePolicy dtype = {};
 };
 /// A recurrent layer of a cell: LSTMCell and its like, or one of your own (RNNCellImpl).
 class TANDEM_EXPORT RNN : public Layer {

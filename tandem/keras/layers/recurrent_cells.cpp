@@ -68,8 +68,8 @@ class CellBase : public RNNCellImpl {
     if (training && options_.recurrent_dropout > 0) {
       const Tensor sizes =
           concat({slice(shape(inputs), {0}, {1}), IntList{units_}.tensor(int32)}, 0);
-      shared.push_back(nn::dropout(ones(IntList(sizes), dtype()), options_.recurrent_dropout,
-                                   {.seed = options_.seed}));
+      shared.push_back(nn::dropout(ones(IntList(sizes), compute_dtype()),
+                                   options_.recurrent_dropout, {.seed = options_.seed}));
     }
     return shared;
   }
@@ -103,7 +103,7 @@ class SimpleRNNCellImpl final : public CellBase<SimpleRNNCellOptions> {
       : CellBase("SimpleRNNCell", units, 1, o) {}
 
   std::vector<Tensor> constants(const Tensor& inputs, bool training) override {
-    return with_mask({recurrent_.read_value()}, inputs, training);
+    return with_mask({Tensor(recurrent_)}, inputs, training);
   }
   std::vector<Tensor> step(const Tensor& x, std::span<const Tensor> states,
                            std::span<const Tensor> constants) override {
@@ -120,7 +120,7 @@ class LSTMCellImpl final : public CellBase<LSTMCellOptions> {
   std::vector<std::int64_t> state_sizes() const override { return {units_, units_}; }
 
   std::vector<Tensor> constants(const Tensor& inputs, bool training) override {
-    return with_mask({recurrent_.read_value()}, inputs, training);
+    return with_mask({Tensor(recurrent_)}, inputs, training);
   }
   std::vector<Tensor> step(const Tensor& x, std::span<const Tensor> states,
                            std::span<const Tensor> constants) override {
@@ -153,10 +153,11 @@ class GRUCellImpl final : public CellBase<GRUCellOptions> {
   GRUCellImpl(std::int64_t units, const GRUCellOptions& o) : CellBase("GRUCell", units, 3, o) {}
 
   std::vector<Tensor> constants(const Tensor& inputs, bool training) override {
-    const Tensor all = recurrent_.read_value();
+    const Tensor all = recurrent_;
     if (options_.reset_after) {
-      return with_mask({all, options_.use_bias ? index(bias_, {1}) : zeros({3 * units_}, dtype())},
-                       inputs, training);
+      return with_mask(
+          {all, options_.use_bias ? index(bias_, {1}) : zeros({3 * units_}, compute_dtype())},
+          inputs, training);
     }
     return with_mask(split(all, IntList{2 * units_, units_}, 1), inputs, training);
   }

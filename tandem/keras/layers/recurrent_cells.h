@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
 #include "tandem/keras/activations.h"
 #include "tandem/keras/initializers.h"
@@ -32,7 +31,7 @@ struct SimpleRNNCellOptions {
   std::optional<std::int64_t> seed = std::nullopt;
   std::string name = {};
   bool trainable = true;
-  DType dtype = float32;
+  DTypePolicy dtype = {};
 };
 /// activation(inputs · kernel + state · recurrent_kernel + bias)
 class TANDEM_EXPORT SimpleRNNCell : public Layer {
@@ -56,7 +55,7 @@ struct LSTMCellOptions {
   std::optional<std::int64_t> seed = std::nullopt;
   std::string name = {};
   bool trainable = true;
-  DType dtype = float32;
+  DTypePolicy dtype = {};
 };
 /// Long short-term memory (Hochreiter and Schmidhuber 1997): two states, output and carry.
 class TANDEM_EXPORT LSTMCell : public Layer {
@@ -81,7 +80,7 @@ struct GRUCellOptions {
   bool reset_after = true;
   std::string name = {};
   bool trainable = true;
-  DType dtype = float32;
+  DTypePolicy dtype = {};
 };
 /// Gated recurrent unit (Cho et al. 2014): one state.
 class TANDEM_EXPORT GRUCell : public Layer {

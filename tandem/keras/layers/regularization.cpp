@@ -46,7 +46,7 @@ Tensor filled_noise_shape(const LayerImpl& layer, const std::vector<std::int64_t
 class DropoutImpl final : public LayerImpl {
  public:
   DropoutImpl(double rate, const DropoutOptions& o, const std::string& class_name = "Dropout")
-      : LayerImpl(class_name, {.name = o.name}), rate_(rate), options_(o) {
+      : LayerImpl(class_name, {.name = o.name, .dtype = o.dtype}), rate_(rate), options_(o) {
     require_rate(class_name, rate);
     without_weights();
     pass_masks();
@@ -78,13 +78,14 @@ std::shared_ptr<LayerImpl> spatial_dropout(const std::string& class_name, int di
   noise[0] = -1;
   noise[last ? noise.size() - 1 : 1] = -1;
   return std::make_shared<DropoutImpl>(
-      rate, DropoutOptions{.noise_shape = noise, .seed = o.seed, .name = o.name}, class_name);
+      rate, DropoutOptions{.noise_shape = noise, .seed = o.seed, .name = o.name, .dtype = o.dtype},
+      class_name);
 }
 
 class AlphaDropoutImpl final : public LayerImpl {
  public:
   AlphaDropoutImpl(double rate, const DropoutOptions& o)
-      : LayerImpl("AlphaDropout", {.name = o.name}), rate_(rate), options_(o) {
+      : LayerImpl("AlphaDropout", {.name = o.name, .dtype = o.dtype}), rate_(rate), options_(o) {
     require_rate("AlphaDropout", rate);
     without_weights();
     pass_masks();
@@ -117,7 +118,9 @@ class AlphaDropoutImpl final : public LayerImpl {
 class GaussianNoiseImpl final : public LayerImpl {
  public:
   GaussianNoiseImpl(double stddev, const GaussianNoiseOptions& o)
-      : LayerImpl("GaussianNoise", {.name = o.name}), stddev_(stddev), seed_(o.seed) {
+      : LayerImpl("GaussianNoise", {.name = o.name, .dtype = o.dtype}),
+        stddev_(stddev),
+        seed_(o.seed) {
     internal::require_range("GaussianNoise", "stddev", stddev, 0, 1e30);
     without_weights();
     pass_masks();
@@ -140,7 +143,9 @@ class GaussianNoiseImpl final : public LayerImpl {
 class GaussianDropoutImpl final : public LayerImpl {
  public:
   GaussianDropoutImpl(double rate, const GaussianNoiseOptions& o)
-      : LayerImpl("GaussianDropout", {.name = o.name}), rate_(rate), seed_(o.seed) {
+      : LayerImpl("GaussianDropout", {.name = o.name, .dtype = o.dtype}),
+        rate_(rate),
+        seed_(o.seed) {
     require_rate("GaussianDropout", rate);
     without_weights();
     pass_masks();
@@ -165,7 +170,7 @@ class GaussianDropoutImpl final : public LayerImpl {
 class ActivityRegularizationImpl final : public LayerImpl {
  public:
   explicit ActivityRegularizationImpl(const ActivityRegularizationOptions& o)
-      : LayerImpl("ActivityRegularization", {.name = o.name}),
+      : LayerImpl("ActivityRegularization", {.name = o.name, .dtype = o.dtype}),
         options_(o),
         penalty_(regularizers::L1L2(o.l1, o.l2)) {
     without_weights();

@@ -16,6 +16,7 @@ struct DropoutOptions {
   std::vector<std::int64_t> noise_shape = {};
   std::optional<std::int64_t> seed = std::nullopt;
   std::string name = {};
+  DTypePolicy dtype = {};
 };
 
 /// While training: sets elements to 0 with probability `rate` and scales the others by 1 / (1 −
@@ -29,6 +30,7 @@ struct SpatialDropoutOptions {
   std::string data_format = "channels_last";  ///< or "channels_first"
   std::optional<std::int64_t> seed = std::nullopt;
   std::string name = {};
+  DTypePolicy dtype = {};
 };
 /// Dropout of whole channels: all steps (pixels, voxels) of an example lose the same ones.
 class TANDEM_EXPORT SpatialDropout1D : public Layer {
@@ -54,6 +56,7 @@ class TANDEM_EXPORT AlphaDropout : public Layer {
 struct GaussianNoiseOptions {
   std::optional<std::int64_t> seed = std::nullopt;
   std::string name = {};
+  DTypePolicy dtype = {};
 };
 /// While training: adds normal noise of this deviation.
 class TANDEM_EXPORT GaussianNoise : public Layer {
@@ -72,6 +75,7 @@ struct ActivityRegularizationOptions {
   double l1 = 0;
   double l2 = 0;
   std::string name = {};
+  DTypePolicy dtype = {};
 };
 /// Its input as it is; adds l1 · Σ|x| + l2 · Σx², averaged over the batch, to the loss.
 class TANDEM_EXPORT ActivityRegularization : public Layer {

@@ -15,9 +15,9 @@ namespace {
 
 class FlattenImpl final : public LayerImpl {
  public:
-  explicit FlattenImpl(const std::string& name) : LayerImpl("Flatten", {.name = name}) {
+  explicit FlattenImpl(const NamedOptions& o)
+      : LayerImpl("Flatten", {.name = o.name, .dtype = o.dtype}) {
     without_weights();
-    keep_input_dtypes();
     require_min_rank(1);
   }
 
@@ -35,10 +35,9 @@ class FlattenImpl final : public LayerImpl {
 
 class ReshapeImpl final : public LayerImpl {
  public:
-  ReshapeImpl(std::vector<std::int64_t> target, const std::string& name)
-      : LayerImpl("Reshape", {.name = name}), target_(std::move(target)) {
+  ReshapeImpl(std::vector<std::int64_t> target, const NamedOptions& o)
+      : LayerImpl("Reshape", {.name = o.name, .dtype = o.dtype}), target_(std::move(target)) {
     without_weights();
-    keep_input_dtypes();
     require_min_rank(1);
     const auto unknown = std::count(target_.begin(), target_.end(), -1);
     if (unknown > 1 ||
@@ -95,10 +94,9 @@ class ReshapeImpl final : public LayerImpl {
 
 class PermuteImpl final : public LayerImpl {
  public:
-  PermuteImpl(const std::vector<int>& dims, const std::string& name)
-      : LayerImpl("Permute", {.name = name}), perm_(dims.begin(), dims.end()) {
+  PermuteImpl(const std::vector<int>& dims, const NamedOptions& o)
+      : LayerImpl("Permute", {.name = o.name, .dtype = o.dtype}), perm_(dims.begin(), dims.end()) {
     without_weights();
-    keep_input_dtypes();
     std::vector<std::int64_t> sorted = perm_;
     std::sort(sorted.begin(), sorted.end());
     for (std::size_t i = 0; i < sorted.size(); ++i) {
@@ -122,13 +120,13 @@ class PermuteImpl final : public LayerImpl {
 
 class RescalingImpl final : public LayerImpl {
  public:
-  RescalingImpl(double scale, double offset, const std::string& name)
-      : LayerImpl("Rescaling", {.name = name}), scale_(scale), offset_(offset) {
+  RescalingImpl(double scale, double offset, const NamedOptions& o)
+      : LayerImpl("Rescaling", {.name = o.name, .dtype = o.dtype}), scale_(scale), offset_(offset) {
     without_weights();
   }
 
   Tensor call(const Tensor& x, bool) override {
-    Tensor y = cast(x, dtype()) * scale_;
+    Tensor y = cast(x, compute_dtype()) * scale_;
     return offset_ == 0 ? y : y + offset_;
   }
   void describe(Config& config) const override {
@@ -142,11 +140,10 @@ class RescalingImpl final : public LayerImpl {
 
 class RepeatVectorImpl final : public LayerImpl {
  public:
-  RepeatVectorImpl(std::int64_t n, const std::string& name)
-      : LayerImpl("RepeatVector", {.name = name}), n_(n) {
+  RepeatVectorImpl(std::int64_t n, const NamedOptions& o)
+      : LayerImpl("RepeatVector", {.name = o.name, .dtype = o.dtype}), n_(n) {
     internal::require_positive("RepeatVector", "n", n);
     without_weights();
-    keep_input_dtypes();
     require_rank(2);
   }
 
@@ -159,9 +156,9 @@ class RepeatVectorImpl final : public LayerImpl {
 
 class IdentityImpl final : public LayerImpl {
  public:
-  explicit IdentityImpl(const std::string& name) : LayerImpl("Identity", {.name = name}) {
+  explicit IdentityImpl(const NamedOptions& o)
+      : LayerImpl("Identity", {.name = o.name, .dtype = o.dtype}) {
     without_weights();
-    keep_input_dtypes();
     pass_masks();
   }
   Tensor call(const Tensor& x, bool) override { return x; }
@@ -169,17 +166,15 @@ class IdentityImpl final : public LayerImpl {
 
 }  // namespace
 
-Flatten::Flatten(const NamedOptions& options)
-    : Layer(std::make_shared<FlattenImpl>(options.name)) {}
+Flatten::Flatten(const NamedOptions& options) : Layer(std::make_shared<FlattenImpl>(options)) {}
 Reshape::Reshape(std::vector<std::int64_t> target_shape, const NamedOptions& options)
-    : Layer(std::make_shared<ReshapeImpl>(std::move(target_shape), options.name)) {}
+    : Layer(std::make_shared<ReshapeImpl>(std::move(target_shape), options)) {}
 Permute::Permute(std::vector<int> dims, const NamedOptions& options)
-    : Layer(std::make_shared<PermuteImpl>(dims, options.name)) {}
+    : Layer(std::make_shared<PermuteImpl>(dims, options)) {}
 Rescaling::Rescaling(double scale, double offset, const NamedOptions& options)
-    : Layer(std::make_shared<RescalingImpl>(scale, offset, options.name)) {}
+    : Layer(std::make_shared<RescalingImpl>(scale, offset, options)) {}
 RepeatVector::RepeatVector(std::int64_t n, const NamedOptions& options)
-    : Layer(std::make_shared<RepeatVectorImpl>(n, options.name)) {}
-Identity::Identity(const NamedOptions& options)
-    : Layer(std::make_shared<IdentityImpl>(options.name)) {}
+    : Layer(std::make_shared<RepeatVectorImpl>(n, options)) {}
+Identity::Identity(const NamedOptions& options) : Layer(std::make_shared<IdentityImpl>(options)) {}
 
 }  // namespace tandem::keras

@@ -11,6 +11,7 @@ namespace tandem::keras {
 
 struct NamedOptions {
   std::string name = {};
+  DTypePolicy dtype = {};
 };
 
 /// All axes but the batch in one: [batch, a, b] gives [batch, a·b].

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <string>
 
-#include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
 #include "tandem/keras/activations.h"
 #include "tandem/keras/initializers.h"
@@ -31,7 +30,7 @@ struct SeparableConvOptions {
   Regularizer activity_regularizer = {};
   std::string name = {};
   bool trainable = true;
-  DType dtype = float32;
+  DTypePolicy dtype = {};
 };
 using SeparableConv1DOptions = SeparableConvOptions<std::int64_t>;
 using SeparableConv2DOptions = SeparableConvOptions<Size2D>;

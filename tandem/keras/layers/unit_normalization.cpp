@@ -4,9 +4,11 @@
 
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/checks.h"
+#include "tandem/keras/internal/precision.h"
 #include "tandem/keras/layer_impl.h"
 #include "tandem/ops/arithmetic_ops.h"
 #include "tandem/ops/array_ops.h"
+#include "tandem/ops/cast_ops.h"
 #include "tandem/ops/nn_ops.h"
 #include "tandem/ops/operators.h"
 #include "tandem/ops/reduction_ops.h"
@@ -14,6 +16,9 @@
 
 namespace tandem::keras {
 namespace {
+
+// A weight as the sums take it.
+Tensor full(const Variable& weight) { return internal::in_full_precision(weight.read_value()); }
 
 class GroupNormalizationImpl final : public LayerImpl {
  public:
@@ -37,14 +42,16 @@ class GroupNormalizationImpl final : public LayerImpl {
                                      groups_, " groups of equal size."));
     }
     if (options_.scale) {
-      gamma_ = add_weight(
-          "gamma", {channels_},
-          {.initializer = options_.gamma_initializer, .regularizer = options_.gamma_regularizer});
+      gamma_ = add_weight("gamma", {channels_},
+                          {.initializer = options_.gamma_initializer,
+                           .regularizer = options_.gamma_regularizer,
+                           .autocast = false});
     }
     if (options_.center) {
-      beta_ = add_weight(
-          "beta", {channels_},
-          {.initializer = options_.beta_initializer, .regularizer = options_.beta_regularizer});
+      beta_ = add_weight("beta", {channels_},
+                         {.initializer = options_.beta_initializer,
+                          .regularizer = options_.beta_regularizer,
+                          .autocast = false});
     }
     require_rank(input.rank());
     require_size(axis_, channels_);
@@ -67,13 +74,14 @@ class GroupNormalizationImpl final : public LayerImpl {
       split.push_back(i == axis_ ? Tensor(each) : size[static_cast<std::size_t>(i)]);
       fit.push_back(i == axis_ ? each : 1);
     }
-    const Tensor groups = reshape(x, IntList(stack(split)));
+    const Tensor groups = reshape(internal::in_full_precision(x), IntList(stack(split)));
     const nn::Moments m = nn::moments(groups, axes, true);
     Tensor factor = math::rsqrt(m.variance + options_.epsilon);
-    if (options_.scale) factor = factor * reshape(gamma_, fit);
+    if (options_.scale) factor = factor * reshape(full(gamma_), fit);
     Tensor offset = -m.mean * factor;
-    if (options_.center) offset = offset + reshape(beta_, fit);
-    const Tensor y = groups * factor + offset;
+    if (options_.center) offset = offset + reshape(full(beta_), fit);
+    Tensor y = groups * factor + offset;
+    if (y.dtype() != compute_dtype()) y = cast(y, compute_dtype());
     const PartialShape known = x.partial_shape();
     return known.is_fully_known() ? reshape(y, known.to_shape()) : reshape(y, IntList(sizes));
   }
@@ -113,13 +121,15 @@ class RMSNormalizationImpl final : public LayerImpl {
       require_size(static_cast<int>(axis), sizes.dim(-1));
       fit_[static_cast<std::size_t>(axis)] = sizes.dim(-1);
     }
-    scale_ = add_weight("scale", sizes, {.initializer = "ones"});
+    scale_ = add_weight("scale", sizes, {.initializer = "ones", .autocast = false});
     require_rank(input.rank());
   }
 
-  Tensor call(const Tensor& x, bool) override {
+  Tensor call(const Tensor& input, bool) override {
+    const Tensor x = internal::in_full_precision(input);
     const Tensor mean = reduce_mean(math::square(x), axes_, true);
-    return x * math::rsqrt(mean + options_.epsilon) * reshape(scale_, fit_);
+    const Tensor y = x * math::rsqrt(mean + options_.epsilon) * reshape(full(scale_), fit_);
+    return y.dtype() == compute_dtype() ? y : cast(y, compute_dtype());
   }
 
   void describe(Config& config) const override {
@@ -138,7 +148,7 @@ class RMSNormalizationImpl final : public LayerImpl {
 class UnitNormalizationImpl final : public LayerImpl {
  public:
   explicit UnitNormalizationImpl(const UnitNormalizationOptions& o)
-      : LayerImpl("UnitNormalization", {.name = o.name}),
+      : LayerImpl("UnitNormalization", {.name = o.name, .dtype = o.dtype}),
         axes_(o.axis.list().begin(), o.axis.list().end()) {
     if (axes_.empty()) throw InvalidArgumentError("UnitNormalization: axis names no axis.");
     without_weights();

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <string>
 
-#include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
 #include "tandem/keras/initializers.h"
 #include "tandem/keras/layer.h"
@@ -24,7 +23,7 @@ struct GroupNormalizationOptions {
   Regularizer gamma_regularizer = {};
   std::string name = {};
   bool trainable = true;
-  DType dtype = float32;
+  DTypePolicy dtype = {};
 };
 /// Brings each group of channels of each example to mean 0 and variance 1 (Wu and He 2018), then
 /// scales and shifts each channel.
@@ -38,7 +37,7 @@ struct RMSNormalizationOptions {
   double epsilon = 1e-6;
   std::string name = {};
   bool trainable = true;
-  DType dtype = float32;
+  DTypePolicy dtype = {};
 };
 /// Divides each example by its root mean square along the axes, then scales it.
 class TANDEM_EXPORT RMSNormalization : public Layer {
@@ -49,6 +48,7 @@ class TANDEM_EXPORT RMSNormalization : public Layer {
 struct UnitNormalizationOptions {
   LayerAxes axis = -1;
   std::string name = {};
+  DTypePolicy dtype = {};
 };
 /// Divides each example by its Euclidean length along the axes.
 class TANDEM_EXPORT UnitNormalization : public Layer {

@@ -17,7 +17,7 @@ using internal::Sizes;
 class UpSamplingImpl final : public LayerImpl {
  public:
   UpSamplingImpl(const std::string& class_name, Sizes size, const UpSampling2DOptions& o)
-      : LayerImpl(class_name, {.name = o.name}),
+      : LayerImpl(class_name, {.name = o.name, .dtype = o.dtype}),
         size_(std::move(size)),
         options_(o),
         first_(internal::ops_data_format(class_name, o.data_format) == "NHWC" ? 1 : 2) {
@@ -80,13 +80,15 @@ class UpSamplingImpl final : public LayerImpl {
 }  // namespace
 
 UpSampling1D::UpSampling1D(std::int64_t size, const NamedOptions& options)
-    : Layer(std::make_shared<UpSamplingImpl>("UpSampling1D", Sizes{size},
-                                             UpSampling2DOptions{.name = options.name})) {}
+    : Layer(std::make_shared<UpSamplingImpl>(
+          "UpSampling1D", Sizes{size},
+          UpSampling2DOptions{.name = options.name, .dtype = options.dtype})) {}
 UpSampling2D::UpSampling2D(Size2D size, const UpSampling2DOptions& options)
     : Layer(std::make_shared<UpSamplingImpl>("UpSampling2D", internal::sizes_of(size), options)) {}
 UpSampling3D::UpSampling3D(Size3D size, const UpSampling3DOptions& options)
     : Layer(std::make_shared<UpSamplingImpl>(
           "UpSampling3D", internal::sizes_of(size),
-          UpSampling2DOptions{.data_format = options.data_format, .name = options.name})) {}
+          UpSampling2DOptions{
+              .data_format = options.data_format, .name = options.name, .dtype = options.dtype})) {}
 
 }  // namespace tandem::keras

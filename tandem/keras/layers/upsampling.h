@@ -21,6 +21,7 @@ struct UpSampling2DOptions {
   /// "nearest", "bilinear", "bicubic", "lanczos3" or "lanczos5"
   std::string interpolation = "nearest";
   std::string name = {};
+  DTypePolicy dtype = {};
 };
 /// Images of `size` times the height and width.
 class TANDEM_EXPORT UpSampling2D : public Layer {
@@ -31,6 +32,7 @@ class TANDEM_EXPORT UpSampling2D : public Layer {
 struct UpSampling3DOptions {
   std::string data_format = "channels_last";
   std::string name = {};
+  DTypePolicy dtype = {};
 };
 /// Volumes with each element `size` times along depth, height and width.
 class TANDEM_EXPORT UpSampling3D : public Layer {

@@ -16,7 +16,7 @@ namespace {
 class BidirectionalImpl final : public LayerImpl {
  public:
   BidirectionalImpl(const Layer& layer, const BidirectionalOptions& o)
-      : LayerImpl("Bidirectional", {.name = o.name}), mode_(o.merge_mode) {
+      : LayerImpl("Bidirectional", {.name = o.name, .dtype = o.dtype}), mode_(o.merge_mode) {
     const auto rnn = std::dynamic_pointer_cast<internal::RNNImpl>(layer.impl());
     if (!rnn) {
       throw InvalidArgumentError(cat("Bidirectional: the layer must be a recurrent one, such as ",
@@ -119,9 +119,10 @@ class BidirectionalImpl final : public LayerImpl {
 
 class TimeDistributedImpl final : public LayerImpl {
  public:
-  TimeDistributedImpl(const Layer& layer, const std::string& name)
-      : LayerImpl("TimeDistributed", {.name = name}), layer_(add_layer(layer, "layer")) {
-    keep_input_dtypes();
+  TimeDistributedImpl(const Layer& layer, const NamedOptions& o)
+      : LayerImpl("TimeDistributed", {.name = o.name, .dtype = o.dtype}),
+        layer_(add_layer(layer, "layer")) {
+    keep_dtypes();
     require_min_rank(3);
     pass_masks();
   }
@@ -201,6 +202,6 @@ class TimeDistributedImpl final : public LayerImpl {
 Bidirectional::Bidirectional(const Layer& layer, const BidirectionalOptions& options)
     : Layer(std::make_shared<BidirectionalImpl>(layer, options)) {}
 TimeDistributed::TimeDistributed(const Layer& layer, const NamedOptions& options)
-    : Layer(std::make_shared<TimeDistributedImpl>(layer, options.name)) {}
+    : Layer(std::make_shared<TimeDistributedImpl>(layer, options)) {}
 
 }  // namespace tandem::keras

@@ -17,6 +17,7 @@ struct BidirectionalOptions {
   /// The layer for the other direction, if it is not to be a copy: it must have `go_backwards`.
   Layer backward_layer = {};
   std::string name = {};
+  DTypePolicy dtype = {};
 };
 /// A recurrent layer in both directions: two copies of `layer`, with weights of their own. Further
 /// inputs are the first states of the forward copy, then those of the backward one.

@@ -332,6 +332,15 @@ Model make_model(const std::string& name) {
                       Flatten(),
                       Dense(3)};
   }
+  if (name == "half_cnn") {
+    return Sequential{Input({6, 6, 1}),
+                      Conv2D(3, 3, {.padding = "same"}),
+                      BatchNormalization(),
+                      Activation("relu"),
+                      MaxPooling2D(),
+                      Flatten(),
+                      Dense(3, {.activation = "softmax", .dtype = "float32"})};
+  }
   if (name == "regression") {
     return Sequential{Input({4}), Dense(6, {.activation = "tanh", .kernel_regularizer = "l2"}),
                       Dense(1)};

@@ -18,6 +18,8 @@ namespace {
 tandem::DType dtype_of_name(const std::string& name) {
   if (name == "float") return tandem::float32;
   if (name == "double") return tandem::float64;
+  if (name == "bfloat16") return tandem::bfloat16;
+  if (name == "half") return tandem::float16;
   if (name == "int32") return tandem::int32;
   if (name == "int64") return tandem::int64;
   if (name == "bool") return tandem::DType::kBool;

@@ -69,7 +69,7 @@ TEST(Layer, DescribesItself) {
   const Dense dense(10, {.activation = "relu", .name = "d"});
   EXPECT_THAT(
       dense.describe(),
-      HasSubstr("Dense(name='d', trainable=true, dtype='float', units=10, activation='relu'"));
+      HasSubstr("Dense(name='d', trainable=true, dtype='float32', units=10, activation='relu'"));
   EXPECT_EQ(std::get<std::int64_t>(dense.config().at("units")), 10);
   EXPECT_THROW(dense.config().at("nonsense"), NotFoundError);
 }
