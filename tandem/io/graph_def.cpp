@@ -16,7 +16,16 @@ ImportedGraph read_graph_def(const std::string& path, ImportOptions options) {
   if (path.ends_with(".pbtxt")) options.format = GraphFormat::kText;
   options.name = cat("'", path, "'");
   // The file's bytes are gone before the graph is made.
-  proto::GraphDef def = parse_graph_def(fs::read_file(path), options.format, options.name);
+  proto::GraphDef def = [&] {
+    const std::string bytes = fs::read_file(path);
+    if (bytes.empty()) throw DataLossError(cat("'", path, "' is empty."));
+    // schema_version (1), then meta_graphs: field 1 of a GraphDef is a node.
+    if (bytes.starts_with("\x08\x01\x12")) {
+      throw InvalidArgumentError(cat(
+          "'", path, "' is a SavedModel, not a GraphDef. Export a frozen graph (docs/graphs.md)."));
+    }
+    return parse_graph_def(bytes, options.format, options.name);
+  }();
   return import_message(def, options);
 }
 

@@ -18,7 +18,7 @@ namespace tandem::io {
 // slices, and the data may be spread over several files, the shards.
 
 /// A box in a tensor: where it begins and how long it is along each axis.
-struct TensorSlice {
+struct TANDEM_EXPORT TensorSlice {
   struct Extent {
     std::int64_t start = 0;
     std::int64_t length = kWhole;

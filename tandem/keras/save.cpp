@@ -44,12 +44,15 @@ class Matching {
   /// The object of the file with the value of one of ours, or -1.
   int value_of(std::size_t object) const { return matched_[object].value_or(-1); }
 
-  /// The key of a value of the file's model that none of ours took, or "".
-  std::string left_over() const {
+  /// The key of a value of the file's model, and on request of its optimizer, that none of ours
+  /// took, or "".
+  std::string left_over(bool with_optimizer) const {
     std::set<int> used;
     for (const auto& object : matched_) used.insert(object.value_or(-1));
     std::set<int> seen;
     std::vector<int> open{file_model_};
+    if (const int optimizer = file_.child(0, "optimizer"); with_optimizer && optimizer >= 0)
+      open.push_back(optimizer);
     while (!open.empty()) {
       const int at = open.back();
       open.pop_back();
@@ -57,7 +60,8 @@ class Matching {
       const ObjectGraph::Object& object = file_.objects[static_cast<std::size_t>(at)];
       if (!object.key.empty() && used.count(at) == 0) return object.key;
       for (const auto& [name, child] : object.children) {
-        const bool beside = at == file_model_ && (name == "optimizer" || name == "save_counter");
+        const bool beside = at == file_model_ &&
+                            (name == "save_counter" || (name == "optimizer" && !with_optimizer));
         if (!beside) open.push_back(child);
       }
     }
@@ -94,6 +98,12 @@ class Matching {
 }  // namespace
 
 void Model::save_weights(const std::string& path, const SaveWeightsOptions& options) const {
+  if (path.empty() || path.back() == '/') {
+    throw InvalidArgumentError(
+        cat("save_weights: '", path,
+            "' must end in a name that the checkpoint's files begin with, as "
+            "in \"checkpoints/model\"."));
+  }
   const SavedTree tree = tree_of(*this, options.optimizer, "save_weights");
   std::vector<Tensor> values;
   for (const Variable& variable : tree.variables())
@@ -129,11 +139,12 @@ void Model::load_weights(const std::string& path, const LoadWeightsOptions& opti
     }
     changes.emplace_back(variable, file->read(key));
   }
-  const std::string extra = matching.left_over();
+  const std::string extra = matching.left_over(options.optimizer);
   if (!extra.empty()) {
     throw InvalidArgumentError(cat("load_weights: checkpoint ", path, " holds ", extra,
                                    ", for which model '", name(),
-                                   "' has no variable: it is a checkpoint of another model."));
+                                   "' has no variable: it is a checkpoint of another model",
+                                   options.optimizer ? " or another optimizer." : "."));
   }
   // Nothing is changed unless all fits.
   for (const auto& [variable, value] : changes) variable.assign(value);
