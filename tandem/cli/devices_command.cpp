@@ -42,7 +42,7 @@ void print_json(const Runtime& runtime) {
     list.push_back({{"name", device->name()},
                     {"type", device->type()},
                     {"kernel_class", device->kernel_class()},
-                    {"description", device->description()},
+                    {"description", device->properties().description},
                     {"memory_bytes", memory.bytes},
                     {"settings",
                      {{"memory", {{"from", memory.from}}},
@@ -60,7 +60,7 @@ void print_lines(const Runtime& runtime) {
     std::cout << device->name() << "  " << device->type() << "  memory " << gib(memory.bytes)
               << " (" << memory.from << ")  threads " << runtime.intra_op_pool().threads()
               << " intra-op (default), " << runtime.inter_op_pool().threads()
-              << " inter-op (default)  " << device->description() << '\n';
+              << " inter-op (default)  " << device->properties().description << '\n';
   }
 }
 

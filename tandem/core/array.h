@@ -71,6 +71,8 @@ class TANDEM_EXPORT Array {
     return static_cast<std::size_t>(shape_.num_elements()) * dtype_size(dtype_);
   }
 
+  /// True unless the elements lie in a device's own memory, where host code must not touch them.
+  bool on_host() const noexcept { return !buffer_ || buffer_->space() == nullptr; }
   void* raw_data() const noexcept { return data_; }
   /// The elements; T must be the element type of the dtype (not checked: see `values`).
   template <class T>

@@ -2,12 +2,15 @@
 
 #include <cstddef>
 #include <functional>
+#include <string_view>
 
 #include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
 #include "tandem/core/ref.h"
 
 namespace tandem {
+
+struct MemorySpace;  // tandem/device/memory_space.h
 
 /// Memory that arrays share: a pointer, a size in bytes, and whoever must be told when the last
 /// user is gone.
@@ -26,13 +29,19 @@ class TANDEM_EXPORT Buffer : public RefCounted {
   /// knows.
   bool planned() const noexcept { return planned_; }
   void mark_planned() noexcept { planned_ = true; }
+  /// The device memory that this is part of; null for the host's.
+  const MemorySpace* space() const noexcept { return space_; }
+  /// Who holds the memory (a node, "variable 'w'"), for reports of memory that ran out. Kept by
+  /// memory that is accounted for; others forget it.
+  virtual void set_holder(std::string_view) {}
 
  protected:
-  Buffer(void* data, std::size_t size, bool owned = true)
-      : data_(data), size_(size), owned_(owned) {}
+  Buffer(void* data, std::size_t size, bool owned = true, const MemorySpace* space = nullptr)
+      : data_(data), size_(size), space_(space), owned_(owned) {}
 
   void* data_;
   std::size_t size_;
+  const MemorySpace* space_;
   bool owned_;
   bool planned_ = false;
 };

@@ -1,10 +1,51 @@
 #include "tandem/device/device.h"
 
+#include <utility>
+
 namespace tandem {
 
 Allocator::~Allocator() = default;
 Stream::~Stream() = default;
 Device::~Device() = default;
 Backend::~Backend() = default;
+
+namespace {
+
+std::string_view& holder() {
+  thread_local std::string_view name;
+  return name;
+}
+
+}  // namespace
+
+AllocationScope::AllocationScope(std::string_view name) : saved_(std::exchange(holder(), name)) {}
+AllocationScope::~AllocationScope() { holder() = saved_; }
+std::string_view AllocationScope::current() { return holder(); }
+
+void Device::copy_to_host(const Ref<Buffer>& from, std::size_t offset, void* to,
+                          std::size_t bytes) {
+  if (bytes == 0) return;
+  Stream& out = stream(StreamKind::kCopyOut);
+  out.enqueue(Copy{.from = from,
+                   .from_offset = offset,
+                   .to = wrap_memory(to, bytes, {}),
+                   .to_offset = 0,
+                   .bytes = bytes,
+                   .done = {}});
+  out.record()->wait();
+}
+
+void Device::copy_from_host(const void* from, const Ref<Buffer>& to, std::size_t offset,
+                            std::size_t bytes) {
+  if (bytes == 0) return;
+  Stream& in = stream(StreamKind::kCopyIn);
+  in.enqueue(Copy{.from = wrap_memory(const_cast<void*>(from), bytes, {}),
+                  .from_offset = 0,
+                  .to = to,
+                  .to_offset = offset,
+                  .bytes = bytes,
+                  .done = {}});
+  in.record()->wait();
+}
 
 }  // namespace tandem

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "tandem/device/memory_space.h"
+
 namespace tandem {
 
 FunctionRunner::~FunctionRunner() = default;
@@ -9,16 +11,23 @@ FunctionRunner::~FunctionRunner() = default;
 Array& KernelContext::allocate_output_slow(int i, const Shape& shape) {
   forget_plan(i);  // the shape is not the one planned for: on its own from now on
   const DType dtype = base_dtype(output_dtypes_[i]);
-  if (is_object(dtype)) {
-    *outputs_[i] = Array(dtype, shape);
-    return *outputs_[i];
-  }
+  const bool on_host = is_object(dtype) || (i < 32 && ((host_outputs_ >> i) & 1) != 0);
+  *outputs_[i] = on_host ? Array(dtype, shape) : allocate_on_device(dtype, shape);
+  return *outputs_[i];
+}
+
+Array KernelContext::allocate_on_device(DType dtype, const Shape& shape) const {
   const std::int64_t bytes =
       checked_multiply(shape.num_elements(), static_cast<std::int64_t>(dtype_size(dtype)));
   Ref<Buffer> buffer = services_->allocator->allocate(static_cast<std::size_t>(bytes));
   void* data = buffer->data();
-  *outputs_[i] = Array(dtype, shape, std::move(buffer), data);
-  return *outputs_[i];
+  Array array(dtype, shape, std::move(buffer), data);
+  return array.on_host() ? array : kernel_view(std::move(array));
+}
+
+Array KernelContext::allocate_temp(DType dtype, const Shape& shape) const {
+  if (is_object(dtype)) return Array(dtype, shape);
+  return allocate_on_device(base_dtype(dtype), shape);
 }
 
 Array& KernelContext::reuse_or_allocate_output(int in, int i, const Shape& shape) {

@@ -67,8 +67,8 @@ struct KernelServices {
 /// One execution of one kernel: its inputs, outputs, attributes and services. Used by one thread at
 /// a time.
 ///
-/// Inputs are host arrays (or the device's, for kernels of that device) that need not be aligned to
-/// more than their element. Kernels check what shape functions could not know, throw
+/// Inputs are host arrays (or the device's, as its kernels see them: `kernel_view`) that need not
+/// be aligned to more than their element. Kernels check what shape functions could not know, throw
 /// InvalidArgumentError with a plain message (op, node and shapes are added outside), and set every
 /// output exactly once.
 class TANDEM_EXPORT KernelContext {
@@ -96,7 +96,7 @@ class TANDEM_EXPORT KernelContext {
   void set_output(int i, Array value);
   Array& output(int i) { return *outputs_[i]; }
   /// Scratch memory that lives as long as the returned Array.
-  Array allocate_temp(DType dtype, const Shape& shape) const { return Array(dtype, shape); }
+  Array allocate_temp(DType dtype, const Shape& shape) const;
   /// True if this execution alone holds input i's memory, so the kernel may overwrite it.
   bool may_overwrite_input(int i) const {
     return has_bit(owned_inputs_, i) && inputs_[i]->writable_in_place();
@@ -146,6 +146,7 @@ class TANDEM_EXPORT KernelContext {
   std::uint64_t planned_outputs_ =
       0;                            ///< outputs whose array is already there for the planned shape
   std::uint64_t owned_inputs_ = 0;  ///< inputs that nobody reads after this execution
+  std::uint32_t host_outputs_ = 0;  ///< outputs made in host memory, whatever the device
   const KernelServices* services_ = nullptr;
   NodeState* state_ = nullptr;
   const Cancellation* cancellation_ = nullptr;
@@ -157,6 +158,7 @@ class TANDEM_EXPORT KernelContext {
     if (i < 64) planned_outputs_ &= ~(std::uint64_t{1} << i);
   }
   Array& allocate_output_slow(int i, const Shape& shape);
+  Array allocate_on_device(DType dtype, const Shape& shape) const;
   const AttrValue* default_attr(std::string_view name) const;
   [[noreturn]] void throw_missing_attr(std::string_view name) const;
 };

@@ -8,12 +8,17 @@ namespace tandem {
 
 class GradientContext;   // tandem/runtime/gradient_context.h
 class InferenceContext;  // tandem/graph/inference_context.h
+class Node;              // tandem/graph/graph.h
 class RewriteContext;    // tandem/graph/rewrite.h
 
 using ShapeFn = void (*)(InferenceContext&);
 using GradientFn = void (*)(GradientContext&);
 /// Replaces a node by something cheaper; returns false if there is nothing to do.
 using RewriteFn = bool (*)(RewriteContext&);
+
+/// Floating-point operations of one execution, from the node's attributes and shapes; negative if
+/// these are not known.
+using FlopsFn = double (*)(const Node&);
 
 /// The gradient of ops through which none flows (comparisons, shapes): inputs count as unconnected.
 TANDEM_EXPORT void not_differentiable(GradientContext&);
@@ -73,6 +78,8 @@ struct OpTraits {
       0;  ///< outputs in memory of their own (a variable's value): none is planned for them
   std::uint32_t host_inputs = 0;  ///< inputs that kernels read on the host (shapes, axes)
   std::uint32_t host_outputs = 0;
+  bool cpu_only = false;  ///< keeps its state in host objects (queues, tables): runs on CPUs alone,
+                          ///< as all ops do that take or give strings
   ShapeValue value = ShapeValue::kNone;
   Joins joins = Joins::kNothing;
 };
@@ -96,6 +103,7 @@ struct OpDecl {
   RewriteFn rewrite = nullptr;  ///< the same value by fewer or cheaper ops
   RewriteFn fuse = nullptr;     ///< one op for this node and what it reads: the same value but for
                                 ///< rounding; asked for after all other rewrites
+  FlopsFn flops = nullptr;      ///< null: one for each element of the largest input or output
   const char* doc = "";         ///< one sentence, and what a user must know of shapes and errors
 };
 

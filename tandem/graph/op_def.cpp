@@ -247,6 +247,7 @@ OpDef OpDef::parse(const OpDecl& decl, std::uint32_t id) {
   op.gradient = decl.gradient;
   op.rewrite = decl.rewrite;
   op.fuse = decl.fuse;
+  op.flops = decl.flops;
   op.traits = decl.traits;
   op.doc = decl.doc;
   op.id = id;

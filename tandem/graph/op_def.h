@@ -46,6 +46,7 @@ struct TANDEM_EXPORT OpDef : std::enable_shared_from_this<OpDef> {
   GradientFn gradient = nullptr;
   RewriteFn rewrite = nullptr;
   RewriteFn fuse = nullptr;
+  FlopsFn flops = nullptr;
   OpTraits traits;
   std::string doc;
   std::uint32_t id = 0;

@@ -85,7 +85,9 @@ Runtime::Runtime(const Options& options) : state_(std::make_unique<State>(option
   State& s = *state_;
   s.deterministic.store(default_options().deterministic());
   HostBackend host;
-  s.devices = host.make_devices();
+  s.devices.push_back(
+      host.make_device(host.physical_devices().front(), {},
+                       DeviceSpec::parse("/job:localhost/replica:0/task:0/device:CPU:0")));
   for (const auto& device : s.devices) {
     auto& resources = s.resources[device.get()];
     resources = std::make_unique<ResourceManager>();

@@ -1,5 +1,7 @@
 #include "tandem/device/host/host_backend.h"
 
+#include <unistd.h>
+
 #include <cstring>
 #include <fstream>
 
@@ -14,7 +16,7 @@ class HostAllocator final : public Allocator {
   Ref<Buffer> allocate(std::size_t bytes) override { return allocate_host_buffer(bytes); }
   MemoryStats stats() const override {
     const HostMemoryStats stats = host_memory_stats();
-    return {stats.current, stats.peak, 0};
+    return {.current = stats.current, .peak = stats.peak};
   }
 };
 
@@ -24,12 +26,39 @@ class DoneEvent final : public Event {
   void wait() override {}
 };
 
+// Work is over when enqueue returns; what it threw is kept until somebody asks.
 class HostStream final : public Stream {
  public:
-  void enqueue(Work work) override { work.run(); }
+  void enqueue(Work work) override {
+    run([&] { work.run(); }, work.done);
+  }
+  void enqueue(Copy copy) override {
+    run(
+        [&] {
+          if (copy.bytes != 0) {
+            std::memcpy(static_cast<std::byte*>(copy.to->data()) + copy.to_offset,
+                        static_cast<const std::byte*>(copy.from->data()) + copy.from_offset,
+                        copy.bytes);
+          }
+        },
+        copy.done);
+  }
   Ref<Event> record() override { return make_ref<DoneEvent>(); }
-  void wait_for(Event& event) override { event.wait(); }
+  void wait_for(Ref<Event> event) override { event->wait(); }
   void synchronize() override {}
+
+ private:
+  template <class Body>
+  static void run(Body body, const std::function<void(std::exception_ptr)>& done) {
+    if (!done) return body();
+    std::exception_ptr error;
+    try {
+      body();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    done(error);
+  }
 };
 
 std::string processor_name() {
@@ -43,44 +72,52 @@ std::string processor_name() {
   return "CPU";
 }
 
+DeviceProperties host_properties() {
+  DeviceProperties p;
+  p.description = processor_name();
+  p.memory_bytes = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
+                   static_cast<std::size_t>(sysconf(_SC_PAGE_SIZE));
+  return p;
+}
+
 class HostDevice final : public Device {
  public:
-  explicit HostDevice(DeviceSpec spec) : Device(std::move(spec)), description_(processor_name()) {}
+  explicit HostDevice(DeviceSpec spec) : Device(std::move(spec)) {}
   const std::string& kernel_class() const override { return kernel_class_; }
-  std::string description() const override { return description_; }
+  const DeviceProperties& properties() const override { return properties_; }
   bool synchronous() const override { return true; }
   Allocator& allocator() override { return allocator_; }
-  Stream& stream(int index) override {
+  Stream& stream(StreamKind, int index) override {
     if (index != 0)
       throw InvalidArgumentError(cat("The CPU has one stream, not a stream ", index, "."));
     return stream_;
   }
-  int num_streams() const override { return 1; }
-  void copy_to_host(const Buffer& from, std::size_t offset, void* to, std::size_t bytes) override {
-    std::memcpy(to, static_cast<const std::byte*>(from.data()) + offset, bytes);
-  }
-  void copy_from_host(const void* from, Buffer& to, std::size_t offset,
-                      std::size_t bytes) override {
-    std::memcpy(static_cast<std::byte*>(to.data()) + offset, from, bytes);
-  }
+  int num_streams(StreamKind) const override { return 1; }
+  bool can_copy_to(const Device& other) const override { return other.memory_space() == nullptr; }
 
  private:
   const std::string kernel_class_ = "cpu";
-  const std::string description_;
+  const DeviceProperties properties_ = host_properties();
   HostAllocator allocator_;
   HostStream stream_;
 };
 
 }  // namespace
 
-std::vector<std::shared_ptr<Device>> HostBackend::make_devices() {
-  DeviceSpec spec;
-  spec.job = "localhost";
-  spec.replica = 0;
-  spec.task = 0;
-  spec.type = "CPU";
-  spec.index = 0;
-  return {std::make_shared<HostDevice>(std::move(spec))};
+std::vector<PhysicalDevice> HostBackend::physical_devices() const {
+  return {{"/physical_device:CPU:0", "CPU"}};
+}
+
+DeviceProperties HostBackend::properties(const PhysicalDevice&) const { return host_properties(); }
+
+std::shared_ptr<Device> HostBackend::make_device(const PhysicalDevice&,
+                                                 const LogicalDeviceOptions& options,
+                                                 DeviceSpec spec) {
+  if (options.memory_limit) {
+    throw InvalidArgumentError(
+        "Setting memory limit on CPU virtual devices is currently not supported");
+  }
+  return std::make_shared<HostDevice>(std::move(spec));
 }
 
 }  // namespace tandem

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tandem/core/export.h"
+#include "tandem/graph/graph.h"
+#include "tandem/graph/kernel.h"
+#include "tandem/placement/cost_model.h"
+#include "tandem/placement/device_set.h"
+
+namespace tandem {
+
+/// Why a node is where it is.
+enum class PlacedBy : std::uint8_t {
+  kRequest,     ///< a device scope asked for it
+  kColocation,  ///< goes where another node or a resource is
+  kOnlyKernel,  ///< no other device has a kernel
+  kSoft,        ///< what was asked for is not possible: fallback
+  kGreedy,      ///< the first device, in TensorFlow's order, that has a kernel
+  kHostMemory,  ///< works on host memory only (small integers, shapes)
+  kNear,        ///< beside the op that makes or takes its value
+  kCost,        ///< cheapest by the cost model
+};
+
+struct NodePlacement {
+  int device = 0;  ///< index in the DeviceSet
+  PlacedBy by = PlacedBy::kGreedy;
+  std::string reason;                ///< one sentence for people
+  std::vector<std::string> refused;  ///< "GPU:0: no kernel for string"
+};
+
+/// A value that must get from one memory space to another: once for each destination.
+struct PlannedCopy {
+  Output value;
+  int from = 0;  ///< memory space
+  int to = 0;
+  double bytes = 0;    ///< 0 if unknown
+  double seconds = 0;  ///< expected
+};
+
+/// A graph's nodes assigned to devices. Indexed by node id.
+struct TANDEM_EXPORT Placement {
+  DeviceSet devices;
+  std::vector<NodePlacement> nodes;
+  const NodePlacement& of(const Node& node) const {
+    return nodes[static_cast<std::size_t>(node.id())];
+  }
+  int device(const Node& node) const { return of(node).device; }
+  /// The memory space where output `i` lies, or where input `i` must lie (host memory: 0).
+  int output_memory(const Node& node, int i) const;
+  int input_memory(const Node& node, int i) const;
+  /// All copies that the placement makes necessary, in graph order; each value once a destination.
+  std::vector<PlannedCopy> copies(const Graph& graph, const CostModel& costs) const;
+};
+
+/// True if the argument lies in host memory wherever the op runs: strings and other objects, what
+/// the op or kernel declares so, and all arguments of ops on int32 alone (TensorFlow's rule).
+TANDEM_EXPORT bool input_on_host(const Node& node, int i);
+TANDEM_EXPORT bool output_on_host(const Node& node, int i);
+
+enum class PlacementPolicy : std::uint8_t { kGreedy, kCost };
+
+struct PlacementOptions {
+  PlacementPolicy policy = PlacementPolicy::kGreedy;
+  bool soft = true;            ///< fall back to a device that can where the one asked for can't
+  bool log = false;            ///< "mul: (Mul): /job:…/device:CPU:0" on stderr for each node
+  std::string default_device;  ///< of nodes that ask for nothing
+  std::vector<std::pair<const Node*, int>> fixed;  ///< arguments and resources whose place is known
+};
+
+/// Assigns every node to a device. Throws InvalidArgumentError with TensorFlow's texts: an unknown
+/// device, no kernel without soft placement (naming the devices that exist and those with a
+/// kernel), requests and colocations that contradict each other (naming both sides).
+/// Deterministic: depends on the arguments alone.
+TANDEM_EXPORT Placement place(const Graph& graph, const CostModel& costs,
+                              const KernelRegistry& kernels, const PlacementOptions& options = {});
+
+}  // namespace tandem

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tandem/core/export.h"
+#include "tandem/placement/placement.h"
+
+namespace tandem {
+
+/// Where tasks run: the compute streams of a device, or one of its two copy streams.
+struct Lane {
+  enum Kind { kCompute, kCopyIn, kCopyOut };
+  int device = 0;
+  Kind kind = kCompute;
+  int width = 1;  ///< tasks that run side by side
+  int depth = 1;  ///< tasks that may be issued before the first of them is over; at least `width`.
+                  ///< A task may be issued behind those that it waits for on a lane of width 1.
+};
+
+/// A piece of work for one lane: a node of a graph, or a copy.
+struct Task {
+  int lane = 0;
+  double seconds = 0;          ///< expected
+  const Node* node = nullptr;  ///< null for a copy
+  int copy = -1;               ///< index into `copies`, or -1
+};
+
+/// Tasks, and which must be over before which begin. Acyclic.
+struct TANDEM_EXPORT TaskGraph {
+  std::vector<Lane> lanes;
+  std::vector<Task> tasks;
+  std::vector<PlannedCopy> copies;
+  std::vector<std::vector<int>> after;  ///< by task: those that wait for it (each once)
+  std::vector<int> before;              ///< by task: how many it waits for
+
+  int add(Task task);
+  void add_edge(int first, int then);
+  /// For each task the longest way from its beginning to the end of everything, in seconds: who has
+  /// most ahead goes first.
+  std::vector<double> remaining_path() const;
+
+  /// The three lanes of each device: lane 3 d computes, 3 d + 1 copies in, 3 d + 2 copies out. A
+  /// copy between two accelerators takes the receiver's lane alone.
+  static std::vector<Lane> lanes_of(const DeviceSet& devices);
+  /// The tasks of a placed graph without control flow: arguments, constants and nodes without work
+  /// take no time.
+  static TaskGraph of(const Graph& graph, const Placement& placement, const CostModel& costs);
+};
+
+}  // namespace tandem
