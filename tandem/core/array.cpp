@@ -62,6 +62,13 @@ Array Array::slice_outer(std::int64_t begin, std::int64_t end) const {
 
 Array Array::clone() const {
   if (!valid()) return {};
+  if (!on_host()) {
+    // Only kernels of the device come here, with addresses as they see them.
+    Ref<Buffer> buffer = buffer_->allocate_like(num_bytes());
+    void* data = static_cast<std::byte*>(buffer->data()) + buffer_->space()->kernel_offset;
+    if (num_bytes() != 0) std::memcpy(data, data_, num_bytes());
+    return Array(dtype_, shape_, std::move(buffer), data);
+  }
   Array copy(dtype_, shape_);
   const auto count = static_cast<std::size_t>(num_elements());
   switch (dtype_) {

@@ -90,7 +90,7 @@ class TANDEM_EXPORT Array {
   Array reshape(const Shape& shape) const;
   /// Rows [begin, end) of the first axis, sharing the buffer.
   Array slice_outer(std::int64_t begin, std::int64_t end) const;
-  /// A copy in memory of its own.
+  /// A copy in memory of its own; of device memory on the same device, and only in its kernels.
   Array clone() const;
 
   /// True if this Array alone refers to memory that we own, so its elements may be overwritten.

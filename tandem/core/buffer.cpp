@@ -76,6 +76,8 @@ Ref<Buffer> make_objects(std::size_t count) {
 
 Ref<Buffer> allocate_host_buffer(std::size_t bytes) { return HeapBuffer::make(bytes); }
 
+Ref<Buffer> Buffer::allocate_like(std::size_t bytes) const { return allocate_host_buffer(bytes); }
+
 Ref<Buffer> allocate_object_buffer(DType dtype, std::size_t count) {
   switch (dtype) {
     case DType::kString: return make_objects<std::string>(count);

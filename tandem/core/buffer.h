@@ -10,7 +10,17 @@
 
 namespace tandem {
 
-struct MemorySpace;  // tandem/device/memory_space.h
+class Device;  // tandem/device/device.h
+
+/// The memory of one device, apart from the host's. Buffers of it point to their space; it lives
+/// as long as the device, which outlives its buffers.
+///
+/// Outside of kernels an address in it is a token, which nobody may follow. The device's kernels
+/// see the same byte `kernel_offset` further on (0 where kernels use tokens as they are).
+struct MemorySpace {
+  Device* device = nullptr;
+  std::ptrdiff_t kernel_offset = 0;
+};
 
 /// Memory that arrays share: a pointer, a size in bytes, and whoever must be told when the last
 /// user is gone.
@@ -31,6 +41,12 @@ class TANDEM_EXPORT Buffer : public RefCounted {
   void mark_planned() noexcept { planned_ = true; }
   /// The device memory that this is part of; null for the host's.
   const MemorySpace* space() const noexcept { return space_; }
+  /// False for device memory to which no value was written, since the device only takes the time
+  /// that computing would. Reading it is an error.
+  bool computed() const noexcept { return computed_; }
+  void mark_uncomputed() noexcept { computed_ = false; }
+  /// New memory of the same kind: the host's, or of the same device.
+  virtual Ref<Buffer> allocate_like(std::size_t bytes) const;
   /// Who holds the memory (a node, "variable 'w'"), for reports of memory that ran out. Kept by
   /// memory that is accounted for; others forget it.
   virtual void set_holder(std::string_view) {}
@@ -44,6 +60,7 @@ class TANDEM_EXPORT Buffer : public RefCounted {
   const MemorySpace* space_;
   bool owned_;
   bool planned_ = false;
+  bool computed_ = true;
 };
 
 /// Uninitialised host memory, 64-byte aligned.

@@ -30,7 +30,8 @@ std::atomic<std::size_t> g_current{0};
 std::atomic<std::size_t> g_peak{0};
 
 #ifdef TANDEM_PLAIN_HEAP
-constexpr std::size_t kLargest = std::size_t{1} << 39;  // sanitizers end the process where more is asked for
+constexpr std::size_t kLargest = std::size_t{1}
+                                 << 39;  // sanitizers end the process where more is asked for
 #else
 constexpr std::size_t kLargest = SIZE_MAX - kAlignment;
 #endif
@@ -90,8 +91,8 @@ SmallCache* small_cache() {
   return t_cache;
 }
 
-// Four classes to each doubling keep the waste of a block below a fifth; huge blocks, which are few,
-// are not rounded so far.
+// Four classes to each doubling keep the waste of a block below a fifth; huge blocks, which are
+// few, are not rounded so far.
 std::size_t large_class_size(std::size_t bytes) {
   constexpr std::size_t kHuge = std::size_t{64} << 20, kHugeStep = std::size_t{1} << 20;
   if (bytes > kHuge) return (bytes + kHugeStep - 1) / kHugeStep * kHugeStep;

@@ -4,20 +4,9 @@
 
 #include "tandem/core/array.h"
 #include "tandem/core/export.h"
+#include "tandem/device/device.h"
 
 namespace tandem {
-
-class Device;
-
-/// The memory of one device, apart from the host's. Buffers of it point to their space; it lives
-/// as long as the device, which outlives its buffers.
-///
-/// Outside of kernels an address in it is a token, which nobody may follow. The device's kernels
-/// see the same byte `kernel_offset` further on (0 where kernels use tokens as they are).
-struct MemorySpace {
-  Device* device = nullptr;
-  std::ptrdiff_t kernel_offset = 0;
-};
 
 /// The device whose memory holds the elements; null for the host's.
 inline Device* device_of(const Array& array) {
@@ -29,5 +18,18 @@ inline Device* device_of(const Array& array) {
 TANDEM_EXPORT Array kernel_view(Array array);
 /// The same elements as everyone else may name them: the reverse of kernel_view.
 TANDEM_EXPORT Array token_view(Array array);
+
+/// The same value in the host's memory; host arrays as they are. Blocks until it is there. Throws
+/// the error of the device, and FailedPreconditionError for a value that was never computed.
+TANDEM_EXPORT Array copy_to_host(const Array& array);
+/// The same value in the device's memory, as a token; blocks. Arrays of objects, and arrays that
+/// are there already, as they are. From one device to another directly where they can.
+TANDEM_EXPORT Array copy_to_device(const Array& array, Device& device);
+/// What copy_to_device does, in parts: memory for the value (a token), and the transfer as work for
+/// a copy stream, `copy_stream`.
+TANDEM_EXPORT Array allocate_on(Device& device, DType dtype, const Shape& shape);
+TANDEM_EXPORT Copy transfer(const Array& from, const Array& to);
+/// The stream on which a copy to `to` (null: the host) belongs.
+TANDEM_EXPORT Stream& copy_stream(Device* from, Device* to);
 
 }  // namespace tandem
