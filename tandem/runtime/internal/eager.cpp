@@ -9,6 +9,7 @@
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/runtime/dispatch.h"
+#include "tandem/runtime/internal/eager_devices.h"
 #include "tandem/runtime/internal/op_failure.h"
 #include "tandem/runtime/internal/wait_for_kernel.h"
 #include "tandem/runtime/runtime.h"
@@ -230,6 +231,14 @@ class EagerCall {
 Tensor run_eagerly_1(Runtime& runtime, const OpDef& op, std::span<const Tensor> inputs,
                      const AttrMap& attrs) {
   try {
+    if (runtime.several_devices()) {
+      check_inputs(op.name, inputs);
+      check_references(op, inputs);
+      std::vector<Tensor> outputs = run_eagerly_on_devices(runtime, op, inputs, attrs);
+      if (outputs.size() != 1)
+        throw InternalError(cat("op ", op.name, " has ", outputs.size(), " outputs, not one"));
+      return std::move(outputs.front());
+    }
     EagerCall call(runtime, op, inputs, attrs);
     call.prepare();
     if (call.num_outputs() != 1)
@@ -246,7 +255,13 @@ Tensor run_eagerly_1(Runtime& runtime, const OpDef& op, std::span<const Tensor> 
 std::vector<Tensor> run_eagerly(const OpDef& op, std::span<const Tensor> inputs,
                                 const AttrMap& attrs) {
   try {
-    EagerCall call(Runtime::current(), op, inputs, attrs);
+    Runtime& runtime = Runtime::current();
+    if (runtime.several_devices()) {
+      check_inputs(op.name, inputs);
+      check_references(op, inputs);
+      return run_eagerly_on_devices(runtime, op, inputs, attrs);
+    }
+    EagerCall call(runtime, op, inputs, attrs);
     call.prepare();
     std::vector<Tensor> outputs;
     std::vector<Array*> arrays;
@@ -268,14 +283,18 @@ std::vector<Tensor> run_function_eagerly(Runtime& runtime, const Function& funct
   arrays.reserve(args.size());
   for (const Tensor& t : args) arrays.push_back(t.impl()->array);
   KernelContext context;
-  context.services_ = &runtime.services(runtime.default_device());
+  context.services_ = &runtime.services(device_of_call(runtime));
   const std::shared_ptr<const Cancellation> cancellation = thread_context().cancellation;
   context.cancellation_ = cancellation.get();
   std::vector<Array> results =
       context.services_->functions->run(function, std::move(arrays), context);
   std::vector<Tensor> outputs;
   outputs.reserve(results.size());
-  for (Array& r : results) outputs.emplace_back(new TensorImpl(std::move(r)));
+  const bool several = runtime.several_devices();
+  for (Array& r : results) {
+    outputs.push_back(several ? tensor_on(runtime, std::move(r))
+                              : Tensor(new TensorImpl(std::move(r))));
+  }
   return outputs;
 }
 
