@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <utility>
 
 #include "tandem/graph/optimizer_options.h"
 #include "tandem/runtime/runtime.h"
@@ -17,10 +18,21 @@ class DefaultOptions {
     std::lock_guard lock(mutex_);
     return options_;
   }
+  /// What the default runtime is made with; from here on its configuration is closed.
+  Runtime::Options start() {
+    std::lock_guard lock(mutex_);
+    started_.store(true, std::memory_order_release);
+    return options_;
+  }
+  void start_failed() { started_.store(false, std::memory_order_release); }
+  bool started() const { return started_.load(std::memory_order_acquire); }
+  /// Calls `change(options)` while nothing starts; what it throws leaves them as they were.
   template <class Change>
   void change(Change change) {
     std::lock_guard lock(mutex_);
-    change(options_);
+    Runtime::Options changed = options_;
+    change(changed);
+    options_ = std::move(changed);
   }
   bool deterministic() const { return deterministic_.load(); }
   void set_deterministic(bool on) { deterministic_.store(on); }
@@ -40,6 +52,7 @@ class DefaultOptions {
  private:
   std::mutex mutex_;
   Runtime::Options options_;
+  std::atomic<bool> started_{false};
   std::atomic<bool> deterministic_{false};
   OptimizerOptions optimizer_;
   std::atomic<std::uint64_t> optimizer_version_{0};

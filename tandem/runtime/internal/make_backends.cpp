@@ -1,0 +1,24 @@
+#include "tandem/runtime/internal/make_backends.h"
+
+#include "tandem/core/error.h"
+#include "tandem/device/host/host_backend.h"
+
+namespace tandem {
+
+std::vector<std::shared_ptr<Backend>> make_backends(const DeviceConfig& config) {
+  static const auto host = std::make_shared<HostBackend>();
+  std::vector<std::shared_ptr<Backend>> backends{host};
+  if (!config.plugins.empty())
+    throw UnimplementedError("Plugins cannot be loaded by this build of Tandem.");
+  return backends;
+}
+
+std::vector<std::shared_ptr<Backend>> make_emulated_backends(const DeviceConfig& config) {
+  for (const std::string& spec : config.emulate) {
+    if (!spec.empty())
+      throw UnimplementedError("Devices cannot be emulated by this build of Tandem.");
+  }
+  return {};
+}
+
+}  // namespace tandem

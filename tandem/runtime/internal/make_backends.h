@@ -1,0 +1,18 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "tandem/device/device.h"
+#include "tandem/runtime/device_config.h"
+
+namespace tandem {
+
+/// The host, CUDA where it was built, and the configured plugins. Backends of real devices are
+/// shared by the process.
+std::vector<std::shared_ptr<Backend>> make_backends(const DeviceConfig& config);
+
+/// Emulated devices; new ones at each call, so that runtimes share no emulated memory.
+std::vector<std::shared_ptr<Backend>> make_emulated_backends(const DeviceConfig& config);
+
+}  // namespace tandem
