@@ -128,7 +128,7 @@ Runtime::Runtime(const Options& options) : state_(std::make_unique<State>(option
   s.deterministic.store(default_options().deterministic());
   s.make_devices();
   soft_placement_ = s.config.soft_placement.value_or(true);
-  log_placement_ = s.config.log_placement.value_or(false);
+  set_log_placement(s.config.log_placement.value_or(false));
   s.profile = s.config.placement_profile.value_or("");
   policy_ = s.config.placement.value_or(s.profile.empty() ? PlacementPolicy::kGreedy
                                                           : PlacementPolicy::kCost);
@@ -150,6 +150,10 @@ Runtime::~Runtime() = default;
 Runtime& Runtime::current() {
   ThreadContext& context = thread_context();
   return context.runtime ? *context.runtime : default_runtime();
+}
+void Runtime::set_log_placement(bool on) {
+  log_placement_.store(on, std::memory_order_relaxed);
+  places_calls_.store(on || state_->devices.size() > 1, std::memory_order_relaxed);
 }
 bool Runtime::default_exists() { return default_options().started(); }
 

@@ -48,6 +48,8 @@ class TANDEM_EXPORT Runtime {
   /// The logical devices: CPUs, of which there is at least one, then accelerators by physical
   /// device.
   const std::vector<std::shared_ptr<Device>>& devices() const;
+  /// True if calls have to ask where they run: there is more than one CPU, or decisions are told.
+  bool places_calls() const { return places_calls_.load(std::memory_order_relaxed); }
   /// Where ops run unless asked otherwise.
   Device& default_device() const;
   const KernelServices& services(const Device& device) const;
@@ -75,7 +77,7 @@ class TANDEM_EXPORT Runtime {
   void set_soft_placement(bool on) { soft_placement_.store(on, std::memory_order_relaxed); }
   /// Decisions are told on stderr.
   bool log_placement() const { return log_placement_.load(std::memory_order_relaxed); }
-  void set_log_placement(bool on) { log_placement_.store(on, std::memory_order_relaxed); }
+  void set_log_placement(bool on);
   PlacementPolicy placement_policy() const { return policy_.load(std::memory_order_relaxed); }
   void set_placement_policy(PlacementPolicy p) { policy_.store(p, std::memory_order_relaxed); }
   /// The file of measured costs; empty: none.
@@ -96,6 +98,7 @@ class TANDEM_EXPORT Runtime {
  private:
   struct State;
   std::unique_ptr<State> state_;
+  std::atomic<bool> places_calls_{false};
   std::atomic<bool> soft_placement_{true};
   std::atomic<bool> log_placement_{false};
   std::atomic<PlacementPolicy> policy_{};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iostream>
 
 #include "tandem/core/error.h"
 #include "tandem/core/flush_denormals.h"
@@ -231,7 +232,7 @@ class EagerCall {
 Tensor run_eagerly_1(Runtime& runtime, const OpDef& op, std::span<const Tensor> inputs,
                      const AttrMap& attrs) {
   try {
-    if (runtime.several_devices()) {
+    if (runtime.places_calls()) {
       check_inputs(op.name, inputs);
       check_references(op, inputs);
       std::vector<Tensor> outputs = run_eagerly_on_devices(runtime, op, inputs, attrs);
@@ -256,7 +257,7 @@ std::vector<Tensor> run_eagerly(const OpDef& op, std::span<const Tensor> inputs,
                                 const AttrMap& attrs) {
   try {
     Runtime& runtime = Runtime::current();
-    if (runtime.several_devices()) {
+    if (runtime.places_calls()) {
       check_inputs(op.name, inputs);
       check_references(op, inputs);
       return run_eagerly_on_devices(runtime, op, inputs, attrs);
@@ -283,17 +284,20 @@ std::vector<Tensor> run_function_eagerly(Runtime& runtime, const Function& funct
   arrays.reserve(args.size());
   for (const Tensor& t : args) arrays.push_back(t.impl()->array);
   KernelContext context;
-  context.services_ = &runtime.services(device_of_call(runtime));
+  Device& device = device_of_call(runtime);
+  if (runtime.log_placement())
+    std::cerr << cat("Executing op ", function.name(), " in device ", device.name(), "\n");
+  context.services_ = &runtime.services(device);
   const std::shared_ptr<const Cancellation> cancellation = thread_context().cancellation;
   context.cancellation_ = cancellation.get();
   std::vector<Array> results =
       context.services_->functions->run(function, std::move(arrays), context);
   std::vector<Tensor> outputs;
   outputs.reserve(results.size());
-  const bool several = runtime.several_devices();
+  const bool placed = runtime.places_calls();
   for (Array& r : results) {
-    outputs.push_back(several ? tensor_on(runtime, std::move(r))
-                              : Tensor(new TensorImpl(std::move(r))));
+    outputs.push_back(placed ? tensor_on(runtime, std::move(r))
+                             : Tensor(new TensorImpl(std::move(r))));
   }
   return outputs;
 }

@@ -84,6 +84,8 @@ class FramedRun {
   void process(const Ready& entry);
   void run_kernel(const Ready& entry);
   void run_here(const Ready& entry, const KernelDecl& kernel, KernelContext& context);
+  void run_on_device(const Ready& entry);
+  void bring_inputs(const FramedStep& s, Iteration& iteration);
   void run_elsewhere(const Ready& entry, const KernelDecl& kernel);
   void report(const Ready& entry, std::exception_ptr error);
   void wait_for_others();

@@ -59,7 +59,7 @@ class PlanCache {
       if (!function.may_optimize()) options_.disable_meta_optimizer = true;
       if (!options_.disable_meta_optimizer) optimize(*body, runtime.ops(), evaluator, options_);
       if (holds_control_flow(body->graph))
-        return framed_ = std::make_shared<FramedPlan>(runtime, std::move(body));
+        return framed_ = framed(runtime, body, places, default_device);
       optimized_ = std::move(body);
     }
     Entry entry;
@@ -73,7 +73,7 @@ class PlanCache {
     }
     entry.places = places;
     entry.default_device = default_device;
-    if (runtime.several_devices()) entry.plan = on_devices(runtime, *body, entry);
+    if (runtime.places_calls()) entry.plan = on_devices(runtime, *body, entry);
     if (!entry.plan)
       entry.plan = std::make_shared<AdaptivePlan>(runtime, body, entry.shapes, states_);
     if (plans_.size() == kPlansKept) plans_.pop_back();
@@ -88,6 +88,12 @@ class PlanCache {
     int default_device = -1;
     std::shared_ptr<Executable> plan;
   };
+  std::shared_ptr<Executable> framed(Runtime& runtime, std::shared_ptr<MutableFunction> body,
+                                     const ArgPlaces& places, int default_device) {
+    if (!runtime.places_calls()) return std::make_shared<FramedPlan>(runtime, std::move(body));
+    const Placement placement = place_nodes(runtime, *body, places, default_device);
+    return std::make_shared<FramedPlan>(runtime, std::move(body), &placement);
+  }
   // Null if the first CPU does everything.
   std::shared_ptr<Executable> on_devices(Runtime& runtime, const MutableFunction& body,
                                          const Entry& entry) {
@@ -176,7 +182,7 @@ std::vector<Array> FunctionExecutor::run(const Function& function, std::vector<A
   Runtime& runtime = Runtime::current();
   ArgPlaces places;
   int default_device = -1;
-  if (runtime.several_devices()) {
+  if (runtime.places_calls()) {
     for (const Array& a : args) places.push_back(place_of(runtime, a));
     default_device = index_of(runtime, &caller.device());
   }

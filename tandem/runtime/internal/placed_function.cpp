@@ -93,9 +93,8 @@ class Cut {
 
 }  // namespace
 
-PlacedFunction place_function(Runtime& runtime, MutableFunction function, const ArgPlaces& args,
-                              int default_device) {
-  PlacedFunction placed{std::move(function), {}};
+Placement place_nodes(Runtime& runtime, const MutableFunction& function, const ArgPlaces& args,
+                      int default_device) {
   PlacementOptions options;
   options.policy = runtime.placement_policy();
   options.soft = runtime.soft_placement();
@@ -104,20 +103,26 @@ PlacedFunction place_function(Runtime& runtime, MutableFunction function, const 
   if (default_device >= 0)
     options.default_device = devices.devices[static_cast<std::size_t>(default_device)].name();
   for (std::size_t i = 0; i < args.size(); ++i) {
-    const Node* arg = placed.function.args[i];
+    const Node* arg = function.args[i];
     if (arg->output_dtype(0) == DType::kResource || is_ref(arg->output_dtype(0)))
       options.fixed.emplace_back(arg, args[i]);
   }
   std::shared_ptr<const CostProfile> profile;
   if (const std::string path = runtime.placement_profile(); !path.empty())
     profile = std::make_shared<const CostProfile>(CostProfile::load(path));
-  const CostModel costs(devices, std::move(profile));
-  placed.placement = place(placed.function.graph, costs, runtime.kernels(), options);
+  return place(function.graph, CostModel(devices, std::move(profile)), runtime.kernels(), options);
+}
+
+PlacedFunction place_function(Runtime& runtime, MutableFunction function, const ArgPlaces& args,
+                              int default_device) {
+  PlacedFunction placed{std::move(function), {}};
+  placed.placement = place_nodes(runtime, placed.function, args, default_device);
   // An argument lies where the caller has it.
   for (std::size_t i = 0; i < args.size(); ++i) {
     const Node* arg = placed.function.args[i];
     NodePlacement& p = placed.placement.nodes[static_cast<std::size_t>(arg->id())];
-    if (placed.placement.output_memory(*arg, 0) == devices.memory_of(args[i])) continue;
+    if (placed.placement.output_memory(*arg, 0) == placed.placement.devices.memory_of(args[i]))
+      continue;
     p.device = args[i];
     p.by = PlacedBy::kNear;
     p.reason = "an argument stays where the caller has it";

@@ -28,8 +28,11 @@ inline bool is_copy(const Node& node) {
 /// a resource the one that it belongs to.
 using ArgPlaces = std::vector<int>;
 
-/// Places `function`, whose shapes are those of a call, on the runtime's devices by its policy.
-/// `default_device` (an index, or -1) takes what asks for nothing.
+/// Places the nodes of a function on the runtime's devices by its policy. `default_device` (an
+/// index, or -1) takes what asks for nothing.
+Placement place_nodes(Runtime& runtime, const MutableFunction& function, const ArgPlaces& args,
+                      int default_device);
+/// The same for a function whose shapes are those of a call, and cuts it.
 PlacedFunction place_function(Runtime& runtime, MutableFunction function, const ArgPlaces& args,
                               int default_device);
 
