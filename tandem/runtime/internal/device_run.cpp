@@ -16,7 +16,6 @@
 #include "tandem/placement/list_scheduler.h"
 #include "tandem/runtime/internal/device_kernel.h"
 #include "tandem/runtime/internal/op_failure.h"
-#include "tandem/runtime/internal/wait_for_kernel.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/thread_context.h"
 
@@ -97,9 +96,9 @@ class Run : public std::enable_shared_from_this<Run> {
         const int s = host_ready_.front();
         host_ready_.pop_front();
         lock.unlock();
-        run_host_step(s);
+        const bool over = run_host_step(s);
         lock.lock();
-        finish(s);
+        if (over) finish(s);
       } else if (!to_the_end || scheduler_.done()) {
         return;
       } else {
@@ -108,7 +107,8 @@ class Run : public std::enable_shared_from_this<Run> {
     }
   }
 
-  void run_host_step(int s) {
+  // False if the kernel is asynchronous and will end later.
+  bool run_host_step(int s) {
     KernelContext& context = at(frame_.contexts, s);
     context.cancellation_ = cancellation_;
     try {
@@ -116,17 +116,36 @@ class Run : public std::enable_shared_from_this<Run> {
       const ScopedFlushDenormals flush;
       const AllocationScope holder(context.node_name());
       const KernelDecl& kernel = step(s).kernels->choose(context);
-      if (kernel.run) {
-        kernel.run(context);
-      } else {
-        wait_for_kernel(kernel, context);
+      if (!kernel.run) {
+        kernel.run_async(context, [self = shared_from_this(), s](std::exception_ptr error) {
+          ThreadContextScope scope(self->context_);
+          self->over(s, std::move(error));
+        });
+        return false;
       }
-      // Functions give tokens; the values here are as kernels see them.
-      for (int slot : step(s).outputs)
-        at(frame_.values, slot) = kernel_view(std::move(at(frame_.values, slot)));
+      kernel.run(context);
+      see_as_kernels_do(s);
     } catch (...) {
       fail(s, std::current_exception());
     }
+    return true;
+  }
+
+  // Functions give tokens.
+  void see_as_kernels_do(int s) {
+    for (int slot : step(s).outputs)
+      at(frame_.values, slot) = kernel_view(std::move(at(frame_.values, slot)));
+  }
+
+  // Of a step that ran elsewhere.
+  void over(int s, std::exception_ptr error) {
+    if (error) {
+      fail(s, std::move(error));
+    } else if (plan_.on_host(s)) {
+      see_as_kernels_do(s);
+    }
+    std::lock_guard lock(mutex_);
+    finish(s);
   }
 
   void enqueue(int lane, int s) {
@@ -135,9 +154,7 @@ class Run : public std::enable_shared_from_this<Run> {
     at(stream_of_, s) = stream;
     const auto over = [self = shared_from_this(), s](std::exception_ptr error) {
       ThreadContextScope scope(self->context_);
-      if (error) self->fail(s, error);
-      std::lock_guard lock(self->mutex_);
-      self->finish(s);
+      self->over(s, std::move(error));
     };
     const Lane& where = plan_.tasks().lanes[static_cast<std::size_t>(lane)];
     Device& device = *plan_.runtime().devices()[static_cast<std::size_t>(where.device)];

@@ -177,6 +177,14 @@ std::vector<Array> FunctionExecutor::run(const Function& function, std::vector<A
                                      args[i].dtype(), args[i].shape(), "."));
     }
   }
+  const std::shared_ptr<Executable> plan = prepare(function, args, caller.device());
+  const ScopedFlushDenormals flush;
+  return plan->run(std::move(args), caller.cancellation());
+}
+
+std::shared_ptr<Executable> FunctionExecutor::prepare(const Function& function,
+                                                      const std::vector<Array>& args,
+                                                      const Device& device) {
   const auto cache =
       function.derived<PlanCache>(Function::kPlans, [] { return std::make_shared<PlanCache>(); });
   Runtime& runtime = Runtime::current();
@@ -184,12 +192,9 @@ std::vector<Array> FunctionExecutor::run(const Function& function, std::vector<A
   int default_device = -1;
   if (runtime.places_calls()) {
     for (const Array& a : args) places.push_back(place_of(runtime, a));
-    default_device = index_of(runtime, &caller.device());
+    default_device = index_of(runtime, &device);
   }
-  const std::shared_ptr<Executable> plan =
-      cache->get(runtime, function, args, places, default_device);
-  const ScopedFlushDenormals flush;
-  return plan->run(std::move(args), caller.cancellation());
+  return cache->get(runtime, function, args, places, default_device);
 }
 
 }  // namespace tandem

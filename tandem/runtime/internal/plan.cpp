@@ -24,6 +24,10 @@ MutableFunction with_shapes(const MutableFunction& function, const std::vector<S
 
 namespace {
 
+bool makes_plain_value(const Node& node) {
+  return node.kind() == NodeKind::kPlain || is_copy(node);
+}
+
 bool runs(const Node& node) {
   return node.kind() != NodeKind::kArg && node.kind() != NodeKind::kConst;
 }
@@ -234,7 +238,7 @@ void Plan::place_values(Lifetimes& life) {
       const PartialShape& partial = step.node->output_shape(static_cast<int>(o));
       const DType dtype = step.output_dtypes[o];
       if (!partial.is_fully_known() || is_object(dtype) || is_ref(dtype) ||
-          step.node->kind() != NodeKind::kPlain)
+          !makes_plain_value(*step.node))
         continue;
       const Shape shape = partial.to_shape();
       if (shape.num_elements() > kMostPlanned) continue;  // its allocation may fail, typed
@@ -402,6 +406,41 @@ void Plan::give_back(std::unique_ptr<Frame> frame) {
   for (int slot : cleared_slots_) frame->values[static_cast<std::size_t>(slot)] = Array();
   std::lock_guard lock(frames_mutex_);
   frames_.push_back(std::move(frame));
+}
+
+// Follows the steps as they stand: other schedules keep values alive a little longer or shorter.
+std::vector<std::size_t> Plan::bytes_of_a_call() const {
+  const std::size_t devices = devices_.size();
+  std::vector<std::size_t> now(devices, 0), peak(devices, 0);
+  std::vector<std::size_t> held(static_cast<std::size_t>(num_slots_), 0);
+  {
+    std::lock_guard lock(frames_mutex_);
+    if (frames_.empty()) now = arena_bytes_;
+  }
+  peak = now;
+  for (const Step& step : steps_) {
+    const OpTraits& traits = step.node->op().traits;
+    for (std::size_t o = 0; o < step.outputs.size(); ++o) {
+      const PartialShape& shape = step.node->output_shape(static_cast<int>(o));
+      const DType dtype = step.output_dtypes[o];
+      const bool planned = o < 64 && ((step.planned_outputs >> o) & 1);
+      const bool brought = o < 32 && ((traits.brings_memory >> o) & 1);
+      if (planned || brought || (o == 0 && traits.shares_memory != 0) || is_object(dtype) ||
+          is_ref(dtype) || !makes_plain_value(*step.node) || !shape.is_fully_known())
+        continue;
+      const auto memory = static_cast<std::size_t>(slot_memory(step.outputs[o]));
+      const std::size_t bytes =
+          static_cast<std::size_t>(shape.to_shape().num_elements()) * dtype_size(dtype);
+      held[static_cast<std::size_t>(step.outputs[o])] = bytes;
+      now[memory] += bytes;
+      peak[memory] = std::max(peak[memory], now[memory]);
+    }
+    for (int slot : step.release) {
+      now[static_cast<std::size_t>(slot_memory(slot))] -=
+          std::exchange(held[static_cast<std::size_t>(slot)], 0);
+    }
+  }
+  return peak;
 }
 
 }  // namespace tandem

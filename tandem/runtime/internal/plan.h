@@ -100,6 +100,8 @@ class Plan {
     return slot_memory_.empty() ? 0 : slot_memory_[static_cast<std::size_t>(slot)];
   }
   const MutableFunction& function() const { return *function_; }
+  /// See Executable.
+  std::vector<std::size_t> bytes_of_a_call() const;
   Schedule schedule() const { return schedule_; }
   bool has_asynchronous_steps() const;
   /// How many steps read a slot before it is released; 0 for slots that no step releases.
@@ -142,7 +144,7 @@ class Plan {
   std::vector<int> readers_;
   std::vector<const KernelServices*> services_;  // by device
 
-  std::mutex frames_mutex_;
+  mutable std::mutex frames_mutex_;
   std::vector<std::unique_ptr<Frame>> frames_;
 };
 
