@@ -1,7 +1,10 @@
 #include "tests/unit/runtime/device_config_util.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
+
+#include <gtest/gtest.h>
 
 #include "tandem/core/buffer.h"
 #include "tandem/device/host/host_backend.h"
@@ -89,6 +92,16 @@ std::string thrown_by(const std::function<void()>& call) {
     return cat("an exception of another kind: ", error.what());
   }
   return "nothing was thrown";
+}
+
+void in_new_process(const std::function<void()>& body) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        body();
+        std::exit(::testing::Test::HasFailure() ? 1 : 0);
+      },
+      ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace tandem

@@ -59,17 +59,8 @@ class EnvironmentScope {
 /// "INVALID_ARGUMENT: text" of what the call throws, "nothing was thrown" otherwise.
 std::string thrown_by(const std::function<void()>& call);
 
-/// Runs the statement in a new process, where the default runtime has not started; what it expects
-/// is reported here.
-#define IN_NEW_PROCESS(...)                                 \
-  do {                                                      \
-    GTEST_FLAG_SET(death_test_style, "threadsafe");         \
-    EXPECT_EXIT(                                            \
-        {                                                   \
-          [&]() __VA_ARGS__();                              \
-          std::exit(::testing::Test::HasFailure() ? 1 : 0); \
-        },                                                  \
-        ::testing::ExitedWithCode(0), "");                  \
-  } while (false)
+/// Runs `body` in a new process, where the default runtime has not started; what it expects is
+/// reported here.
+void in_new_process(const std::function<void()>& body);
 
 }  // namespace tandem
