@@ -11,9 +11,8 @@
 #include <unordered_map>
 
 #include "tandem/core/error.h"
-#include "tandem/placement/placement.h"
 #include "tandem/runtime/device_inventory.h"
-#include "tandem/runtime/internal/default_options.h"
+#include "tandem/runtime/internal/configured.h"
 #include "tandem/runtime/internal/function_executor.h"
 #include "tandem/runtime/thread_context.h"
 
@@ -61,11 +60,6 @@ Runtime& default_runtime() {
 }
 
 }  // namespace
-
-DefaultOptions& default_options() {
-  static DefaultOptions options;
-  return options;
-}
 
 struct Runtime::State {
   explicit State(const Options& options)
@@ -130,8 +124,7 @@ Runtime::Runtime(const Options& options) : state_(std::make_unique<State>(option
   soft_placement_ = s.config.soft_placement.value_or(true);
   set_log_placement(s.config.log_placement.value_or(false));
   s.profile = s.config.placement_profile.value_or("");
-  policy_ = s.config.placement.value_or(s.profile.empty() ? PlacementPolicy::kGreedy
-                                                          : PlacementPolicy::kCost);
+  policy_ = config::policy_of(s.config);
   for (const auto& device : s.devices) {
     auto& resources = s.resources[device.get()];
     resources = std::make_unique<ResourceManager>();

@@ -71,16 +71,22 @@ class Variable {
 
 void read_lists(DeviceConfig& config) {
   if (const Variable emulate("TANDEM_EMULATE"); emulate && config.emulate.empty()) {
-    for (const std::string_view spec : split(emulate.text(), ';'))
-      config.emulate.emplace_back(spec);
+    config.emulate = split_specs(emulate.text());
     config.from["emulate"] = emulate.origin();
   }
-  if (const Variable plugins("TANDEM_PLUGINS"); plugins && config.plugins.empty()) {
+  // Those of the program come on top.
+  if (const Variable plugins("TANDEM_PLUGINS"); plugins) {
+    if (config.plugins.empty()) config.from["plugins"] = plugins.origin();
+    std::vector<std::string> paths;
     for (const std::string_view path : split(plugins.text(), ':')) {
       if (path.empty()) plugins.refuse("paths of shared libraries with ':' between them");
-      config.plugins.emplace_back(path);
+      paths.emplace_back(path);
     }
-    config.from["plugins"] = plugins.origin();
+    for (std::string& path : config.plugins) {
+      if (std::find(paths.begin(), paths.end(), path) == paths.end())
+        paths.push_back(std::move(path));
+    }
+    config.plugins = std::move(paths);
   }
 }
 
@@ -196,6 +202,11 @@ void read_flags(DeviceConfig& config) {
 }
 
 }  // namespace
+
+std::vector<std::string> split_specs(std::string_view text) {
+  const std::vector<std::string_view> specs = split(text, ';');
+  return {specs.begin(), specs.end()};
+}
 
 void read_environment(DeviceConfig& config) {
   const DeviceConfig program = config;
