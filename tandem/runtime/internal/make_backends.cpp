@@ -1,6 +1,7 @@
 #include "tandem/runtime/internal/make_backends.h"
 
 #include "tandem/core/error.h"
+#include "tandem/device/emulated/emulated_backend.h"
 #include "tandem/device/host/host_backend.h"
 
 namespace tandem {
@@ -14,11 +15,12 @@ std::vector<std::shared_ptr<Backend>> make_backends(const DeviceConfig& config) 
 }
 
 std::vector<std::shared_ptr<Backend>> make_emulated_backends(const DeviceConfig& config) {
-  for (const std::string& spec : config.emulate) {
-    if (!spec.empty())
-      throw UnimplementedError("Devices cannot be emulated by this build of Tandem.");
+  std::vector<EmulatedSpec> specs;
+  for (const std::string& text : config.emulate) {
+    for (EmulatedSpec& spec : EmulatedSpec::parse(text)) specs.push_back(std::move(spec));
   }
-  return {};
+  if (specs.empty()) return {};
+  return {std::make_shared<EmulatedBackend>(std::move(specs))};
 }
 
 }  // namespace tandem
