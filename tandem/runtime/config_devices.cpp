@@ -7,7 +7,7 @@
 #include "tandem/runtime/config.h"
 #include "tandem/runtime/device_inventory.h"
 #include "tandem/runtime/internal/configured.h"
-#include "tandem/runtime/internal/device_environment.h"
+#include "tandem/runtime/internal/make_backends.h"
 #include "tandem/runtime/runtime.h"
 
 namespace tandem::config {
@@ -15,15 +15,9 @@ namespace {
 
 using Entry = DeviceInventory::Entry;
 
-std::vector<std::string> emulated(const DeviceConfig& config) {
-  std::vector<std::string> specs = config.emulate;
-  std::erase(specs, "");
-  return specs;
-}
-
 // True if both lead to the same devices.
 bool same_devices(const DeviceConfig& a, const DeviceConfig& b, const DeviceInventory& inventory) {
-  if (emulated(a) != emulated(b) || a.plugins != b.plugins || a.backends != b.backends)
+  if (emulated_specs(a) != emulated_specs(b) || a.plugins != b.plugins || a.backends != b.backends)
     return false;
   return std::all_of(
       inventory.devices().begin(), inventory.devices().end(), [&](const Entry& entry) {
@@ -246,7 +240,7 @@ std::map<std::string, std::string> get_device_details(const DeviceArgument& devi
 void emulate(const std::string& specs) {
   configure("emulate", "Emulated devices cannot be modified after being initialized.",
             [&](DeviceConfig& config, const Devices&) {
-              config.emulate = split_specs(specs);
+              config.emulate = {specs};
               const DeviceInventory valid(DeviceConfig{.emulate = config.emulate});
             });
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/device/device_types.h"
 #include "tandem/runtime/internal/make_backends.h"
 #include "tandem/runtime/internal/physical_names.h"
 
@@ -108,6 +109,7 @@ void DeviceInventory::add(const std::shared_ptr<Backend>& backend,
   std::map<std::string, int> left;
   for (PhysicalDevice& native : backend->physical_devices()) {
     const std::string type = native.device_type;
+    add_device_type(type);
     if (std::find(left_out.begin(), left_out.end(), type) != left_out.end()) {
       ++left[type];
       continue;

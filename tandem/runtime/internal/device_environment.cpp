@@ -71,7 +71,7 @@ class Variable {
 
 void read_lists(DeviceConfig& config) {
   if (const Variable emulate("TANDEM_EMULATE"); emulate && config.emulate.empty()) {
-    config.emulate = split_specs(emulate.text());
+    config.emulate = {std::string(emulate.text())};
     config.from["emulate"] = emulate.origin();
   }
   // Those of the program come on top.
@@ -202,11 +202,6 @@ void read_flags(DeviceConfig& config) {
 }
 
 }  // namespace
-
-std::vector<std::string> split_specs(std::string_view text) {
-  const std::vector<std::string_view> specs = split(text, ';');
-  return {specs.begin(), specs.end()};
-}
 
 void read_environment(DeviceConfig& config) {
   const DeviceConfig program = config;

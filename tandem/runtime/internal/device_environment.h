@@ -1,16 +1,8 @@
 #pragma once
 
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "tandem/runtime/device_config.h"
 
 namespace tandem {
-
-/// "GPU:2,memory=1GiB; NPU:1" as DeviceConfig::emulate has it: never empty, as a program that says
-/// "" wants none.
-std::vector<std::string> split_specs(std::string_view text);
 
 /// Fills what `config` (with short device names) leaves unsaid from TANDEM_EMULATE,
 /// TANDEM_PLUGINS, TANDEM_VISIBLE_DEVICES, TANDEM_LOGICAL_DEVICES, TANDEM_MEMORY_LIMIT_MB,

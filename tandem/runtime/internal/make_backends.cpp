@@ -1,5 +1,8 @@
 #include "tandem/runtime/internal/make_backends.h"
 
+#include <string>
+#include <utility>
+
 #include "tandem/core/error.h"
 #include "tandem/device/emulated/emulated_backend.h"
 #include "tandem/device/host/host_backend.h"
@@ -14,11 +17,19 @@ std::vector<std::shared_ptr<Backend>> make_backends(const DeviceConfig& config) 
   return backends;
 }
 
-std::vector<std::shared_ptr<Backend>> make_emulated_backends(const DeviceConfig& config) {
+std::vector<EmulatedSpec> emulated_specs(const DeviceConfig& config) {
+  const bool of_program = config.origin("emulate") == "program";
+  const char* const variable = of_program ? "td::config::emulate" : "TANDEM_EMULATE";
   std::vector<EmulatedSpec> specs;
   for (const std::string& text : config.emulate) {
-    for (EmulatedSpec& spec : EmulatedSpec::parse(text)) specs.push_back(std::move(spec));
+    const std::vector<EmulatedSpec> more = EmulatedSpec::parse(text, variable);
+    specs.insert(specs.end(), more.begin(), more.end());
   }
+  return specs;
+}
+
+std::vector<std::shared_ptr<Backend>> make_emulated_backends(const DeviceConfig& config) {
+  std::vector<EmulatedSpec> specs = emulated_specs(config);
   if (specs.empty()) return {};
   return {std::make_shared<EmulatedBackend>(std::move(specs))};
 }
