@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tandem/device/emulated/emulated_backend.h"
+#include "tandem/device/emulated/emulated_device.h"
 #include "tandem/device/host/host_backend.h"
 
 namespace tandem {
@@ -46,6 +48,19 @@ ConformanceOptions host_options() {
   return options;
 }
 
+std::unique_ptr<Backend> emulated() {
+  return std::make_unique<EmulatedBackend>(
+      EmulatedSpec::parse("GPU:2,memory=32MiB,link=10GB/s,latency=1us,streams=2"));
+}
+
+ConformanceOptions emulated_options() {
+  ConformanceOptions options;
+  options.lose = [](Device& device) {
+    dynamic_cast<EmulatedDevice&>(device).lose("the test unplugged it");
+  };
+  return options;
+}
+
 class Conformance : public testing::TestWithParam<Subject> {};
 
 TEST_P(Conformance, PassesTheSuite) {
@@ -59,7 +74,8 @@ TEST_P(Conformance, PassesTheSuite) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, Conformance,
-                         testing::Values(Subject{"host", host, host_options()}),
+                         testing::Values(Subject{"host", host, host_options()},
+                                         Subject{"emulated", emulated, emulated_options()}),
                          [](const auto& subject) { return std::string(subject.param.name); });
 
 // The suite itself: what it says of a backend that does not keep to its list.
