@@ -29,7 +29,6 @@ struct BySize {
   using is_transparent = void;
   bool operator()(const Block* a, const Block* b) const;
   bool operator()(const Block* a, std::size_t bytes) const;
-  bool operator()(std::size_t bytes, const Block* b) const;
 };
 
 using FreeBlocks = std::set<Block*, BySize>;
@@ -51,7 +50,6 @@ bool BySize::operator()(const Block* a, const Block* b) const {
   return a->bytes != b->bytes ? a->bytes < b->bytes : a->at < b->at;
 }
 bool BySize::operator()(const Block* a, std::size_t bytes) const { return a->bytes < bytes; }
-bool BySize::operator()(std::size_t bytes, const Block* b) const { return bytes < b->bytes; }
 
 // The part of a free block's gap that goes with `bytes` of it: its share, but enough for a guard.
 std::size_t gap_share(const Block& block, std::size_t bytes) {
