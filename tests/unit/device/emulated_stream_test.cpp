@@ -286,10 +286,15 @@ TEST(EmulatedStream, TimedWorkTakesTheTimeThatItsCostGives) {
   int ran = 0;
   const auto begin = Clock::now();
   const auto run = [&] { ++ran; };
-  stream.enqueue(Work{.run = run, .flops = 2e6, .bytes = 100});
-  stream.enqueue(Work{.run = run, .flops = 1, .bytes = 300000});
-  stream.enqueue(Work{.run = run, .flops = 1e12, .bytes = 1e12, .on_host = true});
-  stream.enqueue(Work{.run = run, .flops = 1e6});
+  std::vector<Clock::time_point> enqueued;
+  const auto enqueue = [&](Work work) {
+    stream.enqueue(std::move(work));
+    enqueued.push_back(Clock::now());
+  };
+  enqueue(Work{.run = run, .flops = 2e6, .bytes = 100});
+  enqueue(Work{.run = run, .flops = 1, .bytes = 300000});
+  enqueue(Work{.run = run, .flops = 1e12, .bytes = 1e12, .on_host = true});
+  enqueue(Work{.run = run, .flops = 1e6});
   stream.synchronize();
   EXPECT_GE(seconds_since(begin), 0.006);
   EXPECT_EQ(ran, 4);
@@ -299,8 +304,13 @@ TEST(EmulatedStream, TimedWorkTakesTheTimeThatItsCostGives) {
   EXPECT_NEAR(seconds_of(records[1]), 0.003, 1e-9);
   EXPECT_EQ(seconds_of(records[2]), 0);
   EXPECT_NEAR(seconds_of(records[3]), 0.001, 1e-9);
-  // Enqueued before the one ahead was over, each begins exactly when that ends.
-  for (std::size_t i = 1; i < 4; ++i) EXPECT_EQ(records[i].begin, records[i - 1].end);
+  // What was enqueued before the one ahead was over begins exactly when that ends.
+  for (std::size_t i = 1; i < 4; ++i) {
+    EXPECT_GE(records[i].begin, records[i - 1].end);
+    if (enqueued[i] <= records[i - 1].end) {
+      EXPECT_EQ(records[i].begin, records[i - 1].end);
+    }
+  }
   EXPECT_NEAR(device->usage(StreamKind::kCompute).busy_seconds, 0.006, 1e-6);
   device->reset_usage();
   EXPECT_EQ(device->usage(StreamKind::kCompute).works, 0u);
@@ -315,11 +325,15 @@ TEST(EmulatedStream, WhatWaitsForAnEventBeginsWhenItHappened) {
   Stream& compute = device->stream(StreamKind::kCompute);
   compute.wait_for(in.record());
   compute.enqueue(Work{.flops = 1e6});
+  const Clock::time_point enqueued = Clock::now();
   compute.synchronize();
   const std::vector<StreamRecord> records = device->take_records();
   ASSERT_EQ(records.size(), 2u);
   EXPECT_TRUE(records[0].copy);
-  EXPECT_EQ(records[0].end, records[1].begin);
+  EXPECT_GE(records[1].begin, records[0].end);
+  if (enqueued <= records[0].end) {
+    EXPECT_EQ(records[1].begin, records[0].end);
+  }
 }
 
 TEST(EmulatedDevice, DestroyingItLetsPendingWorkRun) {

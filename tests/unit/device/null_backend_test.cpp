@@ -40,13 +40,13 @@ TEST(NullBackend, SaysWhatItIs) {
 }
 
 TEST(NullBackend, AccountsForMemoryThatIsNotThere) {
-  NullBackend backend({{.type = "TPU", .properties = with_memory(std::size_t{1} << 42)}});
+  NullBackend backend({{.type = "TPU", .properties = with_memory(std::size_t{1} << 37)}});
   const auto device = backend.make_device(backend.physical_devices().front(), {},
                                           DeviceSpec::parse("/device:TPU:0"));
-  const Ref<Buffer> buffer = device->allocator().allocate(std::size_t{1} << 41);
+  const Ref<Buffer> buffer = device->allocator().allocate(std::size_t{1} << 36);
   EXPECT_EQ(buffer->space()->device, device.get());
-  EXPECT_EQ(device->allocator().stats().current, std::size_t{1} << 41);
-  EXPECT_THROW(device->allocator().allocate((std::size_t{1} << 41) + 1), ResourceExhaustedError);
+  EXPECT_EQ(device->allocator().stats().current, std::size_t{1} << 36);
+  EXPECT_THROW(device->allocator().allocate((std::size_t{1} << 36) + 1), ResourceExhaustedError);
 }
 
 TEST(NullBackend, IsDoneWithWorkWithoutRunningIt) {
