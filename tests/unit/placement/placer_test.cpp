@@ -282,6 +282,9 @@ TEST(PlacerTest, ContradictingColocationNamesBothSides) {
   s.run();
   EXPECT_EQ(s.where(a), "GPU:0");  // as TensorFlow does: what both ask for becomes open
   EXPECT_EQ(s.where(b), "GPU:0");
+  EXPECT_EQ(s.placement.of(*b).by, PlacedBy::kRequest);
+  EXPECT_EQ(s.placement.of(*a).reason,
+            "asked for /CPU:1, but it is colocated with 'b', which asked for /device:GPU:0");
   s.options.soft = false;
   EXPECT_EQ(s.failure(),
             "Cannot colocate nodes {{colocation_node b}} and {{colocation_node a}}: Cannot merge "
