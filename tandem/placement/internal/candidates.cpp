@@ -111,7 +111,8 @@ void Candidates::fail(const Node& node) const {
     text += cat("Could not satisfy explicit device specification '", node.requested_device(),
                 "' because the node {{colocation_node ", node.name(),
                 "}} was colocated with a group of nodes that required incompatible device '",
-                asked.to_string(), "'. All available devices [", names(preference_), "]. ",
+                asked.to_string(), "'. All available devices [", names(preference_),
+                "]. Devices with kernels for the group: [", names(filter({}, b.kinds)), "]. ",
                 members(root));
   } else if (filter(asked, support_.all()).empty()) {
     text += explicitly_assigned(node, asked);
