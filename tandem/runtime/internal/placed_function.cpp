@@ -28,7 +28,8 @@ class Cut {
         const Output value = node->inputs()[static_cast<std::size_t>(i)];
         const int to = placed_.placement.input_memory(*node, i);
         if (placed_.placement.output_memory(*value.node, value.index) == to) continue;
-        if (is_object(value.node->output_dtype(value.index))) continue;
+        const DType dtype = value.node->output_dtype(value.index);
+        if (is_object(dtype) || is_ref(dtype)) continue;
         placed_.function.graph.set_input(node, i, {arrival(value, to), 0});
       }
     }
