@@ -1,7 +1,7 @@
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "tandem/autodiff/gradient_tape.h"
 #include "tandem/core/error.h"
@@ -20,7 +20,8 @@ constexpr const char* kCpu0 = "/job:localhost/replica:0/task:0/device:CPU:0";
 // A machine with one CPU and two emulated GPUs.
 class Devices : public ::testing::Test {
  protected:
-  Devices() : runtime_({.devices = {.emulate = {"GPU:2,memory=64MiB,latency=0us"}}}), scope_(runtime_) {}
+  Devices()
+      : runtime_({.devices = {.emulate = {"GPU:2,memory=64MiB,latency=0us"}}}), scope_(runtime_) {}
   Runtime runtime_;
   RuntimeScope scope_;
 };
@@ -119,8 +120,7 @@ TEST_F(Devices, AFunctionRunsAcrossDevices) {
     const auto v = static_cast<float>(i);
     const Tensor y = f(Tensor{v, v + 1});
     EXPECT_EQ(y.device(), kCpu0);
-    EXPECT_EQ(y.to_vector<float>(),
-              (std::vector<float>{2 * v * (v + 10), 2 * (v + 1) * (v + 11)}));
+    EXPECT_EQ(y.to_vector<float>(), (std::vector<float>{2 * v * (v + 10), 2 * (v + 1) * (v + 11)}));
   }
 }
 
@@ -174,7 +174,8 @@ TEST_F(Devices, LoopsAndBranchesRunAcrossDevices) {
                                return std::pair(s.first + 1, s.second * 2.0f);
                              },
                              std::pair(Tensor(0), x));
-    return cond(reduce_sum(v) > 100.0f, [&, v = v] { return v + 1.0f; }, [&, v = v] { return v - 1.0f; });
+    return cond(
+        reduce_sum(v) > 100.0f, [&, v = v] { return v + 1.0f; }, [&, v = v] { return v - 1.0f; });
   });
   EXPECT_EQ(f(Tensor{1.0f, 2.0f}).to_vector<float>(), (std::vector<float>{31, 63}));
   EXPECT_EQ(f(Tensor{2.0f, 2.0f}).to_vector<float>(), (std::vector<float>{65, 65}));
