@@ -157,7 +157,7 @@ class TextWriter {
     if (measured) head.push_back("measured");
     head.push_back("why there");
     Table table(std::move(head), most_);
-    for (const auto& op : e_.ops) {
+    const auto add = [&](const Explanation::Op& op) {
       std::vector<std::string> row{
           op.name, op.op, device(op.device),
           op.seconds > 0 ? seconds_text(op.seconds) + (op.cost_measured ? "" : "*") : "-"};
@@ -166,6 +166,12 @@ class TextWriter {
       for (const std::string& refused : op.refused) why += "; " + refused;
       row.push_back(std::move(why));
       table.add(std::move(row));
+    };
+    // Constants last: there are many, and they follow their users.
+    for (const bool constants : {false, true}) {
+      for (const auto& op : e_.ops) {
+        if (op.is_constant == constants) add(op);
+      }
     }
     table.print(out_);
     out_ << "  * modelled, not measured\n";
