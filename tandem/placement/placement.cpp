@@ -51,7 +51,8 @@ std::vector<PlannedCopy> Placement::copies(const Graph& graph, const CostModel& 
       copy.value = value;
       copy.from = from_device == 0 ? 0 : output_memory(*value.node, value.index);
       copy.to = to_device == 0 ? 0 : input_memory(*node, i);
-      if (copy.from == copy.to || !known.insert({value.node->id(), value.index, copy.to}).second) continue;
+      if (copy.from == copy.to || !known.insert({value.node->id(), value.index, copy.to}).second)
+        continue;
       const double bytes = CostModel::output_bytes(*value.node, value.index);
       copy.bytes = value.node->output_shape(value.index).is_fully_known() ? bytes : 0;
       copy.seconds = costs.devices().copy_seconds(copy.from, copy.to, bytes);

@@ -2,29 +2,11 @@
 
 #include <algorithm>
 
+#include "tandem/placement/internal/memory_peak.h"
 #include "tandem/placement/internal/virtual_run.h"
 
 namespace tandem {
 namespace {
-
-struct Change {
-  double time;
-  double bytes;  ///< negative when given back
-};
-
-// What is given back in one moment is there for what is taken in it.
-double peak_of(std::vector<Change>& changes) {
-  std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
-    return a.time != b.time ? a.time < b.time : a.bytes < b.bytes;
-  });
-  double now = 0;
-  double peak = 0;
-  for (const Change& change : changes) {
-    now += change.bytes;
-    peak = std::max(peak, now);
-  }
-  return peak;
-}
 
 std::vector<double> peaks(const TaskGraph& tasks, const placement::VirtualRun& run) {
   std::size_t spaces = 1;
@@ -34,7 +16,7 @@ std::vector<double> peaks(const TaskGraph& tasks, const placement::VirtualRun& r
   for (const Held& held : tasks.held) {
     spaces = std::max(spaces, static_cast<std::size_t>(held.memory) + 1);
   }
-  std::vector<std::vector<Change>> changes(spaces);
+  std::vector<std::vector<placement::MemoryChange>> changes(spaces);
   for (const Held& held : tasks.held) {
     if (held.bytes <= 0) continue;
     auto& list = changes[static_cast<std::size_t>(held.memory)];
@@ -49,7 +31,7 @@ std::vector<double> peaks(const TaskGraph& tasks, const placement::VirtualRun& r
     if (until > from) list.push_back({until, -held.bytes});
   }
   std::vector<double> result;
-  for (auto& list : changes) result.push_back(peak_of(list));
+  for (auto& list : changes) result.push_back(placement::peak_of(list));
   return result;
 }
 

@@ -60,9 +60,9 @@ Candidates::Choice Candidates::of(const Node& node) {
 }
 
 Candidates::Choice Candidates::find(const Bonds& b) {
-  const std::array<std::uint64_t, 4> key{
-      static_cast<std::uint64_t>(b.requested), static_cast<std::uint64_t>(b.resource),
-      static_cast<std::uint64_t>(b.given), b.kinds};
+  const std::array<std::uint64_t, 4> key{static_cast<std::uint64_t>(b.requested),
+                                         static_cast<std::uint64_t>(b.resource),
+                                         static_cast<std::uint64_t>(b.given), b.kinds};
   const auto known = known_.find(key);
   if (known != known_.end()) return known->second;
   const DeviceSpec &requested = specs_[b.requested], &resource = specs_[b.resource],
@@ -119,17 +119,16 @@ void Candidates::fail(const Node& node) const {
     text += cat("Could not satisfy explicit device specification '", node.requested_device(),
                 "' because no supported kernel for ", asked.type.value_or("those"),
                 " devices is available. Op: ", node.op().name, ". Devices with a kernel: [",
-                names(filter({}, b.kinds)), "]. All available devices [", names(preference_),
-                "]. ", members(root));
+                names(filter({}, b.kinds)), "]. All available devices [", names(preference_), "]. ",
+                members(root));
   }
   throw InvalidArgumentError(cat(text, "\n\t [[", node.name(), "]]"));
 }
 
 std::string Candidates::explicitly_assigned(const Node& node, const DeviceSpec& asked) const {
   std::vector<int> sorted = preference_;
-  std::sort(sorted.begin(), sorted.end(), [&](int a, int b) {
-    return model(devices_, a).name() < model(devices_, b).name();
-  });
+  std::sort(sorted.begin(), sorted.end(),
+            [&](int a, int b) { return model(devices_, a).name() < model(devices_, b).name(); });
   return cat("{{node ", node.name(), "}} was explicitly assigned to ", node.requested_device(),
              " but available devices are [ ", names(sorted),
              " ]. Make sure the device specification refers to a valid device.",

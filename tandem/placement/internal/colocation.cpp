@@ -79,8 +79,8 @@ void Colocation::add(const Node& node) {
     for (const std::string& one : support_.of(node).refused)
       refused += cat(refused.empty() ? "" : "; ", one);
     throw InvalidArgumentError(cat("No OpKernel was registered to support Op '", node.op().name,
-                                   "' used by ", node.describe(), " on any of the devices: ",
-                                   refused, "."));
+                                   "' used by ", node.describe(),
+                                   " on any of the devices: ", refused, "."));
   }
   if (m.bonds.kinds != support_.all()) m.bonds.narrowed_by = id;
   if (node.requested_device().empty()) return;
@@ -244,9 +244,9 @@ std::string Colocation::sides(int root_a, int root_b) const {
     const Bonds& b = bonds(r);
     if (b.asked_by >= 0) {
       const Node& asked = *nodes_[static_cast<std::size_t>(b.asked_by)];
-      text += cat(text.empty() ? "" : "; ", quoted(asked),
-                  given(asked) ? " is on '" : " asked for '",
-                  specs_[request(asked)].to_string(), "'");
+      text +=
+          cat(text.empty() ? "" : "; ", quoted(asked), given(asked) ? " is on '" : " asked for '",
+              specs_[request(asked)].to_string(), "'");
     }
     if (b.narrowed_by >= 0) {
       const Node& narrow = *nodes_[static_cast<std::size_t>(b.narrowed_by)];

@@ -100,7 +100,8 @@ class Assignment {
 
   // Some user of the generator if all are on one device, else null.
   const Node* user_of(const Node& generator) const {
-    const auto& users = users_[static_cast<std::size_t>(slot_[static_cast<std::size_t>(generator.id())])];
+    const auto& users =
+        users_[static_cast<std::size_t>(slot_[static_cast<std::size_t>(generator.id())])];
     const auto device = [&](const Node* node) {
       return result_.device[static_cast<std::size_t>(node->id())];
     };

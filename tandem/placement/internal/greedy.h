@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "tandem/placement/internal/candidates.h"
 #include "tandem/placement/constraints.h"
+#include "tandem/placement/internal/candidates.h"
 
 namespace tandem::placement {
 
@@ -11,12 +11,12 @@ namespace tandem::placement {
 ///  - what reads only the shape of a value (Shape, Size, Rank) goes where the value is made,
 ///  - a node without inputs (constants, arguments) goes where all nodes are that use it.
 struct Greedy {
-  std::vector<int> device;           ///< by node id
-  std::vector<const Node*> beside;   ///< by node id: the other node of those two rules, or null
-  std::vector<const Node*> order;    ///< nodes as they were placed
-  std::vector<const Node*> first;    ///< by group: its node that was placed first
+  std::vector<int> device;          ///< by node id
+  std::vector<const Node*> beside;  ///< by node id: the other node of those two rules, or null
+  std::vector<const Node*> order;   ///< nodes as they were placed
+  std::vector<const Node*> first;   ///< by group: its node that was placed first
   Constraints constraints;
-  std::vector<bool> soft;            ///< by group: not where it was asked for
+  std::vector<bool> soft;  ///< by group: not where it was asked for
 };
 
 Greedy place_greedily(const Graph& graph, const Colocation& colocation, Candidates& candidates);

@@ -16,9 +16,7 @@ bool same_kind(const DeviceModel& a, const DeviceModel& b) {
 }
 
 // What the executor carries out itself, wherever it is.
-bool needs_kernel(NodeKind kind) {
-  return kind == NodeKind::kPlain || kind == NodeKind::kVariable;
-}
+bool needs_kernel(NodeKind kind) { return kind == NodeKind::kPlain || kind == NodeKind::kVariable; }
 
 bool has_strings(const Node& node) {
   for (const Output& in : node.inputs()) {
@@ -90,7 +88,8 @@ KernelSupport::Entry KernelSupport::find(const Node& node) const {
     if (reasons.back().empty()) entry.kinds |= Kinds{1} << k;
   }
   for (int d = 0; d < devices_.size() && entry.refused.size() <= kMostRefusals; ++d) {
-    const std::string& reason = reasons[static_cast<std::size_t>(kind_of_[static_cast<std::size_t>(d)])];
+    const std::string& reason =
+        reasons[static_cast<std::size_t>(kind_of_[static_cast<std::size_t>(d)])];
     if (reason.empty()) continue;
     entry.refused.push_back(entry.refused.size() == kMostRefusals
                                 ? "and others"

@@ -54,13 +54,13 @@ int SpecTable::merge(int a, int b, bool soft, std::string& problem) {
   if (a == 0) return b;
   const DeviceSpec& x = (*this)[a];
   const DeviceSpec& y = (*this)[b];
-  const char* field = differ(x.job, y.job)                     ? "jobs"
-                      : differ(x.replica, y.replica)           ? "replicas"
-                      : differ(x.task, y.task)                 ? "tasks"
-                      : soft                                   ? nullptr
-                      : differ(x.type, y.type)                 ? "types"
-                      : differ(x.index, y.index)               ? "ids"
-                                                               : nullptr;
+  const char* field = differ(x.job, y.job)           ? "jobs"
+                      : differ(x.replica, y.replica) ? "replicas"
+                      : differ(x.task, y.task)       ? "tasks"
+                      : soft                         ? nullptr
+                      : differ(x.type, y.type)       ? "types"
+                      : differ(x.index, y.index)     ? "ids"
+                                                     : nullptr;
   if (field) {
     problem = conflict(field, x, y);
     return -1;

@@ -37,7 +37,7 @@ void VirtualRun::advance(int lane, double now, const FlatTasks& tasks) {
   }
 }
 
-double VirtualRun::run(const FlatTasks& tasks, const std::vector<double>& priority) {
+double VirtualRun::run(const FlatTasks& tasks, const std::vector<double>& priority, double limit) {
   const std::size_t n = tasks.lane.size();
   lists_.reset(tasks, priority);
   begin_.assign(n, 0.0);
@@ -56,7 +56,19 @@ double VirtualRun::run(const FlatTasks& tasks, const std::vector<double>& priori
   }
   double now = 0;
   for (int lane = 0; lane < static_cast<int>(lanes_.size()); ++lane) advance(lane, now, tasks);
+  // What began at a time ends no sooner than its remaining path is long.
+  std::size_t checked = 0;
+  const auto too_late = [&] {
+    for (; checked < order_.size(); ++checked) {
+      const auto t = static_cast<std::size_t>(order_[checked]);
+      if (begin_[t] + priority[t] >= limit) return true;
+    }
+    return false;
+  };
   while (!over_.empty()) {
+    if (limit < std::numeric_limits<double>::infinity() && too_late()) {
+      return std::numeric_limits<double>::infinity();
+    }
     // All that ends in one moment ends before anything is issued.
     now = over_.front().time;
     active_.clear();

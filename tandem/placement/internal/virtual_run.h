@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include "tandem/placement/internal/flat_tasks.h"
@@ -11,8 +12,10 @@ namespace tandem::placement {
 /// again; then it takes no more memory.
 class VirtualRun {
  public:
-  /// Returns when everything is over.
-  double run(const FlatTasks& tasks, const std::vector<double>& priority);
+  /// Returns when everything is over. Gives up, and returns infinity, when it is clear that this is
+  /// not before `limit`; `priority` must then be the remaining paths.
+  double run(const FlatTasks& tasks, const std::vector<double>& priority,
+             double limit = std::numeric_limits<double>::infinity());
 
   const std::vector<double>& begin() const { return begin_; }  ///< by task
   const std::vector<double>& end() const { return end_; }
