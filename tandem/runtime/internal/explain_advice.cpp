@@ -91,9 +91,10 @@ class Adviser {
     for (std::size_t op = 0; op < out_.ops.size(); ++op) {
       if (other.device(*g_.order[op]) != out_.ops[op].device) moved.push_back(static_cast<int>(op));
     }
-    add(cat("Place by costs (td::config::set_placement_policy, or TANDEM_PLACEMENT=cost): with ",
-            counted(moved.size(), "op", "ops"), " elsewhere ", gains(simulation.makespan), "."),
-        std::move(moved), -1, simulation.makespan);
+    std::string text =
+        cat("Place by costs (td::config::set_placement_policy, or TANDEM_PLACEMENT=cost): with ",
+            counted(moved.size(), "op", "ops"), " elsewhere ", gains(simulation.makespan), ".");
+    add(std::move(text), std::move(moved), -1, simulation.makespan);
   }
 
   // Joined into one copy, small reads pay for the way once.
@@ -290,7 +291,7 @@ class Adviser {
     if (op.by == PlacedBy::kRequest) {
       text += cat(" Its scope asks for ", op.asked, ".");
     } else if (!op.reason.empty()) {
-      text += cat(" Now: ", op.reason, ".");
+      text += cat(" Why it is there: ", op.reason, ".");
     }
     return text;
   }
