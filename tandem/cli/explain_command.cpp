@@ -43,9 +43,9 @@ PartialShape parse_shape(const std::string& feed, const std::string& text) {
     const auto [rest, failure] = std::from_chars(part.data(), part.data() + part.size(), dim);
     const bool number = failure == std::errc() && rest == part.data() + part.size() && dim >= 0;
     if (!number && part != "?") {
-      throw InvalidArgumentError(cat("--feed ", feed, ": '", part,
-                                     "' is not a size. Give NAME=32,784, with ? for sizes that are "
-                                     "not known."));
+      throw CLI::ValidationError(
+          "--feed", cat(feed, ": '", part,
+                        "' is not a size. Give NAME=32,784, with ? for sizes that are not known."));
     }
     dims.push_back(number ? dim : -1);
     from = end + 1;
@@ -60,7 +60,7 @@ WholeGraph step_of(const Options& options) {
   for (const std::string& feed : options.feeds) {
     const std::size_t equals = feed.find('=');
     if (equals == std::string::npos || equals == 0)
-      throw InvalidArgumentError(cat("--feed ", feed, ": give NAME=SHAPE, such as x=32,784."));
+      throw CLI::ValidationError("--feed", cat(feed, ": give NAME=SHAPE, such as x=32,784."));
     std::string name = feed.substr(0, equals);
     if (name.ends_with(":0")) name.resize(name.size() - 2);
     step.shapes[name] = parse_shape(feed, feed.substr(equals + 1));

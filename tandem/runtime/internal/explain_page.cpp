@@ -57,7 +57,7 @@ td { overflow-wrap: anywhere; } li { margin: 4px 0; }
 }
 
 const char* ExplainPage::script() {
-  return R"js("use strict";
+  return R"page("use strict";
 document.querySelector("#theme").addEventListener("click", () => {
   const root = document.documentElement;
   const dark = root.dataset.theme
@@ -68,56 +68,49 @@ document.querySelector("#theme").addEventListener("click", () => {
 {
   let zoom = 1;
   const bars = document.querySelector(".bars");
-  const show = (f, at) = > {
+  const show = (f, at) => {
     const svg = bars.querySelector("svg");
     const share = (bars.scrollLeft + at) / svg.getBoundingClientRect().width;
     zoom = Math.min(Math.max(zoom * f, 1), 200);
     svg.style.width = 100 * zoom + "%";
     bars.scrollLeft = share * svg.getBoundingClientRect().width - at;
   };
-  if (bars)
-    bars.addEventListener("wheel",
-                          e = >
-                              {
-                                if (!e.ctrlKey && !e.shiftKey) return;
-                                e.preventDefault();
-                                show(Math.exp(-(e.deltaY || e.deltaX) / 300),
-                                     e.clientX - bars.getBoundingClientRect().left);
-                              },
-                          {passive : false});
+  if (bars) bars.addEventListener("wheel", e => {
+    if (!e.ctrlKey && !e.shiftKey) return;
+    e.preventDefault();
+    show(Math.exp(-(e.deltaY || e.deltaX) / 300), e.clientX - bars.getBoundingClientRect().left);
+  }, {passive: false});
   for (const button of document.querySelectorAll("button.zoom"))
-    button.addEventListener("click", () = > show(+button.value, bars.clientWidth / 2));
+    button.addEventListener("click", () => show(+button.value, bars.clientWidth / 2));
 }
 for (const table of document.querySelectorAll("table")) {
   const body = table.tBodies[0];
-  [... table.tHead.rows[0].cells].forEach((head, column) = > {
+  [...table.tHead.rows[0].cells].forEach((head, column) => {
     let up = false;
-    head.addEventListener(
-        "click", () = > {
-          up = !up;
-          const value = row = > {
-            const cell = row.cells[column];
-            return cell.dataset.v != = undefined ? +cell.dataset.v : cell.textContent;
-          };
-          const rows = [... body.rows].sort((a, b) = > {
-            const x = value(a), y = value(b);
-            const order = typeof x == = "number" ? y - x : x.localeCompare(y);
-            return up ? order : -order;
-          });
-          body.append(... rows);
-        });
+    head.addEventListener("click", () => {
+      up = !up;
+      const value = row => {
+        const cell = row.cells[column];
+        return cell.dataset.v !== undefined ? +cell.dataset.v : cell.textContent;
+      };
+      const rows = [...body.rows].sort((a, b) => {
+        const x = value(a), y = value(b);
+        const order = typeof x === "number" ? y - x : x.localeCompare(y);
+        return up ? order : -order;
+      });
+      body.append(...rows);
+    });
   });
 }
 for (const input of document.querySelectorAll("input.filter")) {
   const table = document.getElementById(input.dataset.table);
-  input.addEventListener(
-      "input", () = > {
-        const wanted = input.value.toLowerCase();
-        for (const row of table.tBodies[0].rows)
-          row.hidden = !row.textContent.toLowerCase().includes(wanted);
-      });
+  input.addEventListener("input", () => {
+    const wanted = input.value.toLowerCase();
+    for (const row of table.tBodies[0].rows)
+      row.hidden = !row.textContent.toLowerCase().includes(wanted);
+  });
 }
-)js";
+)page";
 }
 
 }  // namespace tandem
