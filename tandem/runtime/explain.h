@@ -84,7 +84,7 @@ struct TANDEM_EXPORT Explanation {
   struct Advice {
     std::string text;
     std::vector<int> ops;  ///< to move; empty: something else is advised
-    int to = 0;            ///< device
+    int to = -1;           ///< their device; -1: they go to several
     double step_seconds = 0;
     double gain = 0;  ///< seconds a step
   };

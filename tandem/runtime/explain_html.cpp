@@ -104,8 +104,11 @@ class PageWriter {
   void list(const char* title, const Entries& entries) {
     if (entries.empty()) return;
     out_ << "<h2>" << title << "</h2>\n<ol>\n";
-    for (const auto& entry : entries) out_ << "<li>" << escape_html(entry.text) << "</li>\n";
+    constexpr std::size_t kMost = 20;
+    for (std::size_t i = 0; i < entries.size() && i < kMost; ++i)
+      out_ << "<li>" << escape_html(entries[i].text) << "</li>\n";
     out_ << "</ol>\n";
+    if (entries.size() > kMost) out_ << "<p>… and " << entries.size() - kMost << " more</p>\n";
   }
 
   void advice() {

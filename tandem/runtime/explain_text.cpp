@@ -105,8 +105,10 @@ class TextWriter {
   void list(const char* title, const Entries& entries) {
     if (entries.empty()) return;
     out_ << '\n' << title << '\n';
-    int number = 0;
-    for (const auto& entry : entries) out_ << "  " << ++number << ". " << entry.text << '\n';
+    constexpr std::size_t kMost = 10;
+    for (std::size_t i = 0; i < entries.size() && i < kMost; ++i)
+      out_ << "  " << i + 1 << ". " << entries[i].text << '\n';
+    if (entries.size() > kMost) out_ << "  … and " << entries.size() - kMost << " more\n";
   }
 
   void host_reads() {

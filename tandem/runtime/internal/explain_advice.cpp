@@ -19,9 +19,9 @@ std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 struct Move {
   std::vector<int> ops;  // sorted
-  int to = 0;
-  std::string what;     // "scope 'tower'"
-  double estimate = 0;  // of what it gains, seconds
+  std::vector<int> to;   // for each its device
+  std::string what;      // "scope 'tower'"
+  double estimate = 0;   // of what it gains, seconds
 };
 
 class Adviser {
@@ -138,29 +138,40 @@ class Adviser {
     return g_.kernels.find(node.op(), model.kernel_class, node.attrs()) != nullptr;
   }
 
+  void propose(const std::vector<int>& ops, int to, std::string what) {
+    std::map<int, int> where;
+    for (const int op : ops) where[op] = to;
+    propose(where, std::move(what));
+  }
+
   // With the constants that nobody else reads.
-  void propose(std::vector<int> ops, int to, std::string what) {
-    std::set<int> set(ops.begin(), ops.end());
-    for (const int op : ops) {
+  void propose(const std::map<int, int>& ops, std::string what) {
+    std::map<int, int> where = ops;
+    for (const auto& [op, to] : ops) {
       for (const int in : out_.ops[index(op)].inputs) {
         const auto& users = users_[index(in)];
         if (out_.ops[index(in)].is_constant &&
-            std::all_of(users.begin(), users.end(), [&](int u) { return set.contains(u); }))
-          set.insert(in);
+            std::all_of(users.begin(), users.end(), [&](int u) { return ops.contains(u); }))
+          where[in] = to;
       }
     }
-    Move move{{set.begin(), set.end()}, to, std::move(what), 0};
-    if (!proposed_.insert({move.ops, to}).second) return;
-    for (const int op : move.ops) {
+    Move move;
+    move.what = std::move(what);
+    for (const auto& [op, to] : where) {
       if (!movable(op, to)) return;
+      move.ops.push_back(op);
+      move.to.push_back(to);
       move.estimate += out_.ops[index(op)].seconds - g_.costs.seconds(*g_.order[index(op)], to);
     }
-    const int there = g_.placement.devices.memory_of(to);
+    if (!proposed_.insert({move.ops, move.to}).second) return;
+    const auto goes_to = [&](int op, int memory) {
+      const auto found = where.find(op);
+      return found != where.end() && g_.placement.devices.memory_of(found->second) == memory;
+    };
     for (const Explanation::Copy& copy : out_.copies) {
-      const bool made = set.contains(copy.maker);
-      const bool all_used =
-          std::all_of(copy.users.begin(), copy.users.end(), [&](int u) { return set.contains(u); });
-      if ((made && copy.to == there) || (all_used && copy.from == there))
+      if (goes_to(copy.maker, copy.to) ||
+          (!copy.users.empty() && std::all_of(copy.users.begin(), copy.users.end(),
+                                              [&](int user) { return goes_to(user, copy.from); })))
         move.estimate += copy.seconds;
     }
     moves_.push_back(std::move(move));
@@ -232,13 +243,17 @@ class Adviser {
   }
 
   void moves() {
+    std::map<int, int> all;
     for (const Explanation::BackAndForth& stay : out_.back_and_forth) {
       const int home = out_.copies[index(stay.there.front())].from;
+      for (const int op : stay.ops) all[op] = home;
       propose(stay.ops, home,
               stay.ops.size() == 1
                   ? named(stay.ops.front())
                   : cat(named(stay.ops.front()), " and ", stay.ops.size() - 1, " ops beside it"));
     }
+    if (out_.back_and_forth.size() > 1)
+      propose(all, cat("all ", all.size(), " ops that values go back and forth for"));
     propose_scopes();
     propose_single_ops();
     std::stable_sort(moves_.begin(), moves_.end(),
@@ -257,7 +272,7 @@ class Adviser {
               return std::binary_search(other.second->ops.begin(), other.second->ops.end(), op);
             });
           });
-      if (!part) add(text_of(*move, step), move->ops, move->to, step);
+      if (!part) add(text_of(*move, step), move->ops, one_device(move->to), step);
     }
   }
 
@@ -265,19 +280,28 @@ class Adviser {
     std::vector<int> saved;
     for (const int op : move.ops) {
       NodePlacement& node = placement_.nodes[index(g_.order[index(op)]->id())];
-      saved.push_back(node.device);
-      node.device = move.to;
+      node.device = move.to[saved.size()];
+      saved.push_back(out_.ops[index(op)].device);
     }
     const Simulation simulation = simulate(TaskGraph::of(g_.graph, placement_, g_.costs));
     for (std::size_t i = 0; i < move.ops.size(); ++i)
       placement_.nodes[index(g_.order[index(move.ops[i])]->id())].device = saved[i];
     if (!worth_saying(simulation.makespan)) return;
-    const double limit = out_.devices[index(move.to)].memory_limit;
-    const auto memory = index(g_.placement.devices.memory_of(move.to));
-    if (limit > 0 && memory < simulation.peak_memory.size() &&
-        simulation.peak_memory[memory] > limit)
-      return;
+    for (const int to : std::set<int>(move.to.begin(), move.to.end())) {
+      const double limit = out_.devices[index(to)].memory_limit;
+      const auto memory = index(g_.placement.devices.memory_of(to));
+      if (limit > 0 && memory < simulation.peak_memory.size() &&
+          simulation.peak_memory[memory] > limit)
+        return;
+    }
     better_.emplace_back(simulation.makespan, &move);
+  }
+
+  // -1: several.
+  static int one_device(const std::vector<int>& devices) {
+    const bool one =
+        std::all_of(devices.begin(), devices.end(), [&](int d) { return d == devices.front(); });
+    return one ? devices.front() : -1;
   }
 
   std::string text_of(const Move& move, double step) const {
@@ -286,8 +310,10 @@ class Adviser {
       if (!out_.ops[index(op)].is_constant) speaker = op;
     }
     const Explanation::Op& op = out_.ops[index(speaker)];
-    std::string text = cat("Move ", move.what, " from ", device(op.device), " to ", device(move.to),
-                           ": ", gains(step), ".");
+    const int to = one_device(move.to);
+    std::string text =
+        cat("Move ", move.what, " from ", device(op.device), " to ",
+            to < 0 ? "where their values come from" : device(to), ": ", gains(step), ".");
     if (op.by == PlacedBy::kRequest) {
       text += cat(" Its scope asks for ", op.asked, ".");
     } else if (!op.reason.empty()) {
@@ -301,7 +327,7 @@ class Adviser {
   Placement placement_;  // to try moves on; without reasons
   std::vector<std::vector<int>> users_;
   std::vector<Move> moves_;
-  std::set<std::pair<std::vector<int>, int>> proposed_;
+  std::set<std::pair<std::vector<int>, std::vector<int>>> proposed_;
   std::vector<std::pair<double, const Move*>> better_;
   std::vector<Explanation::Advice> found_;
 };
