@@ -14,6 +14,7 @@
 #include "tandem/runtime/internal/framed_plan.h"
 #include "tandem/runtime/internal/kernel_evaluator.h"
 #include "tandem/runtime/internal/prepare.h"
+#include "tandem/runtime/internal/step_recorder.h"
 #include "tandem/runtime/runtime.h"
 
 namespace tandem {
@@ -118,6 +119,7 @@ struct DepthGuard {
 std::vector<Array> FunctionExecutor::run(const Function& function, std::vector<Array> args,
                                          KernelContext& caller) {
   DepthGuard depth(function);
+  const FunctionSpan span(function.name());
   if (args.size() != function.args().size()) {
     throw InvalidArgumentError(cat("Function '", function.name(), "' takes ",
                                    function.args().size(), " arguments but got ", args.size(),
