@@ -14,7 +14,7 @@ import sys
 
 sys.dont_write_bytecode = True
 
-from harness import machine, machinery, models, pairs, peers, sides, specs, table
+from harness import counted, machine, models, pairs, peers, sides, specs, table
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -114,23 +114,15 @@ class Bench:
     def count(self, row):
         """A row that is counted, not measured: once says it all."""
         say(f"{row.name}: under callgrind")
-        program = os.path.join(self.options.build, "bench/bin/bench_overhead")
         try:
-            with open(os.path.join(ROOT, "bench/machinery.json")) as file:
-                recorded = json.load(file)
-            compiler = machinery.compiler(self.options.build)
-            if compiler != recorded["compiler"]:
-                say(f"{row.name}: recorded with {recorded['compiler']}, this is {compiler}")
-            now = machinery.measure(program)
-            by_row = machinery.ratios(now, recorded["instructions_per_op"])
-        except (machinery.Failure, OSError) as failure:
+            value, details = counted.measure(row, ROOT, self.options.build, say)
+        except (RuntimeError, OSError) as failure:
             raise sides.Failure(f"{row.name}: {failure}") from None
-        say(f"{row.name}: {machinery.told(now, by_row)}")
-        pair = ({"value": max(by_row.values())}, None)
+        pair = ({"value": value}, None)
         result = pairs.result(row, pair, None)
         self.rows.append(result)
         self.lines.append(table.line(row, result, [pair], table.aim(row, None), pair[0]))
-        self.details.append({**result, "instructions_per_op": now, "ratios": by_row})
+        self.details.append({**result, **details})
 
     def measure_row(self, row):
         if row.counted:

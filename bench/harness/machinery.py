@@ -12,32 +12,24 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
+
+if __package__:
+    from . import instructions
+else:
+    import instructions
 
 ROWS = {"eager_add": 20000, "graph_chain": 50, "graph_wide": 50, "function_call": 10000}
 WARM = 8  # calls of either run; plans are made and tried in the first few
 
 
-class Failure(Exception):
-    pass
-
-
 def counted(program, row, times):
     """Instructions of a run of `times` calls, and the operations of a call."""
     environment = {**os.environ, "TANDEM_BENCH_TIMES": str(times), "TANDEM_BENCH_THREADS": "1"}
-    with tempfile.TemporaryDirectory() as folder:
-        out = os.path.join(folder, "callgrind.out")
-        run = subprocess.run(
-            ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", program],
-            input=f"run {row}\nquit\n", capture_output=True, text=True, env=environment)
-        if run.returncode != 0:
-            raise Failure(f"callgrind of {row} failed: {run.stderr[-500:]}")
-        with open(out) as file:
-            total = re.search(r"^(?:summary|totals): (\d+)", file.read(), re.MULTILINE)
-    answer = json.loads(run.stdout.splitlines()[1])
+    total, said = instructions.run([program], f"run {row}\nquit\n", environment)
+    answer = json.loads(said.splitlines()[1])
     if "error" in answer:
-        raise Failure(f"{row}: {answer['error']}")
-    return int(total.group(1)), answer["nodes"]
+        raise RuntimeError(f"{row}: {answer['error']}")
+    return total, answer["nodes"]
 
 
 def measure(program):
@@ -54,7 +46,7 @@ def ratios(now, recorded):
     """Now / recorded by row; the row `machinery` is the largest."""
     missing = recorded.keys() - now.keys()
     if missing:
-        raise Failure(f"not measured: {', '.join(sorted(missing))}")
+        raise RuntimeError(f"not measured: {', '.join(sorted(missing))}")
     return {row: now[row] / count for row, count in recorded.items()}
 
 
