@@ -28,7 +28,10 @@ inline const tandem::OpRegistration kWorkOp{
      .inputs = "values: N * float",
      .outputs = "output: float",
      .attrs = "N: int >= 0; flops: float; shape: shape",
-     .shape = [](tandem::InferenceContext& c) { c.set_output(0, c.attr<tandem::PartialShape>("shape")); },
+     .shape =
+         [](tandem::InferenceContext& c) {
+           c.set_output(0, c.attr<tandem::PartialShape>("shape"));
+         },
      .flops = [](const Node& node) { return static_cast<double>(node.attr<float>("flops")); }}};
 inline const tandem::KernelRegistration kWorkKernel{
     {.op = "BenchWork", .run = [](tandem::KernelContext&) {}}};
@@ -45,12 +48,14 @@ inline const tandem::OpRegistration kReadOp{
      .inputs = "handle: resource",
      .outputs = "output: float",
      .attrs = "shape: shape",
-     .shape = [](tandem::InferenceContext& c) { c.set_output(0, c.attr<tandem::PartialShape>("shape")); },
+     .shape =
+         [](tandem::InferenceContext& c) {
+           c.set_output(0, c.attr<tandem::PartialShape>("shape"));
+         },
      .traits = {.stateful = true, .reads_only = true, .brings_memory = 1}}};
-inline const tandem::OpRegistration kUpdateOp{
-    {.name = "BenchUpdate",
-     .inputs = "handle: resource, gradient: float",
-     .traits = {.stateful = true}}};
+inline const tandem::OpRegistration kUpdateOp{{.name = "BenchUpdate",
+                                               .inputs = "handle: resource, gradient: float",
+                                               .traits = {.stateful = true}}};
 inline const tandem::KernelRegistration kWeightKernel{
     {.op = "BenchWeight", .run = [](tandem::KernelContext&) {}}};
 inline const tandem::KernelRegistration kReadKernel{
@@ -61,7 +66,8 @@ inline const tandem::KernelRegistration kUpdateKernel{
 // Builds a graph node by node.
 class WorkGraph {
  public:
-  Node* work(const std::string& name, const std::vector<Node*>& inputs, double flops, double bytes) {
+  Node* work(const std::string& name, const std::vector<Node*>& inputs, double flops,
+             double bytes) {
     std::vector<Output> values;
     for (Node* in : inputs) values.push_back({in, 0});
     return add("BenchWork", name, std::move(values),
@@ -144,7 +150,8 @@ inline Graph layered_graph(const tandem::DeviceSet& devices, int nodes, double r
           // Mostly of the last layer.
           const std::size_t first = random.between(0, 4) == 0 ? before : begin;
           Node* input = all[first + random.next() % (end - first)];
-          if (std::find(inputs.begin(), inputs.end(), input) == inputs.end()) inputs.push_back(input);
+          if (std::find(inputs.begin(), inputs.end(), input) == inputs.end())
+            inputs.push_back(input);
         }
       }
       const double seconds = mean * random.between(0.2, 1.8);

@@ -23,13 +23,14 @@ class LocalSearch {
 
  private:
   struct Step {
-    int node;      ///< or -1 - value, of a copy
-    bool waited;   ///< for its lane, not for an input
+    int node;     ///< or -1 - value, of a copy
+    bool waited;  ///< for its lane, not for an input
   };
   void find_path(const Assignment& assignment);
   bool propose(Assignment& moved);
   void move(int node, int device, Assignment& moved);
   void move_group(int group, int device, Assignment& moved);
+  void shake(Assignment& assignment);
   int other_device(int group, int device);
   std::uint32_t random(std::uint32_t below);
 
