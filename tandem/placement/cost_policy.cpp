@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <limits>
 #include <utility>
 
 #include "tandem/placement/constraints.h"
+#include "tandem/placement/internal/clusters.h"
 #include "tandem/placement/internal/evaluator.h"
 #include "tandem/placement/internal/list_placement.h"
 #include "tandem/placement/internal/local_search.h"
@@ -27,6 +29,9 @@ constexpr double kGoodEnough = 1.001;  // times what no placement can beat
 
 constexpr ListRule kRules[] = {{1, 0}, {0, 0}, {1, 0.5}, {3, 1}, {1, 2}};
 
+// The largest clusters' shares of all work.
+constexpr double kClusterShares[] = {0.55, 0.3, 0.15, 0.06, 0.02};
+
 class Search {
  public:
   Search(const Problem& problem, Assignment greedy)
@@ -47,7 +52,13 @@ class Search {
       if (alone(device) < score_.makespan || score_.excess > 0) consider(all_on(device));
     }
     if (large) return;
-    placement::LocalSearch search(problem_, evaluator_, lists);
+    std::vector<placement::Clusters> clusters;
+    clusters.reserve(std::size(kClusterShares));
+    for (const double share : kClusterShares) {
+      clusters.emplace_back(problem_, share);
+      consider(clusters.back().spread(greedy_));
+    }
+    placement::LocalSearch search(problem_, evaluator_, lists, clusters);
     search.improve(best_, score_, kEffort, kGoodEnough * bound_);
   }
 

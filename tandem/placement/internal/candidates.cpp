@@ -10,6 +10,7 @@ namespace tandem::placement {
 namespace {
 
 constexpr int kMostMembers = 20;  // shown in an error
+constexpr std::size_t kMostNames = 64;
 
 const DeviceModel& model(const DeviceSet& devices, int d) {
   return devices.devices[static_cast<std::size_t>(d)];
@@ -140,7 +141,10 @@ std::string Candidates::explicitly_assigned(const Node& node, const DeviceSpec& 
 
 std::string Candidates::names(const std::vector<int>& which) const {
   std::string text;
-  for (const int d : which) text += cat(text.empty() ? "" : ", ", model(devices_, d).name());
+  for (std::size_t i = 0; i < which.size(); ++i) {
+    if (i == kMostNames) return cat(text, " and ", which.size() - i, " more");
+    text += cat(i == 0 ? "" : ", ", model(devices_, which[i]).name());
+  }
   return text;
 }
 

@@ -118,9 +118,16 @@ bool LocalSearch::propose(Assignment& moved) {
   const int device = moved[static_cast<std::size_t>(group)];
   const int to = other_device(group, device);
   if (to < 0) return false;
-  switch (random(4)) {
+  switch (random(5)) {
     case 0:
     case 1: move(step.node, to, moved); break;
+    case 4: {
+      const Clusters& level = clusters_[random(static_cast<std::uint32_t>(clusters_.size()))];
+      for (const int each : level.members(level.of(group))) {
+        if (moved[static_cast<std::size_t>(each)] == device) move_group(each, to, moved);
+      }
+      break;
+    }
     case 2: {
       // A run of nodes of one device along the path.
       const std::uint32_t length = 2 + random(8);

@@ -12,6 +12,7 @@
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/internal/eager_devices.h"
 #include "tandem/runtime/internal/op_failure.h"
+#include "tandem/runtime/internal/step_recorder.h"
 #include "tandem/runtime/internal/wait_for_kernel.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/tensor_impl.h"
@@ -190,6 +191,13 @@ class EagerCall {
     }
     const ScopedFlushDenormals flush;
     const KernelDecl& kernel = found_->kernels->choose(context);
+    if (StepRecorder::on()) [[unlikely]]
+      return run_recorded(kernel, context);
+    run_kernel(kernel, context);
+  }
+
+ private:
+  static void run_kernel(const KernelDecl& kernel, KernelContext& context) {
     if (kernel.run) {
       kernel.run(context);
     } else {
@@ -197,7 +205,15 @@ class EagerCall {
     }
   }
 
- private:
+  [[gnu::noinline]] void run_recorded(const KernelDecl& kernel, KernelContext& context) {
+    const auto recorder = StepRecorder::active();
+    const StepRecorder::Time start = StepRecorder::now();
+    run_kernel(kernel, context);
+    if (!recorder) return;
+    recorder->eager(recorder->kernel_track(context.device()), op_.name, start, StepRecorder::now(),
+                    StepRecorder::bytes_of(context));
+  }
+
   CachedCall look_up() {
     check_references(op_, inputs_);
     CachedCall entry;

@@ -10,6 +10,7 @@
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/passes.h"
 #include "tandem/runtime/internal/executable.h"
+#include "tandem/runtime/internal/step_recorder.h"
 
 namespace tandem {
 
@@ -81,6 +82,8 @@ class FramedPlan final : public Executable {
   std::size_t num_results() const { return function_->results.size(); }
   /// True if values may lie in several memories.
   bool several_memories() const { return several_memories_; }
+  /// For the profiler; no other plan has it.
+  std::uint64_t id() const { return id_; }
   InterOpPool& pool() const { return pool_; }
   /// 0, 1, …: what a Merge says of which input it took.
   const Array& index(int i) const { return indices_[static_cast<std::size_t>(i)]; }
@@ -104,6 +107,7 @@ class FramedPlan final : public Executable {
   void make_steps(Runtime& runtime, const std::vector<Node*>& order, const Placement* placement);
   void connect(const std::vector<Node*>& order);
 
+  const std::uint64_t id_ = StepRecorder::new_plan_id();
   const std::shared_ptr<const MutableFunction> function_;
   InterOpPool& pool_;
   const bool several_memories_;

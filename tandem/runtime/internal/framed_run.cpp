@@ -31,6 +31,14 @@ std::vector<Array> FramedRun::operator()(std::vector<Array> args,
   cancellation_ = cancellation;
   context_ = thread_context();
   clean_ = false;
+  recorder_ = StepRecorder::active();
+  if (recorder_) {
+    recorded_ = &recorder_->plan(plan_.id(), [&](const auto& note) {
+      for (const FramedStep& s : plan_.steps()) {
+        if (s.kernels) note(*s.node);
+      }
+    });
+  }
   Frame graph;
   Iteration& root = start_iteration(graph);
   // Until everything has been started the graph itself must not seem to be over.
@@ -66,6 +74,7 @@ std::vector<Array> FramedRun::operator()(std::vector<Array> args,
   }
   --root.active;
   retire(graph);
+  recorder_.reset();
   return results;
 }
 
@@ -116,7 +125,10 @@ void FramedRun::run_kernel(const Ready& entry) {
     if (!kernel.run) {
       ++elsewhere_;
       try {
-        kernel.run_async(context, [this, entry, &s, &context](std::exception_ptr error) {
+        const StepRecorder::Time start = recorder_ ? StepRecorder::now() : 0;
+        kernel.run_async(context, [this, entry, &s, &context, start](std::exception_ptr error) {
+          if (recorder_ && !error)
+            record(s, context, start, recorder_->waiting_track(context.device()));
           if (error) error = node_failure(*s.node, context, std::move(error));
           report(entry, std::move(error));
         });
@@ -176,7 +188,18 @@ void FramedRun::run_on_device(const Ready& entry) {
   }
 }
 
+void FramedRun::record(const FramedStep& step, const KernelContext& context,
+                       StepRecorder::Time start, int track) {
+  recorder_->kernel(track, recorded_->of(*step.node), start, StepRecorder::now(),
+                    StepRecorder::bytes_of(context));
+}
+
 void FramedRun::run_here(const Ready& entry, const KernelDecl& kernel, KernelContext& context) {
+  if (recorder_) [[unlikely]] {
+    const StepRecorder::Time start = StepRecorder::now();
+    kernel.run(context);
+    return record(step(entry.step), context, start, recorder_->kernel_track(context.device()));
+  }
   if (!plan_.wants_time(entry.step) || plan_.pool().threads() == 1) return kernel.run(context);
   const std::uint64_t uses = IntraOpPool::uses_by_this_thread();
   const auto start = std::chrono::steady_clock::now();
@@ -202,7 +225,9 @@ void FramedRun::run_elsewhere(const Ready& entry, const KernelDecl& kernel) {
     KernelContext& context = at(entry.iteration->contexts, s.local);
     std::exception_ptr error;
     try {
+      const StepRecorder::Time start = recorder_ ? StepRecorder::now() : 0;
       run(context);
+      if (recorder_) record(s, context, start, recorder_->kernel_track(context.device()));
     } catch (...) {
       error = node_failure(*s.node, context);
     }

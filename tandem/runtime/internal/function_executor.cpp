@@ -17,6 +17,7 @@
 #include "tandem/runtime/internal/framed_plan.h"
 #include "tandem/runtime/internal/kernel_evaluator.h"
 #include "tandem/runtime/internal/prepare.h"
+#include "tandem/runtime/internal/step_recorder.h"
 #include "tandem/runtime/runtime.h"
 
 namespace tandem {
@@ -163,6 +164,7 @@ int place_of(const Runtime& runtime, const Array& value) {
 std::vector<Array> FunctionExecutor::run(const Function& function, std::vector<Array> args,
                                          KernelContext& caller) {
   DepthGuard depth(function);
+  const FunctionSpan span(function.name());
   if (args.size() != function.args().size()) {
     throw InvalidArgumentError(cat("Function '", function.name(), "' takes ",
                                    function.args().size(), " arguments but got ", args.size(),

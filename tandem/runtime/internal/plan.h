@@ -11,6 +11,7 @@
 #include "tandem/graph/function.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/passes.h"
+#include "tandem/runtime/internal/step_recorder.h"
 
 namespace tandem {
 
@@ -104,6 +105,9 @@ class Plan {
   std::vector<std::size_t> bytes_of_a_call() const;
   Schedule schedule() const { return schedule_; }
   bool has_asynchronous_steps() const;
+  /// For the profiler; no other plan has it.
+  std::uint64_t id() const { return id_; }
+  const KernelServices& services() const { return *services_; }
   /// How many steps read a slot before it is released; 0 for slots that no step releases.
   const std::vector<int>& readers() const { return readers_; }
 
@@ -126,6 +130,7 @@ class Plan {
   void plan_releases();
   int slot_of(Output output) const;
 
+  const std::uint64_t id_ = StepRecorder::new_plan_id();
   Schedule schedule_;
   std::unique_ptr<const MutableFunction> own_;    // with the shapes that these arguments give
   std::shared_ptr<const PlacedFunction> placed_;  // null: all on the host

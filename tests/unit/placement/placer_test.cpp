@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tandem/graph/function.h"
 #include "tests/unit/placement/placer_util.h"
 
 namespace tandem::placer_test {
@@ -12,6 +13,19 @@ using ::testing::IsEmpty;
 
 AttrMap colocated(const char* with) {
   return {{"_class", std::vector<std::string>{std::string("loc:@") + with}}};
+}
+
+// A function of a resource and a string, which returns nothing.
+FunctionRef function_of_resource_and_string() {
+  Graph body;
+  std::vector<Node*> args;
+  for (const DType dtype : {resource, string}) {
+    Graph::NodeSpec spec;
+    spec.op = &Scene::ops().of_kind(NodeKind::kArg);
+    spec.attrs = {{"T", dtype}, {"index", static_cast<std::int64_t>(args.size())}};
+    args.push_back(body.add(std::move(spec)));
+  }
+  return std::make_shared<const Function>("f", std::move(body), args, std::vector<Output>{});
 }
 
 // ---- Defaults ----
@@ -145,6 +159,38 @@ TEST(PlacerTest, NoKernelForTheTypeAskedFor) {
                         "[/job:localhost/replica:0/task:0/device:CPU:0]. All available devices "
                         "[/job:localhost/replica:0/task:0/device:GPU:0, "
                         "/job:localhost/replica:0/task:0/device:CPU:0]."));
+}
+
+TEST(PlacerTest, QueuesRunOnCpus) {
+  Scene s(devices(2, 1));
+  Node* queue =
+      s.add("FIFOQueueV2", "queue", {}, "", {{"component_types", std::vector<DType>{float32}}});
+  Node* x = s.value("x");
+  Node* put = s.add("QueueEnqueueV2", "put", {{queue, 0}, {x, 0}});
+  Node* other = s.add("FIFOQueueV2", "other", {}, "/CPU:1",
+                      {{"component_types", std::vector<DType>{float32}}});
+  Node* take = s.add("QueueDequeueV2", "take", {{other, 0}}, "/GPU:0",
+                     {{"component_types", std::vector<DType>{float32}}});
+  s.run();
+  EXPECT_EQ(s.where(queue), "CPU:0");
+  EXPECT_EQ(s.where(put), "CPU:0");
+  EXPECT_EQ(s.where(x), "GPU:0");
+  EXPECT_EQ(s.where(take), "CPU:1");
+  EXPECT_THAT(s.placement.of(*queue).refused, ElementsAre("GPU:0: FIFOQueueV2 runs on CPUs alone"));
+}
+
+TEST(PlacerTest, CallsTakeStringsAndResourcesOfOtherDevices) {
+  Scene s(devices(1, 2));
+  Node* v = s.variable("v", "/GPU:1");
+  Node* text = s.value("text", "", string);
+  Node* call = s.add("PartitionedCall", "call", {{v, 0}, {text, 0}}, "/GPU:0",
+                     {{"f", function_of_resource_and_string()},
+                      {"Tin", std::vector<DType>{resource, string}},
+                      {"Tout", std::vector<DType>{}}});
+  s.run();
+  EXPECT_EQ(s.where(v), "GPU:1");
+  EXPECT_EQ(s.where(call), "GPU:0");
+  EXPECT_EQ(s.where(text), "CPU:0");
 }
 
 TEST(PlacerTest, OpsThatADeviceIsWithout) {
