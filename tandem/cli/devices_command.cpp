@@ -171,13 +171,14 @@ void print_logical(const Runtime& runtime, Device& device) {
             << '\n';
 }
 
+// The description of an emulated device says that it is one.
 void print_physical(const DeviceConfig& config, const Entry& entry) {
   const DeviceProperties properties = entry.properties();
   const bool visible = DeviceInventory::visible(config, entry);
   std::cout << entry.device.name << "  " << entry.device.device_type << "  memory "
             << memory_text(properties.memory_bytes) << " (" << origin_of(config, entry) << ")  "
             << (visible ? "visible (" : "not visible (") << config.origin("visible") << ")  "
-            << (properties.emulated ? "emulated  " : "") << properties.description << '\n';
+            << properties.description << '\n';
 }
 
 void print_lines(const Runtime& runtime) {
