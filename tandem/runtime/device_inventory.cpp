@@ -95,7 +95,7 @@ DeviceInventory::DeviceInventory(const DeviceConfig& config) {
   for (const auto& backend : make_backends(config)) add(backend, emulated_types);
   for (const auto& backend : config.backends) {
     if (!backend) throw InvalidArgumentError("A backend of DeviceConfig::backends is null.");
-    add(backend, {});
+    add(backend, emulated_types);
   }
   for (const auto& backend : emulated) add(backend, {});
   std::stable_partition(devices_.begin(), devices_.end(), is_cpu);
