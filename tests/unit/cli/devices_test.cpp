@@ -141,4 +141,24 @@ TEST_F(TdDevices, RefusesAMalformedEnvironment) {
   }
 }
 
+// What docs/kubernetes tells a container to set is understood and does what the page says.
+TEST_F(TdDevices, TakesTheSettingsOfTheKubernetesExample) {
+  std::istringstream manifest(read("docs/kubernetes/training-job.yaml"));
+  std::string environment = "TANDEM_EMULATE=GPU:2,memory=16GiB";
+  int settings = 0;
+  for (std::string line; std::getline(manifest, line);) {
+    const std::size_t colon = line.find(": \"");
+    if (!line.starts_with("  TANDEM_") || colon == std::string::npos) continue;
+    environment += " " + line.substr(2, colon - 2) + "=" + line.substr(colon + 2);
+    ++settings;
+  }
+  EXPECT_GE(settings, 5);
+  const Result r = devices(environment);
+  EXPECT_EQ(r.code, 0) << r.err;
+  ASSERT_THAT(r.lines_with("/device:GPU:"), SizeIs(1)) << r.out;
+  EXPECT_THAT(r.lines_with("/device:GPU:0")[0],
+              AllOf(HasSubstr("memory 12.0 GiB (environment TANDEM_MEMORY_LIMIT_MB)"),
+                    HasSubstr("memory growth on (environment TANDEM_MEMORY_GROWTH)")));
+}
+
 }  // namespace
