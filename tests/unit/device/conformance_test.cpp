@@ -5,10 +5,14 @@
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "tandem/device/emulated/emulated_backend.h"
+#include "tandem/device/emulated/emulated_device.h"
 #include "tandem/device/host/host_backend.h"
+#include "tandem/device/null/null_backend.h"
 
 namespace tandem {
 namespace {
@@ -46,6 +50,57 @@ ConformanceOptions host_options() {
   return options;
 }
 
+std::unique_ptr<Backend> emulated() {
+  return std::make_unique<EmulatedBackend>(
+      EmulatedSpec::parse("GPU:2,memory=32MiB,link=10GB/s,latency=1us,streams=2"));
+}
+
+ConformanceOptions emulated_options() {
+  ConformanceOptions options;
+  options.lose = [](Device& device) {
+    dynamic_cast<EmulatedDevice&>(device).lose("the test unplugged it");
+  };
+  return options;
+}
+
+std::unique_ptr<Backend> null() {
+  NullSpec spec{.type = "GPU", .count = 2};
+  spec.properties.memory_bytes = std::size_t{32} << 20;
+  return std::make_unique<NullBackend>(std::vector<NullSpec>{spec});
+}
+
+ConformanceOptions null_options() {
+  ConformanceOptions options;
+  const char* const zero = "what is copied to the host is zero";
+  const char* const not_run = "work of the device is over without being run";
+  const char* const synchronous = "work is over when enqueue returns";
+  options.cannot = {
+      {"allocation/distinct", zero},
+      {"allocation/from_many_threads", zero},
+      {"limits/preallocated", zero},
+      {"limits/logical_devices_are_apart", zero},
+      {"copies/*", zero},
+      {"lifetime/last_held_by_copy", zero},
+      {"lifetime/many_devices", zero},
+      {"lifetime/made_by_many_threads", zero},
+      {"streams/in_order", not_run},
+      {"streams/done_after_run", not_run},
+      {"streams/failure_reaches_done", not_run},
+      {"streams/failure_reaches_synchronize", not_run},
+      {"streams/failure_reaches_event", not_run},
+      {"streams/goes_on_after_failure", not_run},
+      {"streams/foreign_exceptions", not_run},
+      {"streams/independent", synchronous},
+      {"streams/enqueue_does_not_block", synchronous},
+      {"events/not_before", synchronous},
+      {"events/wait_for_does_not_block", synchronous},
+      {"events/waits_for_foreign_event", synchronous},
+      {"lifetime/pending_work", synchronous},
+      {"failure/*", "there is nothing to lose"},
+  };
+  return options;
+}
+
 class Conformance : public testing::TestWithParam<Subject> {};
 
 TEST_P(Conformance, PassesTheSuite) {
@@ -59,7 +114,9 @@ TEST_P(Conformance, PassesTheSuite) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, Conformance,
-                         testing::Values(Subject{"host", host, host_options()}),
+                         testing::Values(Subject{"host", host, host_options()},
+                                         Subject{"emulated", emulated, emulated_options()},
+                                         Subject{"null", null, null_options()}),
                          [](const auto& subject) { return std::string(subject.param.name); });
 
 // The suite itself: what it says of a backend that does not keep to its list.
