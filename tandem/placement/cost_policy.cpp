@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <utility>
 
 #include "tandem/placement/constraints.h"
@@ -22,6 +23,7 @@ using placement::Score;
 // graphs are placed by the first candidates alone.
 constexpr double kEffort = 400'000;
 constexpr int kLargeGraph = 5'000;
+constexpr double kGoodEnough = 1.001;  // times what no placement can beat
 
 constexpr ListRule kRules[] = {{1, 0}, {0, 0}, {1, 0.5}, {3, 1}, {1, 2}};
 
@@ -36,15 +38,17 @@ class Search {
   void run() {
     const bool large = problem_.size() > kLargeGraph;
     ListPlacement lists(problem_, greedy_);
-    int rules = 0;
+    bound_ = work_bound();
     for (const ListRule& rule : kRules) {
-      if (large && ++rules > 2) break;
       consider(lists.place(rule));
+      if (large && score_.excess == 0) break;
     }
-    for (const int device : devices_to_try(large)) consider(all_on(device));
+    for (const int device : devices_to_try(large)) {
+      if (alone(device) < score_.makespan || score_.excess > 0) consider(all_on(device));
+    }
     if (large) return;
     placement::LocalSearch search(problem_, evaluator_, lists);
-    search.improve(best_, score_, kEffort);
+    search.improve(best_, score_, kEffort, kGoodEnough * bound_);
   }
 
   const Assignment& best() const { return best_; }
@@ -52,7 +56,50 @@ class Search {
   Score greedy_score() const { return greedy_score_; }
 
  private:
+  // What one device needs for everything that may run on it.
+  double alone(int device) const {
+    double sum = 0;
+    for (int node = 0; node < problem_.size(); ++node) {
+      const std::vector<int>& allowed = problem_.allowed(problem_.group[static_cast<std::size_t>(node)]);
+      if (std::find(allowed.begin(), allowed.end(), device) == allowed.end()) continue;
+      if (problem_.is_task[static_cast<std::size_t>(node)]) sum += problem_.seconds(node, device);
+    }
+    return sum / streams(device);
+  }
+
+  // All devices together, each weighted by its speed, can't be faster.
+  double work_bound() const {
+    const int n = problem_.costs.devices().size();
+    double sum = 0;
+    std::vector<double> total(static_cast<std::size_t>(problem_.classes), 0.0);
+    const auto classes = static_cast<std::size_t>(problem_.classes);
+    for (std::size_t i = 0; i < problem_.nodes.size(); ++i) {
+      if (!problem_.is_task[i]) continue;
+      for (std::size_t c = 0; c < classes; ++c) total[c] += problem_.seconds_by_class[i * classes + c];
+    }
+    for (int d = 0; d < n; ++d) {
+      const auto c = static_cast<std::size_t>(problem_.costs.class_of(d));
+      if (total[c] > 0) sum += streams(d) / total[c];
+    }
+    double bound = 0;
+    for (std::size_t i = 0; i < problem_.nodes.size(); ++i) {
+      if (!problem_.is_task[i]) continue;
+      double least = std::numeric_limits<double>::infinity();
+      for (std::size_t c = 0; c < classes; ++c) {
+        if (total[c] <= 0) return 0;
+        least = std::min(least, problem_.seconds_by_class[i * classes + c] / total[c]);
+      }
+      bound += least;
+    }
+    return sum > 0 ? bound / sum : 0;
+  }
+
+  int streams(int device) const {
+    return std::max(1, problem_.costs.devices().devices[static_cast<std::size_t>(device)].streams);
+  }
+
   void consider(Assignment candidate) {
+    if (candidate == best_) return;
     const Score score = evaluator_.score(candidate, score_);
     if (!(score < score_)) return;
     score_ = score;
@@ -86,6 +133,7 @@ class Search {
   Evaluator evaluator_;
   Assignment greedy_, best_;
   Score score_, greedy_score_;
+  double bound_ = 0;
 };
 
 void append_time(std::string& text, double seconds) {

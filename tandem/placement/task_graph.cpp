@@ -27,8 +27,9 @@ class Builder {
   }
 
   TaskGraph build(const Graph& graph) {
-    for (const Node* node : graph.topological_order()) add(*node);
-    for (const Node* node : graph.topological_order()) {
+    const std::vector<Node*> order = graph.topological_order();
+    for (const Node* node : order) add(*node);
+    for (const Node* node : order) {
       if (node->kind() == NodeKind::kRetval) keep(*node);
     }
     return std::move(tasks_);

@@ -136,7 +136,7 @@ bool LocalSearch::propose(Assignment& moved) {
   return !changed_.empty();
 }
 
-void LocalSearch::improve(Assignment& best, Score& score, double budget) {
+void LocalSearch::improve(Assignment& best, Score& score, double budget, double enough) {
   const double begin = evaluator_.spent();
   Assignment now = best;
   Score now_score = evaluator_.score(now);
@@ -144,7 +144,8 @@ void LocalSearch::improve(Assignment& best, Score& score, double budget) {
   Assignment moved = now;
   // Proposals that change nothing are free of evaluations, so they are bounded apart.
   int idle = 0;
-  while (evaluator_.spent() - begin < budget && idle < 200) {
+  while (evaluator_.spent() - begin < budget && idle < 200 &&
+         (score.makespan > enough || score.excess > 0)) {
     if (!propose(moved)) {
       ++idle;
       continue;

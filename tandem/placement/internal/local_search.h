@@ -17,9 +17,9 @@ class LocalSearch {
   LocalSearch(const Problem& problem, Evaluator& evaluator, const ListPlacement& lists)
       : problem_(problem), evaluator_(evaluator), lists_(lists) {}
 
-  /// Goes on until the evaluator has run `budget` further tasks. `best` is replaced by what is
-  /// better.
-  void improve(Assignment& best, Score& score, double budget);
+  /// Goes on until the evaluator has run `budget` further tasks or the makespan is `enough`. `best`
+  /// is replaced by what is better.
+  void improve(Assignment& best, Score& score, double budget, double enough);
 
  private:
   struct Step {
