@@ -171,6 +171,8 @@ void DeviceInventory::check_logical(const DeviceConfig& config, const Entry& ent
 }
 
 void DeviceInventory::check(const DeviceConfig& config) const {
+  if (config.log_level.value_or(0) < 0 || config.log_level.value_or(0) > 3)
+    throw InvalidArgumentError(cat("The log level must be 0 to 3 but is ", *config.log_level, "."));
   if (config.visible) {
     for (const std::string& name : *config.visible) check_known(config, "visible", name);
   }
