@@ -105,10 +105,10 @@ const Entry& entry_of(const Runtime& runtime, const Device& device) {
   return *runtime.inventory().find(runtime.physical_device(device).name);
 }
 
-// Where the physical device comes from: only emulated ones and plugins' are asked for.
+// Where the physical device comes from: emulated ones were asked for, others their backend found.
 std::string origin_of(const DeviceConfig& config, const Entry& entry) {
-  if (entry.properties().emulated) return config.origin("emulate");
-  return entry.backend->name();
+  const std::string backend = entry.backend->name();
+  return backend == "emulated" ? config.origin("emulate") : backend;
 }
 
 nlohmann::ordered_json json_of(const Settings& settings) {
@@ -174,10 +174,12 @@ void print_logical(const Runtime& runtime, Device& device) {
 void print_physical(const DeviceConfig& config, const Entry& entry) {
   const DeviceProperties properties = entry.properties();
   const bool visible = DeviceInventory::visible(config, entry);
+  const bool silent =
+      properties.emulated && properties.description.find("emulated") == std::string::npos;
   std::cout << entry.device.name << "  " << entry.device.device_type << "  memory "
             << memory_text(properties.memory_bytes) << " (" << origin_of(config, entry) << ")  "
             << (visible ? "visible (" : "not visible (") << config.origin("visible") << ")  "
-            << (properties.emulated ? "emulated  " : "") << properties.description << '\n';
+            << (silent ? "emulated  " : "") << properties.description << '\n';
 }
 
 void print_lines(const Runtime& runtime) {

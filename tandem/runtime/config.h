@@ -23,6 +23,7 @@
 namespace tandem::config {
 
 using tandem::LogicalDeviceConfiguration;
+using VirtualDeviceConfiguration = LogicalDeviceConfiguration;  ///< TensorFlow's older name
 
 /// How functions take a physical device: what list_physical_devices gave, or its name "GPU:0".
 class TANDEM_EXPORT DeviceArgument {
@@ -47,6 +48,7 @@ class TANDEM_EXPORT DeviceArguments {
   DeviceArguments(std::initializer_list<DeviceArgument> devices) : devices_(devices) {}
   DeviceArguments(const PhysicalDevice& device) : devices_{device} {}
   DeviceArguments(const char* name) : devices_{name} {}
+  DeviceArguments(const std::string& name) : devices_{name} {}
   DeviceArguments(const std::vector<PhysicalDevice>& devices);
 
   const std::vector<DeviceArgument>& devices() const { return devices_; }

@@ -55,7 +55,7 @@ struct TANDEM_EXPORT DeviceConfig {
   std::optional<PlacementPolicy> placement = std::nullopt;  ///< greedy unless said
   /// File of measured costs for the cost policy, which it implies unless another is said.
   std::optional<std::string> placement_profile = std::nullopt;
-  /// 0: everything is logged; 1: warnings and errors; 2: errors; 3: nothing.
+  /// 0: everything is logged; 1: warnings and errors; 2: errors; 3: nothing. Of the whole process.
   std::optional<int> log_level = std::nullopt;
 
   /// Who said it, by setting ("visible", "memory_limit GPU:0"): "environment TANDEM_…". What has a

@@ -95,7 +95,7 @@ DeviceInventory::DeviceInventory(const DeviceConfig& config) {
   for (const auto& backend : make_backends(config)) add(backend, emulated_types);
   for (const auto& backend : config.backends) {
     if (!backend) throw InvalidArgumentError("A backend of DeviceConfig::backends is null.");
-    add(backend, {});
+    add(backend, emulated_types);
   }
   for (const auto& backend : emulated) add(backend, {});
   std::stable_partition(devices_.begin(), devices_.end(), is_cpu);
@@ -171,6 +171,8 @@ void DeviceInventory::check_logical(const DeviceConfig& config, const Entry& ent
 }
 
 void DeviceInventory::check(const DeviceConfig& config) const {
+  if (config.log_level.value_or(0) < 0 || config.log_level.value_or(0) > 3)
+    throw InvalidArgumentError(cat("The log level must be 0 to 3 but is ", *config.log_level, "."));
   if (config.visible) {
     for (const std::string& name : *config.visible) check_known(config, "visible", name);
   }

@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "tandem/core/error.h"
+#include "tandem/core/log.h"
 #include "tandem/runtime/device_inventory.h"
 #include "tandem/runtime/internal/configured.h"
 #include "tandem/runtime/internal/function_executor.h"
@@ -125,6 +126,7 @@ Runtime::Runtime(const Options& options) : state_(std::make_unique<State>(option
   set_log_placement(s.config.log_placement.value_or(false));
   s.profile = s.config.placement_profile.value_or("");
   policy_ = config::policy_of(s.config);
+  if (s.config.log_level) tandem::set_log_level(static_cast<LogLevel>(*s.config.log_level));
   for (const auto& device : s.devices) {
     auto& resources = s.resources[device.get()];
     resources = std::make_unique<ResourceManager>();

@@ -6,14 +6,22 @@
 #include "tandem/core/error.h"
 #include "tandem/device/emulated/emulated_backend.h"
 #include "tandem/device/host/host_backend.h"
+#include "tandem/device/plugin_backend.h"
 
 namespace tandem {
 
 std::vector<std::shared_ptr<Backend>> make_backends(const DeviceConfig& config) {
   static const auto host = std::make_shared<HostBackend>();
   std::vector<std::shared_ptr<Backend>> backends{host};
-  if (!config.plugins.empty())
-    throw UnimplementedError("Plugins cannot be loaded by this build of Tandem.");
+  const bool of_program = config.origin("plugins") == "program";
+  for (const std::string& path : config.plugins) {
+    try {
+      backends.push_back(load_plugin(path));
+    } catch (const Error& error) {
+      if (of_program) throw;
+      throw_error(error.code(), cat("TANDEM_PLUGINS: ", error.what()));
+    }
+  }
   return backends;
 }
 

@@ -1,6 +1,5 @@
 #include <sys/wait.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -134,7 +133,6 @@ TEST_F(Td, ListsDevices) {
   EXPECT_EQ(r.code, 0);
   EXPECT_THAT(r.out, StartsWith("/job:localhost/replica:0/task:0/device:CPU:0  CPU  memory "));
   EXPECT_THAT(r.out, ContainsRegex("threads [0-9]+ intra-op \\(default\\)"));
-  EXPECT_EQ(std::count(r.out.begin(), r.out.end(), '\n'), 1);
 }
 
 TEST_F(Td, FailsWhenItsOutputIsLost) {

@@ -126,6 +126,9 @@ TEST(Config, ChoosesAndCutsAccelerators) {
     EXPECT_THAT(config::get_visible_devices("GPU"), ElementsAre(kGpu0, kGpu1));
     config::set_memory_growth(kGpu0, true);
     config::set_memory_growth("GPU:1", true);
+    config::set_visible_devices(std::string("GPU:0"), "GPU");
+    EXPECT_THAT(config::get_visible_devices("GPU"), ElementsAre(kGpu0));
+    config::set_visible_devices({kGpu0, kGpu1}, "GPU");
     EXPECT_EQ(config::get_memory_growth(kGpu1), true);
     EXPECT_EQ(config::get_memory_growth("GPU:2"), std::nullopt);
     config::set_logical_device_configuration(kGpu1, {{.memory_limit = 7}, {.memory_limit = 8}});
@@ -177,6 +180,7 @@ TEST(Config, NothingChangesAfterTheStart) {
     // The same again is no change, and neither is what has no effect.
     config::set_logical_device_configuration(kCpu, {{}, {}});
     config::set_visible_devices({kGpu1, kGpu0}, "GPU");
+    config::set_visible_devices(std::vector<PhysicalDevice>{kGpu0, kGpu1}, "GPU");
     config::set_visible_devices(config::list_physical_devices());
     config::set_memory_limit(kGpu0, 64);
     config::set_memory_growth(kGpu0, false);
@@ -264,6 +268,10 @@ TEST(Config, MemoryInfo) {
   const Ref<Buffer> held = runtime.default_device().allocator().allocate(5 * kMib);
   EXPECT_GE(config::get_memory_info("CPU:0").current, 5 * kMib);
   EXPECT_GE(config::get_memory_info("CPU:0").peak, 5 * kMib);
+  runtime.default_device().allocator().allocate(64 * kMib);
+  EXPECT_GE(config::get_memory_info("CPU:0").peak, 69 * kMib);
+  config::reset_memory_stats("CPU:0");
+  EXPECT_LT(config::get_memory_info("CPU:0").peak, 69 * kMib);
   for (const char* name : {"CPU", "xx", "GPU:*", "", "GPU:0:0"}) {
     EXPECT_THAT(thrown_by([&] { config::get_memory_info(name); }),
                 StartsWith(cat("INVALID_ARGUMENT: Failed parsing device name: '", name,

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tandem/core/log.h"
 #include "tandem/device/device.h"
 #include "tandem/placement/placement.h"
 #include "tandem/runtime/device_inventory.h"
@@ -172,6 +173,23 @@ TEST(DeviceConfig, FlagsAndPolicy) {
   EXPECT_EQ(runtime.placement_profile(), "costs.json");
 }
 
+TEST(DeviceConfig, TheLogLevelIsOfTheProcess) {
+  ASSERT_EQ(log_level(), LogLevel::kInfo);
+  const Runtime quiet({.devices = {.log_level = 2}});
+  EXPECT_EQ(log_level(), LogLevel::kError);
+  ::testing::internal::CaptureStderr();
+  log(LogLevel::kWarning, "not told");
+  log(LogLevel::kError, "told");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "told\n");
+  {
+    const EnvironmentScope environment({{"TANDEM_LOG_LEVEL", "0"}});
+    const Runtime all;
+    EXPECT_EQ(log_level(), LogLevel::kInfo);
+  }
+  EXPECT_THAT(refused({.log_level = 9}), HasSubstr("The log level must be 0 to 3 but is 9"));
+  EXPECT_EQ(log_level(), LogLevel::kInfo);
+}
+
 TEST(DeviceConfig, NotesWhatIsNotThere) {
   const Runtime runtime({.devices = {.backends = {gpus(0)}}});
   EXPECT_THAT(runtime.inventory().notes(), ::testing::Contains("counting: nothing was counted"));
@@ -199,6 +217,7 @@ TEST(DeviceEnvironment, CompletesWhatTheProgramLeavesUnsaid) {
   EXPECT_EQ(runtime.placement_policy(), PlacementPolicy::kCost);
   const DeviceConfig& config = runtime.device_config();
   EXPECT_EQ(config.log_level, 2);
+  set_log_level(LogLevel::kInfo);
   EXPECT_EQ(config.origin("visible"), "environment TANDEM_VISIBLE_DEVICES");
   EXPECT_EQ(config.origin("logical GPU:0"), "environment TANDEM_LOGICAL_DEVICES");
   EXPECT_EQ(config.origin("memory_limit GPU:1"), "environment TANDEM_MEMORY_LIMIT_MB");
