@@ -61,9 +61,8 @@ EmulatedStream::EmulatedStream(EmulatedCore& core, StreamKind kind, int index)
 EmulatedStream::~EmulatedStream() = default;
 
 void EmulatedStream::enqueue(Work work) {
-  const bool loses = core_.count_enqueue();
+  lose_on_request();
   push(Op{enqueue_time(), std::move(work)});
-  if (loses) core_.physical()->lose("it failed on request (fault=lost)");
 }
 
 void EmulatedStream::enqueue(Copy copy) {
@@ -80,13 +79,12 @@ void EmulatedStream::enqueue(Copy copy) {
                                      " of another runtime has to pass through the host."));
     }
   }
-  const bool loses = core_.count_enqueue();
+  lose_on_request();
   Transfer transfer{.copy = std::move(copy), .from = from.at, .to = to.at};
   if (from.core) transfer.source = from.core->physical();
   if (to.core) transfer.target = to.core->physical();
   transfer.stalled = core_.physical()->stalls_this_copy();
   push(Op{enqueue_time(), std::move(transfer)});
-  if (loses) core_.physical()->lose("it failed on request (fault=lost)");
 }
 
 Ref<Event> EmulatedStream::record() {
@@ -156,6 +154,11 @@ StreamUsage EmulatedStream::usage() const {
 void EmulatedStream::reset_usage() {
   std::lock_guard lock(mutex_);
   usage_ = {};
+}
+
+// What is enqueued when the device is lost is still taken, and fails as all that is pending.
+void EmulatedStream::lose_on_request() {
+  if (core_.count_enqueue()) core_.physical()->lose("it failed on request (fault=lost)");
 }
 
 void EmulatedStream::push(Op op) {

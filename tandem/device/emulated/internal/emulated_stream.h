@@ -61,6 +61,7 @@ class EmulatedStream final : public Stream {
   };
   using Lock = std::unique_lock<std::mutex>;
 
+  void lose_on_request();
   void push(Op op);
   void serve(std::shared_ptr<EmulatedCore> keep);
   void execute(Work& work, EmulatedTime ready);
