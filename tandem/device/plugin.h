@@ -78,6 +78,7 @@ typedef struct TandemDeviceProperties {
   double launch_overhead;  /* seconds between two pieces of work */
   int32_t compute_streams; /* of a logical device; at least 1 */
   int32_t emulated;        /* 1 if this is no hardware */
+  char details[512];       /* lines "name=value" of what else people may want to know */
 } TandemDeviceProperties;
 
 /* How a logical device is opened. Several may be cut from one physical device; Tandem itself holds

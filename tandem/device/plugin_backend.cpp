@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <sstream>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -80,6 +82,12 @@ class PluginBackend final : public Backend {
     p.compute_streams = std::clamp(given.compute_streams, 1, 64);
     p.emulated = given.emulated != 0;
     p.details = {{"device_name", p.description}, {"plugin", library_.path}};
+    std::istringstream lines(
+        std::string(given.details, strnlen(given.details, sizeof(given.details))));
+    for (std::string line; std::getline(lines, line);) {
+      const std::size_t equals = line.find('=');
+      if (equals != std::string::npos) p.details[line.substr(0, equals)] = line.substr(equals + 1);
+    }
     return p;
   }
 

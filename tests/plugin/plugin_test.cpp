@@ -1,5 +1,6 @@
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -94,8 +95,11 @@ TEST(Plugin, IsLoadedOnce) {
 TEST(Plugin, ThatIsMissingOrNoPlugin) {
   EXPECT_EQ(message_from([] { load_plugin("/nowhere/libnothing.so"); }),
             "NOT_FOUND: There is no plugin at /nowhere/libnothing.so.");
-  EXPECT_THAT(message_from([] { load_plugin(__FILE__); }),
-              HasSubstr("INVALID_ARGUMENT: The plugin"));
+  const std::string text = testing::TempDir() + "no_library.so";
+  std::ofstream(text) << "no shared library";
+  EXPECT_THAT(message_from([&] { load_plugin(text); }),
+              HasSubstr("INVALID_ARGUMENT: The plugin " + text + " cannot be used: "));
+  std::filesystem::remove(text);
 }
 
 // Libraries that are wrong in one way each: see broken.cpp.
