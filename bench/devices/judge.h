@@ -21,7 +21,8 @@ inline double makespan(const Graph& graph, const Placement& placement, const Cos
   return tandem::simulate(tandem::TaskGraph::of(graph, placement, costs)).makespan;
 }
 
-inline Placement placed(const Graph& graph, const CostModel& costs, tandem::PlacementPolicy policy) {
+inline Placement placed(const Graph& graph, const CostModel& costs,
+                        tandem::PlacementPolicy policy) {
   static const tandem::KernelRegistry kernels;
   tandem::PlacementOptions options;
   options.policy = policy;
@@ -39,7 +40,8 @@ inline Placement all_on(const Graph& graph, const CostModel& costs, int device) 
 // No run is shorter than this, by three ways of thinking, of which the largest counts:
 // - A node begins when its inputs are there: those made on its own device one after the other, the
 //   others after a copy; whichever of them are local.
-// - The work of all nodes, each taken where it is cheapest when devices are weighted by their speed.
+// - The work of all nodes, each taken where it is cheapest when devices are weighted by their
+// speed.
 // - What goes out of the only memory where it can be is not counted: transfers are in the first.
 inline double lower_bound(const Graph& graph, const CostModel& costs) {
   const tandem::DeviceSet& devices = costs.devices();
@@ -100,7 +102,10 @@ inline double lower_bound(const Graph& graph, const CostModel& costs) {
 class Exhaustive {
  public:
   Exhaustive(const Graph& graph, const CostModel& costs, int first_equal)
-      : graph_(graph), costs_(costs), first_equal_(first_equal), placement_(all_on(graph, costs, 0)) {
+      : graph_(graph),
+        costs_(costs),
+        first_equal_(first_equal),
+        placement_(all_on(graph, costs, 0)) {
     for (const auto& node : graph.nodes()) nodes_.push_back(node.get());
   }
   double best() {

@@ -1,6 +1,7 @@
 // Graphs of nodes that cost what they are told to, for measuring placement.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -28,7 +29,10 @@ inline const tandem::OpRegistration kWorkOp{
      .inputs = "values: N * float",
      .outputs = "output: float",
      .attrs = "N: int >= 0; flops: float; shape: shape",
-     .shape = [](tandem::InferenceContext& c) { c.set_output(0, c.attr<tandem::PartialShape>("shape")); },
+     .shape =
+         [](tandem::InferenceContext& c) {
+           c.set_output(0, c.attr<tandem::PartialShape>("shape"));
+         },
      .flops = [](const Node& node) { return static_cast<double>(node.attr<float>("flops")); }}};
 inline const tandem::KernelRegistration kWorkKernel{
     {.op = "BenchWork", .run = [](tandem::KernelContext&) {}}};
@@ -45,12 +49,23 @@ inline const tandem::OpRegistration kReadOp{
      .inputs = "handle: resource",
      .outputs = "output: float",
      .attrs = "shape: shape",
-     .shape = [](tandem::InferenceContext& c) { c.set_output(0, c.attr<tandem::PartialShape>("shape")); },
+     .shape =
+         [](tandem::InferenceContext& c) {
+           c.set_output(0, c.attr<tandem::PartialShape>("shape"));
+         },
      .traits = {.stateful = true, .reads_only = true, .brings_memory = 1}}};
-inline const tandem::OpRegistration kUpdateOp{
-    {.name = "BenchUpdate",
-     .inputs = "handle: resource, gradient: float",
-     .traits = {.stateful = true}}};
+inline const tandem::OpRegistration kGatherOp{
+    {.name = "BenchGather",
+     .inputs = "handle: resource, indices: float",
+     .outputs = "output: float",
+     .attrs = "shape: shape",
+     .shape = [](tandem::InferenceContext& c) { c.set_output(0, c.attr<tandem::PartialShape>("shape")); },
+     .traits = {.stateful = true, .reads_only = true}}};
+inline const tandem::KernelRegistration kGatherKernel{
+    {.op = "BenchGather", .run = [](tandem::KernelContext&) {}}};
+inline const tandem::OpRegistration kUpdateOp{{.name = "BenchUpdate",
+                                               .inputs = "handle: resource, gradient: float",
+                                               .traits = {.stateful = true}}};
 inline const tandem::KernelRegistration kWeightKernel{
     {.op = "BenchWeight", .run = [](tandem::KernelContext&) {}}};
 inline const tandem::KernelRegistration kReadKernel{
@@ -61,19 +76,25 @@ inline const tandem::KernelRegistration kUpdateKernel{
 // Builds a graph node by node.
 class WorkGraph {
  public:
-  Node* work(const std::string& name, const std::vector<Node*>& inputs, double flops, double bytes) {
+  Node* work(const std::string& name, const std::vector<Node*>& inputs, double flops,
+             double bytes, const std::string& device = "") {
     std::vector<Output> values;
     for (Node* in : inputs) values.push_back({in, 0});
     return add("BenchWork", name, std::move(values),
                {{"N", static_cast<std::int64_t>(inputs.size())},
                 {"flops", static_cast<float>(flops)},
-                {"shape", floats(bytes)}});
+                {"shape", floats(bytes)}},
+               device);
   }
   Node* weight(const std::string& name, double bytes) {
     return add("BenchWeight", name, {}, {{"shape", floats(bytes)}, {"dtype", DType::kFloat}});
   }
   Node* read(const std::string& name, Node* weight, double bytes) {
     return add("BenchRead", name, {{weight, 0}}, {{"shape", floats(bytes)}});
+  }
+  // Reads as many bytes of a weight as it gives.
+  Node* gather(const std::string& name, Node* weight, Node* indices, double bytes) {
+    return add("BenchGather", name, {{weight, 0}, {indices, 0}}, {{"shape", floats(bytes)}});
   }
   Node* update(const std::string& name, Node* weight, Node* gradient) {
     return add("BenchUpdate", name, {{weight, 0}, {gradient, 0}}, {});
@@ -86,13 +107,14 @@ class WorkGraph {
     return tandem::PartialShape{static_cast<std::int64_t>(std::max(1.0, std::round(bytes / 4)))};
   }
   Node* add(const char* op, const std::string& name, std::vector<Output> inputs,
-            tandem::AttrMap attrs) {
+            tandem::AttrMap attrs, const std::string& device = "") {
     static const tandem::OpRegistry registry;
     Graph::NodeSpec spec;
     spec.op = &registry.get(op);
     spec.name = name;
     spec.inputs = std::move(inputs);
     spec.attrs = std::move(attrs);
+    spec.device = device;
     return graph.add(std::move(spec));
   }
 };
@@ -144,7 +166,8 @@ inline Graph layered_graph(const tandem::DeviceSet& devices, int nodes, double r
           // Mostly of the last layer.
           const std::size_t first = random.between(0, 4) == 0 ? before : begin;
           Node* input = all[first + random.next() % (end - first)];
-          if (std::find(inputs.begin(), inputs.end(), input) == inputs.end()) inputs.push_back(input);
+          if (std::find(inputs.begin(), inputs.end(), input) == inputs.end())
+            inputs.push_back(input);
         }
       }
       const double seconds = mean * random.between(0.2, 1.8);

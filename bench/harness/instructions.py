@@ -14,20 +14,25 @@ def available():
     return shutil.which("valgrind") is not None
 
 
-def count(command):
-    """Instructions that a program executes, in all its threads."""
+def run(command, text="", environment=None):
+    """Instructions that a program executes, in all its threads, and what it says on stdout when it
+    is told `text`."""
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
             ["valgrind", "--tool=callgrind", "--quiet",
              "--callgrind-out-file=" + os.path.join(folder, "out")] + command,
-            capture_output=True, text=True, check=False)
+            input=text, env=environment, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise RuntimeError(f"{' '.join(command)} failed under callgrind:\n{done.stderr}")
         with open(os.path.join(folder, "out"), encoding="utf-8") as file:
             found = re.search(r"^(?:summary|totals):\s*(\d+)", file.read(), re.MULTILINE)
     if not found:
         raise RuntimeError("callgrind wrote no total")
-    return int(found.group(1))
+    return int(found.group(1)), done.stdout
+
+
+def count(command):
+    return run(command)[0]
 
 
 def per_step(command):

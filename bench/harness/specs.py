@@ -35,6 +35,7 @@ class Row:
     tolerance: float = 1e-4  # by how much the two sides' `check` may differ, relatively
     one_shot: bool = False  # each of our measurements is a process of its own
     in_mean: bool = True  # whether the geometric mean counts it
+    counted: bool = False  # instructions under callgrind, not time (harness/counted.py)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,6 +143,20 @@ def mechanisms():
     yield Row("info_copy", "MB/s", "higher", ())
 
 
+def devices():
+    for name, limit in (("makespan_vs_best", 1.02), ("makespan_vs_greedy", 0.85),
+                        ("makespan_vs_greedy_max", 1.0), ("makespan_vs_optimum", 1.05),
+                        ("info_makespan_vs_bound", 0)):
+        yield Row(name, "x", "lower", (), limit=limit)
+    yield Row("machinery", "x", "lower", (), limit=1.02, counted=True)
+    yield Row("profiler_overhead", "share", "lower", (), limit=0.03, counted=True)
+
+
+def placement():
+    yield Row("nodes_10k", "ms", "lower", (), limit=50)
+    yield Row("nodes_100k", "ms", "lower", (), limit=1000)
+
+
 BENCHES = {
     "overhead": Bench(tuple(overhead())),
     "train": Bench(tuple(train())),
@@ -150,4 +165,6 @@ BENCHES = {
     "models": Bench(tuple(models()), models="export_models.py",
                     mean=Peer("tensorflow", TENSORFLOW_MODELS, 1.5)),
     "mechanisms": Bench(tuple(mechanisms()), models="export_mechanisms.py"),
+    "devices": Bench(tuple(devices())),
+    "placement": Bench(tuple(placement())),
 }

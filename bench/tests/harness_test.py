@@ -13,7 +13,7 @@ sys.dont_write_bytecode = True
 BENCH = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(BENCH))
 
-from harness import machine, models, pairs, sides, specs, table
+from harness import machine, machinery, models, pairs, sides, specs, table
 
 # A program that measures: its n-th answer to any row is n.
 FAKE = """\
@@ -100,6 +100,19 @@ class Mean(unittest.TestCase):
         row = specs.Row("memory", "MB", "lower", (), one_shot=True)
         taken = pairs.take_turns(row, Scripted(log, "ours", values(1, 2)), None, "", 2)
         self.assertEqual([left["value"] for left, _ in taken], [1, 2])
+
+
+class Machinery(unittest.TestCase):
+    def test_each_recorded_row_is_compared(self):
+        ratios = machinery.ratios({"a": 110.0, "b": 90.0}, {"a": 100.0, "b": 100.0})
+        self.assertAlmostEqual(ratios["a"], 1.1)
+        self.assertAlmostEqual(ratios["b"], 0.9)
+        with self.assertRaisesRegex(RuntimeError, "not measured: c"):
+            machinery.ratios({"a": 1.0}, {"a": 1.0, "c": 1.0})
+
+    def test_what_is_recorded_is_what_is_counted(self):
+        recorded = json.loads((BENCH / "machinery.json").read_text())
+        self.assertEqual(recorded["instructions_per_op"].keys(), machinery.ROWS.keys())
 
 
 class Exports(unittest.TestCase):

@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <limits>
 #include <utility>
 
 #include "tandem/placement/constraints.h"
+#include "tandem/placement/internal/clusters.h"
 #include "tandem/placement/internal/evaluator.h"
 #include "tandem/placement/internal/list_placement.h"
 #include "tandem/placement/internal/local_search.h"
@@ -27,6 +29,9 @@ constexpr double kGoodEnough = 1.001;  // times what no placement can beat
 
 constexpr ListRule kRules[] = {{1, 0}, {0, 0}, {1, 0.5}, {3, 1}, {1, 2}};
 
+// The largest clusters' shares of all work.
+constexpr double kClusterShares[] = {0.55, 0.3, 0.15, 0.06, 0.02};
+
 class Search {
  public:
   Search(const Problem& problem, Assignment greedy)
@@ -47,7 +52,13 @@ class Search {
       if (alone(device) < score_.makespan || score_.excess > 0) consider(all_on(device));
     }
     if (large) return;
-    placement::LocalSearch search(problem_, evaluator_, lists);
+    std::vector<placement::Clusters> clusters;
+    clusters.reserve(std::size(kClusterShares));
+    for (const double share : kClusterShares) {
+      clusters.emplace_back(problem_, share);
+      consider(clusters.back().spread(greedy_));
+    }
+    placement::LocalSearch search(problem_, evaluator_, lists, clusters);
     search.improve(best_, score_, kEffort, kGoodEnough * bound_);
   }
 
@@ -60,7 +71,8 @@ class Search {
   double alone(int device) const {
     double sum = 0;
     for (int node = 0; node < problem_.size(); ++node) {
-      const std::vector<int>& allowed = problem_.allowed(problem_.group[static_cast<std::size_t>(node)]);
+      const std::vector<int>& allowed =
+          problem_.allowed(problem_.group[static_cast<std::size_t>(node)]);
       if (std::find(allowed.begin(), allowed.end(), device) == allowed.end()) continue;
       if (problem_.is_task[static_cast<std::size_t>(node)]) sum += problem_.seconds(node, device);
     }
@@ -75,7 +87,8 @@ class Search {
     const auto classes = static_cast<std::size_t>(problem_.classes);
     for (std::size_t i = 0; i < problem_.nodes.size(); ++i) {
       if (!problem_.is_task[i]) continue;
-      for (std::size_t c = 0; c < classes; ++c) total[c] += problem_.seconds_by_class[i * classes + c];
+      for (std::size_t c = 0; c < classes; ++c)
+        total[c] += problem_.seconds_by_class[i * classes + c];
     }
     for (int d = 0; d < n; ++d) {
       const auto c = static_cast<std::size_t>(problem_.costs.class_of(d));
@@ -124,7 +137,8 @@ class Search {
     if (!large && n <= 8) {
       for (int d = 0; d < n; ++d) devices.push_back(d);
     } else {
-      for (int c = 0; c < problem_.classes; ++c) devices.push_back(problem_.costs.representative(c));
+      for (int c = 0; c < problem_.classes; ++c)
+        devices.push_back(problem_.costs.representative(c));
     }
     return devices;
   }
@@ -154,7 +168,8 @@ class Reasons {
   explicit Reasons(const Problem& problem) : problem_(problem) {
     for (int c = 0; c < problem.classes; ++c) {
       const int device = problem.costs.representative(c);
-      names_.push_back(short_name(problem.costs.devices().devices[static_cast<std::size_t>(device)]));
+      names_.push_back(
+          short_name(problem.costs.devices().devices[static_cast<std::size_t>(device)]));
     }
   }
   std::string of(int node, int device) const {
@@ -176,9 +191,8 @@ class Reasons {
  private:
   bool reachable(int node, int device_class) const {
     const auto& allowed = problem_.allowed(problem_.group[static_cast<std::size_t>(node)]);
-    return std::any_of(allowed.begin(), allowed.end(), [&](int d) {
-      return problem_.costs.class_of(d) == device_class;
-    });
+    return std::any_of(allowed.begin(), allowed.end(),
+                       [&](int d) { return problem_.costs.class_of(d) == device_class; });
   }
   const Problem& problem_;
   std::vector<std::string> names_;
@@ -188,9 +202,9 @@ class Reasons {
 
 Placement place_by_cost(const Graph& graph, const CostModel& costs, const Constraints& constraints,
                         Placement greedy) {
-  const bool choice = std::any_of(constraints.groups.begin(), constraints.groups.end(), [&](auto& g) {
-    return constraints.allowed[static_cast<std::size_t>(g.allowed)].size() > 1;
-  });
+  const bool choice = std::any_of(
+      constraints.groups.begin(), constraints.groups.end(),
+      [&](auto& g) { return constraints.allowed[static_cast<std::size_t>(g.allowed)].size() > 1; });
   if (!choice) return greedy;
   const Problem problem(graph, costs, constraints);
   Assignment start;
@@ -202,12 +216,12 @@ Placement place_by_cost(const Graph& graph, const CostModel& costs, const Constr
   const Reasons reasons(problem);
   for (int i = 0; i < problem.size(); ++i) {
     const int group = problem.group[static_cast<std::size_t>(i)];
-    NodePlacement& node = greedy.nodes[static_cast<std::size_t>(
-        problem.nodes[static_cast<std::size_t>(i)]->id())];
+    NodePlacement& node =
+        greedy.nodes[static_cast<std::size_t>(problem.nodes[static_cast<std::size_t>(i)]->id())];
     const int device = search.best()[static_cast<std::size_t>(group)];
-    const bool free = problem.allowed(group).size() > 1 &&
-                      (node.by == PlacedBy::kGreedy || node.by == PlacedBy::kNear ||
-                       device != node.device);
+    const bool free =
+        problem.allowed(group).size() > 1 &&
+        (node.by == PlacedBy::kGreedy || node.by == PlacedBy::kNear || device != node.device);
     node.device = device;
     if (!free) continue;
     node.by = PlacedBy::kCost;

@@ -1,6 +1,7 @@
 #include "tandem/placement/cost_profile.h"
 
 #include <cmath>
+
 #include <nlohmann/json.hpp>
 
 #include "tandem/core/error.h"
@@ -131,8 +132,8 @@ CostProfile CostProfile::load(const std::string& path) {
   const json file = parse(fs::read_file(path), path);
   if (!file.is_object()) fail(path, "not an object");
   if (field(file, "tandem_cost_profile", path, "the file") != kVersion) {
-    fail(path, cat("version ", file["tandem_cost_profile"].dump(), " where ", kVersion,
-                   " is expected"));
+    fail(path,
+         cat("version ", file["tandem_cost_profile"].dump(), " where ", kVersion, " is expected"));
   }
   const json& entries = field(file, "times", path, "the file");
   if (!entries.is_array()) fail(path, "'times' must be a list");
@@ -150,7 +151,8 @@ CostProfile CostProfile::load(const std::string& path) {
     times.sum = time_of(field(entry, "sum", path, where), path, where + ".sum");
     times.count = count.get<std::int64_t>();
     const std::string op = text_of(field(entry, "op", path, where), path, where + ".op");
-    const std::string device = text_of(field(entry, "device", path, where), path, where + ".device");
+    const std::string device =
+        text_of(field(entry, "device", path, where), path, where + ".device");
     profile.times_[op][device] = times;
   }
   return profile;

@@ -62,8 +62,8 @@ double DeviceSet::copy_seconds(int from_memory, int to_memory, double bytes) con
     if (device.host_memory) continue;
     latency = std::max(latency, device.link_latency);
     if (device.link_bandwidth > 0) {
-      bandwidth = bandwidth > 0 ? std::min(bandwidth, device.link_bandwidth)
-                                : device.link_bandwidth;
+      bandwidth =
+          bandwidth > 0 ? std::min(bandwidth, device.link_bandwidth) : device.link_bandwidth;
     }
   }
   return latency + (bandwidth > 0 ? bytes / bandwidth : 0);

@@ -1,7 +1,8 @@
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+
+#include <nlohmann/json.hpp>
 
 #include "tandem/core/error.h"
 #include "tandem/placement/device_set.h"
@@ -73,7 +74,8 @@ class Entry {
 
   void no_more() const {
     for (const auto& item : object_.items()) {
-      if (!asked_.contains(item.key())) fail(cat(where_, " has an unknown field '", item.key(), "'"));
+      if (!asked_.contains(item.key()))
+        fail(cat(where_, " has an unknown field '", item.key(), "'"));
     }
   }
 
@@ -148,7 +150,8 @@ DeviceSet DeviceSet::parse_json(std::string_view text) {
     }
   }
   DeviceSet set;
-  for (std::size_t i = 0; i < list->size(); ++i) read_entry((*list)[i], cat("devices[", i, "]"), set);
+  for (std::size_t i = 0; i < list->size(); ++i)
+    read_entry((*list)[i], cat("devices[", i, "]"), set);
   if (set.devices.empty() || !set.devices.front().host_memory) {
     fail("the first of 'devices' must be a CPU: the host");
   }

@@ -15,8 +15,8 @@ namespace tandem {
 /// clock and no thread. Not thread-safe: its user locks. All memory is taken when it is made.
 class TANDEM_EXPORT ListScheduler {
  public:
-  /// `priority`: TaskGraph::remaining_path(). Both are copied. Throws InvalidArgumentError if a task
-  /// names a lane that is not there.
+  /// `priority`: TaskGraph::remaining_path(). Both are copied. Throws InvalidArgumentError if a
+  /// task names a lane that is not there.
   ListScheduler(const TaskGraph& tasks, const std::vector<double>& priority);
   ~ListScheduler();
   ListScheduler(ListScheduler&&) noexcept;

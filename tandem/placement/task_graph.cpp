@@ -21,7 +21,7 @@ class Builder {
     readers_.resize(static_cast<std::size_t>(graph.id_limit()));
     for (const auto& node : graph.nodes()) {
       for (const Output& in : node->inputs()) {
-        if (in.node) count_reader(in);
+        if (in.node) count_reader(in, node->id());
       }
     }
   }
@@ -36,6 +36,10 @@ class Builder {
   }
 
  private:
+  struct Readers {
+    int count = 0;
+    int last = -1;  ///< node id
+  };
   struct Arrived {
     Output value;
     int memory;
@@ -54,12 +58,16 @@ class Builder {
     ++tasks_.before[static_cast<std::size_t>(then)];
   }
 
-  void count_reader(const Output& value) {
+  // Each reader once, however often it reads the value.
+  void count_reader(const Output& value, int reader) {
     auto& counts = readers_[static_cast<std::size_t>(value.node->id())];
     if (counts.size() <= static_cast<std::size_t>(value.index)) {
       counts.resize(static_cast<std::size_t>(value.index) + 1);
     }
-    ++counts[static_cast<std::size_t>(value.index)];
+    Readers& readers = counts[static_cast<std::size_t>(value.index)];
+    if (readers.last == reader) return;
+    readers.last = reader;
+    ++readers.count;
   }
 
   // Where a value lies: in the memory where it was made, or a copy of it.
@@ -151,7 +159,8 @@ class Builder {
       if (input < 0) return -1;
       const Output& in = node.inputs()[static_cast<std::size_t>(input)];
       const bool alone =
-          readers_[static_cast<std::size_t>(in.node->id())][static_cast<std::size_t>(in.index)] == 1;
+          readers_[static_cast<std::size_t>(in.node->id())][static_cast<std::size_t>(in.index)]
+              .count == 1;
       const int held = inputs[static_cast<std::size_t>(input)].held;
       if (!alone || held < 0 || tasks_.held[static_cast<std::size_t>(held)].stays) return -1;
     }
@@ -177,7 +186,7 @@ class Builder {
   std::vector<int> held_of_value_;
   std::vector<int> copies_of_value_;  ///< index of the newest in arrived_
   std::vector<Arrived> arrived_;
-  std::vector<std::vector<int>> readers_;  ///< by node id and output
+  std::vector<std::vector<Readers>> readers_;  ///< by node id and output
 };
 
 }  // namespace

@@ -30,7 +30,7 @@ int Evaluator::arrival(int value, int to, const Assignment& assignment) {
   add_task(TaskGraph::copy_lane(from, to),
            problem_.costs.devices().copy_seconds(from, to, problem_.value_bytes[v]), -1 - value);
   if (made_by >= 0) edges_.emplace_back(made_by, task);
-  arrived_.push_back({to, task, copies_of_value_[v]});
+  arrived_.push_back({to, task, copies_of_value_[v], -1});
   copies_of_value_[v] = static_cast<int>(arrived_.size()) - 1;
   return task;
 }
@@ -43,7 +43,8 @@ void Evaluator::build(const Assignment& assignment) {
   arrived_.clear();
   std::fill(copies_of_value_.begin(), copies_of_value_.end(), -1);
   const auto copy_results = [&](int node) {
-    const int device = assignment[static_cast<std::size_t>(problem_.group[static_cast<std::size_t>(node)])];
+    const int device =
+        assignment[static_cast<std::size_t>(problem_.group[static_cast<std::size_t>(node)])];
     for (const Problem::Use& use : problem_.uses(node)) {
       arrival(use.value, use.on_host ? 0 : problem_.memory(device), assignment);
     }
@@ -77,7 +78,8 @@ void Evaluator::build(const Assignment& assignment) {
   const std::size_t n = tasks_.lane.size();
   tasks_.before.assign(n, 0);
   tasks_.after_begin.assign(n + 1, 0);
-  for (const auto& [first, then] : edges_) ++tasks_.after_begin[static_cast<std::size_t>(first) + 1];
+  for (const auto& [first, then] : edges_)
+    ++tasks_.after_begin[static_cast<std::size_t>(first) + 1];
   for (std::size_t t = 0; t < n; ++t) tasks_.after_begin[t + 1] += tasks_.after_begin[t];
   next_.assign(tasks_.after_begin.begin(), tasks_.after_begin.end() - 1);
   tasks_.after.resize(edges_.size());
@@ -90,9 +92,8 @@ void Evaluator::build(const Assignment& assignment) {
 Score Evaluator::score(const Assignment& assignment, const Score& limit) {
   build(assignment);
   remaining_path_in_order(tasks_, remaining_);
-  const double stop = problem_.limited && limit.excess > 0
-                          ? std::numeric_limits<double>::infinity()
-                          : limit.makespan;
+  const double stop = problem_.limited && limit.excess > 0 ? std::numeric_limits<double>::infinity()
+                                                           : limit.makespan;
   Score score;
   score.makespan = run_.run(tasks_, remaining_, stop);
   spent_ += static_cast<double>(run_.order().size()) + 0.3 * tasks_.size();
@@ -104,14 +105,17 @@ Score Evaluator::score(const Assignment& assignment, const Score& limit) {
 
 int Evaluator::last_input(int task, const Assignment& assignment) const {
   const int what = what_[static_cast<std::size_t>(task)];
-  if (what < 0) return task_of_[static_cast<std::size_t>(problem_.value_node[static_cast<std::size_t>(-1 - what)])];
+  if (what < 0)
+    return task_of_[static_cast<std::size_t>(
+        problem_.value_node[static_cast<std::size_t>(-1 - what)])];
   int last = -1;
   const auto take = [&](int t) {
     if (t < 0) return;
     const double end = run_.end()[static_cast<std::size_t>(t)];
     if (last < 0 || end > run_.end()[static_cast<std::size_t>(last)]) last = t;
   };
-  const int device = assignment[static_cast<std::size_t>(problem_.group[static_cast<std::size_t>(what)])];
+  const int device =
+      assignment[static_cast<std::size_t>(problem_.group[static_cast<std::size_t>(what)])];
   for (const Problem::Use& use : problem_.uses(what)) {
     const int to = use.on_host ? 0 : problem_.memory(device);
     const auto v = static_cast<std::size_t>(use.value);
@@ -129,52 +133,65 @@ int Evaluator::last_input(int task, const Assignment& assignment) const {
   return last;
 }
 
-// As the simulator finds the peaks of memory.
+// As TaskGraph::of and the simulator find the peaks of memory.
 double Evaluator::excess(const Assignment& assignment) {
-  changes_.resize(static_cast<std::size_t>(problem_.costs.devices().size()));
-  for (auto& list : changes_) list.clear();
+  constexpr double kForever = std::numeric_limits<double>::infinity();
   const auto& begin = run_.begin();
   const auto& end = run_.end();
-  const auto hold = [&](int memory, double bytes, double from, double until) {
-    if (bytes <= 0) return;
-    auto& list = changes_[static_cast<std::size_t>(memory)];
-    list.push_back({from, bytes});
-    if (until > from) list.push_back({until, -bytes});
+  held_.clear();
+  held_of_value_.assign(problem_.value_node.size(), -1);
+  const auto device_of = [&](int node) {
+    return assignment[static_cast<std::size_t>(problem_.group[static_cast<std::size_t>(node)])];
   };
-  constexpr double kForever = std::numeric_limits<double>::infinity();
-  const std::size_t n = problem_.value_node.size();
-  until_.assign(n, -1.0);
-  root_.resize(n);
-  for (std::size_t v = 0; v < n; ++v) {
-    const int shares = problem_.shares[v];
-    const int memory = problem_.memory_of_value(static_cast<int>(v), assignment);
-    const bool same = shares >= 0 && problem_.memory_of_value(shares, assignment) == memory;
-    root_[v] = same ? root_[static_cast<std::size_t>(shares)] : static_cast<int>(v);
-    // Until when it is read where it was made, and each copy where that is.
-    const int made_by = task_of_[static_cast<std::size_t>(problem_.value_node[v])];
-    double until = made_by >= 0 ? end[static_cast<std::size_t>(made_by)] : kForever;
-    for (int i = copies_of_value_[v]; i >= 0; i = arrived_[static_cast<std::size_t>(i)].next) {
-      const Arrived& copy = arrived_[static_cast<std::size_t>(i)];
-      until = std::max(until, end[static_cast<std::size_t>(copy.task)]);
-      hold(copy.memory, problem_.value_bytes[v], begin[static_cast<std::size_t>(copy.task)],
-           read_until(static_cast<int>(v), copy.memory, assignment,
-                      end[static_cast<std::size_t>(copy.task)]));
+  const auto hold = [&](int memory, double bytes, int task) {
+    const auto t = static_cast<std::size_t>(task);
+    held_.push_back({memory, bytes, task < 0 ? -1.0 : begin[t], task < 0 ? kForever : end[t]});
+    return static_cast<int>(held_.size()) - 1;
+  };
+  const auto keep = [&](int held, double until) {
+    double& now = held_[static_cast<std::size_t>(held)].until;
+    now = std::max(now, until);
+  };
+  for (int node = 0; node < problem_.size(); ++node) {
+    const auto n = static_cast<std::size_t>(node);
+    const int task = task_of_[n];
+    for (int v = problem_.first_value(node); v < problem_.end_value(node); ++v) {
+      const auto value = static_cast<std::size_t>(v);
+      const int memory = problem_.memory_of_value(v, assignment);
+      int held = -1;
+      if (problem_.variable_bytes[n] > 0) {
+        held = hold(problem_.memory(device_of(node)), problem_.variable_bytes[n], -1);
+      } else if (problem_.shares[value] >= 0) {
+        held = held_in(problem_.shares[value], memory, assignment);
+        const bool stays = held >= 0 && held_[static_cast<std::size_t>(held)].from < 0;
+        if (problem_.only_reuses[value] && stays) held = -1;
+      }
+      if (held < 0) held = hold(memory, problem_.value_bytes[value], task);
+      held_of_value_[value] = held;
+      for (int i = copies_of_value_[value]; i >= 0;) {
+        Arrived& copy = arrived_[static_cast<std::size_t>(i)];
+        keep(held, end[static_cast<std::size_t>(copy.task)]);
+        copy.held = hold(copy.memory, problem_.value_bytes[value], copy.task);
+        i = copy.next;
+      }
     }
-    until = read_until(static_cast<int>(v), memory, assignment, until);
-    double& all = until_[static_cast<std::size_t>(root_[v])];
-    all = std::max(all, until);
+    for (const Problem::Use& use : problem_.uses(node)) {
+      const int held =
+          held_in(use.value, use.on_host ? 0 : problem_.memory(device_of(node)), assignment);
+      if (problem_.is_result[n]) {
+        keep(held, kForever);
+      } else if (task >= 0) {
+        keep(held, end[static_cast<std::size_t>(task)]);
+      }
+    }
   }
-  for (std::size_t v = 0; v < n; ++v) {
-    if (root_[v] != static_cast<int>(v)) continue;
-    const auto node = static_cast<std::size_t>(problem_.value_node[v]);
-    const int memory = problem_.memory_of_value(static_cast<int>(v), assignment);
-    if (problem_.variable_bytes[node] > 0) continue;
-    const double from = task_of_[node] >= 0 ? begin[static_cast<std::size_t>(task_of_[node])] : -1.0;
-    hold(memory, problem_.value_bytes[v], from, until_[v]);
-  }
-  for (std::size_t node = 0; node < problem_.nodes.size(); ++node) {
-    const int device = assignment[static_cast<std::size_t>(problem_.group[node])];
-    hold(problem_.memory(device), problem_.variable_bytes[node], -1.0, kForever);
+  changes_.resize(static_cast<std::size_t>(problem_.costs.devices().size()));
+  for (auto& list : changes_) list.clear();
+  for (const HeldBytes& held : held_) {
+    if (held.bytes <= 0) continue;
+    auto& list = changes_[static_cast<std::size_t>(held.memory)];
+    list.push_back({held.from, held.bytes});
+    if (held.until > held.from) list.push_back({held.until, -held.bytes});
   }
   double sum = 0;
   for (std::size_t d = 0; d < changes_.size(); ++d) {
@@ -184,17 +201,15 @@ double Evaluator::excess(const Assignment& assignment) {
   return sum;
 }
 
-double Evaluator::read_until(int value, int memory, const Assignment& assignment, double until) const {
-  for (const int node : problem_.readers(value)) {
-    const int device = assignment[static_cast<std::size_t>(problem_.group[static_cast<std::size_t>(node)])];
-    if (problem_.memory(device) != memory && memory != 0) continue;
-    const int task = task_of_[static_cast<std::size_t>(node)];
-    if (problem_.is_result[static_cast<std::size_t>(node)]) {
-      return std::numeric_limits<double>::infinity();
-    }
-    if (task >= 0) until = std::max(until, run_.end()[static_cast<std::size_t>(task)]);
+// What holds a value, or the copy of it, in a memory.
+int Evaluator::held_in(int value, int memory, const Assignment& assignment) const {
+  const auto v = static_cast<std::size_t>(value);
+  if (problem_.memory_of_value(value, assignment) == memory) return held_of_value_[v];
+  for (int i = copies_of_value_[v]; i >= 0; i = arrived_[static_cast<std::size_t>(i)].next) {
+    const Arrived& copy = arrived_[static_cast<std::size_t>(i)];
+    if (copy.memory == memory) return copy.held;
   }
-  return until;
+  return -1;
 }
 
 }  // namespace tandem::placement

@@ -46,26 +46,31 @@ class Evaluator {
     int memory;
     int task;
     int next;
+    int held;
+  };
+  struct HeldBytes {
+    int memory;
+    double bytes, from, until;
   };
   void build(const Assignment& assignment);
   int arrival(int value, int to, const Assignment& assignment);
   void add_task(int lane, double seconds, int what);
   double excess(const Assignment& assignment);
-  double read_until(int value, int memory, const Assignment& assignment, double until) const;
+  int held_in(int value, int memory, const Assignment& assignment) const;
 
   const Problem& problem_;
   FlatTasks tasks_;
   VirtualRun run_;
   std::vector<int> what_;
   std::vector<std::pair<int, int>> edges_;
-  std::vector<int> task_of_;         // by node
-  std::vector<int> copies_of_value_; // by value: index of the newest in arrived_
+  std::vector<int> task_of_;          // by node
+  std::vector<int> copies_of_value_;  // by value: index of the newest in arrived_
   std::vector<Arrived> arrived_;
   std::vector<double> remaining_;
   std::vector<int> next_;
   std::vector<std::vector<MemoryChange>> changes_;  // by memory
-  std::vector<double> until_;                       // by value
-  std::vector<int> root_;                           // by value: whose memory it lies in
+  std::vector<HeldBytes> held_;
+  std::vector<int> held_of_value_;
   double spent_ = 0;
 };
 

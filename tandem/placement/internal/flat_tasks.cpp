@@ -21,8 +21,8 @@ FlatTasks FlatTasks::of(const TaskGraph& tasks) {
   for (std::size_t t = 0; t < n; ++t) {
     const Task& task = tasks.tasks[t];
     if (task.lane < 0 || static_cast<std::size_t>(task.lane) >= flat.lanes.size()) {
-      throw InvalidArgumentError(cat("task ", t, " is for lane ", task.lane, " of ",
-                                     flat.lanes.size()));
+      throw InvalidArgumentError(
+          cat("task ", t, " is for lane ", task.lane, " of ", flat.lanes.size()));
     }
     flat.lane.push_back(task.lane);
     flat.seconds.push_back(task.seconds);

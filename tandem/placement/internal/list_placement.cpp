@@ -22,8 +22,8 @@ ListPlacement::ListPlacement(const Problem& problem, const Assignment& otherwise
   double sum = 0;
   for (std::size_t i = 0; i < n; ++i) {
     if (!problem.is_task[i]) continue;
-    const auto first = problem.seconds_by_class.begin() +
-                       static_cast<std::ptrdiff_t>(i) * problem.classes;
+    const auto first =
+        problem.seconds_by_class.begin() + static_cast<std::ptrdiff_t>(i) * problem.classes;
     least[i] = *std::min_element(first, first + problem.classes);
     sum += least[i];
   }
@@ -59,7 +59,8 @@ void ListPlacement::rank(double copy_weight) {
     const auto i = static_cast<std::size_t>(node);
     double after = rank_[i];  // told by those that wait for it
     for (int v = problem_.first_value(node); v < problem_.end_value(node); ++v) {
-      const double copy = copy_weight * mean_copy(problem_.value_bytes[static_cast<std::size_t>(v)]);
+      const double copy =
+          copy_weight * mean_copy(problem_.value_bytes[static_cast<std::size_t>(v)]);
       for (const int reader : problem_.readers(v)) {
         after = std::max(after, copy + rank_[static_cast<std::size_t>(reader)]);
       }
@@ -88,8 +89,7 @@ void ListPlacement::rank(double copy_weight) {
 
 // Of many devices those where the inputs are, and of each class the one that is free first.
 const std::vector<int>& ListPlacement::candidates(int node) {
-  const std::vector<int>& all =
-      problem_.allowed(problem_.group[static_cast<std::size_t>(node)]);
+  const std::vector<int>& all = problem_.allowed(problem_.group[static_cast<std::size_t>(node)]);
   if (all.size() <= kManyDevices) return all;
   few_.clear();
   std::vector<int> first(static_cast<std::size_t>(problem_.classes), -1);
@@ -100,7 +100,8 @@ const std::vector<int>& ListPlacement::candidates(int node) {
   }
   for (const Problem::Use& use : problem_.uses(node)) {
     const int d = device_of(problem_.value_node[static_cast<std::size_t>(use.value)]);
-    if (d < 0 || few_.size() >= kManyDevices || std::find(few_.begin(), few_.end(), d) != few_.end())
+    if (d < 0 || few_.size() >= kManyDevices ||
+        std::find(few_.begin(), few_.end(), d) != few_.end())
       continue;
     if (std::find(all.begin(), all.end(), d) != all.end()) few_.push_back(d);
   }
@@ -121,8 +122,7 @@ double ListPlacement::arrival(int value, int to, double& copies, bool keep) {
     const Arrived& a = arrived_[static_cast<std::size_t>(i)];
     if (a.memory == to) return a.time;
   }
-  const double seconds =
-      problem_.costs.devices().copy_seconds(from, to, problem_.value_bytes[v]);
+  const double seconds = problem_.costs.devices().copy_seconds(from, to, problem_.value_bytes[v]);
   const int lane = TaskGraph::copy_lane(from, to);
   double& free = lane_trial_[static_cast<std::size_t>(lane)];
   lanes_touched_.push_back(lane);

@@ -69,12 +69,12 @@ class ListPlacement {
   std::vector<double> lane_free_;             // copy lanes, as TaskGraph numbers them
   std::vector<double> lane_trial_;            // the same within an attempt
   std::vector<int> lanes_touched_;
-  std::vector<double> made_;                  // by value: when it is there, where it was made
+  std::vector<double> made_;  // by value: when it is there, where it was made
   std::vector<int> copies_of_value_;
   std::vector<Arrived> arrived_;
-  std::vector<double> used_;                  // by memory: bytes
-  std::vector<int> unread_;                   // by value: readers to come
-  std::vector<char> waits_;                   // by node: how many wait in a row
+  std::vector<double> used_;  // by memory: bytes
+  std::vector<int> unread_;   // by value: readers to come
+  std::vector<char> waits_;   // by node: how many wait in a row
   std::vector<int> few_;
 };
 

@@ -41,7 +41,8 @@ int LocalSearch::other_device(int group, int device) {
   const auto n = static_cast<std::uint32_t>(allowed.size());
   const int other = allowed[random(n)];
   if (other != device) return other;
-  return allowed[random(n)] == device ? -1 : allowed[random(n)];
+  const int again = allowed[random(n)];
+  return again == device ? -1 : again;
 }
 
 void LocalSearch::move_group(int group, int device, Assignment& moved) {
@@ -74,6 +75,16 @@ bool LocalSearch::propose(Assignment& moved) {
   if (path_.empty()) return false;
   const auto at = random(static_cast<std::uint32_t>(path_.size()));
   const Step step = path_[at];
+  if (random(4) == 0) {
+    // Something anywhere, which makes room, and perhaps something of the path for it.
+    const int any = static_cast<int>(random(static_cast<std::uint32_t>(problem_.size())));
+    const int there =
+        moved[static_cast<std::size_t>(problem_.group[static_cast<std::size_t>(any)])];
+    const int to = other_device(problem_.group[static_cast<std::size_t>(any)], there);
+    if (to >= 0) move(any, to, moved);
+    if (step.node >= 0 && step.node != any && random(2) == 0) move(step.node, there, moved);
+    return !changed_.empty();
+  }
   if (step.node < 0) {
     // A copy: bring its ends together.
     const int value = -1 - step.node;
@@ -82,8 +93,10 @@ bool LocalSearch::propose(Assignment& moved) {
     const int reader = at > 0 && path_[at - 1].node >= 0
                            ? path_[at - 1].node
                            : readers[random(static_cast<std::uint32_t>(readers.size()))];
-    const int here = moved[static_cast<std::size_t>(problem_.group[static_cast<std::size_t>(producer)])];
-    const int there = moved[static_cast<std::size_t>(problem_.group[static_cast<std::size_t>(reader)])];
+    const int here =
+        moved[static_cast<std::size_t>(problem_.group[static_cast<std::size_t>(producer)])];
+    const int there =
+        moved[static_cast<std::size_t>(problem_.group[static_cast<std::size_t>(reader)])];
     switch (random(4)) {
       case 0: move(producer, there, moved); break;
       case 1: {
@@ -105,9 +118,16 @@ bool LocalSearch::propose(Assignment& moved) {
   const int device = moved[static_cast<std::size_t>(group)];
   const int to = other_device(group, device);
   if (to < 0) return false;
-  switch (random(4)) {
+  switch (random(5)) {
     case 0:
     case 1: move(step.node, to, moved); break;
+    case 4: {
+      const Clusters& level = clusters_[random(static_cast<std::uint32_t>(clusters_.size()))];
+      for (const int each : level.members(level.of(group))) {
+        if (moved[static_cast<std::size_t>(each)] == device) move_group(each, to, moved);
+      }
+      break;
+    }
     case 2: {
       // A run of nodes of one device along the path.
       const std::uint32_t length = 2 + random(8);
@@ -136,6 +156,16 @@ bool LocalSearch::propose(Assignment& moved) {
   return !changed_.empty();
 }
 
+// A third of everything goes anywhere.
+void LocalSearch::shake(Assignment& assignment) {
+  for (int group = 0; group < problem_.num_groups(); ++group) {
+    const std::vector<int>& allowed = problem_.allowed(group);
+    if (random(3) != 0) continue;
+    assignment[static_cast<std::size_t>(group)] =
+        allowed[random(static_cast<std::uint32_t>(allowed.size()))];
+  }
+}
+
 void LocalSearch::improve(Assignment& best, Score& score, double budget, double enough) {
   const double begin = evaluator_.spent();
   Assignment now = best;
@@ -144,6 +174,8 @@ void LocalSearch::improve(Assignment& best, Score& score, double budget, double 
   Assignment moved = now;
   // Proposals that change nothing are free of evaluations, so they are bounded apart.
   int idle = 0;
+  int in_vain = 0;
+  const int patience = 50 + 10 * problem_.num_groups();
   while (evaluator_.spent() - begin < budget && idle < 200 &&
          (score.makespan > enough || score.excess > 0)) {
     if (!propose(moved)) {
@@ -151,6 +183,16 @@ void LocalSearch::improve(Assignment& best, Score& score, double budget, double 
       continue;
     }
     idle = 0;
+    if (++in_vain > patience) {
+      // Elsewhere lies another hill.
+      in_vain = 0;
+      now = best;
+      shake(now);
+      moved = now;
+      now_score = evaluator_.score(now);
+      find_path(now);
+      continue;
+    }
     const double left = 1 - (evaluator_.spent() - begin) / budget;
     Score limit = now_score;
     limit.makespan *= 1 + kAllowedAtFirst * left * left;
@@ -164,6 +206,7 @@ void LocalSearch::improve(Assignment& best, Score& score, double budget, double 
       if (found < score) {
         score = found;
         best = now;
+        in_vain = 0;
       }
     } else {
       for (const int group : changed_) {

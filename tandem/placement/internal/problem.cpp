@@ -11,7 +11,9 @@ namespace {
 std::vector<const Node*> order_of(const Graph& graph, std::vector<int>& index) {
   std::vector<const Node*> order;
   order.reserve(graph.num_nodes());
-  const auto known = [&](const Node* node) { return index[static_cast<std::size_t>(node->id())] >= 0; };
+  const auto known = [&](const Node* node) {
+    return index[static_cast<std::size_t>(node->id())] >= 0;
+  };
   for (const auto& node : graph.nodes()) {
     bool good = true;
     for (const Output& in : node->inputs()) {
@@ -81,12 +83,14 @@ void Problem::add_values() {
   }
   value_begin.push_back(static_cast<int>(value_node.size()));
   for (const DeviceModel& device : costs.devices().devices) {
-    limited = limited || (device.memory_bytes > 0 && sum > static_cast<double>(device.memory_bytes));
+    limited =
+        limited || (device.memory_bytes > 0 && sum > static_cast<double>(device.memory_bytes));
   }
 }
 
 void Problem::add_sharing() {
   shares.assign(value_node.size(), -1);
+  only_reuses.assign(value_node.size(), 0);
   for (std::size_t v = 0; v < value_node.size(); ++v) {
     const int producer = value_node[v];
     const Node& node = *nodes[static_cast<std::size_t>(producer)];
@@ -96,10 +100,11 @@ void Problem::add_sharing() {
     if (reuses) input = placement::reusable_input(node, output);
     if (input < 0) continue;
     const Output& in = node.inputs()[static_cast<std::size_t>(input)];
-    if (is_back_edge(*in.node, node) || input_on_host(node, input)) continue;
+    if (is_back_edge(*in.node, node)) continue;
     const int value = first_value(index_[static_cast<std::size_t>(in.node->id())]) + in.index;
-    const bool from_task = is_task[static_cast<std::size_t>(value_node[static_cast<std::size_t>(value)])];
-    if (!reuses || (from_task && readers(value).size() == 1)) shares[v] = value;
+    if (reuses && readers(value).size() != 1) continue;
+    shares[v] = value;
+    only_reuses[v] = reuses;
   }
 }
 
@@ -146,11 +151,13 @@ void Problem::add_groups() {
   for (const Constraints::Group& g : constraints.groups) allowed_of_group.push_back(g.allowed);
   member_begin.assign(constraints.groups.size() + 1, 0);
   for (const int g : group) ++member_begin[static_cast<std::size_t>(g) + 1];
-  for (std::size_t g = 0; g < constraints.groups.size(); ++g) member_begin[g + 1] += member_begin[g];
+  for (std::size_t g = 0; g < constraints.groups.size(); ++g)
+    member_begin[g + 1] += member_begin[g];
   member.resize(nodes.size());
   std::vector<int> next(member_begin.begin(), member_begin.end() - 1);
   for (int node = 0; node < size(); ++node) {
-    member[static_cast<std::size_t>(next[static_cast<std::size_t>(group[static_cast<std::size_t>(node)])]++)] = node;
+    member[static_cast<std::size_t>(
+        next[static_cast<std::size_t>(group[static_cast<std::size_t>(node)])]++)] = node;
   }
 }
 

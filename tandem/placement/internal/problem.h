@@ -25,8 +25,8 @@ struct Problem {
   int size() const { return static_cast<int>(nodes.size()); }
   int num_groups() const { return static_cast<int>(allowed_of_group.size()); }
   const std::vector<int>& allowed(int group) const {
-    return constraints.allowed[static_cast<std::size_t>(
-        allowed_of_group[static_cast<std::size_t>(group)])];
+    return constraints
+        .allowed[static_cast<std::size_t>(allowed_of_group[static_cast<std::size_t>(group)])];
   }
   double seconds(int node, int device) const {
     return seconds_by_class[static_cast<std::size_t>(node) * static_cast<std::size_t>(classes) +
@@ -44,8 +44,8 @@ struct Problem {
   int memory_of_value(int value, const Assignment& assignment) const {
     const auto v = static_cast<std::size_t>(value);
     if (value_on_host[v]) return 0;
-    return memory(assignment[static_cast<std::size_t>(
-        group[static_cast<std::size_t>(value_node[v])])]);
+    return memory(
+        assignment[static_cast<std::size_t>(group[static_cast<std::size_t>(value_node[v])])]);
   }
   int memory(int device) const { return memory_of[static_cast<std::size_t>(device)]; }
 
@@ -56,10 +56,10 @@ struct Problem {
   bool limited = false;        ///< memory might not suffice somewhere
 
   std::vector<const Node*> nodes;
-  std::vector<int> group;             ///< by node
-  std::vector<char> is_task;          ///< by node
-  std::vector<char> is_result;        ///< by node: its inputs are held to the end
-  std::vector<double> variable_bytes; ///< by node
+  std::vector<int> group;              ///< by node
+  std::vector<char> is_task;           ///< by node
+  std::vector<char> is_result;         ///< by node: its inputs are held to the end
+  std::vector<double> variable_bytes;  ///< by node
   std::vector<double> seconds_by_class;
   std::vector<int> use_begin, control_begin, value_begin;
   std::vector<Use> use;
@@ -67,7 +67,10 @@ struct Problem {
   std::vector<int> value_node;
   std::vector<double> value_bytes;
   std::vector<char> value_on_host;
-  std::vector<int> shares;  ///< by value: the value whose memory it can lie in, or -1; if `limited`
+  /// By value, if `limited`: the value whose memory it can lie in, or -1; and whether that is by
+  /// taking it over.
+  std::vector<int> shares;
+  std::vector<char> only_reuses;
   std::vector<int> reader_begin, reader;
   std::vector<int> member_begin, member;
   std::vector<int> allowed_of_group;

@@ -29,10 +29,10 @@ class VirtualRun {
     int task;
   };
   struct LaneRun {
-    std::vector<int> issued;   ///< and not begun, from `head` on
+    std::vector<int> issued;  ///< and not begun, from `head` on
     std::size_t head = 0;
     int running = 0;
-    int last = -1;             ///< the task that was over last
+    int last = -1;  ///< the task that was over last
     bool asked = false;
   };
   void begin_task(int task, double now, const FlatTasks& tasks);
