@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "tandem/graph/kernel.h"
@@ -29,11 +30,16 @@ inline Placement placed(const Graph& graph, const CostModel& costs,
   return tandem::place(graph, costs, kernels, options);
 }
 
+// All on one device, but for nodes that ask for another.
 inline Placement all_on(const Graph& graph, const CostModel& costs, int device) {
   Placement placement;
   placement.devices = costs.devices();
   placement.nodes.resize(static_cast<std::size_t>(graph.id_limit()));
-  for (auto& node : placement.nodes) node.device = device;
+  for (const auto& node : graph.nodes()) {
+    const std::string& asked = node->requested_device();
+    placement.nodes[static_cast<std::size_t>(node->id())].device =
+        asked.empty() ? device : costs.devices().find(asked);
+  }
   return placement;
 }
 

@@ -32,6 +32,7 @@ int run(int argc, char** argv) {
   tandem::cli::add_devices_command(td);
   tandem::cli::add_run_command(td);
   tandem::cli::add_graph_command(td);
+  tandem::cli::add_simulate_command(td);
   tandem::cli::add_explain_command(td);
   add_version(td);
   std::vector<std::string> names;

@@ -10,6 +10,7 @@ namespace tandem::placement {
 namespace {
 
 constexpr int kMostMembers = 20;  // shown in an error
+constexpr std::size_t kMostNames = 64;
 
 const DeviceModel& model(const DeviceSet& devices, int d) {
   return devices.devices[static_cast<std::size_t>(d)];
@@ -111,7 +112,8 @@ void Candidates::fail(const Node& node) const {
     text += cat("Could not satisfy explicit device specification '", node.requested_device(),
                 "' because the node {{colocation_node ", node.name(),
                 "}} was colocated with a group of nodes that required incompatible device '",
-                asked.to_string(), "'. All available devices [", names(preference_), "]. ",
+                asked.to_string(), "'. All available devices [", names(preference_),
+                "]. Devices with kernels for the group: [", names(filter({}, b.kinds)), "]. ",
                 members(root));
   } else if (filter(asked, support_.all()).empty()) {
     text += explicitly_assigned(node, asked);
@@ -139,7 +141,10 @@ std::string Candidates::explicitly_assigned(const Node& node, const DeviceSpec& 
 
 std::string Candidates::names(const std::vector<int>& which) const {
   std::string text;
-  for (const int d : which) text += cat(text.empty() ? "" : ", ", model(devices_, d).name());
+  for (std::size_t i = 0; i < which.size(); ++i) {
+    if (i == kMostNames) return cat(text, " and ", which.size() - i, " more");
+    text += cat(i == 0 ? "" : ", ", model(devices_, which[i]).name());
+  }
   return text;
 }
 

@@ -52,11 +52,8 @@ class Assignment {
       int& group = by_root[static_cast<std::size_t>(root)];
       if (group < 0) {
         group = static_cast<int>(result_.constraints.groups.size());
-        const Candidates::Choice choice = candidates_.of(*node);
-        const Bonds& bonds = colocation_.bonds(root);
-        result_.constraints.groups.push_back(
-            {choice.list, -1, bonds.requested != 0 || choice.soft});
-        result_.soft.push_back(choice.soft);
+        result_.constraints.groups.push_back({-1, -1, false});
+        result_.soft.push_back(false);
         result_.first.push_back(nullptr);
       }
       result_.constraints.group[static_cast<std::size_t>(node->id())] = group;
@@ -68,6 +65,11 @@ class Assignment {
     const auto g = static_cast<std::size_t>(result_.constraints.group[id]);
     Constraints::Group& group = result_.constraints.groups[g];
     if (group.greedy < 0) {
+      // Here, not before, so that the first node to fail is the one that TensorFlow names.
+      const Candidates::Choice choice = candidates_.of(node);
+      group.allowed = choice.list;
+      group.asked = choice.soft || colocation_.bonds(colocation_.root(node.id())).requested != 0;
+      result_.soft[g] = choice.soft;
       const auto& allowed = candidates_.lists[static_cast<std::size_t>(group.allowed)];
       group.greedy = allowed.front();
       if (beside) {

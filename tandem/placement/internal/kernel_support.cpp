@@ -104,7 +104,7 @@ std::string KernelSupport::refusal(const Node& node, const DeviceModel& device) 
   const bool function = node.kind() == NodeKind::kCall || node.kind() == NodeKind::kIf ||
                         node.kind() == NodeKind::kWhile;
   if (!is_cpu && !function) {
-    if (node.op().traits.cpu_only) return cat(node.op().name, " keeps its state in host objects");
+    if (node.op().traits.cpu_only) return cat(node.op().name, " runs on CPUs alone");
     if (has_strings(node)) return "takes or gives strings";
   }
   if (std::find(device.without.begin(), device.without.end(), node.op().name) !=

@@ -48,14 +48,15 @@ void Reasons::asked(const Node& node, NodePlacement& p) const {
     return;
   }
   p.by = PlacedBy::kSoft;
-  bool exists = false, runs = false;
+  const Bonds& bonds = colocation_.bonds(colocation_.root(node.id()));
+  bool exists = false, runs = false, all_run = false;
   for (int d = 0; d < devices_.size(); ++d) {
     if (!request.matches(devices_.devices[static_cast<std::size_t>(d)].spec)) continue;
     exists = true;
     runs = runs || support_.takes(support_.of(node).kinds, d);
+    all_run = all_run || support_.takes(bonds.kinds, d);
   }
   p.reason = cat("asked for ", node.requested_device(), ", but ");
-  const Bonds& bonds = colocation_.bonds(colocation_.root(node.id()));
   if (!exists) {
     p.reason += "there is no such device";
   } else if (!runs) {
@@ -66,7 +67,8 @@ void Reasons::asked(const Node& node, NodePlacement& p) const {
     p.reason += cat("it is colocated with '", other.name(), "', which asked for ",
                     specs_[colocation_.request(other)].to_string());
   } else {
-    p.reason += "a node colocated with it can't be there";
+    p.reason += all_run ? "nodes colocated with it ask for others"
+                        : "a node colocated with it can't be there";
   }
 }
 

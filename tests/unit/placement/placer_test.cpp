@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tandem/graph/function.h"
 #include "tests/unit/placement/placer_util.h"
 
 namespace tandem::placer_test {
@@ -12,6 +13,19 @@ using ::testing::IsEmpty;
 
 AttrMap colocated(const char* with) {
   return {{"_class", std::vector<std::string>{std::string("loc:@") + with}}};
+}
+
+// A function of a resource and a string, which returns nothing.
+FunctionRef function_of_resource_and_string() {
+  Graph body;
+  std::vector<Node*> args;
+  for (const DType dtype : {resource, string}) {
+    Graph::NodeSpec spec;
+    spec.op = &Scene::ops().of_kind(NodeKind::kArg);
+    spec.attrs = {{"T", dtype}, {"index", static_cast<std::int64_t>(args.size())}};
+    args.push_back(body.add(std::move(spec)));
+  }
+  return std::make_shared<const Function>("f", std::move(body), args, std::vector<Output>{});
 }
 
 // ---- Defaults ----
@@ -145,6 +159,38 @@ TEST(PlacerTest, NoKernelForTheTypeAskedFor) {
                         "[/job:localhost/replica:0/task:0/device:CPU:0]. All available devices "
                         "[/job:localhost/replica:0/task:0/device:GPU:0, "
                         "/job:localhost/replica:0/task:0/device:CPU:0]."));
+}
+
+TEST(PlacerTest, QueuesRunOnCpus) {
+  Scene s(devices(2, 1));
+  Node* queue =
+      s.add("FIFOQueueV2", "queue", {}, "", {{"component_types", std::vector<DType>{float32}}});
+  Node* x = s.value("x");
+  Node* put = s.add("QueueEnqueueV2", "put", {{queue, 0}, {x, 0}});
+  Node* other = s.add("FIFOQueueV2", "other", {}, "/CPU:1",
+                      {{"component_types", std::vector<DType>{float32}}});
+  Node* take = s.add("QueueDequeueV2", "take", {{other, 0}}, "/GPU:0",
+                     {{"component_types", std::vector<DType>{float32}}});
+  s.run();
+  EXPECT_EQ(s.where(queue), "CPU:0");
+  EXPECT_EQ(s.where(put), "CPU:0");
+  EXPECT_EQ(s.where(x), "GPU:0");
+  EXPECT_EQ(s.where(take), "CPU:1");
+  EXPECT_THAT(s.placement.of(*queue).refused, ElementsAre("GPU:0: FIFOQueueV2 runs on CPUs alone"));
+}
+
+TEST(PlacerTest, CallsTakeStringsAndResourcesOfOtherDevices) {
+  Scene s(devices(1, 2));
+  Node* v = s.variable("v", "/GPU:1");
+  Node* text = s.value("text", "", string);
+  Node* call = s.add("PartitionedCall", "call", {{v, 0}, {text, 0}}, "/GPU:0",
+                     {{"f", function_of_resource_and_string()},
+                      {"Tin", std::vector<DType>{resource, string}},
+                      {"Tout", std::vector<DType>{}}});
+  s.run();
+  EXPECT_EQ(s.where(v), "GPU:1");
+  EXPECT_EQ(s.where(call), "GPU:0");
+  EXPECT_EQ(s.where(text), "CPU:0");
 }
 
 TEST(PlacerTest, OpsThatADeviceIsWithout) {
@@ -282,6 +328,9 @@ TEST(PlacerTest, ContradictingColocationNamesBothSides) {
   s.run();
   EXPECT_EQ(s.where(a), "GPU:0");  // as TensorFlow does: what both ask for becomes open
   EXPECT_EQ(s.where(b), "GPU:0");
+  EXPECT_EQ(s.placement.of(*b).by, PlacedBy::kRequest);
+  EXPECT_EQ(s.placement.of(*a).reason,
+            "asked for /CPU:1, but it is colocated with 'b', which asked for /device:GPU:0");
   s.options.soft = false;
   EXPECT_EQ(s.failure(),
             "Cannot colocate nodes {{colocation_node b}} and {{colocation_node a}}: Cannot merge "
@@ -320,18 +369,6 @@ TEST(PlacerTest, ColocationThatNoDeviceCanRun) {
             "GPU:0: takes or gives strings.\n\t [[{{node exp}}]]");
 }
 
-TEST(PlacerTest, RequestThatTheGroupCannotFollow) {
-  Scene s(devices(1, 1));
-  s.options.soft = false;
-  Node* text = s.value("text", "/CPU:0", string);
-  s.add("Identity", "a", {{s.source("x"), 0}}, "/job:localhost", colocated("text"));
-  s.run();
-  s.devices.devices[0].without = {"Identity"};
-  s.devices.devices[1].without = {"Identity"};
-  EXPECT_THAT(s.failure(), HasSubstr("No OpKernel was registered"));
-  static_cast<void>(text);
-}
-
 TEST(PlacerTest, AnOpWithoutAKernelBesideItsResource) {
   Scene s(devices(1, 1));
   s.options.soft = false;
@@ -339,19 +376,39 @@ TEST(PlacerTest, AnOpWithoutAKernelBesideItsResource) {
   Node* v = s.variable("v", "/GPU:0");
   s.add("ReadVariableOp", "read", {{v, 0}}, "", {{"dtype", float32}});
   const std::string text = s.failure();
-  EXPECT_THAT(text, HasSubstr("Cannot assign a device for operation v: Could not satisfy explicit "
-                              "device specification '/GPU:0' because no supported kernel for GPU"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "Cannot assign a device for operation read: Could not satisfy explicit device "
+          "specification '' because the node {{colocation_node read}} was colocated with a "
+          "group of nodes that required incompatible device '/device:GPU:0'. All available "
+          "devices [/job:localhost/replica:0/task:0/device:GPU:0, "
+          "/job:localhost/replica:0/task:0/device:CPU:0]. Devices with kernels for the group: "
+          "[/job:localhost/replica:0/task:0/device:CPU:0]. "));
   EXPECT_THAT(text, HasSubstr("\n  v (VarHandleOp) /GPU:0\n  read (ReadVariableOp) "));
 }
 
-TEST(PlacerTest, ARequestWhoseGroupWantsAnotherDevice) {
+TEST(PlacerTest, TheResourceMovesOnlyWithSoftPlacement) {
   Scene s(devices(1, 1));
-  s.options.soft = false;
+  s.devices.devices[1].without = {"ReadVariableOp"};
+  Node* v = s.variable("v", "/GPU:0");
+  Node* read = s.add("ReadVariableOp", "read", {{v, 0}}, "", {{"dtype", float32}});
+  s.run();
+  EXPECT_EQ(s.where(v), "CPU:0");
+  EXPECT_EQ(s.where(read), "CPU:0");
+  EXPECT_EQ(s.placement.of(*v).by, PlacedBy::kSoft);
+  EXPECT_EQ(s.placement.of(*v).reason,
+            "asked for /GPU:0, but a node colocated with it can't be there");
+}
+
+TEST(PlacerTest, AGivenResourceStaysEvenWithSoftPlacement) {
+  Scene s(devices(1, 1));
   s.devices.devices[1].without = {"ReadVariableOp"};
   Node* handle = s.add("_Arg", "handle", {}, "", {{"T", resource}, {"index", 0}});
   s.add("ReadVariableOp", "read", {{handle, 0}}, "/CPU:0", {{"dtype", float32}});
   s.options.fixed = {{handle, 1}};
-  EXPECT_THAT(s.failure(), HasSubstr("Cannot assign a device for operation handle: "));
+  EXPECT_THAT(s.failure(),
+              HasSubstr("Cannot assign a device for operation handle: Could not satisfy"));
 }
 
 // ---- Nodes that go with others ----
