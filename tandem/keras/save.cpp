@@ -95,6 +95,17 @@ class Matching {
   int file_model_;
 };
 
+// A layer's name as nodes can have it; layers may be named as anyone likes.
+std::string node_name(std::string name) {
+  const auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.';
+  };
+  for (char& c : name) {
+    if (!letter(c) && c != '/' && c != '-' && c != '>') c = '_';
+  }
+  return name.empty() || !letter(name.front()) ? "n" + name : name;
+}
+
 }  // namespace
 
 void Model::save_weights(const std::string& path, const SaveWeightsOptions& options) const {
@@ -166,15 +177,22 @@ ExportedModel Model::export_graph(const std::string& path,
   for (const KerasTensor& input : inputs) {
     dtypes.push_back(input.dtype());
     shapes.push_back(input.shape());
-    if (options.inputs.empty()) names.inputs.push_back(input.name());
+  }
+  // What the caller names comes first; layers give way to it and to one another.
+  std::set<std::string> taken(options.inputs.begin(), options.inputs.end());
+  taken.insert(options.outputs.begin(), options.outputs.end());
+  const auto free = [&](const std::string& layer) {
+    const std::string wanted = node_name(layer);
+    std::string name = wanted;
+    for (int i = 1; !taken.insert(name).second; ++i) name = cat(wanted, "_", i);
+    return name;
+  };
+  if (options.inputs.empty()) {
+    for (const KerasTensor& input : inputs) names.inputs.push_back(free(input.name()));
   }
   if (options.outputs.empty()) {
-    std::set<std::string> taken(names.inputs.begin(), names.inputs.end());
-    for (const std::string& name : model_impl().output_names()) {
-      std::string free = name;
-      for (int i = 1; !taken.insert(free).second; ++i) free = cat(name, "_", i);
-      names.outputs.push_back(free);
-    }
+    for (const std::string& layer : model_impl().output_names())
+      names.outputs.push_back(free(layer));
   }
   const TraceScope outside(nullptr);
   const ConcreteFunction predict =
