@@ -31,9 +31,9 @@ void ExportNames::take(const std::string& name) {
   bool fine = !name.empty();
   for (std::size_t i = 0; i < name.size(); ++i) fine = fine && allowed(name[i], i == 0);
   if (!fine) {
-    throw InvalidArgumentError(
-        cat("A node can't be named '", name,
-            "': names begin with a letter, a digit or '.', and go on with these or any of _ / - >."));
+    throw InvalidArgumentError(cat(
+        "A node can't be named '", name,
+        "': names begin with a letter, a digit or '.', and go on with these or any of _ / - >."));
   }
   if (!taken_.insert(name).second) {
     throw InvalidArgumentError(
