@@ -75,6 +75,16 @@ TEST(Masks, OfOtherShapesAreRefused) {
   const LSTM lstm(2);
   const Tensor x = ones({2, 3, 4});
   EXPECT_THAT(error_of([&] { lstm(x, {.mask = mask_of(Tensor{{1, 0}})}); }), HasSubstr("mask"));
+  const Dense dense(2);
+  const Conv1D conv(2, 2);
+  const GlobalAveragePooling1D pool;
+  for (const Layer& layer : {Layer(dense), Layer(conv), Layer(pool)}) {
+    for (const Tensor& mask : {mask_of(Tensor{{1, 0}}), mask_of(ones({2, 4})), Tensor(true),
+                               mask_of(ones({2, 3, 4, 1}))}) {
+      EXPECT_THAT(error_of([&] { layer(x, {.mask = mask}); }), HasSubstr("does not fit the input"));
+    }
+    EXPECT_NO_THROW(layer(x, {.mask = mask_of(ones({2, 3}))}));
+  }
   EXPECT_THAT(error_of([&] {
                 lstm(x, {.mask = {Tensor{true}, Tensor{true}}});
               }),
