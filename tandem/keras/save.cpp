@@ -95,6 +95,13 @@ class Matching {
   int file_model_;
 };
 
+// What an optimizer keeps of a weight is named "adam/dense_kernel_momentum", and two optimizers may
+// keep as many things of the same shapes. The weight's name may differ, its end tells what it is.
+std::string last_word(const std::string& name) {
+  const std::size_t at = name.find_last_of("_/");
+  return at == std::string::npos ? name : name.substr(at + 1);
+}
+
 // A layer's name as nodes can have it; layers may be named as anyone likes.
 std::string node_name(std::string name) {
   const auto letter = [](char c) {
@@ -147,6 +154,12 @@ void Model::load_weights(const std::string& path, const LoadWeightsOptions& opti
       throw InvalidArgumentError(cat(where(), " is ", variable.dtype(), wanted, ", but checkpoint ",
                                      path, " has ", file->dtype(key), shape, " for it (", key,
                                      ")."));
+    }
+    const std::string& theirs = file->graph().objects[static_cast<std::size_t>(object)].name;
+    if (key.find("/_variables/") != std::string::npos && !theirs.empty() &&
+        last_word(theirs) != last_word(variable.name())) {
+      throw InvalidArgumentError(cat(where(), ": checkpoint ", path, " has '", theirs,
+                                     "' in its place: it is a checkpoint of another optimizer."));
     }
     changes.emplace_back(variable, file->read(key));
   }

@@ -104,6 +104,22 @@ TEST_F(Save, SequentialAndFunctionalModelsOfEqualLayersExchangeWeights) {
   model.load_weights(path("v"));
 }
 
+TEST_F(Save, TheStateOfAnotherOptimizerIsRefused) {
+  const Tensor x = random::normal({4, 3}), y = random::normal({4, 2});
+  const Sequential model{Input({3}), Dense(2)}, other{Input({3}), Dense(2)};
+  model.compile({.optimizer = "adam", .loss = "mse"});
+  other.compile({.optimizer = "adadelta", .loss = "mse"});
+  model.train_on_batch(x, y);
+  model.save_weights(path("w"), {.optimizer = true});
+  // As many values of the same shapes, with another meaning.
+  const std::vector<Tensor> before = other.get_weights();
+  EXPECT_THAT(
+      error_of<InvalidArgumentError>([&] { other.load_weights(path("w"), {.optimizer = true}); }),
+      HasSubstr("_kernel_momentum' in its place: it is a checkpoint of another optimizer"));
+  expect_equal(other.get_weights(), before);
+  other.load_weights(path("w"));
+}
+
 TEST_F(Save, SharedLayersAreSavedOnce) {
   const auto x = Input({3});
   const Dense shared(3);
