@@ -80,6 +80,7 @@ TEST_F(Td, ExitsWith2OnWrongUsage) {
     EXPECT_EQ(r.out, "") << arguments;
     EXPECT_THAT(r.err, HasSubstr("--help")) << arguments;
   }
+  EXPECT_THAT(run("--nonsense").err, HasSubstr("there is no option '--nonsense'"));
 }
 
 TEST_F(Td, ListsEveryOpOnALine) {
@@ -125,6 +126,11 @@ TEST_F(Td, SuggestsTheNearestName) {
   EXPECT_EQ(r.code, 1);
   EXPECT_EQ(r.out, "");
   EXPECT_THAT(r.err, HasSubstr("There is no op 'matmull'. Did you mean 'MatMul'?"));
+  EXPECT_THAT(run("ops matmul").err, HasSubstr("Did you mean 'MatMul'?"));
+  const Result part = run("ops gathern");
+  EXPECT_EQ(part.code, 1);
+  EXPECT_THAT(part.err, HasSubstr("a part of the names of GatherNd"));
+  EXPECT_THAT(run("ops a").err, ContainsRegex(" and [0-9]+ more\\."));
   EXPECT_THAT(run("ops ''").out, StartsWith(run("ops").out.substr(0, 20)));
 }
 
