@@ -1,5 +1,6 @@
 #include "tandem/runtime/internal/device_run.h"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -16,6 +17,7 @@
 #include "tandem/placement/list_scheduler.h"
 #include "tandem/runtime/internal/device_kernel.h"
 #include "tandem/runtime/internal/op_failure.h"
+#include "tandem/runtime/internal/step_recorder.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/thread_context.h"
 
@@ -37,7 +39,15 @@ class Run : public std::enable_shared_from_this<Run> {
         lost_(plan.plan().steps().size()),
         readers_(plan.plan().readers().size()),
         streams_(plan.tasks().lanes.size()),
-        stream_of_(plan.plan().steps().size(), -1) {
+        stream_of_(plan.plan().steps().size(), -1),
+        recorder_(StepRecorder::active()) {
+    if (recorder_) {
+      recorded_ = &recorder_->plan(plan.plan().id(), [&](const auto& each) {
+        for (const Step& s : plan.plan().steps()) each(*s.node);
+      });
+      began_.assign(plan.plan().steps().size(), 0);
+      lane_free_.assign(plan.tasks().lanes.size(), 0);
+    }
     for (std::size_t s = 0; s < readers_.size(); ++s)
       readers_[s].store(plan.plan().readers()[s], std::memory_order_relaxed);
     for (std::size_t l = 0; l < streams_.size(); ++l)
@@ -123,7 +133,12 @@ class Run : public std::enable_shared_from_this<Run> {
         });
         return false;
       }
+      const StepRecorder::Time begin = recorder_ ? StepRecorder::now() : 0;
       kernel.run(context);
+      if (recorder_) {
+        recorder_->kernel(recorder_->kernel_track(context.device()), recorded_->of(*step(s).node),
+                          begin, StepRecorder::now(), StepRecorder::bytes_of(context));
+      }
       see_as_kernels_do(s);
     } catch (...) {
       fail(s, std::current_exception());
@@ -145,7 +160,45 @@ class Run : public std::enable_shared_from_this<Run> {
       see_as_kernels_do(s);
     }
     std::lock_guard lock(mutex_);
+    if (recorder_ && !plan_.on_host(s)) record(s);
     finish(s);
+  }
+
+  // A kernel from its beginning, a copy from when its lane was free; both to the end that the
+  // device told. Call with the lock held.
+  void record(int s) {
+    const Task& task = plan_.tasks().tasks[static_cast<std::size_t>(s)];
+    const Lane& lane = plan_.tasks().lanes[static_cast<std::size_t>(task.lane)];
+    const StepRecorder::Time end = StepRecorder::now();
+    StepRecorder::Time& free = at(lane_free_, task.lane);
+    const StepRecorder::Time begin = std::max(at(began_, s), free);
+    free = end;
+    if (at(stream_of_, s) < 0 || at(began_, s) == 0) return;
+    const Device& device = *plan_.runtime().devices()[static_cast<std::size_t>(lane.device)];
+    const Node& node = *step(s).node;
+    if (lane.kind == Lane::kCompute) {
+      const int track = recorder_->stream_track(device, StreamKind::kCompute, at(stream_of_, s));
+      return recorder_->kernel(track, recorded_->of(node), lane.width == 1 ? begin : at(began_, s),
+                               end, StepRecorder::bytes_of(at(frame_.contexts, s)));
+    }
+    const bool out = lane.kind == Lane::kCopyOut;
+    const auto& devices = plan_.runtime().devices();
+    const int from = plan_.plan().slot_memory(step(s).inputs[0]);
+    const int to = plan_.plan().slot_memory(step(s).outputs[0]);
+    const Output value = node.inputs()[0];
+    const bool made =
+        value.node->kind() != NodeKind::kArg && value.node->kind() != NodeKind::kConst;
+    recorder_->copy({.track = recorder_->stream_track(
+                         device, out ? StreamKind::kCopyOut : StreamKind::kCopyIn, 0),
+                     .plan = made ? recorded_ : nullptr,
+                     .maker = made ? value.node : nullptr,
+                     .output = value.index,
+                     .name = value.node->name(),
+                     .from = devices[static_cast<std::size_t>(from)]->name(),
+                     .to = devices[static_cast<std::size_t>(to)]->name(),
+                     .bytes = static_cast<double>(at(frame_.values, step(s).inputs[0]).num_bytes()),
+                     .begin = begin,
+                     .end = end});
   }
 
   void enqueue(int lane, int s) {
@@ -191,6 +244,7 @@ class Run : public std::enable_shared_from_this<Run> {
     KernelContext& context = at(frame_.contexts, s);
     context.cancellation_ = cancellation_;
     if (cancellation_) cancellation_->check();
+    if (recorder_) at(began_, s) = StepRecorder::now();
     run_device_kernel(*step(s).kernels, context, step(s).node);
   }
 
@@ -208,6 +262,7 @@ class Run : public std::enable_shared_from_this<Run> {
       if (source && !from.buffer()->computed()) to.buffer()->mark_uncomputed();
     }
     if (from.num_bytes() == 0) return over(nullptr);
+    if (recorder_) at(began_, s) = StepRecorder::now();
     Array staged = from;
     if (source && source != &device && !source->can_copy_to(device)) staged = copy_to_host(from);
     Copy copy = transfer(staged, to);
@@ -264,6 +319,11 @@ class Run : public std::enable_shared_from_this<Run> {
   std::deque<int> host_ready_;
   int helpers_ = 0;
   std::exception_ptr error_;
+
+  const std::shared_ptr<StepRecorder> recorder_;  // null: nobody looks
+  const RecordedPlan* recorded_ = nullptr;
+  std::vector<StepRecorder::Time> began_;      // by step
+  std::vector<StepRecorder::Time> lane_free_;  // by lane: when its last task was over
 };
 
 }  // namespace

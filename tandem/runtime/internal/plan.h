@@ -107,7 +107,8 @@ class Plan {
   bool has_asynchronous_steps() const;
   /// For the profiler; no other plan has it.
   std::uint64_t id() const { return id_; }
-  const KernelServices& services() const { return *services_; }
+  /// Of the first CPU.
+  const KernelServices& services() const { return *services_.front(); }
   /// How many steps read a slot before it is released; 0 for slots that no step releases.
   const std::vector<int>& readers() const { return readers_; }
 
