@@ -86,10 +86,10 @@ bool input_on_host(const Node& node, int i) {
 bool output_on_host(const Node& node, int i) {
   const DType dtype = node.output_dtype(i);
   if (is_host_dtype(dtype)) return true;
-  if (passes_on(node.kind()) && dtype == DType::kInt32) return true;
-  const std::uint32_t mask = node.op().traits.host_outputs;
-  if (mask != 0 && has_bit(mask, static_cast<std::size_t>(i))) return true;
-  return on_small_integers_alone(node);
+  if (passes_on(node.kind())) return dtype == DType::kInt32;
+  // A kernel is told by a mask which of its outputs are to be on the host.
+  if (i >= 32) return false;
+  return (node.op().traits.host_outputs >> i & 1) != 0 || on_small_integers_alone(node);
 }
 
 }  // namespace tandem
