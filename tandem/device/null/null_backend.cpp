@@ -180,6 +180,9 @@ class NullDevice final : public Device {
     }
   }
 
+  // Buffers that live longer know that their device is gone.
+  ~NullDevice() override { tokens_->space.device = nullptr; }
+
   const std::string& kernel_class() const override { return kernel_class_; }
   const DeviceProperties& properties() const override { return properties_; }
   bool synchronous() const override { return true; }
