@@ -14,7 +14,7 @@ import sys
 
 sys.dont_write_bytecode = True
 
-from harness import machine, models, pairs, peers, sides, specs, table
+from harness import counted, machine, models, pairs, peers, sides, specs, table
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -103,7 +103,8 @@ class Bench:
         against = f" against {peer.name}" if side else ""
         say(f"{row.name}{against}")
         peer_row = (peer.row or row.name) if side else ""
-        taken = pairs.take_turns(row, self.our_side(row), side, peer_row, self.options.pairs)
+        taken = pairs.take_turns(row, self.our_side(row), side, peer_row, self.options.pairs,
+                                 not peer or peer.same_graph)
         pair = pairs.median_pair(row, taken)
         result = pairs.result(row, pair, peer.name if side else None)
         self.rows.append(result)
@@ -111,7 +112,24 @@ class Bench:
         self.lines.append(table.line(row, result, taken, table.aim(row, peer), answer))
         self.details.append({**result, "pairs": taken})
 
+    def count(self, row):
+        """A row that is counted, not measured: once says it all."""
+        say(f"{row.name}: under callgrind")
+        try:
+            value, details = counted.measure(row, ROOT, self.options.build, say)
+        except (RuntimeError, OSError) as failure:
+            raise sides.Failure(f"{row.name}: {failure}") from None
+        pair = ({"value": value}, None)
+        result = pairs.result(row, pair, None)
+        self.rows.append(result)
+        self.lines.append(table.line(row, result, [pair], table.aim(row, None), pair[0]))
+        self.details.append({**result, **details})
+
     def measure_row(self, row):
+        if row.counted:
+            if not self.options.peers_only:
+                self.count(row)
+            return
         wanted = () if self.options.no_peers else row.peers
         found = [(peer, side) for peer in wanted if (side := self.peer(peer))]
         if not found and self.options.peers_only:

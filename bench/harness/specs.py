@@ -22,6 +22,7 @@ class Peer:
     program: Program
     aim: float = 0  # how far ahead we want to be; 0: no aim
     row: str = ""  # what the program calls the row, if not as we do
+    same_graph: bool = True  # not so where ours in float lacks the casts of mixed precision
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Row:
     tolerance: float = 1e-4  # by how much the two sides' `check` may differ, relatively
     one_shot: bool = False  # each of our measurements is a process of its own
     in_mean: bool = True  # whether the geometric mean counts it
+    counted: bool = False  # instructions under callgrind, not time (harness/counted.py)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,7 +111,7 @@ def models():
                   (tensorflow(TENSORFLOW_MODELS, aim), Peer("torch", TORCH_MODELS, aim)),
                   tolerance=1e-3)
     for work, aim in (("inference", 1.25), ("training", 1.4)):
-        ours = Peer("tandem float", AGAIN, 1.6, f"resnet50_{work}")
+        ours = Peer("tandem float", AGAIN, 1.6, f"resnet50_{work}", same_graph=False)
         yield Row(f"resnet50_{work}_bf16", "images/s", "higher",
                   (tensorflow(TENSORFLOW_MODELS, aim), Peer("torch", TORCH_MODELS), ours),
                   tolerance=0.03)
@@ -142,6 +144,20 @@ def mechanisms():
     yield Row("info_copy", "MB/s", "higher", ())
 
 
+def devices():
+    for name, limit in (("makespan_vs_best", 1.02), ("makespan_vs_greedy", 0.85),
+                        ("makespan_vs_greedy_max", 1.0), ("makespan_vs_optimum", 1.05),
+                        ("info_makespan_vs_bound", 0)):
+        yield Row(name, "x", "lower", (), limit=limit)
+    yield Row("machinery", "x", "lower", (), limit=1.02, counted=True)
+    yield Row("profiler_overhead", "share", "lower", (), limit=0.03, counted=True)
+
+
+def placement():
+    yield Row("nodes_10k", "ms", "lower", (), limit=50)
+    yield Row("nodes_100k", "ms", "lower", (), limit=1000)
+
+
 BENCHES = {
     "overhead": Bench(tuple(overhead())),
     "train": Bench(tuple(train())),
@@ -150,4 +166,6 @@ BENCHES = {
     "models": Bench(tuple(models()), models="export_models.py",
                     mean=Peer("tensorflow", TENSORFLOW_MODELS, 1.5)),
     "mechanisms": Bench(tuple(mechanisms()), models="export_mechanisms.py"),
+    "devices": Bench(tuple(devices())),
+    "placement": Bench(tuple(placement())),
 }

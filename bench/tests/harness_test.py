@@ -13,7 +13,7 @@ sys.dont_write_bytecode = True
 BENCH = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(BENCH))
 
-from harness import machine, models, pairs, sides, specs, table
+from harness import machine, machinery, models, pairs, sides, specs, table
 
 # A program that measures: its n-th answer to any row is n.
 FAKE = """\
@@ -75,6 +75,25 @@ class Pairs(unittest.TestCase):
             pairs.agree(FASTER_IS_LOWER, {"check": 1.0}, {"check": 1.1})
         pairs.agree(FASTER_IS_LOWER, {"check": 1.0, "nodes": 3}, {"check": 1.00001, "nodes": 3})
 
+    def test_sides_with_different_graphs_must_still_compute_the_same(self):
+        def turns(check, same_graph):
+            ours = {"value": 1, "nodes": 9, "check": 1.0}
+            peer = {"value": 1, "nodes": 7, "check": check}
+            pairs.take_turns(FASTER_IS_LOWER, Scripted([], "ours", [ours] * 2),
+                             Scripted([], "peer", [peer] * 2), "theirs", 1, same_graph)
+
+        turns(1.0, same_graph=False)
+        with self.assertRaisesRegex(sides.Failure, "executed 9 nodes"):
+            turns(1.0, same_graph=True)
+        with self.assertRaisesRegex(sides.Failure, "computed"):
+            turns(2.0, same_graph=False)
+
+    def test_only_ours_in_float_may_have_another_graph(self):
+        rows = [row for bench in specs.BENCHES.values() for row in bench.rows]
+        other = {(row.name, peer.name) for row in rows for peer in row.peers if not peer.same_graph}
+        self.assertEqual(other, {("resnet50_inference_bf16", "tandem float"),
+                                 ("resnet50_training_bf16", "tandem float")})
+
     def test_a_result_has_the_promised_fields(self):
         result = pairs.result(FASTER_IS_LOWER, ({"value": 2}, {"value": 5}), "jax")
         self.assertEqual(result, {
@@ -100,6 +119,19 @@ class Mean(unittest.TestCase):
         row = specs.Row("memory", "MB", "lower", (), one_shot=True)
         taken = pairs.take_turns(row, Scripted(log, "ours", values(1, 2)), None, "", 2)
         self.assertEqual([left["value"] for left, _ in taken], [1, 2])
+
+
+class Machinery(unittest.TestCase):
+    def test_each_recorded_row_is_compared(self):
+        ratios = machinery.ratios({"a": 110.0, "b": 90.0}, {"a": 100.0, "b": 100.0})
+        self.assertAlmostEqual(ratios["a"], 1.1)
+        self.assertAlmostEqual(ratios["b"], 0.9)
+        with self.assertRaisesRegex(RuntimeError, "not measured: c"):
+            machinery.ratios({"a": 1.0}, {"a": 1.0, "c": 1.0})
+
+    def test_what_is_recorded_is_what_is_counted(self):
+        recorded = json.loads((BENCH / "machinery.json").read_text())
+        self.assertEqual(recorded["instructions_per_op"].keys(), machinery.ROWS.keys())
 
 
 class Exports(unittest.TestCase):

@@ -12,5 +12,7 @@ void add_ops_command(CLI::App& td);
 void add_devices_command(CLI::App& td);
 void add_run_command(CLI::App& td);
 void add_graph_command(CLI::App& td);
+void add_simulate_command(CLI::App& td);
+void add_explain_command(CLI::App& td);
 
 }  // namespace tandem::cli

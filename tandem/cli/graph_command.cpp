@@ -11,9 +11,9 @@
 
 #include "tandem/cli/commands.h"
 #include "tandem/cli/graph_drawing.h"
+#include "tandem/cli/whole_graph.h"
 #include "tandem/core/error.h"
 #include "tandem/io/graph_def.h"
-#include "tandem/io/graph_session.h"
 #include "tandem/runtime/optimized.h"
 
 namespace tandem::cli {
@@ -202,30 +202,12 @@ void print_json(const io::ImportedGraph& imported) {
 // The graph as it runs when all its inputs are fed and all its outputs fetched: one graph, in which
 // the inputs are arguments.
 io::ImportedGraph optimize(io::ImportedGraph imported) {
-  if (!imported.unsupported.empty()) {
-    throw UnimplementedError(cat("The graph cannot be optimized, since some nodes cannot run:",
-                                 io::describe_unsupported(imported.unsupported)));
-  }
-  std::vector<std::string> feeds, fetches, targets;
-  std::vector<PartialShape> shapes;
-  const auto users = imported.graph->consumers();
-  for (const auto& node : imported.graph->nodes()) {
-    const bool used = !users[static_cast<std::size_t>(node->id())].empty();
-    if (node->op().name.starts_with("Placeholder")) {
-      if (!used && imported.graph->num_nodes() > 1) continue;
-      feeds.push_back(node->name());
-      shapes.push_back(node->output_shape(0));
-    } else if (!used && node->kind() != NodeKind::kConst) {
-      for (int i = 0; i < node->num_outputs(); ++i) fetches.push_back(cat(node->name(), ":", i));
-      if (node->num_outputs() == 0) targets.push_back(node->name());
-    }
-  }
   io::ImportedGraph result;
   result.producer = imported.producer;
   result.min_consumer = imported.min_consumer;
   result.library = imported.library;
-  const io::GraphSession session(std::move(imported));
-  MutableFunction f = optimized(*session.prepare(feeds, fetches, targets).function(), shapes);
+  const WholeFunction whole = whole_function(std::move(imported));
+  MutableFunction f = optimized(*whole.function, whole.arg_shapes);
   result.graph = std::make_shared<const Graph>(std::move(f.graph));
   return result;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <exception>
 #include <iostream>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,8 @@ int run(int argc, char** argv) {
   tandem::cli::add_devices_command(td);
   tandem::cli::add_run_command(td);
   tandem::cli::add_graph_command(td);
+  tandem::cli::add_simulate_command(td);
+  tandem::cli::add_explain_command(td);
   add_version(td);
   std::vector<std::string> names;
   for (CLI::App* command : td.get_subcommands({})) {
@@ -39,6 +42,12 @@ int run(int argc, char** argv) {
     names.push_back(command->get_name());
   }
   const std::string word = argc > 1 ? argv[1] : "";
+  if (word.size() > 1 && word[0] == '-' && !td.get_option_no_throw(word)) {
+    std::cerr << "td: there is no option '" << word
+              << "'. Options of a command follow it, as in `td ops --json`.\n"
+                 "Run with --help for more information.\n";
+    return kWrongUsage;
+  }
   if (!word.empty() && word[0] != '-' &&
       std::find(names.begin(), names.end(), word) == names.end()) {
     const std::string near = tandem::nearest_name(word, names);
@@ -65,6 +74,8 @@ int main(int argc, char** argv) {
     code = run(argc, argv);
   } catch (const tandem::Error& error) {
     std::cerr << "td: " << error.what() << '\n';
+  } catch (const std::bad_alloc&) {
+    std::cerr << "td: the memory does not suffice\n";
   } catch (const std::exception& error) {
     std::cerr << "td: unexpected: " << error.what() << '\n';
   }

@@ -315,6 +315,9 @@ class BlockBuffer final : public Buffer {
     state_->give_back(block_);
   }
   void set_holder(std::string_view holder) override { state_->rename(block_, holder); }
+  Ref<Buffer> allocate_like(std::size_t bytes) const override {
+    return BlockAllocator(state_).allocate(bytes);
+  }
 
  private:
   // Rounding leaves something behind the block too.
@@ -327,6 +330,9 @@ class BlockBuffer final : public Buffer {
 class EmptyBuffer final : public Buffer {
  public:
   EmptyBuffer(void* data, const MemorySpace* space) : Buffer(data, 0, /*owned=*/true, space) {}
+  Ref<Buffer> allocate_like(std::size_t) const override {
+    return make_ref<EmptyBuffer>(data_, space_);  // an array like an empty one is empty
+  }
 };
 
 }  // namespace
@@ -334,6 +340,7 @@ class EmptyBuffer final : public Buffer {
 BlockAllocator::BlockAllocator(std::shared_ptr<RegionSource> source, BlockAllocatorOptions options)
     : state_(std::make_shared<State>(std::move(source), std::move(options))) {}
 
+BlockAllocator::BlockAllocator(std::shared_ptr<State> state) : state_(std::move(state)) {}
 BlockAllocator::~BlockAllocator() = default;
 
 Ref<Buffer> BlockAllocator::allocate(std::size_t bytes) {

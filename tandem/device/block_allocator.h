@@ -76,6 +76,12 @@ class TANDEM_EXPORT BlockAllocator final : public Allocator {
 
  private:
   class State;
+
+ public:
+  /// Of the same blocks: what buffers allocate their like with.
+  explicit BlockAllocator(std::shared_ptr<State> state);
+
+ private:
   std::shared_ptr<State> state_;
 };
 

@@ -7,6 +7,7 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/inference_context.h"
 #include "tandem/ops/creation_ops.h"
+#include "tandem/ops/internal/flops.h"
 #include "tandem/ops/internal/fuse_product.h"
 #include "tandem/ops/norm_ops.h"
 #include "tandem/runtime/dispatch.h"
@@ -92,6 +93,7 @@ const OpRegistration kFusedBatchNorm{
      .shape = batch_norm_shape,
      .gradient = gradient_v1,
      .fuse = internal::fuse_batch_norm,
+     .flops = flops::per_input<8>,
      .doc = "FusedBatchNormV3 for floats alone."}};
 
 const OpRegistration kFusedBatchNormV2{
@@ -104,6 +106,7 @@ const OpRegistration kFusedBatchNormV2{
      .shape = batch_norm_shape,
      .gradient = gradient_v2,
      .fuse = internal::fuse_batch_norm,
+     .flops = flops::per_input<8>,
      .doc = "FusedBatchNormV3 without its last output."}};
 
 const OpRegistration kFusedBatchNormV3{
@@ -117,6 +120,7 @@ const OpRegistration kFusedBatchNormV3{
      .shape = batch_norm_shape,
      .gradient = gradient_v3,
      .fuse = internal::fuse_batch_norm,
+     .flops = flops::per_input<8>,
      .doc = "Each channel brought to mean 0 and variance 1 (by the batch's moments when training, "
             "else by those given), then scaled and shifted. The reserved outputs are the batch's "
             "mean and variance, for the gradient."}};
@@ -129,6 +133,7 @@ const OpRegistration kFusedBatchNormGrad{
      .attrs = "T: {float}; epsilon: float = 0.0001; data_format: {'NHWC', 'NCHW'} = 'NHWC'; "
               "is_training: bool = true",
      .shape = batch_norm_grad_shape,
+     .flops = flops::per_input<12>,
      .doc = "FusedBatchNormGradV3 for floats alone."}};
 
 const OpRegistration kFusedBatchNormGradV2{
@@ -139,6 +144,7 @@ const OpRegistration kFusedBatchNormGradV2{
      .attrs = "T: {half, bfloat16, float}; U: {float}; epsilon: float = 0.0001; data_format: "
               "{'NHWC', 'NCHW'} = 'NHWC'; is_training: bool = true",
      .shape = batch_norm_grad_shape,
+     .flops = flops::per_input<12>,
      .doc = "FusedBatchNormGradV3 without its last input."}};
 
 const OpRegistration kFusedBatchNormGradV3{
@@ -150,6 +156,7 @@ const OpRegistration kFusedBatchNormGradV3{
      .attrs = "T: {half, bfloat16, float}; U: {float}; epsilon: float = 0.0001; data_format: "
               "{'NHWC', 'NCHW', 'NDHWC', 'NCDHW'} = 'NHWC'; is_training: bool = true",
      .shape = batch_norm_grad_shape,
+     .flops = flops::per_input<12>,
      .doc = "The gradients of FusedBatchNorm towards x, scale and offset, from the mean and "
             "variance that it used."}};
 

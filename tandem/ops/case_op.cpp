@@ -4,6 +4,7 @@
 #include "tandem/graph/inference_context.h"
 #include "tandem/graph/op_decl.h"
 #include "tandem/ops/internal/branch_gradient.h"
+#include "tandem/ops/internal/flops.h"
 #include "tandem/ops/internal/functional_calls.h"
 #include "tandem/ops/internal/result_shapes.h"
 #include "tandem/runtime/dispatch.h"
@@ -36,7 +37,8 @@ const OpRegistration kCase{{
     .attrs = TANDEM_CASE_ATTRS,
     .shape = case_shape,
     .gradient = case_gradient,
-    .traits = {.kind = NodeKind::kCall, .stateful = true},
+    .traits = {.kind = NodeKind::kCall, .stateful = true, .host_inputs = 1},
+    .flops = flops::branches,
     .doc = "branches[branch_index](input); the last branch serves all other indices.",
 }};
 
@@ -47,7 +49,8 @@ const OpRegistration kStatelessCase{{
     .attrs = TANDEM_CASE_ATTRS,
     .shape = case_shape,
     .gradient = case_gradient,
-    .traits = {.kind = NodeKind::kCall},
+    .traits = {.kind = NodeKind::kCall, .host_inputs = 1},
+    .flops = flops::branches,
     .doc = "As Case, for branches without side effects.",
 }};
 

@@ -4,6 +4,7 @@
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/internal/conv_shapes.h"
 #include "tandem/ops/internal/conv_util.h"
+#include "tandem/ops/internal/flops.h"
 #include "tandem/ops/internal/fuse_product.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/gradient_context.h"
@@ -28,6 +29,7 @@ const OpRegistration kConv2D{{
     .shape = shapes::conv2d,
     .gradient = conv2d_grad,
     .fuse = internal::fuse_convolution,
+    .flops = flops::conv<>,
     .doc = "Two-dimensional convolution of images with filters [height, width, in / groups, out].",
 }};
 
@@ -39,6 +41,7 @@ const OpRegistration kConv2DBackpropInput{{
     .shape = shapes::conv2d_backprop_input,
     .gradient = backprop_input_grad,
     .traits = {.host_inputs = 0b1},
+    .flops = flops::conv_backprop_input<>,
     .doc = "The gradient of Conv2D with respect to its input, whose sizes are given.",
 }};
 
@@ -50,6 +53,7 @@ const OpRegistration kConv2DBackpropFilter{{
     .shape = shapes::conv2d_backprop_filter,
     .gradient = backprop_filter_grad,
     .traits = {.host_inputs = 0b10},
+    .flops = flops::conv_backprop_filter<>,
     .doc = "The gradient of Conv2D with respect to its filter, whose sizes are given.",
 }};
 

@@ -9,6 +9,7 @@
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/comparison_ops.h"
 #include "tandem/ops/creation_ops.h"
+#include "tandem/ops/internal/flops.h"
 #include "tandem/ops/internal/known.h"
 #include "tandem/ops/join_ops.h"
 #include "tandem/ops/layout_ops.h"
@@ -84,6 +85,7 @@ const OpRegistration kDense{
      .attrs = "T: floats",
      .shape = dense_shape,
      .gradient = dense_gradient,
+     .flops = flops::per_input<8>,
      .doc = "For each row -sum(labels * log_softmax(features)), and its gradient towards the "
             "features. The two inputs broadcast to two axes."}};
 
@@ -94,6 +96,7 @@ const OpRegistration kSparse{
      .attrs = "T: floats; Tlabels: index = int64",
      .shape = sparse_shape,
      .gradient = sparse_gradient,
+     .flops = flops::per_input<8>,
      .doc = "For each row -log_softmax(features)[label], and its gradient towards the features. "
             "Labels out of range are an error."}};
 

@@ -2,6 +2,7 @@
 #include "tandem/ops/conv_ops.h"
 #include "tandem/ops/internal/conv_shapes.h"
 #include "tandem/ops/internal/conv_util.h"
+#include "tandem/ops/internal/flops.h"
 #include "tandem/ops/internal/fuse_product.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/gradient_context.h"
@@ -28,6 +29,7 @@ const OpRegistration kDepthwise{{
     .shape = shapes::depthwise_conv2d,
     .gradient = depthwise_grad,
     .fuse = internal::fuse_convolution,
+    .flops = flops::conv<true>,
     .doc = "Convolves each channel with its own filters [height, width, in, multiplier].",
 }};
 
@@ -39,6 +41,7 @@ const OpRegistration kDepthwiseBackpropInput{{
     .shape = shapes::conv2d_backprop_input,
     .gradient = backprop_input_grad,
     .traits = {.host_inputs = 0b1},
+    .flops = flops::conv_backprop_input<true>,
     .doc =
         "The gradient of DepthwiseConv2dNative with respect to its input, whose sizes are given.",
 }};
@@ -51,6 +54,7 @@ const OpRegistration kDepthwiseBackpropFilter{{
     .shape = shapes::conv2d_backprop_filter,
     .gradient = backprop_filter_grad,
     .traits = {.host_inputs = 0b10},
+    .flops = flops::conv_backprop_filter<true>,
     .doc =
         "The gradient of DepthwiseConv2dNative with respect to its filter, whose sizes are given.",
 }};

@@ -10,6 +10,7 @@
 #include "tandem/ops/array_ops.h"
 #include "tandem/ops/broadcast_gradient.h"
 #include "tandem/ops/complex_ops.h"
+#include "tandem/ops/internal/flops.h"
 #include "tandem/ops/matmul_ops.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/gradient_context.h"
@@ -73,6 +74,7 @@ const OpRegistration kEinsum{{
     .attrs = "equation: string; N: int >= 1; T: type",
     .shape = einsum_shape,
     .gradient = einsum_grad,
+    .flops = flops::einsum,
     .doc =
         "Sum of products of one or two operands by Einstein's notation, such as \"bij,bjk->bik\".",
 }};

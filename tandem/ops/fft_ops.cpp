@@ -9,6 +9,7 @@
 #include "tandem/ops/comparison_ops.h"
 #include "tandem/ops/complex_ops.h"
 #include "tandem/ops/creation_ops.h"
+#include "tandem/ops/internal/flops.h"
 #include "tandem/ops/internal/known.h"
 #include "tandem/ops/internal/sizes.h"
 #include "tandem/ops/join_ops.h"
@@ -125,6 +126,7 @@ constexpr OpDecl complex_op(const char* name, ShapeFn shape, GradientFn gradient
           .shape = shape,
           .gradient = gradient,
           .traits = {.may_reuse = 1},
+          .flops = flops::fourier,
           .doc = doc};
 }
 constexpr OpDecl to_complex(const char* name, ShapeFn shape, GradientFn gradient) {
@@ -135,6 +137,7 @@ constexpr OpDecl to_complex(const char* name, ShapeFn shape, GradientFn gradient
           .shape = shape,
           .gradient = gradient,
           .traits = {.host_inputs = 0b10},
+          .flops = flops::fourier,
           .doc = "The Fourier transform of real values: the first half of the last axis."};
 }
 constexpr OpDecl to_real(const char* name, ShapeFn shape, GradientFn gradient) {
@@ -145,6 +148,7 @@ constexpr OpDecl to_real(const char* name, ShapeFn shape, GradientFn gradient) {
           .shape = shape,
           .gradient = gradient,
           .traits = {.host_inputs = 0b10},
+          .flops = flops::fourier,
           .doc = "The real values whose Fourier transform begins with the input."};
 }
 

@@ -42,7 +42,7 @@ const OpRegistration kSwitch{{
     .attrs = "T: type",
     .shape = switch_shape,
     .gradient = switch_gradient,
-    .traits = {.kind = NodeKind::kSwitch},
+    .traits = {.kind = NodeKind::kSwitch, .host_inputs = 0b10},
     .doc = "Hands data on at the output that pred chooses; the other output is dead.",
 }};
 
@@ -52,7 +52,7 @@ const OpRegistration kRefSwitch{{
     .outputs = "output_false: Ref(T), output_true: Ref(T)",
     .attrs = "T: type",
     .shape = switch_shape,
-    .traits = {.kind = NodeKind::kSwitch},
+    .traits = {.kind = NodeKind::kSwitch, .host_inputs = 0b10},
     .doc = "As Switch, for a reference.",
 }};
 
@@ -63,7 +63,7 @@ const OpRegistration kMerge{{
     .attrs = "T: type; N: int >= 1",
     .shape = merge_shape,
     .gradient = merge_gradient,
-    .traits = {.kind = NodeKind::kMerge},
+    .traits = {.kind = NodeKind::kMerge, .host_outputs = 0b10},
     .doc = "The first input that arrives alive, and which one it was.",
 }};
 
@@ -73,7 +73,7 @@ const OpRegistration kRefMerge{{
     .outputs = "output: Ref(T), value_index: int32",
     .attrs = "T: type; N: int >= 1",
     .shape = merge_shape,
-    .traits = {.kind = NodeKind::kMerge},
+    .traits = {.kind = NodeKind::kMerge, .host_outputs = 0b10},
     .doc = "As Merge, for references.",
 }};
 
@@ -145,7 +145,7 @@ const OpRegistration kLoopCond{{
     .outputs = "output: bool",
     .shape = loop_cond_shape,
     .gradient = not_differentiable,
-    .traits = {.kind = NodeKind::kLoopCond},
+    .traits = {.kind = NodeKind::kLoopCond, .host_inputs = 1, .host_outputs = 1},
     .doc = "Marks the condition of a loop; its output is its input.",
 }};
 

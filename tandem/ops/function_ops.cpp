@@ -2,6 +2,7 @@
 #include "tandem/graph/function.h"
 #include "tandem/graph/inference_context.h"
 #include "tandem/graph/op_decl.h"
+#include "tandem/ops/internal/flops.h"
 #include "tandem/ops/internal/result_shapes.h"
 #include "tandem/runtime/function_calls.h"
 #include "tandem/runtime/gradient_context.h"
@@ -61,6 +62,7 @@ const OpRegistration kPartitionedCall{{
     .shape = call_shape,
     .gradient = call_gradient,
     .traits = {.kind = NodeKind::kCall},
+    .flops = flops::call,
     .doc = "Returns f(args), where the body of f has no side effects.",
 }};
 
@@ -74,6 +76,7 @@ const OpRegistration kStatefulPartitionedCall{{
     .shape = call_shape,
     .gradient = call_gradient,
     .traits = {.kind = NodeKind::kCall, .stateful = true},
+    .flops = flops::call,
     .doc = "Returns f(args), where the body of f may read and change state.",
 }};
 

@@ -8,6 +8,7 @@
 #include "tandem/graph/inference_context.h"
 #include "tandem/graph/internal/window.h"
 #include "tandem/graph/op_decl.h"
+#include "tandem/ops/internal/flops.h"
 #include "tandem/ops/internal/fuse_product.h"
 
 namespace tandem {
@@ -47,6 +48,7 @@ const OpRegistration kFusedMatMul{
               "[]; epsilon: float = 0.0001; leakyrelu_alpha: float = 0.2; b_sizes: list(int) = []",
      .shape = fused_matmul_shape,
      .fuse = internal::pack_weights,
+     .flops = flops::matmul,
      .doc = "A product of matrices, then BiasAdd, perhaps Add of a matrix, and an activation, as "
             "fused_ops lists them; args are the bias and the matrix. b may be made by "
             "_PackWeights; its shape is then b_sizes."}};
@@ -76,6 +78,7 @@ const OpRegistration kFusedConv2D{
      .shape = fused_conv_shape,
      .traits = {.may_reuse = 0b1100},
      .fuse = internal::pack_weights,
+     .flops = flops::fused_conv,
      .doc =
          "Conv2D or DepthwiseConv2dNative with a filter of filter_sizes, then BiasAdd, Add of an "
          "image and an activation, as far as fused_ops lists them; args are the bias and the "
@@ -119,6 +122,7 @@ const OpRegistration kFusedElementwise{
      .attrs = "Tin: list(type); T: {bfloat16, float}; ops: list(string); operands: list(int)",
      .shape = fused_elementwise_shape,
      .traits = {.keeps_state = true, .may_reuse = 0xffffff},
+     .flops = flops::fused_elementwise,
      .doc =
          "Elementwise ops in one pass, in float, with inputs broadcast. For each of `ops`, "
          "`operands` has their number and then each one: i is input i, -1 - k the result of op k. "
@@ -132,6 +136,7 @@ const OpRegistration kFusedSum{
               "mean: bool = false; keep_dims: bool = false",
      .shape = fused_sum_shape,
      .traits = {.keeps_state = true},
+     .flops = flops::fused_elementwise,
      .doc = "The sum or mean over all axes but the last of what _FusedElementwise would make."}};
 
 void lstm_gates_shape(InferenceContext& c) {
@@ -150,6 +155,7 @@ const OpRegistration kLstmGates{
      .outputs = "new_cell: T, output: T",
      .attrs = "T: {float}",
      .shape = lstm_gates_shape,
+     .flops = flops::per_input<6>,
      .doc =
          "The end of an LSTM's step. The columns of `gates` are four groups i, f, g, o: new_cell "
          "= sigmoid(f) * cell + sigmoid(i) * tanh(g), output = sigmoid(o) * tanh(new_cell)."}};
@@ -170,6 +176,7 @@ const OpRegistration kGruGates{
      .outputs = "new_state: T",
      .attrs = "T: {float}",
      .shape = gru_gates_shape,
+     .flops = flops::per_input<6>,
      .doc = "The end of a GRU's step. The columns of the first two inputs are three groups: z = "
             "sigmoid(x0 + h0), r = sigmoid(x1 + h1), new_state = z * state + (1 - z) * tanh(x2 + r "
             "* h2)."}};

@@ -40,7 +40,7 @@ const OpRegistration kAssert{{.name = "Assert",
                               .attrs = "T: list(type) >= 1; summarize: int = 3",
                               .shape = scalar_condition,
                               .gradient = not_differentiable,
-                              .traits = {.stateful = true},
+                              .traits = {.stateful = true, .host_inputs = ~0u},
                               .doc = "Fails, naming the data, unless the condition holds."}};
 const OpRegistration kPrint{
     {.name = "Print",
@@ -50,7 +50,7 @@ const OpRegistration kPrint{
               "first_n: int = -1; summarize: int = 3",
      .shape = shapes::unchanged,
      .gradient = print_grad,
-     .traits = {.stateful = true, .keeps_state = true, .shares_memory = 0b1},
+     .traits = {.stateful = true, .keeps_state = true, .shares_memory = 0b1, .cpu_only = true},
      .doc = "Its first input; prints the others to the terminal."}};
 const OpRegistration kPrintV2{{.name = "PrintV2",
                                .inputs = "input: string",
@@ -63,7 +63,7 @@ const OpRegistration kTimestamp{{.name = "Timestamp",
                                  .outputs = "ts: double",
                                  .shape = shapes::scalar,
                                  .gradient = not_differentiable,
-                                 .traits = {.stateful = true},
+                                 .traits = {.stateful = true, .cpu_only = true},
                                  .doc = "Seconds since 1970."}};
 const OpRegistration kCheck{{.name = "CheckNumericsV2",
                              .inputs = "tensor: T",

@@ -2,6 +2,7 @@
 #include "tandem/graph/inference_context.h"
 #include "tandem/graph/op_decl.h"
 #include "tandem/ops/internal/branch_gradient.h"
+#include "tandem/ops/internal/flops.h"
 #include "tandem/ops/internal/functional_calls.h"
 #include "tandem/ops/internal/result_shapes.h"
 #include "tandem/runtime/dispatch.h"
@@ -32,7 +33,8 @@ const OpRegistration kIf{{
     .attrs = TANDEM_IF_ATTRS,
     .shape = if_shape,
     .gradient = if_gradient,
-    .traits = {.kind = NodeKind::kIf, .stateful = true},
+    .traits = {.kind = NodeKind::kIf, .stateful = true, .host_inputs = 1},
+    .flops = flops::branches,
     .doc = "then_branch(input) if cond is true, else else_branch(input).",
 }};
 
@@ -43,7 +45,8 @@ const OpRegistration kStatelessIf{{
     .attrs = TANDEM_IF_ATTRS,
     .shape = if_shape,
     .gradient = if_gradient,
-    .traits = {.kind = NodeKind::kIf},
+    .traits = {.kind = NodeKind::kIf, .host_inputs = 1},
+    .flops = flops::branches,
     .doc = "As If, for branches without side effects.",
 }};
 

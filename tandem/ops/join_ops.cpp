@@ -153,6 +153,7 @@ const OpRegistration kConcatV2{{.name = "ConcatV2",
                                 .attrs = "N: int >= 2; T: type; Tidx: index = int32",
                                 .shape = concat_v2_shape,
                                 .gradient = concat_v2_grad,
+                                .traits = {.host_inputs = 0b10},
                                 .doc = "The values one after the other along an axis."}};
 
 const OpRegistration kConcat{{.name = "Concat",

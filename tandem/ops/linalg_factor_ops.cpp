@@ -9,6 +9,7 @@
 #include "tandem/ops/complex_ops.h"
 #include "tandem/ops/creation_ops.h"
 #include "tandem/ops/diagonal_ops.h"
+#include "tandem/ops/internal/flops.h"
 #include "tandem/ops/internal/linalg_shapes.h"
 #include "tandem/ops/join_ops.h"
 #include "tandem/ops/layout_ops.h"
@@ -226,6 +227,7 @@ const OpRegistration kCholesky{{.name = "Cholesky",
                                 .attrs = "T: {double, float, half, complex64, complex128}",
                                 .shape = cholesky_shape,
                                 .gradient = cholesky_grad,
+                                .flops = flops::cubic<1>,
                                 .doc = "The lower triangle L with A = L Lᴴ."}};
 
 const OpRegistration kCholeskyGrad{{.name = "CholeskyGrad",
@@ -233,6 +235,7 @@ const OpRegistration kCholeskyGrad{{.name = "CholeskyGrad",
                                     .outputs = "output: T",
                                     .attrs = "T: {half, float, double}",
                                     .shape = cholesky_grad_shape,
+                                    .flops = flops::cubic<6>,
                                     .doc = "The gradient of Cholesky towards its input."}};
 
 const OpRegistration kLu{{.name = "Lu",
@@ -241,6 +244,7 @@ const OpRegistration kLu{{.name = "Lu",
                           .attrs = "T: {double, float, half, complex64, complex128}; "
                                    "output_idx_type: index = int32",
                           .shape = lu_shape,
+                          .flops = flops::cubic<2>,
                           .doc = "Triangles with L U = the matrix with its rows in the order p."}};
 
 const OpRegistration kQr{{.name = "Qr",
@@ -250,6 +254,7 @@ const OpRegistration kQr{{.name = "Qr",
                                    "complex64, complex128}",
                           .shape = qr_shape,
                           .gradient = qr_grad,
+                          .flops = flops::cubic<6>,
                           .doc = "Orthonormal columns Q and an upper triangle R with A = Q R."}};
 
 const OpRegistration kSvd{{.name = "Svd",
@@ -259,6 +264,7 @@ const OpRegistration kSvd{{.name = "Svd",
                                     "{double, float, half, complex64, complex128}",
                            .shape = svd_shape,
                            .gradient = svd_grad,
+                           .flops = flops::cubic<60>,
                            .doc = "Singular values and vectors: A = U diag(s) Vᴴ."}};
 
 const OpRegistration kSelfAdjointEig{{.name = "SelfAdjointEigV2",
@@ -268,6 +274,7 @@ const OpRegistration kSelfAdjointEig{{.name = "SelfAdjointEigV2",
                                                "complex64, complex128}",
                                       .shape = eig_shape,
                                       .gradient = self_adjoint_eig_grad,
+                                      .flops = flops::cubic<27>,
                                       .doc = "Ascending eigenvalues, and eigenvectors, of "
                                              "self-adjoint matrices."}};
 
@@ -278,6 +285,7 @@ const OpRegistration kEig{{.name = "Eig",
                                     "complex128}; Tout: {complex64, complex128}",
                            .shape = eig_shape,
                            .gradient = eig_grad,
+                           .flops = flops::cubic<75>,
                            .doc = "Eigenvalues and eigenvectors of square matrices."}};
 
 DType complex_of(DType dtype) {

@@ -5,6 +5,7 @@
 #include "tandem/graph/op_decl.h"
 #include "tandem/ops/complex_ops.h"
 #include "tandem/ops/creation_ops.h"
+#include "tandem/ops/internal/flops.h"
 #include "tandem/ops/internal/linalg_shapes.h"
 #include "tandem/ops/join_ops.h"
 #include "tandem/ops/layout_ops.h"
@@ -119,6 +120,7 @@ const OpRegistration kSqrt{{.name = "MatrixSquareRoot",
                             .attrs = "T: {double, float, half, complex64, complex128}",
                             .shape = square_shape,
                             .gradient = sqrt_grad,
+                            .flops = flops::cubic<75>,
                             .doc = "The principal square root of a matrix."}};
 
 const OpRegistration kLog{{.name = "MatrixLogarithm",
@@ -126,6 +128,7 @@ const OpRegistration kLog{{.name = "MatrixLogarithm",
                            .outputs = "output: T",
                            .attrs = "T: {complex64, complex128}",
                            .shape = square_shape,
+                           .flops = flops::cubic<150>,
                            .doc = "The principal logarithm of a matrix."}};
 
 const OpRegistration kTridiagonalSolve{

@@ -9,6 +9,7 @@
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/complex_ops.h"
 #include "tandem/ops/diagonal_ops.h"
+#include "tandem/ops/internal/flops.h"
 #include "tandem/ops/internal/linalg_shapes.h"
 #include "tandem/ops/internal/sizes.h"
 #include "tandem/ops/layout_ops.h"
@@ -142,6 +143,7 @@ const OpRegistration kInverse{{.name = "MatrixInverse",
                                         "complex64, complex128}",
                                .shape = square_shape,
                                .gradient = inverse_grad,
+                               .flops = flops::cubic<6>,
                                .doc = "The inverses of matrices or of their adjoints."}};
 
 const OpRegistration kSolve{{.name = "MatrixSolve",
@@ -151,6 +153,7 @@ const OpRegistration kSolve{{.name = "MatrixSolve",
                                       "complex128}",
                              .shape = square_solve_shape,
                              .gradient = solve_grad,
+                             .flops = flops::solve,
                              .doc = "X with A X = B."}};
 
 const OpRegistration kTriangular{
@@ -161,6 +164,7 @@ const OpRegistration kTriangular{
               "complex64, complex128}",
      .shape = triangular_shape,
      .gradient = triangular_grad,
+     .flops = flops::triangular_solve,
      .doc = "X with A X = B for a triangle of A."}};
 
 const OpRegistration kLeastSquares{
@@ -171,6 +175,7 @@ const OpRegistration kLeastSquares{
      .shape = least_squares_shape,
      .gradient = least_squares_grad,
      .traits = {.host_inputs = 0b100},
+     .flops = flops::solve,
      .doc = "X with the least |A X - B|² + l2_regularizer |X|²."}};
 
 const OpRegistration kDeterminant{{.name = "MatrixDeterminant",
@@ -179,6 +184,7 @@ const OpRegistration kDeterminant{{.name = "MatrixDeterminant",
                                    .attrs = "T: {half, float, double, complex64, complex128}",
                                    .shape = determinant_shape,
                                    .gradient = determinant_grad,
+                                   .flops = flops::cubic<2>,
                                    .doc = "The determinants of square matrices."}};
 
 const OpRegistration kLogDeterminant{{.name = "LogMatrixDeterminant",
@@ -187,6 +193,7 @@ const OpRegistration kLogDeterminant{{.name = "LogMatrixDeterminant",
                                       .attrs = "T: {half, float, double, complex64, complex128}",
                                       .shape = determinant_shape,
                                       .gradient = log_determinant_grad,
+                                      .flops = flops::cubic<2>,
                                       .doc = "Sign and logarithm of the modulus of the "
                                              "determinant."}};
 

@@ -178,6 +178,7 @@ const OpRegistration kEmptyTensorList{{
     .attrs = "element_dtype: type; shape_type: index",
     .shape = scalar_index<1>,
     .gradient = not_differentiable,
+    .traits = {.host_inputs = 0b11},
     .doc = "An empty list. `element_shape` is a vector (-1 for unknown sizes) or the scalar -1 for "
            "any shape.",
 }};
@@ -189,6 +190,7 @@ const OpRegistration kTensorListReserve{{
     .attrs = "element_dtype: type; shape_type: index",
     .shape = scalar_index<1>,
     .gradient = not_differentiable,
+    .traits = {.host_inputs = 0b11},
     .doc = "A list of elements that count as zeros until they are set.",
 }};
 
@@ -221,7 +223,7 @@ const OpRegistration kTensorListPopBack{{
     .attrs = "element_dtype: type",
     .shape = pop_shape,
     .gradient = pop_gradient,
-    .traits = {.keeps_inputs = 0b1, .brings_memory = 0b10},
+    .traits = {.keeps_inputs = 0b1, .brings_memory = 0b10, .host_inputs = 0b10},
     .doc = "The list without its last element, and that element.",
 }};
 
@@ -241,6 +243,7 @@ const OpRegistration kTensorListElementShape{{
     .attrs = "shape_type: index",
     .shape = element_shape_shape,
     .gradient = not_differentiable,
+    .traits = {.host_outputs = 1},
     .doc = "The shape that the list was made for: a vector, or the scalar -1.",
 }};
 
@@ -251,7 +254,7 @@ const OpRegistration kTensorListGetItem{{
     .attrs = "element_dtype: type; Tshape: index = int32",
     .shape = get_shape,
     .gradient = get_gradient,
-    .traits = {.brings_memory = 0b1},
+    .traits = {.brings_memory = 0b1, .host_inputs = 0b110},
     .doc = "An element; zeros if it was never set.",
 }};
 
@@ -262,7 +265,7 @@ const OpRegistration kTensorListSetItem{{
     .attrs = "element_dtype: type; resize_if_index_out_of_bounds: bool = false",
     .shape = scalar_index<1>,
     .gradient = set_gradient,
-    .traits = {.keeps_inputs = 0b101},
+    .traits = {.keeps_inputs = 0b101, .host_inputs = 0b010},
     .doc = "The list with one element replaced.",
 }};
 
@@ -272,7 +275,7 @@ const OpRegistration kTensorListResize{{
     .outputs = "output_handle: variant",
     .shape = scalar_index<1>,
     .gradient = resize_gradient,
-    .traits = {.keeps_inputs = 0b1},
+    .traits = {.keeps_inputs = 0b1, .host_inputs = 0b10},
     .doc = "The list made longer (by elements that count as zeros) or shorter.",
 }};
 
@@ -283,6 +286,7 @@ const OpRegistration kTensorListStack{{
     .attrs = "element_dtype: type; num_elements: int = -1",
     .shape = stack_shape,
     .gradient = stack_gradient,
+    .traits = {.host_inputs = 0b10},
     .doc = "All elements, of one shape, along a new first axis.",
 }};
 
@@ -293,7 +297,7 @@ const OpRegistration kTensorListFromTensor{{
     .attrs = "element_dtype: type; shape_type: index",
     .shape = shapes::scalar,
     .gradient = from_tensor_gradient,
-    .traits = {.keeps_inputs = 0b1},
+    .traits = {.keeps_inputs = 0b1, .host_inputs = 0b10},
     .doc = "The list of the tensor's rows, which share its memory.",
 }};
 
@@ -304,6 +308,7 @@ const OpRegistration kTensorListConcat{{
     .attrs = "element_dtype: type; element_shape: shape = unknown",
     .shape = concat_shape,
     .gradient = concat_gradient,
+    .traits = {.host_outputs = 0b10},
     .doc = "All elements joined along their first axis, and their lengths.",
 }};
 
@@ -314,6 +319,7 @@ const OpRegistration kTensorListConcatV2{{
     .attrs = "element_dtype: type; shape_type: index",
     .shape = concat_shape,
     .gradient = concat_gradient,
+    .traits = {.host_inputs = 0b110, .host_outputs = 0b10},
     .doc = "As TensorListConcat; `leading_dims` gives the lengths of elements never set.",
 }};
 
@@ -324,7 +330,7 @@ const OpRegistration kTensorListSplit{{
     .attrs = "element_dtype: type; shape_type: index",
     .shape = shapes::scalar,
     .gradient = split_gradient,
-    .traits = {.keeps_inputs = 0b1},
+    .traits = {.keeps_inputs = 0b1, .host_inputs = 0b110},
     .doc = "The list of pieces of these lengths along the first axis.",
 }};
 
@@ -335,6 +341,7 @@ const OpRegistration kTensorListGather{{
     .attrs = "element_dtype: type",
     .shape = gather_shape,
     .gradient = gather_gradient,
+    .traits = {.host_inputs = 0b110},
     .doc = "The elements at indices, stacked.",
 }};
 
@@ -345,7 +352,7 @@ const OpRegistration kTensorListScatter{{
     .attrs = "element_dtype: type; shape_type: index",
     .shape = shapes::scalar,
     .gradient = scatter_gradient,
-    .traits = {.keeps_inputs = 0b1},
+    .traits = {.keeps_inputs = 0b1, .host_inputs = 0b110},
     .doc = "A list whose element indices[i] is row i of the tensor.",
 }};
 
@@ -357,7 +364,7 @@ const OpRegistration kTensorListScatterV2{{
     .attrs = "element_dtype: type; shape_type: index",
     .shape = shapes::scalar,
     .gradient = scatter_gradient,
-    .traits = {.keeps_inputs = 0b1},
+    .traits = {.keeps_inputs = 0b1, .host_inputs = 0b1110},
     .doc = "As TensorListScatter, for a list of num_elements (-1: as long as need be).",
 }};
 
@@ -368,7 +375,7 @@ const OpRegistration kTensorListScatterIntoExistingList{{
     .attrs = "element_dtype: type",
     .shape = shapes::scalar,
     .gradient = scatter_into_gradient,
-    .traits = {.keeps_inputs = 0b11},
+    .traits = {.keeps_inputs = 0b11, .host_inputs = 0b100},
     .doc = "The list with the tensor's rows at indices.",
 }};
 

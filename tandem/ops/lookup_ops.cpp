@@ -42,7 +42,7 @@ OpDecl maker(const char* name, const char* inputs, const char* attrs, const char
           .attrs = attrs,
           .shape = shapes::scalar,
           .gradient = not_differentiable,
-          .traits = {.stateful = true},
+          .traits = {.stateful = true, .cpu_only = true},
           .doc = doc};
 }
 
@@ -75,28 +75,28 @@ const OpRegistration kFind{{.name = "LookupTableFindV2",
                             .attrs = "Tin: type; Tout: type",
                             .shape = find_shape,
                             .gradient = not_differentiable,
-                            .traits = {.stateful = true, .reads_only = true},
+                            .traits = {.stateful = true, .reads_only = true, .cpu_only = true},
                             .doc = "The values of keys, or the default for unknown ones."}};
 const OpRegistration kInsert{{.name = "LookupTableInsertV2",
                               .inputs = "table_handle: resource, keys: Tin, values: Tout",
                               .attrs = "Tin: type; Tout: type",
                               .shape = with_handle,
                               .gradient = not_differentiable,
-                              .traits = {.stateful = true},
+                              .traits = {.stateful = true, .cpu_only = true},
                               .doc = "Puts values under keys, new ones and known ones."}};
 const OpRegistration kRemove{{.name = "LookupTableRemoveV2",
                               .inputs = "table_handle: resource, keys: Tin",
                               .attrs = "Tin: type",
                               .shape = with_handle,
                               .gradient = not_differentiable,
-                              .traits = {.stateful = true},
+                              .traits = {.stateful = true, .cpu_only = true},
                               .doc = "Takes keys out; unknown ones are passed over."}};
 const OpRegistration kSize{{.name = "LookupTableSizeV2",
                             .inputs = "table_handle: resource",
                             .outputs = "size: int64",
                             .shape = size_shape,
                             .gradient = not_differentiable,
-                            .traits = {.stateful = true, .reads_only = true},
+                            .traits = {.stateful = true, .reads_only = true, .cpu_only = true},
                             .doc = "The number of keys."}};
 const OpRegistration kExport{{.name = "LookupTableExportV2",
                               .inputs = "table_handle: resource",
@@ -104,21 +104,21 @@ const OpRegistration kExport{{.name = "LookupTableExportV2",
                               .attrs = "Tkeys: type; Tvalues: type",
                               .shape = with_handle,
                               .gradient = not_differentiable,
-                              .traits = {.stateful = true, .reads_only = true},
+                              .traits = {.stateful = true, .reads_only = true, .cpu_only = true},
                               .doc = "All keys and values, in no order."}};
 const OpRegistration kImport{{.name = "LookupTableImportV2",
                               .inputs = "table_handle: resource, keys: Tin, values: Tout",
                               .attrs = "Tin: type; Tout: type",
                               .shape = with_handle,
                               .gradient = not_differentiable,
-                              .traits = {.stateful = true},
+                              .traits = {.stateful = true, .cpu_only = true},
                               .doc = "Replaces all that the table holds."}};
 const OpRegistration kInitialize{{.name = "InitializeTableV2",
                                   .inputs = "table_handle: resource, keys: Tkey, values: Tval",
                                   .attrs = "Tkey: type; Tval: type",
                                   .shape = with_handle,
                                   .gradient = not_differentiable,
-                                  .traits = {.stateful = true},
+                                  .traits = {.stateful = true, .cpu_only = true},
                                   .doc = "Fills a HashTable."}};
 const OpRegistration kFromFile{
     {.name = "InitializeTableFromTextFileV2",
@@ -127,7 +127,7 @@ const OpRegistration kFromFile{
               "delimiter: string = '\t'; offset: int = 0",
      .shape = with_handle,
      .gradient = not_differentiable,
-     .traits = {.stateful = true},
+     .traits = {.stateful = true, .cpu_only = true},
      .doc = "Fills a HashTable from a file's lines: columns, the line's number (-1) or all of it "
             "(-2)."}};
 

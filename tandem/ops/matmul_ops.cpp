@@ -11,6 +11,7 @@
 #include "tandem/ops/broadcast_gradient.h"
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/complex_ops.h"
+#include "tandem/ops/internal/flops.h"
 #include "tandem/ops/internal/fuse_product.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/gradient_context.h"
@@ -63,6 +64,7 @@ const OpRegistration kMatMul{{
     .shape = matmul_shape,
     .gradient = matmul_grad,
     .fuse = internal::fuse_matmul,
+    .flops = flops::matmul,
     .doc = "Product of two matrices, each turned first if asked for.",
 }};
 
@@ -75,6 +77,7 @@ const OpRegistration kBatchMatMul{{
         "false; adj_y: bool = false; grad_x: bool = false; grad_y: bool = false",
     .shape = batch_matmul_shape,
     .gradient = batch_matmul_grad,
+    .flops = flops::batch_matmul,
     .doc = "Products of the matrices in the last two axes; the axes before them must be equal.",
 }};
 
@@ -88,6 +91,7 @@ const OpRegistration kBatchMatMulV2{{
         "false; grad_y: bool = false",
     .shape = batch_matmul_shape,
     .gradient = batch_matmul_v2_grad,
+    .flops = flops::batch_matmul,
     .doc = "Products of the matrices in the last two axes; the axes before them broadcast.",
 }};
 
@@ -102,6 +106,7 @@ const OpRegistration kBatchMatMulV3{{
              "false; grad_y: bool = false",
     .shape = batch_matmul_shape,
     .gradient = batch_matmul_v2_grad,
+    .flops = flops::batch_matmul,
     .doc = "BatchMatMulV2 with a dtype of its own for the result, in which products are summed.",
 }};
 

@@ -8,6 +8,7 @@
 #include "tandem/graph/inference_context.h"
 #include "tandem/graph/internal/window.h"
 #include "tandem/graph/op_decl.h"
+#include "tandem/ops/internal/flops.h"
 #include "tandem/ops/internal/known.h"
 #include "tandem/runtime/gradient_context.h"
 
@@ -82,6 +83,7 @@ const OpRegistration kArgmax{{.name = "MaxPoolWithArgmax",
                               .attrs = TANDEM_ARGMAX "Targmax: {int32, int64} = int64",
                               .shape = argmax_shape,
                               .gradient = argmax_grad,
+                              .flops = flops::pool,
                               .doc = "The largest value of each window and its place, counted "
                                      "within its image or the whole batch."}};
 const OpRegistration kArgmaxGrad{{.name = "MaxPoolGradWithArgmax",
@@ -96,18 +98,21 @@ const OpRegistration kDilation{{.name = "Dilation2D",
                                 .attrs = TANDEM_DILATION,
                                 .shape = dilation_shape,
                                 .gradient = dilation_grad,
+                                .flops = flops::conv<>,
                                 .doc = "The largest sum of image and filter under each window."}};
 const OpRegistration kDilationInput{{.name = "Dilation2DBackpropInput",
                                      .inputs = "input: T, filter: T, out_backprop: T",
                                      .outputs = "in_backprop: T",
                                      .attrs = TANDEM_DILATION,
                                      .shape = as_first_of_rank_4,
+                                     .flops = flops::conv_backprop_input<>,
                                      .doc = "The gradient of Dilation2D towards the image."}};
 const OpRegistration kDilationFilter{{.name = "Dilation2DBackpropFilter",
                                       .inputs = "input: T, filter: T, out_backprop: T",
                                       .outputs = "filter_backprop: T",
                                       .attrs = TANDEM_DILATION,
                                       .shape = as_filter,
+                                      .flops = flops::conv_backprop_input<>,
                                       .doc = "The gradient of Dilation2D towards the filter."}};
 
 }  // namespace

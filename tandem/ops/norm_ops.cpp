@@ -9,6 +9,7 @@
 #include "tandem/ops/arithmetic_ops.h"
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/identity_ops.h"
+#include "tandem/ops/internal/flops.h"
 #include "tandem/ops/internal/known.h"
 #include "tandem/ops/operators.h"
 #include "tandem/ops/reduction_ops.h"
@@ -45,6 +46,7 @@ const OpRegistration kLrn{
               "{half, bfloat16, float} = float",
      .shape = lrn_shape,
      .gradient = lrn_gradient,
+     .flops = flops::per_input<20>,
      .doc = "x / (bias + alpha * sum of squares of neighbouring channels) ^ beta, NHWC."}};
 
 const OpRegistration kLrnGrad{
@@ -54,6 +56,7 @@ const OpRegistration kLrnGrad{
      .attrs = "depth_radius: int = 5; bias: float = 1.0; alpha: float = 1.0; beta: float = 0.5; T: "
               "{half, bfloat16, float} = float",
      .shape = lrn_shape,
+     .flops = flops::per_input<30>,
      .doc = "The gradient of LRN."}};
 
 bool is_short(DType dtype) { return dtype == DType::kHalf || dtype == DType::kBFloat16; }

@@ -116,6 +116,7 @@ const OpRegistration kDynamicStitch{{.name = "DynamicStitch",
                                      .attrs = "N: int >= 1; T: type",
                                      .shape = stitch_shape,
                                      .gradient = stitch_grad,
+                                     .traits = {.host_inputs = 1},
                                      .doc = "Rows of several tensors put to the places that the "
                                             "indices name; the last for a place wins."}};
 
@@ -126,6 +127,7 @@ const OpRegistration kParallelDynamicStitch{
      .attrs = "N: int >= 1; T: type",
      .shape = stitch_shape,
      .gradient = stitch_grad,
+     .traits = {.host_inputs = 1},
      .doc = "As DynamicStitch, for places that are named once each."}};
 
 const OpRegistration kListDiff{{.name = "ListDiff",

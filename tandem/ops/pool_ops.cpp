@@ -7,6 +7,7 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/inference_context.h"
 #include "tandem/graph/internal/window.h"
+#include "tandem/ops/internal/flops.h"
 #include "tandem/ops/internal/known.h"
 #include "tandem/ops/shape_ops.h"
 #include "tandem/runtime/dispatch.h"
@@ -156,6 +157,7 @@ const OpRegistration kMaxPool{
               "'NCHW_VECT_C'} = 'NHWC'",
      .shape = pool_shape,
      .gradient = max_pool_gradient,
+     .flops = flops::pool,
      .doc = "The largest value of each window."}};
 
 const OpRegistration kMaxPoolV2{
@@ -179,6 +181,7 @@ const OpRegistration kMaxPoolGrad{
               "reals = float",
      .shape = image_shape,
      .gradient = max_pool_grad_gradient,
+     .flops = flops::pool_grad<1>,
      .doc = "The gradient of MaxPool: each window's gradient goes to its first largest element."}};
 
 const OpRegistration kMaxPoolGradV2{
@@ -200,6 +203,7 @@ const OpRegistration kMaxPoolGradGrad{
               "{'NHWC', 'NCHW'} = 'NHWC'; T: reals",
      .shape = windows_shape,
      .gradient = max_pool_grad_grad_gradient,
+     .flops = flops::pool_grad<1>,
      .doc = "The gradient of MaxPoolGrad: for each window the value of `grad` where the window is "
             "largest."}};
 
@@ -221,6 +225,7 @@ const OpRegistration kAvgPool{
               "{'NHWC', 'NCHW'} = 'NHWC'; T: floats",
      .shape = pool_shape,
      .gradient = avg_pool_gradient,
+     .flops = flops::pool,
      .doc = "The mean of each window, without the padding."}};
 
 const OpRegistration kAvgPoolGrad{
@@ -232,6 +237,7 @@ const OpRegistration kAvgPoolGrad{
      .shape = avg_pool_grad_shape,
      .gradient = avg_pool_grad_gradient,
      .traits = {.host_inputs = 0b1},
+     .flops = flops::pool_grad<1>,
      .doc = "The gradient of AvgPool: each window's gradient in equal shares."}};
 
 AttrMap pool_attrs(nn::Size2D ksize, nn::Size2D strides, const nn::Padding& padding,

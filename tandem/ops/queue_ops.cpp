@@ -29,7 +29,7 @@ OpDecl maker(const char* name, const char* attrs, const char* doc) {
           .attrs = attrs,
           .shape = shapes::scalar,
           .gradient = not_differentiable,
-          .traits = {.stateful = true},
+          .traits = {.stateful = true, .cpu_only = true},
           .doc = doc};
 }
 
@@ -40,7 +40,7 @@ OpDecl putter(const char* name, const char* doc) {
           .attrs = "Tcomponents: list(type) >= 1; timeout_ms: int = -1",
           .shape = with_handle,
           .gradient = not_differentiable,
-          .traits = {.stateful = true, .keeps_inputs = ~std::uint32_t{1}},
+          .traits = {.stateful = true, .keeps_inputs = ~std::uint32_t{1}, .cpu_only = true},
           .doc = doc};
 }
 
@@ -53,7 +53,8 @@ OpDecl taker(const char* name, bool batch, const char* doc) {
           .gradient = not_differentiable,
           .traits = {.stateful = true,
                      .brings_memory = ~std::uint32_t{0},
-                     .host_inputs = batch ? 0b10u : 0u},
+                     .host_inputs = batch ? 0b10u : 0u,
+                     .cpu_only = true},
           .doc = doc};
 }
 
@@ -92,21 +93,21 @@ const OpRegistration kClose{{.name = "QueueCloseV2",
                              .attrs = "cancel_pending_enqueues: bool = false",
                              .shape = with_handle,
                              .gradient = not_differentiable,
-                             .traits = {.stateful = true},
+                             .traits = {.stateful = true, .cpu_only = true},
                              .doc = "Nothing can be put in any more."}};
 const OpRegistration kSize{{.name = "QueueSizeV2",
                             .inputs = "handle: resource",
                             .outputs = "size: int32",
                             .shape = scalar_of_handle,
                             .gradient = not_differentiable,
-                            .traits = {.stateful = true},
+                            .traits = {.stateful = true, .cpu_only = true},
                             .doc = "The number of elements."}};
 const OpRegistration kIsClosed{{.name = "QueueIsClosedV2",
                                 .inputs = "handle: resource",
                                 .outputs = "is_closed: bool",
                                 .shape = scalar_of_handle,
                                 .gradient = not_differentiable,
-                                .traits = {.stateful = true},
+                                .traits = {.stateful = true, .cpu_only = true},
                                 .doc = "Whether the queue is closed."}};
 
 // ---- TensorFlow 1 ----

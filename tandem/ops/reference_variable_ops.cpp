@@ -85,14 +85,15 @@ const OpRegistration kReadReference{
          "The variable's value as it is now. Made where an op wants a value and gets a reference; "
          "`source` is the node that the reference comes from."}};
 
-const OpRegistration kIsVariableInitialized{{.name = "IsVariableInitialized",
-                                             .inputs = "ref: Ref(dtype)",
-                                             .outputs = "is_initialized: bool",
-                                             .attrs = "dtype: type",
-                                             .shape = shapes::scalar,
-                                             .gradient = not_differentiable,
-                                             .traits = kReads,
-                                             .doc = "Whether the variable has a value."}};
+const OpRegistration kIsVariableInitialized{
+    {.name = "IsVariableInitialized",
+     .inputs = "ref: Ref(dtype)",
+     .outputs = "is_initialized: bool",
+     .attrs = "dtype: type",
+     .shape = shapes::scalar,
+     .gradient = not_differentiable,
+     .traits = {.stateful = true, .reads_only = true, .host_outputs = 1},
+     .doc = "Whether the variable has a value."}};
 
 const OpRegistration kAssign{
     {.name = "Assign",

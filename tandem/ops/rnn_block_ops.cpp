@@ -3,6 +3,7 @@
 
 #include "tandem/graph/inference_context.h"
 #include "tandem/graph/op_decl.h"
+#include "tandem/ops/internal/flops.h"
 #include "tandem/ops/internal/sizes.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/gradient_context.h"
@@ -90,6 +91,7 @@ const OpRegistration kCell{
      .attrs = "forget_bias: float = 1.0; cell_clip: float = 3.0; use_peephole: bool = "
               "false" TANDEM_LSTM_TYPES,
      .shape = lstm_cell_shape,
+     .flops = flops::recurrent<0, 3, 1, 2>,
      .doc = "One step of an LSTM: gates after activation, cell state and output. The gates in w "
             "and b are input, cell, forget, output."}};
 const OpRegistration kCellGrad{
@@ -98,6 +100,7 @@ const OpRegistration kCellGrad{
      .outputs = "cs_prev_grad: T, dicfo: T, wci_grad: T, wcf_grad: T, wco_grad: T",
      .attrs = "use_peephole: bool" TANDEM_LSTM_TYPES,
      .shape = lstm_cell_grad_shape,
+     .flops = flops::per_input<30, 1>,
      .doc = "The gradients of LSTMBlockCell's gates and cell state."}};
 const OpRegistration kSequence{
     {.name = "BlockLSTM",
@@ -108,6 +111,7 @@ const OpRegistration kSequence{
      .shape = sequence_shape,
      .gradient = sequence_grad,
      .traits = {.host_inputs = 1},
+     .flops = flops::recurrent<1, 4, 1, 2>,
      .doc = "LSTMBlockCell for each of seq_len_max steps; zeros after them."}};
 const OpRegistration kSequenceV2{
     {.name = "BlockLSTMV2",
@@ -117,6 +121,7 @@ const OpRegistration kSequenceV2{
      .shape = sequence_shape,
      .gradient = sequence_grad,
      .traits = {.host_inputs = 1},
+     .flops = flops::recurrent<1, 4, 1, 2>,
      .doc = "BlockLSTM with the gates in the order input, forget, cell, output."}};
 
 OpDecl sequence_gradient(const char* name, const char* doc) {
@@ -129,6 +134,7 @@ OpDecl sequence_gradient(const char* name, const char* doc) {
           .attrs = "use_peephole: bool" TANDEM_LSTM_TYPES,
           .shape = sequence_grad_shape,
           .traits = {.host_inputs = 1},
+          .flops = flops::recurrent<1, 4, 1, 4>,
           .doc = doc};
 }
 const OpRegistration kSequenceGrad(sequence_gradient("BlockLSTMGrad", "BlockLSTM's gradients."));
@@ -142,12 +148,14 @@ const OpRegistration kGru{{.name = "GRUBlockCell",
                            .outputs = "r: T, u: T, c: T, h: T",
                            .attrs = "T: {float}",
                            .shape = gru_cell_shape,
+                           .flops = flops::recurrent<0, 2, 2, 2>,
                            .doc = "One step of a GRU: reset and update gates, candidate, output."}};
 const OpRegistration kGruGrad{{.name = "GRUBlockCellGrad",
                                .inputs = TANDEM_GRU_INPUTS ", r: T, u: T, c: T, d_h: T",
                                .outputs = "d_x: T, d_h_prev: T, d_c_bar: T, d_r_bar_u_bar: T",
                                .attrs = "T: {float}",
                                .shape = gru_cell_grad_shape,
+                               .flops = flops::recurrent<0, 2, 2, 2>,
                                .doc = "The gradients of GRUBlockCell's inputs and gates."}};
 
 }  // namespace

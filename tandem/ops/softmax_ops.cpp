@@ -7,6 +7,7 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/inference_context.h"
 #include "tandem/ops/activation_ops.h"
+#include "tandem/ops/internal/flops.h"
 #include "tandem/ops/layout_ops.h"
 #include "tandem/ops/operators.h"
 #include "tandem/ops/reduction_ops.h"
@@ -40,6 +41,7 @@ const OpRegistration kSoftmax{{.name = "Softmax",
                                .shape = softmax_shape,
                                .gradient = softmax_gradient,
                                .traits = {.may_reuse = 0b1},
+                               .flops = flops::per_input<5>,
                                .doc = "exp(x) / sum(exp(x)) along the last axis."}};
 
 const OpRegistration kLogSoftmax{{.name = "LogSoftmax",
@@ -49,6 +51,7 @@ const OpRegistration kLogSoftmax{{.name = "LogSoftmax",
                                   .shape = softmax_shape,
                                   .gradient = log_softmax_gradient,
                                   .traits = {.may_reuse = 0b1},
+                                  .flops = flops::per_input<5>,
                                   .doc = "x - log(sum(exp(x))) along the last axis."}};
 
 // Applies an op that works along the last axis along another one.

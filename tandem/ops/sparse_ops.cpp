@@ -10,6 +10,7 @@
 #include "tandem/ops/complex_ops.h"
 #include "tandem/ops/creation_ops.h"
 #include "tandem/ops/gather_ops.h"
+#include "tandem/ops/internal/flops.h"
 #include "tandem/ops/internal/known.h"
 #include "tandem/ops/internal/sizes.h"
 #include "tandem/ops/join_ops.h"
@@ -297,6 +298,7 @@ const OpRegistration kMatMul{
      .shape = matmul_shape,
      .gradient = matmul_grad,
      .traits = {.host_inputs = 0b100},
+     .flops = flops::sparse_dense_matmul,
      .doc = "The product of a sparse and a dense matrix."}};
 
 const OpRegistration kDenseAdd{

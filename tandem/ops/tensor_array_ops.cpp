@@ -118,7 +118,7 @@ const OpRegistration kTensorArrayConcatV3{{
     .outputs = "value: dtype, lengths: int64",
     .attrs = "dtype: type; element_shape_except0: shape = unknown",
     .shape = concat_shape,
-    .traits = {.stateful = true, .host_inputs = 1},
+    .traits = {.stateful = true, .host_inputs = 1, .host_outputs = 0b10},
     .doc = "All elements joined along their first axis, and their lengths.",
 }};
 

@@ -7,6 +7,7 @@
 #include "tandem/graph/inference_context.h"
 #include "tandem/graph/internal/window3d.h"
 #include "tandem/ops/internal/conv_util.h"
+#include "tandem/ops/internal/flops.h"
 #include "tandem/ops/internal/known.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/gradient_context.h"
@@ -143,6 +144,7 @@ const OpRegistration kConv{{.name = "Conv3D",
                             .attrs = TANDEM_CONV3D,
                             .shape = conv_shape,
                             .gradient = conv_grad,
+                            .flops = flops::conv<>,
                             .doc = "Three-dimensional convolution of volumes with filters "
                                    "[planes, rows, columns, in / groups, out]."}};
 const OpRegistration kConvInput{
@@ -153,6 +155,7 @@ const OpRegistration kConvInput{
      .shape = input_sizes_shape,
      .gradient = backprop_input_grad,
      .traits = {.host_inputs = 0b1},
+     .flops = flops::conv_backprop_input<>,
      .doc = "The gradient of Conv3D with respect to its input, whose sizes are given."}};
 const OpRegistration kConvFilter{
     {.name = "Conv3DBackpropFilterV2",
@@ -162,6 +165,7 @@ const OpRegistration kConvFilter{
      .shape = filter_sizes_shape,
      .gradient = backprop_filter_grad,
      .traits = {.host_inputs = 0b10},
+     .flops = flops::conv_backprop_filter<>,
      .doc = "The gradient of Conv3D with respect to its filter, whose sizes are given."}};
 
 const OpRegistration kMaxPool{{.name = "MaxPool3D",
@@ -170,6 +174,7 @@ const OpRegistration kMaxPool{{.name = "MaxPool3D",
                                .attrs = TANDEM_POOL3D "T: {half, bfloat16, float}",
                                .shape = pool_shape,
                                .gradient = max_pool_grad,
+                               .flops = flops::pool,
                                .doc = "The largest value of each window of a volume."}};
 const OpRegistration kMaxPoolGrad{
     {.name = "MaxPool3DGrad",
@@ -179,6 +184,7 @@ const OpRegistration kMaxPoolGrad{
      "T: {half, bfloat16, float} = float; TInput: {half, bfloat16, float} = float",
      .shape = volume_shape<0>,
      .gradient = max_pool_grad_grad,
+     .flops = flops::pool_grad<1>,
      .doc = "The gradient of MaxPool3D."}};
 const OpRegistration kMaxPoolGradGrad{{.name = "MaxPool3DGradGrad",
                                        .inputs = "orig_input: T, orig_output: T, grad: T",
@@ -186,6 +192,7 @@ const OpRegistration kMaxPoolGradGrad{{.name = "MaxPool3DGradGrad",
                                        .attrs = TANDEM_POOL3D "T: reals",
                                        .shape = volume_shape<1>,
                                        .gradient = max_pool_grad_grad_grad,
+                                       .flops = flops::pool_grad<1>,
                                        .doc = "The gradient of MaxPool3DGrad."}};
 const OpRegistration kAvgPool{{.name = "AvgPool3D",
                                .inputs = "input: T",
@@ -193,6 +200,7 @@ const OpRegistration kAvgPool{{.name = "AvgPool3D",
                                .attrs = TANDEM_POOL3D "T: {half, bfloat16, float, double}",
                                .shape = pool_shape,
                                .gradient = avg_pool_grad,
+                               .flops = flops::pool,
                                .doc = "The mean of each window of a volume, padding left out."}};
 const OpRegistration kAvgPoolGrad{{.name = "AvgPool3DGrad",
                                    .inputs = "orig_input_shape: int32, grad: T",
@@ -201,6 +209,7 @@ const OpRegistration kAvgPoolGrad{{.name = "AvgPool3DGrad",
                                    .shape = avg_grad_shape,
                                    .gradient = avg_pool_grad_grad,
                                    .traits = {.host_inputs = 0b1},
+                                   .flops = flops::pool_grad<1>,
                                    .doc = "The gradient of AvgPool3D."}};
 
 std::vector<std::int64_t> five(const Size3D& size, std::string_view data_format) {

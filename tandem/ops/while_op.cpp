@@ -5,6 +5,7 @@
 #include "tandem/graph/inference_context.h"
 #include "tandem/graph/op_decl.h"
 #include "tandem/ops/creation_ops.h"
+#include "tandem/ops/internal/flops.h"
 #include "tandem/ops/internal/functional_calls.h"
 #include "tandem/ops/internal/result_shapes.h"
 #include "tandem/ops/list_ops.h"
@@ -38,6 +39,7 @@ const OpRegistration kWhile{{
     .shape = while_shape,
     .gradient = while_gradient,
     .traits = {.kind = NodeKind::kWhile, .stateful = true},
+    .flops = flops::loop,
     .doc = "Applies body to its own output, beginning with input, as long as cond of it is true.",
 }};
 
@@ -49,6 +51,7 @@ const OpRegistration kStatelessWhile{{
     .shape = while_shape,
     .gradient = while_gradient,
     .traits = {.kind = NodeKind::kWhile},
+    .flops = flops::loop,
     .doc = "As While, for functions without side effects.",
 }};
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -12,6 +13,8 @@
 
 namespace tandem {
 
+struct DeviceModel;  // tandem/placement/device_set.h
+
 /// Measured run times, by (op, attributes, input dtypes and shapes, kind of device), gathered in
 /// running (`td::profiler`) and kept in a file. Thread-safe.
 class TANDEM_EXPORT CostProfile {
@@ -21,6 +24,8 @@ class TANDEM_EXPORT CostProfile {
 
   /// What the times of a node are filed under; nodes that do the same work share it.
   static std::string key(const Node& node);
+  /// Devices of one kind are taken to be equally fast: "GPU".
+  static std::string kind(const DeviceModel& device);
 
   void add(std::string_view key, std::string_view device_kind, double seconds);
   /// The mean of what was added, without the first (which pays for caches), if there is a second.
@@ -39,7 +44,8 @@ class TANDEM_EXPORT CostProfile {
     std::int64_t count = 0;
   };
   mutable std::mutex mutex_;
-  std::map<std::pair<std::string, std::string>, Times> times_;
+  using ByDevice = std::map<std::string, Times, std::less<>>;
+  std::map<std::string, ByDevice, std::less<>> times_;
 };
 
 }  // namespace tandem

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "tandem/core/export.h"
@@ -7,36 +8,33 @@
 
 namespace tandem {
 
-/// Decides what runs next: on each lane, of the tasks that are ready, the one with the longest
-/// remaining path. Drives both runs on devices and the simulator; knows no clock and no thread. Not
-/// thread-safe: its user locks. All memory is taken when it is made or reset.
+/// Decides what runs next: on each lane, of the tasks that may be issued, the one with the longest
+/// remaining path (of equal ones the one added first). A task may be issued when each task that it
+/// waits for is over, or was issued before it on the same lane of width 1; on each lane at most
+/// `depth` tasks are issued and not over. Drives both runs on devices and the simulator; knows no
+/// clock and no thread. Not thread-safe: its user locks. All memory is taken when it is made.
 class TANDEM_EXPORT ListScheduler {
  public:
-  /// `priority`: TaskGraph::remaining_path(); both outlive the scheduler.
+  /// `priority`: TaskGraph::remaining_path(). Both are copied. Throws InvalidArgumentError if a
+  /// task names a lane that is not there.
   ListScheduler(const TaskGraph& tasks, const std::vector<double>& priority);
+  ~ListScheduler();
+  ListScheduler(ListScheduler&&) noexcept;
+  ListScheduler& operator=(ListScheduler&&) noexcept;
+  /// Back to the beginning.
   void reset();
 
-  /// The task to issue on a lane now, or -1 if none is ready or the lane is full.
+  /// The task to issue on a lane now, or -1 if none may be or the lane is full.
   int issue(int lane);
   /// A task that was issued is over. Lanes that may have something new to issue are appended to
-  /// `lanes` (its own among them).
+  /// `lanes`, each once (its own among them).
   void finish(int task, std::vector<int>& lanes);
-  bool done() const { return left_ == 0; }
+  /// Every task is over.
+  bool done() const;
 
  private:
-  struct LaneState {
-    std::vector<int> ready;  ///< a heap by priority
-    int issued = 0;          ///< and not over
-  };
-  bool less(int a, int b) const;
-  void make_ready(int task);
-
-  const TaskGraph& tasks_;
-  const std::vector<double>& priority_;
-  std::vector<LaneState> lanes_;
-  std::vector<int>
-      waiting_;  ///< by task: predecessors neither over nor issued before it on its lane
-  int left_ = 0;
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace tandem

@@ -26,6 +26,16 @@ struct Task {
   int copy = -1;               ///< index into `copies`, or -1
 };
 
+/// Memory that is taken when a task begins and given back when the last of some others is over.
+struct Held {
+  int memory = 0;  ///< space
+  double bytes = 0;
+  const Node* node = nullptr;  ///< whose output it is, or a variable
+  int from = -1;               ///< the task; -1: held from the beginning
+  std::vector<int> until;      ///< tasks; none: given back when `from` is over
+  bool stays = false;          ///< to the end of everything
+};
+
 /// Tasks, and which must be over before which begin. Acyclic.
 struct TANDEM_EXPORT TaskGraph {
   std::vector<Lane> lanes;
@@ -33,8 +43,10 @@ struct TANDEM_EXPORT TaskGraph {
   std::vector<PlannedCopy> copies;
   std::vector<std::vector<int>> after;  ///< by task: those that wait for it (each once)
   std::vector<int> before;              ///< by task: how many it waits for
+  std::vector<Held> held;
 
   int add(Task task);
+  /// `then` waits for `first`; said twice it counts once.
   void add_edge(int first, int then);
   /// For each task the longest way from its beginning to the end of everything, in seconds: who has
   /// most ahead goes first.
@@ -43,8 +55,13 @@ struct TANDEM_EXPORT TaskGraph {
   /// The three lanes of each device: lane 3 d computes, 3 d + 1 copies in, 3 d + 2 copies out. A
   /// copy between two accelerators takes the receiver's lane alone.
   static std::vector<Lane> lanes_of(const DeviceSet& devices);
-  /// The tasks of a placed graph without control flow: arguments, constants and nodes without work
-  /// take no time.
+  static int copy_lane(int from_memory, int to_memory) {
+    return to_memory != 0 ? 3 * to_memory + 1 : 3 * from_memory + 2;
+  }
+  /// The tasks of a placed graph: of loops one iteration. Each task stands after those that it
+  /// waits for. Constants, arguments and results are no tasks (a constant that waits for something
+  /// is): their values are there from the beginning, and whoever wants them elsewhere has them
+  /// copied.
   static TaskGraph of(const Graph& graph, const Placement& placement, const CostModel& costs);
 };
 

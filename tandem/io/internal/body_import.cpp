@@ -157,6 +157,7 @@ void BodyImport::read_op(Pending& node) {
 
 void BodyImport::read_attrs(Pending& node) {
   for (auto& [name, unbound] : node.def->attr) {
+    if (name == "_class") read_colocation(node, unbound);
     if (name.starts_with("_")) continue;  // notes for TensorFlow's own use
     const AttrDef* def = node.op->find_attr(name);
     if (!def) {
@@ -182,6 +183,13 @@ void BodyImport::read_attrs(Pending& node) {
     }
   }
   if (!node.reason.empty()) node.op = nullptr;
+}
+
+// "loc:@NAME": the node goes where NAME goes (docs/placement.md).
+void BodyImport::read_colocation(Pending& node, const proto::AttrValue& value) const {
+  const proto::AttrValue* list = bound(value);
+  if (list->which_value != proto::AttrValue::Case::kList || list->list->s.empty()) return;
+  node.attrs.set("_class", std::vector<std::string>(list->list->s.begin(), list->list->s.end()));
 }
 
 void BodyImport::read_constant(Pending& node, const proto::AttrValue& value) {

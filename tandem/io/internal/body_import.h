@@ -84,6 +84,7 @@ class BodyImport {
   void read_nodes();
   void read_op(Pending& node);
   void read_attrs(Pending& node);
+  void read_colocation(Pending& node, const proto::AttrValue& value) const;
   void read_constant(Pending& node, const proto::AttrValue& value);
   void read_call(Pending& node);
   void read_inputs(Pending& node);

@@ -3,12 +3,14 @@
 #include <atomic>
 #include <condition_variable>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <vector>
 
 #include "tandem/core/error.h"
 #include "tandem/device/inter_op_pool.h"
 #include "tandem/runtime/internal/op_failure.h"
+#include "tandem/runtime/internal/step_recorder.h"
 #include "tandem/runtime/thread_context.h"
 
 namespace tandem {
@@ -25,7 +27,13 @@ class Run {
         waiting_(plan.steps().size()),
         lost_(plan.steps().size()),
         readers_(plan.readers().size()),
-        left_(plan.steps().size()) {
+        left_(plan.steps().size()),
+        recorder_(StepRecorder::active()) {
+    if (recorder_) {
+      recorded_ = &recorder_->plan(plan.id(), [&](const auto& note) {
+        for (const Step& step : plan.steps()) note(*step.node);
+      });
+    }
     for (std::size_t s = 0; s < waiting_.size(); ++s) {
       waiting_[s].store(static_cast<int>(plan.steps()[s].before.size()), std::memory_order_relaxed);
     }
@@ -93,11 +101,15 @@ class Run {
     try {
       if (cancellation_) cancellation_->check();
       const KernelDecl& kernel = step.kernels->choose(context);
+      const StepRecorder::Time start = recorder_ ? StepRecorder::now() : 0;
       if (kernel.run) {
         kernel.run(context);
+        if (recorder_) record(step, context, start, recorder_->kernel_track(context.device()));
         return true;
       }
-      kernel.run_async(context, [this, s, &step, &context](std::exception_ptr error) {
+      kernel.run_async(context, [this, s, &step, &context, start](std::exception_ptr error) {
+        if (recorder_ && !error)
+          record(step, context, start, recorder_->waiting_track(context.device()));
         if (error) fail(s, node_failure(*step.node, context, error));
         std::vector<int> ready;
         ThreadContextScope scope(context_);
@@ -110,6 +122,11 @@ class Run {
       fail(s, node_failure(*step.node, context));
       return true;
     }
+  }
+
+  void record(const Step& step, const KernelContext& context, StepRecorder::Time start, int track) {
+    recorder_->kernel(track, recorded_->of(*step.node), start, StepRecorder::now(),
+                      StepRecorder::bytes_of(context));
   }
 
   void fail(int s, std::exception_ptr error) {
@@ -158,6 +175,8 @@ class Run {
   std::condition_variable changed_;
   int tasks_queued_ = 0;
   std::exception_ptr error_;
+  const std::shared_ptr<StepRecorder> recorder_;  // null: nobody records
+  const RecordedPlan* recorded_ = nullptr;
 };
 
 }  // namespace

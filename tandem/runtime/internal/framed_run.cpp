@@ -5,6 +5,9 @@
 
 #include "tandem/core/error.h"
 #include "tandem/device/inter_op_pool.h"
+#include "tandem/device/memory_space.h"
+#include "tandem/placement/placement.h"
+#include "tandem/runtime/internal/device_kernel.h"
 #include "tandem/runtime/internal/op_failure.h"
 
 namespace tandem {
@@ -28,6 +31,14 @@ std::vector<Array> FramedRun::operator()(std::vector<Array> args,
   cancellation_ = cancellation;
   context_ = thread_context();
   clean_ = false;
+  recorder_ = StepRecorder::active();
+  if (recorder_) {
+    recorded_ = &recorder_->plan(plan_.id(), [&](const auto& note) {
+      for (const FramedStep& s : plan_.steps()) {
+        if (s.kernels) note(*s.node);
+      }
+    });
+  }
   Frame graph;
   Iteration& root = start_iteration(graph);
   // Until everything has been started the graph itself must not seem to be over.
@@ -63,6 +74,7 @@ std::vector<Array> FramedRun::operator()(std::vector<Array> args,
   }
   --root.active;
   retire(graph);
+  recorder_.reset();
   return results;
 }
 
@@ -107,11 +119,16 @@ void FramedRun::run_kernel(const Ready& entry) {
   context.owned_inputs_ = ~std::uint64_t{0};
   try {
     if (cancellation_) cancellation_->check();
+    if (plan_.several_memories()) bring_inputs(s, iteration);
+    if (s.accelerator) return run_on_device(entry);
     const KernelDecl& kernel = s.kernels->choose(context);
     if (!kernel.run) {
       ++elsewhere_;
       try {
-        kernel.run_async(context, [this, entry, &s, &context](std::exception_ptr error) {
+        const StepRecorder::Time start = recorder_ ? StepRecorder::now() : 0;
+        kernel.run_async(context, [this, entry, &s, &context, start](std::exception_ptr error) {
+          if (recorder_ && !error)
+            record(s, context, start, recorder_->waiting_track(context.device()));
           if (error) error = node_failure(*s.node, context, std::move(error));
           report(entry, std::move(error));
         });
@@ -130,7 +147,59 @@ void FramedRun::run_kernel(const Ready& entry) {
   finish(entry, nullptr);
 }
 
+// In graphs with control flow where a value lies follows from the way it came, so copies are made
+// when a step needs them.
+void FramedRun::bring_inputs(const FramedStep& s, Iteration& iteration) {
+  const bool functions =
+      s.kind == NodeKind::kCall || s.kind == NodeKind::kIf || s.kind == NodeKind::kWhile;
+  for (int i = 0; i < s.num_inputs; ++i) {
+    Array& input = at(iteration.inputs, s.first_input + i);
+    const bool host = input_on_host(*s.node, i) || (!s.accelerator && !functions);
+    if (host) {
+      input = copy_to_host(input);
+    } else if (s.accelerator) {
+      const AllocationScope holder(s.node->name());
+      input = kernel_view(copy_to_device(input, *s.accelerator));
+    }
+  }
+}
+
+void FramedRun::run_on_device(const Ready& entry) {
+  const FramedStep& s = step(entry.step);
+  KernelContext& context = at(entry.iteration->contexts, s.local);
+  const KernelWork cost = work_of(*s.node);
+  Work work;
+  work.flops = cost.flops;
+  work.bytes = cost.bytes;
+  work.run = [this, &s, &context] {
+    ThreadContextScope scope(context_);
+    run_device_kernel(*s.kernels, context, s.node);
+  };
+  work.done = [this, entry, &s, &context](std::exception_ptr error) {
+    if (error) error = node_failure(*s.node, context, std::move(error));
+    report(entry, std::move(error));
+  };
+  ++elsewhere_;
+  try {
+    s.accelerator->stream(StreamKind::kCompute).enqueue(std::move(work));
+  } catch (...) {
+    --elsewhere_;
+    throw;
+  }
+}
+
+void FramedRun::record(const FramedStep& step, const KernelContext& context,
+                       StepRecorder::Time start, int track) {
+  recorder_->kernel(track, recorded_->of(*step.node), start, StepRecorder::now(),
+                    StepRecorder::bytes_of(context));
+}
+
 void FramedRun::run_here(const Ready& entry, const KernelDecl& kernel, KernelContext& context) {
+  if (recorder_) [[unlikely]] {
+    const StepRecorder::Time start = StepRecorder::now();
+    kernel.run(context);
+    return record(step(entry.step), context, start, recorder_->kernel_track(context.device()));
+  }
   if (!plan_.wants_time(entry.step) || plan_.pool().threads() == 1) return kernel.run(context);
   const std::uint64_t uses = IntraOpPool::uses_by_this_thread();
   const auto start = std::chrono::steady_clock::now();
@@ -156,7 +225,9 @@ void FramedRun::run_elsewhere(const Ready& entry, const KernelDecl& kernel) {
     KernelContext& context = at(entry.iteration->contexts, s.local);
     std::exception_ptr error;
     try {
+      const StepRecorder::Time start = recorder_ ? StepRecorder::now() : 0;
       run(context);
+      if (recorder_) record(s, context, start, recorder_->kernel_track(context.device()));
     } catch (...) {
       error = node_failure(*s.node, context);
     }
@@ -218,7 +289,7 @@ void FramedRun::run_switch(const Ready& entry) {
       return finish(entry, node_failure(*s.node, at(iteration.contexts, s.local)));
     }
   }
-  const int taken = *pred.data<bool>() ? 1 : 0;
+  const int taken = *copy_to_host(pred).data<bool>() ? 1 : 0;
   at(iteration.outputs, s.first_output + taken) = std::move(at(iteration.inputs, s.first_input));
   clear_inputs(s, iteration);
   send_outputs(s, iteration, false);
@@ -506,7 +577,8 @@ FramedRun::Iteration* FramedRun::new_iteration(int number) {
     context.output_dtypes_ = s.node->output_dtypes().data();
     context.num_inputs_ = s.num_inputs;
     context.num_outputs_ = s.num_outputs;
-    context.services_ = &plan_.services();
+    context.services_ = s.services;
+    context.host_outputs_ = s.host_outputs;
     context.state_ = s.state;
   }
   return &it;

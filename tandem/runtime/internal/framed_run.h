@@ -83,7 +83,11 @@ class FramedRun {
 
   void process(const Ready& entry);
   void run_kernel(const Ready& entry);
+  void record(const FramedStep& step, const KernelContext& context, StepRecorder::Time start,
+              int track);
   void run_here(const Ready& entry, const KernelDecl& kernel, KernelContext& context);
+  void run_on_device(const Ready& entry);
+  void bring_inputs(const FramedStep& s, Iteration& iteration);
   void run_elsewhere(const Ready& entry, const KernelDecl& kernel);
   void report(const Ready& entry, std::exception_ptr error);
   void wait_for_others();
@@ -129,6 +133,9 @@ class FramedRun {
   std::exception_ptr error_;
   bool clean_ = false;
   int elsewhere_ = 0;  // steps that others run
+
+  std::shared_ptr<StepRecorder> recorder_;  // null: nobody records
+  const RecordedPlan* recorded_ = nullptr;
 
   ThreadContext context_;
   std::mutex mutex_;

@@ -1,10 +1,11 @@
 #include "tandem/runtime/internal/sequential.h"
 
 #include <algorithm>
-#include <chrono>
+#include <memory>
 
 #include "tandem/core/error.h"
 #include "tandem/runtime/internal/op_failure.h"
+#include "tandem/runtime/internal/step_recorder.h"
 
 namespace tandem {
 namespace {
@@ -34,26 +35,45 @@ void run_independent(const Plan& plan, Plan::Frame& frame, std::size_t failed,
   }
 }
 
+// Watches the steps if somebody wants their times.
 class StepClock {
  public:
-  explicit StepClock(std::vector<StepTime>* times) : times_(times) { begin(); }
-  void end_step() {
-    if (!times_) return;
-    const auto now = std::chrono::steady_clock::now();
-    times_->push_back({std::chrono::duration<double>(now - start_).count(),
-                       IntraOpPool::uses_by_this_thread() != uses_});
-    begin();
+  StepClock(const Plan& plan, std::vector<StepTime>* times)
+      : times_(times), recorder_(StepRecorder::active()) {
+    if (recorder_) {
+      recorded_ = &recorder_->plan(plan.id(), [&](const auto& note) {
+        for (const Step& step : plan.steps()) note(*step.node);
+      });
+      track_ = recorder_->kernel_track(*plan.services().device);
+    }
+    on_ = times_ || recorder_;
+    if (on_) begin(StepRecorder::now());
+  }
+  void end_step(const Step& step) {
+    if (on_) note(step);
   }
 
  private:
-  void begin() {
-    if (!times_) return;
-    uses_ = IntraOpPool::uses_by_this_thread();
-    start_ = std::chrono::steady_clock::now();
+  void begin(StepRecorder::Time now) {
+    if (times_) uses_ = IntraOpPool::uses_by_this_thread();
+    start_ = now;
   }
+  void note(const Step& step) {
+    const StepRecorder::Time now = StepRecorder::now();
+    if (times_) {
+      times_->push_back(
+          {1e-9 * static_cast<double>(now - start_), IntraOpPool::uses_by_this_thread() != uses_});
+    }
+    if (recorder_) recorder_->kernel(track_, recorded_->of(*step.node), start_, now);
+    begin(now);
+  }
+  bool on_ = false;
   std::vector<StepTime>* times_;
   std::uint64_t uses_ = 0;
-  std::chrono::steady_clock::time_point start_;
+  StepRecorder::Time start_ = 0;
+  const std::shared_ptr<StepRecorder> recorder_;
+  const RecordedPlan* recorded_ = nullptr;
+  int track_ = 0;
 };
 
 }  // namespace
@@ -61,7 +81,7 @@ class StepClock {
 void run_sequential(const Plan& plan, Plan::Frame& frame, const Cancellation* cancellation,
                     std::vector<StepTime>* times) {
   const auto& steps = plan.steps();
-  StepClock clock(times);
+  StepClock clock(plan, times);
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Step& step = steps[i];
     KernelContext& context = frame.contexts[i];
@@ -75,7 +95,7 @@ void run_sequential(const Plan& plan, Plan::Frame& frame, const Cancellation* ca
       std::rethrow_exception(error);
     }
     if (!step.release.empty()) release(step, frame);
-    clock.end_step();
+    clock.end_step(step);
   }
 }
 

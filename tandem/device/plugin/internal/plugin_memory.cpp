@@ -61,6 +61,9 @@ class DeviceBuffer final : public Buffer {
         device_(std::move(device)),
         block_(std::move(block)) {}
   void set_holder(std::string_view holder) override { block_->set_holder(holder); }
+  Ref<Buffer> allocate_like(std::size_t bytes) const override {
+    return make_ref<DeviceBuffer>(block_->allocate_like(bytes), device_);
+  }
 
  private:
   const std::shared_ptr<PluginDevice> device_;  // goes after the block

@@ -1,0 +1,216 @@
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tandem/cli/commands.h"
+#include "tandem/cli/whole_graph.h"
+#include "tandem/core/error.h"
+#include "tandem/fs/file_system.h"
+#include "tandem/graph/passes.h"
+#include "tandem/placement/cost_profile.h"
+#include "tandem/placement/simulator.h"
+
+namespace tandem::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct SimulateOptions {
+  std::string graph;
+  std::string devices;
+  std::string policy = "greedy";
+  std::string profile;
+  std::vector<std::string> feed_shapes;
+  std::vector<std::string> fetches;
+  std::vector<std::string> targets;
+  bool hard = false;
+  bool json = false;
+};
+
+// "x=32,784"; "?" where a size is not known.
+void parse_feed(const std::string& text, WholeGraph& step) {
+  const auto fail = [&] {
+    throw CLI::ValidationError("--feed-shapes",
+                               cat(text, ": give NAME=SIZES, such as x=32,784 or x:1=32,?."));
+  };
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) fail();
+  std::string name = text.substr(0, equals);
+  if (name.ends_with(":0")) name.resize(name.size() - 2);
+  std::vector<std::int64_t> dims;
+  const std::string sizes = text.substr(equals + 1);
+  for (std::size_t at = 0; at < sizes.size();) {
+    const std::size_t end = std::min(sizes.find(',', at), sizes.size());
+    std::int64_t dim = -1;
+    const auto [rest, error] = std::from_chars(sizes.data() + at, sizes.data() + end, dim);
+    const bool number = error == std::errc() && rest == sizes.data() + end && dim >= 0;
+    if (!number && sizes.substr(at, end - at) != "?") fail();
+    dims.push_back(number ? dim : -1);
+    at = end + 1;
+  }
+  step.shapes[name] = PartialShape(std::move(dims));
+}
+
+// What a device does in a step.
+struct DeviceUse {
+  std::string name;
+  int nodes = 0;
+  double busy = 0, copies_in = 0, copies_out = 0;  // shares of the step
+  double peak_bytes = 0;
+  double memory_bytes = 0;
+};
+
+struct Forecast {
+  int nodes = 0;
+  double step = 0, path = 0;  // seconds
+  double copied_bytes = 0;
+  int copies = 0;
+  std::vector<DeviceUse> devices;
+};
+
+Forecast forecast(const Graph& graph, const Placement& placement, const CostModel& costs) {
+  const TaskGraph tasks = TaskGraph::of(graph, placement, costs);
+  const Simulation run = simulate(tasks);
+  Forecast result;
+  result.nodes = static_cast<int>(graph.num_nodes());
+  result.step = run.makespan;
+  for (const double path : tasks.remaining_path()) result.path = std::max(result.path, path);
+  result.copies = static_cast<int>(tasks.copies.size());
+  for (const PlannedCopy& copy : tasks.copies) result.copied_bytes += copy.bytes;
+  const DeviceSet& devices = costs.devices();
+  for (int d = 0; d < devices.size(); ++d) {
+    const auto i = static_cast<std::size_t>(d);
+    DeviceUse use;
+    use.name = devices.devices[i].name();
+    use.busy = run.busy[3 * i];
+    use.copies_in = run.busy[3 * i + 1];
+    use.copies_out = run.busy[3 * i + 2];
+    if (devices.memory_of(d) == d) use.peak_bytes = run.peak_memory[i];
+    use.memory_bytes = static_cast<double>(devices.devices[i].memory_bytes);
+    result.devices.push_back(std::move(use));
+  }
+  for (const auto& node : graph.nodes()) {
+    ++result.devices[static_cast<std::size_t>(placement.device(*node))].nodes;
+  }
+  return result;
+}
+
+void print_json(const SimulateOptions& options, const Forecast& f) {
+  Json devices = Json::array();
+  for (const DeviceUse& d : f.devices) {
+    devices.push_back({{"name", d.name},
+                       {"nodes", d.nodes},
+                       {"busy_share", d.busy},
+                       {"copy_in_share", d.copies_in},
+                       {"copy_out_share", d.copies_out},
+                       {"peak_bytes", d.peak_bytes},
+                       {"memory_bytes", d.memory_bytes}});
+  }
+  std::cout << Json{{"step_ms", 1e3 * f.step},
+                    {"critical_path_ms", 1e3 * f.path},
+                    {"policy", options.policy},
+                    {"nodes", f.nodes},
+                    {"copies", f.copies},
+                    {"copied_bytes", f.copied_bytes},
+                    {"devices", std::move(devices)}}
+                   .dump()
+            << '\n';
+}
+
+std::string megabytes(double bytes) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.1f MB", bytes / 1e6);
+  return text;
+}
+
+// Devices without work are counted, not listed: there may be a thousand.
+void print_text(const SimulateOptions& options, const Forecast& f) {
+  char line[256];
+  std::snprintf(line, sizeof(line), "%.3f ms a step, %.3f ms of it on the critical path\n",
+                1e3 * f.step, 1e3 * f.path);
+  std::cout << options.graph << ": " << f.nodes << " nodes on " << f.devices.size()
+            << " devices, placed by the " << options.policy << " policy\n"
+            << line << f.copies << " copies, " << megabytes(f.copied_bytes) << '\n';
+  std::size_t width = 6;
+  for (const DeviceUse& d : f.devices) width = std::max(width, d.name.size());
+  std::snprintf(line, sizeof(line), "%-*s  %7s  %6s  %7s  %8s  %12s\n", static_cast<int>(width),
+                "device", "nodes", "busy", "copy in", "copy out", "peak memory");
+  std::cout << line;
+  int idle = 0;
+  for (const DeviceUse& d : f.devices) {
+    if (d.nodes == 0 && d.busy == 0 && d.peak_bytes == 0) {
+      ++idle;
+      continue;
+    }
+    std::snprintf(line, sizeof(line), "%-*s  %7d  %5.1f%%  %6.1f%%  %7.1f%%  %12s%s\n",
+                  static_cast<int>(width), d.name.c_str(), d.nodes, 100 * d.busy,
+                  100 * d.copies_in, 100 * d.copies_out, megabytes(d.peak_bytes).c_str(),
+                  d.memory_bytes > 0 && d.peak_bytes > d.memory_bytes ? "  more than there is" : "");
+    std::cout << line;
+  }
+  if (idle > 0) std::cout << idle << " devices have nothing to do\n";
+}
+
+void run(const SimulateOptions& options) {
+  WholeGraph step;
+  step.fetches = options.fetches;
+  step.targets = options.targets;
+  for (const std::string& text : options.feed_shapes) parse_feed(text, step);
+  const DeviceSet devices = DeviceSet::parse_json(fs::read_file(options.devices));
+  std::shared_ptr<const CostProfile> profile;
+  if (!options.profile.empty()) {
+    profile = std::make_shared<const CostProfile>(CostProfile::load(options.profile));
+  }
+  io::ImportOptions import;
+  import.allow_unsupported = true;
+  const WholeFunction whole = whole_function(io::read_graph_def(options.graph, import), step);
+  MutableFunction f(*whole.function);
+  for (std::size_t i = 0; i < f.args.size() && i < whole.arg_shapes.size(); ++i) {
+    if (!is_ref(f.args[i]->output_dtype(0)))
+      f.graph.set_output_shape(f.args[i], 0, whole.arg_shapes[i]);
+  }
+  f.graph.infer_shapes_to_run();
+
+  const CostModel costs(devices, std::move(profile));
+  const KernelRegistry kernels;
+  PlacementOptions placement;
+  placement.policy =
+      options.policy == "cost" ? PlacementPolicy::kCost : PlacementPolicy::kGreedy;
+  placement.soft = !options.hard;
+  // What is fed comes from the host.
+  for (const Node* arg : f.args) placement.fixed.emplace_back(arg, 0);
+  const Forecast result = forecast(f.graph, place(f.graph, costs, kernels, placement), costs);
+  options.json ? print_json(options, result) : print_text(options, result);
+}
+
+}  // namespace
+
+void add_simulate_command(CLI::App& td) {
+  auto options = std::make_shared<SimulateOptions>();
+  CLI::App* command = td.add_subcommand(
+      "simulate", "Forecast a step of a graph on devices that need not be there (docs/placement.md)");
+  command->add_option("graph", options->graph, "GraphDef, binary or .pbtxt")->required();
+  command->add_option("--devices", options->devices, "File of the devices (JSON)")->required();
+  command->add_option("--policy", options->policy, "How to place")
+      ->check(CLI::IsMember({"greedy", "cost"}))
+      ->capture_default_str();
+  command->add_option("--profile", options->profile, "File of measured times (td::profiler)");
+  command->add_option("--feed-shapes", options->feed_shapes,
+                      "Shapes of what is fed, NAME[:I]=SIZES such as x=32,784");
+  command->add_option("--fetch", options->fetches, "NAME[:I] of what is computed (all outputs)");
+  command->add_option("--target", options->targets, "NAME of a node that is run");
+  command->add_flag("--no-soft-placement", options->hard,
+                    "Fail where a device that is asked for can't be had");
+  command->add_flag("--json", options->json, "Print JSON");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace tandem::cli

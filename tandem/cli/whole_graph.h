@@ -1,0 +1,29 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tandem/core/shape.h"
+#include "tandem/graph/function.h"
+#include "tandem/io/graph_def.h"
+
+namespace tandem::cli {
+
+/// What a step of a graph would be.
+struct WholeGraph {
+  std::vector<std::string> fetches;  ///< none, and no targets: every output
+  std::vector<std::string> targets;
+  std::map<std::string, PartialShape> shapes;  ///< of feeds, by "node" or "node:1"
+};
+
+struct WholeFunction {
+  FunctionRef function;
+  std::vector<PartialShape> arg_shapes;
+};
+
+/// The graph as one function: placeholders (and what `shapes` names) are its arguments. Throws
+/// UnimplementedError if nodes cannot run, NotFoundError for names that the graph lacks.
+WholeFunction whole_function(io::ImportedGraph imported, const WholeGraph& step = {});
+
+}  // namespace tandem::cli

@@ -1,0 +1,81 @@
+#include "tandem/placement/device_set.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "tandem/core/error.h"
+#include "tandem/device/device.h"
+
+namespace tandem {
+namespace {
+
+// Of a device that does not tell: a core of a common processor, and a small accelerator.
+constexpr double kFlopsOfCore = 3e10;
+constexpr double kHostBandwidth = 1e10;
+constexpr double kHostOverhead = 2e-7;
+constexpr double kFlops = 1e12;
+constexpr double kBandwidth = 1e11;
+constexpr double kOverhead = 5e-6;
+constexpr double kLinkBandwidth = 1e10;
+constexpr double kLinkLatency = 1e-5;
+
+double told(double value, double otherwise) { return value > 0 ? value : otherwise; }
+
+DeviceModel model_of(Device& device) {
+  const DeviceProperties& properties = device.properties();
+  DeviceModel model;
+  model.spec = device.spec();
+  model.kernel_class = device.kernel_class();
+  model.host_memory = device.memory_space() == nullptr;
+  const bool host = model.host_memory;
+  const double cores = std::max(1u, std::thread::hardware_concurrency());
+  model.flops = told(properties.flops, host ? kFlopsOfCore * cores : kFlops);
+  model.memory_bandwidth = told(properties.memory_bandwidth, host ? kHostBandwidth : kBandwidth);
+  model.launch_overhead = told(properties.launch_overhead, host ? kHostOverhead : kOverhead);
+  if (!host) {
+    model.link_bandwidth = told(properties.link_bandwidth, kLinkBandwidth);
+    model.link_latency = told(properties.link_latency, kLinkLatency);
+  }
+  const std::size_t limit = device.allocator().stats().limit;
+  model.memory_bytes = limit > 0 ? limit : properties.memory_bytes;
+  model.streams = std::max(1, properties.compute_streams);
+  model.without = properties.without;
+  return model;
+}
+
+}  // namespace
+
+int DeviceSet::find(std::string_view name) const {
+  const DeviceSpec wanted = DeviceSpec::parse(name);
+  if (!wanted.type || !wanted.index) return -1;
+  const auto it = std::find_if(devices.begin(), devices.end(),
+                               [&](const DeviceModel& d) { return wanted.matches(d.spec); });
+  return it == devices.end() ? -1 : static_cast<int>(it - devices.begin());
+}
+
+double DeviceSet::copy_seconds(int from_memory, int to_memory, double bytes) const {
+  if (from_memory == to_memory) return 0;
+  double latency = 0;
+  double bandwidth = 0;
+  for (const int space : {from_memory, to_memory}) {
+    const DeviceModel& device = devices[static_cast<std::size_t>(space)];
+    if (device.host_memory) continue;
+    latency = std::max(latency, device.link_latency);
+    if (device.link_bandwidth > 0) {
+      bandwidth =
+          bandwidth > 0 ? std::min(bandwidth, device.link_bandwidth) : device.link_bandwidth;
+    }
+  }
+  return latency + (bandwidth > 0 ? bytes / bandwidth : 0);
+}
+
+DeviceSet DeviceSet::of(const std::vector<std::shared_ptr<Device>>& devices) {
+  DeviceSet set;
+  for (const auto& device : devices) set.devices.push_back(model_of(*device));
+  if (set.devices.empty() || !set.devices.front().host_memory) {
+    throw InternalError("the first device of a set must be a CPU");
+  }
+  return set;
+}
+
+}  // namespace tandem

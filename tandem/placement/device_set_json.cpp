@@ -1,0 +1,165 @@
+#include <cmath>
+#include <optional>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "tandem/core/error.h"
+#include "tandem/placement/device_set.h"
+#include "tandem/placement/internal/quantity.h"
+
+namespace tandem {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::int64_t kMostDevices = 100'000;
+
+[[noreturn]] void fail(const std::string& what) {
+  throw InvalidArgumentError(cat("device set: ", what));
+}
+
+// Reads one entry of "devices", and complains of fields that nobody asked for.
+class Entry {
+ public:
+  Entry(const json& object, std::string where) : object_(object), where_(std::move(where)) {
+    if (!object.is_object()) fail(cat(where_, " must be an object"));
+  }
+
+  const json* find(const char* name) {
+    asked_.insert(name);
+    const auto it = object_.find(name);
+    return it == object_.end() ? nullptr : &*it;
+  }
+
+  std::string text(const char* name) {
+    const json* value = find(name);
+    if (!value) return {};
+    if (!value->is_string()) fail(cat(where_, ".", name, " must be a text"));
+    return value->get<std::string>();
+  }
+
+  double quantity(const char* name, std::optional<double> (*parse)(std::string_view),
+                  const char* example, double otherwise) {
+    const json* value = find(name);
+    if (!value) return otherwise;
+    std::optional<double> number;
+    if (value->is_number()) number = value->get<double>();
+    if (value->is_string()) number = parse(value->get<std::string>());
+    if (!number || !std::isfinite(*number) || *number < 0) {
+      fail(cat(where_, ".", name, " is ", value->dump(), " but must be such as ", example));
+    }
+    return *number;
+  }
+
+  std::int64_t count(const char* name, std::int64_t most) {
+    const json* value = find(name);
+    if (!value) return 1;
+    const bool good = value->is_number_integer() && *value >= 1 && *value <= most;
+    if (!good) fail(cat(where_, ".", name, " must be a whole number from 1 to ", most));
+    return value->get<std::int64_t>();
+  }
+
+  std::vector<std::string> texts(const char* name) {
+    std::vector<std::string> list;
+    const json* value = find(name);
+    if (!value) return list;
+    if (!value->is_array()) fail(cat(where_, ".", name, " must be a list of texts"));
+    for (const json& item : *value) {
+      if (!item.is_string()) fail(cat(where_, ".", name, " must be a list of texts"));
+      list.push_back(item.get<std::string>());
+    }
+    return list;
+  }
+
+  void no_more() const {
+    for (const auto& item : object_.items()) {
+      if (!asked_.contains(item.key()))
+        fail(cat(where_, " has an unknown field '", item.key(), "'"));
+    }
+  }
+
+ private:
+  const json& object_;
+  std::string where_;
+  std::set<std::string> asked_;
+};
+
+DeviceSpec full_spec(const std::string& name, const std::string& where) {
+  DeviceSpec outer;
+  outer.job = "localhost";
+  outer.replica = 0;
+  outer.task = 0;
+  DeviceSpec spec;
+  try {
+    spec = DeviceSpec::parse(name);
+  } catch (const Error& error) {
+    fail(cat(where, ".name: ", error.what()));
+  }
+  if (!spec.type) fail(cat(where, ".name is '", name, "' but must be such as 'GPU:0'"));
+  if (!spec.index) spec.index = 0;
+  return spec.merged_into(outer);
+}
+
+void read_entry(const json& object, const std::string& where, DeviceSet& set) {
+  Entry entry(object, where);
+  DeviceModel model;
+  model.spec = full_spec(entry.text("name"), where);
+  model.host_memory = model.spec.type == "CPU";
+  if (entry.find("kernels")) model.kernel_class = entry.text("kernels");
+  model.flops = entry.quantity("flops", placement::parse_flops, "\"10T\"", 0);
+  model.memory_bandwidth = entry.quantity("bandwidth", placement::parse_rate, "\"500GB/s\"", 0);
+  model.launch_overhead = entry.quantity("overhead", placement::parse_seconds, "\"5us\"", 0);
+  model.link_bandwidth = entry.quantity("link", placement::parse_rate, "\"12GB/s\"", 0);
+  model.link_latency = entry.quantity("latency", placement::parse_seconds, "\"10us\"", 0);
+  const double memory = entry.quantity("memory", placement::parse_bytes, "\"8GiB\"", 0);
+  if (memory > 9e18) fail(cat(where, ".memory is too large"));
+  model.memory_bytes = static_cast<std::size_t>(memory);
+  model.streams = static_cast<int>(entry.count("streams", 1024));
+  model.without = entry.texts("without");
+  const std::int64_t count = entry.count("count", kMostDevices);
+  entry.no_more();
+  if (model.flops <= 0) fail(cat(where, " needs 'flops'"));
+  if (model.memory_bandwidth <= 0) fail(cat(where, " needs 'bandwidth'"));
+  if (!model.host_memory && model.link_bandwidth <= 0) fail(cat(where, " needs 'link'"));
+  const int first = *model.spec.index;
+  if (first > kMostDevices || set.size() + count > kMostDevices) {
+    fail(cat("more than ", kMostDevices, " devices"));
+  }
+  for (std::int64_t i = 0; i < count; ++i) {
+    model.spec.index = first + static_cast<int>(i);
+    set.devices.push_back(model);
+  }
+}
+
+}  // namespace
+
+DeviceSet DeviceSet::parse_json(std::string_view text) {
+  json file;
+  try {
+    file = json::parse(text);
+  } catch (const json::exception& error) {
+    fail(error.what());
+  }
+  if (!file.is_object()) fail("not an object");
+  const auto list = file.find("devices");
+  if (list == file.end() || !list->is_array()) fail("needs a list 'devices'");
+  for (const auto& item : file.items()) {
+    if (item.key() != "devices" && item.key() != "about") {
+      fail(cat("unknown field '", item.key(), "'"));
+    }
+  }
+  DeviceSet set;
+  for (std::size_t i = 0; i < list->size(); ++i)
+    read_entry((*list)[i], cat("devices[", i, "]"), set);
+  if (set.devices.empty() || !set.devices.front().host_memory) {
+    fail("the first of 'devices' must be a CPU: the host");
+  }
+  std::set<std::string> names;
+  for (const DeviceModel& device : set.devices) {
+    if (!names.insert(device.name()).second) fail(cat(device.name(), " is there twice"));
+  }
+  return set;
+}
+
+}  // namespace tandem

@@ -1,0 +1,95 @@
+// Which arguments lie in host memory whatever the device.
+
+#include <algorithm>
+
+#include "tandem/placement/placement.h"
+
+namespace tandem {
+namespace {
+
+// Strings, handles and variants are objects; a reference names a variable, which knows where its
+// value is.
+bool is_host_dtype(DType dtype) { return is_object(dtype) || is_ref(dtype); }
+
+DType input_dtype(const Node& node, int i) {
+  const Output& in = node.inputs()[static_cast<std::size_t>(i)];
+  return in.node ? in.node->output_dtype(in.index) : DType::kInvalid;
+}
+
+// Of long lists the last bit speaks for the rest.
+bool has_bit(std::uint32_t mask, std::size_t i) {
+  return (mask >> std::min<std::size_t>(i, 31) & 1) != 0;
+}
+
+// Which of the declared inputs an input belongs to. In ops that take lists the bits of
+// `host_inputs` stand for these, so that what comes behind a list has one (the axis of ConcatV2).
+std::size_t declared_input(const Node& node, int i) {
+  if (node.op().plain_arguments) return static_cast<std::size_t>(i);
+  std::int64_t end = 0;
+  for (std::size_t a = 0; a < node.op().inputs.size(); ++a) {
+    const ArgDef& arg = node.op().inputs[a];
+    if (!arg.number_attr.empty()) {
+      end += node.attr<std::int64_t>(arg.number_attr);
+    } else if (!arg.type_list_attr.empty()) {
+      end += static_cast<std::int64_t>(node.attr<std::vector<DType>>(arg.type_list_attr).size());
+    } else {
+      ++end;
+    }
+    if (i < end) return a;
+  }
+  return node.op().inputs.size();
+}
+
+// Their arguments go to other nodes as they are, so each is where a value of its type is.
+bool passes_on(NodeKind kind) {
+  return kind == NodeKind::kCall || kind == NodeKind::kIf || kind == NodeKind::kWhile;
+}
+
+bool declared_on_host(const Node& node, int input) {
+  const std::uint32_t mask = node.op().traits.host_inputs;
+  return mask != 0 && has_bit(mask, declared_input(node, input));
+}
+
+// TensorFlow's rule: numbers that count and index, and what is computed of them alone, are of use
+// on the host; comparisons of such numbers too.
+bool on_small_integers_alone(const Node& node) {
+  if (node.kind() == NodeKind::kSend || node.kind() == NodeKind::kRecv) return false;
+  bool any = false;
+  for (int i = 0; i < static_cast<int>(node.inputs().size()); ++i) {
+    const DType dtype = input_dtype(node, i);
+    if (is_object(dtype) || declared_on_host(node, i)) continue;
+    if (base_dtype(dtype) != DType::kInt32) return false;
+    any = true;
+  }
+  for (int i = 0; i < node.num_outputs(); ++i) {
+    const DType dtype = node.output_dtype(i);
+    if (is_object(dtype) || has_bit(node.op().traits.host_outputs, static_cast<std::size_t>(i)))
+      continue;
+    if (base_dtype(dtype) == DType::kInt32) {
+      any = true;
+    } else if (dtype != DType::kBool || !any) {
+      return false;
+    }
+  }
+  return any;
+}
+
+}  // namespace
+
+bool input_on_host(const Node& node, int i) {
+  const DType dtype = input_dtype(node, i);
+  if (is_host_dtype(dtype)) return true;
+  if (passes_on(node.kind()) && dtype == DType::kInt32) return true;
+  return declared_on_host(node, i) || on_small_integers_alone(node);
+}
+
+bool output_on_host(const Node& node, int i) {
+  const DType dtype = node.output_dtype(i);
+  if (is_host_dtype(dtype)) return true;
+  if (passes_on(node.kind()) && dtype == DType::kInt32) return true;
+  const std::uint32_t mask = node.op().traits.host_outputs;
+  if (mask != 0 && has_bit(mask, static_cast<std::size_t>(i))) return true;
+  return on_small_integers_alone(node);
+}
+
+}  // namespace tandem

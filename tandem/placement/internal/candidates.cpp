@@ -1,0 +1,162 @@
+#include "tandem/placement/internal/candidates.h"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+#include "tandem/core/error.h"
+
+namespace tandem::placement {
+namespace {
+
+constexpr int kMostMembers = 20;  // shown in an error
+constexpr std::size_t kMostNames = 64;
+
+const DeviceModel& model(const DeviceSet& devices, int d) {
+  return devices.devices[static_cast<std::size_t>(d)];
+}
+
+}  // namespace
+
+Candidates::Candidates(const DeviceSet& devices, const PlacementOptions& options, SpecTable& specs,
+                       const KernelSupport& support, const Colocation& colocation,
+                       const Graph& graph)
+    : devices_(devices),
+      options_(options),
+      specs_(specs),
+      support_(support),
+      colocation_(colocation),
+      graph_(graph),
+      preference_(static_cast<std::size_t>(devices.size())),
+      by_root_(static_cast<std::size_t>(graph.id_limit())) {
+  const DeviceSpec preferred = DeviceSpec::parse(options.default_device);
+  std::vector<std::string> types;  // in the order in which they first occur
+  std::vector<std::tuple<bool, bool, std::size_t>> key;
+  bool exists = preferred.empty();
+  for (const DeviceModel& device : devices.devices) {
+    const auto type = std::find(types.begin(), types.end(), *device.spec.type);
+    key.emplace_back(preferred.empty() || !preferred.matches(device.spec), device.host_memory,
+                     static_cast<std::size_t>(type - types.begin()));
+    if (type == types.end()) types.push_back(*device.spec.type);
+    exists = exists || preferred.matches(device.spec);
+  }
+  std::iota(preference_.begin(), preference_.end(), 0);
+  std::stable_sort(preference_.begin(), preference_.end(), [&](int a, int b) {
+    return key[static_cast<std::size_t>(a)] < key[static_cast<std::size_t>(b)];
+  });
+  if (exists || options.soft) return;
+  std::string supported;
+  for (const std::string& type : types) supported += cat(supported.empty() ? "" : ", ", type);
+  throw InvalidArgumentError(cat("Could not satisfy device specification '", preferred.to_string(),
+                                 "'. enable_soft_placement=0. Supported device types [", supported,
+                                 "]. All available devices [", names(preference_), "]."));
+}
+
+Candidates::Choice Candidates::of(const Node& node) {
+  const int root = colocation_.root(node.id());
+  Choice& choice = by_root_[static_cast<std::size_t>(root)];
+  if (choice.list < 0) choice = find(colocation_.bonds(root));
+  if (choice.list < 0) fail(node);
+  return choice;
+}
+
+Candidates::Choice Candidates::find(const Bonds& b) {
+  const std::array<std::uint64_t, 4> key{static_cast<std::uint64_t>(b.requested),
+                                         static_cast<std::uint64_t>(b.resource),
+                                         static_cast<std::uint64_t>(b.given), b.kinds};
+  const auto known = known_.find(key);
+  if (known != known_.end()) return known->second;
+  const DeviceSpec &requested = specs_[b.requested], &resource = specs_[b.resource],
+                   &given = specs_[b.given];
+  Choice choice;
+  std::vector<int> list = filter(requested, b.kinds);
+  if (list.empty() && options_.soft && b.requested != 0) {
+    choice.soft = true;
+    list = filter(loosened(requested, {&given, &resource}), b.kinds);
+    if (list.empty()) list = filter(loosened(requested, {&given}), b.kinds);
+  }
+  if (!list.empty()) {
+    choice.list = static_cast<int>(lists.size());
+    lists.push_back(std::move(list));
+  }
+  return known_.emplace(key, choice).first->second;
+}
+
+std::vector<int> Candidates::filter(const DeviceSpec& spec, KernelSupport::Kinds kinds) const {
+  std::vector<int> list;
+  for (const int d : preference_) {
+    if (support_.takes(kinds, d) && spec.matches(model(devices_, d).spec)) list.push_back(d);
+  }
+  return list;
+}
+
+DeviceSpec Candidates::loosened(DeviceSpec spec, std::initializer_list<const DeviceSpec*> by) {
+  bool type = false, index = false;
+  for (const DeviceSpec* one : by) {
+    type = type || one->type;
+    index = index || one->index;
+  }
+  if (!type) spec.type.reset();
+  if (!index) spec.index.reset();
+  return spec;
+}
+
+// ---- Errors ----
+
+void Candidates::fail(const Node& node) const {
+  const int root = colocation_.root(node.id());
+  const Bonds& b = colocation_.bonds(root);
+  const DeviceSpec& asked = specs_[b.requested];
+  std::string text = cat("Cannot assign a device for operation ", node.name(), ": ");
+  if (colocation_.request(node) != b.requested) {
+    text += cat("Could not satisfy explicit device specification '", node.requested_device(),
+                "' because the node {{colocation_node ", node.name(),
+                "}} was colocated with a group of nodes that required incompatible device '",
+                asked.to_string(), "'. All available devices [", names(preference_),
+                "]. Devices with kernels for the group: [", names(filter({}, b.kinds)), "]. ",
+                members(root));
+  } else if (filter(asked, support_.all()).empty()) {
+    text += explicitly_assigned(node, asked);
+  } else {
+    text += cat("Could not satisfy explicit device specification '", node.requested_device(),
+                "' because no supported kernel for ", asked.type.value_or("those"),
+                " devices is available. Op: ", node.op().name, ". Devices with a kernel: [",
+                names(filter({}, b.kinds)), "]. All available devices [", names(preference_), "]. ",
+                members(root));
+  }
+  throw InvalidArgumentError(cat(text, "\n\t [[", node.name(), "]]"));
+}
+
+std::string Candidates::explicitly_assigned(const Node& node, const DeviceSpec& asked) const {
+  std::vector<int> sorted = preference_;
+  std::sort(sorted.begin(), sorted.end(),
+            [&](int a, int b) { return model(devices_, a).name() < model(devices_, b).name(); });
+  return cat("{{node ", node.name(), "}} was explicitly assigned to ", node.requested_device(),
+             " but available devices are [ ", names(sorted),
+             " ]. Make sure the device specification refers to a valid device.",
+             asked.type == "GPU" ? " The requested device appears to be a GPU, but CUDA is not "
+                                   "enabled."
+                                 : "");
+}
+
+std::string Candidates::names(const std::vector<int>& which) const {
+  std::string text;
+  for (std::size_t i = 0; i < which.size(); ++i) {
+    if (i == kMostNames) return cat(text, " and ", which.size() - i, " more");
+    text += cat(i == 0 ? "" : ", ", model(devices_, which[i]).name());
+  }
+  return text;
+}
+
+std::string Candidates::members(int root) const {
+  std::string text = "Colocation members and the devices asked for:";
+  int shown = 0;
+  for (const auto& node : graph_.nodes()) {
+    if (colocation_.root(node->id()) != root) continue;
+    if (++shown > kMostMembers) return text + "\n  ...";
+    text += cat("\n  ", node->name(), " (", node->op().name, ") ", node->requested_device());
+  }
+  return text;
+}
+
+}  // namespace tandem::placement

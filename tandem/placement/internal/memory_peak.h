@@ -1,0 +1,16 @@
+#pragma once
+
+#include <vector>
+
+namespace tandem::placement {
+
+struct MemoryChange {
+  double time;
+  double bytes;  ///< negative when given back
+};
+
+/// The most that is held at a time; sorts the changes. What is given back in one moment is there
+/// for what is taken in it.
+double peak_of(std::vector<MemoryChange>& changes);
+
+}  // namespace tandem::placement

@@ -1,0 +1,50 @@
+#include "tandem/placement/internal/tasks_of_node.h"
+
+#include <algorithm>
+
+#include "tandem/placement/cost_model.h"
+
+namespace tandem::placement {
+namespace {
+
+int first_of(std::uint32_t mask, const Node& node) {
+  const int inputs = std::min(static_cast<int>(node.inputs().size()), 32);
+  for (int i = 0; i < inputs; ++i) {
+    if ((mask >> i & 1) != 0 && node.inputs()[static_cast<std::size_t>(i)].node) return i;
+  }
+  return -1;
+}
+
+}  // namespace
+
+double variable_bytes(const Node& node) {
+  if (node.kind() != NodeKind::kVariable) return 0;
+  const AttrValue* shape = node.attrs().find("shape");
+  const AttrValue* dtype = node.attrs().find("dtype");
+  const auto* dims = shape ? shape->get_if<PartialShape>() : nullptr;
+  const auto* type = dtype ? dtype->get_if<DType>() : nullptr;
+  if (!dims || !type || !dims->is_fully_known()) return 0;
+  double elements = 1;
+  for (const std::int64_t d : dims->dims()) elements *= static_cast<double>(d);
+  return elements * static_cast<double>(dtype_size(base_dtype(*type)));
+}
+
+int shared_input(const Node& node, int output) {
+  return output == 0 ? first_of(node.op().traits.shares_memory, node) : -1;
+}
+
+int reusable_input(const Node& node, int output) {
+  if (output != 0) return -1;
+  const std::uint32_t mask = node.op().traits.may_reuse;
+  const int inputs = std::min(static_cast<int>(node.inputs().size()), 32);
+  const double bytes = CostModel::output_bytes(node, 0);
+  for (int i = 0; i < inputs; ++i) {
+    const Output& in = node.inputs()[static_cast<std::size_t>(i)];
+    if ((mask >> i & 1) != 0 && in.node && CostModel::output_bytes(*in.node, in.index) == bytes) {
+      return i;
+    }
+  }
+  return -1;
+}
+
+}  // namespace tandem::placement

@@ -1,0 +1,91 @@
+#include "tandem/runtime/explain.h"
+
+#include <ostream>
+#include <utility>
+
+#include "tandem/core/resource_handle.h"
+#include "tandem/device/memory_space.h"
+#include "tandem/fs/file_system.h"
+#include "tandem/placement/cost_model.h"
+#include "tandem/placement/cost_profile.h"
+#include "tandem/runtime/optimized.h"
+#include "tandem/runtime/runtime.h"
+
+namespace tandem {
+namespace {
+
+Explanation explain_body(const MutableFunction& body, const std::string& name,
+                         const ExplainOptions& options, DeviceSet devices,
+                         PlacementOptions placement) {
+  Runtime& runtime = Runtime::current();
+  std::shared_ptr<const CostProfile> costs = options.costs;
+  if (!costs && options.profile)
+    costs = std::make_shared<const CostProfile>(options.profile->costs());
+  const CostModel model(devices, std::move(costs));
+  placement.log = false;
+  const Placement placed = place(body.graph, model, runtime.kernels(), placement);
+  return explain_placement(body.graph, placed, model, runtime.kernels(), name, placement,
+                           options.profile ? &*options.profile : nullptr, options.advice);
+}
+
+DeviceSet devices_of(const ExplainOptions& options) {
+  return options.devices ? *options.devices : DeviceSet::of(Runtime::current().devices());
+}
+
+// Where an argument is: a variable's handle tells the variable's place.
+int device_of_argument(const Tensor& tensor, const DeviceSet& devices) {
+  if (tensor.is_symbolic()) return -1;
+  const Array array = tensor.array();
+  if (array.dtype() == DType::kResource && array.on_host() && array.num_elements() == 1) {
+    const ResourceHandle& handle = *array.data<ResourceHandle>();
+    return handle.empty() ? -1 : devices.find(handle.info().device);
+  }
+  const Device* device = device_of(array);
+  return device ? devices.find(device->name()) : 0;
+}
+
+}  // namespace
+
+Explanation explain_function(const Function& function, const std::vector<PartialShape>& arg_shapes,
+                             const ExplainOptions& options) {
+  const MutableFunction body = optimized(function, arg_shapes);
+  return explain_body(body, function.name(), options, devices_of(options),
+                      options.placement.value_or(PlacementOptions()));
+}
+
+Explanation explain_call(const ConcreteFunction& function, std::span<const Tensor> args,
+                         const ExplainOptions& options) {
+  std::vector<Tensor> all(args.begin(), args.end());
+  all.insert(all.end(), function.captures().begin(), function.captures().end());
+  std::vector<PartialShape> shapes;
+  shapes.reserve(all.size());
+  for (const Tensor& t : all) shapes.push_back(t.partial_shape());
+  const MutableFunction body = optimized(*function.function(), shapes);
+  const DeviceSet devices = devices_of(options);
+  PlacementOptions placement = options.placement.value_or(PlacementOptions());
+  for (std::size_t i = 0; i < all.size() && i < body.args.size(); ++i) {
+    const int device = device_of_argument(all[i], devices);
+    if (device >= 0) placement.fixed.emplace_back(body.args[i], device);
+  }
+  return explain_body(body, function.name(), options, devices, std::move(placement));
+}
+
+double Explanation::copied_bytes() const {
+  double sum = 0;
+  for (const Copy& copy : copies) sum += copy.bytes * copy.per_step;
+  return sum;
+}
+
+double Explanation::copy_seconds() const {
+  double sum = 0;
+  for (const Copy& copy : copies) sum += copy.seconds * copy.per_step;
+  return sum;
+}
+
+void Explanation::save_html(const std::string& path) const { fs::write_file(path, to_html()); }
+
+std::ostream& operator<<(std::ostream& out, const Explanation& explanation) {
+  return out << explanation.to_text();
+}
+
+}  // namespace tandem

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tandem/core/export.h"
+
+namespace tandem {
+
+class CostProfile;  // tandem/placement/cost_profile.h
+
+/// Tells what ran where and when:
+///
+///     td::profiler::start();
+///     {
+///       td::profiler::Scope user("data loading");
+///       …
+///     }
+///     td::profiler::Profile profile = td::profiler::stop();
+///     profile.save("trace.json");           // for chrome://tracing and ui.perfetto.dev
+///     profile.costs().save("costs.json");   // for the placer: TANDEM_PLACEMENT=cost
+///
+/// One recording at a time, of the whole process. While there is none, a run looks at one flag.
+namespace profiler {
+
+struct Options {
+  std::size_t max_events = 500'000;  ///< of more the latest are kept; some 80 bytes each
+};
+
+enum class EventKind : std::uint8_t {
+  kKernel,    ///< one run of a node's or an eager call's kernel
+  kCopy,      ///< a value on its way from one device's memory to another's
+  kFunction,  ///< one call of a traced function
+  kScope,     ///< a `Scope` of the user's code
+};
+
+/// A row of the trace, on which events follow each other: a device's stream, or a thread.
+struct Track {
+  std::string process;    ///< the device's name, or "threads"
+  std::string name;       ///< "compute 0", "copy in 0", "thread 1", "waiting"
+  bool overlaps = false;  ///< its events need not end before the next one begins
+};
+
+/// Views are valid as long as any copy of the Profile.
+struct Event {
+  EventKind kind = EventKind::kKernel;
+  int track = 0;              ///< in `Profile::tracks()`
+  std::string_view name;      ///< of node, function or scope; the copied value's
+  std::string_view op;        ///< of a kernel
+  std::string_view function;  ///< that the node belongs to
+  double begin = 0;           ///< seconds since the start
+  double end = 0;
+  double bytes = 0;       ///< read and written; copied
+  std::string_view from;  ///< of a copy: device names
+  std::string_view to;
+};
+
+/// How long one node took.
+struct NodeTime {
+  std::int64_t runs = 0;
+  double seconds = 0;  ///< the mean, without the first (which pays for caches) if there is a second
+};
+
+/// What was recorded. A shared handle, immutable.
+class TANDEM_EXPORT Profile {
+ public:
+  Profile();
+
+  const std::vector<Track>& tracks() const;
+  /// In order of their beginning.
+  const std::vector<Event>& events() const;
+  /// Events that came before those kept, or while a run still went on after the end.
+  std::uint64_t dropped() const;
+  /// From start to stop.
+  double seconds() const;
+  /// By name, of the nodes of one function, or of all.
+  std::map<std::string, NodeTime, std::less<>> node_times(std::string_view function = {}) const;
+  /// What nodes cost on each kind of device, for a CostModel.
+  CostProfile costs() const;
+
+  /// The trace format of Chrome and Perfetto: a process for each device, with a row for each
+  /// stream; copies are tied by arrows to what made the value and to what uses it.
+  std::string to_json() const;
+  /// Throws the file system's error.
+  void save(const std::string& path) const;
+
+  struct Data;
+  explicit Profile(std::shared_ptr<const Data> data);
+
+ private:
+  std::shared_ptr<const Data> data_;
+};
+
+/// Throws FailedPreconditionError if a recording is going on.
+TANDEM_EXPORT void start(const Options& options = {});
+/// Throws FailedPreconditionError if none is.
+TANDEM_EXPORT Profile stop();
+TANDEM_EXPORT bool running();
+
+/// Names what the thread does in a block.
+class TANDEM_EXPORT Scope {
+ public:
+  explicit Scope(std::string_view name);
+  ~Scope();
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+ private:
+  std::string name_;
+  std::int64_t begin_ = -1;  ///< -1: nobody listens
+};
+
+}  // namespace profiler
+}  // namespace tandem
