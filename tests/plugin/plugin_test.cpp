@@ -92,6 +92,24 @@ TEST(Plugin, IsLoadedOnce) {
   EXPECT_THROW(other->allocator().allocate(std::size_t{20} << 20), ResourceExhaustedError);
 }
 
+TEST(Plugin, CopiesGoThroughTheHostBetweenKindsOfDevices) {
+  const auto make = [](const char* name) {
+    const auto backend = load_plugin(example(name));
+    return backend->make_device(backend->physical_devices()[0], {.memory_growth = true},
+                                DeviceSpec::parse("TOY:0"));
+  };
+  const auto first = make("toy_device");
+  const auto other = make("toy_memory");
+  EXPECT_FALSE(first->can_copy_to(*other));
+  EXPECT_THAT(
+      message_from([&] {
+        first->stream(StreamKind::kCopyOut, 0)
+            .enqueue(
+                Copy{first->allocator().allocate(8), 0, other->allocator().allocate(8), 0, 8, {}});
+      }),
+      HasSubstr("INVALID_ARGUMENT: A stream of /device:TOY:0 cannot copy to or from"));
+}
+
 TEST(Plugin, ThatIsMissingOrNoPlugin) {
   EXPECT_EQ(message_from([] { load_plugin("/nowhere/libnothing.so"); }),
             "NOT_FOUND: There is no plugin at /nowhere/libnothing.so.");

@@ -37,7 +37,6 @@ ConformanceOptions host_options() {
       {"limits/*", no_limits},
       {"allocation/comes_back", no_limits},
       {"allocation/coalesces", no_limits},
-      {"allocation/reset_peak", "the statistics are those of the whole process"},
       {"copies/between_physical", "there is one CPU"},
       {"streams/independent", synchronous},
       {"streams/enqueue_does_not_block", synchronous},

@@ -147,11 +147,11 @@ const PluginLibrary& open_plugin_library(const std::string& path) {
   if (!library) {
     try {
       library = load(path);
+      if (all.sink) all.sink(library->api);
     } catch (...) {
       all.by_path.erase(key);
       throw;
     }
-    if (all.sink) all.sink(library->api);
   }
   return *library;
 }

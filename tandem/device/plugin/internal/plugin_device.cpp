@@ -77,6 +77,7 @@ Stream& PluginDevice::stream(StreamKind kind, int index) {
 }
 
 bool PluginDevice::can_copy_to(const Device& other) const {
+  if (!other.memory_space()) return true;
   const auto* same = dynamic_cast<const PluginDevice*>(&other);
   if (!same || &same->handle_->api() != &handle_->api()) return false;
   const auto ask = handle_->api().device_can_copy;

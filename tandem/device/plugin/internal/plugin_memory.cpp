@@ -37,7 +37,7 @@ class PluginSource final : public RegionSource {
       }
       shortage_ = cat("The hardware has no more: ", text_of_status(status));
       if (bytes <= least) return std::nullopt;
-      bytes = std::max(least, bytes / 2 / kUnit * kUnit);
+      bytes = std::max(least, (bytes - bytes / 8) / kUnit * kUnit);
     }
   }
   std::string shortage() const override { return shortage_; }

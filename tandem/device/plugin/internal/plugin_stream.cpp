@@ -5,8 +5,8 @@
 
 #include "tandem/core/error.h"
 #include "tandem/device/memory_space.h"
+#include "tandem/device/plugin/internal/plugin_device.h"
 #include "tandem/device/plugin/internal/reaper.h"
-#include "tandem/device/plugin_backend.h"
 
 namespace tandem {
 namespace {
@@ -35,7 +35,7 @@ void run_pending(void* arg) {
   auto* pending = static_cast<Pending*>(arg);
   const DeviceThreadScope scope;
   try {
-    pending->work.run();
+    if (pending->work.run) pending->work.run();
   } catch (...) {
     pending->error = std::current_exception();
   }
@@ -60,8 +60,14 @@ void finish_pending(void* arg, const TandemStatus* status) {
   }
 }
 
-TandemDevice* handle_of(const Ref<Buffer>& buffer) {
-  return buffer->space() ? plugin_handle(*buffer->space()->device) : nullptr;
+// Null for the host's memory.
+TandemDevice* handle_of(const Ref<Buffer>& buffer, const PluginStreamState& state) {
+  if (!buffer->space()) return nullptr;
+  const auto* device = dynamic_cast<const PluginDevice*>(buffer->space()->device);
+  if (device && &device->handle().api() == state.api) return device->handle().get();
+  throw InvalidArgumentError(cat("A stream of ", state.device,
+                                 " cannot copy to or from the memory of a device of another kind: ",
+                                 "that goes through the host."));
 }
 
 std::byte* at(const Ref<Buffer>& buffer, std::size_t offset) {
@@ -134,8 +140,8 @@ void PluginStream::enqueue(Copy copy) {
   given.size = sizeof(given);
   given.from = at(copy.from, copy.from_offset);
   given.to = at(copy.to, copy.to_offset);
-  given.from_device = handle_of(copy.from);
-  given.to_device = handle_of(copy.to);
+  given.from_device = handle_of(copy.from, *state_);
+  given.to_device = handle_of(copy.to, *state_);
   given.kind = !given.from_device ? TANDEM_COPY_TO_DEVICE
                : !given.to_device ? TANDEM_COPY_TO_HOST
                                   : TANDEM_COPY_BETWEEN_DEVICES;
