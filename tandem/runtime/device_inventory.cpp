@@ -157,7 +157,12 @@ void DeviceInventory::check_logical(const DeviceConfig& config, const Entry& ent
     }
     check_sum(config, limit_setting, entry, {limit->second});
   }
-  if (logical == config.logical.end()) return;
+  if (logical == config.logical.end()) {
+    const auto of_all = config.memory_limit.find("");
+    if (!is_cpu(entry) && limit == config.memory_limit.end() && of_all != config.memory_limit.end())
+      check_sum(config, "memory_limit", entry, {of_all->second});
+    return;
+  }
   std::vector<std::int64_t> limits;
   for (const LogicalDeviceConfiguration& device : logical->second) {
     if (is_cpu(entry)) {
@@ -170,9 +175,7 @@ void DeviceInventory::check_logical(const DeviceConfig& config, const Entry& ent
   if (!limits.empty()) check_sum(config, logical_setting, entry, limits);
 }
 
-void DeviceInventory::check(const DeviceConfig& config) const {
-  if (config.log_level.value_or(0) < 0 || config.log_level.value_or(0) > 3)
-    throw InvalidArgumentError(cat("The log level must be 0 to 3 but is ", *config.log_level, "."));
+void DeviceInventory::check_names(const DeviceConfig& config) const {
   if (config.visible) {
     for (const std::string& name : *config.visible) check_known(config, "visible", name);
   }
@@ -180,7 +183,6 @@ void DeviceInventory::check(const DeviceConfig& config) const {
   for (const auto& [name, value] : config.memory_limit) {
     if (!name.empty()) check_known(config, "memory_limit " + name, name);
   }
-  std::optional<bool> growth;
   for (const auto& [name, value] : config.memory_growth) {
     if (name.empty()) continue;
     check_known(config, "memory_growth " + name, name);
@@ -189,17 +191,17 @@ void DeviceInventory::check(const DeviceConfig& config) const {
              "Cannot set memory growth on non-GPU and non-Pluggable devices");
     }
   }
-  bool any_cpu = false;
+}
+
+// As TensorFlow, which leaves growth alone once accelerators are cut.
+void DeviceInventory::check_growth(const DeviceConfig& config) const {
+  std::optional<bool> growth;
   for (const Entry& entry : devices_) {
-    if (!visible(config, entry)) continue;
-    any_cpu = any_cpu || is_cpu(entry);
-    check_logical(config, entry);
     if (is_cpu(entry)) continue;
-    if (const auto all = config.memory_limit.find("");
-        all != config.memory_limit.end() && !config.memory_limit.contains(entry.short_name()) &&
-        !config.logical.contains(entry.short_name())) {
-      check_sum(config, "memory_limit", entry, {all->second});
-    }
+    if (config.logical.contains(entry.short_name())) return;
+  }
+  for (const Entry& entry : devices_) {
+    if (is_cpu(entry) || !visible(config, entry)) continue;
     const bool grows = cut(config, entry).front().memory_growth;
     if (growth.value_or(grows) != grows) {
       throw InvalidArgumentError(
@@ -208,6 +210,19 @@ void DeviceInventory::check(const DeviceConfig& config) const {
     }
     growth = grows;
   }
+}
+
+void DeviceInventory::check(const DeviceConfig& config) const {
+  if (config.log_level.value_or(0) < 0 || config.log_level.value_or(0) > 3)
+    throw InvalidArgumentError(cat("The log level must be 0 to 3 but is ", *config.log_level, "."));
+  check_names(config);
+  bool any_cpu = false;
+  for (const Entry& entry : devices_) {
+    if (!visible(config, entry)) continue;
+    any_cpu = any_cpu || is_cpu(entry);
+    check_logical(config, entry);
+  }
+  check_growth(config);
   if (!any_cpu) {
     throw NotFoundError(
         "No CPU devices are available in this process. The host takes part in everything: give "

@@ -53,6 +53,8 @@ class TANDEM_EXPORT DeviceInventory {
   void add(const std::shared_ptr<Backend>& backend, const std::vector<std::string>& left_out);
   void check_known(const DeviceConfig& config, const std::string& setting,
                    const std::string& name) const;
+  void check_names(const DeviceConfig& config) const;
+  void check_growth(const DeviceConfig& config) const;
 
   std::vector<Entry> devices_;
   std::vector<std::shared_ptr<Backend>> backends_;

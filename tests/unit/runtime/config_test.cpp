@@ -110,6 +110,9 @@ TEST(Config, RefusesInTensorFlowsWords) {
     EXPECT_THAT(error([] { config::set_memory_growth(kGpu0, true); }),
                 StartsWith("INVALID_ARGUMENT: Cannot set memory growth on device when virtual "
                            "devices configured"));
+    config::set_logical_device_configuration(kCpu, {{}});
+    EXPECT_THAT(error([] { config::set_memory_growth(kCpu, true); }),
+                HasSubstr("Cannot set memory growth on device when virtual devices configured"));
     EXPECT_THAT(error([] { config::set_memory_limit(kGpu0, 5); }),
                 HasSubstr("has both logical devices (program) and a memory limit"));
   });

@@ -132,6 +132,11 @@ TEST(DeviceConfig, RefusesWhatIsImpossible) {
           {.backends = {b}, .visible = {{"CPU:0", "GPU:0"}}, .memory_growth = {{"GPU:0", true}}}),
       "nothing was thrown")
       << "a hidden device does not count";
+  EXPECT_EQ(refused({.backends = {b},
+                     .logical = {{"GPU:1", {{.memory_limit = 5}}}},
+                     .memory_growth = {{"GPU:0", true}}}),
+            "nothing was thrown")
+      << "nor does growth where devices are cut";
   EXPECT_THAT(refused({.backends = {nullptr}}), HasSubstr("is null"));
   EXPECT_THAT(refused({.logical = {{"GPU", {{}}}}}),
               HasSubstr("Failed parsing device name: 'GPU'. Note a valid device string"));
