@@ -264,7 +264,8 @@ class Adviser {
     std::stable_sort(better_.begin(), better_.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     for (std::size_t i = 0; i < better_.size(); ++i) {
-      const auto& [step, move] = better_[i];
+      const double step = better_[i].first;
+      const Move* move = better_[i].second;  // clang: a lambda takes no structured binding
       // What is a part of a better move says nothing new.
       const bool part = std::any_of(
           better_.begin(), better_.begin() + static_cast<int>(i), [&](const auto& other) {

@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -15,12 +16,25 @@
 #include <tandem/runtime/profiler.h>
 #include <tandem/tandem.h>
 
+#include "tests/unit/runtime/control_flow_util.h"
+
 namespace {
 
 namespace td = tandem;
 using td::profiler::EventKind;
 using td::profiler::Profile;
 using ::testing::HasSubstr;
+
+// Answers from a thread of its own.
+const td::OpRegistration kLater{
+    {.name = "ProfilerTestLater", .inputs = "x: T", .outputs = "y: T", .attrs = "T: type"}};
+const td::KernelRegistration kLaterKernel{
+    {.op = "ProfilerTestLater", .run_async = [](td::KernelContext& c, td::KernelDone done) {
+       std::thread([&c, done = std::move(done)] {
+         c.set_output(0, c.input(0));
+         done(nullptr);
+       }).detach();
+     }}};
 
 int count(const Profile& profile, EventKind kind, std::string_view name = "") {
   int found = 0;
@@ -82,8 +96,8 @@ TEST(Profiler, RecordsEagerCalls) {
 
 TEST(Profiler, RecordsControlFlowAndWhatItCalls) {
   const auto f = td::function([](td::Tensor n) {
-    return td::while_loop([](td::Tensor i) { return i < 5; },
-                          [](td::Tensor i) { return i + 1; }, n);
+    return td::while_loop([](td::Tensor i) { return i < 5; }, [](td::Tensor i) { return i + 1; },
+                          n);
   });
   const td::Tensor zero = 0;
   f(zero);
@@ -91,6 +105,47 @@ TEST(Profiler, RecordsControlFlowAndWhatItCalls) {
   EXPECT_EQ(f(zero).item<int>(), 5);
   const Profile profile = td::profiler::stop();
   EXPECT_GE(count(profile, EventKind::kFunction), 1 + 6 + 5);
+}
+
+// A while loop of TensorFlow 1: i = later(i) + 1 until it is 5.
+TEST(Profiler, RecordsLoopsOfFramesAndWhatWaits) {
+  td::FlowBuilder b;
+  const td::Output limit = b.enter(b.constant(td::Array::scalar(5)), "loop", true);
+  const td::Output one = b.enter(b.constant(td::Array::scalar(1)), "loop", true);
+  const td::Output i = b.loop_variable(b.enter(b.arg(td::DType::kInt32), "loop"));
+  const td::Output more = b.add1("LoopCond", {b.add1("Less", {i, limit})});
+  td::Node* choice = b.add("Switch", {i, more});
+  const td::Output later = b.add1("ProfilerTestLater", {{choice, 1}});
+  b.close(i, b.add1("AddV2", {later, one}));
+  const auto f = b.finish({b.add1("Exit", {{choice, 0}})});
+  td::profiler::start();
+  EXPECT_EQ(td::run_int(f, {td::Tensor(0)}), 5);
+  const Profile profile = td::profiler::stop();
+  int additions = 0, waits = 0;
+  for (const auto& e : profile.events()) {
+    additions += e.op == "AddV2";
+    if (e.op != "ProfilerTestLater") continue;
+    ++waits;
+    EXPECT_EQ(profile.tracks()[static_cast<std::size_t>(e.track)].name, "waiting");
+  }
+  EXPECT_EQ(additions, 5);
+  EXPECT_EQ(waits, 5);
+}
+
+TEST(Profiler, RecordsPlansWithAsynchronousSteps) {
+  const auto f = td::function([](td::Tensor a) {
+    const td::Tensor x = td::raw_op("ProfilerTestLater", {td::exp(a)})[0];
+    const td::Tensor y = td::raw_op("ProfilerTestLater", {td::sin(a)})[0];
+    return x + y;
+  });
+  const td::Tensor a = td::ones({8});
+  f(a);
+  td::profiler::start();
+  for (int i = 0; i < 20; ++i) f(a);
+  const Profile profile = td::profiler::stop();
+  for (const auto& [name, time] : profile.node_times()) EXPECT_EQ(time.runs, 20) << name;
+  EXPECT_EQ(profile.node_times().size(), 5u);
+  EXPECT_EQ(count(profile, EventKind::kFunction), 20);
 }
 
 TEST(Profiler, KeepsTheLatestAndCountsTheRest) {
