@@ -59,6 +59,14 @@ void parse_feed(const std::string& text, WholeGraph& step) {
   step.shapes[name] = PartialShape(std::move(dims));
 }
 
+DeviceSet read_devices(const std::string& path) {
+  try {
+    return DeviceSet::parse_json(fs::read_file(path));
+  } catch (const InvalidArgumentError& error) {
+    throw InvalidArgumentError(cat(path, ": ", error.what()));
+  }
+}
+
 // What a device does in a step.
 struct DeviceUse {
   std::string name;
@@ -164,7 +172,7 @@ void run(const SimulateOptions& options) {
   step.fetches = options.fetches;
   step.targets = options.targets;
   for (const std::string& text : options.feed_shapes) parse_feed(text, step);
-  const DeviceSet devices = DeviceSet::parse_json(fs::read_file(options.devices));
+  const DeviceSet devices = read_devices(options.devices);
   std::shared_ptr<const CostProfile> profile;
   if (!options.profile.empty()) {
     profile = std::make_shared<const CostProfile>(CostProfile::load(options.profile));
