@@ -70,10 +70,10 @@ class TdSimulate : public ::testing::Test {
 TEST_F(TdSimulate, AThousandDevices) {
   const Result r = run("g.pbtxt --devices devices.json --policy cost --feed-shapes x=512,512");
   EXPECT_EQ(r.code, 0) << r.err;
-  EXPECT_THAT(r.out, AllOf(HasSubstr("on 1001 devices, placed by the cost policy"),
-                           HasSubstr(" ms a step"), HasSubstr("peak memory"),
-                           HasSubstr("devices have nothing to do"),
-                           HasSubstr("/job:localhost/replica:0/task:0/device:GPU:0")));
+  EXPECT_THAT(
+      r.out, AllOf(HasSubstr("on 1001 devices, placed by the cost policy"), HasSubstr(" ms a step"),
+                   HasSubstr("peak memory"), HasSubstr("devices have nothing to do"),
+                   HasSubstr("/job:localhost/replica:0/task:0/device:GPU:0")));
 }
 
 TEST_F(TdSimulate, GreedyOnOneDeviceAddsUp) {
@@ -94,9 +94,9 @@ TEST_F(TdSimulate, GreedyOnOneDeviceAddsUp) {
 }
 
 TEST_F(TdSimulate, TellsWrongUsageFromFailure) {
-  for (const char* arguments :
-       {"", "g.pbtxt", "g.pbtxt --devices devices.json --policy best",
-        "g.pbtxt --devices devices.json --feed-shapes x", "g.pbtxt --devices devices.json --feed-shapes x=1,b"}) {
+  for (const char* arguments : {"", "g.pbtxt", "g.pbtxt --devices devices.json --policy best",
+                                "g.pbtxt --devices devices.json --feed-shapes x",
+                                "g.pbtxt --devices devices.json --feed-shapes x=1,b"}) {
     const Result r = run(arguments);
     EXPECT_EQ(r.code, 2) << arguments;
     EXPECT_EQ(r.out, "") << arguments;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/graph/function.h"
+
 #include "tests/unit/placement/placer_util.h"
 
 namespace tandem::placer_test {
