@@ -6,6 +6,28 @@
 #include "tandem/io/graph_session.h"
 
 namespace tandem::cli {
+namespace {
+
+// By node id: what the named tensors and nodes are made from.
+std::vector<bool> needed_for(const Graph& graph, const std::vector<std::string>& names) {
+  std::vector<bool> needed(static_cast<std::size_t>(graph.id_limit()), false);
+  std::vector<const Node*> open;
+  const auto need = [&](const Node* node) {
+    if (!node || needed[static_cast<std::size_t>(node->id())]) return;
+    needed[static_cast<std::size_t>(node->id())] = true;
+    open.push_back(node);
+  };
+  for (const std::string& name : names) need(graph.find(name.substr(0, name.find(':'))));
+  while (!open.empty()) {
+    const Node* node = open.back();
+    open.pop_back();
+    for (const Output& in : node->inputs()) need(in.node);
+    for (const Node* before : node->control_inputs()) need(before);
+  }
+  return needed;
+}
+
+}  // namespace
 
 WholeFunction whole_function(io::ImportedGraph imported, const WholeGraph& step) {
   const bool everything = step.fetches.empty() && step.targets.empty();
@@ -17,11 +39,16 @@ WholeFunction whole_function(io::ImportedGraph imported, const WholeGraph& step)
   WholeFunction whole;
   std::map<std::string, PartialShape> given = step.shapes;
   const auto users = imported.graph->consumers();
+  std::vector<std::string> wanted = fetches;
+  wanted.insert(wanted.end(), targets.begin(), targets.end());
+  const std::vector<bool> needed = needed_for(*imported.graph, wanted);
   for (const auto& node : imported.graph->nodes()) {
     const bool used = !users[static_cast<std::size_t>(node->id())].empty();
     if (node->op().name.starts_with("Placeholder")) {
       const auto shape = given.find(node->name());
-      if (!used && imported.graph->num_nodes() > 1 && shape == given.end()) continue;
+      const bool skipped = everything ? !used && imported.graph->num_nodes() > 1
+                                      : !needed[static_cast<std::size_t>(node->id())];
+      if (skipped && shape == given.end()) continue;
       feeds.push_back(node->name());
       whole.arg_shapes.push_back(shape == given.end() ? node->output_shape(0) : shape->second);
       if (shape != given.end()) given.erase(shape);

@@ -315,7 +315,7 @@ class Adviser {
         cat("Move ", move.what, " from ", device(op.device), " to ",
             to < 0 ? "where their values come from" : device(to), ": ", gains(step), ".");
     if (op.by == PlacedBy::kRequest) {
-      text += cat(" Its scope asks for ", op.asked, ".");
+      text += cat(" The scope asks for ", op.asked, ".");
     } else if (!op.reason.empty()) {
       text += cat(" Why it is there: ", op.reason, ".");
     }
