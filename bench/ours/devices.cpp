@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bench/common/serve.h"
+#include "bench/devices/emulated.h"
 #include "bench/devices/judge.h"
 #include "bench/devices/networks.h"
 #include "bench/devices/sets.h"
@@ -113,6 +114,9 @@ int main() {
                 {"makespan_vs_greedy_max", [] { return answer(findings().vs_greedy_most); }},
                 {"makespan_vs_optimum", [] { return answer(vs_optimum()); }},
                 {"info_makespan_vs_bound",
-                 [] { return answer(findings().vs_bound_sum / findings().placed); }}},
+                 [] { return answer(findings().vs_bound_sum / findings().placed); }},
+       {"busy_share", [] { return answer(busy_share()); }},
+       {"copies_hidden", [] { return answer(copies_hidden()); }},
+       {"forecast_error", [] { return answer(forecast_error()); }}},
                "tandem");
 }
