@@ -149,6 +149,9 @@ def devices():
                         ("makespan_vs_greedy_max", 1.0), ("makespan_vs_optimum", 1.05),
                         ("info_makespan_vs_bound", 0)):
         yield Row(name, "x", "lower", (), limit=limit)
+    yield Row("busy_share", "share", "higher", (), limit=0.95)
+    yield Row("copies_hidden", "share", "higher", (), limit=0.95)
+    yield Row("forecast_error", "share", "lower", (), limit=0.1)
     yield Row("machinery", "x", "lower", (), limit=1.02, counted=True)
     yield Row("profiler_overhead", "share", "lower", (), limit=0.03, counted=True)
 
