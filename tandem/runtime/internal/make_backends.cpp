@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/device/cuda/cuda_backend.h"
 #include "tandem/device/emulated/emulated_backend.h"
 #include "tandem/device/host/host_backend.h"
 #include "tandem/device/plugin_backend.h"
@@ -12,7 +13,9 @@ namespace tandem {
 
 std::vector<std::shared_ptr<Backend>> make_backends(const DeviceConfig& config) {
   static const auto host = std::make_shared<HostBackend>();
-  std::vector<std::shared_ptr<Backend>> backends{host};
+  // The driver is asked once in a process.
+  static const auto cuda = std::make_shared<CudaBackend>();
+  std::vector<std::shared_ptr<Backend>> backends{host, cuda};
   const bool of_program = config.origin("plugins") == "program";
   for (const std::string& path : config.plugins) {
     try {

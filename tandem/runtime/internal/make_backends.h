@@ -9,7 +9,7 @@
 
 namespace tandem {
 
-/// The host, CUDA where it was built, and the configured plugins.
+/// The host, CUDA and the configured plugins.
 std::vector<std::shared_ptr<Backend>> make_backends(const DeviceConfig& config);
 
 /// What is to be emulated. Throws InvalidArgumentError naming where a malformed text comes from.

@@ -67,7 +67,7 @@ class TdDevices : public ::testing::Test {
 };
 
 TEST_F(TdDevices, TellsOfTheCpuAndTheDefaults) {
-  const Result r = devices("");
+  const Result r = devices("CUDA_VISIBLE_DEVICES=-1");
   EXPECT_EQ(r.code, 0) << r.err;
   ASSERT_THAT(r.lines_with("/device:CPU:0"), SizeIs(1));
   EXPECT_THAT(r.lines_with("/device:CPU:0")[0],
@@ -76,6 +76,7 @@ TEST_F(TdDevices, TellsOfTheCpuAndTheDefaults) {
   ASSERT_THAT(r.lines_with("/physical_device:"), SizeIs(1));
   EXPECT_THAT(r.lines_with("/physical_device:")[0],
               AllOf(HasSubstr("CPU"), HasSubstr("visible (default)")));
+  EXPECT_THAT(r.lines_with("cuda: "), SizeIs(1)) << "why there is none";
   EXPECT_THAT(r.out, HasSubstr("soft placement on (default)"));
   EXPECT_THAT(r.out, HasSubstr("placement greedy (default)"));
   EXPECT_THAT(r.out, Not(HasSubstr("emulated")));

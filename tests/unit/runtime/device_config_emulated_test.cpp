@@ -20,6 +20,7 @@ namespace tandem {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -93,7 +94,7 @@ TEST(EmulatedConfig, StandsInForRealDevicesOfItsType) {
     names.push_back(entry.backend->name() + " " + entry.short_name());
   EXPECT_THAT(names, ElementsAre("host CPU:0", "counting YPU:0", "emulated XPU:0"));
   EXPECT_THAT(inventory.notes(),
-              ElementsAre("counting: 3 XPU not used, because devices of this type are emulated"));
+              Contains("counting: 3 XPU not used, because devices of this type are emulated"));
 }
 
 TEST(EmulatedConfig, ErrorsNameWhereTheSpecificationIs) {
