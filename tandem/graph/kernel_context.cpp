@@ -12,9 +12,19 @@ FunctionRunner::~FunctionRunner() = default;
 Array& KernelContext::allocate_output_slow(int i, const Shape& shape) {
   forget_plan(i);  // the shape is not the one planned for: on its own from now on
   const DType dtype = base_dtype(output_dtypes_[i]);
-  const bool on_host = is_object(dtype) || (i < 32 && ((host_outputs_ >> i) & 1) != 0);
-  *outputs_[i] = on_host ? Array(dtype, shape) : allocate_on_device(dtype, shape);
-  return *outputs_[i];
+  Array& output = *outputs_[i];
+  if (is_object(dtype) || (i < 32 && ((host_outputs_ >> i) & 1) != 0)) {
+    output = Array(dtype, shape);
+    return output;
+  }
+  // As allocate_on_device, but in its place: every output of an eager call comes from here.
+  const std::int64_t bytes =
+      checked_multiply(shape.num_elements(), static_cast<std::int64_t>(dtype_size(dtype)));
+  Ref<Buffer> buffer = services_->allocator->allocate(static_cast<std::size_t>(bytes));
+  void* data = buffer->data();
+  output = Array(dtype, shape, std::move(buffer), data);
+  if (!output.on_host()) output = kernel_view(std::move(output));
+  return output;
 }
 
 Array KernelContext::allocate_on_device(DType dtype, const Shape& shape) const {
@@ -23,7 +33,8 @@ Array KernelContext::allocate_on_device(DType dtype, const Shape& shape) const {
   Ref<Buffer> buffer = services_->allocator->allocate(static_cast<std::size_t>(bytes));
   void* data = buffer->data();
   Array array(dtype, shape, std::move(buffer), data);
-  return array.on_host() ? array : kernel_view(std::move(array));
+  if (!array.on_host()) array = kernel_view(std::move(array));
+  return array;
 }
 
 Array KernelContext::allocate_temp(DType dtype, const Shape& shape) const {

@@ -52,6 +52,14 @@ class PlanCache {
       if (i != 0) std::rotate(plans_.begin(), at, at + 1);
       return plans_.front().plan;
     }
+    return make(runtime, function, args, places, default_device);
+  }
+
+ private:
+  // Kept out of `get`, which every call goes through.
+  [[gnu::noinline]] std::shared_ptr<Executable> make(Runtime& runtime, const Function& function,
+                                                     const std::vector<Array>& args,
+                                                     const ArgPlaces& places, int default_device) {
     if (!optimized_) {
       auto body = std::make_shared<MutableFunction>(function);
       prepare(*body, runtime.ops());
@@ -82,7 +90,6 @@ class PlanCache {
     return plans_.front().plan;
   }
 
- private:
   struct Entry {
     std::vector<Shape> shapes;
     ArgPlaces places;  // empty where there is one device
@@ -159,6 +166,22 @@ int place_of(const Runtime& runtime, const Array& value) {
   return 0;
 }
 
+// As FunctionExecutor::prepare, which can't be inlined.
+inline std::shared_ptr<Executable> plan_of_call(const Function& function,
+                                                const std::vector<Array>& args,
+                                                const Device& device) {
+  const auto cache =
+      function.derived<PlanCache>(Function::kPlans, [] { return std::make_shared<PlanCache>(); });
+  Runtime& runtime = Runtime::current();
+  ArgPlaces places;
+  int default_device = -1;
+  if (runtime.places_calls()) {
+    for (const Array& a : args) places.push_back(place_of(runtime, a));
+    default_device = index_of(runtime, &device);
+  }
+  return cache->get(runtime, function, args, places, default_device);
+}
+
 }  // namespace
 
 std::vector<Array> FunctionExecutor::run(const Function& function, std::vector<Array> args,
@@ -179,7 +202,7 @@ std::vector<Array> FunctionExecutor::run(const Function& function, std::vector<A
                                      args[i].dtype(), args[i].shape(), "."));
     }
   }
-  const std::shared_ptr<Executable> plan = prepare(function, args, caller.device());
+  const std::shared_ptr<Executable> plan = plan_of_call(function, args, caller.device());
   const ScopedFlushDenormals flush;
   return plan->run(std::move(args), caller.cancellation());
 }
@@ -187,16 +210,7 @@ std::vector<Array> FunctionExecutor::run(const Function& function, std::vector<A
 std::shared_ptr<Executable> FunctionExecutor::prepare(const Function& function,
                                                       const std::vector<Array>& args,
                                                       const Device& device) {
-  const auto cache =
-      function.derived<PlanCache>(Function::kPlans, [] { return std::make_shared<PlanCache>(); });
-  Runtime& runtime = Runtime::current();
-  ArgPlaces places;
-  int default_device = -1;
-  if (runtime.places_calls()) {
-    for (const Array& a : args) places.push_back(place_of(runtime, a));
-    default_device = index_of(runtime, &device);
-  }
-  return cache->get(runtime, function, args, places, default_device);
+  return plan_of_call(function, args, device);
 }
 
 }  // namespace tandem
