@@ -300,8 +300,9 @@ std::vector<Tensor> run_function_eagerly(Runtime& runtime, const Function& funct
   arrays.reserve(args.size());
   for (const Tensor& t : args) arrays.push_back(t.impl()->array);
   KernelContext context;
-  Device& device = device_of_call(runtime);
-  if (runtime.log_placement())
+  const bool placed = runtime.places_calls();
+  Device& device = placed ? device_of_call(runtime) : runtime.default_device();
+  if (placed && runtime.log_placement())
     std::cerr << cat("Executing op ", function.name(), " in device ", device.name(), "\n");
   context.services_ = &runtime.services(device);
   const std::shared_ptr<const Cancellation> cancellation = thread_context().cancellation;
@@ -310,7 +311,6 @@ std::vector<Tensor> run_function_eagerly(Runtime& runtime, const Function& funct
       context.services_->functions->run(function, std::move(arrays), context);
   std::vector<Tensor> outputs;
   outputs.reserve(results.size());
-  const bool placed = runtime.places_calls();
   for (Array& r : results) {
     outputs.push_back(placed ? tensor_on(runtime, std::move(r))
                              : Tensor(new TensorImpl(std::move(r))));

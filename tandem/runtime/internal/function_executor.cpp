@@ -26,12 +26,19 @@ namespace {
 constexpr std::size_t kPlansKept = 32;
 constexpr int kDeepestCall = 200;
 
+// Where a call finds its arguments, and the device of what asks for none.
+struct CallPlaces {
+  ArgPlaces args;
+  int default_device = -1;
+  bool operator==(const CallPlaces&) const = default;
+};
+
 // The plans of one function in one runtime.
 class PlanCache {
  public:
+  // `places`: null where there is one device.
   std::shared_ptr<Executable> get(Runtime& runtime, const Function& function,
-                                  const std::vector<Array>& args, const ArgPlaces& places,
-                                  int default_device) {
+                                  const std::vector<Array>& args, const CallPlaces* places) {
     std::lock_guard lock(mutex_);
     if (runtime_id_ != runtime.id()) {
       forget();
@@ -45,21 +52,19 @@ class PlanCache {
     }
     if (framed_) return framed_;
     for (std::size_t i = 0; i < plans_.size(); ++i) {
-      if (!fits(plans_[i].shapes, args) || plans_[i].places != places ||
-          plans_[i].default_device != default_device)
-        continue;
+      if (!fits(plans_[i].shapes, args) || !fits(plans_[i].places, places)) continue;
       const auto at = plans_.begin() + static_cast<std::ptrdiff_t>(i);
       if (i != 0) std::rotate(plans_.begin(), at, at + 1);
       return plans_.front().plan;
     }
-    return make(runtime, function, args, places, default_device);
+    return make(runtime, function, args, places);
   }
 
  private:
   // Kept out of `get`, which every call goes through.
   [[gnu::noinline]] std::shared_ptr<Executable> make(Runtime& runtime, const Function& function,
                                                      const std::vector<Array>& args,
-                                                     const ArgPlaces& places, int default_device) {
+                                                     const CallPlaces* places) {
     if (!optimized_) {
       auto body = std::make_shared<MutableFunction>(function);
       prepare(*body, runtime.ops());
@@ -67,8 +72,7 @@ class PlanCache {
       options_ = default_options().optimizer();
       if (!function.may_optimize()) options_.disable_meta_optimizer = true;
       if (!options_.disable_meta_optimizer) optimize(*body, runtime.ops(), evaluator, options_);
-      if (holds_control_flow(body->graph))
-        return framed_ = framed(runtime, body, places, default_device);
+      if (holds_control_flow(body->graph)) return framed_ = framed(runtime, body, places);
       optimized_ = std::move(body);
     }
     Entry entry;
@@ -80,9 +84,10 @@ class PlanCache {
       specialize(*body, {entry.shapes.begin(), entry.shapes.end()}, runtime.ops(), evaluator,
                  options_);
     }
-    entry.places = places;
-    entry.default_device = default_device;
-    if (runtime.places_calls()) entry.plan = on_devices(runtime, *body, entry);
+    if (places) {
+      entry.places = std::make_unique<const CallPlaces>(*places);
+      entry.plan = on_devices(runtime, *body, entry);
+    }
     if (!entry.plan)
       entry.plan = std::make_shared<AdaptivePlan>(runtime, body, entry.shapes, states_);
     if (plans_.size() == kPlansKept) plans_.pop_back();
@@ -92,23 +97,27 @@ class PlanCache {
 
   struct Entry {
     std::vector<Shape> shapes;
-    ArgPlaces places;  // empty where there is one device
-    int default_device = -1;
+    std::unique_ptr<const CallPlaces> places;
     std::shared_ptr<Executable> plan;
   };
   std::shared_ptr<Executable> framed(Runtime& runtime, std::shared_ptr<MutableFunction> body,
-                                     const ArgPlaces& places, int default_device) {
-    if (!runtime.places_calls()) return std::make_shared<FramedPlan>(runtime, std::move(body));
-    const Placement placement = place_nodes(runtime, *body, places, default_device);
+                                     const CallPlaces* places) {
+    if (!places) return std::make_shared<FramedPlan>(runtime, std::move(body));
+    const Placement placement = place_nodes(runtime, *body, places->args, places->default_device);
     return std::make_shared<FramedPlan>(runtime, std::move(body), &placement);
   }
   // Null if the first CPU does everything.
   std::shared_ptr<Executable> on_devices(Runtime& runtime, const MutableFunction& body,
                                          const Entry& entry) {
-    auto placed = std::make_shared<PlacedFunction>(place_function(
-        runtime, with_shapes(body, entry.shapes), entry.places, entry.default_device));
+    auto placed = std::make_shared<PlacedFunction>(
+        place_function(runtime, with_shapes(body, entry.shapes), entry.places->args,
+                       entry.places->default_device));
     if (on_one_cpu(*placed)) return nullptr;
     return std::make_shared<DevicePlan>(runtime, std::move(placed), states_);
+  }
+  static bool fits(const std::unique_ptr<const CallPlaces>& made_for, const CallPlaces* places) {
+    if (!places || !made_for) return !places && !made_for;
+    return *made_for == *places;
   }
   static bool fits(const std::vector<Shape>& shapes, const std::vector<Array>& args) {
     for (std::size_t i = 0; i < args.size(); ++i) {
@@ -173,13 +182,11 @@ inline std::shared_ptr<Executable> plan_of_call(const Function& function,
   const auto cache =
       function.derived<PlanCache>(Function::kPlans, [] { return std::make_shared<PlanCache>(); });
   Runtime& runtime = Runtime::current();
-  ArgPlaces places;
-  int default_device = -1;
-  if (runtime.places_calls()) {
-    for (const Array& a : args) places.push_back(place_of(runtime, a));
-    default_device = index_of(runtime, &device);
-  }
-  return cache->get(runtime, function, args, places, default_device);
+  if (!runtime.places_calls()) return cache->get(runtime, function, args, nullptr);
+  CallPlaces places;
+  for (const Array& a : args) places.args.push_back(place_of(runtime, a));
+  places.default_device = index_of(runtime, &device);
+  return cache->get(runtime, function, args, &places);
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ class Scene {
   std::string failure() {
     try {
       run();
-    } catch (const InvalidArgumentError& error) {
+    } catch (const Error& error) {
       return error.what();
     }
     return {};
