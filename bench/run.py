@@ -103,7 +103,8 @@ class Bench:
         against = f" against {peer.name}" if side else ""
         say(f"{row.name}{against}")
         peer_row = (peer.row or row.name) if side else ""
-        taken = pairs.take_turns(row, self.our_side(row), side, peer_row, self.options.pairs)
+        taken = pairs.take_turns(row, self.our_side(row), side, peer_row, self.options.pairs,
+                                 not peer or peer.same_graph)
         pair = pairs.median_pair(row, taken)
         result = pairs.result(row, pair, peer.name if side else None)
         self.rows.append(result)

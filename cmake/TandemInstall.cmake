@@ -28,6 +28,9 @@ install(
   TARGETS tandem
   EXPORT tandem_shared_targets
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+if(TARGET tandem_cuda)
+  install(TARGETS tandem_cuda LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+endif()
 install(EXPORT tandem_shared_targets NAMESPACE tandem:: FILE tandemTargets.cmake
         DESTINATION "${package_folder}")
 if(TARGET tandem_archive)

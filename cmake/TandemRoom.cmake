@@ -67,9 +67,20 @@ function(tandem_room name)
 endfunction()
 
 # tandem_room_sources(OUT): the sources of the current room: its own folder and every folder below
-# it, whether that is a backend (device/host), a kernel class (kernels/cpu) or `internal`.
+# it, whether that is a backend (device/host), a kernel class (kernels/cpu) or `internal`. A folder
+# with a CMakeLists.txt is a library of its own, and left out.
 function(tandem_room_sources out)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
+  file(GLOB_RECURSE apart CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*/CMakeLists.txt")
+  foreach(list IN LISTS apart)
+    cmake_path(GET list PARENT_PATH folder)
+    foreach(source IN LISTS sources)
+      cmake_path(IS_PREFIX folder "${source}" inside)
+      if(inside)
+        list(REMOVE_ITEM sources "${source}")
+      endif()
+    endforeach()
+  endforeach()
   set(${out} "${sources}" PARENT_SCOPE)
 endfunction()
 

@@ -58,7 +58,7 @@ Arguments parse(int argc, char** argv) {
 void print_devices() {
   std::cout << "Devices:\n";
   for (const auto& device : td::Runtime::current().devices()) {
-    std::cout << "  " << device->name() << "  " << device->description() << "\n";
+    std::cout << "  " << device->name() << "  " << device->properties().description << "\n";
   }
 }
 

@@ -34,6 +34,8 @@
 #include "tandem/ops/unary_ops.h"
 #include "tandem/ops/variable.h"
 #include "tandem/runtime/config.h"
+#include "tandem/runtime/device_config.h"
+#include "tandem/runtime/device_inventory.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/explain.h"
 #include "tandem/runtime/gradient_context.h"

@@ -65,8 +65,8 @@ class Layers {
       if (step->weight == nullptr) continue;
       std::vector<Node*> needs{gradient};
       needs.insert(needs.end(), step->inputs.begin(), step->inputs.end());
-      Node* change = graph_.work(step->name + "/weight_grad", needs, step->flops,
-                                 step->weight_bytes);
+      Node* change =
+          graph_.work(step->name + "/weight_grad", needs, step->flops, step->weight_bytes);
       graph_.update(step->name + "/update", step->weight, change);
     }
   }
@@ -154,14 +154,16 @@ inline Network two_branches() {
   return network;
 }
 
-// A table of 6 GiB, of which a batch reads and changes some rows, and a small network over them. The
-// samples are on the host. By hand the table and what works on it are on one accelerator.
+// A table of 6 GiB, of which a batch reads and changes some rows, and a small network over them.
+// The samples are on the host. By hand the table and what works on it are on one accelerator.
 inline Network embedding() {
-  Network network{"embedding", {}, [](const Node& node, int) { return contains(node, "samples") ? 0 : 1; }};
+  Network network{
+      "embedding", {}, [](const Node& node, int) { return contains(node, "samples") ? 0 : 1; }};
   Layers layers(network.made);
   constexpr double kBatch = 4096, kFeatures = 32, kWidth = 64;
   const double rows = 4 * kBatch * kFeatures * kWidth;
-  Node* samples = network.made.work("samples", {}, kBatch * kFeatures, 8 * kBatch * kFeatures, "/CPU:0");
+  Node* samples =
+      network.made.work("samples", {}, kBatch * kFeatures, 8 * kBatch * kFeatures, "/CPU:0");
   Node* table = network.made.weight("table", 6.0 * (1 << 30));
   Node* looked_up = network.made.gather("lookup", table, samples, rows);
   double from = kFeatures * kWidth;
@@ -172,14 +174,14 @@ inline Network embedding() {
     from = to;
   }
   layers.backward(network.made.work("loss", {at}, 10 * kBatch, 4 * kBatch));
-  Node* gradient = network.made.work("rows_grad", {network.made.graph.find("dense1024/grad")},
-                                     rows / 4, rows);
+  Node* gradient =
+      network.made.work("rows_grad", {network.made.graph.find("dense1024/grad")}, rows / 4, rows);
   network.made.update("table_update", table, gradient);
   return network;
 }
 
 // Six layers of width 768 over 8 x 512 words, attention and the wide layers in four parts. By hand
-// the parts go round the accelerators where the copies are worth it, else all is on one.
+// the parts go round the accelerators.
 inline Network transformer() {
   Network network{"transformer", {}, [](const Node& node, int accelerators) {
                     for (int part = 0; part < 4; ++part) {
@@ -198,7 +200,8 @@ inline Network transformer() {
     for (const bool attention : {true, false}) {
       std::vector<Node*> parts;
       for (int p = 0; p < kParts; ++p) {
-        const std::string part = name + (attention ? "attention" : "wide") + "/part" + std::to_string(p);
+        const std::string part =
+            name + (attention ? "attention" : "wide") + "/part" + std::to_string(p);
         const double scores = kBatch * kWords * kWords * kWidth / kParts;
         const double flops = attention ? 2 * values * 3 * kWidth / kParts + 4 * scores
                                        : 2 * values * 4 * kWidth / kParts;

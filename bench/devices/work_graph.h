@@ -54,13 +54,16 @@ inline const tandem::OpRegistration kReadOp{
            c.set_output(0, c.attr<tandem::PartialShape>("shape"));
          },
      .traits = {.stateful = true, .reads_only = true, .brings_memory = 1}}};
-inline const tandem::OpRegistration kGatherOp{
-    {.name = "BenchGather",
-     .inputs = "handle: resource, indices: float",
-     .outputs = "output: float",
-     .attrs = "shape: shape",
-     .shape = [](tandem::InferenceContext& c) { c.set_output(0, c.attr<tandem::PartialShape>("shape")); },
-     .traits = {.stateful = true, .reads_only = true}}};
+inline const tandem::OpRegistration kGatherOp{{.name = "BenchGather",
+                                               .inputs = "handle: resource, indices: float",
+                                               .outputs = "output: float",
+                                               .attrs = "shape: shape",
+                                               .shape =
+                                                   [](tandem::InferenceContext& c) {
+                                                     c.set_output(
+                                                         0, c.attr<tandem::PartialShape>("shape"));
+                                                   },
+                                               .traits = {.stateful = true, .reads_only = true}}};
 inline const tandem::KernelRegistration kGatherKernel{
     {.op = "BenchGather", .run = [](tandem::KernelContext&) {}}};
 inline const tandem::OpRegistration kUpdateOp{{.name = "BenchUpdate",
@@ -76,8 +79,8 @@ inline const tandem::KernelRegistration kUpdateKernel{
 // Builds a graph node by node.
 class WorkGraph {
  public:
-  Node* work(const std::string& name, const std::vector<Node*>& inputs, double flops,
-             double bytes, const std::string& device = "") {
+  Node* work(const std::string& name, const std::vector<Node*>& inputs, double flops, double bytes,
+             const std::string& device = "") {
     std::vector<Output> values;
     for (Node* in : inputs) values.push_back({in, 0});
     return add("BenchWork", name, std::move(values),

@@ -10,24 +10,24 @@ def ratio(row, ours, peer):
     return ours / peer if row.better == "higher" else peer / ours
 
 
-def agree(row, ours, peer):
+def agree(row, ours, peer, same_graph=True):
     """Both sides must have done the same work."""
-    if "nodes" in ours and "nodes" in peer and ours["nodes"] != peer["nodes"]:
+    if same_graph and "nodes" in ours and "nodes" in peer and ours["nodes"] != peer["nodes"]:
         raise sides.Failure(f"{row.name}: we executed {ours['nodes']} nodes, the peer {peer['nodes']}")
     if "check" in ours and "check" in peer:
         if not math.isclose(ours["check"], peer["check"], rel_tol=row.tolerance):
             raise sides.Failure(f"{row.name}: we computed {ours['check']}, the peer {peer['check']}")
 
 
-def take_turns(row, ours, peer, peer_row, count):
+def take_turns(row, ours, peer, peer_row, count, same_graph=True):
     """`count` pairs of answers, after one turn that is not counted unless each is a process of its
-    own. A side that is None gives None."""
+    own. A side that is None gives None. Sides with the `same_graph` must execute as many nodes."""
     pairs = []
     for turn in range(1 if row.one_shot else 0, count + 1):
         left = ours.run(row.ours or row.name) if ours else None
         right = peer.run(peer_row) if peer else None
         if left and right:
-            agree(row, left, right)
+            agree(row, left, right, same_graph)
         if turn > 0:
             pairs.append((left, right))
     return pairs

@@ -32,7 +32,8 @@ def work(answer):
 def aim(row, peer):
     if peer and peer.aim:
         return times(peer.aim)
-    return f"<= {row.limit:g} {row.unit}" if row.limit else "-"
+    bound = "<=" if row.better == "lower" else ">="
+    return f"{bound} {row.limit:g} {row.unit}" if row.limit else "-"
 
 
 def line(row, result, taken, aim, answer):

@@ -1,12 +1,13 @@
-// How good placements are, on the simulator's virtual clock: the cost policy against greedy, against
-// one device, against placements by hand, against the optimum of small graphs and against bounds, on
-// the device sets of bench/devices.
+// How good placements are, on the simulator's virtual clock: the cost policy against greedy,
+// against one device, against placements by hand, against the optimum of small graphs and against
+// bounds, on the device sets of bench/devices.
 #include <algorithm>
 #include <iostream>
 #include <string>
 #include <vector>
 
 #include "bench/common/serve.h"
+#include "bench/devices/emulated.h"
 #include "bench/devices/judge.h"
 #include "bench/devices/networks.h"
 #include "bench/devices/sets.h"
@@ -50,8 +51,9 @@ void judge(const Graph& graph, const CostModel& costs, const std::string& what, 
   }
   findings.vs_bound_sum += ours / bound;
   ++findings.placed;
-  std::cerr << what << ": cost " << 1e3 * ours << " ms, greedy " << 1e3 * greedy << ", best of others "
-            << 1e3 * best << ", by hand " << 1e3 * hand << ", bound " << 1e3 * bound << '\n';
+  std::cerr << what << ": cost " << 1e3 * ours << " ms, greedy " << 1e3 * greedy
+            << ", best of others " << 1e3 * best << ", by hand " << 1e3 * hand << ", bound "
+            << 1e3 * bound << '\n';
 }
 
 // Everything is deterministic, so it is found out once.
@@ -106,13 +108,15 @@ Answer answer(double value) {
 }  // namespace
 
 int main() {
-  return serve(
-      {{"makespan_vs_best", [] { return answer(findings().vs_best); }},
-       {"makespan_vs_greedy",
-        [] { return answer(findings().vs_greedy_sum / findings().vs_greedy_count); }},
-       {"makespan_vs_greedy_max", [] { return answer(findings().vs_greedy_most); }},
-       {"makespan_vs_optimum", [] { return answer(vs_optimum()); }},
-       {"info_makespan_vs_bound",
-        [] { return answer(findings().vs_bound_sum / findings().placed); }}},
-      "tandem");
+  return serve({{"makespan_vs_best", [] { return answer(findings().vs_best); }},
+                {"makespan_vs_greedy",
+                 [] { return answer(findings().vs_greedy_sum / findings().vs_greedy_count); }},
+                {"makespan_vs_greedy_max", [] { return answer(findings().vs_greedy_most); }},
+                {"makespan_vs_optimum", [] { return answer(vs_optimum()); }},
+                {"info_makespan_vs_bound",
+                 [] { return answer(findings().vs_bound_sum / findings().placed); }},
+       {"busy_share", [] { return answer(busy_share()); }},
+       {"copies_hidden", [] { return answer(copies_hidden()); }},
+       {"forecast_error", [] { return answer(forecast_error()); }}},
+               "tandem");
 }

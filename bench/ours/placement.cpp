@@ -44,4 +44,6 @@ std::function<Answer()> place(int nodes) {
 
 }  // namespace
 
-int main() { return serve({{"nodes_10k", place(10'000)}, {"nodes_100k", place(100'000)}}, "tandem"); }
+int main() {
+  return serve({{"nodes_10k", place(10'000)}, {"nodes_100k", place(100'000)}}, "tandem");
+}

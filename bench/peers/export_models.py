@@ -51,22 +51,28 @@ def keras_resnet50(policy):
     return mixed
 
 
-def write_resnet50_inference(folder, policy, tolerance):
-    logits = keras_resnet50(policy)
+def write_resnet50_inference(folder, logits, **more):
     np.savez(folder / "weights.npz", **{w.path: w.numpy() for w in logits.weights})
+    e.write_frozen(folder, with_softmax(logits), e.floats(IMAGES, SIDE, SIDE, 3),
+                   unit=f"per_second {IMAGES}", **more)
+
+
+def with_softmax(logits):
     outputs = layers.Activation("softmax", dtype="float32")(logits.output)
-    e.write_frozen(folder, tf.keras.Model(logits.input, outputs), e.floats(IMAGES, SIDE, SIDE, 3),
-                 tolerance=tolerance, unit=f"per_second {IMAGES}")
+    return tf.keras.Model(logits.input, outputs)
 
 
 @model
 def resnet50_inference(folder):
-    write_resnet50_inference(folder, "float32", 1e-4)
+    write_resnet50_inference(folder, keras_resnet50("float32"), tolerance=1e-4)
 
 
 @model
 def resnet50_inference_bf16(folder):
-    write_resnet50_inference(folder, "mixed_bfloat16", 0.1)
+    # Fifty layers of bfloat16 move these probabilities by a fifth of the largest, in TensorFlow too,
+    # and whoever folds batch normalisation into the weights rounds others.
+    write_resnet50_inference(folder, keras_resnet50("mixed_bfloat16"),
+                             exact=with_softmax(keras_resnet50("float32")))
 
 
 def initial(variable, seed):
@@ -141,7 +147,7 @@ def resnet50_training(folder):
 
 @model
 def resnet50_training_bf16(folder):
-    write_resnet50_training(folder, "mixed_bfloat16", 0.1)
+    write_resnet50_training(folder, "mixed_bfloat16", 0.01)  # losses, which are means of the batch
 
 
 @model

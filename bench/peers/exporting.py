@@ -8,9 +8,10 @@ how to run it:
     fetch TENSOR FILE     steps N        tolerance T
     per_second W          per_step S
 
-FILE of a fetch has its expected values, with a leading axis of N where N steps were made. A
-measurement is W divided by the seconds of a step, or S times those seconds. weights.npz, where there
-is one, has the values of the variables for peers that don't read graphs.
+FILE of a fetch has its expected values, with a leading axis of N where N steps were made; T bounds
+the largest error relative to the largest value. A measurement is W divided by the seconds of a step,
+or S times those seconds. weights.npz, where there is one, has the values of the variables for peers
+that don't read graphs.
 """
 
 import os
@@ -46,16 +47,28 @@ def plain_config():
     return config
 
 
-def write(folder, graph_def, feeds, fetches, init="", targets=(), steps=1, tolerance=1e-4,
-          unit=MILLISECONDS):
-    (folder / "graph.pb").write_bytes(graph_def.SerializeToString(deterministic=True))
+def compute(graph_def, feeds, fetches, init="", targets=(), steps=1):
+    """What TensorFlow computes: for each step the values of the fetches."""
     graph = tf.Graph()
     with graph.as_default():
         tf.import_graph_def(graph_def, name="")
     with v1.Session(graph=graph, config=plain_config()) as session:
         if init:
             session.run(init)
-        made = [session.run([fetches, list(targets)], feeds)[0] for _ in range(steps)]
+        return [session.run([fetches, list(targets)], feeds)[0] for _ in range(steps)]
+
+
+def write(folder, graph_def, feeds, fetches, init="", targets=(), steps=1, tolerance=1e-4,
+          unit=MILLISECONDS, exact=None):
+    """`exact` is the same model in more exact arithmetic, with feeds and fetches of the same names:
+    the expected values are then its own, and all sides may be half as far again from them as
+    TensorFlow with `graph_def` is. Sides that round in different places, each as good as the other,
+    are far apart where each is far from the truth."""
+    (folder / "graph.pb").write_bytes(graph_def.SerializeToString(deterministic=True))
+    made = compute(graph_def, feeds, fetches, init, targets, steps)
+    if exact is not None:
+        rounded, made = made, compute(exact, feeds, fetches, init, targets, steps)
+        tolerance = 1.5 * np.max(np.abs(np.subtract(rounded, made))) / np.max(np.abs(made))
     lines = [f"steps {steps}", f"tolerance {tolerance}", unit]
     if init:
         lines.append(f"init {init}")
@@ -70,13 +83,20 @@ def write(folder, graph_def, feeds, fetches, init="", targets=(), steps=1, toler
     (folder / "model.txt").write_text("\n".join(lines) + "\n")
 
 
-def write_frozen(folder, keras_model, value, **more):
-    """A Keras model for inference, of any batch, with its weights as constants."""
+def frozen(keras_model, value):
+    """A Keras model as a function for inference, of any batch, with its weights as constants."""
     spec = tf.TensorSpec((None, *value.shape[1:]), value.dtype)
     function = tf.function(lambda x: keras_model(x, training=False)).get_concrete_function(spec)
-    function = convert_variables_to_constants_v2(function)
+    return convert_variables_to_constants_v2(function)
+
+
+def write_frozen(folder, keras_model, value, exact=None, **more):
+    """`exact` is the Keras model in more exact arithmetic, see `write`."""
+    function = frozen(keras_model, value)
     write(folder, function.graph.as_graph_def(), {function.inputs[0].name: value},
-          [t.name for t in function.outputs], **more)
+          [t.name for t in function.outputs],
+          exact=frozen(exact, value).graph.as_graph_def() if exact is not None else None,
+          **more)
 
 
 def main(models):

@@ -75,6 +75,25 @@ class Pairs(unittest.TestCase):
             pairs.agree(FASTER_IS_LOWER, {"check": 1.0}, {"check": 1.1})
         pairs.agree(FASTER_IS_LOWER, {"check": 1.0, "nodes": 3}, {"check": 1.00001, "nodes": 3})
 
+    def test_sides_with_different_graphs_must_still_compute_the_same(self):
+        def turns(check, same_graph):
+            ours = {"value": 1, "nodes": 9, "check": 1.0}
+            peer = {"value": 1, "nodes": 7, "check": check}
+            pairs.take_turns(FASTER_IS_LOWER, Scripted([], "ours", [ours] * 2),
+                             Scripted([], "peer", [peer] * 2), "theirs", 1, same_graph)
+
+        turns(1.0, same_graph=False)
+        with self.assertRaisesRegex(sides.Failure, "executed 9 nodes"):
+            turns(1.0, same_graph=True)
+        with self.assertRaisesRegex(sides.Failure, "computed"):
+            turns(2.0, same_graph=False)
+
+    def test_only_ours_in_float_may_have_another_graph(self):
+        rows = [row for bench in specs.BENCHES.values() for row in bench.rows]
+        other = {(row.name, peer.name) for row in rows for peer in row.peers if not peer.same_graph}
+        self.assertEqual(other, {("resnet50_inference_bf16", "tandem float"),
+                                 ("resnet50_training_bf16", "tandem float")})
+
     def test_a_result_has_the_promised_fields(self):
         result = pairs.result(FASTER_IS_LOWER, ({"value": 2}, {"value": 5}), "jax")
         self.assertEqual(result, {

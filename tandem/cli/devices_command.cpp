@@ -1,67 +1,198 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <iomanip>
 #include <iostream>
 #include <memory>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "tandem/cli/commands.h"
+#include "tandem/placement/placement.h"
+#include "tandem/runtime/device_inventory.h"
 #include "tandem/runtime/runtime.h"
 
 namespace tandem::cli {
 namespace {
 
-// Bytes that a device may use, and who set that.
-struct Memory {
-  std::uint64_t bytes = 0;
-  const char* from = "";
+using Entry = DeviceInventory::Entry;
+
+// A value in force and who set it.
+struct Setting {
+  std::string value;
+  std::string from;
+  std::string text() const { return value + " (" + from + ")"; }
+  nlohmann::ordered_json json() const { return {{"value", value}, {"from", from}}; }
 };
 
-Memory memory_of(Device& device) {
-  if (const std::size_t limit = device.allocator().stats().limit) return {limit, "limit"};
-  const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
-  return {static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page), "the machine's"};
-}
-
-std::string gib(std::uint64_t bytes) {
+std::string memory_text(std::uint64_t bytes) {
+  constexpr std::uint64_t kGib = std::uint64_t{1} << 30, kMib = std::uint64_t{1} << 20;
+  const bool large = bytes >= kGib;
   std::ostringstream out;
-  out << std::fixed << std::setprecision(1)
-      << static_cast<double>(bytes) / static_cast<double>(std::uint64_t{1} << 30) << " GiB";
+  out << std::fixed
+      << std::setprecision(large               ? 1
+                           : bytes % kMib == 0 ? 0
+                                               : 1)
+      << static_cast<double>(bytes) / static_cast<double>(large ? kGib : kMib)
+      << (large ? " GiB" : " MiB");
   return std::move(out).str();
 }
 
+std::uint64_t machine_memory() {
+  const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
+  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
+}
+
+// Bytes that a logical device may use, and who said so.
+struct Memory {
+  std::uint64_t bytes = 0;
+  std::string from;
+};
+Memory memory_of(const DeviceConfig& config, Device& device, const Entry& entry) {
+  const std::string name = entry.short_name();
+  if (device.type() == "CPU") return {machine_memory(), "the machine's"};
+  const std::uint64_t limit = device.allocator().stats().limit;
+  const std::uint64_t bytes = limit != 0 ? limit : device.properties().memory_bytes;
+  if (const auto cut = config.logical.find(name); cut != config.logical.end())
+    return {bytes, config.origin("logical " + name)};
+  const std::string from = config.origin("memory_limit " + name);
+  return {bytes, from == "default" ? "the device's" : from};
+}
+
+// The settings of a logical device, in the order in which they are told.
+using Settings = std::vector<std::pair<std::string, Setting>>;
+Settings settings_of(const Runtime& runtime, const Device& device, const Entry& entry) {
+  const DeviceConfig& config = runtime.device_config();
+  const std::string name = entry.short_name();
+  if (device.type() == "CPU") {
+    return {{"intra_op_threads", {std::to_string(runtime.intra_op_pool().threads()), "default"}},
+            {"inter_op_threads", {std::to_string(runtime.inter_op_pool().threads()), "default"}}};
+  }
+  const bool growth = DeviceInventory::cut(config, entry).front().memory_growth;
+  return {{"memory_growth", {growth ? "on" : "off", config.origin("memory_growth " + name)}}};
+}
+
+Settings settings_of(const Runtime& runtime) {
+  const DeviceConfig& config = runtime.device_config();
+  const auto on = [](bool flag) { return flag ? "on" : "off"; };
+  const bool cost = runtime.placement_policy() == PlacementPolicy::kCost;
+  Settings all = {
+      {"soft_placement", {on(runtime.soft_placement()), config.origin("soft_placement")}},
+      {"log_device_placement", {on(runtime.log_placement()), config.origin("log_placement")}},
+      {"placement", {cost ? "cost" : "greedy", config.origin("placement")}},
+      {"log_level", {std::to_string(config.log_level.value_or(0)), config.origin("log_level")}}};
+  std::string plugins;
+  for (const std::string& path : config.plugins) plugins += (plugins.empty() ? "" : " ") + path;
+  if (!plugins.empty()) all.push_back({"plugins", {plugins, config.origin("plugins")}});
+  // The driver obeys it by itself; it is shown because it hides devices from everything here.
+  if (const char* cuda = std::getenv("CUDA_VISIBLE_DEVICES"))
+    all.push_back({"CUDA_VISIBLE_DEVICES", {cuda, "environment CUDA_VISIBLE_DEVICES"}});
+  return all;
+}
+
+std::string words(std::string name) {
+  if (name.starts_with("CUDA")) return name;
+  for (char& c : name) c = c == '_' ? ' ' : c;
+  return name;
+}
+
+const Entry& entry_of(const Runtime& runtime, const Device& device) {
+  return *runtime.inventory().find(runtime.physical_device(device).name);
+}
+
+// Where the physical device comes from: emulated ones were asked for, others their backend found.
+std::string origin_of(const DeviceConfig& config, const Entry& entry) {
+  const std::string backend = entry.backend->name();
+  return backend == "emulated" ? config.origin("emulate") : backend;
+}
+
+nlohmann::ordered_json json_of(const Settings& settings) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const auto& [name, setting] : settings) json[name] = setting.json();
+  return json;
+}
+
 void print_json(const Runtime& runtime) {
+  const DeviceConfig& config = runtime.device_config();
   auto list = nlohmann::ordered_json::array();
+  const nlohmann::ordered_json general = json_of(settings_of(runtime));
   for (const auto& device : runtime.devices()) {
-    const Memory memory = memory_of(*device);
+    const Entry& entry = entry_of(runtime, *device);
+    const Memory memory = memory_of(config, *device, entry);
+    nlohmann::ordered_json settings = {{"memory", {{"from", memory.from}}}};
+    settings.update(json_of(settings_of(runtime, *device, entry)));
+    settings.update(general);
     list.push_back({{"name", device->name()},
+                    {"kind", "logical"},
                     {"type", device->type()},
+                    {"physical", entry.device.name},
                     {"kernel_class", device->kernel_class()},
                     {"description", device->properties().description},
+                    {"emulated", device->properties().emulated},
                     {"memory_bytes", memory.bytes},
+                    {"settings", settings}});
+  }
+  for (const Entry& entry : runtime.inventory().devices()) {
+    const DeviceProperties properties = entry.properties();
+    list.push_back({{"name", entry.device.name},
+                    {"kind", "physical"},
+                    {"type", entry.device.device_type},
+                    {"backend", entry.backend->name()},
+                    {"description", properties.description},
+                    {"emulated", properties.emulated},
+                    {"memory_bytes", properties.memory_bytes},
+                    {"visible", DeviceInventory::visible(config, entry)},
+                    {"details", properties.details},
                     {"settings",
-                     {{"memory", {{"from", memory.from}}},
-                      {"intra_op_threads",
-                       {{"value", runtime.intra_op_pool().threads()}, {"from", "default"}}},
-                      {"inter_op_threads",
-                       {{"value", runtime.inter_op_pool().threads()}, {"from", "default"}}}}}});
+                     {{"visible", {{"from", config.origin("visible")}}},
+                      {"device", {{"from", origin_of(config, entry)}}}}}});
   }
   std::cout << list.dump(2) << '\n';
 }
 
-void print_lines(const Runtime& runtime) {
-  for (const auto& device : runtime.devices()) {
-    const Memory memory = memory_of(*device);
-    std::cout << device->name() << "  " << device->type() << "  memory " << gib(memory.bytes)
-              << " (" << memory.from << ")  threads " << runtime.intra_op_pool().threads()
-              << " intra-op (default), " << runtime.inter_op_pool().threads()
-              << " inter-op (default)  " << device->properties().description << '\n';
+void print_logical(const Runtime& runtime, Device& device) {
+  const Entry& entry = entry_of(runtime, device);
+  const Memory memory = memory_of(runtime.device_config(), device, entry);
+  std::cout << device.name() << "  " << device.type() << "  memory " << memory_text(memory.bytes)
+            << " (" << memory.from << ")  ";
+  if (device.type() == "CPU") {
+    std::cout << "threads " << runtime.intra_op_pool().threads() << " intra-op (default), "
+              << runtime.inter_op_pool().threads() << " inter-op (default)";
+  } else {
+    for (const auto& [name, setting] : settings_of(runtime, device, entry))
+      std::cout << words(name) << ' ' << setting.text();
   }
+  std::cout << "  on " << entry.short_name() << (entry.properties().emulated ? "  emulated" : "")
+            << '\n';
+}
+
+void print_physical(const DeviceConfig& config, const Entry& entry) {
+  const DeviceProperties properties = entry.properties();
+  const bool visible = DeviceInventory::visible(config, entry);
+  const bool silent =
+      properties.emulated && properties.description.find("emulated") == std::string::npos;
+  std::cout << entry.device.name << "  " << entry.device.device_type << "  memory "
+            << memory_text(properties.memory_bytes) << " (" << origin_of(config, entry) << ")  "
+            << (visible ? "visible (" : "not visible (") << config.origin("visible") << ")  "
+            << (silent ? "emulated  " : "") << properties.description << '\n';
+}
+
+void print_lines(const Runtime& runtime) {
+  for (const auto& device : runtime.devices()) print_logical(runtime, *device);
+  for (const Entry& entry : runtime.inventory().devices())
+    print_physical(runtime.device_config(), entry);
+  const char* separator = "";
+  for (const auto& [name, setting] : settings_of(runtime)) {
+    std::cout << separator << words(name) << ' ' << setting.text();
+    separator = "  ";
+  }
+  std::cout << '\n';
+  for (const std::string& note : runtime.inventory().notes()) std::cout << note << '\n';
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <exception>
 #include <iostream>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,12 @@ int run(int argc, char** argv) {
     names.push_back(command->get_name());
   }
   const std::string word = argc > 1 ? argv[1] : "";
+  if (word.size() > 1 && word[0] == '-' && !td.get_option_no_throw(word)) {
+    std::cerr << "td: there is no option '" << word
+              << "'. Options of a command follow it, as in `td ops --json`.\n"
+                 "Run with --help for more information.\n";
+    return kWrongUsage;
+  }
   if (!word.empty() && word[0] != '-' &&
       std::find(names.begin(), names.end(), word) == names.end()) {
     const std::string near = tandem::nearest_name(word, names);
@@ -67,6 +74,8 @@ int main(int argc, char** argv) {
     code = run(argc, argv);
   } catch (const tandem::Error& error) {
     std::cerr << "td: " << error.what() << '\n';
+  } catch (const std::bad_alloc&) {
+    std::cerr << "td: the memory does not suffice\n";
   } catch (const std::exception& error) {
     std::cerr << "td: unexpected: " << error.what() << '\n';
   }

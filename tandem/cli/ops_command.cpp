@@ -9,6 +9,7 @@
 
 #include "tandem/cli/commands.h"
 #include "tandem/cli/op_description.h"
+#include "tandem/core/error.h"
 #include "tandem/runtime/runtime.h"
 
 namespace tandem::cli {
@@ -19,8 +20,29 @@ struct OpsOptions {
   bool json = false;
 };
 
+std::string lower(std::string text) {
+  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return text;
+}
+
+// An op by its name; where there is none, what was written may be a part of one.
+const OpDef& find_op(const Runtime& runtime, const std::string& name) {
+  constexpr int kMost = 12;
+  if (const OpDef* op = runtime.ops().find(name)) return *op;
+  std::string list;
+  int found = 0;
+  for (const OpDef* op : runtime.ops().all()) {
+    if (lower(op->name) == lower(name)) return runtime.ops().get(name);  // throws: did you mean…
+    if (lower(op->name).find(lower(name)) == std::string::npos) continue;
+    if (++found <= kMost) list += (list.empty() ? "" : ", ") + op->name;
+  }
+  if (found == 0) return runtime.ops().get(name);
+  if (found > kMost) list += cat(" and ", found - kMost, " more");
+  throw NotFoundError(cat("There is no op '", name, "'. It is a part of the names of ", list, "."));
+}
+
 void print_one(const Runtime& runtime, const OpsOptions& options) {
-  const OpDef& op = runtime.ops().get(options.name);
+  const OpDef& op = find_op(runtime, options.name);
   const auto kernels = runtime.kernels().all(op.name);
   if (options.json) {
     std::cout << op_json(op, kernels).dump(2) << '\n';

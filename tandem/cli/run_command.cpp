@@ -60,6 +60,16 @@ io::GraphSession::Feed read_feed(const std::string& text) {
   return feed;
 }
 
+// What goes wrong with an option's file is told with the option.
+template <class Work>
+auto for_option(const std::string& option, Work work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    throw_error(error.code(), cat(option, ": ", error.what()));
+  }
+}
+
 // "scope/node:1" is saved as "scope_node_1.npy".
 std::string file_name(const std::string& fetch) {
   std::string name = fetch.find(':') == std::string::npos ? fetch + ":0" : fetch;
@@ -113,7 +123,7 @@ void report_fetch(const RunOptions& options, const std::string& fetch, const Arr
     return;
   }
   const std::string path = options.out + "/" + file_name(fetch);
-  io::write_npy(path, value);
+  for_option("--out " + options.out, [&] { io::write_npy(path, value); });
   std::cout << " in " << path << '\n';
 }
 
@@ -194,11 +204,15 @@ void run_graph(const RunOptions& options) {
   std::vector<std::string> names;
   std::vector<Array> values;
   for (const std::string& text : options.feeds) {
-    io::GraphSession::Feed feed = read_feed(text);
+    io::GraphSession::Feed feed = for_option("--feed " + text, [&] { return read_feed(text); });
     names.push_back(feed.name);
     values.push_back(std::move(feed.value));
   }
   const auto step = session.prepare(names, options.fetches, options.targets);
+  if (!options.out.empty()) {
+    for_option("--out " + options.out,
+               [&] { fs::file_system_of(options.out).make_directories(options.out); });
+  }
   if (!options.init.empty()) session.prepare(names, {}, {options.init}).run(values);
 
   std::vector<std::vector<Array>> fetched(options.fetches.size());
@@ -206,7 +220,6 @@ void run_graph(const RunOptions& options) {
     std::vector<Array> results = step.run(values);
     for (std::size_t f = 0; f < results.size(); ++f) fetched[f].push_back(std::move(results[f]));
   }
-  if (!options.out.empty()) fs::file_system_of(options.out).make_directories(options.out);
   for (std::size_t f = 0; f < fetched.size(); ++f) {
     report_fetch(options, options.fetches[f],
                  options.steps > 1 ? stack(fetched[f], options.fetches[f]) : fetched[f].front());
@@ -242,8 +255,11 @@ void add_run_command(CLI::App& td) {
   command->add_option("--init", options->init, "NODE: a node to run once, first");
   command->add_option("--steps", options->steps, "How many steps to run and save (1)")
       ->check(CLI::Range(1, 1'000'000'000));
-  command->add_option("--repeat", options->repeat, "How many further steps to time (1)")
-      ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option("--repeat", options->repeat,
+                   "How many steps to run after those, to time them; a --target that trains or "
+                   "counts goes on in them (1; 0 for none)")
+      ->check(CLI::Range(0, 1'000'000'000));
   command->add_option("--device", options->device, "Device of nodes that name none");
   command->add_option("--threads", options->threads, "INTER,INTRA: threads between and within ops")
       ->delimiter(',')

@@ -59,6 +59,14 @@ void parse_feed(const std::string& text, WholeGraph& step) {
   step.shapes[name] = PartialShape(std::move(dims));
 }
 
+DeviceSet read_devices(const std::string& path) {
+  try {
+    return DeviceSet::parse_json(fs::read_file(path));
+  } catch (const InvalidArgumentError& error) {
+    throw InvalidArgumentError(cat(path, ": ", error.what()));
+  }
+}
+
 // What a device does in a step.
 struct DeviceUse {
   std::string name;
@@ -114,12 +122,9 @@ void print_json(const SimulateOptions& options, const Forecast& f) {
                        {"peak_bytes", d.peak_bytes},
                        {"memory_bytes", d.memory_bytes}});
   }
-  std::cout << Json{{"step_ms", 1e3 * f.step},
-                    {"critical_path_ms", 1e3 * f.path},
-                    {"policy", options.policy},
-                    {"nodes", f.nodes},
-                    {"copies", f.copies},
-                    {"copied_bytes", f.copied_bytes},
+  std::cout << Json{{"step_ms", 1e3 * f.step},      {"critical_path_ms", 1e3 * f.path},
+                    {"policy", options.policy},     {"nodes", f.nodes},
+                    {"copies", f.copies},           {"copied_bytes", f.copied_bytes},
                     {"devices", std::move(devices)}}
                    .dump()
             << '\n';
@@ -150,10 +155,11 @@ void print_text(const SimulateOptions& options, const Forecast& f) {
       ++idle;
       continue;
     }
-    std::snprintf(line, sizeof(line), "%-*s  %7d  %5.1f%%  %6.1f%%  %7.1f%%  %12s%s\n",
-                  static_cast<int>(width), d.name.c_str(), d.nodes, 100 * d.busy,
-                  100 * d.copies_in, 100 * d.copies_out, megabytes(d.peak_bytes).c_str(),
-                  d.memory_bytes > 0 && d.peak_bytes > d.memory_bytes ? "  more than there is" : "");
+    std::snprintf(
+        line, sizeof(line), "%-*s  %7d  %5.1f%%  %6.1f%%  %7.1f%%  %12s%s\n",
+        static_cast<int>(width), d.name.c_str(), d.nodes, 100 * d.busy, 100 * d.copies_in,
+        100 * d.copies_out, megabytes(d.peak_bytes).c_str(),
+        d.memory_bytes > 0 && d.peak_bytes > d.memory_bytes ? "  more than there is" : "");
     std::cout << line;
   }
   if (idle > 0) std::cout << idle << " devices have nothing to do\n";
@@ -164,7 +170,7 @@ void run(const SimulateOptions& options) {
   step.fetches = options.fetches;
   step.targets = options.targets;
   for (const std::string& text : options.feed_shapes) parse_feed(text, step);
-  const DeviceSet devices = DeviceSet::parse_json(fs::read_file(options.devices));
+  const DeviceSet devices = read_devices(options.devices);
   std::shared_ptr<const CostProfile> profile;
   if (!options.profile.empty()) {
     profile = std::make_shared<const CostProfile>(CostProfile::load(options.profile));
@@ -182,8 +188,7 @@ void run(const SimulateOptions& options) {
   const CostModel costs(devices, std::move(profile));
   const KernelRegistry kernels;
   PlacementOptions placement;
-  placement.policy =
-      options.policy == "cost" ? PlacementPolicy::kCost : PlacementPolicy::kGreedy;
+  placement.policy = options.policy == "cost" ? PlacementPolicy::kCost : PlacementPolicy::kGreedy;
   placement.soft = !options.hard;
   // What is fed comes from the host.
   for (const Node* arg : f.args) placement.fixed.emplace_back(arg, 0);
@@ -196,7 +201,8 @@ void run(const SimulateOptions& options) {
 void add_simulate_command(CLI::App& td) {
   auto options = std::make_shared<SimulateOptions>();
   CLI::App* command = td.add_subcommand(
-      "simulate", "Forecast a step of a graph on devices that need not be there (docs/placement.md)");
+      "simulate",
+      "Forecast a step of a graph on devices that need not be there (docs/placement.md)");
   command->add_option("graph", options->graph, "GraphDef, binary or .pbtxt")->required();
   command->add_option("--devices", options->devices, "File of the devices (JSON)")->required();
   command->add_option("--policy", options->policy, "How to place")

@@ -166,6 +166,8 @@ void count_up(std::size_t bytes) {
 
 }  // namespace
 
+void host_reset_peak() noexcept { g_peak.store(g_current.load()); }
+
 #ifdef TANDEM_PLAIN_HEAP
 
 void* host_allocate(std::size_t bytes) {

@@ -22,9 +22,11 @@ TANDEM_EXPORT void host_trim() noexcept;
 
 struct HostMemoryStats {
   std::size_t current = 0;  ///< bytes in blocks over 1 KiB that are in use now
-  std::size_t peak = 0;     ///< the largest `current` so far
+  std::size_t peak = 0;     ///< the largest `current` since the start or host_reset_peak
   std::size_t cached = 0;   ///< unused bytes kept for later
 };
 TANDEM_EXPORT HostMemoryStats host_memory_stats() noexcept;
+/// The peak becomes what is in use now.
+TANDEM_EXPORT void host_reset_peak() noexcept;
 
 }  // namespace tandem

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tandem/core/error.h"
+#include "tandem/device/device_types.h"
 
 namespace tandem {
 namespace {
@@ -27,8 +28,6 @@ std::string upper(std::string_view text) {
                  [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   return result;
 }
-
-bool equals_ignoring_case(std::string_view a, std::string_view b) { return upper(a) == upper(b); }
 
 // "GPU", "XLA_CPU": what may stand for a type.
 bool is_type_name(std::string_view text) {
@@ -53,7 +52,7 @@ void set_device(DeviceSpec& spec, std::string_view whole, std::string_view type,
     throw InvalidArgumentError(
         cat("Multiple device types are not allowed while parsing the device spec: ", whole, "."));
   }
-  spec.type = upper(type);
+  spec.type = known_device_type(type).value_or(upper(type));
   if (index != "*") spec.index = parse_number(index);
 }
 
@@ -73,8 +72,7 @@ bool parse_part(DeviceSpec& spec, std::string_view whole, std::string_view part)
              is_type_name(fields[1])) {
     set_device(spec, whole, fields[1], fields.size() == 3 ? fields[2] : "*");
   } else if (fields.size() <= 2 && is_type_name(key) &&
-             (equals_ignoring_case(key, "cpu") || equals_ignoring_case(key, "gpu") ||
-              equals_ignoring_case(key, "tpu") || (!whole.starts_with('/') && upper(key) == key))) {
+             (known_device_type(key) || (!whole.starts_with('/') && upper(key) == key))) {
     set_device(spec, whole, key, fields.size() == 2 ? fields[1] : "*");
   } else {
     return false;
@@ -106,10 +104,8 @@ DeviceSpec DeviceSpec::merged_into(const DeviceSpec& outer) const {
   if (!merged.job) merged.job = outer.job;
   if (!merged.replica) merged.replica = outer.replica;
   if (!merged.task) merged.task = outer.task;
-  if (!merged.type) {
-    merged.type = outer.type;
-    if (!merged.index) merged.index = outer.index;
-  }
+  if (!merged.type) merged.type = outer.type;
+  if (!merged.index) merged.index = outer.index;
   return merged;
 }
 

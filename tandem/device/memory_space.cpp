@@ -89,7 +89,8 @@ Array copy_to_host(const Array& array) {
 
 Array copy_to_device(const Array& array, Device& device) {
   if (device.memory_space() == nullptr) return copy_to_host(array);
-  if (is_object(array.dtype()) || device_of(array) == &device) return token_view(array);
+  if (is_object(array.dtype()) || is_ref(array.dtype()) || device_of(array) == &device)
+    return token_view(array);
   Device* from = device_of(array);
   if (from && !from->can_copy_to(device)) return copy_to_device(copy_to_host(array), device);
   Array copy = allocate_on(device, array.dtype(), array.shape());

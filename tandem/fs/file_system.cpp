@@ -1,15 +1,18 @@
 #include "tandem/fs/file_system.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
 
 #include "tandem/core/error.h"
 #include "tandem/fs/internal/local_file_system.h"
-#include "tandem/fs/internal/system_error.h"
+#include "tandem/fs/unfinished_file.h"
 
 namespace tandem::fs {
+
+namespace {
+
+constexpr std::size_t kMostWithoutSize = std::size_t{256} << 20;
+
+}  // namespace
 
 ReadableFile::~ReadableFile() = default;
 WritableFile::~WritableFile() = default;
@@ -31,37 +34,28 @@ std::string read_file(const std::string& path) {
   }
   const auto file = files.open(path);
   // What stat says is a hint: the files of /proc have no size, and a file may grow while it is
-  // read.
+  // read. Devices that have no size either may never end.
+  const std::size_t size = files.stat(path).size;
   std::string bytes;
-  std::size_t room = files.stat(path).size + 1;
+  std::size_t room = size + 1;
   for (;;) {
     const std::size_t have = bytes.size();
     bytes.resize(have + room);
     const std::size_t got = file->read(have, std::span(bytes).subspan(have));
     bytes.resize(have + got);
     if (got < room) return bytes;
+    if (size == 0 && bytes.size() >= kMostWithoutSize) {
+      throw ResourceExhaustedError(
+          cat(path, "; Has no size, and more than ", kMostWithoutSize >> 20, " MiB in it"));
+    }
     room = std::max<std::size_t>(bytes.size(), 4096);
   }
 }
 
 void write_file(const std::string& path, std::string_view bytes) {
-  static std::atomic<unsigned> counter{0};
-  FileSystem& files = file_system_of(path);
-  const std::string unfinished = cat(path, ".", ::getpid(), ".", counter.fetch_add(1), ".tmp");
-  try {
-    const auto file = files.create(unfinished);
-    file->append(bytes);
-    file->sync();
-    file->close();
-    files.rename(unfinished, path);
-  } catch (const Error&) {
-    try {
-      files.remove(unfinished);
-    } catch (const Error&) {
-      // The first error tells more.
-    }
-    throw;
-  }
+  UnfinishedFile file(path);
+  file.append(bytes);
+  file.finish();
 }
 
 bool exists(const std::string& path) {

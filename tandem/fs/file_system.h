@@ -61,7 +61,8 @@ class TANDEM_EXPORT FileSystem {
 /// UnimplementedError for other schemes.
 TANDEM_EXPORT FileSystem& file_system_of(std::string_view path);
 
-/// The whole file.
+/// The whole file. What has no size, as the files of /proc, is read up to 256 MiB:
+/// ResourceExhaustedError beyond.
 TANDEM_EXPORT std::string read_file(const std::string& path);
 
 /// Writes a file so that others see the old content or the whole of the new: under a name of its

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "tandem/core/error.h"
 #include "tandem/device/memory_space.h"
 
 namespace tandem {

@@ -39,7 +39,10 @@ Array& VariableResource::value() {
 
 Array& VariableResource::writable_value() {
   Array& current = value();
-  if (!current.writable_in_place()) current = current.clone();
+  if (!current.writable_in_place()) {
+    current = current.clone();
+    name_holder();
+  }
   return current;
 }
 
@@ -54,6 +57,12 @@ void VariableResource::assign(Array value, bool validate_shape) {
             shape_, ", and the assigned value shape ", value.shape(), " are incompatible."));
   }
   value_ = std::move(value);
+  name_holder();
+}
+
+// Device memory that runs out is told by variable.
+void VariableResource::name_holder() {
+  if (!value_.on_host()) value_.buffer()->set_holder(cat("variable '", name_, "'"));
 }
 
 std::string VariableResource::debug_string() const {

@@ -55,6 +55,8 @@ class TANDEM_EXPORT VariableResource final : public Resource {
   std::string debug_string() const override;
 
  private:
+  void name_holder();
+
   std::string name_;
   DType dtype_;
   PartialShape shape_;

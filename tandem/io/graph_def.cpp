@@ -15,15 +15,20 @@ ImportedGraph import_graph_def(std::string_view bytes, const ImportOptions& opti
 ImportedGraph read_graph_def(const std::string& path, ImportOptions options) {
   if (path.ends_with(".pbtxt")) options.format = GraphFormat::kText;
   options.name = cat("'", path, "'");
+  const auto saved_model = [&] {
+    return InvalidArgumentError(cat(
+        "'", path, "' is a SavedModel, not a GraphDef. Export a frozen graph (docs/graphs.md)."));
+  };
+  if (fs::file_system_of(path).stat(path).is_directory) {
+    if (fs::exists(path + "/saved_model.pb")) throw saved_model();
+    throw InvalidArgumentError(cat("'", path, "' is a folder, not a GraphDef's file."));
+  }
   // The file's bytes are gone before the graph is made.
   proto::GraphDef def = [&] {
     const std::string bytes = fs::read_file(path);
     if (bytes.empty()) throw DataLossError(cat("'", path, "' is empty."));
     // schema_version (1), then meta_graphs: field 1 of a GraphDef is a node.
-    if (bytes.starts_with("\x08\x01\x12")) {
-      throw InvalidArgumentError(cat(
-          "'", path, "' is a SavedModel, not a GraphDef. Export a frozen graph (docs/graphs.md)."));
-    }
+    if (bytes.starts_with("\x08\x01\x12")) throw saved_model();
     return parse_graph_def(bytes, options.format, options.name);
   }();
   return import_message(def, options);

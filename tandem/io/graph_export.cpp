@@ -36,7 +36,7 @@ class FunctionExport {
     graph.versions.make().producer = kGraphDefVersion;
     LibraryExport library(graph);
     BodyExport body(library, graph.node, false);
-    name_ends();
+    name_ends(body);
     ExportedGraph result;
     for (std::size_t i = 0; i < f_.args.size(); ++i) {
       const Node* placeholder = placeholders_[i];
@@ -85,8 +85,9 @@ class FunctionExport {
     return add("Const", name, {}, {{"dtype", dtype}, {"value", std::move(value)}});
   }
 
-  // Arguments become placeholders, results get nodes of the names asked for.
-  void name_ends() {
+  // Arguments become placeholders, results get nodes of the names asked for. Names that the caller
+  // gave go before all others.
+  void name_ends(BodyExport& body) {
     check_count("arguments", options_.inputs.size(), f_.args.size());
     check_count("results", options_.outputs.size(), f_.results.size());
     for (std::size_t i = 0; i < f_.args.size(); ++i) {
@@ -96,9 +97,12 @@ class FunctionExport {
                               {{"dtype", arg.output_dtype(0)}, {"shape", arg.output_shape(0)}});
       f_.replace({f_.args[i], 0}, {placeholder, 0});
       placeholders_.push_back(placeholder);
+      if (!options_.inputs.empty()) body.ask(*placeholder, name);
     }
-    for (std::size_t i = 0; i < options_.outputs.size(); ++i)
+    for (std::size_t i = 0; i < options_.outputs.size(); ++i) {
       f_.results[i] = {add("Identity", options_.outputs[i], {f_.results[i]}, {}), 0};
+      body.ask(*f_.results[i].node, options_.outputs[i]);
+    }
   }
 
   // Captured values are the last arguments.

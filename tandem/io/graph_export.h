@@ -40,7 +40,8 @@ struct ExportedGraph {
 ///
 /// Captured tensors become constants. Functions that it calls go to the graph's library. Throws
 /// InvalidArgumentError if it changes variables that are to be frozen, UnimplementedError for
-/// constants without a form in a GraphDef.
+/// constants without a form in a GraphDef. The names asked for are the nodes' names; one that is
+/// given twice or that TensorFlow refuses is an InvalidArgumentError.
 TANDEM_EXPORT ExportedGraph export_graph_def(const ConcreteFunction& function,
                                              const ExportOptions& options = {});
 

@@ -74,6 +74,7 @@ class TANDEM_EXPORT TensorBundleReader {
   /// A checkpoint of one shard in memory; errors call it `prefix`.
   TensorBundleReader(std::string index, std::string data, std::string prefix);
   ~TensorBundleReader();
+  /// Whoever was moved from throws FailedPreconditionError when it is asked.
   TensorBundleReader(TensorBundleReader&&) noexcept;
   TensorBundleReader& operator=(TensorBundleReader&&) noexcept;
 
@@ -90,6 +91,7 @@ class TANDEM_EXPORT TensorBundleReader {
 
  private:
   struct State;
+  State& state() const;
   std::unique_ptr<State> state_;
 };
 

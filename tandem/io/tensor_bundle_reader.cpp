@@ -285,38 +285,43 @@ TensorBundleReader::~TensorBundleReader() = default;
 TensorBundleReader::TensorBundleReader(TensorBundleReader&&) noexcept = default;
 TensorBundleReader& TensorBundleReader::operator=(TensorBundleReader&&) noexcept = default;
 
+TensorBundleReader::State& TensorBundleReader::state() const {
+  if (!state_) throw FailedPreconditionError("This TensorBundleReader was moved to another.");
+  return *state_;
+}
+
 std::vector<std::string> TensorBundleReader::names() const {
   std::vector<std::string> names;
-  for (const auto& [key, entry] : state_->index.entries) {
+  for (const auto& [key, entry] : state().index.entries) {
     if (!is_slice_key(key)) names.push_back(key);
   }
   return names;
 }
 bool TensorBundleReader::contains(const std::string& name) const {
-  return !is_slice_key(name) && state_->index.entries.count(name) != 0;
+  return !is_slice_key(name) && state().index.entries.count(name) != 0;
 }
 DType TensorBundleReader::dtype(const std::string& name) const {
-  return state_->place(state_->entry(name, name), name).dtype;
+  return state().place(state().entry(name, name), name).dtype;
 }
 Shape TensorBundleReader::shape(const std::string& name) const {
-  return state_->place(state_->entry(name, name), name).shape;
+  return state().place(state().entry(name, name), name).shape;
 }
 
 Array TensorBundleReader::read(const std::string& name) const {
-  const proto::BundleEntryProto& entry = state_->entry(name, name);
-  if (entry.slices.empty()) return state_->read(entry, name);
-  const Place whole = state_->place(entry, name);
+  const proto::BundleEntryProto& entry = state().entry(name, name);
+  if (entry.slices.empty()) return state().read(entry, name);
+  const Place whole = state().place(entry, name);
   TensorSlice all;
   all.extents.resize(static_cast<std::size_t>(whole.shape.rank()));
-  return state_->assemble(entry, name, whole, all);
+  return state().assemble(entry, name, whole, all);
 }
 
 Array TensorBundleReader::read_slice(const std::string& name, const TensorSlice& slice) const {
-  const proto::BundleEntryProto& entry = state_->entry(name, name);
-  const Place whole = state_->place(entry, name);
-  if (!entry.slices.empty()) return state_->assemble(entry, name, whole, slice);
+  const proto::BundleEntryProto& entry = state().entry(name, name);
+  const Place whole = state().place(entry, name);
+  if (!entry.slices.empty()) return state().assemble(entry, name, whole, slice);
   const Extents wanted = resolve(slice, whole.shape).extents;
-  const Array value = state_->read(entry, name);
+  const Array value = state().read(entry, name);
   Array result(whole.dtype, shape_of(wanted));
   Extents all;
   for (const std::int64_t size : whole.shape.dims()) all.push_back({0, size});

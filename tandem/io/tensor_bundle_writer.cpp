@@ -1,12 +1,11 @@
-#include <unistd.h>
-
-#include <atomic>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "tandem/core/error.h"
 #include "tandem/fs/crc32c.h"
 #include "tandem/fs/file_system.h"
+#include "tandem/fs/unfinished_file.h"
 #include "tandem/io/internal/bundle_format.h"
 #include "tandem/io/internal/tensor_proto.h"
 #include "tandem/io/tensor_bundle.h"
@@ -15,11 +14,6 @@ namespace tandem::io {
 namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
-
-std::string unfinished_name(const std::string& path) {
-  static std::atomic<unsigned> counter{0};
-  return cat(path, ".", ::getpid(), ".", counter.fetch_add(1), ".tmp");
-}
 
 // Makes the last folder of a path, as TensorFlow does: not those above it.
 void make_parent(const std::string& path) {
@@ -41,22 +35,10 @@ bool is_whole(const TensorSlice& resolved, const Shape& shape) {
 }  // namespace
 
 struct TensorBundleWriter::State {
-  explicit State(std::string given)
-      : prefix(std::move(given)), path(data_path(prefix, 0, 1)), unfinished(unfinished_name(path)) {
+  explicit State(std::string given) : prefix(std::move(given)) {
     make_parent(prefix);
-    file = fs::file_system_of(unfinished).create(unfinished);
+    file.emplace(data_path(prefix, 0, 1));
   }
-  ~State() {
-    if (!file) return;
-    try {
-      file.reset();
-      fs::file_system_of(unfinished).remove(unfinished);
-    } catch (const Error&) {
-      // What is left over has a name that nobody reads.
-    }
-  }
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
 
   void flush() {
     file->append(buffer);
@@ -100,9 +82,7 @@ struct TensorBundleWriter::State {
   }
 
   std::string prefix;
-  std::string path;
-  std::string unfinished;
-  std::unique_ptr<fs::WritableFile> file;
+  std::optional<fs::UnfinishedFile> file;  // none when finished
   std::string buffer;
   std::uint64_t offset = 0;
   BundleIndex index;
@@ -166,9 +146,7 @@ void TensorBundleWriter::finish() {
   State& s = *state_;
   if (!s.file) throw FailedPreconditionError(cat("The checkpoint ", s.prefix, " is finished."));
   s.flush();
-  s.file->sync();
-  s.file->close();
-  fs::file_system_of(s.path).rename(s.unfinished, s.path);
+  s.file->finish();
   s.file.reset();
   fs::write_file(index_path(s.prefix), encode_index(s.index));
 }

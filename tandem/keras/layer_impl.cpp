@@ -263,6 +263,27 @@ std::vector<Tensor> LayerImpl::run(std::vector<Tensor> inputs, const CallOptions
   }
 }
 
+namespace {
+
+// A mask tells of the first axes of its input which places count.
+void check_mask(const std::string& prefix, const PartialShape& mask, const PartialShape& input) {
+  if (!mask.has_rank() || !input.has_rank()) return;
+  const auto same = [&](int axis, int of_input) {
+    const std::int64_t size = mask.dim(axis), wanted = input.dim(of_input);
+    return size < 0 || wanted < 0 || size == wanted;
+  };
+  bool fits = mask.rank() > 0 && mask.rank() <= input.rank();
+  for (int i = 0; fits && i < mask.rank(); ++i) fits = same(i, i);
+  if (fits) return;
+  // Channels first: the steps are the last axis.
+  if (mask.rank() == 2 && input.rank() == 3 && same(0, 0) && same(1, 2)) return;
+  throw InvalidArgumentError(cat(prefix, "a mask of shape ", internal::shape_text(mask),
+                                 " does not fit the input of shape ", internal::shape_text(input),
+                                 ": it needs the input's first axes, [batch, steps]."));
+}
+
+}  // namespace
+
 // The options with the masks that came with the inputs, unless the caller gave others.
 CallOptions LayerImpl::with_masks(const std::vector<Tensor>& inputs,
                                   const CallOptions& options) const {
@@ -279,6 +300,11 @@ CallOptions LayerImpl::with_masks(const std::vector<Tensor>& inputs,
       any = any || masks.back().defined();
     }
     if (!any) return how;
+  } else {
+    for (std::size_t i = 0; i < masks.size(); ++i) {
+      if (masks[i].defined())
+        check_mask(prefix(), masks[i].partial_shape(), inputs[i].partial_shape());
+    }
   }
   masks.resize(inputs.size());
   how.mask = std::move(masks);

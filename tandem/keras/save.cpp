@@ -95,6 +95,24 @@ class Matching {
   int file_model_;
 };
 
+// What an optimizer keeps of a weight is named "adam/dense_kernel_momentum", and two optimizers may
+// keep as many things of the same shapes. The weight's name may differ, its end tells what it is.
+std::string last_word(const std::string& name) {
+  const std::size_t at = name.find_last_of("_/");
+  return at == std::string::npos ? name : name.substr(at + 1);
+}
+
+// A layer's name as nodes can have it; layers may be named as anyone likes.
+std::string node_name(std::string name) {
+  const auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.';
+  };
+  for (char& c : name) {
+    if (!letter(c) && c != '/' && c != '-' && c != '>') c = '_';
+  }
+  return name.empty() || !letter(name.front()) ? "n" + name : name;
+}
+
 }  // namespace
 
 void Model::save_weights(const std::string& path, const SaveWeightsOptions& options) const {
@@ -137,6 +155,12 @@ void Model::load_weights(const std::string& path, const LoadWeightsOptions& opti
                                      path, " has ", file->dtype(key), shape, " for it (", key,
                                      ")."));
     }
+    const std::string& theirs = file->graph().objects[static_cast<std::size_t>(object)].name;
+    if (key.find("/_variables/") != std::string::npos && !theirs.empty() &&
+        last_word(theirs) != last_word(variable.name())) {
+      throw InvalidArgumentError(cat(where(), ": checkpoint ", path, " has '", theirs,
+                                     "' in its place: it is a checkpoint of another optimizer."));
+    }
     changes.emplace_back(variable, file->read(key));
   }
   const std::string extra = matching.left_over(options.optimizer);
@@ -166,15 +190,22 @@ ExportedModel Model::export_graph(const std::string& path,
   for (const KerasTensor& input : inputs) {
     dtypes.push_back(input.dtype());
     shapes.push_back(input.shape());
-    if (options.inputs.empty()) names.inputs.push_back(input.name());
+  }
+  // What the caller names comes first; layers give way to it and to one another.
+  std::set<std::string> taken(options.inputs.begin(), options.inputs.end());
+  taken.insert(options.outputs.begin(), options.outputs.end());
+  const auto free = [&](const std::string& layer) {
+    const std::string wanted = node_name(layer);
+    std::string name = wanted;
+    for (int i = 1; !taken.insert(name).second; ++i) name = cat(wanted, "_", i);
+    return name;
+  };
+  if (options.inputs.empty()) {
+    for (const KerasTensor& input : inputs) names.inputs.push_back(free(input.name()));
   }
   if (options.outputs.empty()) {
-    std::set<std::string> taken(names.inputs.begin(), names.inputs.end());
-    for (const std::string& name : model_impl().output_names()) {
-      std::string free = name;
-      for (int i = 1; !taken.insert(free).second; ++i) free = cat(name, "_", i);
-      names.outputs.push_back(free);
-    }
+    for (const std::string& layer : model_impl().output_names())
+      names.outputs.push_back(free(layer));
   }
   const TraceScope outside(nullptr);
   const ConcreteFunction predict =

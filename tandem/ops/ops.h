@@ -11,6 +11,7 @@
 #include "tandem/ops/broadcast_gradient.h"
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/clip_ops.h"
+#include "tandem/ops/collective_ops.h"
 #include "tandem/ops/comparison_ops.h"
 #include "tandem/ops/complex_ops.h"
 #include "tandem/ops/control_flow.h"

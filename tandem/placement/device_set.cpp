@@ -31,7 +31,10 @@ DeviceModel model_of(Device& device) {
   const double cores = std::max(1u, std::thread::hardware_concurrency());
   model.flops = told(properties.flops, host ? kFlopsOfCore * cores : kFlops);
   model.memory_bandwidth = told(properties.memory_bandwidth, host ? kHostBandwidth : kBandwidth);
-  model.launch_overhead = told(properties.launch_overhead, host ? kHostOverhead : kOverhead);
+  // Emulated devices take the modelled time and nothing else.
+  model.launch_overhead = properties.emulated
+                              ? properties.launch_overhead
+                              : told(properties.launch_overhead, host ? kHostOverhead : kOverhead);
   if (!host) {
     model.link_bandwidth = told(properties.link_bandwidth, kLinkBandwidth);
     model.link_latency = told(properties.link_latency, kLinkLatency);

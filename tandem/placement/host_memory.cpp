@@ -53,6 +53,7 @@ bool declared_on_host(const Node& node, int input) {
 // TensorFlow's rule: numbers that count and index, and what is computed of them alone, are of use
 // on the host; comparisons of such numbers too.
 bool on_small_integers_alone(const Node& node) {
+  if (node.kind() == NodeKind::kSend || node.kind() == NodeKind::kRecv) return false;
   bool any = false;
   for (int i = 0; i < static_cast<int>(node.inputs().size()); ++i) {
     const DType dtype = input_dtype(node, i);
@@ -85,10 +86,10 @@ bool input_on_host(const Node& node, int i) {
 bool output_on_host(const Node& node, int i) {
   const DType dtype = node.output_dtype(i);
   if (is_host_dtype(dtype)) return true;
-  if (passes_on(node.kind()) && dtype == DType::kInt32) return true;
-  const std::uint32_t mask = node.op().traits.host_outputs;
-  if (mask != 0 && has_bit(mask, static_cast<std::size_t>(i))) return true;
-  return on_small_integers_alone(node);
+  if (passes_on(node.kind())) return dtype == DType::kInt32;
+  // A kernel is told by a mask which of its outputs are to be on the host.
+  if (i >= 32) return false;
+  return (node.op().traits.host_outputs >> i & 1) != 0 || on_small_integers_alone(node);
 }
 
 }  // namespace tandem

@@ -19,6 +19,9 @@ class TANDEM_EXPORT ListScheduler {
   /// task names a lane that is not there.
   ListScheduler(const TaskGraph& tasks, const std::vector<double>& priority);
   ~ListScheduler();
+  /// At the same point. Copies share the tasks and priorities, so that a run that begins with a
+  /// copy of a scheduler which stands at the beginning costs little.
+  ListScheduler(const ListScheduler& other);
   ListScheduler(ListScheduler&&) noexcept;
   ListScheduler& operator=(ListScheduler&&) noexcept;
   /// Back to the beginning.

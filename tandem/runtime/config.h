@@ -1,9 +1,141 @@
 #pragma once
 
-#include "tandem/core/export.h"
-#include "tandem/graph/optimizer_options.h"
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "tandem/core/export.h"
+#include "tandem/device/device.h"
+#include "tandem/graph/optimizer_options.h"
+#include "tandem/runtime/device_config.h"
+
+/// What TensorFlow calls tf.config. It concerns the thread's current runtime: inside a RuntimeScope
+/// that runtime, else the default one, which starts at the first op and at list_logical_devices.
+/// What the devices are made of can be set until then; a later change throws
+/// FailedPreconditionError, saying again what is in force does not. What a program sets here wins
+/// over the environment (docs/devices.md). All functions are thread-safe.
 namespace tandem::config {
+
+using tandem::LogicalDeviceConfiguration;
+using VirtualDeviceConfiguration = LogicalDeviceConfiguration;  ///< TensorFlow's older name
+
+/// How functions take a physical device: what list_physical_devices gave, or its name "GPU:0".
+class TANDEM_EXPORT DeviceArgument {
+ public:
+  DeviceArgument(const PhysicalDevice& device);
+  DeviceArgument(const char* name) : DeviceArgument(std::string(name)) {}
+  DeviceArgument(std::string name);
+
+  const std::string& name() const { return name_; }
+  /// As Python would print the argument, for errors.
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string name_;
+  std::string text_;
+};
+
+/// Any number of them: `{}`, one, `{gpus[0], "GPU:1"}` or a vector.
+class TANDEM_EXPORT DeviceArguments {
+ public:
+  DeviceArguments() = default;
+  DeviceArguments(std::initializer_list<DeviceArgument> devices) : devices_(devices) {}
+  DeviceArguments(const PhysicalDevice& device) : devices_{device} {}
+  DeviceArguments(const char* name) : devices_{name} {}
+  DeviceArguments(const std::string& name) : devices_{name} {}
+  DeviceArguments(const std::vector<PhysicalDevice>& devices);
+
+  const std::vector<DeviceArgument>& devices() const { return devices_; }
+
+ private:
+  std::vector<DeviceArgument> devices_;
+};
+
+/// The devices there are, used or not; of one type or, with "", of all.
+TANDEM_EXPORT std::vector<PhysicalDevice> list_physical_devices(std::string_view type = "");
+
+/// "/device:GPU:0", "GPU".
+struct LogicalDevice {
+  std::string name;
+  std::string device_type;
+  bool operator==(const LogicalDevice&) const = default;
+};
+/// The devices that ops run on. Starts the runtime.
+TANDEM_EXPORT std::vector<LogicalDevice> list_logical_devices(std::string_view type = "");
+
+/// Which physical devices are used. With a type, those of other types stay as they are. Throws
+/// InvalidArgumentError for a device that does not exist or is of another type.
+TANDEM_EXPORT void set_visible_devices(const DeviceArguments& devices, std::string_view type = "");
+TANDEM_EXPORT std::vector<PhysicalDevice> get_visible_devices(std::string_view type = "");
+
+/// Takes an accelerator's memory as it is needed instead of all at first use. Must be the same for
+/// all visible accelerators when the runtime starts.
+TANDEM_EXPORT void set_memory_growth(const DeviceArgument& device, bool enable);
+/// Nothing if it was never set; throws NotFoundError for a CPU, as TensorFlow does.
+TANDEM_EXPORT std::optional<bool> get_memory_growth(const DeviceArgument& device);
+
+/// Cuts a physical device into logical ones: an accelerator's each with a memory limit, the CPU's
+/// without. Limits hold exactly, and their sum may not exceed what the device has.
+TANDEM_EXPORT void set_logical_device_configuration(
+    const DeviceArgument& device, const std::vector<LogicalDeviceConfiguration>& logical_devices);
+TANDEM_EXPORT std::optional<std::vector<LogicalDeviceConfiguration>>
+get_logical_device_configuration(const DeviceArgument& device);
+/// TensorFlow's older names of the same.
+TANDEM_EXPORT void set_virtual_device_configuration(
+    const DeviceArgument& device, const std::vector<LogicalDeviceConfiguration>& logical_devices);
+TANDEM_EXPORT std::optional<std::vector<LogicalDeviceConfiguration>>
+get_virtual_device_configuration(const DeviceArgument& device);
+
+/// At most so much of an accelerator's memory is used, which stays one logical device. Goes
+/// together with memory growth.
+TANDEM_EXPORT void set_memory_limit(const DeviceArgument& device, std::int64_t mebibytes);
+
+struct MemoryInfo {
+  std::size_t current = 0;  ///< bytes in use
+  std::size_t peak = 0;     ///< the most since the start or reset_memory_stats
+};
+/// Of a logical device, "GPU:0". Starts the runtime.
+TANDEM_EXPORT MemoryInfo get_memory_info(std::string_view device);
+TANDEM_EXPORT void reset_memory_stats(std::string_view device);
+
+/// What the backend knows: "device_name", … Empty for CPUs.
+TANDEM_EXPORT std::map<std::string, std::string> get_device_details(const DeviceArgument& device);
+
+/// Whether ops go elsewhere where the device asked for can't be had (the default) or throw. May
+/// change at any time.
+TANDEM_EXPORT void set_soft_device_placement(bool enabled);
+TANDEM_EXPORT bool get_soft_device_placement();
+
+/// "greedy" (TensorFlow's choice, the default) or "cost" (the cheapest by measured or estimated
+/// times). May change at any time; functions placed before stay where they are.
+TANDEM_EXPORT void set_placement_policy(std::string_view policy);
+TANDEM_EXPORT std::string get_placement_policy();
+/// A file that td::profiler has written; with it the policy becomes "cost".
+TANDEM_EXPORT void set_placement_profile(const std::string& path);
+TANDEM_EXPORT std::string get_placement_profile();
+
+/// Emulates accelerators, `emulate("GPU:2,memory=1GiB,link=12GB/s")`, several types with ';'
+/// between them, "" for none; docs/devices.md has the keys. Replaces what was emulated before.
+TANDEM_EXPORT void emulate(const std::string& specs);
+/// Adds the devices of a shared library (tandem/device/plugin.h). The same file again changes
+/// nothing.
+TANDEM_EXPORT void load_plugin(const std::string& path);
+/// Adds the devices of a backend of the program's own.
+TANDEM_EXPORT void add_backend(std::shared_ptr<Backend> backend);
+
+namespace debugging {
+
+/// Tells on stderr where every node and eager call goes. May change at any time.
+TANDEM_EXPORT void set_log_device_placement(bool enabled);
+TANDEM_EXPORT bool get_log_device_placement();
+
+}  // namespace debugging
 
 /// Ops give the same bits from run to run and for every number of threads (per build and kind of
 /// machine), where need be slower. Takes effect at once, for the current runtime and for those made

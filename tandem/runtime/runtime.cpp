@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <atomic>
+#include <exception>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -10,8 +11,9 @@
 #include <unordered_map>
 
 #include "tandem/core/error.h"
-#include "tandem/device/host/host_backend.h"
-#include "tandem/runtime/internal/default_options.h"
+#include "tandem/core/log.h"
+#include "tandem/runtime/device_inventory.h"
+#include "tandem/runtime/internal/configured.h"
 #include "tandem/runtime/internal/function_executor.h"
 #include "tandem/runtime/thread_context.h"
 
@@ -30,32 +32,46 @@ std::uint64_t next_runtime_id() {
   return next.fetch_add(1);
 }
 
-std::atomic<bool> g_default_exists{false};
+// Configuration is closed while the default runtime is made, and open again if that fails.
+class DefaultStart {
+ public:
+  DefaultStart() : options_(default_options().start()) {}
+  ~DefaultStart() {
+    if (std::uncaught_exceptions() > exceptions_) default_options().start_failed();
+  }
+  DefaultStart(const DefaultStart&) = delete;
+  DefaultStart& operator=(const DefaultStart&) = delete;
+  const Runtime::Options& options() const { return options_; }
+
+ private:
+  const int exceptions_ = std::uncaught_exceptions();
+  Runtime::Options options_;
+};
+
+Runtime make_default_runtime() {
+  const DefaultStart start;
+  return Runtime(start.options());
+}
 
 Runtime& default_runtime() {
   // Destroyed at exit like any static object; tensors and functions that live longer do not need
   // it.
-  static Runtime runtime([] {
-    const Runtime::Options options = default_options().get();
-    g_default_exists.store(true, std::memory_order_release);
-    return options;
-  }());
+  static Runtime runtime = make_default_runtime();
   return runtime;
 }
 
 }  // namespace
 
-DefaultOptions& default_options() {
-  static DefaultOptions options;
-  return options;
-}
-
 struct Runtime::State {
   explicit State(const Options& options)
-      : intra(options.intra_op_threads > 0 ? options.intra_op_threads : processors()),
+      : config(DeviceConfig::with_environment(options.devices)),
+        inventory(config),
+        intra(options.intra_op_threads > 0 ? options.intra_op_threads : processors()),
         inter(options.inter_op_threads > 0 ? options.inter_op_threads : processors()) {}
 
   const std::uint64_t id = next_runtime_id();
+  const DeviceConfig config;
+  const DeviceInventory inventory;
   OpRegistry ops;
   KernelRegistry kernels;
   std::atomic<bool> deterministic{false};
@@ -64,7 +80,13 @@ struct Runtime::State {
   FunctionExecutor functions;
   std::vector<std::shared_ptr<Device>> devices;
   std::map<const Device*, std::unique_ptr<ResourceManager>> resources;
+  std::map<const Device*, PhysicalDevice> physical;
   std::map<const Device*, KernelServices> services;
+
+  void make_devices();
+
+  std::mutex profile_mutex;
+  std::string profile;  ///< path
 
   std::mutex eager_mutex;
   struct EagerState {
@@ -81,13 +103,30 @@ struct Runtime::State {
 
 Runtime::Runtime() : Runtime(Options{}) {}
 
+void Runtime::State::make_devices() {
+  inventory.check(config);
+  std::map<std::string, int> made;  // logical devices are numbered by type
+  for (const DeviceInventory::Entry& entry : inventory.devices()) {
+    if (!DeviceInventory::visible(config, entry)) continue;
+    const std::string& type = entry.device.device_type;
+    for (const LogicalDeviceOptions& logical : DeviceInventory::cut(config, entry)) {
+      DeviceSpec spec{.job = "localhost", .replica = 0, .task = 0, .type = type, .index = {}};
+      spec.index = made[type]++;
+      devices.push_back(entry.backend->make_device(entry.native, logical, std::move(spec)));
+      physical.emplace(devices.back().get(), entry.device);
+    }
+  }
+}
+
 Runtime::Runtime(const Options& options) : state_(std::make_unique<State>(options)) {
   State& s = *state_;
   s.deterministic.store(default_options().deterministic());
-  HostBackend host;
-  s.devices.push_back(
-      host.make_device(host.physical_devices().front(), {},
-                       DeviceSpec::parse("/job:localhost/replica:0/task:0/device:CPU:0")));
+  s.make_devices();
+  soft_placement_ = s.config.soft_placement.value_or(true);
+  set_log_placement(s.config.log_placement.value_or(false));
+  s.profile = s.config.placement_profile.value_or("");
+  policy_ = config::policy_of(s.config);
+  if (s.config.log_level) tandem::set_log_level(static_cast<LogLevel>(*s.config.log_level));
   for (const auto& device : s.devices) {
     auto& resources = s.resources[device.get()];
     resources = std::make_unique<ResourceManager>();
@@ -107,7 +146,11 @@ Runtime& Runtime::current() {
   ThreadContext& context = thread_context();
   return context.runtime ? *context.runtime : default_runtime();
 }
-bool Runtime::default_exists() { return g_default_exists.load(std::memory_order_acquire); }
+void Runtime::set_log_placement(bool on) {
+  log_placement_.store(on, std::memory_order_relaxed);
+  places_calls_.store(on || state_->devices.size() > 1, std::memory_order_relaxed);
+}
+bool Runtime::default_exists() { return default_options().started(); }
 
 const OpRegistry& Runtime::ops() const { return state_->ops; }
 const KernelRegistry& Runtime::kernels() const { return state_->kernels; }
@@ -122,6 +165,22 @@ ResourceManager& Runtime::resources(const Device& device) const {
   return *state_->resources.at(&device);
 }
 std::uint64_t Runtime::id() const { return state_->id; }
+const DeviceConfig& Runtime::device_config() const { return state_->config; }
+const DeviceInventory& Runtime::inventory() const { return state_->inventory; }
+const PhysicalDevice& Runtime::physical_device(const Device& device) const {
+  return state_->physical.at(&device);
+}
+const std::vector<std::shared_ptr<Backend>>& Runtime::backends() const {
+  return state_->inventory.backends();
+}
+std::string Runtime::placement_profile() const {
+  std::lock_guard lock(state_->profile_mutex);
+  return state_->profile;
+}
+void Runtime::set_placement_profile(const std::string& path) {
+  std::lock_guard lock(state_->profile_mutex);
+  state_->profile = path;
+}
 void Runtime::set_deterministic(bool on) { state_->deterministic.store(on); }
 bool Runtime::deterministic() const { return state_->deterministic.load(); }
 

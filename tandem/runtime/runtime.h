@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,8 +13,11 @@
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/graph/resource_manager.h"
+#include "tandem/runtime/device_config.h"
 
 namespace tandem {
+
+class DeviceInventory;  // tandem/runtime/device_inventory.h
 
 /// Owner of everything that lives while tensors are computed: devices, thread pools, registries in
 /// use, resources.
@@ -25,6 +30,7 @@ class TANDEM_EXPORT Runtime {
   struct Options {
     int inter_op_threads = 0;  ///< ops of a graph side by side; 0: one for each processor
     int intra_op_threads = 0;  ///< threads inside one op; 0: one for each processor
+    DeviceConfig devices = {};
   };
   Runtime();
   explicit Runtime(const Options& options);
@@ -39,7 +45,11 @@ class TANDEM_EXPORT Runtime {
 
   const OpRegistry& ops() const;
   const KernelRegistry& kernels() const;
+  /// The logical devices: CPUs, of which there is at least one, then accelerators by physical
+  /// device.
   const std::vector<std::shared_ptr<Device>>& devices() const;
+  /// True if calls have to ask where they run: there is more than one CPU, or decisions are told.
+  bool places_calls() const { return places_calls_.load(std::memory_order_relaxed); }
   /// Where ops run unless asked otherwise.
   Device& default_device() const;
   const KernelServices& services(const Device& device) const;
@@ -53,6 +63,26 @@ class TANDEM_EXPORT Runtime {
   bool deterministic() const;
   /// Distinguishes runtimes in caches; never used twice in a process.
   std::uint64_t id() const;
+
+  // Devices as configured (td::config, docs/devices.md).
+  /// What was in force when the devices were made, completed by the environment.
+  const DeviceConfig& device_config() const;
+  const DeviceInventory& inventory() const;
+  /// Of which a logical device is made.
+  const PhysicalDevice& physical_device(const Device& device) const;
+  const std::vector<std::shared_ptr<Backend>>& backends() const;
+  /// Ops go elsewhere where the device asked for can't be had. May change at any time, like the
+  /// following; graphs placed before stay where they are.
+  bool soft_placement() const { return soft_placement_.load(std::memory_order_relaxed); }
+  void set_soft_placement(bool on) { soft_placement_.store(on, std::memory_order_relaxed); }
+  /// Decisions are told on stderr.
+  bool log_placement() const { return log_placement_.load(std::memory_order_relaxed); }
+  void set_log_placement(bool on);
+  PlacementPolicy placement_policy() const { return policy_.load(std::memory_order_relaxed); }
+  void set_placement_policy(PlacementPolicy p) { policy_.store(p, std::memory_order_relaxed); }
+  /// The file of measured costs; empty: none.
+  std::string placement_profile() const;
+  void set_placement_profile(const std::string& path);
 
   // Random state (td::random::set_seed): the seeds that the next random op without seeds of its own
   // gets.
@@ -68,6 +98,10 @@ class TANDEM_EXPORT Runtime {
  private:
   struct State;
   std::unique_ptr<State> state_;
+  std::atomic<bool> places_calls_{false};
+  std::atomic<bool> soft_placement_{true};
+  std::atomic<bool> log_placement_{false};
+  std::atomic<PlacementPolicy> policy_{};
 };
 
 /// Makes `runtime` the calling thread's current one for a block.

@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "tandem/core/error.h"
+#include "tandem/device/memory_space.h"
 #include "tandem/runtime/tensor_impl.h"
 #include "tandem/runtime/thread_context.h"
 #include "tandem/runtime/trace.h"
@@ -193,7 +194,16 @@ std::int64_t Tensor::dim(int axis) const {
 
 bool Tensor::is_symbolic() const noexcept { return impl_ && impl_->symbolic(); }
 
-const Array& Tensor::array() const { return concrete(impl_).array; }
+const Array& Tensor::array() const { return concrete(impl_).host_array(); }
+
+const Array& TensorImpl::copy_for_host() const {
+  auto copy = std::make_unique<const Array>(copy_to_host(array));
+  const Array* expected = nullptr;
+  // Another thread may have been faster.
+  if (host_copy_.compare_exchange_strong(expected, copy.get(), std::memory_order_acq_rel))
+    return *copy.release();
+  return *expected;
+}
 
 void Tensor::synchronize() const { concrete(impl_); }
 

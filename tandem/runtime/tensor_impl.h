@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -34,6 +35,13 @@ class TensorImpl final : public RefCounted {
   bool watched = false;             ///< handle of a trainable variable: tapes watch it unasked
   std::uint64_t trace_id = 0;       ///< the trace during which the tensor was made; 0: none
 
+  /// The elements where the host can read them: `array`, or a copy of it made at the first look.
+  const Array& host_array() const {
+    if (array.on_host()) return array;
+    if (const Array* copy = host_copy_.load(std::memory_order_acquire)) return *copy;
+    return copy_for_host();
+  }
+
   bool symbolic() const { return node.node != nullptr; }
   /// The node of a symbolic tensor. Throws FailedPreconditionError if its graph is gone.
   const Node& symbol() const {
@@ -41,11 +49,16 @@ class TensorImpl final : public RefCounted {
     return *node.node;
   }
 
+  ~TensorImpl() override { delete host_copy_.load(std::memory_order_relaxed); }
+
   static void* operator new(std::size_t bytes) { return host_allocate(bytes); }
   static void operator delete(void* block, std::size_t bytes) { host_free(block, bytes); }
 
  private:
   [[noreturn]] static void throw_graph_gone();
+  const Array& copy_for_host() const;
+
+  mutable std::atomic<const Array*> host_copy_{nullptr};
 };
 
 }  // namespace tandem

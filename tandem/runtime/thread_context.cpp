@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "tandem/core/error.h"
+#include "tandem/runtime/internal/configured.h"
+
 namespace tandem {
 
 ThreadContext& thread_context() {
@@ -13,8 +16,22 @@ ThreadContextScope::ThreadContextScope(ThreadContext context)
     : saved_(std::exchange(thread_context(), std::move(context))) {}
 ThreadContextScope::~ThreadContextScope() { thread_context() = std::move(saved_); }
 
+namespace {
+
+// A type that is there but was never asked for becomes known with the list of devices.
+DeviceSpec parse_device(const std::string& device) {
+  try {
+    return DeviceSpec::parse(device);
+  } catch (const InvalidArgumentError&) {
+    config::devices_now();
+    return DeviceSpec::parse(device);
+  }
+}
+
+}  // namespace
+
 DeviceScope::DeviceScope(const std::string& device) {
-  DeviceSpec spec = DeviceSpec::parse(device);
+  DeviceSpec spec = parse_device(device);
   auto& scopes = thread_context().devices;
   if (!device.empty() && !scopes.empty()) spec = spec.merged_into(DeviceSpec::parse(scopes.back()));
   scopes.push_back(spec.to_string());

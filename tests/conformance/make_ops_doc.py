@@ -44,15 +44,19 @@ SHORT = [
 
 
 def dtypes(op):
-    types = [attr["name"] for attr in op["attrs"] if attr["kind"] in ("type", "list(type)")]
+    types = [attr for attr in op["attrs"] if attr["kind"] in ("type", "list(type)")]
     if not types:
         return ""
+    allowed = types[0].get("allowed")
     found = set()
     for kernel in op["kernels"]:
-        if types[0] in kernel.get("types", {}):
-            found |= set(kernel["types"][types[0]])
-        else:
+        # A kernel that says nothing of the attribute takes what the op does.
+        taken = kernel.get("types", {}).get(types[0]["name"], allowed)
+        if taken is None:
             return "all"
+        found |= set(taken)
+    if allowed is not None:
+        found &= set(allowed)
     words = []
     for word, members in SHORT:
         if members <= found:

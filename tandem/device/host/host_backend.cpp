@@ -18,6 +18,7 @@ class HostAllocator final : public Allocator {
     const HostMemoryStats stats = host_memory_stats();
     return {.current = stats.current, .peak = stats.peak};
   }
+  void reset_peak() override { host_reset_peak(); }
 };
 
 class DoneEvent final : public Event {

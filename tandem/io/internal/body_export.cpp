@@ -9,17 +9,42 @@
 
 namespace tandem::io {
 
+namespace {
+
+bool allowed(char c, bool first) {
+  const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  return letter || c == '.' || (!first && (c == '_' || c == '/' || c == '-' || c == '>'));
+}
+
+}  // namespace
+
 std::string ExportNames::make(const std::string& wanted) {
   std::string name;
-  for (const char c : wanted) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    const bool inside = !name.empty() && (c == '_' || c == '/' || c == '-' || c == '>');
-    name += letter || inside || c == '.' ? c : name.empty() ? 'n' : '_';
-  }
+  for (const char c : wanted) name += allowed(c, name.empty()) ? c : name.empty() ? 'n' : '_';
   if (name.empty()) name = "node";
   std::string unique = name;
   for (int i = 1; !taken_.insert(unique).second; ++i) unique = cat(name, "_", i);
   return unique;
+}
+
+void ExportNames::take(const std::string& name) {
+  bool fine = !name.empty();
+  for (std::size_t i = 0; i < name.size(); ++i) fine = fine && allowed(name[i], i == 0);
+  if (!fine) {
+    throw InvalidArgumentError(cat(
+        "A node can't be named '", name,
+        "': names begin with a letter, a digit or '.', and go on with these or any of _ / - >."));
+  }
+  if (!taken_.insert(name).second) {
+    throw InvalidArgumentError(
+        cat("Two nodes can't be named '", name,
+            "': each argument and each result of an exported function needs a name of its own."));
+  }
+}
+
+void BodyExport::ask(const Node& node, const std::string& name) {
+  names_.take(name);
+  asked_.emplace(&node, name);
 }
 
 void BodyExport::set_name(const Node& node, const std::string& name) {
@@ -52,7 +77,8 @@ void BodyExport::write(const Node& node) {
         cat("Node '", node.name(), "' was imported but cannot run here (", *why, ")."));
   }
   proto::NodeDef def;
-  def.name = names_.make(node.name());
+  const auto asked = asked_.find(&node);
+  def.name = asked != asked_.end() ? asked->second : names_.make(node.name());
   name_of_[&node] = def.name;
   def.op = node.op().name;
   def.device = node.requested_device();

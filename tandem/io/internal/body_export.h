@@ -28,6 +28,8 @@ class ExportNames {
  public:
   /// `wanted` with what TensorFlow refuses replaced, made unique.
   std::string make(const std::string& wanted);
+  /// Takes the name as it is; InvalidArgumentError if TensorFlow refuses it or it is taken.
+  void take(const std::string& name);
 
  private:
   std::set<std::string> taken_;
@@ -43,6 +45,8 @@ class BodyExport {
   ExportNames& names() { return names_; }
   /// What its users call the value of a node that is not written: an argument's name.
   void set_name(const Node& node, const std::string& name);
+  /// Before anything is written: a node that is to have exactly this name.
+  void ask(const Node& node, const std::string& name);
   void write(const Node& node);
   const std::string& name(const Node& node) const { return name_of_.at(&node); }
   /// "node", "node:1" or "node:output:0".
@@ -54,6 +58,7 @@ class BodyExport {
   bool in_function_;
   ExportNames names_;
   std::map<const Node*, std::string> name_of_;
+  std::map<const Node*, std::string> asked_;
   std::set<const Node*> arguments_;
 };
 

@@ -73,6 +73,23 @@ BundleIndex decode_index(std::string_view bytes, const std::string& path) {
   return index;
 }
 
+namespace {
+
+// People give the name of one of a checkpoint's files.
+std::string advice(const std::string& prefix, const std::string& index) {
+  for (const char* ending : {".index", ".data-"}) {
+    const std::size_t at = prefix.rfind(ending);
+    if (at == std::string::npos || prefix.find('/', at) != std::string::npos) continue;
+    const std::string shorter = prefix.substr(0, at);
+    if (fs::exists(index_path(shorter)))
+      return cat(". A checkpoint is named by what its files' names begin with. Give '", shorter,
+                 "'.");
+  }
+  return cat(" (its file ", index.substr(index.rfind('/') + 1), " does not exist).");
+}
+
+}  // namespace
+
 BundleIndex read_index(const std::string& prefix) {
   const std::string path = index_path(prefix);
   std::string bytes;
@@ -81,7 +98,7 @@ BundleIndex read_index(const std::string& prefix) {
   } catch (const NotFoundError&) {
     throw NotFoundError(
         cat("Unsuccessful TensorSliceReader constructor: Failed to find any matching files for ",
-            prefix));
+            prefix, advice(prefix, path)));
   }
   return decode_index(bytes, path);
 }

@@ -104,6 +104,14 @@ void RNNImpl::require_inputs(std::span<const Tensor> inputs) const {
                                    inputs.size(), " tensor(s), the first of shape ",
                                    shape_text(sequence.partial_shape()), "."));
   }
+  const std::vector<Shape> shapes = cell_->state_shapes();
+  for (std::size_t i = 1; i < inputs.size(); ++i) {
+    const std::vector<std::int64_t> wanted = sizes_after({sequence.dim(0)}, shapes[i - 1]);
+    if (PartialShape(wanted).is_compatible(inputs[i].partial_shape())) continue;
+    throw InvalidArgumentError(cat(prefix(), "first state ", i, " must be ",
+                                   shape_text(PartialShape(wanted)), ", but has shape ",
+                                   shape_text(inputs[i].partial_shape()), "."));
+  }
   if (sequence.dim(1) == 0) {
     throw InvalidArgumentError(cat(prefix(), "the sequences have no steps."));
   }

@@ -1,5 +1,6 @@
 #include "tandem/keras/layers/recurrent_cells.h"
 
+#include "tandem/core/error.h"
 #include "tandem/keras/internal/checks.h"
 #include "tandem/keras/rnn_cell_impl.h"
 #include "tandem/ops/array_ops.h"
@@ -43,6 +44,11 @@ class CellBase : public RNNCellImpl {
   std::vector<std::int64_t> state_sizes() const override { return {units_}; }
 
   Tensor project(const Tensor& inputs, bool training) override {
+    const std::int64_t built_for = kernel_.shape().dim(0), got = inputs.dim(-1);
+    if (got >= 0 && got != built_for) {
+      throw InvalidArgumentError(cat(prefix(), "was built for steps of ", built_for,
+                                     " features, but the input has ", got, "."));
+    }
     Tensor y = training && options_.dropout > 0 ? dropped(inputs) : inputs;
     y = matmul(std::move(y), kernel_);
     return options_.use_bias ? nn::bias_add(std::move(y), input_bias()) : y;

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "tandem/core/error.h"
+#include "tandem/device/memory_space.h"
 #include "tandem/graph/function.h"
 #include "tandem/graph/kernel.h"
 
@@ -67,7 +68,7 @@ void while_kernel(KernelContext& c) {
   for (;;) {
     if (c.cancellation()) c.cancellation()->check();
     const std::vector<Array> go_on = c.functions().run(condition, state, c);
-    if (!is_true(go_on.at(0))) break;
+    if (!is_true(copy_to_host(go_on.at(0)))) break;
     // Moved in, so that the body may write over what it is the last to read.
     state = c.functions().run(body, std::move(state), c);
   }

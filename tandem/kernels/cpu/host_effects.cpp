@@ -7,11 +7,13 @@
 #include <cstdio>
 #include <fstream>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tandem/core/error.h"
+#include "tandem/core/log.h"
 #include "tandem/fs/file_system.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/number_types.h"
@@ -50,6 +52,13 @@ void print(KernelContext& c) {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
+std::optional<LogLevel> log_stream(std::string_view stream) {
+  if (stream == "log(info)") return LogLevel::kInfo;
+  if (stream == "log(warning)") return LogLevel::kWarning;
+  if (stream == "log(error)") return LogLevel::kError;
+  return std::nullopt;
+}
+
 void print_v2(KernelContext& c) {
   if (c.input(0).rank() != 0) {
     throw InvalidArgumentError(cat("Input is expected to be scalar, but got ", c.input(0).shape()));
@@ -63,12 +72,13 @@ void print_v2(KernelContext& c) {
     if (!file.flush()) throw NotFoundError(cat(stream, " cannot be written to."));
     return;
   }
-  const bool log = stream == "log(info)" || stream == "log(warning)" || stream == "log(error)";
+  const std::optional<LogLevel> log = log_stream(stream);
   if (stream != "stdout" && stream != "stderr" && !log) {
     throw InvalidArgumentError(cat("Unknown output stream: ", stream,
                                    ", it must be stdout, stderr, log(info), log(warning), "
                                    "log(error) or begin with file://"));
   }
+  if (log && *log < log_level()) return;
   std::FILE* to = stream == "stdout" ? stdout : stderr;
   std::fwrite(text.data(), 1, text.size(), to);
   std::fflush(to);

@@ -91,7 +91,8 @@ Assignment Clusters::spread(const Assignment& otherwise) const {
   std::vector<int> order(members_.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return work_[static_cast<std::size_t>(a) * classes] > work_[static_cast<std::size_t>(b) * classes];
+    return work_[static_cast<std::size_t>(a) * classes] >
+           work_[static_cast<std::size_t>(b) * classes];
   });
   Assignment result = otherwise;
   std::vector<double> load(problem_.memory_of.size(), 0.0);
@@ -105,10 +106,9 @@ Assignment Clusters::spread(const Assignment& otherwise) const {
     int best = allowed->front();
     double soonest = std::numeric_limits<double>::infinity();
     for (const int d : *allowed) {
-      const double end =
-          load[static_cast<std::size_t>(d)] +
-          work_[static_cast<std::size_t>(cluster) * classes +
-                static_cast<std::size_t>(problem_.costs.class_of(d))];
+      const double end = load[static_cast<std::size_t>(d)] +
+                         work_[static_cast<std::size_t>(cluster) * classes +
+                               static_cast<std::size_t>(problem_.costs.class_of(d))];
       if (end < soonest) {
         soonest = end;
         best = d;

@@ -78,9 +78,9 @@ void Colocation::add(const Node& node) {
     std::string refused;
     for (const std::string& one : support_.of(node).refused)
       refused += cat(refused.empty() ? "" : "; ", one);
-    throw InvalidArgumentError(cat("No OpKernel was registered to support Op '", node.op().name,
-                                   "' used by ", node.describe(),
-                                   " on any of the devices: ", refused, "."));
+    throw UnimplementedError(cat("No OpKernel was registered to support Op '", node.op().name,
+                                 "' used by ", node.describe(), " on any of the devices: ", refused,
+                                 "."));
   }
   if (m.bonds.kinds != support_.all()) m.bonds.narrowed_by = id;
   if (node.requested_device().empty()) return;

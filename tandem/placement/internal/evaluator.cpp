@@ -96,7 +96,8 @@ Score Evaluator::score(const Assignment& assignment, const Score& limit) {
                                                            : limit.makespan;
   Score score;
   score.makespan = run_.run(tasks_, remaining_, stop);
-  spent_ += static_cast<double>(run_.order().size()) + 0.3 * tasks_.size();
+  spent_ += static_cast<double>(run_.order().size()) + 0.3 * tasks_.size() +
+            0.2 * static_cast<double>(tasks_.lanes.size());
   if (problem_.limited && score.makespan < std::numeric_limits<double>::infinity()) {
     score.excess = excess(assignment);
   }

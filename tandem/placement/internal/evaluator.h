@@ -38,7 +38,7 @@ class Evaluator {
   /// The input (or the node that it waits for) that a task got last: a task, or -1.
   int last_input(int task, const Assignment& assignment) const;
 
-  /// How many tasks were run so far: what has been spent.
+  /// How many tasks were run so far, roughly: what has been spent.
   double spent() const { return spent_; }
 
  private:

@@ -40,6 +40,11 @@ std::vector<Array> AdaptivePlan::run(std::vector<Array> args, const Cancellation
   return run_adapting(std::move(args), cancellation);
 }
 
+std::vector<std::size_t> AdaptivePlan::bytes_of_a_call() const {
+  const Plan* plan = chosen_.load(std::memory_order_acquire);
+  return (plan ? plan : sequential_.get())->bytes_of_a_call();
+}
+
 std::vector<Array> AdaptivePlan::run_adapting(std::vector<Array> args,
                                               const Cancellation* cancellation) {
   std::unique_lock lock(mutex_, std::try_to_lock);

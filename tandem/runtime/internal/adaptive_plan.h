@@ -21,6 +21,7 @@ class AdaptivePlan final : public Executable {
   ~AdaptivePlan() override;
 
   std::vector<Array> run(std::vector<Array> args, const Cancellation* cancellation) override;
+  std::vector<std::size_t> bytes_of_a_call() const override;
 
  private:
   std::vector<Array> run_plan(Plan& plan, std::vector<Array> args, const Cancellation* cancellation,

@@ -2,9 +2,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <mutex>
+#include <utility>
 
 #include "tandem/graph/optimizer_options.h"
+#include "tandem/runtime/device_inventory.h"
 #include "tandem/runtime/runtime.h"
 
 namespace tandem {
@@ -17,11 +21,35 @@ class DefaultOptions {
     std::lock_guard lock(mutex_);
     return options_;
   }
+  /// What the default runtime is made with; from here on its configuration is closed.
+  Runtime::Options start() {
+    std::lock_guard lock(mutex_);
+    started_.store(true, std::memory_order_release);
+    inventory_.reset();  // the runtime has its own
+    return options_;
+  }
+  void start_failed() { started_.store(false, std::memory_order_release); }
+  bool started() const { return started_.load(std::memory_order_acquire); }
+  /// Calls `change(options)` while nothing starts; what it throws leaves them as they were.
   template <class Change>
   void change(Change change) {
     std::lock_guard lock(mutex_);
-    change(options_);
+    Runtime::Options changed = options_;
+    change(changed);
+    options_ = std::move(changed);
   }
+
+  /// What the default runtime would be made with now, completed by the environment, and the
+  /// devices that there are for it.
+  struct Devices {
+    DeviceConfig config;
+    std::shared_ptr<const DeviceInventory> inventory;
+  };
+  Devices devices();
+  /// Calls `change(program's configuration, devices())` while nothing starts; what it throws leaves
+  /// all as it was. False, and no call, if the default runtime has started.
+  bool change_devices(const std::function<void(DeviceConfig&, const Devices&)>& change);
+
   bool deterministic() const { return deterministic_.load(); }
   void set_deterministic(bool on) { deterministic_.store(on); }
   OptimizerOptions optimizer() {
@@ -38,8 +66,13 @@ class DefaultOptions {
   std::uint64_t optimizer_version() const { return optimizer_version_.load(); }
 
  private:
+  Devices locked_devices();
+
   std::mutex mutex_;
   Runtime::Options options_;
+  std::atomic<bool> started_{false};
+  std::shared_ptr<const DeviceInventory> inventory_;  // kept while it fits inventory_config_
+  DeviceConfig inventory_config_;
   std::atomic<bool> deterministic_{false};
   OptimizerOptions optimizer_;
   std::atomic<std::uint64_t> optimizer_version_{0};

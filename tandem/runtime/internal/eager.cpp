@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iostream>
 
 #include "tandem/core/error.h"
 #include "tandem/core/flush_denormals.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/runtime/dispatch.h"
+#include "tandem/runtime/internal/eager_devices.h"
 #include "tandem/runtime/internal/op_failure.h"
 #include "tandem/runtime/internal/step_recorder.h"
 #include "tandem/runtime/internal/wait_for_kernel.h"
@@ -246,6 +248,14 @@ class EagerCall {
 Tensor run_eagerly_1(Runtime& runtime, const OpDef& op, std::span<const Tensor> inputs,
                      const AttrMap& attrs) {
   try {
+    if (runtime.places_calls()) {
+      check_inputs(op.name, inputs);
+      check_references(op, inputs);
+      std::vector<Tensor> outputs = run_eagerly_on_devices(runtime, op, inputs, attrs);
+      if (outputs.size() != 1)
+        throw InternalError(cat("op ", op.name, " has ", outputs.size(), " outputs, not one"));
+      return std::move(outputs.front());
+    }
     EagerCall call(runtime, op, inputs, attrs);
     call.prepare();
     if (call.num_outputs() != 1)
@@ -262,7 +272,13 @@ Tensor run_eagerly_1(Runtime& runtime, const OpDef& op, std::span<const Tensor> 
 std::vector<Tensor> run_eagerly(const OpDef& op, std::span<const Tensor> inputs,
                                 const AttrMap& attrs) {
   try {
-    EagerCall call(Runtime::current(), op, inputs, attrs);
+    Runtime& runtime = Runtime::current();
+    if (runtime.places_calls()) {
+      check_inputs(op.name, inputs);
+      check_references(op, inputs);
+      return run_eagerly_on_devices(runtime, op, inputs, attrs);
+    }
+    EagerCall call(runtime, op, inputs, attrs);
     call.prepare();
     std::vector<Tensor> outputs;
     std::vector<Array*> arrays;
@@ -284,14 +300,21 @@ std::vector<Tensor> run_function_eagerly(Runtime& runtime, const Function& funct
   arrays.reserve(args.size());
   for (const Tensor& t : args) arrays.push_back(t.impl()->array);
   KernelContext context;
-  context.services_ = &runtime.services(runtime.default_device());
+  Device& device = device_of_call(runtime);
+  if (runtime.log_placement())
+    std::cerr << cat("Executing op ", function.name(), " in device ", device.name(), "\n");
+  context.services_ = &runtime.services(device);
   const std::shared_ptr<const Cancellation> cancellation = thread_context().cancellation;
   context.cancellation_ = cancellation.get();
   std::vector<Array> results =
       context.services_->functions->run(function, std::move(arrays), context);
   std::vector<Tensor> outputs;
   outputs.reserve(results.size());
-  for (Array& r : results) outputs.emplace_back(new TensorImpl(std::move(r)));
+  const bool placed = runtime.places_calls();
+  for (Array& r : results) {
+    outputs.push_back(placed ? tensor_on(runtime, std::move(r))
+                             : Tensor(new TensorImpl(std::move(r))));
+  }
   return outputs;
 }
 

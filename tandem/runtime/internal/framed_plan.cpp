@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tandem/core/error.h"
+#include "tandem/placement/placement.h"
 #include "tandem/runtime/internal/frame_tree.h"
 #include "tandem/runtime/internal/framed_run.h"
 #include "tandem/runtime/runtime.h"
@@ -31,19 +32,21 @@ bool needs_kernel(NodeKind kind) {
 
 }  // namespace
 
-FramedPlan::FramedPlan(Runtime& runtime, std::shared_ptr<const MutableFunction> function)
+FramedPlan::FramedPlan(Runtime& runtime, std::shared_ptr<const MutableFunction> function,
+                       const Placement* placement)
     : function_(std::move(function)),
       pool_(runtime.inter_op_pool()),
-      services_(&runtime.services(runtime.default_device())) {
+      several_memories_(placement != nullptr) {
   const std::vector<Node*> order = function_->graph.topological_order();
-  make_steps(runtime, order);
+  make_steps(runtime, order, placement);
   connect(order);
   costs_ = std::make_unique<Cost[]>(steps_.size());
 }
 
 FramedPlan::~FramedPlan() = default;
 
-void FramedPlan::make_steps(Runtime& runtime, const std::vector<Node*>& order) {
+void FramedPlan::make_steps(Runtime& runtime, const std::vector<Node*>& order,
+                            const Placement* placement) {
   const FrameTree tree(function_->graph, order);
   for (const FrameTree::Frame& frame : tree.frames) {
     FramedLoop loop;
@@ -52,7 +55,6 @@ void FramedPlan::make_steps(Runtime& runtime, const std::vector<Node*>& order) {
     if (frame.parent >= 0) loop.child = at(loops_, frame.parent).num_children++;
     loops_.push_back(std::move(loop));
   }
-  const Device& device = runtime.default_device();
   step_of_.assign(static_cast<std::size_t>(function_->graph.id_limit()), -1);
   for (const Node* node : order) {
     FramedStep step;
@@ -81,6 +83,17 @@ void FramedPlan::make_steps(Runtime& runtime, const std::vector<Node*>& order) {
     }
     step.runs_dead = node->op().traits.runs_dead;
     if (needs_kernel(step.kind)) {
+      Device& device =
+          placement ? *at(runtime.devices(), placement->device(*node)) : runtime.default_device();
+      step.services = &runtime.services(device);
+      const bool functions = step.kind == NodeKind::kCall || step.kind == NodeKind::kIf ||
+                             step.kind == NodeKind::kWhile;
+      if (device.memory_space() != nullptr && !functions) {
+        step.accelerator = &device;
+        for (int i = 0; i < step.num_outputs && i < 32; ++i) {
+          if (placement->output_memory(*node, i) == 0) step.host_outputs |= std::uint32_t{1} << i;
+        }
+      }
       step.kernels = &runtime.kernels().get(node->op(), device.kernel_class(), node->attrs());
       if (node->op().traits.keeps_state) {
         states_.push_back(std::make_unique<NodeState>());
@@ -142,6 +155,9 @@ void FramedPlan::add_time(int step, double seconds, bool parallel_inside) const 
   if (!heavy) cost.runs.store(kTimed, std::memory_order_relaxed);
   cost.heavy.store(heavy, std::memory_order_relaxed);
 }
+
+// How often a loop goes round, and so what lives at a time, only the run tells.
+std::vector<std::size_t> FramedPlan::bytes_of_a_call() const { return {}; }
 
 std::vector<Array> FramedPlan::run(std::vector<Array> args, const Cancellation* cancellation) {
   std::unique_ptr<FramedRun> run;

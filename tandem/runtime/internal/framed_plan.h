@@ -17,6 +17,7 @@ namespace tandem {
 class FramedRun;
 class InterOpPool;
 class Runtime;
+struct Placement;
 
 /// One node of a graph with TensorFlow 1 control flow. Steps are numbered through the whole graph;
 /// each has a place (`local`) and slots for its inputs and outputs in every iteration of its frame.
@@ -31,6 +32,9 @@ struct FramedStep {
   NodeKind kind = NodeKind::kPlain;
   const KernelList* kernels = nullptr;
   NodeState* state = nullptr;
+  const KernelServices* services = nullptr;
+  Device* accelerator = nullptr;   ///< whose stream runs it; null: a host thread
+  std::uint32_t host_outputs = 0;  ///< see KernelContext
   int frame = 0;
   int local = 0;
   int first_input = 0;
@@ -65,15 +69,19 @@ struct FramedLoop {
 /// states for calls. Thread-safe.
 class FramedPlan final : public Executable {
  public:
-  FramedPlan(Runtime& runtime, std::shared_ptr<const MutableFunction> function);
+  /// `placement`, if given, says on which of the runtime's devices each node runs.
+  FramedPlan(Runtime& runtime, std::shared_ptr<const MutableFunction> function,
+             const Placement* placement = nullptr);
   ~FramedPlan() override;
 
   std::vector<Array> run(std::vector<Array> args, const Cancellation* cancellation) override;
+  std::vector<std::size_t> bytes_of_a_call() const override;
 
   const std::vector<FramedStep>& steps() const { return steps_; }
   const std::vector<FramedLoop>& loops() const { return loops_; }
   std::size_t num_results() const { return function_->results.size(); }
-  const KernelServices& services() const { return *services_; }
+  /// True if values may lie in several memories.
+  bool several_memories() const { return several_memories_; }
   /// For the profiler; no other plan has it.
   std::uint64_t id() const { return id_; }
   InterOpPool& pool() const { return pool_; }
@@ -96,13 +104,13 @@ class FramedPlan final : public Executable {
     std::atomic<int> runs{0};
     std::atomic<bool> heavy{false};
   };
-  void make_steps(Runtime& runtime, const std::vector<Node*>& order);
+  void make_steps(Runtime& runtime, const std::vector<Node*>& order, const Placement* placement);
   void connect(const std::vector<Node*>& order);
 
   const std::uint64_t id_ = StepRecorder::new_plan_id();
   const std::shared_ptr<const MutableFunction> function_;
   InterOpPool& pool_;
-  const KernelServices* services_;
+  const bool several_memories_;
   std::vector<int> step_of_;  // by node id
   std::vector<FramedStep> steps_;
   std::vector<FramedLoop> loops_;

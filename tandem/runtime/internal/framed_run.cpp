@@ -5,6 +5,9 @@
 
 #include "tandem/core/error.h"
 #include "tandem/device/inter_op_pool.h"
+#include "tandem/device/memory_space.h"
+#include "tandem/placement/placement.h"
+#include "tandem/runtime/internal/device_kernel.h"
 #include "tandem/runtime/internal/op_failure.h"
 
 namespace tandem {
@@ -116,6 +119,8 @@ void FramedRun::run_kernel(const Ready& entry) {
   context.owned_inputs_ = ~std::uint64_t{0};
   try {
     if (cancellation_) cancellation_->check();
+    if (plan_.several_memories()) bring_inputs(s, iteration);
+    if (s.accelerator) return run_on_device(entry);
     const KernelDecl& kernel = s.kernels->choose(context);
     if (!kernel.run) {
       ++elsewhere_;
@@ -140,6 +145,47 @@ void FramedRun::run_kernel(const Ready& entry) {
     return finish(entry, node_failure(*s.node, context));
   }
   finish(entry, nullptr);
+}
+
+// In graphs with control flow where a value lies follows from the way it came, so copies are made
+// when a step needs them.
+void FramedRun::bring_inputs(const FramedStep& s, Iteration& iteration) {
+  const bool functions =
+      s.kind == NodeKind::kCall || s.kind == NodeKind::kIf || s.kind == NodeKind::kWhile;
+  for (int i = 0; i < s.num_inputs; ++i) {
+    Array& input = at(iteration.inputs, s.first_input + i);
+    const bool host = input_on_host(*s.node, i) || (!s.accelerator && !functions);
+    if (host) {
+      input = copy_to_host(input);
+    } else if (s.accelerator) {
+      const AllocationScope holder(s.node->name());
+      input = kernel_view(copy_to_device(input, *s.accelerator));
+    }
+  }
+}
+
+void FramedRun::run_on_device(const Ready& entry) {
+  const FramedStep& s = step(entry.step);
+  KernelContext& context = at(entry.iteration->contexts, s.local);
+  const KernelWork cost = work_of(*s.node);
+  Work work;
+  work.flops = cost.flops;
+  work.bytes = cost.bytes;
+  work.run = [this, &s, &context] {
+    ThreadContextScope scope(context_);
+    run_device_kernel(*s.kernels, context, s.node);
+  };
+  work.done = [this, entry, &s, &context](std::exception_ptr error) {
+    if (error) error = node_failure(*s.node, context, std::move(error));
+    report(entry, std::move(error));
+  };
+  ++elsewhere_;
+  try {
+    s.accelerator->stream(StreamKind::kCompute).enqueue(std::move(work));
+  } catch (...) {
+    --elsewhere_;
+    throw;
+  }
 }
 
 void FramedRun::record(const FramedStep& step, const KernelContext& context,
@@ -243,7 +289,7 @@ void FramedRun::run_switch(const Ready& entry) {
       return finish(entry, node_failure(*s.node, at(iteration.contexts, s.local)));
     }
   }
-  const int taken = *pred.data<bool>() ? 1 : 0;
+  const int taken = *copy_to_host(pred).data<bool>() ? 1 : 0;
   at(iteration.outputs, s.first_output + taken) = std::move(at(iteration.inputs, s.first_input));
   clear_inputs(s, iteration);
   send_outputs(s, iteration, false);
@@ -531,7 +577,8 @@ FramedRun::Iteration* FramedRun::new_iteration(int number) {
     context.output_dtypes_ = s.node->output_dtypes().data();
     context.num_inputs_ = s.num_inputs;
     context.num_outputs_ = s.num_outputs;
-    context.services_ = &plan_.services();
+    context.services_ = s.services;
+    context.host_outputs_ = s.host_outputs;
     context.state_ = s.state;
   }
   return &it;

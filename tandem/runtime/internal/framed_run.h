@@ -86,6 +86,8 @@ class FramedRun {
   void record(const FramedStep& step, const KernelContext& context, StepRecorder::Time start,
               int track);
   void run_here(const Ready& entry, const KernelDecl& kernel, KernelContext& context);
+  void run_on_device(const Ready& entry);
+  void bring_inputs(const FramedStep& s, Iteration& iteration);
   void run_elsewhere(const Ready& entry, const KernelDecl& kernel);
   void report(const Ready& entry, std::exception_ptr error);
   void wait_for_others();

@@ -6,10 +6,13 @@
 
 #include "tandem/core/error.h"
 #include "tandem/core/flush_denormals.h"
+#include "tandem/core/resource_handle.h"
+#include "tandem/device/memory_space.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/graph/passes.h"
 #include "tandem/runtime/internal/adaptive_plan.h"
 #include "tandem/runtime/internal/default_options.h"
+#include "tandem/runtime/internal/device_plan.h"
 #include "tandem/runtime/internal/frame_tree.h"
 #include "tandem/runtime/internal/framed_plan.h"
 #include "tandem/runtime/internal/kernel_evaluator.h"
@@ -27,7 +30,8 @@ constexpr int kDeepestCall = 200;
 class PlanCache {
  public:
   std::shared_ptr<Executable> get(Runtime& runtime, const Function& function,
-                                  const std::vector<Array>& args) {
+                                  const std::vector<Array>& args, const ArgPlaces& places,
+                                  int default_device) {
     std::lock_guard lock(mutex_);
     if (runtime_id_ != runtime.id()) {
       forget();
@@ -41,7 +45,9 @@ class PlanCache {
     }
     if (framed_) return framed_;
     for (std::size_t i = 0; i < plans_.size(); ++i) {
-      if (!fits(plans_[i].shapes, args)) continue;
+      if (!fits(plans_[i].shapes, args) || plans_[i].places != places ||
+          plans_[i].default_device != default_device)
+        continue;
       const auto at = plans_.begin() + static_cast<std::ptrdiff_t>(i);
       if (i != 0) std::rotate(plans_.begin(), at, at + 1);
       return plans_.front().plan;
@@ -54,7 +60,7 @@ class PlanCache {
       if (!function.may_optimize()) options_.disable_meta_optimizer = true;
       if (!options_.disable_meta_optimizer) optimize(*body, runtime.ops(), evaluator, options_);
       if (holds_control_flow(body->graph))
-        return framed_ = std::make_shared<FramedPlan>(runtime, std::move(body));
+        return framed_ = framed(runtime, body, places, default_device);
       optimized_ = std::move(body);
     }
     Entry entry;
@@ -66,7 +72,11 @@ class PlanCache {
       specialize(*body, {entry.shapes.begin(), entry.shapes.end()}, runtime.ops(), evaluator,
                  options_);
     }
-    entry.plan = std::make_shared<AdaptivePlan>(runtime, body, entry.shapes, states_);
+    entry.places = places;
+    entry.default_device = default_device;
+    if (runtime.places_calls()) entry.plan = on_devices(runtime, *body, entry);
+    if (!entry.plan)
+      entry.plan = std::make_shared<AdaptivePlan>(runtime, body, entry.shapes, states_);
     if (plans_.size() == kPlansKept) plans_.pop_back();
     plans_.insert(plans_.begin(), std::move(entry));
     return plans_.front().plan;
@@ -75,8 +85,24 @@ class PlanCache {
  private:
   struct Entry {
     std::vector<Shape> shapes;
+    ArgPlaces places;  // empty where there is one device
+    int default_device = -1;
     std::shared_ptr<Executable> plan;
   };
+  std::shared_ptr<Executable> framed(Runtime& runtime, std::shared_ptr<MutableFunction> body,
+                                     const ArgPlaces& places, int default_device) {
+    if (!runtime.places_calls()) return std::make_shared<FramedPlan>(runtime, std::move(body));
+    const Placement placement = place_nodes(runtime, *body, places, default_device);
+    return std::make_shared<FramedPlan>(runtime, std::move(body), &placement);
+  }
+  // Null if the first CPU does everything.
+  std::shared_ptr<Executable> on_devices(Runtime& runtime, const MutableFunction& body,
+                                         const Entry& entry) {
+    auto placed = std::make_shared<PlacedFunction>(place_function(
+        runtime, with_shapes(body, entry.shapes), entry.places, entry.default_device));
+    if (on_one_cpu(*placed)) return nullptr;
+    return std::make_shared<DevicePlan>(runtime, std::move(placed), states_);
+  }
   static bool fits(const std::vector<Shape>& shapes, const std::vector<Array>& args) {
     for (std::size_t i = 0; i < args.size(); ++i) {
       if (!(shapes[i] == args[i].shape())) return false;
@@ -114,6 +140,25 @@ struct DepthGuard {
   ~DepthGuard() { --call_depth(); }
 };
 
+int index_of(const Runtime& runtime, const Device* device) {
+  const auto& devices = runtime.devices();
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    if (devices[i].get() == device) return static_cast<int>(i);
+  }
+  return 0;
+}
+
+int place_of(const Runtime& runtime, const Array& value) {
+  if (value.dtype() != DType::kResource) return index_of(runtime, device_of(value));
+  if (value.num_elements() == 0 || value.data<ResourceHandle>()->empty()) return 0;
+  const std::string& name = value.data<ResourceHandle>()->info().device;
+  const auto& devices = runtime.devices();
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    if (devices[i]->name() == name) return static_cast<int>(i);
+  }
+  return 0;
+}
+
 }  // namespace
 
 std::vector<Array> FunctionExecutor::run(const Function& function, std::vector<Array> args,
@@ -134,11 +179,24 @@ std::vector<Array> FunctionExecutor::run(const Function& function, std::vector<A
                                      args[i].dtype(), args[i].shape(), "."));
     }
   }
-  const auto cache =
-      function.derived<PlanCache>(Function::kPlans, [] { return std::make_shared<PlanCache>(); });
-  const std::shared_ptr<Executable> plan = cache->get(Runtime::current(), function, args);
+  const std::shared_ptr<Executable> plan = prepare(function, args, caller.device());
   const ScopedFlushDenormals flush;
   return plan->run(std::move(args), caller.cancellation());
+}
+
+std::shared_ptr<Executable> FunctionExecutor::prepare(const Function& function,
+                                                      const std::vector<Array>& args,
+                                                      const Device& device) {
+  const auto cache =
+      function.derived<PlanCache>(Function::kPlans, [] { return std::make_shared<PlanCache>(); });
+  Runtime& runtime = Runtime::current();
+  ArgPlaces places;
+  int default_device = -1;
+  if (runtime.places_calls()) {
+    for (const Array& a : args) places.push_back(place_of(runtime, a));
+    default_device = index_of(runtime, &device);
+  }
+  return cache->get(runtime, function, args, places, default_device);
 }
 
 }  // namespace tandem

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "tandem/core/array.h"
@@ -8,6 +9,7 @@
 
 namespace tandem {
 
+class Executable;
 class Runtime;
 
 /// Runs functions: optimises each once, makes a plan for each set of argument shapes (the latest 32
@@ -17,6 +19,9 @@ class TANDEM_EXPORT FunctionExecutor final : public FunctionRunner {
  public:
   std::vector<Array> run(const Function& function, std::vector<Array> args,
                          KernelContext& caller) override;
+  /// The plan that such a call would use.
+  static std::shared_ptr<Executable> prepare(const Function& function,
+                                             const std::vector<Array>& args, const Device& device);
 };
 
 }  // namespace tandem

@@ -3,11 +3,13 @@
 #include <algorithm>
 
 #include "tandem/core/error.h"
+#include "tandem/device/memory_space.h"
 #include "tandem/runtime/internal/memory_plan.h"
+#include "tandem/runtime/internal/placed_function.h"
 #include "tandem/runtime/runtime.h"
 
 namespace tandem {
-namespace {
+namespace {}  // namespace
 
 MutableFunction with_shapes(const MutableFunction& function, const std::vector<Shape>& arg_shapes) {
   MutableFunction copy = function.clone();
@@ -18,6 +20,12 @@ MutableFunction with_shapes(const MutableFunction& function, const std::vector<S
   }
   copy.graph.infer_shapes_to_run();
   return copy;
+}
+
+namespace {
+
+bool makes_plain_value(const Node& node) {
+  return node.kind() == NodeKind::kPlain || is_copy(node);
 }
 
 bool runs(const Node& node) {
@@ -39,12 +47,23 @@ bool keeps(const Node& node, std::size_t input) {
 Plan::Plan(Runtime& runtime, const MutableFunction& function, const std::vector<Shape>& arg_shapes,
            Schedule schedule, NodeStates& states)
     : schedule_(schedule),
-      function_(with_shapes(function, arg_shapes)),
-      services_(&runtime.services(runtime.default_device())) {
-  const std::vector<Node*> order = function_.graph.topological_order();
+      own_(std::make_unique<const MutableFunction>(with_shapes(function, arg_shapes))),
+      function_(own_.get()) {
+  make(runtime, states);
+}
+
+Plan::Plan(Runtime& runtime, std::shared_ptr<const PlacedFunction> placed, NodeStates& states)
+    : schedule_(Schedule::kDataflow), placed_(std::move(placed)), function_(&placed_->function) {
+  make(runtime, states);
+}
+
+void Plan::make(Runtime& runtime, NodeStates& states) {
+  devices_ = runtime.devices();
+  for (const auto& device : devices_) services_.push_back(&runtime.services(*device));
+  const std::vector<Node*> order = function_->graph.topological_order();
   number_slots(order);
   make_steps(runtime, order, states);
-  for (const Output& r : function_.results) result_slots_.push_back(slot_of(r));
+  for (const Output& r : function_->results) result_slots_.push_back(slot_of(r));
   plan_lifetimes();
 }
 
@@ -55,24 +74,41 @@ int Plan::slot_of(Output output) const {
 }
 
 void Plan::number_slots(const std::vector<Node*>& order) {
-  first_slot_.assign(static_cast<std::size_t>(function_.graph.id_limit()), -1);
+  first_slot_.assign(static_cast<std::size_t>(function_->graph.id_limit()), -1);
   for (const Node* node : order) {
     first_slot_[static_cast<std::size_t>(node->id())] = num_slots_;
     num_slots_ += node->num_outputs();
     if (node->kind() == NodeKind::kConst) {
       constants_.emplace_back(num_slots_ - 1, *node->attr<std::shared_ptr<const Array>>("value"));
     }
+    if (placed_) {
+      for (int i = 0; i < node->num_outputs(); ++i)
+        slot_memory_.push_back(placed_->placement.output_memory(*node, i));
+    }
   }
-  for (const Node* arg : function_.args) arg_slots_.push_back(slot_of({const_cast<Node*>(arg), 0}));
+  bring_constants_to_devices();
+  for (const Node* arg : function_->args)
+    arg_slots_.push_back(slot_of({const_cast<Node*>(arg), 0}));
+}
+
+// Once, and not at each call.
+void Plan::bring_constants_to_devices() {
+  for (auto& [slot, value] : constants_) {
+    if (const int memory = slot_memory(slot)) {
+      const AllocationScope holder("constants");
+      value = kernel_view(copy_to_device(value, *devices_[static_cast<std::size_t>(memory)]));
+    }
+  }
 }
 
 void Plan::make_steps(Runtime& runtime, const std::vector<Node*>& order, NodeStates& states) {
-  const Device& device = runtime.default_device();
-  std::vector<int> step_of(static_cast<std::size_t>(function_.graph.id_limit()), -1);
+  std::vector<int> step_of(static_cast<std::size_t>(function_->graph.id_limit()), -1);
   for (Node* node : order) {
     if (!runs(*node)) continue;
     Step step;
     step.node = node;
+    if (placed_) step.device = placed_->placement.device(*node);
+    const Device& device = *devices_[static_cast<std::size_t>(step.device)];
     step.kernels = &runtime.kernels().get(node->op(), device.kernel_class(), node->attrs());
     step.output_dtypes = node->output_dtypes();
     const auto follows = [&](const Node* producer) {
@@ -185,8 +221,9 @@ constexpr std::int64_t kMostPlanned = std::int64_t{1} << 40;
 void Plan::place_values(Lifetimes& life) {
   const Precedence precedes(steps_, schedule_);
   std::vector<int> place(static_cast<std::size_t>(num_slots_),
-                         -1);  // index into the values below, by root
-  std::vector<std::size_t> bytes;
+                         -1);             // index into the values below, by root
+  std::vector<std::size_t> bytes;         // by value
+  std::vector<int> memory;                // by value
   std::vector<std::vector<int>> touched;  // by value
   const auto over_before = [&](const std::vector<int>& steps, int s, bool or_itself) {
     return std::all_of(steps.begin(), steps.end(),
@@ -201,7 +238,7 @@ void Plan::place_values(Lifetimes& life) {
       const PartialShape& partial = step.node->output_shape(static_cast<int>(o));
       const DType dtype = step.output_dtypes[o];
       if (!partial.is_fully_known() || is_object(dtype) || is_ref(dtype) ||
-          step.node->kind() != NodeKind::kPlain)
+          !makes_plain_value(*step.node))
         continue;
       const Shape shape = partial.to_shape();
       if (shape.num_elements() > kMostPlanned) continue;  // its allocation may fail, typed
@@ -220,21 +257,22 @@ void Plan::place_values(Lifetimes& life) {
           }
           return false;
         };
-        if (source >= 0 && at(bytes, source) == size && over_before(at(touched, source), s, true) &&
-            !else_read())
+        if (source >= 0 && at(bytes, source) == size && at(memory, source) == slot_memory(slot) &&
+            over_before(at(touched, source), s, true) && !else_read())
           index = source;
       }
       const std::vector<int>& mine = at(life.touched, slot);
       if (index < 0) {
         index = static_cast<int>(bytes.size());
         bytes.push_back(size);
+        memory.push_back(slot_memory(slot));
         touched.push_back(mine);
       } else {
         at(touched, index).insert(at(touched, index).end(), mine.begin(), mine.end());
       }
       at(place, slot) = index;
       step.planned_outputs |= std::uint64_t{1} << o;
-      planned_.push_back({slot, dtype, shape, 0});
+      planned_.push_back({slot, dtype, shape, 0, slot_memory(slot)});
     }
   }
   const auto first = [&](std::size_t v) {
@@ -242,14 +280,25 @@ void Plan::place_values(Lifetimes& life) {
   };
   std::vector<int> begins(bytes.size());
   for (std::size_t v = 0; v < bytes.size(); ++v) begins[v] = first(v);
-  std::vector<std::size_t> offsets;
-  arena_bytes_ = plan_memory(
-      bytes,
-      [&](std::size_t a, std::size_t b) {
-        return !over_before(touched[a], begins[b], false) &&
-               !over_before(touched[b], begins[a], false);
-      },
-      offsets);
+  std::vector<std::size_t> offsets(bytes.size());
+  arena_bytes_.assign(devices_.size(), 0);
+  for (std::size_t m = 0; m < arena_bytes_.size(); ++m) {
+    std::vector<std::size_t> values, sizes, places;  // of this memory
+    for (std::size_t v = 0; v < bytes.size(); ++v) {
+      if (memory[v] != static_cast<int>(m)) continue;
+      values.push_back(v);
+      sizes.push_back(bytes[v]);
+    }
+    arena_bytes_[m] = plan_memory(
+        sizes,
+        [&](std::size_t i, std::size_t j) {
+          const std::size_t a = values[i], b = values[j];
+          return !over_before(touched[a], begins[b], false) &&
+                 !over_before(touched[b], begins[a], false);
+        },
+        places);
+    for (std::size_t i = 0; i < values.size(); ++i) offsets[values[i]] = places[i];
+  }
   for (PlannedSlot& p : planned_) p.offset = at(offsets, at(place, p.slot));
 }
 
@@ -293,12 +342,20 @@ void Plan::plan_releases() {
 
 Plan::Frame::Frame(const Plan& plan) : values(static_cast<std::size_t>(plan.num_slots_)) {
   for (const auto& [slot, value] : plan.constants_) values[static_cast<std::size_t>(slot)] = value;
-  if (plan.arena_bytes_ > 0) {
-    Ref<Buffer> arena = plan.services_->allocator->allocate(plan.arena_bytes_);
+  for (std::size_t m = 0; m < plan.arena_bytes_.size(); ++m) {
+    if (plan.arena_bytes_[m] == 0) continue;
+    Device& device = *plan.devices_[m];
+    const AllocationScope holder("values between the steps of a function");
+    Ref<Buffer> arena = device.allocator().allocate(plan.arena_bytes_[m]);
     arena->mark_planned();
+    std::byte* begin = static_cast<std::byte*>(arena->data());
+    if (const MemorySpace* space = arena->space()) {
+      begin += space->kernel_offset;
+      if (!device.properties().computes) arena->mark_uncomputed();
+    }
     for (const PlannedSlot& p : plan.planned_) {
-      values[static_cast<std::size_t>(p.slot)] =
-          Array(p.dtype, p.shape, arena, static_cast<std::byte*>(arena->data()) + p.offset);
+      if (p.memory == static_cast<int>(m))
+        values[static_cast<std::size_t>(p.slot)] = Array(p.dtype, p.shape, arena, begin + p.offset);
     }
   }
   std::size_t inputs = 0, outputs = 0;
@@ -325,7 +382,10 @@ Plan::Frame::Frame(const Plan& plan) : values(static_cast<std::size_t>(plan.num_
     context.num_outputs_ = static_cast<int>(step.outputs.size());
     context.planned_outputs_ = step.planned_outputs;
     context.owned_inputs_ = step.owned_inputs;
-    context.services_ = plan.services_;
+    context.services_ = plan.services_[static_cast<std::size_t>(step.device)];
+    for (std::size_t o = 0; plan.placed_ && o < step.outputs.size() && o < 32; ++o) {
+      if (plan.slot_memory(step.outputs[o]) == 0) context.host_outputs_ |= std::uint32_t{1} << o;
+    }
     context.state_ = step.state;
   }
 }
@@ -346,6 +406,41 @@ void Plan::give_back(std::unique_ptr<Frame> frame) {
   for (int slot : cleared_slots_) frame->values[static_cast<std::size_t>(slot)] = Array();
   std::lock_guard lock(frames_mutex_);
   frames_.push_back(std::move(frame));
+}
+
+// Follows the steps as they stand: other schedules keep values alive a little longer or shorter.
+std::vector<std::size_t> Plan::bytes_of_a_call() const {
+  const std::size_t devices = devices_.size();
+  std::vector<std::size_t> now(devices, 0), peak(devices, 0);
+  std::vector<std::size_t> held(static_cast<std::size_t>(num_slots_), 0);
+  {
+    std::lock_guard lock(frames_mutex_);
+    if (frames_.empty()) now = arena_bytes_;
+  }
+  peak = now;
+  for (const Step& step : steps_) {
+    const OpTraits& traits = step.node->op().traits;
+    for (std::size_t o = 0; o < step.outputs.size(); ++o) {
+      const PartialShape& shape = step.node->output_shape(static_cast<int>(o));
+      const DType dtype = step.output_dtypes[o];
+      const bool planned = o < 64 && ((step.planned_outputs >> o) & 1);
+      const bool brought = o < 32 && ((traits.brings_memory >> o) & 1);
+      if (planned || brought || (o == 0 && traits.shares_memory != 0) || is_object(dtype) ||
+          is_ref(dtype) || !makes_plain_value(*step.node) || !shape.is_fully_known())
+        continue;
+      const auto memory = static_cast<std::size_t>(slot_memory(step.outputs[o]));
+      const std::size_t bytes =
+          static_cast<std::size_t>(shape.to_shape().num_elements()) * dtype_size(dtype);
+      held[static_cast<std::size_t>(step.outputs[o])] = bytes;
+      now[memory] += bytes;
+      peak[memory] = std::max(peak[memory], now[memory]);
+    }
+    for (int slot : step.release) {
+      now[static_cast<std::size_t>(slot_memory(slot))] -=
+          std::exchange(held[static_cast<std::size_t>(slot)], 0);
+    }
+  }
+  return peak;
 }
 
 }  // namespace tandem

@@ -49,6 +49,7 @@ class NodeStates {
 struct Step {
   const Node* node = nullptr;
   const KernelList* kernels = nullptr;
+  int device = 0;  ///< index in Runtime::devices()
   NodeState* state = nullptr;
   std::vector<int> inputs;   ///< slots
   std::vector<int> outputs;  ///< slots
@@ -61,6 +62,8 @@ struct Step {
   std::vector<int> after;     ///< the reverse
   bool asynchronous = false;  ///< some candidate may wait
 };
+
+struct PlacedFunction;  // tandem/runtime/internal/placed_function.h
 
 /// In which order the steps of a plan may run.
 enum class Schedule {
@@ -76,6 +79,8 @@ class Plan {
   /// `states` outlives the plan.
   Plan(Runtime& runtime, const MutableFunction& function, const std::vector<Shape>& arg_shapes,
        Schedule schedule, NodeStates& states);
+  /// For several devices; a dataflow plan.
+  Plan(Runtime& runtime, std::shared_ptr<const PlacedFunction> placed, NodeStates& states);
   ~Plan();
 
   /// What a call needs of its own: values by slot, arena, contexts filled in. Used by one call at a
@@ -88,12 +93,22 @@ class Plan {
   const std::vector<Step>& steps() const { return steps_; }
   const std::vector<int>& arg_slots() const { return arg_slots_; }
   const std::vector<int>& result_slots() const { return result_slots_; }
-  std::size_t arena_bytes() const { return arena_bytes_; }
+  /// Of the values that are placed in the arena of a memory space (0: the host's).
+  std::size_t arena_bytes(int memory = 0) const {
+    return arena_bytes_[static_cast<std::size_t>(memory)];
+  }
+  int slot_memory(int slot) const {
+    return slot_memory_.empty() ? 0 : slot_memory_[static_cast<std::size_t>(slot)];
+  }
+  const MutableFunction& function() const { return *function_; }
+  /// See Executable.
+  std::vector<std::size_t> bytes_of_a_call() const;
   Schedule schedule() const { return schedule_; }
   bool has_asynchronous_steps() const;
   /// For the profiler; no other plan has it.
   std::uint64_t id() const { return id_; }
-  const KernelServices& services() const { return *services_; }
+  /// Of the first CPU.
+  const KernelServices& services() const { return *services_.front(); }
   /// How many steps read a slot before it is released; 0 for slots that no step releases.
   const std::vector<int>& readers() const { return readers_; }
 
@@ -103,10 +118,13 @@ class Plan {
     DType dtype;
     Shape shape;
     std::size_t offset;
+    int memory;
   };
   friend struct Frame;
   void number_slots(const std::vector<Node*>& order);
+  void make(Runtime& runtime, NodeStates& states);
   void make_steps(Runtime& runtime, const std::vector<Node*>& order, NodeStates& states);
+  void bring_constants_to_devices();
   void plan_lifetimes();
   struct Lifetimes;
   void place_values(Lifetimes& lifetimes);
@@ -115,7 +133,10 @@ class Plan {
 
   const std::uint64_t id_ = StepRecorder::new_plan_id();
   Schedule schedule_;
-  MutableFunction function_;     // with the shapes that these arguments give
+  std::unique_ptr<const MutableFunction> own_;    // with the shapes that these arguments give
+  std::shared_ptr<const PlacedFunction> placed_;  // null: all on the host
+  const MutableFunction* function_;               // in one of the above
+  std::vector<std::shared_ptr<Device>> devices_;
   std::vector<int> first_slot_;  // by node id
   int num_slots_ = 0;
   std::vector<Step> steps_;
@@ -124,11 +145,12 @@ class Plan {
   std::vector<int> cleared_slots_;  // after each call: what no step releases
   std::vector<std::pair<int, Array>> constants_;
   std::vector<PlannedSlot> planned_;
-  std::size_t arena_bytes_ = 0;
+  std::vector<int> slot_memory_;          // empty: all in the host's
+  std::vector<std::size_t> arena_bytes_;  // by memory space
   std::vector<int> readers_;
-  const KernelServices* services_ = nullptr;
+  std::vector<const KernelServices*> services_;  // by device
 
-  std::mutex frames_mutex_;
+  mutable std::mutex frames_mutex_;
   std::vector<std::unique_ptr<Frame>> frames_;
 };
 
@@ -142,5 +164,8 @@ struct Plan::Frame {
   std::vector<const Array*> input_pointers;  // what the contexts point into
   std::vector<Array*> output_pointers;
 };
+
+/// `function` as it is for arguments of these shapes.
+MutableFunction with_shapes(const MutableFunction& function, const std::vector<Shape>& arg_shapes);
 
 }  // namespace tandem

@@ -118,6 +118,7 @@ TEST_F(TdGraph, RunTellsWrongUsageFromFailure) {
     EXPECT_EQ(r.code, 2) << arguments;
     EXPECT_EQ(r.out, "") << arguments;
   }
+  EXPECT_THAT(run("run g.pbtxt --fetch x --repeat -1").err, HasSubstr("range 0 to 1000000000"));
   const auto fails = [&](const std::string& arguments) {
     const Result r = run("run " + arguments);
     EXPECT_EQ(r.code, 1) << arguments;
@@ -129,6 +130,17 @@ TEST_F(TdGraph, RunTellsWrongUsageFromFailure) {
   EXPECT_THAT(fails("g.pbtxt --feed x=x.npy --fetch scope/z"), HasSubstr("Did you mean 'scope/y'"));
   EXPECT_THAT(fails("g.pbtxt --feed x=x.npy --fetch x --fetch x:0 --out ."), HasSubstr("x_0.npy"));
   EXPECT_THAT(fails("g.pbtxt --feed x=x.npy --fetch x --device GPU:7"), HasSubstr("GPU:7"));
+  EXPECT_THAT(fails("g.pbtxt --feed x=no.npy --fetch x"),
+              StartsWith("td: --feed x=no.npy: no.npy;"));
+  EXPECT_THAT(fails("g.pbtxt --feed x=x.npy --fetch x --out x.npy"),
+              StartsWith("td: --out x.npy: x.npy"));
+  std::filesystem::create_directories(path("saved"));
+  EXPECT_THAT(fails("saved --fetch x"), HasSubstr("is a folder"));
+  td::fs::write_file(path("saved/saved_model.pb"), "");
+  EXPECT_THAT(fails("saved --fetch x"), HasSubstr("is a SavedModel"));
+  td::fs::write_file(path("saved_model.pb"), std::string("\x08\x01\x12\x02\x0a\x00", 6));
+  EXPECT_THAT(fails("saved_model.pb --fetch x"), HasSubstr("is a SavedModel"));
+  EXPECT_THAT(fails("/dev/null --fetch x"), HasSubstr("is empty"));
   EXPECT_THAT(fails("g.pbtxt --feed x=x.npy --fetch worse:0"),
               AllOf(HasSubstr("'odd' (MatMull)"), HasSubstr("'worse' (NoSuchThing)")));
 }

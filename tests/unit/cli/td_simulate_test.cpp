@@ -35,7 +35,7 @@ node { name: 'sum' op: 'AddV2' input: 'b' input: 'c' attr { key: 'T' value { typ
 constexpr const char* kDevices = R"({"devices": [
   {"name": "CPU:0", "flops": "1G", "bandwidth": "1GB/s"},
   {"name": "GPU:0", "count": 1000, "flops": "100G", "bandwidth": "100GB/s", "link": "100GB/s",
-   "memory": "1MiB"}]})";
+   "memory": "1GiB"}]})";
 
 class TdSimulate : public ::testing::Test {
  protected:
@@ -47,7 +47,10 @@ class TdSimulate : public ::testing::Test {
     folder_ = ::testing::TempDir() + "/td_simulate_test";
     std::filesystem::create_directories(folder_);
     td::fs::write_file(path("g.pbtxt"), kGraph);
-    td::fs::write_file(path("devices.json"), kDevices);
+    std::string devices = kDevices;
+    td::fs::write_file(path("devices.json"), devices);
+    devices.replace(devices.find("1GiB"), 4, "1MiB");
+    td::fs::write_file(path("small.json"), devices);
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
@@ -67,10 +70,10 @@ class TdSimulate : public ::testing::Test {
 TEST_F(TdSimulate, AThousandDevices) {
   const Result r = run("g.pbtxt --devices devices.json --policy cost --feed-shapes x=512,512");
   EXPECT_EQ(r.code, 0) << r.err;
-  EXPECT_THAT(r.out, AllOf(HasSubstr("on 1001 devices, placed by the cost policy"),
-                           HasSubstr(" ms a step"), HasSubstr("peak memory"),
-                           HasSubstr("devices have nothing to do"),
-                           HasSubstr("/job:localhost/replica:0/task:0/device:GPU:0")));
+  EXPECT_THAT(
+      r.out, AllOf(HasSubstr("on 1001 devices, placed by the cost policy"), HasSubstr(" ms a step"),
+                   HasSubstr("peak memory"), HasSubstr("devices have nothing to do"),
+                   HasSubstr("/job:localhost/replica:0/task:0/device:GPU:0")));
 }
 
 TEST_F(TdSimulate, GreedyOnOneDeviceAddsUp) {
@@ -86,14 +89,14 @@ TEST_F(TdSimulate, GreedyOnOneDeviceAddsUp) {
   EXPECT_THAT(r.out, AllOf(HasSubstr("\"copies\":1,\"copied_bytes\":1048576.0"),
                            HasSubstr("\"policy\":\"greedy\""), HasSubstr("\"busy_share\":")));
   // x, two products and a third or the sum in its place do not fit into 1 MiB.
-  EXPECT_THAT(run("g.pbtxt --devices devices.json --feed-shapes x=512,512").out,
+  EXPECT_THAT(run("g.pbtxt --devices small.json --feed-shapes x=512,512").out,
               HasSubstr("more than there is"));
 }
 
 TEST_F(TdSimulate, TellsWrongUsageFromFailure) {
-  for (const char* arguments :
-       {"", "g.pbtxt", "g.pbtxt --devices devices.json --policy best",
-        "g.pbtxt --devices devices.json --feed-shapes x", "g.pbtxt --devices devices.json --feed-shapes x=1,b"}) {
+  for (const char* arguments : {"", "g.pbtxt", "g.pbtxt --devices devices.json --policy best",
+                                "g.pbtxt --devices devices.json --feed-shapes x",
+                                "g.pbtxt --devices devices.json --feed-shapes x=1,b"}) {
     const Result r = run(arguments);
     EXPECT_EQ(r.code, 2) << arguments;
     EXPECT_EQ(r.out, "") << arguments;
@@ -104,7 +107,7 @@ TEST_F(TdSimulate, TellsWrongUsageFromFailure) {
     return r.err;
   };
   EXPECT_THAT(fails("g.pbtxt --devices missing.json"), HasSubstr("No such file"));
-  EXPECT_THAT(fails("g.pbtxt --devices g.pbtxt"), HasSubstr("device set: "));
+  EXPECT_THAT(fails("g.pbtxt --devices g.pbtxt"), HasSubstr("g.pbtxt: device set: "));
   EXPECT_THAT(fails("g.pbtxt --devices devices.json --profile devices.json"),
               HasSubstr("no cost profile"));
   EXPECT_THAT(fails("g.pbtxt --devices devices.json --fetch som"), HasSubstr("Did you mean 'sum'"));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/core/error.h"
+#include "tandem/device/device_types.h"
 
 namespace tandem {
 namespace {
@@ -77,7 +78,10 @@ TEST(DeviceSpec, InnerFieldsWin) {
   };
   EXPECT_EQ(merged("/job:w", "/job:ps/task:1/device:CPU:3"), "/job:w/task:1/device:CPU:3");
   EXPECT_EQ(merged("/GPU:1", "/job:w/task:2/CPU:0"), "/job:w/task:2/device:GPU:1");
-  EXPECT_EQ(merged("/GPU:*", "/CPU:3"), "/device:GPU:*") << "an index belongs to its type";
+  EXPECT_EQ(merged("/GPU:*", "/CPU:3"), "/device:GPU:3") << "as make_merged_spec does";
+  EXPECT_EQ(merged("/GPU", "/job:w/replica:1/CPU:3"), "/job:w/replica:1/device:GPU:3");
+  EXPECT_EQ(merged("/task:2", "/job:ps/task:1"), "/job:ps/task:2");
+  EXPECT_EQ(merged("/job:b", "/job:a"), "/job:b");
   EXPECT_EQ(merged("", "/CPU:3"), "/device:CPU:3");
   EXPECT_EQ(merged("/CPU:3", ""), "/device:CPU:3");
 }
@@ -93,6 +97,31 @@ TEST(DeviceSpec, MatchesWhatItSays) {
   EXPECT_TRUE(DeviceSpec::parse("//").empty());
   EXPECT_FALSE(full.empty());
   EXPECT_EQ(full, DeviceSpec::parse(full.to_string()));
+}
+
+TEST(DeviceSpec, TypesOfDevicesThatThereAreNeedNoPrefix) {
+  EXPECT_NE(refused("/NpuOfTest:0"), "nothing was thrown");
+  EXPECT_EQ(canonical("/device:NpuOfTest:0"), "/device:NPUOFTEST:0");
+  add_device_type("NpuOfTest");
+  add_device_type("NPUOFTEST");
+  EXPECT_EQ(canonical("/NpuOfTest:0"), "/device:NpuOfTest:0") << "spelt as it was made known";
+  EXPECT_EQ(canonical("npuoftest:1"), "/device:NpuOfTest:1");
+  EXPECT_EQ(canonical("/device:npuoftest:*"), "/device:NpuOfTest:*");
+  EXPECT_EQ(known_device_type("Xpu"), std::nullopt);
+}
+
+// The table of TensorFlow's behaviour, row by row: what was parsed, its canonical form.
+TEST(DeviceSpec, AgreesWithTensorFlow) {
+  EXPECT_EQ(canonical("/job:ps/task:1/cpu:3"), "/job:ps/task:1/device:CPU:3");
+  EXPECT_EQ(DeviceSpec::parse("/job:w")
+                .merged_into(DeviceSpec::parse("/job:ps/task:1/cpu:3"))
+                .to_string(),
+            "/job:w/task:1/device:CPU:3");
+  EXPECT_EQ(canonical("/job:client/replica:0/task:0/device:CPU:0"),
+            "/job:client/replica:0/task:0/device:CPU:0");
+  EXPECT_EQ(canonical("/job:x/CPU:0"), "/job:x/device:CPU:0");
+  for (const char* same : {"/cpu:1", "cpu:1", "/CPU:1", "/device:CPU:1"})
+    EXPECT_EQ(DeviceSpec::parse(same), DeviceSpec::parse("/device:CPU:1")) << same;
 }
 
 }  // namespace

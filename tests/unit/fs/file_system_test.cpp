@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/core/error.h"
+#include "tandem/fs/unfinished_file.h"
 
 namespace tandem::fs {
 namespace {
@@ -83,6 +84,34 @@ TEST_F(Files, LeaveNothingWhenWritingFails) {
   EXPECT_THAT(message<FailedPreconditionError>([&] { write_file(path("folder"), "x"); }),
               HasSubstr("; Is a directory"));
   EXPECT_THAT(files_.list(folder_), ElementsAre("folder"));
+}
+
+TEST_F(Files, ErrorsOfWritingNameTheFileAskedFor) {
+  EXPECT_EQ(message<NotFoundError>([&] { write_file(path("no/x"), "new"); }),
+            path("no/x") + "; No such file or directory");
+  EXPECT_EQ(message<FailedPreconditionError>([&] { write_file(folder_, "new"); }),
+            folder_ + "; Is a directory");
+}
+
+TEST_F(Files, WithoutAnEndAreRefused) {
+  EXPECT_THAT(message<ResourceExhaustedError>([] { read_file("/dev/zero"); }),
+              HasSubstr("/dev/zero; Has no size"));
+  EXPECT_EQ(read_file("/dev/null"), "");
+}
+
+TEST_F(Files, AppearWhenTheyAreFinished) {
+  {
+    UnfinishedFile file(path("x"));
+    file.append("lost");
+  }
+  EXPECT_THAT(files_.list(folder_), ElementsAre());
+  UnfinishedFile file(path("x"));
+  file.append("ke");
+  file.append("pt");
+  EXPECT_FALSE(exists(path("x")));
+  file.finish();
+  EXPECT_EQ(read_file(path("x")), "kept");
+  EXPECT_THAT(files_.list(folder_), ElementsAre("x"));
 }
 
 TEST_F(Files, ErrorsNamePathAndReason) {

@@ -115,7 +115,9 @@ struct Execution {
     context.inputs_ = input_pointers.data();
     context.num_inputs_ = static_cast<int>(inputs.size());
   }
-  std::shared_ptr<Device> device = HostBackend().make_devices().front();
+  std::shared_ptr<Device> device =
+      HostBackend().make_device({"/physical_device:CPU:0", "CPU"}, {},
+                                DeviceSpec::parse("/job:localhost/replica:0/task:0/device:CPU:0"));
   KernelServices services;
   AttrMap attrs;
   std::vector<Array> outputs;

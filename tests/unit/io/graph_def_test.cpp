@@ -54,6 +54,15 @@ TEST(GraphDef, NotesOfTensorFlowAreNoAttributes) {
       node("y", "Relu", {"x"}, {{"T", kFloatType}, {"_output_shapes", "list { i: 1 }"}})));
 }
 
+TEST(GraphDef, KeepsColocationGroups) {
+  const ImportedGraph graph = import_text(
+      placeholder("x") +
+      node("y", "Relu", {"x"}, {{"T", kFloatType}, {"_class", "list { s: 'loc:@x' s: 'other' }"}}));
+  EXPECT_EQ(graph.graph->find("y")->attr<std::vector<std::string>>("_class"),
+            (std::vector<std::string>{"loc:@x", "other"}));
+  EXPECT_EQ(graph.graph->find("x")->attrs().find("_class"), nullptr);
+}
+
 TEST(GraphDef, RefusesVersionsItDoesNotKnow) {
   expect_refused<UnimplementedError>("versions { min_consumer: 999999 }", HasSubstr("999999"));
   expect_refused<UnimplementedError>(

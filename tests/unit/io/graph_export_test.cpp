@@ -89,5 +89,36 @@ TEST(GraphExport, ChecksTheNamesGiven) {
                InvalidArgumentError);
 }
 
+TEST(GraphExport, GivesTheNamesAskedForFirst) {
+  const Tensor outside{{1.0, 2.0}, {3.0, 4.0}};
+  auto f = function([&](Tensor x) { return matmul(x, outside) + 1.0; });
+  const Tensor x{{1.0, -1.0}};
+  // Nodes of these names are in the graph already.
+  const ExportedGraph graph =
+      export_graph_def(f.concrete(x), {.inputs = {"Const"}, .outputs = {"MatMul"}});
+  EXPECT_THAT(graph.inputs, ElementsAre("Const:0"));
+  EXPECT_THAT(graph.outputs, ElementsAre("MatMul:0"));
+  EXPECT_EQ(run(graph, {x})[0], f(x).array());
+}
+
+TEST(GraphExport, RefusesImpossibleNames) {
+  auto f = function([](Tensor x) { return x + 1.0; });
+  const ConcreteFunction concrete = f.concrete(Tensor(1.0f));
+  for (const char* name : {"", "a b", "a:0", "_a", "^a", "-"}) {
+    try {
+      export_graph_def(concrete, {.outputs = {name}});
+      ADD_FAILURE() << "'" << name << "' was taken";
+    } catch (const InvalidArgumentError& error) {
+      EXPECT_THAT(error.what(), HasSubstr(cat("'", name, "'")));
+    }
+  }
+  for (const char* name : {"a/b_c-d>e.0", ".x", "0"}) {
+    EXPECT_THAT(export_graph_def(concrete, {.outputs = {name}}).outputs,
+                ElementsAre(cat(name, ":0")));
+  }
+  EXPECT_THROW(export_graph_def(concrete, {.inputs = {"z"}, .outputs = {"z"}}),
+               InvalidArgumentError);
+}
+
 }  // namespace
 }  // namespace tandem::io

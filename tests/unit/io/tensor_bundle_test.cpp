@@ -19,6 +19,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 class TensorBundle : public ::testing::Test {
  protected:
@@ -174,9 +175,11 @@ TEST_F(TensorBundle, LeavesNothingBehindWhenGivenUp) {
 }
 
 TEST_F(TensorBundle, TellsWhatIsMissingOrDamaged) {
-  EXPECT_EQ(error_of<NotFoundError>([&] { TensorBundleReader reader(path("m")); }),
-            "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for " +
-                path("m"));
+  EXPECT_THAT(
+      error_of<NotFoundError>([&] { TensorBundleReader reader(path("m")); }),
+      StartsWith(
+          "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for " +
+          path("m")));
   TensorBundleWriter writer(path("m"));
   writer.add("x", grid(2, 2));
   writer.add("s", Array::vector<std::string>({"ab", "c"}));
@@ -200,6 +203,38 @@ TEST_F(TensorBundle, TellsWhatIsMissingOrDamaged) {
               HasSubstr("reaches beyond the end of the file"));
   fs::file_system_of("/").remove(path(data));
   EXPECT_THROW(TensorBundleReader(path("m")).read("x"), NotFoundError);
+}
+
+TEST_F(TensorBundle, ReadersThatWereMovedFromSaySo) {
+  TensorBundleWriter writer(path("m"));
+  writer.add("w", grid(1, 2));
+  writer.finish();
+  TensorBundleReader first(path("m"));
+  const TensorBundleReader second = std::move(first);
+  EXPECT_THAT(second.names(), ElementsAre("w"));
+  const auto told = [&](const std::function<void()>& action) {
+    EXPECT_THAT(error_of<FailedPreconditionError>(action), HasSubstr("was moved"));
+  };
+  told([&] { first.names(); });
+  told([&] { first.contains("w"); });
+  told([&] { first.dtype("w"); });
+  told([&] { first.shape("w"); });
+  told([&] { first.read("w"); });
+  told([&] { first.read_slice("w", {}); });
+}
+
+TEST_F(TensorBundle, SaysHowACheckpointIsNamed) {
+  TensorBundleWriter writer(path("m"));
+  writer.add("w", grid(1, 2));
+  writer.finish();
+  EXPECT_THAT(error_of<NotFoundError>([&] { TensorBundleReader r(path("n")); }),
+              HasSubstr("its file n.index does not exist"));
+  for (const char* name : {"m.index", "m.data-00000-of-00001"}) {
+    EXPECT_THAT(error_of<NotFoundError>([&] { TensorBundleReader r(path(name)); }),
+                HasSubstr("Give '" + path("m") + "'"));
+  }
+  EXPECT_THAT(error_of<NotFoundError>([&] { TensorBundleWriter w(path("no/no/m")); }),
+              HasSubstr("no/no; No such file"));
 }
 
 TEST_F(TensorBundle, NoticesEveryChangeOfTheIndex) {

@@ -104,6 +104,22 @@ TEST_F(Save, SequentialAndFunctionalModelsOfEqualLayersExchangeWeights) {
   model.load_weights(path("v"));
 }
 
+TEST_F(Save, TheStateOfAnotherOptimizerIsRefused) {
+  const Tensor x = random::normal({4, 3}), y = random::normal({4, 2});
+  const Sequential model{Input({3}), Dense(2)}, other{Input({3}), Dense(2)};
+  model.compile({.optimizer = "adam", .loss = "mse"});
+  other.compile({.optimizer = "adadelta", .loss = "mse"});
+  model.train_on_batch(x, y);
+  model.save_weights(path("w"), {.optimizer = true});
+  // As many values of the same shapes, with another meaning.
+  const std::vector<Tensor> before = other.get_weights();
+  EXPECT_THAT(
+      error_of<InvalidArgumentError>([&] { other.load_weights(path("w"), {.optimizer = true}); }),
+      HasSubstr("_kernel_momentum' in its place: it is a checkpoint of another optimizer"));
+  expect_equal(other.get_weights(), before);
+  other.load_weights(path("w"));
+}
+
 TEST_F(Save, SharedLayersAreSavedOnce) {
   const auto x = Input({3});
   const Dense shared(3);
@@ -211,6 +227,22 @@ TEST_F(Save, ExportTakesNamesAndText) {
   EXPECT_THAT(fs::read_file(path("model.pbtxt")), HasSubstr("name: \"x\""));
   EXPECT_THROW(model.export_graph(path("m.pb"), {.inputs = {"x", "y"}}), InvalidArgumentError);
   EXPECT_THROW(Sequential{Dense(2)}.export_graph(path("m.pb")), FailedPreconditionError);
+  EXPECT_THROW(model.export_graph(path("m.pb"), {.outputs = {"a b"}}), InvalidArgumentError);
+}
+
+TEST_F(Save, ExportTakesLayersOfAnyName) {
+  const auto x = Input({3}, {.name = "Const"});
+  const Model odd(x, Dense(2, {.name = "MatMul"})(Dense(2, {.name = "my layer"})(x)));
+  ExportedModel exported = odd.export_graph(path("m.pb"));
+  EXPECT_THAT(exported.inputs, ElementsAre("Const:0"));
+  EXPECT_THAT(exported.outputs, ElementsAre("MatMul:0"));
+  exported = odd.export_graph(path("m.pb"), {.inputs = {"MatMul"}});
+  EXPECT_THAT(exported.outputs, ElementsAre("MatMul_1:0"));
+  const Model spaced(x, Dense(2, {.name = "my layer"})(x));
+  EXPECT_THAT(spaced.export_graph(path("m.pb")).outputs, ElementsAre("my_layer:0"));
+  const Tensor one{{1.0, 2.0, 3.0}};
+  const io::GraphSession session(io::read_graph_def(path("m.pb")));
+  EXPECT_EQ(session.run({{"Const", one.array()}}, {"my_layer"})[0].shape(), (Shape{1, 2}));
 }
 
 }  // namespace

@@ -75,6 +75,16 @@ TEST(Masks, OfOtherShapesAreRefused) {
   const LSTM lstm(2);
   const Tensor x = ones({2, 3, 4});
   EXPECT_THAT(error_of([&] { lstm(x, {.mask = mask_of(Tensor{{1, 0}})}); }), HasSubstr("mask"));
+  const Dense dense(2);
+  const Conv1D conv(2, 2);
+  const GlobalAveragePooling1D pool;
+  for (const Layer& layer : {Layer(dense), Layer(conv), Layer(pool)}) {
+    for (const Tensor& mask : {mask_of(Tensor{{1, 0}}), mask_of(ones({2, 5})), Tensor(true),
+                               mask_of(ones({2, 3, 4, 1}))}) {
+      EXPECT_THAT(error_of([&] { layer(x, {.mask = mask}); }), HasSubstr("does not fit the input"));
+    }
+    EXPECT_NO_THROW(layer(x, {.mask = mask_of(ones({2, 3}))}));
+  }
   EXPECT_THAT(error_of([&] {
                 lstm(x, {.mask = {Tensor{true}, Tensor{true}}});
               }),
@@ -83,6 +93,29 @@ TEST(Masks, OfOtherShapesAreRefused) {
                 lstm(Input({3, 4}), {.mask = Tensor{true}});
               }),
               HasSubstr("KerasTensors"));
+}
+
+TEST(Recurrent, SaysWhichInputDoesNotFit) {
+  const LSTM lstm(2);
+  const Tensor x = ones({2, 3, 4}), state = zeros({2, 2});
+  lstm(x);
+  EXPECT_THAT(error_of([&] {
+                lstm(ones({2, 3, 5}));
+              }),
+              HasSubstr("was built for steps of 4 features, but the input has 5"));
+  EXPECT_THAT(error_of([&] {
+                lstm({x, state, zeros({2, 3})});
+              }),
+              HasSubstr("first state 2 must be (2, 2), but has shape (2, 3)"));
+  EXPECT_THAT(error_of([&] {
+                lstm({x, zeros({5, 2}), state});
+              }),
+              HasSubstr("first state 1 must be (2, 2), but has shape (5, 2)"));
+  const LSTMCell cell(2);
+  EXPECT_THAT(error_of([&] {
+                cell({ones({2, 4}), zeros({2, 3}), state});
+              }),
+              HasSubstr("state 1 must be (2, 2), but has shape (2, 3)"));
 }
 
 TEST(Recurrent, GoesThroughSequencesOfUnknownLength) {

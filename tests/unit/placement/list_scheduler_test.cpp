@@ -1,5 +1,7 @@
 #include "tandem/placement/list_scheduler.h"
 
+#include <memory>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -89,6 +91,24 @@ TEST(ListSchedulerTest, EdgeSaidTwiceCountsOnce) {
   EXPECT_EQ(scheduler.issue(0), first);
   finished(scheduler, first);
   EXPECT_EQ(scheduler.issue(1), then);
+}
+
+TEST(ListSchedulerTest, ACopyGoesOnByItself) {
+  TaskGraph tasks;
+  tasks.lanes = lanes(1);
+  const int first = add(tasks, 0, 1);
+  const int then = add(tasks, 0, 1, {first});
+  auto scheduler = std::make_unique<ListScheduler>(tasks, tasks.remaining_path());
+  EXPECT_EQ(scheduler->issue(0), first);
+  ListScheduler copy = *scheduler;
+  finished(*scheduler, first);
+  EXPECT_EQ(scheduler->issue(0), then);
+  scheduler.reset();
+  EXPECT_EQ(copy.issue(0), -1);
+  finished(copy, first);
+  EXPECT_EQ(copy.issue(0), then);
+  finished(copy, then);
+  EXPECT_TRUE(copy.done());
 }
 
 TEST(ListSchedulerTest, BadLaneAndCircleAreRefused) {

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tandem/graph/function.h"
 #include "tandem/placement/cost_model.h"
-#include "tandem/tandem.h"
 
 #include "tests/unit/placement/placer_util.h"
 
@@ -105,14 +105,18 @@ TEST_F(FlopsTest, MatricesAndTransforms) {
 }
 
 TEST_F(FlopsTest, CallsCostWhatTheirBodiesDo) {
-  auto f =
-      function([](Tensor a) { return matmul(a, a) + a; }, {.name = "f", .input_shapes = {{3, 3}}});
-  const ConcreteFunction& concrete = f.concrete(ones({3, 3}));
-  EXPECT_EQ(flops("PartitionedCall", {of({3, 3})},
-                  {{"f", concrete.function()},
-                   {"Tin", std::vector<DType>{float32}},
-                   {"Tout", std::vector<DType>{float32}}}),
-            2 * 27 + 9);
+  Scene body(devices(1));
+  Node* a = body.add("_Arg", "a", {}, "", {{"T", float32}, {"index", 0}});
+  body.graph.set_output_shape(a, 0, Shape{3, 3});
+  Node* product = body.add("MatMul", "product", {{a, 0}, {a, 0}});
+  const Output sum{body.add("AddV2", "sum", {{product, 0}, {a, 0}}), 0};
+  const FunctionRef f = std::make_shared<const Function>(
+      "f", std::move(body.graph), std::vector<Node*>{a}, std::vector<Output>{sum});
+  EXPECT_EQ(
+      flops(
+          "PartitionedCall", {of({3, 3})},
+          {{"f", f}, {"Tin", std::vector<DType>{float32}}, {"Tout", std::vector<DType>{float32}}}),
+      2 * 27 + 9);
 }
 
 }  // namespace

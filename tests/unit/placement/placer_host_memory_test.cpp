@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tandem/graph/function.h"
+
 #include "tests/unit/placement/placer_util.h"
 
 namespace tandem::placer_test {
@@ -91,6 +93,30 @@ TEST(HostMemoryTest, ControlFlowDecidesOnTheHost) {
   EXPECT_THAT(inputs_on_host(count), ElementsAre(true, true));
   EXPECT_THAT(outputs_on_host(count), ElementsAre(true, true));
   EXPECT_THAT(outputs_on_host(merge), ElementsAre(false, true));
+}
+
+TEST(HostMemoryTest, LongListsOfOutputs) {
+  Scene s(devices(1, 1));
+  const std::vector<Output> many(40, Output{s.source("a"), 0});
+  Node* shapes = s.add("ShapeN", "shapes", many);
+  EXPECT_TRUE(output_on_host(*shapes, 31));
+  EXPECT_FALSE(output_on_host(*shapes, 32));  // beyond what a kernel can be told
+  const std::vector<Output> counts(40, Output{s.source("n", "", int32), 0});
+  EXPECT_TRUE(input_on_host(*s.add("AddN", "sum", counts), 39));
+}
+
+TEST(HostMemoryTest, CallsHandIntegersOnAndNumbersToo) {
+  Scene s(devices(1, 1));
+  Scene body(devices(1));
+  std::vector<Node*> args{body.add("_Arg", "a", {}, "", {{"T", float32}, {"index", 0}}),
+                          body.add("_Arg", "b", {}, "", {{"T", int32}, {"index", 1}})};
+  const std::vector<Output> results{{args[0], 0}, {args[1], 0}};
+  const FunctionRef f = std::make_shared<const Function>("f", std::move(body.graph), args, results);
+  const std::vector<DType> types{float32, int32};
+  Node* call = s.add("PartitionedCall", "call", {{s.source("x"), 0}, {s.source("n", "", int32), 0}},
+                     "", {{"f", f}, {"Tin", types}, {"Tout", types}});
+  EXPECT_THAT(inputs_on_host(call), ElementsAre(false, true));
+  EXPECT_THAT(outputs_on_host(call), ElementsAre(false, true));
 }
 
 // ---- Copies ----

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/graph/function.h"
+
 #include "tests/unit/placement/placer_util.h"
 
 namespace tandem::placer_test {
@@ -17,15 +18,10 @@ AttrMap colocated(const char* with) {
 
 // A function of a resource and a string, which returns nothing.
 FunctionRef function_of_resource_and_string() {
-  Graph body;
-  std::vector<Node*> args;
-  for (const DType dtype : {resource, string}) {
-    Graph::NodeSpec spec;
-    spec.op = &Scene::ops().of_kind(NodeKind::kArg);
-    spec.attrs = {{"T", dtype}, {"index", static_cast<std::int64_t>(args.size())}};
-    args.push_back(body.add(std::move(spec)));
-  }
-  return std::make_shared<const Function>("f", std::move(body), args, std::vector<Output>{});
+  Scene body((DeviceSet()));
+  const std::vector<Node*> args{body.add("_Arg", "a", {}, "", {{"T", resource}, {"index", 0}}),
+                                body.add("_Arg", "b", {}, "", {{"T", string}, {"index", 1}})};
+  return std::make_shared<const Function>("f", std::move(body.graph), args, std::vector<Output>{});
 }
 
 // ---- Defaults ----

@@ -10,12 +10,6 @@ const OpRegistration kWork{
      .attrs = "N: int >= 0; flops: float; shape: shape",
      .shape = [](InferenceContext& c) { c.set_output(0, c.attr<PartialShape>("shape")); },
      .flops = [](const Node& node) { return static_cast<double>(node.attr<float>("flops")); }}};
-const OpRegistration kArg{
-    {.name = "ScheduleArg",
-     .outputs = "output: float",
-     .attrs = "shape: shape",
-     .shape = [](InferenceContext& c) { c.set_output(0, c.attr<PartialShape>("shape")); },
-     .traits = {.kind = NodeKind::kArg}}};
 const OpRegistration kVariable{{.name = "ScheduleVariable",
                                 .outputs = "handle: resource",
                                 .attrs = "shape: shape; dtype: type",
@@ -29,7 +23,6 @@ const OpRegistration kSame{{.name = "ScheduleSame",
 
 void nothing(KernelContext&) {}
 const KernelRegistration kWorkKernel{{.op = "ScheduleWork", .run = nothing}};
-const KernelRegistration kArgKernel{{.op = "ScheduleArg", .run = nothing}};
 const KernelRegistration kVariableKernel{{.op = "ScheduleVariable", .run = nothing}};
 const KernelRegistration kSameKernel{{.op = "ScheduleSame", .run = nothing}};
 
@@ -59,7 +52,14 @@ Node* WorkGraph::work(const std::string& name, double flops, const std::vector<N
 }
 
 Node* WorkGraph::arg(const std::string& name, double bytes) {
-  return add("ScheduleArg", name, {}, {{"shape", floats(bytes)}});
+  static const OpRegistry registry;
+  Graph::NodeSpec spec;
+  spec.op = &registry.of_kind(NodeKind::kArg);
+  spec.name = name;
+  spec.attrs = {{"T", DType::kFloat}};
+  Node* node = graph.add(std::move(spec));
+  graph.set_output_shape(node, 0, floats(bytes));
+  return node;
 }
 
 Node* WorkGraph::variable(const std::string& name, double bytes) {

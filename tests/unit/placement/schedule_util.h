@@ -74,7 +74,7 @@ inline DeviceSet devices(int gpus) {
   return set;
 }
 
-/// A graph of ops that cost what is said: "ScheduleWork" of any inputs, "ScheduleArg".
+/// A graph of ops that cost what is said.
 class WorkGraph {
  public:
   Node* work(const std::string& name, double flops, const std::vector<Node*>& inputs = {},

@@ -1,0 +1,362 @@
+#include "tandem/device/block_allocator.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "tandem/core/error.h"
+#include "tandem/device/internal/byte_size.h"
+
+namespace tandem {
+
+RegionSource::~RegionSource() = default;
+
+namespace {
+
+constexpr std::size_t kUnit = BlockAllocator::kAlignment;
+constexpr std::size_t kFirstGrowth = std::size_t{1} << 20;
+constexpr std::size_t kHoldersShown = 8;
+
+std::size_t rounded_down(std::size_t bytes) { return bytes / kUnit * kUnit; }
+std::size_t rounded_up(std::size_t bytes) { return rounded_down(bytes + kUnit - 1); }
+
+struct Block;
+
+struct BySize {
+  using is_transparent = void;
+  bool operator()(const Block* a, const Block* b) const;
+  bool operator()(const Block* a, std::size_t bytes) const;
+};
+
+using FreeBlocks = std::set<Block*, BySize>;
+
+// A block, in use or free: `bytes` that count and `gap` bytes behind them.
+struct Block {
+  std::byte* at = nullptr;
+  std::size_t bytes = 0;
+  std::size_t gap = 0;
+  std::size_t asked = 0;
+  bool free = true;
+  Block* before = nullptr;  // neighbours in the same or a continued region
+  Block* after = nullptr;
+  std::string holder;
+  FreeBlocks::node_type node;  // kept while in use, so that freeing needs no memory
+};
+
+bool BySize::operator()(const Block* a, const Block* b) const {
+  return a->bytes != b->bytes ? a->bytes < b->bytes : a->at < b->at;
+}
+bool BySize::operator()(const Block* a, std::size_t bytes) const { return a->bytes < bytes; }
+
+// The part of a free block's gap that goes with `bytes` of it: its share, but enough for a guard.
+std::size_t gap_share(const Block& block, std::size_t bytes) {
+  if (bytes == block.bytes) return block.gap;
+  const double share = static_cast<double>(block.gap) * static_cast<double>(bytes) /
+                       static_cast<double>(block.bytes);
+  return std::min(block.gap, std::max(kUnit, rounded_down(static_cast<std::size_t>(share))));
+}
+
+struct Holding {
+  std::size_t bytes = 0;
+  std::size_t blocks = 0;
+};
+
+std::string holding_text(std::string_view name, const Holding& holding) {
+  const std::string shown = name.empty() ? "(not named)" : cat('\'', name, '\'');
+  return cat(shown, ' ', byte_text(holding.bytes), " in ", holding.blocks,
+             holding.blocks == 1 ? " block" : " blocks");
+}
+
+}  // namespace
+
+class BlockAllocator::State {
+ public:
+  State(std::shared_ptr<RegionSource> source, BlockAllocatorOptions options)
+      : source_(std::move(source)), options_(std::move(options)) {}
+
+  ~State() {
+    for (Block* block : firsts_) {
+      while (block) delete std::exchange(block, block->after);
+    }
+    for (const MemoryRegion& region : regions_) source_->release(region);
+  }
+
+  // Null if there is no room.
+  Block* take(std::size_t bytes) {
+    if (bytes > SIZE_MAX - kUnit) return nullptr;
+    const std::size_t needed = rounded_up(bytes);
+    std::string holder(AllocationScope::current());
+    std::lock_guard lock(mutex_);
+    if (options_.limit != 0 && needed > options_.limit - current_) return nullptr;
+    auto found = free_.lower_bound(needed);
+    if (found == free_.end()) {
+      if (!grow(needed)) return nullptr;
+      found = free_.lower_bound(needed);
+      if (found == free_.end()) return nullptr;
+    }
+    Block* block = *found;
+    if (block->bytes == needed) {
+      block->node = free_.extract(found);
+    } else {
+      cut(found, needed);
+    }
+    block->free = false;
+    block->asked = bytes;
+    block->holder = std::move(holder);
+    current_ += needed;
+    peak_ = std::max(peak_, current_);
+    return block;
+  }
+
+  void give_back(Block* block) noexcept {
+    std::lock_guard lock(mutex_);
+    current_ -= block->bytes;
+    block->free = true;
+    block->holder.clear();
+    if (block->after && block->after->free) {
+      free_.erase(block->after);
+      absorb_next(block);
+    }
+    if (block->before && block->before->free) {
+      block = block->before;
+      block->node = free_.extract(block);
+      absorb_next(block);
+    }
+    free_.insert(std::move(block->node));
+  }
+
+  void rename(Block* block, std::string_view holder) {
+    std::lock_guard lock(mutex_);
+    block->holder = holder;
+  }
+
+  std::string holder(const Block* block) const {
+    std::lock_guard lock(mutex_);
+    return block->holder;
+  }
+
+  MemoryStats stats() const {
+    std::lock_guard lock(mutex_);
+    return {.current = current_,
+            .peak = peak_,
+            .limit = options_.limit,
+            .reserved = reserved_,
+            .largest_free = largest_free()};
+  }
+
+  void reset_peak() {
+    std::lock_guard lock(mutex_);
+    peak_ = current_;
+  }
+
+  // What an empty buffer points to.
+  std::byte* anchor() {
+    std::lock_guard lock(mutex_);
+    if (regions_.empty()) grow(kUnit);
+    return regions_.empty() ? reinterpret_cast<std::byte*>(kUnit) : regions_.front().begin;
+  }
+
+  std::string report(std::size_t bytes) const;
+
+  RegionSource& source() const { return *source_; }
+  const MemorySpace* space() const { return options_.space; }
+
+ private:
+  std::size_t largest_free() const { return free_.empty() ? 0 : (*free_.rbegin())->bytes; }
+
+  // The free block keeps `needed` bytes and leaves the list; the rest is a free block of its own.
+  void cut(FreeBlocks::iterator found, std::size_t needed) {
+    Block* block = *found;
+    const std::size_t gap = gap_share(*block, needed);
+    auto rest = std::make_unique<Block>();
+    rest->at = block->at + needed + gap;
+    rest->bytes = block->bytes - needed;
+    rest->gap = block->gap - gap;
+    rest->before = block;
+    rest->after = block->after;
+    free_.insert(rest.get());
+    block->node = free_.extract(found);
+    block->bytes = needed;
+    block->gap = gap;
+    if (rest->after) rest->after->before = rest.get();
+    if (last_ == block) last_ = rest.get();
+    block->after = rest.release();
+  }
+
+  // The block after it, in no list any more, becomes part of this one.
+  void absorb_next(Block* block) noexcept {
+    Block* next = block->after;
+    block->bytes += next->bytes;
+    block->gap += next->gap;
+    block->after = next->after;
+    if (block->after) block->after->before = block;
+    if (last_ == next) last_ = block;
+    delete next;
+  }
+
+  bool grow(std::size_t needed) {
+    const std::size_t most =
+        options_.limit == 0 ? SIZE_MAX / 4 : rounded_down(options_.limit) - reserved_;
+    std::size_t least = needed;
+    if (source_->contiguous() && last_ && last_->free) least -= std::min(last_->bytes, least);
+    least = std::max(least, kUnit);
+    if (least > most) return false;
+    const std::size_t step =
+        options_.growth ? std::max(kFirstGrowth, rounded_down(reserved_)) : most;
+    const auto region = source_->grow(least, std::clamp(step, least, most));
+    if (!region) return false;
+    regions_.push_back(*region);
+    reserved_ += region->bytes;
+    add(*region);
+    return true;
+  }
+
+  void add(const MemoryRegion& region) {
+    auto added = std::make_unique<Block>();
+    added->at = region.begin;
+    added->bytes = region.bytes;
+    added->gap = region.padding;
+    if (!region.continues || !last_) {
+      firsts_.push_back(added.get());
+      last_ = added.get();
+      free_.insert(added.release());
+      return;
+    }
+    Block* before = last_;
+    last_ = before->after = added.release();
+    last_->before = before;
+    if (before->free) {
+      before->node = free_.extract(before);
+      absorb_next(before);
+      free_.insert(std::move(before->node));
+    } else {
+      free_.insert(last_);
+    }
+  }
+
+  const std::shared_ptr<RegionSource> source_;
+  const BlockAllocatorOptions options_;
+  mutable std::mutex mutex_;
+  std::vector<MemoryRegion> regions_;
+  std::vector<Block*> firsts_;  // of each chain of neighbours
+  Block* last_ = nullptr;       // at the end of the newest region
+  FreeBlocks free_;
+  std::size_t current_ = 0;
+  std::size_t peak_ = 0;
+  std::size_t reserved_ = 0;
+};
+
+std::string BlockAllocator::State::report(std::size_t bytes) const {
+  const std::string_view asker = AllocationScope::current();
+  std::lock_guard lock(mutex_);
+  std::map<std::string_view, Holding> by_name;
+  for (const Block* first : firsts_) {
+    for (const Block* block = first; block; block = block->after) {
+      if (block->free) continue;
+      Holding& holding = by_name[block->holder];
+      holding.bytes += block->bytes;
+      ++holding.blocks;
+    }
+  }
+  std::vector<std::pair<std::string_view, Holding>> holders(by_name.begin(), by_name.end());
+  std::stable_sort(holders.begin(), holders.end(),
+                   [](const auto& a, const auto& b) { return a.second.bytes > b.second.bytes; });
+
+  std::string text = cat("Out of memory on ", options_.device, ": ", byte_text(bytes), " (", bytes,
+                         " bytes) were asked for");
+  if (!asker.empty()) text += cat(" by '", asker, '\'');
+  text += cat(" while ", byte_text(current_), " (", current_, " bytes) ");
+  text += options_.limit == 0 ? std::string("are in use.")
+                              : cat("of the limit of ", byte_text(options_.limit), " (",
+                                    options_.limit, " bytes) are in use.");
+  if (!holders.empty()) {
+    text += "\nLargest holders: ";
+    const std::size_t shown = std::min(holders.size(), kHoldersShown);
+    for (std::size_t i = 0; i < shown; ++i) {
+      text += (i == 0 ? "" : ", ") + holding_text(holders[i].first, holders[i].second);
+    }
+    if (shown < holders.size()) {
+      std::size_t rest = 0;
+      for (std::size_t i = shown; i < holders.size(); ++i) rest += holders[i].second.bytes;
+      text += cat(", ", holders.size() - shown, " more ", byte_text(rest));
+    }
+    text += '.';
+  }
+  const std::size_t unused = reserved_ - current_;
+  text += cat("\nFragmentation: of ", byte_text(reserved_), " reserved ", byte_text(unused),
+              " are free in ", free_.size(), free_.size() == 1 ? " piece" : " pieces",
+              ", the largest ", byte_text(largest_free()), '.');
+  if (bytes <= unused) text += " That would be enough if it were in one piece.";
+  if (const std::string shortage = source_->shortage(); !shortage.empty()) text += ' ' + shortage;
+  text +=
+      "\nWhat would help: a smaller batch; a larger limit (td::config::set_memory_limit or "
+      "TANDEM_MEMORY_LIMIT_MB); memory growth (td::config::set_memory_growth), if other logical "
+      "devices of the same hardware hold memory that they don't use; moving an op to another "
+      "device with a device scope.";
+  return text;
+}
+
+namespace {
+
+template <class State>
+class BlockBuffer final : public Buffer {
+ public:
+  BlockBuffer(std::shared_ptr<State> state, Block* block, std::size_t bytes)
+      : Buffer(block->at, bytes, /*owned=*/true, state->space()),
+        state_(std::move(state)),
+        block_(block) {
+    state_->source().on_allocate(block->at, block->asked, block_gap());
+  }
+  ~BlockBuffer() override {
+    state_->source().on_free(block_->at, block_->asked, block_gap(), state_->holder(block_));
+    state_->give_back(block_);
+  }
+  void set_holder(std::string_view holder) override { state_->rename(block_, holder); }
+  Ref<Buffer> allocate_like(std::size_t bytes) const override {
+    return BlockAllocator(state_).allocate(bytes);
+  }
+
+ private:
+  // Rounding leaves something behind the block too.
+  std::size_t block_gap() const { return block_->bytes - block_->asked + block_->gap; }
+
+  const std::shared_ptr<State> state_;
+  Block* const block_;
+};
+
+class EmptyBuffer final : public Buffer {
+ public:
+  EmptyBuffer(void* data, const MemorySpace* space) : Buffer(data, 0, /*owned=*/true, space) {}
+  Ref<Buffer> allocate_like(std::size_t) const override {
+    return make_ref<EmptyBuffer>(data_, space_);  // an array like an empty one is empty
+  }
+};
+
+}  // namespace
+
+BlockAllocator::BlockAllocator(std::shared_ptr<RegionSource> source, BlockAllocatorOptions options)
+    : state_(std::make_shared<State>(std::move(source), std::move(options))) {}
+
+BlockAllocator::BlockAllocator(std::shared_ptr<State> state) : state_(std::move(state)) {}
+BlockAllocator::~BlockAllocator() = default;
+
+Ref<Buffer> BlockAllocator::allocate(std::size_t bytes) {
+  if (bytes == 0) return make_ref<EmptyBuffer>(state_->anchor(), state_->space());
+  Block* block = state_->take(bytes);
+  if (!block) throw ResourceExhaustedError(report(bytes));
+  try {
+    return make_ref<BlockBuffer<State>>(state_, block, bytes);
+  } catch (...) {
+    state_->give_back(block);
+    throw;
+  }
+}
+
+MemoryStats BlockAllocator::stats() const { return state_->stats(); }
+void BlockAllocator::reset_peak() { state_->reset_peak(); }
+std::string BlockAllocator::report(std::size_t bytes) const { return state_->report(bytes); }
+
+}  // namespace tandem

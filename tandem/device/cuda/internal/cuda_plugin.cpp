@@ -1,0 +1,179 @@
+// The table of the plugin interface, and the two functions by which libtandem.so checks that this
+// library is of its build and says which driver to open.
+
+#include <new>
+#include <string>
+
+#include "tandem/device/cuda/internal/build_id.h"
+#include "tandem/device/cuda/internal/gpu.h"
+#include "tandem/device/cuda/internal/stream.h"
+#include "tandem/device/plugin.h"
+
+namespace tandem::cuda {
+namespace {
+
+std::string& driver_name() {
+  static std::string name = "libcuda.so.1";
+  return name;
+}
+
+Gpu& gpu_at(std::int32_t ordinal) {
+  const auto& all = gpus();
+  if (ordinal < 0 || static_cast<std::size_t>(ordinal) >= all.size()) {
+    throw Failure(TANDEM_INVALID_ARGUMENT, "there is no GPU " + std::to_string(ordinal));
+  }
+  return *all[static_cast<std::size_t>(ordinal)];
+}
+
+std::int32_t device_count() { return static_cast<std::int32_t>(gpus().size()); }
+
+void device_properties(std::int32_t physical, TandemDeviceProperties* properties,
+                       TandemStatus* status) {
+  guarded(status, [&] { gpu_at(physical).describe(properties); });
+}
+
+TandemDevice* device_open(const TandemDeviceOptions* options, TandemDeviceTraits* traits,
+                          TandemStatus* status) {
+  TandemDevice* device = nullptr;
+  guarded(status, [&] {
+    Gpu& gpu = gpu_at(options->physical);
+    gpu.context();
+    traits->kernel_offset = 0;  // device addresses are what kernels use
+    device = new TandemDevice{&gpu};
+  });
+  return device;
+}
+
+void device_close(TandemDevice* device) { delete device; }
+
+void device_lost(TandemDevice* device, TandemStatus* status) {
+  const std::string why = device->gpu->lost();
+  if (!why.empty()) set(status, TANDEM_UNAVAILABLE, why);
+}
+
+void device_lose(TandemDevice* device) { device->gpu->lose("lost on request"); }
+
+std::int32_t device_can_copy(TandemDevice* from, TandemDevice* to) {
+  if (from->gpu == to->gpu) return 1;
+  int can = 0;
+  const CUresult result =
+      driver().p_cuDeviceCanAccessPeer(&can, to->gpu->device(), from->gpu->device());
+  return result == CUDA_SUCCESS && can != 0 ? 1 : 0;
+}
+
+void* memory_allocate(TandemDevice* device, std::uint64_t bytes, TandemStatus* status) {
+  CUdeviceptr address = 0;
+  guarded(status, [&] {
+    const ContextScope context(*device->gpu);
+    device->gpu->check(driver().p_cuMemAlloc(&address, static_cast<std::size_t>(bytes)),
+                       "cuMemAlloc");
+  });
+  return reinterpret_cast<void*>(address);
+}
+
+void memory_free(TandemDevice* device, void* address, std::uint64_t) {
+  TandemStatus ignored;
+  guarded(&ignored, [&] {
+    const ContextScope context(*device->gpu);
+    device->gpu->check(driver().p_cuMemFree(reinterpret_cast<CUdeviceptr>(address)), "cuMemFree");
+  });
+}
+
+void* staging_allocate(TandemDevice* device, std::uint64_t bytes, TandemStatus* status) {
+  void* address = nullptr;
+  guarded(status, [&] {
+    const ContextScope context(*device->gpu);
+    device->gpu->check(driver().p_cuMemHostAlloc(&address, static_cast<std::size_t>(bytes),
+                                                 CU_MEMHOSTALLOC_PORTABLE),
+                       "cuMemHostAlloc");
+  });
+  return address;
+}
+
+void staging_free(TandemDevice* device, void* address, std::uint64_t) {
+  TandemStatus ignored;
+  guarded(&ignored, [&] {
+    const ContextScope context(*device->gpu);
+    device->gpu->check(driver().p_cuMemFreeHost(address), "cuMemFreeHost");
+  });
+}
+
+TandemStream* stream_create(TandemDevice* device, std::int32_t, std::int32_t,
+                            TandemStatus* status) {
+  TandemStream* stream = nullptr;
+  guarded(status, [&] { stream = new TandemStream(device); });
+  return stream;
+}
+
+void stream_destroy(TandemStream* stream) { delete stream; }
+
+void stream_enqueue(TandemStream* stream, const TandemWork* work, TandemStatus* status) {
+  guarded(status, [&] { stream->state.enqueue(*work); });
+}
+
+void stream_copy(TandemStream* stream, const TandemCopy* copy, TandemStatus* status) {
+  guarded(status, [&] { stream->state.enqueue(*copy); });
+}
+
+void stream_wait(TandemStream* stream, TandemEvent* event, TandemStatus* status) {
+  guarded(status, [&] { stream->state.wait_for(event->state); });
+}
+
+TandemEvent* event_record(TandemStream* stream, TandemStatus* status) {
+  TandemEvent* event = nullptr;
+  guarded(status, [&] { event = new TandemEvent{stream->state.record()}; });
+  return event;
+}
+
+std::int32_t event_done(TandemEvent* event) { return event->state->over() ? 1 : 0; }
+void event_wait(TandemEvent* event) { event->state->wait(); }
+void event_destroy(TandemEvent* event) { delete event; }
+
+void fill_in(TandemPluginApi* plugin) {
+  plugin->size = sizeof(*plugin);
+  plugin->version_major = TANDEM_PLUGIN_VERSION_MAJOR;
+  plugin->version_minor = TANDEM_PLUGIN_VERSION_MINOR;
+  plugin->name = "cuda";
+  plugin->device_type = "GPU";
+  plugin->kernel_class = "cuda";
+  plugin->device_count = device_count;
+  plugin->device_properties = device_properties;
+  plugin->device_open = device_open;
+  plugin->device_close = device_close;
+  plugin->device_lost = device_lost;
+  plugin->device_lose = device_lose;
+  plugin->device_can_copy = device_can_copy;
+  plugin->memory_allocate = memory_allocate;
+  plugin->memory_free = memory_free;
+  plugin->staging_allocate = staging_allocate;
+  plugin->staging_free = staging_free;
+  plugin->stream_create = stream_create;
+  plugin->stream_destroy = stream_destroy;
+  plugin->stream_enqueue = stream_enqueue;
+  plugin->stream_copy = stream_copy;
+  plugin->stream_wait = stream_wait;
+  plugin->event_record = event_record;
+  plugin->event_done = event_done;
+  plugin->event_wait = event_wait;
+  plugin->event_destroy = event_destroy;
+}
+
+}  // namespace
+}  // namespace tandem::cuda
+
+extern "C" {
+
+TANDEM_EXPORT_PLUGIN const char* tandem_cuda_build_id() { return tandem::kBuildId; }
+
+TANDEM_EXPORT_PLUGIN void tandem_cuda_use_driver(const char* library) {
+  tandem::cuda::driver_name() = library;
+}
+
+TANDEM_EXPORT_PLUGIN void tandem_plugin_init(const TandemHostApi*, TandemPluginApi* plugin,
+                                             TandemStatus* status) {
+  tandem::cuda::guarded(status, [&] {
+    tandem::cuda::open_driver(tandem::cuda::driver_name());
+    tandem::cuda::fill_in(plugin);
+  });
+}
+}

@@ -1,0 +1,103 @@
+#include "tandem/device/cuda/internal/driver.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace tandem::cuda {
+namespace {
+
+Driver& table() {
+  static Driver functions;
+  return functions;
+}
+
+template <class Function>
+void find(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(library, name));
+  if (!function) {
+    throw Failure(TANDEM_FAILED_PRECONDITION,
+                  std::string("the CUDA driver is too old: it has no ") + name);
+  }
+}
+
+}  // namespace
+
+const Driver& driver() { return table(); }
+
+void open_driver(const std::string& name) {
+  void* library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) throw Failure(TANDEM_NOT_FOUND, "no CUDA driver (" + name + ") found");
+#define TANDEM_CUDA_TEXT_OF(NAME) #NAME
+#define TANDEM_CUDA_TEXT(NAME) TANDEM_CUDA_TEXT_OF(NAME)
+#define TANDEM_CUDA_FIND(NAME) find(library, TANDEM_CUDA_TEXT(NAME), table().p_##NAME);
+  TANDEM_CUDA_FUNCTIONS(TANDEM_CUDA_FIND)
+#undef TANDEM_CUDA_FIND
+#undef TANDEM_CUDA_TEXT
+#undef TANDEM_CUDA_TEXT_OF
+  const CUresult result = driver().p_cuInit(0);
+  if (result == CUDA_ERROR_STUB_LIBRARY) {
+    throw Failure(TANDEM_NOT_FOUND, "no CUDA driver found: " + name + " is the toolkit's stub");
+  }
+  if (result == CUDA_ERROR_NO_DEVICE) return;  // a driver without a GPU, or none that is visible
+  if (result != CUDA_SUCCESS) {
+    throw Failure(TANDEM_FAILED_PRECONDITION, "the CUDA driver does not start: " + text_of(result));
+  }
+}
+
+std::string text_of(CUresult result) {
+  const char* name = nullptr;
+  const char* text = nullptr;
+  driver().p_cuGetErrorName(result, &name);
+  driver().p_cuGetErrorString(result, &text);
+  return std::string(name ? name : "CUDA error " + std::to_string(result)) + " (" +
+         (text ? text : "no text") + ")";
+}
+
+bool is_fatal(CUresult result) {
+  switch (result) {
+    case CUDA_ERROR_DEINITIALIZED:
+    case CUDA_ERROR_DEVICE_UNAVAILABLE:
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+    case CUDA_ERROR_SYSTEM_NOT_READY:
+    case CUDA_ERROR_UNKNOWN: return true;
+    default: return false;
+  }
+}
+
+std::int32_t code_of(CUresult result) {
+  if (is_fatal(result)) return TANDEM_UNAVAILABLE;
+  switch (result) {
+    case CUDA_SUCCESS: return TANDEM_OK;
+    case CUDA_ERROR_OUT_OF_MEMORY: return TANDEM_RESOURCE_EXHAUSTED;
+    case CUDA_ERROR_INVALID_VALUE:
+    case CUDA_ERROR_INVALID_DEVICE:
+    case CUDA_ERROR_INVALID_HANDLE: return TANDEM_INVALID_ARGUMENT;
+    case CUDA_ERROR_NOT_SUPPORTED:
+    case CUDA_ERROR_PEER_ACCESS_UNSUPPORTED: return TANDEM_UNIMPLEMENTED;
+    case CUDA_ERROR_NOT_INITIALIZED:
+    case CUDA_ERROR_NO_DEVICE: return TANDEM_FAILED_PRECONDITION;
+    default: return TANDEM_INTERNAL;
+  }
+}
+
+void set(TandemStatus* status, std::int32_t code, const std::string& text) {
+  status->code = code;
+  const std::size_t length = std::min(text.size(), sizeof(status->message) - 1);
+  std::memcpy(status->message, text.data(), length);
+  status->message[length] = '\0';
+}
+
+}  // namespace tandem::cuda

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cuda.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "tandem/device/plugin.h"
+
+namespace tandem::cuda {
+
+// Every function of the driver that we use, by the names that the header gives them (cuMemAlloc
+// stands for cuMemAlloc_v2).
+#define TANDEM_CUDA_FUNCTIONS(X) \
+  X(cuInit)                      \
+  X(cuGetErrorName)              \
+  X(cuGetErrorString)            \
+  X(cuDriverGetVersion)          \
+  X(cuDeviceGetCount)            \
+  X(cuDeviceGet)                 \
+  X(cuDeviceGetName)             \
+  X(cuDeviceTotalMem)            \
+  X(cuDeviceGetAttribute)        \
+  X(cuDeviceCanAccessPeer)       \
+  X(cuDevicePrimaryCtxRetain)    \
+  X(cuDevicePrimaryCtxRelease)   \
+  X(cuCtxSetCurrent)             \
+  X(cuCtxPushCurrent)            \
+  X(cuCtxPopCurrent)             \
+  X(cuMemAlloc)                  \
+  X(cuMemFree)                   \
+  X(cuMemHostAlloc)              \
+  X(cuMemFreeHost)               \
+  X(cuMemcpyHtoDAsync)           \
+  X(cuMemcpyDtoHAsync)           \
+  X(cuMemcpyDtoDAsync)           \
+  X(cuMemcpyPeerAsync)           \
+  X(cuStreamCreate)              \
+  X(cuStreamDestroy)             \
+  X(cuStreamSynchronize)         \
+  X(cuStreamWaitEvent)           \
+  X(cuEventCreate)               \
+  X(cuEventDestroy)              \
+  X(cuEventRecord)               \
+  X(cuEventSynchronize)
+
+/// The driver, opened at run time. `d().cuInit(0)` calls it.
+struct Driver {
+#define TANDEM_CUDA_POINTER(NAME) decltype(&::NAME) p_##NAME = nullptr;
+  TANDEM_CUDA_FUNCTIONS(TANDEM_CUDA_POINTER)
+#undef TANDEM_CUDA_POINTER
+};
+
+const Driver& driver();
+
+/// A failure that goes to Tandem as a status.
+class Failure : public std::runtime_error {
+ public:
+  Failure(std::int32_t code, const std::string& text) : std::runtime_error(text), code_(code) {}
+  std::int32_t code() const { return code_; }
+
+ private:
+  std::int32_t code_;
+};
+
+/// Opens the library and all functions, and starts the driver. Throws Failure.
+void open_driver(const std::string& library);
+
+/// "CUDA_ERROR_OUT_OF_MEMORY (out of memory)".
+std::string text_of(CUresult result);
+/// The TandemCode for a failed call.
+std::int32_t code_of(CUresult result);
+/// True for failures after which nothing works on the GPU any more, until the process ends.
+bool is_fatal(CUresult result);
+
+void set(TandemStatus* status, std::int32_t code, const std::string& text);
+
+/// Runs the body; what it throws goes to the status.
+template <class Body>
+void guarded(TandemStatus* status, Body body) {
+  try {
+    body();
+  } catch (const Failure& failure) {
+    set(status, failure.code(), failure.what());
+  } catch (const std::bad_alloc&) {
+    set(status, TANDEM_RESOURCE_EXHAUSTED, "out of host memory");
+  } catch (const std::exception& error) {
+    set(status, TANDEM_INTERNAL, error.what());
+  }
+}
+
+}  // namespace tandem::cuda

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "tandem/device/block_allocator.h"
+#include "tandem/device/emulated/internal/emulated_physical.h"
+#include "tandem/device/memory_space.h"
+
+namespace tandem {
+
+/// Errors that belong to no piece of work, told to whoever asks next. Thread-safe.
+class EmulatedReports {
+ public:
+  void add(std::exception_ptr error) noexcept;
+  /// Throws the oldest that was not told yet.
+  void raise();
+
+ private:
+  std::atomic<bool> any_{false};
+  std::mutex mutex_;
+  std::exception_ptr error_;
+};
+
+/// The memory of one logical device: a file without a name, mapped twice. The first view, whose
+/// addresses are the tokens, can be neither read nor written; kernels use the second.
+///
+/// Pages take no memory of the host until they are written. A device that computes lays guards
+/// behind blocks, checks them when the block is freed, and overwrites what was freed.
+class EmulatedMemory final : public RegionSource {
+ public:
+  /// Throws ResourceExhaustedError if the host has no room for `capacity` bytes of addresses.
+  EmulatedMemory(std::shared_ptr<EmulatedPhysical> physical, std::size_t capacity,
+                 std::string device, std::shared_ptr<EmulatedReports> reports);
+  ~EmulatedMemory() override;
+  EmulatedMemory(const EmulatedMemory&) = delete;
+  EmulatedMemory& operator=(const EmulatedMemory&) = delete;
+
+  MemorySpace& space() { return space_; }
+
+  std::optional<MemoryRegion> grow(std::size_t least, std::size_t wanted) override;
+  bool contiguous() const override { return true; }
+  std::string shortage() const override;
+  void on_allocate(std::byte* at, std::size_t bytes, std::size_t gap) override;
+  void on_free(std::byte* at, std::size_t bytes, std::size_t gap,
+               std::string_view holder) noexcept override;
+
+ private:
+  std::byte* kernel_side(std::byte* at) const { return at + space_.kernel_offset; }
+
+  const std::shared_ptr<EmulatedPhysical> physical_;
+  const std::string device_;
+  const std::shared_ptr<EmulatedReports> reports_;
+  const bool guarded_;
+  MemorySpace space_;
+  std::byte* base_ = nullptr;
+  std::size_t view_bytes_ = 0;
+  std::size_t extent_ = 0;  // of the view, handed out so far
+  std::size_t taken_ = 0;   // of the hardware's memory
+};
+
+}  // namespace tandem

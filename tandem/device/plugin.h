@@ -1,0 +1,274 @@
+#pragma once
+
+/* The C interface by which a shared library adds a type of device to Tandem.
+ *
+ * A plugin needs this header alone: C99 or C++, nothing of Tandem's library to link with. It
+ * exports one function, tandem_plugin_init, which fills in a table of functions.
+ * docs/adding-a-device.md walks through a whole plugin.
+ *
+ * Rules that hold throughout
+ * - Every struct begins with its size, as the side that filled it in knows it. Members are only
+ * ever added at the end, and the minor version then grows; a reader takes members beyond `size` as
+ *   absent. A change of anything else makes a new major version, and other majors are refused.
+ * - No exception and no longjmp crosses a function of this interface.
+ * - A function that can fail takes a TandemStatus, which the caller has set to "no error"; the
+ * callee writes to it only when it fails, and its other results do not count then.
+ * - Texts are UTF-8 and end in NUL. They are copied by whoever wants to keep them, but for those in
+ *   the plugin's table and its kernels, which live as long as the process. Libraries are never
+ *   unloaded.
+ * - Every function may be called from any thread, by several at a time, unless it says otherwise.
+ * - Handles are opaque; the side that made one knows what is behind it. */
+
+#ifdef __cplusplus
+#include <cstddef>
+#include <cstdint>
+extern "C" {
+#else
+#include <stddef.h>
+#include <stdint.h>
+#endif
+
+#define TANDEM_PLUGIN_VERSION_MAJOR 1
+#define TANDEM_PLUGIN_VERSION_MINOR 0
+
+/* Put before the definition of tandem_plugin_init. */
+#if defined(__GNUC__)
+#define TANDEM_EXPORT_PLUGIN __attribute__((visibility("default")))
+#else
+#define TANDEM_EXPORT_PLUGIN
+#endif
+
+/* ---- Errors ---- */
+
+/* The numbers are those of TensorFlow and gRPC; the ones that devices need have names here. */
+typedef enum TandemCode {
+  TANDEM_OK = 0,
+  TANDEM_UNKNOWN = 2,
+  TANDEM_INVALID_ARGUMENT = 3,
+  TANDEM_NOT_FOUND = 5,
+  TANDEM_RESOURCE_EXHAUSTED = 8, /* no memory left; smaller requests may still be met */
+  TANDEM_FAILED_PRECONDITION = 9,
+  TANDEM_UNIMPLEMENTED = 12,
+  TANDEM_INTERNAL = 13,
+  TANDEM_UNAVAILABLE = 14 /* the device is lost: nothing will work on it any more */
+} TandemCode;
+
+typedef struct TandemStatus {
+  size_t size;
+  int32_t code; /* a TandemCode */
+  char message[1012];
+} TandemStatus;
+
+/* ---- Devices ---- */
+
+typedef struct TandemDevice TandemDevice; /* a logical device */
+typedef struct TandemStream TandemStream;
+typedef struct TandemEvent TandemEvent;
+typedef struct TandemKernelContext TandemKernelContext;
+
+/* What is known of a physical device. Zero where it is not known. */
+typedef struct TandemDeviceProperties {
+  size_t size;
+  char description[256]; /* one line, such as the chip's name */
+  uint64_t memory_bytes;
+  double flops;            /* float operations a second */
+  double memory_bandwidth; /* bytes a second */
+  double link_bandwidth;   /* to and from the host, bytes a second */
+  double link_latency;     /* seconds a copy */
+  double launch_overhead;  /* seconds between two pieces of work */
+  int32_t compute_streams; /* of a logical device; at least 1 */
+  int32_t emulated;        /* 1 if this is no hardware */
+  char details[512];       /* lines "name=value" of what else people may want to know */
+} TandemDeviceProperties;
+
+/* How a logical device is opened. Several may be cut from one physical device; Tandem itself holds
+ * them to their limits, and cuts the memory that it takes into blocks. */
+typedef struct TandemDeviceOptions {
+  size_t size;
+  int32_t physical;      /* index, from 0 */
+  const char* name;      /* "/job:localhost/replica:0/task:0/device:TOY:0" */
+  uint64_t memory_limit; /* for information; 0: all there is */
+} TandemDeviceOptions;
+
+/* What an open device is like. */
+typedef struct TandemDeviceTraits {
+  size_t size;
+  /* From an address as allocate() gives it to the one that the device's kernels use. With the
+   * kernel class "cpu" the host's kernels run on the device's streams: they follow address +
+   * offset. */
+  ptrdiff_t kernel_offset;
+} TandemDeviceTraits;
+
+/* ---- Streams ---- */
+
+typedef enum TandemStreamKind {
+  TANDEM_STREAM_COMPUTE = 0,
+  TANDEM_STREAM_COPY_IN = 1, /* from the host or another device */
+  TANDEM_STREAM_COPY_OUT = 2 /* to the host */
+} TandemStreamKind;
+
+/* A piece of work. The callee copies the struct. Unless enqueueing fails:
+ * 1. `run` is called on a thread of the stream once everything enqueued before is over; where it
+ *    only launches work of the device, that work is part of the piece. It may block, and it never
+ *    fails as far as the stream is concerned. It is left out if the device is lost by then.
+ * 2. `done` is called exactly once when the piece is over, also when it was left out, with "no
+ *    error" or TANDEM_UNAVAILABLE. It may enqueue, must not block, and may be the last to let go of
+ *    buffers, but never destroys streams or devices.
+ * No thread of the caller's may be needed for either to happen. */
+typedef struct TandemWork {
+  size_t size;
+  void (*run)(void* arg);
+  void (*done)(void* arg, const TandemStatus* status);
+  void* arg;
+  double flops; /* estimates, 0 where unknown */
+  double bytes;
+  int32_t on_host; /* 1: takes no time of the device, but reads and writes host memory: runs only
+                      when everything before it is over on the device, too */
+} TandemWork;
+
+typedef enum TandemCopyKind {
+  TANDEM_COPY_TO_DEVICE = 0,
+  TANDEM_COPY_TO_HOST = 1,
+  TANDEM_COPY_BETWEEN_DEVICES = 2 /* or within one */
+} TandemCopyKind;
+
+/* A transfer in a stream's order; `done` as in TandemWork, or with why the transfer failed. Both
+ * sides are valid until then. */
+typedef struct TandemCopy {
+  size_t size;
+  int32_t kind; /* a TandemCopyKind */
+  const void* from;
+  void* to;
+  TandemDevice* from_device; /* null for the host */
+  TandemDevice* to_device;
+  uint64_t bytes; /* may be 0 */
+  void (*done)(void* arg, const TandemStatus* status);
+  void* arg;
+} TandemCopy;
+
+/* ---- Kernels ---- */
+
+/* Elements of an input or output: row-major, without gaps. `dtype` is TensorFlow's number. */
+typedef struct TandemTensor {
+  size_t size;
+  int32_t dtype;
+  int32_t rank;
+  const int64_t* dims; /* valid until the kernel returns */
+  void* data;          /* as the device's kernels see it; of the host for host inputs and outputs */
+  uint64_t bytes;
+} TandemTensor;
+
+/* A kernel for an op on the plugin's kernel class (see TandemPluginApi). */
+typedef struct TandemKernel {
+  size_t size;
+  const char* op;        /* "AddV2" */
+  const char* name;      /* as people see it; null: "plugin" */
+  const char* type_attr; /* the attribute that `types` restrict, such as "T"; null: any types */
+  const int32_t* types;
+  size_t num_types;
+  int32_t priority;      /* of several that fit the highest runs */
+  uint32_t host_inputs;  /* bit i: input i is wanted in host memory, beyond those the op declares */
+  uint32_t host_outputs; /* bit i: output i is made in host memory */
+  /* Runs in place of TandemWork::run. What it writes to `status` is the op's failure. */
+  void (*run)(TandemKernelContext* context, TandemStatus* status);
+} TandemKernel;
+
+/* ---- What Tandem offers to the plugin ---- */
+
+typedef struct TandemHostApi {
+  size_t size;
+  int32_t version_major;
+  int32_t version_minor;
+  const char* tandem_version; /* "0.1.0" */
+
+  /* For kernels, valid until they return. */
+  const char* (*kernel_op)(TandemKernelContext* context);
+  const char* (*kernel_node)(TandemKernelContext* context);
+  TandemDevice* (*kernel_device)(TandemKernelContext* context);
+  int32_t (*kernel_num_inputs)(TandemKernelContext* context);
+  int32_t (*kernel_num_outputs)(TandemKernelContext* context);
+  void (*kernel_input)(TandemKernelContext* context, int32_t index, TandemTensor* tensor,
+                       TandemStatus* status);
+  /* Every output is allocated once. Its elements have no values yet; it may take over an input's
+   * memory where the op's declaration allows that. */
+  void (*kernel_allocate_output)(TandemKernelContext* context, int32_t index, int32_t rank,
+                                 const int64_t* dims, TandemTensor* tensor, TandemStatus* status);
+  /* Attributes by name, as given or by default. TANDEM_NOT_FOUND if there is none of that type. */
+  void (*kernel_attr_int)(TandemKernelContext* context, const char* name, int64_t* value,
+                          TandemStatus* status);
+  void (*kernel_attr_float)(TandemKernelContext* context, const char* name, float* value,
+                            TandemStatus* status);
+  void (*kernel_attr_bool)(TandemKernelContext* context, const char* name, int32_t* value,
+                           TandemStatus* status);
+  void (*kernel_attr_string)(TandemKernelContext* context, const char* name, const char** value,
+                             size_t* length, TandemStatus* status);
+  void (*kernel_attr_type)(TandemKernelContext* context, const char* name, int32_t* value,
+                           TandemStatus* status);
+} TandemHostApi;
+
+/* ---- What the plugin offers to Tandem ---- */
+
+/* Tandem has set `size` to what it knows and the rest to zero; the plugin fills in the rest, and
+ * sets `size` to what it knows itself. Members marked "optional" may stay null. */
+typedef struct TandemPluginApi {
+  size_t size;
+  int32_t version_major; /* TANDEM_PLUGIN_VERSION_MAJOR as the plugin was compiled */
+  int32_t version_minor;
+  const char* name;         /* of the plugin, one word */
+  const char* device_type;  /* upper case, "TOY"; not "CPU" */
+  const char* kernel_class; /* "cpu": the host's kernels serve; else a word of the plugin's own */
+  const TandemKernel* const* kernels; /* optional; not with the kernel class "cpu" */
+  size_t num_kernels;
+
+  /* Physical devices, numbered from 0. The number stays the same. */
+  int32_t (*device_count)(void);
+  void (*device_properties)(int32_t physical, TandemDeviceProperties* properties,
+                            TandemStatus* status);
+
+  TandemDevice* (*device_open)(const TandemDeviceOptions* options, TandemDeviceTraits* traits,
+                               TandemStatus* status);
+  /* Its streams are destroyed and its memory is freed before. Not called from callbacks. */
+  void (*device_close)(TandemDevice* device);
+  /* optional: TANDEM_UNAVAILABLE with the reason once the device is lost. */
+  void (*device_lost)(TandemDevice* device, TandemStatus* status);
+  /* optional: loses the physical device behind this one, for tests. */
+  void (*device_lose)(TandemDevice* device);
+  /* optional: 1 if TANDEM_COPY_BETWEEN_DEVICES works from one to the other; null: it always does.
+   */
+  int32_t (*device_can_copy)(TandemDevice* from, TandemDevice* to);
+
+  /* Device memory, aligned to 256 bytes: Tandem asks seldom, for much at a time. The address must
+   * differ from every other in use in the process, so that it tells whose it is; nobody follows it
+   * but kernels, by kernel_offset. Memory may be freed from callbacks. */
+  void* (*memory_allocate)(TandemDevice* device, uint64_t bytes, TandemStatus* status);
+  void (*memory_free)(TandemDevice* device, void* address, uint64_t bytes);
+  /* optional: host memory that copies are fastest with, aligned to 64 bytes. */
+  void* (*staging_allocate)(TandemDevice* device, uint64_t bytes, TandemStatus* status);
+  void (*staging_free)(TandemDevice* device, void* address, uint64_t bytes);
+
+  TandemStream* (*stream_create)(TandemDevice* device, int32_t kind, int32_t index,
+                                 TandemStatus* status);
+  /* Returns when everything enqueued is over. Not called from callbacks. */
+  void (*stream_destroy)(TandemStream* stream);
+  /* TANDEM_UNAVAILABLE if the device is lost already; nothing is called then. */
+  void (*stream_enqueue)(TandemStream* stream, const TandemWork* work, TandemStatus* status);
+  void (*stream_copy)(TandemStream* stream, const TandemCopy* copy, TandemStatus* status);
+  /* Later work begins after the event, of this plugin's but perhaps of another device; the caller
+   * goes on at once, and may destroy the event. An event of a lost device counts as over. */
+  void (*stream_wait)(TandemStream* stream, TandemEvent* event, TandemStatus* status);
+
+  /* An event that is over when everything enqueued so far is over and every `done` of it has been
+   * called, also if the device is lost by then. Outlives its stream. */
+  TandemEvent* (*event_record)(TandemStream* stream, TandemStatus* status);
+  int32_t (*event_done)(TandemEvent* event);
+  void (*event_wait)(TandemEvent* event);
+  void (*event_destroy)(TandemEvent* event);
+} TandemPluginApi;
+
+/* The plugin's one symbol. Called once in a process; `host` lives as long as that. */
+TANDEM_EXPORT_PLUGIN void tandem_plugin_init(const TandemHostApi* host, TandemPluginApi* plugin,
+                                             TandemStatus* status);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif

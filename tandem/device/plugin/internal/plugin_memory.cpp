@@ -1,0 +1,127 @@
+#include "tandem/device/plugin/internal/plugin_memory.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "tandem/core/error.h"
+#include "tandem/core/host_memory.h"
+#include "tandem/device/block_allocator.h"
+#include "tandem/device/plugin/internal/plugin_device.h"
+
+namespace tandem {
+namespace {
+
+constexpr std::size_t kUnit = BlockAllocator::kAlignment;
+
+// Regions by one of the plugin's pairs of functions.
+class PluginSource final : public RegionSource {
+ public:
+  using Allocate = void* (*)(TandemDevice*, std::uint64_t, TandemStatus*);
+  using Free = void (*)(TandemDevice*, void*, std::uint64_t);
+
+  PluginSource(std::shared_ptr<PluginHandle> handle, Allocate allocate, Free free, std::size_t most)
+      : handle_(std::move(handle)), allocate_(allocate), free_(free), most_(most / kUnit * kUnit) {}
+
+  std::optional<MemoryRegion> grow(std::size_t least, std::size_t wanted) override {
+    std::size_t bytes = most_ == 0 ? wanted : std::max(least, std::min(wanted, most_));
+    for (;;) {
+      TandemStatus status = no_error();
+      void* begin = allocate_(handle_->get(), bytes, &status);
+      if (status.code == TANDEM_OK && begin) {
+        shortage_.clear();
+        return MemoryRegion{.begin = static_cast<std::byte*>(begin), .bytes = bytes};
+      }
+      if (status.code != TANDEM_OK && status.code != TANDEM_RESOURCE_EXHAUSTED) {
+        check(status, "The plugin cannot allocate memory");
+      }
+      shortage_ = cat("The hardware has no more: ", text_of_status(status));
+      if (bytes <= least) return std::nullopt;
+      bytes = std::max(least, (bytes - bytes / 8) / kUnit * kUnit);
+    }
+  }
+  std::string shortage() const override { return shortage_; }
+  void release(const MemoryRegion& region) noexcept override {
+    free_(handle_->get(), region.begin, region.bytes);
+  }
+
+ private:
+  const std::shared_ptr<PluginHandle> handle_;
+  const Allocate allocate_;
+  const Free free_;
+  const std::size_t most_;
+  std::string shortage_;
+};
+
+// A block that keeps its device.
+class DeviceBuffer final : public Buffer {
+ public:
+  DeviceBuffer(Ref<Buffer> block, std::shared_ptr<PluginDevice> device)
+      : Buffer(block->data(), block->size(), /*owned=*/true, device->memory_space()),
+        device_(std::move(device)),
+        block_(std::move(block)) {}
+  void set_holder(std::string_view holder) override { block_->set_holder(holder); }
+  Ref<Buffer> allocate_like(std::size_t bytes) const override {
+    return make_ref<DeviceBuffer>(block_->allocate_like(bytes), device_);
+  }
+
+ private:
+  const std::shared_ptr<PluginDevice> device_;  // goes after the block
+  const Ref<Buffer> block_;
+};
+
+class DeviceAllocator final : public Allocator {
+ public:
+  DeviceAllocator(PluginDevice& device, std::shared_ptr<RegionSource> source,
+                  const BlockAllocatorOptions& options)
+      : device_(device), blocks_(std::move(source), options) {}
+  Ref<Buffer> allocate(std::size_t bytes) override {
+    return make_ref<DeviceBuffer>(blocks_.allocate(bytes), device_.shared_from_this());
+  }
+  MemoryStats stats() const override { return blocks_.stats(); }
+  void reset_peak() override { blocks_.reset_peak(); }
+
+ private:
+  PluginDevice& device_;
+  BlockAllocator blocks_;
+};
+
+class PlainAllocator final : public Allocator {
+ public:
+  Ref<Buffer> allocate(std::size_t bytes) override { return allocate_host_buffer(bytes); }
+  MemoryStats stats() const override {
+    const HostMemoryStats stats = host_memory_stats();
+    return {.current = stats.current, .peak = stats.peak};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Allocator> make_plugin_allocator(PluginDevice& device,
+                                                 std::shared_ptr<PluginHandle> handle,
+                                                 std::size_t most,
+                                                 const LogicalDeviceOptions& options) {
+  const TandemPluginApi& api = handle->api();
+  auto source =
+      std::make_shared<PluginSource>(std::move(handle), api.memory_allocate, api.memory_free, most);
+  // A limit is taken as one region, as TensorFlow takes it: pieces of several would not join.
+  return std::make_unique<DeviceAllocator>(
+      device, std::move(source),
+      BlockAllocatorOptions{.device = device.name(),
+                            .limit = options.memory_limit.value_or(0),
+                            .growth = options.memory_growth && !options.memory_limit,
+                            .space = device.memory_space()});
+}
+
+std::unique_ptr<Allocator> make_staging_allocator(const PluginDevice& device,
+                                                  std::shared_ptr<PluginHandle> handle) {
+  const TandemPluginApi& api = handle->api();
+  if (!api.staging_allocate) return std::make_unique<PlainAllocator>();
+  auto source =
+      std::make_shared<PluginSource>(std::move(handle), api.staging_allocate, api.staging_free, 0);
+  return std::make_unique<BlockAllocator>(
+      std::move(source),
+      BlockAllocatorOptions{.device = cat("host memory for ", device.name()), .growth = true});
+}
+
+}  // namespace tandem

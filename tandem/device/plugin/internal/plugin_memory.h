@@ -1,0 +1,22 @@
+#pragma once
+
+#include <memory>
+
+#include "tandem/device/device.h"
+
+namespace tandem {
+
+class PluginDevice;
+class PluginHandle;
+
+/// Device memory: blocks of what the plugin allocates. `most` bytes are there altogether; 0 if that
+/// is not known.
+std::unique_ptr<Allocator> make_plugin_allocator(PluginDevice& device,
+                                                 std::shared_ptr<PluginHandle> handle,
+                                                 std::size_t most,
+                                                 const LogicalDeviceOptions& options);
+/// Host memory for copies: the plugin's, where it offers some, in blocks; else plain memory.
+std::unique_ptr<Allocator> make_staging_allocator(const PluginDevice& device,
+                                                  std::shared_ptr<PluginHandle> handle);
+
+}  // namespace tandem

@@ -1,0 +1,195 @@
+#include "tandem/device/plugin/internal/plugin_stream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tandem/core/error.h"
+#include "tandem/device/memory_space.h"
+#include "tandem/device/plugin/internal/plugin_device.h"
+#include "tandem/device/plugin/internal/reaper.h"
+
+namespace tandem {
+namespace {
+
+// A piece of work or a copy on its way, owned by the plugin's queue until `done`.
+struct Pending {
+  std::shared_ptr<PluginStreamState> state;
+  std::uint64_t place = 0;
+  Work work;
+  Copy copy;
+  std::function<void(std::exception_ptr)> done;
+  std::exception_ptr error;
+};
+
+std::exception_ptr error_of(const TandemStatus& status, const PluginStreamState& state) {
+  try {
+    check(status,
+          cat("Device ", state.device, status.code == TANDEM_UNAVAILABLE ? " is lost" : ""));
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
+
+void run_pending(void* arg) {
+  auto* pending = static_cast<Pending*>(arg);
+  const DeviceThreadScope scope;
+  try {
+    if (pending->work.run) pending->work.run();
+  } catch (...) {
+    pending->error = std::current_exception();
+  }
+}
+
+void finish_pending(void* arg, const TandemStatus* status) {
+  const DeviceThreadScope scope;
+  const std::unique_ptr<Pending> pending(static_cast<Pending*>(arg));
+  std::exception_ptr error = std::move(pending->error);
+  if (!error && status->code != TANDEM_OK) error = error_of(*status, *pending->state);
+  // Whoever hears that the work is over finds its memory free.
+  pending->work = {};
+  pending->copy = {};
+  if (!pending->done) {
+    if (error) pending->state->failures.add(pending->place, std::move(error));
+    return;
+  }
+  try {
+    pending->done(std::move(error));
+  } catch (...) {
+    pending->state->failures.add(pending->place, std::current_exception());
+  }
+}
+
+// Null for the host's memory.
+TandemDevice* handle_of(const Ref<Buffer>& buffer, const PluginStreamState& state) {
+  if (!buffer->space()) return nullptr;
+  const auto* device = dynamic_cast<const PluginDevice*>(buffer->space()->device);
+  if (device && &device->handle().api() == state.api) return device->handle().get();
+  throw InvalidArgumentError(cat("A stream of ", state.device,
+                                 " cannot copy to or from the memory of a device of another kind: ",
+                                 "that goes through the host."));
+}
+
+std::byte* at(const Ref<Buffer>& buffer, std::size_t offset) {
+  return static_cast<std::byte*>(buffer->data()) + offset;
+}
+
+}  // namespace
+
+void UntoldFailures::add(std::uint64_t place, std::exception_ptr error) {
+  std::lock_guard lock(mutex_);
+  failures_.emplace_back(place, std::move(error));
+}
+
+void UntoldFailures::rethrow_before(std::uint64_t place) {
+  std::exception_ptr error;
+  {
+    std::lock_guard lock(mutex_);
+    const auto found = std::find_if(failures_.begin(), failures_.end(),
+                                    [&](const auto& failure) { return failure.first < place; });
+    if (found == failures_.end()) return;
+    error = std::move(found->second);
+    failures_.erase(found);
+  }
+  std::rethrow_exception(std::move(error));
+}
+
+void PluginEvent::wait() {
+  state_->api->event_wait(event_);
+  state_->failures.rethrow_before(place_);
+}
+
+PluginStream::PluginStream(const TandemPluginApi& api, TandemDevice* device,
+                           const std::string& device_name, StreamKind kind, int index)
+    : state_(std::make_shared<PluginStreamState>()) {
+  state_->api = &api;
+  state_->device = device_name;
+  TandemStatus status = no_error();
+  stream_ = api.stream_create(device, static_cast<std::int32_t>(kind), index, &status);
+  check(status, cat("Device ", device_name, " makes no stream"));
+}
+
+PluginStream::~PluginStream() { state_->api->stream_destroy(stream_); }
+
+void PluginStream::enqueue(Work work) {
+  auto pending = std::make_unique<Pending>();
+  pending->state = state_;
+  pending->place = state_->next_place.fetch_add(1);
+  pending->done = std::move(work.done);
+  pending->work = std::move(work);
+  TandemWork given = {};
+  given.size = sizeof(given);
+  given.run = run_pending;
+  given.done = finish_pending;
+  given.arg = pending.get();
+  given.flops = pending->work.flops;
+  given.bytes = pending->work.bytes;
+  given.on_host = pending->work.on_host ? 1 : 0;
+  TandemStatus status = no_error();
+  state_->api->stream_enqueue(stream_, &given, &status);
+  if (status.code != TANDEM_OK) std::rethrow_exception(error_of(status, *state_));
+  (void)pending.release();  // finish_pending deletes it
+}
+
+void PluginStream::enqueue(Copy copy) {
+  auto pending = std::make_unique<Pending>();
+  pending->state = state_;
+  pending->place = state_->next_place.fetch_add(1);
+  pending->done = std::move(copy.done);
+  TandemCopy given = {};
+  given.size = sizeof(given);
+  given.from = at(copy.from, copy.from_offset);
+  given.to = at(copy.to, copy.to_offset);
+  given.from_device = handle_of(copy.from, *state_);
+  given.to_device = handle_of(copy.to, *state_);
+  given.kind = !given.from_device ? TANDEM_COPY_TO_DEVICE
+               : !given.to_device ? TANDEM_COPY_TO_HOST
+                                  : TANDEM_COPY_BETWEEN_DEVICES;
+  given.bytes = copy.bytes;
+  given.done = finish_pending;
+  given.arg = pending.get();
+  if (!given.from_device && !given.to_device) {
+    throw InvalidArgumentError(cat("A copy on a stream of ", state_->device,
+                                   " has neither end in the memory of such a device."));
+  }
+  pending->copy = std::move(copy);
+  TandemStatus status = no_error();
+  state_->api->stream_copy(stream_, &given, &status);
+  if (status.code != TANDEM_OK) std::rethrow_exception(error_of(status, *state_));
+  (void)pending.release();  // finish_pending deletes it
+}
+
+Ref<PluginEvent> PluginStream::record_here() {
+  TandemStatus status = no_error();
+  const std::uint64_t place = state_->next_place.load();
+  TandemEvent* event = state_->api->event_record(stream_, &status);
+  if (status.code != TANDEM_OK) std::rethrow_exception(error_of(status, *state_));
+  return make_ref<PluginEvent>(state_, event, place);
+}
+
+Ref<Event> PluginStream::record() { return record_here(); }
+
+void PluginStream::wait_for(Ref<Event> event) {
+  if (event->done()) return;
+  const auto* own = dynamic_cast<const PluginEvent*>(event.get());
+  if (TandemEvent* handle = own ? own->handle_for(state_->api) : nullptr) {
+    TandemStatus status = no_error();
+    state_->api->stream_wait(stream_, handle, &status);
+    if (status.code != TANDEM_OK) std::rethrow_exception(error_of(status, *state_));
+    return;
+  }
+  // An event of somebody else: the stream's own thread waits. That its work failed is told there.
+  enqueue(Work{.run =
+                   [event] {
+                     try {
+                       event->wait();
+                     } catch (...) {
+                     }
+                   },
+               .done = [](std::exception_ptr) {},
+               .on_host = true});
+}
+
+void PluginStream::synchronize() { record_here()->wait(); }
+
+}  // namespace tandem

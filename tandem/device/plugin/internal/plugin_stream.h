@@ -1,0 +1,76 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "tandem/device/device.h"
+#include "tandem/device/plugin/internal/library.h"
+
+namespace tandem {
+
+/// Failures of a stream's work that nobody was told of, oldest first. Thread-safe.
+class UntoldFailures {
+ public:
+  void add(std::uint64_t place, std::exception_ptr error);
+  /// Throws the oldest of those before `place` and forgets it.
+  void rethrow_before(std::uint64_t place);
+
+ private:
+  std::mutex mutex_;
+  std::deque<std::pair<std::uint64_t, std::exception_ptr>> failures_;
+};
+
+/// What a stream shares with its events and its pending work, which may outlive it.
+struct PluginStreamState {
+  const TandemPluginApi* api = nullptr;
+  std::string device;  ///< name, for texts
+  std::atomic<std::uint64_t> next_place{0};
+  UntoldFailures failures;
+};
+
+class PluginEvent final : public Event {
+ public:
+  PluginEvent(std::shared_ptr<PluginStreamState> state, TandemEvent* event, std::uint64_t place)
+      : state_(std::move(state)), event_(event), place_(place) {}
+  ~PluginEvent() override { state_->api->event_destroy(event_); }
+  bool done() const override { return state_->api->event_done(event_) != 0; }
+  void wait() override;
+  /// Null unless it is an event of this plugin.
+  TandemEvent* handle_for(const TandemPluginApi* api) const {
+    return state_->api == api ? event_ : nullptr;
+  }
+
+ private:
+  const std::shared_ptr<PluginStreamState> state_;
+  TandemEvent* const event_;
+  const std::uint64_t place_;  // everything of the stream before it counts
+};
+
+class PluginStream final : public Stream {
+ public:
+  PluginStream(const TandemPluginApi& api, TandemDevice* device, const std::string& device_name,
+               StreamKind kind, int index);
+  ~PluginStream() override;
+  PluginStream(const PluginStream&) = delete;
+  PluginStream& operator=(const PluginStream&) = delete;
+
+  void enqueue(Work work) override;
+  void enqueue(Copy copy) override;
+  Ref<Event> record() override;
+  void wait_for(Ref<Event> event) override;
+  void synchronize() override;
+
+ private:
+  Ref<PluginEvent> record_here();
+
+  const std::shared_ptr<PluginStreamState> state_;
+  TandemStream* stream_ = nullptr;
+};
+
+}  // namespace tandem

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "tandem/core/export.h"
+#include "tandem/fs/file_system.h"
+
+namespace tandem::fs {
+
+/// A file that appears whole or not at all: it is written under a name of its own beside `path` and
+/// takes that name when it is finished; without that nothing remains. Errors name `path`. Used by
+/// one thread at a time.
+class TANDEM_EXPORT UnfinishedFile {
+ public:
+  explicit UnfinishedFile(std::string path);
+  ~UnfinishedFile();
+  UnfinishedFile(const UnfinishedFile&) = delete;
+  UnfinishedFile& operator=(const UnfinishedFile&) = delete;
+
+  void append(std::string_view bytes);
+  /// Would survive a crash; replaces what had the name.
+  void finish();
+
+ private:
+  template <class Work>
+  void on_behalf(Work work);
+
+  std::string path_;
+  std::string unfinished_;
+  std::unique_ptr<WritableFile> file_;
+};
+
+}  // namespace tandem::fs

@@ -1,0 +1,222 @@
+#include "tandem/graph/plugin_kernels.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tandem/core/error.h"
+#include "tandem/device/plugin_backend.h"
+#include "tandem/graph/kernel.h"
+#include "tandem/graph/kernel_context.h"
+
+namespace tandem {
+namespace {
+
+// A KernelFn carries no data, so one function serves all kernels of plugins and finds the plugin's
+// own by what it runs for.
+struct Table {
+  std::shared_mutex mutex;
+  std::map<std::pair<std::string, std::string>, std::vector<const TandemKernel*>> by_class_and_op;
+};
+
+Table& table() {
+  static auto* kernels = new Table;  // plugins are never unloaded
+  return *kernels;
+}
+
+KernelContext& real(TandemKernelContext* context) {
+  return *reinterpret_cast<KernelContext*>(context);
+}
+
+bool takes(const TandemKernel& kernel, const KernelContext& context) {
+  if (!kernel.type_attr) return true;
+  const auto type = static_cast<std::int32_t>(context.type_attr(kernel.type_attr));
+  return std::find(kernel.types, kernel.types + kernel.num_types, type) !=
+         kernel.types + kernel.num_types;
+}
+
+const TandemKernel& kernel_for(const KernelContext& context) {
+  Table& all = table();
+  std::shared_lock lock(all.mutex);
+  const auto found = all.by_class_and_op.find({context.device().kernel_class(), context.op().name});
+  if (found != all.by_class_and_op.end()) {
+    for (const TandemKernel* kernel : found->second) {
+      if (takes(*kernel, context)) return *kernel;
+    }
+  }
+  throw InternalError(cat("No plugin has a kernel for ", context.op().name, " on kernel class ",
+                          context.device().kernel_class(), '.'));
+}
+
+void run_plugin_kernel(KernelContext& context) {
+  const TandemKernel& kernel = kernel_for(context);
+  TandemStatus status;
+  status.size = sizeof(status);
+  status.code = TANDEM_OK;
+  status.message[0] = '\0';
+  kernel.run(reinterpret_cast<TandemKernelContext*>(&context), &status);
+  if (status.code == TANDEM_OK) return;
+  const bool known = status.code > 0 && status.code <= static_cast<int>(Code::kUnauthenticated);
+  throw_error(known ? static_cast<Code>(status.code) : Code::kUnknown,
+              std::string(status.message, strnlen(status.message, sizeof(status.message))));
+}
+
+// ---- What kernels ask for ----
+
+void fail(TandemStatus* status, Code code, const std::string& text) {
+  status->code = static_cast<std::int32_t>(code);
+  const std::size_t length = std::min(text.size(), sizeof(status->message) - 1);
+  std::memcpy(status->message, text.data(), length);
+  status->message[length] = '\0';
+}
+
+// No exception crosses the interface.
+template <class Body>
+void guarded(TandemStatus* status, Body body) {
+  try {
+    body();
+  } catch (...) {
+    const std::exception_ptr error = std::current_exception();
+    fail(status, code_of(error), message_of(error));
+  }
+}
+
+void describe(const Array& array, TandemTensor* tensor) {
+  tensor->dtype = static_cast<std::int32_t>(array.dtype());
+  tensor->rank = array.rank();
+  tensor->dims = array.shape().data();
+  tensor->data = array.raw_data();
+  tensor->bytes = is_object(array.dtype()) ? 0 : array.num_bytes();
+}
+
+void check_index(const KernelContext& c, const char* what, int index, int count) {
+  if (index < 0 || index >= count) {
+    throw InvalidArgumentError(
+        cat("the kernel asks for ", what, ' ', index, " of ", c.op().name, ", which has ", count));
+  }
+}
+
+void input(TandemKernelContext* context, std::int32_t index, TandemTensor* tensor,
+           TandemStatus* status) {
+  guarded(status, [&] {
+    KernelContext& c = real(context);
+    check_index(c, "input", index, c.num_inputs());
+    describe(c.input(index), tensor);
+  });
+}
+
+void allocate_output(TandemKernelContext* context, std::int32_t index, std::int32_t rank,
+                     const std::int64_t* dims, TandemTensor* tensor, TandemStatus* status) {
+  guarded(status, [&] {
+    KernelContext& c = real(context);
+    check_index(c, "output", index, c.num_outputs());
+    if (rank < 0 || rank > Shape::kMaxRank) {
+      throw InvalidArgumentError(cat("the kernel asks for an output of rank ", rank));
+    }
+    const Shape shape(std::span<const std::int64_t>(dims, static_cast<std::size_t>(rank)));
+    describe(c.allocate_output(index, shape), tensor);
+  });
+}
+
+template <class T>
+const T* attr(TandemKernelContext* context, const char* name, TandemStatus* status) {
+  const AttrValue* value = real(context).find_attr(name);
+  const T* typed = value ? value->get_if<T>() : nullptr;
+  if (!typed) {
+    fail(status, Code::kNotFound,
+         cat("the kernel reads attribute '", name, "' of ", real(context).op().name,
+             value ? ", which is a " : ", which has none", value ? value->kind() : ""));
+  }
+  return typed;
+}
+
+template <class T, class Out>
+void read_attr(TandemKernelContext* context, const char* name, Out* out, TandemStatus* status) {
+  guarded(status, [&] {
+    if (const T* value = attr<T>(context, name, status)) *out = static_cast<Out>(*value);
+  });
+}
+
+void read_string(TandemKernelContext* context, const char* name, const char** out,
+                 std::size_t* length, TandemStatus* status) {
+  guarded(status, [&] {
+    if (const auto* value = attr<std::string>(context, name, status)) {
+      *out = value->c_str();
+      *length = value->size();
+    }
+  });
+}
+
+void read_type(TandemKernelContext* context, const char* name, std::int32_t* out,
+               TandemStatus* status) {
+  guarded(status, [&] { *out = static_cast<std::int32_t>(real(context).type_attr(name)); });
+}
+
+// Offered to plugins as soon as the library is there.
+const bool kOffered = [] {
+  TandemHostApi& host = plugin_host_api();
+  host.kernel_op = [](TandemKernelContext* c) { return real(c).op().name.c_str(); };
+  host.kernel_node = [](TandemKernelContext* c) {
+    thread_local std::string name;  // node names do not end in NUL
+    name = real(c).node_name();
+    return name.c_str();
+  };
+  host.kernel_device = [](TandemKernelContext* c) { return plugin_handle(real(c).device()); };
+  host.kernel_num_inputs = [](TandemKernelContext* c) { return real(c).num_inputs(); };
+  host.kernel_num_outputs = [](TandemKernelContext* c) { return real(c).num_outputs(); };
+  host.kernel_input = input;
+  host.kernel_allocate_output = allocate_output;
+  host.kernel_attr_int = read_attr<std::int64_t, std::int64_t>;
+  host.kernel_attr_float = read_attr<float, float>;
+  host.kernel_attr_bool = read_attr<bool, std::int32_t>;
+  host.kernel_attr_string = read_string;
+  host.kernel_attr_type = read_type;
+  set_plugin_kernel_sink(register_plugin_kernels);
+  return true;
+}();
+
+}  // namespace
+
+void register_plugin_kernels(const TandemPluginApi& plugin) {
+  for (std::size_t i = 0; i < plugin.num_kernels; ++i) {
+    const TandemKernel* kernel = plugin.kernels[i];
+    if (!kernel || !kernel->op || !kernel->run || (kernel->type_attr && !kernel->types)) {
+      throw InvalidArgumentError(cat("Kernel ", i, " of the plugin ", plugin.name,
+                                     " lacks its op, its function or its types."));
+    }
+  }
+  for (std::size_t i = 0; i < plugin.num_kernels; ++i) {
+    const TandemKernel* kernel = plugin.kernels[i];
+    {
+      Table& all = table();
+      std::unique_lock lock(all.mutex);
+      auto& list = all.by_class_and_op[{plugin.kernel_class, kernel->op}];
+      list.insert(std::find_if(list.begin(), list.end(),
+                               [&](const auto* k) { return k->priority < kernel->priority; }),
+                  kernel);
+    }
+    KernelDecl decl{.op = kernel->op,
+                    .name = kernel->name ? kernel->name : "plugin",
+                    .kernel_class = plugin.kernel_class,
+                    .priority = kernel->priority,
+                    .run = run_plugin_kernel,
+                    .host_inputs = kernel->host_inputs,
+                    .host_outputs = kernel->host_outputs};
+    if (kernel->type_attr) {
+      DTypeSet types;
+      for (std::size_t t = 0; t < kernel->num_types; ++t) {
+        const std::int32_t type = kernel->types[t];
+        if (type > 0 && type < kDTypeCount) types = types | DTypeSet{static_cast<DType>(type)};
+      }
+      decl.types[0] = {kernel->type_attr, types};
+    }
+    new KernelRegistration(decl);  // it chains itself into the list, for as long as the process
+  }
+}
+
+}  // namespace tandem

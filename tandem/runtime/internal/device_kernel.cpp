@@ -1,0 +1,86 @@
+#include "tandem/runtime/internal/device_kernel.h"
+
+#include <cstring>
+
+#include "tandem/core/flush_denormals.h"
+#include "tandem/device/memory_space.h"
+#include "tandem/placement/cost_model.h"
+
+namespace tandem {
+namespace {
+
+bool has_bit(std::uint32_t mask, int i) { return i < 32 && ((mask >> i) & 1) != 0; }
+
+bool on_host(const KernelContext& c, int output) {
+  return has_bit(c.host_outputs_, output) || is_object(base_dtype(c.output_dtype(output)));
+}
+
+bool is_real(DType dtype) { return is_floating(dtype) || is_complex(dtype); }
+
+// Kernels may hand on arrays of either memory (a constant of theirs, an input as it is).
+void put_in_place(KernelContext& c, int i) {
+  Array& value = *c.outputs_[i];
+  if (!value.valid() || is_object(value.dtype()) || is_ref(c.output_dtype(i))) return;
+  const bool host = on_host(c, i);
+  if (value.on_host() == host) return;
+  const Array from = value;
+  if (host) {
+    value = Array(from.dtype(), from.shape());
+  } else {
+    value = kernel_view(allocate_on(c.device(), from.dtype(), from.shape()));
+  }
+  if (from.num_bytes() != 0) std::memcpy(value.raw_data(), from.raw_data(), from.num_bytes());
+}
+
+// True if nothing that the kernel would do can be seen from the host.
+bool only_real_results(const KernelContext& c, const Node* node) {
+  const OpTraits& traits = c.op().traits;
+  if (traits.kind != NodeKind::kPlain || traits.shares_memory != 0 || traits.brings_memory != 0 ||
+      traits.keeps_inputs != 0)
+    return false;
+  for (int i = 0; i < c.num_outputs(); ++i) {
+    if (on_host(c, i) || !is_real(c.output_dtype(i))) return false;
+    const bool planned = i < 64 && ((c.planned_outputs_ >> i) & 1) != 0;
+    if (!planned && !(node && node->output_shape(i).is_fully_known())) return false;
+  }
+  if (c.num_outputs() > 0) return !traits.stateful || traits.keeps_state;
+  // Steps of optimizers and the like: only the variables' values change.
+  if (!traits.stateful || c.num_inputs() == 0 || c.input(0).dtype() != DType::kResource)
+    return false;
+  for (int i = 1; i < c.num_inputs(); ++i) {
+    if (is_real(c.input(i).dtype())) return true;
+  }
+  return false;
+}
+
+void skip_kernel(KernelContext& c, const Node* node) {
+  for (int i = 0; i < c.num_outputs(); ++i) {
+    const bool planned = i < 64 && ((c.planned_outputs_ >> i) & 1) != 0;
+    if (!planned) c.allocate_output(i, node->output_shape(i).to_shape());
+  }
+}
+
+}  // namespace
+
+void run_device_kernel(const KernelList& kernels, KernelContext& c, const Node* node) {
+  const AllocationScope holder(c.node_name());
+  const ScopedFlushDenormals flush;
+  const bool computes = c.device().properties().computes;
+  if (!computes && only_real_results(c, node)) {
+    skip_kernel(c, node);
+  } else {
+    kernels.choose(c).run(c);
+  }
+  for (int i = 0; i < c.num_outputs(); ++i) {
+    put_in_place(c, i);
+    Array& value = *c.outputs_[i];
+    if (!computes && value.valid() && !value.on_host() && is_real(value.dtype()))
+      value.buffer()->mark_uncomputed();
+  }
+}
+
+KernelWork work_of(const Node& node) {
+  return {.flops = CostModel::flops(node), .bytes = CostModel::bytes(node)};
+}
+
+}  // namespace tandem

@@ -1,0 +1,99 @@
+#include "tandem/runtime/internal/device_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tandem/device/memory_space.h"
+#include "tandem/placement/cost_model.h"
+#include "tandem/runtime/internal/device_kernel.h"
+#include "tandem/runtime/internal/device_run.h"
+#include "tandem/runtime/runtime.h"
+
+namespace tandem {
+namespace {
+
+bool runs_functions(const Node& node) {
+  return node.kind() == NodeKind::kCall || node.kind() == NodeKind::kIf ||
+         node.kind() == NodeKind::kWhile;
+}
+
+// Nothing of the step lies in a device's memory, variables that it refers to included.
+bool host_memory_only(const Plan& plan, const Step& step) {
+  const auto on_host = [&](int slot) { return plan.slot_memory(slot) == 0; };
+  const auto& node = *step.node;
+  const bool refers = std::any_of(node.inputs().begin(), node.inputs().end(), [](const Output& in) {
+    const DType dtype = in.node->output_dtype(in.index);
+    return dtype == DType::kResource || dtype == DType::kVariant || is_ref(dtype);
+  });
+  return !refers && std::all_of(step.inputs.begin(), step.inputs.end(), on_host) &&
+         std::all_of(step.outputs.begin(), step.outputs.end(), on_host);
+}
+
+}  // namespace
+
+DevicePlan::DevicePlan(Runtime& runtime, std::shared_ptr<const PlacedFunction> placed,
+                       std::shared_ptr<NodeStates> states)
+    : runtime_(runtime),
+      placed_(std::move(placed)),
+      states_(std::move(states)),
+      plan_(runtime, placed_, *states_) {
+  make_tasks();
+}
+
+DevicePlan::~DevicePlan() = default;
+
+void DevicePlan::make_tasks() {
+  const DeviceSet& devices = placed_->placement.devices;
+  const CostModel costs(devices);
+  tasks_.lanes = TaskGraph::lanes_of(devices);
+  const auto& steps = plan_.steps();
+  for (const Step& step : steps) {
+    const Node& node = *step.node;
+    const bool host_device = devices.devices[static_cast<std::size_t>(step.device)].host_memory;
+    const bool host =
+        host_device || runs_functions(node) || (!is_copy(node) && host_memory_only(plan_, step));
+    Task task;
+    task.node = &node;
+    StepWork work;
+    if (is_copy(node)) {
+      const bool out = node.kind() == NodeKind::kSend;
+      const double bytes = CostModel::output_bytes(node, 0);
+      task.lane = 3 * step.device + (out ? Lane::kCopyOut : Lane::kCopyIn);
+      task.seconds =
+          out ? devices.copy_seconds(step.device, 0, bytes)
+              : devices.copy_seconds(plan_.slot_memory(step.inputs[0]), step.device, bytes);
+    } else {
+      task.lane = host ? 0 : 3 * step.device;
+      task.seconds = costs.seconds(node, step.device);
+      if (!host) {
+        const KernelWork w = work_of(node);
+        work = {w.flops, w.bytes};
+      }
+    }
+    on_host_.push_back(host && !is_copy(node));
+    work_.push_back(work);
+    tasks_.add(task);
+  }
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    for (int before : steps[s].before) tasks_.add_edge(before, static_cast<int>(s));
+  }
+  priority_ = tasks_.remaining_path();
+}
+
+std::vector<std::size_t> DevicePlan::bytes_of_a_call() const { return plan_.bytes_of_a_call(); }
+
+std::vector<Array> DevicePlan::run(std::vector<Array> args, const Cancellation* cancellation) {
+  std::unique_ptr<Plan::Frame> frame = plan_.take_frame();
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    frame->values[static_cast<std::size_t>(plan_.arg_slots()[i])] = kernel_view(std::move(args[i]));
+  }
+  run_on_devices(*this, *frame, cancellation);
+  std::vector<Array> results;
+  results.reserve(plan_.result_slots().size());
+  for (int slot : plan_.result_slots())
+    results.push_back(token_view(frame->values[static_cast<std::size_t>(slot)]));
+  plan_.give_back(std::move(frame));
+  return results;
+}
+
+}  // namespace tandem

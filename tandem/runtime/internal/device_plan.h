@@ -1,0 +1,58 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "tandem/placement/task_graph.h"
+#include "tandem/runtime/internal/executable.h"
+#include "tandem/runtime/internal/placed_function.h"
+#include "tandem/runtime/internal/plan.h"
+
+namespace tandem {
+
+class Runtime;
+
+/// How a function runs that is placed on several devices, or on one other than the first CPU:
+/// every step is a task on a lane of its device, copies between memories among them. A call issues
+/// tasks to the devices' streams in the order of the longest remaining path (ListScheduler) and
+/// waits for all; steps of CPUs, and those that work on host memory alone, run on the calling
+/// thread and the inter-op pool. Results stay where they are made. Thread-safe.
+class DevicePlan final : public Executable {
+ public:
+  DevicePlan(Runtime& runtime, std::shared_ptr<const PlacedFunction> placed,
+             std::shared_ptr<NodeStates> states);
+  ~DevicePlan() override;
+
+  std::vector<Array> run(std::vector<Array> args, const Cancellation* cancellation) override;
+  std::vector<std::size_t> bytes_of_a_call() const override;
+
+  const PlacedFunction& placed() const { return *placed_; }
+  const Plan& plan() const { return plan_; }
+  const TaskGraph& tasks() const { return tasks_; }
+  const std::vector<double>& priority() const { return priority_; }
+  Runtime& runtime() const { return runtime_; }
+  /// What a stream is told of a step.
+  double flops(int step) const { return work_[static_cast<std::size_t>(step)].flops; }
+  double bytes(int step) const { return work_[static_cast<std::size_t>(step)].bytes; }
+  /// Steps that a host thread runs: of CPUs, of host memory alone, and calls of functions, which
+  /// give their own steps to the devices.
+  bool on_host(int step) const { return on_host_[static_cast<std::size_t>(step)] != 0; }
+
+ private:
+  struct StepWork {
+    double flops = 0;
+    double bytes = 0;
+  };
+  void make_tasks();
+
+  Runtime& runtime_;
+  const std::shared_ptr<const PlacedFunction> placed_;
+  const std::shared_ptr<NodeStates> states_;
+  Plan plan_;
+  TaskGraph tasks_;  // task i is step i
+  std::vector<double> priority_;
+  std::vector<StepWork> work_;
+  std::vector<std::uint8_t> on_host_;
+};
+
+}  // namespace tandem

@@ -1,0 +1,335 @@
+#include "tandem/runtime/internal/device_run.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "tandem/core/error.h"
+#include "tandem/core/flush_denormals.h"
+#include "tandem/device/inter_op_pool.h"
+#include "tandem/device/memory_space.h"
+#include "tandem/placement/list_scheduler.h"
+#include "tandem/runtime/internal/device_kernel.h"
+#include "tandem/runtime/internal/op_failure.h"
+#include "tandem/runtime/internal/step_recorder.h"
+#include "tandem/runtime/runtime.h"
+#include "tandem/runtime/thread_context.h"
+
+namespace tandem {
+namespace {
+
+auto& at(auto& v, int i) { return v[static_cast<std::size_t>(i)]; }
+
+// Kept alive by what it gave to devices and to the pool. All but the values is guarded by `mutex_`,
+// which is recursive since a device may report that work is over from within enqueue.
+class Run : public std::enable_shared_from_this<Run> {
+ public:
+  Run(const DevicePlan& plan, Plan::Frame& frame, const Cancellation* cancellation)
+      : plan_(plan),
+        frame_(frame),
+        cancellation_(cancellation),
+        context_(thread_context()),
+        scheduler_(plan.tasks(), plan.priority()),
+        lost_(plan.plan().steps().size()),
+        readers_(plan.plan().readers().size()),
+        streams_(plan.tasks().lanes.size()),
+        stream_of_(plan.plan().steps().size(), -1),
+        recorder_(StepRecorder::active()) {
+    if (recorder_) {
+      recorded_ = &recorder_->plan(plan.plan().id(), [&](const auto& each) {
+        for (const Step& s : plan.plan().steps()) each(*s.node);
+      });
+      began_.assign(plan.plan().steps().size(), 0);
+      lane_free_.assign(plan.tasks().lanes.size(), 0);
+    }
+    for (std::size_t s = 0; s < readers_.size(); ++s)
+      readers_[s].store(plan.plan().readers()[s], std::memory_order_relaxed);
+    for (std::size_t l = 0; l < streams_.size(); ++l)
+      streams_[l].assign(static_cast<std::size_t>(plan.tasks().lanes[l].width), 0);
+  }
+
+  void operator()() {
+    {
+      std::lock_guard lock(mutex_);
+      for (int lane = 0; lane < static_cast<int>(streams_.size()); ++lane) issue(lane);
+    }
+    work_on_host(/*to_the_end=*/true);
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return helpers_ == 0; });
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  const Step& step(int s) const { return plan_.plan().steps()[static_cast<std::size_t>(s)]; }
+
+  // Gives a lane what it can take. Call with the lock held.
+  void issue(int lane) {
+    for (int s; (s = scheduler_.issue(lane)) >= 0;) {
+      if (lost_[static_cast<std::size_t>(s)].load(std::memory_order_relaxed)) {
+        finish(s);
+      } else if (plan_.on_host(s)) {
+        host_ready_.push_back(s);
+        changed_.notify_one();
+        if (host_ready_.size() > 1) call_helper();
+      } else {
+        enqueue(lane, s);
+      }
+    }
+  }
+
+  // Another thread of the inter-op pool takes part while there is host work.
+  void call_helper() {
+    InterOpPool& pool = plan_.runtime().inter_op_pool();
+    if (helpers_ + 1 >= pool.threads()) return;
+    ++helpers_;
+    pool.schedule([self = shared_from_this()] {
+      {
+        ThreadContextScope scope(self->context_);
+        self->work_on_host(/*to_the_end=*/false);
+      }
+      std::lock_guard lock(self->mutex_);
+      --self->helpers_;
+      self->changed_.notify_all();
+    });
+  }
+
+  void work_on_host(bool to_the_end) {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      if (!host_ready_.empty()) {
+        const int s = host_ready_.front();
+        host_ready_.pop_front();
+        lock.unlock();
+        const bool over = run_host_step(s);
+        lock.lock();
+        if (over) finish(s);
+      } else if (!to_the_end || scheduler_.done()) {
+        return;
+      } else {
+        changed_.wait(lock);
+      }
+    }
+  }
+
+  // False if the kernel is asynchronous and will end later.
+  bool run_host_step(int s) {
+    KernelContext& context = at(frame_.contexts, s);
+    context.cancellation_ = cancellation_;
+    try {
+      if (cancellation_) cancellation_->check();
+      const ScopedFlushDenormals flush;
+      const AllocationScope holder(context.node_name());
+      const KernelDecl& kernel = step(s).kernels->choose(context);
+      if (!kernel.run) {
+        kernel.run_async(context, [self = shared_from_this(), s](std::exception_ptr error) {
+          ThreadContextScope scope(self->context_);
+          self->over(s, std::move(error));
+        });
+        return false;
+      }
+      const StepRecorder::Time begin = recorder_ ? StepRecorder::now() : 0;
+      kernel.run(context);
+      if (recorder_) {
+        recorder_->kernel(recorder_->kernel_track(context.device()), recorded_->of(*step(s).node),
+                          begin, StepRecorder::now(), StepRecorder::bytes_of(context));
+      }
+      see_as_kernels_do(s);
+    } catch (...) {
+      fail(s, std::current_exception());
+    }
+    return true;
+  }
+
+  // Functions give tokens.
+  void see_as_kernels_do(int s) {
+    for (int slot : step(s).outputs)
+      at(frame_.values, slot) = kernel_view(std::move(at(frame_.values, slot)));
+  }
+
+  // Of a step that ran elsewhere.
+  void over(int s, std::exception_ptr error) {
+    if (error) {
+      fail(s, std::move(error));
+    } else if (plan_.on_host(s)) {
+      see_as_kernels_do(s);
+    }
+    std::lock_guard lock(mutex_);
+    if (recorder_ && !plan_.on_host(s)) record(s);
+    finish(s);
+  }
+
+  // A kernel from its beginning, a copy from when its lane was free; both to the end that the
+  // device told. Call with the lock held.
+  void record(int s) {
+    const Task& task = plan_.tasks().tasks[static_cast<std::size_t>(s)];
+    const Lane& lane = plan_.tasks().lanes[static_cast<std::size_t>(task.lane)];
+    const StepRecorder::Time end = StepRecorder::now();
+    StepRecorder::Time& free = at(lane_free_, task.lane);
+    const StepRecorder::Time begin = std::max(at(began_, s), free);
+    free = end;
+    if (at(stream_of_, s) < 0 || at(began_, s) == 0) return;
+    const Device& device = *plan_.runtime().devices()[static_cast<std::size_t>(lane.device)];
+    const Node& node = *step(s).node;
+    if (lane.kind == Lane::kCompute) {
+      const int track = recorder_->stream_track(device, StreamKind::kCompute, at(stream_of_, s));
+      return recorder_->kernel(track, recorded_->of(node), lane.width == 1 ? begin : at(began_, s),
+                               end, StepRecorder::bytes_of(at(frame_.contexts, s)));
+    }
+    const bool out = lane.kind == Lane::kCopyOut;
+    const auto& devices = plan_.runtime().devices();
+    const int from = plan_.plan().slot_memory(step(s).inputs[0]);
+    const int to = plan_.plan().slot_memory(step(s).outputs[0]);
+    const Output value = node.inputs()[0];
+    const bool made =
+        value.node->kind() != NodeKind::kArg && value.node->kind() != NodeKind::kConst;
+    recorder_->copy({.track = recorder_->stream_track(
+                         device, out ? StreamKind::kCopyOut : StreamKind::kCopyIn, 0),
+                     .plan = made ? recorded_ : nullptr,
+                     .maker = made ? value.node : nullptr,
+                     .output = value.index,
+                     .name = value.node->name(),
+                     .from = devices[static_cast<std::size_t>(from)]->name(),
+                     .to = devices[static_cast<std::size_t>(to)]->name(),
+                     .bytes = static_cast<double>(at(frame_.values, step(s).inputs[0]).num_bytes()),
+                     .begin = begin,
+                     .end = end});
+  }
+
+  void enqueue(int lane, int s) {
+    const int stream = least_loaded(lane);
+    ++at(at(streams_, lane), stream);
+    at(stream_of_, s) = stream;
+    const auto over = [self = shared_from_this(), s](std::exception_ptr error) {
+      ThreadContextScope scope(self->context_);
+      self->over(s, std::move(error));
+    };
+    const Lane& where = plan_.tasks().lanes[static_cast<std::size_t>(lane)];
+    Device& device = *plan_.runtime().devices()[static_cast<std::size_t>(where.device)];
+    try {
+      if (cancellation_) cancellation_->check();
+      if (where.kind == Lane::kCompute) {
+        Work work;
+        work.flops = plan_.flops(s);
+        work.bytes = plan_.bytes(s);
+        work.run = [self = shared_from_this(), s] { self->run_device_step(s); };
+        work.done = over;
+        device.stream(StreamKind::kCompute, stream).enqueue(std::move(work));
+      } else {
+        start_copy(device, where.kind, s, over);
+      }
+    } catch (...) {
+      over(std::current_exception());
+    }
+  }
+
+  int least_loaded(int lane) const {
+    const auto& loads = streams_[static_cast<std::size_t>(lane)];
+    int best = 0;
+    for (int i = 1; i < static_cast<int>(loads.size()); ++i) {
+      if (loads[static_cast<std::size_t>(i)] < loads[static_cast<std::size_t>(best)]) best = i;
+    }
+    return best;
+  }
+
+  // On a thread of the device. What it waits for may have failed after it was issued behind it.
+  void run_device_step(int s) {
+    if (lost_[static_cast<std::size_t>(s)].load(std::memory_order_acquire)) return;
+    ThreadContextScope scope(context_);
+    KernelContext& context = at(frame_.contexts, s);
+    context.cancellation_ = cancellation_;
+    if (cancellation_) cancellation_->check();
+    if (recorder_) at(began_, s) = StepRecorder::now();
+    run_device_kernel(*step(s).kernels, context, step(s).node);
+  }
+
+  template <class Over>
+  void start_copy(Device& device, Lane::Kind kind, int s, const Over& over) {
+    const Array& from = at(frame_.values, step(s).inputs[0]);
+    Array& to = at(frame_.values, step(s).outputs[0]);
+    Device* const source = device_of(from);
+    const AllocationScope holder(step(s).node->name());
+    const bool planned = (step(s).planned_outputs & 1) != 0 && to.shape() == from.shape();
+    if (kind == Lane::kCopyOut) {
+      if (!planned) to = Array(from.dtype(), from.shape());
+    } else {
+      if (!planned) to = kernel_view(allocate_on(device, from.dtype(), from.shape()));
+      if (source && !from.buffer()->computed()) to.buffer()->mark_uncomputed();
+    }
+    if (from.num_bytes() == 0) return over(nullptr);
+    if (recorder_) at(began_, s) = StepRecorder::now();
+    Array staged = from;
+    if (source && source != &device && !source->can_copy_to(device)) staged = copy_to_host(from);
+    Copy copy = transfer(staged, to);
+    copy.done = over;
+    device.stream(kind == Lane::kCopyOut ? StreamKind::kCopyOut : StreamKind::kCopyIn)
+        .enqueue(std::move(copy));
+  }
+
+  void fail(int s, std::exception_ptr error) {
+    error = node_failure(*step(s).node, at(frame_.contexts, s), error);
+    lost_[static_cast<std::size_t>(s)].store(true, std::memory_order_release);
+    std::lock_guard lock(mutex_);
+    if (!error_) error_ = std::move(error);
+    // Those that were issued behind it on its stream must not run.
+    for (int next : step(s).after)
+      lost_[static_cast<std::size_t>(next)].store(true, std::memory_order_release);
+  }
+
+  // Call with the lock held.
+  void finish(int s) {
+    const Step& over = step(s);
+    const int lane = plan_.tasks().tasks[static_cast<std::size_t>(s)].lane;
+    const bool lost = lost_[static_cast<std::size_t>(s)].load(std::memory_order_relaxed);
+    if (at(stream_of_, s) >= 0) --at(at(streams_, lane), at(stream_of_, s));
+    for (int slot : over.inputs) {
+      auto& readers = at(readers_, slot);
+      if (at(plan_.plan().readers(), slot) != 0 &&
+          readers.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        at(frame_.values, slot) = Array();
+      }
+    }
+    if (lost) {
+      for (int next : over.after)
+        lost_[static_cast<std::size_t>(next)].store(true, std::memory_order_release);
+    }
+    std::vector<int> lanes;
+    scheduler_.finish(s, lanes);
+    for (int l : lanes) issue(l);
+    if (scheduler_.done()) changed_.notify_all();
+  }
+
+  const DevicePlan& plan_;
+  Plan::Frame& frame_;
+  const Cancellation* const cancellation_;
+  const ThreadContext context_;
+
+  std::recursive_mutex mutex_;
+  std::condition_variable_any changed_;
+  ListScheduler scheduler_;
+  std::vector<std::atomic<bool>> lost_;    // by step
+  std::vector<std::atomic<int>> readers_;  // by slot
+  std::vector<std::vector<int>> streams_;  // by lane and stream: work that is not over
+  std::vector<int> stream_of_;             // by step; -1: none
+  std::deque<int> host_ready_;
+  int helpers_ = 0;
+  std::exception_ptr error_;
+
+  const std::shared_ptr<StepRecorder> recorder_;  // null: nobody looks
+  const RecordedPlan* recorded_ = nullptr;
+  std::vector<StepRecorder::Time> began_;      // by step
+  std::vector<StepRecorder::Time> lane_free_;  // by lane: when its last task was over
+};
+
+}  // namespace
+
+void run_on_devices(const DevicePlan& plan, Plan::Frame& frame, const Cancellation* cancellation) {
+  (*std::make_shared<Run>(plan, frame, cancellation))();
+}
+
+}  // namespace tandem

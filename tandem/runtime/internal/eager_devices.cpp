@@ -1,0 +1,294 @@
+#include "tandem/runtime/internal/eager_devices.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <iostream>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "tandem/core/error.h"
+#include "tandem/core/flush_denormals.h"
+#include "tandem/core/resource_handle.h"
+#include "tandem/device/memory_space.h"
+#include "tandem/graph/kernel.h"
+#include "tandem/graph/op_registry.h"
+#include "tandem/runtime/internal/device_kernel.h"
+#include "tandem/runtime/internal/wait_for_kernel.h"
+#include "tandem/runtime/runtime.h"
+#include "tandem/runtime/tensor_impl.h"
+#include "tandem/runtime/thread_context.h"
+
+namespace tandem {
+namespace {
+
+constexpr std::int64_t kSmall = 64;  // elements of an integer tensor that the host keeps
+
+// One eager call: what it is given, and where it could run.
+struct Call {
+  Runtime& runtime;
+  const OpDef& op;
+  std::span<const Tensor> inputs;
+  const AttrMap& attrs;
+  AttrMap complete;
+  std::vector<DType> output_dtypes;
+};
+
+bool has_kernel(const Call& call, const Device& device) {
+  const auto& without = device.properties().without;
+  if (std::find(without.begin(), without.end(), call.op.name) != without.end()) return false;
+  if (device.memory_space() != nullptr) {
+    const auto is_string = [](DType t) { return base_dtype(t) == DType::kString; };
+    if (call.op.traits.cpu_only ||
+        std::any_of(call.output_dtypes.begin(), call.output_dtypes.end(), is_string) ||
+        std::any_of(call.inputs.begin(), call.inputs.end(),
+                    [&](const Tensor& t) { return is_string(t.dtype()); }))
+      return false;
+  }
+  return call.runtime.kernels().find(call.op, device.kernel_class(), call.complete) != nullptr;
+}
+
+// Accelerators first, as TensorFlow has it.
+std::vector<Device*> by_priority(const Runtime& runtime) {
+  std::vector<Device*> devices;
+  for (const bool accelerators : {true, false}) {
+    for (const auto& d : runtime.devices()) {
+      if ((d->memory_space() != nullptr) == accelerators) devices.push_back(d.get());
+    }
+  }
+  return devices;
+}
+
+std::string names(const std::vector<Device*>& devices) {
+  std::string text;
+  for (const Device* d : devices) text += cat(text.empty() ? "" : ", ", d->name());
+  return text;
+}
+
+std::string types(const std::vector<Device*>& devices) {
+  std::vector<std::string> seen;
+  for (const Device* d : devices) {
+    if (std::find(seen.begin(), seen.end(), d->type()) == seen.end()) seen.push_back(d->type());
+  }
+  std::string text;
+  for (const std::string& t : seen) text += cat(text.empty() ? "" : ", ", t);
+  return text;
+}
+
+DeviceSpec requested() {
+  const auto& scopes = thread_context().devices;
+  return scopes.empty() ? DeviceSpec() : DeviceSpec::parse(scopes.back());
+}
+
+// The job, replica and task of this process are implied.
+std::string full_name(const DeviceSpec& spec) {
+  DeviceSpec local = DeviceSpec::parse("/job:localhost/replica:0/task:0");
+  DeviceSpec full = spec.merged_into(local);
+  if (full.type && !full.index) full.index = 0;
+  return full.to_string();
+}
+
+Device* device_of_resource(const Call& call) {
+  for (const Tensor& t : call.inputs) {
+    const Array& a = t.impl()->array;
+    if (a.dtype() != DType::kResource || a.num_elements() == 0) continue;
+    const ResourceHandle& handle = *a.data<ResourceHandle>();
+    if (handle.empty()) continue;
+    for (const auto& d : call.runtime.devices()) {
+      if (d->name() == handle.info().device) return d.get();
+    }
+  }
+  return nullptr;
+}
+
+bool is_small_integer_work(const Call& call) {
+  if (call.op.traits.stateful || call.inputs.empty()) return false;
+  return std::all_of(call.inputs.begin(), call.inputs.end(), [](const Tensor& t) {
+    const Array& a = t.impl()->array;
+    return (a.dtype() == DType::kInt32 || a.dtype() == DType::kInt64) && a.on_host() &&
+           a.num_elements() <= kSmall;
+  });
+}
+
+Device& choose_device(const Call& call) {
+  if (Device* device = device_of_resource(call); device && has_kernel(call, *device))
+    return *device;
+  const std::vector<Device*> all = by_priority(call.runtime);
+  std::vector<Device*> able;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(able),
+               [&](const Device* d) { return has_kernel(call, *d); });
+  const DeviceSpec wanted = requested();
+  if (wanted.empty()) {
+    if (is_small_integer_work(call)) return call.runtime.default_device();
+    return able.empty() ? call.runtime.default_device() : *able.front();
+  }
+  for (Device* d : able) {
+    if (wanted.matches(d->spec())) return *d;
+  }
+  if ((wanted.job && wanted.job != "localhost") || (wanted.task && wanted.task != 0) ||
+      (wanted.replica && wanted.replica != 0)) {
+    throw InvalidArgumentError(
+        cat(full_name(wanted), " unknown device. Devices that exist: ", names(all), "."));
+  }
+  if (!call.runtime.soft_placement() || able.empty()) {
+    throw InvalidArgumentError(cat(
+        "Could not satisfy device specification '", full_name(wanted), "'. enable_soft_placement=",
+        call.runtime.soft_placement() ? 1 : 0, ". Supported device types [", types(able),
+        "]. All available devices [", names(all), "]. Ask for a device that has a kernel for ",
+        call.op.name, ", or call td::config::set_soft_device_placement(true)."));
+  }
+  // As TensorFlow: not the nearest index, but the first of those that can.
+  Device& fallback = call.runtime.default_device();
+  Device& chosen = has_kernel(call, fallback) ? fallback : *able.front();
+  if (call.runtime.log_placement()) {
+    std::cerr << cat("Soft placement: ", call.op.name, " was asked to run on ", full_name(wanted),
+                     " and runs on ", chosen.name(), "\n");
+  }
+  return chosen;
+}
+
+bool int32_alone(const Call& call) {
+  const auto is_int32 = [](DType t) { return t == DType::kInt32; };
+  return !(call.inputs.empty() && call.output_dtypes.empty()) &&
+         std::all_of(call.inputs.begin(), call.inputs.end(),
+                     [&](const Tensor& t) { return is_int32(t.dtype()); }) &&
+         std::all_of(call.output_dtypes.begin(), call.output_dtypes.end(), is_int32);
+}
+
+bool bit(std::uint32_t mask, std::size_t i) { return i < 32 && ((mask >> i) & 1) != 0; }
+
+bool runs_functions(const OpDef& op) {
+  return op.traits.kind == NodeKind::kCall || op.traits.kind == NodeKind::kIf ||
+         op.traits.kind == NodeKind::kWhile;
+}
+
+// Runs `body` on the device's stream and waits.
+void run_on_stream(Device& device, const KernelWork& cost, std::function<void()> body) {
+  struct Waiter {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool over = false;
+    std::exception_ptr error;
+  };
+  const auto waiter = std::make_shared<Waiter>();
+  Work work;
+  work.run = std::move(body);
+  work.flops = cost.flops;
+  work.bytes = cost.bytes;
+  work.done = [waiter](std::exception_ptr error) {
+    std::lock_guard lock(waiter->mutex);
+    waiter->over = true;
+    waiter->error = std::move(error);
+    waiter->changed.notify_all();
+  };
+  device.stream(StreamKind::kCompute).enqueue(std::move(work));
+  std::unique_lock lock(waiter->mutex);
+  waiter->changed.wait(lock, [&] { return waiter->over; });
+  if (waiter->error) std::rethrow_exception(waiter->error);
+}
+
+}  // namespace
+
+Tensor tensor_on(Runtime& runtime, Array value) {
+  Device* device = device_of(value);
+  Tensor tensor(new TensorImpl(token_view(std::move(value))));
+  if (device) {
+    for (const auto& d : runtime.devices()) {
+      if (d.get() == device) tensor.impl()->device = d;
+    }
+  }
+  return tensor;
+}
+
+Device& device_of_call(Runtime& runtime) {
+  if (runtime.devices().size() == 1) return runtime.default_device();
+  const DeviceSpec wanted = requested();
+  const std::vector<Device*> all = by_priority(runtime);
+  for (Device* d : all) {
+    if (wanted.matches(d->spec())) return *d;
+  }
+  if (!runtime.soft_placement()) {
+    throw InvalidArgumentError(cat("Unable to find any devices for spec ", wanted.to_string(),
+                                   ". All available devices [", names(all), "]."));
+  }
+  return runtime.default_device();
+}
+
+std::vector<Tensor> run_eagerly_on_devices(Runtime& runtime, const OpDef& op,
+                                           std::span<const Tensor> inputs, const AttrMap& attrs) {
+  std::vector<DType> input_dtypes;
+  for (const Tensor& t : inputs) input_dtypes.push_back(t.impl()->array.dtype());
+  Call call{runtime, op, inputs, attrs, complete_attrs(op, input_dtypes, attrs), {}};
+  call.output_dtypes = output_dtypes(op, call.complete);
+  Device& device = choose_device(call);
+  if (runtime.log_placement())
+    std::cerr << cat("Executing op ", op.name, " in device ", device.name(), "\n");
+  const KernelList& kernels = runtime.kernels().get(op, device.kernel_class(), call.complete);
+
+  const bool accelerator = device.memory_space() != nullptr;
+  const bool host_alone = !accelerator || int32_alone(call);
+  bool touches_device = accelerator && !host_alone && !runs_functions(op);
+  std::vector<Array> arrays;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Array& a = inputs[i].impl()->array;
+    // Functions take their arguments wherever they are.
+    if (runs_functions(op) && i != 0) {
+      arrays.push_back(a);
+    } else if (host_alone || bit(op.traits.host_inputs, i) || runs_functions(op)) {
+      arrays.push_back(copy_to_host(a));
+    } else {
+      const AllocationScope holder(op.name);
+      arrays.push_back(kernel_view(copy_to_device(a, device)));
+    }
+  }
+  std::vector<Array> results(call.output_dtypes.size());
+  std::vector<const Array*> in;
+  std::vector<Array*> out;
+  for (const Array& a : arrays) in.push_back(&a);
+  for (Array& a : results) out.push_back(&a);
+  KernelContext context;
+  context.cancellation_ = thread_context().cancellation.get();
+  context.op_ = &op;
+  context.attrs_ = &call.complete;
+  context.node_name_ = op.name;
+  context.inputs_ = in.data();
+  context.outputs_ = out.data();
+  context.output_dtypes_ = call.output_dtypes.data();
+  context.num_inputs_ = static_cast<int>(in.size());
+  context.num_outputs_ = static_cast<int>(out.size());
+  context.services_ = &runtime.services(device);
+  context.host_outputs_ = host_alone ? ~std::uint32_t{0} : op.traits.host_outputs;
+  std::shared_ptr<NodeState> state;
+  if (op.traits.keeps_state) {
+    state = runtime.eager_state(op, attrs);
+    context.state_ = state.get();
+  }
+  if (touches_device) {
+    KernelWork cost;
+    for (const Array& a : arrays) cost.bytes += static_cast<double>(a.num_bytes());
+    run_on_stream(device, cost, [&, thread = thread_context()] {
+      ThreadContextScope scope(thread);
+      run_device_kernel(kernels, context, nullptr);
+    });
+  } else {
+    const ScopedFlushDenormals flush;
+    const KernelDecl& kernel = kernels.choose(context);
+    if (kernel.run) {
+      kernel.run(context);
+    } else {
+      wait_for_kernel(kernel, context);
+    }
+  }
+  std::vector<Tensor> outputs;
+  for (Array& a : results) {
+    outputs.push_back(tensor_on(runtime, std::move(a)));
+    TensorImpl& impl = *outputs.back().impl();
+    if (impl.device || &device == &runtime.default_device()) continue;
+    for (const auto& d : runtime.devices()) {
+      if (d.get() == &device) impl.device = d;
+    }
+  }
+  return outputs;
+}
+
+}  // namespace tandem

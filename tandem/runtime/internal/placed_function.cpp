@@ -1,0 +1,141 @@
+#include "tandem/runtime/internal/placed_function.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "tandem/device/device.h"
+#include "tandem/graph/op_registry.h"
+#include "tandem/placement/cost_profile.h"
+#include "tandem/runtime/runtime.h"
+
+namespace tandem {
+namespace {
+
+// Puts copies where a value is wanted in another memory than the one that it lies in.
+class Cut {
+ public:
+  Cut(PlacedFunction& placed, const OpRegistry& ops)
+      : placed_(placed),
+        to_host_(ops.of_kind(NodeKind::kSend)),
+        to_device_(ops.of_kind(NodeKind::kRecv)) {}
+
+  void operator()() {
+    std::vector<Node*> nodes;
+    for (const auto& node : placed_.function.graph.nodes()) nodes.push_back(node.get());
+    for (Node* node : nodes) {
+      for (int i = 0; i < static_cast<int>(node->inputs().size()); ++i) {
+        const Output value = node->inputs()[static_cast<std::size_t>(i)];
+        const int to = placed_.placement.input_memory(*node, i);
+        if (placed_.placement.output_memory(*value.node, value.index) == to) continue;
+        const DType dtype = value.node->output_dtype(value.index);
+        if (is_object(dtype) || is_ref(dtype)) continue;
+        placed_.function.graph.set_input(node, i, {arrival(value, to), 0});
+      }
+    }
+  }
+
+ private:
+  Node* arrival(Output value, int to) {
+    Node*& there = arrivals_[{value.node->id(), value.index, to}];
+    if (!there)
+      there = value.node->kind() == NodeKind::kConst ? constant(value, to) : copy(value, to);
+    return there;
+  }
+
+  Node* constant(Output value, int to) {
+    return add({.op = &value.node->op(),
+                .name = value.node->name(),
+                .inputs = {},
+                .attrs = value.node->attrs(),
+                .control_inputs = {value.node->control_inputs()},
+                .device = {},
+                .where = {}},
+               to, cat("a constant that ", name(to), " needs"));
+  }
+
+  Node* copy(Output value, int to) {
+    const int from = placed_.placement.output_memory(*value.node, value.index);
+    return add({.op = to == 0 ? &to_host_ : &to_device_,
+                .name = cat(value.node->name(), "/to_", short_name(to)),
+                .inputs = {value},
+                .attrs = {},
+                .control_inputs = {},
+                .device = {},
+                .where = {}},
+               to == 0 ? from : to, cat("copy from ", name(from), " to ", name(to)));
+  }
+
+  Node* add(Graph::NodeSpec spec, int device, std::string reason) {
+    Node* node = placed_.function.graph.add(std::move(spec));
+    auto& nodes = placed_.placement.nodes;
+    nodes.resize(static_cast<std::size_t>(placed_.function.graph.id_limit()));
+    NodePlacement& p = nodes[static_cast<std::size_t>(node->id())];
+    p.device = device;
+    p.by = PlacedBy::kNear;
+    p.reason = std::move(reason);
+    return node;
+  }
+
+  std::string name(int device) const {
+    return placed_.placement.devices.devices[static_cast<std::size_t>(device)].name();
+  }
+  std::string short_name(int device) const {
+    const DeviceSpec& spec =
+        placed_.placement.devices.devices[static_cast<std::size_t>(device)].spec;
+    return cat(*spec.type, "_", *spec.index);
+  }
+
+  PlacedFunction& placed_;
+  const OpDef& to_host_;
+  const OpDef& to_device_;
+  std::map<std::tuple<int, int, int>, Node*> arrivals_;
+};
+
+}  // namespace
+
+Placement place_nodes(Runtime& runtime, const MutableFunction& function, const ArgPlaces& args,
+                      int default_device) {
+  PlacementOptions options;
+  options.policy = runtime.placement_policy();
+  options.soft = runtime.soft_placement();
+  options.log = runtime.log_placement();
+  const DeviceSet devices = DeviceSet::of(runtime.devices());
+  if (default_device >= 0)
+    options.default_device = devices.devices[static_cast<std::size_t>(default_device)].name();
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const Node* arg = function.args[i];
+    if (arg->output_dtype(0) == DType::kResource || is_ref(arg->output_dtype(0)))
+      options.fixed.emplace_back(arg, args[i]);
+  }
+  std::shared_ptr<const CostProfile> profile;
+  if (const std::string path = runtime.placement_profile(); !path.empty())
+    profile = std::make_shared<const CostProfile>(CostProfile::load(path));
+  return place(function.graph, CostModel(devices, std::move(profile)), runtime.kernels(), options);
+}
+
+PlacedFunction place_function(Runtime& runtime, MutableFunction function, const ArgPlaces& args,
+                              int default_device) {
+  PlacedFunction placed{std::move(function), {}};
+  placed.placement = place_nodes(runtime, placed.function, args, default_device);
+  // An argument lies where the caller has it.
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const Node* arg = placed.function.args[i];
+    NodePlacement& p = placed.placement.nodes[static_cast<std::size_t>(arg->id())];
+    if (placed.placement.output_memory(*arg, 0) == placed.placement.devices.memory_of(args[i]))
+      continue;
+    p.device = args[i];
+    p.by = PlacedBy::kNear;
+    p.reason = "an argument stays where the caller has it";
+  }
+  Cut(placed, runtime.ops())();
+  return placed;
+}
+
+bool on_one_cpu(const PlacedFunction& placed) {
+  const auto& nodes = placed.function.graph.nodes();
+  return std::all_of(nodes.begin(), nodes.end(),
+                     [&](const auto& node) { return placed.placement.device(*node) == 0; });
+}
+
+}  // namespace tandem

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tandem/graph/passes.h"
+#include "tandem/placement/placement.h"
+
+namespace tandem {
+
+class Runtime;
+
+/// A function whose nodes have devices, cut where values go from one memory to another.
+///
+/// A copy is a node `_CopyToDevice` on the receiving device or `_CopyToHost` on the giving one,
+/// once for each value and destination. A constant that is wanted in several memories is there once
+/// in each.
+struct PlacedFunction {
+  MutableFunction function;
+  Placement placement;  ///< of the above, copies included
+};
+
+inline bool is_copy(const Node& node) {
+  return node.kind() == NodeKind::kSend || node.kind() == NodeKind::kRecv;
+}
+
+/// Where the arguments of a call are: for each the index of the device in whose memory it lies, of
+/// a resource the one that it belongs to.
+using ArgPlaces = std::vector<int>;
+
+/// Places the nodes of a function on the runtime's devices by its policy. `default_device` (an
+/// index, or -1) takes what asks for nothing.
+Placement place_nodes(Runtime& runtime, const MutableFunction& function, const ArgPlaces& args,
+                      int default_device);
+/// The same for a function whose shapes are those of a call, and cuts it.
+PlacedFunction place_function(Runtime& runtime, MutableFunction function, const ArgPlaces& args,
+                              int default_device);
+
+/// True if every node is on the runtime's first CPU.
+bool on_one_cpu(const PlacedFunction& placed);
+
+}  // namespace tandem

@@ -1,0 +1,42 @@
+#include "tandem/runtime/predicted_peak.h"
+
+#include <memory>
+
+#include "tandem/core/error.h"
+#include "tandem/runtime/internal/eager_devices.h"
+#include "tandem/runtime/internal/executable.h"
+#include "tandem/runtime/internal/function_executor.h"
+#include "tandem/runtime/runtime.h"
+#include "tandem/runtime/tensor_impl.h"
+
+namespace tandem::config {
+
+std::vector<DevicePeak> predicted_peak(const ConcreteFunction& function,
+                                       std::span<const Tensor> args) {
+  if (!function.function()) throw InvalidArgumentError("An empty function has no memory peak.");
+  const auto& params = function.function()->args();
+  if (args.size() + function.captures().size() != params.size()) {
+    throw InvalidArgumentError(cat("Function '", function.name(), "' takes ",
+                                   params.size() - function.captures().size(),
+                                   " arguments but got ", args.size(), "."));
+  }
+  std::vector<Array> arrays;
+  for (const Tensor& t : args) {
+    t.synchronize();
+    arrays.push_back(t.impl()->array);
+  }
+  for (const Tensor& t : function.captures()) arrays.push_back(t.impl()->array);
+  Runtime& runtime = Runtime::current();
+  const std::vector<std::size_t> added =
+      FunctionExecutor::prepare(*function.function(), arrays, device_of_call(runtime))
+          ->bytes_of_a_call();
+  std::vector<DevicePeak> peaks;
+  for (std::size_t d = 0; d < runtime.devices().size(); ++d) {
+    Device& device = *runtime.devices()[d];
+    peaks.push_back(
+        {device.name(), device.allocator().stats().current + (d < added.size() ? added[d] : 0)});
+  }
+  return peaks;
+}
+
+}  // namespace tandem::config

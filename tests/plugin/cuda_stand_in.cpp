@@ -1,0 +1,291 @@
+// A stand-in for a CUDA driver: the functions that libtandem_cuda.so uses, on host memory and
+// threads. It is no GPU and nothing is measured on it; with it the conformance suite runs through
+// the library's own queues, events and error paths on machines without one. It is stricter than a
+// driver where that finds mistakes: copies always come late, and addresses and contexts are
+// checked.
+
+#include <cuda.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace {
+
+constexpr std::size_t kMemory = std::size_t{32} << 20;
+constexpr int kCount = 6;
+
+struct Memory {
+  std::mutex mutex;
+  std::map<CUdeviceptr, std::size_t> blocks;
+  std::size_t used = 0;
+};
+
+Memory& memory(std::size_t gpu) {
+  static auto* all = new std::vector<Memory>(kCount);
+  return (*all)[gpu];
+}
+
+// Contexts are numbers from 1, as pointers.
+std::size_t gpu_of(CUcontext context) { return reinterpret_cast<std::size_t>(context) - 1; }
+
+std::vector<CUcontext>& contexts() {
+  thread_local std::vector<CUcontext> stack;
+  return stack;
+}
+
+bool known(CUdeviceptr address, std::size_t bytes) {
+  for (std::size_t gpu = 0; gpu < kCount; ++gpu) {
+    Memory& m = memory(gpu);
+    std::lock_guard lock(m.mutex);
+    auto next = m.blocks.upper_bound(address);
+    if (next == m.blocks.begin()) continue;
+    --next;
+    if (address + bytes <= next->first + next->second) return true;
+  }
+  return false;
+}
+
+struct Progress {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::uint64_t recorded = 0;
+  std::uint64_t reached = 0;
+
+  std::uint64_t record() {
+    std::lock_guard lock(mutex);
+    return ++recorded;
+  }
+  void reach(std::uint64_t place) {
+    std::lock_guard lock(mutex);
+    reached = std::max(reached, place);
+    changed.notify_all();
+  }
+  std::uint64_t latest() {
+    std::lock_guard lock(mutex);
+    return recorded;
+  }
+  void wait(std::uint64_t place) {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return reached >= place; });
+  }
+};
+
+class Queue {
+ public:
+  Queue() : thread_([this] { work(); }) {}
+  ~Queue() {
+    {
+      std::lock_guard lock(mutex_);
+      ending_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+  void add(std::function<void()> task) {
+    std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+    changed_.notify_one();
+  }
+
+ private:
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [&] { return ending_ || !tasks_.empty(); });
+      if (tasks_.empty()) return;
+      const auto task = std::move(tasks_.front());
+      tasks_.pop_front();
+      lock.unlock();
+      task();
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> tasks_;
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace
+
+struct CUstream_st {
+  Queue queue;
+};
+struct CUevent_st {
+  std::shared_ptr<Progress> progress = std::make_shared<Progress>();
+};
+
+namespace {
+
+CUresult copy(CUstream stream, void* to, const void* from, std::size_t bytes) {
+  if (contexts().empty()) return CUDA_ERROR_INVALID_CONTEXT;
+  stream->queue.add([=] { std::memcpy(to, from, bytes); });
+  return CUDA_SUCCESS;
+}
+
+void* host(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
+
+}  // namespace
+
+extern "C" {
+
+#define STAND_IN __attribute__((visibility("default"))) CUresult CUDAAPI
+
+STAND_IN cuInit(unsigned) { return CUDA_SUCCESS; }
+STAND_IN cuGetErrorName(CUresult result, const char** text) {
+  *text = result == CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_OTHER";
+  return CUDA_SUCCESS;
+}
+STAND_IN cuGetErrorString(CUresult, const char** text) {
+  *text = "said by a stand-in";
+  return CUDA_SUCCESS;
+}
+STAND_IN cuDriverGetVersion(int* version) {
+  *version = 13000;
+  return CUDA_SUCCESS;
+}
+STAND_IN cuDeviceGetCount(int* count) {
+  *count = kCount;
+  return CUDA_SUCCESS;
+}
+STAND_IN cuDeviceGet(CUdevice* device, int ordinal) {
+  *device = ordinal;
+  return CUDA_SUCCESS;
+}
+STAND_IN cuDeviceGetName(char* name, int size, CUdevice) {
+  std::strncpy(name, "stand-in for a GPU", static_cast<std::size_t>(size));
+  return CUDA_SUCCESS;
+}
+STAND_IN cuDeviceTotalMem(std::size_t* bytes, CUdevice) {
+  *bytes = kMemory;
+  return CUDA_SUCCESS;
+}
+STAND_IN cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice device) {
+  *value = 0;
+  if (which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) *value = 9;
+  if (which == CU_DEVICE_ATTRIBUTE_CLOCK_RATE) *value = 1000000;
+  if (which == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) *value = 10;
+  if (which == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID) *value = device + 1;
+  return CUDA_SUCCESS;
+}
+STAND_IN cuDeviceCanAccessPeer(int* can, CUdevice, CUdevice) {
+  *can = 1;
+  return CUDA_SUCCESS;
+}
+STAND_IN cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
+  *context = reinterpret_cast<CUcontext>(static_cast<std::size_t>(device) + 1);
+  return CUDA_SUCCESS;
+}
+STAND_IN cuDevicePrimaryCtxRelease(CUdevice) { return CUDA_SUCCESS; }
+STAND_IN cuCtxSetCurrent(CUcontext context) {
+  contexts() = {context};
+  return CUDA_SUCCESS;
+}
+STAND_IN cuCtxPushCurrent(CUcontext context) {
+  contexts().push_back(context);
+  return CUDA_SUCCESS;
+}
+STAND_IN cuCtxPopCurrent(CUcontext* context) {
+  *context = contexts().back();
+  contexts().pop_back();
+  return CUDA_SUCCESS;
+}
+
+STAND_IN cuMemAlloc(CUdeviceptr* address, std::size_t bytes) {
+  if (contexts().empty()) return CUDA_ERROR_INVALID_CONTEXT;
+  Memory& m = memory(gpu_of(contexts().back()));
+  std::lock_guard lock(m.mutex);
+  if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (bytes > kMemory - m.used) return CUDA_ERROR_OUT_OF_MEMORY;
+  *address = reinterpret_cast<CUdeviceptr>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
+  m.blocks[*address] = bytes;
+  m.used += bytes;
+  return CUDA_SUCCESS;
+}
+STAND_IN cuMemFree(CUdeviceptr address) {
+  if (contexts().empty()) return CUDA_ERROR_INVALID_CONTEXT;
+  Memory& m = memory(gpu_of(contexts().back()));
+  std::lock_guard lock(m.mutex);
+  const auto found = m.blocks.find(address);
+  if (found == m.blocks.end()) return CUDA_ERROR_INVALID_VALUE;
+  m.used -= found->second;
+  m.blocks.erase(found);
+  std::free(host(address));
+  return CUDA_SUCCESS;
+}
+STAND_IN cuMemHostAlloc(void** address, std::size_t bytes, unsigned) {
+  *address = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+  return CUDA_SUCCESS;
+}
+STAND_IN cuMemFreeHost(void* address) {
+  std::free(address);
+  return CUDA_SUCCESS;
+}
+
+STAND_IN cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream) {
+  if (!known(to, bytes)) return CUDA_ERROR_INVALID_VALUE;
+  return copy(stream, host(to), from, bytes);
+}
+STAND_IN cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
+  if (!known(from, bytes)) return CUDA_ERROR_INVALID_VALUE;
+  return copy(stream, to, host(from), bytes);
+}
+STAND_IN cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
+  if (!known(to, bytes) || !known(from, bytes)) return CUDA_ERROR_INVALID_VALUE;
+  return copy(stream, host(to), host(from), bytes);
+}
+STAND_IN cuMemcpyPeerAsync(CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext,
+                           std::size_t bytes, CUstream stream) {
+  return cuMemcpyDtoDAsync(to, from, bytes, stream);
+}
+
+STAND_IN cuStreamCreate(CUstream* stream, unsigned) {
+  if (contexts().empty()) return CUDA_ERROR_INVALID_CONTEXT;
+  *stream = new CUstream_st;
+  return CUDA_SUCCESS;
+}
+STAND_IN cuStreamDestroy(CUstream stream) {
+  delete stream;
+  return CUDA_SUCCESS;
+}
+STAND_IN cuStreamSynchronize(CUstream stream) {
+  Progress end;
+  stream->queue.add([&] { end.reach(1); });
+  end.wait(1);
+  return CUDA_SUCCESS;
+}
+STAND_IN cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
+  stream->queue.add(
+      [progress = event->progress, place = event->progress->latest()] { progress->wait(place); });
+  return CUDA_SUCCESS;
+}
+STAND_IN cuEventCreate(CUevent* event, unsigned) {
+  if (contexts().empty()) return CUDA_ERROR_INVALID_CONTEXT;
+  *event = new CUevent_st;
+  return CUDA_SUCCESS;
+}
+STAND_IN cuEventDestroy(CUevent event) {
+  delete event;
+  return CUDA_SUCCESS;
+}
+STAND_IN cuEventRecord(CUevent event, CUstream stream) {
+  stream->queue.add(
+      [progress = event->progress, place = event->progress->record()] { progress->reach(place); });
+  return CUDA_SUCCESS;
+}
+STAND_IN cuEventSynchronize(CUevent event) {
+  event->progress->wait(event->progress->latest());
+  return CUDA_SUCCESS;
+}
+}

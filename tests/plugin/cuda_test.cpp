@@ -1,0 +1,104 @@
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <string_view>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tandem/core/error.h"
+#include "tandem/device/conformance/conformance.h"
+#include "tandem/device/cuda/cuda_backend.h"
+#include "tandem/device/plugin_backend.h"
+
+namespace tandem {
+namespace {
+
+// Null unless the library runs on the stand-in of cuda_stand_in.cpp.
+const char* stand_in() { return std::getenv("TANDEM_TEST_CUDA_DRIVER"); }
+
+CudaBackend backend() { return stand_in() ? CudaBackend(stand_in(), {}) : CudaBackend(); }
+
+ConformanceOptions options_for(const CudaBackend& cuda) {
+  ConformanceOptions options;
+  options.many_devices = 50;  // each has streams of the hardware
+  options.cannot = {{"copies/seen_by_kernels", "kernels for GPUs are not part of the device layer"},
+                    {"failure/*", "a GPU that is lost stays so until the process ends"}};
+  const auto devices = cuda.physical_devices();
+  if (devices.size() == 1)
+    options.cannot.push_back({"copies/between_physical", "there is one GPU"});
+  if (cuda.properties(devices.front()).memory_bytes > std::size_t{64} << 20) {
+    options.cannot.push_back({"limits/share_physical_memory", "other processes hold memory too"});
+  }
+  return options;
+}
+
+TEST(Cuda, PassesTheSuite) {
+  CudaBackend cuda = backend();
+  if (!cuda.unavailable().empty()) GTEST_SKIP() << "skipped: " << cuda.unavailable();
+  ConformanceOptions options = options_for(cuda);
+  options.begin = [](std::string_view name) { std::cout << name << std::endl; };
+  const auto results = run_conformance(cuda, options);
+  EXPECT_TRUE(all_passed(results)) << describe(results);
+}
+
+// Each case loses a GPU for good, so each takes another one.
+TEST(Cuda, PassesTheCasesOfLoss) {
+  CudaBackend cuda = backend();
+  if (!cuda.unavailable().empty()) GTEST_SKIP() << "skipped: " << cuda.unavailable();
+  if (!stand_in()) GTEST_SKIP() << "skipped: nobody wants to lose real GPUs";
+  std::size_t gpu = cuda.physical_devices().size();
+  for (const char* name : {"failure/lost_leaves_others", "failure/lost_enqueue",
+                           "failure/lost_pending", "failure/lost_waiting"}) {
+    ConformanceOptions options;
+    options.only = name;
+    options.lose = lose_plugin_device;
+    options.physical = --gpu;
+    const auto results = run_conformance(cuda, options);
+    EXPECT_TRUE(results.size() == 1 && all_passed(results)) << describe(results);
+  }
+}
+
+TEST(Cuda, TellsOfItsDevices) {
+  const CudaBackend cuda = backend();
+  if (!cuda.unavailable().empty()) GTEST_SKIP() << "skipped: " << cuda.unavailable();
+  const auto devices = cuda.physical_devices();
+  ASSERT_FALSE(devices.empty());
+  EXPECT_EQ(devices.front(), (PhysicalDevice{"/physical_device:GPU:0", "GPU"}));
+  const DeviceProperties p = cuda.properties(devices.front());
+  EXPECT_GT(p.memory_bytes, 0u);
+  EXPECT_GT(p.flops, 0);
+  EXPECT_FALSE(p.emulated);
+  EXPECT_THAT(p.details.at("compute_capability"), testing::MatchesRegex("[0-9]+\\.[0-9]"));
+}
+
+TEST(Cuda, WithoutADriverSaysSo) {
+  const CudaBackend cuda("libno_such_driver.so.1", {});
+  EXPECT_EQ(cuda.unavailable(), "no CUDA driver (libno_such_driver.so.1) found");
+  EXPECT_TRUE(cuda.physical_devices().empty());
+  EXPECT_THROW(cuda.properties({"/physical_device:GPU:0", "GPU"}), FailedPreconditionError);
+}
+
+#ifdef TANDEM_CUDA_STUB
+TEST(Cuda, TheToolkitsStubIsNoDriver) {
+  EXPECT_EQ(CudaBackend(TANDEM_CUDA_STUB, {}).unavailable(),
+            "no CUDA driver found: " TANDEM_CUDA_STUB " is the toolkit's stub, not a driver");
+}
+#endif
+
+#ifdef TANDEM_CUDA_STAND_IN
+TEST(Cuda, WithoutItsLibrarySaysSo) {
+  EXPECT_EQ(CudaBackend(TANDEM_CUDA_STAND_IN, "/nowhere/libtandem_cuda.so").unavailable(),
+            "a CUDA driver is there, but no libtandem_cuda.so: this Tandem was built without the "
+            "CUDA toolkit");
+}
+
+TEST(Cuda, ALibraryOfAnotherBuildIsRefused) {
+  // The stand-in itself is a library without the id.
+  EXPECT_THAT(CudaBackend(TANDEM_CUDA_STAND_IN, TANDEM_CUDA_STAND_IN).unavailable(),
+              testing::HasSubstr("is of another build of Tandem (without an id, not "));
+}
+#endif
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,165 @@
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tandem/autodiff/gradient_tape.h"
+#include "tandem/core/error.h"
+#include "tandem/device/device.h"
+#include "tandem/ops/ops.h"
+#include "tandem/runtime/runtime.h"
+#include "tandem/runtime/thread_context.h"
+#include "tandem/runtime/traced_function.h"
+
+namespace tandem {
+namespace {
+
+// A small network with its weights on GPU:0, trained by a traced step.
+struct Network {
+  Network() {
+    DeviceScope on("/GPU:0");
+    w1 = Variable(fill({4, 8}, 0.1f), {.name = "w1"});
+    w2 = Variable(fill({8, 2}, -0.2f), {.name = "w2"});
+  }
+  Tensor train(const Tensor& x, const Tensor& y) {
+    const auto step_of = [this](Tensor a, Tensor b) {
+      GradientTape tape;
+      const Tensor loss = reduce_mean(square(matmul(nn::relu(matmul(a, w1)), w2) - b));
+      const auto grads = tape.gradient(loss, std::vector<Variable>{w1, w2});
+      w1.assign_sub(grads[0] * 0.1f);
+      w2.assign_sub(grads[1] * 0.1f);
+      return loss;
+    };
+    if (!step) step.emplace(std::function<Tensor(Tensor, Tensor)>(step_of), FunctionOptions{});
+    return (*step)(x, y);
+  }
+  Variable w1, w2;
+  std::optional<TracedFunction<std::function<Tensor(Tensor, Tensor)>>> step;
+};
+
+struct Trained {
+  std::vector<float> losses, w1, w2;
+  bool operator==(const Trained&) const = default;
+};
+
+Trained train(Network& net, const Tensor& x, const Tensor& y, int steps) {
+  Trained t;
+  for (int i = 0; i < steps; ++i) t.losses.push_back(net.train(x, y).item<float>());
+  t.w1 = Tensor(net.w1).to_vector<float>();
+  t.w2 = Tensor(net.w2).to_vector<float>();
+  return t;
+}
+
+std::vector<float> some_inputs() {
+  std::vector<float> values;
+  for (int i = 0; i < 12; ++i) values.push_back(0.1f * static_cast<float>(i));
+  return values;
+}
+
+Trained undisturbed() {
+  Runtime runtime({.devices = {.emulate = {"GPU:1,memory=8MiB,latency=0us"}}});
+  RuntimeScope scope(runtime);
+  Network net;
+  return train(net, Tensor::from(some_inputs(), {3, 4}),
+               Tensor::from(std::vector<float>(6, 1.0f), {3, 2}), 4);
+}
+
+// Each allocation of a training step fails once: nothing leaks, nothing crashes, and what follows
+// gives the right numbers.
+TEST(DeviceFaults, AnyAllocationMayFail) {
+  const Trained expected = undisturbed();
+  int failures = 0;
+  for (int n = 1;; ++n) {
+    ASSERT_LT(n, 2000);
+    Runtime runtime(
+        {.devices = {.emulate = {"GPU:1,memory=8MiB,latency=0us,fault=oom@" + std::to_string(n)}}});
+    RuntimeScope scope(runtime);
+    Device& gpu = *runtime.devices()[1];
+    bool failed = false;
+    {
+      std::optional<Network> net;
+      const Tensor x = Tensor::from(some_inputs(), {3, 4});
+      const Tensor y = Tensor::from(std::vector<float>(6, 1.0f), {3, 2});
+      Trained t;
+      for (int i = 0; i < 4; ++i) {
+        // A step that failed has changed nothing or is repeated from the start.
+        try {
+          if (!net) net.emplace();
+          t.losses.push_back(net->train(x, y).item<float>());
+        } catch (const ResourceExhaustedError& e) {
+          failed = true;
+          EXPECT_NE(std::string(e.what()).find("GPU:0"), std::string::npos) << e.what();
+          net.reset();
+          t = {};
+          i = -1;
+        }
+      }
+      t.w1 = Tensor(net->w1).to_vector<float>();
+      t.w2 = Tensor(net->w2).to_vector<float>();
+      EXPECT_TRUE(t == expected) << "after a failure at allocation " << n;
+    }
+    EXPECT_EQ(gpu.allocator().stats().current, 0u) << "after a failure at allocation " << n;
+    if (!failed) break;
+    ++failures;
+  }
+  EXPECT_GT(failures, 10);
+}
+
+// The device is lost at each of its works in turn: the step fails and says so, the CPU goes on, and
+// training resumes there.
+TEST(DeviceFaults, ALostDeviceFailsTheStepAndNothingElse) {
+  bool ever_lost = false;
+  for (int n = 1; n < 400; n += 3) {
+    Runtime runtime({.devices = {.emulate = {"GPU:1,memory=8MiB,latency=0us,fault=lost@" +
+                                             std::to_string(n),
+                                         "GPU:1"}}});
+    RuntimeScope scope(runtime);
+    const Tensor x = Tensor::from(some_inputs(), {3, 4});
+    const Tensor y = Tensor::from(std::vector<float>(6, 1.0f), {3, 2});
+    bool lost = false;
+    try {
+      Network net;
+      for (int i = 0; i < 4; ++i) net.train(x, y).item<float>();
+    } catch (const UnavailableError& e) {
+      lost = true;
+      EXPECT_NE(std::string(e.what()).find("GPU:0"), std::string::npos) << e.what();
+    }
+    if (!lost) break;
+    ever_lost = true;
+    {
+      DeviceScope on("/CPU:0");
+      EXPECT_EQ((x + x).to_vector<float>()[1], 0.2f);
+    }
+    DeviceScope on("/GPU:1");
+    EXPECT_EQ((x + x).to_vector<float>()[1], 0.2f);
+  }
+  EXPECT_TRUE(ever_lost);
+}
+
+TEST(DeviceFaults, TooLittleMemoryNamesTheHoldersAndASmallerStepWorks) {
+  Runtime runtime({.devices = {.emulate = {"GPU:1,memory=1MiB,latency=0us"}}});
+  RuntimeScope scope(runtime);
+  Variable big;
+  {
+    DeviceScope on("/GPU:0");
+    big = Variable(zeros({512, 256}), {.name = "big_table"});  // half of the memory
+  }
+  auto f = function([&](Tensor x) { return reduce_sum(matmul(x, big)); });
+  try {
+    DeviceScope on("/CPU:0");
+    const Tensor x = zeros({1024, 512});
+    DeviceScope off("");
+    f(x);
+    FAIL();
+  } catch (const ResourceExhaustedError& e) {
+    const std::string text = e.what();
+    EXPECT_NE(text.find("big_table"), std::string::npos) << text;
+    EXPECT_NE(text.find("1 MiB"), std::string::npos) << text;
+  }
+  EXPECT_EQ(f(zeros({4, 512})).item<float>(), 0.0f);
+}
+
+}  // namespace
+}  // namespace tandem

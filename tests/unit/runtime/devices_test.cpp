@@ -1,0 +1,191 @@
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tandem/autodiff/gradient_tape.h"
+#include "tandem/core/error.h"
+#include "tandem/ops/ops.h"
+#include "tandem/runtime/runtime.h"
+#include "tandem/runtime/thread_context.h"
+#include "tandem/runtime/traced_function.h"
+
+namespace tandem {
+namespace {
+
+constexpr const char* kGpu0 = "/job:localhost/replica:0/task:0/device:GPU:0";
+constexpr const char* kGpu1 = "/job:localhost/replica:0/task:0/device:GPU:1";
+constexpr const char* kCpu0 = "/job:localhost/replica:0/task:0/device:CPU:0";
+
+// A machine with one CPU and two emulated GPUs.
+class Devices : public ::testing::Test {
+ protected:
+  Devices()
+      : runtime_({.devices = {.emulate = {"GPU:2,memory=64MiB,latency=0us"}}}), scope_(runtime_) {}
+  Runtime runtime_;
+  RuntimeScope scope_;
+};
+
+TEST_F(Devices, EagerOpsGoToTheFirstAccelerator) {
+  const Tensor a{1.0f, 2.0f, 3.0f};
+  EXPECT_EQ(a.device(), kCpu0);
+  const Tensor b = a + a;
+  EXPECT_EQ(b.device(), kGpu0);
+  EXPECT_EQ(b.to_vector<float>(), (std::vector<float>{2, 4, 6}));
+  const Tensor c = b * b;
+  EXPECT_EQ(c.device(), kGpu0);
+  EXPECT_EQ(c.to_vector<float>(), (std::vector<float>{4, 16, 36}));
+}
+
+TEST_F(Devices, ScopesChooseAndNest) {
+  const Tensor a{1.0f, 2.0f};
+  {
+    DeviceScope outer("/GPU:1");
+    EXPECT_EQ((a + a).device(), kGpu1);
+    {
+      DeviceScope inner("/CPU:0");
+      EXPECT_EQ((a + a).device(), kCpu0);
+    }
+    DeviceScope cleared("");
+    EXPECT_EQ((a + a).device(), kGpu0);
+  }
+}
+
+TEST_F(Devices, ValuesFollowTheOps) {
+  Tensor x{1.0f, 2.0f};
+  Tensor y;
+  {
+    DeviceScope on("/GPU:0");
+    y = x * 2.0f;
+  }
+  Tensor z;
+  {
+    DeviceScope on("/GPU:1");
+    z = y + 1.0f;
+  }
+  {
+    DeviceScope on("/CPU:0");
+    z = z * 10.0f;
+  }
+  EXPECT_EQ(z.device(), kCpu0);
+  EXPECT_EQ(z.to_vector<float>(), (std::vector<float>{30, 50}));
+}
+
+TEST_F(Devices, SmallIntegersAndStringsStayOnTheHost) {
+  EXPECT_EQ((Tensor{1, 2} + Tensor{3, 4}).device(), kCpu0);
+  EXPECT_EQ(strings::join({Tensor{"a"}, Tensor{"b"}}).device(), kCpu0);
+}
+
+TEST_F(Devices, WithoutSoftPlacementAnImpossibleRequestIsAnError) {
+  runtime_.set_soft_placement(false);
+  DeviceScope on("/GPU:7");
+  try {
+    Tensor{1.0f} + Tensor{2.0f};
+    FAIL();
+  } catch (const InvalidArgumentError& e) {
+    const std::string text = e.what();
+    EXPECT_NE(text.find("Could not satisfy device specification "
+                        "'/job:localhost/replica:0/task:0/device:GPU:7'. enable_soft_placement=0"),
+              std::string::npos)
+        << text;
+    EXPECT_NE(text.find(kGpu1), std::string::npos) << text;
+  }
+}
+
+TEST_F(Devices, WithSoftPlacementItRunsOnTheFirstCpu) {
+  DeviceScope on("/CPU:9");
+  EXPECT_EQ((Tensor{1.0f} + Tensor{2.0f}).device(), kCpu0);
+}
+
+TEST_F(Devices, AnUnknownTaskIsAnErrorAllTheSame) {
+  DeviceScope on("/job:x/CPU:0");
+  EXPECT_THROW((Tensor{1.0f} + Tensor{2.0f}), InvalidArgumentError);
+}
+
+TEST_F(Devices, AFunctionRunsAcrossDevices) {
+  auto f = function([](Tensor x) {
+    Tensor a, b;
+    {
+      DeviceScope on("/GPU:0");
+      a = x * 2.0f;
+    }
+    {
+      DeviceScope on("/GPU:1");
+      b = x + 10.0f;
+    }
+    DeviceScope on("/CPU:0");
+    return a * b;
+  });
+  for (int i = 0; i < 20; ++i) {
+    const auto v = static_cast<float>(i);
+    const Tensor y = f(Tensor{v, v + 1});
+    EXPECT_EQ(y.device(), kCpu0);
+    EXPECT_EQ(y.to_vector<float>(), (std::vector<float>{2 * v * (v + 10), 2 * (v + 1) * (v + 11)}));
+  }
+}
+
+TEST_F(Devices, ResultsOfAFunctionStayWhereTheyAreMade) {
+  auto f = function([](Tensor x) { return matmul(x, x); });
+  const Tensor y = f(Tensor{{1.0f, 2.0f}, {3.0f, 4.0f}});
+  EXPECT_EQ(y.device(), kGpu0);
+  EXPECT_EQ(y.to_vector<float>(), (std::vector<float>{7, 10, 15, 22}));
+  EXPECT_EQ(f(y).to_vector<float>(), (std::vector<float>{199, 290, 435, 634}));
+}
+
+TEST_F(Devices, AVariableLivesOnItsDevice) {
+  Variable v;
+  {
+    DeviceScope on("/GPU:1");
+    v = Variable(Tensor{1.0f, 2.0f}, {.name = "v"});
+  }
+  EXPECT_EQ(v.read_value().device(), kGpu1);
+  v.assign_add(Tensor{1.0f, 1.0f});
+  EXPECT_EQ(v.read_value().to_vector<float>(), (std::vector<float>{2, 3}));
+  auto step = function([&](Tensor x) {
+    v.assign_add(x);
+    return v.read_value() * 2.0f;
+  });
+  EXPECT_EQ(step(Tensor{1.0f, 1.0f}).to_vector<float>(), (std::vector<float>{6, 8}));
+  EXPECT_EQ(step(Tensor{1.0f, 1.0f}).to_vector<float>(), (std::vector<float>{8, 10}));
+  EXPECT_EQ(v.read_value().to_vector<float>(), (std::vector<float>{4, 5}));
+}
+
+TEST_F(Devices, GradientsFlowAcrossDevices) {
+  Variable w;
+  {
+    DeviceScope on("/GPU:0");
+    w = Variable(Tensor{{1.0f, 2.0f}, {3.0f, 4.0f}});
+  }
+  GradientTape tape;
+  Tensor loss;
+  {
+    DeviceScope on("/GPU:1");
+    loss = reduce_sum(square(matmul(Tensor{{1.0f, 1.0f}}, w.read_value())));
+  }
+  const Tensor grad = tape.gradient(loss, w);
+  EXPECT_EQ(grad.to_vector<float>(), (std::vector<float>{8, 12, 8, 12}));
+}
+
+TEST_F(Devices, LoopsAndBranchesRunAcrossDevices) {
+  auto f = function([](Tensor x) {
+    auto [i, v] = while_loop([](auto& s) { return s.first < 5; },
+                             [](auto& s) {
+                               DeviceScope on("/GPU:1");
+                               return std::pair(s.first + 1, s.second * 2.0f);
+                             },
+                             std::pair(Tensor(0), x));
+    return cond(
+        reduce_sum(v) > 100.0f, [&, v = v] { return v + 1.0f; }, [&, v = v] { return v - 1.0f; });
+  });
+  EXPECT_EQ(f(Tensor{1.0f, 2.0f}).to_vector<float>(), (std::vector<float>{31, 63}));
+  EXPECT_EQ(f(Tensor{2.0f, 2.0f}).to_vector<float>(), (std::vector<float>{65, 65}));
+}
+
+TEST_F(Devices, AFailureNamesTheNodeAndLeavesTheDeviceUsable) {
+  auto f = function([](Tensor x, Tensor i) { return gather(x, i) * 2.0f; });
+  EXPECT_THROW(f(Tensor{1.0f, 2.0f}, Tensor{7}).array(), InvalidArgumentError);
+  EXPECT_EQ(f(Tensor{1.0f, 2.0f}, Tensor{1}).to_vector<float>(), (std::vector<float>{4}));
+}
+
+}  // namespace
+}  // namespace tandem
