@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/device/emulated/emulated_device.h"
+#include "tandem/runtime/explain.h"
 #include <tandem/tandem.h>
 
 #include "bench/common/timing.h"
-#include "tandem/device/emulated/emulated_device.h"
-#include "tandem/runtime/explain.h"
 
 namespace bench {
 
@@ -149,7 +149,8 @@ template <class Step, class... Args>
 double error_of(const char* what, const Step& step, const Args&... args) {
   const double forecast = td::explain(step, args...).step_seconds;
   const double measured = seconds_of([&] { step(args...); });
-  std::cerr << what << ": forecast " << 1e3 * forecast << " ms, measured " << 1e3 * measured << '\n';
+  std::cerr << what << ": forecast " << 1e3 * forecast << " ms, measured " << 1e3 * measured
+            << '\n';
   return std::abs(forecast - measured) / measured;
 }
 

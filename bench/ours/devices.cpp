@@ -115,8 +115,8 @@ int main() {
                 {"makespan_vs_optimum", [] { return answer(vs_optimum()); }},
                 {"info_makespan_vs_bound",
                  [] { return answer(findings().vs_bound_sum / findings().placed); }},
-       {"busy_share", [] { return answer(busy_share()); }},
-       {"copies_hidden", [] { return answer(copies_hidden()); }},
-       {"forecast_error", [] { return answer(forecast_error()); }}},
+                {"busy_share", [] { return answer(busy_share()); }},
+                {"copies_hidden", [] { return answer(copies_hidden()); }},
+                {"forecast_error", [] { return answer(forecast_error()); }}},
                "tandem");
 }

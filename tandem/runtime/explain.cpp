@@ -35,8 +35,10 @@ DeviceSet devices_of(const ExplainOptions& options) {
 // Where an argument is: a variable's handle tells the variable's place.
 int device_of_argument(const Tensor& tensor, const DeviceSet& devices) {
   if (tensor.is_symbolic()) return -1;
+  // Only handles are looked at: other values may lie on a device, or not even be computed.
+  if (tensor.dtype() != DType::kResource) return devices.find(tensor.device());
   const Array array = tensor.array();
-  if (array.dtype() == DType::kResource && array.on_host() && array.num_elements() == 1) {
+  if (array.on_host() && array.num_elements() == 1) {
     const ResourceHandle& handle = *array.data<ResourceHandle>();
     return handle.empty() ? -1 : devices.find(handle.info().device);
   }

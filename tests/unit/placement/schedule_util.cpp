@@ -56,7 +56,7 @@ Node* WorkGraph::arg(const std::string& name, double bytes) {
   Graph::NodeSpec spec;
   spec.op = &registry.of_kind(NodeKind::kArg);
   spec.name = name;
-  spec.attrs = {{"T", DType::kFloat}};
+  spec.attrs = {{"T", DType::kFloat}, {"index", 0}};
   Node* node = graph.add(std::move(spec));
   graph.set_output_shape(node, 0, floats(bytes));
   return node;
