@@ -14,16 +14,38 @@
 namespace tandem {
 namespace {
 
+// As the runtime places.
+PlacementOptions placement_in_force(const ExplainOptions& options) {
+  if (options.placement) return *options.placement;
+  const Runtime& runtime = Runtime::current();
+  PlacementOptions placement;
+  placement.policy = runtime.placement_policy();
+  placement.soft = runtime.soft_placement();
+  return placement;
+}
+
+// `places`: for each argument the device where the caller has it, or -1.
 Explanation explain_body(const MutableFunction& body, const std::string& name,
-                         const ExplainOptions& options, DeviceSet devices,
-                         PlacementOptions placement) {
+                         const ExplainOptions& options, const DeviceSet& devices,
+                         PlacementOptions placement, const std::vector<int>& places = {}) {
   Runtime& runtime = Runtime::current();
   std::shared_ptr<const CostProfile> costs = options.costs;
-  if (!costs && options.profile)
+  if (const std::string path = runtime.placement_profile(); !costs && !path.empty())
+    costs = std::make_shared<const CostProfile>(CostProfile::load(path));
+  placement.log = false;
+  Placement placed = place(body.graph, CostModel(devices, costs), runtime.kernels(), placement);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const Node& arg = *body.args[i];
+    NodePlacement& p = placed.nodes[static_cast<std::size_t>(arg.id())];
+    if (places[i] < 0 || placed.output_memory(arg, 0) == devices.memory_of(places[i])) continue;
+    p.device = places[i];
+    p.by = PlacedBy::kNear;
+    p.reason = "an argument stays where the caller has it";
+  }
+  // What was just measured tells more than what the placer knew.
+  if (!options.costs && options.profile)
     costs = std::make_shared<const CostProfile>(options.profile->costs());
   const CostModel model(devices, std::move(costs));
-  placement.log = false;
-  const Placement placed = place(body.graph, model, runtime.kernels(), placement);
   return explain_placement(body.graph, placed, model, runtime.kernels(), name, placement,
                            options.profile ? &*options.profile : nullptr, options.advice);
 }
@@ -52,7 +74,7 @@ Explanation explain_function(const Function& function, const std::vector<Partial
                              const ExplainOptions& options) {
   const MutableFunction body = optimized(function, arg_shapes);
   return explain_body(body, function.name(), options, devices_of(options),
-                      options.placement.value_or(PlacementOptions()));
+                      placement_in_force(options));
 }
 
 Explanation explain_call(const ConcreteFunction& function, std::span<const Tensor> args,
@@ -64,12 +86,15 @@ Explanation explain_call(const ConcreteFunction& function, std::span<const Tenso
   for (const Tensor& t : all) shapes.push_back(t.partial_shape());
   const MutableFunction body = optimized(*function.function(), shapes);
   const DeviceSet devices = devices_of(options);
-  PlacementOptions placement = options.placement.value_or(PlacementOptions());
+  PlacementOptions placement = placement_in_force(options);
+  std::vector<int> places;
   for (std::size_t i = 0; i < all.size() && i < body.args.size(); ++i) {
-    const int device = device_of_argument(all[i], devices);
-    if (device >= 0) placement.fixed.emplace_back(body.args[i], device);
+    places.push_back(device_of_argument(all[i], devices));
+    const DType dtype = body.args[i]->output_dtype(0);
+    if (places.back() >= 0 && (dtype == DType::kResource || is_ref(dtype)))
+      placement.fixed.emplace_back(body.args[i], places.back());
   }
-  return explain_body(body, function.name(), options, devices, std::move(placement));
+  return explain_body(body, function.name(), options, devices, std::move(placement), places);
 }
 
 double Explanation::copied_bytes() const {

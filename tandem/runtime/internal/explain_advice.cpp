@@ -84,7 +84,12 @@ class Adviser {
     PlacementOptions options = g_.options;
     options.policy = PlacementPolicy::kCost;
     options.log = false;
-    const Placement other = place(g_.graph, g_.costs, g_.kernels, options);
+    Placement other = place(g_.graph, g_.costs, g_.kernels, options);
+    // Arguments stay where the caller has them.
+    for (const Node* node : g_.order) {
+      if (node->kind() == NodeKind::kArg)
+        other.nodes[index(node->id())].device = g_.placement.device(*node);
+    }
     const Simulation simulation = simulate(TaskGraph::of(g_.graph, other, g_.costs));
     if (!worth_saying(simulation.makespan)) return;
     std::vector<int> moved;

@@ -55,7 +55,11 @@ RecordedNode recorded(const Node& node) {
   entry.op = node.op().name;
   entry.key = CostProfile::key(node);
   for (const Output& in : node.inputs()) {
-    entry.inputs.push_back(in.node->id());
+    const Node* maker = in.node;
+    while ((maker->kind() == NodeKind::kSend || maker->kind() == NodeKind::kRecv) &&
+           !maker->inputs().empty())
+      maker = maker->inputs()[0].node;
+    entry.inputs.push_back(maker->id());
     entry.bytes += known_bytes(in.node->output_dtype(in.index), in.node->output_shape(in.index));
   }
   for (int i = 0; i < node.num_outputs(); ++i)

@@ -28,7 +28,7 @@ struct RecordedNode {
   std::string name;
   std::string op;
   std::string key;          ///< CostProfile::key
-  std::vector<int> inputs;  ///< ids of the nodes it takes values from
+  std::vector<int> inputs;  ///< ids of the nodes that made its inputs, before any copies
   double bytes = 0;         ///< of inputs and outputs, as far as shapes are known
 };
 

@@ -222,6 +222,40 @@ TEST(Explain, PutsMeasuredTimesBeside) {
   EXPECT_THAT(td::explain(options, other, a).notes, Contains(HasSubstr("holds no call")));
 }
 
+// A real run on an emulated device: what was foreseen is what was recorded.
+TEST(Explain, RunsAsItSays) {
+  td::Runtime runtime({.devices = {.emulate = {"GPU:1,memory=64MiB,link=10GB/s,latency=1us"}}});
+  const td::RuntimeScope scope(runtime);
+  const auto f = sandwich("/CPU:0");
+  const Tensor a = td::ones({16, 16});
+  const Tensor before = f(a);
+  td::profiler::start();
+  for (int i = 0; i < 4; ++i) f(a).to_string();
+  td::ExplainOptions options;
+  options.profile = td::profiler::stop();
+  const Explanation e = td::explain(options, f, a);
+  EXPECT_EQ(e.measured_runs, 4);
+  int copies = 0;
+  for (const auto& event : options.profile->events())
+    copies += event.kind == td::profiler::EventKind::kCopy && !event.function.empty();
+  EXPECT_EQ(copies, 4 * static_cast<int>(e.copies.size()));
+  for (const auto& copy : e.copies) {
+    EXPECT_TRUE(copy.measured.has_value()) << copy.value;
+    EXPECT_EQ(copy.per_step, 1) << copy.value;
+  }
+  for (const auto& o : e.ops) {
+    if (o.op != "MatMul" && o.op != "Exp") continue;
+    ASSERT_TRUE(o.measured.has_value()) << o.name;
+    EXPECT_EQ(o.measured->runs, 4);
+  }
+  // Each event of a node stands on the device that the explanation names.
+  for (const auto& event : options.profile->events()) {
+    if (event.kind != td::profiler::EventKind::kKernel || event.op != "MatMul") continue;
+    EXPECT_EQ(options.profile->tracks()[static_cast<std::size_t>(event.track)].process,
+              e.devices[static_cast<std::size_t>(op(e, "MatMul").device)].name);
+  }
+}
+
 TEST(Explain, TrainingStepsAndVariablesStayTogether) {
   td::Variable w(td::ones({64, 64}));
   const auto step = td::function([&](Tensor x) {
