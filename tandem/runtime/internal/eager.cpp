@@ -293,28 +293,47 @@ std::vector<Tensor> run_eagerly(const OpDef& op, std::span<const Tensor> inputs,
   }
 }
 
-std::vector<Tensor> run_function_eagerly(Runtime& runtime, const Function& function,
-                                         std::span<const Tensor> args) {
-  check_inputs(function.name(), args);
+namespace {
+
+std::vector<Array> arrays_of(std::span<const Tensor> args) {
   std::vector<Array> arrays;
   arrays.reserve(args.size());
   for (const Tensor& t : args) arrays.push_back(t.impl()->array);
-  KernelContext context;
-  const bool placed = runtime.places_calls();
-  Device& device = placed ? device_of_call(runtime) : runtime.default_device();
-  if (placed && runtime.log_placement())
+  return arrays;
+}
+
+// Kept apart from the calls of a runtime with one CPU, which pay nothing for it.
+[[gnu::noinline]] std::vector<Tensor> run_function_on_devices(Runtime& runtime,
+                                                              const Function& function,
+                                                              std::span<const Tensor> args) {
+  Device& device = device_of_call(runtime);
+  if (runtime.log_placement())
     std::cerr << cat("Executing op ", function.name(), " in device ", device.name(), "\n");
+  KernelContext context;
   context.services_ = &runtime.services(device);
   const std::shared_ptr<const Cancellation> cancellation = thread_context().cancellation;
   context.cancellation_ = cancellation.get();
+  std::vector<Tensor> outputs;
+  for (Array& r : context.services_->functions->run(function, arrays_of(args), context))
+    outputs.push_back(tensor_on(runtime, std::move(r)));
+  return outputs;
+}
+
+}  // namespace
+
+std::vector<Tensor> run_function_eagerly(Runtime& runtime, const Function& function,
+                                         std::span<const Tensor> args) {
+  check_inputs(function.name(), args);
+  if (runtime.places_calls()) return run_function_on_devices(runtime, function, args);
+  KernelContext context;
+  context.services_ = &runtime.services(runtime.default_device());
+  const std::shared_ptr<const Cancellation> cancellation = thread_context().cancellation;
+  context.cancellation_ = cancellation.get();
   std::vector<Array> results =
-      context.services_->functions->run(function, std::move(arrays), context);
+      context.services_->functions->run(function, arrays_of(args), context);
   std::vector<Tensor> outputs;
   outputs.reserve(results.size());
-  for (Array& r : results) {
-    outputs.push_back(placed ? tensor_on(runtime, std::move(r))
-                             : Tensor(new TensorImpl(std::move(r))));
-  }
+  for (Array& r : results) outputs.emplace_back(new TensorImpl(std::move(r)));
   return outputs;
 }
 

@@ -37,8 +37,9 @@ struct CallPlaces {
 class PlanCache {
  public:
   // `places`: null where there is one device.
-  std::shared_ptr<Executable> get(Runtime& runtime, const Function& function,
-                                  const std::vector<Array>& args, const CallPlaces* places) {
+  [[gnu::always_inline]] std::shared_ptr<Executable> get(Runtime& runtime, const Function& function,
+                                                         const std::vector<Array>& args,
+                                                         const CallPlaces* places) {
     std::lock_guard lock(mutex_);
     if (runtime_id_ != runtime.id()) {
       forget();
@@ -175,18 +176,21 @@ int place_of(const Runtime& runtime, const Array& value) {
   return 0;
 }
 
-// As FunctionExecutor::prepare, which can't be inlined.
-inline std::shared_ptr<Executable> plan_of_call(const Function& function,
-                                                const std::vector<Array>& args,
-                                                const Device& device) {
-  const auto cache =
-      function.derived<PlanCache>(Function::kPlans, [] { return std::make_shared<PlanCache>(); });
-  Runtime& runtime = Runtime::current();
-  if (!runtime.places_calls()) return cache->get(runtime, function, args, nullptr);
-  CallPlaces places;
-  for (const Array& a : args) places.args.push_back(place_of(runtime, a));
-  places.default_device = index_of(runtime, &device);
-  return cache->get(runtime, function, args, &places);
+// As PartialShape::is_compatible, without making one of the argument's shape.
+bool fits(const PartialShape& wanted, const Shape& shape) {
+  if (!wanted.has_rank()) return true;
+  const auto& dims = wanted.dims();
+  if (static_cast<int>(dims.size()) != shape.rank()) return false;
+  for (int i = 0; i < shape.rank(); ++i) {
+    const std::int64_t dim = dims[static_cast<std::size_t>(i)];
+    if (dim >= 0 && dim != shape[i]) return false;
+  }
+  return true;
+}
+
+[[gnu::always_inline]] inline std::shared_ptr<PlanCache> plans_of(const Function& function) {
+  return function.derived<PlanCache>(Function::kPlans,
+                                     [] { return std::make_shared<PlanCache>(); });
 }
 
 }  // namespace
@@ -194,7 +198,6 @@ inline std::shared_ptr<Executable> plan_of_call(const Function& function,
 std::vector<Array> FunctionExecutor::run(const Function& function, std::vector<Array> args,
                                          KernelContext& caller) {
   DepthGuard depth(function);
-  const FunctionSpan span(function.name());
   if (args.size() != function.args().size()) {
     throw InvalidArgumentError(cat("Function '", function.name(), "' takes ",
                                    function.args().size(), " arguments but got ", args.size(),
@@ -203,13 +206,25 @@ std::vector<Array> FunctionExecutor::run(const Function& function, std::vector<A
   for (std::size_t i = 0; i < args.size(); ++i) {
     const Node& arg = *function.args()[i];
     if (base_dtype(args[i].dtype()) != base_dtype(arg.output_dtype(0)) ||
-        !arg.output_shape(0).is_compatible(args[i].shape())) {
+        !fits(arg.output_shape(0), args[i].shape())) {
       throw InvalidArgumentError(cat("Function '", function.name(), "': argument ", i, " must be ",
                                      arg.output_dtype(0), arg.output_shape(0), " but is ",
                                      args[i].dtype(), args[i].shape(), "."));
     }
   }
-  const std::shared_ptr<Executable> plan = plan_of_call(function, args, caller.device());
+  Runtime& runtime = Runtime::current();
+  if (StepRecorder::on() || runtime.places_calls())
+    return run_watched(function, std::move(args), caller);
+  const std::shared_ptr<Executable> plan =
+      plans_of(function)->get(runtime, function, args, nullptr);
+  const ScopedFlushDenormals flush;
+  return plan->run(std::move(args), caller.cancellation());
+}
+
+std::vector<Array> FunctionExecutor::run_watched(const Function& function, std::vector<Array> args,
+                                                 KernelContext& caller) {
+  const FunctionSpan span(function.name());
+  const std::shared_ptr<Executable> plan = prepare(function, args, caller.device());
   const ScopedFlushDenormals flush;
   return plan->run(std::move(args), caller.cancellation());
 }
@@ -217,7 +232,12 @@ std::vector<Array> FunctionExecutor::run(const Function& function, std::vector<A
 std::shared_ptr<Executable> FunctionExecutor::prepare(const Function& function,
                                                       const std::vector<Array>& args,
                                                       const Device& device) {
-  return plan_of_call(function, args, device);
+  Runtime& runtime = Runtime::current();
+  if (!runtime.places_calls()) return plans_of(function)->get(runtime, function, args, nullptr);
+  CallPlaces places;
+  for (const Array& a : args) places.args.push_back(place_of(runtime, a));
+  places.default_device = index_of(runtime, &device);
+  return plans_of(function)->get(runtime, function, args, &places);
 }
 
 }  // namespace tandem

@@ -22,6 +22,11 @@ class TANDEM_EXPORT FunctionExecutor final : public FunctionRunner {
   /// The plan that such a call would use.
   static std::shared_ptr<Executable> prepare(const Function& function,
                                              const std::vector<Array>& args, const Device& device);
+
+ private:
+  // While a profiler listens, or where there are several devices.
+  static std::vector<Array> run_watched(const Function& function, std::vector<Array> args,
+                                        KernelContext& caller);
 };
 
 }  // namespace tandem

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "tandem/core/error.h"
 #include "tandem/runtime/internal/op_failure.h"
@@ -35,7 +36,7 @@ void run_independent(const Plan& plan, Plan::Frame& frame, std::size_t failed,
   }
 }
 
-// Watches the steps if somebody wants their times.
+// Watches the steps where somebody wants their times.
 class StepClock {
  public:
   StepClock(const Plan& plan, std::vector<StepTime>* times)
@@ -46,19 +47,9 @@ class StepClock {
       });
       track_ = recorder_->kernel_track(*plan.services().device);
     }
-    on_ = times_ || recorder_;
-    if (on_) begin(StepRecorder::now());
+    begin(StepRecorder::now());
   }
   void end_step(const Step& step) {
-    if (on_) note(step);
-  }
-
- private:
-  void begin(StepRecorder::Time now) {
-    if (times_) uses_ = IntraOpPool::uses_by_this_thread();
-    start_ = now;
-  }
-  void note(const Step& step) {
     const StepRecorder::Time now = StepRecorder::now();
     if (times_) {
       times_->push_back(
@@ -67,7 +58,12 @@ class StepClock {
     if (recorder_) recorder_->kernel(track_, recorded_->of(*step.node), start_, now);
     begin(now);
   }
-  bool on_ = false;
+
+ private:
+  void begin(StepRecorder::Time now) {
+    if (times_) uses_ = IntraOpPool::uses_by_this_thread();
+    start_ = now;
+  }
   std::vector<StepTime>* times_;
   std::uint64_t uses_ = 0;
   StepRecorder::Time start_ = 0;
@@ -81,7 +77,8 @@ class StepClock {
 void run_sequential(const Plan& plan, Plan::Frame& frame, const Cancellation* cancellation,
                     std::vector<StepTime>* times) {
   const auto& steps = plan.steps();
-  StepClock clock(plan, times);
+  std::optional<StepClock> clock;
+  if (times || StepRecorder::on()) clock.emplace(plan, times);
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Step& step = steps[i];
     KernelContext& context = frame.contexts[i];
@@ -95,7 +92,7 @@ void run_sequential(const Plan& plan, Plan::Frame& frame, const Cancellation* ca
       std::rethrow_exception(error);
     }
     if (!step.release.empty()) release(step, frame);
-    clock.end_step(step);
+    if (clock) clock->end_step(step);
   }
 }
 
