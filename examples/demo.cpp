@@ -84,6 +84,18 @@ void draw(const Model& model, const td::data::Dataset& digits, const std::string
   std::cout << "picture: " << path << "\n";
 }
 
+// Where the work of a training step goes, and why.
+void explain_step(const Model& model, const td::data::Dataset& digits) {
+  const td::data::Element some = digits.batch(32).iterator().next();
+  const losses::SparseCategoricalCrossentropy loss_of;
+  const std::vector<td::Variable> weights = model.trainable_weights();
+  const auto step = td::function([&](td::Tensor images, td::Tensor labels) {
+    td::GradientTape tape;
+    return tape.gradient(loss_of(labels, model(images, {.training = true})), weights);
+  });
+  std::cout << td::explain(step, some[0], some[1]).to_text(0);
+}
+
 void run(const Arguments& arguments) {
   print_devices();
   utils::set_random_seed(arguments.seed);
@@ -100,6 +112,7 @@ void run(const Arguments& arguments) {
             {.epochs = arguments.epochs, .validation_data = test.batch(256)});
 
   const Logs result = model.evaluate(test.batch(256), {.verbose = Verbose::kSilent});
+  if (td::Runtime::current().devices().size() > 1) explain_step(model, train);
   draw(model, test, arguments.output);
   std::printf("test accuracy: %.3f\n", result["accuracy"]);
 }

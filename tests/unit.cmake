@@ -36,3 +36,14 @@ foreach(folder IN LISTS folders)
   tandem_unit_test(${room} ${folder} tandem::tandem)
   tandem_unit_test(${room}_internal ${folder}/internal tandem_inside)
 endforeach()
+
+# The same once more on an emulated accelerator with memory of its own: what is trained and
+# differentiated on a CPU must be the same there.
+foreach(room IN ITEMS autodiff keras)
+  if(TARGET ${room}_test)
+    add_test(NAME unit.${room}_emulated COMMAND ${room}_test --gtest_brief=1
+             WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+    set_tests_properties(unit.${room}_emulated PROPERTIES LABELS unit TIMEOUT 1200
+                         ENVIRONMENT "TANDEM_EMULATE=GPU:1,memory=2GiB,latency=0us")
+  endif()
+endforeach()

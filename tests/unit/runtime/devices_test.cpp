@@ -6,6 +6,7 @@
 #include "tandem/autodiff/gradient_tape.h"
 #include "tandem/core/error.h"
 #include "tandem/ops/ops.h"
+#include "tandem/runtime/predicted_peak.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/thread_context.h"
 #include "tandem/runtime/traced_function.h"
@@ -185,6 +186,82 @@ TEST_F(Devices, AFailureNamesTheNodeAndLeavesTheDeviceUsable) {
   auto f = function([](Tensor x, Tensor i) { return gather(x, i) * 2.0f; });
   EXPECT_THROW(f(Tensor{1.0f, 2.0f}, Tensor{7}).array(), InvalidArgumentError);
   EXPECT_EQ(f(Tensor{1.0f, 2.0f}, Tensor{1}).to_vector<float>(), (std::vector<float>{4}));
+}
+
+// The weights of one layer on each of two devices, trained on half of every batch each.
+TEST_F(Devices, DataParallelStepsEqualThoseOfOneDevice) {
+  const std::vector<std::string> gpus{"/GPU:0", "/GPU:1"};
+  const auto make = [](const std::string& device) {
+    DeviceScope on(device);
+    return Variable(Tensor{{0.1f, -0.2f}, {0.3f, 0.4f}, {-0.5f, 0.6f}});
+  };
+  const std::vector<Variable> copies{make(gpus[0]), make(gpus[1])};
+  const Variable alone = make("/CPU:0");
+  const auto gradient = [](const Tensor& x, const Tensor& y, const Variable& w) {
+    GradientTape tape;
+    return tape.gradient(reduce_mean(square(matmul(x, w) - y)), w);
+  };
+  auto parallel = function([&](Tensor x, Tensor y) {
+    const auto xs = split(x, 2), ys = split(y, 2);
+    std::vector<Tensor> grads;
+    for (std::size_t i = 0; i < 2; ++i) {
+      DeviceScope on(gpus[i]);
+      grads.push_back(gradient(xs[i], ys[i], copies[i]));
+    }
+    grads = all_reduce(grads, gpus, Reduction::kMean);
+    for (std::size_t i = 0; i < 2; ++i) {
+      DeviceScope on(gpus[i]);
+      copies[i].assign_sub(grads[i] * 0.1f);
+    }
+  });
+  auto single = function([&](Tensor x, Tensor y) {
+    DeviceScope on("/CPU:0");
+    alone.assign_sub(gradient(x, y, alone) * 0.1f);
+  });
+  for (int i = 0; i < 10; ++i) {
+    const auto v = static_cast<float>(i);
+    const Tensor x{{v, 1.0f, 2.0f}, {1.0f, v, 0.5f}, {0.5f, -1.0f, 1.0f}, {2.0f, 0.0f, -v}};
+    const Tensor y{{1.0f, 0.0f}, {0.0f, 1.0f}, {1.0f, 1.0f}, {0.0f, 0.0f}};
+    parallel(x * 0.1f, y);
+    single(x * 0.1f, y);
+  }
+  const auto expected = Tensor(alone).to_vector<float>();
+  const auto first = Tensor(copies[0]).to_vector<float>();
+  EXPECT_EQ(first, Tensor(copies[1]).to_vector<float>());
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(first[i], expected[i], 1e-6f);
+}
+
+TEST_F(Devices, AllReduceNeedsLikeValues) {
+  EXPECT_THROW(all_reduce({Tensor{1.0f}}, {"/GPU:0", "/GPU:1"}), InvalidArgumentError);
+  EXPECT_THROW(all_reduce({Tensor{1.0f}, Tensor{1.0f, 2.0f}}, {"/GPU:0", "/GPU:1"}),
+               InvalidArgumentError);
+}
+
+TEST_F(Devices, ThePeakOfACallIsKnownBeforeIt) {
+  Variable w;
+  {
+    DeviceScope on("/GPU:0");
+    w = Variable(ones({256, 512}));
+  }
+  auto step = function([&](Tensor x) {
+    GradientTape tape;
+    const Tensor y = nn::relu(matmul(x, w));
+    const Tensor loss = reduce_mean(square(y));
+    w.assign_sub(tape.gradient(loss, w) * 0.01f);
+    DeviceScope on("/GPU:1");
+    return reduce_sum(y * 2.0f);
+  });
+  const std::vector<Tensor> args{ones({64, 256})};
+  const auto predicted = config::predicted_peak(step.concrete(args[0]), args);
+  ASSERT_EQ(predicted.size(), 3u);
+  for (std::size_t d = 1; d < 3; ++d) runtime_.devices()[d]->allocator().reset_peak();
+  step(args[0]);
+  for (std::size_t d = 1; d < 3; ++d) {
+    EXPECT_EQ(predicted[d].device, runtime_.devices()[d]->name());
+    const auto measured = static_cast<double>(runtime_.devices()[d]->allocator().stats().peak);
+    EXPECT_NEAR(static_cast<double>(predicted[d].bytes), measured, 0.05 * measured)
+        << predicted[d].device;
+  }
 }
 
 }  // namespace
