@@ -40,6 +40,15 @@ std::size_t offset_in_buffer(const Array& token) {
                                   static_cast<const std::byte*>(token.buffer()->data()));
 }
 
+// The device whose memory holds the elements; there is one.
+Device& device_in_being(const Array& array) {
+  if (Device* device = device_of(array)) return *device;
+  throw FailedPreconditionError(
+      cat("A value of dtype ", array.dtype(), " and shape ", array.shape(),
+          " lies in the memory of a device that is gone with its runtime. Keep the td::Runtime as "
+          "long as its tensors and variables are used."));
+}
+
 void check_computed(const Array& array) {
   const bool real = is_floating(array.dtype()) || is_complex(array.dtype());
   if (!real || array.buffer()->computed()) return;
@@ -76,8 +85,8 @@ Array allocate_on(Device& device, DType dtype, const Shape& shape) {
 
 Array copy_to_host(const Array& array) {
   if (array.on_host()) return array;
+  Device* device = &device_in_being(array);
   check_computed(array);
-  Device* device = device_of(array);
   Array copy(array.dtype(), array.shape());
   if (array.num_bytes() != 0) {
     Stream& stream = copy_stream(device, nullptr);
@@ -91,7 +100,7 @@ Array copy_to_device(const Array& array, Device& device) {
   if (device.memory_space() == nullptr) return copy_to_host(array);
   if (is_object(array.dtype()) || is_ref(array.dtype()) || device_of(array) == &device)
     return token_view(array);
-  Device* from = device_of(array);
+  Device* from = array.on_host() ? nullptr : &device_in_being(array);
   if (from && !from->can_copy_to(device)) return copy_to_device(copy_to_host(array), device);
   Array copy = allocate_on(device, array.dtype(), array.shape());
   if (from && !array.buffer()->computed()) copy.buffer()->mark_uncomputed();

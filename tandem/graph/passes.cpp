@@ -183,15 +183,37 @@ void use_as_result(MutableFunction& f, Output from, Output replacement) {
   }
 }
 
+bool asks_for_one_device(const Graph& graph) {
+  const std::string* asked = nullptr;
+  for (const auto& node : graph.nodes()) {
+    if (node->kind() == NodeKind::kConst || node->kind() == NodeKind::kArg) continue;
+    if (asked && *asked != node->requested_device()) return false;
+    asked = &node->requested_device();
+  }
+  return true;
+}
+
+// True if what the node computes from, as far back as one op may take in, is asked to be on the
+// device that the node is.
+bool is_on_one_device(const Node& node, const std::string& device, int far = 6) {
+  if (node.kind() == NodeKind::kConst || node.kind() == NodeKind::kArg) return true;
+  if (node.requested_device() != device) return false;
+  return far == 0 || std::all_of(node.inputs().begin(), node.inputs().end(), [&](const Output& in) {
+           return !in.node || is_on_one_device(*in.node, device, far - 1);
+         });
+}
+
 // Asks every op that has the hook, once.
 bool rewrite(MutableFunction& f, const OpRegistry& ops, RewriteFn OpDef::*hook, UseCounts* uses,
              const OptimizerOptions& options) {
   bool changed = false;
+  const bool one_device = !uses || asks_for_one_device(f.graph);
   for (Node* node : f.graph.topological_order()) {
     const RewriteFn apply = node->op().*hook;
     if (!apply || !is_pure(*node) || !node->control_inputs().empty()) continue;
     // Who waits for the node keeps it: fused, it would be computed twice.
     if (uses && (uses->of(node) == 0 || uses->waiting_for(node) != 0)) continue;
+    if (!one_device && !is_on_one_device(*node, node->requested_device())) continue;
     RewriteContext context(f.graph, ops, *node, uses, &options);
     if (!apply(context)) continue;
     use_as_result(f, {node, 0}, context.replacement());

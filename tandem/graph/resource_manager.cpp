@@ -34,6 +34,12 @@ Array& VariableResource::value() {
         cat("Could not find variable ", name_,
             ". It has no value yet: assign one (run its initializer) before it is read."));
   }
+  if (!value_.on_host() && value_.buffer()->space()->device == nullptr) {
+    throw FailedPreconditionError(
+        cat("Variable '", name_,
+            "' was kept on a device that is gone with its runtime. Keep the "
+            "td::Runtime as long as its variables are used."));
+  }
   return value_;
 }
 

@@ -23,21 +23,22 @@ bool has_bit(std::uint32_t mask, std::size_t i) {
 
 // Which of the declared inputs an input belongs to. In ops that take lists the bits of
 // `host_inputs` stand for these, so that what comes behind a list has one (the axis of ConcatV2).
-std::size_t declared_input(const Node& node, int i) {
-  if (node.op().plain_arguments) return static_cast<std::size_t>(i);
+std::size_t declared_input(const OpDef& op, const AttrMap& attrs, int i) {
+  if (op.plain_arguments) return static_cast<std::size_t>(i);
   std::int64_t end = 0;
-  for (std::size_t a = 0; a < node.op().inputs.size(); ++a) {
-    const ArgDef& arg = node.op().inputs[a];
+  for (std::size_t a = 0; a < op.inputs.size(); ++a) {
+    const ArgDef& arg = op.inputs[a];
     if (!arg.number_attr.empty()) {
-      end += node.attr<std::int64_t>(arg.number_attr);
+      end += *attrs.find(arg.number_attr)->get_if<std::int64_t>();
     } else if (!arg.type_list_attr.empty()) {
-      end += static_cast<std::int64_t>(node.attr<std::vector<DType>>(arg.type_list_attr).size());
+      end += static_cast<std::int64_t>(
+          attrs.find(arg.type_list_attr)->get_if<std::vector<DType>>()->size());
     } else {
       ++end;
     }
     if (i < end) return a;
   }
-  return node.op().inputs.size();
+  return op.inputs.size();
 }
 
 // Their arguments go to other nodes as they are, so each is where a value of its type is.
@@ -46,8 +47,7 @@ bool passes_on(NodeKind kind) {
 }
 
 bool declared_on_host(const Node& node, int input) {
-  const std::uint32_t mask = node.op().traits.host_inputs;
-  return mask != 0 && has_bit(mask, declared_input(node, input));
+  return declared_on_host(node.op(), node.attrs(), input);
 }
 
 // TensorFlow's rule: numbers that count and index, and what is computed of them alone, are of use
@@ -75,6 +75,11 @@ bool on_small_integers_alone(const Node& node) {
 }
 
 }  // namespace
+
+bool declared_on_host(const OpDef& op, const AttrMap& attrs, int input) {
+  const std::uint32_t mask = op.traits.host_inputs;
+  return mask != 0 && has_bit(mask, declared_input(op, attrs, input));
+}
 
 bool input_on_host(const Node& node, int i) {
   const DType dtype = input_dtype(node, i);

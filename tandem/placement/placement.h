@@ -61,6 +61,9 @@ struct TANDEM_EXPORT Placement {
 /// the op or kernel declares so, and all arguments of ops on int32 alone (TensorFlow's rule).
 TANDEM_EXPORT bool input_on_host(const Node& node, int i);
 TANDEM_EXPORT bool output_on_host(const Node& node, int i);
+/// True if the op declares so (`OpTraits::host_inputs`) for input i of a call with these
+/// attributes, which are complete.
+TANDEM_EXPORT bool declared_on_host(const OpDef& op, const AttrMap& attrs, int input);
 
 enum class PlacementPolicy : std::uint8_t { kGreedy, kCost };
 

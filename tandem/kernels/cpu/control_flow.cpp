@@ -65,8 +65,15 @@ void while_kernel(KernelContext& c) {
   const Function& body = *c.attr<FunctionRef>("body");
   std::vector<Array> state;
   for (int i = 0; i < c.num_inputs(); ++i) state.push_back(c.input(i));
-  for (;;) {
+  constexpr std::int64_t kMostUncomputed = 100000;
+  for (std::int64_t trips = 0;; ++trips) {
     if (c.cancellation()) c.cancellation()->check();
+    if (trips > kMostUncomputed && !c.device().properties().computes) {
+      throw FailedPreconditionError(
+          cat("The loop has gone round ", trips, " times on ", c.device().name(),
+              ", which does not compute, so a condition on floats never ends it. State how often "
+              "it goes round with WhileOptions::maximum_iterations."));
+    }
     const std::vector<Array> go_on = c.functions().run(condition, state, c);
     if (!is_true(copy_to_host(go_on.at(0)))) break;
     // Moved in, so that the body may write over what it is the last to read.

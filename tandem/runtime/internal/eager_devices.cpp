@@ -13,6 +13,7 @@
 #include "tandem/device/memory_space.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/op_registry.h"
+#include "tandem/placement/placement.h"
 #include "tandem/runtime/internal/device_kernel.h"
 #include "tandem/runtime/internal/wait_for_kernel.h"
 #include "tandem/runtime/runtime.h"
@@ -155,8 +156,6 @@ bool int32_alone(const Call& call) {
          std::all_of(call.output_dtypes.begin(), call.output_dtypes.end(), is_int32);
 }
 
-bool bit(std::uint32_t mask, std::size_t i) { return i < 32 && ((mask >> i) & 1) != 0; }
-
 bool runs_functions(const OpDef& op) {
   return op.traits.kind == NodeKind::kCall || op.traits.kind == NodeKind::kIf ||
          op.traits.kind == NodeKind::kWhile;
@@ -234,7 +233,8 @@ std::vector<Tensor> run_eagerly_on_devices(Runtime& runtime, const OpDef& op,
     // Functions take their arguments wherever they are.
     if (runs_functions(op) && i != 0) {
       arrays.push_back(a);
-    } else if (host_alone || bit(op.traits.host_inputs, i) || runs_functions(op)) {
+    } else if (host_alone || declared_on_host(op, call.complete, static_cast<int>(i)) ||
+               runs_functions(op)) {
       arrays.push_back(copy_to_host(a));
     } else {
       const AllocationScope holder(op.name);

@@ -112,9 +112,9 @@ TEST(DeviceFaults, AnyAllocationMayFail) {
 TEST(DeviceFaults, ALostDeviceFailsTheStepAndNothingElse) {
   bool ever_lost = false;
   for (int n = 1; n < 400; n += 3) {
-    Runtime runtime({.devices = {.emulate = {"GPU:1,memory=8MiB,latency=0us,fault=lost@" +
-                                             std::to_string(n),
-                                         "GPU:1"}}});
+    Runtime runtime(
+        {.devices = {.emulate = {"GPU:1,memory=8MiB,latency=0us,fault=lost@" + std::to_string(n),
+                                 "GPU:1"}}});
     RuntimeScope scope(runtime);
     const Tensor x = Tensor::from(some_inputs(), {3, 4});
     const Tensor y = Tensor::from(std::vector<float>(6, 1.0f), {3, 2});
@@ -159,6 +159,33 @@ TEST(DeviceFaults, TooLittleMemoryNamesTheHoldersAndASmallerStepWorks) {
     EXPECT_NE(text.find("1 MiB"), std::string::npos) << text;
   }
   EXPECT_EQ(f(zeros({4, 512})).item<float>(), 0.0f);
+}
+
+TEST(DeviceFaults, ValuesOfARuntimeThatIsGoneSaySo) {
+  Tensor on_gpu;
+  Variable variable;
+  {
+    Runtime runtime({.devices = {.emulate = {"GPU:1,latency=0us"}}});
+    RuntimeScope scope(runtime);
+    on_gpu = Tensor{1.0f, 2.0f} + Tensor{1.0f, 1.0f};
+    variable = Variable(Tensor{1.0f, 2.0f} * 2.0f);
+  }
+  // A tensor keeps its device; a variable lives with its runtime.
+  EXPECT_EQ(on_gpu.to_vector<float>(), (std::vector<float>{2, 3}));
+  EXPECT_THROW(variable.read_value().array(), FailedPreconditionError);
+}
+
+TEST(DeviceFaults, WhatWasNotComputedCannotBeRead) {
+  Runtime runtime({.devices = {.emulate = {"GPU:1,compute=timed,latency=0us"}}});
+  RuntimeScope scope(runtime);
+  auto f = function([](Tensor x) {
+    return while_loop([](Tensor& v) { return reduce_sum(v) < 10.0f; },
+                      [](Tensor& v) { return v * 2.0f; }, x, {.maximum_iterations = 3});
+  });
+  const Tensor y = f(Tensor{1.0f, 2.0f});
+  EXPECT_EQ(y.shape(), (Shape{2}));
+  EXPECT_THROW(y.array(), FailedPreconditionError);
+  EXPECT_EQ((Tensor{1, 2} + Tensor{3, 4}).to_vector<int>(), (std::vector<int>{4, 6}));
 }
 
 }  // namespace

@@ -264,5 +264,27 @@ TEST_F(Devices, ThePeakOfACallIsKnownBeforeIt) {
   }
 }
 
+// A product and what follows it become one op, but not across devices.
+TEST_F(Devices, FusionKeepsOpsWhereTheyAreAskedToBe) {
+  const Tensor w = Tensor::from(std::vector<float>(32 * 32, 0.5f), {32, 32});
+  const Tensor b = Tensor::from(std::vector<float>(32, -1.0f), {32});
+  const auto make = [&](const char* second) {
+    return function([&, second](Tensor x) {
+      Tensor y;
+      {
+        DeviceScope on("/GPU:0");
+        y = matmul(x, w);
+      }
+      DeviceScope on(second);
+      return nn::relu(nn::bias_add(y, b));
+    });
+  };
+  const Tensor x = ones({8, 32});
+  auto apart = make("/GPU:1"), together = make("/GPU:0");
+  EXPECT_EQ(apart(x).device(), kGpu1);
+  EXPECT_EQ(together(x).device(), kGpu0);
+  EXPECT_TRUE(all_equal(apart(x), together(x)));
+}
+
 }  // namespace
 }  // namespace tandem
