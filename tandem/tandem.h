@@ -34,6 +34,7 @@
 #include "tandem/ops/training_ops.h"
 #include "tandem/ops/unary_ops.h"
 #include "tandem/ops/variable.h"
+#include "tandem/placement/cost_profile.h"
 #include "tandem/runtime/config.h"
 #include "tandem/runtime/device_config.h"
 #include "tandem/runtime/device_inventory.h"

@@ -51,10 +51,11 @@ Device& device_in_being(const Array& array) {
 
 void check_computed(const Array& array) {
   const bool real = is_floating(array.dtype()) || is_complex(array.dtype());
-  if (!real || array.buffer()->computed()) return;
+  if (!real || !array.buffer() || array.buffer()->computed()) return;
+  const Device* device = device_of(array);
   throw FailedPreconditionError(
       cat("A value of dtype ", array.dtype(), " and shape ", array.shape(), " on ",
-          device_of(array)->name(),
+          device ? device->name() : "the host",
           " was not computed: the device only takes the time that computing would "
           "(compute=timed). Emulate with compute=real to read values."));
 }
@@ -84,9 +85,9 @@ Array allocate_on(Device& device, DType dtype, const Shape& shape) {
 }
 
 Array copy_to_host(const Array& array) {
+  check_computed(array);
   if (array.on_host()) return array;
   Device* device = &device_in_being(array);
-  check_computed(array);
   Array copy(array.dtype(), array.shape());
   if (array.num_bytes() != 0) {
     Stream& stream = copy_stream(device, nullptr);
@@ -101,6 +102,7 @@ Array copy_to_device(const Array& array, Device& device) {
   if (is_object(array.dtype()) || is_ref(array.dtype()) || device_of(array) == &device)
     return token_view(array);
   Device* from = array.on_host() ? nullptr : &device_in_being(array);
+  if (from && !from->lost().empty()) throw UnavailableError(from->lost());
   if (from && !from->can_copy_to(device)) return copy_to_device(copy_to_host(array), device);
   Array copy = allocate_on(device, array.dtype(), array.shape());
   if (from && !array.buffer()->computed()) copy.buffer()->mark_uncomputed();

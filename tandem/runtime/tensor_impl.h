@@ -37,7 +37,7 @@ class TensorImpl final : public RefCounted {
 
   /// The elements where the host can read them: `array`, or a copy of it made at the first look.
   const Array& host_array() const {
-    if (array.on_host()) return array;
+    if (array.on_host() && (!array.buffer() || array.buffer()->computed())) return array;
     if (const Array* copy = host_copy_.load(std::memory_order_acquire)) return *copy;
     return copy_for_host();
   }

@@ -65,7 +65,7 @@ void while_kernel(KernelContext& c) {
   const Function& body = *c.attr<FunctionRef>("body");
   std::vector<Array> state;
   for (int i = 0; i < c.num_inputs(); ++i) state.push_back(c.input(i));
-  constexpr std::int64_t kMostUncomputed = 100000;
+  constexpr std::int64_t kMostUncomputed = 1000;
   for (std::int64_t trips = 0;; ++trips) {
     if (c.cancellation()) c.cancellation()->check();
     if (trips > kMostUncomputed && !c.device().properties().computes) {

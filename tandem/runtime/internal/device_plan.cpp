@@ -47,6 +47,11 @@ void DevicePlan::make_tasks() {
   const CostModel costs(devices);
   tasks_.lanes = TaskGraph::lanes_of(devices);
   const auto& steps = plan_.steps();
+  // Host threads take what is ready by themselves; a step that waits for another holds up nobody.
+  for (Lane& lane : tasks_.lanes) {
+    if (!devices.devices[static_cast<std::size_t>(lane.device)].host_memory) continue;
+    lane.width = lane.depth = static_cast<int>(std::max<std::size_t>(steps.size(), 2));
+  }
   for (const Step& step : steps) {
     const Node& node = *step.node;
     const bool host_device = devices.devices[static_cast<std::size_t>(step.device)].host_memory;

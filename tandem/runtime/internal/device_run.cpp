@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <deque>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -61,11 +60,21 @@ class Run : public std::enable_shared_from_this<Run> {
     }
     work_on_host(/*to_the_end=*/true);
     std::unique_lock lock(mutex_);
+    over_ = true;
     changed_.wait(lock, [&] { return helpers_ == 0; });
     if (error_) std::rethrow_exception(error_);
   }
 
  private:
+  struct Less {
+    const std::vector<double>& priority;
+    bool operator()(int a, int b) const {
+      const double p = priority[static_cast<std::size_t>(a)];
+      const double q = priority[static_cast<std::size_t>(b)];
+      return p != q ? p < q : a > b;
+    }
+  };
+
   const Step& step(int s) const { return plan_.plan().steps()[static_cast<std::size_t>(s)]; }
 
   // Gives a lane what it can take. Call with the lock held.
@@ -75,20 +84,28 @@ class Run : public std::enable_shared_from_this<Run> {
         finish(s);
       } else if (plan_.on_host(s)) {
         host_ready_.push_back(s);
+        std::push_heap(host_ready_.begin(), host_ready_.end(), Less{plan_.priority()});
         changed_.notify_one();
-        if (host_ready_.size() > 1) call_helper();
+        if (host_ready_.size() > (caller_waits_ ? 1 : 0)) call_helper();
       } else {
         enqueue(lane, s);
       }
     }
   }
 
-  // Another thread of the inter-op pool takes part while there is host work.
+  // Another thread of the inter-op pool takes part while there is host work. Nobody waits for one
+  // that has not begun: the pool's threads may be busy with calls that wait for this one.
   void call_helper() {
     InterOpPool& pool = plan_.runtime().inter_op_pool();
-    if (helpers_ + 1 >= pool.threads()) return;
-    ++helpers_;
+    if (called_ + helpers_ + 1 >= pool.threads()) return;
+    ++called_;
     pool.schedule([self = shared_from_this()] {
+      {
+        std::lock_guard lock(self->mutex_);
+        --self->called_;
+        if (self->over_) return;
+        ++self->helpers_;
+      }
       {
         ThreadContextScope scope(self->context_);
         self->work_on_host(/*to_the_end=*/false);
@@ -103,8 +120,9 @@ class Run : public std::enable_shared_from_this<Run> {
     std::unique_lock lock(mutex_);
     for (;;) {
       if (!host_ready_.empty()) {
-        const int s = host_ready_.front();
-        host_ready_.pop_front();
+        std::pop_heap(host_ready_.begin(), host_ready_.end(), Less{plan_.priority()});
+        const int s = host_ready_.back();
+        host_ready_.pop_back();
         lock.unlock();
         const bool over = run_host_step(s);
         lock.lock();
@@ -112,7 +130,9 @@ class Run : public std::enable_shared_from_this<Run> {
       } else if (!to_the_end || scheduler_.done()) {
         return;
       } else {
+        caller_waits_ = true;
         changed_.wait(lock);
+        caller_waits_ = false;
       }
     }
   }
@@ -146,10 +166,19 @@ class Run : public std::enable_shared_from_this<Run> {
     return true;
   }
 
-  // Functions give tokens.
+  // Functions give tokens. What comes of values that were not computed was not computed either.
   void see_as_kernels_do(int s) {
-    for (int slot : step(s).outputs)
-      at(frame_.values, slot) = kernel_view(std::move(at(frame_.values, slot)));
+    bool computed = true;
+    for (int slot : step(s).inputs) {
+      const Array& in = at(frame_.values, slot);
+      if (in.buffer() && !in.buffer()->computed() && is_floating(in.dtype())) computed = false;
+    }
+    for (int slot : step(s).outputs) {
+      Array& value = at(frame_.values, slot);
+      value = kernel_view(std::move(value));
+      if (!computed && value.buffer() && is_floating(value.dtype()))
+        value.buffer()->mark_uncomputed();
+    }
   }
 
   // Of a step that ran elsewhere.
@@ -253,14 +282,15 @@ class Run : public std::enable_shared_from_this<Run> {
     const Array& from = at(frame_.values, step(s).inputs[0]);
     Array& to = at(frame_.values, step(s).outputs[0]);
     Device* const source = device_of(from);
+    if (source && !source->lost().empty()) throw UnavailableError(source->lost());
     const AllocationScope holder(step(s).node->name());
     const bool planned = (step(s).planned_outputs & 1) != 0 && to.shape() == from.shape();
     if (kind == Lane::kCopyOut) {
       if (!planned) to = Array(from.dtype(), from.shape());
-    } else {
-      if (!planned) to = kernel_view(allocate_on(device, from.dtype(), from.shape()));
-      if (source && !from.buffer()->computed()) to.buffer()->mark_uncomputed();
+    } else if (!planned) {
+      to = kernel_view(allocate_on(device, from.dtype(), from.shape()));
     }
+    if (from.buffer() && !from.buffer()->computed()) to.buffer()->mark_uncomputed();
     if (from.num_bytes() == 0) return over(nullptr);
     if (recorder_) at(began_, s) = StepRecorder::now();
     Array staged = from;
@@ -281,8 +311,22 @@ class Run : public std::enable_shared_from_this<Run> {
       lost_[static_cast<std::size_t>(next)].store(true, std::memory_order_release);
   }
 
-  // Call with the lock held.
+  // Call with the lock held. What a step that is over sets going may be over at once, and so on
+  // for as long as the function is: a list, not a recursion.
   void finish(int s) {
+    finished_.push_back(s);
+    if (following_up_) return;
+    following_up_ = true;
+    while (!finished_.empty()) {
+      const int next = finished_.back();
+      finished_.pop_back();
+      follow_up(next);
+    }
+    following_up_ = false;
+    if (scheduler_.done()) changed_.notify_all();
+  }
+
+  void follow_up(int s) {
     const Step& over = step(s);
     const int lane = plan_.tasks().tasks[static_cast<std::size_t>(s)].lane;
     const bool lost = lost_[static_cast<std::size_t>(s)].load(std::memory_order_relaxed);
@@ -301,7 +345,6 @@ class Run : public std::enable_shared_from_this<Run> {
     std::vector<int> lanes;
     scheduler_.finish(s, lanes);
     for (int l : lanes) issue(l);
-    if (scheduler_.done()) changed_.notify_all();
   }
 
   const DevicePlan& plan_;
@@ -316,8 +359,13 @@ class Run : public std::enable_shared_from_this<Run> {
   std::vector<std::atomic<int>> readers_;  // by slot
   std::vector<std::vector<int>> streams_;  // by lane and stream: work that is not over
   std::vector<int> stream_of_;             // by step; -1: none
-  std::deque<int> host_ready_;
-  int helpers_ = 0;
+  std::vector<int> host_ready_;            // a heap: who has most ahead goes first
+  std::vector<int> finished_;              // steps that are over and have not yet been followed up
+  bool following_up_ = false;
+  bool caller_waits_ = false;
+  bool over_ = false;
+  int called_ = 0;   // helpers that have not begun
+  int helpers_ = 0;  // that have
   std::exception_ptr error_;
 
   const std::shared_ptr<StepRecorder> recorder_;  // null: nobody looks

@@ -75,7 +75,9 @@ bool make_key(Runtime& runtime, const OpDef& op, std::span<const Tensor> inputs,
   return true;
 }
 
-void check_inputs(std::string_view op, std::span<const Tensor> inputs) {
+// True if all values lie in the host's memory.
+bool check_inputs(std::string_view op, std::span<const Tensor> inputs) {
+  bool on_host = true;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].defined()) {
       throw InvalidArgumentError(
@@ -89,7 +91,17 @@ void check_inputs(std::string_view op, std::span<const Tensor> inputs) {
                                         "value that the function returns."));
     }
     if (impl.late) inputs[i].synchronize();
+    on_host = on_host && impl.array.on_host();
   }
+  return on_host;
+}
+
+// Values of another runtime's devices, for a runtime that has one CPU.
+std::vector<Tensor> on_host(std::span<const Tensor> inputs) {
+  std::vector<Tensor> copies;
+  for (const Tensor& t : inputs)
+    copies.push_back(t.impl()->array.on_host() ? t : Tensor(new TensorImpl(t.array())));
+  return copies;
 }
 
 // References are read where a value is wanted, but only in graphs.
@@ -132,7 +144,10 @@ class EagerCall {
       : runtime_(runtime), op_(op), inputs_(inputs), attrs_(attrs) {}
 
   void prepare() {
-    check_inputs(op_.name, inputs_);
+    if (!check_inputs(op_.name, inputs_)) {
+      copies_ = on_host(inputs_);
+      inputs_ = copies_;
+    }
     CallKey key;
     if (make_key(runtime_, op_, inputs_, attrs_, key)) {
       CachedCall& slot = cache_slot(key);
@@ -234,6 +249,7 @@ class EagerCall {
   Runtime& runtime_;
   const OpDef& op_;
   std::span<const Tensor> inputs_;
+  std::vector<Tensor> copies_;
   const AttrMap& attrs_;
   const CachedCall* found_ = nullptr;
   CachedCall own_;
@@ -323,8 +339,9 @@ std::vector<Array> arrays_of(std::span<const Tensor> args) {
 
 std::vector<Tensor> run_function_eagerly(Runtime& runtime, const Function& function,
                                          std::span<const Tensor> args) {
-  check_inputs(function.name(), args);
+  const bool here = check_inputs(function.name(), args);
   if (runtime.places_calls()) return run_function_on_devices(runtime, function, args);
+  if (!here) return run_function_eagerly(runtime, function, on_host(args));
   KernelContext context;
   context.services_ = &runtime.services(runtime.default_device());
   const std::shared_ptr<const Cancellation> cancellation = thread_context().cancellation;

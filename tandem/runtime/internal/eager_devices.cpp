@@ -190,13 +190,15 @@ void run_on_stream(Device& device, const KernelWork& cost, std::function<void()>
 
 Tensor tensor_on(Runtime& runtime, Array value) {
   Device* device = device_of(value);
-  Tensor tensor(new TensorImpl(token_view(std::move(value))));
-  if (device) {
-    for (const auto& d : runtime.devices()) {
-      if (d.get() == device) tensor.impl()->device = d;
-    }
+  if (!device) return Tensor(new TensorImpl(std::move(value)));
+  for (const auto& d : runtime.devices()) {
+    if (d.get() != device) continue;
+    Tensor tensor(new TensorImpl(token_view(std::move(value))));
+    tensor.impl()->device = d;
+    return tensor;
   }
-  return tensor;
+  // Of another runtime, whose devices this one cannot keep alive.
+  return Tensor(new TensorImpl(copy_to_host(value)));
 }
 
 Device& device_of_call(Runtime& runtime) {

@@ -161,7 +161,7 @@ TEST(DeviceFaults, TooLittleMemoryNamesTheHoldersAndASmallerStepWorks) {
   EXPECT_EQ(f(zeros({4, 512})).item<float>(), 0.0f);
 }
 
-TEST(DeviceFaults, ValuesOfARuntimeThatIsGoneSaySo) {
+TEST(DeviceFaults, ValuesMayOutliveTheirRuntime) {
   Tensor on_gpu;
   Variable variable;
   {
@@ -170,22 +170,59 @@ TEST(DeviceFaults, ValuesOfARuntimeThatIsGoneSaySo) {
     on_gpu = Tensor{1.0f, 2.0f} + Tensor{1.0f, 1.0f};
     variable = Variable(Tensor{1.0f, 2.0f} * 2.0f);
   }
-  // A tensor keeps its device; a variable lives with its runtime.
   EXPECT_EQ(on_gpu.to_vector<float>(), (std::vector<float>{2, 3}));
-  EXPECT_THROW(variable.read_value().array(), FailedPreconditionError);
+  on_gpu = Tensor();
+  EXPECT_EQ(variable.read_value().to_vector<float>(), (std::vector<float>{2, 4}));
 }
 
 TEST(DeviceFaults, WhatWasNotComputedCannotBeRead) {
   Runtime runtime({.devices = {.emulate = {"GPU:1,compute=timed,latency=0us"}}});
   RuntimeScope scope(runtime);
   auto f = function([](Tensor x) {
-    return while_loop([](Tensor& v) { return reduce_sum(v) < 10.0f; },
-                      [](Tensor& v) { return v * 2.0f; }, x, {.maximum_iterations = 3});
+    return while_loop([](const Tensor& v) { return reduce_sum(v) < 10.0f; },
+                      [](const Tensor& v) { return v * 2.0f; }, x, {.maximum_iterations = 3});
   });
   const Tensor y = f(Tensor{1.0f, 2.0f});
   EXPECT_EQ(y.shape(), (Shape{2}));
   EXPECT_THROW(y.array(), FailedPreconditionError);
   EXPECT_EQ((Tensor{1, 2} + Tensor{3, 4}).to_vector<int>(), (std::vector<int>{4, 6}));
+}
+
+TEST(DeviceFaults, ARuntimeWithOneCpuTakesTensorsOfAnothersDevices) {
+  Runtime gpu({.devices = {.emulate = {"GPU:1,latency=0us"}}});
+  Tensor there;
+  {
+    RuntimeScope scope(gpu);
+    there = Tensor{1.0f, 2.0f} + Tensor{1.0f, 1.0f};
+  }
+  Runtime cpu;
+  RuntimeScope scope(cpu);
+  EXPECT_EQ((there + there).to_vector<float>(), (std::vector<float>{4, 6}));
+  auto f = function([&](Tensor x) { return x * there; });
+  EXPECT_EQ(f(there).to_vector<float>(), (std::vector<float>{4, 9}));
+}
+
+TEST(DeviceFaults, ALongFunctionFailsWithoutExhaustingTheStack) {
+  Runtime runtime({.devices = {.emulate = {"GPU:1,latency=0us,fault=lost@5"}}});
+  RuntimeScope scope(runtime);
+  auto f = function(
+      [](Tensor x) {
+        for (int i = 0; i < 30000; ++i) x = x + 1.0f;
+        return x;
+      },
+      {.optimize = false});
+  EXPECT_THROW(f(Tensor{1.0f}), UnavailableError);
+}
+
+TEST(DeviceFaults, UncomputedValuesStaySoOnTheHost) {
+  Runtime runtime({.devices = {.emulate = {"GPU:1,compute=timed,latency=0us"}}});
+  RuntimeScope scope(runtime);
+  auto f = function([](Tensor x) {
+    const Tensor y = matmul(x, x);
+    DeviceScope on("/CPU:0");
+    return y + 1.0f;
+  });
+  EXPECT_THROW(f(ones({4, 4})).array(), FailedPreconditionError);
 }
 
 }  // namespace
