@@ -225,5 +225,22 @@ TEST_F(FileDatasets, CsvErrorsNameRecordAndFileAndReadingGoesOn) {
   EXPECT_THROW(iterator.next(), OutOfRangeError);
 }
 
+// Files that the real TensorFlow wrote (tests/conformance/check_records.py --store).
+TEST(FilesOfTensorFlow, AreRead) {
+  const std::string folder = "tests/unit/data/tensorflow/";
+  for (const std::string compression : {"", "GZIP", "ZLIB"}) {
+    TFRecordOptions options;
+    options.compression_type = compression;
+    const Strings records =
+        strings(TFRecordDataset(folder + "theirs" + compression + ".tfrecord", options));
+    ASSERT_EQ(records.size(), 22u);
+    EXPECT_EQ(records[20], "");
+    EXPECT_EQ(records[21].size(), compression.empty() ? 700u : 70000u);
+  }
+  EXPECT_EQ(strings(TextLineDataset(folder + "lines.txt")).size(), 301u);
+  EXPECT_EQ(strings(CsvDataset(Strings{folder + "table.csv"}, {"", "", DType::kString})).size(),
+            100u);
+}
+
 }  // namespace
 }  // namespace tandem::data
