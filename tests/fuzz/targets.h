@@ -4,11 +4,16 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "tandem/core/csv.h"
 #include "tandem/core/error.h"
+#include "tandem/fs/record_file.h"
+#include "tandem/io/example.h"
 #include "tandem/io/graph_def.h"
 #include "tandem/io/npy.h"
 #include "tandem/io/tensor_bundle.h"
+#include "tandem/ops/example_ops.h"
 
 /// What the fuzz targets do with an input: whatever the bytes, a value or an Error comes of it.
 namespace tandem::fuzz {
@@ -61,6 +66,74 @@ inline void tensor_bundle(std::string_view bytes) {
       }
     }
   } catch (const Error&) {
+  }
+}
+
+/// A record file, plain and compressed, also past its damage.
+inline void record_file(std::string_view bytes) {
+  for (const auto compression :
+       {fs::Compression::kNone, fs::Compression::kGzip, fs::Compression::kZlib}) {
+    for (const bool skip : {false, true}) {
+      fs::RecordReaderOptions options;
+      options.compression = compression;
+      options.skip_corrupt = skip;
+      options.max_record_bytes = std::uint64_t{1} << 20;
+      try {
+        fs::RecordReader reader(bytes, "input", options);
+        std::string_view record;
+        while (reader.next(record)) {
+        }
+      } catch (const Error&) {
+      }
+    }
+  }
+}
+
+/// A serialized Example, with features of every form and type asked for.
+inline void example(std::string_view bytes) {
+  const auto attempt = [](auto parse) {
+    try {
+      parse();
+    } catch (const Error&) {
+    }
+  };
+  attempt([&] { io::Example::parse(io::Example::parse(bytes).serialize()); });
+  attempt([&] { io::SequenceExample::parse(io::SequenceExample::parse(bytes).serialize()); });
+  for (const DType dtype : {DType::kFloat, DType::kInt64, DType::kString}) {
+    const std::string text(bytes);
+    for (const io::Feature& feature :
+         {io::Feature(io::FixedLenFeature{{2}, dtype}),
+          io::Feature(io::FixedLenSequenceFeature{{1}, dtype}),
+          io::Feature(io::VarLenFeature{dtype}), io::Feature(io::RaggedFeature{dtype})}) {
+      for (const char* key : {"a", "b", "c"}) {
+        attempt([&] {
+          io::parse_example(Tensor::from(std::vector<std::string>{text, text}), {{key, feature}});
+        });
+        attempt([&] { io::parse_single_example(Tensor(text), {{key, feature}}); });
+      }
+    }
+    attempt([&] { io::parse_tensor(Tensor(text), dtype); });
+  }
+}
+
+/// A record of comma-separated values.
+inline void csv(std::string_view bytes) {
+  for (const bool quotes : {true, false}) {
+    CsvFormat format;
+    format.quotes = quotes;
+    format.defaults = {Array::scalar(1.5f), Array(DType::kInt64, Shape{0}),
+                       Array::scalar(std::string("none"))};
+    const CsvReader reader(format);
+    std::vector<std::string> fields;
+    try {
+      reader.split(bytes, fields);
+      for (std::size_t i = 0; i < fields.size() && i < format.defaults.size(); ++i) {
+        Array out(format.defaults[i].dtype(), Shape{});
+        reader.convert(static_cast<int>(i), fields[i], out, 0, "input");
+      }
+      reader.check_count(fields.size(), "input");
+    } catch (const Error&) {
+    }
   }
 }
 

@@ -1,9 +1,7 @@
 // Numbers as text and text as numbers.
 
-#include <locale.h>
 #include <stdlib.h>
 
-#include <charconv>
 #include <complex>
 #include <cstdio>
 #include <string>
@@ -11,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "tandem/core/csv.h"
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/map_strings.h"
@@ -122,48 +121,11 @@ void as_string(KernelContext& c) {
 
 // ---- StringToNumber ----
 
-std::string_view without_space(std::string_view s) {
-  while (!s.empty() && is_space(s.front())) s.remove_prefix(1);
-  while (!s.empty() && is_space(s.back())) s.remove_suffix(1);
-  return s;
-}
-
-locale_t c_locale() {
-  static const locale_t locale = newlocale(LC_ALL_MASK, "C", nullptr);
-  return locale;
-}
-
-template <class T>
-bool parse(const std::string& s, T& value) {
-  const std::string_view text = without_space(s);
-  if (text.empty()) return false;
-  if constexpr (std::is_floating_point_v<T>) {
-    if (text.find('\0') != std::string_view::npos) return false;
-    const std::string ended(text);
-    char* end = nullptr;
-    if constexpr (std::is_same_v<T, float>) {
-      value = strtof_l(ended.c_str(), &end, c_locale());
-    } else {
-      value = strtod_l(ended.c_str(), &end, c_locale());
-    }
-    return end == ended.c_str() + ended.size();
-  } else {
-    const char* begin = text.data();
-    const char* const end = begin + text.size();
-    if (*begin == '+') {
-      ++begin;
-      if (begin == end || *begin == '-') return false;
-    }
-    const auto [stop, error] = std::from_chars(begin, end, value);
-    return error == std::errc() && stop == end;
-  }
-}
-
 template <class T>
 void to_number(KernelContext& c) {
   map_strings<T>(c, 60, [](const std::string& s) {
     T value{};
-    if (!parse(s, value)) {
+    if (!parse_number(s, value)) {
       throw InvalidArgumentError(cat("StringToNumberOp could not correctly convert string: ", s));
     }
     return value;

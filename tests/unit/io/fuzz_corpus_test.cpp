@@ -44,6 +44,9 @@ void run_with_changes(const std::string& target, void (*run)(std::string_view)) 
 
 TEST(FuzzCorpus, GraphDef) { run_with_changes("graph_def_fuzz", graph_def); }
 TEST(FuzzCorpus, Npy) { run_with_changes("npy_fuzz", npy); }
+TEST(FuzzCorpus, RecordFile) { run_with_changes("record_file_fuzz", record_file); }
+TEST(FuzzCorpus, Example) { run_with_changes("example_fuzz", example); }
+TEST(FuzzCorpus, Csv) { run_with_changes("csv_fuzz", csv); }
 TEST(FuzzCorpus, TensorBundle) { run_with_changes("tensor_bundle_fuzz", tensor_bundle); }
 
 }  // namespace

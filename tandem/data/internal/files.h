@@ -1,0 +1,49 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tandem/data/dataset_base.h"
+#include "tandem/data/file_datasets.h"
+#include "tandem/fs/byte_stream.h"
+
+namespace tandem::data {
+
+/// The elements of one open file. After an exception it goes on behind the damage, or ends.
+class FileElements {
+ public:
+  virtual ~FileElements() = default;
+  virtual bool next(Element& out) = 0;
+};
+
+/// Opens a file; throws where it cannot be read.
+using OpenFile = std::function<std::unique_ptr<FileElements>(const std::string& path)>;
+
+/// What a dataset of files is made of. Kept by it and its iterators.
+struct FilesPlan {
+  std::string name;  ///< of the stage: "TFRecord"
+  OpenFile open;
+  ElementSpec spec;
+  std::int64_t num_parallel_reads = 0;
+};
+
+/// Datasets of a list of files, and of a dataset of their names.
+Dataset read_files(std::vector<std::string> filenames, FilesPlan plan);
+Dataset read_files(const Dataset& filenames, FilesPlan plan);
+
+/// Puts one string scalar into `out`.
+void put_string(Element& out, std::string_view text);
+
+/// The stream that `options` ask for.
+inline fs::ByteStream stream_of(const std::string& path, const FileOptions& options) {
+  return fs::ByteStream(
+      path, fs::compression_of(options.compression_type),
+      options.buffer_size > 0 ? options.buffer_size : fs::ByteStream::kBufferBytes);
+}
+
+/// Throws InvalidArgumentError for wrong options, where the dataset is made.
+void check_options(const FileOptions& options);
+
+}  // namespace tandem::data

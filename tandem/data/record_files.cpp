@@ -1,0 +1,268 @@
+#include <atomic>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "tandem/core/error.h"
+#include "tandem/data/file_datasets.h"
+#include "tandem/data/internal/files.h"
+#include "tandem/fs/file_system.h"
+#include "tandem/fs/record_file.h"
+
+namespace tandem::data {
+
+struct TFRecordDataset::Skipped {
+  std::atomic<std::int64_t> count{0};
+};
+
+namespace {
+
+ElementSpec string_spec() { return {{DType::kString, PartialShape::scalar()}}; }
+
+std::int64_t parallel_reads(const FileOptions& options) {
+  constexpr std::int64_t kChosen = 4;
+  return options.num_parallel_reads == kAutotune ? kChosen : options.num_parallel_reads;
+}
+
+// ---- TFRecord ----
+
+class RecordElements final : public FileElements {
+ public:
+  RecordElements(const std::string& path, const TFRecordOptions& options,
+                 std::atomic<std::int64_t>* skipped)
+      : reader_(path, reader_options(options)), skipped_(skipped) {}
+
+  bool next(Element& out) override {
+    std::string_view record;
+    const bool found = reader_.next(record);
+    if (reader_.num_skipped() != told_) {
+      skipped_->fetch_add(reader_.num_skipped() - told_, std::memory_order_relaxed);
+      told_ = reader_.num_skipped();
+    }
+    if (found) put_string(out, record);
+    return found;
+  }
+
+ private:
+  static fs::RecordReaderOptions reader_options(const TFRecordOptions& options) {
+    fs::RecordReaderOptions out;
+    out.compression = fs::compression_of(options.compression_type);
+    if (options.buffer_size > 0) out.buffer_bytes = options.buffer_size;
+    out.skip_corrupt = options.skip_corrupt;
+    return out;
+  }
+
+  fs::RecordReader reader_;
+  std::atomic<std::int64_t>* skipped_;
+  std::int64_t told_ = 0;
+};
+
+// ---- Records of one length ----
+
+class FixedLengthElements final : public FileElements {
+ public:
+  FixedLengthElements(const std::string& path, std::int64_t record_bytes,
+                      const FixedLengthRecordOptions& options)
+      : stream_(stream_of(path, options)),
+        record_(static_cast<std::size_t>(record_bytes)),
+        header_(static_cast<std::uint64_t>(options.header_bytes)),
+        footer_(static_cast<std::size_t>(options.footer_bytes)),
+        compressed_(!options.compression_type.empty()) {
+    if (compressed_) {
+      if (stream_.skip(header_) < header_) {
+        throw DataLossError(cat(path, ": the file ends within its header of ", header_, " bytes."));
+      }
+      return;
+    }
+    const std::uint64_t size = fs::file_system_of(path).stat(path).size;
+    if (size < header_ || size - header_ < footer_ || (size - header_ - footer_) % record_ != 0) {
+      throw InvalidArgumentError(misfit(size));
+    }
+    left_ = (size - header_ - footer_) / record_;
+    stream_.skip(header_);
+  }
+
+  bool next(Element& out) override {
+    if (ended_ || (!compressed_ && left_ == 0)) return false;
+    const std::size_t whole = record_ + (compressed_ ? footer_ : 0);
+    const std::string_view bytes = stream_.peek(whole);
+    if (bytes.size() < whole) {
+      ended_ = true;
+      if (compressed_ && bytes.size() == footer_) return false;
+      throw DataLossError(compressed_ ? misfit(stream_.offset() + bytes.size())
+                                      : cat(stream_.path(),
+                                            ": the file became shorter while it was "
+                                            "read."));
+    }
+    put_string(out, bytes.substr(0, record_));
+    stream_.consume(record_);
+    --left_;
+    return true;
+  }
+
+ private:
+  std::string misfit(std::uint64_t size) const {
+    return cat("Excluding the header (", header_, " bytes) and footer (", footer_,
+               " bytes), input file \"", stream_.path(), "\" has body length ",
+               static_cast<std::int64_t>(size) - static_cast<std::int64_t>(header_ + footer_),
+               " bytes, which is not an exact multiple of the record length (", record_,
+               " bytes).");
+  }
+
+  fs::ByteStream stream_;
+  const std::size_t record_;
+  const std::uint64_t header_;
+  const std::size_t footer_;
+  const bool compressed_;
+  std::uint64_t left_ = 0;
+  bool ended_ = false;
+};
+
+FilesPlan fixed_length_plan(std::int64_t record_bytes, FixedLengthRecordOptions options) {
+  check_options(options);
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;
+  const auto check = [](const char* name, std::int64_t value, std::int64_t least) {
+    if (value < least || value > kMost) {
+      throw InvalidArgumentError(
+          cat("`", name, "` must be ", least > 0 ? "> 0" : ">= 0", ", got ", value));
+    }
+  };
+  check("record_bytes", record_bytes, 1);
+  check("header_bytes", options.header_bytes, 0);
+  check("footer_bytes", options.footer_bytes, 0);
+  const std::int64_t parallel = parallel_reads(options);
+  return {"FixedLengthRecord",
+          [record_bytes, options = std::move(options)](const std::string& path) {
+            return std::make_unique<FixedLengthElements>(path, record_bytes, options);
+          },
+          string_spec(), parallel};
+}
+
+// ---- Lines ----
+
+class LineElements final : public FileElements {
+ public:
+  LineElements(const std::string& path, const FileOptions& options)
+      : stream_(stream_of(path, options)) {}
+
+  bool next(Element& out) override {
+    std::string_view bytes = stream_.peek_some();
+    if (bytes.empty()) return false;
+    std::size_t end = bytes.find('\n');
+    while (end == std::string_view::npos) {
+      const std::size_t seen = bytes.size();
+      if (stream_.peek(seen + 1).size() == seen) break;  // the file ends without a line end
+      bytes = stream_.peek_some();
+      end = bytes.find('\n', seen);
+    }
+    std::string_view line = bytes.substr(0, end);
+    const std::size_t whole = end == std::string_view::npos ? line.size() : line.size() + 1;
+    if (line.find('\r') == std::string_view::npos) {
+      put_string(out, line);
+    } else {  // TensorFlow drops every one
+      without_.clear();
+      for (const char c : line) {
+        if (c != '\r') without_ += c;
+      }
+      put_string(out, without_);
+    }
+    stream_.consume(whole);
+    return true;
+  }
+
+ private:
+  fs::ByteStream stream_;
+  std::string without_;
+};
+
+FilesPlan line_plan(FileOptions options) {
+  check_options(options);
+  const std::int64_t parallel = parallel_reads(options);
+  return {"TextLine",
+          [options = std::move(options)](const std::string& path) {
+            return std::make_unique<LineElements>(path, options);
+          },
+          string_spec(), parallel};
+}
+
+template <class Names>
+Dataset record_dataset(Names&& names, TFRecordOptions options,
+                       std::shared_ptr<std::atomic<std::int64_t>> skipped) {
+  check_options(options);
+  const std::int64_t parallel = parallel_reads(options);
+  return read_files(
+      std::forward<Names>(names),
+      {"TFRecord",
+       [options = std::move(options), skipped = std::move(skipped)](const std::string& path) {
+         return std::make_unique<RecordElements>(path, options, skipped.get());
+       },
+       string_spec(), parallel});
+}
+
+}  // namespace
+
+TFRecordDataset::TFRecordDataset(std::vector<std::string> filenames, TFRecordOptions options)
+    : skipped_(std::make_shared<Skipped>()) {
+  Dataset::operator=(
+      record_dataset(std::move(filenames), std::move(options),
+                     std::shared_ptr<std::atomic<std::int64_t>>(skipped_, &skipped_->count)));
+}
+TFRecordDataset::TFRecordDataset(std::string filename, TFRecordOptions options)
+    : TFRecordDataset(std::vector<std::string>{std::move(filename)}, std::move(options)) {}
+TFRecordDataset::TFRecordDataset(const Dataset& filenames, TFRecordOptions options)
+    : skipped_(std::make_shared<Skipped>()) {
+  Dataset::operator=(
+      record_dataset(filenames, std::move(options),
+                     std::shared_ptr<std::atomic<std::int64_t>>(skipped_, &skipped_->count)));
+}
+std::int64_t TFRecordDataset::num_skipped() const {
+  return skipped_->count.load(std::memory_order_relaxed);
+}
+
+TextLineDataset::TextLineDataset(std::vector<std::string> filenames, FileOptions options)
+    : Dataset(read_files(std::move(filenames), line_plan(std::move(options)))) {}
+TextLineDataset::TextLineDataset(std::string filename, FileOptions options)
+    : TextLineDataset(std::vector<std::string>{std::move(filename)}, std::move(options)) {}
+TextLineDataset::TextLineDataset(const Dataset& filenames, FileOptions options)
+    : Dataset(read_files(filenames, line_plan(std::move(options)))) {}
+
+FixedLengthRecordDataset::FixedLengthRecordDataset(std::vector<std::string> filenames,
+                                                   std::int64_t record_bytes,
+                                                   FixedLengthRecordOptions options)
+    : Dataset(
+          read_files(std::move(filenames), fixed_length_plan(record_bytes, std::move(options)))) {}
+FixedLengthRecordDataset::FixedLengthRecordDataset(const Dataset& filenames,
+                                                   std::int64_t record_bytes,
+                                                   FixedLengthRecordOptions options)
+    : Dataset(read_files(filenames, fixed_length_plan(record_bytes, std::move(options)))) {}
+
+// ---- Writing ----
+
+struct TFRecordWriter::State {
+  fs::RecordWriter writer;
+};
+
+TFRecordWriter::TFRecordWriter(const std::string& filename, TFRecordWriterOptions options)
+    : state_(new State{fs::RecordWriter(
+          filename, {fs::compression_of(options.compression_type), options.compression_level})}) {}
+TFRecordWriter::~TFRecordWriter() = default;
+TFRecordWriter::TFRecordWriter(TFRecordWriter&&) noexcept = default;
+TFRecordWriter& TFRecordWriter::operator=(TFRecordWriter&&) noexcept = default;
+
+void TFRecordWriter::write(std::string_view record) { state_->writer.write(record); }
+
+void TFRecordWriter::write(const Dataset& records) {
+  for (const Element& element : records) {
+    if (element.size() != 1 || element[0].dtype() != DType::kString) {
+      throw InvalidArgumentError(
+          cat("Only datasets of string tensors can be written as records, got ",
+              to_string(records.element_spec()), "."));
+    }
+    for (const std::string& record : element[0].data<std::string>()) write(record);
+  }
+}
+
+void TFRecordWriter::flush() { state_->writer.flush(); }
+void TFRecordWriter::close() { state_->writer.close(); }
+
+}  // namespace tandem::data

@@ -1,0 +1,117 @@
+#include <cstring>
+#include <utility>
+
+#include "tandem/core/error.h"
+#include "tandem/fs/crc32c.h"
+#include "tandem/fs/record_file.h"
+
+namespace tandem::fs {
+namespace {
+
+constexpr std::size_t kHeader = 12, kFooter = 4;
+
+template <class T>
+T little_endian(const char* bytes) {
+  T value;
+  std::memcpy(&value, bytes, sizeof(T));
+  return value;
+}
+
+bool header_holds(const char* header) {
+  return mask_crc32c(crc32c({header, 8})) == little_endian<std::uint32_t>(header + 8);
+}
+
+}  // namespace
+
+RecordReader::RecordReader(std::string path, RecordReaderOptions options)
+    : stream_(std::move(path), options.compression, options.buffer_bytes), options_(options) {}
+
+RecordReader::RecordReader(std::string_view bytes, std::string name, RecordReaderOptions options)
+    : stream_(bytes, std::move(name), options.compression), options_(options) {}
+
+// Throws, or counts and returns true.
+bool RecordReader::corrupt(std::uint64_t at, std::string_view why) {
+  if (options_.skip_corrupt) {
+    ++num_skipped_;
+    return true;
+  }
+  throw DataLossError(cat(path(), ": corrupted record at ", at, ": ", why,
+                          at == 0 ? " (Is this even a TFRecord file?)" : ""));
+}
+
+// Goes to the next bytes that can begin a record.
+bool RecordReader::find_header() {
+  for (;;) {
+    const std::string_view bytes = stream_.peek_some();
+    if (bytes.size() < kHeader && stream_.peek(kHeader).size() < kHeader) return false;
+    const std::string_view some = stream_.peek_some();
+    std::size_t at = 0;
+    for (; at + kHeader <= some.size(); ++at) {
+      if (header_holds(some.data() + at) &&
+          little_endian<std::uint64_t>(some.data() + at) <= stream_.most_left() - at) {
+        stream_.consume(at);
+        return true;
+      }
+    }
+    stream_.consume(at);
+  }
+}
+
+bool RecordReader::next(std::string_view& record) {
+  stream_.consume(std::exchange(pending_, 0));
+  while (!ended_) {
+    const std::uint64_t at = stream_.offset();
+    const std::string_view header = stream_.peek(kHeader);
+    if (header.empty()) {
+      ended_ = true;
+    } else if (header.size() < kHeader) {
+      ended_ = true;
+      corrupt(at, cat("truncated record, only ", header.size(), " bytes are left"));
+    } else if (!header_holds(header.data())) {
+      if (!options_.skip_corrupt) ended_ = true;
+      corrupt(at, "the checksum of its length does not match");
+      stream_.consume(1);
+      ended_ = !find_header();
+    } else {
+      const auto length = little_endian<std::uint64_t>(header.data());
+      if (length > stream_.most_left() - kHeader) {
+        ended_ = true;
+        corrupt(at, cat("truncated record, ", length, " bytes are announced but at most ",
+                        stream_.most_left() - kHeader, " are left"));
+        continue;
+      }
+      if (length > options_.max_record_bytes) {
+        ended_ = true;
+        throw ResourceExhaustedError(cat(path(), ": the record at ", at, " announces ", length,
+                                         " bytes; max_record_bytes allows ",
+                                         options_.max_record_bytes, "."));
+      }
+      const std::size_t whole = kHeader + static_cast<std::size_t>(length) + kFooter;
+      const std::string_view bytes = stream_.peek(whole);
+      if (bytes.size() < whole) {
+        ended_ = true;
+        corrupt(at, cat("truncated record, ", whole, " bytes are announced but ", bytes.size(),
+                        " are left"));
+        continue;
+      }
+      const std::string_view content = bytes.substr(kHeader, static_cast<std::size_t>(length));
+      if (mask_crc32c(crc32c(content)) ==
+          little_endian<std::uint32_t>(content.data() + content.size())) {
+        pending_ = whole;
+        record = content;
+        return true;
+      }
+      stream_.consume(whole);
+      corrupt(at, "the checksum of its data does not match");
+    }
+  }
+  return false;
+}
+
+void RecordReader::seek(std::uint64_t offset) {
+  stream_.consume(std::exchange(pending_, 0));
+  stream_.seek(offset);
+  ended_ = false;
+}
+
+}  // namespace tandem::fs
