@@ -82,6 +82,8 @@ Tensor convert_image_dtype(Tensor image, DType dtype, bool saturate) {
   if (from == dtype) return image;
   if (is_floating(from) && is_floating(dtype)) return cast(std::move(image), dtype);
   if (is_floating(from)) {
+    // 16 bits cannot hold every scale.
+    if (dtype_size(from) == 2 && value_bits(dtype) > 15) image = cast(std::move(image), float32);
     const Tensor scaled = std::move(image) * (largest(dtype) + 0.5);
     return saturate ? saturate_cast(scaled, dtype) : cast(scaled, dtype);
   }

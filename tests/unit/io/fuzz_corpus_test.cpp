@@ -44,6 +44,9 @@ void run_with_changes(const std::string& target, void (*run)(std::string_view)) 
 
 TEST(FuzzCorpus, GraphDef) { run_with_changes("graph_def_fuzz", graph_def); }
 TEST(FuzzCorpus, Npy) { run_with_changes("npy_fuzz", npy); }
+TEST(FuzzCorpus, Jpeg) { run_with_changes("jpeg_fuzz", jpeg); }
+TEST(FuzzCorpus, Png) { run_with_changes("png_fuzz", png); }
+TEST(FuzzCorpus, Bmp) { run_with_changes("bmp_fuzz", bmp); }
 TEST(FuzzCorpus, TensorBundle) { run_with_changes("tensor_bundle_fuzz", tensor_bundle); }
 
 }  // namespace

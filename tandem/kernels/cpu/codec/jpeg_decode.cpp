@@ -20,6 +20,8 @@ namespace {
 constexpr int kMaxScans = 500;
 // Every block of 64 samples takes at least one bit.
 constexpr std::int64_t kMaxSamplesPerByte = 8 * 64;
+// No block, which has ten parts of 64 numbers at most, is sent over its bytes more often than this.
+constexpr int kMaxRepeats = 10 * 64 * 4;
 
 struct Reader {
   jpeg_decompress_struct info{};
@@ -30,6 +32,8 @@ struct Reader {
   std::size_t size = 0;
   bool recover = false;
   bool too_many_scans = false;
+  const JOCTET* repeated_from = nullptr;
+  int repeats = 0;
 
   Reader(std::string_view bytes, bool recover_truncated)
       : data(reinterpret_cast<const JOCTET*>(bytes.data())),
@@ -56,7 +60,14 @@ void init_source(j_decompress_ptr info) {
 boolean at_end(j_decompress_ptr info) {
   static const JOCTET end_of_image[2] = {0xff, JPEG_EOI};
   Reader& r = reader_of(info);
-  if (info->src->bytes_in_buffer > 0) return r.recover ? TRUE : FALSE;
+  if (info->src->bytes_in_buffer > 0) {
+    if (!r.recover) return FALSE;
+    if (info->src->next_input_byte != r.repeated_from) r.repeats = 0;
+    r.repeated_from = info->src->next_input_byte;
+    // Where a marker is looked for, the bytes would be searched for ever.
+    if (++r.repeats > kMaxRepeats) ERREXIT(info, JERR_FILE_READ);
+    return TRUE;
+  }
   if (!r.recover || info->src->next_input_byte == end_of_image) ERREXIT(info, JERR_FILE_READ);
   info->src->next_input_byte = end_of_image;
   info->src->bytes_in_buffer = sizeof(end_of_image);
