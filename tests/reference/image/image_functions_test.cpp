@@ -1,4 +1,4 @@
-// td::image against the stored answers of tf.image (make_image_reference.py).
+// td::image against the stored answers of tf.image (make_reference.py).
 
 #include <cstring>
 #include <stdexcept>
@@ -85,7 +85,7 @@ void check(const nlohmann::json& record) {
 }
 
 TEST(ImageFunctions, AnswerAsTensorFlow) {
-  const auto lines = reference::read_lines(std::string(IMAGE_DATA) + "/image_functions.jsonl.gz");
+  const auto lines = reference::read_lines(std::string(IMAGE_DATA) + "/functions.jsonl.gz");
   ASSERT_GT(lines.size(), 500u);
   ASSERT_EQ(lines[0]["records"].get<std::size_t>() + 1, lines.size());
   for (std::size_t i = 1; i < lines.size(); ++i) {

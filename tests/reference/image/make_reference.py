@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes data/image_functions.jsonl.gz: what the functions of tf.image answer, for the test in image/.
+"""Writes functions.jsonl.gz: what the functions of tf.image answer, for the test beside this.
 
-    python make_image_reference.py
+    python make_reference.py
 
 A record: `call` (the function), `args` (numbers and names by tf.image's names), `inputs` and `outputs` (tensors), or
 `error` where TensorFlow refuses; `tol` is relative and absolute, 0 for equal bits.
@@ -9,6 +9,7 @@ A record: `call` (the function), `args` (numbers and names by tf.image's names),
 
 import os
 import pathlib
+import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
@@ -16,7 +17,10 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 import numpy as np
 import tensorflow as tf
 
-from records import encode, packed
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+
+from records import encode, packed  # noqa: E402
 
 IM = tf.image
 RAW = tf.raw_ops
@@ -216,7 +220,7 @@ codecs()
 sizes()
 values()
 draws()
-header = {"format": 1, "file": "image_functions", "tensorflow": tf.__version__, "records": len(records)}
-path = pathlib.Path(__file__).parent / "data" / "image_functions.jsonl.gz"
+header = {"format": 1, "file": "functions", "tensorflow": tf.__version__, "records": len(records)}
+path = HERE / "functions.jsonl.gz"
 path.write_bytes(packed([header] + records))
 print(len(records), "records,", sum("error" in r for r in records), "of them errors,", path.stat().st_size, "bytes")
