@@ -1,5 +1,6 @@
 // Colours.
 
+#include <cmath>
 #include <utility>
 
 #include "tandem/core/error.h"
@@ -7,6 +8,7 @@
 #include "tandem/ops/arithmetic_ops.h"
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/comparison_ops.h"
+#include "tandem/ops/image_adjust_ops.h"
 #include "tandem/ops/image_ops.h"
 #include "tandem/ops/internal/known.h"
 #include "tandem/ops/join_ops.h"
@@ -102,14 +104,35 @@ namespace image {
 
 Tensor rgb_to_hsv(Tensor images) { return call1(kToHsv, {std::move(images)}); }
 Tensor hsv_to_rgb(Tensor images) { return call1(kToRgb, {std::move(images)}); }
+Tensor in_float(Tensor image) {
+  const DType dtype = image.dtype();
+  if (dtype == DType::kHalf || dtype == DType::kFloat) return image;
+  return convert_image_dtype(std::move(image), DType::kFloat);
+}
+
 Tensor adjust_contrast(Tensor images, Tensor contrast_factor) {
-  return call1(kContrast, {std::move(images), std::move(contrast_factor)});
+  const DType dtype = images.dtype();
+  return convert_image_dtype(
+      call1(kContrast, {in_float(std::move(images)), std::move(contrast_factor)}), dtype, true);
 }
+
 Tensor adjust_hue(Tensor image, Tensor delta) {
-  return call1(kHue, {std::move(image), std::move(delta)});
+  const DType dtype = image.dtype();
+  if (const Array* known = internal::known_value(delta);
+      known != nullptr && known->num_elements() == 1 && known->dtype() == DType::kFloat &&
+      !(std::abs(known->data<float>()[0]) <= 1)) {
+    throw InvalidArgumentError(
+        cat("td::image::adjust_hue: delta must be in the interval [-1, 1], "
+            "got ",
+            known->data<float>()[0], "."));
+  }
+  return convert_image_dtype(call1(kHue, {in_float(std::move(image)), std::move(delta)}), dtype);
 }
+
 Tensor adjust_saturation(Tensor image, Tensor saturation_factor) {
-  return call1(kSaturation, {std::move(image), std::move(saturation_factor)});
+  const DType dtype = image.dtype();
+  return convert_image_dtype(
+      call1(kSaturation, {in_float(std::move(image)), std::move(saturation_factor)}), dtype);
 }
 
 }  // namespace image

@@ -66,9 +66,10 @@ TANDEM_EXPORT Tensor extract_patches(Tensor images, const std::vector<std::int64
 // Colours. The last axis holds red, green and blue (or hue, saturation and value) in [0, 1].
 TANDEM_EXPORT Tensor rgb_to_hsv(Tensor images);
 TANDEM_EXPORT Tensor hsv_to_rgb(Tensor images);
+// The following take images of any number dtype and give them back in it (image_adjust_ops.h).
 /// Differences from each channel's mean, times the factor.
 TANDEM_EXPORT Tensor adjust_contrast(Tensor images, Tensor contrast_factor);
-/// Hue turned by `delta`, in turns.
+/// Hue turned by `delta`, in turns, from -1 to 1.
 TANDEM_EXPORT Tensor adjust_hue(Tensor image, Tensor delta);
 TANDEM_EXPORT Tensor adjust_saturation(Tensor image, Tensor saturation_factor);
 /// One-pixel frames: boxes [batch, n, 4]; colors [m, channels], used in turns.

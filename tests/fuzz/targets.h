@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "tandem/io/npy.h"
 #include "tandem/io/tensor_bundle.h"
 #include "tandem/ops/example_ops.h"
+#include "tandem/ops/image_codec_ops.h"
 
 /// What the fuzz targets do with an input: whatever the bytes, a value or an Error comes of it.
 namespace tandem::fuzz {
@@ -135,6 +137,44 @@ inline void csv(std::string_view bytes) {
     } catch (const Error&) {
     }
   }
+/// Runs `decode`; what it refuses is fine.
+inline void decoded(const std::function<Tensor()>& decode) {
+  try {
+    decode().array();
+  } catch (const Error&) {
+  }
+}
+
+inline void jpeg(std::string_view bytes) {
+  const Tensor contents{std::string(bytes)};
+  decoded([&] { return image::extract_jpeg_shape(contents); });
+  decoded([&] { return image::decode_jpeg(contents); });
+  decoded([&] {
+    return image::decode_jpeg(contents, {.channels = 3,
+                                         .ratio = 2,
+                                         .fancy_upscaling = false,
+                                         .try_recover_truncated = true,
+                                         .dct_method = "INTEGER_ACCURATE"});
+  });
+  decoded([&] {
+    return image::decode_and_crop_jpeg(contents, Tensor{3, 2, 5, 7}, {.acceptable_fraction = 0});
+  });
+}
+
+inline void png(std::string_view bytes) {
+  const Tensor contents{std::string(bytes)};
+  for (const std::int64_t channels : {0, 1, 4}) {
+    decoded([&] { return image::decode_png(contents, channels); });
+    decoded([&] { return image::decode_png(contents, channels, uint16); });
+  }
+}
+
+inline void bmp(std::string_view bytes) {
+  const Tensor contents{std::string(bytes)};
+  for (const std::int64_t channels : {0, 3, 4}) {
+    decoded([&] { return image::decode_bmp(contents, channels); });
+  }
+  decoded([&] { return image::decode_image(contents, 0, float32); });
 }
 
 }  // namespace tandem::fuzz
