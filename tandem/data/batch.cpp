@@ -20,6 +20,12 @@ class BatchIterator final : public UnaryIterator {
     return input().rows() ? gather(*input().rows(), out) : stack(out);
   }
 
+  void visit_state(StateArchive& state) override {
+    state.stage("Batch");
+    state.value(ended_);
+    input().visit_state(state);
+  }
+
  private:
   // Rows of tensors in memory go straight into the batch.
   bool gather(const RowTable& table, Element& out) {
@@ -111,6 +117,19 @@ class UnbatchIterator final : public UnaryIterator {
     }
     ++at_;
     return true;
+  }
+
+  void visit_state(StateArchive& state) override {
+    state.stage("Unbatch");
+    std::int64_t at = at_;
+    state.value(batch_);
+    state.value(at);
+    if (state.restoring()) {
+      check();
+      state.require(at >= 0 && at <= count_, "its place is outside a batch");
+      at_ = at;
+    }
+    input().visit_state(state);
   }
 
  private:

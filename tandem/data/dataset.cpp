@@ -12,6 +12,10 @@ IteratorBase::~IteratorBase() = default;
 std::size_t IteratorBase::next_rows(std::span<std::int64_t>) {
   throw InternalError("next_rows was called on an iterator without rows");
 }
+void IteratorBase::visit_state(StateArchive&) {
+  throw UnimplementedError(
+      "A stage of this pipeline cannot be saved: its iterator does not override visit_state.");
+}
 DatasetBase::~DatasetBase() = default;
 
 struct Iterator::State {
@@ -30,6 +34,14 @@ struct Iterator::State {
     context.finish();
     return false;
   }
+
+  void visit(StateArchive& archive) {
+    ThreadContextScope scope(context.thread_context());
+    archive.stage("Iterator");
+    archive.value(ended);
+    context.visit_state(archive);
+    iterator->visit_state(archive);
+  }
 };
 
 Iterator::Iterator(std::shared_ptr<const DatasetBase> dataset) : state_(std::make_unique<State>()) {
@@ -47,6 +59,24 @@ bool Iterator::next(Element& out) {
   // The pipeline is no part of what the caller traces or differentiates.
   ThreadContextScope scope(state_->context.thread_context());
   return state_->next(out);
+}
+
+std::string Iterator::save() {
+  if (!state_) throw FailedPreconditionError("An iterator was used after it was moved from.");
+  StateArchive archive;
+  state_->visit(archive);
+  return archive.bytes();
+}
+
+void Iterator::restore(std::string_view saved) {
+  if (!state_) throw FailedPreconditionError("An iterator was used after it was moved from.");
+  StateArchive archive(saved);
+  auto fresh = std::make_unique<State>();
+  fresh->dataset = state_->dataset;
+  fresh->iterator = fresh->dataset->iterator(fresh->context);
+  fresh->visit(archive);
+  archive.finish();
+  state_ = std::move(fresh);
 }
 
 Element Iterator::next() {

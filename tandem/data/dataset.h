@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -57,6 +58,16 @@ class TANDEM_EXPORT Iterator {
   bool next(Element& out);
   /// The next element; throws OutOfRangeError at the end.
   Element next();
+
+  /// Where the iteration is, as bytes: buffers, random state, and what stages have made ahead. The
+  /// iteration goes on afterwards. Throws UnimplementedError if a stage, or a tensor in a buffer,
+  /// cannot be saved. Sources are not saved: a generator is asked again for the elements before.
+  std::string save();
+  /// Goes on where an iterator of the same dataset was saved, in this process or another: the
+  /// remaining elements, and later iterations, are those that would have followed. Throws
+  /// DataLossError if the bytes are damaged, InvalidArgumentError if another pipeline saved them,
+  /// and then changes nothing.
+  void restore(std::string_view saved);
 
  private:
   struct State;
@@ -157,6 +168,10 @@ using Generator = std::function<bool(Element& out)>;
 /// function that gives its elements, one a call, on one thread at a time. They must agree with
 /// `spec`.
 TANDEM_EXPORT Dataset from_generator(std::function<Generator()> make, ElementSpec spec);
+/// A scalar variant that holds a dataset, and the dataset that such a one holds: windows are
+/// elements whose components are these.
+TANDEM_EXPORT Tensor to_variant(const Dataset& dataset);
+TANDEM_EXPORT Dataset from_variant(const Tensor& variant);
 /// Elements that put the components of several datasets' elements side by side; ends with the
 /// shortest.
 TANDEM_EXPORT Dataset zip(std::vector<Dataset> datasets);

@@ -9,6 +9,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/data/internal/seed_sequence.h"
+#include "tandem/data/state_archive.h"
 
 namespace tandem::data {
 
@@ -112,6 +113,21 @@ std::uint64_t IterationContext::next_pass(const std::shared_ptr<SeedSequence>& s
 void IterationContext::leave_open() const {
   std::lock_guard lock(shared_->mutex);
   shared_->open = true;
+}
+
+void IterationContext::visit_state(StateArchive& state) const {
+  std::lock_guard lock(shared_->mutex);
+  state.value(shared_->open);
+}
+
+void IterationContext::visit_state(StateArchive& state,
+                                   const std::shared_ptr<SeedSequence>& sequence) const {
+  sequence->visit_state(state);
+  if (!repeating_) return;
+  std::lock_guard lock(shared_->mutex);
+  Shared::Passes& passes = shared_->passes[sequence];
+  state.value(passes.first);
+  state.value(passes.count);
 }
 
 void IterationContext::finish() const {

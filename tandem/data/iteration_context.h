@@ -10,6 +10,7 @@
 namespace tandem::data {
 
 class SeedSequence;
+class StateArchive;
 
 /// Tells the threads and long loops of an iteration to stop. A tree: stopping one stops those below
 /// it. Thread-safe.
@@ -75,6 +76,9 @@ class TANDEM_EXPORT IterationContext {
   void leave_open() const;
   /// The root has come to its end.
   void finish() const;
+  /// Of the iteration itself, and of the passes over the stage that owns `sequence`.
+  void visit_state(StateArchive& state) const;
+  void visit_state(StateArchive& state, const std::shared_ptr<SeedSequence>& sequence) const;
 
  private:
   struct Shared;

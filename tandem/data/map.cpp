@@ -29,6 +29,12 @@ class MapIterator final : public UnaryIterator {
     return true;
   }
 
+  void visit_state(StateArchive& state) override {
+    state.stage("Map");
+    state.value(number_);
+    input().visit_state(state);
+  }
+
  private:
   const ElementFn& fn_;
   std::int64_t number_ = 0;
@@ -136,6 +142,14 @@ class FilterIterator final : public RowStage {
     }
     element_.clear();
     return given;
+  }
+
+  void visit_state(StateArchive& state) override {
+    state.stage("Filter");
+    state.value(number_);
+    state.value(kept_);
+    for (const std::int64_t row : kept_) require_row(row);
+    input().visit_state(state);
   }
 
  protected:
