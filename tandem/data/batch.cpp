@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdint>
+#include <exception>
 #include <utility>
 #include <vector>
 
@@ -44,10 +45,28 @@ class BatchIterator final : public UnaryIterator {
     return true;
   }
 
+  // An error is that of the whole batch, as in tf.data: the elements that would have been in it
+  // are passed over.
   bool stack(Element& out) {
     Stacker stacker(size_);
-    while (stacker.size() < size_ && input().next(element_)) stacker.add(element_);
+    std::exception_ptr error;
+    std::int64_t drawn = 0;
+    for (bool ended = false; drawn < size_; ++drawn) {
+      try {
+        ended = !input().next(element_);
+        if (!ended && !error) stacker.add(element_);
+      } catch (const CancelledError&) {
+        throw;
+      } catch (...) {
+        if (!error) error = std::current_exception();
+      }
+      if (ended) break;
+    }
     element_.clear();
+    if (error) {
+      ended_ = drawn < size_;
+      std::rethrow_exception(error);
+    }
     if (!keep(stacker.size())) return false;
     stacker.finish(out);
     return true;

@@ -5,4 +5,5 @@
 #include "tandem/data/contact_sheet.h"
 #include "tandem/data/dataset.h"
 #include "tandem/data/digits.h"
+#include "tandem/data/idx.h"
 #include "tandem/data/image_file.h"

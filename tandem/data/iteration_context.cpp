@@ -10,6 +10,7 @@
 #include "tandem/core/error.h"
 #include "tandem/data/internal/seed_sequence.h"
 #include "tandem/data/state_archive.h"
+#include "tandem/runtime/runtime.h"
 
 namespace tandem::data {
 
@@ -95,6 +96,21 @@ void IterationContext::check() const {
 }
 
 ThreadContext IterationContext::thread_context() const { return shared_->thread; }
+
+IterationContext IterationContext::with(const Options& options) const {
+  IterationContext context = *this;
+  if (!options_.deterministic) context.options_.deterministic = options.deterministic;
+  if (!options_.private_threadpool_size) {
+    context.options_.private_threadpool_size = options.private_threadpool_size;
+  }
+  return context;
+}
+
+std::int64_t IterationContext::threads(std::int64_t calls) const {
+  if (calls != kAutotune) return calls;
+  if (options_.private_threadpool_size) return *options_.private_threadpool_size;
+  return Runtime::current().inter_op_pool().threads();
+}
 
 IterationContext IterationContext::repeating() const {
   IterationContext context = *this;

@@ -139,6 +139,75 @@ TEST(State, ResumesThreads) {
   EXPECT_EQ(numbers(two), numbers(four));
 }
 
+std::int64_t value(const Tensor& x) { return x.item<std::int64_t>(); }
+Dataset tens(const Tensor& x) { return range(value(x) * 10, value(x) * 11); }
+Tensor sequence(const Tensor& n) {
+  return Tensor::from(std::vector<std::int64_t>(static_cast<std::size_t>(value(n)), value(n)));
+}
+
+TEST(State, ResumesNestedDatasets) {
+  expect_resumes([] { return range(5).flat_map([](Tensor x) { return tens(x); }); });
+  for (const std::int64_t calls : {0, 1, 3}) {
+    expect_resumes([=] {
+      return range(6)
+          .shuffle(4, {.seed = 5})
+          .interleave([](Tensor x) { return tens(x).shuffle(3, {.seed = 2}); },
+                      {.cycle_length = 3, .block_length = 2, .num_parallel_calls = calls});
+    });
+  }
+  expect_resumes([] {
+    return range(10).group_by_window([](Tensor x) { return value(x) % 3; },
+                                     [](std::int64_t, Dataset d) { return d; }, 2);
+  });
+  expect_resumes([] {
+    return range(7).window(3, {.shift = 2}).flat_map([](Tensor w) { return from_variant(w); });
+  });
+  expect_resumes([] {
+    return range(7).window(3, {.shift = 1}).shuffle(3, {.seed = 1}).flat_map([](Tensor w) {
+      return from_variant(w).batch(3);
+    });
+  });
+  expect_resumes([] {
+    return choose_from_datasets({range(3), range(10, 14)}, range(2).repeat(4), false);
+  });
+  for (const bool rerandomize : {true, false}) {
+    expect_resumes([=] {
+      return sample_from_datasets(
+          {range(5), range(10, 14)},
+          {.weights = {1, 2}, .seed = 3, .rerandomize_each_iteration = rerandomize});
+    });
+  }
+}
+
+TEST(State, ResumesBatchesOfOtherKinds) {
+  const auto lengths = [] {
+    return range(1, 8).shuffle(4, {.seed = 4}).map([](Tensor n) { return sequence(n); });
+  };
+  expect_resumes([=] { return lengths().padded_batch(2); });
+  expect_resumes([=] {
+    return lengths().bucket_by_sequence_length([](Tensor e) { return e.dim(0); }, {3, 6},
+                                               {2, 2, 2});
+  });
+  expect_resumes([] { return range(11).batch(4).rebatch(3); });
+  expect_resumes([] { return range(11).batch(2).rebatch(std::vector<std::int64_t>{3, 1}); });
+  expect_resumes([] { return range(8).take_while([](Tensor x) { return value(x) < 5; }); });
+  expect_resumes([] {
+    return range(6).scan({Tensor(std::int64_t{1})}, [](Tensor s, Tensor x) {
+      return std::pair(Tensor(value(s) * 2 + value(x)), s);
+    });
+  });
+  expect_resumes([] {
+    return range(8)
+        .map([](Tensor x) {
+          if (value(x) % 3 == 1) throw InvalidArgumentError("one");
+          return x;
+        })
+        .ignore_errors()
+        .with_options({.deterministic = true})
+        .prefetch(2);
+  });
+}
+
 TEST(State, KeepsErrorsThatWereMadeAhead) {
   const auto make = [] {
     return range(4)
