@@ -24,6 +24,12 @@ struct Iterator::State {
   std::unique_ptr<IteratorBase> iterator;
   bool ended = false;
 
+  static std::unique_ptr<State> begin(DatasetRef dataset) {
+    auto state = std::make_unique<State>();
+    state->dataset = std::move(dataset);
+    state->iterator = state->dataset->iterator(state->context);
+    return state;
+  }
   ~State() { context.stop_signal()->stop(); }
 
   bool next(Element& out) {
@@ -44,10 +50,8 @@ struct Iterator::State {
   }
 };
 
-Iterator::Iterator(std::shared_ptr<const DatasetBase> dataset) : state_(std::make_unique<State>()) {
-  state_->dataset = base_of(Dataset(std::move(dataset)));
-  state_->iterator = state_->dataset->iterator(state_->context);
-}
+Iterator::Iterator(std::shared_ptr<const DatasetBase> dataset)
+    : state_(State::begin(base_of(Dataset(std::move(dataset))))) {}
 Iterator::Iterator(Iterator&&) noexcept = default;
 Iterator& Iterator::operator=(Iterator&&) noexcept = default;
 Iterator::~Iterator() = default;
@@ -71,11 +75,18 @@ std::string Iterator::save() {
 void Iterator::restore(std::string_view saved) {
   if (!state_) throw FailedPreconditionError("An iterator was used after it was moved from.");
   StateArchive archive(saved);
-  auto fresh = std::make_unique<State>();
-  fresh->dataset = state_->dataset;
-  fresh->iterator = fresh->dataset->iterator(fresh->context);
-  fresh->visit(archive);
-  archive.finish();
+  auto fresh = State::begin(state_->dataset);
+  StateArchive before;
+  fresh->visit(before);
+  try {
+    fresh->visit(archive);
+    archive.finish();
+  } catch (...) {
+    // Datasets have taken over random state that is not theirs.
+    StateArchive undo(before.bytes());
+    State::begin(state_->dataset)->visit(undo);
+    throw;
+  }
   state_ = std::move(fresh);
 }
 

@@ -257,6 +257,16 @@ TEST(State, ReportsAnotherPipeline) {
   EXPECT_THAT(message_of_thrown<InvalidArgumentError>([&] { other.restore(saved); }),
               HasSubstr("it was saved by the stage Batch where this one has Take"));
   EXPECT_EQ(numbers(other), upto(3));  // it is as it was
+  // Nor does the dataset take over the other one's seeds.
+  const ShuffleOptions one{.seed = 1, .reshuffle_each_iteration = false};
+  const ShuffleOptions two{.seed = 2, .reshuffle_each_iteration = false};
+  auto direct = range(50).shuffle(20, one).iterator();
+  const auto mapped = range(50).map([](Tensor x) { return x; }).shuffle(20, two);
+  const auto order = numbers(mapped);
+  auto mapped_it = mapped.iterator();
+  EXPECT_THROW(mapped_it.restore(direct.save()), InvalidArgumentError);
+  EXPECT_EQ(numbers(mapped_it), order);
+  EXPECT_EQ(numbers(mapped), order);
   auto more = range(10).batch(3).batch(2).iterator();
   EXPECT_THROW(more.restore(saved), InvalidArgumentError);
   auto many = rows(50).shuffle(20).iterator();
