@@ -316,6 +316,38 @@ TEST(ParallelInterleave, MakesElementsAtTheSameTime) {
   EXPECT_GT(most, 1);
 }
 
+TEST(Stages, StopWhenTheyAreDroppedWithoutAnElementToGive) {
+  const std::size_t before = thread_count();
+  const auto never = [](Tensor x) {
+    return from_tensors(x).repeat().filter([](Tensor) { return false; });
+  };
+  const auto endless = range(1).repeat();
+  for (const Dataset& blocked :
+       {range(9).interleave(never, {.cycle_length = 2}),
+        range(9).interleave(never, {.cycle_length = 2, .num_parallel_calls = 2}),
+        range(9).flat_map(never), endless.flat_map([](Tensor) { return range(0); }),
+        endless.interleave([](Tensor) { return range(0); }, {.num_parallel_calls = 2}),
+        choose_from_datasets({range(0), range(1)}, endless, false)
+            .concatenate(never(Tensor(std::int64_t{0}))),
+        endless.batch(1).rebatch(std::int64_t{1} << 40),
+        endless.window(1, {.shift = std::int64_t{1} << 40})}) {
+    const auto ds =
+        from_tensors(Tensor(std::int64_t{7}))
+            .enumerate()
+            .map([](Tensor n, Tensor) { return n; })
+            .take_while([](Tensor) { return true; })
+            .flat_map([=](Tensor x) { return from_tensors(x).concatenate(range(1)); })
+            .concatenate(range(1).flat_map([=](Tensor) {
+              return blocked.map([](const Element&) { return Tensor(std::int64_t{0}); });
+            }))
+            .prefetch(4);
+    auto ahead = ds.iterator();
+    EXPECT_EQ(numbers(ahead, 1), upto(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_EQ(thread_count(), before);
+}
+
 TEST(Sample, FollowsWeightsAndSeeds) {
   const auto make = [](std::int64_t seed) {
     return sample_from_datasets({from_tensors(Tensor(std::int64_t{0})).repeat(),
