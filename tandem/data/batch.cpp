@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdint>
+#include <exception>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,12 @@ class BatchIterator final : public UnaryIterator {
     return input().rows() ? gather(*input().rows(), out) : stack(out);
   }
 
+  void visit_state(StateArchive& state) override {
+    state.stage("Batch");
+    state.value(ended_);
+    input().visit_state(state);
+  }
+
  private:
   // Rows of tensors in memory go straight into the batch.
   bool gather(const RowTable& table, Element& out) {
@@ -38,10 +45,28 @@ class BatchIterator final : public UnaryIterator {
     return true;
   }
 
+  // An error is that of the whole batch, as in tf.data: the elements that would have been in it
+  // are passed over.
   bool stack(Element& out) {
     Stacker stacker(size_);
-    while (stacker.size() < size_ && input().next(element_)) stacker.add(element_);
+    std::exception_ptr error;
+    std::int64_t drawn = 0;
+    for (bool ended = false; drawn < size_; ++drawn) {
+      try {
+        ended = !input().next(element_);
+        if (!ended && !error) stacker.add(element_);
+      } catch (const CancelledError&) {
+        throw;
+      } catch (...) {
+        if (!error) error = std::current_exception();
+      }
+      if (ended) break;
+    }
     element_.clear();
+    if (error) {
+      ended_ = drawn < size_;
+      std::rethrow_exception(error);
+    }
     if (!keep(stacker.size())) return false;
     stacker.finish(out);
     return true;
@@ -111,6 +136,19 @@ class UnbatchIterator final : public UnaryIterator {
     }
     ++at_;
     return true;
+  }
+
+  void visit_state(StateArchive& state) override {
+    state.stage("Unbatch");
+    std::int64_t at = at_;
+    state.value(batch_);
+    state.value(at);
+    if (state.restoring()) {
+      check();
+      state.require(at >= 0 && at <= count_, "its place is outside a batch");
+      at_ = at;
+    }
+    input().visit_state(state);
   }
 
  private:

@@ -57,6 +57,17 @@ class CacheWriter final : public RowStage {
     return got;
   }
 
+  void visit_state(StateArchive& state) override {
+    state.stage("MemoryCache");
+    state.value(complete_);
+    std::vector<Element> none;
+    auto& elements = complete_ ? collected_->elements : none;
+    state.value(elements);
+    state.value(collected_->numbers);
+    for (const std::int64_t row : collected_->numbers) require_row(row);
+    input().visit_state(state);
+  }
+
  protected:
   bool next_element(Element& out) override {
     try {
@@ -86,6 +97,7 @@ class CacheWriter final : public RowStage {
 class CacheReader final : public IteratorBase {
  public:
   explicit CacheReader(std::shared_ptr<const Cached> cached) : cached_(std::move(cached)) {}
+  const std::shared_ptr<const Cached>& cached() const { return cached_; }
 
   const RowTable* rows() const override { return cached_->table; }
 
@@ -107,9 +119,75 @@ class CacheReader final : public IteratorBase {
     return count;
   }
 
+  void visit_state(StateArchive& state) override {
+    state.value(at_);
+    state.require(at_ <= (cached_->table ? cached_->numbers.size() : cached_->elements.size()),
+                  "its place is beyond the end of a cache");
+  }
+
  private:
   std::shared_ptr<const Cached> cached_;
   std::size_t at_ = 0;
+};
+
+// Collects the elements, or gives those collected before.
+class CacheIterator final : public IteratorBase {
+ public:
+  CacheIterator(const DatasetBase& input, std::shared_ptr<CacheMemory> memory,
+                const IterationContext& context)
+      : input_(input), memory_(std::move(memory)), context_(context) {
+    if (auto cached = memory_->get()) {
+      read(std::move(cached));
+    } else {
+      write();
+    }
+  }
+
+  bool next(Element& out) override { return reader_ ? reader_->next(out) : writer_->next(out); }
+  const RowTable* rows() const override { return reader_ ? reader_->rows() : writer_->rows(); }
+  std::size_t next_rows(std::span<std::int64_t> out) override {
+    return reader_ ? reader_->next_rows(out) : writer_->next_rows(out);
+  }
+
+  void visit_state(StateArchive& state) override {
+    state.stage("Cache");
+    bool reads = reader_ != nullptr;
+    state.value(reads);
+    if (!reads) {
+      if (!writer_) write();
+      return writer_->visit_state(state);
+    }
+    auto cached = reader_ ? reader_->cached() : std::make_shared<const Cached>();
+    auto copy = std::make_shared<Cached>(*cached);
+    if (state.restoring()) copy->table = rows();
+    state.value(copy->elements);
+    state.value(copy->numbers);
+    for (const std::int64_t row : copy->numbers) {
+      state.require(copy->table && row >= 0 && row < copy->table->num_rows(),
+                    "it holds numbers of rows that do not exist");
+    }
+    if (state.restoring()) {
+      memory_->set(copy);
+      read(std::move(copy));
+    }
+    reader_->visit_state(state);
+  }
+
+ private:
+  void read(std::shared_ptr<const Cached> cached) {
+    reader_ = std::make_unique<CacheReader>(std::move(cached));
+    writer_ = nullptr;
+  }
+  void write() {
+    writer_ = std::make_unique<CacheWriter>(input_.iterator(context_), memory_);
+    reader_ = nullptr;
+  }
+
+  const DatasetBase& input_;
+  std::shared_ptr<CacheMemory> memory_;
+  IterationContext context_;
+  std::unique_ptr<CacheReader> reader_;  // of these one
+  std::unique_ptr<CacheWriter> writer_;
 };
 
 class CacheDataset final : public UnaryDataset {
@@ -117,8 +195,7 @@ class CacheDataset final : public UnaryDataset {
   using UnaryDataset::UnaryDataset;
   std::string name() const override { return "MemoryCache"; }
   std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
-    if (auto cached = memory_->get()) return std::make_unique<CacheReader>(std::move(cached));
-    return std::make_unique<CacheWriter>(input().iterator(context), memory_);
+    return std::make_unique<CacheIterator>(input(), memory_, context);
   }
 
  private:

@@ -28,6 +28,12 @@ class ZipIterator final : public IteratorBase {
     return true;
   }
 
+  void visit_state(StateArchive& state) override {
+    state.stage("Zip");
+    state.value(ended_);
+    for (const auto& input : inputs_) input->visit_state(state);
+  }
+
  private:
   std::vector<std::unique_ptr<IteratorBase>> inputs_;
   Element part_;
@@ -101,6 +107,15 @@ class ConcatenateIterator final : public IteratorBase {
     return second_->next(out);
   }
 
+  void visit_state(StateArchive& state) override {
+    state.stage("Concatenate");
+    bool in_second = !first_;
+    state.value(in_second);
+    if (in_second) first_ = nullptr;
+    if (first_) first_->visit_state(state);
+    second_->visit_state(state);
+  }
+
  private:
   std::unique_ptr<IteratorBase> first_;
   std::unique_ptr<IteratorBase> second_;
@@ -158,6 +173,12 @@ class EnumerateIterator final : public UnaryIterator {
     if (!input().next(out)) return false;
     out.insert(out.begin(), Tensor(number_++));
     return true;
+  }
+
+  void visit_state(StateArchive& state) override {
+    state.stage("Enumerate");
+    state.value(number_);
+    input().visit_state(state);
   }
 
  private:

@@ -6,4 +6,5 @@
 #include "tandem/data/dataset.h"
 #include "tandem/data/digits.h"
 #include "tandem/data/file_datasets.h"
+#include "tandem/data/idx.h"
 #include "tandem/data/image_file.h"

@@ -12,6 +12,10 @@ IteratorBase::~IteratorBase() = default;
 std::size_t IteratorBase::next_rows(std::span<std::int64_t>) {
   throw InternalError("next_rows was called on an iterator without rows");
 }
+void IteratorBase::visit_state(StateArchive&) {
+  throw UnimplementedError(
+      "A stage of this pipeline cannot be saved: its iterator does not override visit_state.");
+}
 DatasetBase::~DatasetBase() = default;
 
 struct Iterator::State {
@@ -20,6 +24,12 @@ struct Iterator::State {
   std::unique_ptr<IteratorBase> iterator;
   bool ended = false;
 
+  static std::unique_ptr<State> begin(DatasetRef dataset) {
+    auto state = std::make_unique<State>();
+    state->dataset = std::move(dataset);
+    state->iterator = state->dataset->iterator(state->context);
+    return state;
+  }
   ~State() { context.stop_signal()->stop(); }
 
   bool next(Element& out) {
@@ -30,12 +40,18 @@ struct Iterator::State {
     context.finish();
     return false;
   }
+
+  void visit(StateArchive& archive) {
+    ThreadContextScope scope(context.thread_context());
+    archive.stage("Iterator");
+    archive.value(ended);
+    context.visit_state(archive);
+    iterator->visit_state(archive);
+  }
 };
 
-Iterator::Iterator(std::shared_ptr<const DatasetBase> dataset) : state_(std::make_unique<State>()) {
-  state_->dataset = base_of(Dataset(std::move(dataset)));
-  state_->iterator = state_->dataset->iterator(state_->context);
-}
+Iterator::Iterator(std::shared_ptr<const DatasetBase> dataset)
+    : state_(State::begin(base_of(Dataset(std::move(dataset))))) {}
 Iterator::Iterator(Iterator&&) noexcept = default;
 Iterator& Iterator::operator=(Iterator&&) noexcept = default;
 Iterator::~Iterator() = default;
@@ -47,6 +63,31 @@ bool Iterator::next(Element& out) {
   // The pipeline is no part of what the caller traces or differentiates.
   ThreadContextScope scope(state_->context.thread_context());
   return state_->next(out);
+}
+
+std::string Iterator::save() {
+  if (!state_) throw FailedPreconditionError("An iterator was used after it was moved from.");
+  StateArchive archive;
+  state_->visit(archive);
+  return archive.bytes();
+}
+
+void Iterator::restore(std::string_view saved) {
+  if (!state_) throw FailedPreconditionError("An iterator was used after it was moved from.");
+  StateArchive archive(saved);
+  auto fresh = State::begin(state_->dataset);
+  StateArchive before;
+  fresh->visit(before);
+  try {
+    fresh->visit(archive);
+    archive.finish();
+  } catch (...) {
+    // Datasets have taken over random state that is not theirs.
+    StateArchive undo(before.bytes());
+    State::begin(state_->dataset)->visit(undo);
+    throw;
+  }
+  state_ = std::move(fresh);
 }
 
 Element Iterator::next() {

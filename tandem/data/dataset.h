@@ -9,38 +9,24 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/data/dataset_options.h"
 #include "tandem/data/element.h"
+#include "tandem/data/element_functions.h"
 #include "tandem/runtime/tensor.h"
 
 namespace tandem::data {
 
 class DatasetBase;  // tandem/data/dataset_base.h: for datasets of your own
 
-/// For numbers of calls or buffer sizes: found by the pipeline itself.
-inline constexpr std::int64_t kAutotune = -1;
-
 /// What `cardinality()` returns when there is no end, and when the number cannot be told without
 /// iterating.
 inline constexpr std::int64_t kInfinite = -1;
 inline constexpr std::int64_t kUnknown = -2;
-
-struct BatchOptions {
-  bool drop_remainder = false;  ///< leave out a last batch of fewer elements
-};
-struct ShuffleOptions {
-  std::optional<std::int64_t>
-      seed;  ///< without one: td::random::set_seed's, else a new order each run
-  bool reshuffle_each_iteration = true;  ///< another order each time the dataset is iterated
-};
-struct MapOptions {
-  std::int64_t num_parallel_calls =
-      0;  ///< 0: where the elements are consumed; else on so many threads, or kAutotune
-  bool deterministic = true;  ///< keep the order of the elements when calls are parallel
-};
 
 /// One pass over a dataset. Movable; used by one thread at a time. Destroying it stops its threads,
 /// in any order with other iterators and datasets.
@@ -57,6 +43,16 @@ class TANDEM_EXPORT Iterator {
   bool next(Element& out);
   /// The next element; throws OutOfRangeError at the end.
   Element next();
+
+  /// Where the iteration is, as bytes: buffers, random state, and what stages have made ahead. The
+  /// iteration goes on afterwards. Throws UnimplementedError if a stage, or a tensor in a buffer,
+  /// cannot be saved. Sources are not saved: a generator is asked again for the elements before.
+  std::string save();
+  /// Goes on where an iterator of the same dataset was saved, in this process or another: the
+  /// remaining elements, and later iterations, are those that would have followed. Throws
+  /// DataLossError if the bytes are damaged, InvalidArgumentError if another pipeline saved them,
+  /// and then changes nothing.
+  void restore(std::string_view saved);
 
  private:
   struct State;
@@ -82,6 +78,26 @@ class TANDEM_EXPORT Dataset {
 
   /// Joins `size` elements in a row along a new first axis; their shapes must agree.
   Dataset batch(std::int64_t size, BatchOptions options = {}) const;
+  /// Joins elements whose sizes differ, filled up to common ones.
+  Dataset padded_batch(std::int64_t size, PaddedBatchOptions options = {}) const;
+  /// Batches of elements of similar length: bucket i has those below boundary i and is padded and
+  /// given when it holds batch size i; one more is for the longest.
+  Dataset bucket_by_sequence_length(ElementNumber length, std::vector<std::int64_t> boundaries,
+                                    std::vector<std::int64_t> batch_sizes,
+                                    BucketOptions options = {}) const;
+  /// Collects elements of equal keys; `reduce` makes a dataset of each `window_size` of them.
+  Dataset group_by_window(ElementNumber key,
+                          std::function<Dataset(std::int64_t key, Dataset window)> reduce,
+                          std::int64_t window_size) const;
+  Dataset group_by_window(ElementNumber key,
+                          std::function<Dataset(std::int64_t key, Dataset window)> reduce,
+                          std::function<std::int64_t(std::int64_t key)> window_size) const;
+  /// Windows over the elements: each component becomes a variant with a dataset of that component's
+  /// values (`from_variant`).
+  Dataset window(std::int64_t size, WindowOptions options = {}) const;
+  /// Batches anew, of this size or of these in turns, without regard to the input's.
+  Dataset rebatch(std::int64_t size, BatchOptions options = {}) const;
+  Dataset rebatch(std::vector<std::int64_t> sizes, BatchOptions options = {}) const;
   /// Takes the elements apart along their first axis.
   Dataset unbatch() const;
   /// A random order: each element is drawn from a buffer of the next `buffer_size` ones.
@@ -90,6 +106,14 @@ class TANDEM_EXPORT Dataset {
   Dataset repeat(std::int64_t count = -1) const;
   Dataset map(ElementFn fn, MapOptions options = {}) const;
   Dataset filter(ElementPredicate predicate) const;
+  /// The elements of the datasets that `fn` makes of the elements, one dataset after the other.
+  Dataset flat_map(DatasetFn fn) const;
+  /// The same from several datasets in turns.
+  Dataset interleave(DatasetFn fn, InterleaveOptions options = {}) const;
+  /// Carries a state from element to element; its components keep their dtypes.
+  Dataset scan(Element initial_state, ScanFn fn) const;
+  /// Ends before the first element that fails the condition.
+  Dataset take_while(ElementPredicate predicate) const;
   /// The first `count` elements; -1: all of them.
   Dataset take(std::int64_t count) const;
   /// All but the first `count` elements; -1: skips all of them.
@@ -103,6 +127,12 @@ class TANDEM_EXPORT Dataset {
   /// Keeps the elements in memory during the first complete iteration and takes them from there in
   /// later ones.
   Dataset cache() const;
+  /// The same in a file, which later processes read too. It appears when it is complete: a crash
+  /// leaves none, and of several writers the last one's stays. DataLossError if it is damaged.
+  Dataset cache(const std::string& filename) const;
+  /// Goes on after elements whose making failed.
+  Dataset ignore_errors(IgnoreErrorsOptions options = {}) const;
+  Dataset with_options(Options options) const;
   /// Makes up to `buffer_size` elements ahead, on a thread of its own. kAutotune: as many as it
   /// takes.
   Dataset prefetch(std::int64_t buffer_size) const;
@@ -157,6 +187,21 @@ using Generator = std::function<bool(Element& out)>;
 /// function that gives its elements, one a call, on one thread at a time. They must agree with
 /// `spec`.
 TANDEM_EXPORT Dataset from_generator(std::function<Generator()> make, ElementSpec spec);
+/// The paths that a pattern, or any of several, matches: string scalars. Throws
+/// InvalidArgumentError if there are none. Patterns have `*`, `?` and `[…]`, which do not match
+/// "/".
+TANDEM_EXPORT Dataset list_files(std::vector<std::string> patterns, ListFilesOptions options = {});
+TANDEM_EXPORT Dataset list_files(std::string pattern, ListFilesOptions options = {});
+/// The next element of the dataset whose number (int64 scalar) `choices` gives.
+TANDEM_EXPORT Dataset choose_from_datasets(std::vector<Dataset> datasets, const Dataset& choices,
+                                           bool stop_on_empty_dataset = true);
+/// The next element of a dataset drawn at random.
+TANDEM_EXPORT Dataset sample_from_datasets(std::vector<Dataset> datasets,
+                                           SampleOptions options = {});
+/// A scalar variant that holds a dataset, and the dataset that such a one holds: windows are
+/// elements whose components are these.
+TANDEM_EXPORT Tensor to_variant(const Dataset& dataset);
+TANDEM_EXPORT Dataset from_variant(const Tensor& variant);
 /// Elements that put the components of several datasets' elements side by side; ends with the
 /// shortest.
 TANDEM_EXPORT Dataset zip(std::vector<Dataset> datasets);

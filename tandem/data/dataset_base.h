@@ -12,6 +12,7 @@
 #include "tandem/data/dataset.h"
 #include "tandem/data/element.h"
 #include "tandem/data/iteration_context.h"
+#include "tandem/data/state_archive.h"
 
 namespace tandem::data {
 
@@ -38,6 +39,10 @@ class TANDEM_EXPORT IteratorBase {
   /// Fills `out` with the numbers of the next rows and returns how many; fewer than asked for only
   /// at the end.
   virtual std::size_t next_rows(std::span<std::int64_t> out);
+
+  /// Writes where the pass is, or takes up a pass, just begun, where another one was: see
+  /// StateArchive. Nobody is in `next` meanwhile. Throws UnimplementedError unless overridden.
+  virtual void visit_state(StateArchive& state);
 };
 
 /// Describes a sequence of elements: what a `Dataset` handle points to. Immutable but for caches

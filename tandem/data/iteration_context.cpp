@@ -9,6 +9,8 @@
 
 #include "tandem/core/error.h"
 #include "tandem/data/internal/seed_sequence.h"
+#include "tandem/data/state_archive.h"
+#include "tandem/runtime/runtime.h"
 
 namespace tandem::data {
 
@@ -95,6 +97,21 @@ void IterationContext::check() const {
 
 ThreadContext IterationContext::thread_context() const { return shared_->thread; }
 
+IterationContext IterationContext::with(const Options& options) const {
+  IterationContext context = *this;
+  if (!options_.deterministic) context.options_.deterministic = options.deterministic;
+  if (!options_.private_threadpool_size) {
+    context.options_.private_threadpool_size = options.private_threadpool_size;
+  }
+  return context;
+}
+
+std::int64_t IterationContext::threads(std::int64_t calls) const {
+  if (calls != kAutotune) return calls;
+  if (options_.private_threadpool_size) return *options_.private_threadpool_size;
+  return Runtime::current().inter_op_pool().threads();
+}
+
 IterationContext IterationContext::repeating() const {
   IterationContext context = *this;
   context.repeating_ = true;
@@ -112,6 +129,21 @@ std::uint64_t IterationContext::next_pass(const std::shared_ptr<SeedSequence>& s
 void IterationContext::leave_open() const {
   std::lock_guard lock(shared_->mutex);
   shared_->open = true;
+}
+
+void IterationContext::visit_state(StateArchive& state) const {
+  std::lock_guard lock(shared_->mutex);
+  state.value(shared_->open);
+}
+
+void IterationContext::visit_state(StateArchive& state,
+                                   const std::shared_ptr<SeedSequence>& sequence) const {
+  sequence->visit_state(state);
+  if (!repeating_) return;
+  std::lock_guard lock(shared_->mutex);
+  Shared::Passes& passes = shared_->passes[sequence];
+  state.value(passes.first);
+  state.value(passes.count);
 }
 
 void IterationContext::finish() const {

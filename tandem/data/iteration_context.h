@@ -5,11 +5,13 @@
 #include <memory>
 
 #include "tandem/core/export.h"
+#include "tandem/data/dataset_options.h"
 #include "tandem/runtime/thread_context.h"
 
 namespace tandem::data {
 
 class SeedSequence;
+class StateArchive;
 
 /// Tells the threads and long loops of an iteration to stop. A tree: stopping one stops those below
 /// it. Thread-safe.
@@ -65,6 +67,13 @@ class TANDEM_EXPORT IterationContext {
   /// traces: what the pipeline's own threads work under.
   ThreadContext thread_context() const;
 
+  /// What with_options stages after this one say.
+  const Options& options() const { return options_; }
+  /// The same iteration for the stages before a with_options.
+  IterationContext with(const Options& options) const;
+  /// The threads of a stage for a number of calls that may be kAutotune.
+  std::int64_t threads(std::int64_t calls) const;
+
   /// For a stage that may begin its input again: the same iteration, in which more passes may
   /// follow.
   IterationContext repeating() const;
@@ -75,11 +84,15 @@ class TANDEM_EXPORT IterationContext {
   void leave_open() const;
   /// The root has come to its end.
   void finish() const;
+  /// Of the iteration itself, and of the passes over the stage that owns `sequence`.
+  void visit_state(StateArchive& state) const;
+  void visit_state(StateArchive& state, const std::shared_ptr<SeedSequence>& sequence) const;
 
  private:
   struct Shared;
   std::shared_ptr<Shared> shared_;
   std::shared_ptr<StopSignal> stop_;
+  Options options_;
   bool repeating_ = false;
 };
 

@@ -7,7 +7,6 @@
 #include "tandem/data/internal/parallel_map.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_error.h"
-#include "tandem/runtime/runtime.h"
 #include "tandem/runtime/traced_function.h"
 
 namespace tandem::data {
@@ -27,6 +26,12 @@ class MapIterator final : public UnaryIterator {
       throw_stage_error("map", number);
     }
     return true;
+  }
+
+  void visit_state(StateArchive& state) override {
+    state.stage("Map");
+    state.value(number_);
+    input().visit_state(state);
   }
 
  private:
@@ -69,10 +74,11 @@ class MapDataset final : public UnaryDataset {
   }
 
   std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
-    std::int64_t calls = options_.num_parallel_calls;
+    const std::int64_t calls = context.threads(options_.num_parallel_calls);
     if (calls == 0) return std::make_unique<MapIterator>(input().iterator(context), fn_);
-    if (calls == kAutotune) calls = Runtime::current().inter_op_pool().threads();
-    return make_parallel_map(input(), fn_, calls, options_.deterministic, context);
+    const bool ordered =
+        options_.deterministic.value_or(context.options().deterministic.value_or(true));
+    return make_parallel_map(input(), fn_, calls, ordered, context);
   }
 
   int num_components() const override { return -1; }
@@ -136,6 +142,14 @@ class FilterIterator final : public RowStage {
     }
     element_.clear();
     return given;
+  }
+
+  void visit_state(StateArchive& state) override {
+    state.stage("Filter");
+    state.value(number_);
+    state.value(kept_);
+    for (const std::int64_t row : kept_) require_row(row);
+    input().visit_state(state);
   }
 
  protected:

@@ -52,7 +52,42 @@ class ParallelMapIterator final : public IteratorBase {
     }
   }
 
+  void visit_state(StateArchive& state) override {
+    std::unique_lock lock(mutex_);
+    pausing_ = true;
+    room_.notify_all();
+    quiet_.wait(lock, [this] { return working_ == 0; });
+    try {
+      visit_members(state);
+    } catch (...) {
+      go_on();
+      throw;
+    }
+    go_on();
+  }
+
  private:
+  void go_on() {
+    pausing_ = false;
+    room_.notify_all();
+  }
+
+  void visit_members(StateArchive& state) {
+    state.stage("ParallelMap");
+    state.value(input_ended_);
+    state.value(number_);
+    const std::int64_t count = state.length(slots_.size());
+    for (std::int64_t i = 0; state.restoring() && i < count; ++i) {
+      slots_.push_back(std::make_unique<Slot>());
+      slots_.back()->done = true;
+    }
+    for (const auto& slot : slots_) {
+      state.value(slot->error);
+      state.value(slot->element);
+    }
+    input_->visit_state(state);
+  }
+
   struct Slot {
     Element element;
     std::exception_ptr error;
@@ -92,7 +127,14 @@ class ParallelMapIterator final : public IteratorBase {
       std::lock_guard lock(mutex_);
       slot->done = true;
       result_.notify_one();
+      end_work();
     }
+  }
+
+  // With the mutex held.
+  void end_work() {
+    --working_;
+    if (pausing_ && working_ == 0) quiet_.notify_one();
   }
 
   // The input's next element in a slot of the queue, or null when there is no more to do.
@@ -102,10 +144,12 @@ class ParallelMapIterator final : public IteratorBase {
       std::unique_lock lock(mutex_);
       ++workers_waiting_;
       room_.wait(lock, [this] {
-        return input_ended_ || context_.stop_signal()->stopped() || slots_.size() < 2 * calls_;
+        return input_ended_ || context_.stop_signal()->stopped() ||
+               (slots_.size() < 2 * calls_ && !pausing_);
       });
       --workers_waiting_;
       if (input_ended_ || context_.stop_signal()->stopped()) return nullptr;
+      ++working_;
     }
     auto slot = std::make_unique<Slot>();
     bool ended = false;
@@ -117,6 +161,7 @@ class ParallelMapIterator final : public IteratorBase {
     std::lock_guard lock(mutex_);
     if (ended) {
       input_ended_ = true;
+      end_work();
       room_.notify_all();
       result_.notify_one();
       return nullptr;
@@ -139,6 +184,9 @@ class ParallelMapIterator final : public IteratorBase {
   std::condition_variable result_;
   std::deque<std::unique_ptr<Slot>> slots_;
   std::int64_t number_ = 0;
+  std::condition_variable quiet_;
+  bool pausing_ = false;     // the state is being saved
+  std::size_t working_ = 0;  // threads that ask the input or call the function
   int workers_waiting_ = 0;
   bool input_ended_ = false;
 

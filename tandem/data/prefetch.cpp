@@ -50,7 +50,37 @@ class PrefetchIterator final : public IteratorBase {
     return true;
   }
 
+  void visit_state(StateArchive& state) override {
+    std::unique_lock lock(mutex_);
+    pausing_ = true;
+    quiet_.wait(lock, [this] { return !producing_; });
+    try {
+      visit_members(state);
+    } catch (...) {
+      go_on();
+      throw;
+    }
+    go_on();
+  }
+
  private:
+  void go_on() {
+    pausing_ = false;
+    room_.notify_all();
+  }
+
+  void visit_members(StateArchive& state) {
+    state.stage("Prefetch");
+    state.value(ended_);
+    const std::int64_t count = state.length(ready_.size());
+    if (state.restoring()) ready_.resize(static_cast<std::size_t>(count));
+    for (Item& item : ready_) {
+      state.value(item.error);
+      state.value(item.element);
+    }
+    input_->visit_state(state);
+  }
+
   struct Item {
     Element element;
     std::exception_ptr error;
@@ -69,6 +99,12 @@ class PrefetchIterator final : public IteratorBase {
   void produce() {
     ThreadContextScope scope(context_.thread_context());
     for (;;) {
+      {
+        std::unique_lock lock(mutex_);
+        room_.wait(lock, [this] { return !pausing_ || stopped(); });
+        if (stopped()) return;
+        producing_ = true;
+      }
       Item item;
       bool ended = false;
       try {
@@ -77,6 +113,8 @@ class PrefetchIterator final : public IteratorBase {
         item.error = std::current_exception();
       }
       std::unique_lock lock(mutex_);
+      producing_ = false;
+      if (pausing_) quiet_.notify_one();
       if (ended) {
         ended_ = true;
       } else {
@@ -110,6 +148,9 @@ class PrefetchIterator final : public IteratorBase {
   std::mutex mutex_;  // guards all below
   std::condition_variable room_;
   std::condition_variable element_;
+  std::condition_variable quiet_;
+  bool pausing_ = false;    // the state is being saved
+  bool producing_ = false;  // the thread is asking its input
   std::deque<Item> ready_;
   bool ended_ = false;
   bool was_full_ = false;

@@ -23,6 +23,13 @@ class RepeatIterator final : public RowStage {
     return given;
   }
 
+  void visit_state(StateArchive& state) override {
+    state.stage("Repeat");
+    state.value(left_);
+    state.value(given_in_pass_);
+    input().visit_state(state);
+  }
+
  protected:
   bool next_element(Element& out) override {
     while (!input().next(out)) {

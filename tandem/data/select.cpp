@@ -21,6 +21,13 @@ class TakeIterator final : public RowStage {
     return got;
   }
 
+  void visit_state(StateArchive& state) override {
+    state.stage("Take");
+    state.value(left_);
+    state.require(left_ >= 0, "a number of elements is negative");
+    input().visit_state(state);
+  }
+
  protected:
   bool next_element(Element& out) override {
     if (left_ == 0 || !input().next(out)) return false;
@@ -73,6 +80,12 @@ class SkipIterator final : public RowStage {
     return input().next_rows(out);
   }
 
+  void visit_state(StateArchive& state) override {
+    state.stage("Skip");
+    state.value(left_);
+    input().visit_state(state);
+  }
+
  protected:
   bool next_element(Element& out) override {
     for (; left_ > 0; --left_) {
@@ -120,6 +133,12 @@ class ShardIterator final : public RowStage {
       if (mine()) out[given++] = row;
     }
     return given;
+  }
+
+  void visit_state(StateArchive& state) override {
+    state.stage("Shard");
+    state.value(to_pass_);
+    input().visit_state(state);
   }
 
  protected:

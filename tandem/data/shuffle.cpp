@@ -16,8 +16,9 @@ namespace {
 class ShuffleIterator final : public RowStage {
  public:
   ShuffleIterator(std::unique_ptr<IteratorBase> input, std::int64_t buffer_size, Philox random,
-                  IterationContext context)
+                  std::shared_ptr<SeedSequence> seeds, IterationContext context)
       : RowStage(std::move(input)),
+        seeds_(std::move(seeds)),
         numbers_(buffer_size, random),
         elements_(buffer_size, random),
         context_(std::move(context)) {}
@@ -30,6 +31,25 @@ class ShuffleIterator final : public RowStage {
       numbers_.take(out[given++]);
     }
     return given;
+  }
+
+  void visit_state(StateArchive& state) override {
+    state.stage("Shuffle");
+    context_.visit_state(state, seeds_);
+    numbers_.visit_state(state);
+    elements_.visit_state(state);
+    std::vector<std::int64_t> ahead(ahead_.begin() + at_, ahead_.begin() + have_);
+    state.value(ahead);
+    state.value(input_ended_);
+    state.require(ahead.size() <= ahead_.size(), "a shuffle has too many rows ahead");
+    if (state.restoring()) {
+      numbers_.for_each([this](std::int64_t row) { require_row(row); });
+      for (const std::int64_t row : ahead) require_row(row);
+      std::copy(ahead.begin(), ahead.end(), ahead_.begin());
+      at_ = 0;
+      have_ = ahead.size();
+    }
+    input().visit_state(state);
   }
 
  protected:
@@ -66,6 +86,7 @@ class ShuffleIterator final : public RowStage {
     }
   }
 
+  const std::shared_ptr<SeedSequence> seeds_;
   Reservoir<std::int64_t> numbers_;
   Reservoir<Element> elements_;
   std::array<std::int64_t, 128> ahead_;
@@ -81,23 +102,23 @@ class ShuffleDataset final : public UnaryDataset {
                  bool reshuffle)
       : UnaryDataset(std::move(input)),
         buffer_size_(buffer_size),
-        fixed_(static_cast<std::uint64_t>(seeds.seed), static_cast<std::uint64_t>(seeds.seed2)),
-        passes_(reshuffle ? std::make_shared<SeedSequence>(static_cast<std::uint64_t>(seeds.seed),
-                                                           static_cast<std::uint64_t>(seeds.seed2))
-                          : nullptr) {}
+        reshuffle_(reshuffle),
+        seeds_(std::make_shared<SeedSequence>(static_cast<std::uint64_t>(seeds.seed),
+                                              static_cast<std::uint64_t>(seeds.seed2))) {}
 
   std::string name() const override { return "Shuffle"; }
 
   std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
-    const Philox random = passes_ ? passes_->generator(context.next_pass(passes_)) : fixed_;
+    const Philox random =
+        reshuffle_ ? seeds_->generator(context.next_pass(seeds_)) : seeds_->fixed();
     return std::make_unique<ShuffleIterator>(input().iterator(context), buffer_size_, random,
-                                             context);
+                                             seeds_, context);
   }
 
  private:
   const std::int64_t buffer_size_;
-  const Philox fixed_;
-  const std::shared_ptr<SeedSequence> passes_;
+  const bool reshuffle_;
+  const std::shared_ptr<SeedSequence> seeds_;
 };
 
 }  // namespace

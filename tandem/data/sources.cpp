@@ -19,6 +19,11 @@ class TensorsIterator final : public IteratorBase {
     return true;
   }
 
+  void visit_state(StateArchive& state) override {
+    state.stage("Tensor");
+    state.value(given_);
+  }
+
  private:
   const Element& element_;
   bool given_ = false;
@@ -54,6 +59,12 @@ class RangeIterator final : public IteratorBase {
     // The step beyond the last value may overflow.
     if (--left_ > 0) value_ += step_;
     return true;
+  }
+
+  void visit_state(StateArchive& state) override {
+    state.stage("Range");
+    state.value(value_);
+    state.value(left_);
   }
 
  private:
@@ -100,6 +111,23 @@ class GeneratorIterator final : public IteratorBase {
     }
     ended_ = true;
     return false;
+  }
+
+  void visit_state(StateArchive& state) override {
+    state.stage("Generator");
+    state.value(ended_);
+    std::int64_t number = number_;
+    state.value(number);
+    // A function cannot be saved: it gives the elements before once more.
+    Element passed;
+    while (state.restoring() && !ended_ && number_ < number) {
+      try {
+        state.require(next(passed), "its generator ends before the place where it was saved");
+      } catch (const Error&) {
+        if (ended_) throw;
+      }
+    }
+    number_ = number;
   }
 
  private:

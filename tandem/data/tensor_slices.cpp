@@ -12,7 +12,7 @@ namespace {
 class SlicesIterator final : public IteratorBase {
  public:
   SlicesIterator(const RowTable& table, const std::vector<std::int64_t>* order, RowRange range)
-      : table_(table), order_(order), at_(range.begin), end_(range.end) {}
+      : table_(table), order_(order), begin_(range.begin), at_(range.begin), end_(range.end) {}
 
   bool next(Element& out) override {
     if (at_ == end_) return false;
@@ -34,9 +34,16 @@ class SlicesIterator final : public IteratorBase {
     return count;
   }
 
+  void visit_state(StateArchive& state) override {
+    state.stage("TensorSlice");
+    state.value(at_);
+    state.require(at_ >= begin_ && at_ <= end_, "its place is outside the rows");
+  }
+
  private:
   const RowTable& table_;
   const std::vector<std::int64_t>* order_;
+  const std::int64_t begin_;
   std::int64_t at_;
   const std::int64_t end_;
 };

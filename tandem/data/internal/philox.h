@@ -3,6 +3,8 @@
 #include <array>
 #include <cstdint>
 
+#include "tandem/data/state_archive.h"
+
 namespace tandem::data {
 
 /// The numbers of Philox4x32-10 for a pair of 64-bit seeds, one 32-bit number at a time, in the
@@ -32,6 +34,14 @@ class Philox {
     counter_[0] = low(position);
     counter_[1] = high(position);
     for (count %= 4; count > 0; --count) (*this)();
+  }
+
+  void visit_state(StateArchive& state) {
+    for (std::uint32_t& word : key_) state.value(word);
+    for (std::uint32_t& word : counter_) state.value(word);
+    for (std::uint32_t& word : block_) state.value(word);
+    state.value(used_);
+    state.require(used_ <= 4, "a random generator's position is impossible");
   }
 
  private:

@@ -42,6 +42,25 @@ class Reservoir {
     --count_;
   }
 
+  /// Items are saved in the order in which they are drawn from, from the beginning on.
+  void visit_state(StateArchive& state) {
+    state.stage("Reservoir");
+    random_.visit_state(state);
+    const auto count = static_cast<std::size_t>(state.length(count_));
+    state.require(count <= limit_, "a shuffle buffer holds more than fit");
+    if (state.restoring()) {
+      items_.assign(count, Item());
+      first_ = 0;
+      count_ = count;
+    }
+    for (std::size_t i = 0; i < count; ++i) state.value(items_[wrap(first_ + i)]);
+  }
+  /// Calls `check` with every item.
+  template <class Check>
+  void for_each(Check check) const {
+    for (std::size_t i = 0; i < count_; ++i) check(items_[wrap(first_ + i)]);
+  }
+
  private:
   std::size_t wrap(std::size_t i) const { return i >= items_.size() ? i - items_.size() : i; }
 

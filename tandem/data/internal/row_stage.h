@@ -26,6 +26,11 @@ class RowStage : public UnaryIterator {
   }
 
  protected:
+  /// A state may be another dataset's, with other rows.
+  void require_row(std::int64_t row) const {
+    StateArchive::require(rows() && row >= 0 && row < rows()->num_rows(),
+                          "it holds numbers of rows that do not exist");
+  }
   /// For inputs without rows.
   virtual bool next_element(Element& out) = 0;
 };

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "tandem/data/internal/philox.h"
+#include "tandem/data/state_archive.h"
 
 namespace tandem::data {
 
@@ -36,18 +37,30 @@ class SeedSequence {
   }
   /// The generator of a pass.
   Philox generator(std::uint64_t pass) const {
-    Philox seeds(seed_, seed2_);
+    Philox seeds = fixed();
     seeds.skip(2 * pass);
     const std::uint64_t first = seeds();
     return Philox(first, seeds());
+  }
+  /// The generator where every pass has the same.
+  Philox fixed() const {
+    std::lock_guard lock(mutex_);
+    return Philox(seed_, seed2_);
+  }
+  /// Saves or restores the seeds too: unless a user gave them they differ from process to process.
+  void visit_state(StateArchive& state) {
+    std::lock_guard lock(mutex_);
+    state.value(seed_);
+    state.value(seed2_);
+    state.value(next_);
   }
 
  private:
   static std::uint64_t after_broken_off(std::uint64_t first) { return ((first >> 20) + 1) << 20; }
 
-  const std::uint64_t seed_;
-  const std::uint64_t seed2_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;  // guards all below
+  std::uint64_t seed_;
+  std::uint64_t seed2_;
   std::uint64_t next_ = 0;
 };
 

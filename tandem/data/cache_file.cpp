@@ -1,0 +1,206 @@
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "tandem/data/dataset.h"
+#include "tandem/data/internal/row_stage.h"
+#include "tandem/fs/file_system.h"
+#include "tandem/fs/unfinished_file.h"
+
+namespace tandem::data {
+namespace {
+
+// The file: "TANDEMCA", then for each element the size (uint64, little-endian) of the bytes of a
+// StateArchive that holds it, and these, which carry a checksum; last kEnd and the number of
+// elements. It gets its name when it is complete.
+constexpr std::string_view kMagic = "TANDEMCA";
+constexpr std::uint64_t kEnd = ~std::uint64_t{0};
+constexpr std::size_t kReadAhead = std::size_t{256} << 10;
+
+std::string word(std::uint64_t value) {
+  std::string bytes;
+  for (int i = 0; i < 8; ++i) bytes += static_cast<char>(value >> (8 * i));
+  return bytes;
+}
+
+class CacheFileWriter {
+ public:
+  explicit CacheFileWriter(const std::string& path) : file_(path) { file_.append(kMagic); }
+  void add(Element& element) {
+    StateArchive archive;
+    archive.value(element);
+    const std::string bytes = archive.bytes();
+    file_.append(word(bytes.size()));
+    file_.append(bytes);
+    ++count_;
+  }
+  void finish() {
+    file_.append(word(kEnd) + word(count_));
+    file_.finish();
+  }
+
+ private:
+  fs::UnfinishedFile file_;
+  std::uint64_t count_ = 0;
+};
+
+class CacheFileReader {
+ public:
+  explicit CacheFileReader(const std::string& path)
+      : path_(path),
+        size_(fs::file_system_of(path).stat(path).size),
+        file_(fs::file_system_of(path).open(path)) {}
+
+  bool next(Element& out) {
+    if (damaged_) return false;
+    if (at_ == 0 && take(kMagic.size()) != kMagic) damaged("it is no cache file");
+    const std::uint64_t at = at_;
+    const std::uint64_t size = number();
+    if (size == kEnd) {
+      at_ = at;  // ever after
+      if (number(8) != count_) damaged("elements are missing");
+      return false;
+    }
+    if (size > size_ - at_) damaged("it is cut off");
+    try {
+      StateArchive archive(take(static_cast<std::size_t>(size)));
+      archive.value(out);
+      archive.finish();
+    } catch (const Error& error) {
+      damaged(error.what());
+    }
+    ++count_;
+    return true;
+  }
+
+  void visit_state(StateArchive& state) {
+    state.value(at_);
+    state.value(count_);
+    state.require(at_ <= size_, "its cache file is longer");
+    if (state.restoring()) buffer_.clear();
+  }
+
+ private:
+  // Nothing can be read beyond: the next call tells the end.
+  [[noreturn]] void damaged(std::string_view why) {
+    damaged_ = true;
+    throw DataLossError(cat("Cache file ", path_, " is damaged at offset ", at_, ": ", why,
+                            ". Remove it, and it will be written anew."));
+  }
+
+  // The next bytes; they stay until the next call.
+  std::string_view take(std::size_t count) {
+    if (count > size_ - at_) damaged("it is cut off");
+    if (at_ < begin_ || at_ + count > begin_ + buffer_.size()) {
+      buffer_.resize(std::min<std::uint64_t>(std::max(count, kReadAhead), size_ - at_));
+      begin_ = at_;
+      buffer_.resize(file_->read(at_, buffer_));
+      if (count > buffer_.size()) damaged("it is cut off");
+    }
+    const std::string_view taken = std::string_view(buffer_).substr(at_ - begin_, count);
+    at_ += count;
+    return taken;
+  }
+
+  std::uint64_t number(std::uint64_t ahead = 0) {
+    const std::uint64_t at = at_;
+    at_ += ahead;
+    if (at_ > size_) damaged("it is cut off");
+    std::uint64_t value = 0;
+    const std::string_view bytes = take(8);
+    for (std::size_t i = 0; i < 8; ++i) {
+      value |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
+    }
+    if (ahead > 0) at_ = at;
+    return value;
+  }
+
+  const std::string path_;
+  const std::uint64_t size_;
+  const std::unique_ptr<fs::ReadableFile> file_;
+  std::uint64_t at_ = 0;
+  std::uint64_t count_ = 0;
+  bool damaged_ = false;
+  std::string buffer_;
+  std::uint64_t begin_ = 0;  // offset of the buffer
+};
+
+// Reads the file if it is there; else passes the input's elements on and writes them.
+class CacheFileIterator final : public IteratorBase {
+ public:
+  CacheFileIterator(const DatasetBase& input, const std::string& path, IterationContext context)
+      : dataset_(input), path_(path), context_(std::move(context)) {
+    if (fs::exists(path_)) {
+      reader_.emplace(path_);
+    } else {
+      input_ = dataset_.iterator(context_);
+    }
+  }
+
+  bool next(Element& out) override {
+    if (reader_) return reader_->next(out);
+    if (!begun_) {
+      begun_ = true;
+      writer_ = std::make_unique<CacheFileWriter>(path_);
+    }
+    try {
+      if (input_->next(out)) {
+        if (writer_) writer_->add(out);
+        return true;
+      }
+    } catch (...) {
+      writer_ = nullptr;  // an element is missing, or could not be written
+      throw;
+    }
+    if (writer_) std::exchange(writer_, nullptr)->finish();
+    return false;
+  }
+
+  void visit_state(StateArchive& state) override {
+    state.stage("FileCache");
+    bool reads = reader_.has_value();
+    state.value(reads);
+    if (reads) {
+      if (!reader_) reader_.emplace(path_);
+      return reader_->visit_state(state);
+    }
+    reader_.reset();
+    if (!input_) input_ = dataset_.iterator(context_);
+    state.value(begun_);
+    input_->visit_state(state);
+  }
+
+ private:
+  const DatasetBase& dataset_;
+  const std::string& path_;
+  IterationContext context_;
+  std::optional<CacheFileReader> reader_;
+  std::unique_ptr<IteratorBase> input_;
+  std::unique_ptr<CacheFileWriter> writer_;
+  bool begun_ = false;  // a restored iteration, which lacks the first elements, writes nothing
+};
+
+class CacheFileDataset final : public UnaryDataset {
+ public:
+  CacheFileDataset(DatasetRef input, std::string path)
+      : UnaryDataset(std::move(input)), path_(std::move(path)) {}
+  std::string name() const override { return "FileCache"; }
+  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+    return std::make_unique<CacheFileIterator>(input(), path_, context);
+  }
+
+ private:
+  const std::string path_;
+};
+
+}  // namespace
+
+Dataset Dataset::cache(const std::string& filename) const {
+  return filename.empty() ? cache() : make_dataset<CacheFileDataset>(base_of(*this), filename);
+}
+
+}  // namespace tandem::data

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tandem/core/export.h"
+#include "tandem/data/element.h"
+
+namespace tandem::data {
+
+/// For numbers of calls or buffer sizes: found by the pipeline itself.
+inline constexpr std::int64_t kAutotune = -1;
+
+struct BatchOptions {
+  bool drop_remainder = false;  ///< leave out a last batch of fewer elements
+};
+struct ShuffleOptions {
+  std::optional<std::int64_t>
+      seed;  ///< without one: td::random::set_seed's, else a new order each run
+  bool reshuffle_each_iteration = true;  ///< another order each time the dataset is iterated
+};
+struct MapOptions {
+  std::int64_t num_parallel_calls =
+      0;  ///< 0: where the elements are consumed; else on so many threads, or kAutotune
+  std::optional<bool> deterministic;  ///< keep the order of the elements when calls are parallel;
+                                      ///< without a value as with_options says, else yes
+};
+struct InterleaveOptions {
+  std::int64_t cycle_length = kAutotune;  ///< datasets open at a time; kAutotune: as many as
+                                          ///< parallel calls, 4 if there are none
+  std::int64_t block_length = 1;          ///< successive elements from each
+  std::int64_t num_parallel_calls = 0;    ///< threads that make elements ahead; as for map
+  std::optional<bool> deterministic;      ///< as for map
+};
+struct PaddedBatchOptions {
+  bool drop_remainder = false;
+  /// One for each component; unknown sizes, or none at all: the longest in the batch.
+  std::vector<PartialShape> padded_shapes;
+  /// One scalar for each component; none: zeros and empty strings.
+  std::vector<Tensor> padding_values;
+};
+struct BucketOptions {
+  bool drop_remainder = false;
+  std::vector<PartialShape> padded_shapes;  ///< as for padded_batch
+  std::vector<Tensor> padding_values;
+  bool pad_to_bucket_boundary = false;  ///< unknown sizes become the bucket's boundary less one
+  bool no_padding = false;              ///< the elements of a batch have one shape already
+};
+struct WindowOptions {
+  std::int64_t shift = 0;   ///< elements between the beginnings of windows; 0: the size
+  std::int64_t stride = 1;  ///< elements between those of one window
+  bool drop_remainder = false;
+};
+struct ListFilesOptions {
+  bool shuffle = true;  ///< else sorted
+  std::optional<std::int64_t> seed;
+};
+struct SampleOptions {
+  std::vector<double> weights;  ///< none: equal ones
+  std::optional<std::int64_t> seed;
+  bool stop_on_empty_dataset = false;  ///< end with the first that ends, else with the last
+  bool rerandomize_each_iteration = false;
+};
+
+/// Counts errors that were left out, and keeps the first ones. Thread-safe.
+class TANDEM_EXPORT ErrorCount {
+ public:
+  static constexpr std::size_t kKept = 16;
+  std::int64_t count() const;
+  /// The messages of the first kKept.
+  std::vector<std::string> messages() const;
+  void add(std::string message);
+
+ private:
+  mutable std::mutex mutex_;
+  std::int64_t count_ = 0;
+  std::vector<std::string> messages_;
+};
+struct IgnoreErrorsOptions {
+  bool log_warning = false;           ///< a line on stderr for each
+  std::shared_ptr<ErrorCount> count;  ///< told of each
+};
+
+/// For all stages before with_options. What a stage says itself goes first; of several with_options
+/// the last one that says something.
+struct Options {
+  std::optional<bool> deterministic;  ///< keep the order where calls are parallel
+  std::optional<std::int64_t>
+      private_threadpool_size;  ///< how many threads kAutotune gives a stage
+};
+
+}  // namespace tandem::data

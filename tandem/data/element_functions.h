@@ -1,0 +1,117 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "tandem/core/export.h"
+#include "tandem/data/element.h"
+
+namespace tandem::data {
+
+class DatasetBase;
+
+namespace internal {
+
+/// Calls `f` on an element as ElementFn does.
+template <class F>
+decltype(auto) call_on(F& f, const Element& element) {
+  constexpr int kArity = arity_of<F>();
+  if constexpr (kArity < 0) {
+    return f(element);
+  } else {
+    return spread(f, element, std::make_index_sequence<kArity>());
+  }
+}
+
+/// The value of a scalar of dtype int32 or int64; throws InvalidArgumentError for others.
+TANDEM_EXPORT std::int64_t whole_number(const Tensor& result, const char* what);
+template <std::integral T>
+std::int64_t whole_number(T result, const char*) {
+  return static_cast<std::int64_t>(result);
+}
+
+}  // namespace internal
+
+/// A function from elements to datasets, for flat_map and interleave: any callable over tensors, or
+/// one `const td::data::Element&`, that returns a td::data::Dataset.
+class DatasetFn {
+ public:
+  template <class F>
+  requires(!std::same_as<std::decay_t<F>, DatasetFn>)
+      DatasetFn(F callable)  // NOLINT: implicit, so that lambdas can be passed
+      : arity_(internal::arity_of<F>()),
+        call_([f = std::move(callable)](const Element& element) mutable {
+          return internal::call_on(f, element).base();
+        }) {}
+
+  /// Tensors that the callable takes; -1 if it takes whole elements.
+  int arity() const { return arity_; }
+  std::shared_ptr<const DatasetBase> operator()(const Element& element) const {
+    return call_(element);
+  }
+
+ private:
+  int arity_;
+  std::function<std::shared_ptr<const DatasetBase>(const Element&)> call_;
+};
+
+/// A function from elements to whole numbers, such as a key or a length: the callable returns an
+/// integer, or a scalar tensor of dtype int32 or int64.
+class ElementNumber {
+ public:
+  template <class F>
+  requires(!std::same_as<std::decay_t<F>, ElementNumber>)
+      ElementNumber(F callable)  // NOLINT: implicit, so that lambdas can be passed
+      : arity_(internal::arity_of<F>()),
+        call_([f = std::move(callable)](const Element& element) mutable {
+          return internal::whole_number(internal::call_on(f, element), "key_func");
+        }) {}
+
+  int arity() const { return arity_; }
+  std::int64_t operator()(const Element& element) const { return call_(element); }
+
+ private:
+  int arity_;
+  std::function<std::int64_t(const Element&)> call_;
+};
+
+/// A function for scan, from a state and an element to the next state and what comes out:
+///
+///     [](td::Tensor sum, td::Tensor x) { return std::pair(sum + x, sum); }
+///     [](const td::data::Element& state, const td::data::Element& x) { return std::pair(…); }
+class ScanFn {
+ public:
+  template <class F>
+  requires(!std::same_as<std::decay_t<F>, ScanFn>)
+      ScanFn(F callable)  // NOLINT: implicit, so that lambdas can be passed
+      : call_([f = std::move(callable)](Element& state, Element& element) mutable {
+          auto result = call(f, state, element);
+          Element next, out;
+          internal::put(next, std::move(result.first));
+          internal::put(out, std::move(result.second));
+          state = std::move(next);
+          element = std::move(out);
+        }) {}
+
+  /// Replaces both.
+  void apply(Element& state, Element& element) const { call_(state, element); }
+
+ private:
+  template <class F>
+  static auto call(F& f, const Element& state, const Element& element) {
+    if constexpr (std::is_invocable_v<F&, const Element&, const Element&>) {
+      return f(state, element);
+    } else {
+      if (state.size() != 1) internal::throw_arity(1, state.size());
+      if (element.size() != 1) internal::throw_arity(1, element.size());
+      return f(state[0], element[0]);
+    }
+  }
+  std::function<void(Element&, Element&)> call_;
+};
+
+}  // namespace tandem::data

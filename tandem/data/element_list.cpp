@@ -1,0 +1,111 @@
+#include "tandem/data/internal/element_list.h"
+
+#include <utility>
+
+#include "tandem/data/internal/row_stage.h"
+
+namespace tandem::data {
+namespace {
+
+class ListIterator final : public IteratorBase {
+ public:
+  explicit ListIterator(const std::vector<Element>& elements) : elements_(elements) {}
+  bool next(Element& out) override {
+    if (at_ == elements_.size()) return false;
+    out = elements_[at_++];
+    return true;
+  }
+  void visit_state(StateArchive& state) override {
+    state.stage("List");
+    state.value(at_);
+    state.require(at_ <= elements_.size(), "a window is shorter than what was read of it");
+  }
+
+ private:
+  const std::vector<Element>& elements_;
+  std::size_t at_ = 0;
+};
+
+class ListDataset final : public DatasetBase {
+ public:
+  ListDataset(std::shared_ptr<const std::vector<Element>> elements, ElementSpec spec)
+      : elements_(std::move(elements)), spec_(std::move(spec)) {}
+  std::string name() const override { return "Window"; }
+  std::unique_ptr<IteratorBase> iterator(const IterationContext&) const override {
+    return std::make_unique<ListIterator>(*elements_);
+  }
+  const ElementSpec& element_spec() const override { return spec_; }
+  std::int64_t cardinality() const override { return static_cast<std::int64_t>(elements_->size()); }
+  const std::vector<Element>& elements() const { return *elements_; }
+
+ private:
+  const std::shared_ptr<const std::vector<Element>> elements_;
+  const ElementSpec spec_;
+};
+
+class DatasetValue final : public VariantValue {
+ public:
+  explicit DatasetValue(Dataset dataset) : dataset_(std::move(dataset)) {}
+  std::string type_name() const override { return "tandem::data::Dataset"; }
+  const Dataset& dataset() const { return dataset_; }
+
+ private:
+  const Dataset dataset_;
+};
+
+// The element's dtypes and shapes; of several elements what they have in common.
+ElementSpec spec_of(const std::vector<Element>& elements) {
+  ElementSpec spec;
+  for (const Element& element : elements) {
+    for (std::size_t i = 0; i < element.size(); ++i) {
+      const PartialShape shape = element[i].array().shape();
+      if (&element == &elements.front()) {
+        spec.push_back({element[i].dtype(), shape});
+      } else if (i < spec.size()) {
+        spec[i].shape = spec[i].shape.relax(shape);
+      }
+    }
+  }
+  return spec;
+}
+
+}  // namespace
+
+Dataset element_list(std::shared_ptr<const std::vector<Element>> elements, ElementSpec spec) {
+  return make_dataset<ListDataset>(std::move(elements), std::move(spec));
+}
+
+Tensor to_variant(const Dataset& dataset) {
+  base_of(dataset);
+  return Tensor(Array::scalar(Variant(make_ref<DatasetValue>(dataset))));
+}
+
+Dataset from_variant(const Tensor& variant) {
+  if (variant.dtype() == DType::kVariant && variant.rank() == 0) {
+    const Variant value = variant.item<Variant>();
+    if (const auto* held = value.as<DatasetValue>()) return held->dataset();
+  }
+  throw InvalidArgumentError(cat("from_variant needs a scalar variant that holds a dataset, got ",
+                                 variant.dtype(), variant.partial_shape(), "."));
+}
+
+void save_dataset(StateArchive& state, const Variant& variant) {
+  const auto* value = variant.as<DatasetValue>();
+  const auto* list =
+      value ? dynamic_cast<const ListDataset*>(value->dataset().base().get()) : nullptr;
+  if (!list) {
+    throw UnimplementedError(
+        "A variant in an iterator's buffers cannot be saved unless it holds a window.");
+  }
+  std::vector<Element> elements = list->elements();
+  state.value(elements);
+}
+
+Variant restore_dataset(StateArchive& state) {
+  auto elements = std::make_shared<std::vector<Element>>();
+  state.value(*elements);
+  ElementSpec spec = spec_of(*elements);
+  return Variant(make_ref<DatasetValue>(element_list(std::move(elements), std::move(spec))));
+}
+
+}  // namespace tandem::data

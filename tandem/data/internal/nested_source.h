@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "tandem/data/dataset_base.h"
+#include "tandem/data/element_functions.h"
+
+namespace tandem::data {
+
+/// The dataset that a function made of an element, being iterated. Used by one thread at a time.
+class NestedSource {
+ public:
+  /// What is common to the sources of one stage; outlives them.
+  struct Maker {
+    const DatasetFn& fn;
+    const char* stage;
+    IterationContext context;
+  };
+
+  bool is_open() const { return iterator_ != nullptr; }
+  /// Throws what the function throws, with stage and element, and then stays closed.
+  void open(const Maker& maker, Element element, std::int64_t number);
+  bool next(Element& out) { return iterator_->next(out); }
+  void close();
+  /// The function is called again on the element that was saved.
+  void visit_state(StateArchive& state, const Maker& maker);
+
+ private:
+  Element element_;
+  std::int64_t number_ = 0;
+  DatasetRef dataset_;
+  std::unique_ptr<IteratorBase> iterator_;
+};
+
+/// The spec of the dataset that the function makes of the input's first element.
+ElementSpec nested_spec(const DatasetBase& input, const DatasetFn& fn, const char* stage);
+
+std::unique_ptr<IteratorBase> make_parallel_interleave(const DatasetBase& input,
+                                                       const DatasetFn& fn,
+                                                       std::int64_t cycle_length,
+                                                       std::int64_t block_length,
+                                                       std::int64_t calls, bool deterministic,
+                                                       const IterationContext& context);
+
+}  // namespace tandem::data

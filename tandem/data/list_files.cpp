@@ -1,0 +1,26 @@
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "tandem/data/dataset.h"
+#include "tandem/ops/host_ops.h"
+
+namespace tandem::data {
+
+Dataset list_files(std::vector<std::string> patterns, ListFilesOptions options) {
+  const Tensor files = io::matching_files(Tensor(Array::vector(patterns)));
+  if (files.dim(0) == 0) {
+    std::string all;
+    for (const std::string& pattern : patterns) all += (all.empty() ? "" : ", ") + pattern;
+    throw InvalidArgumentError(cat("No files matched pattern: ", all));
+  }
+  Dataset dataset = from_tensor_slices(files);
+  return options.shuffle ? dataset.shuffle(files.dim(0), {.seed = options.seed}) : dataset;
+}
+
+Dataset list_files(std::string pattern, ListFilesOptions options) {
+  return list_files(std::vector<std::string>{std::move(pattern)}, options);
+}
+
+}  // namespace tandem::data

@@ -1,0 +1,61 @@
+#include "tandem/data/internal/nested_source.h"
+
+#include <utility>
+
+#include "tandem/core/error.h"
+#include "tandem/data/internal/stage_error.h"
+
+namespace tandem::data {
+
+void NestedSource::open(const Maker& maker, Element element, std::int64_t number) {
+  close();
+  try {
+    DatasetRef dataset = maker.fn(element);
+    if (!dataset) throw InvalidArgumentError("The function returned an undefined dataset.");
+    iterator_ = dataset->iterator(maker.context);
+    dataset_ = std::move(dataset);
+  } catch (...) {
+    throw_stage_error(maker.stage, number);
+  }
+  element_ = std::move(element);
+  number_ = number;
+}
+
+void NestedSource::close() {
+  iterator_ = nullptr;
+  dataset_ = nullptr;
+  element_.clear();
+}
+
+void NestedSource::visit_state(StateArchive& state, const Maker& maker) {
+  bool is_open = iterator_ != nullptr;
+  state.value(is_open);
+  if (!is_open) return close();
+  Element element = element_;
+  std::int64_t number = number_;
+  state.value(element);
+  state.value(number);
+  if (state.restoring()) open(maker, std::move(element), number);
+  iterator_->visit_state(state);
+}
+
+ElementSpec nested_spec(const DatasetBase& input, const DatasetFn& fn, const char* stage) {
+  const IterationContext context;
+  const auto first = input.iterator(context);
+  Element element;
+  if (!first->next(element)) {
+    throw FailedPreconditionError(cat("The dtypes and shapes of the elements of ", stage,
+                                      " cannot be told: its input has no element to call its "
+                                      "function on."));
+  }
+  const DatasetRef dataset = fn(element);
+  if (!dataset) throw InvalidArgumentError("The function returned an undefined dataset.");
+  ElementSpec spec = dataset->element_spec();
+  // Other elements may give other sizes.
+  for (TensorSpec& s : spec) {
+    if (s.shape.has_rank()) s.shape = PartialShape::unknown_of_rank(s.shape.rank());
+  }
+  return spec;
+}
+
+}  // namespace tandem::data

@@ -1,0 +1,252 @@
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "tandem/data/dataset.h"
+#include "tandem/data/internal/padding.h"
+#include "tandem/data/internal/row_stage.h"
+#include "tandem/data/internal/stage_error.h"
+
+namespace tandem::data {
+namespace {
+
+class PaddedBatchIterator final : public UnaryIterator {
+ public:
+  PaddedBatchIterator(std::unique_ptr<IteratorBase> input, std::int64_t size, bool drop_remainder,
+                      const Padding& padding)
+      : UnaryIterator(std::move(input)),
+        size_(size),
+        drop_remainder_(drop_remainder),
+        padding_(padding) {}
+
+  bool next(Element& out) override {
+    if (ended_) return false;
+    elements_.clear();
+    while (static_cast<std::int64_t>(elements_.size()) < size_) {
+      Element element;
+      if (!input().next(element)) {
+        ended_ = true;
+        break;
+      }
+      elements_.push_back(std::move(element));
+    }
+    if (elements_.empty() || (ended_ && drop_remainder_)) return false;
+    const std::int64_t number = number_++;
+    try {
+      padding_.join(elements_, -1, out);
+    } catch (...) {
+      throw_stage_error("padded_batch", number);
+    }
+    elements_.clear();
+    return true;
+  }
+
+  void visit_state(StateArchive& state) override {
+    state.stage("PaddedBatch");
+    state.value(ended_);
+    state.value(number_);
+    input().visit_state(state);
+  }
+
+ private:
+  const std::int64_t size_;
+  const bool drop_remainder_;
+  const Padding& padding_;
+  std::vector<Element> elements_;
+  bool ended_ = false;
+  std::int64_t number_ = 0;
+};
+
+class PaddedBatchDataset final : public UnaryDataset {
+ public:
+  PaddedBatchDataset(DatasetRef input, std::int64_t size, bool drop_remainder, Padding padding)
+      : UnaryDataset(std::move(input)),
+        size_(size),
+        drop_remainder_(drop_remainder),
+        padding_(std::move(padding)) {}
+  std::string name() const override { return "PaddedBatch"; }
+  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+    return std::make_unique<PaddedBatchIterator>(input().iterator(context), size_, drop_remainder_,
+                                                 padding_);
+  }
+  const ElementSpec& element_spec() const override {
+    return spec_.get([this] {
+      return padding_.batch_spec(input().element_spec(),
+                                 drop_remainder_ ? size_ : PartialShape::kUnknown);
+    });
+  }
+  std::int64_t cardinality() const override {
+    const std::int64_t n = input().cardinality();
+    if (n < 0) return n;
+    return n / size_ + (n % size_ == 0 || drop_remainder_ ? 0 : 1);
+  }
+
+ private:
+  const std::int64_t size_;
+  const bool drop_remainder_;
+  const Padding padding_;
+  LazySpec spec_;
+};
+
+// Elements of one bucket at a time are joined: each lies below one of the boundaries.
+class BucketIterator final : public UnaryIterator {
+ public:
+  struct Setting {
+    ElementNumber length;
+    std::vector<std::int64_t> boundaries;
+    std::vector<std::int64_t> sizes;
+    Padding padding;
+    BucketOptions options;
+  };
+  BucketIterator(std::unique_ptr<IteratorBase> input, const Setting& setting,
+                 IterationContext context)
+      : UnaryIterator(std::move(input)),
+        setting_(setting),
+        buckets_(setting.sizes.size()),
+        context_(std::move(context)) {}
+
+  bool next(Element& out) override {
+    while (!input_ended_) {
+      Element element;
+      if (!input().next(element)) {
+        input_ended_ = true;
+        break;
+      }
+      context_.check();
+      const std::size_t at = bucket_of(element);
+      buckets_[at].push_back(std::move(element));
+      if (static_cast<std::int64_t>(buckets_[at].size()) == setting_.sizes[at]) {
+        give(at, out);
+        return true;
+      }
+    }
+    for (; left_ < buckets_.size() && !setting_.options.drop_remainder; ++left_) {
+      if (buckets_[left_].empty()) continue;
+      give(left_, out);
+      return true;
+    }
+    return false;
+  }
+
+  void visit_state(StateArchive& state) override {
+    state.stage("BucketBySequenceLength");
+    const std::int64_t count = state.length(buckets_.size());
+    state.require(count == static_cast<std::int64_t>(buckets_.size()), "it has other buckets");
+    for (auto& bucket : buckets_) state.value(bucket);
+    state.value(number_);
+    state.value(input_ended_);
+    state.value(left_);
+    input().visit_state(state);
+  }
+
+ private:
+  std::size_t bucket_of(const Element& element) {
+    const std::int64_t number = number_++;
+    try {
+      const std::int64_t length = setting_.length(element);
+      std::size_t at = 0;
+      while (at < setting_.boundaries.size() && length >= setting_.boundaries[at]) ++at;
+      if (setting_.options.pad_to_bucket_boundary && at == setting_.boundaries.size()) {
+        throw InvalidArgumentError(
+            cat("When pad_to_bucket_boundary=True, elements must have length < "
+                "max(bucket_boundaries), ",
+                at == 0 ? 0 : setting_.boundaries.back(), ", but one has length ", length, "."));
+      }
+      return at;
+    } catch (...) {
+      throw_stage_error("bucket_by_sequence_length", number);
+    }
+  }
+
+  void give(std::size_t at, Element& out) {
+    std::vector<Element> elements = std::move(buckets_[at]);
+    buckets_[at].clear();
+    try {
+      if (setting_.options.no_padding) check_alike(elements);
+      const std::int64_t filled =
+          setting_.options.pad_to_bucket_boundary ? setting_.boundaries[at] - 1 : -1;
+      setting_.padding.join(elements, filled, out);
+    } catch (...) {
+      throw_stage_error("bucket_by_sequence_length", number_ - 1);
+    }
+  }
+
+  static void check_alike(const std::vector<Element>& elements) {
+    for (std::size_t i = 0; i < elements.size(); ++i) {
+      for (std::size_t c = 0; c < elements[i].size() && c < elements[0].size(); ++c) {
+        if (elements[i][c].shape() == elements[0][c].shape()) continue;
+        throw InvalidArgumentError(cat("Cannot batch tensors with different shapes in component ",
+                                       c, ". First element had shape ", elements[0][c].shape(),
+                                       " and element ", i, " had shape ", elements[i][c].shape(),
+                                       "."));
+      }
+    }
+  }
+
+  const Setting& setting_;
+  std::vector<std::vector<Element>> buckets_;
+  std::int64_t number_ = 0;
+  bool input_ended_ = false;
+  std::size_t left_ = 0;  // after the end: the first bucket that may hold something
+  IterationContext context_;
+};
+
+class BucketDataset final : public UnaryDataset {
+ public:
+  BucketDataset(DatasetRef input, BucketIterator::Setting setting)
+      : UnaryDataset(std::move(input)), setting_(std::move(setting)) {}
+  std::string name() const override { return "BucketBySequenceLength"; }
+  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+    return std::make_unique<BucketIterator>(input().iterator(context), setting_, context);
+  }
+  const ElementSpec& element_spec() const override {
+    return spec_.get([this] {
+      return setting_.padding.batch_spec(input().element_spec(), PartialShape::kUnknown);
+    });
+  }
+  std::int64_t cardinality() const override { return input().cardinality() == 0 ? 0 : kUnknown; }
+
+ private:
+  const BucketIterator::Setting setting_;
+  LazySpec spec_;
+};
+
+}  // namespace
+
+Dataset Dataset::padded_batch(std::int64_t size, PaddedBatchOptions options) const {
+  if (size <= 0) {
+    throw InvalidArgumentError(cat("Batch size must be greater than zero, got ", size, "."));
+  }
+  Padding padding(std::move(options.padded_shapes), std::move(options.padding_values));
+  if (base_of(*this)->num_components() >= 0) padding.check(base_->element_spec());
+  return make_dataset<PaddedBatchDataset>(base_, size, options.drop_remainder, std::move(padding));
+}
+
+Dataset Dataset::bucket_by_sequence_length(ElementNumber length,
+                                           std::vector<std::int64_t> boundaries,
+                                           std::vector<std::int64_t> batch_sizes,
+                                           BucketOptions options) const {
+  if (batch_sizes.size() != boundaries.size() + 1) {
+    throw InvalidArgumentError(
+        cat("`len(bucket_batch_sizes)` must equal `len(bucket_boundaries) + 1` but there are ",
+            batch_sizes.size(), " sizes and ", boundaries.size(), " boundaries."));
+  }
+  for (const std::int64_t size : batch_sizes) {
+    if (size <= 0) {
+      throw InvalidArgumentError(cat("Batch size must be greater than zero, got ", size, "."));
+    }
+  }
+  for (std::size_t i = 1; i < boundaries.size(); ++i) {
+    if (boundaries[i] > boundaries[i - 1]) continue;
+    throw InvalidArgumentError(cat("bucket_boundaries must grow, but ", boundaries[i], " follows ",
+                                   boundaries[i - 1], "."));
+  }
+  Padding padding(options.padded_shapes, options.padding_values);
+  if (base_of(*this)->num_components() >= 0) padding.check(base_->element_spec());
+  return make_dataset<BucketDataset>(
+      base_,
+      BucketIterator::Setting{std::move(length), std::move(boundaries), std::move(batch_sizes),
+                              std::move(padding), std::move(options)});
+}
+
+}  // namespace tandem::data

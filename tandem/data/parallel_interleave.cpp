@@ -1,0 +1,312 @@
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tandem/data/internal/nested_source.h"
+#include "tandem/data/internal/row_stage.h"
+
+namespace tandem::data {
+namespace {
+
+// One dataset of the cycle, or of those that wait for their turn. Of these members `source` belongs
+// to whoever set `busy`, the others are guarded by the iterator's mutex.
+struct Lane {
+  struct Item {
+    Element element;
+    std::exception_ptr error;
+  };
+  Element from;  // until `opened`
+  std::int64_t number = 0;
+  NestedSource source;
+  std::deque<Item> ready;
+  bool opened = false;
+  bool busy = false;
+  bool ended = false;
+  bool failed = false;  // could not be opened: `ready` is the error
+};
+
+// Threads make elements ahead; the consumer goes through the cycle as the serial stage does, so
+// that the order is the same for any number of threads.
+class ParallelInterleaveIterator final : public IteratorBase {
+ public:
+  ParallelInterleaveIterator(const DatasetBase& input, const DatasetFn& fn,
+                             std::int64_t cycle_length, std::int64_t block_length,
+                             std::int64_t calls, bool deterministic,
+                             const IterationContext& context)
+      : block_length_(block_length),
+        limit_(static_cast<std::size_t>(std::clamp<std::int64_t>(block_length, 4, 32)) * 2),
+        calls_(static_cast<std::size_t>(calls)),
+        deterministic_(deterministic),
+        context_(context.below()),
+        maker_{fn, "interleave", context_.repeating()},
+        input_(input.iterator(context_)),
+        cycle_(static_cast<std::size_t>(cycle_length)),
+        waker_(context_.stop_signal(), [this] { wake_all(); }) {}
+
+  ~ParallelInterleaveIterator() override {
+    context_.stop_signal()->stop();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  bool next(Element& out) override {
+    out.clear();
+    if (threads_.empty()) {
+      for (std::size_t i = 0; i < calls_; ++i) threads_.emplace_back([this] { work(); });
+    }
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      context_.check();
+      look_ahead(lock);
+      Lane* lane = cycle_[at_].get();
+      if (!lane) {
+        if (!upcoming_.empty()) {
+          cycle_[at_] = std::move(upcoming_.front());
+          upcoming_.pop_front();
+          ++open_;
+        } else if (open_ == 0) {
+          return false;
+        } else {
+          advance();
+        }
+      } else if (!lane->ready.empty()) {
+        return take(*lane, at_, lock, out);
+      } else if (lane->ended) {
+        close(at_);
+        advance();
+      } else if (const auto other = any_ready(); other != cycle_.size()) {
+        return take(*cycle_[other], other, lock, out);
+      } else {
+        room_.notify_all();
+        result_.wait(lock);
+      }
+    }
+  }
+
+  void visit_state(StateArchive& state) override {
+    std::unique_lock lock(mutex_);
+    pausing_ = true;
+    quiet_.wait(lock, [this] { return working_ == 0; });
+    try {
+      visit_members(state);
+    } catch (...) {
+      go_on();
+      throw;
+    }
+    go_on();
+  }
+
+ private:
+  bool stopped() const { return context_.stop_signal()->stopped(); }
+
+  void go_on() {
+    pausing_ = false;
+    room_.notify_all();
+  }
+
+  void wake_all() {
+    std::lock_guard lock(mutex_);
+    room_.notify_all();
+    result_.notify_all();
+  }
+
+  void close(std::size_t at) {
+    cycle_[at] = nullptr;
+    --open_;
+  }
+
+  void advance() {
+    in_block_ = 0;
+    at_ = (at_ + 1) % cycle_.size();
+  }
+
+  // Keeps one dataset more in work than the cycle has.
+  void look_ahead(std::unique_lock<std::mutex>& lock) {
+    while (!input_ended_ && open_ + upcoming_.size() < cycle_.size() + 1) {
+      auto lane = std::make_unique<Lane>();
+      lock.unlock();
+      bool ended = false;
+      try {
+        ended = !input_->next(lane->from);
+      } catch (...) {
+        lane->ready.push_back({{}, std::current_exception()});
+        lane->opened = lane->ended = lane->failed = true;
+      }
+      lock.lock();
+      if (ended) {
+        input_ended_ = true;
+        return;
+      }
+      if (!lane->failed) lane->number = number_++;
+      upcoming_.push_back(std::move(lane));
+      room_.notify_one();
+      context_.check();
+    }
+  }
+
+  bool take(Lane& lane, std::size_t at, std::unique_lock<std::mutex>& lock, Element& out) {
+    Lane::Item item = std::move(lane.ready.front());
+    lane.ready.pop_front();
+    if (lane.failed) {
+      close(at);  // its place goes to the next one
+    } else {
+      if (!item.error && at == at_ && ++in_block_ == block_length_) advance();
+      if (lane.ready.size() <= limit_ / 2) room_.notify_one();
+    }
+    lock.unlock();
+    if (item.error) std::rethrow_exception(item.error);
+    std::swap(out, item.element);
+    return true;
+  }
+
+  // Where the order does not matter.
+  std::size_t any_ready() const {
+    if (deterministic_) return cycle_.size();
+    const auto found = std::find_if(cycle_.begin(), cycle_.end(),
+                                    [](const auto& lane) { return lane && !lane->ready.empty(); });
+    return static_cast<std::size_t>(found - cycle_.begin());
+  }
+
+  // The next lane, in the order of the cycle, that has something to be done.
+  Lane* find_work() {
+    if (pausing_) return nullptr;
+    const auto wants = [this](const std::unique_ptr<Lane>& lane) {
+      return lane && !lane->busy && !lane->ended && lane->ready.size() <= limit_ / 2;
+    };
+    for (std::size_t i = 0; i < cycle_.size(); ++i) {
+      const auto& lane = cycle_[(at_ + i) % cycle_.size()];
+      if (wants(lane)) return lane.get();
+    }
+    const auto found = std::find_if(upcoming_.begin(), upcoming_.end(), wants);
+    return found == upcoming_.end() ? nullptr : found->get();
+  }
+
+  void work() {
+    ThreadContextScope scope(context_.thread_context());
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      Lane* lane = nullptr;
+      room_.wait(lock, [&] { return stopped() || (lane = find_work()) != nullptr; });
+      if (stopped()) return;
+      lane->busy = true;
+      ++working_;
+      while (!lane->ended && lane->ready.size() < limit_ && !pausing_ && !stopped()) {
+        fill(*lane, lock);
+      }
+      lane->busy = false;
+      if (--working_ == 0) quiet_.notify_one();
+    }
+  }
+
+  // Opens the lane, or makes an element of it. The consumer drops no lane before it has ended.
+  void fill(Lane& lane, std::unique_lock<std::mutex>& lock) {
+    const bool opened = lane.opened;
+    Element from = std::move(lane.from);
+    lane.from.clear();
+    lock.unlock();
+    Lane::Item item;
+    bool gave = false;
+    try {
+      if (!opened) {
+        lane.source.open(maker_, std::move(from), lane.number);
+      } else {
+        gave = lane.source.next(item.element);
+      }
+    } catch (...) {
+      item.error = std::current_exception();
+    }
+    if (opened && !gave && !item.error) lane.source.close();
+    lock.lock();
+    lane.opened = true;
+    lane.failed = !opened && item.error;
+    lane.ended = lane.failed || (opened && !gave && !item.error);
+    if (gave || item.error) lane.ready.push_back(std::move(item));
+    result_.notify_one();
+  }
+
+  void visit_lane(StateArchive& state, std::unique_ptr<Lane>& lane) {
+    bool present = lane != nullptr;
+    state.value(present);
+    if (!present) return;
+    if (!lane) lane = std::make_unique<Lane>();
+    state.value(lane->from);
+    state.value(lane->number);
+    state.value(lane->opened);
+    state.value(lane->ended);
+    state.value(lane->failed);
+    const std::int64_t count = state.length(lane->ready.size());
+    if (state.restoring()) lane->ready.resize(static_cast<std::size_t>(count));
+    for (Lane::Item& item : lane->ready) {
+      state.value(item.error);
+      state.value(item.element);
+    }
+    lane->source.visit_state(state, maker_);
+    state.require(!lane->opened || lane->ended || lane->source.is_open(), "a dataset is missing");
+  }
+
+  void visit_members(StateArchive& state) {
+    state.stage("ParallelInterleave");
+    const std::int64_t cycle = state.length(cycle_.size());
+    state.require(cycle == static_cast<std::int64_t>(cycle_.size()), "its cycle is another");
+    open_ = 0;
+    for (auto& lane : cycle_) {
+      visit_lane(state, lane);
+      open_ += lane ? 1 : 0;
+    }
+    const std::int64_t count = state.length(upcoming_.size());
+    if (state.restoring()) upcoming_.resize(static_cast<std::size_t>(count));
+    for (auto& lane : upcoming_) {
+      visit_lane(state, lane);
+      state.require(lane != nullptr, "a dataset is missing");
+    }
+    state.value(at_);
+    state.value(in_block_);
+    state.value(number_);
+    state.value(input_ended_);
+    state.require(at_ < cycle_.size(), "its place is outside the cycle");
+    input_->visit_state(state);
+  }
+
+  const std::int64_t block_length_;
+  const std::size_t limit_;  // elements made ahead in a lane
+  const std::size_t calls_;
+  const bool deterministic_;
+  IterationContext context_;
+  const NestedSource::Maker maker_;
+  std::unique_ptr<IteratorBase> input_;  // used by the consumer alone, as are the next four
+  std::size_t at_ = 0;                   // but this is read by the threads: guarded by mutex_
+  std::int64_t in_block_ = 0;
+  std::int64_t number_ = 0;
+  bool input_ended_ = false;
+
+  std::mutex mutex_;  // guards all below
+  std::condition_variable room_;
+  std::condition_variable result_;
+  std::condition_variable quiet_;
+  std::vector<std::unique_ptr<Lane>> cycle_;
+  std::deque<std::unique_ptr<Lane>> upcoming_;
+  std::size_t open_ = 0;
+  std::size_t working_ = 0;  // threads that are at a lane
+  bool pausing_ = false;     // the state is being saved
+
+  StopSignal::Waker waker_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<IteratorBase> make_parallel_interleave(const DatasetBase& input,
+                                                       const DatasetFn& fn,
+                                                       std::int64_t cycle_length,
+                                                       std::int64_t block_length,
+                                                       std::int64_t calls, bool deterministic,
+                                                       const IterationContext& context) {
+  return std::make_unique<ParallelInterleaveIterator>(input, fn, cycle_length, block_length, calls,
+                                                      deterministic, context);
+}
+
+}  // namespace tandem::data

@@ -1,0 +1,157 @@
+#include <cstdint>
+#include <utility>
+
+#include "tandem/data/dataset.h"
+#include "tandem/data/internal/row_stage.h"
+#include "tandem/data/internal/stage_error.h"
+
+namespace tandem::data {
+namespace {
+
+class ScanIterator final : public UnaryIterator {
+ public:
+  ScanIterator(std::unique_ptr<IteratorBase> input, const Element& initial, const ScanFn& fn)
+      : UnaryIterator(std::move(input)), state_(initial), fn_(fn) {}
+
+  bool next(Element& out) override {
+    if (!input().next(out)) return false;
+    const std::int64_t number = number_++;
+    try {
+      Element state = state_;
+      fn_.apply(state, out);
+      check(state);
+      state_ = std::move(state);
+    } catch (...) {
+      throw_stage_error("scan", number);
+    }
+    return true;
+  }
+
+  void visit_state(StateArchive& state) override {
+    state.stage("Scan");
+    Element carried = state_;
+    state.value(carried);
+    if (state.restoring()) {
+      check(carried);
+      state_ = std::move(carried);
+    }
+    state.value(number_);
+    input().visit_state(state);
+  }
+
+ private:
+  void check(const Element& state) const {
+    if (state.size() != state_.size()) {
+      throw InvalidArgumentError(cat("Invalid `scan_func`. The new state has ", state.size(),
+                                     " components, the initial state ", state_.size(), "."));
+    }
+    for (std::size_t i = 0; i < state.size(); ++i) {
+      if (state[i].dtype() == state_[i].dtype()) continue;
+      throw InvalidArgumentError(
+          cat("Invalid `scan_func`. The element types for the new state must match the initial "
+              "state. Expected ",
+              state_[i].dtype(), ", got ", state[i].dtype(), " in component ", i, "."));
+    }
+  }
+
+  Element state_;
+  const ScanFn& fn_;
+  std::int64_t number_ = 0;
+};
+
+class ScanDataset final : public UnaryDataset {
+ public:
+  ScanDataset(DatasetRef input, Element initial, ScanFn fn)
+      : UnaryDataset(std::move(input)), initial_(std::move(initial)), fn_(std::move(fn)) {}
+  std::string name() const override { return "Scan"; }
+  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+    return std::make_unique<ScanIterator>(input().iterator(context), initial_, fn_);
+  }
+  int num_components() const override { return -1; }
+  const ElementSpec& element_spec() const override {
+    return spec_.get([this] {
+      const IterationContext context;
+      ScanIterator first(input().iterator(context), initial_, fn_);
+      Element element;
+      if (!first.next(element)) {
+        throw FailedPreconditionError(
+            "The dtypes and shapes of a scan's elements cannot be told: its input has no element "
+            "to call its function on.");
+      }
+      ElementSpec spec;
+      for (const Tensor& t : element) {
+        spec.push_back({t.dtype(), PartialShape::unknown_of_rank(t.rank())});
+      }
+      return spec;
+    });
+  }
+
+ private:
+  const Element initial_;
+  const ScanFn fn_;
+  LazySpec spec_;
+};
+
+class TakeWhileIterator final : public UnaryIterator {
+ public:
+  TakeWhileIterator(std::unique_ptr<IteratorBase> input, const ElementPredicate& predicate,
+                    IterationContext context)
+      : UnaryIterator(std::move(input)), predicate_(predicate), context_(std::move(context)) {}
+
+  bool next(Element& out) override {
+    if (ended_ || !input().next(out)) return false;
+    const std::int64_t number = number_++;
+    try {
+      if (predicate_.test(out)) return true;
+    } catch (...) {
+      throw_stage_error("take_while", number);
+    }
+    ended_ = true;
+    context_.leave_open();
+    return false;
+  }
+
+  void visit_state(StateArchive& state) override {
+    state.stage("TakeWhile");
+    state.value(ended_);
+    state.value(number_);
+    input().visit_state(state);
+  }
+
+ private:
+  const ElementPredicate& predicate_;
+  bool ended_ = false;
+  std::int64_t number_ = 0;
+  IterationContext context_;
+};
+
+class TakeWhileDataset final : public UnaryDataset {
+ public:
+  TakeWhileDataset(DatasetRef input, ElementPredicate predicate)
+      : UnaryDataset(std::move(input)), predicate_(std::move(predicate)) {}
+  std::string name() const override { return "TakeWhile"; }
+  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+    return std::make_unique<TakeWhileIterator>(input().iterator(context), predicate_, context);
+  }
+  std::int64_t cardinality() const override { return input().cardinality() == 0 ? 0 : kUnknown; }
+
+ private:
+  const ElementPredicate predicate_;
+};
+
+}  // namespace
+
+Dataset Dataset::scan(Element initial_state, ScanFn fn) const {
+  if (initial_state.empty()) throw InvalidArgumentError("scan needs an initial state.");
+  return make_dataset<ScanDataset>(base_of(*this), std::move(initial_state), std::move(fn));
+}
+
+Dataset Dataset::take_while(ElementPredicate predicate) const {
+  const int given = base_of(*this)->num_components(), arity = predicate.arity();
+  if (arity >= 0 && given >= 0 && arity != given) {
+    internal::throw_arity(static_cast<std::size_t>(arity), static_cast<std::size_t>(given));
+  }
+  return make_dataset<TakeWhileDataset>(base_, std::move(predicate));
+}
+
+}  // namespace tandem::data
