@@ -137,6 +137,8 @@ inline void csv(std::string_view bytes) {
     } catch (const Error&) {
     }
   }
+}
+
 /// Runs `decode`; what it refuses is fine.
 inline void decoded(const std::function<Tensor()>& decode) {
   try {

@@ -40,7 +40,13 @@ bool has_kernel(const Call& call, const Device& device) {
   if (std::find(without.begin(), without.end(), call.op.name) != without.end()) return false;
   if (device.memory_space() != nullptr) {
     const auto is_string = [](DType t) { return base_dtype(t) == DType::kString; };
-    if (call.op.traits.cpu_only ||
+    // A variable of strings is made by an op that takes and gives none.
+    const bool of_strings =
+        std::any_of(call.complete.begin(), call.complete.end(), [&](const auto& attr) {
+          const DType* type = attr.value.template get_if<DType>();
+          return type && is_string(*type);
+        });
+    if (call.op.traits.cpu_only || of_strings ||
         std::any_of(call.output_dtypes.begin(), call.output_dtypes.end(), is_string) ||
         std::any_of(call.inputs.begin(), call.inputs.end(),
                     [&](const Tensor& t) { return is_string(t.dtype()); }))
