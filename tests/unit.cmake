@@ -33,9 +33,17 @@ file(GLOB folders CONFIGURE_DEPENDS LIST_DIRECTORIES true RELATIVE "${CMAKE_CURR
      "${CMAKE_CURRENT_SOURCE_DIR}/unit/*")
 foreach(folder IN LISTS folders)
   cmake_path(GET folder FILENAME room)
+  if(room STREQUAL "cli" AND NOT TARGET tandem_cli)
+    message(STATUS "unit.cli left out: it runs td, and TANDEM_BUILD_TOOLS is off")
+    continue()
+  endif()
   tandem_unit_test(${room} ${folder} tandem::tandem)
   tandem_unit_test(${room}_internal ${folder}/internal tandem_inside)
 endforeach()
+
+if(TARGET cli_test)
+  add_dependencies(cli_test tandem_cli)
+endif()
 
 # The same once more on an emulated accelerator with memory of its own: what is trained and
 # differentiated on a CPU must be the same there.

@@ -1,18 +1,18 @@
 // td devices, as a shell would call it.
 
-#include <sys/wait.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tandem/fs/file_system.h"
+
+#include "tests/unit/cli/td_util.h"
+
+namespace tandem {
 namespace {
 
 using ::testing::AllOf;
@@ -22,52 +22,16 @@ using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
-struct Result {
-  int code = -1;
-  std::string out;
-  std::string err;
-
-  std::vector<std::string> lines_with(const std::string& part) const {
-    std::vector<std::string> found;
-    std::istringstream text(out);
-    for (std::string line; std::getline(text, line);) {
-      if (line.find(part) != std::string::npos) found.push_back(line);
-    }
-    return found;
-  }
-};
-
-std::string read(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return std::move(text).str();
-}
-
-class TdDevices : public ::testing::Test {
+class TdDevices : public TdTest {
  protected:
-  void SetUp() override {
-    td_ = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "bin/td";
-    if (!std::filesystem::exists(td_)) {
-      GTEST_SKIP() << td_ << " is not built: this preset has TANDEM_BUILD_TOOLS=OFF";
-    }
-  }
-
   // The devices under these environment variables, written as a shell would take them.
-  Result devices(const std::string& environment, const std::string& options = "") {
-    const std::string out = ::testing::TempDir() + "/td_devices.out";
-    const std::string err = ::testing::TempDir() + "/td_devices.err";
-    const std::string command = environment + " '" + td_.string() + "' devices " + options + " >'" +
-                                out + "' 2>'" + err + "'";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read(out), read(err)};
+  TdResult devices(const std::string& environment, const std::string& options = "") {
+    return run("devices " + options, environment);
   }
-
-  std::filesystem::path td_;
 };
 
 TEST_F(TdDevices, TellsOfTheCpuAndTheDefaults) {
-  const Result r = devices("CUDA_VISIBLE_DEVICES=-1");
+  const TdResult r = devices("CUDA_VISIBLE_DEVICES=-1");
   EXPECT_EQ(r.code, 0) << r.err;
   ASSERT_THAT(r.lines_with("/device:CPU:0"), SizeIs(1));
   EXPECT_THAT(r.lines_with("/device:CPU:0")[0],
@@ -83,7 +47,7 @@ TEST_F(TdDevices, TellsOfTheCpuAndTheDefaults) {
 }
 
 TEST_F(TdDevices, TellsWhereEachSettingCameFrom) {
-  const Result r = devices(
+  const TdResult r = devices(
       "TANDEM_EMULATE='GPU:2,memory=1GiB; NPU:1,memory=256MiB' "
       "TANDEM_LOGICAL_DEVICES='GPU:1=300,200;CPU:0=2' TANDEM_VISIBLE_DEVICES=GPU:1,NPU:0 "
       "TANDEM_MEMORY_LIMIT_MB='NPU:0=64' TANDEM_MEMORY_GROWTH=1 TANDEM_SOFT_PLACEMENT=0 "
@@ -111,7 +75,7 @@ TEST_F(TdDevices, TellsWhereEachSettingCameFrom) {
 }
 
 TEST_F(TdDevices, GivesJsonToPrograms) {
-  const Result r = devices("TANDEM_EMULATE=GPU:1,memory=96MiB", "--json");
+  const TdResult r = devices("TANDEM_EMULATE=GPU:1,memory=96MiB", "--json");
   EXPECT_EQ(r.code, 0) << r.err;
   EXPECT_THAT(r.out,
               StartsWith("[\n  {\n    \"name\": \"/job:localhost/replica:0/task:0/device:CPU:0\""));
@@ -134,7 +98,7 @@ TEST_F(TdDevices, RefusesAMalformedEnvironment) {
       {"TANDEM_PLUGINS", "/no/such/file.so"},
   };
   for (const auto& [name, value] : wrong) {
-    const Result r = devices(std::string(name) + "='" + value + "'");
+    const TdResult r = devices(std::string(name) + "='" + value + "'");
     EXPECT_EQ(r.code, 1) << name << '=' << value;
     EXPECT_EQ(r.out, "");
     EXPECT_THAT(r.err, AllOf(StartsWith("td: "), HasSubstr(name)));
@@ -144,7 +108,7 @@ TEST_F(TdDevices, RefusesAMalformedEnvironment) {
 
 // What docs/kubernetes tells a container to set is understood and does what the page says.
 TEST_F(TdDevices, TakesTheSettingsOfTheKubernetesExample) {
-  std::istringstream manifest(read("docs/kubernetes/training-job.yaml"));
+  std::istringstream manifest(fs::read_file("docs/kubernetes/training-job.yaml"));
   std::string environment = "TANDEM_EMULATE=GPU:2,memory=16GiB";
   int settings = 0;
   for (std::string line; std::getline(manifest, line);) {
@@ -154,7 +118,7 @@ TEST_F(TdDevices, TakesTheSettingsOfTheKubernetesExample) {
     ++settings;
   }
   EXPECT_GE(settings, 5);
-  const Result r = devices(environment);
+  const TdResult r = devices(environment);
   EXPECT_EQ(r.code, 0) << r.err;
   ASSERT_THAT(r.lines_with("/device:GPU:"), SizeIs(1)) << r.out;
   EXPECT_THAT(r.lines_with("/device:GPU:0")[0],
@@ -163,3 +127,4 @@ TEST_F(TdDevices, TakesTheSettingsOfTheKubernetesExample) {
 }
 
 }  // namespace
+}  // namespace tandem

@@ -1,7 +1,4 @@
 // td explain, as a shell would call it.
-#include <sys/wait.h>
-
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 
@@ -11,19 +8,15 @@
 
 #include "tandem/fs/file_system.h"
 
+#include "tests/unit/cli/td_util.h"
+
+namespace tandem {
 namespace {
 
-namespace td = tandem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-struct Result {
-  int code = -1;
-  std::string out;
-  std::string err;
-};
 
 // y = relu(x x) x, with the relu on the CPU; s on strings.
 constexpr const char* kGraph = R"(
@@ -44,54 +37,37 @@ constexpr const char* kDevices = R"({"devices": [
   {"name": "GPU:0", "flops": "5T", "bandwidth": "300GB/s", "overhead": "5us",
    "link": "10GB/s", "latency": "10us", "memory": "1GiB"}]})";
 
-class TdExplain : public ::testing::Test {
+class TdExplain : public TdTest {
  protected:
   void SetUp() override {
-    td_ = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "bin/td";
-    if (!std::filesystem::exists(td_)) {
-      GTEST_SKIP() << td_ << " is not built: this preset has TANDEM_BUILD_TOOLS=OFF";
-    }
-    folder_ = ::testing::TempDir() + "/td_explain_test";
-    std::filesystem::create_directories(folder_);
-    td::fs::write_file(path("g.pbtxt"), kGraph);
-    td::fs::write_file(path("devices.json"), kDevices);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string path(const std::string& name) const { return folder_ + "/" + name; }
-  Result run(const std::string& arguments) {
-    const std::string command = "cd '" + folder_ + "' && '" + td_.string() + "' explain " +
-                                arguments + " >out.txt 2>err.txt";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, td::fs::read_file(path("out.txt")),
-            td::fs::read_file(path("err.txt"))};
+    fs::write_file(path("g.pbtxt"), kGraph);
+    fs::write_file(path("devices.json"), kDevices);
   }
 
-  std::filesystem::path td_;
-  std::string folder_;
+  TdResult explain(const std::string& arguments) { return run("explain " + arguments); }
 };
 
 TEST_F(TdExplain, PrintsText) {
-  const Result r = run("g.pbtxt --devices devices.json --feed x=64,64");
+  const TdResult r = explain("g.pbtxt --devices devices.json --feed x=64,64");
   EXPECT_EQ(r.code, 0) << r.err;
   EXPECT_EQ(r.err, "");
   EXPECT_THAT(r.out, StartsWith("g.pbtxt: "));
   EXPECT_THAT(r.out, AllOf(HasSubstr("expected  "), HasSubstr("back and forth"),
                            HasSubstr("layer/product goes from GPU:0 to CPU:0 for layer/relu"),
                            HasSubstr("asked for /CPU:0"), HasSubstr("16.0 KiB")));
-  EXPECT_THAT(run("g.pbtxt --devices devices.json").out, HasSubstr("unknown size"));
-  EXPECT_THAT(run("g.pbtxt --devices devices.json --rows 2").out, HasSubstr("more"));
+  EXPECT_THAT(explain("g.pbtxt --devices devices.json").out, HasSubstr("unknown size"));
+  EXPECT_THAT(explain("g.pbtxt --devices devices.json --rows 2").out, HasSubstr("more"));
 }
 
 TEST_F(TdExplain, TakesThisMachinesDevices) {
-  const Result r = run("g.pbtxt");
+  const TdResult r = explain("g.pbtxt");
   EXPECT_EQ(r.code, 0) << r.err;
   EXPECT_THAT(r.out, HasSubstr("CPU:0"));
 }
 
 TEST_F(TdExplain, PrintsJson) {
-  const Result r =
-      run("g.pbtxt --devices devices.json --feed x=64,64 --fetch y --policy cost --json");
+  const TdResult r =
+      explain("g.pbtxt --devices devices.json --feed x=64,64 --fetch y --policy cost --json");
   ASSERT_EQ(r.code, 0) << r.err;
   const auto json = nlohmann::json::parse(r.out);
   EXPECT_EQ(json["policy"], "cost");
@@ -101,28 +77,21 @@ TEST_F(TdExplain, PrintsJson) {
 }
 
 TEST_F(TdExplain, WritesAPageAndDot) {
-  const Result r = run("g.pbtxt --devices devices.json --html page.html");
+  const TdResult r = explain("g.pbtxt --devices devices.json --html page.html");
   EXPECT_EQ(r.code, 0) << r.err;
   EXPECT_EQ(r.out, "");
-  EXPECT_THAT(td::fs::read_file(path("page.html")),
+  EXPECT_THAT(fs::read_file(path("page.html")),
               AllOf(StartsWith("<!DOCTYPE html>"), HasSubstr("layer/relu")));
-  const Result dot = run("g.pbtxt --devices devices.json --dot");
+  const TdResult dot = explain("g.pbtxt --devices devices.json --dot");
   EXPECT_THAT(dot.out, AllOf(StartsWith("digraph"), HasSubstr("CPU:0"), HasSubstr("penwidth")));
 }
 
 TEST_F(TdExplain, TellsWrongUsageFromFailure) {
-  for (const char* arguments :
-       {"", "g.pbtxt --feed x", "g.pbtxt --feed x=2,a", "g.pbtxt --policy best",
-        "g.pbtxt --json --dot", "g.pbtxt --rows many"}) {
-    const Result r = run(arguments);
-    EXPECT_EQ(r.code, 2) << arguments;
-    EXPECT_EQ(r.out, "") << arguments;
-  }
+  expect_wrong_usage({"explain", "explain g.pbtxt --feed x", "explain g.pbtxt --feed x=2,a",
+                      "explain g.pbtxt --policy best", "explain g.pbtxt --json --dot",
+                      "explain g.pbtxt --rows many"});
   const auto fails = [&](const std::string& arguments) {
-    const Result r = run(arguments);
-    EXPECT_EQ(r.code, 1) << arguments;
-    EXPECT_EQ(r.out, "") << arguments;
-    return r.err;
+    return failure_of("explain " + arguments);
   };
   EXPECT_THAT(fails("missing.pb"), HasSubstr("No such file"));
   EXPECT_THAT(fails("g.pbtxt --devices missing.json"), HasSubstr("missing.json"));
@@ -134,3 +103,4 @@ TEST_F(TdExplain, TellsWrongUsageFromFailure) {
 }
 
 }  // namespace
+}  // namespace tandem

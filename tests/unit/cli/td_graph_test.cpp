@@ -1,11 +1,6 @@
 // td run and td graph, as a shell would call them.
 
-#include <sys/wait.h>
-
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -15,20 +10,16 @@
 #include "tandem/fs/file_system.h"
 #include "tandem/io/npy.h"
 
+#include "tests/unit/cli/td_util.h"
+
+namespace tandem {
 namespace {
 
-namespace td = tandem;
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-struct Result {
-  int code = -1;
-  std::string out;
-  std::string err;
-};
 
 // v = v + x each step; y = 2 x; words = s.
 constexpr const char* kGraph = R"(
@@ -52,78 +43,51 @@ node { name: 'odd' op: 'MatMull' input: 'x' }
 node { name: 'worse' op: 'NoSuchThing' input: 'odd' }
 )";
 
-class TdGraph : public ::testing::Test {
+class TdGraph : public TdTest {
  protected:
   void SetUp() override {
-    td_ = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "bin/td";
-    if (!std::filesystem::exists(td_)) {
-      GTEST_SKIP() << td_ << " is not built: this preset has TANDEM_BUILD_TOOLS=OFF";
-    }
-    folder_ = ::testing::TempDir() + "/td_graph_test";
-    std::filesystem::create_directories(folder_);
-    td::fs::write_file(path("g.pbtxt"), kGraph);
-    td::io::write_npy(path("x.npy"), td::Array::vector(std::vector<float>{1, 2}));
-    td::fs::write_file(path("s.txt"), "one\n\nthree");
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
+    fs::write_file(path("g.pbtxt"), kGraph);
+    io::write_npy(path("x.npy"), Array::vector(std::vector<float>{1, 2}));
+    fs::write_file(path("s.txt"), "one
 
-  std::string path(const std::string& name) const { return folder_ + "/" + name; }
-  Result run(const std::string& arguments) {
-    const std::string command =
-        "cd '" + folder_ + "' && '" + td_.string() + "' " + arguments + " >out.txt 2>err.txt";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, td::fs::read_file(path("out.txt")),
-            td::fs::read_file(path("err.txt"))};
+three");
   }
-
-  std::filesystem::path td_;
-  std::string folder_;
 };
 
 TEST_F(TdGraph, RunSavesFetches) {
-  const Result r = run("run g.pbtxt --feed x=x.npy --fetch scope/y --fetch x:0 --out results");
+  const TdResult r = run("run g.pbtxt --feed x=x.npy --fetch scope/y --fetch x:0 --out results");
   EXPECT_EQ(r.code, 0) << r.err;
   EXPECT_EQ(r.err, "");
-  EXPECT_EQ(td::io::read_npy(path("results/scope_y_0.npy")),
-            td::Array::vector(std::vector<float>{2, 4}));
-  EXPECT_EQ(td::io::read_npy(path("results/x_0.npy")), td::Array::vector(std::vector<float>{1, 2}));
+  EXPECT_EQ(io::read_npy(path("results/scope_y_0.npy")), Array::vector(svector<float>{2, 4}));
+  EXPECT_EQ(io::read_npy(path("results/x_0.npy")), Array::vector(svector<float>{1, 2}));
 }
 
 TEST_F(TdGraph, RunGoesOnFromStepToStep) {
-  const Result r =
+  const TdResult r =
       run("run g.pbtxt --feed x:0=x.npy --fetch now --target up --init init --steps 3 --repeat 2 "
           "--threads 1,1 --device CPU:0 --out . --json");
   EXPECT_EQ(r.code, 0) << r.err;
-  EXPECT_EQ(td::io::read_npy(path("now_0.npy")),
-            td::Array::from<float>(std::vector<float>{1, 2, 2, 4, 3, 6}, {3, 2}));
-  const std::string last = r.out.substr(r.out.rfind('\n', r.out.size() - 2) + 1);
+  EXPECT_EQ(io::read_npy(path("now_0.npy")),
+            Array::from<float>(svector<float>{1, 2, 2, 4, 3, 6}, {3, 2}));
+  const sstring last = r.out.substr(r.out.rfind('\n', r.out.size() - 2) + 1);
   EXPECT_THAT(last, StartsWith("{\"min_ms\":"));
   EXPECT_THAT(last, AllOf(HasSubstr("\"median_ms\":"), HasSubstr("\"steps\":3"),
                           HasSubstr("\"nodes\":3"), HasSubstr("\"peak_bytes\":")));
 }
 
 TEST_F(TdGraph, RunTakesLinesAsStrings) {
-  const Result r = run("run g.pbtxt --feed s=s.txt --fetch words --out .");
+  const TdResult r = run("run g.pbtxt --feed s=s.txt --fetch words --out .");
   EXPECT_EQ(r.code, 0) << r.err;
-  EXPECT_EQ(td::io::read_npy(path("words_0.npy")),
-            td::Array::vector(std::vector<std::string>{"one", "", "three"}));
+  EXPECT_EQ(io::read_npy(path("words_0.npy")), Array::vector(svector<sstring>{"one", "", "three"}));
   EXPECT_THAT(run("run g.pbtxt --feed s=s.txt --fetch words").out, HasSubstr("words: string[3]"));
 }
 
 TEST_F(TdGraph, RunTellsWrongUsageFromFailure) {
-  for (const char* arguments :
-       {"run", "run g.pbtxt", "run g.pbtxt --feed x --fetch x", "run g.pbtxt --fetch x --steps 0",
-        "run g.pbtxt --fetch x --threads 1", "run g.pbtxt --fetch x --repeat -1"}) {
-    const Result r = run(arguments);
-    EXPECT_EQ(r.code, 2) << arguments;
-    EXPECT_EQ(r.out, "") << arguments;
-  }
+  expect_wrong_usage({"run", "run g.pbtxt", "run g.pbtxt --feed x --fetch x",
+                      "run g.pbtxt --fetch x --steps 0", "run g.pbtxt --fetch x --threads 1",
+                      "run g.pbtxt --fetch x --repeat -1"});
   EXPECT_THAT(run("run g.pbtxt --fetch x --repeat -1").err, HasSubstr("range 0 to 1000000000"));
-  const auto fails = [&](const std::string& arguments) {
-    const Result r = run("run " + arguments);
-    EXPECT_EQ(r.code, 1) << arguments;
-    return r.err;
-  };
+  const auto fails = [&](const std::string& arguments) { return failure_of("run " + arguments); };
   EXPECT_THAT(fails("missing.pb --fetch x"), HasSubstr("No such file"));
   EXPECT_THAT(fails("x.npy --fetch x"), HasSubstr("is no GraphDef"));
   EXPECT_THAT(fails("g.pbtxt --fetch scope/y"), HasSubstr("'x' (float[2])"));
@@ -134,11 +98,11 @@ TEST_F(TdGraph, RunTellsWrongUsageFromFailure) {
               StartsWith("td: --feed x=no.npy: no.npy;"));
   EXPECT_THAT(fails("g.pbtxt --feed x=x.npy --fetch x --out x.npy"),
               StartsWith("td: --out x.npy: x.npy"));
-  std::filesystem::create_directories(path("saved"));
+  sfilesystem::create_directories(path("saved"));
   EXPECT_THAT(fails("saved --fetch x"), HasSubstr("is a folder"));
-  td::fs::write_file(path("saved/saved_model.pb"), "");
+  fs::write_file(path("saved/saved_model.pb"), "");
   EXPECT_THAT(fails("saved --fetch x"), HasSubstr("is a SavedModel"));
-  td::fs::write_file(path("saved_model.pb"), std::string("\x08\x01\x12\x02\x0a\x00", 6));
+  fs::write_file(path("saved_model.pb"), sstring("\x08\x01\x12\x02\x0a\x00", 6));
   EXPECT_THAT(fails("saved_model.pb --fetch x"), HasSubstr("is a SavedModel"));
   EXPECT_THAT(fails("/dev/null --fetch x"), HasSubstr("is empty"));
   EXPECT_THAT(fails("g.pbtxt --feed x=x.npy --fetch worse:0"),
@@ -146,7 +110,7 @@ TEST_F(TdGraph, RunTellsWrongUsageFromFailure) {
 }
 
 TEST_F(TdGraph, GraphSummarizes) {
-  const Result r = run("graph g.pbtxt");
+  const TdResult r = run("graph g.pbtxt");
   EXPECT_EQ(r.code, 0) << r.err;
   EXPECT_THAT(r.out, AllOf(HasSubstr("11 nodes"), HasSubstr("  x  float[2]  Placeholder"),
                            HasSubstr("  scope/y  float[2]  AddV2"), ContainsRegex("Placeholder +2"),
@@ -172,8 +136,8 @@ node { name: 'y' op: 'Relu' input: 'xwb' attr { key: 'T' value { type: DT_FLOAT 
 )";
 
 TEST_F(TdGraph, GraphShowsWhatRuns) {
-  td::fs::write_file(path("p.pbtxt"), kProduct);
-  const Result plain = run("graph p.pbtxt"), optimized = run("graph p.pbtxt --optimized");
+  fs::write_file(path("p.pbtxt"), kProduct);
+  const TdResult plain = run("graph p.pbtxt"), optimized = run("graph p.pbtxt --optimized");
   EXPECT_THAT(plain.out, AllOf(HasSubstr("Relu"), Not(HasSubstr("_FusedMatMul"))));
   EXPECT_EQ(optimized.code, 0) << optimized.err;
   EXPECT_THAT(optimized.out, AllOf(HasSubstr("_FusedMatMul"), HasSubstr("_PackWeights"),
@@ -182,18 +146,18 @@ TEST_F(TdGraph, GraphShowsWhatRuns) {
   EXPECT_THAT(run("graph p.pbtxt --optimized --html").out, HasSubstr("_FusedMatMul"));
   EXPECT_THAT(run("graph p.pbtxt --optimized --json").out, HasSubstr("\"_FusedMatMul\": 1"));
   // What cannot run cannot be optimized.
-  const Result refused = run("graph g.pbtxt --optimized");
+  const TdResult refused = run("graph g.pbtxt --optimized");
   EXPECT_EQ(refused.code, 1);
   EXPECT_THAT(refused.err, HasSubstr("MatMull"));
 }
 
 TEST_F(TdGraph, RunLeavesTheGraphAsItIs) {
-  td::fs::write_file(path("p.pbtxt"), kProduct);
-  td::io::write_npy(path("m.npy"), td::Array::vector<float>({1, 2, -3, 4}).reshape({2, 2}));
+  fs::write_file(path("p.pbtxt"), kProduct);
+  io::write_npy(path("m.npy"), Array::vector<float>({1, 2, -3, 4}).reshape({2, 2}));
   for (const char* option : {"", " --no-optimize"}) {
-    const Result r = run("run p.pbtxt --feed x=m.npy --fetch y --out . " + std::string(option));
+    const TdResult r = run("run p.pbtxt --feed x=m.npy --fetch y --out . " + sstring(option));
     ASSERT_EQ(r.code, 0) << r.err;
-    const td::Array y = td::io::read_npy(path("y_0.npy"));
+    const Array y = io::read_npy(path("y_0.npy"));
     EXPECT_THAT(y.values<float>(), ::testing::ElementsAre(10, 13, 0, 14, 15, 0));
   }
 }
@@ -202,7 +166,7 @@ TEST_F(TdGraph, GraphDraws) {
   EXPECT_THAT(
       run("graph g.pbtxt --dot").out,
       AllOf(StartsWith("digraph"), HasSubstr("\"x\" -> \"scope/y\""), HasSubstr("style=dashed")));
-  const Result html = run("graph g.pbtxt --html");
+  const TdResult html = run("graph g.pbtxt --html");
   EXPECT_EQ(html.code, 0) << html.err;
   EXPECT_THAT(html.out, AllOf(StartsWith("<!DOCTYPE html>"), HasSubstr("scope/y"),
                               Not(HasSubstr("http://")), Not(HasSubstr("src="))));
@@ -210,3 +174,4 @@ TEST_F(TdGraph, GraphDraws) {
 }
 
 }  // namespace
+}  // namespace tandem

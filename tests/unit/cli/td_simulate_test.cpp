@@ -1,7 +1,5 @@
 // td simulate, as a shell would call it.
 
-#include <sys/wait.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -11,17 +9,13 @@
 
 #include "tandem/fs/file_system.h"
 
+#include "tests/unit/cli/td_util.h"
+
+namespace tandem {
 namespace {
 
-namespace td = tandem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-struct Result {
-  int code = -1;
-  std::string out;
-  std::string err;
-};
 
 // Two products of 512 x 512 beside each other, and their sum.
 constexpr const char* kGraph = R"(
@@ -37,38 +31,21 @@ constexpr const char* kDevices = R"({"devices": [
   {"name": "GPU:0", "count": 1000, "flops": "100G", "bandwidth": "100GB/s", "link": "100GB/s",
    "memory": "1GiB"}]})";
 
-class TdSimulate : public ::testing::Test {
+class TdSimulate : public TdTest {
  protected:
   void SetUp() override {
-    td_ = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() / "bin/td";
-    if (!std::filesystem::exists(td_)) {
-      GTEST_SKIP() << td_ << " is not built: this preset has TANDEM_BUILD_TOOLS=OFF";
-    }
-    folder_ = ::testing::TempDir() + "/td_simulate_test";
-    std::filesystem::create_directories(folder_);
-    td::fs::write_file(path("g.pbtxt"), kGraph);
+    fs::write_file(path("g.pbtxt"), kGraph);
     std::string devices = kDevices;
-    td::fs::write_file(path("devices.json"), devices);
+    fs::write_file(path("devices.json"), devices);
     devices.replace(devices.find("1GiB"), 4, "1MiB");
-    td::fs::write_file(path("small.json"), devices);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string path(const std::string& name) const { return folder_ + "/" + name; }
-  Result run(const std::string& arguments) {
-    const std::string command = "cd '" + folder_ + "' && '" + td_.string() + "' simulate " +
-                                arguments + " >out.txt 2>err.txt";
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, td::fs::read_file(path("out.txt")),
-            td::fs::read_file(path("err.txt"))};
+    fs::write_file(path("small.json"), devices);
   }
 
-  std::filesystem::path td_;
-  std::string folder_;
+  TdResult simulate(const std::string& arguments) { return run("simulate " + arguments); }
 };
 
 TEST_F(TdSimulate, AThousandDevices) {
-  const Result r = run("g.pbtxt --devices devices.json --policy cost --feed-shapes x=512,512");
+  const TdResult r = simulate("g.pbtxt --devices devices.json --policy cost --feed x=512,512");
   EXPECT_EQ(r.code, 0) << r.err;
   EXPECT_THAT(
       r.out, AllOf(HasSubstr("on 1001 devices, placed by the cost policy"), HasSubstr(" ms a step"),
@@ -78,39 +55,35 @@ TEST_F(TdSimulate, AThousandDevices) {
 
 TEST_F(TdSimulate, GreedyOnOneDeviceAddsUp) {
   // Three products of 2 * 512^3 operations at 1e11 a second, a sum, and the copy of x.
-  const Result r = run("g.pbtxt --devices devices.json --feed-shapes x:0=512,512 --json");
+  const TdResult r = simulate("g.pbtxt --devices devices.json --feed x:0=512,512 --json");
   EXPECT_EQ(r.code, 0) << r.err;
-  const std::size_t at = r.out.find("\"step_ms\":");
-  ASSERT_NE(at, std::string::npos) << r.out;
+  const ssize_t at = r.out.find("\"step_ms\":");
+  ASSERT_NE(at, sstring::npos) << r.out;
   const double products = 3 * 2 * 512.0 * 512 * 512 / 1e11 * 1e3;
-  const double step = std::atof(r.out.c_str() + at + 10);
+  const double step = satof(r.out.c_str() + at + 10);
   EXPECT_GT(step, products);
   EXPECT_LT(step, 1.02 * products);
   EXPECT_THAT(r.out, AllOf(HasSubstr("\"copies\":1,\"copied_bytes\":1048576.0"),
                            HasSubstr("\"policy\":\"greedy\""), HasSubstr("\"busy_share\":")));
   // x, two products and a third or the sum in its place do not fit into 1 MiB.
-  EXPECT_THAT(run("g.pbtxt --devices small.json --feed-shapes x=512,512").out,
+  EXPECT_THAT(simulate("g.pbtxt --devices small.json --feed x=512,512").out,
               HasSubstr("more than there is"));
 }
 
 TEST_F(TdSimulate, TellsWrongUsageFromFailure) {
-  for (const char* arguments : {"", "g.pbtxt", "g.pbtxt --devices devices.json --policy best",
-                                "g.pbtxt --devices devices.json --feed-shapes x",
-                                "g.pbtxt --devices devices.json --feed-shapes x=1,b"}) {
-    const Result r = run(arguments);
-    EXPECT_EQ(r.code, 2) << arguments;
-    EXPECT_EQ(r.out, "") << arguments;
-  }
+  expect_wrong_usage({"simulate", "simulate g.pbtxt",
+                      "simulate g.pbtxt --devices devices.json --policy best",
+                      "simulate g.pbtxt --devices devices.json --feed x",
+                      "simulate g.pbtxt --devices devices.json --feed x=1,b"});
   const auto fails = [&](const std::string& arguments) {
-    const Result r = run(arguments);
-    EXPECT_EQ(r.code, 1) << arguments;
-    return r.err;
+    return failure_of("simulate " + arguments);
   };
   EXPECT_THAT(fails("g.pbtxt --devices missing.json"), HasSubstr("No such file"));
   EXPECT_THAT(fails("g.pbtxt --devices g.pbtxt"), HasSubstr("g.pbtxt: device set: "));
-  EXPECT_THAT(fails("g.pbtxt --devices devices.json --profile devices.json"),
+  EXPECT_THAT(fails("g.pbtxt --devices devices.json --costs devices.json"),
               HasSubstr("no cost profile"));
   EXPECT_THAT(fails("g.pbtxt --devices devices.json --fetch som"), HasSubstr("Did you mean 'sum'"));
 }
 
 }  // namespace
+}  // namespace tandem
