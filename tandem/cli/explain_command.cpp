@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -9,23 +8,15 @@
 #include <CLI/CLI.hpp>
 
 #include "tandem/cli/commands.h"
-#include "tandem/cli/whole_graph.h"
+#include "tandem/cli/step_options.h"
 #include "tandem/core/error.h"
-#include "tandem/fs/file_system.h"
-#include "tandem/placement/cost_profile.h"
 #include "tandem/runtime/explain.h"
+#include "tandem/runtime/runtime.h"
 
 namespace tandem::cli {
 namespace {
 
-struct Options {
-  std::string graph;
-  std::string devices;
-  std::string policy;
-  std::string costs;
-  std::vector<std::string> feeds;
-  std::vector<std::string> fetches;
-  std::vector<std::string> targets;
+struct Options : StepOptions {
   std::string html;
   std::size_t rows = 60;
   bool json = false;
@@ -33,53 +24,14 @@ struct Options {
   bool no_advice = false;
 };
 
-// "32,224,224,3"; nothing for a scalar; "?" where the size is not known.
-PartialShape parse_shape(const std::string& feed, const std::string& text) {
-  std::vector<std::int64_t> dims;
-  for (std::size_t from = 0; from < text.size();) {
-    const std::size_t end = std::min(text.find(',', from), text.size());
-    const std::string part = text.substr(from, end - from);
-    std::int64_t dim = -1;
-    const auto [rest, failure] = std::from_chars(part.data(), part.data() + part.size(), dim);
-    const bool number = failure == std::errc() && rest == part.data() + part.size() && dim >= 0;
-    if (!number && part != "?") {
-      throw CLI::ValidationError(
-          "--feed", cat(feed, ": '", part,
-                        "' is not a size. Give NAME=32,784, with ? for sizes that are not known."));
-    }
-    dims.push_back(number ? dim : -1);
-    from = end + 1;
-  }
-  return PartialShape(dims);
-}
-
-WholeGraph step_of(const Options& options) {
-  WholeGraph step;
-  step.fetches = options.fetches;
-  step.targets = options.targets;
-  for (const std::string& feed : options.feeds) {
-    const std::size_t equals = feed.find('=');
-    if (equals == std::string::npos || equals == 0)
-      throw CLI::ValidationError("--feed", cat(feed, ": give NAME=SHAPE, such as x=32,784."));
-    std::string name = feed.substr(0, equals);
-    if (name.ends_with(":0")) name.resize(name.size() - 2);
-    step.shapes[name] = parse_shape(feed, feed.substr(equals + 1));
-  }
-  return step;
-}
-
 ExplainOptions explain_options(const Options& options) {
   ExplainOptions explain;
   explain.advice = !options.no_advice;
-  if (!options.devices.empty())
-    explain.devices = DeviceSet::parse_json(fs::read_file(options.devices));
-  if (!options.policy.empty()) {
-    explain.placement.emplace();
-    explain.placement->policy =
-        options.policy == "cost" ? PlacementPolicy::kCost : PlacementPolicy::kGreedy;
-  }
-  if (!options.costs.empty())
-    explain.costs = std::make_shared<const CostProfile>(CostProfile::load(options.costs));
+  if (!options.devices.empty()) explain.devices = options.read_devices();
+  const Runtime& runtime = Runtime::current();
+  explain.placement = options.placement(runtime.placement_policy());
+  explain.placement->soft = explain.placement->soft && runtime.soft_placement();
+  explain.costs = options.read_costs();
   return explain;
 }
 
@@ -126,11 +78,8 @@ void print_dot(const Explanation& e) {
 }
 
 void run(const Options& options) {
-  const WholeGraph step = step_of(options);
   const ExplainOptions explain = explain_options(options);
-  io::ImportOptions import;
-  import.allow_unsupported = true;
-  const WholeFunction whole = whole_function(io::read_graph_def(options.graph, import), step);
+  const WholeFunction whole = options.step();
   Explanation explanation = explain_function(*whole.function, whole.arg_shapes, explain);
   explanation.title = options.graph;
   if (!options.html.empty()) {
@@ -152,21 +101,11 @@ void add_explain_command(CLI::App& td) {
   CLI::App* command = td.add_subcommand(
       "explain", "Tell where the ops of a graph run and why, what is copied, and what would help");
   const auto options = std::make_shared<Options>();
-  command->add_option("GRAPH", options->graph, "A GraphDef: binary (.pb) or text (.pbtxt)")
-      ->required();
+  add_step_options(*command, *options);
   command->add_option(
       "--devices", options->devices,
       "A file of devices that need not be there (JSON); else those of this machine, "
       "emulated ones (TANDEM_EMULATE) among them");
-  command->add_option("--policy", options->policy, "How to place: greedy or cost")
-      ->check(CLI::IsMember({"greedy", "cost"}));
-  command->add_option("--costs", options->costs, "Measured costs, as a profile saves them");
-  const auto list = [&](const char* name, std::vector<std::string>& values, const char* what) {
-    command->add_option(name, values, what)->allow_extra_args(false);
-  };
-  list("--feed", options->feeds, "NAME=SHAPE of a fed tensor, such as x=32,784");
-  list("--fetch", options->fetches, "NAME of a wanted tensor; else all that nobody reads");
-  list("--target", options->targets, "NAME of a node to run");
   command->add_option("--rows", options->rows, "Rows of a table in the text");
   command->add_flag("--no-advice", options->no_advice, "Do not simulate what might be better");
   auto* json = command->add_flag("--json", options->json, "Print as JSON, for programs");

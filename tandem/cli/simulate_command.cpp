@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <iostream>
 #include <memory>
@@ -11,11 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "tandem/cli/commands.h"
-#include "tandem/cli/whole_graph.h"
+#include "tandem/cli/step_options.h"
 #include "tandem/core/error.h"
-#include "tandem/fs/file_system.h"
 #include "tandem/graph/passes.h"
-#include "tandem/placement/cost_profile.h"
 #include "tandem/placement/simulator.h"
 
 namespace tandem::cli {
@@ -23,49 +20,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct SimulateOptions {
-  std::string graph;
-  std::string devices;
-  std::string policy = "greedy";
-  std::string profile;
-  std::vector<std::string> feed_shapes;
-  std::vector<std::string> fetches;
-  std::vector<std::string> targets;
-  bool hard = false;
+struct SimulateOptions : StepOptions {
   bool json = false;
+  const char* policy_name() const { return policy.empty() ? "greedy" : policy.c_str(); }
 };
-
-// "x=32,784"; "?" where a size is not known.
-void parse_feed(const std::string& text, WholeGraph& step) {
-  const auto fail = [&] {
-    throw CLI::ValidationError("--feed-shapes",
-                               cat(text, ": give NAME=SIZES, such as x=32,784 or x:1=32,?."));
-  };
-  const std::size_t equals = text.find('=');
-  if (equals == std::string::npos || equals == 0) fail();
-  std::string name = text.substr(0, equals);
-  if (name.ends_with(":0")) name.resize(name.size() - 2);
-  std::vector<std::int64_t> dims;
-  const std::string sizes = text.substr(equals + 1);
-  for (std::size_t at = 0; at < sizes.size();) {
-    const std::size_t end = std::min(sizes.find(',', at), sizes.size());
-    std::int64_t dim = -1;
-    const auto [rest, error] = std::from_chars(sizes.data() + at, sizes.data() + end, dim);
-    const bool number = error == std::errc() && rest == sizes.data() + end && dim >= 0;
-    if (!number && sizes.substr(at, end - at) != "?") fail();
-    dims.push_back(number ? dim : -1);
-    at = end + 1;
-  }
-  step.shapes[name] = PartialShape(std::move(dims));
-}
-
-DeviceSet read_devices(const std::string& path) {
-  try {
-    return DeviceSet::parse_json(fs::read_file(path));
-  } catch (const InvalidArgumentError& error) {
-    throw InvalidArgumentError(cat(path, ": ", error.what()));
-  }
-}
 
 // What a device does in a step.
 struct DeviceUse {
@@ -122,9 +80,12 @@ void print_json(const SimulateOptions& options, const Forecast& f) {
                        {"peak_bytes", d.peak_bytes},
                        {"memory_bytes", d.memory_bytes}});
   }
-  std::cout << Json{{"step_ms", 1e3 * f.step},      {"critical_path_ms", 1e3 * f.path},
-                    {"policy", options.policy},     {"nodes", f.nodes},
-                    {"copies", f.copies},           {"copied_bytes", f.copied_bytes},
+  std::cout << Json{{"step_ms", 1e3 * f.step},
+                    {"critical_path_ms", 1e3 * f.path},
+                    {"policy", options.policy_name()},
+                    {"nodes", f.nodes},
+                    {"copies", f.copies},
+                    {"copied_bytes", f.copied_bytes},
                     {"devices", std::move(devices)}}
                    .dump()
             << '\n';
@@ -142,7 +103,7 @@ void print_text(const SimulateOptions& options, const Forecast& f) {
   std::snprintf(line, sizeof(line), "%.3f ms a step, %.3f ms of it on the critical path\n",
                 1e3 * f.step, 1e3 * f.path);
   std::cout << options.graph << ": " << f.nodes << " nodes on " << f.devices.size()
-            << " devices, placed by the " << options.policy << " policy\n"
+            << " devices, placed by the " << options.policy_name() << " policy\n"
             << line << f.copies << " copies, " << megabytes(f.copied_bytes) << '\n';
   std::size_t width = 6;
   for (const DeviceUse& d : f.devices) width = std::max(width, d.name.size());
@@ -166,18 +127,8 @@ void print_text(const SimulateOptions& options, const Forecast& f) {
 }
 
 void run(const SimulateOptions& options) {
-  WholeGraph step;
-  step.fetches = options.fetches;
-  step.targets = options.targets;
-  for (const std::string& text : options.feed_shapes) parse_feed(text, step);
-  const DeviceSet devices = read_devices(options.devices);
-  std::shared_ptr<const CostProfile> profile;
-  if (!options.profile.empty()) {
-    profile = std::make_shared<const CostProfile>(CostProfile::load(options.profile));
-  }
-  io::ImportOptions import;
-  import.allow_unsupported = true;
-  const WholeFunction whole = whole_function(io::read_graph_def(options.graph, import), step);
+  const DeviceSet devices = options.read_devices();
+  const WholeFunction whole = options.step();
   MutableFunction f(*whole.function);
   for (std::size_t i = 0; i < f.args.size() && i < whole.arg_shapes.size(); ++i) {
     if (!is_ref(f.args[i]->output_dtype(0)))
@@ -185,11 +136,9 @@ void run(const SimulateOptions& options) {
   }
   f.graph.infer_shapes_to_run();
 
-  const CostModel costs(devices, std::move(profile));
+  const CostModel costs(devices, options.read_costs());
   const KernelRegistry kernels;
-  PlacementOptions placement;
-  placement.policy = options.policy == "cost" ? PlacementPolicy::kCost : PlacementPolicy::kGreedy;
-  placement.soft = !options.hard;
+  PlacementOptions placement = options.placement(PlacementPolicy::kGreedy);
   // What is fed comes from the host.
   for (const Node* arg : f.args) placement.fixed.emplace_back(arg, 0);
   const Forecast result = forecast(f.graph, place(f.graph, costs, kernels, placement), costs);
@@ -203,18 +152,8 @@ void add_simulate_command(CLI::App& td) {
   CLI::App* command = td.add_subcommand(
       "simulate",
       "Forecast a step of a graph on devices that need not be there (docs/placement.md)");
-  command->add_option("graph", options->graph, "GraphDef, binary or .pbtxt")->required();
-  command->add_option("--devices", options->devices, "File of the devices (JSON)")->required();
-  command->add_option("--policy", options->policy, "How to place")
-      ->check(CLI::IsMember({"greedy", "cost"}))
-      ->capture_default_str();
-  command->add_option("--profile", options->profile, "File of measured times (td::profiler)");
-  command->add_option("--feed-shapes", options->feed_shapes,
-                      "Shapes of what is fed, NAME[:I]=SIZES such as x=32,784");
-  command->add_option("--fetch", options->fetches, "NAME[:I] of what is computed (all outputs)");
-  command->add_option("--target", options->targets, "NAME of a node that is run");
-  command->add_flag("--no-soft-placement", options->hard,
-                    "Fail where a device that is asked for can't be had");
+  add_step_options(*command, *options);
+  command->add_option("--devices", options->devices, "A file of the devices (JSON)")->required();
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options] { run(*options); });
 }

@@ -63,6 +63,13 @@ WholeFunction whole_function(io::ImportedGraph imported, const WholeGraph& step)
   }
   const io::GraphSession session(std::move(imported));
   whole.function = session.prepare(feeds, fetches, targets).function();
+  for (std::size_t i = 0; i < feeds.size(); ++i) {
+    const Node& arg = *whole.function->args()[i];
+    if (arg.output_shape(0).is_compatible(whole.arg_shapes[i])) continue;
+    throw InvalidArgumentError(cat("Tensor '", feeds[i], "' is ", arg.output_dtype(0),
+                                   arg.output_shape(0), " but is fed ", arg.output_dtype(0),
+                                   whole.arg_shapes[i], "."));
+  }
   return whole;
 }
 

@@ -1,0 +1,90 @@
+#include "tandem/cli/step_options.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+
+#include "tandem/core/error.h"
+#include "tandem/fs/file_system.h"
+
+namespace tandem::cli {
+namespace {
+
+// "x=32,784"; nothing behind "=" for a scalar; "?" where a size is not known.
+void add_feed(const std::string& text, WholeGraph& step) {
+  const auto fail = [&](const std::string& why) {
+    throw CLI::ValidationError(
+        "--feed",
+        cat(text, ": ", why, "give NAME=SHAPE, such as x=32,784, with ? for unknown sizes."));
+  };
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) fail("");
+  std::string name = text.substr(0, equals);
+  if (name.ends_with(":0")) name.resize(name.size() - 2);
+  std::vector<std::int64_t> dims;
+  for (std::size_t from = equals + 1; from < text.size();) {
+    const std::size_t end = std::min(text.find(',', from), text.size());
+    const std::string part = text.substr(from, end - from);
+    std::int64_t dim = -1;
+    const auto [rest, failure] = std::from_chars(part.data(), part.data() + part.size(), dim);
+    const bool number = failure == std::errc() && rest == part.data() + part.size() && dim >= 0;
+    if (!number && part != "?") fail(cat("'", part, "' is not a size; "));
+    dims.push_back(number ? dim : -1);
+    from = end + 1;
+  }
+  step.shapes[name] = PartialShape(std::move(dims));
+}
+
+}  // namespace
+
+WholeFunction StepOptions::step() const {
+  WholeGraph wanted;
+  wanted.fetches = fetches;
+  wanted.targets = targets;
+  for (const std::string& feed : feeds) add_feed(feed, wanted);
+  io::ImportOptions import;
+  import.allow_unsupported = true;
+  return whole_function(io::read_graph_def(graph, import), wanted);
+}
+
+DeviceSet StepOptions::read_devices() const {
+  try {
+    return DeviceSet::parse_json(fs::read_file(devices));
+  } catch (const InvalidArgumentError& error) {
+    throw InvalidArgumentError(cat(devices, ": ", error.what()));
+  }
+}
+
+std::shared_ptr<const CostProfile> StepOptions::read_costs() const {
+  if (costs.empty()) return nullptr;
+  return std::make_shared<const CostProfile>(CostProfile::load(costs));
+}
+
+PlacementOptions StepOptions::placement(PlacementPolicy otherwise) const {
+  PlacementOptions placement;
+  placement.policy = policy.empty()     ? otherwise
+                     : policy == "cost" ? PlacementPolicy::kCost
+                                        : PlacementPolicy::kGreedy;
+  placement.soft = !hard_placement;
+  return placement;
+}
+
+void add_step_options(CLI::App& command, StepOptions& options) {
+  command.add_option("GRAPH", options.graph, "A GraphDef: binary (.pb) or text (.pbtxt)")
+      ->required();
+  command.add_option("--policy", options.policy, "How to place: greedy or cost")
+      ->check(CLI::IsMember({"greedy", "cost"}));
+  command.add_option("--costs", options.costs, "Measured costs, as a profile saves them");
+  const auto list = [&](const char* name, std::vector<std::string>& values, const char* what) {
+    command.add_option(name, values, what)->allow_extra_args(false);
+  };
+  list("--feed", options.feeds, "NAME=SHAPE of a fed tensor, such as x=32,784");
+  list("--fetch", options.fetches, "NAME of a wanted tensor; else all that nobody reads");
+  list("--target", options.targets, "NAME of a node to run");
+  command.add_flag("--no-soft-placement", options.hard_placement,
+                   "Fail where a device that is asked for can't be had");
+}
+
+}  // namespace tandem::cli
