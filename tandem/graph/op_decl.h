@@ -43,6 +43,11 @@ enum class NodeKind : std::uint8_t {
   kWhile,
 };
 
+/// Calls functions of the graph; its arguments go to their nodes as they are.
+constexpr bool runs_functions(NodeKind kind) {
+  return kind == NodeKind::kCall || kind == NodeKind::kIf || kind == NodeKind::kWhile;
+}
+
 /// How an integer output that serves as a shape follows from the inputs, for shape inference
 /// through shapes as values.
 enum class ShapeValue : std::uint8_t {

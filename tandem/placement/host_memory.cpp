@@ -41,11 +41,6 @@ std::size_t declared_input(const OpDef& op, const AttrMap& attrs, int i) {
   return op.inputs.size();
 }
 
-// Their arguments go to other nodes as they are, so each is where a value of its type is.
-bool passes_on(NodeKind kind) {
-  return kind == NodeKind::kCall || kind == NodeKind::kIf || kind == NodeKind::kWhile;
-}
-
 bool declared_on_host(const Node& node, int input) {
   return declared_on_host(node.op(), node.attrs(), input);
 }
@@ -84,14 +79,14 @@ bool declared_on_host(const OpDef& op, const AttrMap& attrs, int input) {
 bool input_on_host(const Node& node, int i) {
   const DType dtype = input_dtype(node, i);
   if (is_host_dtype(dtype)) return true;
-  if (passes_on(node.kind()) && dtype == DType::kInt32) return true;
+  if (runs_functions(node.kind()) && dtype == DType::kInt32) return true;
   return declared_on_host(node, i) || on_small_integers_alone(node);
 }
 
 bool output_on_host(const Node& node, int i) {
   const DType dtype = node.output_dtype(i);
   if (is_host_dtype(dtype)) return true;
-  if (passes_on(node.kind())) return dtype == DType::kInt32;
+  if (runs_functions(node.kind())) return dtype == DType::kInt32;
   // A kernel is told by a mask which of its outputs are to be on the host.
   if (i >= 32) return false;
   return (node.op().traits.host_outputs >> i & 1) != 0 || on_small_integers_alone(node);

@@ -458,7 +458,7 @@ Output BodyImport::output(const Edge& edge, const std::string& user) const {
 // The functions that a node calls must take and return what the node does: nothing checks it later.
 void BodyImport::check_functions(const Pending& node, const Graph::NodeSpec& spec) const {
   const NodeKind kind = node.op->traits.kind;
-  if (kind != NodeKind::kCall && kind != NodeKind::kIf && kind != NodeKind::kWhile) return;
+  if (!runs_functions(kind)) return;
   const std::size_t first = kind == NodeKind::kIf ? 1 : 0;
   std::vector<DType> inputs;
   for (std::size_t i = first; i < spec.inputs.size(); ++i)

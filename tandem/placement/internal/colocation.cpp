@@ -11,12 +11,6 @@ namespace {
 constexpr std::string_view kClassAttr = "_class";
 constexpr std::string_view kClassPrefix = "loc:@";
 
-// Passes resources on to a body whose nodes are placed on their own.
-bool is_call(const Node& node) {
-  return node.kind() == NodeKind::kCall || node.kind() == NodeKind::kIf ||
-         node.kind() == NodeKind::kWhile;
-}
-
 bool makes_resource(const Node& node) {
   if (!node.inputs().empty() || node.num_outputs() != 1) return false;
   return is_ref(node.output_dtype(0)) || node.output_dtype(0) == DType::kResource;
@@ -128,12 +122,12 @@ int Colocation::root(int node) const {
 
 void Colocation::join_resource_edges() {
   for (const auto& node : graph_.nodes()) {
-    if (is_call(*node)) continue;
+    if (runs_functions(node->kind())) continue;
     ReferenceInputs wants_reference(*node);
     const auto& inputs = node->inputs();
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const Node* from = inputs[i].node;
-      if (!from || is_call(*from)) continue;
+      if (!from || runs_functions(from->kind())) continue;
       const DType dtype = from->output_dtype(inputs[i].index);
       if (dtype == DType::kResource || (is_ref(dtype) && wants_reference(i)))
         join_edge(*from, *node);

@@ -101,9 +101,7 @@ KernelSupport::Entry KernelSupport::find(const Node& node) const {
 // Why the node can't run there; empty if it can.
 std::string KernelSupport::refusal(const Node& node, const DeviceModel& device) const {
   const bool is_cpu = device.spec.type == "CPU";
-  const bool function = node.kind() == NodeKind::kCall || node.kind() == NodeKind::kIf ||
-                        node.kind() == NodeKind::kWhile;
-  if (!is_cpu && !function) {
+  if (!is_cpu && !runs_functions(node.kind())) {
     if (node.op().traits.cpu_only) return cat(node.op().name, " runs on CPUs alone");
     if (has_strings(node)) return "takes or gives strings";
   }

@@ -12,11 +12,6 @@
 namespace tandem {
 namespace {
 
-bool runs_functions(const Node& node) {
-  return node.kind() == NodeKind::kCall || node.kind() == NodeKind::kIf ||
-         node.kind() == NodeKind::kWhile;
-}
-
 // Nothing of the step lies in a device's memory, variables that it refers to included.
 bool host_memory_only(const Plan& plan, const Step& step) {
   const auto on_host = [&](int slot) { return plan.slot_memory(slot) == 0; };
@@ -56,7 +51,7 @@ void DevicePlan::make_tasks() {
     const Node& node = *step.node;
     const bool host_device = devices.devices[static_cast<std::size_t>(step.device)].host_memory;
     const bool host =
-        host_device || runs_functions(node) || (!is_copy(node) && host_memory_only(plan_, step));
+        host_device || runs_functions(node.kind()) || (!is_copy(node) && host_memory_only(plan_, step));
     Task task;
     task.node = &node;
     StepWork work;

@@ -224,8 +224,7 @@ class Explainer {
   void notes() {
     std::size_t calls = 0, unknown = 0;
     for (const Node* node : g_.order) {
-      const NodeKind kind = node->kind();
-      calls += kind == NodeKind::kCall || kind == NodeKind::kIf || kind == NodeKind::kWhile;
+      calls += runs_functions(node->kind());
       bool open = false;
       for (int i = 0; i < node->num_outputs(); ++i) {
         const PartialShape& shape = node->output_shape(i);

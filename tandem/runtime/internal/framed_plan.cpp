@@ -86,9 +86,7 @@ void FramedPlan::make_steps(Runtime& runtime, const std::vector<Node*>& order,
       Device& device =
           placement ? *at(runtime.devices(), placement->device(*node)) : runtime.default_device();
       step.services = &runtime.services(device);
-      const bool functions = step.kind == NodeKind::kCall || step.kind == NodeKind::kIf ||
-                             step.kind == NodeKind::kWhile;
-      if (device.memory_space() != nullptr && !functions) {
+      if (device.memory_space() != nullptr && !runs_functions(step.kind)) {
         step.accelerator = &device;
         for (int i = 0; i < step.num_outputs && i < 32; ++i) {
           if (placement->output_memory(*node, i) == 0) step.host_outputs |= std::uint32_t{1} << i;

@@ -150,11 +150,9 @@ void FramedRun::run_kernel(const Ready& entry) {
 // In graphs with control flow where a value lies follows from the way it came, so copies are made
 // when a step needs them.
 void FramedRun::bring_inputs(const FramedStep& s, Iteration& iteration) {
-  const bool functions =
-      s.kind == NodeKind::kCall || s.kind == NodeKind::kIf || s.kind == NodeKind::kWhile;
   for (int i = 0; i < s.num_inputs; ++i) {
     Array& input = at(iteration.inputs, s.first_input + i);
-    const bool host = input_on_host(*s.node, i) || (!s.accelerator && !functions);
+    const bool host = input_on_host(*s.node, i) || (!s.accelerator && !runs_functions(s.kind));
     if (host) {
       input = copy_to_host(input);
     } else if (s.accelerator) {

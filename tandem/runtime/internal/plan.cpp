@@ -34,12 +34,8 @@ bool runs(const Node& node) {
 
 // Values that a function's body or a kernel may hold on to after the step must own their memory.
 bool keeps(const Node& node, std::size_t input) {
-  switch (node.kind()) {
-    case NodeKind::kCall:
-    case NodeKind::kIf:
-    case NodeKind::kWhile: return true;
-    default: return input < 32 && ((node.op().traits.keeps_inputs >> input) & 1);
-  }
+  return runs_functions(node.kind()) ||
+         (input < 32 && ((node.op().traits.keeps_inputs >> input) & 1) != 0);
 }
 
 }  // namespace
