@@ -122,6 +122,16 @@ bool PartialShape::is_compatible(const PartialShape& other) const {
   return true;
 }
 
+bool PartialShape::is_compatible(const Shape& shape) const {
+  if (!known_rank_) return true;
+  if (rank() != shape.rank()) return false;
+  for (int i = 0; i < shape.rank(); ++i) {
+    const std::int64_t size = dims_[static_cast<std::size_t>(i)];
+    if (size >= 0 && size != shape[i]) return false;
+  }
+  return true;
+}
+
 PartialShape PartialShape::merge(const PartialShape& other) const {
   if (!is_compatible(other)) {
     throw InvalidArgumentError(

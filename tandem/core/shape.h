@@ -116,6 +116,7 @@ class TANDEM_EXPORT PartialShape {
 
   /// True if some concrete shape satisfies both.
   bool is_compatible(const PartialShape& other) const;
+  bool is_compatible(const Shape& shape) const;
   /// What both say together; throws InvalidArgumentError when they contradict each other.
   PartialShape merge(const PartialShape& other) const;
   /// The most specific shape that covers both (sizes that differ become unknown).

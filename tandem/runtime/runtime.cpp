@@ -155,6 +155,16 @@ bool Runtime::default_exists() { return default_options().started(); }
 const OpRegistry& Runtime::ops() const { return state_->ops; }
 const KernelRegistry& Runtime::kernels() const { return state_->kernels; }
 const std::vector<std::shared_ptr<Device>>& Runtime::devices() const { return state_->devices; }
+int Runtime::index_of(const Device& device) const {
+  const auto found = std::find_if(devices().begin(), devices().end(),
+                                  [&](const auto& d) { return d.get() == &device; });
+  return found == devices().end() ? -1 : static_cast<int>(found - devices().begin());
+}
+int Runtime::index_of(std::string_view full_name) const {
+  const auto found = std::find_if(devices().begin(), devices().end(),
+                                  [&](const auto& d) { return d->name() == full_name; });
+  return found == devices().end() ? -1 : static_cast<int>(found - devices().begin());
+}
 Device& Runtime::default_device() const { return *state_->devices.front(); }
 const KernelServices& Runtime::services(const Device& device) const {
   return state_->services.at(&device);

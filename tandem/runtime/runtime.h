@@ -48,6 +48,9 @@ class TANDEM_EXPORT Runtime {
   /// The logical devices: CPUs, of which there is at least one, then accelerators by physical
   /// device.
   const std::vector<std::shared_ptr<Device>>& devices() const;
+  /// The place in devices(); -1 for a device of another runtime, a name that no device has.
+  int index_of(const Device& device) const;
+  int index_of(std::string_view full_name) const;
   /// True if calls have to ask where they run: there is more than one CPU, or decisions are told.
   bool places_calls() const { return places_calls_.load(std::memory_order_relaxed); }
   /// Where ops run unless asked otherwise.

@@ -69,21 +69,11 @@ struct TraceCache::State {
         const TensorImpl* impl = args[i].impl();
         if (!impl) return false;
         if (!impl->symbolic()) {
-          if (impl->array.dtype() != dtypes[i] || !covers(shapes[i], impl->array.shape()))
+          if (impl->array.dtype() != dtypes[i] || !shapes[i].is_compatible(impl->array.shape()))
             return false;
         } else if (args[i].dtype() != dtypes[i] || !covers(shapes[i], args[i].partial_shape())) {
           return false;
         }
-      }
-      return true;
-    }
-    static bool covers(const PartialShape& general, const Shape& shape) {
-      if (!general.has_rank()) return true;
-      const auto& dims = general.dims();
-      if (static_cast<int>(dims.size()) != shape.rank()) return false;
-      for (int i = 0; i < shape.rank(); ++i) {
-        if (dims[static_cast<std::size_t>(i)] >= 0 && dims[static_cast<std::size_t>(i)] != shape[i])
-          return false;
       }
       return true;
     }

@@ -13,7 +13,7 @@
 #include "tandem/runtime/internal/eager_devices.h"
 #include "tandem/runtime/internal/op_failure.h"
 #include "tandem/runtime/internal/step_recorder.h"
-#include "tandem/runtime/internal/wait_for_kernel.h"
+#include "tandem/runtime/internal/wait_until_done.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/tensor_impl.h"
 #include "tandem/runtime/thread_context.h"
@@ -216,7 +216,7 @@ class EagerCall {
     if (kernel.run) {
       kernel.run(context);
     } else {
-      wait_for_kernel(kernel, context);
+      wait_until_done([&](auto done) { kernel.run_async(context, std::move(done)); });
     }
   }
 

@@ -1,9 +1,7 @@
 #include "tandem/runtime/internal/eager_devices.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <iostream>
-#include <mutex>
 #include <string>
 #include <utility>
 
@@ -15,7 +13,7 @@
 #include "tandem/graph/op_registry.h"
 #include "tandem/placement/placement.h"
 #include "tandem/runtime/internal/device_kernel.h"
-#include "tandem/runtime/internal/wait_for_kernel.h"
+#include "tandem/runtime/internal/wait_until_done.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/tensor_impl.h"
 #include "tandem/runtime/thread_context.h"
@@ -101,9 +99,8 @@ Device* device_of_resource(const Call& call) {
     if (a.dtype() != DType::kResource || a.num_elements() == 0) continue;
     const ResourceHandle& handle = *a.data<ResourceHandle>();
     if (handle.empty()) continue;
-    for (const auto& d : call.runtime.devices()) {
-      if (d->name() == handle.info().device) return d.get();
-    }
+    const int place = call.runtime.index_of(handle.info().device);
+    if (place >= 0) return call.runtime.devices()[static_cast<std::size_t>(place)].get();
   }
   return nullptr;
 }
@@ -162,34 +159,16 @@ bool int32_alone(const Call& call) {
          std::all_of(call.output_dtypes.begin(), call.output_dtypes.end(), is_int32);
 }
 
-bool runs_functions(const OpDef& op) {
-  return op.traits.kind == NodeKind::kCall || op.traits.kind == NodeKind::kIf ||
-         op.traits.kind == NodeKind::kWhile;
-}
-
 // Runs `body` on the device's stream and waits.
 void run_on_stream(Device& device, const KernelWork& cost, std::function<void()> body) {
-  struct Waiter {
-    std::mutex mutex;
-    std::condition_variable changed;
-    bool over = false;
-    std::exception_ptr error;
-  };
-  const auto waiter = std::make_shared<Waiter>();
-  Work work;
-  work.run = std::move(body);
-  work.flops = cost.flops;
-  work.bytes = cost.bytes;
-  work.done = [waiter](std::exception_ptr error) {
-    std::lock_guard lock(waiter->mutex);
-    waiter->over = true;
-    waiter->error = std::move(error);
-    waiter->changed.notify_all();
-  };
-  device.stream(StreamKind::kCompute).enqueue(std::move(work));
-  std::unique_lock lock(waiter->mutex);
-  waiter->changed.wait(lock, [&] { return waiter->over; });
-  if (waiter->error) std::rethrow_exception(waiter->error);
+  wait_until_done([&](std::function<void(std::exception_ptr)> done) {
+    Work work;
+    work.run = std::move(body);
+    work.flops = cost.flops;
+    work.bytes = cost.bytes;
+    work.done = std::move(done);
+    device.stream(StreamKind::kCompute).enqueue(std::move(work));
+  });
 }
 
 }  // namespace
@@ -197,14 +176,12 @@ void run_on_stream(Device& device, const KernelWork& cost, std::function<void()>
 Tensor tensor_on(Runtime& runtime, Array value) {
   Device* device = device_of(value);
   if (!device) return Tensor(new TensorImpl(std::move(value)));
-  for (const auto& d : runtime.devices()) {
-    if (d.get() != device) continue;
-    Tensor tensor(new TensorImpl(token_view(std::move(value))));
-    tensor.impl()->device = d;
-    return tensor;
-  }
+  const int place = runtime.index_of(*device);
   // Of another runtime, whose devices this one cannot keep alive.
-  return Tensor(new TensorImpl(copy_to_host(value)));
+  if (place < 0) return Tensor(new TensorImpl(copy_to_host(value)));
+  Tensor tensor(new TensorImpl(token_view(std::move(value))));
+  tensor.impl()->device = runtime.devices()[static_cast<std::size_t>(place)];
+  return tensor;
 }
 
 Device& device_of_call(Runtime& runtime) {
@@ -234,15 +211,15 @@ std::vector<Tensor> run_eagerly_on_devices(Runtime& runtime, const OpDef& op,
 
   const bool accelerator = device.memory_space() != nullptr;
   const bool host_alone = !accelerator || int32_alone(call);
-  bool touches_device = accelerator && !host_alone && !runs_functions(op);
+  bool touches_device = accelerator && !host_alone && !runs_functions(op.traits.kind);
   std::vector<Array> arrays;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Array& a = inputs[i].impl()->array;
     // Functions take their arguments wherever they are.
-    if (runs_functions(op) && i != 0) {
+    if (runs_functions(op.traits.kind) && i != 0) {
       arrays.push_back(a);
     } else if (host_alone || declared_on_host(op, call.complete, static_cast<int>(i)) ||
-               runs_functions(op)) {
+               runs_functions(op.traits.kind)) {
       arrays.push_back(copy_to_host(a));
     } else {
       const AllocationScope holder(op.name);
@@ -284,7 +261,7 @@ std::vector<Tensor> run_eagerly_on_devices(Runtime& runtime, const OpDef& op,
     if (kernel.run) {
       kernel.run(context);
     } else {
-      wait_for_kernel(kernel, context);
+      wait_until_done([&](auto done) { kernel.run_async(context, std::move(done)); });
     }
   }
   std::vector<Tensor> outputs;
@@ -292,9 +269,7 @@ std::vector<Tensor> run_eagerly_on_devices(Runtime& runtime, const OpDef& op,
     outputs.push_back(tensor_on(runtime, std::move(a)));
     TensorImpl& impl = *outputs.back().impl();
     if (impl.device || &device == &runtime.default_device()) continue;
-    for (const auto& d : runtime.devices()) {
-      if (d.get() == &device) impl.device = d;
-    }
+    impl.device = runtime.devices()[static_cast<std::size_t>(runtime.index_of(device))];
   }
   return outputs;
 }

@@ -157,35 +157,15 @@ struct DepthGuard {
   ~DepthGuard() { --call_depth(); }
 };
 
-int index_of(const Runtime& runtime, const Device* device) {
-  const auto& devices = runtime.devices();
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    if (devices[i].get() == device) return static_cast<int>(i);
-  }
-  return 0;
-}
-
+// The first CPU where nothing says otherwise.
 int place_of(const Runtime& runtime, const Array& value) {
-  if (value.dtype() != DType::kResource) return index_of(runtime, device_of(value));
-  if (value.num_elements() == 0 || value.data<ResourceHandle>()->empty()) return 0;
-  const std::string& name = value.data<ResourceHandle>()->info().device;
-  const auto& devices = runtime.devices();
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    if (devices[i]->name() == name) return static_cast<int>(i);
+  int place = -1;
+  if (value.dtype() != DType::kResource) {
+    if (const Device* device = device_of(value)) place = runtime.index_of(*device);
+  } else if (value.num_elements() != 0 && !value.data<ResourceHandle>()->empty()) {
+    place = runtime.index_of(value.data<ResourceHandle>()->info().device);
   }
-  return 0;
-}
-
-// As PartialShape::is_compatible, without making one of the argument's shape.
-bool fits(const PartialShape& wanted, const Shape& shape) {
-  if (!wanted.has_rank()) return true;
-  const auto& dims = wanted.dims();
-  if (static_cast<int>(dims.size()) != shape.rank()) return false;
-  for (int i = 0; i < shape.rank(); ++i) {
-    const std::int64_t dim = dims[static_cast<std::size_t>(i)];
-    if (dim >= 0 && dim != shape[i]) return false;
-  }
-  return true;
+  return std::max(place, 0);
 }
 
 [[gnu::always_inline]] inline std::shared_ptr<PlanCache> plans_of(const Function& function) {
@@ -206,7 +186,7 @@ std::vector<Array> FunctionExecutor::run(const Function& function, std::vector<A
   for (std::size_t i = 0; i < args.size(); ++i) {
     const Node& arg = *function.args()[i];
     if (base_dtype(args[i].dtype()) != base_dtype(arg.output_dtype(0)) ||
-        !fits(arg.output_shape(0), args[i].shape())) {
+        !arg.output_shape(0).is_compatible(args[i].shape())) {
       throw InvalidArgumentError(cat("Function '", function.name(), "': argument ", i, " must be ",
                                      arg.output_dtype(0), arg.output_shape(0), " but is ",
                                      args[i].dtype(), args[i].shape(), "."));
@@ -236,7 +216,7 @@ std::shared_ptr<Executable> FunctionExecutor::prepare(const Function& function,
   if (!runtime.places_calls()) return plans_of(function)->get(runtime, function, args, nullptr);
   CallPlaces places;
   for (const Array& a : args) places.args.push_back(place_of(runtime, a));
-  places.default_device = index_of(runtime, &device);
+  places.default_device = std::max(runtime.index_of(device), 0);
   return plans_of(function)->get(runtime, function, args, &places);
 }
 

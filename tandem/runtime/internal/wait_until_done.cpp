@@ -1,24 +1,23 @@
-#include "tandem/runtime/internal/wait_for_kernel.h"
+#include "tandem/runtime/internal/wait_until_done.h"
 
 #include <condition_variable>
-#include <exception>
 #include <memory>
 #include <mutex>
-
-#include "tandem/graph/kernel.h"
+#include <utility>
 
 namespace tandem {
 
-void wait_for_kernel(const KernelDecl& kernel, KernelContext& context) {
+void wait_until_done(
+    const std::function<void(std::function<void(std::exception_ptr)> done)>& start) {
   struct Waiter {
     std::mutex mutex;
     std::condition_variable changed;
     bool done = false;
     std::exception_ptr error;
   };
-  // Shared: the kernel may still be inside `done` when this thread goes on.
+  // Shared: the work may still be inside `done` when this thread goes on.
   const auto waiter = std::make_shared<Waiter>();
-  kernel.run_async(context, [waiter](std::exception_ptr error) {
+  start([waiter](std::exception_ptr error) {
     std::lock_guard lock(waiter->mutex);
     waiter->done = true;
     waiter->error = std::move(error);

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <exception>
+#include <functional>
+
 namespace tandem {
 
-class KernelContext;
-struct KernelDecl;
-
-/// Runs an asynchronous kernel and blocks until it is done; throws its failure.
-void wait_for_kernel(const KernelDecl& kernel, KernelContext& context);
+/// Starts work that tells its end by calling `done`, and blocks until then; throws what `done` was
+/// given.
+void wait_until_done(
+    const std::function<void(std::function<void(std::exception_ptr)> done)>& start);
 
 }  // namespace tandem
