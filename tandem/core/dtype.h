@@ -102,6 +102,8 @@ constexpr bool is_floating(DType t) {
   return t == DType::kFloat || t == DType::kDouble || t == DType::kHalf || t == DType::kBFloat16;
 }
 constexpr bool is_complex(DType t) { return t == DType::kComplex64 || t == DType::kComplex128; }
+/// What NumPy calls inexact: numbers that arithmetic rounds.
+constexpr bool is_inexact(DType t) { return is_floating(t) || is_complex(t); }
 constexpr bool is_signed_integer(DType t) {
   return t == DType::kInt8 || t == DType::kInt16 || t == DType::kInt32 || t == DType::kInt64;
 }
@@ -115,7 +117,7 @@ constexpr bool is_object(DType t) {
 }
 /// Gradients flow through values of this type.
 constexpr bool is_differentiable(DType t) {
-  return is_floating(t) || is_complex(t) || t == DType::kResource || t == DType::kVariant;
+  return is_inexact(t) || t == DType::kResource || t == DType::kVariant;
 }
 
 /// A set of DTypes, as attribute constraints and kernel registrations need it.

@@ -50,8 +50,7 @@ Device& device_in_being(const Array& array) {
 }
 
 void check_computed(const Array& array) {
-  const bool real = is_floating(array.dtype()) || is_complex(array.dtype());
-  if (!real || !array.buffer() || array.buffer()->computed()) return;
+  if (!is_inexact(array.dtype()) || !array.buffer() || array.buffer()->computed()) return;
   const Device* device = device_of(array);
   throw FailedPreconditionError(
       cat("A value of dtype ", array.dtype(), " and shape ", array.shape(), " on ",

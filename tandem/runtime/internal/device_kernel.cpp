@@ -15,8 +15,6 @@ bool on_host(const KernelContext& c, int output) {
   return has_bit(c.host_outputs_, output) || is_object(base_dtype(c.output_dtype(output)));
 }
 
-bool is_real(DType dtype) { return is_floating(dtype) || is_complex(dtype); }
-
 // Kernels may hand on arrays of either memory (a constant of theirs, an input as it is).
 void put_in_place(KernelContext& c, int i) {
   Array& value = *c.outputs_[i];
@@ -33,13 +31,13 @@ void put_in_place(KernelContext& c, int i) {
 }
 
 // True if nothing that the kernel would do can be seen from the host.
-bool only_real_results(const KernelContext& c, const Node* node) {
+bool only_inexact_results(const KernelContext& c, const Node* node) {
   const OpTraits& traits = c.op().traits;
   if (traits.kind != NodeKind::kPlain || traits.shares_memory != 0 || traits.brings_memory != 0 ||
       traits.keeps_inputs != 0)
     return false;
   for (int i = 0; i < c.num_outputs(); ++i) {
-    if (on_host(c, i) || !is_real(c.output_dtype(i))) return false;
+    if (on_host(c, i) || !is_inexact(c.output_dtype(i))) return false;
     const bool planned = i < 64 && ((c.planned_outputs_ >> i) & 1) != 0;
     if (!planned && !(node && node->output_shape(i).is_fully_known())) return false;
   }
@@ -48,7 +46,7 @@ bool only_real_results(const KernelContext& c, const Node* node) {
   if (!traits.stateful || c.num_inputs() == 0 || c.input(0).dtype() != DType::kResource)
     return false;
   for (int i = 1; i < c.num_inputs(); ++i) {
-    if (is_real(c.input(i).dtype())) return true;
+    if (is_inexact(c.input(i).dtype())) return true;
   }
   return false;
 }
@@ -59,7 +57,7 @@ void answer_unknown_comparisons(KernelContext& c) {
   bool unknown = false;
   for (int i = 0; i < c.num_inputs() && !unknown; ++i) {
     const Array& in = c.input(i);
-    unknown = !in.on_host() && is_real(in.dtype()) && !in.buffer()->computed();
+    unknown = !in.on_host() && is_inexact(in.dtype()) && !in.buffer()->computed();
   }
   for (int i = 0; unknown && i < c.num_outputs(); ++i) {
     Array& value = *c.outputs_[i];
@@ -81,7 +79,7 @@ void run_device_kernel(const KernelList& kernels, KernelContext& c, const Node* 
   const AllocationScope holder(c.node_name());
   const ScopedFlushDenormals flush;
   const bool computes = c.device().properties().computes;
-  if (!computes && only_real_results(c, node)) {
+  if (!computes && only_inexact_results(c, node)) {
     skip_kernel(c, node);
   } else {
     kernels.choose(c).run(c);
@@ -90,7 +88,7 @@ void run_device_kernel(const KernelList& kernels, KernelContext& c, const Node* 
   for (int i = 0; i < c.num_outputs(); ++i) {
     put_in_place(c, i);
     Array& value = *c.outputs_[i];
-    if (!computes && value.valid() && !value.on_host() && is_real(value.dtype()))
+    if (!computes && value.valid() && !value.on_host() && is_inexact(value.dtype()))
       value.buffer()->mark_uncomputed();
   }
 }

@@ -171,12 +171,12 @@ class Run : public std::enable_shared_from_this<Run> {
     bool computed = true;
     for (int slot : step(s).inputs) {
       const Array& in = at(frame_.values, slot);
-      if (in.buffer() && !in.buffer()->computed() && is_floating(in.dtype())) computed = false;
+      if (in.buffer() && !in.buffer()->computed() && is_inexact(in.dtype())) computed = false;
     }
     for (int slot : step(s).outputs) {
       Array& value = at(frame_.values, slot);
       value = kernel_view(std::move(value));
-      if (!computed && value.buffer() && is_floating(value.dtype()))
+      if (!computed && value.buffer() && is_inexact(value.dtype()))
         value.buffer()->mark_uncomputed();
     }
   }
