@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "tandem/placement/internal/tasks_of_node.h"
+
 namespace tandem {
 
 int Placement::output_memory(const Node& node, int i) const {
@@ -42,7 +44,7 @@ std::vector<PlannedCopy> Placement::copies(const Graph& graph, const CostModel& 
   for (const auto& node : graph.nodes()) {
     for (int i = 0; i < static_cast<int>(node->inputs().size()); ++i) {
       const Output& value = node->inputs()[static_cast<std::size_t>(i)];
-      if (!value.node) continue;
+      if (!value.node || placement::is_everywhere(*value.node)) continue;
       // Most edges stay on one device; which arguments are on the host matters to few.
       const int from_device = devices.memory_of(device(*value.node));
       const int to_device = devices.memory_of(device(*node));

@@ -54,6 +54,7 @@ struct TANDEM_EXPORT Placement {
   int output_memory(const Node& node, int i) const;
   int input_memory(const Node& node, int i) const;
   /// All copies that the placement makes necessary, in graph order; each value once a destination.
+  /// Constants are made where they are wanted, not copied.
   std::vector<PlannedCopy> copies(const Graph& graph, const CostModel& costs) const;
 };
 

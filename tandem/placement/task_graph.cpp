@@ -9,6 +9,7 @@ namespace tandem {
 namespace {
 
 using placement::is_back_edge;
+using placement::is_everywhere;
 using placement::is_task;
 
 class Builder {
@@ -86,12 +87,15 @@ class Builder {
       if (a.memory == to) return {a.task, a.held};
     }
     const double bytes = CostModel::output_bytes(*value.node, value.index);
-    const double seconds = costs_.devices().copy_seconds(from, to, bytes);
-    tasks_.copies.push_back({value, from, to, bytes, seconds});
-    const int task = tasks_.add({TaskGraph::copy_lane(from, to), seconds, nullptr,
-                                 static_cast<int>(tasks_.copies.size()) - 1});
-    if (task_[id] >= 0) add_edge(task_[id], task);
-    read_by(held_of_value_[static_cast<std::size_t>(own)], task);
+    int task = task_[id];
+    if (!is_everywhere(*value.node)) {
+      const double seconds = costs_.devices().copy_seconds(from, to, bytes);
+      tasks_.copies.push_back({value, from, to, bytes, seconds});
+      task = tasks_.add({TaskGraph::copy_lane(from, to), seconds, nullptr,
+                         static_cast<int>(tasks_.copies.size()) - 1});
+      if (task_[id] >= 0) add_edge(task_[id], task);
+      read_by(held_of_value_[static_cast<std::size_t>(own)], task);
+    }
     const int held = hold(to, bytes, value.node, task);
     arrived_.push_back({value, to, task, held, first});
     first = static_cast<int>(arrived_.size()) - 1;

@@ -73,8 +73,13 @@ int device_of_argument(const Tensor& tensor, const DeviceSet& devices) {
 Explanation explain_function(const Function& function, const std::vector<PartialShape>& arg_shapes,
                              const ExplainOptions& options) {
   const MutableFunction body = optimized(function, arg_shapes);
+  std::vector<int> places;
+  for (const Node* arg : body.args) {
+    const DType dtype = arg->output_dtype(0);
+    places.push_back(dtype == DType::kResource || is_ref(dtype) ? -1 : 0);
+  }
   return explain_body(body, function.name(), options, devices_of(options),
-                      placement_in_force(options));
+                      placement_in_force(options), places);
 }
 
 Explanation explain_call(const ConcreteFunction& function, std::span<const Tensor> args,

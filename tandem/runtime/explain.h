@@ -143,7 +143,8 @@ TANDEM_EXPORT Explanation explain_placement(const Graph& graph, const Placement&
                                             const profiler::Profile* profile = nullptr,
                                             bool advice = true);
 
-/// Of a function as it is optimized and placed for arguments of these shapes.
+/// Of a function as it is optimized and placed for arguments of these shapes that lie in host
+/// memory.
 TANDEM_EXPORT Explanation explain_function(const Function& function,
                                            const std::vector<PartialShape>& arg_shapes,
                                            const ExplainOptions& options = {});

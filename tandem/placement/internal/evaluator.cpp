@@ -26,10 +26,13 @@ int Evaluator::arrival(int value, int to, const Assignment& assignment) {
     const Arrived& a = arrived_[static_cast<std::size_t>(i)];
     if (a.memory == to) return a.task;
   }
-  const int task = tasks_.size();
-  add_task(TaskGraph::copy_lane(from, to),
-           problem_.costs.devices().copy_seconds(from, to, problem_.value_bytes[v]), -1 - value);
-  if (made_by >= 0) edges_.emplace_back(made_by, task);
+  int task = made_by;
+  if (!problem_.value_everywhere[v]) {
+    task = tasks_.size();
+    add_task(TaskGraph::copy_lane(from, to),
+             problem_.costs.devices().copy_seconds(from, to, problem_.value_bytes[v]), -1 - value);
+    if (made_by >= 0) edges_.emplace_back(made_by, task);
+  }
   arrived_.push_back({to, task, copies_of_value_[v], -1});
   copies_of_value_[v] = static_cast<int>(arrived_.size()) - 1;
   return task;
@@ -171,7 +174,7 @@ double Evaluator::excess(const Assignment& assignment) {
       held_of_value_[value] = held;
       for (int i = copies_of_value_[value]; i >= 0;) {
         Arrived& copy = arrived_[static_cast<std::size_t>(i)];
-        keep(held, end[static_cast<std::size_t>(copy.task)]);
+        if (copy.task >= 0) keep(held, end[static_cast<std::size_t>(copy.task)]);
         copy.held = hold(copy.memory, problem_.value_bytes[value], copy.task);
         i = copy.next;
       }

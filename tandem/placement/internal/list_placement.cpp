@@ -122,18 +122,21 @@ double ListPlacement::arrival(int value, int to, double& copies, bool keep) {
     const Arrived& a = arrived_[static_cast<std::size_t>(i)];
     if (a.memory == to) return a.time;
   }
-  const double seconds = problem_.costs.devices().copy_seconds(from, to, problem_.value_bytes[v]);
-  const int lane = TaskGraph::copy_lane(from, to);
-  double& free = lane_trial_[static_cast<std::size_t>(lane)];
-  lanes_touched_.push_back(lane);
-  free = std::max(free, made_[v]) + seconds;
-  copies += seconds;
+  double arrived = made_[v];
+  if (!problem_.value_everywhere[v]) {
+    const double seconds = problem_.costs.devices().copy_seconds(from, to, problem_.value_bytes[v]);
+    const int lane = TaskGraph::copy_lane(from, to);
+    double& free = lane_trial_[static_cast<std::size_t>(lane)];
+    lanes_touched_.push_back(lane);
+    arrived = free = std::max(free, made_[v]) + seconds;
+    copies += seconds;
+  }
   if (keep) {
-    arrived_.push_back({to, free, copies_of_value_[v]});
+    arrived_.push_back({to, arrived, copies_of_value_[v]});
     copies_of_value_[v] = static_cast<int>(arrived_.size()) - 1;
     used_[static_cast<std::size_t>(to)] += problem_.value_bytes[v];
   }
-  return free;
+  return arrived;
 }
 
 // Sets how many nodes wait in a row with this one, which is bounded.

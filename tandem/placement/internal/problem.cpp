@@ -76,6 +76,7 @@ void Problem::add_values() {
       value_node.push_back(static_cast<int>(i));
       value_bytes.push_back(CostModel::output_bytes(node, o));
       value_on_host.push_back(output_on_host(node, o));
+      value_everywhere.push_back(is_everywhere(node));
       sum += value_bytes.back();
     }
     variable_bytes.push_back(placement::variable_bytes(node));

@@ -67,6 +67,7 @@ struct Problem {
   std::vector<int> value_node;
   std::vector<double> value_bytes;
   std::vector<char> value_on_host;
+  std::vector<char> value_everywhere;  ///< takes memory where it is wanted, but no copy
   /// By value, if `limited`: the value whose memory it can lie in, or -1; and whether that is by
   /// taking it over.
   std::vector<int> shares;

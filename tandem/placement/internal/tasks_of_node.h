@@ -14,6 +14,9 @@ inline bool is_task(const Node& node) {
   }
 }
 
+/// Constants are made wherever they are wanted, not copied.
+inline bool is_everywhere(const Node& node) { return node.kind() == NodeKind::kConst; }
+
 /// What a loop hands to its next iteration is no edge within one.
 inline bool is_back_edge(const Node& from, const Node& to) {
   return from.kind() == NodeKind::kNextIteration && to.kind() == NodeKind::kMerge;
