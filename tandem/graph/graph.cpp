@@ -230,6 +230,10 @@ void Graph::set_output_shape(Node* node, int output, PartialShape shape) {
   node->output_shapes_.at(static_cast<std::size_t>(output)) = std::move(shape);
 }
 
+void Graph::set_requested_device(Node* node, std::string device) {
+  node->requested_device_ = std::move(device);
+}
+
 void Graph::replace_uses(Output from, Output to) {
   for (const auto& node : nodes_) {
     for (Output& in : node->inputs_) {

@@ -109,6 +109,7 @@ class TANDEM_EXPORT Graph {
   void set_control_inputs(Node* node, std::vector<Node*> before);
   void set_attr(Node* node, std::string_view name, AttrValue value);
   void set_output_shape(Node* node, int output, PartialShape shape);
+  void set_requested_device(Node* node, std::string device);
   /// Makes every user of `from` use `to` (within this graph).
   void replace_uses(Output from, Output to);
   /// Removes the nodes for which `drop` holds; no remaining node may refer to them.

@@ -10,6 +10,7 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/graph/passes.h"
+#include "tandem/io/internal/pin_resources.h"
 #include "tandem/io/internal/stand_in.h"
 #include "tandem/runtime/function_calls.h"
 #include "tandem/runtime/runtime.h"
@@ -111,6 +112,7 @@ void check_fed(const Graph& needed) {
 
 struct GraphSession::State {
   ImportedGraph imported;
+  std::shared_ptr<const Graph> graph;  // with the devices of resources
   Runtime* runtime = nullptr;
   std::mutex mutex;
   std::map<std::string, Step> steps;
@@ -119,6 +121,7 @@ struct GraphSession::State {
 GraphSession::GraphSession(ImportedGraph graph) : state_(std::make_unique<State>()) {
   state_->imported = std::move(graph);
   state_->runtime = &Runtime::current();
+  state_->graph = with_pinned_resources(state_->imported.graph, *state_->runtime);
 }
 GraphSession::~GraphSession() = default;
 GraphSession::GraphSession(GraphSession&&) noexcept = default;
@@ -166,7 +169,7 @@ GraphSession::Step GraphSession::prepare(const std::vector<std::string>& feeds,
   if (const auto found = state_->steps.find(key); found != state_->steps.end())
     return found->second;
 
-  Graph graph = state_->imported.graph->clone();
+  Graph graph = state_->graph->clone();
   std::vector<Output> results, fed;
   std::vector<Node*> effects, args;
   for (const std::string& name : fetches)
