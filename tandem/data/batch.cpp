@@ -91,7 +91,7 @@ class BatchDataset final : public UnaryDataset {
 
   std::string name() const override { return "Batch"; }
 
-  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return std::make_unique<BatchIterator>(input().iterator(context), size_, drop_remainder_);
   }
 
@@ -180,7 +180,7 @@ class UnbatchDataset final : public UnaryDataset {
   using UnaryDataset::UnaryDataset;
   std::string name() const override { return "Unbatch"; }
 
-  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return std::make_unique<UnbatchIterator>(input().iterator(context));
   }
 

@@ -194,7 +194,7 @@ class CacheDataset final : public UnaryDataset {
  public:
   using UnaryDataset::UnaryDataset;
   std::string name() const override { return "MemoryCache"; }
-  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return std::make_unique<CacheIterator>(input(), memory_, context);
   }
 

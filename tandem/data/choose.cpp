@@ -95,7 +95,7 @@ class ChooseDataset final : public DatasetBase {
     for (const DatasetRef& input : inputs_) all.push_back(input.get());
     return all;
   }
-  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     auto choices = choices_->iterator(context);
     std::vector<std::unique_ptr<IteratorBase>> iterators;
     for (const DatasetRef& input : inputs_) iterators.push_back(input->iterator(context));
@@ -162,7 +162,7 @@ class DrawDataset final : public DatasetBase {
   DrawDataset(std::vector<double> sums, std::shared_ptr<SeedSequence> seeds, bool rerandomize)
       : sums_(std::move(sums)), seeds_(std::move(seeds)), rerandomize_(rerandomize) {}
   std::string name() const override { return "Draw"; }
-  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     const Philox random =
         rerandomize_ ? seeds_->generator(context.next_pass(seeds_)) : seeds_->fixed();
     return std::make_unique<DrawIterator>(sums_, seeds_, random, context);

@@ -52,7 +52,7 @@ class ZipDataset final : public DatasetBase {
     return all;
   }
 
-  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     std::vector<std::unique_ptr<IteratorBase>> iterators;
     for (const DatasetRef& input : inputs_) iterators.push_back(input->iterator(context));
     return std::make_unique<ZipIterator>(std::move(iterators), context);
@@ -128,7 +128,7 @@ class ConcatenateDataset final : public DatasetBase {
   std::string name() const override { return "Concatenate"; }
   std::vector<const DatasetBase*> inputs() const override { return {first_.get(), second_.get()}; }
 
-  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     auto first = first_->iterator(context);
     return std::make_unique<ConcatenateIterator>(std::move(first), second_->iterator(context));
   }
@@ -190,7 +190,7 @@ class EnumerateDataset final : public UnaryDataset {
   EnumerateDataset(DatasetRef input, std::int64_t start)
       : UnaryDataset(std::move(input)), start_(start) {}
   std::string name() const override { return "Enumerate"; }
-  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return std::make_unique<EnumerateIterator>(input().iterator(context), start_);
   }
   const ElementSpec& element_spec() const override {

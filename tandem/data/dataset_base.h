@@ -56,15 +56,21 @@ class TANDEM_EXPORT DatasetBase {
   virtual std::string name() const = 0;
   /// The datasets that this one draws from.
   virtual std::vector<const DatasetBase*> inputs() const { return {}; }
-  /// Begins a pass. Makes the iterators of its inputs at once, so that random state is drawn in a
-  /// fixed order.
-  virtual std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const = 0;
+  /// Begins a pass.
+  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const {
+    return make_iterator(context);
+  }
 
   virtual const ElementSpec& element_spec() const = 0;
   /// How many components an element has; -1 if only iterating would tell.
   virtual int num_components() const { return static_cast<int>(element_spec().size()); }
   /// The number of elements, kInfinite or kUnknown.
   virtual std::int64_t cardinality() const = 0;
+
+ protected:
+  /// Begins a pass. Makes the iterators of its inputs at once (by `iterator`), so that random state
+  /// is drawn in a fixed order.
+  virtual std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const = 0;
 };
 
 using DatasetRef = std::shared_ptr<const DatasetBase>;

@@ -31,7 +31,7 @@ class ListDataset final : public DatasetBase {
   ListDataset(std::shared_ptr<const std::vector<Element>> elements, ElementSpec spec)
       : elements_(std::move(elements)), spec_(std::move(spec)) {}
   std::string name() const override { return "Window"; }
-  std::unique_ptr<IteratorBase> iterator(const IterationContext&) const override {
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext&) const override {
     return std::make_unique<ListIterator>(*elements_);
   }
   const ElementSpec& element_spec() const override { return spec_; }

@@ -101,7 +101,7 @@ class FilesDataset final : public DatasetBase {
     if (names_) return {names_.get()};
     return {};
   }
-  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override;
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override;
   const ElementSpec& element_spec() const override { return plan_.spec; }
   std::int64_t cardinality() const override { return kUnknown; }
 
@@ -171,7 +171,7 @@ class CycleIterator final : public IteratorBase {
   bool ended_ = false;
 };
 
-std::unique_ptr<IteratorBase> FilesDataset::iterator(const IterationContext& context) const {
+std::unique_ptr<IteratorBase> FilesDataset::make_iterator(const IterationContext& context) const {
   std::unique_ptr<Names> names;
   if (names_) {
     names = std::make_unique<DrawnNames>(names_->iterator(context));

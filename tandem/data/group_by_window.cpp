@@ -150,7 +150,7 @@ class GroupByWindowDataset final : public UnaryDataset {
   GroupByWindowDataset(DatasetRef input, Grouping grouping)
       : UnaryDataset(std::move(input)), grouping_(std::move(grouping)) {}
   std::string name() const override { return "GroupByWindow"; }
-  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return std::make_unique<GroupByWindowIterator>(input().iterator(context), grouping_, input(),
                                                    context.repeating());
   }

@@ -50,7 +50,7 @@ class IgnoreErrorsDataset final : public UnaryDataset {
   IgnoreErrorsDataset(DatasetRef input, IgnoreErrorsOptions options)
       : UnaryDataset(std::move(input)), options_(std::move(options)) {}
   std::string name() const override { return "IgnoreErrors"; }
-  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return std::make_unique<IgnoreErrorsIterator>(input().iterator(context), options_, context);
   }
   std::int64_t cardinality() const override {
@@ -68,7 +68,7 @@ class OptionsDataset final : public UnaryDataset {
   OptionsDataset(DatasetRef input, Options options)
       : UnaryDataset(std::move(input)), options_(options) {}
   std::string name() const override { return "Options"; }
-  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return input().iterator(context.with(options_));
   }
 

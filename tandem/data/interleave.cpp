@@ -98,7 +98,7 @@ class InterleaveDataset final : public UnaryDataset {
     return options_.num_parallel_calls == 0 ? "Interleave" : "ParallelInterleave";
   }
 
-  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     const std::int64_t calls = context.threads(options_.num_parallel_calls);
     const std::int64_t block = options_.block_length;
     if (calls == 0) {

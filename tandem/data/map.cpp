@@ -73,7 +73,7 @@ class MapDataset final : public UnaryDataset {
     return options_.num_parallel_calls == 0 ? "Map" : "ParallelMap";
   }
 
-  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     const std::int64_t calls = context.threads(options_.num_parallel_calls);
     if (calls == 0) return std::make_unique<MapIterator>(input().iterator(context), fn_);
     const bool ordered =
@@ -183,7 +183,7 @@ class FilterDataset final : public UnaryDataset {
   FilterDataset(DatasetRef input, ElementPredicate predicate)
       : UnaryDataset(std::move(input)), predicate_(std::move(predicate)) {}
   std::string name() const override { return "Filter"; }
-  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return std::make_unique<FilterIterator>(input().iterator(context), predicate_, context);
   }
   std::int64_t cardinality() const override { return input().cardinality() == 0 ? 0 : kUnknown; }

@@ -65,7 +65,7 @@ class PaddedBatchDataset final : public UnaryDataset {
         drop_remainder_(drop_remainder),
         padding_(std::move(padding)) {}
   std::string name() const override { return "PaddedBatch"; }
-  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return std::make_unique<PaddedBatchIterator>(input().iterator(context), size_, drop_remainder_,
                                                  padding_);
   }
@@ -196,7 +196,7 @@ class BucketDataset final : public UnaryDataset {
   BucketDataset(DatasetRef input, BucketIterator::Setting setting)
       : UnaryDataset(std::move(input)), setting_(std::move(setting)) {}
   std::string name() const override { return "BucketBySequenceLength"; }
-  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return std::make_unique<BucketIterator>(input().iterator(context), setting_, context);
   }
   const ElementSpec& element_spec() const override {

@@ -166,7 +166,7 @@ class PrefetchDataset final : public UnaryDataset {
   PrefetchDataset(DatasetRef input, std::int64_t buffer_size)
       : UnaryDataset(std::move(input)), buffer_size_(buffer_size) {}
   std::string name() const override { return "Prefetch"; }
-  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return std::make_unique<PrefetchIterator>(input(), buffer_size_, context);
   }
 

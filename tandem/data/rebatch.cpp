@@ -152,7 +152,7 @@ class RebatchDataset final : public UnaryDataset {
   RebatchDataset(DatasetRef input, std::vector<std::int64_t> sizes, bool drop_remainder)
       : UnaryDataset(std::move(input)), sizes_(std::move(sizes)), drop_remainder_(drop_remainder) {}
   std::string name() const override { return "Rebatch"; }
-  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return std::make_unique<RebatchIterator>(input().iterator(context), sizes_, drop_remainder_,
                                              context);
   }

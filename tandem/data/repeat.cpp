@@ -63,7 +63,7 @@ class RepeatDataset final : public UnaryDataset {
 
   std::string name() const override { return "Repeat"; }
 
-  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return std::make_unique<RepeatIterator>(input(), count_, context.repeating());
   }
 

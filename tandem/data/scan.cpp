@@ -64,7 +64,7 @@ class ScanDataset final : public UnaryDataset {
   ScanDataset(DatasetRef input, Element initial, ScanFn fn)
       : UnaryDataset(std::move(input)), initial_(std::move(initial)), fn_(std::move(fn)) {}
   std::string name() const override { return "Scan"; }
-  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return std::make_unique<ScanIterator>(input().iterator(context), initial_, fn_);
   }
   int num_components() const override { return -1; }
@@ -130,7 +130,7 @@ class TakeWhileDataset final : public UnaryDataset {
   TakeWhileDataset(DatasetRef input, ElementPredicate predicate)
       : UnaryDataset(std::move(input)), predicate_(std::move(predicate)) {}
   std::string name() const override { return "TakeWhile"; }
-  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return std::make_unique<TakeWhileIterator>(input().iterator(context), predicate_, context);
   }
   std::int64_t cardinality() const override { return input().cardinality() == 0 ? 0 : kUnknown; }

@@ -50,7 +50,7 @@ class TakeDataset final : public UnaryDataset {
   TakeDataset(DatasetRef input, std::int64_t count)
       : UnaryDataset(std::move(input)), count_(count) {}
   std::string name() const override { return "Take"; }
-  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return std::make_unique<TakeIterator>(input().iterator(context), count_, context);
   }
   std::int64_t cardinality() const override {
@@ -105,7 +105,7 @@ class SkipDataset final : public UnaryDataset {
   SkipDataset(DatasetRef input, std::int64_t count)
       : UnaryDataset(std::move(input)), count_(count) {}
   std::string name() const override { return "Skip"; }
-  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return std::make_unique<SkipIterator>(input().iterator(context), count_, context);
   }
   std::int64_t cardinality() const override {
@@ -170,7 +170,7 @@ class ShardDataset final : public UnaryDataset {
   ShardDataset(DatasetRef input, std::int64_t num_shards, std::int64_t index)
       : UnaryDataset(std::move(input)), num_shards_(num_shards), index_(index) {}
   std::string name() const override { return "Shard"; }
-  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return std::make_unique<ShardIterator>(input().iterator(context), num_shards_, index_, context);
   }
   std::int64_t cardinality() const override {

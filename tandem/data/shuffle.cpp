@@ -108,7 +108,7 @@ class ShuffleDataset final : public UnaryDataset {
 
   std::string name() const override { return "Shuffle"; }
 
-  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     const Philox random =
         reshuffle_ ? seeds_->generator(context.next_pass(seeds_)) : seeds_->fixed();
     return std::make_unique<ShuffleIterator>(input().iterator(context), buffer_size_, random,

@@ -37,7 +37,7 @@ class TensorsDataset final : public DatasetBase {
     }
   }
   std::string name() const override { return "Tensor"; }
-  std::unique_ptr<IteratorBase> iterator(const IterationContext&) const override {
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext&) const override {
     return std::make_unique<TensorsIterator>(element_);
   }
   const ElementSpec& element_spec() const override { return spec_; }
@@ -78,7 +78,7 @@ class RangeDataset final : public DatasetBase {
   RangeDataset(std::int64_t start, std::int64_t step, std::int64_t count)
       : start_(start), step_(step), count_(count) {}
   std::string name() const override { return "Range"; }
-  std::unique_ptr<IteratorBase> iterator(const IterationContext&) const override {
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext&) const override {
     return std::make_unique<RangeIterator>(start_, step_, count_);
   }
   const ElementSpec& element_spec() const override { return spec_; }
@@ -163,7 +163,7 @@ class GeneratorDataset final : public DatasetBase {
   GeneratorDataset(std::function<Generator()> make, ElementSpec spec)
       : make_(std::move(make)), spec_(std::move(spec)) {}
   std::string name() const override { return "Generator"; }
-  std::unique_ptr<IteratorBase> iterator(const IterationContext&) const override {
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext&) const override {
     return std::make_unique<GeneratorIterator>(make_, spec_);
   }
   const ElementSpec& element_spec() const override { return spec_; }

@@ -50,7 +50,7 @@ class SlicesIterator final : public IteratorBase {
 
 }  // namespace
 
-std::unique_ptr<IteratorBase> TensorSlicesDataset::iterator(const IterationContext&) const {
+std::unique_ptr<IteratorBase> TensorSlicesDataset::make_iterator(const IterationContext&) const {
   return std::make_unique<SlicesIterator>(*table_, order_.get(), range_);
 }
 

@@ -85,7 +85,7 @@ class WindowDataset final : public UnaryDataset {
   WindowDataset(DatasetRef input, WindowIterator::Setting setting)
       : UnaryDataset(std::move(input)), setting_(setting) {}
   std::string name() const override { return "Window"; }
-  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override {
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return std::make_unique<WindowIterator>(input().iterator(context), setting_, context);
   }
   const ElementSpec& element_spec() const override {

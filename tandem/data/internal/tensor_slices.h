@@ -25,7 +25,7 @@ class TensorSlicesDataset final : public DatasetBase {
       : table_(std::move(table)), order_(std::move(order)), range_(range) {}
 
   std::string name() const override { return "TensorSlice"; }
-  std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const override;
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override;
   const ElementSpec& element_spec() const override { return table_->spec(); }
   std::int64_t cardinality() const override { return range_.end - range_.begin; }
 
