@@ -198,16 +198,7 @@ std::shared_ptr<LayerImpl> conv_lstm(const char* class_name, std::int64_t filter
                                      const Size& kernel_size, const ConvLSTMOptions<Size>& o) {
   const Layer cell(std::make_shared<ConvLSTMCellImpl<Size>>(class_name, filters,
                                                             internal::sizes_of(kernel_size), o));
-  return std::make_shared<internal::RNNImpl>(
-      class_name, cell,
-      RNNOptions{.return_sequences = o.return_sequences,
-                 .return_state = o.return_state,
-                 .go_backwards = o.go_backwards,
-                 .unroll = o.unroll,
-                 .activity_regularizer = o.activity_regularizer,
-                 .name = o.name,
-                 .trainable = o.trainable,
-                 .dtype = o.dtype});
+  return std::make_shared<internal::RNNImpl>(class_name, cell, internal::around_a_cell(o));
 }
 
 }  // namespace
