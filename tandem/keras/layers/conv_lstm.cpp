@@ -37,8 +37,8 @@ class ConvLSTMCellImpl final : public RNNCellImpl {
                                       Sizes(dims(), 1))) {
     internal::require_positive(who, "filters", filters);
     internal::require_positive_sizes(who, "kernel_size", kernel_size_);
-    internal::require_range(who, "dropout", o.dropout, 0, 0.999999);
-    internal::require_range(who, "recurrent_dropout", o.recurrent_dropout, 0, 0.999999);
+    internal::require_rate(who, "dropout", o.dropout);
+    internal::require_rate(who, "recurrent_dropout", o.recurrent_dropout);
     const auto more = [](const Sizes& s) { return *std::max_element(s.begin(), s.end()) > 1; };
     if (more(input_.strides) && more(input_.dilations)) {
       throw InvalidArgumentError(cat(who, ": `strides > 1` is not compatible with ",
