@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdio>
+#include <initializer_list>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -14,6 +15,8 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/passes.h"
 #include "tandem/placement/simulator.h"
+#include "tandem/runtime/optimized.h"
+#include "tandem/runtime/runtime.h"
 
 namespace tandem::cli {
 namespace {
@@ -36,6 +39,8 @@ struct DeviceUse {
 
 struct Forecast {
   int nodes = 0;
+  int measured = 0;           // nodes whose costs are
+  int unknown = 0;            // nodes with outputs of unknown size
   double step = 0, path = 0;  // seconds
   double copied_bytes = 0;
   int copies = 0;
@@ -65,6 +70,11 @@ Forecast forecast(const Graph& graph, const Placement& placement, const CostMode
   }
   for (const auto& node : graph.nodes()) {
     ++result.devices[static_cast<std::size_t>(placement.device(*node))].nodes;
+    result.measured += costs.measured(*node, placement.device(*node));
+    bool open = false;
+    for (int i = 0; i < node->num_outputs(); ++i)
+      open |= !node->output_shape(i).is_fully_known() && !is_object(node->output_dtype(i));
+    result.unknown += open;
   }
   return result;
 }
@@ -91,20 +101,39 @@ void print_json(const SimulateOptions& options, const Forecast& f) {
             << '\n';
 }
 
-std::string megabytes(double bytes) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.1f MB", bytes / 1e6);
+// "1.8 MB"; units of 1000.
+std::string with_unit(double value, double one, std::initializer_list<const char*> units) {
+  double scale = one;
+  const char* name = *units.begin();
+  for (const char* unit : units) {
+    name = unit;
+    if (value < 999.95 * scale || unit == *(units.end() - 1)) break;
+    scale *= 1e3;
+  }
+  char text[48];
+  std::snprintf(text, sizeof(text), "%.*f %s", value == 0 ? 0 : 1, value / scale, name);
   return text;
 }
+std::string bytes_text(double bytes) { return with_unit(bytes, 1, {"B", "KB", "MB", "GB", "TB"}); }
+std::string time_text(double seconds) { return with_unit(seconds, 1e-6, {"us", "ms", "s"}); }
 
 // Devices without work are counted, not listed: there may be a thousand.
 void print_text(const SimulateOptions& options, const Forecast& f) {
   char line[256];
-  std::snprintf(line, sizeof(line), "%.3f ms a step, %.3f ms of it on the critical path\n",
-                1e3 * f.step, 1e3 * f.path);
-  std::cout << options.graph << ": " << f.nodes << " nodes on " << f.devices.size()
-            << " devices, placed by the " << options.policy_name() << " policy\n"
-            << line << f.copies << " copies, " << megabytes(f.copied_bytes) << '\n';
+  const auto counted = [](int n, const char* one, const char* many) {
+    return cat(n, ' ', n == 1 ? one : many);
+  };
+  std::cout << options.graph << ": " << counted(f.nodes, "node", "nodes") << " on "
+            << f.devices.size() << " devices, placed by the " << options.policy_name()
+            << " policy; costs of " << f.measured << " measured, of the others modelled\n"
+            << time_text(f.step) << " a step, " << time_text(f.path)
+            << " of it on the critical path\n"
+            << counted(f.copies, "copy", "copies") << ", " << bytes_text(f.copied_bytes) << '\n';
+  if (f.unknown > 0) {
+    std::cout << counted(f.unknown, "node has an output", "nodes have outputs")
+              << " of unknown size, which count with 1 for each unknown dimension: give --feed "
+                 "shapes\n";
+  }
   std::size_t width = 6;
   for (const DeviceUse& d : f.devices) width = std::max(width, d.name.size());
   std::snprintf(line, sizeof(line), "%-*s  %7s  %6s  %7s  %8s  %12s\n", static_cast<int>(width),
@@ -119,29 +148,23 @@ void print_text(const SimulateOptions& options, const Forecast& f) {
     std::snprintf(
         line, sizeof(line), "%-*s  %7d  %5.1f%%  %6.1f%%  %7.1f%%  %12s%s\n",
         static_cast<int>(width), d.name.c_str(), d.nodes, 100 * d.busy, 100 * d.copies_in,
-        100 * d.copies_out, megabytes(d.peak_bytes).c_str(),
+        100 * d.copies_out, bytes_text(d.peak_bytes).c_str(),
         d.memory_bytes > 0 && d.peak_bytes > d.memory_bytes ? "  more than there is" : "");
     std::cout << line;
   }
-  if (idle > 0) std::cout << idle << " devices have nothing to do\n";
+  if (idle > 0) std::cout << counted(idle, "device has", "devices have") << " nothing to do\n";
 }
 
 void run(const SimulateOptions& options) {
   const DeviceSet devices = options.read_devices();
   const WholeFunction whole = options.step();
-  MutableFunction f(*whole.function);
-  for (std::size_t i = 0; i < f.args.size() && i < whole.arg_shapes.size(); ++i) {
-    if (!is_ref(f.args[i]->output_dtype(0)))
-      f.graph.set_output_shape(f.args[i], 0, whole.arg_shapes[i]);
-  }
-  f.graph.infer_shapes_to_run();
-
+  const MutableFunction f = optimized(*whole.function, whole.arg_shapes);
   const CostModel costs(devices, options.read_costs());
-  const KernelRegistry kernels;
   PlacementOptions placement = options.placement(PlacementPolicy::kGreedy);
   // What is fed comes from the host.
   for (const Node* arg : f.args) placement.fixed.emplace_back(arg, 0);
-  const Forecast result = forecast(f.graph, place(f.graph, costs, kernels, placement), costs);
+  const Forecast result =
+      forecast(f.graph, place(f.graph, costs, Runtime::current().kernels(), placement), costs);
   options.json ? print_json(options, result) : print_text(options, result);
 }
 

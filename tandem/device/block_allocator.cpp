@@ -64,8 +64,13 @@ struct Holding {
   std::size_t blocks = 0;
 };
 
+// Names that have quotes of their own say what they name: variable 'w'.
+std::string quoted(std::string_view name) {
+  return name.find('\'') == std::string_view::npos ? cat('\'', name, '\'') : std::string(name);
+}
+
 std::string holding_text(std::string_view name, const Holding& holding) {
-  const std::string shown = name.empty() ? "(not named)" : cat('\'', name, '\'');
+  const std::string shown = name.empty() ? "(not named)" : quoted(name);
   return cat(shown, ' ', byte_text(holding.bytes), " in ", holding.blocks,
              holding.blocks == 1 ? " block" : " blocks");
 }
@@ -267,7 +272,7 @@ std::string BlockAllocator::State::report(std::size_t bytes) const {
 
   std::string text = cat("Out of memory on ", options_.device, ": ", byte_text(bytes), " (", bytes,
                          " bytes) were asked for");
-  if (!asker.empty()) text += cat(" by '", asker, '\'');
+  if (!asker.empty()) text += cat(" by ", quoted(asker));
   text += cat(" while ", byte_text(current_), " (", current_, " bytes) ");
   text += options_.limit == 0 ? std::string("are in use.")
                               : cat("of the limit of ", byte_text(options_.limit), " (",
@@ -290,12 +295,22 @@ std::string BlockAllocator::State::report(std::size_t bytes) const {
               " are free in ", free_.size(), free_.size() == 1 ? " piece" : " pieces",
               ", the largest ", byte_text(largest_free()), '.');
   if (bytes <= unused) text += " That would be enough if it were in one piece.";
-  if (const std::string shortage = source_->shortage(); !shortage.empty()) text += ' ' + shortage;
+  const std::string shortage = source_->shortage();
+  if (!shortage.empty()) text += ' ' + shortage;
   text +=
-      "\nWhat would help: a smaller batch; a larger limit (td::config::set_memory_limit or "
-      "TANDEM_MEMORY_LIMIT_MB); memory growth (td::config::set_memory_growth), if other logical "
-      "devices of the same hardware hold memory that they don't use; moving an op to another "
-      "device with a device scope.";
+      "\nWhat would help: a smaller batch or model, or a part of it on another device with a "
+      "device scope";
+  if (options_.limit != 0) {
+    text +=
+        "; a larger limit (td::config::set_memory_limit or TANDEM_MEMORY_LIMIT_MB), if the "
+        "hardware has more";
+  }
+  if (!shortage.empty()) {
+    text +=
+        "; memory growth (td::config::set_memory_growth), if other logical devices of the same "
+        "hardware hold memory that they don't use";
+  }
+  text += '.';
   return text;
 }
 

@@ -16,8 +16,10 @@ int parse_number(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < 0) {
     throw InvalidArgumentError(
-        cat("invalid literal for int() with base 10: '", text,
-            "'. A device name looks like \"/job:worker/task:0/device:GPU:0\"."));
+        cat("'", text,
+            "' is not the number of a job's task, a replica or a device (in TensorFlow: "
+            "invalid literal for int() with base 10: '",
+            text, "'). A device name looks like \"/job:worker/task:0/device:GPU:0\"."));
   }
   return value;
 }

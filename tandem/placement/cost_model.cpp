@@ -26,6 +26,15 @@ double element_bytes(DType dtype) {
 
 bool shares(const Node& node) { return (node.op().traits.shares_memory & 1) != 0; }
 
+// Weights that are packed: the first step does it and keeps them.
+bool made_once(const Node& node) {
+  const auto& inputs = node.inputs();
+  return node.op().traits.keeps_state && !node.op().traits.stateful && !inputs.empty() &&
+         std::all_of(inputs.begin(), inputs.end(), [](const Output& in) {
+           return in.node && in.node->kind() == NodeKind::kConst;
+         });
+}
+
 bool same_speed(const DeviceModel& a, const DeviceModel& b) {
   return a.flops == b.flops && a.memory_bandwidth == b.memory_bandwidth &&
          a.launch_overhead == b.launch_overhead && a.spec.type == b.spec.type;
@@ -51,7 +60,7 @@ bool CostModel::has_work(const Node& node) {
     case NodeKind::kArg:
     case NodeKind::kRetval:
     case NodeKind::kVariable: return false;
-    default: return node.num_outputs() > 0 || !node.inputs().empty();
+    default: return (node.num_outputs() > 0 || !node.inputs().empty()) && !made_once(node);
   }
 }
 

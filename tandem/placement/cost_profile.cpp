@@ -130,7 +130,8 @@ void CostProfile::save(const std::string& path) const {
 
 CostProfile CostProfile::load(const std::string& path) {
   const json file = parse(fs::read_file(path), path);
-  if (!file.is_object()) fail(path, "not an object");
+  if (!file.is_object() || !file.contains("tandem_cost_profile"))
+    fail(path, "a recording's costs().save(path) writes one");
   if (field(file, "tandem_cost_profile", path, "the file") != kVersion) {
     fail(path,
          cat("version ", file["tandem_cost_profile"].dump(), " where ", kVersion, " is expected"));

@@ -43,6 +43,7 @@ DeviceModel model_of(Device& device) {
   model.memory_bytes = limit > 0 ? limit : properties.memory_bytes;
   model.streams = std::max(1, properties.compute_streams);
   model.without = properties.without;
+  model.lost = device.lost();
   return model;
 }
 

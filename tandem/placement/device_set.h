@@ -26,6 +26,7 @@ struct DeviceModel {
   int streams = 1;                   ///< pieces of work side by side
   bool host_memory = false;          ///< computes in the host's memory: CPUs
   std::vector<std::string> without;  ///< ops for which it has no kernel
+  std::string lost;                  ///< why nothing runs there any more; empty: it works
 
   std::string name() const { return spec.to_string(); }
 };

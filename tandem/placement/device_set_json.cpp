@@ -44,7 +44,9 @@ class Entry {
     const json* value = find(name);
     if (!value) return otherwise;
     std::optional<double> number;
-    if (value->is_number()) number = value->get<double>();
+    // Nobody means whole seconds by a bare number.
+    if (value->is_number() && (parse != placement::parse_seconds || *value == 0))
+      number = value->get<double>();
     if (value->is_string()) number = parse(value->get<std::string>());
     if (!number || !std::isfinite(*number) || *number < 0) {
       fail(cat(where_, ".", name, " is ", value->dump(), " but must be such as ", example));
@@ -119,9 +121,10 @@ void read_entry(const json& object, const std::string& where, DeviceSet& set) {
   model.without = entry.texts("without");
   const std::int64_t count = entry.count("count", kMostDevices);
   entry.no_more();
-  if (model.flops <= 0) fail(cat(where, " needs 'flops'"));
-  if (model.memory_bandwidth <= 0) fail(cat(where, " needs 'bandwidth'"));
-  if (!model.host_memory && model.link_bandwidth <= 0) fail(cat(where, " needs 'link'"));
+  if (model.flops <= 0) fail(cat(where, " needs 'flops', more than 0"));
+  if (model.memory_bandwidth <= 0) fail(cat(where, " needs 'bandwidth', more than 0"));
+  if (!model.host_memory && model.link_bandwidth <= 0)
+    fail(cat(where, " needs 'link', more than 0"));
   const int first = *model.spec.index;
   if (first > kMostDevices || set.size() + count > kMostDevices) {
     fail(cat("more than ", kMostDevices, " devices"));

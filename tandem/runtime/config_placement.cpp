@@ -1,4 +1,7 @@
+#include <exception>
+
 #include "tandem/core/error.h"
+#include "tandem/placement/cost_profile.h"
 #include "tandem/placement/placement.h"
 #include "tandem/runtime/config.h"
 #include "tandem/runtime/internal/configured.h"
@@ -33,6 +36,14 @@ std::string get_placement_policy() {
 }
 
 void set_placement_profile(const std::string& path) {
+  if (!path.empty()) {
+    try {
+      CostProfile::load(path);
+    } catch (...) {
+      std::rethrow_exception(with_line(
+          std::current_exception(), "in td::config::set_placement_profile, which changed nothing"));
+    }
+  }
   set_any_time(
       [&](Runtime& runtime) {
         runtime.set_placement_profile(path);

@@ -33,15 +33,11 @@ Explanation explain_body(const MutableFunction& body, const std::string& name,
   if (const std::string path = runtime.placement_profile(); !costs && !path.empty())
     costs = std::make_shared<const CostProfile>(CostProfile::load(path));
   placement.log = false;
-  Placement placed = place(body.graph, CostModel(devices, costs), runtime.kernels(), placement);
   for (std::size_t i = 0; i < places.size(); ++i) {
-    const Node& arg = *body.args[i];
-    NodePlacement& p = placed.nodes[static_cast<std::size_t>(arg.id())];
-    if (places[i] < 0 || placed.output_memory(arg, 0) == devices.memory_of(places[i])) continue;
-    p.device = places[i];
-    p.by = PlacedBy::kNear;
-    p.reason = "an argument stays where the caller has it";
+    if (places[i] >= 0) placement.fixed.emplace_back(body.args[i], places[i]);
   }
+  const Placement placed =
+      place(body.graph, CostModel(devices, costs), runtime.kernels(), placement);
   // What was just measured tells more than what the placer knew.
   if (!options.costs && options.profile)
     costs = std::make_shared<const CostProfile>(options.profile->costs());
@@ -91,15 +87,11 @@ Explanation explain_call(const ConcreteFunction& function, std::span<const Tenso
   for (const Tensor& t : all) shapes.push_back(t.partial_shape());
   const MutableFunction body = optimized(*function.function(), shapes);
   const DeviceSet devices = devices_of(options);
-  PlacementOptions placement = placement_in_force(options);
   std::vector<int> places;
   for (std::size_t i = 0; i < all.size() && i < body.args.size(); ++i) {
     places.push_back(device_of_argument(all[i], devices));
-    const DType dtype = body.args[i]->output_dtype(0);
-    if (places.back() >= 0 && (dtype == DType::kResource || is_ref(dtype)))
-      placement.fixed.emplace_back(body.args[i], places.back());
   }
-  return explain_body(body, function.name(), options, devices, std::move(placement), places);
+  return explain_body(body, function.name(), options, devices, placement_in_force(options), places);
 }
 
 double Explanation::copied_bytes() const {

@@ -75,8 +75,7 @@ class PageWriter {
             "<div class=\"cards\">\n";
     card(seconds_text(e_.step_seconds), "a step, expected");
     if (e_.measured_step)
-      card(seconds_text(*e_.measured_step), cat("a step, measured in ", e_.measured_runs,
-                                                e_.measured_runs == 1 ? " call" : " calls"));
+      card(seconds_text(*e_.measured_step), cat("a step, measured: ", mean_of(e_.measured_runs)));
     card(std::to_string(e_.ops.size()), cat("ops, costs of ", e_.costs_measured, " measured"));
     card(bytes_text(e_.copied_bytes()),
          cat("a step in ", counted(e_.copies.size(), "copy", "copies"), ", ",

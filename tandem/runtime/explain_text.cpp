@@ -83,8 +83,8 @@ class TextWriter {
     out_ << "  expected  " << seconds_text(e_.step_seconds) << " a step (costs of "
          << e_.costs_measured << " ops measured, of the others modelled)\n";
     if (e_.measured_step) {
-      out_ << "  measured  " << seconds_text(*e_.measured_step) << " a step (mean of "
-           << counted(static_cast<std::size_t>(e_.measured_runs), "call", "calls") << ")\n";
+      out_ << "  measured  " << seconds_text(*e_.measured_step) << " a step ("
+           << mean_of(e_.measured_runs) << ")\n";
     }
     if (!e_.copies.empty()) {
       out_ << "  copied    " << bytes_text(e_.copied_bytes()) << " a step, "
@@ -98,7 +98,10 @@ class TextWriter {
     Table table({"device", "ops", "busy", "work", "memory, most", "limit"});
     for (const auto& d : e_.devices) {
       table.add({d.short_name, std::to_string(d.ops), percent(d.busy), seconds_text(d.seconds),
-                 bytes_text(d.memory_peak), d.memory_limit > 0 ? bytes_text(d.memory_limit) : "-"});
+                 bytes_text(d.memory_peak),
+                 d.memory_limit <= 0              ? std::string("-")
+                 : d.memory_peak > d.memory_limit ? bytes_text(d.memory_limit) + ", too little"
+                                                  : bytes_text(d.memory_limit)});
     }
     table.print(out_);
   }

@@ -131,20 +131,25 @@ void Candidates::fail(const Node& node) const {
 
 // For a value that is there already: whatever uses it must run where it lies.
 void Candidates::fail_where_it_lies(const Node& value, int device) const {
+  const DeviceModel& there = model(devices_, device);
+  if (!there.lost.empty()) {
+    throw UnavailableError(cat(value.name(), " lay in the memory of ", there.name(),
+                               ", which is lost: ", there.lost, ".\n\t [[", value.name(), "]]"));
+  }
   const int root = colocation_.root(value.id());
   for (const auto& node : graph_.nodes()) {
     if (colocation_.root(node->id()) != root) continue;
     const KernelSupport::Kinds kinds = support_.of(*node).kinds;
     if (support_.takes(kinds, device)) continue;
     const std::vector<int> able = filter({}, colocation_.bonds(root).kinds);
-    throw InvalidArgumentError(cat(
-        "Cannot assign a device for operation ", node->name(), ": it uses ", value.name(),
-        ", which lies on ", model(devices_, device).name(), ", and there is no kernel for ",
-        node->op().name, " there. Devices with kernels for all that uses it: [", names(able), "].",
-        able.empty() ? std::string()
-                     : cat(" Make the resource on one of them, in a td::DeviceScope(\"",
-                           short_name(devices_, able.front()), "\")."),
-        "\n\t [[", node->name(), "]]"));
+    throw InvalidArgumentError(
+        cat("Cannot assign a device for operation ", node->name(), ": it uses ", value.name(),
+            ", which lies on ", there.name(), ", and there is no kernel for ", node->op().name,
+            " there. Devices with kernels for all that uses it: [", names(able), "].",
+            able.empty() ? std::string()
+                         : cat(" Make the resource on one of them, in a td::DeviceScope(\"",
+                               short_name(devices_, able.front()), "\")."),
+            "\n\t [[", node->name(), "]]"));
   }
 }
 
@@ -152,12 +157,15 @@ std::string Candidates::explicitly_assigned(const Node& node, const DeviceSpec& 
   std::vector<int> sorted = preference_;
   std::sort(sorted.begin(), sorted.end(),
             [&](int a, int b) { return model(devices_, a).name() < model(devices_, b).name(); });
+  const bool any_gpu = std::any_of(devices_.devices.begin(), devices_.devices.end(),
+                                   [](const DeviceModel& d) { return d.spec.type == "GPU"; });
   return cat("{{node ", node.name(), "}} was explicitly assigned to ", node.requested_device(),
              " but available devices are [ ", names(sorted),
              " ]. Make sure the device specification refers to a valid device.",
-             asked.type == "GPU" ? " The requested device appears to be a GPU, but CUDA is not "
-                                   "enabled."
-                                 : "");
+             asked.type == "GPU" && !any_gpu
+                 ? " The requested device appears to be a GPU, but CUDA is not "
+                   "enabled."
+                 : "");
 }
 
 std::string Candidates::names(const std::vector<int>& which) const {

@@ -12,7 +12,8 @@ constexpr std::size_t kMostKinds = 64;
 constexpr std::size_t kMostRefusals = 8;
 
 bool same_kind(const DeviceModel& a, const DeviceModel& b) {
-  return a.kernel_class == b.kernel_class && a.spec.type == b.spec.type && a.without == b.without;
+  return a.kernel_class == b.kernel_class && a.spec.type == b.spec.type && a.without == b.without &&
+         a.lost.empty() == b.lost.empty();
 }
 
 // What the executor carries out itself, wherever it is.
@@ -100,6 +101,7 @@ KernelSupport::Entry KernelSupport::find(const Node& node) const {
 
 // Why the node can't run there; empty if it can.
 std::string KernelSupport::refusal(const Node& node, const DeviceModel& device) const {
+  if (!device.lost.empty()) return "is lost";
   const bool is_cpu = device.spec.type == "CPU";
   if (!is_cpu && !runs_functions(node.kind())) {
     if (node.op().traits.cpu_only) return cat(node.op().name, " runs on CPUs alone");

@@ -49,22 +49,26 @@ void Reasons::asked(const Node& node, NodePlacement& p) const {
   }
   p.by = PlacedBy::kSoft;
   const Bonds& bonds = colocation_.bonds(colocation_.root(node.id()));
-  bool exists = false, runs = false, all_run = false;
+  bool exists = false, lost = false, runs = false, all_run = false;
   for (int d = 0; d < devices_.size(); ++d) {
     if (!request.matches(devices_.devices[static_cast<std::size_t>(d)].spec)) continue;
     exists = true;
+    lost = lost || !devices_.devices[static_cast<std::size_t>(d)].lost.empty();
     runs = runs || support_.takes(support_.of(node).kinds, d);
     all_run = all_run || support_.takes(bonds.kinds, d);
   }
   p.reason = cat("asked for ", node.requested_device(), ", but ");
   if (!exists) {
     p.reason += "there is no such device";
+  } else if (lost) {
+    p.reason += "that is lost";
   } else if (!runs) {
     p.reason += "that has no kernel for it";
   } else if (bonds.asked_by >= 0 && bonds.asked_by != node.id()) {
     const Node& other = *colocation_.node(bonds.asked_by);
     p.by = PlacedBy::kColocation;
-    p.reason += cat("it is colocated with '", other.name(), "', which asked for ",
+    p.reason += cat("it is colocated with '", other.name(),
+                    colocation_.given(other) ? "', which is on " : "', which asked for ",
                     specs_[colocation_.request(other)].to_string());
   } else {
     p.reason += all_run ? "nodes colocated with it ask for others"

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iostream>
+#include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -11,6 +13,7 @@
 #include "tandem/device/memory_space.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/op_registry.h"
+#include "tandem/graph/resource_manager.h"
 #include "tandem/placement/placement.h"
 #include "tandem/runtime/internal/device_kernel.h"
 #include "tandem/runtime/internal/wait_until_done.h"
@@ -53,12 +56,13 @@ bool has_kernel(const Call& call, const Device& device) {
   return call.runtime.kernels().find(call.op, device.kernel_class(), call.complete) != nullptr;
 }
 
-// Accelerators first, as TensorFlow has it.
+// Accelerators first, as TensorFlow has it, without those that are lost.
 std::vector<Device*> by_priority(const Runtime& runtime) {
   std::vector<Device*> devices;
   for (const bool accelerators : {true, false}) {
     for (const auto& d : runtime.devices()) {
-      if ((d->memory_space() != nullptr) == accelerators) devices.push_back(d.get());
+      if ((d->memory_space() != nullptr) == accelerators && d->lost().empty())
+        devices.push_back(d.get());
     }
   }
   return devices;
@@ -114,9 +118,40 @@ bool is_small_integer_work(const Call& call) {
   });
 }
 
+// What has been told of fallbacks; each op and device that was asked for, once.
+class ToldFallbacks final : public Resource {
+ public:
+  bool is_new(std::string fallback) {
+    std::lock_guard lock(mutex_);
+    return told_.insert(std::move(fallback)).second;
+  }
+  std::string debug_string() const override { return "fallbacks that were told"; }
+
+ private:
+  std::mutex mutex_;
+  std::set<std::string> told_;
+};
+
+void tell_fallback(const Call& call, const DeviceSpec& wanted, const Device& chosen) {
+  ResourceManager& resources = call.runtime.resources(call.runtime.default_device());
+  const Ref<Resource> told = resources.lookup_or_create(
+      "_runtime", "fallbacks", [] { return Ref<Resource>(make_ref<ToldFallbacks>()); });
+  const std::string asked = full_name(wanted);
+  const bool is_new = static_cast<ToldFallbacks&>(*told).is_new(cat(call.op.name, "@", asked));
+  if (!is_new && !call.runtime.log_placement()) return;
+  std::cerr << cat("Soft placement: ", call.op.name, " was asked to run on ", asked,
+                   " and runs on ", chosen.name(), ".\n");
+}
+
 Device& choose_device(const Call& call) {
-  if (Device* device = device_of_resource(call); device && has_kernel(call, *device))
-    return *device;
+  if (Device* device = device_of_resource(call)) {
+    if (const std::string lost = device->lost(); !lost.empty()) {
+      throw UnavailableError(cat("The resource that ", call.op.name,
+                                 " is given lay in the memory of ", device->name(),
+                                 ", which is lost: ", lost, "."));
+    }
+    if (has_kernel(call, *device)) return *device;
+  }
   const std::vector<Device*> all = by_priority(call.runtime);
   std::vector<Device*> able;
   std::copy_if(all.begin(), all.end(), std::back_inserter(able),
@@ -135,20 +170,19 @@ Device& choose_device(const Call& call) {
         cat(full_name(wanted), " unknown device. Devices that exist: ", names(all), "."));
   }
   if (!call.runtime.soft_placement() || able.empty()) {
+    const bool exists = std::any_of(all.begin(), all.end(),
+                                    [&](const Device* d) { return wanted.matches(d->spec()); });
     throw InvalidArgumentError(cat(
-        "Could not satisfy device specification '", full_name(wanted), "'. enable_soft_placement=",
-        call.runtime.soft_placement() ? 1 : 0, ". Supported device types [", types(able),
-        "]. All available devices [", names(all), "]. Ask for a device that has a kernel for ",
-        call.op.name, ", or call td::config::set_soft_device_placement(true)."));
+        "Could not satisfy device specification '", full_name(wanted),
+        "'. enable_soft_placement=", call.runtime.soft_placement() ? 1 : 0,
+        ". Supported device types [", types(able), "]. All available devices [", names(all), "]. ",
+        exists ? cat("Ask for a device that has a kernel for ", call.op.name)
+               : cat("There is no such device: ask for one of these"),
+        ", or call td::config::set_soft_device_placement(true)."));
   }
   // As TensorFlow: not the nearest index, but the first of those that can.
-  Device& fallback = call.runtime.default_device();
-  Device& chosen = has_kernel(call, fallback) ? fallback : *able.front();
-  if (call.runtime.log_placement()) {
-    std::cerr << cat("Soft placement: ", call.op.name, " was asked to run on ", full_name(wanted),
-                     " and runs on ", chosen.name(), "\n");
-  }
-  return chosen;
+  tell_fallback(call, wanted, *able.front());
+  return *able.front();
 }
 
 bool int32_alone(const Call& call) {
@@ -195,7 +229,7 @@ Device& device_of_call(Runtime& runtime) {
     throw InvalidArgumentError(cat("Unable to find any devices for spec ", wanted.to_string(),
                                    ". All available devices [", names(all), "]."));
   }
-  return runtime.default_device();
+  return *all.front();
 }
 
 std::vector<Tensor> run_eagerly_on_devices(Runtime& runtime, const OpDef& op,

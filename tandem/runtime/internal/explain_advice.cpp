@@ -99,6 +99,9 @@ class Adviser {
     std::string text =
         cat("Place by costs (td::config::set_placement_policy, or TANDEM_PLACEMENT=cost): with ",
             counted(moved.size(), "op", "ops"), " elsewhere ", gains(simulation.makespan), ".");
+    std::vector<int> to;
+    for (const int op : moved) to.push_back(other.device(*g_.order[index(op)]));
+    text += not_measured(moved, to);
     add(std::move(text), std::move(moved), -1, simulation.makespan);
   }
 
@@ -325,7 +328,24 @@ class Adviser {
     } else if (!op.reason.empty()) {
       text += cat(" Why it is there: ", op.reason, ".");
     }
-    return text;
+    return text + not_measured(move.ops, move.to);
+  }
+
+  // Measured times here and modelled ones there compare badly, which the reader must know.
+  std::string not_measured(const std::vector<int>& ops, const std::vector<int>& to) const {
+    if (out_.costs_measured == 0) return {};
+    std::set<int> modelled;
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      const Node& node = *g_.order[index(ops[i])];
+      if (out_.ops[index(ops[i])].cost_measured && !g_.costs.measured(node, to[i]))
+        modelled.insert(to[i]);
+    }
+    if (modelled.empty()) return {};
+    std::string names;
+    for (const int d : modelled) names += cat(names.empty() ? "" : ", ", device(d));
+    return cat(" But times on ", names,
+               " are modelled there and were measured here: try it with a "
+               "profile before you trust the gain.");
   }
 
   const ExplainedGraph& g_;

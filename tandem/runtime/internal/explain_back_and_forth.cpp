@@ -76,18 +76,22 @@ void explain_back_and_forth(const ExplainedGraph& g, Explanation& out) {
     Explanation::BackAndForth found;
     const auto from = [&](int c) { return out.copies[index(c)].from; };
     const auto to = [&](int c) { return out.copies[index(c)].to; };
-    // Only what comes from where it goes back to, and was not there at the beginning anyway.
+    // Only what comes from where it goes back to, and was not there at the beginning anyway. Of
+    // several such places, the one that most goes to and comes from.
+    std::map<int, double> homes;
     for (const int c : stay.there) {
-      const bool made = works(out.copies[index(c)].maker);
-      if (made &&
-          std::any_of(stay.back.begin(), stay.back.end(), [&](int b) { return to(b) == from(c); }))
-        found.there.push_back(c);
+      if (works(out.copies[index(c)].maker)) homes[from(c)] += out.copies[index(c)].bytes;
     }
-    for (const int b : stay.back) {
-      if (std::any_of(found.there.begin(), found.there.end(),
-                      [&](int c) { return from(c) == to(b); }))
-        found.back.push_back(b);
+    int home = -1;
+    for (const auto& [place, bytes] : homes) {
+      const bool returns = std::any_of(stay.back.begin(), stay.back.end(),
+                                       [&, p = place](int c) { return to(c) == p; });
+      if (returns && (home < 0 || bytes > homes[home])) home = place;
     }
+    std::copy_if(stay.there.begin(), stay.there.end(), std::back_inserter(found.there),
+                 [&](int c) { return from(c) == home && works(out.copies[index(c)].maker); });
+    std::copy_if(stay.back.begin(), stay.back.end(), std::back_inserter(found.back),
+                 [&](int c) { return to(c) == home; });
     if (found.there.empty() || found.back.empty()) continue;
     for (const int op : stay.ops) found.work_seconds += out.ops[index(op)].seconds;
     for (const std::vector<int>& way : {found.there, found.back}) {
@@ -97,6 +101,14 @@ void explain_back_and_forth(const ExplainedGraph& g, Explanation& out) {
       }
     }
     if (found.work_seconds >= found.copy_seconds) continue;
+    std::vector<int> users;  // of what comes
+    for (const int op : stay.ops) {
+      if (std::any_of(found.there.begin(), found.there.end(), [&](int c) {
+            const auto& readers = out.copies[index(c)].users;
+            return std::find(readers.begin(), readers.end(), op) != readers.end();
+          }))
+        users.push_back(op);
+    }
     found.ops = std::move(stay.ops);
     found.at = out.ops[index(found.ops.front())].device;
     const Explanation::Copy& first = out.copies[index(found.there.front())];
@@ -105,7 +117,7 @@ void explain_back_and_forth(const ExplainedGraph& g, Explanation& out) {
         first.value, found.there.size() > 1 ? cat(" and ", found.there.size() - 1, " more") : "",
         found.there.size() > 1 ? " go" : " goes", " from ",
         out.devices[index(first.from)].short_name, " to ", out.devices[index(found.at)].short_name,
-        " for ", names(out, found.ops), ", and ", last.value,
+        " for ", names(out, users), ", and ", last.value,
         found.back.size() > 1 ? cat(" and ", found.back.size() - 1, " more") : "",
         found.back.size() > 1 ? " come" : " comes", " back: ", seconds_text(found.copy_seconds),
         " of copying ", bytes_text(found.bytes), " for ", seconds_text(found.work_seconds),

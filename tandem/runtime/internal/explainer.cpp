@@ -172,16 +172,20 @@ class Explainer {
       if (found != times.end()) op.measured = found->second;
     }
     double sum = 0, first = 0;
-    std::map<std::pair<std::string_view, std::string_view>, std::pair<double, int>> copied;
+    struct Copied {
+      double sum = 0, first = 0;
+      int count = 0;
+    };
+    std::map<std::pair<std::string_view, std::string_view>, Copied> copied;
     for (const profiler::Event& event : profile_->events()) {
       if (event.kind == profiler::EventKind::kFunction && event.name == function_) {
         // The first call pays for caches, and for the recording's own notes.
         if (out_.measured_runs++ == 0) first = event.end - event.begin;
         sum += event.end - event.begin;
       } else if (event.kind == profiler::EventKind::kCopy && event.function == function_) {
-        auto& [seconds, count] = copied[{event.name, event.to}];
-        seconds += event.end - event.begin;
-        ++count;
+        Copied& copy = copied[{event.name, event.to}];
+        if (copy.count++ == 0) copy.first = event.end - event.begin;
+        copy.sum += event.end - event.begin;
       }
     }
     if (out_.measured_runs == 0) {
@@ -193,8 +197,9 @@ class Explainer {
     for (Explanation::Copy& copy : out_.copies) {
       const auto found = copied.find({copy.value, out_.devices[index(copy.to)].name});
       if (found == copied.end()) continue;
-      copy.measured = found->second.first / found->second.second;
-      copy.per_step = found->second.second / runs;
+      const Copied& total = found->second;
+      copy.measured = total.count > 1 ? (total.sum - total.first) / (total.count - 1) : total.first;
+      copy.per_step = total.count / runs;
     }
   }
 
@@ -216,7 +221,14 @@ class Explainer {
   void host_reads() {
     constexpr double kSmall = 4096;
     for (std::size_t c = 0; c < out_.copies.size(); ++c) {
-      if (out_.copies[c].to == 0 && out_.copies[c].bytes <= kSmall)
+      // A variable that host ops use is in the wrong place, not read back.
+      const Node& maker = *g_.order[index(out_.copies[c].maker)];
+      const bool variable =
+          std::any_of(maker.inputs().begin(), maker.inputs().end(), [](const Output& in) {
+            const DType dtype = in.node->output_dtype(in.index);
+            return is_ref(dtype) || dtype == DType::kResource;
+          });
+      if (out_.copies[c].to == 0 && out_.copies[c].bytes <= kSmall && !variable)
         out_.host_reads.push_back(static_cast<int>(c));
     }
   }
@@ -286,6 +298,12 @@ std::string bytes_text(double bytes) {
 
 std::string counted(std::size_t count, const char* one, const char* many) {
   return cat(count, ' ', count == 1 ? one : many);
+}
+
+std::string mean_of(int calls) {
+  if (calls <= 1) return "one call";
+  return cat("mean of ", counted(static_cast<std::size_t>(calls - 1), "call", "calls"),
+             " after a first");
 }
 
 Explanation explain_placement(const Graph& graph, const Placement& placement,

@@ -43,5 +43,7 @@ std::string seconds_text(double seconds);
 std::string bytes_text(double bytes);
 /// "1 copy", "3 copies".
 std::string counted(std::size_t count, const char* one, const char* many);
+/// "mean of 9 calls after a first" for 10 of them.
+std::string mean_of(int calls);
 
 }  // namespace tandem

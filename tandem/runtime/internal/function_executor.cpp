@@ -30,6 +30,7 @@ constexpr int kDeepestCall = 200;
 struct CallPlaces {
   ArgPlaces args;
   int default_device = -1;
+  std::vector<bool> lost;  // by device; empty if none is
   bool operator==(const CallPlaces&) const = default;
 };
 
@@ -217,6 +218,12 @@ std::shared_ptr<Executable> FunctionExecutor::prepare(const Function& function,
   CallPlaces places;
   for (const Array& a : args) places.args.push_back(place_of(runtime, a));
   places.default_device = std::max(runtime.index_of(device), 0);
+  const auto& devices = runtime.devices();
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    if (devices[d]->lost().empty()) continue;
+    places.lost.resize(devices.size());
+    places.lost[d] = true;
+  }
   return plans_of(function)->get(runtime, function, args, &places);
 }
 

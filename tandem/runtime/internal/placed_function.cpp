@@ -104,9 +104,7 @@ Placement place_nodes(Runtime& runtime, const MutableFunction& function, const A
   if (default_device >= 0)
     options.default_device = devices.devices[static_cast<std::size_t>(default_device)].name();
   for (std::size_t i = 0; i < args.size(); ++i) {
-    const Node* arg = function.args[i];
-    if (arg->output_dtype(0) == DType::kResource || is_ref(arg->output_dtype(0)))
-      options.fixed.emplace_back(arg, args[i]);
+    options.fixed.emplace_back(function.args[i], args[i]);
   }
   std::shared_ptr<const CostProfile> profile;
   if (const std::string path = runtime.placement_profile(); !path.empty())
@@ -118,16 +116,6 @@ PlacedFunction place_function(Runtime& runtime, MutableFunction function, const 
                               int default_device) {
   PlacedFunction placed{std::move(function), {}};
   placed.placement = place_nodes(runtime, placed.function, args, default_device);
-  // An argument lies where the caller has it.
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    const Node* arg = placed.function.args[i];
-    NodePlacement& p = placed.placement.nodes[static_cast<std::size_t>(arg->id())];
-    if (placed.placement.output_memory(*arg, 0) == placed.placement.devices.memory_of(args[i]))
-      continue;
-    p.device = args[i];
-    p.by = PlacedBy::kNear;
-    p.reason = "an argument stays where the caller has it";
-  }
   Cut(placed, runtime.ops())();
   return placed;
 }

@@ -296,6 +296,29 @@ void Plan::place_values(Lifetimes& life) {
     for (std::size_t i = 0; i < values.size(); ++i) offsets[values[i]] = places[i];
   }
   for (PlannedSlot& p : planned_) p.offset = at(offsets, at(place, p.slot));
+  name_arenas();
+}
+
+// For whoever is told that memory does not suffice.
+void Plan::name_arenas() {
+  arena_names_.assign(arena_bytes_.size(), "values between the steps of a function");
+  std::vector<const PlannedSlot*> largest(arena_bytes_.size(), nullptr);
+  const auto bytes = [](const PlannedSlot& p) {
+    return static_cast<std::size_t>(p.shape.num_elements()) * dtype_size(p.dtype);
+  };
+  for (const PlannedSlot& p : planned_) {
+    const PlannedSlot*& most = largest[static_cast<std::size_t>(p.memory)];
+    if (!most || bytes(p) > bytes(*most)) most = &p;
+  }
+  for (const Step& step : steps_) {
+    for (std::size_t m = 0; m < largest.size(); ++m) {
+      if (!largest[m] || std::find(step.outputs.begin(), step.outputs.end(), largest[m]->slot) ==
+                             step.outputs.end())
+        continue;
+      arena_names_[m] += cat(", the largest ", largest[m]->dtype, largest[m]->shape, " of ",
+                             step.node->name(), " (", step.node->op().name, ")");
+    }
+  }
 }
 
 // What is neither planned nor constant is released after its last reader, which may take over its
@@ -341,7 +364,7 @@ Plan::Frame::Frame(const Plan& plan) : values(static_cast<std::size_t>(plan.num_
   for (std::size_t m = 0; m < plan.arena_bytes_.size(); ++m) {
     if (plan.arena_bytes_[m] == 0) continue;
     Device& device = *plan.devices_[m];
-    const AllocationScope holder("values between the steps of a function");
+    const AllocationScope holder(plan.arena_names_[m]);
     Ref<Buffer> arena = device.allocator().allocate(plan.arena_bytes_[m]);
     arena->mark_planned();
     std::byte* begin = static_cast<std::byte*>(arena->data());

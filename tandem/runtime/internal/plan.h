@@ -129,6 +129,7 @@ class Plan {
   struct Lifetimes;
   void place_values(Lifetimes& lifetimes);
   void plan_releases();
+  void name_arenas();
   int slot_of(Output output) const;
 
   const std::uint64_t id_ = StepRecorder::new_plan_id();
@@ -147,6 +148,7 @@ class Plan {
   std::vector<PlannedSlot> planned_;
   std::vector<int> slot_memory_;          // empty: all in the host's
   std::vector<std::size_t> arena_bytes_;  // by memory space
+  std::vector<std::string> arena_names_;  // likewise
   std::vector<int> readers_;
   std::vector<const KernelServices*> services_;  // by device
 

@@ -117,8 +117,9 @@ TEST(CostProfileTest, MalformedIsRefusedByFileAndField) {
     return refusal(R"({"tandem_cost_profile": 1, "times": [{)" + fields + "}]}");
   };
   EXPECT_THAT(refusal("{\"tandem"), HasSubstr(file));
-  EXPECT_THAT(refusal("[]"), HasSubstr("not an object"));
-  EXPECT_THAT(refusal("{}"), HasSubstr("'tandem_cost_profile'"));
+  EXPECT_THAT(refusal("[]"),
+              HasSubstr("no cost profile: a recording's costs().save(path) writes one"));
+  EXPECT_THAT(refusal("{}"), HasSubstr("costs().save(path) writes one"));
   EXPECT_THAT(refusal(R"({"tandem_cost_profile": 7})"), HasSubstr("version 7"));
   EXPECT_THAT(refusal(R"({"tandem_cost_profile": 1, "times": 1})"), HasSubstr("'times'"));
   EXPECT_THAT(entry(R"("op": "A", "device": "CPU", "first": 1, "sum": 1)"),

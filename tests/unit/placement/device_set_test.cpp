@@ -52,8 +52,8 @@ TEST(DeviceSetTest, AThousandDevices) {
 
 TEST(DeviceSetTest, CopiesTakeTheSlowerLinkOnce) {
   const DeviceSet set = DeviceSet::parse_json(
-      with(R"({"name": "GPU:0", "flops": 1, "bandwidth": 1, "link": 100, "latency": 2},
-              {"name": "GPU:1", "flops": 1, "bandwidth": 1, "link": 50, "latency": 1})"));
+      with(R"({"name": "GPU:0", "flops": 1, "bandwidth": 1, "link": 100, "latency": "2s"},
+              {"name": "GPU:1", "flops": 1, "bandwidth": 1, "link": 50, "latency": "1s"})"));
   EXPECT_EQ(set.copy_seconds(0, 0, 1000), 0);
   EXPECT_EQ(set.copy_seconds(0, 1, 1000), 12);
   EXPECT_EQ(set.copy_seconds(2, 0, 1000), 21);
@@ -78,6 +78,8 @@ TEST(DeviceSetTest, MalformedIsRefusedByField) {
   EXPECT_THAT(gpu(R"(, "speed": 3)"), HasSubstr("devices[1] has an unknown field 'speed'"));
   EXPECT_THAT(gpu(R"(, "latency": "10 miles")"),
               HasSubstr("devices[1].latency is \"10 miles\" but must be such as \"10us\""));
+  EXPECT_THAT(gpu(R"(, "latency": 10)"),
+              HasSubstr("devices[1].latency is 10 but must be such as \"10us\""));
   EXPECT_THAT(gpu(R"(, "memory": -1)"), HasSubstr("devices[1].memory"));
   EXPECT_THAT(gpu(R"(, "memory": 1e30)"), HasSubstr("devices[1].memory is too large"));
   EXPECT_THAT(gpu(R"(, "count": 0)"), HasSubstr("devices[1].count"));

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/core/error.h"
+#include "tandem/placement/cost_profile.h"
 #include "tandem/runtime/device_inventory.h"
 #include "tandem/runtime/runtime.h"
 
@@ -220,19 +221,23 @@ TEST(Config, AFailedStartCanBeMended) {
 }
 
 TEST(Config, FlagsBeforeTheStart) {
-  in_new_process([] {
+  const std::string costs = ::testing::TempDir() + "/config_costs.json";
+  CostProfile().save(costs);
+  in_new_process([&] {
     EXPECT_TRUE(config::get_soft_device_placement());
     EXPECT_FALSE(config::debugging::get_log_device_placement());
     EXPECT_EQ(config::get_placement_policy(), "greedy");
     config::set_soft_device_placement(false);
     config::debugging::set_log_device_placement(true);
-    config::set_placement_profile("costs.json");
+    EXPECT_THROW(config::set_placement_profile("no/such/costs.json"), NotFoundError);
+    EXPECT_EQ(config::get_placement_policy(), "greedy");
+    config::set_placement_profile(costs);
     EXPECT_EQ(config::get_placement_policy(), "cost") << "a profile is there to be used";
     EXPECT_FALSE(config::get_soft_device_placement());
     EXPECT_FALSE(Runtime::default_exists());
     EXPECT_FALSE(Runtime::current().soft_placement());
     EXPECT_TRUE(Runtime::current().log_placement());
-    EXPECT_EQ(Runtime::current().placement_profile(), "costs.json");
+    EXPECT_EQ(Runtime::current().placement_profile(), costs);
     EXPECT_EQ(config::get_placement_policy(), "cost");
     EXPECT_EQ(Runtime::current().device_config().origin("soft_placement"), "program");
   });
@@ -304,7 +309,9 @@ TEST(Config, ConcernsTheThreadsRuntime) {
 }
 
 TEST(Config, TwoThreadsConfigureAtOnce) {
-  in_new_process([] {
+  const std::string costs = ::testing::TempDir() + "/config_costs.json";
+  CostProfile().save(costs);
+  in_new_process([&] {
     config::add_backend(gpus(2));
     std::atomic<int> refused = 0;
     const auto work = [&](const PhysicalDevice& gpu) {
@@ -314,7 +321,7 @@ TEST(Config, TwoThreadsConfigureAtOnce) {
           config::set_memory_limit(gpu, 1 + i % 7);
           config::set_visible_devices({kGpu0, kGpu1}, "GPU");
           config::set_soft_device_placement(i % 2 == 0);
-          config::set_placement_profile(cat("profile", i));
+          config::set_placement_profile(i % 2 == 0 ? costs : std::string());
           config::get_visible_devices();
           if (i == 150) config::set_memory_growth(gpu == kGpu0 ? kGpu1 : kGpu0, true);
           if (i == 150) config::list_logical_devices();

@@ -4,11 +4,13 @@
 #include <string>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tandem/autodiff/gradient_tape.h"
 #include "tandem/core/error.h"
 #include "tandem/device/device.h"
+#include "tandem/device/emulated/emulated_device.h"
 #include "tandem/ops/ops.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/thread_context.h"
@@ -133,10 +135,34 @@ TEST(DeviceFaults, ALostDeviceFailsTheStepAndNothingElse) {
       DeviceScope on("/CPU:0");
       EXPECT_EQ((x + x).to_vector<float>()[1], 0.2f);
     }
-    DeviceScope on("/GPU:1");
+    {
+      DeviceScope on("/GPU:1");
+      EXPECT_EQ((x + x).to_vector<float>()[1], 0.2f);
+    }
+    // What asks for nothing, or for the lost device, goes on elsewhere.
     EXPECT_EQ((x + x).to_vector<float>()[1], 0.2f);
+    Network again;
+    EXPECT_NO_THROW(again.train(x, y).item<float>());
+    EXPECT_THAT(again.w1.read_value().device(), ::testing::EndsWith("GPU:1"));
   }
   EXPECT_TRUE(ever_lost);
+}
+
+TEST(DeviceFaults, WhatALostDeviceHeldIsGone) {
+  Runtime runtime({.devices = {.emulate = {"GPU:2,memory=8MiB,latency=0us"}}});
+  RuntimeScope scope(runtime);
+  auto f = function([](Tensor a) { return a * 2.0f; });
+  const Tensor x = Tensor{1.0f, 2.0f};
+  EXPECT_THAT(f(x).device(), ::testing::EndsWith("GPU:0"));
+  const Variable v(x * 1.0f);
+  auto use = function([&](Tensor a) { return a + v; });
+  EXPECT_EQ(use(x).to_vector<float>(), (std::vector<float>{2, 4}));
+  dynamic_cast<EmulatedDevice&>(*runtime.devices()[1]).lose("unplugged");
+  EXPECT_THROW(use(x), UnavailableError);
+  EXPECT_THROW(v.read_value(), UnavailableError);
+  // The same trace finds another place.
+  EXPECT_THAT(f(x).device(), ::testing::EndsWith("GPU:1"));
+  EXPECT_EQ(f(x).to_vector<float>(), (std::vector<float>{2, 4}));
 }
 
 TEST(DeviceFaults, TooLittleMemoryNamesTheHoldersAndASmallerStepWorks) {

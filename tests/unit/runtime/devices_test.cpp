@@ -93,9 +93,25 @@ TEST_F(Devices, WithoutSoftPlacementAnImpossibleRequestIsAnError) {
   }
 }
 
-TEST_F(Devices, WithSoftPlacementItRunsOnTheFirstCpu) {
-  DeviceScope on("/CPU:9");
-  EXPECT_EQ((Tensor{1.0f} + Tensor{2.0f}).device(), kCpu0);
+// As TensorFlow: type and index become open. Called, in a function, and within one.
+TEST_F(Devices, WithSoftPlacementWhatIsNotThereBecomesOpen) {
+  const Tensor x = Tensor{1.0f};
+  for (const char* name : {"/CPU:9", "/GPU:9", "/NPU:0"}) {
+    auto inside = function([&](Tensor a) {
+      DeviceScope on(name);
+      return a + 2.0f;
+    });
+    EXPECT_EQ(inside(x).device(), kGpu0) << name;
+    auto f = function([](Tensor a) { return a + 2.0f; });
+    DeviceScope on(name);
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ((x + 2.0f).device(), kGpu0) << name;
+    EXPECT_EQ((x + 3.0f).device(), kGpu0) << name;
+    EXPECT_EQ(f(x).device(), kGpu0) << name;
+    const std::string said = ::testing::internal::GetCapturedStderr();
+    EXPECT_EQ(said.find("AddV2 was asked to run on"), said.rfind("AddV2 was asked to run on"));
+    EXPECT_NE(said.find("AddV2 was asked to run on"), std::string::npos) << said;
+  }
 }
 
 TEST_F(Devices, AnUnknownTaskIsAnErrorAllTheSame) {
