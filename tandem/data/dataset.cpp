@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tandem/data/dataset_base.h"
+#include "tandem/data/internal/observer.h"
 #include "tandem/data/internal/row_stage.h"
 
 namespace tandem::data {
@@ -20,12 +21,16 @@ DatasetBase::~DatasetBase() = default;
 
 struct Iterator::State {
   DatasetRef dataset;
+  std::shared_ptr<Observer> observer;  // or null
   IterationContext context;
   std::unique_ptr<IteratorBase> iterator;
   bool ended = false;
 
-  static std::unique_ptr<State> begin(DatasetRef dataset) {
-    auto state = std::make_unique<State>();
+  explicit State(bool observe)
+      : observer(observe ? std::make_shared<Observer>() : nullptr), context(observer) {}
+
+  static std::unique_ptr<State> begin(DatasetRef dataset, bool observe = false) {
+    auto state = std::make_unique<State>(observe);
     state->dataset = std::move(dataset);
     state->iterator = state->dataset->iterator(state->context);
     return state;
@@ -34,11 +39,25 @@ struct Iterator::State {
 
   bool next(Element& out) {
     if (ended) return false;
-    if (iterator->next(out)) return true;
+    if (observer ? observed_next(out) : iterator->next(out)) return true;
     ended = true;
     out.clear();
+    if (observer) observer->ended();
     context.finish();
     return false;
+  }
+
+  bool observed_next(Element& out) {
+    const std::int64_t begin = clock_now();
+    bool gave = false;
+    try {
+      gave = iterator->next(out);
+    } catch (...) {
+      observer->next(begin, clock_now(), false);
+      throw;
+    }
+    observer->next(begin, clock_now(), gave);
+    return gave;
   }
 
   void visit(StateArchive& archive) {
@@ -50,8 +69,8 @@ struct Iterator::State {
   }
 };
 
-Iterator::Iterator(std::shared_ptr<const DatasetBase> dataset)
-    : state_(State::begin(base_of(Dataset(std::move(dataset))))) {}
+Iterator::Iterator(std::shared_ptr<const DatasetBase> dataset, IteratorOptions options)
+    : state_(State::begin(base_of(Dataset(std::move(dataset))), options.observe)) {}
 Iterator::Iterator(Iterator&&) noexcept = default;
 Iterator& Iterator::operator=(Iterator&&) noexcept = default;
 Iterator::~Iterator() = default;
@@ -75,7 +94,7 @@ std::string Iterator::save() {
 void Iterator::restore(std::string_view saved) {
   if (!state_) throw FailedPreconditionError("An iterator was used after it was moved from.");
   StateArchive archive(saved);
-  auto fresh = State::begin(state_->dataset);
+  auto fresh = State::begin(state_->dataset, state_->observer != nullptr);
   StateArchive before;
   fresh->visit(before);
   try {
@@ -88,6 +107,15 @@ void Iterator::restore(std::string_view saved) {
     throw;
   }
   state_ = std::move(fresh);
+}
+
+PipelineStats Iterator::stats() const {
+  if (!state_) throw FailedPreconditionError("An iterator was used after it was moved from.");
+  if (!state_->observer) {
+    throw FailedPreconditionError(
+        "Nobody observes this iteration. Begin it with dataset.iterator({.observe = true}).");
+  }
+  return state_->observer->stats();
 }
 
 Element Iterator::next() {

@@ -85,6 +85,10 @@ struct IgnoreErrorsOptions {
   std::shared_ptr<ErrorCount> count;  ///< told of each
 };
 
+struct IteratorOptions {
+  bool observe = false;  ///< count what each stage does, for Iterator::stats
+};
+
 /// For all stages before with_options. What a stage says itself goes first; of several with_options
 /// the last one that says something.
 struct Options {

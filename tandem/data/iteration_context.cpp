@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tandem/core/error.h"
+#include "tandem/data/internal/observer.h"
 #include "tandem/data/internal/seed_sequence.h"
 #include "tandem/data/state_archive.h"
 #include "tandem/runtime/runtime.h"
@@ -76,6 +77,7 @@ struct IterationContext::Shared {
   };
   std::map<std::shared_ptr<SeedSequence>, Passes> passes;
   bool open = false;
+  std::shared_ptr<Observer> observer;
 };
 
 IterationContext::IterationContext()
@@ -83,6 +85,20 @@ IterationContext::IterationContext()
   shared_->thread = tandem::thread_context();
   shared_->thread.trace = nullptr;
   shared_->thread.recorders.clear();
+}
+
+IterationContext::IterationContext(std::shared_ptr<Observer> observer) : IterationContext() {
+  shared_->observer = std::move(observer);
+  observer_ = shared_->observer.get();
+}
+
+StageCounters* IterationContext::counters() const { return stage_ ? &stage_->counters : nullptr; }
+
+IterationContext IterationContext::at(ObservedStage& stage, const DatasetBase& dataset) const {
+  IterationContext context = *this;
+  context.stage_ = &stage;
+  context.dataset_ = &dataset;
+  return context;
 }
 
 IterationContext IterationContext::below() const {

@@ -10,8 +10,12 @@
 
 namespace tandem::data {
 
+class DatasetBase;
+class Observer;
 class SeedSequence;
 class StateArchive;
+struct ObservedStage;
+struct StageCounters;
 
 /// Tells the threads and long loops of an iteration to stop. A tree: stopping one stops those below
 /// it. Thread-safe.
@@ -54,6 +58,8 @@ class TANDEM_EXPORT IterationContext {
  public:
   /// The root of an iteration by the calling thread.
   IterationContext();
+  /// The same, of one whose stages are watched: see tandem/data/pipeline_stats.h.
+  explicit IterationContext(std::shared_ptr<Observer> observer);
 
   /// For a stage that runs its input on threads of its own: the same iteration with a stop signal
   /// below this one.
@@ -84,6 +90,18 @@ class TANDEM_EXPORT IterationContext {
   void leave_open() const;
   /// The root has come to its end.
   void finish() const;
+
+  /// Who watches the iteration, or null.
+  Observer* observer() const { return observer_; }
+  /// For a stage with threads: where its pass, which this context was given to, counts what they
+  /// do; null if nobody wants to know.
+  StageCounters* counters() const;
+  /// For the front of passes: the context of a pass over a dataset that is observed as `stage`, and
+  /// these of the pass that a context was given to.
+  IterationContext at(ObservedStage& stage, const DatasetBase& dataset) const;
+  ObservedStage* stage() const { return stage_; }
+  const DatasetBase* dataset() const { return dataset_; }
+
   /// Of the iteration itself, and of the passes over the stage that owns `sequence`.
   void visit_state(StateArchive& state) const;
   void visit_state(StateArchive& state, const std::shared_ptr<SeedSequence>& sequence) const;
@@ -94,6 +112,9 @@ class TANDEM_EXPORT IterationContext {
   std::shared_ptr<StopSignal> stop_;
   Options options_;
   bool repeating_ = false;
+  Observer* observer_ = nullptr;  // `shared_` has it
+  ObservedStage* stage_ = nullptr;
+  const DatasetBase* dataset_ = nullptr;
 };
 
 }  // namespace tandem::data

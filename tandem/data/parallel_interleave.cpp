@@ -9,6 +9,7 @@
 
 #include "tandem/data/internal/nested_source.h"
 #include "tandem/data/internal/row_stage.h"
+#include "tandem/data/internal/stage_counters.h"
 
 namespace tandem::data {
 namespace {
@@ -42,11 +43,15 @@ class ParallelInterleaveIterator final : public IteratorBase {
         limit_(static_cast<std::size_t>(std::clamp<std::int64_t>(block_length, 4, 32)) * 2),
         calls_(static_cast<std::size_t>(calls)),
         deterministic_(deterministic),
+        meter_(context.counters()),
         context_(context.below()),
         maker_{fn, "interleave", context_.repeating()},
         input_(input.iterator(context_)),
         cycle_(static_cast<std::size_t>(cycle_length)),
-        waker_(context_.stop_signal(), [this] { wake_all(); }) {}
+        waker_(context_.stop_signal(), [this] { wake_all(); }) {
+    meter_.threads(calls_, false);
+    meter_.buffer(cycle_.size() * limit_);
+  }
 
   ~ParallelInterleaveIterator() override {
     context_.stop_signal()->stop();
@@ -82,6 +87,7 @@ class ParallelInterleaveIterator final : public IteratorBase {
         return take(*cycle_[other], other, lock, out);
       } else {
         room_.notify_all();
+        const StageMeter::Waiting waiting(meter_);
         result_.wait(lock);
       }
     }
@@ -149,6 +155,7 @@ class ParallelInterleaveIterator final : public IteratorBase {
   }
 
   bool take(Lane& lane, std::size_t at, std::unique_lock<std::mutex>& lock, Element& out) {
+    meter_.found(lane.ready.size(), limit_);
     Lane::Item item = std::move(lane.ready.front());
     lane.ready.pop_front();
     if (lane.failed) {
@@ -212,8 +219,10 @@ class ParallelInterleaveIterator final : public IteratorBase {
     bool gave = false;
     try {
       if (!opened) {
+        const StageMeter::Working working(meter_);
         lane.source.open(maker_, std::move(from), lane.number);
       } else {
+        const StageMeter::Drawing drawing(meter_);
         gave = lane.source.next(item.element);
       }
     } catch (...) {
@@ -275,6 +284,7 @@ class ParallelInterleaveIterator final : public IteratorBase {
   const std::size_t limit_;  // elements made ahead in a lane
   const std::size_t calls_;
   const bool deterministic_;
+  const StageMeter meter_;
   IterationContext context_;
   const NestedSource::Maker maker_;
   std::unique_ptr<IteratorBase> input_;  // used by the consumer alone, as are the next four

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tandem/data/internal/row_stage.h"
+#include "tandem/data/internal/stage_counters.h"
 #include "tandem/data/internal/stage_error.h"
 
 namespace tandem::data {
@@ -22,9 +23,13 @@ class ParallelMapIterator final : public IteratorBase {
       : fn_(fn),
         calls_(static_cast<std::size_t>(calls)),
         deterministic_(deterministic),
+        meter_(context.counters()),
         context_(context.below()),
         input_(input.iterator(context_)),
-        waker_(context_.stop_signal(), [this] { wake_all(); }) {}
+        waker_(context_.stop_signal(), [this] { wake_all(); }) {
+    meter_.threads(calls_, false);
+    meter_.buffer(2 * calls_);
+  }
 
   ~ParallelMapIterator() override {
     context_.stop_signal()->stop();
@@ -34,6 +39,7 @@ class ParallelMapIterator final : public IteratorBase {
   bool next(Element& out) override {
     if (threads_.empty()) start();
     std::unique_lock lock(mutex_);
+    if (meter_) meter_.found(count_ready(), 2 * calls_);
     for (;;) {
       context_.check();
       const auto ready = find_ready();
@@ -48,6 +54,7 @@ class ParallelMapIterator final : public IteratorBase {
         return true;
       }
       if (input_ended_ && slots_.empty()) return false;
+      const StageMeter::Waiting waiting(meter_);
       result_.wait(lock);
     }
   }
@@ -103,6 +110,11 @@ class ParallelMapIterator final : public IteratorBase {
     return !slots_.empty() && slots_.front()->done ? slots_.begin() : slots_.end();
   }
 
+  std::size_t count_ready() const {
+    return static_cast<std::size_t>(
+        std::count_if(slots_.begin(), slots_.end(), [](const auto& slot) { return slot->done; }));
+  }
+
   void start() {
     threads_.reserve(calls_);
     for (std::size_t i = 0; i < calls_; ++i) threads_.emplace_back([this] { work(); });
@@ -118,6 +130,7 @@ class ParallelMapIterator final : public IteratorBase {
     ThreadContextScope scope(context_.thread_context());
     while (Slot* slot = draw()) {
       if (!slot->error) {
+        const StageMeter::Working working(meter_);
         try {
           fn_.apply(slot->element);
         } catch (...) {
@@ -154,6 +167,7 @@ class ParallelMapIterator final : public IteratorBase {
     auto slot = std::make_unique<Slot>();
     bool ended = false;
     try {
+      const StageMeter::Drawing drawing(meter_);
       ended = !input_->next(slot->element);
     } catch (...) {
       slot->error = std::current_exception();
@@ -174,6 +188,7 @@ class ParallelMapIterator final : public IteratorBase {
   const ElementFn& fn_;
   const std::size_t calls_;
   const bool deterministic_;
+  const StageMeter meter_;
   IterationContext context_;
 
   std::mutex input_mutex_;  // guards input_; taken before mutex_

@@ -9,6 +9,7 @@
 
 #include "tandem/data/dataset.h"
 #include "tandem/data/internal/row_stage.h"
+#include "tandem/data/internal/stage_counters.h"
 
 namespace tandem::data {
 namespace {
@@ -23,9 +24,13 @@ class PrefetchIterator final : public IteratorBase {
                    const IterationContext& context)
       : grows_(buffer_size == kAutotune),
         limit_(grows_ ? kFirstLimit : static_cast<std::size_t>(buffer_size)),
+        meter_(context.counters()),
         context_(context.below()),
         input_(input.iterator(context_)),
-        waker_(context_.stop_signal(), [this] { wake_all(); }) {}
+        waker_(context_.stop_signal(), [this] { wake_all(); }) {
+    meter_.threads(1, grows_);
+    meter_.buffer(limit_);
+  }
 
   ~PrefetchIterator() override {
     context_.stop_signal()->stop();
@@ -37,6 +42,7 @@ class PrefetchIterator final : public IteratorBase {
     out.clear();
     if (!thread_.joinable()) thread_ = std::thread([this] { produce(); });
     std::unique_lock lock(mutex_);
+    meter_.found(ready_.size(), limit_);
     if (ready_.empty() && !ended_) wait_for_element(lock);
     context_.check();
     if (ready_.empty()) return false;
@@ -88,10 +94,14 @@ class PrefetchIterator final : public IteratorBase {
 
   void wait_for_element(std::unique_lock<std::mutex>& lock) {
     // A buffer that has been full and runs empty is too small for the swings of its two sides.
-    if (grows_ && was_full_ && limit_ < kLastLimit) limit_ *= 2;
+    if (grows_ && was_full_ && limit_ < kLastLimit) {
+      limit_ *= 2;
+      meter_.buffer(limit_);
+    }
     was_full_ = false;
     if (producer_waits_) room_.notify_one();
     consumer_waits_ = true;
+    const StageMeter::Waiting waiting(meter_);
     element_.wait(lock, [this] { return !ready_.empty() || ended_ || stopped(); });
     consumer_waits_ = false;
   }
@@ -108,6 +118,7 @@ class PrefetchIterator final : public IteratorBase {
       Item item;
       bool ended = false;
       try {
+        const StageMeter::Drawing drawing(meter_);
         ended = !input_->next(item.element);
       } catch (...) {
         item.error = std::current_exception();
@@ -142,6 +153,7 @@ class PrefetchIterator final : public IteratorBase {
 
   const bool grows_;
   std::size_t limit_;  // guarded by mutex_
+  const StageMeter meter_;
   IterationContext context_;
   std::unique_ptr<IteratorBase> input_;  // used by the thread alone
 

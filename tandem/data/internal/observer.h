@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tandem/data/dataset_base.h"
+#include "tandem/data/internal/stage_counters.h"
+#include "tandem/data/pipeline_stats.h"
+
+namespace tandem::data {
+
+struct ObservedStage {
+  std::string name;
+  ObservedStage* consumer = nullptr;
+  std::int64_t input = 0;  ///< which of the consumer's; -1: made by its function
+  StageCounters counters;
+  std::vector<ObservedStage*> inputs;
+};
+
+/// The stages of one iteration, found as their passes begin. Thread-safe; a stage stays where it
+/// is.
+class Observer {
+ public:
+  /// The stage of a dataset that `from` (or null), a pass over `consumer`, draws from. Passes that
+  /// follow each other, and the datasets that a function makes, share one.
+  ObservedStage& stage(const DatasetBase& dataset, ObservedStage* from,
+                       const DatasetBase* consumer);
+
+  /// The last stage's `next`, from the consumer's side.
+  void next(std::int64_t begin, std::int64_t end, bool gave);
+  void ended();
+  PipelineStats stats() const;
+
+ private:
+  mutable std::mutex mutex_;  // guards the below, but for the counters
+  std::deque<ObservedStage> stages_;
+  std::int64_t begin_ = 0;  // nanoseconds
+  std::int64_t end_ = 0;
+  std::int64_t in_next_ = 0;
+  std::int64_t elements_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace tandem::data
