@@ -165,6 +165,31 @@ void Observer::ended() {
   ended_ = true;
 }
 
+std::string Observer::name() const {
+  std::lock_guard lock(mutex_);
+  return stages_.empty() ? "" : stages_.front().name;
+}
+
+std::string Observer::recent_shares() {
+  std::lock_guard lock(mutex_);
+  std::vector<std::pair<std::int64_t, const ObservedStage*>> works;
+  std::int64_t all = 0;
+  for (const ObservedStage& stage : stages_) {
+    const std::int64_t work = StageCounters::get(stage.counters.work);
+    works.emplace_back(work - std::exchange(told_[&stage], work), &stage);
+    all += works.back().first;
+  }
+  std::stable_sort(works.begin(), works.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string text;
+  for (const auto& [work, stage] : works) {
+    const std::int64_t percent = all == 0 ? 0 : (100 * work + all / 2) / all;
+    if (percent == 0) break;
+    text += cat(text.empty() ? "" : ", ", stage->name, " ", percent, " %");
+  }
+  return text;
+}
+
 namespace {
 
 double seconds(std::int64_t nanoseconds) { return 1e-9 * static_cast<double>(nanoseconds); }

@@ -77,6 +77,7 @@ class PageWriter {
     if (e_.measured_step)
       card(seconds_text(*e_.measured_step), cat("a step, measured in ", e_.measured_runs,
                                                 e_.measured_runs == 1 ? " call" : " calls"));
+    if (e_.input_waiting) card(percent_text(*e_.input_waiting), "of the time waiting for input");
     card(std::to_string(e_.ops.size()), cat("ops, costs of ", e_.costs_measured, " measured"));
     card(bytes_text(e_.copied_bytes()),
          cat("a step in ", counted(e_.copies.size(), "copy", "copies"), ", ",

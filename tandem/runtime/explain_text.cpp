@@ -84,6 +84,9 @@ class TextWriter {
       out_ << "  measured  " << seconds_text(*e_.measured_step) << " a step (mean of "
            << counted(static_cast<std::size_t>(e_.measured_runs), "call", "calls") << ")\n";
     }
+    if (e_.input_waiting) {
+      out_ << "  input     " << percent_text(*e_.input_waiting) << " of the time waiting\n";
+    }
     if (!e_.copies.empty()) {
       out_ << "  copied    " << bytes_text(e_.copied_bytes()) << " a step, "
            << seconds_text(e_.copy_seconds()) << " on the way\n";

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -34,6 +35,10 @@ class Observer {
   void next(std::int64_t begin, std::int64_t end, bool gave);
   void ended();
   PipelineStats stats() const;
+  /// The last stage's name.
+  std::string name() const;
+  /// What work the stages had since this was last asked, the most first: "Map 71 %, Batch 29 %".
+  std::string recent_shares();
 
  private:
   mutable std::mutex mutex_;  // guards the below, but for the counters
@@ -43,6 +48,7 @@ class Observer {
   std::int64_t in_next_ = 0;
   std::int64_t elements_ = 0;
   bool ended_ = false;
+  std::map<const ObservedStage*, std::int64_t> told_;  // of their work, by recent_shares
 };
 
 }  // namespace tandem::data
