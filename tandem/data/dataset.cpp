@@ -1,11 +1,14 @@
 #include "tandem/data/dataset.h"
 
+#include <chrono>
 #include <sstream>
 #include <utility>
 
 #include "tandem/data/dataset_base.h"
 #include "tandem/data/internal/observer.h"
 #include "tandem/data/internal/row_stage.h"
+#include "tandem/data/internal/tuner.h"
+#include "tandem/runtime/profiler.h"
 
 namespace tandem::data {
 
@@ -26,8 +29,10 @@ struct Iterator::State {
   std::unique_ptr<IteratorBase> iterator;
   bool ended = false;
 
+  // Where the profiler records, it tells of the stages.
   explicit State(bool observe)
-      : observer(observe ? std::make_shared<Observer>() : nullptr), context(observer) {}
+      : observer(observe || profiler::running() ? std::make_shared<Observer>() : nullptr),
+        context(observer) {}
 
   static std::unique_ptr<State> begin(DatasetRef dataset, bool observe = false) {
     auto state = std::make_unique<State>(observe);
@@ -39,7 +44,7 @@ struct Iterator::State {
 
   bool next(Element& out) {
     if (ended) return false;
-    if (observer ? observed_next(out) : iterator->next(out)) return true;
+    if (watched() ? watched_next(out) : iterator->next(out)) return true;
     ended = true;
     out.clear();
     if (observer) observer->ended();
@@ -47,17 +52,29 @@ struct Iterator::State {
     return false;
   }
 
-  bool observed_next(Element& out) {
-    const std::int64_t begin = clock_now();
+  bool watched() const { return observer || context.tuner_if_any() || profiler::running(); }
+
+  bool watched_next(Element& out) {
+    const Waited waited;
+    const auto begin = std::chrono::steady_clock::now();
     bool gave = false;
     try {
       gave = iterator->next(out);
     } catch (...) {
-      observer->next(begin, clock_now(), false);
+      tell(begin, waited, false);
       throw;
     }
-    observer->next(begin, clock_now(), gave);
+    tell(begin, waited, gave);
     return gave;
+  }
+
+  void tell(std::chrono::steady_clock::time_point begin, const Waited& waited, bool gave) {
+    const auto end = std::chrono::steady_clock::now();
+    if (observer) observer->next(nanoseconds(begin), nanoseconds(end), gave);
+    if (Tuner* tuner = context.tuner_if_any()) tuner->consumed(nanoseconds(end), waited());
+    if (!profiler::running()) return;
+    profiler::record_input(observer ? observer->name() : dataset->name(),
+                           observer ? observer->recent_shares() : "", begin, end);
   }
 
   void visit(StateArchive& archive) {
@@ -106,6 +123,8 @@ void Iterator::restore(std::string_view saved) {
     State::begin(state_->dataset)->visit(undo);
     throw;
   }
+  if (const Tuner* tuner = state_->context.tuner_if_any())
+    fresh->context.tuner().leave_cores(tuner->left_cores());
   state_ = std::move(fresh);
 }
 
@@ -116,6 +135,12 @@ PipelineStats Iterator::stats() const {
         "Nobody observes this iteration. Begin it with dataset.iterator({.observe = true}).");
   }
   return state_->observer->stats();
+}
+
+void Iterator::leave_cores(std::int64_t cores) {
+  if (!state_) throw FailedPreconditionError("An iterator was used after it was moved from.");
+  if (cores < 0) throw InvalidArgumentError(cat("`cores` must be >= 0, got ", cores, "."));
+  state_->context.tuner().leave_cores(cores);
 }
 
 Element Iterator::next() {

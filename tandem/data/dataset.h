@@ -58,6 +58,9 @@ class TANDEM_EXPORT Iterator {
   /// What the stages did since the iteration began or was restored. Throws FailedPreconditionError
   /// unless the iterator was made to observe it.
   PipelineStats stats() const;
+  /// Stages with kAutotune leave so many threads of their CPU budget to others, a training step for
+  /// example, from soon on and until it is said anew; each keeps one. Thread-safe.
+  void leave_cores(std::int64_t cores);
 
  private:
   struct State;

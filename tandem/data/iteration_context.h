@@ -14,6 +14,7 @@ class DatasetBase;
 class Observer;
 class SeedSequence;
 class StateArchive;
+class Tuner;
 struct ObservedStage;
 struct StageCounters;
 
@@ -77,7 +78,8 @@ class TANDEM_EXPORT IterationContext {
   const Options& options() const { return options_; }
   /// The same iteration for the stages before a with_options.
   IterationContext with(const Options& options) const;
-  /// The threads of a stage for a number of calls that may be kAutotune.
+  /// The threads of a stage for a number of calls that may be kAutotune; kAutotune again where
+  /// `tuner` is to find them.
   std::int64_t threads(std::int64_t calls) const;
 
   /// For a stage that may begin its input again: the same iteration, in which more passes may
@@ -96,6 +98,10 @@ class TANDEM_EXPORT IterationContext {
   /// For a stage with threads: where its pass, which this context was given to, counts what they
   /// do; null if nobody wants to know.
   StageCounters* counters() const;
+  /// What finds the threads and buffers of stages with kAutotune; made when first asked for.
+  Tuner& tuner() const;
+  Tuner* tuner_if_any() const;
+
   /// For the front of passes: the context of a pass over a dataset that is observed as `stage`, and
   /// these of the pass that a context was given to.
   IterationContext at(ObservedStage& stage, const DatasetBase& dataset) const;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -10,6 +11,7 @@
 #include "tandem/data/internal/nested_source.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_counters.h"
+#include "tandem/data/internal/tuner.h"
 
 namespace tandem::data {
 namespace {
@@ -41,17 +43,20 @@ class ParallelInterleaveIterator final : public IteratorBase {
                              const IterationContext& context)
       : block_length_(block_length),
         limit_(static_cast<std::size_t>(std::clamp<std::int64_t>(block_length, 4, 32)) * 2),
-        calls_(static_cast<std::size_t>(calls)),
+        workers_(static_cast<std::size_t>(std::max<std::int64_t>(calls, 0))),
         deterministic_(deterministic),
-        meter_(context.counters()),
         context_(context.below()),
+        tuned_(tuned_pass(calls == kAutotune, context,
+                          {.kind = TunedStage::Kind::kInterleave,
+                           .key = &fn,
+                           .most = static_cast<int>(cycle_length) + 1,
+                           .buffer = cycle_length * static_cast<std::int64_t>(limit_),
+                           .least_buffer = 2 * cycle_length})),
+        meter_(meter_of(context, tuned_)),
         maker_{fn, "interleave", context_.repeating()},
         input_(input.iterator(context_)),
         cycle_(static_cast<std::size_t>(cycle_length)),
-        waker_(context_.stop_signal(), [this] { wake_all(); }) {
-    meter_.threads(calls_, false);
-    meter_.buffer(cycle_.size() * limit_);
-  }
+        waker_(context_.stop_signal(), [this] { wake_all(); }) {}
 
   ~ParallelInterleaveIterator() override {
     context_.stop_signal()->stop();
@@ -60,10 +65,9 @@ class ParallelInterleaveIterator final : public IteratorBase {
 
   bool next(Element& out) override {
     out.clear();
-    if (threads_.empty()) {
-      for (std::size_t i = 0; i < calls_; ++i) threads_.emplace_back([this] { work(); });
-    }
+    tuned_.tick();
     std::unique_lock lock(mutex_);
+    if (threads_.empty() || tuned_) adjust();
     for (;;) {
       context_.check();
       look_ahead(lock);
@@ -114,9 +118,29 @@ class ParallelInterleaveIterator final : public IteratorBase {
     room_.notify_all();
   }
 
+  // With the mutex held: threads above `workers_` finish what they do and pause.
+  void adjust() {
+    std::size_t workers = workers_, limit = limit_;
+    if (tuned_) {
+      workers = static_cast<std::size_t>(tuned_->threads.load());
+      limit = std::max<std::size_t>(static_cast<std::size_t>(tuned_->buffer) / cycle_.size(), 2);
+    }
+    if (workers == workers_ && limit == limit_ && threads_.size() >= workers) return;
+    workers_ = workers;
+    limit_ = limit;
+    meter_.threads(workers, static_cast<bool>(tuned_));
+    meter_.buffer(cycle_.size() * limit);
+    while (threads_.size() < workers) {
+      threads_.emplace_back([this, number = threads_.size()] { work(number); });
+    }
+    room_.notify_all();
+    above_limit_.notify_all();
+  }
+
   void wake_all() {
     std::lock_guard lock(mutex_);
     room_.notify_all();
+    above_limit_.notify_all();
     result_.notify_all();
   }
 
@@ -192,13 +216,16 @@ class ParallelInterleaveIterator final : public IteratorBase {
     return found == upcoming_.end() ? nullptr : found->get();
   }
 
-  void work() {
+  void work(std::size_t number) {
     ThreadContextScope scope(context_.thread_context());
     std::unique_lock lock(mutex_);
     for (;;) {
       Lane* lane = nullptr;
-      room_.wait(lock, [&] { return stopped() || (lane = find_work()) != nullptr; });
+      above_limit_.wait(lock, [&] { return stopped() || number < workers_; });
+      room_.wait(
+          lock, [&] { return stopped() || number >= workers_ || (lane = find_work()) != nullptr; });
       if (stopped()) return;
+      if (!lane) continue;
       lane->busy = true;
       ++working_;
       while (!lane->ended && lane->ready.size() < limit_ && !pausing_ && !stopped()) {
@@ -229,6 +256,9 @@ class ParallelInterleaveIterator final : public IteratorBase {
       item.error = std::current_exception();
     }
     if (opened && !gave && !item.error) lane.source.close();
+    if (tuned_ && gave && samples_.fetch_add(1, std::memory_order_relaxed) % 16 == 0) {
+      tuned_->sample(item.element);
+    }
     lock.lock();
     lane.opened = true;
     lane.failed = !opened && item.error;
@@ -281,11 +311,13 @@ class ParallelInterleaveIterator final : public IteratorBase {
   }
 
   const std::int64_t block_length_;
-  const std::size_t limit_;  // elements made ahead in a lane
-  const std::size_t calls_;
+  std::size_t limit_;    // elements made ahead in a lane; guarded by mutex_, as is the next
+  std::size_t workers_;  // threads that may work
   const bool deterministic_;
-  const StageMeter meter_;
   IterationContext context_;
+  const TunedPass tuned_;
+  const StageMeter meter_;
+  std::atomic<unsigned> samples_{0};
   const NestedSource::Maker maker_;
   std::unique_ptr<IteratorBase> input_;  // used by the consumer alone, as are the next four
   std::size_t at_ = 0;                   // but this is read by the threads: guarded by mutex_
@@ -295,6 +327,7 @@ class ParallelInterleaveIterator final : public IteratorBase {
 
   std::mutex mutex_;  // guards all below
   std::condition_variable room_;
+  std::condition_variable above_limit_;
   std::condition_variable result_;
   std::condition_variable quiet_;
   std::vector<std::unique_ptr<Lane>> cycle_;

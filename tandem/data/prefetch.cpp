@@ -10,6 +10,7 @@
 #include "tandem/data/dataset.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_counters.h"
+#include "tandem/data/internal/tuner.h"
 
 namespace tandem::data {
 namespace {
@@ -17,6 +18,8 @@ namespace {
 // Limits of a buffer whose size is found while running.
 constexpr std::size_t kFirstLimit = 2;
 constexpr std::size_t kLastLimit = 64;
+// Of so many elements the size of one is told to the tuner.
+constexpr std::int64_t kSampled = 16;
 
 class PrefetchIterator final : public IteratorBase {
  public:
@@ -24,8 +27,10 @@ class PrefetchIterator final : public IteratorBase {
                    const IterationContext& context)
       : grows_(buffer_size == kAutotune),
         limit_(grows_ ? kFirstLimit : static_cast<std::size_t>(buffer_size)),
-        meter_(context.counters()),
         context_(context.below()),
+        tuned_(tuned_pass(grows_ && context.threads(kAutotune) == kAutotune, context,
+                          {.kind = TunedStage::Kind::kPrefetch, .key = &input})),
+        meter_(meter_of(context, tuned_)),
         input_(input.iterator(context_)),
         waker_(context_.stop_signal(), [this] { wake_all(); }) {
     meter_.threads(1, grows_);
@@ -41,7 +46,9 @@ class PrefetchIterator final : public IteratorBase {
     // The memory of the element that `out` held is free before the next one is waited for.
     out.clear();
     if (!thread_.joinable()) thread_ = std::thread([this] { produce(); });
+    tuned_.tick();
     std::unique_lock lock(mutex_);
+    if (tuned_) adopt_limit();
     meter_.found(ready_.size(), limit_);
     if (ready_.empty() && !ended_) wait_for_element(lock);
     context_.check();
@@ -92,10 +99,18 @@ class PrefetchIterator final : public IteratorBase {
     std::exception_ptr error;
   };
 
+  // With the mutex held: other stages may need the memory.
+  void adopt_limit() {
+    const auto limit = static_cast<std::size_t>(tuned_->buffer.load());
+    if (limit == limit_) return;
+    limit_ = limit;
+    meter_.buffer(limit);
+  }
+
   void wait_for_element(std::unique_lock<std::mutex>& lock) {
     // A buffer that has been full and runs empty is too small for the swings of its two sides.
     if (grows_ && was_full_ && limit_ < kLastLimit) {
-      limit_ *= 2;
+      limit_ = tuned_ ? static_cast<std::size_t>(tuned_.larger_buffer()) : 2 * limit_;
       meter_.buffer(limit_);
     }
     was_full_ = false;
@@ -123,6 +138,7 @@ class PrefetchIterator final : public IteratorBase {
       } catch (...) {
         item.error = std::current_exception();
       }
+      if (tuned_ && made_++ % kSampled == 0) tuned_->sample(item.element);
       std::unique_lock lock(mutex_);
       producing_ = false;
       if (pausing_) quiet_.notify_one();
@@ -153,9 +169,11 @@ class PrefetchIterator final : public IteratorBase {
 
   const bool grows_;
   std::size_t limit_;  // guarded by mutex_
-  const StageMeter meter_;
   IterationContext context_;
-  std::unique_ptr<IteratorBase> input_;  // used by the thread alone
+  const TunedPass tuned_;
+  const StageMeter meter_;
+  std::int64_t made_ = 0;  // used by the thread alone, as is the next
+  std::unique_ptr<IteratorBase> input_;
 
   std::mutex mutex_;  // guards all below
   std::condition_variable room_;

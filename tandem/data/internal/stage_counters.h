@@ -10,11 +10,10 @@
 namespace tandem::data {
 
 /// Nanoseconds of the steady clock.
-inline std::int64_t clock_now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
+inline std::int64_t nanoseconds(std::chrono::steady_clock::time_point time) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
 }
+inline std::int64_t clock_now() { return nanoseconds(std::chrono::steady_clock::now()); }
 
 /// What the threads of an iteration add up for one stage. Stages with threads of their own get
 /// theirs from `IterationContext::counters` and count what only they know of: see StageMeter.
@@ -43,6 +42,16 @@ struct ThreadTimes {
   std::int64_t waited = 0;  ///< for other threads of pipelines, ever
 };
 ThreadTimes& thread_times();
+
+/// How long the calling thread has waited for other threads of pipelines since this was made.
+class Waited {
+ public:
+  Waited() : before_(thread_times().waited) {}
+  std::int64_t operator()() const { return thread_times().waited - before_; }
+
+ private:
+  std::int64_t before_;
+};
 
 /// Bytes of an element's tensors.
 std::int64_t bytes_of(const Element& element);
