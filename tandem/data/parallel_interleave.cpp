@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -8,30 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include "tandem/data/internal/nested_source.h"
+#include "tandem/data/internal/interleave_lane.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_counters.h"
 #include "tandem/data/internal/tuner.h"
 
 namespace tandem::data {
 namespace {
-
-// One dataset of the cycle, or of those that wait for their turn. Of these members `source` belongs
-// to whoever set `busy`, the others are guarded by the iterator's mutex.
-struct Lane {
-  struct Item {
-    Element element;
-    std::exception_ptr error;
-  };
-  Element from;  // until `opened`
-  std::int64_t number = 0;
-  NestedSource source;
-  std::deque<Item> ready;
-  bool opened = false;
-  bool busy = false;
-  bool ended = false;
-  bool failed = false;  // could not be opened: `ready` is the error
-};
 
 // Threads make elements ahead; the consumer goes through the cycle as the serial stage does, so
 // that the order is the same for any number of threads.
@@ -195,25 +177,10 @@ class ParallelInterleaveIterator final : public IteratorBase {
   }
 
   // Where the order does not matter.
-  std::size_t any_ready() const {
-    if (deterministic_) return cycle_.size();
-    const auto found = std::find_if(cycle_.begin(), cycle_.end(),
-                                    [](const auto& lane) { return lane && !lane->ready.empty(); });
-    return static_cast<std::size_t>(found - cycle_.begin());
-  }
+  std::size_t any_ready() const { return deterministic_ ? cycle_.size() : first_ready(cycle_); }
 
-  // The next lane, in the order of the cycle, that has something to be done.
-  Lane* find_work() {
-    if (pausing_) return nullptr;
-    const auto wants = [this](const std::unique_ptr<Lane>& lane) {
-      return lane && !lane->busy && !lane->ended && lane->ready.size() <= limit_ / 2;
-    };
-    for (std::size_t i = 0; i < cycle_.size(); ++i) {
-      const auto& lane = cycle_[(at_ + i) % cycle_.size()];
-      if (wants(lane)) return lane.get();
-    }
-    const auto found = std::find_if(upcoming_.begin(), upcoming_.end(), wants);
-    return found == upcoming_.end() ? nullptr : found->get();
+  Lane* find_work() const {
+    return pausing_ ? nullptr : lane_with_work(cycle_, at_, upcoming_, limit_);
   }
 
   void work(std::size_t number) {
@@ -256,9 +223,7 @@ class ParallelInterleaveIterator final : public IteratorBase {
       item.error = std::current_exception();
     }
     if (opened && !gave && !item.error) lane.source.close();
-    if (tuned_ && gave && samples_.fetch_add(1, std::memory_order_relaxed) % 16 == 0) {
-      tuned_->sample(item.element);
-    }
+    if (gave) tuned_.made(item.element);
     lock.lock();
     lane.opened = true;
     lane.failed = !opened && item.error;
@@ -267,39 +232,19 @@ class ParallelInterleaveIterator final : public IteratorBase {
     result_.notify_one();
   }
 
-  void visit_lane(StateArchive& state, std::unique_ptr<Lane>& lane) {
-    bool present = lane != nullptr;
-    state.value(present);
-    if (!present) return;
-    if (!lane) lane = std::make_unique<Lane>();
-    state.value(lane->from);
-    state.value(lane->number);
-    state.value(lane->opened);
-    state.value(lane->ended);
-    state.value(lane->failed);
-    const std::int64_t count = state.length(lane->ready.size());
-    if (state.restoring()) lane->ready.resize(static_cast<std::size_t>(count));
-    for (Lane::Item& item : lane->ready) {
-      state.value(item.error);
-      state.value(item.element);
-    }
-    lane->source.visit_state(state, maker_);
-    state.require(!lane->opened || lane->ended || lane->source.is_open(), "a dataset is missing");
-  }
-
   void visit_members(StateArchive& state) {
     state.stage("ParallelInterleave");
     const std::int64_t cycle = state.length(cycle_.size());
     state.require(cycle == static_cast<std::int64_t>(cycle_.size()), "its cycle is another");
     open_ = 0;
     for (auto& lane : cycle_) {
-      visit_lane(state, lane);
+      visit(state, lane, maker_);
       open_ += lane ? 1 : 0;
     }
     const std::int64_t count = state.length(upcoming_.size());
     if (state.restoring()) upcoming_.resize(static_cast<std::size_t>(count));
     for (auto& lane : upcoming_) {
-      visit_lane(state, lane);
+      visit(state, lane, maker_);
       state.require(lane != nullptr, "a dataset is missing");
     }
     state.value(at_);
@@ -317,7 +262,6 @@ class ParallelInterleaveIterator final : public IteratorBase {
   IterationContext context_;
   const TunedPass tuned_;
   const StageMeter meter_;
-  std::atomic<unsigned> samples_{0};
   const NestedSource::Maker maker_;
   std::unique_ptr<IteratorBase> input_;  // used by the consumer alone, as are the next four
   std::size_t at_ = 0;                   // but this is read by the threads: guarded by mutex_
@@ -330,7 +274,7 @@ class ParallelInterleaveIterator final : public IteratorBase {
   std::condition_variable above_limit_;
   std::condition_variable result_;
   std::condition_variable quiet_;
-  std::vector<std::unique_ptr<Lane>> cycle_;
+  Cycle cycle_;
   std::deque<std::unique_ptr<Lane>> upcoming_;
   std::size_t open_ = 0;
   std::size_t working_ = 0;  // threads that are at a lane

@@ -17,9 +17,6 @@
 namespace tandem::data {
 namespace {
 
-// Of so many elements the size of one is told to the tuner.
-constexpr std::int64_t kSampled = 16;
-
 class ParallelMapIterator final : public IteratorBase {
  public:
   ParallelMapIterator(const DatasetBase& input, const ElementFn& fn, std::int64_t calls,
@@ -151,7 +148,7 @@ class ParallelMapIterator final : public IteratorBase {
           slot->error = with_line(std::current_exception(), cat("in map, element ", slot->number));
         }
       }
-      if (tuned_ && slot->number % kSampled == 0) tuned_->sample(slot->element);
+      tuned_.made(slot->element);
       std::lock_guard lock(mutex_);
       slot->done = true;
       result_.notify_one();

@@ -18,8 +18,6 @@ namespace {
 // Limits of a buffer whose size is found while running.
 constexpr std::size_t kFirstLimit = 2;
 constexpr std::size_t kLastLimit = 64;
-// Of so many elements the size of one is told to the tuner.
-constexpr std::int64_t kSampled = 16;
 
 class PrefetchIterator final : public IteratorBase {
  public:
@@ -138,7 +136,7 @@ class PrefetchIterator final : public IteratorBase {
       } catch (...) {
         item.error = std::current_exception();
       }
-      if (tuned_ && made_++ % kSampled == 0) tuned_->sample(item.element);
+      tuned_.made(item.element);
       std::unique_lock lock(mutex_);
       producing_ = false;
       if (pausing_) quiet_.notify_one();
@@ -172,8 +170,7 @@ class PrefetchIterator final : public IteratorBase {
   IterationContext context_;
   const TunedPass tuned_;
   const StageMeter meter_;
-  std::int64_t made_ = 0;  // used by the thread alone, as is the next
-  std::unique_ptr<IteratorBase> input_;
+  std::unique_ptr<IteratorBase> input_;  // used by the thread alone
 
   std::mutex mutex_;  // guards all below
   std::condition_variable room_;

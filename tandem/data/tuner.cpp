@@ -41,7 +41,8 @@ std::int64_t ram_budget(const AutotuneOptions& options) {
   return said > 0 ? said : machine_memory() / 2;
 }
 
-void TunedStage::sample(const Element& element) {
+void TunedStage::measure(const Element& element) {
+  if (element.empty()) return;  // an error, or the end
   element_bytes.store(bytes_of(element), std::memory_order_relaxed);
 }
 

@@ -36,7 +36,8 @@ struct TunedStage {
   // What they tell.
   std::atomic<std::int64_t> element_bytes{0};  ///< of an element lately
   StageCounters counters;
-  void sample(const Element& element);
+  std::atomic<unsigned> made{0};
+  void measure(const Element& element);
 
   // The tuner's, guarded by its mutex.
   StageCounters* counted = nullptr;  ///< `counters`, or those of who observes
@@ -125,9 +126,16 @@ class TunedPass {
   void tick() const {
     if (tuner_) tuner_->tick(clock_now());
   }
+  /// An element was made. Of some the size is measured.
+  void made(const Element& element) const {
+    if (tuner_ && stage_->made.fetch_add(1, std::memory_order_relaxed) % kMeasured == 0) {
+      stage_->measure(element);
+    }
+  }
   std::int64_t larger_buffer() const { return tuner_->larger_buffer(*stage_); }
 
  private:
+  static constexpr unsigned kMeasured = 16;
   Tuner* tuner_ = nullptr;
   TunedStage* stage_ = nullptr;
 };
