@@ -1,7 +1,6 @@
 #include "tandem/data/internal/observer.h"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "tandem/data/internal/row_table.h"
@@ -126,14 +125,30 @@ class ObservedIterator final : public IteratorBase {
 
 std::unique_ptr<IteratorBase> DatasetBase::observed_iterator(
     const IterationContext& context) const {
-  ObservedStage& stage = context.observer()->stage(*this, context.stage(), context.dataset());
-  return std::make_unique<ObservedIterator>(make_iterator(context.at(stage, *this)),
-                                            stage.counters);
+  thread_local const DatasetBase* beginning = nullptr;
+  const DatasetBase* consumer = context.dataset();
+  ObservedStage& stage = context.observer()->stage(*this, context.stage(), consumer,
+                                                   consumer && beginning == consumer);
+  const DatasetBase* outer = std::exchange(beginning, this);
+  std::unique_ptr<IteratorBase> iterator;
+  try {
+    iterator = make_iterator(context.at(stage, *this));
+  } catch (...) {
+    beginning = outer;
+    throw;
+  }
+  beginning = outer;
+  // A dataset that runs as another one, or only sets options, has nothing of its own to count.
+  if (dynamic_cast<ObservedIterator*>(iterator.get())) {
+    stage.passes_on = true;
+    return iterator;
+  }
+  return std::make_unique<ObservedIterator>(std::move(iterator), stage.counters);
 }
 
 ObservedStage& Observer::stage(const DatasetBase& dataset, ObservedStage* from,
-                               const DatasetBase* consumer) {
-  std::int64_t input = -1;
+                               const DatasetBase* consumer, bool begun_with_consumer) {
+  std::int64_t input = begun_with_consumer ? ObservedStage::kPart : ObservedStage::kMade;
   if (consumer) {
     const std::vector<const DatasetBase*> inputs = consumer->inputs();
     const auto found = std::find(inputs.begin(), inputs.end(), &dataset);
@@ -165,9 +180,19 @@ void Observer::ended() {
   ended_ = true;
 }
 
+namespace {
+
+const ObservedStage& seen_through(const ObservedStage& stage) {
+  const ObservedStage* at = &stage;
+  while (at->passes_on && !at->inputs.empty()) at = at->inputs.front();
+  return *at;
+}
+
+}  // namespace
+
 std::string Observer::name() const {
   std::lock_guard lock(mutex_);
-  return stages_.empty() ? "" : stages_.front().name;
+  return stages_.empty() ? "" : seen_through(stages_.front()).name;
 }
 
 std::string Observer::recent_shares() {
@@ -199,7 +224,6 @@ PipelineStats::Stage figures(const ObservedStage& stage) {
   const StageCounters& c = stage.counters;
   PipelineStats::Stage out;
   out.name = stage.name;
-  out.nested = stage.consumer && stage.input < 0;
   out.elements = get(c.elements);
   out.bytes = get(c.bytes);
   out.work = seconds(get(c.work));
@@ -220,11 +244,12 @@ PipelineStats::Stage figures(const ObservedStage& stage) {
 PipelineStats Observer::stats() const {
   std::lock_guard lock(mutex_);
   PipelineStats stats;
-  std::map<const ObservedStage*, int> numbers;
   // Depth first, so that a table reads like the pipeline; inputs before what functions made.
-  const auto visit = [&](const auto& self, const ObservedStage& stage, int consumer) -> void {
+  const auto visit = [&](const auto& self, const ObservedStage& named, int consumer) -> void {
+    const ObservedStage& stage = seen_through(named);
     const auto number = static_cast<int>(stats.stages.size());
     stats.stages.push_back(figures(stage));
+    stats.stages.back().nested = named.consumer && named.input == ObservedStage::kMade;
     stats.stages.back().consumer = consumer;
     if (consumer >= 0) stats.stages[static_cast<std::size_t>(consumer)].inputs.push_back(number);
     std::vector<ObservedStage*> inputs = stage.inputs;

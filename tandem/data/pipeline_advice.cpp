@@ -71,11 +71,11 @@ class Adviser {
   void parallel_map(int i) {
     const PipelineStats::Stage& s = stage(i);
     const auto widen = [&](PipelineModel& m) { in(m, i).threads = m.cores; };
-    if (s.name == "Map") {
-      consider(i, widen, "Give this Map num_parallel_calls = kAutotune");
-    } else if (s.name == "ParallelMap" && !s.tuned && s.threads < model_.cores) {
+    if (s.name.starts_with("Map")) {
+      consider(i, widen, cat("Give this ", s.name, " num_parallel_calls = kAutotune"));
+    } else if (s.name.starts_with("ParallelMap") && !s.tuned && s.threads < model_.cores) {
       consider(i, widen,
-               cat("Give this ParallelMap more than ", s.threads,
+               cat("Give this ", s.name, " more than ", s.threads,
                    s.threads == 1 ? " thread" : " threads", ", or kAutotune"));
     }
   }
@@ -127,7 +127,7 @@ class Adviser {
 
   void prefetch(int i) {
     const PipelineStats::Stage& s = stage(i);
-    if (s.name == "Prefetch" || s.name == "Options" || s.nested) return;
+    if (s.name == "Prefetch" || s.nested) return;
     if (s.consumer >= 0 && stage(s.consumer).name == "Prefetch") return;
     consider(
         i, [&](PipelineModel& m) { in(m, i).prefetched = true; },

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -17,7 +18,10 @@ namespace tandem::data {
 struct ObservedStage {
   std::string name;
   ObservedStage* consumer = nullptr;
-  std::int64_t input = 0;  ///< which of the consumer's; -1: made by its function
+  /// Which of the consumer's; kPart: begun with it, but none of its inputs; kMade: by its function.
+  std::int64_t input = 0;
+  static constexpr std::int64_t kPart = -2, kMade = -1;
+  std::atomic<bool> passes_on{false};  ///< its elements are its input's, by that one's iterator
   StageCounters counters;
   std::vector<ObservedStage*> inputs;
 };
@@ -28,8 +32,8 @@ class Observer {
  public:
   /// The stage of a dataset that `from` (or null), a pass over `consumer`, draws from. Passes that
   /// follow each other, and the datasets that a function makes, share one.
-  ObservedStage& stage(const DatasetBase& dataset, ObservedStage* from,
-                       const DatasetBase* consumer);
+  ObservedStage& stage(const DatasetBase& dataset, ObservedStage* from, const DatasetBase* consumer,
+                       bool begun_with_consumer);
 
   /// The last stage's `next`, from the consumer's side.
   void next(std::int64_t begin, std::int64_t end, bool gave);

@@ -97,7 +97,7 @@ TEST(Autotune, LeavesCoresToOthers) {
   Crowd crowd;
   const auto ds = range(10000).map([&](Tensor x) { return crowd.pass(std::move(x)); }, kTuned);
   auto it = ds.with_options(budget(6)).iterator({.observe = true});
-  const auto map = [&] { return it.stats().stages[1]; };
+  const auto map = [&] { return it.stats().stages[0]; };
   it.leave_cores(4);
   numbers(it, 50);
   EXPECT_EQ(map().threads, 2);

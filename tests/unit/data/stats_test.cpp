@@ -7,6 +7,7 @@
 
 #include <gmock/gmock.h>
 
+#include "tandem/data/dataset_base.h"
 #include "tandem/data/pipeline_stats.h"
 
 #include "tests/unit/data/data_util.h"
@@ -128,6 +129,30 @@ TEST(PipelineStats, CountWhatFunctionsMakeTogether) {
   EXPECT_EQ(tree(parallel), "ParallelInterleave(Range, Map*(Range))");
   EXPECT_THAT(elements(parallel), ElementsAre(6, 4, 6, 6));
   EXPECT_EQ(parallel.stages[0].threads, 2);
+}
+
+// Runs as another dataset.
+class StandInDataset final : public UnaryDataset {
+ public:
+  explicit StandInDataset(DatasetRef input)
+      : UnaryDataset(std::move(input)), part_(range(4).map([](Tensor x) { return plus(x, 1); })) {}
+  std::string name() const override { return "StandIn"; }
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
+    return part_.base()->iterator(context);
+  }
+
+ private:
+  const Dataset part_;
+};
+
+TEST(PipelineStats, LeaveOutWhatOnlyPassesOn) {
+  const auto stand_in = make_dataset<StandInDataset>(range(4).base());
+  EXPECT_EQ(tree(stats_of(stand_in.batch(2))), "Batch(Map(Range))");
+  EXPECT_EQ(tree(stats_of(stand_in)), "Map(Range)");
+  EXPECT_EQ(tree(stats_of(range(3).with_options({}).batch(2).with_options({}))), "Batch(Range)");
+  EXPECT_EQ(
+      tree(stats_of(range(3).flat_map([](const Tensor&) { return range(2).with_options({}); }))),
+      "FlatMap(Range, Range*)");
 }
 
 TEST(PipelineStats, TellInputsAndLaterPassesApart) {
