@@ -43,6 +43,9 @@ endforeach()
 
 if(TARGET cli_test)
   add_dependencies(cli_test tandem_cli)
+  if(TARGET pipeline_augment)
+    add_dependencies(cli_test pipeline_augment)
+  endif()
 endif()
 
 # The same once more on an emulated accelerator with memory of its own: what is trained and

@@ -14,5 +14,6 @@ void add_run_command(CLI::App& td);
 void add_graph_command(CLI::App& td);
 void add_simulate_command(CLI::App& td);
 void add_explain_command(CLI::App& td);
+void add_data_bench_command(CLI::App& td);
 
 }  // namespace tandem::cli

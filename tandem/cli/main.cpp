@@ -35,6 +35,7 @@ int run(int argc, char** argv) {
   tandem::cli::add_graph_command(td);
   tandem::cli::add_simulate_command(td);
   tandem::cli::add_explain_command(td);
+  tandem::cli::add_data_bench_command(td);
   add_version(td);
   std::vector<std::string> names;
   for (CLI::App* command : td.get_subcommands({})) {

@@ -5,6 +5,8 @@
 #include "tandem/data/contact_sheet.h"
 #include "tandem/data/dataset.h"
 #include "tandem/data/digits.h"
+#include "tandem/data/explain.h"
 #include "tandem/data/file_datasets.h"
 #include "tandem/data/idx.h"
 #include "tandem/data/image_file.h"
+#include "tandem/data/pipeline_stats.h"

@@ -1,10 +1,14 @@
 #include "tandem/data/dataset.h"
 
+#include <chrono>
 #include <sstream>
 #include <utility>
 
 #include "tandem/data/dataset_base.h"
+#include "tandem/data/internal/observer.h"
 #include "tandem/data/internal/row_stage.h"
+#include "tandem/data/internal/tuner.h"
+#include "tandem/runtime/profiler.h"
 
 namespace tandem::data {
 
@@ -20,12 +24,18 @@ DatasetBase::~DatasetBase() = default;
 
 struct Iterator::State {
   DatasetRef dataset;
+  std::shared_ptr<Observer> observer;  // or null
   IterationContext context;
   std::unique_ptr<IteratorBase> iterator;
   bool ended = false;
 
-  static std::unique_ptr<State> begin(DatasetRef dataset) {
-    auto state = std::make_unique<State>();
+  // Where the profiler records, it tells of the stages.
+  explicit State(bool observe)
+      : observer(observe || profiler::running() ? std::make_shared<Observer>() : nullptr),
+        context(observer) {}
+
+  static std::unique_ptr<State> begin(DatasetRef dataset, bool observe = false) {
+    auto state = std::make_unique<State>(observe);
     state->dataset = std::move(dataset);
     state->iterator = state->dataset->iterator(state->context);
     return state;
@@ -34,11 +44,37 @@ struct Iterator::State {
 
   bool next(Element& out) {
     if (ended) return false;
-    if (iterator->next(out)) return true;
+    if (watched() ? watched_next(out) : iterator->next(out)) return true;
     ended = true;
     out.clear();
+    if (observer) observer->ended();
     context.finish();
     return false;
+  }
+
+  bool watched() const { return observer || context.tuner_if_any() || profiler::running(); }
+
+  bool watched_next(Element& out) {
+    const Waited waited;
+    const auto begin = std::chrono::steady_clock::now();
+    bool gave = false;
+    try {
+      gave = iterator->next(out);
+    } catch (...) {
+      tell(begin, waited, false);
+      throw;
+    }
+    tell(begin, waited, gave);
+    return gave;
+  }
+
+  void tell(std::chrono::steady_clock::time_point begin, const Waited& waited, bool gave) {
+    const auto end = std::chrono::steady_clock::now();
+    if (observer) observer->next(nanoseconds(begin), nanoseconds(end), gave);
+    if (Tuner* tuner = context.tuner_if_any()) tuner->consumed(nanoseconds(end), waited());
+    if (!profiler::running()) return;
+    profiler::record_input(observer ? observer->name() : dataset->name(),
+                           observer ? observer->recent_shares() : "", begin, end);
   }
 
   void visit(StateArchive& archive) {
@@ -50,8 +86,8 @@ struct Iterator::State {
   }
 };
 
-Iterator::Iterator(std::shared_ptr<const DatasetBase> dataset)
-    : state_(State::begin(base_of(Dataset(std::move(dataset))))) {}
+Iterator::Iterator(std::shared_ptr<const DatasetBase> dataset, IteratorOptions options)
+    : state_(State::begin(base_of(Dataset(std::move(dataset))), options.observe)) {}
 Iterator::Iterator(Iterator&&) noexcept = default;
 Iterator& Iterator::operator=(Iterator&&) noexcept = default;
 Iterator::~Iterator() = default;
@@ -75,7 +111,7 @@ std::string Iterator::save() {
 void Iterator::restore(std::string_view saved) {
   if (!state_) throw FailedPreconditionError("An iterator was used after it was moved from.");
   StateArchive archive(saved);
-  auto fresh = State::begin(state_->dataset);
+  auto fresh = State::begin(state_->dataset, state_->observer != nullptr);
   StateArchive before;
   fresh->visit(before);
   try {
@@ -87,7 +123,24 @@ void Iterator::restore(std::string_view saved) {
     State::begin(state_->dataset)->visit(undo);
     throw;
   }
+  if (const Tuner* tuner = state_->context.tuner_if_any())
+    fresh->context.tuner().leave_cores(tuner->left_cores());
   state_ = std::move(fresh);
+}
+
+PipelineStats Iterator::stats() const {
+  if (!state_) throw FailedPreconditionError("An iterator was used after it was moved from.");
+  if (!state_->observer) {
+    throw FailedPreconditionError(
+        "Nobody observes this iteration. Begin it with dataset.iterator({.observe = true}).");
+  }
+  return state_->observer->stats();
+}
+
+void Iterator::leave_cores(std::int64_t cores) {
+  if (!state_) throw FailedPreconditionError("An iterator was used after it was moved from.");
+  if (cores < 0) throw InvalidArgumentError(cat("`cores` must be >= 0, got ", cores, "."));
+  state_->context.tuner().leave_cores(cores);
 }
 
 Element Iterator::next() {

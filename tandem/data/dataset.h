@@ -17,6 +17,7 @@
 #include "tandem/data/dataset_options.h"
 #include "tandem/data/element.h"
 #include "tandem/data/element_functions.h"
+#include "tandem/data/pipeline_stats.h"
 #include "tandem/runtime/tensor.h"
 
 namespace tandem::data {
@@ -32,7 +33,7 @@ inline constexpr std::int64_t kUnknown = -2;
 /// in any order with other iterators and datasets.
 class TANDEM_EXPORT Iterator {
  public:
-  explicit Iterator(std::shared_ptr<const DatasetBase> dataset);
+  explicit Iterator(std::shared_ptr<const DatasetBase> dataset, IteratorOptions options = {});
   Iterator(Iterator&&) noexcept;
   Iterator& operator=(Iterator&&) noexcept;
   ~Iterator();
@@ -53,6 +54,13 @@ class TANDEM_EXPORT Iterator {
   /// DataLossError if the bytes are damaged, InvalidArgumentError if another pipeline saved them,
   /// and then changes nothing.
   void restore(std::string_view saved);
+
+  /// What the stages did since the iteration began or was restored. Throws FailedPreconditionError
+  /// unless the iterator was made to observe it.
+  PipelineStats stats() const;
+  /// Stages with kAutotune leave so many threads of their CPU budget to others, a training step for
+  /// example, from soon on and until it is said anew; each keeps one. Thread-safe.
+  void leave_cores(std::int64_t cores);
 
  private:
   struct State;
@@ -152,7 +160,7 @@ class TANDEM_EXPORT Dataset {
   /// Dtypes and shapes of the components. After a map it is found by tracing the function once, or,
   /// where that fails, by calling it on the first element.
   const ElementSpec& element_spec() const;
-  Iterator iterator() const { return Iterator(base_); }
+  Iterator iterator(IteratorOptions options = {}) const { return Iterator(base_, options); }
 
   class ElementIterator;
   template <std::size_t N>

@@ -56,9 +56,9 @@ class TANDEM_EXPORT DatasetBase {
   virtual std::string name() const = 0;
   /// The datasets that this one draws from.
   virtual std::vector<const DatasetBase*> inputs() const { return {}; }
-  /// Begins a pass.
+  /// Begins a pass; one that counts what it does if the iteration is observed.
   std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const {
-    return make_iterator(context);
+    return context.observer() ? observed_iterator(context) : make_iterator(context);
   }
 
   virtual const ElementSpec& element_spec() const = 0;
@@ -71,6 +71,9 @@ class TANDEM_EXPORT DatasetBase {
   /// Begins a pass. Makes the iterators of its inputs at once (by `iterator`), so that random state
   /// is drawn in a fixed order.
   virtual std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const = 0;
+
+ private:
+  std::unique_ptr<IteratorBase> observed_iterator(const IterationContext& context) const;
 };
 
 using DatasetRef = std::shared_ptr<const DatasetBase>;

@@ -85,12 +85,27 @@ struct IgnoreErrorsOptions {
   std::shared_ptr<ErrorCount> count;  ///< told of each
 };
 
+/// How stages with kAutotune find their threads and buffers: see "Seeing and tuning" in
+/// docs/data.md. The order of elements never depends on it.
+struct AutotuneOptions {
+  std::optional<bool> enabled;             ///< no: kAutotune gives each stage the whole CPU budget
+  std::optional<std::int64_t> cpu_budget;  ///< threads of all such stages together; none or 0: as
+                                           ///< many as the runtime's inter-op pool has
+  std::optional<std::int64_t> ram_budget;  ///< bytes in their buffers together; none or 0: half of
+                                           ///< the machine's memory
+};
+
+struct IteratorOptions {
+  bool observe = false;  ///< count what each stage does, for Iterator::stats
+};
+
 /// For all stages before with_options. What a stage says itself goes first; of several with_options
 /// the last one that says something.
 struct Options {
   std::optional<bool> deterministic;  ///< keep the order where calls are parallel
   std::optional<std::int64_t>
-      private_threadpool_size;  ///< how many threads kAutotune gives a stage
+      private_threadpool_size;  ///< how many threads kAutotune gives a stage, untuned
+  AutotuneOptions autotune;
 };
 
 }  // namespace tandem::data

@@ -103,6 +103,13 @@ Dataset Dataset::with_options(Options options) const {
     throw InvalidArgumentError(cat("private_threadpool_size must be greater than zero, got ",
                                    *options.private_threadpool_size, "."));
   }
+  const auto check_budget = [](const char* name, const std::optional<std::int64_t>& budget) {
+    if (budget.value_or(0) < 0) {
+      throw InvalidArgumentError(cat("autotune.", name, " must be >= 0, got ", *budget, "."));
+    }
+  };
+  check_budget("cpu_budget", options.autotune.cpu_budget);
+  check_budget("ram_budget", options.autotune.ram_budget);
   return make_dataset<OptionsDataset>(base_of(*this), options);
 }
 

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "tandem/core/error.h"
+#include "tandem/data/internal/observer.h"
 #include "tandem/data/internal/seed_sequence.h"
+#include "tandem/data/internal/tuner.h"
 #include "tandem/data/state_archive.h"
 #include "tandem/runtime/runtime.h"
 
@@ -76,6 +78,9 @@ struct IterationContext::Shared {
   };
   std::map<std::shared_ptr<SeedSequence>, Passes> passes;
   bool open = false;
+  std::shared_ptr<Observer> observer;
+  std::unique_ptr<Tuner> tuner_owner;
+  std::atomic<Tuner*> tuner{nullptr};  // `tuner_owner`'s, once there is one
 };
 
 IterationContext::IterationContext()
@@ -83,6 +88,20 @@ IterationContext::IterationContext()
   shared_->thread = tandem::thread_context();
   shared_->thread.trace = nullptr;
   shared_->thread.recorders.clear();
+}
+
+IterationContext::IterationContext(std::shared_ptr<Observer> observer) : IterationContext() {
+  shared_->observer = std::move(observer);
+  observer_ = shared_->observer.get();
+}
+
+StageCounters* IterationContext::counters() const { return stage_ ? &stage_->counters : nullptr; }
+
+IterationContext IterationContext::at(ObservedStage& stage, const DatasetBase& dataset) const {
+  IterationContext context = *this;
+  context.stage_ = &stage;
+  context.dataset_ = &dataset;
+  return context;
 }
 
 IterationContext IterationContext::below() const {
@@ -103,13 +122,32 @@ IterationContext IterationContext::with(const Options& options) const {
   if (!options_.private_threadpool_size) {
     context.options_.private_threadpool_size = options.private_threadpool_size;
   }
+  AutotuneOptions& autotune = context.options_.autotune;
+  if (!autotune.enabled) autotune.enabled = options.autotune.enabled;
+  if (!autotune.cpu_budget) autotune.cpu_budget = options.autotune.cpu_budget;
+  if (!autotune.ram_budget) autotune.ram_budget = options.autotune.ram_budget;
   return context;
 }
 
 std::int64_t IterationContext::threads(std::int64_t calls) const {
   if (calls != kAutotune) return calls;
   if (options_.private_threadpool_size) return *options_.private_threadpool_size;
-  return Runtime::current().inter_op_pool().threads();
+  if (options_.autotune.enabled.value_or(true)) return kAutotune;
+  return cpu_budget(options_.autotune);
+}
+
+Tuner& IterationContext::tuner() const {
+  if (Tuner* tuner = tuner_if_any()) return *tuner;
+  std::lock_guard lock(shared_->mutex);
+  if (!shared_->tuner_owner) {
+    shared_->tuner_owner = std::make_unique<Tuner>();
+    shared_->tuner.store(shared_->tuner_owner.get(), std::memory_order_release);
+  }
+  return *shared_->tuner_owner;
+}
+
+Tuner* IterationContext::tuner_if_any() const {
+  return shared_->tuner.load(std::memory_order_acquire);
 }
 
 IterationContext IterationContext::repeating() const {

@@ -10,8 +10,13 @@
 
 namespace tandem::data {
 
+class DatasetBase;
+class Observer;
 class SeedSequence;
 class StateArchive;
+class Tuner;
+struct ObservedStage;
+struct StageCounters;
 
 /// Tells the threads and long loops of an iteration to stop. A tree: stopping one stops those below
 /// it. Thread-safe.
@@ -54,6 +59,8 @@ class TANDEM_EXPORT IterationContext {
  public:
   /// The root of an iteration by the calling thread.
   IterationContext();
+  /// The same, of one whose stages are watched: see tandem/data/pipeline_stats.h.
+  explicit IterationContext(std::shared_ptr<Observer> observer);
 
   /// For a stage that runs its input on threads of its own: the same iteration with a stop signal
   /// below this one.
@@ -71,7 +78,8 @@ class TANDEM_EXPORT IterationContext {
   const Options& options() const { return options_; }
   /// The same iteration for the stages before a with_options.
   IterationContext with(const Options& options) const;
-  /// The threads of a stage for a number of calls that may be kAutotune.
+  /// The threads of a stage for a number of calls that may be kAutotune; kAutotune again where
+  /// `tuner` is to find them.
   std::int64_t threads(std::int64_t calls) const;
 
   /// For a stage that may begin its input again: the same iteration, in which more passes may
@@ -84,6 +92,22 @@ class TANDEM_EXPORT IterationContext {
   void leave_open() const;
   /// The root has come to its end.
   void finish() const;
+
+  /// Who watches the iteration, or null.
+  Observer* observer() const { return observer_; }
+  /// For a stage with threads: where its pass, which this context was given to, counts what they
+  /// do; null if nobody wants to know.
+  StageCounters* counters() const;
+  /// What finds the threads and buffers of stages with kAutotune; made when first asked for.
+  Tuner& tuner() const;
+  Tuner* tuner_if_any() const;
+
+  /// For the front of passes: the context of a pass over a dataset that is observed as `stage`, and
+  /// these of the pass that a context was given to.
+  IterationContext at(ObservedStage& stage, const DatasetBase& dataset) const;
+  ObservedStage* stage() const { return stage_; }
+  const DatasetBase* dataset() const { return dataset_; }
+
   /// Of the iteration itself, and of the passes over the stage that owns `sequence`.
   void visit_state(StateArchive& state) const;
   void visit_state(StateArchive& state, const std::shared_ptr<SeedSequence>& sequence) const;
@@ -94,6 +118,9 @@ class TANDEM_EXPORT IterationContext {
   std::shared_ptr<StopSignal> stop_;
   Options options_;
   bool repeating_ = false;
+  Observer* observer_ = nullptr;  // `shared_` has it
+  ObservedStage* stage_ = nullptr;
+  const DatasetBase* dataset_ = nullptr;
 };
 
 }  // namespace tandem::data

@@ -7,28 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include "tandem/data/internal/nested_source.h"
+#include "tandem/data/internal/interleave_lane.h"
 #include "tandem/data/internal/row_stage.h"
+#include "tandem/data/internal/stage_counters.h"
+#include "tandem/data/internal/tuner.h"
 
 namespace tandem::data {
 namespace {
-
-// One dataset of the cycle, or of those that wait for their turn. Of these members `source` belongs
-// to whoever set `busy`, the others are guarded by the iterator's mutex.
-struct Lane {
-  struct Item {
-    Element element;
-    std::exception_ptr error;
-  };
-  Element from;  // until `opened`
-  std::int64_t number = 0;
-  NestedSource source;
-  std::deque<Item> ready;
-  bool opened = false;
-  bool busy = false;
-  bool ended = false;
-  bool failed = false;  // could not be opened: `ready` is the error
-};
 
 // Threads make elements ahead; the consumer goes through the cycle as the serial stage does, so
 // that the order is the same for any number of threads.
@@ -40,9 +25,16 @@ class ParallelInterleaveIterator final : public IteratorBase {
                              const IterationContext& context)
       : block_length_(block_length),
         limit_(static_cast<std::size_t>(std::clamp<std::int64_t>(block_length, 4, 32)) * 2),
-        calls_(static_cast<std::size_t>(calls)),
+        workers_(static_cast<std::size_t>(std::max<std::int64_t>(calls, 0))),
         deterministic_(deterministic),
         context_(context.below()),
+        tuned_(tuned_pass(calls == kAutotune, context,
+                          {.kind = TunedStage::Kind::kInterleave,
+                           .key = &fn,
+                           .most = static_cast<int>(cycle_length) + 1,
+                           .buffer = cycle_length * static_cast<std::int64_t>(limit_),
+                           .least_buffer = 2 * cycle_length})),
+        meter_(meter_of(context, tuned_)),
         maker_{fn, "interleave", context_.repeating()},
         input_(input.iterator(context_)),
         cycle_(static_cast<std::size_t>(cycle_length)),
@@ -55,10 +47,9 @@ class ParallelInterleaveIterator final : public IteratorBase {
 
   bool next(Element& out) override {
     out.clear();
-    if (threads_.empty()) {
-      for (std::size_t i = 0; i < calls_; ++i) threads_.emplace_back([this] { work(); });
-    }
+    tuned_.tick();
     std::unique_lock lock(mutex_);
+    if (threads_.empty() || tuned_) adjust();
     for (;;) {
       context_.check();
       look_ahead(lock);
@@ -82,6 +73,7 @@ class ParallelInterleaveIterator final : public IteratorBase {
         return take(*cycle_[other], other, lock, out);
       } else {
         room_.notify_all();
+        const StageMeter::Waiting waiting(meter_);
         result_.wait(lock);
       }
     }
@@ -108,9 +100,29 @@ class ParallelInterleaveIterator final : public IteratorBase {
     room_.notify_all();
   }
 
+  // With the mutex held: threads above `workers_` finish what they do and pause.
+  void adjust() {
+    std::size_t workers = workers_, limit = limit_;
+    if (tuned_) {
+      workers = static_cast<std::size_t>(tuned_->threads.load());
+      limit = std::max<std::size_t>(static_cast<std::size_t>(tuned_->buffer) / cycle_.size(), 2);
+    }
+    if (workers == workers_ && limit == limit_ && threads_.size() >= workers) return;
+    workers_ = workers;
+    limit_ = limit;
+    meter_.threads(workers, static_cast<bool>(tuned_));
+    meter_.buffer(cycle_.size() * limit);
+    while (threads_.size() < workers) {
+      threads_.emplace_back([this, number = threads_.size()] { work(number); });
+    }
+    room_.notify_all();
+    above_limit_.notify_all();
+  }
+
   void wake_all() {
     std::lock_guard lock(mutex_);
     room_.notify_all();
+    above_limit_.notify_all();
     result_.notify_all();
   }
 
@@ -149,6 +161,7 @@ class ParallelInterleaveIterator final : public IteratorBase {
   }
 
   bool take(Lane& lane, std::size_t at, std::unique_lock<std::mutex>& lock, Element& out) {
+    meter_.found(lane.ready.size(), limit_);
     Lane::Item item = std::move(lane.ready.front());
     lane.ready.pop_front();
     if (lane.failed) {
@@ -164,34 +177,22 @@ class ParallelInterleaveIterator final : public IteratorBase {
   }
 
   // Where the order does not matter.
-  std::size_t any_ready() const {
-    if (deterministic_) return cycle_.size();
-    const auto found = std::find_if(cycle_.begin(), cycle_.end(),
-                                    [](const auto& lane) { return lane && !lane->ready.empty(); });
-    return static_cast<std::size_t>(found - cycle_.begin());
+  std::size_t any_ready() const { return deterministic_ ? cycle_.size() : first_ready(cycle_); }
+
+  Lane* find_work() const {
+    return pausing_ ? nullptr : lane_with_work(cycle_, at_, upcoming_, limit_);
   }
 
-  // The next lane, in the order of the cycle, that has something to be done.
-  Lane* find_work() {
-    if (pausing_) return nullptr;
-    const auto wants = [this](const std::unique_ptr<Lane>& lane) {
-      return lane && !lane->busy && !lane->ended && lane->ready.size() <= limit_ / 2;
-    };
-    for (std::size_t i = 0; i < cycle_.size(); ++i) {
-      const auto& lane = cycle_[(at_ + i) % cycle_.size()];
-      if (wants(lane)) return lane.get();
-    }
-    const auto found = std::find_if(upcoming_.begin(), upcoming_.end(), wants);
-    return found == upcoming_.end() ? nullptr : found->get();
-  }
-
-  void work() {
+  void work(std::size_t number) {
     ThreadContextScope scope(context_.thread_context());
     std::unique_lock lock(mutex_);
     for (;;) {
       Lane* lane = nullptr;
-      room_.wait(lock, [&] { return stopped() || (lane = find_work()) != nullptr; });
+      above_limit_.wait(lock, [&] { return stopped() || number < workers_; });
+      room_.wait(
+          lock, [&] { return stopped() || number >= workers_ || (lane = find_work()) != nullptr; });
       if (stopped()) return;
+      if (!lane) continue;
       lane->busy = true;
       ++working_;
       while (!lane->ended && lane->ready.size() < limit_ && !pausing_ && !stopped()) {
@@ -212,14 +213,17 @@ class ParallelInterleaveIterator final : public IteratorBase {
     bool gave = false;
     try {
       if (!opened) {
+        const StageMeter::Working working(meter_);
         lane.source.open(maker_, std::move(from), lane.number);
       } else {
+        const StageMeter::Drawing drawing(meter_);
         gave = lane.source.next(item.element);
       }
     } catch (...) {
       item.error = std::current_exception();
     }
     if (opened && !gave && !item.error) lane.source.close();
+    if (gave) tuned_.made(item.element);
     lock.lock();
     lane.opened = true;
     lane.failed = !opened && item.error;
@@ -228,39 +232,19 @@ class ParallelInterleaveIterator final : public IteratorBase {
     result_.notify_one();
   }
 
-  void visit_lane(StateArchive& state, std::unique_ptr<Lane>& lane) {
-    bool present = lane != nullptr;
-    state.value(present);
-    if (!present) return;
-    if (!lane) lane = std::make_unique<Lane>();
-    state.value(lane->from);
-    state.value(lane->number);
-    state.value(lane->opened);
-    state.value(lane->ended);
-    state.value(lane->failed);
-    const std::int64_t count = state.length(lane->ready.size());
-    if (state.restoring()) lane->ready.resize(static_cast<std::size_t>(count));
-    for (Lane::Item& item : lane->ready) {
-      state.value(item.error);
-      state.value(item.element);
-    }
-    lane->source.visit_state(state, maker_);
-    state.require(!lane->opened || lane->ended || lane->source.is_open(), "a dataset is missing");
-  }
-
   void visit_members(StateArchive& state) {
     state.stage("ParallelInterleave");
     const std::int64_t cycle = state.length(cycle_.size());
     state.require(cycle == static_cast<std::int64_t>(cycle_.size()), "its cycle is another");
     open_ = 0;
     for (auto& lane : cycle_) {
-      visit_lane(state, lane);
+      visit(state, lane, maker_);
       open_ += lane ? 1 : 0;
     }
     const std::int64_t count = state.length(upcoming_.size());
     if (state.restoring()) upcoming_.resize(static_cast<std::size_t>(count));
     for (auto& lane : upcoming_) {
-      visit_lane(state, lane);
+      visit(state, lane, maker_);
       state.require(lane != nullptr, "a dataset is missing");
     }
     state.value(at_);
@@ -272,10 +256,12 @@ class ParallelInterleaveIterator final : public IteratorBase {
   }
 
   const std::int64_t block_length_;
-  const std::size_t limit_;  // elements made ahead in a lane
-  const std::size_t calls_;
+  std::size_t limit_;    // elements made ahead in a lane; guarded by mutex_, as is the next
+  std::size_t workers_;  // threads that may work
   const bool deterministic_;
   IterationContext context_;
+  const TunedPass tuned_;
+  const StageMeter meter_;
   const NestedSource::Maker maker_;
   std::unique_ptr<IteratorBase> input_;  // used by the consumer alone, as are the next four
   std::size_t at_ = 0;                   // but this is read by the threads: guarded by mutex_
@@ -285,9 +271,10 @@ class ParallelInterleaveIterator final : public IteratorBase {
 
   std::mutex mutex_;  // guards all below
   std::condition_variable room_;
+  std::condition_variable above_limit_;
   std::condition_variable result_;
   std::condition_variable quiet_;
-  std::vector<std::unique_ptr<Lane>> cycle_;
+  Cycle cycle_;
   std::deque<std::unique_ptr<Lane>> upcoming_;
   std::size_t open_ = 0;
   std::size_t working_ = 0;  // threads that are at a lane

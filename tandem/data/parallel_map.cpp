@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "tandem/data/internal/row_stage.h"
+#include "tandem/data/internal/stage_counters.h"
 #include "tandem/data/internal/stage_error.h"
+#include "tandem/data/internal/tuner.h"
 
 namespace tandem::data {
 namespace {
@@ -20,9 +22,12 @@ class ParallelMapIterator final : public IteratorBase {
   ParallelMapIterator(const DatasetBase& input, const ElementFn& fn, std::int64_t calls,
                       bool deterministic, const IterationContext& context)
       : fn_(fn),
-        calls_(static_cast<std::size_t>(calls)),
+        limit_(static_cast<std::size_t>(std::max<std::int64_t>(calls, 0))),
         deterministic_(deterministic),
         context_(context.below()),
+        tuned_(
+            tuned_pass(calls == kAutotune, context, {.kind = TunedStage::Kind::kMap, .key = &fn})),
+        meter_(meter_of(context, tuned_)),
         input_(input.iterator(context_)),
         waker_(context_.stop_signal(), [this] { wake_all(); }) {}
 
@@ -32,8 +37,10 @@ class ParallelMapIterator final : public IteratorBase {
   }
 
   bool next(Element& out) override {
-    if (threads_.empty()) start();
+    tuned_.tick();
     std::unique_lock lock(mutex_);
+    if (threads_.empty() || tuned_) adjust_threads();
+    if (meter_) meter_.found(count_ready(), 2 * limit_);
     for (;;) {
       context_.check();
       const auto ready = find_ready();
@@ -48,6 +55,7 @@ class ParallelMapIterator final : public IteratorBase {
         return true;
       }
       if (input_ended_ && slots_.empty()) return false;
+      const StageMeter::Waiting waiting(meter_);
       result_.wait(lock);
     }
   }
@@ -103,27 +111,44 @@ class ParallelMapIterator final : public IteratorBase {
     return !slots_.empty() && slots_.front()->done ? slots_.begin() : slots_.end();
   }
 
-  void start() {
-    threads_.reserve(calls_);
-    for (std::size_t i = 0; i < calls_; ++i) threads_.emplace_back([this] { work(); });
+  std::size_t count_ready() const {
+    return static_cast<std::size_t>(
+        std::count_if(slots_.begin(), slots_.end(), [](const auto& slot) { return slot->done; }));
+  }
+
+  // With the mutex held. Threads above the limit finish their element and pause.
+  void adjust_threads() {
+    const std::size_t limit = tuned_ ? static_cast<std::size_t>(tuned_->threads.load()) : limit_;
+    if (limit == limit_ && threads_.size() >= limit) return;
+    limit_ = limit;
+    meter_.threads(limit, static_cast<bool>(tuned_));
+    meter_.buffer(2 * limit);
+    while (threads_.size() < limit) {
+      threads_.emplace_back([this, number = threads_.size()] { work(number); });
+    }
+    room_.notify_all();
+    above_limit_.notify_all();
   }
 
   void wake_all() {
     std::lock_guard lock(mutex_);
     room_.notify_all();
     result_.notify_all();
+    above_limit_.notify_all();
   }
 
-  void work() {
+  void work(std::size_t number) {
     ThreadContextScope scope(context_.thread_context());
-    while (Slot* slot = draw()) {
+    while (Slot* slot = draw(number)) {
       if (!slot->error) {
+        const StageMeter::Working working(meter_);
         try {
           fn_.apply(slot->element);
         } catch (...) {
           slot->error = with_line(std::current_exception(), cat("in map, element ", slot->number));
         }
       }
+      tuned_.made(slot->element);
       std::lock_guard lock(mutex_);
       slot->done = true;
       result_.notify_one();
@@ -138,22 +163,24 @@ class ParallelMapIterator final : public IteratorBase {
   }
 
   // The input's next element in a slot of the queue, or null when there is no more to do.
-  Slot* draw() {
+  Slot* draw(std::size_t number) {
+    if (tuned_) {
+      std::unique_lock lock(mutex_);
+      above_limit_.wait(lock, [&] { return number < limit_ || over(); });
+    }
     std::lock_guard input_lock(input_mutex_);
     {
       std::unique_lock lock(mutex_);
       ++workers_waiting_;
-      room_.wait(lock, [this] {
-        return input_ended_ || context_.stop_signal()->stopped() ||
-               (slots_.size() < 2 * calls_ && !pausing_);
-      });
+      room_.wait(lock, [this] { return over() || (slots_.size() < 2 * limit_ && !pausing_); });
       --workers_waiting_;
-      if (input_ended_ || context_.stop_signal()->stopped()) return nullptr;
+      if (over()) return nullptr;
       ++working_;
     }
     auto slot = std::make_unique<Slot>();
     bool ended = false;
     try {
+      const StageMeter::Drawing drawing(meter_);
       ended = !input_->next(slot->element);
     } catch (...) {
       slot->error = std::current_exception();
@@ -163,6 +190,7 @@ class ParallelMapIterator final : public IteratorBase {
       input_ended_ = true;
       end_work();
       room_.notify_all();
+      above_limit_.notify_all();
       result_.notify_one();
       return nullptr;
     }
@@ -171,16 +199,22 @@ class ParallelMapIterator final : public IteratorBase {
     return slots_.back().get();
   }
 
+  // With the mutex held.
+  bool over() const { return input_ended_ || context_.stop_signal()->stopped(); }
+
   const ElementFn& fn_;
-  const std::size_t calls_;
+  std::size_t limit_;  // threads that may work; guarded by mutex_
   const bool deterministic_;
   IterationContext context_;
+  const TunedPass tuned_;
+  const StageMeter meter_;
 
   std::mutex input_mutex_;  // guards input_; taken before mutex_
   std::unique_ptr<IteratorBase> input_;
 
   std::mutex mutex_;  // guards all below
   std::condition_variable room_;
+  std::condition_variable above_limit_;
   std::condition_variable result_;
   std::deque<std::unique_ptr<Slot>> slots_;
   std::int64_t number_ = 0;

@@ -9,6 +9,8 @@
 
 #include "tandem/data/dataset.h"
 #include "tandem/data/internal/row_stage.h"
+#include "tandem/data/internal/stage_counters.h"
+#include "tandem/data/internal/tuner.h"
 
 namespace tandem::data {
 namespace {
@@ -24,8 +26,14 @@ class PrefetchIterator final : public IteratorBase {
       : grows_(buffer_size == kAutotune),
         limit_(grows_ ? kFirstLimit : static_cast<std::size_t>(buffer_size)),
         context_(context.below()),
+        tuned_(tuned_pass(grows_ && context.threads(kAutotune) == kAutotune, context,
+                          {.kind = TunedStage::Kind::kPrefetch, .key = &input})),
+        meter_(meter_of(context, tuned_)),
         input_(input.iterator(context_)),
-        waker_(context_.stop_signal(), [this] { wake_all(); }) {}
+        waker_(context_.stop_signal(), [this] { wake_all(); }) {
+    meter_.threads(1, grows_);
+    meter_.buffer(limit_);
+  }
 
   ~PrefetchIterator() override {
     context_.stop_signal()->stop();
@@ -36,7 +44,10 @@ class PrefetchIterator final : public IteratorBase {
     // The memory of the element that `out` held is free before the next one is waited for.
     out.clear();
     if (!thread_.joinable()) thread_ = std::thread([this] { produce(); });
+    tuned_.tick();
     std::unique_lock lock(mutex_);
+    if (tuned_) adopt_limit();
+    meter_.found(ready_.size(), limit_);
     if (ready_.empty() && !ended_) wait_for_element(lock);
     context_.check();
     if (ready_.empty()) return false;
@@ -86,12 +97,24 @@ class PrefetchIterator final : public IteratorBase {
     std::exception_ptr error;
   };
 
+  // With the mutex held: other stages may need the memory.
+  void adopt_limit() {
+    const auto limit = static_cast<std::size_t>(tuned_->buffer.load());
+    if (limit == limit_) return;
+    limit_ = limit;
+    meter_.buffer(limit);
+  }
+
   void wait_for_element(std::unique_lock<std::mutex>& lock) {
     // A buffer that has been full and runs empty is too small for the swings of its two sides.
-    if (grows_ && was_full_ && limit_ < kLastLimit) limit_ *= 2;
+    if (grows_ && was_full_ && limit_ < kLastLimit) {
+      limit_ = tuned_ ? static_cast<std::size_t>(tuned_.larger_buffer()) : 2 * limit_;
+      meter_.buffer(limit_);
+    }
     was_full_ = false;
     if (producer_waits_) room_.notify_one();
     consumer_waits_ = true;
+    const StageMeter::Waiting waiting(meter_);
     element_.wait(lock, [this] { return !ready_.empty() || ended_ || stopped(); });
     consumer_waits_ = false;
   }
@@ -108,10 +131,12 @@ class PrefetchIterator final : public IteratorBase {
       Item item;
       bool ended = false;
       try {
+        const StageMeter::Drawing drawing(meter_);
         ended = !input_->next(item.element);
       } catch (...) {
         item.error = std::current_exception();
       }
+      tuned_.made(item.element);
       std::unique_lock lock(mutex_);
       producing_ = false;
       if (pausing_) quiet_.notify_one();
@@ -143,6 +168,8 @@ class PrefetchIterator final : public IteratorBase {
   const bool grows_;
   std::size_t limit_;  // guarded by mutex_
   IterationContext context_;
+  const TunedPass tuned_;
+  const StageMeter meter_;
   std::unique_ptr<IteratorBase> input_;  // used by the thread alone
 
   std::mutex mutex_;  // guards all below

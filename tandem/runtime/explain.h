@@ -103,6 +103,9 @@ struct TANDEM_EXPORT Explanation {
   double step_seconds = 0;  ///< expected; 0 where it could not be simulated
   std::optional<double> measured_step;
   std::int64_t measured_runs = 0;
+  /// Of the time from the first measured call to the end of the last, the share that consumers of
+  /// datasets spent in Iterator::next: waiting for input. Nothing where there were none.
+  std::optional<double> input_waiting;
   int costs_measured = 0;  ///< ops with measured costs
   std::vector<Device> devices;
   std::vector<Op> ops;  ///< in the order of the graph: inputs first

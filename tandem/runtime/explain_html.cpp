@@ -76,6 +76,7 @@ class PageWriter {
     card(seconds_text(e_.step_seconds), "a step, expected");
     if (e_.measured_step)
       card(seconds_text(*e_.measured_step), cat("a step, measured: ", mean_of(e_.measured_runs)));
+    if (e_.input_waiting) card(percent_text(*e_.input_waiting), "of the time waiting for input");
     card(std::to_string(e_.ops.size()), cat("ops, costs of ", e_.costs_measured, " measured"));
     card(bytes_text(e_.copied_bytes()),
          cat("a step in ", counted(e_.copies.size(), "copy", "copies"), ", ",

@@ -35,6 +35,7 @@ class JsonWriter {
               {"step_seconds", e_.step_seconds},
               {"measured_step_seconds", number(e_.measured_step)},
               {"measured_runs", e_.measured_runs},
+              {"input_waiting", number(e_.input_waiting)},
               {"costs_measured", e_.costs_measured},
               {"copied_bytes", e_.copied_bytes()},
               {"copy_seconds", e_.copy_seconds()},

@@ -86,6 +86,9 @@ class TextWriter {
       out_ << "  measured  " << seconds_text(*e_.measured_step) << " a step ("
            << mean_of(e_.measured_runs) << ")\n";
     }
+    if (e_.input_waiting) {
+      out_ << "  input     " << percent_text(*e_.input_waiting) << " of the time waiting\n";
+    }
     if (!e_.copies.empty()) {
       out_ << "  copied    " << bytes_text(e_.copied_bytes()) << " a step, "
            << seconds_text(e_.copy_seconds()) << " on the way\n";

@@ -40,6 +40,7 @@ const char* category(EventKind kind) {
     case EventKind::kCopy: return "copy";
     case EventKind::kFunction: return "function";
     case EventKind::kScope: return "scope";
+    case EventKind::kInput: return "input";
     case EventKind::kKernel: break;
   }
   return "kernel";
@@ -98,7 +99,7 @@ class TraceWriter {
     const auto add = [&](const char* name, const std::string& value) {
       args += (args.empty() ? "\"" : ",\"") + std::string(name) + "\":" + value;
     };
-    if (!e.op.empty()) add("op", in_json(e.op));
+    if (!e.op.empty()) add(e.kind == EventKind::kInput ? "stages" : "op", in_json(e.op));
     if (!e.function.empty()) add("function", in_json(e.function));
     if (e.bytes > 0) add("bytes", whole(e.bytes));
     if (!e.from.empty()) add("from", in_json(e.from));

@@ -97,12 +97,25 @@ Profile stop() {
     }
     if (record.name) event.name = *record.name;
     if (!record.node && record.kind == EventKind::kKernel) event.op = event.name;
+    if (record.detail) event.op = *record.detail;
     if (record.from) event.from = *record.from;
     if (record.to) event.to = *record.to;
     data->events.push_back(event);
     data->nodes.push_back(record.node);
   }
   return Profile(std::move(data));
+}
+
+void record_input(std::string_view pipeline, std::string_view stages,
+                  std::chrono::steady_clock::time_point begin,
+                  std::chrono::steady_clock::time_point end) {
+  const auto recorder = StepRecorder::active();
+  if (!recorder) return;
+  const auto time = [](std::chrono::steady_clock::time_point at) {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(at.time_since_epoch()).count();
+  };
+  recorder->input(pipeline, stages, std::max<std::int64_t>(time(begin), recorder->started()),
+                  time(end));
 }
 
 Scope::Scope(std::string_view name) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -37,11 +38,12 @@ enum class EventKind : std::uint8_t {
   kCopy,      ///< a value on its way from one device's memory to another's
   kFunction,  ///< one call of a traced function
   kScope,     ///< a `Scope` of the user's code
+  kInput,     ///< the consumer of a dataset in Iterator::next: it waits for input
 };
 
 /// A row of the trace, on which events follow each other: a device's stream, or a thread.
 struct Track {
-  std::string process;    ///< the device's name, or "threads"
+  std::string process;    ///< the device's name, "threads", or "input"
   std::string name;       ///< "compute 0", "copy in 0", "thread 1", "waiting"
   bool overlaps = false;  ///< its events need not end before the next one begins
 };
@@ -51,7 +53,8 @@ struct Event {
   EventKind kind = EventKind::kKernel;
   int track = 0;              ///< in `Profile::tracks()`
   std::string_view name;      ///< of node, function or scope; the copied value's
-  std::string_view op;        ///< of a kernel
+  std::string_view op;        ///< of a kernel; of input: what work the stages had since the last
+                              ///< time, "ParallelMap 71 %, Batch 29 %"
   std::string_view function;  ///< that the node belongs to
   double begin = 0;           ///< seconds since the start
   double end = 0;
@@ -101,6 +104,12 @@ TANDEM_EXPORT void start(const Options& options = {});
 /// Throws FailedPreconditionError if none is.
 TANDEM_EXPORT Profile stop();
 TANDEM_EXPORT bool running();
+
+/// The calling thread was in `pipeline` for an element between two times. Nothing happens while
+/// nobody records.
+TANDEM_EXPORT void record_input(std::string_view pipeline, std::string_view stages,
+                                std::chrono::steady_clock::time_point begin,
+                                std::chrono::steady_clock::time_point end);
 
 /// Names what the thread does in a block.
 class TANDEM_EXPORT Scope {

@@ -7,7 +7,8 @@
 
 namespace tandem::data {
 
-/// Calls `fn` on the elements of `input` on `calls` threads, which begin with the first `next`.
+/// Calls `fn` on the elements of `input` on `calls` threads (kAutotune: as many as the iteration's
+/// tuner says), which begin with the first `next`.
 /// Holds at most twice as many elements as it has threads.
 std::unique_ptr<IteratorBase> make_parallel_map(const DatasetBase& input, const ElementFn& fn,
                                                 std::int64_t calls, bool deterministic,

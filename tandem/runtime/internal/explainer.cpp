@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "tandem/core/error.h"
@@ -164,6 +165,20 @@ class Explainer {
     }
   }
 
+  // The mean of all threads that asked datasets for elements between two times.
+  std::optional<double> input_waiting(double begin, double end) const {
+    double sum = 0;
+    std::set<int> tracks;
+    for (const profiler::Event& event : profile_->events()) {
+      if (event.kind != profiler::EventKind::kInput || event.end <= begin || event.begin >= end)
+        continue;
+      sum += std::min(event.end, end) - std::max(event.begin, begin);
+      tracks.insert(event.track);
+    }
+    if (tracks.empty()) return std::nullopt;
+    return sum / ((end - begin) * static_cast<double>(tracks.size()));
+  }
+
   void measured() {
     if (!profile_) return;
     const auto times = profile_->node_times(function_);
@@ -172,6 +187,7 @@ class Explainer {
       if (found != times.end()) op.measured = found->second;
     }
     double sum = 0, first = 0;
+    double begin = 0, end = 0;
     struct Copied {
       double sum = 0, first = 0;
       int count = 0;
@@ -180,7 +196,11 @@ class Explainer {
     for (const profiler::Event& event : profile_->events()) {
       if (event.kind == profiler::EventKind::kFunction && event.name == function_) {
         // The first call pays for caches, and for the recording's own notes.
-        if (out_.measured_runs++ == 0) first = event.end - event.begin;
+        if (out_.measured_runs++ == 0) {
+          first = event.end - event.begin;
+          begin = event.begin;
+        }
+        end = std::max(end, event.end);
         sum += event.end - event.begin;
       } else if (event.kind == profiler::EventKind::kCopy && event.function == function_) {
         Copied& copy = copied[{event.name, event.to}];
@@ -194,6 +214,7 @@ class Explainer {
     }
     const auto runs = static_cast<double>(out_.measured_runs);
     out_.measured_step = runs > 1 ? (sum - first) / (runs - 1) : first;
+    out_.input_waiting = input_waiting(begin, end);
     for (Explanation::Copy& copy : out_.copies) {
       const auto found = copied.find({copy.value, out_.devices[index(copy.to)].name});
       if (found == copied.end()) continue;
@@ -294,6 +315,13 @@ std::string bytes_text(double bytes) {
     ++unit;
   }
   return cat(number(bytes), ' ', kUnits[std::max(unit, 0)]);
+}
+
+std::string percent_text(double share) {
+  char buffer[64];
+  const auto end =
+      std::to_chars(buffer, buffer + sizeof(buffer), 100 * share, std::chars_format::fixed, 1);
+  return cat(std::string(buffer, end.ptr), " %");
 }
 
 std::string counted(std::size_t count, const char* one, const char* many) {

@@ -41,6 +41,8 @@ std::string short_device_name(const DeviceSet& devices, int device);
 /// For people: "1.2 ms", "3.4 MiB".
 std::string seconds_text(double seconds);
 std::string bytes_text(double bytes);
+/// "3.2 %".
+std::string percent_text(double share);
 /// "1 copy", "3 copies".
 std::string counted(std::size_t count, const char* one, const char* many);
 /// "mean of 9 calls after a first" for 10 of them.

@@ -263,6 +263,17 @@ void StepRecorder::thread_event(profiler::EventKind kind, std::string_view name,
   push(record);
 }
 
+void StepRecorder::input(std::string_view pipeline, std::string_view stages, Time begin, Time end) {
+  Record record;
+  record.kind = profiler::EventKind::kInput;
+  record.track = track("input", cat("for thread ", thread_number()), "");
+  record.name = text(pipeline);
+  record.detail = text(stages);
+  record.begin = begin;
+  record.end = end;
+  push(record);
+}
+
 double StepRecorder::bytes_of(const KernelContext& context) {
   double bytes = 0;
   for (int i = 0; i < context.num_inputs(); ++i) bytes += array_bytes(context.input(i));

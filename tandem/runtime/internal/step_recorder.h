@@ -101,6 +101,9 @@ class StepRecorder {
   /// What the calling thread did between two times: a function's call, a scope.
   void thread_event(profiler::EventKind kind, std::string_view name, Time begin, Time end);
 
+  /// The calling thread waited for a pipeline's element.
+  void input(std::string_view pipeline, std::string_view stages, Time begin, Time end);
+
   /// Bytes of a kernel's inputs and outputs that are there.
   static double bytes_of(const KernelContext& context);
 
@@ -108,9 +111,10 @@ class StepRecorder {
   struct Record {
     profiler::EventKind kind = profiler::EventKind::kKernel;
     int track = -1;
-    const RecordedNode* node = nullptr;  // of a copy: what made the value
-    const std::string* name = nullptr;   // of all but kernels of nodes
-    const std::string* from = nullptr;   // of a copy
+    const RecordedNode* node = nullptr;   // of a copy: what made the value
+    const std::string* name = nullptr;    // of all but kernels of nodes
+    const std::string* detail = nullptr;  // of input: the stages' shares
+    const std::string* from = nullptr;    // of a copy
     const std::string* to = nullptr;
     Time begin = 0;
     Time end = 0;

@@ -1,0 +1,76 @@
+#include <dlfcn.h>
+
+#include <cstdint>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "tandem/cli/commands.h"
+#include "tandem/core/error.h"
+#include "tandem/data/explain.h"
+
+namespace tandem::cli {
+namespace {
+
+struct Options {
+  std::string library;
+  data::PipelineExplainOptions run{.seconds = 5};
+  double step_ms = 0;
+  bool json = false;
+};
+
+// The library stays loaded: the dataset's functions are in it.
+data::Dataset load(const std::string& path) {
+  // Without a slash the linker would look elsewhere.
+  const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
+  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) throw InvalidArgumentError(cat(path, " could not be loaded: ", dlerror()));
+  void* symbol = dlsym(library, "tandem_dataset");
+  if (!symbol) {
+    throw InvalidArgumentError(
+        cat(path,
+            " has no pipeline: it must export extern \"C\" void "
+            "tandem_dataset(tandem::data::Dataset*). examples/pipelines has one that does."));
+  }
+  data::Dataset dataset;
+  reinterpret_cast<data::DatasetEntry*>(symbol)(&dataset);
+  if (!dataset.defined()) {
+    throw InvalidArgumentError(cat(path, ": tandem_dataset left its dataset undefined."));
+  }
+  return dataset;
+}
+
+void run(Options options) {
+  options.run.step = 1e-3 * options.step_ms;
+  const data::PipelineExplanation explanation = data::explain(load(options.library), options.run);
+  std::cout << (options.json ? explanation.to_json() : explanation.to_text());
+}
+
+}  // namespace
+
+void add_data_bench_command(CLI::App& td) {
+  CLI::App* command = td.add_subcommand(
+      "data-bench", "Run an input pipeline and tell where its time goes and what would help");
+  const auto options = std::make_shared<Options>();
+  command
+      ->add_option("library", options->library,
+                   "A shared library that exports extern \"C\" void "
+                   "tandem_dataset(tandem::data::Dataset*)")
+      ->required();
+  command
+      ->add_option("--seconds", options->run.seconds,
+                   "Stop after so long (5; 0: run to the end of the dataset)")
+      ->check(CLI::Range(0.0, 1e9));
+  command->add_option("--elements", options->run.elements, "Stop after so many elements")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 62));
+  command
+      ->add_option("--step", options->step_ms,
+                   "Milliseconds to wait after each element, as if it was trained on")
+      ->check(CLI::Range(0.0, 1e9));
+  command->add_flag("--json", options->json, "Print as JSON, for programs");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace tandem::cli

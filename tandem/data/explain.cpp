@@ -1,0 +1,181 @@
+#include "tandem/data/explain.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <ostream>
+#include <sstream>
+#include <thread>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "tandem/core/error.h"
+#include "tandem/data/internal/figures.h"
+#include "tandem/data/internal/pipeline_model.h"
+#include "tandem/runtime/runtime.h"
+
+namespace tandem::data {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+void check(const char* name, double value) {
+  if (!(value >= 0) || std::isinf(value)) {
+    throw InvalidArgumentError(cat("`", name, "` must be >= 0, got ", value, "."));
+  }
+}
+
+std::string name_of(const PipelineExplanation& e, int stage) {
+  return e.stats.stages[static_cast<std::size_t>(stage)].name;
+}
+
+std::string bottleneck_text(const PipelineExplanation& e) {
+  if (e.elements_per_second <= 0) return "nothing took time";
+  const std::string stage = e.slowest_stage < 0 ? "" : name_of(e, e.slowest_stage);
+  if (e.bottleneck < 0) return cat("the ", e.cores, " cores, most of all in ", stage);
+  if (e.slowest_stage < 0) return "the consumer itself: the pipeline is fast enough";
+  const auto& section = e.sections[static_cast<std::size_t>(e.bottleneck)];
+  const std::string where =
+      section.stage < 0 ? "on the consumer's thread"
+      : section.threads == 1
+          ? cat("on the thread of ", name_of(e, section.stage))
+          : cat("on the ", section.threads, " threads of ", name_of(e, section.stage));
+  return cat(stage, ", ", where);
+}
+
+// The stage with the most work of these; -1 if `least` is more.
+int most_work(const PipelineModel& model, const std::vector<int>& stages, double least) {
+  int found = -1;
+  for (const int i : stages) {
+    const double work = model.stages[static_cast<std::size_t>(i)].work;
+    if (work <= least) continue;
+    least = work;
+    found = i;
+  }
+  return found;
+}
+
+Json json_of(const PipelineStats::Stage& s) {
+  return {{"name", s.name},
+          {"consumer", s.consumer < 0 ? Json() : Json(s.consumer)},
+          {"nested", s.nested},
+          {"elements", s.elements},
+          {"bytes", s.bytes},
+          {"work_seconds", s.work},
+          {"seconds_per_element", s.work_per_element()},
+          {"waited_for_seconds", s.waited_for},
+          {"threads", s.threads},
+          {"tuned", s.tuned},
+          {"input_seconds", s.input},
+          {"input_waited_seconds", s.input_waited},
+          {"buffer_size", s.buffer_size},
+          {"buffer_fill", s.buffer_fill}};
+}
+
+}  // namespace
+
+PipelineExplanation explain(const Dataset& dataset, PipelineExplainOptions options) {
+  check("seconds", options.seconds);
+  check("step", options.step);
+  check("elements", static_cast<double>(options.elements));
+  Iterator it = dataset.iterator({.observe = true});
+  const auto begin = Clock::now();
+  const std::chrono::duration<double> step(options.step);
+  Element element;
+  for (std::int64_t count = 0; it.next(element);) {
+    if (options.step > 0) std::this_thread::sleep_for(step);
+    if (++count == options.elements) break;
+    if (options.seconds > 0 && seconds_since(begin) >= options.seconds) break;
+  }
+  return explain(it.stats());
+}
+
+PipelineExplanation explain(PipelineStats stats, int cores) {
+  PipelineExplanation e;
+  e.cores = cores > 0 ? cores : Runtime::current().inter_op_pool().threads();
+  if (stats.elements > 0) {
+    e.step = std::max(0.0, stats.seconds - stats.in_next) / static_cast<double>(stats.elements);
+  }
+  const PipelineModel model(stats, e.step, e.cores);
+  e.sections = model.sections();
+  e.elements_per_second = model.rate();
+  std::vector<int> all;
+  for (std::size_t i = 0; i < stats.stages.size(); ++i) all.push_back(static_cast<int>(i));
+  e.slowest_stage = most_work(model, all, 0);
+  for (std::size_t s = 0; s < e.sections.size(); ++s) {
+    if (e.sections[s].elements_per_second != e.elements_per_second) continue;
+    e.bottleneck = static_cast<int>(s);
+    e.slowest_stage = most_work(model, e.sections[s].stages, s == 0 ? e.step : 0);
+    break;
+  }
+  if (stats.elements > 0) e.advice = advice_for(stats, model);
+  e.stats = std::move(stats);
+  return e;
+}
+
+std::string PipelineExplanation::to_text() const {
+  std::ostringstream out;
+  out << number_text(static_cast<double>(stats.elements)) << " elements in "
+      << time_text(stats.seconds) << ": " << number_text(stats.elements_per_second())
+      << " elements/s";
+  if (stats.bytes_per_second() > 0) {
+    out << ", " << number_text(1e-6 * stats.bytes_per_second()) << " MB/s";
+  }
+  out << "\nwaiting for input: " << percent_text(stats.waiting_share()) << " of the time\n";
+  if (stats.stages.empty()) return std::move(out).str();
+  out << "bottleneck: " << bottleneck_text(*this) << "\n\n" << stats << '\n';
+  if (advice.empty()) {
+    out << "advice: none; no single change would gain 5 %\n";
+    return std::move(out).str();
+  }
+  out << "advice (gains by a model of " << cores << (cores == 1 ? " core" : " cores") << ")\n";
+  for (const Advice& a : advice) {
+    out << "  " << a.text << ": " << number_text(a.elements_per_second) << " elements/s, "
+        << number_text(std::round(100 * a.gain) / 100) << " times as many\n";
+  }
+  return std::move(out).str();
+}
+
+std::string PipelineExplanation::to_json() const {
+  Json stages = Json::array(), parts = Json::array(), advised = Json::array();
+  for (const PipelineStats::Stage& s : stats.stages) stages.push_back(json_of(s));
+  for (const Section& s : sections) {
+    parts.push_back({{"threads_of", s.stage < 0 ? Json() : Json(s.stage)},
+                     {"threads", s.threads},
+                     {"stages", s.stages},
+                     {"seconds_per_element", s.work},
+                     {"serial_seconds_per_element", s.serial},
+                     {"elements_per_second", s.elements_per_second}});
+  }
+  for (const Advice& a : advice) {
+    advised.push_back({{"text", a.text},
+                       {"stage", a.stage},
+                       {"elements_per_second", a.elements_per_second},
+                       {"gain", a.gain}});
+  }
+  const Json json = {{"elements", stats.elements},
+                     {"seconds", stats.seconds},
+                     {"elements_per_second", stats.elements_per_second()},
+                     {"bytes_per_second", stats.bytes_per_second()},
+                     {"waiting_share", stats.waiting_share()},
+                     {"cores", cores},
+                     {"bottleneck", bottleneck_text(*this)},
+                     {"bottleneck_stage", slowest_stage < 0 ? Json() : Json(slowest_stage)},
+                     {"model_elements_per_second", elements_per_second},
+                     {"stages", std::move(stages)},
+                     {"sections", std::move(parts)},
+                     {"advice", std::move(advised)}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::ostream& operator<<(std::ostream& out, const PipelineExplanation& explanation) {
+  return out << explanation.to_text();
+}
+
+}  // namespace tandem::data

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <vector>
+
+#include "tandem/data/explain.h"
+
+namespace tandem::data {
+
+/// A pipeline that can be changed and asked how fast it would be.
+class PipelineModel {
+ public:
+  struct Stage {
+    int consumer = -1;
+    double work = 0;  ///< seconds an element of the dataset
+    int threads = 0;  ///< 0: works where its elements are consumed
+    /// Its threads each work at an input of their own, or there is one thread; else they take turns
+    /// in the input.
+    bool own_inputs = false;
+    bool is_prefetch = false;  ///< its own work is its consumer's
+    bool by_consumer = false;  ///< where its consumer has threads: not on these
+    bool prefetched = false;   ///< a prefetch was put behind it
+  };
+
+  explicit PipelineModel(const PipelineStats& stats, double step, int cores);
+
+  std::vector<Stage> stages;
+  double step = 0;
+  int cores = 1;
+
+  /// The consumer's section first.
+  std::vector<PipelineExplanation::Section> sections() const;
+  /// Elements a second; 0 if nothing took time.
+  double rate() const;
+  /// All work of an element, and the step.
+  double work() const;
+
+  /// True if `stage` is `at` or comes before it.
+  bool comes_before(int stage, int at) const;
+
+ private:
+  int section_of(int stage) const;
+};
+
+/// What would make the pipeline faster.
+std::vector<PipelineExplanation::Advice> advice_for(const PipelineStats& stats,
+                                                    const PipelineModel& model);
+
+}  // namespace tandem::data

@@ -1,0 +1,128 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "tandem/data/element.h"
+
+namespace tandem::data {
+
+/// Nanoseconds of the steady clock.
+inline std::int64_t nanoseconds(std::chrono::steady_clock::time_point time) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+}
+inline std::int64_t clock_now() { return nanoseconds(std::chrono::steady_clock::now()); }
+
+/// What the threads of an iteration add up for one stage. Stages with threads of their own get
+/// theirs from `IterationContext::counters` and count what only they know of: see StageMeter.
+struct StageCounters {
+  using Count = std::atomic<std::int64_t>;
+  Count elements{0};
+  Count bytes{0};
+  Count work{0};          ///< nanoseconds, as the others
+  Count waited_for{0};    ///< by consumers
+  Count input{0};         ///< its threads, at work in inputs
+  Count input_waited{0};  ///< its threads, for other threads
+  Count threads{0};
+  Count tuned{0};
+  Count buffer_size{0};
+  Count fill{0};  ///< sum of buffer fills, each out of 1,000, at `looks` elements
+  Count looks{0};
+
+  static void add(Count& count, std::int64_t by) { count.fetch_add(by, std::memory_order_relaxed); }
+  static void set(Count& count, std::int64_t to) { count.store(to, std::memory_order_relaxed); }
+  static std::int64_t get(const Count& count) { return count.load(std::memory_order_relaxed); }
+};
+
+/// Of the calling thread: what is not the work of the stage it is in.
+struct ThreadTimes {
+  std::int64_t apart = 0;   ///< within the innermost observed `next`: in inputs, and waiting
+  std::int64_t waited = 0;  ///< for other threads of pipelines, ever
+};
+ThreadTimes& thread_times();
+
+/// How long the calling thread has waited for other threads of pipelines since this was made.
+class Waited {
+ public:
+  Waited() : before_(thread_times().waited) {}
+  std::int64_t operator()() const { return thread_times().waited - before_; }
+
+ private:
+  std::int64_t before_;
+};
+
+/// Bytes of an element's tensors.
+std::int64_t bytes_of(const Element& element);
+
+/// What a stage with threads tells of them; all of it costs one branch where nobody listens.
+class StageMeter {
+ public:
+  StageMeter() = default;
+  explicit StageMeter(StageCounters* counters) : counters_(counters) {}
+  explicit operator bool() const { return counters_ != nullptr; }
+
+  void threads(std::size_t count, bool tuned) const {
+    if (!counters_) return;
+    StageCounters::set(counters_->threads, static_cast<std::int64_t>(count));
+    StageCounters::set(counters_->tuned, tuned ? 1 : 0);
+  }
+  void buffer(std::size_t size) const {
+    if (counters_) StageCounters::set(counters_->buffer_size, static_cast<std::int64_t>(size));
+  }
+  /// An element was asked for while `ready` of `size` lay there.
+  void found(std::size_t ready, std::size_t size) const {
+    if (!counters_ || size == 0) return;
+    StageCounters::add(counters_->fill, static_cast<std::int64_t>(1000 * ready / size));
+    StageCounters::add(counters_->looks, 1);
+  }
+
+  /// Around the waiting of whoever asked for an element.
+  class Waiting {
+   public:
+    explicit Waiting(const StageMeter& meter)
+        : counters_(meter.counters_), begin_(counters_ ? clock_now() : 0) {}
+    ~Waiting();
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+
+   private:
+    StageCounters* counters_;
+    std::int64_t begin_;
+  };
+  /// Around what one of the stage's threads does for an element itself.
+  class Working {
+   public:
+    explicit Working(const StageMeter& meter)
+        : counters_(meter.counters_), begin_(counters_ ? clock_now() : 0) {}
+    ~Working();
+    Working(const Working&) = delete;
+    Working& operator=(const Working&) = delete;
+
+   private:
+    StageCounters* counters_;
+    std::int64_t begin_;
+  };
+  /// Around what one of the stage's threads does in an input's `next`.
+  class Drawing {
+   public:
+    explicit Drawing(const StageMeter& meter)
+        : counters_(meter.counters_),
+          begin_(counters_ ? clock_now() : 0),
+          waited_(counters_ ? thread_times().waited : 0) {}
+    ~Drawing();
+    Drawing(const Drawing&) = delete;
+    Drawing& operator=(const Drawing&) = delete;
+
+   private:
+    StageCounters* counters_;
+    std::int64_t begin_;
+    std::int64_t waited_;
+  };
+
+ private:
+  StageCounters* counters_ = nullptr;
+};
+
+}  // namespace tandem::data

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <limits>
+#include <vector>
+
+namespace tandem::data {
+
+/// A model of pipelines whose parts work at the same time, each with threads of its own: a part
+/// with p threads and w seconds of work an element gives p / w elements a second, at most 1 / s if
+/// s of these seconds are behind a lock; the pipeline gives as many as its slowest part.
+struct TunedPart {
+  double work = 0;    ///< seconds an element of the pipeline, in any unit common to all parts
+  double serial = 0;  ///< of these, what one thread at a time may do
+  int threads = 1;    ///< as they are
+  bool tunable = true;
+  int most = std::numeric_limits<int>::max();  ///< threads that could find something to do
+  int passes = 1;                              ///< at a time, each with so many threads
+  double buffer = 0;                           ///< bytes that each thread keeps in buffers
+};
+
+struct TuningLimits {
+  int cpu_budget = 1;  ///< threads of tunable parts together; each pass has one at least
+  double ram_budget = std::numeric_limits<double>::infinity();  ///< bytes in their buffers
+  /// No more elements a second are wanted.
+  double wanted = std::numeric_limits<double>::infinity();
+};
+
+/// Elements a second of one part, with so many threads for each pass.
+double rate_of(const TunedPart& part, int threads);
+
+/// The threads for each part that give the most elements a second, and no more than that takes with
+/// some room for swings. Parts that are not tunable keep theirs.
+std::vector<int> choose_threads(const std::vector<TunedPart>& parts, const TuningLimits& limits);
+
+}  // namespace tandem::data

@@ -1,0 +1,271 @@
+#include "tandem/data/internal/observer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tandem/data/internal/row_table.h"
+
+namespace tandem::data {
+
+ThreadTimes& thread_times() {
+  thread_local ThreadTimes times;
+  return times;
+}
+
+std::int64_t bytes_of(const Element& element) {
+  std::size_t bytes = 0;
+  for (const Tensor& tensor : element) {
+    if (!tensor.defined()) continue;
+    if (tensor.dtype() == DType::kString) {
+      for (const std::string& text : tensor.array().values<std::string>()) bytes += text.size();
+    } else {
+      bytes += static_cast<std::size_t>(tensor.num_elements()) * dtype_size(tensor.dtype());
+    }
+  }
+  return static_cast<std::int64_t>(bytes);
+}
+
+StageMeter::Waiting::~Waiting() {
+  if (!counters_) return;
+  const std::int64_t time = clock_now() - begin_;
+  StageCounters::add(counters_->waited_for, time);
+  thread_times().waited += time;
+  thread_times().apart += time;
+}
+
+StageMeter::Working::~Working() {
+  if (counters_) StageCounters::add(counters_->work, clock_now() - begin_);
+}
+
+StageMeter::Drawing::~Drawing() {
+  if (!counters_) return;
+  const std::int64_t time = clock_now() - begin_;
+  const std::int64_t waited = thread_times().waited - waited_;
+  StageCounters::add(counters_->input, time - waited);
+  StageCounters::add(counters_->input_waited, waited);
+}
+
+namespace {
+
+// A stage's own time is what passes in its `next`, less what is apart.
+class OwnTime {
+ public:
+  explicit OwnTime(StageCounters& counters)
+      : counters_(counters), outer_(std::exchange(thread_times().apart, 0)), begin_(clock_now()) {}
+  ~OwnTime() {
+    const std::int64_t time = clock_now() - begin_;
+    ThreadTimes& times = thread_times();
+    StageCounters::add(counters_.work, std::max<std::int64_t>(time - times.apart, 0));
+    times.apart = outer_ + time;
+  }
+  OwnTime(const OwnTime&) = delete;
+  OwnTime& operator=(const OwnTime&) = delete;
+
+ private:
+  StageCounters& counters_;
+  const std::int64_t outer_;
+  const std::int64_t begin_;
+};
+
+// Bytes of one row; 0 where only its texts would tell.
+std::int64_t row_bytes(const RowTable& table) {
+  std::int64_t bytes = 0;
+  for (const TensorSpec& spec : table.spec()) {
+    if (spec.dtype == DType::kString) continue;
+    std::int64_t elements = 1;
+    for (const std::int64_t dim : spec.shape.dims()) elements *= dim;
+    bytes += elements * static_cast<std::int64_t>(dtype_size(spec.dtype));
+  }
+  return bytes;
+}
+
+class ObservedIterator final : public IteratorBase {
+ public:
+  ObservedIterator(std::unique_ptr<IteratorBase> inner, StageCounters& counters)
+      : inner_(std::move(inner)),
+        counters_(counters),
+        row_bytes_(inner_->rows() ? row_bytes(*inner_->rows()) : 0) {}
+
+  bool next(Element& out) override {
+    {
+      OwnTime own(counters_);
+      if (!inner_->next(out)) return false;
+    }
+    count(1, bytes_of(out));
+    return true;
+  }
+
+  const RowTable* rows() const override { return inner_->rows(); }
+
+  std::size_t next_rows(std::span<std::int64_t> out) override {
+    std::size_t got = 0;
+    {
+      OwnTime own(counters_);
+      got = inner_->next_rows(out);
+    }
+    const auto rows = static_cast<std::int64_t>(got);
+    count(rows, rows * row_bytes_);
+    return got;
+  }
+
+  void visit_state(StateArchive& state) override { inner_->visit_state(state); }
+
+ private:
+  void count(std::int64_t elements, std::int64_t bytes) {
+    StageCounters::add(counters_.elements, elements);
+    StageCounters::add(counters_.bytes, bytes);
+  }
+
+  const std::unique_ptr<IteratorBase> inner_;
+  StageCounters& counters_;
+  const std::int64_t row_bytes_;
+};
+
+}  // namespace
+
+std::unique_ptr<IteratorBase> DatasetBase::observed_iterator(
+    const IterationContext& context) const {
+  thread_local const DatasetBase* beginning = nullptr;
+  const DatasetBase* consumer = context.dataset();
+  ObservedStage& stage = context.observer()->stage(*this, context.stage(), consumer,
+                                                   consumer && beginning == consumer);
+  const DatasetBase* outer = std::exchange(beginning, this);
+  std::unique_ptr<IteratorBase> iterator;
+  try {
+    iterator = make_iterator(context.at(stage, *this));
+  } catch (...) {
+    beginning = outer;
+    throw;
+  }
+  beginning = outer;
+  // A dataset that runs as another one, or only sets options, has nothing of its own to count.
+  if (dynamic_cast<ObservedIterator*>(iterator.get())) {
+    stage.passes_on = true;
+    return iterator;
+  }
+  return std::make_unique<ObservedIterator>(std::move(iterator), stage.counters);
+}
+
+ObservedStage& Observer::stage(const DatasetBase& dataset, ObservedStage* from,
+                               const DatasetBase* consumer, bool begun_with_consumer) {
+  std::int64_t input = begun_with_consumer ? ObservedStage::kPart : ObservedStage::kMade;
+  if (consumer) {
+    const std::vector<const DatasetBase*> inputs = consumer->inputs();
+    const auto found = std::find(inputs.begin(), inputs.end(), &dataset);
+    if (found != inputs.end()) input = found - inputs.begin();
+  }
+  std::string name = dataset.name();
+  std::lock_guard lock(mutex_);
+  for (ObservedStage& known : stages_) {
+    if (known.consumer == from && known.input == input && known.name == name) return known;
+  }
+  ObservedStage& stage = stages_.emplace_back();
+  stage.name = std::move(name);
+  stage.consumer = from;
+  stage.input = input;
+  if (from) from->inputs.push_back(&stage);
+  return stage;
+}
+
+void Observer::next(std::int64_t begin, std::int64_t end, bool gave) {
+  std::lock_guard lock(mutex_);
+  if (begin_ == 0) begin_ = begin;
+  end_ = end;
+  in_next_ += end - begin;
+  elements_ += gave ? 1 : 0;
+}
+
+void Observer::ended() {
+  std::lock_guard lock(mutex_);
+  ended_ = true;
+}
+
+namespace {
+
+const ObservedStage& seen_through(const ObservedStage& stage) {
+  const ObservedStage* at = &stage;
+  while (at->passes_on && !at->inputs.empty()) at = at->inputs.front();
+  return *at;
+}
+
+}  // namespace
+
+std::string Observer::name() const {
+  std::lock_guard lock(mutex_);
+  return stages_.empty() ? "" : seen_through(stages_.front()).name;
+}
+
+std::string Observer::recent_shares() {
+  std::lock_guard lock(mutex_);
+  std::vector<std::pair<std::int64_t, const ObservedStage*>> works;
+  std::int64_t all = 0;
+  for (const ObservedStage& stage : stages_) {
+    const std::int64_t work = StageCounters::get(stage.counters.work);
+    works.emplace_back(work - std::exchange(told_[&stage], work), &stage);
+    all += works.back().first;
+  }
+  std::stable_sort(works.begin(), works.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string text;
+  for (const auto& [work, stage] : works) {
+    const std::int64_t percent = all == 0 ? 0 : (100 * work + all / 2) / all;
+    if (percent == 0) break;
+    text += cat(text.empty() ? "" : ", ", stage->name, " ", percent, " %");
+  }
+  return text;
+}
+
+namespace {
+
+double seconds(std::int64_t nanoseconds) { return 1e-9 * static_cast<double>(nanoseconds); }
+
+PipelineStats::Stage figures(const ObservedStage& stage) {
+  const auto get = [](const StageCounters::Count& count) { return StageCounters::get(count); };
+  const StageCounters& c = stage.counters;
+  PipelineStats::Stage out;
+  out.name = stage.name;
+  out.elements = get(c.elements);
+  out.bytes = get(c.bytes);
+  out.work = seconds(get(c.work));
+  out.waited_for = seconds(get(c.waited_for));
+  out.threads = static_cast<int>(get(c.threads));
+  out.tuned = get(c.tuned) != 0;
+  out.input = seconds(get(c.input));
+  out.input_waited = seconds(get(c.input_waited));
+  out.buffer_size = get(c.buffer_size);
+  if (const std::int64_t looks = get(c.looks)) {
+    out.buffer_fill = 1e-3 * static_cast<double>(get(c.fill)) / static_cast<double>(looks);
+  }
+  return out;
+}
+
+}  // namespace
+
+PipelineStats Observer::stats() const {
+  std::lock_guard lock(mutex_);
+  PipelineStats stats;
+  // Depth first, so that a table reads like the pipeline; inputs before what functions made.
+  const auto visit = [&](const auto& self, const ObservedStage& named, int consumer) -> void {
+    const ObservedStage& stage = seen_through(named);
+    const auto number = static_cast<int>(stats.stages.size());
+    stats.stages.push_back(figures(stage));
+    stats.stages.back().nested = named.consumer && named.input == ObservedStage::kMade;
+    stats.stages.back().consumer = consumer;
+    if (consumer >= 0) stats.stages[static_cast<std::size_t>(consumer)].inputs.push_back(number);
+    std::vector<ObservedStage*> inputs = stage.inputs;
+    std::stable_sort(inputs.begin(), inputs.end(), [](const auto* a, const auto* b) {
+      return static_cast<std::uint64_t>(a->input) < static_cast<std::uint64_t>(b->input);
+    });
+    for (const ObservedStage* input : inputs) self(self, *input, number);
+  };
+  for (const ObservedStage& stage : stages_) {
+    if (!stage.consumer) visit(visit, stage, -1);
+  }
+  stats.elements = elements_;
+  // Until the end the consumer is at its step.
+  stats.seconds = begin_ == 0 ? 0 : seconds((ended_ ? end_ : clock_now()) - begin_);
+  stats.in_next = seconds(in_next_);
+  return stats;
+}
+
+}  // namespace tandem::data

@@ -1,0 +1,181 @@
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "tandem/core/error.h"
+#include "tandem/data/internal/figures.h"
+#include "tandem/data/internal/pipeline_model.h"
+
+namespace tandem::data {
+namespace {
+
+using Advice = PipelineExplanation::Advice;
+
+constexpr double kWorthwhile = 1.05;
+constexpr std::size_t kMostAdvice = 5;
+// A map whose calls take longer has more to do than being called.
+constexpr double kShortCall = 50e-6;
+constexpr double kMostCached = 4e9;  // bytes
+constexpr int kReads = 4;            // files at a time with num_parallel_reads = kAutotune
+
+class Adviser {
+ public:
+  Adviser(const PipelineStats& stats, const PipelineModel& model)
+      : stats_(stats), model_(model), now_(model.rate()) {}
+
+  std::vector<Advice> operator()() {
+    for (int i = 0; i < static_cast<int>(stats_.stages.size()); ++i) {
+      parallel_map(i);
+      parallel_interleave(i);
+      parallel_reads(i);
+      batch_first(i);
+    }
+    best_of(&Adviser::prefetch);
+    best_of(&Adviser::cache);
+    std::stable_sort(found_.begin(), found_.end(),
+                     [](const Advice& a, const Advice& b) { return a.gain > b.gain; });
+    if (found_.size() > kMostAdvice) found_.resize(kMostAdvice);
+    return std::move(found_);
+  }
+
+ private:
+  const PipelineStats::Stage& stage(int i) const {
+    return stats_.stages[static_cast<std::size_t>(i)];
+  }
+  static PipelineModel::Stage& in(PipelineModel& model, int i) {
+    return model.stages[static_cast<std::size_t>(i)];
+  }
+
+  void consider(int i, const std::function<void(PipelineModel&)>& change, std::string text) {
+    PipelineModel changed = model_;
+    change(changed);
+    const double rate = changed.rate();
+    if (now_ <= 0 || rate < kWorthwhile * now_) return;
+    found_.push_back({std::move(text), i, rate, rate / now_});
+  }
+
+  // Of one kind of advice, only where it gains most.
+  void best_of(void (Adviser::*kind)(int)) {
+    std::vector<Advice> others = std::exchange(found_, {});
+    for (int i = 0; i < static_cast<int>(stats_.stages.size()); ++i) (this->*kind)(i);
+    const auto best =
+        std::max_element(found_.begin(), found_.end(),
+                         [](const Advice& a, const Advice& b) { return a.gain < b.gain; });
+    if (best != found_.end()) others.push_back(*best);
+    found_ = std::move(others);
+  }
+
+  void parallel_map(int i) {
+    const PipelineStats::Stage& s = stage(i);
+    const auto widen = [&](PipelineModel& m) { in(m, i).threads = m.cores; };
+    if (s.name.starts_with("Map")) {
+      consider(i, widen, cat("Give this ", s.name, " num_parallel_calls = kAutotune"));
+    } else if (s.name.starts_with("ParallelMap") && !s.tuned && s.threads < model_.cores) {
+      consider(i, widen,
+               cat("Give this ", s.name, " more than ", s.threads,
+                   s.threads == 1 ? " thread" : " threads", ", or kAutotune"));
+    }
+  }
+
+  void parallel_interleave(int i) {
+    const PipelineStats::Stage& s = stage(i);
+    const bool serial = s.name == "Interleave" || s.name == "FlatMap";
+    const bool narrow = s.name == "ParallelInterleave" && !s.tuned && s.threads < model_.cores;
+    if (!serial && !narrow) return;
+    consider(
+        i,
+        [&](PipelineModel& m) {
+          in(m, i).threads = m.cores;
+          in(m, i).own_inputs = true;
+          for (const int input : s.inputs) in(m, input).by_consumer = !stage(input).nested;
+        },
+        narrow ? "Give this ParallelInterleave num_parallel_calls = kAutotune"
+        : s.name == "FlatMap"
+            ? "Use interleave with num_parallel_calls = kAutotune in place of this FlatMap, if the "
+              "order may be another"
+            : "Give this Interleave num_parallel_calls = kAutotune");
+  }
+
+  void parallel_reads(int i) {
+    static constexpr std::array kReaders = {"TFRecord", "TextLine", "FixedLengthRecord", "CSV"};
+    const PipelineStats::Stage& s = stage(i);
+    const bool reads = std::any_of(kReaders.begin(), kReaders.end(),
+                                   [&](const char* name) { return s.name == name; });
+    if (!reads || s.nested || !s.inputs.empty()) return;
+    consider(
+        i, [&](PipelineModel& m) { in(m, i).threads = std::min(kReads, m.cores); },
+        "Read several files at a time: num_parallel_reads = kAutotune");
+  }
+
+  void batch_first(int i) {
+    const PipelineStats::Stage& s = stage(i);
+    if ((s.name != "Map" && s.name != "ParallelMap") || s.consumer < 0) return;
+    const PipelineStats::Stage& batch = stage(s.consumer);
+    if (batch.name != "Batch" || batch.elements == 0 || s.elements < 2 * batch.elements) return;
+    if (s.work_per_element() > kShortCall) return;
+    const double size = static_cast<double>(s.elements) / static_cast<double>(batch.elements);
+    consider(
+        i, [&](PipelineModel& m) { in(m, i).work /= size; },
+        cat("Put batch before this ", s.name,
+            ", if its function works on whole batches: one call "
+            "for ",
+            number_text(size), " elements; at best"));
+  }
+
+  void prefetch(int i) {
+    const PipelineStats::Stage& s = stage(i);
+    if (s.name == "Prefetch" || s.nested) return;
+    if (s.consumer >= 0 && stage(s.consumer).name == "Prefetch") return;
+    consider(
+        i, [&](PipelineModel& m) { in(m, i).prefetched = true; },
+        cat("Add prefetch(kAutotune) after this ", s.name,
+            i == 0 ? ": elements are then made while the consumer works"
+                   : ": what comes before then works at the same time as what follows"));
+  }
+
+  void cache(int i) {
+    if (!can_cache(i)) return;
+    const PipelineStats::Stage& s = stage(i);
+    consider(
+        i,
+        [&](PipelineModel& m) {
+          for (std::size_t j = 0; j < m.stages.size(); ++j) {
+            if (!m.comes_before(static_cast<int>(j), i)) continue;
+            m.stages[j].work = 0;
+            m.stages[j].threads = 0;
+          }
+        },
+        cat("Add cache() after this ", s.name, ", if later passes find the same elements (",
+            bytes_text(static_cast<double>(s.bytes)), " so far); from the second pass on"));
+  }
+
+  // Not where elements differ from pass to pass, nor without end.
+  bool can_cache(int i) const {
+    if (stage(i).nested || stage(i).bytes == 0) return false;
+    if (static_cast<double>(stage(i).bytes) > kMostCached) return false;
+    static constexpr std::array kNever = {"Shuffle", "Repeat", "Cache", "Sample", "Prefetch"};
+    for (int j = 0; j < static_cast<int>(stats_.stages.size()); ++j) {
+      if (!model_.comes_before(j, i)) continue;
+      for (const char* name : kNever) {
+        if (stage(j).name.find(name) != std::string::npos) return false;
+      }
+    }
+    return true;
+  }
+
+  const PipelineStats& stats_;
+  const PipelineModel& model_;
+  const double now_;
+  std::vector<Advice> found_;
+};
+
+}  // namespace
+
+std::vector<Advice> advice_for(const PipelineStats& stats, const PipelineModel& model) {
+  return Adviser(stats, model)();
+}
+
+}  // namespace tandem::data

@@ -1,0 +1,265 @@
+#include "tandem/data/internal/tuner.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "tandem/data/iteration_context.h"
+#include "tandem/runtime/runtime.h"
+
+namespace tandem::data {
+namespace {
+
+constexpr std::int64_t kFirstInterval = 100'000'000;  // nanoseconds
+constexpr std::int64_t kLastInterval = 1'600'000'000;
+constexpr int kOftenLooks = 8;  // before intervals grow
+// The consumer does not wait; it waits so much that nobody can tell how much faster it would be.
+constexpr double kCalm = 0.02;
+constexpr double kHungry = 0.5;
+// How much faster than needed a stage may be, for the swings of its work.
+constexpr double kHeadroom = 1.25;
+// Elements that a map keeps for each thread.
+constexpr double kMapSlots = 2;
+constexpr std::int64_t kMostBuffered = 64;
+
+std::int64_t machine_memory() {
+  return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
+}
+
+}  // namespace
+
+std::int64_t cpu_budget(const AutotuneOptions& options) {
+  const std::int64_t said = options.cpu_budget.value_or(0);
+  return said > 0 ? said : Runtime::current().inter_op_pool().threads();
+}
+
+std::int64_t ram_budget(const AutotuneOptions& options) {
+  const std::int64_t said = options.ram_budget.value_or(0);
+  return said > 0 ? said : machine_memory() / 2;
+}
+
+void TunedStage::measure(const Element& element) {
+  if (element.empty()) return;  // an error, or the end
+  element_bytes.store(bytes_of(element), std::memory_order_relaxed);
+}
+
+TunedStage& Tuner::join(const Wish& wish, const AutotuneOptions& options, StageCounters* observed) {
+  std::lock_guard lock(mutex_);
+  const std::int64_t cpu = cpu_budget(options), ram = ram_budget(options);
+  cpu_budget_ = cpu_budget_ == 0 ? cpu : std::min(cpu_budget_, cpu);
+  ram_budget_ = ram_budget_ == 0 ? ram : std::min(ram_budget_, ram);
+  TunedStage* stage = find(wish.kind, wish.key);
+  // Made by a function while the iteration goes on, there is a new one for every element.
+  const void* key = began_ && !stage ? nullptr : wish.key;
+  if (!stage) stage = find(wish.kind, key);
+  if (!stage) {
+    stage = &stages_.emplace_back();
+    stage->kind = wish.kind;
+    stage->key = key;
+    stage->buffer.store(wish.buffer, std::memory_order_relaxed);
+    stage->least_buffer = wish.least_buffer;
+  }
+  stage->most = wish.most;
+  stage->counted = observed ? observed : &stage->counters;
+  ++stage->passes;
+  if (!began_) {
+    share_first();
+  } else {
+    for (int count = stage->threads; count > 1 && threads_given() > budget(); --count) {
+      give(*stage, count - 1);
+    }
+  }
+  return *stage;
+}
+
+TunedStage* Tuner::find(TunedStage::Kind kind, const void* key) {
+  const auto found = std::find_if(stages_.begin(), stages_.end(), [&](const TunedStage& stage) {
+    return stage.kind == kind && stage.key == key;
+  });
+  return found == stages_.end() ? nullptr : &*found;
+}
+
+int Tuner::threads_given() const {
+  int sum = 0;
+  for (const TunedStage& stage : stages_) {
+    if (stage.kind != TunedStage::Kind::kPrefetch) sum += stage.passes * stage.threads;
+  }
+  return sum;
+}
+
+void Tuner::leave(TunedStage& stage) {
+  std::lock_guard lock(mutex_);
+  --stage.passes;
+}
+
+int Tuner::budget() const {
+  return static_cast<int>(std::clamp<std::int64_t>(cpu_budget_ - left_, 1, 1 << 16));
+}
+
+// Before anything is known: equal parts.
+void Tuner::share_first() {
+  int count = 0;
+  for (const TunedStage& stage : stages_) {
+    count += stage.kind == TunedStage::Kind::kPrefetch ? 0 : stage.passes;
+  }
+  for (TunedStage& stage : stages_) give(stage, budget() / std::max(count, 1));
+}
+
+void Tuner::give(TunedStage& stage, int threads) {
+  if (stage.kind == TunedStage::Kind::kPrefetch) return;
+  stage.threads.store(std::clamp(threads, 1, std::max(stage.most, 1)), std::memory_order_relaxed);
+}
+
+double Tuner::buffered(const TunedStage& stage) const {
+  const auto bytes = static_cast<double>(stage.element_bytes.load(std::memory_order_relaxed));
+  double elements = 0;
+  switch (stage.kind) {
+    case TunedStage::Kind::kMap:
+      elements = kMapSlots * stage.threads.load(std::memory_order_relaxed);
+      break;
+    case TunedStage::Kind::kPrefetch:
+    case TunedStage::Kind::kInterleave:
+      elements = static_cast<double>(stage.buffer.load(std::memory_order_relaxed));
+      break;
+  }
+  return stage.passes * elements * bytes;
+}
+
+std::int64_t Tuner::larger_buffer(TunedStage& stage) {
+  std::lock_guard lock(mutex_);
+  const std::int64_t size = stage.buffer.load(std::memory_order_relaxed);
+  const std::int64_t larger = std::min(2 * size, kMostBuffered);
+  double ram = 0;
+  for (const TunedStage& other : stages_) ram += buffered(other);
+  ram += static_cast<double>(stage.passes * (larger - size)) *
+         static_cast<double>(stage.element_bytes.load(std::memory_order_relaxed));
+  if (ram > static_cast<double>(ram_budget_)) return size;
+  stage.buffer.store(larger, std::memory_order_relaxed);
+  return larger;
+}
+
+void Tuner::leave_cores(std::int64_t cores) {
+  std::lock_guard lock(mutex_);
+  left_ = cores;
+  if (!began_) {
+    if (cpu_budget_ > 0) share_first();
+    return;
+  }
+  next_look_.store(0, std::memory_order_relaxed);
+}
+
+std::int64_t Tuner::left_cores() const {
+  std::lock_guard lock(mutex_);
+  return left_;
+}
+
+void Tuner::look(std::int64_t now) {
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return;
+  if (!began_) {
+    began_ = true;
+    interval_ = kFirstInterval;
+  } else {
+    const auto period = static_cast<double>(now - last_look_);
+    const auto waited = static_cast<double>(waited_.exchange(0, std::memory_order_relaxed));
+    decide(std::max(period, 1.0), waited / std::max(period, 1.0));
+    if (++looks_ > kOftenLooks) interval_ = std::min(2 * interval_, kLastInterval);
+  }
+  last_look_ = now;
+  next_look_.store(now + interval_, std::memory_order_relaxed);
+}
+
+// In units of the present pace: how many threads' worth of work a stage had.
+TunedPart Tuner::part_of(TunedStage& stage, double period) const {
+  const std::int64_t work = StageCounters::get(stage.counted->work);
+  const std::int64_t input = StageCounters::get(stage.counted->input);
+  const double worked = static_cast<double>(work - std::exchange(stage.work, work)) / period;
+  const double drew = static_cast<double>(input - std::exchange(stage.input, input)) / period;
+  TunedPart part;
+  part.work = worked + drew;
+  part.passes = std::max(stage.passes, 1);
+  part.threads = 1;
+  part.tunable = stage.kind != TunedStage::Kind::kPrefetch && stage.passes > 0;
+  part.most = stage.most;
+  if (stage.kind != TunedStage::Kind::kInterleave) part.serial = drew;
+  if (stage.kind == TunedStage::Kind::kMap) {
+    part.threads = stage.threads.load(std::memory_order_relaxed);
+    part.buffer =
+        kMapSlots * static_cast<double>(stage.element_bytes.load(std::memory_order_relaxed));
+  }
+  return part;
+}
+
+// Buffers go before threads: half a buffer is often enough.
+void Tuner::shrink_buffers(double& ram_left) {
+  for (TunedStage& stage : stages_) {
+    const std::int64_t size = stage.buffer.load(std::memory_order_relaxed);
+    if (stage.kind == TunedStage::Kind::kMap || size <= stage.least_buffer) continue;
+    if (ram_left >= 0) return;
+    const double before = buffered(stage);
+    stage.buffer.store(std::max(size / 2, stage.least_buffer), std::memory_order_relaxed);
+    ram_left += before - buffered(stage);
+  }
+}
+
+std::vector<TunedPart> Tuner::parts(double period) {
+  std::vector<TunedPart> parts;
+  for (TunedStage& stage : stages_) parts.push_back(part_of(stage, period));
+  return parts;
+}
+
+void Tuner::decide(double period, double waiting) {
+  TuningLimits limits;
+  limits.cpu_budget = budget();
+  limits.ram_budget = static_cast<double>(ram_budget_);
+  for (const TunedStage& stage : stages_) {
+    if (stage.kind != TunedStage::Kind::kMap) limits.ram_budget -= buffered(stage);
+  }
+  shrink_buffers(limits.ram_budget);
+  if (waiting < kHungry) limits.wanted = kHeadroom / (1 - waiting);
+  const std::vector<int> chosen = choose_threads(parts(period), limits);
+
+  // Threads are given back one by one, and only if the consumer has not waited for a while; but at
+  // once where others need them.
+  calm_ = waiting < kCalm ? calm_ + 1 : 0;
+  std::vector<int> gently = chosen;
+  int sum = 0;
+  double ram = 0;
+  for (std::size_t i = 0; i < stages_.size(); ++i) {
+    TunedStage& stage = stages_[i];
+    if (stage.kind == TunedStage::Kind::kPrefetch) continue;
+    const int now = stage.threads.load(std::memory_order_relaxed);
+    if (gently[i] < now) gently[i] = calm_ == 1 ? now : now - 1;
+    sum += stage.passes * gently[i];
+    if (stage.kind == TunedStage::Kind::kMap) {
+      ram += kMapSlots * stage.passes * gently[i] *
+             static_cast<double>(stage.element_bytes.load(std::memory_order_relaxed));
+    }
+  }
+  const bool fits = sum <= limits.cpu_budget && ram <= limits.ram_budget;
+  bool changed = false;
+  for (std::size_t i = 0; i < stages_.size(); ++i) {
+    const int before = stages_[i].threads;
+    if (stages_[i].passes > 0) give(stages_[i], fits ? gently[i] : chosen[i]);
+    changed |= stages_[i].threads != before;
+  }
+  if (!changed) return;
+  looks_ = 0;
+  interval_ = kFirstInterval;
+}
+
+TunedPass tuned_pass(bool wanted, const IterationContext& context, const Tuner::Wish& wish) {
+  if (!wanted) return {};
+  Tuner& tuner = context.tuner();
+  return {tuner, tuner.join(wish, context.options().autotune, context.counters())};
+}
+
+StageMeter meter_of(const IterationContext& context, const TunedPass& pass) {
+  if (StageCounters* observed = context.counters()) return StageMeter(observed);
+  return StageMeter(pass ? &pass->counters : nullptr);
+}
+
+}  // namespace tandem::data

@@ -1,0 +1,177 @@
+// What is said of an input pipeline: by made-up figures, and of pipelines that ran.
+#include "tandem/data/explain.h"
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/unit/data/data_util.h"
+
+namespace tandem::data {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+using Stage = PipelineStats::Stage;
+
+// A chain of stages, the last one first, of which 100 elements came out; times in milliseconds an
+// element.
+PipelineStats chain(std::vector<Stage> stages, double step_ms = 0) {
+  PipelineStats stats;
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    Stage stage = stages[i];
+    stage.consumer = static_cast<int>(i) - 1;
+    stage.work *= 0.1;
+    if (stage.elements == 0) stage.elements = 100;
+    if (i + 1 < stages.size()) stage.inputs = {static_cast<int>(i) + 1};
+    stats.in_next += stage.threads > 0 ? 0 : stage.work;
+    stats.stages.push_back(stage);
+  }
+  stats.elements = 100;
+  stats.seconds = stats.in_next + 0.1 * step_ms;
+  return stats;
+}
+
+const PipelineExplanation::Advice* advice_with(const PipelineExplanation& e, const char* text) {
+  for (const auto& advice : e.advice) {
+    if (advice.text.find(text) != std::string::npos) return &advice;
+  }
+  return nullptr;
+}
+
+TEST(PipelineExplain, FindsTheStageThatDoesMost) {
+  const auto e = explain(chain({{.name = "Batch", .work = 1},
+                                {.name = "Map", .work = 8},
+                                {.name = "TFRecord", .work = 1}}),
+                         4);
+  ASSERT_EQ(e.sections.size(), 1u);
+  EXPECT_EQ(e.bottleneck, 0);
+  EXPECT_EQ(e.slowest_stage, 1);
+  EXPECT_NEAR(e.elements_per_second, 100, 1e-6);
+  // On four threads: the map takes turns in the record reader, and the batch is made beside it.
+  const auto* parallel = advice_with(e, "Give this Map num_parallel_calls = kAutotune");
+  ASSERT_TRUE(parallel);
+  EXPECT_EQ(parallel->stage, 1);
+  EXPECT_NEAR(parallel->elements_per_second, 400, 1e-6);
+  EXPECT_NEAR(parallel->gain, 4, 1e-6);
+  EXPECT_THAT(e.to_text(), HasSubstr("bottleneck: Map, on the consumer's thread"));
+}
+
+TEST(PipelineExplain, CountsSectionsThatWorkAtTheSameTime) {
+  const auto e = explain(chain({{.name = "Prefetch", .threads = 1},
+                                {.name = "Batch", .work = 3},
+                                {.name = "ParallelMap", .work = 8, .threads = 2},
+                                {.name = "Range", .work = 1}},
+                               2),
+                         4);
+  ASSERT_EQ(e.sections.size(), 3u);
+  EXPECT_NEAR(e.step, 2e-3, 1e-9);
+  EXPECT_NEAR(e.sections[0].elements_per_second, 500, 1e-6);      // the consumer's step
+  EXPECT_NEAR(e.sections[1].elements_per_second, 1e3 / 3, 1e-6);  // the prefetch's thread
+  EXPECT_NEAR(e.sections[2].elements_per_second, 2e3 / 9, 1e-6);  // two threads of the map
+  EXPECT_EQ(e.bottleneck, 2);
+  EXPECT_EQ(e.slowest_stage, 2);
+  EXPECT_THAT(e.to_text(), HasSubstr("bottleneck: ParallelMap, on the 2 threads of ParallelMap"));
+  const auto* wider = advice_with(e, "more than 2 threads");
+  ASSERT_TRUE(wider);
+  EXPECT_NEAR(wider->elements_per_second, 1e3 / 3, 1e-6);  // then the batch is the slowest
+}
+
+TEST(PipelineExplain, AdvisesAPrefetchWhereTheConsumerDoesAll) {
+  const auto e = explain(chain({{.name = "Batch", .work = 4}, {.name = "Range", .work = 1}}, 5), 2);
+  const auto* prefetch = advice_with(e, "prefetch(kAutotune) after this Batch");
+  ASSERT_TRUE(prefetch);
+  EXPECT_NEAR(prefetch->gain, 2, 1e-6);
+  EXPECT_EQ(
+      advice_with(
+          explain(chain({{.name = "Prefetch", .threads = 1}, {.name = "Batch", .work = 4}}, 5), 2),
+          "prefetch"),
+      nullptr);
+}
+
+TEST(PipelineExplain, SaysThatTheConsumerIsSlower) {
+  const auto e =
+      explain(chain({{.name = "Prefetch", .threads = 1}, {.name = "Map", .work = 1}}, 50), 2);
+  EXPECT_EQ(e.bottleneck, 0);
+  EXPECT_EQ(e.slowest_stage, -1);
+  EXPECT_THAT(e.advice, IsEmpty());
+  EXPECT_THAT(e.to_text(), HasSubstr("the consumer itself: the pipeline is fast enough"));
+  EXPECT_THAT(e.to_text(), HasSubstr("advice: none"));
+}
+
+TEST(PipelineExplain, SaysThatAllCoresAreAtWork) {
+  const auto e = explain(
+      chain({{.name = "ParallelMap", .work = 8, .threads = 8}, {.name = "Range", .work = 0.1}}), 2);
+  EXPECT_EQ(e.bottleneck, -1);
+  EXPECT_THAT(e.to_text(), HasSubstr("bottleneck: the 2 cores, most of all in ParallelMap"));
+}
+
+TEST(PipelineExplain, AdvisesWhereToCacheAndToBatch) {
+  std::vector<Stage> stages = {{.name = "Batch", .elements = 100, .bytes = 400, .work = 1},
+                               {.name = "Map", .elements = 6400, .bytes = 400, .work = 1},
+                               {.name = "Shuffle", .elements = 6400, .work = 0.1},
+                               {.name = "Map", .elements = 6400, .bytes = 500, .work = 20},
+                               {.name = "TextLine", .elements = 6400, .bytes = 600, .work = 1}};
+  const auto e = explain(chain(stages), 1);
+  const auto* cache = advice_with(e, "cache()");
+  ASSERT_TRUE(cache);
+  EXPECT_EQ(cache->stage, 3);  // not behind the shuffle
+  EXPECT_NEAR(cache->gain, 23.1 / 2.1, 1e-6);
+  // The map before the batch has short calls, but gains nothing worth while.
+  EXPECT_EQ(advice_with(e, "Put batch before"), nullptr);
+  stages[1].work = 64;
+  stages[1].elements = 640000;
+  const auto* batch = advice_with(explain(chain(stages), 1), "Put batch before this Map");
+  EXPECT_TRUE(batch);
+}
+
+TEST(PipelineExplain, LetsTheConsumerDrawWhatInterleaveOpens) {
+  PipelineStats stats = chain(
+      {{.name = "ParallelInterleave", .work = 1, .threads = 2}, {.name = "Range", .work = 1}});
+  stats.stages.push_back(
+      {.name = "Map", .consumer = 0, .nested = true, .elements = 100, .work = 0.9});
+  stats.stages[0].inputs = {1, 2};
+  const auto e = explain(stats, 4);
+  ASSERT_EQ(e.sections.size(), 2u);
+  EXPECT_THAT(e.sections[0].stages, ::testing::ElementsAre(1));
+  EXPECT_THAT(e.sections[1].stages, ::testing::ElementsAre(0, 2));
+  EXPECT_NEAR(e.sections[1].elements_per_second, 200, 1e-6);
+}
+
+TEST(PipelineExplain, RunsADataset) {
+  const auto slow = [](Tensor x) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return x;
+  };
+  const auto e = explain(range(30).map(slow).batch(10));
+  EXPECT_EQ(e.stats.elements, 3);
+  EXPECT_EQ(e.slowest_stage, 1);
+  EXPECT_GE(e.stats.stages[1].work, 0.030);
+  EXPECT_EQ(explain(range(1).repeat().map(slow), {.seconds = 0, .elements = 5}).stats.elements, 5);
+  const auto stepped = explain(range(100), {.seconds = 0, .elements = 5, .step = 0.002});
+  EXPECT_GE(stepped.step, 0.002);
+  EXPECT_LT(stepped.stats.waiting_share(), 0.5);
+  EXPECT_LT(explain(range(1).repeat().map(slow), {.seconds = 0.02}).stats.elements, 100);
+  EXPECT_THAT(explain(range(0)).to_text(), HasSubstr("0 elements"));
+  EXPECT_THROW(explain(range(1), {.seconds = -1}), InvalidArgumentError);
+  EXPECT_THROW(explain(range(1), {.elements = -1}), InvalidArgumentError);
+}
+
+TEST(PipelineExplain, PrintsJson) {
+  const auto e = explain(chain({{.name = "Batch", .work = 1}, {.name = "Map", .work = 9}}), 2);
+  const auto json = nlohmann::json::parse(e.to_json());
+  EXPECT_EQ(json["elements"], 100);
+  EXPECT_EQ(json["bottleneck_stage"], 1);
+  EXPECT_EQ(json["stages"][1]["consumer"], 0);
+  EXPECT_TRUE(json["stages"][0]["consumer"].is_null());
+  EXPECT_EQ(json["sections"].size(), 1u);
+  EXPECT_FALSE(json["advice"].empty());
+  EXPECT_NEAR(json["model_elements_per_second"].get<double>(), 100, 1e-6);
+}
+
+}  // namespace
+}  // namespace tandem::data
