@@ -28,6 +28,7 @@
 #include "tandem/ops/complex_ops.h"
 #include "tandem/ops/control_flow.h"
 #include "tandem/ops/example_ops.h"
+#include "tandem/ops/host_ops.h"
 #include "tandem/ops/image_adjust_ops.h"
 #include "tandem/ops/image_codec_ops.h"
 #include "tandem/ops/image_filter_ops.h"
