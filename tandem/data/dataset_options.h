@@ -28,6 +28,12 @@ struct MapOptions {
       0;  ///< 0: where the elements are consumed; else on so many threads, or kAutotune
   std::optional<bool> deterministic;  ///< keep the order of the elements when calls are parallel;
                                       ///< without a value as with_options says, else yes
+  /// Whether the function is traced once, when an iteration begins, and its graph run for each
+  /// element. Without a value: if the callable holds nothing, the input's dtypes are known, and
+  /// tracing succeeds without asking for sizes that only a run knows; what it does besides calling
+  /// ops then happens once. True: in any case; what tracing throws comes out where the iteration
+  /// begins. False: it is called for each element.
+  std::optional<bool> traced;
 };
 struct InterleaveOptions {
   std::int64_t cycle_length = kAutotune;  ///< datasets open at a time; kAutotune: as many as

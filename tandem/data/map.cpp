@@ -1,13 +1,16 @@
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "tandem/data/dataset.h"
+#include "tandem/data/internal/element_program.h"
 #include "tandem/data/internal/parallel_map.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_error.h"
-#include "tandem/runtime/traced_function.h"
 
 namespace tandem::data {
 namespace {
@@ -39,32 +42,7 @@ class MapIterator final : public UnaryIterator {
   std::int64_t number_ = 0;
 };
 
-bool traceable(const ElementSpec& spec) {
-  for (const TensorSpec& s : spec) {
-    if (s.dtype == DType::kInvalid) return false;
-  }
-  return true;
-}
-
-// What tracing the function says of its results; throws what the function throws.
-ElementSpec traced_spec(const ElementFn& fn, const ElementSpec& input) {
-  std::vector<DType> dtypes;
-  std::vector<PartialShape> shapes;
-  for (const TensorSpec& s : input) {
-    dtypes.push_back(s.dtype);
-    shapes.push_back(s.shape);
-  }
-  ElementSpec spec;
-  trace_function("map", dtypes, shapes, [&](std::span<const Tensor> args) {
-    Element element(args.begin(), args.end());
-    fn.apply(element);
-    for (const Tensor& t : element) spec.push_back({t.dtype(), t.partial_shape()});
-    return element;
-  });
-  return spec;
-}
-
-class MapDataset final : public UnaryDataset {
+class MapDataset final : public UnaryDataset, public TracingStage {
  public:
   MapDataset(DatasetRef input, ElementFn fn, MapOptions options)
       : UnaryDataset(std::move(input)), fn_(std::move(fn)), options_(options) {}
@@ -74,21 +52,28 @@ class MapDataset final : public UnaryDataset {
   }
 
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
+    const Traced& traced = this->traced();
     const std::int64_t calls = context.threads(options_.num_parallel_calls);
-    if (calls == 0) return std::make_unique<MapIterator>(input().iterator(context), fn_);
+    if (calls == 0) return std::make_unique<MapIterator>(input().iterator(context), traced.fn);
     const bool ordered =
         options_.deterministic.value_or(context.options().deterministic.value_or(true));
-    return make_parallel_map(input(), fn_, calls, ordered, context);
+    return make_parallel_map(input(), traced.fn, calls, ordered, context);
   }
 
-  int num_components() const override { return -1; }
+  // Known once the function has been traced, which an iteration does.
+  int num_components() const override {
+    const ElementProgram* program = known_program_.load(std::memory_order_acquire);
+    return program ? static_cast<int>(program->spec().size()) : -1;
+  }
+  const std::shared_ptr<const ElementProgram>& program() const override { return traced().program; }
 
   const ElementSpec& element_spec() const override {
     return spec_.get([this] {
+      if (program()) return program()->spec();
       const ElementSpec& from = input().element_spec();
-      if (traceable(from)) {
+      if (dtypes_known(from)) {
         try {
-          return traced_spec(fn_, from);
+          return ElementProgram(fn_, from).spec();
         } catch (const std::exception&) {
           // The function reads values, say. Then an element tells.
         }
@@ -98,6 +83,20 @@ class MapDataset final : public UnaryDataset {
   }
 
  private:
+  struct Traced {
+    std::shared_ptr<const ElementProgram> program;  // null: the function is called
+    ElementFn fn;                                   // by the program
+  };
+
+  const Traced& traced() const {
+    std::call_once(tracing_, [this] {
+      auto program = trace_map(fn_, input(), options_.traced);
+      traced_.emplace(Traced{program, by_program(fn_, program)});
+      known_program_.store(program.get(), std::memory_order_release);
+    });
+    return *traced_;
+  }
+
   ElementSpec first_element_spec() const {
     const IterationContext context;
     MapIterator first(input().iterator(context), fn_);
@@ -117,6 +116,9 @@ class MapDataset final : public UnaryDataset {
 
   const ElementFn fn_;
   const MapOptions options_;
+  mutable std::once_flag tracing_;
+  mutable std::optional<Traced> traced_;
+  mutable std::atomic<const ElementProgram*> known_program_{nullptr};
   LazySpec spec_;
 };
 
