@@ -1,9 +1,10 @@
+#include "tandem/data/internal/element_program.h"
+
 #include <algorithm>
 #include <utility>
 
 #include "tandem/core/error.h"
 #include "tandem/core/flush_denormals.h"
-#include "tandem/data/internal/element_program.h"
 #include "tandem/graph/kernel_context.h"
 #include "tandem/runtime/internal/executable.h"
 #include "tandem/runtime/internal/function_executor.h"

@@ -11,6 +11,7 @@
 #include "tandem/data/internal/parallel_map.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_error.h"
+#include "tandem/device/alone.h"
 
 namespace tandem::data {
 namespace {
@@ -57,7 +58,8 @@ class MapDataset final : public UnaryDataset, public TracingStage {
     if (calls == 0) return std::make_unique<MapIterator>(input().iterator(context), traced.fn);
     const bool ordered =
         options_.deterministic.value_or(context.options().deterministic.value_or(true));
-    return make_parallel_map(input(), traced.fn, calls, ordered, context);
+    const ElementFn& fn = calls > 1 ? traced.side_by_side : traced.fn;
+    return make_parallel_map(input(), fn, calls, ordered, context);
   }
 
   // Known once the function has been traced, which an iteration does.
@@ -86,12 +88,17 @@ class MapDataset final : public UnaryDataset, public TracingStage {
   struct Traced {
     std::shared_ptr<const ElementProgram> program;  // null: the function is called
     ElementFn fn;                                   // by the program
+    ElementFn side_by_side;                         // for threads that call it at one time
   };
 
   const Traced& traced() const {
     std::call_once(tracing_, [this] {
       auto program = trace_map(fn_, input(), options_.traced);
-      traced_.emplace(Traced{program, by_program(fn_, program)});
+      const ElementFn fn = by_program(fn_, program);
+      traced_.emplace(Traced{program, fn, fn.by([fn](Element& element) {
+                               const AloneScope alone;
+                               fn.apply(element);
+                             })});
       known_program_.store(program.get(), std::memory_order_release);
     });
     return *traced_;
