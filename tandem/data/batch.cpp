@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tandem/data/dataset.h"
+#include "tandem/data/internal/fuse.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stacker.h"
 
@@ -84,14 +85,22 @@ class BatchIterator final : public UnaryIterator {
   Element element_;
 };
 
-class BatchDataset final : public UnaryDataset {
+class BatchDataset final : public UnaryDataset, public FusedStage {
  public:
-  BatchDataset(DatasetRef input, std::int64_t size, bool drop_remainder)
-      : UnaryDataset(std::move(input)), size_(size), drop_remainder_(drop_remainder) {}
+  BatchDataset(DatasetRef input, std::int64_t size, bool drop_remainder,
+               std::shared_ptr<const FusedBatchChoice> fused = nullptr)
+      : UnaryDataset(std::move(input)),
+        size_(size),
+        drop_remainder_(drop_remainder),
+        fused_(std::move(fused)) {}
 
   std::string name() const override { return "Batch"; }
+  const DatasetBase* runs_as() const override { return fused_ ? fused_->get() : nullptr; }
 
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
+    if (context.options().fusion.value_or(true)) {
+      if (const DatasetBase* fused = runs_as()) return fused->iterator(context);
+    }
     return std::make_unique<BatchIterator>(input().iterator(context), size_, drop_remainder_);
   }
 
@@ -117,6 +126,7 @@ class BatchDataset final : public UnaryDataset {
  private:
   const std::int64_t size_;
   const bool drop_remainder_;
+  const std::shared_ptr<const FusedBatchChoice> fused_;  // null: the input is no map
   LazySpec spec_;
 };
 
@@ -215,7 +225,13 @@ Dataset Dataset::batch(std::int64_t size, BatchOptions options) const {
   if (size <= 0) {
     throw InvalidArgumentError(cat("Batch size must be greater than zero, got ", size, "."));
   }
-  return make_dataset<BatchDataset>(base_of(*this), size, options.drop_remainder);
+  const DatasetRef& input = base_of(*this);
+  return make_dataset<BatchDataset>(input, size, options.drop_remainder,
+                                    fuse_map_and_batch(input, size, options.drop_remainder));
+}
+
+DatasetRef plain_batch(const DatasetRef& input, std::int64_t size, bool drop_remainder) {
+  return std::make_shared<const BatchDataset>(input, size, drop_remainder);
 }
 
 Dataset Dataset::unbatch() const {

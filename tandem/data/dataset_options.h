@@ -97,6 +97,8 @@ struct Options {
   std::optional<bool> deterministic;  ///< keep the order where calls are parallel
   std::optional<std::int64_t>
       private_threadpool_size;  ///< how many threads kAutotune gives a stage
+  std::optional<bool> fusion;   ///< let stages run as one, or in a cheaper order with equal results
+                                ///< (docs/data.md); without a value yes
 };
 
 }  // namespace tandem::data

@@ -130,8 +130,8 @@ constexpr int arity_of() {
 }
 
 template <class F>
-inline constexpr bool kStateless = std::is_empty_v<F> ||
-                                   std::is_function_v<std::remove_pointer_t<F>>;
+inline constexpr bool kStateless =
+    std::is_empty_v<F> || std::is_function_v<std::remove_pointer_t<F>>;
 template <class G>
 inline constexpr bool kStateless<TracedFunction<G>> = true;
 

@@ -91,7 +91,7 @@ void ElementProgram::check(const Element& element) const {
                                  ", but an element is (", has, ")."));
 }
 
-std::vector<Array> ElementProgram::run(Element& element) const {
+std::vector<Array> ElementProgram::run(Element& element, std::span<const Array> places) const {
   check(element);
   std::vector<Array> args;
   args.reserve(element.size() + captures_.size());
@@ -103,7 +103,9 @@ std::vector<Array> ElementProgram::run(Element& element) const {
   const auto plan =
       FunctionExecutor::prepare(function, args, *Runtime::current().devices().front());
   const ScopedFlushDenormals flush;
-  return plan->run(std::move(args), thread_context().cancellation.get());
+  const Cancellation* cancellation = thread_context().cancellation.get();
+  return places.empty() ? plan->run(std::move(args), cancellation)
+                        : plan->run_into(std::move(args), places, cancellation);
 }
 
 void ElementProgram::apply(Element& element) const {

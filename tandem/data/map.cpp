@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tandem/data/dataset.h"
-#include "tandem/data/internal/element_program.h"
+#include "tandem/data/internal/fuse.h"
 #include "tandem/data/internal/parallel_map.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_error.h"
@@ -43,10 +43,13 @@ class MapIterator final : public UnaryIterator {
   std::int64_t number_ = 0;
 };
 
-class MapDataset final : public UnaryDataset, public TracingStage {
+class MapDataset final : public UnaryDataset, public MapStage {
  public:
-  MapDataset(DatasetRef input, ElementFn fn, MapOptions options)
-      : UnaryDataset(std::move(input)), fn_(std::move(fn)), options_(options) {}
+  MapDataset(DatasetRef input, ElementFn fn, MapOptions options,
+             std::shared_ptr<const ElementProgram> program = nullptr)
+      : UnaryDataset(std::move(input)), fn_(std::move(fn)), options_(options) {
+    if (program) std::call_once(tracing_, [&] { trace(std::move(program)); });
+  }
 
   std::string name() const override {
     return options_.num_parallel_calls == 0 ? "Map" : "ParallelMap";
@@ -68,6 +71,9 @@ class MapDataset final : public UnaryDataset, public TracingStage {
     return program ? static_cast<int>(program->spec().size()) : -1;
   }
   const std::shared_ptr<const ElementProgram>& program() const override { return traced().program; }
+  const DatasetRef& mapped() const override { return input_ref(); }
+  const ElementFn& function() const override { return fn_; }
+  const MapOptions& options() const override { return options_; }
 
   const ElementSpec& element_spec() const override {
     return spec_.get([this] {
@@ -91,16 +97,17 @@ class MapDataset final : public UnaryDataset, public TracingStage {
     ElementFn side_by_side;                         // for threads that call it at one time
   };
 
+  void trace(std::shared_ptr<const ElementProgram> program) const {
+    const ElementFn fn = by_program(fn_, program);
+    known_program_.store(program.get(), std::memory_order_release);
+    traced_.emplace(Traced{std::move(program), fn, fn.by([fn](Element& element) {
+                             const AloneScope alone;
+                             fn.apply(element);
+                           })});
+  }
+
   const Traced& traced() const {
-    std::call_once(tracing_, [this] {
-      auto program = trace_map(fn_, input(), options_.traced);
-      const ElementFn fn = by_program(fn_, program);
-      traced_.emplace(Traced{program, fn, fn.by([fn](Element& element) {
-                               const AloneScope alone;
-                               fn.apply(element);
-                             })});
-      known_program_.store(program.get(), std::memory_order_release);
-    });
+    std::call_once(tracing_, [this] { trace(trace_map(fn_, input(), options_.traced)); });
     return *traced_;
   }
 
@@ -209,6 +216,16 @@ void check_arity(const DatasetBase& input, int arity) {
 }
 
 }  // namespace
+
+Dataset map_by(const DatasetRef& input, std::shared_ptr<const ElementProgram> program,
+               MapOptions options) {
+  const ElementFn fn([program](const Element& element) {
+    Element results = element;
+    program->apply(results);
+    return results;
+  });
+  return make_dataset<MapDataset>(input, fn, options, program);
+}
 
 Dataset Dataset::map(ElementFn fn, MapOptions options) const {
   if (options.num_parallel_calls < kAutotune) {

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "tandem/data/dataset_base.h"
@@ -36,8 +38,9 @@ class ElementProgram {
   /// Replaces the element by the results. Throws InvalidArgumentError if it has not the spec that
   /// the function was traced for.
   void apply(Element& element) const;
-  /// The results as arrays: what `apply` puts into an element.
-  std::vector<Array> run(Element& element) const;
+  /// The results as arrays, of an element that it empties; made in `places`, one for each result,
+  /// where that can be done.
+  std::vector<Array> run(Element& element, std::span<const Array> places = {}) const;
 
  private:
   void check(const Element& element) const;
