@@ -9,6 +9,7 @@
 #include "tandem/data/dataset.h"
 #include "tandem/data/digits.h"
 #include "tandem/data/file_datasets.h"
+#include "tandem/data/fuse.h"
 #include "tandem/data/image_file.h"
 #include "tandem/graph/inference_context.h"
 #include "tandem/graph/kernel.h"
