@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -47,14 +46,16 @@ bench::Answer rate(double units, Pass pass) {
 }
 
 // As both sides decode by default: the fast transform and smooth chroma.
-void decode(const std::string& path, std::vector<unsigned char>& pixels) {
+void decode(const std::string& path, std::vector<unsigned char>& bytes,
+            std::vector<unsigned char>& pixels) {
+  bytes.resize(std::filesystem::file_size(path));
   std::ifstream file(path, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   jpeg_decompress_struct jpeg{};
   jpeg_error_mgr errors{};
   jpeg.err = jpeg_std_error(&errors);
   jpeg_create_decompress(&jpeg);
-  jpeg_mem_src(&jpeg, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+  jpeg_mem_src(&jpeg, bytes.data(), bytes.size());
   jpeg_read_header(&jpeg, TRUE);
   jpeg.out_color_space = JCS_RGB;
   jpeg.dct_method = JDCT_IFAST;
@@ -80,8 +81,10 @@ bench::Answer jpeg() {
     std::vector<std::thread> threads;
     for (int i = 0; i < bench::threads(); ++i) {
       threads.emplace_back([&] {
-        std::vector<unsigned char> pixels;
-        for (std::size_t at = next++; at < paths.size(); at = next++) decode(paths[at], pixels);
+        std::vector<unsigned char> bytes, pixels;
+        for (std::size_t at = next++; at < paths.size(); at = next++) {
+          decode(paths[at], bytes, pixels);
+        }
       });
     }
     for (std::thread& thread : threads) thread.join();
