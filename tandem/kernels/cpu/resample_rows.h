@@ -21,12 +21,13 @@ struct NewWidth {
   std::int64_t whole;
 };
 
-/// The steps of resampling, in the vectors of the machine. Rounding is that of one operation after
-/// the other.
+/// The steps of resampling, in the vectors of the machine.
 struct RowSteps {
   void (*bytes_to_width)(const NewWidth&, const std::uint8_t* from, float* to);
   void (*floats_to_width)(const NewWidth&, const float* from, float* to);
   /// to = a + (b - a) * weight
+  void (*lerp_bytes)(const std::uint8_t* a, const std::uint8_t* b, float weight, std::int64_t n,
+                     float* to);
   void (*lerp)(const float* a, const float* b, float weight, std::int64_t n, float* to);
   /// sum += row * weight
   void (*add)(float* sum, const float* row, float weight, std::int64_t n);

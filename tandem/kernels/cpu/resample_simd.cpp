@@ -84,6 +84,26 @@ void ToWidth(const NewWidth& w, const T* from, float* to) {
 void BytesToWidth(const NewWidth& w, const std::uint8_t* from, float* to) { ToWidth(w, from, to); }
 void FloatsToWidth(const NewWidth& w, const float* from, float* to) { ToWidth(w, from, to); }
 
+void LerpBytes(const std::uint8_t* a, const std::uint8_t* b, float weight, std::int64_t n,
+               float* to) {
+  const hn::ScalableTag<float> d;
+  const hn::RebindToSigned<decltype(d)> ints;
+  const hn::Rebind<std::uint8_t, decltype(d)> bytes;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const auto share = hn::Set(d, weight);
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const auto x = hn::PromoteTo(ints, hn::LoadU(bytes, a + i));
+    const auto step = hn::Sub(hn::PromoteTo(ints, hn::LoadU(bytes, b + i)), x);
+    const auto moved = hn::Mul(hn::ConvertTo(d, step), share);
+    hn::StoreU(hn::Add(hn::ConvertTo(d, x), moved), d, to + i);
+  }
+  for (; i < n; ++i) {
+    const auto x = static_cast<float>(a[i]);
+    to[i] = x + (static_cast<float>(b[i]) - x) * weight;
+  }
+}
+
 void Lerp(const float* a, const float* b, float weight, std::int64_t n, float* to) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -108,7 +128,7 @@ void AddWeighted(float* sum, const float* row, float weight, std::int64_t n) {
   for (; i < n; ++i) sum[i] += row[i] * weight;
 }
 
-const RowSteps kSteps{BytesToWidth, FloatsToWidth, Lerp, AddWeighted};
+const RowSteps kSteps{BytesToWidth, FloatsToWidth, LerpBytes, Lerp, AddWeighted};
 
 }  // namespace
 
