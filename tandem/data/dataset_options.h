@@ -94,11 +94,11 @@ struct IgnoreErrorsOptions {
 /// For all stages before with_options. What a stage says itself goes first; of several with_options
 /// the last one that says something.
 struct Options {
+  std::optional<bool> fusion;  ///< let stages run as one, or in a cheaper order with equal results
+                               ///< (docs/data.md, "Stages that run as one"); without a value yes
   std::optional<bool> deterministic;  ///< keep the order where calls are parallel
   std::optional<std::int64_t>
       private_threadpool_size;  ///< how many threads kAutotune gives a stage
-  std::optional<bool> fusion;   ///< let stages run as one, or in a cheaper order with equal results
-                                ///< (docs/data.md); without a value yes
 };
 
 }  // namespace tandem::data

@@ -43,25 +43,30 @@ class MapIterator final : public UnaryIterator {
   std::int64_t number_ = 0;
 };
 
-class MapDataset final : public UnaryDataset, public MapStage {
+class MapDataset final : public UnaryDataset, public MapStage, public FusedStage {
  public:
   MapDataset(DatasetRef input, ElementFn fn, MapOptions options,
-             std::shared_ptr<const ElementProgram> program = nullptr)
-      : UnaryDataset(std::move(input)), fn_(std::move(fn)), options_(options) {
+             std::shared_ptr<const ElementProgram> program = nullptr, int maps = 1)
+      : UnaryDataset(std::move(input)), fn_(std::move(fn)), options_(options), maps_(maps) {
     if (program) std::call_once(tracing_, [&] { trace(std::move(program)); });
   }
 
   std::string name() const override {
-    return options_.num_parallel_calls == 0 ? "Map" : "ParallelMap";
+    std::string name = options_.num_parallel_calls == 0 ? "Map" : "ParallelMap";
+    for (int i = 1; i < maps_; ++i) name += "+Map";
+    return name;
   }
 
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
+    if (context.options().fusion.value_or(true)) {
+      if (const DatasetBase* fused = runs_as()) return fused->iterator(context);
+    }
     const Traced& traced = this->traced();
     const std::int64_t calls = context.threads(options_.num_parallel_calls);
     if (calls == 0) return std::make_unique<MapIterator>(input().iterator(context), traced.fn);
     const bool ordered =
         options_.deterministic.value_or(context.options().deterministic.value_or(true));
-    const ElementFn& fn = calls > 1 ? traced.side_by_side : traced.fn;
+    const ElementFn& fn = calls == 1 ? traced.fn : traced.side_by_side;
     return make_parallel_map(input(), fn, calls, ordered, context);
   }
 
@@ -73,7 +78,12 @@ class MapDataset final : public UnaryDataset, public MapStage {
   const std::shared_ptr<const ElementProgram>& program() const override { return traced().program; }
   const DatasetRef& mapped() const override { return input_ref(); }
   const ElementFn& function() const override { return fn_; }
-  const MapOptions& options() const override { return options_; }
+  const MapOptions& map_options() const override { return options_; }
+  const MapStage& composed() const override {
+    const MapDataset* both = with_maps_before();
+    return both ? *both : *this;
+  }
+  const DatasetBase* runs_as() const override { return with_maps_before(); }
 
   const ElementSpec& element_spec() const override {
     return spec_.get([this] {
@@ -111,6 +121,26 @@ class MapDataset final : public UnaryDataset, public MapStage {
     return *traced_;
   }
 
+  // Null where there are none that run alike and are traced.
+  const MapDataset* with_maps_before() const {
+    std::call_once(composing_, [this] {
+      const auto* before = dynamic_cast<const MapDataset*>(&input());
+      if (!before || !program()) return;
+      const auto& first = static_cast<const MapDataset&>(before->composed());
+      if (!first.program() || first.options_.num_parallel_calls != options_.num_parallel_calls ||
+          first.options_.deterministic != options_.deterministic) {
+        return;
+      }
+      const ElementFn both = fn_.by([one = first.fn_, two = fn_](Element& element) {
+        one.apply(element);
+        two.apply(element);
+      });
+      composed_ = std::make_shared<const MapDataset>(
+          first.mapped(), both, options_, compose(*first.program(), *program()), first.maps_ + 1);
+    });
+    return composed_.get();
+  }
+
   ElementSpec first_element_spec() const {
     const IterationContext context;
     MapIterator first(input().iterator(context), fn_);
@@ -130,6 +160,9 @@ class MapDataset final : public UnaryDataset, public MapStage {
 
   const ElementFn fn_;
   const MapOptions options_;
+  const int maps_;  // how many it was written as
+  mutable std::once_flag composing_;
+  mutable std::shared_ptr<const MapDataset> composed_;
   mutable std::once_flag tracing_;
   mutable std::optional<Traced> traced_;
   mutable std::atomic<const ElementProgram*> known_program_{nullptr};

@@ -184,7 +184,7 @@ class MapBatchDataset final : public DatasetBase {
       return std::make_unique<MapBatchIterator>(map_.mapped()->iterator(context), maker_, size_,
                                                 drop_remainder_);
     }
-    const MapOptions& options = map_.options();
+    const MapOptions& options = map_.map_options();
     const bool ordered =
         options.deterministic.value_or(context.options().deterministic.value_or(true));
     return make_parallel_map(groups_, batches_, context.threads(options.num_parallel_calls),
@@ -192,7 +192,7 @@ class MapBatchDataset final : public DatasetBase {
   }
 
  private:
-  bool parallel() const { return map_.options().num_parallel_calls != 0; }
+  bool parallel() const { return map_.map_options().num_parallel_calls != 0; }
 
   void make_batch(Element& group) const {
     const AloneScope alone;
@@ -241,14 +241,14 @@ class FusedBatch final : public FusedBatchChoice {
 
  private:
   DatasetRef choose() const {
-    const auto& map = dynamic_cast<const MapStage&>(*map_);
+    const MapStage& map = dynamic_cast<const MapStage&>(*map_).composed();
     const std::shared_ptr<const ElementProgram>& program = map.program();
     if (!program || program->spec().empty()) return nullptr;
     if (auto batches = on_batches(*program)) {
       const DatasetRef input = plain_batch(map.mapped(), size_, drop_remainder_);
-      return map_by(input, std::move(batches), map.options()).base();
+      return map_by(input, std::move(batches), map.map_options()).base();
     }
-    if (map.options().num_parallel_calls != 0) {
+    if (map.map_options().num_parallel_calls != 0) {
       if (!all_known(program->spec()) || bytes_of(program->spec()) > kMostBytes / size_) {
         return nullptr;
       }

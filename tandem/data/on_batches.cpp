@@ -61,30 +61,38 @@ bool find_varying(const ElementProgram& program, std::map<const Node*, bool>& va
                      [&](const Output& r) { return varies[r.node]; });
 }
 
-// The ops of the program once more, called on these arguments.
+}  // namespace
+
 Element emit(const ElementProgram& program, const Element& args) {
   const Function& function = *program.function().function();
-  std::map<const Node*, Tensor> made;  // each op has one output
+  std::map<std::pair<const Node*, int>, Tensor> made;
   for (std::size_t i = 0; i < function.args().size(); ++i) {
     const std::size_t given = program.input_spec().size();
-    made[function.args()[i]] = i < given ? args[i] : program.function().captures()[i - given];
+    made[{function.args()[i], 0}] = i < given ? args[i] : program.function().captures()[i - given];
   }
-  for (Node* node : function.body().topological_order()) {
+  for (const Node* node : function.body().topological_order()) {
     if (node->kind() == NodeKind::kArg) continue;
     if (node->kind() == NodeKind::kConst) {
-      made[node] = Tensor(*node->attr<std::shared_ptr<const Array>>("value"));
+      made[{node, 0}] = Tensor(*node->attr<std::shared_ptr<const Array>>("value"));
       continue;
     }
     std::vector<Tensor> inputs;
-    for (const Output& in : node->inputs()) inputs.push_back(made.at(in.node));
-    made[node] = call(node->op(), inputs, node->attrs()).front();
+    for (const Output& in : node->inputs()) inputs.push_back(made.at({in.node, in.index}));
+    std::vector<Tensor> outputs = call(node->op(), inputs, node->attrs());
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+      made[{node, static_cast<int>(o)}] = std::move(outputs[o]);
+    }
   }
   Element results;
-  for (const Output& r : function.results()) results.push_back(made.at(r.node));
+  for (const Output& r : function.results()) results.push_back(made.at({r.node, r.index}));
   return results;
 }
 
-}  // namespace
+std::shared_ptr<const ElementProgram> compose(const ElementProgram& first,
+                                              const ElementProgram& second) {
+  const ElementFn both([&](const Element& args) { return emit(second, emit(first, args)); });
+  return std::make_shared<const ElementProgram>(both, first.input_spec());
+}
 
 std::shared_ptr<const ElementProgram> on_batches(const ElementProgram& program) {
   std::map<const Node*, bool> varies;

@@ -55,6 +55,12 @@ class ElementProgram {
   mutable std::vector<std::vector<Shape>> planned_;  // sets of sizes seen
 };
 
+/// The ops of a program once more, called on these arguments: in a trace they become part of it.
+Element emit(const ElementProgram& program, const Element& args);
+/// `second` on the results of `first`, as one program.
+std::shared_ptr<const ElementProgram> compose(const ElementProgram& first,
+                                              const ElementProgram& second);
+
 /// A dataset with a function that may be traced.
 class TracingStage {
  public:

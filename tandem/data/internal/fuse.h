@@ -14,7 +14,9 @@ class MapStage : public TracingStage {
  public:
   virtual const DatasetRef& mapped() const = 0;
   virtual const ElementFn& function() const = 0;
-  virtual const MapOptions& options() const = 0;
+  virtual const MapOptions& map_options() const = 0;
+  /// This map and those before it, as one where that can be done; else this one.
+  virtual const MapStage& composed() const = 0;
 };
 
 /// A dataset that runs as another one with the same elements, fewer or cheaper stages.

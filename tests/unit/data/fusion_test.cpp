@@ -1,5 +1,5 @@
-#include <array>
 #include <atomic>
+#include <set>
 #include <stdexcept>
 
 #include <gmock/gmock.h>
@@ -10,6 +10,7 @@
 #include "tandem/ops/array_ops.h"
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/operators.h"
+#include "tandem/ops/random_ops.h"
 #include "tandem/ops/reduction_ops.h"
 #include "tandem/ops/string_ops.h"
 
@@ -122,6 +123,10 @@ void expect_equal(const Dataset& dataset) {
 Tensor twice(Tensor x) { return x * std::int64_t{2} + std::int64_t{1}; }
 Tensor running(Tensor x) { return cumsum(fill({3}, x)); }  // no elementwise op
 
+Tensor fails_at_nine(Tensor x) {
+  return cumsum(fill({2}, floordiv(std::int64_t{90}, x - std::int64_t{9})));
+}
+
 TEST(Fusion, TellsTheStages) {
   EXPECT_EQ(stages(range(kMany).map(twice).batch(4)), "Map\n  Batch\n    Range\n");
   EXPECT_EQ(stages(range(kMany).map(running).batch(4).prefetch(1)),
@@ -153,6 +158,38 @@ TEST(Fusion, GivesEqualBatches) {
                    .batch(6));
 }
 
+TEST(Fusion, MakesOneOfSuccessiveMaps) {
+  const Dataset three = range(kMany).map(twice).map(running).map(
+      [](Tensor x) { return std::pair(x, reduce_sum(x)); });
+  EXPECT_EQ(stages(three), "Map+Map+Map\n  Range\n");
+  EXPECT_EQ(stages(three.batch(4)), "Map+Batch\n  Range\n");
+  EXPECT_EQ(stages(range(kMany).map(twice).map(twice).batch(4)), "Map\n  Batch\n    Range\n");
+  EXPECT_EQ(stages(range(kMany).map(twice).map(twice, {.num_parallel_calls = 2})),
+            "ParallelMap\n  Map\n    Range\n");
+  expect_equal(three);
+  expect_equal(three.batch(7));
+  expect_equal(range(kMany).map(twice).map(twice).batch(7));
+  expect_equal(
+      range(kMany).map(twice, {.num_parallel_calls = 3}).map(running, {.num_parallel_calls = 3}));
+  Iterator it = range(kMany).map(twice).map(fails_at_nine).iterator();
+  for (int i = 0; i < 4; ++i) it.next();
+  EXPECT_THAT(message_of_thrown<InvalidArgumentError>([&] { it.next(); }),
+              HasSubstr("in map, element 4"));
+  it.next();
+}
+
+TEST(Fusion, DrawsRandomNumbersAnewForEachElementAndEpoch) {
+  const Dataset ds = range(kMany)
+                         .map([](Tensor x) { return std::pair(x, random::uniform({})); })
+                         .map([](Tensor, Tensor r) { return r; });
+  EXPECT_EQ(stages(ds), "Map+Map\n  Range\n");
+  std::set<float> seen;
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    for (const Element& e : ds) seen.insert(e[0].item<float>());
+  }
+  EXPECT_GT(seen.size(), 70u);
+}
+
 TEST(Fusion, KeepsMapsOffBatchesThatWouldMeetOtherAxes) {
   // A scalar of each element meets a vector: in a batch they would meet along the wrong axis.
   const Dataset ds = range(21).map([](Tensor x) {
@@ -174,10 +211,6 @@ TEST(Fusion, LeavesElementsWhoseSizesDifferAsTheyAre) {
     EXPECT_THAT(message_of_thrown<InvalidArgumentError>([&] { batches.iterator().next(); }),
                 HasSubstr("First element had shape [1] and element 1 had shape [2]"));
   }
-}
-
-Tensor fails_at_nine(Tensor x) {
-  return cumsum(fill({2}, floordiv(std::int64_t{90}, x - std::int64_t{9})));
 }
 
 TEST(Fusion, AnErrorIsThatOfItsBatch) {
