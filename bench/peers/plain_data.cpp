@@ -1,8 +1,7 @@
 // What a pipeline cannot beat by much: libjpeg-turbo alone on all cores, and reading a file and
 // looking at none of it.
-#include <cstdio>
-// After cstdio, which it needs.
 #include <fcntl.h>
+#include <stdio.h>  // what jpeglib.h needs
 #include <unistd.h>
 
 #include <algorithm>
