@@ -7,7 +7,6 @@
 namespace tandem {
 namespace {
 
-constexpr OpTraits kReads{.stateful = true, .reads_only = true};
 constexpr OpTraits kWrites{.stateful = true};
 
 // A scalar shape in old graphs says that the shape is not known.

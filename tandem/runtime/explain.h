@@ -116,7 +116,8 @@ struct TANDEM_EXPORT Explanation {
   double copied_bytes() const;
   double copy_seconds() const;
 
-  /// Rows beyond `most_rows` of a table are counted instead of shown.
+  /// Rows beyond `most_rows` of a table are counted instead of shown; with 0 there are no tables of
+  /// copies and ops.
   std::string to_text(std::size_t most_rows = 60) const;
   std::string to_json() const;
   /// One page that needs nothing else. Of large graphs the important parts are drawn; it says so.

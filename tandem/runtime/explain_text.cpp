@@ -63,8 +63,10 @@ class TextWriter {
     list("advice", e_.advice);
     list("back and forth", e_.back_and_forth);
     host_reads();
-    copies();
-    ops();
+    if (most_ > 0) {
+      copies();
+      ops();
+    }
     return std::move(out_).str();
   }
 

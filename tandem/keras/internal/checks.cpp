@@ -20,6 +20,13 @@ void require_range(const std::string& who, const std::string& what, double value
   }
 }
 
+void require_rate(const std::string& who, const std::string& what, double value) {
+  if (!(value >= 0 && value < 1)) {
+    throw InvalidArgumentError(
+        cat(who, ": ", what, " must be from 0 up to and without 1, got ", value, "."));
+  }
+}
+
 Tensor activity_penalty(const Regularizer& regularizer, const Tensor& output) {
   if (!regularizer.defined()) return {};
   const Tensor batch = cast(reshape(slice(shape(output), {0}, {1}), {}), output.dtype());

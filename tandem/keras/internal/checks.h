@@ -15,6 +15,9 @@ void require_positive(const std::string& who, const std::string& what, std::int6
 void require_range(const std::string& who, const std::string& what, double value, double low,
                    double high);
 
+/// Throws InvalidArgumentError unless 0 <= value < 1: a share of values to drop.
+void require_rate(const std::string& who, const std::string& what, double value);
+
 /// A regularizer of a layer's result, averaged over the batch. Undefined if there is none.
 Tensor activity_penalty(const Regularizer& regularizer, const Tensor& output);
 

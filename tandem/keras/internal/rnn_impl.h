@@ -30,6 +30,21 @@ class StackedCellsImpl final : public RNNCellImpl {
   std::vector<std::shared_ptr<RNNCellImpl>> cells_;
 };
 
+/// What a layer that is given as one (LSTM, ConvLSTM2D) has in common with RNN around its cell.
+template <class Options>
+RNNOptions around_a_cell(const Options& o) {
+  RNNOptions options;
+  options.return_sequences = o.return_sequences;
+  options.return_state = o.return_state;
+  options.go_backwards = o.go_backwards;
+  options.unroll = o.unroll;
+  options.activity_regularizer = o.activity_regularizer;
+  options.name = o.name;
+  options.trainable = o.trainable;
+  options.dtype = o.dtype;
+  return options;
+}
+
 /// Every recurrent layer: a cell and a loop around it. A stack of cells is as many loops one after
 /// the other, so that each of them has its inputs of all steps at once.
 class RNNImpl final : public LayerImpl {

@@ -34,7 +34,7 @@ class MultiHeadAttentionImpl final : public LayerImpl {
     internal::require_positive("MultiHeadAttention", "key_dim", key_dim_);
     internal::require_positive("MultiHeadAttention", "value_dim", value_dim_);
     if (o.output_dim) internal::require_positive("MultiHeadAttention", "output_dim", *o.output_dim);
-    internal::require_range("MultiHeadAttention", "dropout", o.dropout, 0, 0.999999);
+    internal::require_rate("MultiHeadAttention", "dropout", o.dropout);
     if (o.sliding_window)
       internal::require_positive("MultiHeadAttention", "sliding_window", *o.sliding_window);
     pass_masks();

@@ -37,8 +37,8 @@ class ConvLSTMCellImpl final : public RNNCellImpl {
                                       Sizes(dims(), 1))) {
     internal::require_positive(who, "filters", filters);
     internal::require_positive_sizes(who, "kernel_size", kernel_size_);
-    internal::require_range(who, "dropout", o.dropout, 0, 0.999999);
-    internal::require_range(who, "recurrent_dropout", o.recurrent_dropout, 0, 0.999999);
+    internal::require_rate(who, "dropout", o.dropout);
+    internal::require_rate(who, "recurrent_dropout", o.recurrent_dropout);
     const auto more = [](const Sizes& s) { return *std::max_element(s.begin(), s.end()) > 1; };
     if (more(input_.strides) && more(input_.dilations)) {
       throw InvalidArgumentError(cat(who, ": `strides > 1` is not compatible with ",
@@ -198,16 +198,7 @@ std::shared_ptr<LayerImpl> conv_lstm(const char* class_name, std::int64_t filter
                                      const Size& kernel_size, const ConvLSTMOptions<Size>& o) {
   const Layer cell(std::make_shared<ConvLSTMCellImpl<Size>>(class_name, filters,
                                                             internal::sizes_of(kernel_size), o));
-  return std::make_shared<internal::RNNImpl>(
-      class_name, cell,
-      RNNOptions{.return_sequences = o.return_sequences,
-                 .return_state = o.return_state,
-                 .go_backwards = o.go_backwards,
-                 .unroll = o.unroll,
-                 .activity_regularizer = o.activity_regularizer,
-                 .name = o.name,
-                 .trainable = o.trainable,
-                 .dtype = o.dtype});
+  return std::make_shared<internal::RNNImpl>(class_name, cell, internal::around_a_cell(o));
 }
 
 }  // namespace

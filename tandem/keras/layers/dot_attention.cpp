@@ -22,7 +22,7 @@ class AttentionBase : public LayerImpl {
   AttentionBase(const std::string& class_name, const LayerSettings& settings, double dropout,
                 std::optional<std::int64_t> seed)
       : LayerImpl(class_name, settings), dropout_(dropout), seed_(seed) {
-    internal::require_range(class_name, "dropout", dropout, 0, 0.999999);
+    internal::require_rate(class_name, "dropout", dropout);
     require_rank(3);
   }
 

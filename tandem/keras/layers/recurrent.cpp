@@ -27,17 +27,9 @@ CellOptions for_cell(const Options& o, const char* name) {
 
 template <class Options>
 std::shared_ptr<LayerImpl> around(const char* class_name, const Layer& cell, const Options& o) {
-  return std::make_shared<internal::RNNImpl>(
-      class_name, cell,
-      RNNOptions{.return_sequences = o.return_sequences,
-                 .return_state = o.return_state,
-                 .go_backwards = o.go_backwards,
-                 .unroll = o.unroll,
-                 .zero_output_for_mask = o.zero_output_for_mask,
-                 .activity_regularizer = o.activity_regularizer,
-                 .name = o.name,
-                 .trainable = o.trainable,
-                 .dtype = o.dtype});
+  RNNOptions options = internal::around_a_cell(o);
+  options.zero_output_for_mask = o.zero_output_for_mask;
+  return std::make_shared<internal::RNNImpl>(class_name, cell, options);
 }
 
 Layer simple_cell(std::int64_t units, const SimpleRNNOptions& o) {

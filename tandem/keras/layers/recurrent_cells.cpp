@@ -21,8 +21,8 @@ class CellBase : public RNNCellImpl {
         gates_(gates),
         options_(o) {
     internal::require_positive(class_name, "units", units);
-    internal::require_range(class_name, "dropout", o.dropout, 0, 0.999999);
-    internal::require_range(class_name, "recurrent_dropout", o.recurrent_dropout, 0, 0.999999);
+    internal::require_rate(class_name, "dropout", o.dropout);
+    internal::require_rate(class_name, "recurrent_dropout", o.recurrent_dropout);
   }
 
   void build(const PartialShape& input) override {

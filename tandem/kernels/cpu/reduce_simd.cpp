@@ -1,6 +1,5 @@
 // Rows and columns of float and double.
 
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tandem/kernels/cpu/reduce_simd.cpp"
 #include <hwy/foreach_target.h>

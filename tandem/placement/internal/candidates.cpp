@@ -19,8 +19,7 @@ const DeviceModel& model(const DeviceSet& devices, int d) {
 }  // namespace
 
 Candidates::Candidates(const DeviceSet& devices, const PlacementOptions& options, SpecTable& specs,
-                       const KernelSupport& support, const Colocation& colocation,
-                       const Graph& graph)
+                       KernelSupport& support, const Colocation& colocation, const Graph& graph)
     : devices_(devices),
       options_(options),
       specs_(specs),
@@ -105,6 +104,9 @@ DeviceSpec Candidates::loosened(DeviceSpec spec, std::initializer_list<const Dev
 
 void Candidates::fail(const Node& node) const {
   const int root = colocation_.root(node.id());
+  for (const auto& [given, device] : options_.fixed) {
+    if (colocation_.root(given->id()) == root) fail_where_it_lies(*given, device);
+  }
   const Bonds& b = colocation_.bonds(root);
   const DeviceSpec& asked = specs_[b.requested];
   std::string text = cat("Cannot assign a device for operation ", node.name(), ": ");
@@ -125,6 +127,25 @@ void Candidates::fail(const Node& node) const {
                 members(root));
   }
   throw InvalidArgumentError(cat(text, "\n\t [[", node.name(), "]]"));
+}
+
+// For a value that is there already: whatever uses it must run where it lies.
+void Candidates::fail_where_it_lies(const Node& value, int device) const {
+  const int root = colocation_.root(value.id());
+  for (const auto& node : graph_.nodes()) {
+    if (colocation_.root(node->id()) != root) continue;
+    const KernelSupport::Kinds kinds = support_.of(*node).kinds;
+    if (support_.takes(kinds, device)) continue;
+    const std::vector<int> able = filter({}, colocation_.bonds(root).kinds);
+    throw InvalidArgumentError(cat(
+        "Cannot assign a device for operation ", node->name(), ": it uses ", value.name(),
+        ", which lies on ", model(devices_, device).name(), ", and there is no kernel for ",
+        node->op().name, " there. Devices with kernels for all that uses it: [", names(able), "].",
+        able.empty() ? std::string()
+                     : cat(" Make the resource on one of them, in a td::DeviceScope(\"",
+                           short_name(devices_, able.front()), "\")."),
+        "\n\t [[", node->name(), "]]"));
+  }
 }
 
 std::string Candidates::explicitly_assigned(const Node& node, const DeviceSpec& asked) const {

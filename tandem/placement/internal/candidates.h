@@ -21,7 +21,7 @@ class Candidates {
 
   /// Throws InvalidArgumentError if no device has the default's name and placement isn't soft.
   Candidates(const DeviceSet& devices, const PlacementOptions& options, SpecTable& specs,
-             const KernelSupport& support, const Colocation& colocation, const Graph& graph);
+             KernelSupport& support, const Colocation& colocation, const Graph& graph);
 
   /// Throws InvalidArgumentError if there is no such device.
   Choice of(const Node& node);
@@ -33,6 +33,7 @@ class Candidates {
   /// Keeps type and index only where `by` says them.
   static DeviceSpec loosened(DeviceSpec spec, std::initializer_list<const DeviceSpec*> by);
   [[noreturn]] void fail(const Node& node) const;
+  void fail_where_it_lies(const Node& value, int device) const;
   std::string explicitly_assigned(const Node& node, const DeviceSpec& asked) const;
   std::string names(const std::vector<int>& which) const;
   std::string members(int root) const;
@@ -40,7 +41,7 @@ class Candidates {
   const DeviceSet& devices_;
   const PlacementOptions& options_;
   SpecTable& specs_;
-  const KernelSupport& support_;
+  KernelSupport& support_;
   const Colocation& colocation_;
   const Graph& graph_;
   std::vector<int> preference_;

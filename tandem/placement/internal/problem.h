@@ -24,9 +24,9 @@ struct Problem {
 
   int size() const { return static_cast<int>(nodes.size()); }
   int num_groups() const { return static_cast<int>(allowed_of_group.size()); }
-  const std::vector<int>& allowed(int group) const {
+  const std::vector<int>& allowed(int of_group) const {
     return constraints
-        .allowed[static_cast<std::size_t>(allowed_of_group[static_cast<std::size_t>(group)])];
+        .allowed[static_cast<std::size_t>(allowed_of_group[static_cast<std::size_t>(of_group)])];
   }
   double seconds(int node, int device) const {
     return seconds_by_class[static_cast<std::size_t>(node) * static_cast<std::size_t>(classes) +
@@ -37,7 +37,7 @@ struct Problem {
   /// The values that a node makes and somebody reads.
   int first_value(int node) const { return value_begin[static_cast<std::size_t>(node)]; }
   int end_value(int node) const { return value_begin[static_cast<std::size_t>(node) + 1]; }
-  std::span<const int> members(int group) const { return part(member, member_begin, group); }
+  std::span<const int> members(int of_group) const { return part(member, member_begin, of_group); }
   /// Nodes that read a value, each once.
   std::span<const int> readers(int value) const { return part(reader, reader_begin, value); }
 

@@ -4,6 +4,7 @@
 
 #include "tandem/core/flush_denormals.h"
 #include "tandem/device/memory_space.h"
+#include "tandem/graph/op_registry.h"
 #include "tandem/placement/cost_model.h"
 
 namespace tandem {
@@ -95,6 +96,24 @@ void run_device_kernel(const KernelList& kernels, KernelContext& c, const Node* 
 
 KernelWork work_of(const Node& node) {
   return {.flops = CostModel::flops(node), .bytes = CostModel::bytes(node)};
+}
+
+KernelWork work_of(const OpRegistry& ops, const OpDef& op, const std::vector<Array>& inputs,
+                   const AttrMap& attrs) {
+  Graph graph;
+  Graph::NodeSpec call;
+  call.op = &op;
+  call.attrs = attrs;
+  for (const Array& input : inputs) {
+    Graph::NodeSpec arg;
+    arg.op = &ops.of_kind(NodeKind::kArg);
+    arg.attrs = AttrMap{{"T", base_dtype(input.dtype())},
+                        {"index", static_cast<std::int64_t>(call.inputs.size())}};
+    Node* node = graph.add(std::move(arg));
+    graph.set_output_shape(node, 0, input.shape());
+    call.inputs.push_back({node, 0});
+  }
+  return work_of(*graph.add(std::move(call)));
 }
 
 }  // namespace tandem

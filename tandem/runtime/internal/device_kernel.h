@@ -1,10 +1,14 @@
 #pragma once
 
+#include <vector>
+
 #include "tandem/device/device.h"
 #include "tandem/graph/graph.h"
 #include "tandem/graph/kernel.h"
 
 namespace tandem {
+
+class OpRegistry;
 
 /// Runs a kernel on a thread of a device with memory of its own, and leaves each output where it
 /// belongs: in the device's memory, or on the host where `context.host_outputs_` or the dtype says
@@ -21,5 +25,8 @@ struct KernelWork {
   double bytes = 0;
 };
 KernelWork work_of(const Node& node);
+/// The same of an op called with these values and complete attributes.
+KernelWork work_of(const OpRegistry& ops, const OpDef& op, const std::vector<Array>& inputs,
+                   const AttrMap& attrs);
 
 }  // namespace tandem

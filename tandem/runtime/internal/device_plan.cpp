@@ -50,8 +50,8 @@ void DevicePlan::make_tasks() {
   for (const Step& step : steps) {
     const Node& node = *step.node;
     const bool host_device = devices.devices[static_cast<std::size_t>(step.device)].host_memory;
-    const bool host =
-        host_device || runs_functions(node.kind()) || (!is_copy(node) && host_memory_only(plan_, step));
+    const bool host = host_device || runs_functions(node.kind()) ||
+                      (!is_copy(node) && host_memory_only(plan_, step));
     Task task;
     task.node = &node;
     StepWork work;

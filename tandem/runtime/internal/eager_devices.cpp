@@ -249,8 +249,7 @@ std::vector<Tensor> run_eagerly_on_devices(Runtime& runtime, const OpDef& op,
     context.state_ = state.get();
   }
   if (touches_device) {
-    KernelWork cost;
-    for (const Array& a : arrays) cost.bytes += static_cast<double>(a.num_bytes());
+    const KernelWork cost = work_of(runtime.ops(), op, arrays, call.complete);
     run_on_stream(device, cost, [&, thread = thread_context()] {
       ThreadContextScope scope(thread);
       run_device_kernel(kernels, context, nullptr);

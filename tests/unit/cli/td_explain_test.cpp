@@ -97,6 +97,7 @@ TEST_F(TdExplain, TellsWrongUsageFromFailure) {
   EXPECT_THAT(fails("g.pbtxt --devices missing.json"), HasSubstr("missing.json"));
   EXPECT_THAT(fails("g.pbtxt --devices g.pbtxt"), Not(HasSubstr("unexpected")));
   EXPECT_THAT(fails("g.pbtxt --costs devices.json"), HasSubstr("devices.json"));
+  EXPECT_THAT(fails("g.pbtxt --feed x=64"), HasSubstr("'x' is float[?,64] but is fed float[64]"));
   EXPECT_THAT(fails("g.pbtxt --feed q=2"), HasSubstr("'q'"));
   EXPECT_THAT(fails("g.pbtxt --fetch z"), HasSubstr("'z'"));
   EXPECT_THAT(fails("g.pbtxt --html no/folder/page.html"), HasSubstr("no/folder"));

@@ -48,9 +48,7 @@ class TdGraph : public TdTest {
   void SetUp() override {
     fs::write_file(path("g.pbtxt"), kGraph);
     io::write_npy(path("x.npy"), Array::vector(std::vector<float>{1, 2}));
-    fs::write_file(path("s.txt"), "one
-
-three");
+    fs::write_file(path("s.txt"), "one\n\nthree");
   }
 };
 
@@ -58,8 +56,8 @@ TEST_F(TdGraph, RunSavesFetches) {
   const TdResult r = run("run g.pbtxt --feed x=x.npy --fetch scope/y --fetch x:0 --out results");
   EXPECT_EQ(r.code, 0) << r.err;
   EXPECT_EQ(r.err, "");
-  EXPECT_EQ(io::read_npy(path("results/scope_y_0.npy")), Array::vector(svector<float>{2, 4}));
-  EXPECT_EQ(io::read_npy(path("results/x_0.npy")), Array::vector(svector<float>{1, 2}));
+  EXPECT_EQ(io::read_npy(path("results/scope_y_0.npy")), Array::vector(std::vector<float>{2, 4}));
+  EXPECT_EQ(io::read_npy(path("results/x_0.npy")), Array::vector(std::vector<float>{1, 2}));
 }
 
 TEST_F(TdGraph, RunGoesOnFromStepToStep) {
@@ -68,8 +66,8 @@ TEST_F(TdGraph, RunGoesOnFromStepToStep) {
           "--threads 1,1 --device CPU:0 --out . --json");
   EXPECT_EQ(r.code, 0) << r.err;
   EXPECT_EQ(io::read_npy(path("now_0.npy")),
-            Array::from<float>(svector<float>{1, 2, 2, 4, 3, 6}, {3, 2}));
-  const sstring last = r.out.substr(r.out.rfind('\n', r.out.size() - 2) + 1);
+            Array::from<float>(std::vector<float>{1, 2, 2, 4, 3, 6}, {3, 2}));
+  const std::string last = r.out.substr(r.out.rfind('\n', r.out.size() - 2) + 1);
   EXPECT_THAT(last, StartsWith("{\"min_ms\":"));
   EXPECT_THAT(last, AllOf(HasSubstr("\"median_ms\":"), HasSubstr("\"steps\":3"),
                           HasSubstr("\"nodes\":3"), HasSubstr("\"peak_bytes\":")));
@@ -78,7 +76,8 @@ TEST_F(TdGraph, RunGoesOnFromStepToStep) {
 TEST_F(TdGraph, RunTakesLinesAsStrings) {
   const TdResult r = run("run g.pbtxt --feed s=s.txt --fetch words --out .");
   EXPECT_EQ(r.code, 0) << r.err;
-  EXPECT_EQ(io::read_npy(path("words_0.npy")), Array::vector(svector<sstring>{"one", "", "three"}));
+  EXPECT_EQ(io::read_npy(path("words_0.npy")),
+            Array::vector(std::vector<std::string>{"one", "", "three"}));
   EXPECT_THAT(run("run g.pbtxt --feed s=s.txt --fetch words").out, HasSubstr("words: string[3]"));
 }
 
@@ -98,11 +97,11 @@ TEST_F(TdGraph, RunTellsWrongUsageFromFailure) {
               StartsWith("td: --feed x=no.npy: no.npy;"));
   EXPECT_THAT(fails("g.pbtxt --feed x=x.npy --fetch x --out x.npy"),
               StartsWith("td: --out x.npy: x.npy"));
-  sfilesystem::create_directories(path("saved"));
+  std::filesystem::create_directories(path("saved"));
   EXPECT_THAT(fails("saved --fetch x"), HasSubstr("is a folder"));
   fs::write_file(path("saved/saved_model.pb"), "");
   EXPECT_THAT(fails("saved --fetch x"), HasSubstr("is a SavedModel"));
-  fs::write_file(path("saved_model.pb"), sstring("\x08\x01\x12\x02\x0a\x00", 6));
+  fs::write_file(path("saved_model.pb"), std::string("\x08\x01\x12\x02\x0a\x00", 6));
   EXPECT_THAT(fails("saved_model.pb --fetch x"), HasSubstr("is a SavedModel"));
   EXPECT_THAT(fails("/dev/null --fetch x"), HasSubstr("is empty"));
   EXPECT_THAT(fails("g.pbtxt --feed x=x.npy --fetch worse:0"),
@@ -155,7 +154,7 @@ TEST_F(TdGraph, RunLeavesTheGraphAsItIs) {
   fs::write_file(path("p.pbtxt"), kProduct);
   io::write_npy(path("m.npy"), Array::vector<float>({1, 2, -3, 4}).reshape({2, 2}));
   for (const char* option : {"", " --no-optimize"}) {
-    const TdResult r = run("run p.pbtxt --feed x=m.npy --fetch y --out . " + sstring(option));
+    const TdResult r = run("run p.pbtxt --feed x=m.npy --fetch y --out . " + std::string(option));
     ASSERT_EQ(r.code, 0) << r.err;
     const Array y = io::read_npy(path("y_0.npy"));
     EXPECT_THAT(y.values<float>(), ::testing::ElementsAre(10, 13, 0, 14, 15, 0));

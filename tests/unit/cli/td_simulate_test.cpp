@@ -57,10 +57,10 @@ TEST_F(TdSimulate, GreedyOnOneDeviceAddsUp) {
   // Three products of 2 * 512^3 operations at 1e11 a second, a sum, and the copy of x.
   const TdResult r = simulate("g.pbtxt --devices devices.json --feed x:0=512,512 --json");
   EXPECT_EQ(r.code, 0) << r.err;
-  const ssize_t at = r.out.find("\"step_ms\":");
-  ASSERT_NE(at, sstring::npos) << r.out;
+  const std::size_t at = r.out.find("\"step_ms\":");
+  ASSERT_NE(at, std::string::npos) << r.out;
   const double products = 3 * 2 * 512.0 * 512 * 512 / 1e11 * 1e3;
-  const double step = satof(r.out.c_str() + at + 10);
+  const double step = std::atof(r.out.c_str() + at + 10);
   EXPECT_GT(step, products);
   EXPECT_LT(step, 1.02 * products);
   EXPECT_THAT(r.out, AllOf(HasSubstr("\"copies\":1,\"copied_bytes\":1048576.0"),

@@ -1,8 +1,8 @@
+#include "tests/unit/data/data_util.h"
+
 #include <algorithm>
 #include <filesystem>
 #include <numeric>
-
-#include "tests/unit/data/data_util.h"
 
 namespace tandem::data {
 

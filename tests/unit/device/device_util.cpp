@@ -1,6 +1,6 @@
-#include <filesystem>
-
 #include "tests/unit/device/device_util.h"
+
+#include <filesystem>
 
 namespace tandem {
 

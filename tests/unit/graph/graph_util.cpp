@@ -1,7 +1,7 @@
+#include "tests/unit/graph/graph_util.h"
+
 #include "tandem/graph/inference_context.h"
 #include "tandem/graph/rewrite.h"
-
-#include "tests/unit/graph/graph_util.h"
 
 namespace tandem {
 namespace {

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "tandem/placement/placement.h"
 #include "tandem/runtime/runtime.h"
 
 #include "tests/unit/io/graph_text_util.h"
@@ -129,6 +130,27 @@ TEST(GraphSession, StateBelongsToTheRuntime) {
     session.run({}, {}, {"init"});
     EXPECT_EQ(session.run({}, {"value"})[0], Array::vector(std::vector<int>{11}));
   }
+}
+
+// The update alone says that the variable cannot be on the accelerator; the initializer's part of
+// the graph does not hold it.
+TEST(GraphSession, PartsOfAGraphAgreeWhereAVariableIs) {
+  for (const auto policy : {PlacementPolicy::kGreedy, PlacementPolicy::kCost}) {
+    Runtime runtime({.devices = {.emulate = {"GPU:1,memory=64MiB,without=AssignAddVariableOp"}}});
+    runtime.set_placement_policy(policy);
+    RuntimeScope scope(runtime);
+    const GraphSession session(import_text(counter()));
+    session.run({}, {}, {"init"});
+    EXPECT_EQ(session.run({}, {"value"})[0], Array::vector(std::vector<int>{11}));
+  }
+}
+
+TEST(GraphSession, NodesThatCannotRunDoNotDecideAboutPlaces) {
+  Runtime runtime({.devices = {.emulate = {"GPU:1,memory=64MiB"}}});
+  RuntimeScope scope(runtime);
+  const GraphSession session(import_text(counter() + node("odd", "NoSuchOp", {"value"}), true));
+  session.run({}, {}, {"init"});
+  EXPECT_EQ(session.run({}, {"value"})[0], Array::vector(std::vector<int>{11}));
 }
 
 }  // namespace

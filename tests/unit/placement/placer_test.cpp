@@ -403,8 +403,12 @@ TEST(PlacerTest, AGivenResourceStaysEvenWithSoftPlacement) {
   Node* handle = s.add("_Arg", "handle", {}, "", {{"T", resource}, {"index", 0}});
   s.add("ReadVariableOp", "read", {{handle, 0}}, "/CPU:0", {{"dtype", float32}});
   s.options.fixed = {{handle, 1}};
-  EXPECT_THAT(s.failure(),
-              HasSubstr("Cannot assign a device for operation handle: Could not satisfy"));
+  EXPECT_EQ(s.failure(),
+            "Cannot assign a device for operation read: it uses handle, which lies on "
+            "/job:localhost/replica:0/task:0/device:GPU:0, and there is no kernel for "
+            "ReadVariableOp there. Devices with kernels for all that uses it: "
+            "[/job:localhost/replica:0/task:0/device:CPU:0]. Make the resource on one of them, in "
+            "a td::DeviceScope(\"CPU:0\").\n\t [[read]]");
 }
 
 // ---- Nodes that go with others ----

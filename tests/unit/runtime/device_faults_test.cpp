@@ -1,3 +1,4 @@
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -186,6 +187,16 @@ TEST(DeviceFaults, WhatWasNotComputedCannotBeRead) {
   EXPECT_EQ(y.shape(), (Shape{2}));
   EXPECT_THROW(y.array(), FailedPreconditionError);
   EXPECT_EQ((Tensor{1, 2} + Tensor{3, 4}).to_vector<int>(), (std::vector<int>{4, 6}));
+}
+
+TEST(DeviceFaults, EagerCallsTakeTheTimeOfTheirOperations) {
+  Runtime runtime({.devices = {.emulate = {"GPU:1,compute=timed,flops=1G,latency=0us"}}});
+  RuntimeScope scope(runtime);
+  const Tensor x = ones({256, 256});
+  const auto begin = std::chrono::steady_clock::now();
+  const Tensor y = matmul(x, x);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  EXPECT_GE(took.count(), 2 * 256.0 * 256 * 256 / 1e9);  // never before: the device is as fast
 }
 
 TEST(DeviceFaults, ARuntimeWithOneCpuTakesTensorsOfAnothersDevices) {

@@ -256,6 +256,33 @@ TEST(Explain, RunsAsItSays) {
   }
 }
 
+// A constant is there in each memory before the first step.
+TEST(Explain, ConstantsAreNotCopied) {
+  td::Runtime runtime({.devices = {.emulate = {"GPU:1,memory=64MiB,link=10GB/s,latency=1us"}}});
+  const td::RuntimeScope scope(runtime);
+  const auto f = td::function([](Tensor a) {
+    const Tensor scale(td::Array::vector(std::vector<float>(16, 3)));
+    {
+      const td::DeviceScope gpu("/GPU:0");
+      a = td::matmul(a, a) * scale;
+    }
+    const td::DeviceScope cpu("/CPU:0");
+    return td::exp(a) * scale;
+  });
+  const Tensor a = td::ones({16, 16});
+  const Tensor before = f(a);
+  td::profiler::start();
+  f(a).to_string();
+  const td::profiler::Profile profile = td::profiler::stop();
+  int copies = 0;
+  for (const auto& event : profile.events())
+    copies += event.kind == td::profiler::EventKind::kCopy && !event.function.empty();
+  const Explanation e = td::explain(f, a);
+  for (const auto& copy : e.copies)
+    EXPECT_FALSE(e.ops[static_cast<std::size_t>(copy.maker)].is_constant);
+  EXPECT_EQ(static_cast<int>(e.copies.size()), copies);
+}
+
 TEST(Explain, TrainingStepsAndVariablesStayTogether) {
   td::Variable w(td::ones({64, 64}));
   const auto step = td::function([&](Tensor x) {
