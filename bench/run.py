@@ -14,7 +14,7 @@ import sys
 
 sys.dont_write_bytecode = True
 
-from harness import counted, machine, models, pairs, peers, sides, specs, table
+from harness import counted, data_files, machine, models, pairs, peers, sides, specs, table
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -145,6 +145,8 @@ class Bench:
         if self.spec.models:
             self.environment["TANDEM_BENCH_MODELS"] = models.exported(
                 ROOT, self.spec.models, lambda: self.install("tensorflow"), say)
+        if self.spec.files:
+            self.environment["TANDEM_BENCH_DATA"] = data_files.made(ROOT, self.options.build, say)
         for row in self.spec.rows:
             if row.name not in self.options.rows:
                 continue

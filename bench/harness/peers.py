@@ -10,7 +10,10 @@ UNREACHABLE = 3  # of bench/peers/setup.sh
 
 
 def install(root, environment):
-    """Whether the environment is there afterwards; False where the index can't be reached."""
+    """Whether the environment is there afterwards; False where the index can't be reached. A C++
+    peer that needs no packages has none."""
+    if not environment:
+        return True
     code = subprocess.call([os.path.join(root, "bench/peers/setup.sh"), environment])
     if code not in (0, UNREACHABLE):
         raise sides.Failure(f"installing {environment} failed")
@@ -25,6 +28,8 @@ def site_packages(root, environment):
 
 
 def compile_flags(root, program):
+    if not program.environment:
+        return [], ["-ljpeg", "-pthread"]
     if program.environment == "torch":
         package = os.path.join(site_packages(root, "torch"), "torch")
         libraries = os.path.join(package, "lib")
@@ -42,7 +47,9 @@ def compiled(root, program):
     """The path of a C++ peer's binary, compiled if it is older than what it is made of."""
     source = os.path.join(root, "bench/peers", program.native + ".cpp")
     binary = os.path.join(root, "build/bench/bin", program.native)
-    made_of = [source, os.path.join(root, "build/peers", program.environment, "pinned")]
+    made_of = [source]
+    if program.environment:
+        made_of.append(os.path.join(root, "build/peers", program.environment, "pinned"))
     made_of += glob.glob(os.path.join(root, "bench/common/*.h"))
     if os.path.exists(binary) and all(os.path.getmtime(f) < os.path.getmtime(binary) for f in made_of):
         return binary

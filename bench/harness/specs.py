@@ -43,6 +43,7 @@ class Row:
 class Bench:
     rows: tuple
     models: str = ""  # the script that exports what is measured, by TensorFlow
+    files: bool = False  # whether it reads files (harness/data_files.py)
     mean: Peer | None = None  # against whom the row `geomean` is, if there is one
 
     def names(self):
@@ -60,6 +61,10 @@ TENSORFLOW_MODELS_MEMORY = dataclasses.replace(TENSORFLOW_MODELS, one_shot=True)
 TORCH_MODELS = Program("torch", script="torch_models.py")
 TORCH_MODELS_MEMORY = Program("torch", script="torch_models.py", one_shot=True)
 TORCH_MECHANISMS = Program("torch", script="torch_mechanisms.py")
+TENSORFLOW_DATA = Program("tensorflow", script="tensorflow_data.py")
+TENSORFLOW_DATA_MEMORY = dataclasses.replace(TENSORFLOW_DATA, one_shot=True)
+TORCH_DATA = Program("torch", script="torch_data.py")
+PLAIN_DATA = Program("", native="plain_data")
 AGAIN = Program("", ours=True)
 
 
@@ -161,6 +166,23 @@ def placement():
     yield Row("nodes_100k", "ms", "lower", (), limit=1000)
 
 
+def data():
+    def tf_data(aim):
+        return Peer("tf.data", TENSORFLOW_DATA, aim)
+
+    torch = Peer("torch", TORCH_DATA)
+    yield Row("jpeg", "images/s", "higher",
+              (tf_data(1.35), Peer("decode only", PLAIN_DATA, 0.8)), tolerance=1e-5)
+    yield Row("range_map", "elements/s", "higher", (tf_data(50),))
+    yield Row("tfrecord", "MB/s", "higher", (tf_data(5), Peer("plain read", PLAIN_DATA, 0.8)))
+    yield Row("parse_example", "elements/s", "higher", (tf_data(2),))
+    yield Row("shuffle_batch", "elements/s", "higher", (tf_data(3), torch))
+    yield Row("padded_batch", "elements/s", "higher", (tf_data(10), torch))
+    yield Row("bucket", "elements/s", "higher", (tf_data(10),))
+    yield Row("jpeg_memory", "MB", "lower", (Peer("tf.data", TENSORFLOW_DATA_MEMORY, 4),),
+              one_shot=True)
+
+
 BENCHES = {
     "overhead": Bench(tuple(overhead())),
     "train": Bench(tuple(train())),
@@ -171,4 +193,5 @@ BENCHES = {
     "mechanisms": Bench(tuple(mechanisms()), models="export_mechanisms.py"),
     "devices": Bench(tuple(devices())),
     "placement": Bench(tuple(placement())),
+    "data": Bench(tuple(data()), files=True),
 }

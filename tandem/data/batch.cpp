@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "tandem/data/dataset.h"
+#include "tandem/data/internal/files.h"
+#include "tandem/data/internal/fuse.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stacker.h"
 
@@ -14,10 +16,16 @@ namespace {
 class BatchIterator final : public UnaryIterator {
  public:
   BatchIterator(std::unique_ptr<IteratorBase> input, std::int64_t size, bool drop_remainder)
-      : UnaryIterator(std::move(input)), size_(size), drop_remainder_(drop_remainder) {}
+      : UnaryIterator(std::move(input)),
+        size_(size),
+        drop_remainder_(drop_remainder),
+        texts_(dynamic_cast<TextSource*>(&this->input())) {
+    if (texts_ && !texts_->gives_texts()) texts_ = nullptr;
+  }
 
   bool next(Element& out) override {
     if (ended_) return false;
+    if (texts_) return join_texts(out);
     return input().rows() ? gather(*input().rows(), out) : stack(out);
   }
 
@@ -42,6 +50,36 @@ class BatchIterator final : public UnaryIterator {
     }
     if (!keep(static_cast<std::int64_t>(count))) return false;
     table.gather(std::span(numbers_).first(count), out);
+    return true;
+  }
+
+  // Texts are read into their places, as `stack` would put them there.
+  bool join_texts(Element& out) {
+    constexpr std::int64_t kAtOnce = 1 << 16;
+    Array rows(DType::kString, Shape{std::min(size_, kAtOnce)});
+    std::exception_ptr error;
+    std::int64_t drawn = 0;
+    for (; drawn < size_; ++drawn) {
+      if (drawn == rows.dim(0)) {
+        Array larger(DType::kString, Shape{drawn > size_ / 2 ? size_ : 2 * drawn});
+        std::move(rows.data<std::string>(), rows.data<std::string>() + drawn,
+                  larger.data<std::string>());
+        rows = std::move(larger);
+      }
+      try {
+        if (!texts_->next_text(rows.data<std::string>()[drawn])) break;
+      } catch (const CancelledError&) {
+        throw;
+      } catch (...) {
+        if (!error) error = std::current_exception();
+      }
+    }
+    if (error) {
+      ended_ = drawn < size_;
+      std::rethrow_exception(error);
+    }
+    if (!keep(drawn)) return false;
+    out.assign(1, Tensor(drawn == rows.dim(0) ? rows : rows.slice_outer(0, drawn)));
     return true;
   }
 
@@ -79,19 +117,28 @@ class BatchIterator final : public UnaryIterator {
 
   const std::int64_t size_;
   const bool drop_remainder_;
+  TextSource* texts_;  // null: the input gives none
   bool ended_ = false;
   std::vector<std::int64_t> numbers_;
   Element element_;
 };
 
-class BatchDataset final : public UnaryDataset {
+class BatchDataset final : public UnaryDataset, public FusedStage {
  public:
-  BatchDataset(DatasetRef input, std::int64_t size, bool drop_remainder)
-      : UnaryDataset(std::move(input)), size_(size), drop_remainder_(drop_remainder) {}
+  BatchDataset(DatasetRef input, std::int64_t size, bool drop_remainder,
+               std::shared_ptr<const FusedBatchChoice> fused = nullptr)
+      : UnaryDataset(std::move(input)),
+        size_(size),
+        drop_remainder_(drop_remainder),
+        fused_(std::move(fused)) {}
 
   std::string name() const override { return "Batch"; }
+  const DatasetBase* runs_as() const override { return fused_ ? fused_->get() : nullptr; }
 
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
+    if (context.options().fusion.value_or(true)) {
+      if (const DatasetBase* fused = runs_as()) return fused->iterator(context);
+    }
     return std::make_unique<BatchIterator>(input().iterator(context), size_, drop_remainder_);
   }
 
@@ -117,6 +164,7 @@ class BatchDataset final : public UnaryDataset {
  private:
   const std::int64_t size_;
   const bool drop_remainder_;
+  const std::shared_ptr<const FusedBatchChoice> fused_;  // null: the input is no map
   LazySpec spec_;
 };
 
@@ -215,7 +263,13 @@ Dataset Dataset::batch(std::int64_t size, BatchOptions options) const {
   if (size <= 0) {
     throw InvalidArgumentError(cat("Batch size must be greater than zero, got ", size, "."));
   }
-  return make_dataset<BatchDataset>(base_of(*this), size, options.drop_remainder);
+  const DatasetRef& input = base_of(*this);
+  return make_dataset<BatchDataset>(input, size, options.drop_remainder,
+                                    fuse_map_and_batch(input, size, options.drop_remainder));
+}
+
+DatasetRef plain_batch(const DatasetRef& input, std::int64_t size, bool drop_remainder) {
+  return std::make_shared<const BatchDataset>(input, size, drop_remainder);
 }
 
 Dataset Dataset::unbatch() const {

@@ -28,6 +28,12 @@ struct MapOptions {
       0;  ///< 0: where the elements are consumed; else on so many threads, or kAutotune
   std::optional<bool> deterministic;  ///< keep the order of the elements when calls are parallel;
                                       ///< without a value as with_options says, else yes
+  /// Whether the function is traced once, when an iteration begins, and its graph run for each
+  /// element. Without a value: if the callable holds nothing, the input's dtypes are known, and
+  /// tracing succeeds without asking for sizes that only a run knows; what it does besides calling
+  /// ops then happens once. True: in any case; what tracing throws comes out where the iteration
+  /// begins. False: it is called for each element.
+  std::optional<bool> traced;
 };
 struct InterleaveOptions {
   std::int64_t cycle_length = kAutotune;  ///< datasets open at a time; kAutotune: as many as
@@ -102,6 +108,8 @@ struct IteratorOptions {
 /// For all stages before with_options. What a stage says itself goes first; of several with_options
 /// the last one that says something.
 struct Options {
+  std::optional<bool> fusion;  ///< let stages run as one, or in a cheaper order with equal results
+                               ///< (docs/data.md, "Stages that run as one"); without a value yes
   std::optional<bool> deterministic;  ///< keep the order where calls are parallel
   std::optional<std::int64_t>
       private_threadpool_size;  ///< how many threads kAutotune gives a stage, untuned

@@ -40,8 +40,10 @@ TANDEM_EXPORT std::string to_string(const ElementSpec& spec);
 ///     std::array
 ///     [](const td::data::Element& e) { return td::data::Element{e[0]}; }  // any number
 ///
-/// It runs eagerly, where the elements are consumed or on threads of the pipeline, under the thread
-/// context of whoever began the iteration; no gradient tape records it.
+/// It runs where the elements are consumed or on threads of the pipeline, under the thread context
+/// of whoever began the iteration; no gradient tape records it. A callable that holds nothing (a
+/// lambda without captures, a function, a td::function) is traced once where that can be done, and
+/// its graph then runs for every element: MapOptions::traced tells when.
 class ElementFn {
  public:
   template <class F, std::enable_if_t<!std::is_same_v<std::decay_t<F>, ElementFn>, int> = 0>
@@ -51,9 +53,18 @@ class ElementFn {
   int arity() const { return arity_; }
   /// Replaces the element by the callable's result.
   void apply(Element& element) const { apply_(element); }
+  /// Whether the callable holds nothing that could differ from call to call.
+  bool stateless() const { return stateless_; }
+  /// The same function by other means.
+  ElementFn by(std::function<void(Element&)> apply) const {
+    ElementFn other = *this;
+    other.apply_ = std::move(apply);
+    return other;
+  }
 
  private:
   int arity_;
+  bool stateless_;
   std::function<void(Element&)> apply_;
 };
 
@@ -91,6 +102,9 @@ template <class... Tensors>
 inline constexpr int kArityOf<std::tuple<Element, Tensors...>> = -1;
 template <class F>
 using ArgumentsOf = typename tandem::internal::CallableTraits<F>::Arguments;
+template <class G>
+inline constexpr int kArity<TracedFunction<G>, void> =
+    kArityOf<typename TracedFunction<G>::Arguments>;
 template <class F>
 inline constexpr int kArity<F, std::void_t<decltype(&F::operator())>> = kArityOf<ArgumentsOf<F>>;
 template <class R, class... Args>
@@ -114,6 +128,12 @@ constexpr int arity_of() {
     }
   }
 }
+
+template <class F>
+inline constexpr bool kStateless =
+    std::is_empty_v<F> || std::is_function_v<std::remove_pointer_t<F>>;
+template <class G>
+inline constexpr bool kStateless<TracedFunction<G>> = true;
 
 inline void put(Element& to, Tensor tensor) { to.push_back(std::move(tensor)); }
 inline void put(Element& to, Element list) {
@@ -146,7 +166,8 @@ decltype(auto) spread(F& callable, E&& element, std::index_sequence<I...>) {
 }  // namespace internal
 
 template <class F, std::enable_if_t<!std::is_same_v<std::decay_t<F>, ElementFn>, int>>
-ElementFn::ElementFn(F callable) : arity_(internal::arity_of<F>()) {
+ElementFn::ElementFn(F callable)
+    : arity_(internal::arity_of<F>()), stateless_(internal::kStateless<F>) {
   apply_ = [f = std::move(callable)](Element& element) mutable {
     constexpr int kArity = internal::arity_of<F>();
     if constexpr (kArity < 0) {

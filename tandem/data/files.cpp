@@ -55,17 +55,30 @@ class DrawnNames final : public Names {
   std::size_t at_ = 0, count_ = 0;
 };
 
-class FilesIterator final : public IteratorBase {
+class FilesIterator final : public IteratorBase, public TextSource {
  public:
   FilesIterator(const FilesPlan& plan, std::unique_ptr<Names> names)
       : plan_(plan), names_(std::move(names)) {}
 
   bool next(Element& out) override {
+    return next_by([&](FileElements& file) { return file.next(out); });
+  }
+  bool gives_texts() const override {
+    return plan_.spec.size() == 1 && plan_.spec[0].dtype == DType::kString &&
+           plan_.spec[0].shape.rank() == 0;
+  }
+  bool next_text(std::string& out) override {
+    return next_by([&](FileElements& file) { return file.next_text(out); });
+  }
+
+ private:
+  template <class Next>
+  bool next_by(Next next_of) {
     try {
       std::string name;
       while (!ended_) {
         if (file_) {
-          if (file_->next(out)) {
+          if (next_of(*file_)) {
             ++number_;
             return true;
           }
@@ -83,7 +96,6 @@ class FilesIterator final : public IteratorBase {
     }
   }
 
- private:
   const FilesPlan& plan_;
   std::unique_ptr<Names> names_;
   std::unique_ptr<FileElements> file_;
@@ -195,6 +207,13 @@ Dataset read_files(const Dataset& filenames, FilesPlan plan) {
     throw FailedPreconditionError("`filenames` is a dataset that was never made.");
   }
   return make_dataset<FilesDataset>(std::vector<std::string>(), filenames.base(), std::move(plan));
+}
+
+bool FileElements::next_text(std::string& out) {
+  Element element;
+  if (!next(element)) return false;
+  out = element[0].array().data<std::string>()[0];
+  return true;
 }
 
 void put_string(Element& out, std::string_view text) {

@@ -4,6 +4,7 @@
 
 #include "tandem/core/log.h"
 #include "tandem/data/dataset.h"
+#include "tandem/data/internal/fuse.h"
 #include "tandem/data/internal/row_stage.h"
 
 namespace tandem::data {
@@ -63,10 +64,11 @@ class IgnoreErrorsDataset final : public UnaryDataset {
 };
 
 // No stage of its own in the iteration: the stages before it see the options in their context.
-class OptionsDataset final : public UnaryDataset {
+class OptionsDataset final : public UnaryDataset, public OptionsStage {
  public:
   OptionsDataset(DatasetRef input, Options options)
       : UnaryDataset(std::move(input)), options_(options) {}
+  const Options& said() const override { return options_; }
   std::string name() const override { return "Options"; }
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return input().iterator(context.with(options_));

@@ -118,6 +118,7 @@ ThreadContext IterationContext::thread_context() const { return shared_->thread;
 
 IterationContext IterationContext::with(const Options& options) const {
   IterationContext context = *this;
+  if (!options_.fusion) context.options_.fusion = options.fusion;
   if (!options_.deterministic) context.options_.deterministic = options.deterministic;
   if (!options_.private_threadpool_size) {
     context.options_.private_threadpool_size = options.private_threadpool_size;

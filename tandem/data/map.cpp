@@ -1,13 +1,17 @@
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "tandem/data/dataset.h"
+#include "tandem/data/internal/fuse.h"
 #include "tandem/data/internal/parallel_map.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_error.h"
-#include "tandem/runtime/traced_function.h"
+#include "tandem/device/alone.h"
 
 namespace tandem::data {
 namespace {
@@ -39,56 +43,55 @@ class MapIterator final : public UnaryIterator {
   std::int64_t number_ = 0;
 };
 
-bool traceable(const ElementSpec& spec) {
-  for (const TensorSpec& s : spec) {
-    if (s.dtype == DType::kInvalid) return false;
-  }
-  return true;
-}
-
-// What tracing the function says of its results; throws what the function throws.
-ElementSpec traced_spec(const ElementFn& fn, const ElementSpec& input) {
-  std::vector<DType> dtypes;
-  std::vector<PartialShape> shapes;
-  for (const TensorSpec& s : input) {
-    dtypes.push_back(s.dtype);
-    shapes.push_back(s.shape);
-  }
-  ElementSpec spec;
-  trace_function("map", dtypes, shapes, [&](std::span<const Tensor> args) {
-    Element element(args.begin(), args.end());
-    fn.apply(element);
-    for (const Tensor& t : element) spec.push_back({t.dtype(), t.partial_shape()});
-    return element;
-  });
-  return spec;
-}
-
-class MapDataset final : public UnaryDataset {
+class MapDataset final : public UnaryDataset, public MapStage, public FusedStage {
  public:
-  MapDataset(DatasetRef input, ElementFn fn, MapOptions options)
-      : UnaryDataset(std::move(input)), fn_(std::move(fn)), options_(options) {}
+  MapDataset(DatasetRef input, ElementFn fn, MapOptions options,
+             std::shared_ptr<const ElementProgram> program = nullptr, int maps = 1)
+      : UnaryDataset(std::move(input)), fn_(std::move(fn)), options_(options), maps_(maps) {
+    if (program) std::call_once(tracing_, [&] { trace(std::move(program)); });
+  }
 
   std::string name() const override {
-    return options_.num_parallel_calls == 0 ? "Map" : "ParallelMap";
+    std::string name = options_.num_parallel_calls == 0 ? "Map" : "ParallelMap";
+    for (int i = 1; i < maps_; ++i) name += "+Map";
+    return name;
   }
 
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
+    if (context.options().fusion.value_or(true)) {
+      if (const DatasetBase* fused = runs_as()) return fused->iterator(context);
+    }
+    const Traced& traced = this->traced();
     const std::int64_t calls = context.threads(options_.num_parallel_calls);
-    if (calls == 0) return std::make_unique<MapIterator>(input().iterator(context), fn_);
+    if (calls == 0) return std::make_unique<MapIterator>(input().iterator(context), traced.fn);
     const bool ordered =
         options_.deterministic.value_or(context.options().deterministic.value_or(true));
-    return make_parallel_map(input(), fn_, calls, ordered, context);
+    const ElementFn& fn = calls == 1 ? traced.fn : traced.side_by_side;
+    return make_parallel_map(input(), fn, calls, ordered, context);
   }
 
-  int num_components() const override { return -1; }
+  // Known once the function has been traced, which an iteration does.
+  int num_components() const override {
+    const ElementProgram* program = known_program_.load(std::memory_order_acquire);
+    return program ? static_cast<int>(program->spec().size()) : -1;
+  }
+  const std::shared_ptr<const ElementProgram>& program() const override { return traced().program; }
+  const DatasetRef& mapped() const override { return input_ref(); }
+  const ElementFn& function() const override { return fn_; }
+  const MapOptions& map_options() const override { return options_; }
+  const MapStage& composed() const override {
+    const MapDataset* both = with_maps_before();
+    return both ? *both : *this;
+  }
+  const DatasetBase* runs_as() const override { return with_maps_before(); }
 
   const ElementSpec& element_spec() const override {
     return spec_.get([this] {
+      if (program()) return program()->spec();
       const ElementSpec& from = input().element_spec();
-      if (traceable(from)) {
+      if (dtypes_known(from)) {
         try {
-          return traced_spec(fn_, from);
+          return ElementProgram(fn_, from).spec();
         } catch (const std::exception&) {
           // The function reads values, say. Then an element tells.
         }
@@ -98,6 +101,46 @@ class MapDataset final : public UnaryDataset {
   }
 
  private:
+  struct Traced {
+    std::shared_ptr<const ElementProgram> program;  // null: the function is called
+    ElementFn fn;                                   // by the program
+    ElementFn side_by_side;                         // for threads that call it at one time
+  };
+
+  void trace(std::shared_ptr<const ElementProgram> program) const {
+    const ElementFn fn = by_program(fn_, program);
+    known_program_.store(program.get(), std::memory_order_release);
+    traced_.emplace(Traced{std::move(program), fn, fn.by([fn](Element& element) {
+                             const AloneScope alone;
+                             fn.apply(element);
+                           })});
+  }
+
+  const Traced& traced() const {
+    std::call_once(tracing_, [this] { trace(trace_map(fn_, input(), options_.traced)); });
+    return *traced_;
+  }
+
+  // Null where there are none that run alike and are traced.
+  const MapDataset* with_maps_before() const {
+    std::call_once(composing_, [this] {
+      const auto* before = dynamic_cast<const MapDataset*>(&input());
+      if (!before || !program()) return;
+      const auto& first = static_cast<const MapDataset&>(before->composed());
+      if (!first.program() || first.options_.num_parallel_calls != options_.num_parallel_calls ||
+          first.options_.deterministic != options_.deterministic) {
+        return;
+      }
+      const ElementFn both = fn_.by([one = first.fn_, two = fn_](Element& element) {
+        one.apply(element);
+        two.apply(element);
+      });
+      composed_ = std::make_shared<const MapDataset>(
+          first.mapped(), both, options_, compose(*first.program(), *program()), first.maps_ + 1);
+    });
+    return composed_.get();
+  }
+
   ElementSpec first_element_spec() const {
     const IterationContext context;
     MapIterator first(input().iterator(context), fn_);
@@ -117,6 +160,12 @@ class MapDataset final : public UnaryDataset {
 
   const ElementFn fn_;
   const MapOptions options_;
+  const int maps_;  // how many it was written as
+  mutable std::once_flag composing_;
+  mutable std::shared_ptr<const MapDataset> composed_;
+  mutable std::once_flag tracing_;
+  mutable std::optional<Traced> traced_;
+  mutable std::atomic<const ElementProgram*> known_program_{nullptr};
   LazySpec spec_;
 };
 
@@ -200,6 +249,16 @@ void check_arity(const DatasetBase& input, int arity) {
 }
 
 }  // namespace
+
+Dataset map_by(const DatasetRef& input, std::shared_ptr<const ElementProgram> program,
+               MapOptions options) {
+  const ElementFn fn([program](const Element& element) {
+    Element results = element;
+    program->apply(results);
+    return results;
+  });
+  return make_dataset<MapDataset>(input, fn, options, program);
+}
 
 Dataset Dataset::map(ElementFn fn, MapOptions options) const {
   if (options.num_parallel_calls < kAutotune) {

@@ -34,16 +34,27 @@ class RecordElements final : public FileElements {
 
   bool next(Element& out) override {
     std::string_view record;
+    if (!next_record(record)) return false;
+    put_string(out, record);
+    return true;
+  }
+  bool next_text(std::string& out) override {
+    std::string_view record;
+    if (!next_record(record)) return false;
+    out.assign(record);
+    return true;
+  }
+
+ private:
+  bool next_record(std::string_view& record) {
     const bool found = reader_.next(record);
     if (reader_.num_skipped() != told_) {
       skipped_->fetch_add(reader_.num_skipped() - told_, std::memory_order_relaxed);
       told_ = reader_.num_skipped();
     }
-    if (found) put_string(out, record);
     return found;
   }
 
- private:
   static fs::RecordReaderOptions reader_options(const TFRecordOptions& options) {
     fs::RecordReaderOptions out;
     out.compression = fs::compression_of(options.compression_type);

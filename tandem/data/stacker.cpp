@@ -15,19 +15,41 @@ constexpr std::int64_t kAtOnceBytes = std::int64_t{64} << 20;
 
 }  // namespace
 
-void Stacker::begin(const Element& first) {
+void Stacker::begin(std::vector<Component> components) {
   std::int64_t row_bytes = 1;
-  components_.clear();
-  for (const Tensor& tensor : first) {
-    const Array& array = tensor.array();
-    components_.push_back({Array(), array.shape(), array.num_elements()});
-    row_bytes = std::max(row_bytes, static_cast<std::int64_t>(array.num_bytes()));
+  for (const Component& c : components) {
+    const auto bytes = static_cast<std::int64_t>(dtype_size(c.rows.dtype()));
+    row_bytes = std::max(row_bytes, checked_multiply(c.row_elements, bytes));
   }
+  components_ = std::move(components);
   capacity_ = std::min(limit_, std::max<std::int64_t>(1, kAtOnceBytes / row_bytes));
-  for (std::size_t i = 0; i < first.size(); ++i) {
-    Component& c = components_[i];
-    c.rows = Array(first[i].dtype(), with_rows(capacity_, c.row_shape));
+  for (Component& c : components_) {
+    c.rows = Array(c.rows.dtype(), with_rows(capacity_, c.row_shape));
   }
+}
+
+void Stacker::prepare(const ElementSpec& spec) {
+  std::vector<Component> components;
+  for (const TensorSpec& s : spec) {
+    const Shape shape = s.shape.to_shape();
+    components.push_back({Array(s.dtype, Shape{0}, nullptr, nullptr), shape, shape.num_elements()});
+  }
+  begin(std::move(components));
+}
+
+std::vector<Array> Stacker::next_row() {
+  std::vector<Array> places;
+  if (size_ == capacity_ && size_ > 0) grow();
+  for (const Component& c : components_) {
+    if (is_object(c.rows.dtype())) {
+      places.emplace_back();
+      continue;
+    }
+    const auto at = static_cast<std::size_t>(size_ * c.row_elements) * dtype_size(c.rows.dtype());
+    places.emplace_back(c.rows.dtype(), c.row_shape, c.rows.buffer(),
+                        static_cast<std::byte*>(c.rows.raw_data()) + at);
+  }
+  return places;
 }
 
 void Stacker::grow() {
@@ -40,18 +62,33 @@ void Stacker::grow() {
 }
 
 void Stacker::add(const Element& element) {
-  if (size_ == 0) {
-    begin(element);
-  } else if (element.size() != components_.size()) {
+  add(element.size(), [&](std::size_t i) -> const Array& { return element[i].array(); });
+}
+
+void Stacker::add(const std::vector<Array>& arrays) {
+  add(arrays.size(), [&](std::size_t i) -> const Array& { return arrays[i]; });
+}
+
+template <class ArrayAt>
+void Stacker::add(std::size_t count, ArrayAt array_at) {
+  if (components_.empty()) {
+    std::vector<Component> components;
+    for (std::size_t i = 0; i < count; ++i) {
+      const Array& array = array_at(i);
+      components.push_back(
+          {Array(array.dtype(), Shape{0}, nullptr, nullptr), array.shape(), array.num_elements()});
+    }
+    begin(std::move(components));
+  } else if (count != components_.size()) {
     throw InvalidArgumentError(
         cat("Cannot batch elements with different numbers of components. First element had ",
-            components_.size(), " and element ", size_, " had ", element.size(), "."));
+            components_.size(), " and element ", size_, " had ", count, "."));
   } else if (size_ == capacity_) {
     grow();
   }
-  for (std::size_t i = 0; i < element.size(); ++i) {
+  for (std::size_t i = 0; i < count; ++i) {
     Component& c = components_[i];
-    const Array& array = element[i].array();
+    const Array& array = array_at(i);
     if (!(array.shape() == c.row_shape)) {
       throw InvalidArgumentError(cat("Cannot batch tensors with different shapes in component ", i,
                                      ". First element had shape ", c.row_shape, " and element ",
@@ -63,7 +100,13 @@ void Stacker::add(const Element& element) {
                                      ". First element had ", c.rows.dtype(), " and element ", size_,
                                      " had ", array.dtype(), "."));
     }
-    copy_elements(array, 0, c.rows, size_ * c.row_elements, c.row_elements);
+    const std::int64_t at = size_ * c.row_elements;
+    if (!is_object(array.dtype()) &&
+        array.raw_data() == static_cast<std::byte*>(c.rows.raw_data()) +
+                                static_cast<std::size_t>(at) * dtype_size(array.dtype())) {
+      continue;  // it was made in its place
+    }
+    copy_elements(array, 0, c.rows, at, c.row_elements);
   }
   ++size_;
 }
@@ -74,7 +117,7 @@ void Stacker::finish(Element& out) {
     out.emplace_back(size_ == capacity_ ? std::move(c.rows) : c.rows.slice_outer(0, size_));
   }
   components_.clear();
-  size_ = 0;
+  size_ = capacity_ = 0;
 }
 
 }  // namespace tandem::data

@@ -16,6 +16,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/core/flush_denormals.h"
+#include "tandem/device/alone.h"
 
 namespace tandem {
 namespace {
@@ -27,6 +28,7 @@ void pause() {
 }
 
 thread_local std::uint64_t t_uses = 0;
+thread_local bool t_alone = false;
 
 // How long a worker that has just worked looks out for more before it sleeps: longer than the gaps
 // between the kernels of a training step, short against anything a person would notice.
@@ -154,6 +156,9 @@ struct IntraOpPool::State {
   }
 };
 
+AloneScope::AloneScope() : before_(t_alone) { t_alone = true; }
+AloneScope::~AloneScope() { t_alone = before_; }
+
 std::uint64_t IntraOpPool::uses_by_this_thread() { return t_uses; }
 
 IntraOpPool::IntraOpPool(int threads)
@@ -171,7 +176,7 @@ IntraOpPool::IntraOpPool(int threads)
 IntraOpPool::~IntraOpPool() { state_->end(); }
 
 void IntraOpPool::split(std::int64_t count, double cost, RangeFn fn) {
-  if (state_->leased.exchange(true, std::memory_order_acquire)) return fn(0, count);
+  if (t_alone || state_->leased.exchange(true, std::memory_order_acquire)) return fn(0, count);
   // A few pieces a thread even out unequal speeds; each still has to be worth its share of the
   // overhead.
   const auto worthwhile =
@@ -187,7 +192,7 @@ void IntraOpPool::split(std::int64_t count, double cost, RangeFn fn) {
 
 void IntraOpPool::for_each_piece(std::int64_t pieces, RangeFn fn) {
   if (pieces <= 0) return;
-  if (threads_ == 1 || pieces == 1 || state_->leased.exchange(true, std::memory_order_acquire)) {
+  if (threads_ == 1 || pieces == 1 || t_alone || state_->leased.exchange(true, std::memory_order_acquire)) {
     for (std::int64_t i = 0; i < pieces; ++i) fn(i, i + 1);
     return;
   }

@@ -187,9 +187,18 @@ int Tensor::rank() const {
   return t.symbolic() ? t.symbol().output_shape(t.node.index).rank() : t.array.rank();
 }
 
+namespace {
+thread_local std::uint64_t unknown_sizes = 0;
+}  // namespace
+
+std::uint64_t unknown_sizes_told() { return unknown_sizes; }
+
 std::int64_t Tensor::dim(int axis) const {
   const TensorImpl& t = checked(impl_);
-  return t.symbolic() ? t.symbol().output_shape(t.node.index).dim(axis) : t.array.dim(axis);
+  if (!t.symbolic()) return t.array.dim(axis);
+  const std::int64_t size = t.symbol().output_shape(t.node.index).dim(axis);
+  if (size < 0) ++unknown_sizes;
+  return size;
 }
 
 bool Tensor::is_symbolic() const noexcept { return impl_ && impl_->symbolic(); }

@@ -16,6 +16,18 @@ class FileElements {
  public:
   virtual ~FileElements() = default;
   virtual bool next(Element& out) = 0;
+  /// The next element where that is one string scalar.
+  virtual bool next_text(std::string& out);
+};
+
+/// A pass whose elements may be had as texts: batches then take them into their rows.
+class TextSource {
+ public:
+  virtual ~TextSource() = default;
+  /// Whether each element is one string scalar.
+  virtual bool gives_texts() const = 0;
+  /// As IteratorBase::next.
+  virtual bool next_text(std::string& out) = 0;
 };
 
 /// Opens a file; throws where it cannot be read.

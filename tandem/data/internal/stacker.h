@@ -19,6 +19,13 @@ class Stacker {
   /// Throws InvalidArgumentError if components differ in number, dtype or shape from the first
   /// element's.
   void add(const Element& element);
+  /// For elements whose dtypes and shapes are known before the first is there.
+  void prepare(const ElementSpec& spec);
+  /// Where the components of the next element may be made; nothing before the first element if
+  /// that has not been prepared, and an undefined array where there is no place to give.
+  std::vector<Array> next_row();
+  /// As above; what was made in its place is not copied.
+  void add(const std::vector<Array>& arrays);
   /// The batch, of `size()` > 0 rows; the stacker is empty afterwards.
   void finish(Element& out);
 
@@ -28,8 +35,10 @@ class Stacker {
     Shape row_shape;
     std::int64_t row_elements = 0;
   };
-  void begin(const Element& first);
+  void begin(std::vector<Component> components);
   void grow();
+  template <class ArrayAt>
+  void add(std::size_t count, ArrayAt array_at);
 
   std::int64_t limit_;
   std::int64_t capacity_ = 0;

@@ -3,61 +3,36 @@
 #include <algorithm>
 
 #include "tandem/kernels/cpu/number_types.h"
+#include "tandem/kernels/cpu/resample_rows.h"
 #include "tandem/kernels/cpu/rows.h"
 
 namespace tandem::cpu {
 namespace {
 
-// One row of `width` outputs. The number of channels is a constant where it is a usual one.
-template <int kChannels>
-void row_of_width(const Taps& x, Mix mix, std::int64_t width, std::int64_t channels,
-                  const float* from, float* to) {
-  const std::int64_t n = kChannels > 0 ? kChannels : channels;
-  const std::int64_t* index = x.index.data();
-  const float* weight = x.weight.data();
-  for (std::int64_t i = 0; i < width; ++i, index += x.count, weight += x.count, to += n) {
-    if (mix == Mix::kLerp) {
-      const float *a = from + index[0] * n, *b = from + index[1] * n;
-      for (std::int64_t k = 0; k < n; ++k) to[k] = a[k] + (b[k] - a[k]) * weight[1];
-      continue;
-    }
-    const float* first = from + index[0] * n;
-    for (std::int64_t k = 0; k < n; ++k) to[k] = first[k] * weight[0];
-    for (std::int64_t t = 1; t < x.count; ++t) {
-      const float* next = from + index[t] * n;
-      for (std::int64_t k = 0; k < n; ++k) to[k] += next[k] * weight[t];
-    }
-  }
+void to_width(const NewWidth& w, const std::uint8_t* from, std::int64_t, float*, float* to) {
+  row_steps().bytes_to_width(w, from, to);
 }
-
-void make_row(const Taps& x, Mix mix, std::int64_t width, std::int64_t channels, const float* from,
-              float* to) {
-  switch (channels) {
-    case 1: return row_of_width<1>(x, mix, width, channels, from, to);
-    case 3: return row_of_width<3>(x, mix, width, channels, from, to);
-    case 4: return row_of_width<4>(x, mix, width, channels, from, to);
-    default: return row_of_width<0>(x, mix, width, channels, from, to);
-  }
+void to_width(const NewWidth& w, const float* from, std::int64_t, float*, float* to) {
+  row_steps().floats_to_width(w, from, to);
 }
-
-// to[k] = a[k] + (b[k] − a[k])·weight
-void lerp_rows(const float* a, const float* b, float weight, std::int64_t n, float* to) {
-  constexpr std::int64_t kPiece = 16;
-  std::int64_t k = 0;
-  for (; k + kPiece <= n; k += kPiece) {
-    for (std::int64_t j = k; j < k + kPiece; ++j) to[j] = a[j] + (b[j] - a[j]) * weight;
-  }
-  for (; k < n; ++k) to[k] = a[k] + (b[k] - a[k]) * weight;
-}
-
 template <class T>
-const float* as_float_row(const T* from, std::int64_t n, float* scratch) {
-  if constexpr (std::is_same_v<T, float>) {
-    return from;
-  } else {
-    for (std::int64_t i = 0; i < n; ++i) scratch[i] = static_cast<float>(from[i]);
-    return scratch;
-  }
+void to_width(const NewWidth& w, const T* from, std::int64_t n, float* scratch, float* to) {
+  for (std::int64_t i = 0; i < n; ++i) scratch[i] = static_cast<float>(from[i]);
+  row_steps().floats_to_width(w, scratch, to);
+}
+
+// Whether images of bytes are better brought to their height first: rows of bytes are mixed in
+// whole vectors, and then only as many rows as come out change their width.
+bool height_first(const Resize& r, Mix mix) {
+  if (mix != Mix::kLerp || (r.channels != 3 && r.channels != 4)) return false;
+  // Instructions, roughly.
+  constexpr double kVector = 16, kMixBytes = 10, kMix = 7, kPixelOfBytes = 11, kPixel = 7;
+  const auto in_row = static_cast<double>(r.in_width * r.channels);
+  const auto width = static_cast<double>(r.out_width), height = static_cast<double>(r.out_height);
+  const double rows = std::min(static_cast<double>(r.in_height), 2 * height);
+  const double out_row = width * static_cast<double>(r.channels);
+  return height * (in_row * kMixBytes / kVector + width * kPixel) <
+         rows * width * kPixelOfBytes + height * out_row * kMix / kVector;
 }
 
 template <class T>
@@ -65,6 +40,8 @@ void resample_of(KernelContext& c, const Resize& r, const Taps& y, const Taps& x
                  const T* in, float* out) {
   const std::int64_t in_row = r.in_width * r.channels, out_row = r.out_width * r.channels;
   const double cost = 0.5 * static_cast<double>(out_row * (x.count + y.count));
+  const NewWidth columns(r, x, mix);
+  const bool by_height = std::is_same_v<T, std::uint8_t> && height_first(r, mix);
   c.intra_op().parallel_for(
       r.batch * r.out_height, cost, [&](std::int64_t begin, std::int64_t end) {
         // Rows that have their new width already; each is used by several output rows.
@@ -76,8 +53,7 @@ void resample_of(KernelContext& c, const Resize& r, const Taps& y, const Taps& x
           float* made = rows.data<float>() + slot * out_row;
           if (held[static_cast<std::size_t>(slot)] != source) {
             held[static_cast<std::size_t>(slot)] = source;
-            const float* from = as_float_row(in + source * in_row, in_row, scratch.data<float>());
-            make_row(x, mix, r.out_width, r.channels, from, made);
+            to_width(columns, in + source * in_row, in_row, scratch.data<float>(), made);
           }
           return made;
         };
@@ -87,15 +63,23 @@ void resample_of(KernelContext& c, const Resize& r, const Taps& y, const Taps& x
           const std::int64_t* index = y.index.data() + at;
           const float* weight = y.weight.data() + at;
           float* to = out + i * out_row;
+          if constexpr (std::is_same_v<T, std::uint8_t>) {
+            if (by_height) {
+              row_steps().lerp_bytes(in + (first + index[0]) * in_row,
+                                     in + (first + index[1]) * in_row, weight[1], in_row,
+                                     scratch.data<float>());
+              row_steps().floats_to_width(columns, scratch.data<float>(), to);
+              continue;
+            }
+          }
           if (mix == Mix::kLerp) {
             const float* a = row(first + index[0]);
-            lerp_rows(a, row(first + index[1]), weight[1], out_row, to);
+            row_steps().lerp(a, row(first + index[1]), weight[1], out_row, to);
             continue;
           }
           std::fill(to, to + out_row, 0.0f);
           for (std::int64_t t = 0; t < y.count; ++t) {
-            combine_rows(to, row(first + index[t]), out_row,
-                         [w = weight[t]](float sum, float value) { return sum + value * w; });
+            row_steps().add(to, row(first + index[t]), weight[t], out_row);
           }
         }
       });

@@ -40,6 +40,13 @@ std::vector<Array> AdaptivePlan::run(std::vector<Array> args, const Cancellation
   return run_adapting(std::move(args), cancellation);
 }
 
+std::vector<Array> AdaptivePlan::run_into(std::vector<Array> args, std::span<const Array> places,
+                                          const Cancellation* cancellation) {
+  Plan* plan = chosen_.load(std::memory_order_acquire);
+  if (!plan) return run_adapting(std::move(args), cancellation);
+  return run_plan(*plan, std::move(args), cancellation, nullptr, places);
+}
+
 std::vector<std::size_t> AdaptivePlan::bytes_of_a_call() const {
   const Plan* plan = chosen_.load(std::memory_order_acquire);
   return (plan ? plan : sequential_.get())->bytes_of_a_call();
@@ -104,12 +111,14 @@ bool AdaptivePlan::may_gain(const std::vector<StepTime>& times) const {
 
 std::vector<Array> AdaptivePlan::run_plan(Plan& plan, std::vector<Array> args,
                                           const Cancellation* cancellation,
-                                          std::vector<StepTime>* times) {
+                                          std::vector<StepTime>* times,
+                                          std::span<const Array> places) {
   // A frame whose run failed half way is dropped, not cleaned.
   std::unique_ptr<Plan::Frame> frame = plan.take_frame();
   for (std::size_t i = 0; i < args.size(); ++i) {
     frame->values[static_cast<std::size_t>(plan.arg_slots()[i])] = std::move(args[i]);
   }
+  if (!places.empty()) plan.place_results(*frame, places);
   if (plan.schedule() == Schedule::kSequential) {
     run_sequential(plan, *frame, cancellation, times);
   } else {
@@ -119,6 +128,7 @@ std::vector<Array> AdaptivePlan::run_plan(Plan& plan, std::vector<Array> args,
   results.reserve(plan.result_slots().size());
   for (int slot : plan.result_slots())
     results.push_back(frame->values[static_cast<std::size_t>(slot)]);
+  if (!places.empty()) plan.forget_places(*frame);
   plan.give_back(std::move(frame));
   return results;
 }

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "tandem/core/array.h"
@@ -15,6 +17,14 @@ class Executable {
   virtual ~Executable() = default;
   /// Runs on the calling thread (and pool workers); throws the first failure.
   virtual std::vector<Array> run(std::vector<Array> args, const Cancellation* cancellation) = 0;
+  /// The same, with results made in these places where that can be done: one for each result,
+  /// undefined where the caller has none. A result that is elsewhere, or of another shape, tells so
+  /// by its memory.
+  virtual std::vector<Array> run_into(std::vector<Array> args,
+                                      [[maybe_unused]] std::span<const Array> places,
+                                      const Cancellation* cancellation) {
+    return run(std::move(args), cancellation);
+  }
   /// Bytes that a call will take at its peak beyond what is taken now, by device; values of unknown
   /// size do not count.
   virtual std::vector<std::size_t> bytes_of_a_call() const = 0;

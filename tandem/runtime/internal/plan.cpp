@@ -61,6 +61,47 @@ void Plan::make(Runtime& runtime, NodeStates& states) {
   make_steps(runtime, order, states);
   for (const Output& r : function_->results) result_slots_.push_back(slot_of(r));
   plan_lifetimes();
+  find_makers();
+}
+
+void Plan::find_makers() {
+  makers_.resize(result_slots_.size());
+  for (std::size_t r = 0; r < makers_.size(); ++r) {
+    // A value that is a result twice has one place.
+    const auto first = result_slots_.begin() + static_cast<std::ptrdiff_t>(r);
+    if (std::find(result_slots_.begin(), first, *first) != first) continue;
+    for (std::size_t s = 0; s < steps_.size(); ++s) {
+      const Step& step = steps_[s];
+      const auto at = std::find(step.outputs.begin(), step.outputs.end(), *first);
+      if (at == step.outputs.end()) continue;
+      const auto o = static_cast<int>(at - step.outputs.begin());
+      const OpTraits& traits = step.node->op().traits;
+      const DType dtype = step.output_dtypes[static_cast<std::size_t>(o)];
+      const bool shares = o == 0 && traits.shares_memory != 0;
+      if (o < 32 && !shares && ((traits.brings_memory >> o) & 1) == 0 && !is_object(dtype) &&
+          !is_ref(dtype) && makes_plain_value(*step.node)) {
+        makers_[r] = {static_cast<int>(s), o};
+      }
+    }
+  }
+}
+
+void Plan::place_results(Frame& frame, std::span<const Array> places) const {
+  for (std::size_t r = 0; r < makers_.size(); ++r) {
+    const Maker& maker = makers_[r];
+    if (maker.step < 0 || places[r].dtype() == DType::kInvalid) continue;
+    frame.values[static_cast<std::size_t>(result_slots_[r])] = places[r];
+    frame.contexts[static_cast<std::size_t>(maker.step)].planned_outputs_ |= std::uint64_t{1}
+                                                                             << maker.output;
+  }
+}
+
+void Plan::forget_places(Frame& frame) const {
+  for (const Maker& maker : makers_) {
+    if (maker.step < 0) continue;
+    const auto s = static_cast<std::size_t>(maker.step);
+    frame.contexts[s].planned_outputs_ = steps_[s].planned_outputs;
+  }
 }
 
 Plan::~Plan() = default;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -90,6 +91,12 @@ class Plan {
   /// Empties the slots of arguments and results, then keeps the frame for the next call.
   void give_back(std::unique_ptr<Frame> frame);
 
+  /// The steps that make results in memory of their own make them in these places, one for each
+  /// result, where the shapes agree; undefined ones leave the choice to the step. To be taken back
+  /// after the run.
+  void place_results(Frame& frame, std::span<const Array> places) const;
+  void forget_places(Frame& frame) const;
+
   const std::vector<Step>& steps() const { return steps_; }
   const std::vector<int>& arg_slots() const { return arg_slots_; }
   const std::vector<int>& result_slots() const { return result_slots_; }
@@ -143,6 +150,11 @@ class Plan {
   std::vector<Step> steps_;
   std::vector<int> arg_slots_;
   std::vector<int> result_slots_;
+  struct Maker {
+    int step = -1, output = 0;  // -1: the result shares memory, or is no plain value
+  };
+  void find_makers();
+  std::vector<Maker> makers_;       // of the results
   std::vector<int> cleared_slots_;  // after each call: what no step releases
   std::vector<std::pair<int, Array>> constants_;
   std::vector<PlannedSlot> planned_;

@@ -5,10 +5,12 @@
 #include <set>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "tandem/device/alone.h"
 #include "tests/unit/device/device_util.h"
 
 namespace tandem {
@@ -179,6 +181,25 @@ TEST(IntraOpPool, WakesItsWorkersAfterTheySlept) {
     // Workers look out for 100 us before they sleep; whether this one does is no part of the test.
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
+}
+
+TEST(IntraOpPool, LeavesThreadsAloneThatAskForIt) {
+  IntraOpPool pool(3);
+  const std::uint64_t before = IntraOpPool::uses_by_this_thread();
+  std::vector<std::pair<std::int64_t, std::int64_t>> pieces;  // no lock: one thread writes
+  {
+    const AloneScope outer;
+    { const AloneScope inner; }
+    pool.parallel_for(
+        1000, 1e6, [&](std::int64_t begin, std::int64_t end) { pieces.emplace_back(begin, end); });
+    pool.for_each_piece(
+        2, [&](std::int64_t begin, std::int64_t end) { pieces.emplace_back(begin, end); });
+  }
+  EXPECT_EQ(pieces,
+            (std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 1000}, {0, 1}, {1, 2}}));
+  EXPECT_EQ(IntraOpPool::uses_by_this_thread(), before);
+  pool.parallel_for(1000, 1e6, [](std::int64_t, std::int64_t) {});
+  EXPECT_EQ(IntraOpPool::uses_by_this_thread(), before + 1);
 }
 
 }  // namespace

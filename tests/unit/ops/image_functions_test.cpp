@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tandem/core/error.h"
+#include "tandem/ops/cast_ops.h"
 #include "tandem/ops/image_adjust_ops.h"
 #include "tandem/ops/image_codec_ops.h"
 #include "tandem/ops/image_transform_ops.h"
@@ -87,6 +89,33 @@ TEST(ImageFunctions, TruncatedImagesSayHowFarTheyWent) {
   const std::string half = jpeg.substr(0, jpeg.size() / 2);
   EXPECT_THAT(failure([&] { return image::decode_jpeg(half); }), HasSubstr("Invalid JPEG data"));
   EXPECT_EQ(image::decode_jpeg(half, {.try_recover_truncated = true}).shape(), Shape({64, 64, 3}));
+}
+
+// Images of bytes go through other instructions than images of floats.
+TEST(ImageFunctions, BytesAreResizedLikeFloats) {
+  for (const std::int64_t channels : {1, 2, 3, 4, 5}) {
+    for (const auto& [height, width] :
+         {std::pair<std::int64_t, std::int64_t>{37, 53}, {1, 1}, {2, 90}, {64, 3}}) {
+      std::vector<std::uint8_t> pixels(static_cast<std::size_t>(2 * height * width * channels));
+      for (std::size_t i = 0; i < pixels.size(); ++i) {
+        pixels[i] = static_cast<std::uint8_t>(i * i * 31 + i / 3);
+      }
+      const Tensor bytes = Tensor::from(pixels, {2, height, width, channels});
+      for (const char* method : {"bilinear", "bicubic", "area"}) {
+        for (const auto& [h, w] :
+             {std::pair<std::int64_t, std::int64_t>{16, 16}, {1, 1}, {80, 7}, {5, 97}}) {
+          const Tensor a = image::resize(bytes, {h, w}, {.method = method});
+          const Tensor b = image::resize(cast(bytes, float32), {h, w}, {.method = method});
+          const auto left = a.data<float>(), right = b.data<float>();
+          for (std::size_t i = 0; i < left.size(); ++i) {
+            ASSERT_NEAR(left[i], right[i], 255e-5f)
+                << method << " of " << height << " x " << width << " x " << channels << " to " << h
+                << " x " << w << ", at " << i;
+          }
+        }
+      }
+    }
+  }
 }
 
 TEST(ImageFunctions, FormatsAreToldApart) {

@@ -1,0 +1,146 @@
+#include "tandem/data/internal/element_program.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tandem/core/error.h"
+#include "tandem/core/flush_denormals.h"
+#include "tandem/graph/kernel_context.h"
+#include "tandem/runtime/internal/executable.h"
+#include "tandem/runtime/internal/function_executor.h"
+#include "tandem/runtime/internal/step_recorder.h"
+#include "tandem/runtime/runtime.h"
+#include "tandem/runtime/thread_context.h"
+#include "tandem/runtime/trace.h"
+
+namespace tandem::data {
+namespace {
+
+// The pipeline is no part of what its user traces, differentiates or places.
+ThreadContext context_for_tracing() {
+  ThreadContext context = thread_context();
+  context.trace = nullptr;
+  context.recorders.clear();
+  context.devices.clear();
+  return context;
+}
+
+// Fewer elements are not worth a trace.
+constexpr std::int64_t kFewElements = 16;
+
+// Afterwards datasets know the number of their components whose spec is known without iterating.
+void trace_functions(const DatasetBase& dataset) {
+  if (const auto* stage = dynamic_cast<const TracingStage*>(&dataset)) {
+    stage->program();
+    return;
+  }
+  for (const DatasetBase* input : dataset.inputs()) trace_functions(*input);
+}
+
+}  // namespace
+
+bool dtypes_known(const ElementSpec& spec) {
+  return std::none_of(spec.begin(), spec.end(),
+                      [](const TensorSpec& s) { return s.dtype == DType::kInvalid; });
+}
+
+ElementProgram::ElementProgram(const ElementFn& fn, const ElementSpec& input) : input_(input) {
+  std::vector<DType> dtypes;
+  std::vector<PartialShape> shapes;
+  for (const TensorSpec& s : input) {
+    dtypes.push_back(s.dtype);
+    shapes.push_back(s.shape);
+    same_sizes_ = same_sizes_ && s.shape.is_fully_known();
+  }
+  ThreadContextScope scope(context_for_tracing());
+  const std::uint64_t told = unknown_sizes_told();
+  function_ = trace_function("map", dtypes, shapes, [&](std::span<const Tensor> args) {
+    Element element(args.begin(), args.end());
+    fn.apply(element);
+    for (const Tensor& t : element) spec_.push_back({t.dtype(), t.partial_shape()});
+    return element;
+  });
+  asked_unknown_sizes_ = unknown_sizes_told() != told;
+  for (const Tensor& t : function_.captures()) captures_.push_back(t.array());
+}
+
+bool ElementProgram::stateless() const { return !function_.function()->stateful(); }
+
+bool ElementProgram::worth_running(const Element& element) const {
+  if (same_sizes_) return true;
+  std::vector<Shape> sizes;
+  for (const Tensor& t : element) sizes.push_back(t.array().shape());
+  std::lock_guard lock(mutex_);
+  const auto at = std::find(planned_.begin(), planned_.end(), sizes);
+  if (at != planned_.end()) return true;
+  if (planned_.size() == kMostPlans) return false;
+  planned_.push_back(std::move(sizes));
+  return true;
+}
+
+void ElementProgram::check(const Element& element) const {
+  bool fits = element.size() == input_.size();
+  for (std::size_t i = 0; fits && i < element.size(); ++i) {
+    const Array& array = element[i].array();
+    fits = array.dtype() == input_[i].dtype && input_[i].shape.is_compatible(array.shape());
+  }
+  if (fits) return;
+  std::string has;
+  for (const Tensor& t : element) has += cat(has.empty() ? "" : ", ", t.dtype(), t.shape());
+  throw InvalidArgumentError(cat("The function was traced for elements of ", to_string(input_),
+                                 ", but an element is (", has, ")."));
+}
+
+std::vector<Array> ElementProgram::run(Element& element, std::span<const Array> places) const {
+  check(element);
+  std::vector<Array> args;
+  args.reserve(element.size() + captures_.size());
+  for (const Tensor& t : element) args.push_back(t.array());
+  element.clear();  // the program may then take over their memory
+  args.insert(args.end(), captures_.begin(), captures_.end());
+  const Function& function = *function_.function();
+  const FunctionSpan span(function.name());
+  const auto plan =
+      FunctionExecutor::prepare(function, args, *Runtime::current().devices().front());
+  const ScopedFlushDenormals flush;
+  const Cancellation* cancellation = thread_context().cancellation.get();
+  return places.empty() ? plan->run(std::move(args), cancellation)
+                        : plan->run_into(std::move(args), places, cancellation);
+}
+
+void ElementProgram::apply(Element& element) const {
+  std::vector<Array> results = run(element);
+  element.clear();
+  for (Array& result : results) element.emplace_back(std::move(result));
+}
+
+std::shared_ptr<const ElementProgram> trace_map(const ElementFn& fn, const DatasetBase& input,
+                                                std::optional<bool> traced) {
+  if (!traced.value_or(fn.stateless())) return nullptr;
+  if (traced) return std::make_shared<const ElementProgram>(fn, input.element_spec());
+  const std::int64_t elements = input.cardinality();
+  if (elements >= 0 && elements < kFewElements) return nullptr;
+  try {
+    trace_functions(input);
+    if (input.num_components() < 0) return nullptr;
+    const ElementSpec& spec = input.element_spec();
+    if (!dtypes_known(spec)) return nullptr;
+    auto program = std::make_shared<const ElementProgram>(fn, spec);
+    return program->asked_unknown_sizes() ? nullptr : program;
+  } catch (const std::exception&) {
+    return nullptr;  // it reads values, say; what is wrong with it an element tells
+  }
+}
+
+ElementFn by_program(const ElementFn& fn, std::shared_ptr<const ElementProgram> program) {
+  if (!program) return fn;
+  return fn.by([program, fn](Element& element) {
+    if (program->worth_running(element)) {
+      program->apply(element);
+    } else {
+      fn.apply(element);
+    }
+  });
+}
+
+}  // namespace tandem::data

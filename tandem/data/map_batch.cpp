@@ -1,0 +1,277 @@
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "tandem/data/internal/fuse.h"
+#include "tandem/data/internal/parallel_map.h"
+#include "tandem/data/internal/row_stage.h"
+#include "tandem/data/internal/stacker.h"
+#include "tandem/data/internal/stage_error.h"
+#include "tandem/device/alone.h"
+
+namespace tandem::data {
+namespace {
+
+// Threads that make whole batches hold several each: not where they are larger, or fewer, than
+// these. The same on every machine, for states that are restored on another.
+constexpr std::int64_t kMostBytes = std::int64_t{32} << 20;
+constexpr std::int64_t kFewBatches = 8;
+
+bool all_known(const ElementSpec& spec) {
+  return std::all_of(spec.begin(), spec.end(),
+                     [](const TensorSpec& s) { return s.shape.is_fully_known(); });
+}
+
+// Puts what the map makes of elements into the rows of a batch.
+class RowMaker {
+ public:
+  RowMaker(const MapStage& map, const ElementProgram& program)
+      : map_(map), program_(program), prepared_(all_known(program.spec())) {}
+
+  // Element `number` of the map's input, which it empties.
+  void add(Element& element, std::int64_t number, Stacker& rows) const {
+    std::vector<Array> made;
+    try {
+      if (!program_.worth_running(element)) {
+        map_.function().apply(element);
+      } else {
+        if (prepared_ && rows.size() == 0) rows.prepare(program_.spec());
+        made = program_.run(element, rows.next_row());
+      }
+    } catch (...) {
+      throw_stage_error("map", number);
+    }
+    element.empty() ? rows.add(made) : rows.add(element);
+  }
+
+ private:
+  const MapStage& map_;
+  const ElementProgram& program_;
+  const bool prepared_;
+};
+
+// Draws up to `size` elements and hands them to `take`. An error, of the input or of `take`, is
+// that of the whole batch: the elements that would have been in it are passed over. Returns how
+// many there were.
+template <class Take>
+std::int64_t draw_batch(IteratorBase& input, std::int64_t size, bool& ended, Take take) {
+  std::exception_ptr error;
+  Element element;
+  std::int64_t drawn = 0;
+  for (; drawn < size; ++drawn) {
+    try {
+      ended = !input.next(element);
+      if (ended) break;
+      if (!error) take(element);
+    } catch (const CancelledError&) {
+      throw;
+    } catch (...) {
+      if (!error) error = std::current_exception();
+    }
+  }
+  if (error) std::rethrow_exception(error);
+  return drawn;
+}
+
+class MapBatchIterator final : public UnaryIterator {
+ public:
+  MapBatchIterator(std::unique_ptr<IteratorBase> input, const RowMaker& maker, std::int64_t size,
+                   bool drop_remainder)
+      : UnaryIterator(std::move(input)),
+        maker_(maker),
+        size_(size),
+        drop_remainder_(drop_remainder) {}
+
+  bool next(Element& out) override {
+    if (ended_) return false;
+    Stacker rows(size_);
+    const std::int64_t drawn = draw_batch(
+        input(), size_, ended_, [&](Element& element) { maker_.add(element, number_++, rows); });
+    if (drawn == 0 || (drawn < size_ && drop_remainder_)) return false;
+    rows.finish(out);
+    return true;
+  }
+
+  void visit_state(StateArchive& state) override {
+    state.stage("Map+Batch");
+    state.value(ended_);
+    state.value(number_);
+    input().visit_state(state);
+  }
+
+ private:
+  const RowMaker& maker_;
+  const std::int64_t size_;
+  const bool drop_remainder_;
+  bool ended_ = false;
+  std::int64_t number_ = 0;
+};
+
+// Elements that are to be in one batch, as one: the number of the first, how many, and then the
+// components of one after the other.
+class GroupIterator final : public UnaryIterator {
+ public:
+  GroupIterator(std::unique_ptr<IteratorBase> input, std::int64_t size, bool drop_remainder)
+      : UnaryIterator(std::move(input)), size_(size), drop_remainder_(drop_remainder) {}
+
+  bool next(Element& out) override {
+    if (ended_) return false;
+    out.clear();
+    const std::int64_t first = number_;
+    out.emplace_back(first);
+    out.emplace_back(std::int64_t{0});
+    const std::int64_t drawn = draw_batch(input(), size_, ended_, [&](Element& element) {
+      ++number_;
+      for (Tensor& tensor : element) out.push_back(std::move(tensor));
+    });
+    out[1] = Tensor(drawn);
+    return drawn == size_ || (drawn > 0 && !drop_remainder_);
+  }
+
+  void visit_state(StateArchive& state) override {
+    state.stage("Group");
+    state.value(ended_);
+    state.value(number_);
+    input().visit_state(state);
+  }
+
+ private:
+  const std::int64_t size_;
+  const bool drop_remainder_;
+  bool ended_ = false;
+  std::int64_t number_ = 0;
+};
+
+class GroupDataset final : public UnaryDataset {
+ public:
+  GroupDataset(DatasetRef input, std::int64_t size, bool drop_remainder)
+      : UnaryDataset(std::move(input)), size_(size), drop_remainder_(drop_remainder) {}
+  std::string name() const override { return "Group"; }
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
+    return std::make_unique<GroupIterator>(input().iterator(context), size_, drop_remainder_);
+  }
+
+ private:
+  const std::int64_t size_;
+  const bool drop_remainder_;
+};
+
+class MapBatchDataset final : public DatasetBase {
+ public:
+  MapBatchDataset(DatasetRef batch, const MapStage& map, std::int64_t size, bool drop_remainder)
+      : batch_(std::move(batch)),
+        map_(map),
+        program_(map.program()),
+        size_(size),
+        drop_remainder_(drop_remainder),
+        maker_(map, *program_),
+        groups_(map.mapped(), size, drop_remainder),
+        batches_(map.function().by([this](Element& group) { make_batch(group); })) {}
+
+  std::string name() const override { return parallel() ? "ParallelMap+Batch" : "Map+Batch"; }
+  std::vector<const DatasetBase*> inputs() const override {
+    if (parallel()) return {&groups_};
+    return {map_.mapped().get()};
+  }
+  const ElementSpec& element_spec() const override { return batch_->element_spec(); }
+  std::int64_t cardinality() const override { return batch_->cardinality(); }
+
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
+    if (!parallel()) {
+      return std::make_unique<MapBatchIterator>(map_.mapped()->iterator(context), maker_, size_,
+                                                drop_remainder_);
+    }
+    const MapOptions& options = map_.map_options();
+    const bool ordered =
+        options.deterministic.value_or(context.options().deterministic.value_or(true));
+    return make_parallel_map(groups_, batches_, context.threads(options.num_parallel_calls),
+                             ordered, context);
+  }
+
+ private:
+  bool parallel() const { return map_.map_options().num_parallel_calls != 0; }
+
+  void make_batch(Element& group) const {
+    const AloneScope alone;
+    const std::int64_t first = group[0].item<std::int64_t>(), count = group[1].item<std::int64_t>();
+    const std::size_t components = (group.size() - 2) / static_cast<std::size_t>(count);
+    Stacker rows(count);
+    Element element;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto from = group.begin() + 2 + i * static_cast<std::ptrdiff_t>(components);
+      element.assign(std::make_move_iterator(from),
+                     std::make_move_iterator(from + static_cast<std::ptrdiff_t>(components)));
+      maker_.add(element, first + i, rows);
+    }
+    rows.finish(group);
+  }
+
+  const DatasetRef batch_;  // the same, not fused
+  const MapStage& map_;     // kept by it
+  const std::shared_ptr<const ElementProgram> program_;
+  const std::int64_t size_;
+  const bool drop_remainder_;
+  const RowMaker maker_;
+  const GroupDataset groups_;
+  const ElementFn batches_;
+};
+
+std::int64_t bytes_of(const ElementSpec& spec) {
+  std::int64_t bytes = 0;
+  for (const TensorSpec& s : spec) {
+    bytes += checked_multiply(s.shape.to_shape().num_elements(),
+                              static_cast<std::int64_t>(dtype_size(s.dtype)));
+  }
+  return bytes;
+}
+
+// What the batch of a map's elements runs as, found when an iteration asks first.
+class FusedBatch final : public FusedBatchChoice {
+ public:
+  FusedBatch(const DatasetRef& map, std::int64_t size, bool drop_remainder)
+      : map_(map), size_(size), drop_remainder_(drop_remainder) {}
+
+  const DatasetBase* get() const override {
+    std::call_once(choosing_, [this] { chosen_ = choose(); });
+    return chosen_.get();
+  }
+
+ private:
+  DatasetRef choose() const {
+    const MapStage& map = dynamic_cast<const MapStage&>(*map_).composed();
+    const std::shared_ptr<const ElementProgram>& program = map.program();
+    if (!program || program->spec().empty()) return nullptr;
+    if (auto batches = on_batches(*program)) {
+      const DatasetRef input = plain_batch(map.mapped(), size_, drop_remainder_);
+      return map_by(input, std::move(batches), map.map_options()).base();
+    }
+    if (map.map_options().num_parallel_calls != 0) {
+      if (!all_known(program->spec()) || bytes_of(program->spec()) > kMostBytes / size_) {
+        return nullptr;
+      }
+      const std::int64_t elements = map_->cardinality();
+      if (elements >= 0 && elements / size_ < kFewBatches) return nullptr;
+    }
+    return std::make_shared<const MapBatchDataset>(plain_batch(map_, size_, drop_remainder_), map,
+                                                   size_, drop_remainder_);
+  }
+
+  const DatasetRef map_;
+  const std::int64_t size_;
+  const bool drop_remainder_;
+  mutable std::once_flag choosing_;
+  mutable DatasetRef chosen_;
+};
+
+}  // namespace
+
+std::shared_ptr<const FusedBatchChoice> fuse_map_and_batch(const DatasetRef& input,
+                                                           std::int64_t size, bool drop_remainder) {
+  if (dynamic_cast<const MapStage*>(input.get()) == nullptr) return nullptr;
+  return std::make_shared<const FusedBatch>(input, size, drop_remainder);
+}
+
+}  // namespace tandem::data

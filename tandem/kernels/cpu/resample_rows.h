@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tandem/kernels/cpu/resample.h"
+
+namespace tandem::cpu {
+
+/// How a row of pixels comes to its new width.
+struct NewWidth {
+  NewWidth(const Resize& r, const Taps& columns, Mix how);
+
+  Mix mix;
+  std::int64_t width;                ///< pixels of the new row
+  std::int64_t channels;             ///< elements of a pixel
+  std::int64_t count;                ///< taps of a pixel
+  std::vector<std::int32_t> offset;  ///< elements from the row's beginning, `count` for a pixel
+  const float* weight;               ///< the columns' own
+  /// So many first pixels may be read and written as four elements, whatever their channels.
+  std::int64_t whole;
+};
+
+/// The steps of resampling, in the vectors of the machine.
+struct RowSteps {
+  void (*bytes_to_width)(const NewWidth&, const std::uint8_t* from, float* to);
+  void (*floats_to_width)(const NewWidth&, const float* from, float* to);
+  /// to = a + (b - a) * weight
+  void (*lerp_bytes)(const std::uint8_t* a, const std::uint8_t* b, float weight, std::int64_t n,
+                     float* to);
+  void (*lerp)(const float* a, const float* b, float weight, std::int64_t n, float* to);
+  /// sum += row * weight
+  void (*add)(float* sum, const float* row, float weight, std::int64_t n);
+};
+const RowSteps& row_steps();
+
+}  // namespace tandem::cpu
