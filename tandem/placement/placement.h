@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tandem/core/export.h"
@@ -50,7 +51,8 @@ struct TANDEM_EXPORT Placement {
     return nodes[static_cast<std::size_t>(node.id())];
   }
   int device(const Node& node) const { return of(node).device; }
-  /// The memory space where output `i` lies, or where input `i` must lie (host memory: 0).
+  /// The memory space where output `i` lies, or where input `i` must lie. Spaces are numbered like
+  /// devices; 0 is the host's memory, which all CPUs share.
   int output_memory(const Node& node, int i) const;
   int input_memory(const Node& node, int i) const;
   /// All copies that the placement makes necessary, in graph order; each value once a destination.
@@ -62,8 +64,8 @@ struct TANDEM_EXPORT Placement {
 /// the op or kernel declares so, and all arguments of ops on int32 alone (TensorFlow's rule).
 TANDEM_EXPORT bool input_on_host(const Node& node, int i);
 TANDEM_EXPORT bool output_on_host(const Node& node, int i);
-/// True if the op declares so (`OpTraits::host_inputs`) for input i of a call with these
-/// attributes, which are complete.
+/// True if the op declares so (`OpTraits::host_inputs`) for input i of a call. `attrs` must have
+/// every attribute of the op, defaults included (`complete_attrs`).
 TANDEM_EXPORT bool declared_on_host(const OpDef& op, const AttrMap& attrs, int input);
 
 enum class PlacementPolicy : std::uint8_t { kGreedy, kCost };
@@ -76,10 +78,11 @@ struct PlacementOptions {
   std::vector<std::pair<const Node*, int>> fixed;  ///< arguments and resources whose place is known
 };
 
-/// Assigns every node to a device. Throws InvalidArgumentError with TensorFlow's texts: an unknown
-/// device, no kernel without soft placement (naming the devices that exist and those with a
-/// kernel), requests and colocations that contradict each other (naming both sides).
-/// Deterministic: depends on the arguments alone.
+/// Assigns every node to one of the cost model's devices. The greedy policy does not look at memory
+/// limits; `kernels` tells what each device's kernel class can run. Throws InvalidArgumentError
+/// with TensorFlow's texts: an unknown device, no kernel without soft placement (naming the devices
+/// that exist and those with a kernel), requests and colocations that contradict each other (naming
+/// both sides). Deterministic: depends on the arguments alone.
 TANDEM_EXPORT Placement place(const Graph& graph, const CostModel& costs,
                               const KernelRegistry& kernels, const PlacementOptions& options = {});
 

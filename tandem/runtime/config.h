@@ -116,7 +116,9 @@ TANDEM_EXPORT bool get_soft_device_placement();
 /// times). May change at any time; functions placed before stay where they are.
 TANDEM_EXPORT void set_placement_policy(std::string_view policy);
 TANDEM_EXPORT std::string get_placement_policy();
-/// A file that td::profiler has written; with it the policy becomes "cost".
+/// A file of measured costs, as `Profile::costs().save(path)` writes it (not the trace); with it
+/// the policy becomes "cost". It is read at once: throws NotFoundError, or InvalidArgumentError if
+/// it holds something else, and then changes nothing. "" for none.
 TANDEM_EXPORT void set_placement_profile(const std::string& path);
 TANDEM_EXPORT std::string get_placement_profile();
 
@@ -138,8 +140,8 @@ TANDEM_EXPORT bool get_log_device_placement();
 }  // namespace debugging
 
 /// Ops give the same bits from run to run and for every number of threads (per build and kind of
-/// machine), where need be slower. Takes effect at once, for the current runtime and for those made
-/// later.
+/// machine); some are slower for it. Takes effect at once, for the current runtime and for those
+/// made later.
 TANDEM_EXPORT void enable_op_determinism(bool on = true);
 TANDEM_EXPORT bool op_determinism_enabled();
 

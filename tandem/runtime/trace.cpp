@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cctype>
 
 #include "tandem/core/error.h"
+#include "tandem/core/resource_handle.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/tensor_impl.h"
@@ -46,6 +48,25 @@ Node* add_arg_node(Graph& graph, const OpRegistry& ops, DType dtype, const Parti
 
 }  // namespace
 
+namespace {
+
+// A variable's own name, as far as nodes can have it.
+std::string name_of_captured(const TensorImpl& impl) {
+  const Array& value = impl.array;
+  if (impl.symbolic() || value.dtype() != DType::kResource || value.num_elements() != 1)
+    return "captured";
+  const ResourceHandle& handle = *value.data<ResourceHandle>();
+  if (handle.empty()) return "captured";
+  const std::string& name = handle.info().name;
+  const bool fits = !name.empty() && std::isalnum(static_cast<unsigned char>(name[0])) &&
+                    std::all_of(name.begin(), name.end(), [](unsigned char c) {
+                      return std::isalnum(c) || c == '_' || c == '/' || c == '.' || c == '-';
+                    });
+  return fits ? name : "captured";
+}
+
+}  // namespace
+
 Tensor Trace::add_arg(DType dtype, const PartialShape& shape, const std::string& name) {
   args_.push_back(add_arg_node(graph_, ops_, dtype, shape, name, args_.size()));
   return symbol({args_.back(), 0});
@@ -82,7 +103,8 @@ Output Trace::resolve(const Tensor& tensor) {
   }
   const auto found = captured_.find(impl);
   if (found != captured_.end()) return found->second;
-  Node* arg = add_arg_node(graph_, ops_, tensor.dtype(), tensor.partial_shape(), "captured", 0);
+  Node* arg = add_arg_node(graph_, ops_, tensor.dtype(), tensor.partial_shape(),
+                           name_of_captured(*impl), 0);
   // A handle tells shape functions of the variable behind it.
   if (tensor.dtype() == DType::kResource && !impl->symbolic())
     graph_.set_attr(arg, "_handle", impl->array);
