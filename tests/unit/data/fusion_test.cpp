@@ -111,6 +111,34 @@ TEST(TracedMap, ServesManySizes) {
   for (std::int64_t n = 0; n < 100; ++n) EXPECT_EQ(sums[static_cast<std::size_t>(n)], n * n);
 }
 
+Tensor counted_condition(Tensor x) {
+  ++calls;
+  const Tensor left = floormod(x * std::int64_t{7} + std::int64_t{3}, std::int64_t{5});
+  return left < std::int64_t{2};
+}
+
+TEST(TracedFilter, CallsAConditionThatHoldsNothingOnce) {
+  calls = 0;
+  const std::vector<std::int64_t> kept = numbers(range(kMany).filter(counted_condition));
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(kept, numbers(range(kMany).filter(
+                      [](const Tensor& x) { return (x.item<std::int64_t>() * 7 + 3) % 5 < 2; })));
+  EXPECT_EQ(numbers(from_tensor_slices(Tensor::from(upto(kMany))).filter(counted_condition)), kept);
+}
+
+TEST(TracedFilter, NamesTheElementThatFails) {
+  Iterator it = range(kMany)
+                    .filter([](Tensor x) {
+                      return floordiv(std::int64_t{10}, x - std::int64_t{2}) < std::int64_t{100};
+                    })
+                    .iterator();
+  it.next();
+  it.next();
+  EXPECT_THAT(message_of_thrown<InvalidArgumentError>([&] { it.next(); }),
+              HasSubstr("in filter, element 2"));
+  EXPECT_EQ(it.next()[0].item<std::int64_t>(), 3);
+}
+
 // ---- Stages that run as one. ----
 
 Dataset unfused(const Dataset& dataset) { return dataset.with_options({.fusion = false}); }
