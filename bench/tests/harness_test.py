@@ -13,7 +13,7 @@ sys.dont_write_bytecode = True
 BENCH = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(BENCH))
 
-from harness import machine, machinery, models, pairs, sides, specs, table
+from harness import data_files, machine, machinery, models, pairs, sides, specs, table
 
 # A program that measures: its n-th answer to any row is n.
 FAKE = """\
@@ -150,6 +150,32 @@ class Exports(unittest.TestCase):
             pathlib.Path(root, "bench/peers/exporting.py").write_text("two")
             with self.assertRaises(sides.Failure):
                 models.exported(root, "export.py", lambda: False, print)
+
+
+class Files(unittest.TestCase):
+    """Files to be read are made once for each version of the programs that make them."""
+
+    def test_they_are_made_once(self):
+        with tempfile.TemporaryDirectory() as root:
+            for path in data_files.SOURCES:
+                os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+                pathlib.Path(root, path).write_text(path)
+            build = os.path.join(root, "build")
+            told = []
+            with self.assertRaises(sides.Failure):
+                data_files.made(root, build, told.append)
+            for name, folder_at in (("bin/cut_photos", "$1"), ("bench/bin/bench_data", "$2")):
+                program = pathlib.Path(build, name)
+                program.parent.mkdir(parents=True)
+                program.write_text(f'#!/bin/sh\nmkdir -p "{folder_at}"\n')
+                program.chmod(0o755)
+            first = data_files.made(root, build, told.append)
+            self.assertTrue(os.path.isdir(os.path.join(first, "photos")))
+            self.assertEqual(data_files.made(root, build, told.append), first)
+            self.assertEqual(len(told), 1)
+            pathlib.Path(root, data_files.SOURCES[0]).write_text("changed")
+            self.assertNotEqual(data_files.made(root, build, told.append), first)
+            self.assertFalse(os.path.exists(first))
 
 
 class Sides(unittest.TestCase):

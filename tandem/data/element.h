@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -77,10 +78,13 @@ class ElementPredicate {
 
   int arity() const { return arity_; }
   bool test(const Element& element) const { return test_(element); }
+  /// The same as a function whose result is a tensor, if the callable's is one: it may be traced.
+  const std::optional<ElementFn>& function() const { return function_; }
 
  private:
   int arity_;
   std::function<bool(const Element&)> test_;
+  std::optional<ElementFn> function_;
 };
 
 // ---- How callables become functions on elements. ----
@@ -135,6 +139,22 @@ inline constexpr bool kStateless =
 template <class G>
 inline constexpr bool kStateless<TracedFunction<G>> = true;
 
+// Whether a condition's result is a tensor, not a bool.
+template <class F, std::size_t... I>
+constexpr bool gives_tensor(std::index_sequence<I...>) {
+  return std::is_same_v<
+      std::decay_t<std::invoke_result_t<F&, decltype((void(I), std::declval<Tensor>()))...>>,
+      Tensor>;
+}
+template <class F>
+constexpr bool gives_tensor() {
+  if constexpr (arity_of<F>() < 0) {
+    return std::is_same_v<std::decay_t<std::invoke_result_t<F&, const Element&>>, Tensor>;
+  } else {
+    return gives_tensor<F>(std::make_index_sequence<static_cast<std::size_t>(arity_of<F>())>());
+  }
+}
+
 inline void put(Element& to, Tensor tensor) { to.push_back(std::move(tensor)); }
 inline void put(Element& to, Element list) {
   for (Tensor& tensor : list) to.push_back(std::move(tensor));
@@ -184,6 +204,7 @@ ElementFn::ElementFn(F callable)
 
 template <class F, std::enable_if_t<!std::is_same_v<std::decay_t<F>, ElementPredicate>, int>>
 ElementPredicate::ElementPredicate(F callable) : arity_(internal::arity_of<F>()) {
+  if constexpr (internal::gives_tensor<F>()) function_.emplace(callable);
   test_ = [f = std::move(callable)](const Element& element) mutable {
     constexpr int kArity = internal::arity_of<F>();
     if constexpr (kArity < 0) {

@@ -169,78 +169,6 @@ class MapDataset final : public UnaryDataset, public MapStage, public FusedStage
   LazySpec spec_;
 };
 
-class FilterIterator final : public RowStage {
- public:
-  FilterIterator(std::unique_ptr<IteratorBase> input, const ElementPredicate& predicate,
-                 IterationContext context)
-      : RowStage(std::move(input)), predicate_(predicate), context_(std::move(context)) {}
-
-  std::size_t next_rows(std::span<std::int64_t> out) override {
-    std::size_t given = std::min(kept_.size(), out.size());
-    std::copy_n(kept_.begin(), given, out.begin());
-    kept_.erase(kept_.begin(), kept_.begin() + static_cast<std::ptrdiff_t>(given));
-    std::int64_t row = 0;
-    try {
-      while (given < out.size() && input().next_rows({&row, 1}) == 1) {
-        rows()->element(row, element_);
-        if (passes(element_)) out[given++] = row;
-      }
-    } catch (...) {
-      kept_.assign(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(given));
-      throw;
-    }
-    element_.clear();
-    return given;
-  }
-
-  void visit_state(StateArchive& state) override {
-    state.stage("Filter");
-    state.value(number_);
-    state.value(kept_);
-    for (const std::int64_t row : kept_) require_row(row);
-    input().visit_state(state);
-  }
-
- protected:
-  bool next_element(Element& out) override {
-    while (input().next(out)) {
-      if (passes(out)) return true;
-    }
-    return false;
-  }
-
- private:
-  bool passes(const Element& element) {
-    context_.check();
-    const std::int64_t number = number_++;
-    try {
-      return predicate_.test(element);
-    } catch (...) {
-      throw_stage_error("filter", number);
-    }
-  }
-
-  const ElementPredicate& predicate_;
-  std::vector<std::int64_t> kept_;  // rows that a failed call had found already
-  Element element_;
-  std::int64_t number_ = 0;
-  IterationContext context_;
-};
-
-class FilterDataset final : public UnaryDataset {
- public:
-  FilterDataset(DatasetRef input, ElementPredicate predicate)
-      : UnaryDataset(std::move(input)), predicate_(std::move(predicate)) {}
-  std::string name() const override { return "Filter"; }
-  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
-    return std::make_unique<FilterIterator>(input().iterator(context), predicate_, context);
-  }
-  std::int64_t cardinality() const override { return input().cardinality() == 0 ? 0 : kUnknown; }
-
- private:
-  const ElementPredicate predicate_;
-};
-
 void check_arity(const DatasetBase& input, int arity) {
   const int given = input.num_components();
   if (arity >= 0 && given >= 0 && arity != given) {
@@ -269,11 +197,6 @@ Dataset Dataset::map(ElementFn fn, MapOptions options) const {
   }
   check_arity(*base_of(*this), fn.arity());
   return make_dataset<MapDataset>(base_, std::move(fn), options);
-}
-
-Dataset Dataset::filter(ElementPredicate predicate) const {
-  check_arity(*base_of(*this), predicate.arity());
-  return make_dataset<FilterDataset>(base_, std::move(predicate));
 }
 
 }  // namespace tandem::data
