@@ -143,8 +143,8 @@ TEST(PipelineExplain, LetsTheConsumerDrawWhatInterleaveOpens) {
 }
 
 TEST(PipelineExplain, RunsADataset) {
-  const auto slow = [](Tensor x) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const auto slow = [time = std::chrono::milliseconds(1)](Tensor x) {
+    std::this_thread::sleep_for(time);
     return x;
   };
   const auto e = explain(range(30).map(slow).batch(10));

@@ -44,11 +44,11 @@ std::vector<std::int64_t> elements(const PipelineStats& stats) {
   return all;
 }
 
-// Takes a time that any clock sees.
-Tensor slowly(Tensor x) {
-  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+// Takes a time that any clock sees, at each call.
+const auto slowly = [time = std::chrono::milliseconds(2)](Tensor x) {
+  std::this_thread::sleep_for(time);
   return x;
-}
+};
 
 TEST(PipelineStats, CountsElementsAndBytesOfEachStage) {
   const auto ds = range(10).map([](Tensor x) { return plus(x, 1); }).batch(4);
