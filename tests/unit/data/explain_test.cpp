@@ -108,6 +108,7 @@ TEST(PipelineExplain, SaysThatAllCoresAreAtWork) {
       chain({{.name = "ParallelMap", .work = 8, .threads = 8}, {.name = "Range", .work = 0.1}}), 2);
   EXPECT_EQ(e.bottleneck, -1);
   EXPECT_THAT(e.to_text(), HasSubstr("bottleneck: the 2 cores, most of all in ParallelMap"));
+  EXPECT_THAT(e.to_text(), HasSubstr("the stages' work allows 247 elements/s"));
 }
 
 TEST(PipelineExplain, AdvisesWhereToCacheAndToBatch) {
