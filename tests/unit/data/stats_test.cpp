@@ -106,8 +106,8 @@ TEST(PipelineStats, TellOfThreadsAndBuffers) {
   const PipelineStats::Stage &prefetch = stats.stages[0], &map = stats.stages[1];
   EXPECT_EQ(prefetch.threads, 1);
   EXPECT_EQ(prefetch.buffer_size, 3);
-  EXPECT_GT(prefetch.waited_for, 0.010);    // by the consumer, who does nothing else
-  EXPECT_GT(prefetch.input_waited, 0.010);  // by its thread, for those of map
+  EXPECT_GT(prefetch.waited_for, 0);    // by the consumer, who does nothing else
+  EXPECT_GT(prefetch.input_waited, 0);  // by its thread, for those of map
   EXPECT_EQ(map.threads, 2);
   EXPECT_EQ(map.buffer_size, 4);
   EXPECT_GE(map.work, 0.040);
