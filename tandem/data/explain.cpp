@@ -21,6 +21,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
+// The model is told of where it promises so many times as much.
+constexpr double kFarOff = 1.3;
+
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
@@ -129,15 +132,20 @@ std::string PipelineExplanation::to_text() const {
   }
   out << "\nwaiting for input: " << percent_text(stats.waiting_share()) << " of the time\n";
   if (stats.stages.empty()) return std::move(out).str();
-  out << "bottleneck: " << bottleneck_text(*this) << "\n\n" << stats << '\n';
+  out << "bottleneck: " << bottleneck_text(*this) << '\n';
+  if (elements_per_second > kFarOff * stats.elements_per_second()) {
+    out << "the stages' work allows " << number_text(std::round(elements_per_second))
+        << " elements/s: else, threads waited for each other, or for cores that others use\n";
+  }
+  out << '\n' << stats << '\n';
   if (advice.empty()) {
     out << "advice: none; no single change would gain 5 %\n";
     return std::move(out).str();
   }
   out << "advice (gains by a model of " << cores << (cores == 1 ? " core" : " cores") << ")\n";
   for (const Advice& a : advice) {
-    out << "  " << a.text << ": " << number_text(a.elements_per_second) << " elements/s, "
-        << number_text(std::round(100 * a.gain) / 100) << " times as many\n";
+    out << "  " << a.text << ": " << number_text(std::round(100 * a.gain) / 100)
+        << " times as many elements\n";
   }
   return std::move(out).str();
 }

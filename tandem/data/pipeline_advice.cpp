@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -122,7 +123,7 @@ class Adviser {
         cat("Put batch before this ", s.name,
             ", if its function works on whole batches: one call "
             "for ",
-            number_text(size), " elements; at best"));
+            number_text(std::round(size)), " elements; at best"));
   }
 
   void prefetch(int i) {

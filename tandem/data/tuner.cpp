@@ -158,7 +158,8 @@ std::int64_t Tuner::left_cores() const {
 
 void Tuner::look(std::int64_t now) {
   std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock) return;
+  // Another thread may have looked meanwhile.
+  if (!lock || now < next_look_.load(std::memory_order_relaxed)) return;
   if (!began_) {
     began_ = true;
     interval_ = kFirstInterval;

@@ -37,8 +37,7 @@ TEST_F(TdDataBench, TellsStagesBottleneckAndAdvice) {
   ASSERT_EQ(r.code, 0) << r.err;
   EXPECT_THAT(r.out, StartsWith("20 elements in "));
   EXPECT_THAT(r.out, AllOf(HasSubstr(" elements/s, "), HasSubstr(" MB/s"),
-                           HasSubstr("bottleneck: Map, on the consumer's thread"),
-                           HasSubstr("stage "), HasSubstr("advice")));
+                           HasSubstr("bottleneck: Map"), HasSubstr("stage "), HasSubstr("advice")));
   EXPECT_EQ(r.lines_with("Shuffle").size(), 1u);
 }
 
@@ -47,9 +46,9 @@ TEST_F(TdDataBench, PrintsJson) {
   ASSERT_EQ(r.code, 0) << r.err;
   const auto json = nlohmann::json::parse(r.out);
   EXPECT_EQ(json["elements"], 10);
-  EXPECT_EQ(json["stages"][0]["name"], "Batch");
-  EXPECT_EQ(json["stages"][1]["name"], "Map");
-  EXPECT_EQ(json["stages"][1]["elements"], 320);
+  const auto& source = json["stages"].back();
+  EXPECT_EQ(source["name"], "TensorSlice");
+  EXPECT_GE(source["elements"], 320);
   EXPECT_GE(json["seconds"].get<double>(), 0.010);  // ten steps
   EXPECT_LT(json["waiting_share"].get<double>(), 1);
 }

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -86,26 +88,34 @@ TEST(Autotune, KeepsToTheCpuBudget) {
   }
 }
 
-TEST(Autotune, UsesTheWholeBudgetWhereTheConsumerWaits) {
-  Crowd crowd;
-  const auto ds = range(400).map([&](Tensor x) { return crowd.pass(std::move(x)); }, kTuned);
-  EXPECT_EQ(numbers(ds.with_options(budget(4))), upto(400));
-  EXPECT_EQ(crowd.most(), 4);
+TEST(Autotune, BeginsWithTheWholeBudget) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  int inside = 0;
+  const auto ds = range(40).map(
+      [&](Tensor x) {
+        std::unique_lock lock(mutex);
+        ++inside;
+        changed.notify_all();
+        changed.wait(lock, [&] { return inside >= 4; });  // four calls are under way
+        return x;
+      },
+      kTuned);
+  EXPECT_EQ(numbers(ds.with_options(budget(4))), upto(40));
 }
 
 TEST(Autotune, LeavesCoresToOthers) {
   Crowd crowd;
-  const auto ds = range(10000).map([&](Tensor x) { return crowd.pass(std::move(x)); }, kTuned);
+  const auto ds = range(1).repeat().map([&](Tensor x) { return crowd.pass(std::move(x)); }, kTuned);
   auto it = ds.with_options(budget(6)).iterator({.observe = true});
   const auto map = [&] { return it.stats().stages[0]; };
   it.leave_cores(4);
   numbers(it, 50);
   EXPECT_EQ(map().threads, 2);
-  EXPECT_EQ(crowd.most(), 2);
+  EXPECT_LE(crowd.most(), 2);
   EXPECT_TRUE(map().tuned);
   it.leave_cores(0);
-  for (int i = 0; map().threads < 6 && i < 150; ++i) numbers(it, 50);
-  EXPECT_EQ(map().threads, 6);
+  while (map().threads < 6) numbers(it, 50);
   EXPECT_THROW(it.leave_cores(-1), InvalidArgumentError);
 }
 
