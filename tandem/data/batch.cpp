@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tandem/data/dataset.h"
+#include "tandem/data/internal/parallel_batch.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stacker.h"
 
@@ -90,6 +91,9 @@ class BatchDataset final : public UnaryDataset {
       : UnaryDataset(std::move(input)), size_(size), drop_remainder_(drop_remainder) {}
 
   std::string name() const override { return "Batch"; }
+  std::string parameters() const override {
+    return cat("size=", size_, " drop_remainder=", drop_remainder_);
+  }
 
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return std::make_unique<BatchIterator>(input().iterator(context), size_, drop_remainder_);
@@ -215,6 +219,7 @@ Dataset Dataset::batch(std::int64_t size, BatchOptions options) const {
   if (size <= 0) {
     throw InvalidArgumentError(cat("Batch size must be greater than zero, got ", size, "."));
   }
+  if (options.num_parallel_calls != 0) return parallel_batch(*this, size, options);
   return make_dataset<BatchDataset>(base_of(*this), size, options.drop_remainder);
 }
 

@@ -8,3 +8,4 @@
 #include "tandem/data/file_datasets.h"
 #include "tandem/data/idx.h"
 #include "tandem/data/image_file.h"
+#include "tandem/data/sharding.h"

@@ -1,5 +1,6 @@
 #include "tandem/data/dataset.h"
 
+#include <algorithm>
 #include <sstream>
 #include <utility>
 
@@ -17,6 +18,17 @@ void IteratorBase::visit_state(StateArchive&) {
       "A stage of this pipeline cannot be saved: its iterator does not override visit_state.");
 }
 DatasetBase::~DatasetBase() = default;
+bool DatasetBase::reads_files() const {
+  const auto all = inputs();
+  return !all.empty() && std::all_of(all.begin(), all.end(),
+                                     [](const DatasetBase* input) { return input->reads_files(); });
+}
+bool DatasetBase::can_shard_sources() const {
+  const auto all = inputs();
+  return !all.empty() && std::all_of(all.begin(), all.end(), [](const DatasetBase* input) {
+    return input->can_shard_sources();
+  });
+}
 
 struct Iterator::State {
   DatasetRef dataset;

@@ -54,12 +54,23 @@ class TANDEM_EXPORT DatasetBase {
 
   /// As tf.data names it: "Batch".
   virtual std::string name() const = 0;
+  /// What tells it from others of its name, "size=32": datasets that differ in it have different
+  /// snapshots. Functions have nothing that could be compared.
+  virtual std::string parameters() const { return {}; }
   /// The datasets that this one draws from.
   virtual std::vector<const DatasetBase*> inputs() const { return {}; }
   /// Begins a pass.
   std::unique_ptr<IteratorBase> iterator(const IterationContext& context) const {
     return make_iterator(context);
   }
+
+  /// The options that a with_options has; null for other stages.
+  virtual const Options* options() const { return nullptr; }
+  /// True if the elements come from files that can be dealt out to workers: the sources then obey
+  /// `Options::file_shard`. May call the functions of interleave and flat_map on a first element.
+  virtual bool reads_files() const;
+  /// True if the sources obey it whatever they give.
+  virtual bool can_shard_sources() const;
 
   virtual const ElementSpec& element_spec() const = 0;
   /// How many components an element has; -1 if only iterating would tell.

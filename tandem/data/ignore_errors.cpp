@@ -68,6 +68,7 @@ class OptionsDataset final : public UnaryDataset {
   OptionsDataset(DatasetRef input, Options options)
       : UnaryDataset(std::move(input)), options_(options) {}
   std::string name() const override { return "Options"; }
+  const Options* options() const override { return &options_; }
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return input().iterator(context.with(options_));
   }

@@ -103,6 +103,13 @@ IterationContext IterationContext::with(const Options& options) const {
   if (!options_.private_threadpool_size) {
     context.options_.private_threadpool_size = options.private_threadpool_size;
   }
+  if (options.file_shard) context.options_.file_shard = options.file_shard;
+  return context;
+}
+
+IterationContext IterationContext::whole() const {
+  IterationContext context = *this;
+  context.options_.file_shard.reset();
   return context;
 }
 

@@ -43,6 +43,8 @@ class RecordElements final : public FileElements {
     return found;
   }
 
+  void visit_state(StateArchive& state) override { visit_place(state, reader_); }
+
  private:
   static fs::RecordReaderOptions reader_options(const TFRecordOptions& options) {
     fs::RecordReaderOptions out;
@@ -98,6 +100,12 @@ class FixedLengthElements final : public FileElements {
     stream_.consume(record_);
     --left_;
     return true;
+  }
+
+  void visit_state(StateArchive& state) override {
+    visit_place(state, stream_);
+    state.value(left_);
+    state.value(ended_);
   }
 
  private:
@@ -169,6 +177,8 @@ class LineElements final : public FileElements {
     stream_.consume(whole);
     return true;
   }
+
+  void visit_state(StateArchive& state) override { visit_place(state, stream_); }
 
  private:
   fs::ByteStream stream_;

@@ -16,7 +16,23 @@ class FileElements {
  public:
   virtual ~FileElements() = default;
   virtual bool next(Element& out) = 0;
+  /// Where it is: the place in the (decompressed) content, and what is not read anew from there. A
+  /// restored one was just opened.
+  virtual void visit_state(StateArchive& state) = 0;
 };
+
+/// Saves a place in a file, or goes to one.
+template <class Reader>
+void visit_place(StateArchive& state, Reader& reader) {
+  std::uint64_t place = reader.offset();
+  state.value(place);
+  if (!state.restoring()) return;
+  reader.seek(place);
+  if (reader.offset() != place) {
+    throw DataLossError(cat(reader.path(), ": the file ends before byte ", place,
+                            ", where an iterator was saved. Was it changed?"));
+  }
+}
 
 /// Opens a file; throws where it cannot be read.
 using OpenFile = std::function<std::unique_ptr<FileElements>(const std::string& path)>;

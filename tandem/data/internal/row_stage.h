@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <span>
 
@@ -53,6 +54,17 @@ class LazySpec {
   mutable ElementSpec spec_;
   mutable bool known_ = false;
 };
+
+/// Every `num_shards`-th of the input's elements, beginning with number `index`.
+std::unique_ptr<IteratorBase> make_shard_iterator(std::unique_ptr<IteratorBase> input,
+                                                  std::int64_t num_shards, std::int64_t index,
+                                                  const IterationContext& context);
+/// What a source that obeys Options::file_shard gives of `count` names of files, or other things
+/// that stand for such; kUnknown if it cannot tell. Throws InvalidArgumentError if there are fewer
+/// than shards.
+std::unique_ptr<IteratorBase> obey_file_shard(std::unique_ptr<IteratorBase> all, std::int64_t count,
+                                              const IterationContext& context);
+void check_enough_files(std::int64_t count, std::int64_t num_shards);
 
 /// The handle's dataset; throws FailedPreconditionError if it has none.
 inline const DatasetRef& base_of(const Dataset& dataset) {
