@@ -8,6 +8,7 @@
 #include "tandem/data/internal/parallel_batch.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stacker.h"
+#include "tandem/data/internal/stage_error.h"
 
 namespace tandem::data {
 namespace {
@@ -19,12 +20,14 @@ class BatchIterator final : public UnaryIterator {
 
   bool next(Element& out) override {
     if (ended_) return false;
+    ++number_;
     return input().rows() ? gather(*input().rows(), out) : stack(out);
   }
 
   void visit_state(StateArchive& state) override {
     state.stage("Batch");
     state.value(ended_);
+    state.value(number_);
     input().visit_state(state);
   }
 
@@ -55,7 +58,7 @@ class BatchIterator final : public UnaryIterator {
     for (bool ended = false; drawn < size_; ++drawn) {
       try {
         ended = !input().next(element_);
-        if (!ended && !error) stacker.add(element_);
+        if (!ended && !error) add_to(stacker);
       } catch (const CancelledError&) {
         throw;
       } catch (...) {
@@ -73,6 +76,14 @@ class BatchIterator final : public UnaryIterator {
     return true;
   }
 
+  void add_to(Stacker& stacker) const {
+    try {
+      stacker.add(element_);
+    } catch (...) {
+      throw_stage_error("batch", number_ - 1);
+    }
+  }
+
   bool keep(std::int64_t count) {
     ended_ = count < size_;
     return count == size_ || (count > 0 && !drop_remainder_);
@@ -81,6 +92,7 @@ class BatchIterator final : public UnaryIterator {
   const std::int64_t size_;
   const bool drop_remainder_;
   bool ended_ = false;
+  std::int64_t number_ = 0;  // batches so far, with the one being made
   std::vector<std::int64_t> numbers_;
   Element element_;
 };

@@ -14,11 +14,12 @@ namespace tandem::data {
 namespace {
 
 // What passes between the stages: an int64 code, and then its things.
-//   kParts   the number of elements, and their components one after the other
+//   kParts   the number of elements, the batch's number, and the components one after the other
 //   kWhole   a batch
 //   others   an error's code, and its message: it is thrown where the batch is wanted
 constexpr std::int64_t kParts = -1;
 constexpr std::int64_t kWhole = -2;
+constexpr std::size_t kFirst = 3;  // of the components
 
 void put_error(const std::exception_ptr& error, Element& out) {
   out.clear();
@@ -38,6 +39,7 @@ class CollectIterator final : public UnaryIterator {
     const RowTable* table = input().rows();
     const std::int64_t count = table ? gather(*table, out) : collect(out);
     if (count < 0) return true;  // an error
+    ++number_;
     ended_ = count < size_;
     return count == size_ || (count > 0 && !drop_remainder_);
   }
@@ -45,6 +47,7 @@ class CollectIterator final : public UnaryIterator {
   void visit_state(StateArchive& state) override {
     state.stage("Collect");
     state.value(ended_);
+    state.value(number_);
     input().visit_state(state);
   }
 
@@ -70,6 +73,7 @@ class CollectIterator final : public UnaryIterator {
   std::int64_t collect(Element& out) {
     out.emplace_back(kParts);
     out.emplace_back();
+    out.emplace_back(number_);
     std::exception_ptr error;
     std::int64_t drawn = 0;
     for (bool ended = false; drawn < size_; ++drawn) {
@@ -84,6 +88,7 @@ class CollectIterator final : public UnaryIterator {
       if (ended) break;
     }
     if (error) {
+      ++number_;
       ended_ = drawn < size_;
       put_error(error, out);
       return -1;
@@ -93,13 +98,13 @@ class CollectIterator final : public UnaryIterator {
   }
 
   void add(Element& out) {
-    if (out.size() == 2) {
+    if (out.size() == kFirst) {
       components_ = element_.size();
     } else if (element_.size() != components_) {
       throw InvalidArgumentError(
           cat("Cannot batch elements with different numbers of components. First element had ",
-              components_, " and element ", (out.size() - 2) / components_, " had ",
-              element_.size(), "."));
+              components_, " and element ", (out.size() - kFirst) / components_, " had ",
+              element_.size(), ".\nin batch, element ", number_));
     }
     for (Tensor& tensor : element_) out.push_back(std::move(tensor));
   }
@@ -107,6 +112,7 @@ class CollectIterator final : public UnaryIterator {
   const std::int64_t size_;
   const bool drop_remainder_;
   bool ended_ = false;
+  std::int64_t number_ = 0;
   std::size_t components_ = 0;
   std::vector<std::int64_t> numbers_;
   Element element_;
@@ -132,17 +138,18 @@ Element joined(const Element& parts) {
   Element out;
   try {
     Stacker stacker(static_cast<std::int64_t>(count));
-    const std::size_t components = (parts.size() - 2) / count;
+    const std::size_t components = (parts.size() - kFirst) / count;
     Element element;
     for (std::size_t i = 0; i < count; ++i) {
-      const auto begin = parts.begin() + 2 + static_cast<std::ptrdiff_t>(i * components);
+      const auto begin = parts.begin() + static_cast<std::ptrdiff_t>(kFirst + i * components);
       element.assign(begin, begin + static_cast<std::ptrdiff_t>(components));
       stacker.add(element);
     }
     stacker.finish(out);
     out.insert(out.begin(), Tensor(kWhole));
   } catch (...) {
-    put_error(std::current_exception(), out);
+    const std::string line = cat("in batch, element ", parts[2].item<std::int64_t>());
+    put_error(with_line(std::current_exception(), line), out);
   }
   return out;
 }

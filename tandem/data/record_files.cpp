@@ -148,6 +148,9 @@ FilesPlan fixed_length_plan(std::int64_t record_bytes, FixedLengthRecordOptions 
 
 // ---- Lines ----
 
+// A file of zeros that was compressed well must not fill the memory.
+constexpr std::size_t kMostLineBytes = std::size_t{1} << 30;
+
 class LineElements final : public FileElements {
  public:
   LineElements(const std::string& path, const FileOptions& options)
@@ -159,6 +162,12 @@ class LineElements final : public FileElements {
     std::size_t end = bytes.find('\n');
     while (end == std::string_view::npos) {
       const std::size_t seen = bytes.size();
+      if (seen > kMostLineBytes) {
+        const std::uint64_t at = stream_.offset();
+        stream_.consume(seen);
+        throw ResourceExhaustedError(cat(stream_.path(), ": the line at byte ", at,
+                                         " is larger than ", kMostLineBytes, " bytes."));
+      }
       if (stream_.peek(seen + 1).size() == seen) break;  // the file ends without a line end
       bytes = stream_.peek_some();
       end = bytes.find('\n', seen);
