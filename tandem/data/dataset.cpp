@@ -18,6 +18,10 @@ void IteratorBase::visit_state(StateArchive&) {
       "A stage of this pipeline cannot be saved: its iterator does not override visit_state.");
 }
 DatasetBase::~DatasetBase() = default;
+const Names& DatasetBase::names() const {
+  static const Names none;
+  return none;
+}
 bool DatasetBase::reads_files() const {
   const auto all = inputs();
   return !all.empty() && std::all_of(all.begin(), all.end(),

@@ -73,6 +73,8 @@ class TANDEM_EXPORT DatasetBase {
   virtual bool can_shard_sources() const;
 
   virtual const ElementSpec& element_spec() const = 0;
+  /// The names of the components (tandem/data/structure.h); empty if they have none.
+  virtual const Names& names() const;
   /// How many components an element has; -1 if only iterating would tell.
   virtual int num_components() const { return static_cast<int>(element_spec().size()); }
   /// The number of elements, kInfinite or kUnknown.
@@ -93,6 +95,7 @@ class TANDEM_EXPORT UnaryDataset : public DatasetBase {
   explicit UnaryDataset(DatasetRef input) : input_(std::move(input)) {}
   std::vector<const DatasetBase*> inputs() const override { return {input_.get()}; }
   const ElementSpec& element_spec() const override { return input_->element_spec(); }
+  const Names& names() const override { return input_->names(); }
   int num_components() const override { return input_->num_components(); }
   std::int64_t cardinality() const override { return input_->cardinality(); }
 

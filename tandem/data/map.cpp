@@ -81,6 +81,7 @@ class MapDataset final : public UnaryDataset {
     return make_parallel_map(input(), fn_, calls, ordered, context);
   }
 
+  const Names& names() const override { return DatasetBase::names(); }
   int num_components() const override { return -1; }
 
   const ElementSpec& element_spec() const override {
