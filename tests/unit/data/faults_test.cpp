@@ -104,6 +104,33 @@ TEST(Faults, FoldersThatCannotBeRead) {
   stdfs::permissions(closed, stdfs::perms::owner_all);
 }
 
+TEST(Faults, AnErrorOfAWholeFileIsToldOnce) {
+  const Folder folder;
+  const std::vector<std::string> files = {folder.file("empty"), folder.file("cut"),
+                                          folder.file("none")};
+  fs::write_file(files[0], "");
+  fs::write_file(files[1], std::string("\x1f\x8b\x08\0\0\0\0\0\0\x03", 10));
+  fs::write_file(files[2], "no gzip at all");
+  TFRecordOptions records;
+  records.compression_type = "GZIP";
+  FixedLengthRecordOptions fixed;
+  fixed.compression_type = "GZIP";
+  CsvOptions csv;
+  csv.compression_type = "GZIP";
+  for (const Dataset& ds :
+       {Dataset(TFRecordDataset(files, records)),
+        Dataset(TextLineDataset(files, {.compression_type = "GZIP"})),
+        Dataset(FixedLengthRecordDataset(files, 2, fixed)),
+        Dataset(CsvDataset(files, {string}, csv)), Dataset(TextLineDataset(folder.file("")))}) {
+    const auto count = std::make_shared<ErrorCount>();
+    for (const Element& element : ds.ignore_errors({.count = count})) {
+      ADD_FAILURE() << element[0].to_string();
+    }
+    EXPECT_GE(count->count(), 1);
+    EXPECT_LE(count->count(), 6);
+  }
+}
+
 // Runs `write` in a process whose files may have 8 KiB, as on a disk that is full; it must throw a
 // ResourceExhaustedError that names `path`, and leave the folder empty.
 void expect_full(const Folder& folder, const std::string& path,
