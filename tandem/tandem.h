@@ -11,6 +11,7 @@
 #include "tandem/data/file_datasets.h"
 #include "tandem/data/fuse.h"
 #include "tandem/data/image_file.h"
+#include "tandem/data/sharding.h"
 #include "tandem/graph/inference_context.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/io/example.h"

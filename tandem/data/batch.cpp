@@ -7,8 +7,10 @@
 #include "tandem/data/dataset.h"
 #include "tandem/data/internal/files.h"
 #include "tandem/data/internal/fuse.h"
+#include "tandem/data/internal/parallel_batch.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stacker.h"
+#include "tandem/data/internal/stage_error.h"
 
 namespace tandem::data {
 namespace {
@@ -25,6 +27,7 @@ class BatchIterator final : public UnaryIterator {
 
   bool next(Element& out) override {
     if (ended_) return false;
+    ++number_;
     if (texts_) return join_texts(out);
     return input().rows() ? gather(*input().rows(), out) : stack(out);
   }
@@ -32,6 +35,7 @@ class BatchIterator final : public UnaryIterator {
   void visit_state(StateArchive& state) override {
     state.stage("Batch");
     state.value(ended_);
+    state.value(number_);
     input().visit_state(state);
   }
 
@@ -92,7 +96,7 @@ class BatchIterator final : public UnaryIterator {
     for (bool ended = false; drawn < size_; ++drawn) {
       try {
         ended = !input().next(element_);
-        if (!ended && !error) stacker.add(element_);
+        if (!ended && !error) add_to(stacker);
       } catch (const CancelledError&) {
         throw;
       } catch (...) {
@@ -110,6 +114,14 @@ class BatchIterator final : public UnaryIterator {
     return true;
   }
 
+  void add_to(Stacker& stacker) const {
+    try {
+      stacker.add(element_);
+    } catch (...) {
+      throw_stage_error("batch", number_ - 1);
+    }
+  }
+
   bool keep(std::int64_t count) {
     ended_ = count < size_;
     return count == size_ || (count > 0 && !drop_remainder_);
@@ -119,6 +131,7 @@ class BatchIterator final : public UnaryIterator {
   const bool drop_remainder_;
   TextSource* texts_;  // null: the input gives none
   bool ended_ = false;
+  std::int64_t number_ = 0;  // batches so far, with the one being made
   std::vector<std::int64_t> numbers_;
   Element element_;
 };
@@ -134,6 +147,9 @@ class BatchDataset final : public UnaryDataset, public FusedStage {
 
   std::string name() const override { return "Batch"; }
   const DatasetBase* runs_as() const override { return fused_ ? fused_->get() : nullptr; }
+  std::string parameters() const override {
+    return cat("size=", size_, " drop_remainder=", drop_remainder_);
+  }
 
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     if (context.options().fusion.value_or(true)) {
@@ -263,6 +279,7 @@ Dataset Dataset::batch(std::int64_t size, BatchOptions options) const {
   if (size <= 0) {
     throw InvalidArgumentError(cat("Batch size must be greater than zero, got ", size, "."));
   }
+  if (options.num_parallel_calls != 0) return parallel_batch(*this, size, options);
   const DatasetRef& input = base_of(*this);
   return make_dataset<BatchDataset>(input, size, options.drop_remainder,
                                     fuse_map_and_batch(input, size, options.drop_remainder));

@@ -189,6 +189,7 @@ class CacheFileDataset final : public UnaryDataset {
   CacheFileDataset(DatasetRef input, std::string path)
       : UnaryDataset(std::move(input)), path_(std::move(path)) {}
   std::string name() const override { return "FileCache"; }
+  bool reads_files() const override { return false; }  // it is of the whole
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return std::make_unique<CacheFileIterator>(input(), path_, context);
   }

@@ -114,6 +114,7 @@ class ChooseDataset final : public DatasetBase {
       return spec;
     });
   }
+  const Names& names() const override { return inputs_.front()->names(); }
   int num_components() const override { return inputs_.front()->num_components(); }
   std::int64_t cardinality() const override {
     // What the choices take of each input is known only by iterating.

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -69,6 +70,10 @@ class ZipDataset final : public DatasetBase {
     });
   }
 
+  const Names& names() const override {
+    return names_.get([this] { return zipped_names(inputs_); });
+  }
+
   int num_components() const override {
     int sum = 0;
     for (const DatasetRef& input : inputs_) {
@@ -92,6 +97,7 @@ class ZipDataset final : public DatasetBase {
  private:
   const std::vector<DatasetRef> inputs_;
   LazySpec spec_;
+  Lazy<Names> names_;
 };
 
 class ConcatenateIterator final : public IteratorBase {
@@ -143,6 +149,7 @@ class ConcatenateDataset final : public DatasetBase {
       return spec;
     });
   }
+  const Names& names() const override { return first_->names(); }
   int num_components() const override {
     return std::min(first_->num_components(), second_->num_components());
   }
@@ -200,6 +207,14 @@ class EnumerateDataset final : public UnaryDataset {
       return spec;
     });
   }
+  const Names& names() const override {
+    return names_.get([this] {
+      Names all;
+      for (const std::string& name : input().names()) all.push_back("1/" + name);
+      if (!all.empty()) all.insert(all.begin(), "0");
+      return all;
+    });
+  }
   int num_components() const override {
     const int n = input().num_components();
     return n < 0 ? n : n + 1;
@@ -208,6 +223,7 @@ class EnumerateDataset final : public UnaryDataset {
  private:
   const std::int64_t start_;
   LazySpec spec_;
+  Lazy<Names> names_;
 };
 
 }  // namespace

@@ -47,6 +47,11 @@ class CsvElements final : public FileElements {
     return true;
   }
 
+  void visit_state(StateArchive& state) override {
+    visit_place(state, stream_);
+    state.value(number_);
+  }
+
  private:
   void pass_over() {
     std::size_t whole = 0;

@@ -10,3 +10,4 @@
 #include "tandem/data/idx.h"
 #include "tandem/data/image_file.h"
 #include "tandem/data/pipeline_stats.h"
+#include "tandem/data/sharding.h"

@@ -1,5 +1,6 @@
 #include "tandem/data/dataset.h"
 
+#include <algorithm>
 #include <chrono>
 #include <sstream>
 #include <utility>
@@ -21,6 +22,21 @@ void IteratorBase::visit_state(StateArchive&) {
       "A stage of this pipeline cannot be saved: its iterator does not override visit_state.");
 }
 DatasetBase::~DatasetBase() = default;
+const Names& DatasetBase::names() const {
+  static const Names none;
+  return none;
+}
+bool DatasetBase::reads_files() const {
+  const auto all = inputs();
+  return !all.empty() && std::all_of(all.begin(), all.end(),
+                                     [](const DatasetBase* input) { return input->reads_files(); });
+}
+bool DatasetBase::can_shard_sources() const {
+  const auto all = inputs();
+  return !all.empty() && std::all_of(all.begin(), all.end(), [](const DatasetBase* input) {
+    return input->can_shard_sources();
+  });
+}
 
 struct Iterator::State {
   DatasetRef dataset;

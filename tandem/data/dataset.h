@@ -1,6 +1,6 @@
 #pragma once
 
-#include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -18,6 +18,8 @@
 #include "tandem/data/element.h"
 #include "tandem/data/element_functions.h"
 #include "tandem/data/pipeline_stats.h"
+#include "tandem/data/snapshot_options.h"
+#include "tandem/data/structure.h"
 #include "tandem/runtime/tensor.h"
 
 namespace tandem::data {
@@ -113,7 +115,18 @@ class TANDEM_EXPORT Dataset {
   /// `count` times over; -1: for ever.
   Dataset repeat(std::int64_t count = -1) const;
   Dataset map(ElementFn fn, MapOptions options = {}) const;
+  /// The same with a function that takes or returns TensorMaps (tandem/data/structure.h).
+  template <class F>
+  requires internal::NamesThings<F, ElementFn> Dataset map(F fn, MapOptions options = {})
+  const {
+    auto names = std::make_shared<internal::ResultNames>();
+    ElementFn flat(internal::on_names(std::move(fn), base_, names));
+    return internal::with_names(map(std::move(flat), options), std::move(names));
+  }
   Dataset filter(ElementPredicate predicate) const;
+  template <class F>
+  requires internal::TakesNames<F, ElementPredicate> Dataset filter(F predicate)
+  const { return filter(ElementPredicate(internal::on_names(std::move(predicate), base_))); }
   /// The elements of the datasets that `fn` makes of the elements, one dataset after the other.
   Dataset flat_map(DatasetFn fn) const;
   /// The same from several datasets in turns.
@@ -138,12 +151,24 @@ class TANDEM_EXPORT Dataset {
   /// The same in a file, which later processes read too. It appears when it is complete: a crash
   /// leaves none, and of several writers the last one's stays. DataLossError if it is damaged.
   Dataset cache(const std::string& filename) const;
+  /// The same in several files of a folder, which can be read in parallel: written during the first
+  /// complete iteration, and read by later ones, in other processes too. A pipeline of other
+  /// stages, parameters or files has a snapshot of its own there. It appears when it is complete: a
+  /// crash leaves none, and of several writers the first one's stays.
+  Dataset snapshot(const std::string& path, SnapshotOptions options = {}) const;
   /// Goes on after elements whose making failed.
   Dataset ignore_errors(IgnoreErrorsOptions options = {}) const;
   Dataset with_options(Options options) const;
   /// Makes up to `buffer_size` elements ahead, on a thread of its own. kAutotune: as many as it
   /// takes.
   Dataset prefetch(std::int64_t buffer_size) const;
+  /// The elements in a device's memory ("GPU:0"), up to `buffer_size` of them ahead of the one in
+  /// use: a thread draws elements and copies them on the device's copy stream while it computes.
+  /// Strings stay on the host. Put it last. A device that is lost ends the iteration with an
+  /// UnavailableError; an element that does not fit into its memory is a ResourceExhaustedError.
+  Dataset prefetch_to_device(const std::string& device, std::int64_t buffer_size = 2) const;
+  /// The same, each element when it is asked for.
+  Dataset copy_to_device(const std::string& device) const;
   /// Two datasets: the first `fraction` of the elements (rounded down), and the rest. With a seed
   /// the elements are shuffled first, once. The number of elements must be known. In-memory data is
   /// shared, not copied.
@@ -160,6 +185,8 @@ class TANDEM_EXPORT Dataset {
   /// Dtypes and shapes of the components. After a map it is found by tracing the function once, or,
   /// where that fails, by calling it on the first element.
   const ElementSpec& element_spec() const;
+  /// The names of the components, "0/image" in nests; empty if they have none.
+  const Names& names() const;
   Iterator iterator(IteratorOptions options = {}) const { return Iterator(base_, options); }
 
   class ElementIterator;
@@ -171,6 +198,9 @@ class TANDEM_EXPORT Dataset {
   /// For range-for over elements of N components: `for (const auto& [x, y] : dataset.tuples<2>())`.
   template <std::size_t N>
   Tuples<N> tuples() const;
+  /// For range-for over elements with names: `for (const auto& e : dataset.maps()) e.at("image")`.
+  class Maps;
+  Maps maps() const;
 
   // ---- For implementers of datasets. ----
   const std::shared_ptr<const DatasetBase>& base() const { return base_; }
@@ -183,9 +213,17 @@ class TANDEM_EXPORT Dataset {
 /// each.
 TANDEM_EXPORT Dataset from_tensor_slices(std::vector<Tensor> components);
 TANDEM_EXPORT Dataset from_tensor_slices(Tensor tensor);
+/// With names: `from_tensor_slices({{"image", x}, {"label", y}})`; components in the order of
+/// these.
+TANDEM_EXPORT Dataset from_tensor_slices(std::initializer_list<TensorMap::value_type> components);
+template <std::same_as<TensorMap> Map>  // braces are for the others
+Dataset from_tensor_slices(const Map& components) {
+  return internal::slices_of(components);
+}
 /// One element: the tensors themselves.
 TANDEM_EXPORT Dataset from_tensors(std::vector<Tensor> components);
 TANDEM_EXPORT Dataset from_tensors(Tensor tensor);
+TANDEM_EXPORT Dataset from_tensors(std::initializer_list<TensorMap::value_type> components);
 /// start, start + step, … before stop, as int64 scalars.
 TANDEM_EXPORT Dataset range(std::int64_t stop);
 TANDEM_EXPORT Dataset range(std::int64_t start, std::int64_t stop, std::int64_t step = 1);
@@ -213,66 +251,9 @@ TANDEM_EXPORT Dataset from_variant(const Tensor& variant);
 /// Elements that put the components of several datasets' elements side by side; ends with the
 /// shortest.
 TANDEM_EXPORT Dataset zip(std::vector<Dataset> datasets);
-
-// ---- Range-for. ----
-
-class TANDEM_EXPORT Dataset::ElementIterator {
- public:
-  using iterator_category = std::input_iterator_tag;
-  using value_type = Element;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const Element*;
-  using reference = const Element&;
-
-  ElementIterator() = default;  ///< the end
-  explicit ElementIterator(Iterator iterator);
-  reference operator*() const { return current_->element; }
-  pointer operator->() const { return &current_->element; }
-  ElementIterator& operator++();
-  void operator++(int) { ++*this; }
-  /// True if both have come to the end or neither has.
-  bool operator==(const ElementIterator& other) const { return !current_ == !other.current_; }
-
- private:
-  struct Current {
-    Iterator iterator;
-    Element element;
-  };
-  std::shared_ptr<Current> current_;
-};
-
-template <std::size_t N>
-class Dataset::Tuples {
- public:
-  class Cursor {
-   public:
-    explicit Cursor(ElementIterator at) : at_(std::move(at)) {}
-    std::array<Tensor, N> operator*() const {
-      if (at_->size() != N) internal::throw_arity(N, at_->size());
-      std::array<Tensor, N> tuple;
-      for (std::size_t i = 0; i < N; ++i) tuple[i] = (*at_)[i];
-      return tuple;
-    }
-    Cursor& operator++() {
-      ++at_;
-      return *this;
-    }
-    bool operator==(const Cursor& other) const { return at_ == other.at_; }
-
-   private:
-    ElementIterator at_;
-  };
-  explicit Tuples(Dataset dataset) : dataset_(std::move(dataset)) {}
-  Cursor begin() const { return Cursor(dataset_.begin()); }
-  Cursor end() const { return Cursor(dataset_.end()); }
-
- private:
-  Dataset dataset_;
-};
-
-template <std::size_t N>
-Dataset::Tuples<N> Dataset::tuples() const {
-  return Tuples<N>(*this);
-}
+/// The same with names for the parts.
+TANDEM_EXPORT Dataset zip(std::initializer_list<std::pair<const std::string, Dataset>> datasets);
 
 }  // namespace tandem::data
+
+#include "tandem/data/element_ranges.h"

@@ -54,6 +54,9 @@ class TANDEM_EXPORT DatasetBase {
 
   /// As tf.data names it: "Batch".
   virtual std::string name() const = 0;
+  /// What tells it from others of its name, "size=32": datasets that differ in it have different
+  /// snapshots. Functions have nothing that could be compared.
+  virtual std::string parameters() const { return {}; }
   /// The datasets that this one draws from.
   virtual std::vector<const DatasetBase*> inputs() const { return {}; }
   /// Begins a pass; one that counts what it does if the iteration is observed.
@@ -61,7 +64,17 @@ class TANDEM_EXPORT DatasetBase {
     return context.observer() ? observed_iterator(context) : make_iterator(context);
   }
 
+  /// The options that a with_options has; null for other stages.
+  virtual const Options* options() const { return nullptr; }
+  /// True if the elements come from files that can be dealt out to workers: the sources then obey
+  /// `Options::file_shard`. May call the functions of interleave and flat_map on a first element.
+  virtual bool reads_files() const;
+  /// True if the sources obey it whatever they give.
+  virtual bool can_shard_sources() const;
+
   virtual const ElementSpec& element_spec() const = 0;
+  /// The names of the components (tandem/data/structure.h); empty if they have none.
+  virtual const Names& names() const;
   /// How many components an element has; -1 if only iterating would tell.
   virtual int num_components() const { return static_cast<int>(element_spec().size()); }
   /// The number of elements, kInfinite or kUnknown.
@@ -85,6 +98,7 @@ class TANDEM_EXPORT UnaryDataset : public DatasetBase {
   explicit UnaryDataset(DatasetRef input) : input_(std::move(input)) {}
   std::vector<const DatasetBase*> inputs() const override { return {input_.get()}; }
   const ElementSpec& element_spec() const override { return input_->element_spec(); }
+  const Names& names() const override { return input_->names(); }
   int num_components() const override { return input_->num_components(); }
   std::int64_t cardinality() const override { return input_->cardinality(); }
 

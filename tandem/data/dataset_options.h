@@ -17,6 +17,9 @@ inline constexpr std::int64_t kAutotune = -1;
 
 struct BatchOptions {
   bool drop_remainder = false;  ///< leave out a last batch of fewer elements
+  std::int64_t num_parallel_calls =
+      0;  ///< 0: where the batches are consumed; else on so many threads, or kAutotune
+  std::optional<bool> deterministic;  ///< keep the order of the batches; as for map
 };
 struct ShuffleOptions {
   std::optional<std::int64_t>
@@ -105,6 +108,19 @@ struct IteratorOptions {
   bool observe = false;  ///< count what each stage does, for Iterator::stats
 };
 
+/// What td::data::auto_shard gives a worker.
+enum class AutoShardPolicy : std::int8_t {
+  kOff = -1,  ///< everything
+  kAuto = 0,  ///< its files where the elements come from files, else its elements
+  kFile = 1,  ///< its files: InvalidArgumentError where there are none
+  kData = 2,  ///< its elements, of which all others are made and thrown away
+};
+/// Every `num_shards`-th file, beginning with number `index`.
+struct FileShard {
+  std::int64_t num_shards = 1;
+  std::int64_t index = 0;
+};
+
 /// For all stages before with_options. What a stage says itself goes first; of several with_options
 /// the last one that says something.
 struct Options {
@@ -114,6 +130,8 @@ struct Options {
   std::optional<std::int64_t>
       private_threadpool_size;  ///< how many threads kAutotune gives a stage, untuned
   AutotuneOptions autotune;
+  std::optional<AutoShardPolicy> auto_shard_policy;  ///< without one kAuto
+  std::optional<FileShard> file_shard;               ///< set by auto_shard: what sources give
 };
 
 }  // namespace tandem::data

@@ -1,7 +1,9 @@
 #include "tandem/data/internal/files.h"
 
+#include <optional>
 #include <utility>
 
+#include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_error.h"
 
 namespace tandem::data {
@@ -15,19 +17,27 @@ class Names {
  public:
   virtual ~Names() = default;
   virtual bool next(std::string& name) = 0;
+  virtual void visit_state(StateArchive& state) = 0;
 };
 
 class ListedNames final : public Names {
  public:
-  explicit ListedNames(const std::vector<std::string>& names) : names_(names) {}
+  ListedNames(const std::vector<std::string>& names, std::optional<FileShard> shard)
+      : names_(names), shard_(shard.value_or(FileShard())) {
+    if (shard) check_enough_files(static_cast<std::int64_t>(names.size()), shard->num_shards);
+    at_ = static_cast<std::size_t>(shard_.index);
+  }
   bool next(std::string& name) override {
-    if (at_ == names_.size()) return false;
-    name = names_[at_++];
+    if (at_ >= names_.size()) return false;
+    name = names_[at_];
+    at_ += static_cast<std::size_t>(shard_.num_shards);
     return true;
   }
+  void visit_state(StateArchive& state) override { state.value(at_); }
 
  private:
   const std::vector<std::string>& names_;
+  const FileShard shard_;
   std::size_t at_ = 0;
 };
 
@@ -47,6 +57,16 @@ class DrawnNames final : public Names {
     }
     name = element_[0].array().data<std::string>()[at_++];
     return true;
+  }
+  void visit_state(StateArchive& state) override {
+    state.value(element_);
+    state.value(at_);
+    state.value(count_);
+    const bool strings = element_.size() == 1 && element_[0].dtype() == DType::kString;
+    const auto held = strings ? static_cast<std::size_t>(element_[0].array().num_elements()) : 0;
+    state.require(at_ <= count_ && (at_ == count_ || count_ <= held),
+                  "its place is outside the names of files");
+    input_->visit_state(state);
   }
 
  private:
@@ -71,11 +91,22 @@ class FilesIterator final : public IteratorBase, public TextSource {
     return next_by([&](FileElements& file) { return file.next_text(out); });
   }
 
+  void visit_state(StateArchive& state) override {
+    state.stage(plan_.name);
+    names_->visit_state(state);
+    bool open = file_ != nullptr;
+    state.value(open);
+    state.value(name_);
+    state.value(number_);
+    state.value(ended_);
+    if (state.restoring()) file_ = open ? plan_.open(name_) : nullptr;
+    if (open) file_->visit_state(state);
+  }
+
  private:
   template <class Next>
   bool next_by(Next next_of) {
     try {
-      std::string name;
       while (!ended_) {
         if (file_) {
           if (next_of(*file_)) {
@@ -84,8 +115,8 @@ class FilesIterator final : public IteratorBase, public TextSource {
           }
           file_ = nullptr;
         }
-        if (names_->next(name)) {
-          file_ = plan_.open(name);
+        if (names_->next(name_)) {
+          file_ = plan_.open(name_);
         } else {
           ended_ = true;
         }
@@ -98,6 +129,7 @@ class FilesIterator final : public IteratorBase, public TextSource {
 
   const FilesPlan& plan_;
   std::unique_ptr<Names> names_;
+  std::string name_;  // of the file last opened
   std::unique_ptr<FileElements> file_;
   std::int64_t number_ = 0;
   bool ended_ = false;
@@ -109,11 +141,18 @@ class FilesDataset final : public DatasetBase {
       : files_(std::move(files)), names_(std::move(names)), plan_(std::move(plan)) {}
 
   std::string name() const override { return plan_.name; }
+  std::string parameters() const override {
+    std::string all = "files=";
+    for (const std::string& file : files_) all += file + ";";
+    return all;
+  }
   std::vector<const DatasetBase*> inputs() const override {
     if (names_) return {names_.get()};
     return {};
   }
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override;
+  bool reads_files() const override { return !names_ || names_->can_shard_sources(); }
+  bool can_shard_sources() const override { return reads_files(); }
   const ElementSpec& element_spec() const override { return plan_.spec; }
   std::int64_t cardinality() const override { return kUnknown; }
 
@@ -154,24 +193,49 @@ class CycleIterator final : public IteratorBase {
     return false;
   }
 
+  void visit_state(StateArchive& state) override {
+    state.stage("Parallel" + plan_.name);
+    names_->visit_state(state);
+    state.value(at_);
+    state.value(filled_);
+    state.value(ended_);
+    const std::int64_t count = state.length(slots_.size());
+    state.require(count == static_cast<std::int64_t>(slots_.size()) && at_ < slots_.size(),
+                  "num_parallel_reads differs");
+    for (Slot& slot : slots_) {
+      bool is_open = slot.iterator != nullptr;
+      state.value(is_open);
+      state.value(slot.name);
+      if (state.restoring()) {
+        slot.iterator = nullptr;
+        if (is_open) begin(slot);
+      }
+      if (is_open) slot.iterator->visit_state(state);
+    }
+  }
+
  private:
   struct Slot {
+    std::string name;
     DatasetRef file;
     std::unique_ptr<IteratorBase> iterator;
   };
 
   void open(Slot& slot) {
-    std::string name;
-    if (ended_ || !names_->next(name)) {
+    if (ended_ || !names_->next(slot.name)) {
       ended_ = true;
       return;
     }
+    begin(slot);
+  }
+
+  void begin(Slot& slot) {
     FilesPlan plan = plan_;
     plan.num_parallel_reads = 0;
-    slot.file = read_files(std::vector<std::string>{std::move(name)}, std::move(plan))
+    slot.file = read_files(std::vector<std::string>{slot.name}, std::move(plan))
                     .prefetch(kReadAhead)
                     .base();
-    slot.iterator = slot.file->iterator(context_);
+    slot.iterator = slot.file->iterator(context_.whole());
   }
 
   const FilesPlan& plan_;
@@ -188,7 +252,7 @@ std::unique_ptr<IteratorBase> FilesDataset::make_iterator(const IterationContext
   if (names_) {
     names = std::make_unique<DrawnNames>(names_->iterator(context));
   } else {
-    names = std::make_unique<ListedNames>(files_);
+    names = std::make_unique<ListedNames>(files_, context.options().file_shard);
   }
   if (plan_.num_parallel_reads > 0) {
     return std::make_unique<CycleIterator>(plan_, std::move(names), context);

@@ -154,6 +154,7 @@ class GroupByWindowDataset final : public UnaryDataset {
     return std::make_unique<GroupByWindowIterator>(input().iterator(context), grouping_, input(),
                                                    context.repeating());
   }
+  const Names& names() const override { return DatasetBase::names(); }
   int num_components() const override { return -1; }
   const ElementSpec& element_spec() const override {
     return spec_.get([this] {

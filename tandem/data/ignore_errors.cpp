@@ -70,6 +70,7 @@ class OptionsDataset final : public UnaryDataset, public OptionsStage {
       : UnaryDataset(std::move(input)), options_(options) {}
   const Options& said() const override { return options_; }
   std::string name() const override { return "Options"; }
+  const Options* options() const override { return &options_; }
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return input().iterator(context.with(options_));
   }

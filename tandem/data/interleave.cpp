@@ -111,6 +111,11 @@ class InterleaveDataset final : public UnaryDataset {
     return make_parallel_interleave(input(), fn_, cycle(), block, calls, ordered, context);
   }
 
+  bool reads_files() const override {
+    if (input().reads_files()) return true;
+    return input().can_shard_sources() && nested_reads_files(input(), fn_);
+  }
+  const Names& names() const override { return DatasetBase::names(); }
   int num_components() const override { return -1; }
   const ElementSpec& element_spec() const override {
     return spec_.get([this] { return nested_spec(input(), fn_, stage()); });

@@ -127,6 +127,13 @@ IterationContext IterationContext::with(const Options& options) const {
   if (!autotune.enabled) autotune.enabled = options.autotune.enabled;
   if (!autotune.cpu_budget) autotune.cpu_budget = options.autotune.cpu_budget;
   if (!autotune.ram_budget) autotune.ram_budget = options.autotune.ram_budget;
+  if (options.file_shard) context.options_.file_shard = options.file_shard;
+  return context;
+}
+
+IterationContext IterationContext::whole() const {
+  IterationContext context = *this;
+  context.options_.file_shard.reset();
   return context;
 }
 

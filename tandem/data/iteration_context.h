@@ -78,6 +78,8 @@ class TANDEM_EXPORT IterationContext {
   const Options& options() const { return options_; }
   /// The same iteration for the stages before a with_options.
   IterationContext with(const Options& options) const;
+  /// The same iteration for sources that are not to be cut into shards.
+  IterationContext whole() const;
   /// The threads of a stage for a number of calls that may be kAutotune; kAutotune again where
   /// `tuner` is to find them.
   std::int64_t threads(std::int64_t calls) const;

@@ -70,6 +70,7 @@ class MapDataset final : public UnaryDataset, public MapStage, public FusedStage
     return make_parallel_map(input(), fn, calls, ordered, context);
   }
 
+  const Names& names() const override { return DatasetBase::names(); }
   // Known once the function has been traced, which an iteration does.
   int num_components() const override {
     const ElementProgram* program = known_program_.load(std::memory_order_acquire);

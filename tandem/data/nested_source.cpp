@@ -12,7 +12,7 @@ void NestedSource::open(const Maker& maker, Element element, std::int64_t number
   try {
     DatasetRef dataset = maker.fn(element);
     if (!dataset) throw InvalidArgumentError("The function returned an undefined dataset.");
-    iterator_ = dataset->iterator(maker.context);
+    iterator_ = dataset->iterator(maker.context.whole());
     dataset_ = std::move(dataset);
   } catch (...) {
     throw_stage_error(maker.stage, number);
@@ -37,6 +37,15 @@ void NestedSource::visit_state(StateArchive& state, const Maker& maker) {
   state.value(number);
   if (state.restoring()) open(maker, std::move(element), number);
   iterator_->visit_state(state);
+}
+
+bool nested_reads_files(const DatasetBase& input, const DatasetFn& fn) {
+  const IterationContext context;
+  const auto first = input.iterator(context);
+  Element element;
+  if (!first->next(element)) return false;
+  const DatasetRef dataset = fn(element);
+  return dataset && dataset->reads_files();
 }
 
 ElementSpec nested_spec(const DatasetBase& input, const DatasetFn& fn, const char* stage) {

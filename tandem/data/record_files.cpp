@@ -44,6 +44,7 @@ class RecordElements final : public FileElements {
     out.assign(record);
     return true;
   }
+  void visit_state(StateArchive& state) override { visit_place(state, reader_); }
 
  private:
   bool next_record(std::string_view& record) {
@@ -111,6 +112,12 @@ class FixedLengthElements final : public FileElements {
     return true;
   }
 
+  void visit_state(StateArchive& state) override {
+    visit_place(state, stream_);
+    state.value(left_);
+    state.value(ended_);
+  }
+
  private:
   std::string misfit(std::uint64_t size) const {
     return cat("Excluding the header (", header_, " bytes) and footer (", footer_,
@@ -151,6 +158,9 @@ FilesPlan fixed_length_plan(std::int64_t record_bytes, FixedLengthRecordOptions 
 
 // ---- Lines ----
 
+// A file of zeros that was compressed well must not fill the memory.
+constexpr std::size_t kMostLineBytes = std::size_t{1} << 30;
+
 class LineElements final : public FileElements {
  public:
   LineElements(const std::string& path, const FileOptions& options)
@@ -162,6 +172,12 @@ class LineElements final : public FileElements {
     std::size_t end = bytes.find('\n');
     while (end == std::string_view::npos) {
       const std::size_t seen = bytes.size();
+      if (seen > kMostLineBytes) {
+        const std::uint64_t at = stream_.offset();
+        stream_.consume(seen);
+        throw ResourceExhaustedError(cat(stream_.path(), ": the line at byte ", at,
+                                         " is larger than ", kMostLineBytes, " bytes."));
+      }
       if (stream_.peek(seen + 1).size() == seen) break;  // the file ends without a line end
       bytes = stream_.peek_some();
       end = bytes.find('\n', seen);
@@ -180,6 +196,8 @@ class LineElements final : public FileElements {
     stream_.consume(whole);
     return true;
   }
+
+  void visit_state(StateArchive& state) override { visit_place(state, stream_); }
 
  private:
   fs::ByteStream stream_;

@@ -62,6 +62,7 @@ class RepeatDataset final : public UnaryDataset {
       : UnaryDataset(std::move(input)), count_(count) {}
 
   std::string name() const override { return "Repeat"; }
+  std::string parameters() const override { return cat("count=", count_); }
 
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return std::make_unique<RepeatIterator>(input(), count_, context.repeating());

@@ -6,6 +6,7 @@
 
 #include "tandem/core/resource_handle.h"
 #include "tandem/core/variant.h"
+#include "tandem/fs/crc32c.h"
 
 namespace tandem::data {
 namespace {
@@ -95,6 +96,18 @@ RowTable::RowTable(const std::vector<Tensor>& components) {
     components_.push_back({array, row, row_bytes});
     spec_.push_back({array.dtype(), row});
   }
+}
+
+std::uint32_t RowTable::checksum() const {
+  std::uint32_t crc = 0;
+  for (const Component& c : components_) {
+    if (c.array.dtype() == DType::kString) {
+      for (const std::string& text : c.array.values<std::string>()) crc = fs::crc32c(text, crc);
+    } else if (!is_object(c.array.dtype())) {
+      crc = fs::crc32c({static_cast<const char*>(c.array.raw_data()), c.array.num_bytes()}, crc);
+    }
+  }
+  return crc;
 }
 
 void RowTable::element(std::int64_t row, Element& out) const {

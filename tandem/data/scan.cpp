@@ -67,6 +67,7 @@ class ScanDataset final : public UnaryDataset {
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return std::make_unique<ScanIterator>(input().iterator(context), initial_, fn_);
   }
+  const Names& names() const override { return DatasetBase::names(); }
   int num_components() const override { return -1; }
   const ElementSpec& element_spec() const override {
     return spec_.get([this] {

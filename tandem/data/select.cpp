@@ -50,6 +50,7 @@ class TakeDataset final : public UnaryDataset {
   TakeDataset(DatasetRef input, std::int64_t count)
       : UnaryDataset(std::move(input)), count_(count) {}
   std::string name() const override { return "Take"; }
+  std::string parameters() const override { return cat("count=", count_); }
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return std::make_unique<TakeIterator>(input().iterator(context), count_, context);
   }
@@ -105,6 +106,7 @@ class SkipDataset final : public UnaryDataset {
   SkipDataset(DatasetRef input, std::int64_t count)
       : UnaryDataset(std::move(input)), count_(count) {}
   std::string name() const override { return "Skip"; }
+  std::string parameters() const override { return cat("count=", count_); }
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return std::make_unique<SkipIterator>(input().iterator(context), count_, context);
   }
@@ -170,6 +172,7 @@ class ShardDataset final : public UnaryDataset {
   ShardDataset(DatasetRef input, std::int64_t num_shards, std::int64_t index)
       : UnaryDataset(std::move(input)), num_shards_(num_shards), index_(index) {}
   std::string name() const override { return "Shard"; }
+  std::string parameters() const override { return cat("index=", index_, " of ", num_shards_); }
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return std::make_unique<ShardIterator>(input().iterator(context), num_shards_, index_, context);
   }
@@ -191,6 +194,12 @@ void check_count(const char* name, std::int64_t count, const char* all) {
 }
 
 }  // namespace
+
+std::unique_ptr<IteratorBase> make_shard_iterator(std::unique_ptr<IteratorBase> input,
+                                                  std::int64_t num_shards, std::int64_t index,
+                                                  const IterationContext& context) {
+  return std::make_unique<ShardIterator>(std::move(input), num_shards, index, context);
+}
 
 Dataset Dataset::take(std::int64_t count) const {
   check_count("take", count, "all elements");

@@ -99,14 +99,18 @@ class ShuffleIterator final : public RowStage {
 class ShuffleDataset final : public UnaryDataset {
  public:
   ShuffleDataset(DatasetRef input, std::int64_t buffer_size, Runtime::SeedPair seeds,
-                 bool reshuffle)
+                 std::string seed_text, bool reshuffle)
       : UnaryDataset(std::move(input)),
         buffer_size_(buffer_size),
+        seed_text_(std::move(seed_text)),
         reshuffle_(reshuffle),
         seeds_(std::make_shared<SeedSequence>(static_cast<std::uint64_t>(seeds.seed),
                                               static_cast<std::uint64_t>(seeds.seed2))) {}
 
   std::string name() const override { return "Shuffle"; }
+  std::string parameters() const override {
+    return cat("buffer_size=", buffer_size_, " seed=", seed_text_);
+  }
 
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     const Philox random =
@@ -117,6 +121,7 @@ class ShuffleDataset final : public UnaryDataset {
 
  private:
   const std::int64_t buffer_size_;
+  const std::string seed_text_;  // as the user gave it
   const bool reshuffle_;
   const std::shared_ptr<SeedSequence> seeds_;
 };
@@ -134,6 +139,7 @@ Dataset Dataset::shuffle(std::int64_t buffer_size, ShuffleOptions options) const
     seeds = {static_cast<std::int64_t>(device()), static_cast<std::int64_t>(device())};
   }
   return make_dataset<ShuffleDataset>(base_of(*this), buffer_size, seeds,
+                                      options.seed ? cat(*options.seed) : "drawn",
                                       options.reshuffle_each_iteration);
 }
 

@@ -4,7 +4,9 @@
 
 #include "tandem/data/dataset.h"
 #include "tandem/data/dataset_base.h"
+#include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_error.h"
+#include "tandem/fs/crc32c.h"
 
 namespace tandem::data {
 namespace {
@@ -37,6 +39,12 @@ class TensorsDataset final : public DatasetBase {
     }
   }
   std::string name() const override { return "Tensor"; }
+  std::string parameters() const override {
+    StateArchive archive;
+    Element copy = element_;
+    archive.value(copy);
+    return cat("crc32c=", fs::crc32c(archive.bytes()));
+  }
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext&) const override {
     return std::make_unique<TensorsIterator>(element_);
   }
@@ -78,8 +86,10 @@ class RangeDataset final : public DatasetBase {
   RangeDataset(std::int64_t start, std::int64_t step, std::int64_t count)
       : start_(start), step_(step), count_(count) {}
   std::string name() const override { return "Range"; }
-  std::unique_ptr<IteratorBase> make_iterator(const IterationContext&) const override {
-    return std::make_unique<RangeIterator>(start_, step_, count_);
+  std::string parameters() const override { return cat("start=", start_, " step=", step_); }
+  bool can_shard_sources() const override { return true; }
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
+    return obey_file_shard(std::make_unique<RangeIterator>(start_, step_, count_), count_, context);
   }
   const ElementSpec& element_spec() const override { return spec_; }
   std::int64_t cardinality() const override { return count_; }

@@ -50,8 +50,10 @@ class SlicesIterator final : public IteratorBase {
 
 }  // namespace
 
-std::unique_ptr<IteratorBase> TensorSlicesDataset::make_iterator(const IterationContext&) const {
-  return std::make_unique<SlicesIterator>(*table_, order_.get(), range_);
+std::unique_ptr<IteratorBase> TensorSlicesDataset::make_iterator(
+    const IterationContext& context) const {
+  return obey_file_shard(std::make_unique<SlicesIterator>(*table_, order_.get(), range_),
+                         cardinality(), context);
 }
 
 Dataset from_tensor_slices(std::vector<Tensor> components) {

@@ -125,10 +125,12 @@ struct ByteStream::State {
     }
     read_to = 0;
     begin = end = 0;
+    broken = false;
   }
 
   // Adds bytes behind `end`; false at the end of the content.
   bool fill() {
+    if (broken) return false;
     if (begin == end) begin = end = 0;
     if (end == buffer.size()) {
       if (begin > 0) {
@@ -140,7 +142,9 @@ struct ByteStream::State {
       }
     }
     const std::span<char> room = std::span(buffer).subspan(end);
+    broken = true;  // unless reading succeeds: an error is told once
     const std::size_t got = inflater ? inflater->read(room) : source.read(read_to, room);
+    broken = false;
     read_to += got;
     end += got;
     return got > 0;
@@ -154,6 +158,7 @@ struct ByteStream::State {
   std::vector<char> buffer;
   std::size_t begin = 0, end = 0;  // of what the buffer holds
   std::uint64_t read_to = 0;       // where that ends in the content
+  bool broken = false;             // there is nothing beyond
 };
 
 Compression compression_of(std::string_view name) {

@@ -34,7 +34,7 @@ class TANDEM_EXPORT ByteStream {
   const std::string& path() const;
   /// The next `count` bytes, fewer only at the end; valid until the next call. The buffer grows
   /// with what is really there, never with what is asked for. Damaged compressed data throws
-  /// DataLossError.
+  /// DataLossError, once: then the content ends.
   std::string_view peek(std::size_t count);
   /// What the buffer holds, at least one byte but at the end.
   std::string_view peek_some();

@@ -52,7 +52,8 @@ class TANDEM_EXPORT RecordReader {
 
 struct RecordWriterOptions {
   Compression compression = Compression::kNone;
-  int level = 6;  ///< of the compression, from 1 (fast) to 9 (small)
+  int level = 6;         ///< of the compression, from 1 (fast) to 9 (small)
+  bool durable = false;  ///< closing returns when the file would survive a crash of the machine
 };
 
 /// Writes TFRecord files, a buffer's worth at a time. Used by one thread at a time.

@@ -74,6 +74,7 @@ struct RecordWriter::State {
   std::unique_ptr<WritableFile> file;
   std::unique_ptr<Deflater> deflater;
   std::string buffer;
+  bool durable = false;
 };
 
 RecordWriter::RecordWriter(const std::string& path, RecordWriterOptions options) {
@@ -83,6 +84,7 @@ RecordWriter::RecordWriter(const std::string& path, RecordWriterOptions options)
   }
   state_ = std::make_unique<State>();
   state_->path = path;
+  state_->durable = options.durable;
   state_->file = file_system_of(path).create(path);
   if (options.compression != Compression::kNone) {
     state_->deflater = std::make_unique<Deflater>(*state_->file, options);
@@ -139,6 +141,7 @@ void RecordWriter::close() {
     file->append(s.buffer);
   }
   s.buffer.clear();
+  if (s.durable) file->sync();
   file->close();
 }
 

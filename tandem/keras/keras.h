@@ -4,6 +4,7 @@
 
 #include "tandem/keras/callbacks.h"
 #include "tandem/keras/dtype_policy.h"
+#include "tandem/keras/image_dataset.h"
 #include "tandem/keras/layer_impl.h"
 #include "tandem/keras/layers.h"
 #include "tandem/keras/loss_scale_optimizer.h"

@@ -18,6 +18,9 @@ class FileElements {
   virtual bool next(Element& out) = 0;
   /// The next element where that is one string scalar.
   virtual bool next_text(std::string& out);
+  /// Where it is: the place in the (decompressed) content, and what is not read anew from there. A
+  /// restored one was just opened.
+  virtual void visit_state(StateArchive& state) = 0;
 };
 
 /// A pass whose elements may be had as texts: batches then take them into their rows.
@@ -29,6 +32,19 @@ class TextSource {
   /// As IteratorBase::next.
   virtual bool next_text(std::string& out) = 0;
 };
+
+/// Saves a place in a file, or goes to one.
+template <class Reader>
+void visit_place(StateArchive& state, Reader& reader) {
+  std::uint64_t place = reader.offset();
+  state.value(place);
+  if (!state.restoring()) return;
+  reader.seek(place);
+  if (reader.offset() != place) {
+    throw DataLossError(cat(reader.path(), ": the file ends before byte ", place,
+                            ", where an iterator was saved. Was it changed?"));
+  }
+}
 
 /// Opens a file; throws where it cannot be read.
 using OpenFile = std::function<std::unique_ptr<FileElements>(const std::string& path)>;

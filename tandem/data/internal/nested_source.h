@@ -36,6 +36,9 @@ class NestedSource {
 /// The spec of the dataset that the function makes of the input's first element.
 ElementSpec nested_spec(const DatasetBase& input, const DatasetFn& fn, const char* stage);
 
+/// Whether the dataset that the function makes of the input's first element does.
+bool nested_reads_files(const DatasetBase& input, const DatasetFn& fn);
+
 std::unique_ptr<IteratorBase> make_parallel_interleave(const DatasetBase& input,
                                                        const DatasetFn& fn,
                                                        std::int64_t cycle_length,

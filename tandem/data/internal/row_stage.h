@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <span>
+#include <vector>
 
 #include "tandem/core/error.h"
 #include "tandem/data/dataset_base.h"
@@ -35,24 +37,40 @@ class RowStage : public UnaryIterator {
   virtual bool next_element(Element& out) = 0;
 };
 
-/// A spec that is computed when first asked for.
-class LazySpec {
+/// A value that is computed when first asked for.
+template <class T>
+class Lazy {
  public:
   template <class Make>
-  const ElementSpec& get(Make make) const {
+  const T& get(Make make) const {
     std::lock_guard lock(mutex_);
     if (!known_) {
-      spec_ = make();
+      value_ = make();
       known_ = true;
     }
-    return spec_;
+    return value_;
   }
 
  private:
   mutable std::mutex mutex_;
-  mutable ElementSpec spec_;
+  mutable T value_;
   mutable bool known_ = false;
 };
+using LazySpec = Lazy<ElementSpec>;
+
+/// Of elements that are nests of these datasets' elements.
+Names zipped_names(const std::vector<DatasetRef>& inputs);
+
+/// Every `num_shards`-th of the input's elements, beginning with number `index`.
+std::unique_ptr<IteratorBase> make_shard_iterator(std::unique_ptr<IteratorBase> input,
+                                                  std::int64_t num_shards, std::int64_t index,
+                                                  const IterationContext& context);
+/// What a source that obeys Options::file_shard gives of `count` names of files, or other things
+/// that stand for such; kUnknown if it cannot tell. Throws InvalidArgumentError if there are fewer
+/// than shards.
+std::unique_ptr<IteratorBase> obey_file_shard(std::unique_ptr<IteratorBase> all, std::int64_t count,
+                                              const IterationContext& context);
+void check_enough_files(std::int64_t count, std::int64_t num_shards);
 
 /// The handle's dataset; throws FailedPreconditionError if it has none.
 inline const DatasetRef& base_of(const Dataset& dataset) {

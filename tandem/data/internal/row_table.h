@@ -20,6 +20,8 @@ class RowTable {
   std::int64_t num_rows() const { return num_rows_; }
   /// Of one row.
   const ElementSpec& spec() const { return spec_; }
+  /// Of the content, crc32c.
+  std::uint32_t checksum() const;
   /// Puts a row into `out`, sharing memory.
   void element(std::int64_t row, Element& out) const;
   /// Puts copies of these rows, joined along a first axis, into `out`.

@@ -25,7 +25,11 @@ class TensorSlicesDataset final : public DatasetBase {
       : table_(std::move(table)), order_(std::move(order)), range_(range) {}
 
   std::string name() const override { return "TensorSlice"; }
+  std::string parameters() const override {
+    return cat("first=", range_.begin, " crc32c=", table_->checksum());
+  }
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override;
+  bool can_shard_sources() const override { return true; }
   const ElementSpec& element_spec() const override { return table_->spec(); }
   std::int64_t cardinality() const override { return range_.end - range_.begin; }
 

@@ -158,7 +158,9 @@ struct WireFeature {
           0x0a, 0x0d,
           [&](std::string_view packed) {
             const auto found = static_cast<std::int64_t>(packed.size() / 4);
-            if (found <= room - n) std::memcpy(out + n, packed.data(), packed.size() / 4 * 4);
+            if (found > 0 && found <= room - n) {
+              std::memcpy(out + n, packed.data(), packed.size() / 4 * 4);
+            }
             n += found;
             return packed.size() % 4 == 0;
           },

@@ -48,4 +48,40 @@ std::size_t thread_count() {
   return count;
 }
 
+std::vector<std::string> rest(Iterator& iterator) {
+  std::vector<std::string> all;
+  Element element;
+  while (all.size() < 1000 && iterator.next(element)) {
+    std::string one;
+    for (const Tensor& tensor : element) one += tensor.to_string() + ";";
+    all.push_back(one);
+  }
+  return all;
+}
+
+void expect_resumes(const std::function<Dataset()>& make) {
+  const std::vector<std::string> all = [&] {
+    auto it = make().iterator();
+    return rest(it);
+  }();
+  ASSERT_FALSE(all.empty());
+  for (std::size_t stop = 0; stop <= all.size() + 1; ++stop) {
+    const Dataset original = make();
+    auto it = original.iterator();
+    Element element;
+    for (std::size_t i = 0; i < stop; ++i) it.next(element);
+    const std::string saved = it.save();
+    const std::vector<std::string> remaining = rest(it);
+    ASSERT_EQ(remaining.size(), all.size() - std::min(stop, all.size())) << stop;
+    const Dataset other = make();
+    auto restored = other.iterator();
+    restored.next(element);
+    restored.restore(saved);
+    EXPECT_EQ(rest(restored), remaining) << stop;
+    auto next = original.iterator();
+    auto next_restored = other.iterator();
+    EXPECT_EQ(rest(next), rest(next_restored)) << "iteration after " << stop;
+  }
+}
+
 }  // namespace tandem::data

@@ -27,26 +27,6 @@ using ::testing::HasSubstr;
 
 std::int64_t value(const Tensor& x) { return x.item<std::int64_t>(); }
 
-// A folder that is gone afterwards.
-class Folder {
- public:
-  Folder()
-      : path_(std::filesystem::temp_directory_path() /
-              ("tandem_data_" + std::to_string(getpid()) + "_" + std::to_string(next_++))) {
-    std::filesystem::create_directories(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-  std::size_t files() const {
-    const std::filesystem::directory_iterator all(path_);
-    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
-  }
-
- private:
-  static inline std::atomic<int> next_{0};
-  std::filesystem::path path_;
-};
-
 TEST(FileCache, GivesItsElementsToLaterIterations) {
   const Folder folder;
   const std::string path = folder.file("cache");

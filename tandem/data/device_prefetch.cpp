@@ -1,0 +1,248 @@
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "tandem/data/dataset.h"
+#include "tandem/data/internal/device_copies.h"
+#include "tandem/data/internal/row_stage.h"
+#include "tandem/data/internal/stage_error.h"
+
+namespace tandem::data {
+namespace {
+
+// Copies each element when it is asked for.
+class CopyIterator final : public UnaryIterator {
+ public:
+  CopyIterator(std::unique_ptr<IteratorBase> input, const std::string& device,
+               const IterationContext& context)
+      : UnaryIterator(std::move(input)), copies_(device, context) {}
+
+  bool next(Element& out) override {
+    if (ended_ || !input().next(out)) return false;
+    const std::int64_t number = number_++;
+    try {
+      copies_.wait(*copies_.begin(out));
+    } catch (const CancelledError&) {
+      throw;
+    } catch (...) {
+      ended_ = !copies_.device().lost().empty();
+      throw_stage_error("copy_to_device", number);
+    }
+    return true;
+  }
+
+  void visit_state(StateArchive& state) override {
+    state.stage("CopyToDevice");
+    state.value(ended_);
+    state.value(number_);
+    input().visit_state(state);
+  }
+
+ private:
+  DeviceCopies copies_;
+  std::int64_t number_ = 0;
+  bool ended_ = false;  // nothing comes after a device that is lost
+};
+
+// A thread draws elements and begins their copies; while these are on their way it draws the next.
+class DevicePrefetchIterator final : public IteratorBase {
+ public:
+  DevicePrefetchIterator(const DatasetBase& input, const std::string& device,
+                         std::int64_t buffer_size, const IterationContext& context)
+      : limit_(static_cast<std::size_t>(buffer_size)),
+        context_(context.below()),
+        copies_(device, context_),
+        input_(input.iterator(context_)),
+        waker_(context_.stop_signal(), [this] { wake_all(); }) {}
+
+  ~DevicePrefetchIterator() override {
+    context_.stop_signal()->stop();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  bool next(Element& out) override {
+    // The device's memory of the element before is free before the next one is waited for.
+    out.clear();
+    if (!thread_.joinable()) thread_ = std::thread([this] { produce(); });
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !ready_.empty() || ended_ || stopped(); });
+    context_.check();
+    if (ready_.empty()) return false;
+    Item item = std::move(ready_.front());
+    ready_.pop_front();
+    changed_.notify_all();
+    lock.unlock();
+    deliver(item);
+    std::swap(out, item.element);
+    return true;
+  }
+
+  void visit_state(StateArchive& state) override {
+    std::unique_lock lock(mutex_);
+    pausing_ = true;
+    changed_.wait(lock, [this] { return !producing_; });
+    try {
+      visit_members(state);
+    } catch (...) {
+      go_on();
+      throw;
+    }
+    go_on();
+  }
+
+ private:
+  struct Item {
+    Element element;
+    std::exception_ptr error;                      // of the stages before
+    std::shared_ptr<DeviceCopies::Flight> flight;  // null: begin the copy when it is wanted
+    std::exception_ptr copy_error;
+    std::int64_t number = 0;
+  };
+
+  void deliver(Item& item) {
+    if (item.error) std::rethrow_exception(item.error);
+    try {
+      if (item.copy_error) std::rethrow_exception(item.copy_error);
+      if (!item.flight) item.flight = copies_.begin(item.element);
+      copies_.wait(*item.flight);
+    } catch (const CancelledError&) {
+      throw;
+    } catch (...) {
+      if (!copies_.device().lost().empty()) end_for_good();
+      throw_stage_error("prefetch_to_device", item.number);
+    }
+  }
+
+  // Nothing comes after a device that is lost.
+  void end_for_good() {
+    std::lock_guard lock(mutex_);
+    ended_ = true;
+    ready_.clear();
+    changed_.notify_all();
+  }
+
+  void go_on() {
+    pausing_ = false;
+    changed_.notify_all();
+  }
+
+  void visit_members(StateArchive& state) {
+    state.stage("PrefetchToDevice");
+    state.value(ended_);
+    state.value(number_);
+    const std::int64_t count = state.length(ready_.size());
+    if (state.restoring()) ready_.resize(static_cast<std::size_t>(count));
+    for (Item& item : ready_) {
+      if (item.flight) copies_.wait(*item.flight);
+      state.value(item.error);
+      state.value(item.element);
+      state.value(item.number);
+    }
+    input_->visit_state(state);
+  }
+
+  void produce() {
+    ThreadContextScope scope(context_.thread_context());
+    for (;;) {
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(
+            lock, [this] { return stopped() || ended_ || (!pausing_ && ready_.size() < limit_); });
+        if (stopped() || ended_) return;
+        producing_ = true;
+      }
+      std::optional<Item> item = make();
+      std::lock_guard lock(mutex_);
+      producing_ = false;
+      if (!item) {
+        ended_ = true;
+      } else if (!ended_) {
+        ready_.push_back(std::move(*item));
+      }
+      changed_.notify_all();
+    }
+  }
+
+  std::optional<Item> make() {
+    Item item;
+    try {
+      if (!input_->next(item.element)) return std::nullopt;
+    } catch (...) {
+      item.error = std::current_exception();
+      return item;
+    }
+    item.number = number_++;
+    try {
+      item.flight = copies_.begin(item.element);
+    } catch (...) {
+      item.copy_error = std::current_exception();
+    }
+    return item;
+  }
+
+  bool stopped() const { return context_.stop_signal()->stopped(); }
+  void wake_all() {
+    std::lock_guard lock(mutex_);
+    changed_.notify_all();
+  }
+
+  const std::size_t limit_;
+  IterationContext context_;
+  DeviceCopies copies_;
+  std::unique_ptr<IteratorBase> input_;  // used by the thread alone, like
+  std::int64_t number_ = 0;
+
+  std::mutex mutex_;  // guards all below
+  std::condition_variable changed_;
+  std::deque<Item> ready_;
+  bool pausing_ = false;    // the state is being saved
+  bool producing_ = false;  // the thread is making an element
+  bool ended_ = false;
+
+  StopSignal::Waker waker_;
+  std::thread thread_;
+};
+
+class DeviceDataset final : public UnaryDataset {
+ public:
+  DeviceDataset(DatasetRef input, std::string device, std::int64_t buffer_size)
+      : UnaryDataset(std::move(input)), device_(std::move(device)), buffer_size_(buffer_size) {}
+  std::string name() const override {
+    return buffer_size_ > 0 ? "PrefetchToDevice" : "CopyToDevice";
+  }
+  std::string parameters() const override { return cat("device=", device_); }
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
+    if (buffer_size_ == 0) {
+      return std::make_unique<CopyIterator>(input().iterator(context), device_, context);
+    }
+    return std::make_unique<DevicePrefetchIterator>(input(), device_, buffer_size_, context);
+  }
+
+ private:
+  const std::string device_;
+  const std::int64_t buffer_size_;
+};
+
+}  // namespace
+
+Dataset Dataset::prefetch_to_device(const std::string& device, std::int64_t buffer_size) const {
+  check_device_name(device);
+  if (buffer_size <= 0) {
+    throw InvalidArgumentError(cat("buffer_size must be greater than zero, got ", buffer_size,
+                                   ". copy_to_device copies without a buffer."));
+  }
+  return make_dataset<DeviceDataset>(base_of(*this), device, buffer_size);
+}
+
+Dataset Dataset::copy_to_device(const std::string& device) const {
+  check_device_name(device);
+  return make_dataset<DeviceDataset>(base_of(*this), device, 0);
+}
+
+}  // namespace tandem::data

@@ -1,0 +1,218 @@
+#include "tandem/data/internal/parallel_batch.h"
+
+#include <algorithm>
+#include <exception>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tandem/data/internal/parallel_map.h"
+#include "tandem/data/internal/row_stage.h"
+#include "tandem/data/internal/stacker.h"
+
+namespace tandem::data {
+namespace {
+
+// What passes between the stages: an int64 code, and then its things.
+//   kParts   the number of elements, the batch's number, and the components one after the other
+//   kWhole   a batch
+//   others   an error's code, and its message: it is thrown where the batch is wanted
+constexpr std::int64_t kParts = -1;
+constexpr std::int64_t kWhole = -2;
+constexpr std::size_t kFirst = 3;  // of the components
+
+void put_error(const std::exception_ptr& error, Element& out) {
+  out.clear();
+  out.emplace_back(static_cast<std::int64_t>(code_of(error)));
+  out.emplace_back(message_of(error));
+}
+
+// Draws the elements of a batch. Rows in memory it gathers itself.
+class CollectIterator final : public UnaryIterator {
+ public:
+  CollectIterator(std::unique_ptr<IteratorBase> input, std::int64_t size, bool drop_remainder)
+      : UnaryIterator(std::move(input)), size_(size), drop_remainder_(drop_remainder) {}
+
+  bool next(Element& out) override {
+    if (ended_) return false;
+    out.clear();
+    const RowTable* table = input().rows();
+    const std::int64_t count = table ? gather(*table, out) : collect(out);
+    if (count < 0) return true;  // an error
+    ++number_;
+    ended_ = count < size_;
+    return count == size_ || (count > 0 && !drop_remainder_);
+  }
+
+  void visit_state(StateArchive& state) override {
+    state.stage("Collect");
+    state.value(ended_);
+    state.value(number_);
+    input().visit_state(state);
+  }
+
+ private:
+  std::int64_t gather(const RowTable& table, Element& out) {
+    numbers_.clear();
+    while (static_cast<std::int64_t>(numbers_.size()) < size_) {
+      constexpr std::size_t kChunk = 4096;
+      const std::size_t had = numbers_.size();
+      numbers_.resize(std::min(had + kChunk, static_cast<std::size_t>(size_)));
+      const std::size_t got = input().next_rows(std::span(numbers_).subspan(had));
+      const bool whole = had + got == numbers_.size();
+      numbers_.resize(had + got);
+      if (!whole) break;
+    }
+    if (numbers_.empty()) return 0;
+    table.gather(numbers_, out);
+    out.insert(out.begin(), Tensor(kWhole));
+    return static_cast<std::int64_t>(numbers_.size());
+  }
+
+  // As Batch does: an error is the whole batch's, whose other elements are passed over.
+  std::int64_t collect(Element& out) {
+    out.emplace_back(kParts);
+    out.emplace_back();
+    out.emplace_back(number_);
+    std::exception_ptr error;
+    std::int64_t drawn = 0;
+    for (bool ended = false; drawn < size_; ++drawn) {
+      try {
+        ended = !input().next(element_);
+        if (!ended && !error) add(out);
+      } catch (const CancelledError&) {
+        throw;
+      } catch (...) {
+        if (!error) error = std::current_exception();
+      }
+      if (ended) break;
+    }
+    if (error) {
+      ++number_;
+      ended_ = drawn < size_;
+      put_error(error, out);
+      return -1;
+    }
+    out[1] = Tensor(drawn);
+    return drawn;
+  }
+
+  void add(Element& out) {
+    if (out.size() == kFirst) {
+      components_ = element_.size();
+    } else if (element_.size() != components_) {
+      throw InvalidArgumentError(
+          cat("Cannot batch elements with different numbers of components. First element had ",
+              components_, " and element ", (out.size() - kFirst) / components_, " had ",
+              element_.size(), ".\nin batch, element ", number_));
+    }
+    for (Tensor& tensor : element_) out.push_back(std::move(tensor));
+  }
+
+  const std::int64_t size_;
+  const bool drop_remainder_;
+  bool ended_ = false;
+  std::int64_t number_ = 0;
+  std::size_t components_ = 0;
+  std::vector<std::int64_t> numbers_;
+  Element element_;
+};
+
+class CollectDataset final : public UnaryDataset {
+ public:
+  CollectDataset(DatasetRef input, std::int64_t size, bool drop_remainder)
+      : UnaryDataset(std::move(input)), size_(size), drop_remainder_(drop_remainder) {}
+  std::string name() const override { return "Collect"; }
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
+    return std::make_unique<CollectIterator>(input().iterator(context), size_, drop_remainder_);
+  }
+
+ private:
+  const std::int64_t size_;
+  const bool drop_remainder_;
+};
+
+Element joined(const Element& parts) {
+  if (parts[0].item<std::int64_t>() != kParts) return parts;
+  const auto count = static_cast<std::size_t>(parts[1].item<std::int64_t>());
+  Element out;
+  try {
+    Stacker stacker(static_cast<std::int64_t>(count));
+    const std::size_t components = (parts.size() - kFirst) / count;
+    Element element;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto begin = parts.begin() + static_cast<std::ptrdiff_t>(kFirst + i * components);
+      element.assign(begin, begin + static_cast<std::ptrdiff_t>(components));
+      stacker.add(element);
+    }
+    stacker.finish(out);
+    out.insert(out.begin(), Tensor(kWhole));
+  } catch (...) {
+    const std::string line = cat("in batch, element ", parts[2].item<std::int64_t>());
+    put_error(with_line(std::current_exception(), line), out);
+  }
+  return out;
+}
+
+class ParallelBatchIterator final : public UnaryIterator {
+ public:
+  using UnaryIterator::UnaryIterator;
+
+  bool next(Element& out) override {
+    if (!input().next(out)) return false;
+    const std::int64_t code = out[0].item<std::int64_t>();
+    if (code != kWhole) throw_error(static_cast<Code>(code), out[1].item<std::string>());
+    out.erase(out.begin());
+    return true;
+  }
+
+  void visit_state(StateArchive& state) override {
+    state.stage("ParallelBatch");
+    input().visit_state(state);
+  }
+};
+
+// The spec and number of elements are those of the serial form.
+class ParallelBatchDataset final : public UnaryDataset {
+ public:
+  ParallelBatchDataset(DatasetRef input, DatasetRef serial, std::int64_t size, BatchOptions options)
+      : UnaryDataset(input),
+        serial_(std::move(serial)),
+        collected_(std::move(input), size, options.drop_remainder),
+        options_(options),
+        join_([](const Element& parts) { return joined(parts); }) {}
+
+  std::string name() const override { return "ParallelBatch"; }
+  std::string parameters() const override { return serial_->parameters(); }
+  const ElementSpec& element_spec() const override { return serial_->element_spec(); }
+  std::int64_t cardinality() const override { return serial_->cardinality(); }
+
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
+    const std::int64_t calls = context.threads(options_.num_parallel_calls);
+    const bool ordered =
+        options_.deterministic.value_or(context.options().deterministic.value_or(true));
+    return std::make_unique<ParallelBatchIterator>(
+        make_parallel_map(collected_, join_, calls, ordered, context));
+  }
+
+ private:
+  const DatasetRef serial_;
+  const CollectDataset collected_;
+  const BatchOptions options_;
+  const ElementFn join_;
+};
+
+}  // namespace
+
+Dataset parallel_batch(const Dataset& input, std::int64_t size, const BatchOptions& options) {
+  if (options.num_parallel_calls < kAutotune) {
+    throw InvalidArgumentError(cat(
+        "num_parallel_calls must be greater than zero, or kAutotune, or 0 to make batches where "
+        "they are consumed; got ",
+        options.num_parallel_calls, "."));
+  }
+  const Dataset serial = input.batch(size, {.drop_remainder = options.drop_remainder});
+  return make_dataset<ParallelBatchDataset>(base_of(input), serial.base(), size, options);
+}
+
+}  // namespace tandem::data

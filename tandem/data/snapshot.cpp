@@ -1,0 +1,149 @@
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tandem/data/dataset.h"
+#include "tandem/data/internal/fingerprint.h"
+#include "tandem/data/internal/row_stage.h"
+#include "tandem/data/internal/snapshot_files.h"
+#include "tandem/data/internal/stage_error.h"
+
+namespace tandem::data {
+namespace {
+
+// The elements of all shards, in the order of writing where they were dealt out in turns.
+Dataset read_all(const std::vector<Dataset>& shards, const SnapshotOptions& options) {
+  const auto count = static_cast<std::int64_t>(shards.size());
+  if (options.reader_func) {
+    return options.reader_func(from_generator(
+        [shards] {
+          return [shards, at = std::size_t{0}](Element& out) mutable {
+            if (at == shards.size()) return false;
+            out = {to_variant(shards[at++])};
+            return true;
+          };
+        },
+        {{DType::kVariant, PartialShape::scalar()}}));
+  }
+  return range(count).interleave(
+      [shards](const Tensor& i) {
+        return shards[static_cast<std::size_t>(i.item<std::int64_t>())];
+      },
+      {.cycle_length = std::max<std::int64_t>(count, 1), .num_parallel_calls = kAutotune});
+}
+
+// Reads the snapshot if it is there; else passes the input's elements on and writes them.
+class SnapshotIterator final : public IteratorBase {
+ public:
+  SnapshotIterator(const DatasetBase& input, const SnapshotFolder& folder,
+                   const SnapshotOptions& options, IterationContext context)
+      : dataset_(input), folder_(folder), options_(options), context_(std::move(context)) {
+    if (folder_.exists()) {
+      begin_reading();
+    } else {
+      input_ = dataset_.iterator(context_);
+    }
+  }
+
+  bool next(Element& out) override {
+    if (read_) return read_->next(out);
+    try {
+      if (!begun_) {
+        begun_ = true;
+        writer_ = std::make_unique<SnapshotWriter>(folder_);
+      }
+      if (input_->next(out)) {
+        write(out);
+        return true;
+      }
+      if (writer_) std::exchange(writer_, nullptr)->finish();
+    } catch (...) {
+      writer_ = nullptr;  // an element is missing
+      throw;
+    }
+    return false;
+  }
+
+  void visit_state(StateArchive& state) override {
+    state.stage("Snapshot");
+    bool reads = read_ != nullptr;
+    state.value(reads);
+    if (reads) {
+      if (!read_) begin_reading();
+      return read_->visit_state(state);
+    }
+    read_ = nullptr;
+    if (!input_) input_ = dataset_.iterator(context_);
+    state.value(begun_);
+    state.value(number_);
+    input_->visit_state(state);
+  }
+
+ private:
+  void begin_reading() {
+    if (!folder_.exists()) {
+      throw NotFoundError(cat(folder_.path(), ": the iteration read a snapshot that is gone."));
+    }
+    input_ = nullptr;
+    all_ = base_of(read_all(folder_.read(), options_));
+    read_ = all_->iterator(context_);
+  }
+
+  void write(Element& element) {
+    const std::int64_t number = number_++;
+    if (!writer_) return;
+    try {
+      writer_->add(element, options_.shard_func ? (*options_.shard_func)(element)
+                                                : number % options_.num_shards);
+    } catch (...) {
+      throw_stage_error("snapshot", number);
+    }
+  }
+
+  const DatasetBase& dataset_;
+  const SnapshotFolder& folder_;
+  const SnapshotOptions& options_;
+  IterationContext context_;
+  DatasetRef all_;  // of these two pairs one
+  std::unique_ptr<IteratorBase> read_;
+  std::unique_ptr<IteratorBase> input_;
+  std::unique_ptr<SnapshotWriter> writer_;
+  std::int64_t number_ = 0;
+  bool begun_ = false;  // a restored iteration, which lacks the first elements, writes nothing
+};
+
+class SnapshotDataset final : public UnaryDataset {
+ public:
+  SnapshotDataset(DatasetRef input, const std::string& path, SnapshotOptions options)
+      : UnaryDataset(std::move(input)),
+        options_(std::move(options)),
+        folder_(path, description(this->input()) + options_.version, options_.compression) {}
+  std::string name() const override { return "Snapshot"; }
+  bool reads_files() const override { return false; }  // it is of the whole
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
+    return std::make_unique<SnapshotIterator>(input(), folder_, options_, context);
+  }
+
+ private:
+  const SnapshotOptions options_;
+  const SnapshotFolder folder_;
+};
+
+}  // namespace
+
+Dataset Dataset::snapshot(const std::string& path, SnapshotOptions options) const {
+  if (path.empty()) throw InvalidArgumentError("`path` of a snapshot must be a folder's name.");
+  if (options.compression == "AUTO") options.compression = "";
+  fs::compression_of(options.compression);
+  if (options.num_shards < 1 ||
+      options.num_shards > static_cast<std::int64_t>(SnapshotWriter::kMostShards)) {
+    throw InvalidArgumentError(cat("num_shards must be from 1 to ", SnapshotWriter::kMostShards,
+                                   ", got ", options.num_shards, "."));
+  }
+  return make_dataset<SnapshotDataset>(base_of(*this), path, std::move(options));
+}
+
+}  // namespace tandem::data

@@ -1,0 +1,209 @@
+#include "tandem/data/internal/snapshot_files.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <utility>
+
+#include "tandem/core/error.h"
+#include "tandem/data/internal/files.h"
+#include "tandem/data/internal/fingerprint.h"
+#include "tandem/fs/file_system.h"
+
+namespace tandem::data {
+namespace {
+
+constexpr const char* kMetadata = "snapshot.metadata";
+
+std::string shard_name(std::int64_t key) {
+  std::string digits = std::to_string(key);
+  if (digits.size() < 8) digits.insert(0, 8 - digits.size(), '0');
+  return digits + ".shard";
+}
+
+class ShardElements final : public FileElements {
+ public:
+  ShardElements(const std::string& path, const std::string& compression, std::int64_t count)
+      : reader_(path, {.compression = fs::compression_of(compression)}), count_(count) {}
+
+  bool next(Element& out) override {
+    std::string_view record;
+    if (!reader_.next(record)) {
+      if (seen_ != count_) {
+        const std::int64_t found = std::exchange(seen_, count_);
+        throw DataLossError(cat(reader_.path(), ": the shard has ", found, " elements, but ",
+                                count_, " were written."));
+      }
+      return false;
+    }
+    ++seen_;
+    try {
+      StateArchive archive(record);
+      archive.value(out);
+      archive.finish();
+    } catch (const Error& error) {
+      throw DataLossError(cat(reader_.path(), ": element ", seen_ - 1,
+                              " of a snapshot is damaged: ", error.what()));
+    }
+    return true;
+  }
+
+  void visit_state(StateArchive& state) override {
+    visit_place(state, reader_);
+    state.value(seen_);
+  }
+
+ private:
+  fs::RecordReader reader_;
+  const std::int64_t count_;
+  std::int64_t seen_ = 0;
+};
+
+struct Shard {
+  std::int64_t key = 0;
+  std::int64_t count = 0;
+};
+
+void visit(StateArchive& archive, TensorSpec& spec) {
+  auto dtype = static_cast<std::int64_t>(spec.dtype);
+  std::int64_t rank = spec.shape.has_rank() ? spec.shape.rank() : -1;
+  std::vector<std::int64_t> dims;
+  if (rank >= 0) dims = spec.shape.dims();
+  archive.value(dtype);
+  archive.value(rank);
+  archive.value(dims);
+  spec.dtype = static_cast<DType>(dtype);
+  spec.shape = rank >= 0 ? PartialShape(std::move(dims)) : PartialShape();
+}
+
+void visit_metadata(StateArchive& archive, std::string& description, ElementSpec& spec,
+                    std::vector<Shard>& shards) {
+  archive.stage("Snapshot");
+  archive.value(description);
+  spec.resize(static_cast<std::size_t>(archive.length(spec.size())));
+  for (TensorSpec& component : spec) visit(archive, component);
+  shards.resize(static_cast<std::size_t>(archive.length(shards.size())));
+  for (Shard& shard : shards) {
+    archive.value(shard.key);
+    archive.value(shard.count);
+  }
+}
+
+std::string folder_beside(const std::string& path) {
+  static std::atomic<unsigned> counter{0};
+  return cat(path, ".", ::getpid(), ".", counter.fetch_add(1), ".tmp");
+}
+
+}  // namespace
+
+SnapshotFolder::SnapshotFolder(std::string path, std::string description, std::string compression)
+    : parent_(std::move(path)),
+      description_(std::move(description)),
+      compression_(std::move(compression)),
+      path_(parent_ + "/" + fingerprint(description_ + compression_)) {}
+
+bool SnapshotFolder::exists() const { return fs::exists(path_ + "/" + kMetadata); }
+
+std::vector<Dataset> SnapshotFolder::read() const {
+  const std::string name = path_ + "/" + kMetadata;
+  std::vector<Shard> shards;
+  ElementSpec spec;
+  std::string described;
+  try {
+    StateArchive archive(fs::read_file(name));
+    visit_metadata(archive, described, spec, shards);
+    archive.finish();
+  } catch (const DataLossError& error) {
+    throw DataLossError(cat(name, ": the snapshot is damaged: ", error.what(),
+                            " Remove its folder, and it will be written anew."));
+  }
+  if (described != description_) {
+    throw FailedPreconditionError(cat(path_, " has the snapshot of another pipeline, ", described,
+                                      ". Give this one a folder of its own."));
+  }
+  std::vector<Dataset> all;
+  for (const Shard& shard : shards) {
+    all.push_back(
+        read_files(std::vector<std::string>{path_ + "/" + shard_name(shard.key)},
+                   {"Snapshot",
+                    [compression = compression_, count = shard.count](const std::string& path) {
+                      return std::make_unique<ShardElements>(path, compression, count);
+                    },
+                    spec, 0}));
+  }
+  return all;
+}
+
+SnapshotWriter::SnapshotWriter(const SnapshotFolder& target)
+    : target_(target), folder_(folder_beside(target.path())) {
+  fs::file_system_of(folder_).make_directories(folder_);
+}
+
+SnapshotWriter::~SnapshotWriter() {
+  if (!finished_) discard();
+}
+
+void SnapshotWriter::discard() noexcept {
+  shards_.clear();
+  try {
+    fs::FileSystem& files = fs::file_system_of(folder_);
+    for (const std::string& name : files.list(folder_)) files.remove(file(name));
+    files.remove(folder_);
+  } catch (const Error&) {
+    // What is left over has a name that nobody reads.
+  }
+}
+
+void SnapshotWriter::add(Element& element, std::int64_t shard) {
+  auto at = shards_.find(shard);
+  if (at == shards_.end()) {
+    if (shard < 0 || shards_.size() == kMostShards) {
+      throw InvalidArgumentError(
+          cat("A snapshot has at most ", kMostShards,
+              " shards, whose numbers are not negative; shard_func returned ", shard, "."));
+    }
+    auto writer = std::make_unique<fs::RecordWriter>(
+        file(shard_name(shard)),
+        fs::RecordWriterOptions{.compression = fs::compression_of(target_.compression_),
+                                .durable = true});
+    at = shards_.emplace(shard, Open{std::move(writer), 0}).first;
+  }
+  relax(element);
+  StateArchive archive;
+  archive.value(element);
+  at->second.file->write(archive.bytes());
+  ++at->second.count;
+}
+
+void SnapshotWriter::relax(const Element& element) {
+  const bool first = shards_.size() == 1 && shards_.begin()->second.count == 0;
+  for (std::size_t i = 0; i < element.size(); ++i) {
+    const PartialShape shape = element[i].array().shape();
+    if (first) {
+      spec_.push_back({element[i].dtype(), shape});
+    } else if (i < spec_.size()) {
+      spec_[i].shape = spec_[i].shape.relax(shape);
+    }
+  }
+}
+
+void SnapshotWriter::finish() {
+  std::vector<Shard> shards;
+  for (auto& [key, shard] : shards_) {
+    shard.file->close();
+    shards.push_back({key, shard.count});
+  }
+  StateArchive archive;
+  std::string description = target_.description_;
+  visit_metadata(archive, description, spec_, shards);
+  fs::write_file(file(kMetadata), archive.bytes());
+  try {
+    fs::file_system_of(folder_).rename(folder_, target_.path());
+    finished_ = true;
+  } catch (const Error&) {
+    if (!target_.exists()) throw;
+    // Another writer was first.
+  }
+}
+
+}  // namespace tandem::data

@@ -1,0 +1,180 @@
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "tandem/ops/ops.h"
+#include "tandem/runtime/config.h"
+#include "tandem/runtime/runtime.h"
+
+#include "tests/unit/data/data_util.h"
+
+namespace tandem::data {
+namespace {
+
+using ::testing::HasSubstr;
+
+Runtime::Options emulated(const std::string& spec) { return {.devices = {.emulate = {spec}}}; }
+
+// Rows of `size` floats, and a name.
+Dataset rows(std::int64_t count, std::int64_t size) {
+  return range(count).map([size](Tensor x) {
+    const auto n = static_cast<float>(x.item<std::int64_t>());
+    return std::pair(Tensor::from(std::vector<float>(static_cast<std::size_t>(size), n)),
+                     Tensor("n"));
+  });
+}
+
+class Places : public ::testing::TestWithParam<bool> {
+ protected:
+  static Dataset placed(const Dataset& ds, const std::string& device = "GPU:0") {
+    return GetParam() ? ds.prefetch_to_device(device) : ds.copy_to_device(device);
+  }
+};
+
+TEST_P(Places, ElementsOnTheDevice) {
+  Runtime runtime(emulated("GPU:2,memory=64MiB"));
+  RuntimeScope scope(runtime);
+  for (const std::string device : {"GPU:0", "/gpu:1"}) {
+    const Dataset ds = placed(rows(20, 100), device);
+    EXPECT_EQ(to_string(ds.element_spec()), "(float[?], string[])");
+    EXPECT_EQ(ds.cardinality(), 20);
+    int count = 0;
+    for (const auto& [x, name] : ds.tuples<2>()) {
+      EXPECT_THAT(x.device(), HasSubstr(device == "GPU:0" ? "device:GPU:0" : "device:GPU:1"));
+      EXPECT_THAT(name.device(), HasSubstr("CPU"));
+      EXPECT_EQ((x + 1.0f).to_vector<float>(),
+                std::vector<float>(100, static_cast<float>(count + 1)));
+      ++count;
+    }
+    EXPECT_EQ(count, 20);
+  }
+  EXPECT_EQ(numbers(placed(range(30).batch(3).unbatch(), "CPU:0")), upto(30));
+}
+
+TEST_P(Places, RefusesDevicesThatAreNotThere) {
+  Runtime runtime(emulated("GPU:1"));
+  RuntimeScope scope(runtime);
+  EXPECT_THAT(message_of_thrown<InvalidArgumentError>([] { placed(range(3), "GPU:7").iterator(); }),
+              HasSubstr("no device GPU:7"));
+  EXPECT_THROW(placed(range(3), "no name:x:"), InvalidArgumentError);
+  EXPECT_THROW(range(3).prefetch_to_device("GPU:0", 0), InvalidArgumentError);
+}
+
+TEST_P(Places, AnErrorIsItsElements) {
+  Runtime runtime(emulated("GPU:1"));
+  RuntimeScope scope(runtime);
+  auto it = placed(range(4).map([](Tensor x) {
+              if (x.item<std::int64_t>() == 1) throw DataLossError("one");
+              return x;
+            })).iterator();
+  EXPECT_EQ(it.next()[0].item<std::int64_t>(), 0);
+  EXPECT_THAT(message_of_thrown<DataLossError>([&] { it.next(); }), HasSubstr("in map, element 1"));
+  EXPECT_EQ(it.next()[0].item<std::int64_t>(), 2);
+}
+
+TEST_P(Places, TooLargeForTheMemory) {
+  Runtime runtime(emulated("GPU:1,memory=1MiB"));
+  RuntimeScope scope(runtime);
+  const std::vector<std::int64_t> sizes = {100, 1000000, 200};
+  auto it = placed(range(3).map([sizes](Tensor x) {
+              const auto n = sizes[static_cast<std::size_t>(x.item<std::int64_t>())];
+              return Tensor::from(std::vector<float>(static_cast<std::size_t>(n), 1.0f));
+            })).iterator();
+  EXPECT_EQ(it.next()[0].dim(0), 100);
+  EXPECT_THAT(message_of_thrown<ResourceExhaustedError>([&] { it.next(); }),
+              HasSubstr("to_device, element 1"));
+  EXPECT_EQ(it.next()[0].dim(0), 200);
+  Element end;
+  EXPECT_FALSE(it.next(end));
+}
+
+TEST_P(Places, ALostDeviceEndsTheIteration) {
+  Runtime runtime(emulated("GPU:1,fault=lost@4"));
+  RuntimeScope scope(runtime);
+  auto it = placed(rows(1000, 10).repeat()).iterator();
+  std::string message;
+  int given = 0;
+  for (;;) {
+    try {
+      it.next();
+      ++given;
+      ASSERT_LT(given, 20);
+    } catch (const UnavailableError& error) {
+      message = error.what();
+      break;
+    }
+  }
+  EXPECT_THAT(message, HasSubstr("to_device, element"));
+  Element out;
+  EXPECT_FALSE(it.next(out));
+  // With ignore_errors too: nothing runs for ever.
+  EXPECT_EQ(numbers(placed(range(1000).repeat()).ignore_errors()).size(), 0u);
+}
+
+TEST_P(Places, IsSavedAndRestored) {
+  Runtime runtime(emulated("GPU:1"));
+  RuntimeScope scope(runtime);
+  const auto make = [] { return placed(range(12).shuffle(4, {.seed = 3})); };
+  for (std::size_t stop = 0; stop <= 12; stop += 4) {
+    auto it = make().iterator();
+    numbers(it, stop);
+    const std::string state = it.save();
+    auto other = make().iterator();
+    other.restore(state);
+    EXPECT_EQ(numbers(other), numbers(it));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Device, Places, ::testing::Bool(), [](const auto& which) {
+  return std::string(which.param ? "Prefetched" : "Copied");
+});
+
+TEST(PrefetchToDevice, HoldsNoMoreThanItsBuffer) {
+  Runtime runtime(emulated("GPU:1,memory=64MiB"));
+  RuntimeScope scope(runtime);
+  constexpr std::int64_t kFloats = 1 << 18;  // 1 MiB
+  auto it = rows(40, kFloats).prefetch_to_device("GPU:0", 3).iterator();
+  Element element;
+  while (it.next(element)) {
+  }
+  const auto peak = runtime.devices()[1]->allocator().stats().peak;
+  EXPECT_GE(peak, std::size_t{2} << 20);
+  EXPECT_LE(peak, std::size_t{5} << 20);
+}
+
+TEST(PrefetchToDevice, MakesElementsWhileTheDeviceIsBusy) {
+  Runtime runtime(emulated("GPU:1"));
+  RuntimeScope scope(runtime);
+  const auto made = std::make_shared<std::atomic<int>>(0);
+  auto it = range(100)
+                .map([made](Tensor x) {
+                  ++*made;
+                  return x;
+                })
+                .prefetch_to_device("GPU:0", 4)
+                .iterator();
+  it.next();
+  while (*made < 5) std::this_thread::yield();  // hangs if nothing is made ahead
+  EXPECT_LE(*made, 6);
+}
+
+TEST(PrefetchToDevice, CopiesThatNeverEndKeepNobody) {
+  const std::size_t before = thread_count();
+  for (const bool behind_a_thread : {false, true}) {
+    Runtime runtime(emulated("GPU:1,fault=stall@2"));
+    RuntimeScope scope(runtime);
+    const Dataset ds = rows(10, 10).prefetch_to_device("GPU:0", 2);
+    // With a prefetch a thread waits for the second element and is stopped by the destructor.
+    auto it = (behind_a_thread ? ds.prefetch(1) : ds).iterator();
+    EXPECT_EQ(it.next().size(), 2u);
+  }
+  EXPECT_EQ(thread_count(), before);
+}
+
+}  // namespace
+}  // namespace tandem::data
