@@ -15,6 +15,7 @@
 #include "tandem/core/error.h"
 #include "tandem/fs/file_system.h"
 #include "tandem/ops/image_codec_ops.h"
+#include "tandem/runtime/runtime.h"
 
 namespace tandem::keras::utils {
 namespace {
@@ -39,6 +40,10 @@ class ImageDatasetTest : public ::testing::Test {
     add_image(".hidden/z.png", 8, 3, 3, 3);
   }
   ~ImageDatasetTest() override { stdfs::remove_all(folder_); }
+
+  // The stored orders are those of a process without a global seed.
+  Runtime runtime_;
+  RuntimeScope scope_{runtime_};
 
   void add_image(const std::string& name, int number, int height, int width, int channels) {
     const std::string path = folder_ + "/" + name;
