@@ -192,7 +192,8 @@ void IntraOpPool::split(std::int64_t count, double cost, RangeFn fn) {
 
 void IntraOpPool::for_each_piece(std::int64_t pieces, RangeFn fn) {
   if (pieces <= 0) return;
-  if (threads_ == 1 || pieces == 1 || t_alone || state_->leased.exchange(true, std::memory_order_acquire)) {
+  if (threads_ == 1 || pieces == 1 || t_alone ||
+      state_->leased.exchange(true, std::memory_order_acquire)) {
     for (std::int64_t i = 0; i < pieces; ++i) fn(i, i + 1);
     return;
   }

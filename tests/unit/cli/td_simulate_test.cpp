@@ -47,10 +47,10 @@ class TdSimulate : public TdTest {
 TEST_F(TdSimulate, AThousandDevices) {
   const TdResult r = simulate("g.pbtxt --devices devices.json --policy cost --feed x=512,512");
   EXPECT_EQ(r.code, 0) << r.err;
-  EXPECT_THAT(
-      r.out, AllOf(HasSubstr("on 1001 devices, placed by the cost policy"), HasSubstr(" a step, "),
-                   HasSubstr("peak memory"), HasSubstr("devices have nothing to do"),
-                   HasSubstr("/job:localhost/replica:0/task:0/device:GPU:0")));
+  EXPECT_THAT(r.out,
+              AllOf(HasSubstr("on 1001 devices, placed by the cost policy"), HasSubstr(" a step, "),
+                    HasSubstr("peak memory"), HasSubstr("devices have nothing to do"),
+                    HasSubstr("/job:localhost/replica:0/task:0/device:GPU:0")));
 }
 
 TEST_F(TdSimulate, GreedyOnOneDeviceAddsUp) {

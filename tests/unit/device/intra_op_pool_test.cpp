@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/device/alone.h"
+
 #include "tests/unit/device/device_util.h"
 
 namespace tandem {
