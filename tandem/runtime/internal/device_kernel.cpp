@@ -1,7 +1,9 @@
 #include "tandem/runtime/internal/device_kernel.h"
 
+#include <algorithm>
 #include <cstring>
 
+#include "tandem/core/error.h"
 #include "tandem/core/flush_denormals.h"
 #include "tandem/device/memory_space.h"
 #include "tandem/graph/op_registry.h"
@@ -100,6 +102,11 @@ KernelWork work_of(const Node& node) {
 
 KernelWork work_of(const OpRegistry& ops, const OpDef& op, const std::vector<Array>& inputs,
                    const AttrMap& attrs) {
+  KernelWork handed_over;
+  for (const Array& input : inputs) handed_over.bytes += static_cast<double>(input.num_bytes());
+  // A reference does not tell the shape of what it refers to.
+  if (std::any_of(inputs.begin(), inputs.end(), [](const Array& a) { return is_ref(a.dtype()); }))
+    return handed_over;
   Graph graph;
   Graph::NodeSpec call;
   call.op = &op;
@@ -107,13 +114,17 @@ KernelWork work_of(const OpRegistry& ops, const OpDef& op, const std::vector<Arr
   for (const Array& input : inputs) {
     Graph::NodeSpec arg;
     arg.op = &ops.of_kind(NodeKind::kArg);
-    arg.attrs = AttrMap{{"T", base_dtype(input.dtype())},
-                        {"index", static_cast<std::int64_t>(call.inputs.size())}};
+    arg.attrs =
+        AttrMap{{"T", input.dtype()}, {"index", static_cast<std::int64_t>(call.inputs.size())}};
     Node* node = graph.add(std::move(arg));
     graph.set_output_shape(node, 0, input.shape());
     call.inputs.push_back({node, 0});
   }
-  return work_of(*graph.add(std::move(call)));
+  try {
+    return work_of(*graph.add(std::move(call)));
+  } catch (const Error&) {
+    return handed_over;  // what is wrong with the inputs is the kernel's to say
+  }
 }
 
 }  // namespace tandem
