@@ -10,6 +10,7 @@
 
 #include "tandem/data/dataset.h"
 #include "tandem/data/internal/device_copies.h"
+#include "tandem/data/internal/pause_scope.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_error.h"
 
@@ -85,15 +86,9 @@ class DevicePrefetchIterator final : public IteratorBase {
 
   void visit_state(StateArchive& state) override {
     std::unique_lock lock(mutex_);
-    pausing_ = true;
+    const PauseScope pause(pausing_, changed_);
     changed_.wait(lock, [this] { return !producing_; });
-    try {
-      visit_members(state);
-    } catch (...) {
-      go_on();
-      throw;
-    }
-    go_on();
+    visit_members(state);
   }
 
  private:
@@ -124,11 +119,6 @@ class DevicePrefetchIterator final : public IteratorBase {
     std::lock_guard lock(mutex_);
     ended_ = true;
     ready_.clear();
-    changed_.notify_all();
-  }
-
-  void go_on() {
-    pausing_ = false;
     changed_.notify_all();
   }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tandem/data/internal/interleave_lane.h"
+#include "tandem/data/internal/pause_scope.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_counters.h"
 #include "tandem/data/internal/tuner.h"
@@ -81,24 +82,13 @@ class ParallelInterleaveIterator final : public IteratorBase {
 
   void visit_state(StateArchive& state) override {
     std::unique_lock lock(mutex_);
-    pausing_ = true;
+    const PauseScope pause(pausing_, room_);
     quiet_.wait(lock, [this] { return working_ == 0; });
-    try {
-      visit_members(state);
-    } catch (...) {
-      go_on();
-      throw;
-    }
-    go_on();
+    visit_members(state);
   }
 
  private:
   bool stopped() const { return context_.stop_signal()->stopped(); }
-
-  void go_on() {
-    pausing_ = false;
-    room_.notify_all();
-  }
 
   // With the mutex held: threads above `workers_` finish what they do and pause.
   void adjust() {

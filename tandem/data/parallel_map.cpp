@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/data/internal/pause_scope.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_counters.h"
 #include "tandem/data/internal/stage_error.h"
@@ -62,24 +63,12 @@ class ParallelMapIterator final : public IteratorBase {
 
   void visit_state(StateArchive& state) override {
     std::unique_lock lock(mutex_);
-    pausing_ = true;
-    room_.notify_all();
+    const PauseScope pause(pausing_, room_);
     quiet_.wait(lock, [this] { return working_ == 0; });
-    try {
-      visit_members(state);
-    } catch (...) {
-      go_on();
-      throw;
-    }
-    go_on();
+    visit_members(state);
   }
 
  private:
-  void go_on() {
-    pausing_ = false;
-    room_.notify_all();
-  }
-
   void visit_members(StateArchive& state) {
     state.stage("ParallelMap");
     state.value(input_ended_);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tandem/data/dataset.h"
+#include "tandem/data/internal/pause_scope.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_counters.h"
 #include "tandem/data/internal/tuner.h"
@@ -63,23 +64,12 @@ class PrefetchIterator final : public IteratorBase {
 
   void visit_state(StateArchive& state) override {
     std::unique_lock lock(mutex_);
-    pausing_ = true;
+    const PauseScope pause(pausing_, room_);
     quiet_.wait(lock, [this] { return !producing_; });
-    try {
-      visit_members(state);
-    } catch (...) {
-      go_on();
-      throw;
-    }
-    go_on();
+    visit_members(state);
   }
 
  private:
-  void go_on() {
-    pausing_ = false;
-    room_.notify_all();
-  }
-
   void visit_members(StateArchive& state) {
     state.stage("Prefetch");
     state.value(ended_);

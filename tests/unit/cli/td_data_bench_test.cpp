@@ -20,6 +20,8 @@ using ::testing::StartsWith;
 class TdDataBench : public TdTest {
  protected:
   void SetUp() override {
+    // td itself may be built without the examples (TANDEM_BUILD_EXAMPLES=OFF), of which it loads
+    // one.
     if (!std::filesystem::exists(example())) {
       GTEST_SKIP() << example() << " is not there: the examples are not built";
     }
