@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tandem/data/dataset.h"
+#include "tandem/data/internal/draw_batch.h"
 #include "tandem/data/internal/files.h"
 #include "tandem/data/internal/fuse.h"
 #include "tandem/data/internal/parallel_batch.h"
@@ -87,39 +88,18 @@ class BatchIterator final : public UnaryIterator {
     return true;
   }
 
-  // An error is that of the whole batch, as in tf.data: the elements that would have been in it
-  // are passed over.
   bool stack(Element& out) {
     Stacker stacker(size_);
-    std::exception_ptr error;
-    std::int64_t drawn = 0;
-    for (bool ended = false; drawn < size_; ++drawn) {
+    draw_batch(input(), size_, ended_, [&](Element& element) {
       try {
-        ended = !input().next(element_);
-        if (!ended && !error) add_to(stacker);
-      } catch (const CancelledError&) {
-        throw;
+        stacker.add(element);
       } catch (...) {
-        if (!error) error = std::current_exception();
+        throw_stage_error("batch", number_ - 1);
       }
-      if (ended) break;
-    }
-    element_.clear();
-    if (error) {
-      ended_ = drawn < size_;
-      std::rethrow_exception(error);
-    }
+    });
     if (!keep(stacker.size())) return false;
     stacker.finish(out);
     return true;
-  }
-
-  void add_to(Stacker& stacker) const {
-    try {
-      stacker.add(element_);
-    } catch (...) {
-      throw_stage_error("batch", number_ - 1);
-    }
   }
 
   bool keep(std::int64_t count) {
@@ -133,7 +113,6 @@ class BatchIterator final : public UnaryIterator {
   bool ended_ = false;
   std::int64_t number_ = 0;  // batches so far, with the one being made
   std::vector<std::int64_t> numbers_;
-  Element element_;
 };
 
 class BatchDataset final : public UnaryDataset, public FusedStage {

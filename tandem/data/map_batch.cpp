@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/data/internal/draw_batch.h"
 #include "tandem/data/internal/fuse.h"
 #include "tandem/data/internal/parallel_map.h"
 #include "tandem/data/internal/row_stage.h"
@@ -52,29 +53,6 @@ class RowMaker {
   const ElementProgram& program_;
   const bool prepared_;
 };
-
-// Draws up to `size` elements and hands them to `take`. An error, of the input or of `take`, is
-// that of the whole batch: the elements that would have been in it are passed over. Returns how
-// many there were.
-template <class Take>
-std::int64_t draw_batch(IteratorBase& input, std::int64_t size, bool& ended, Take take) {
-  std::exception_ptr error;
-  Element element;
-  std::int64_t drawn = 0;
-  for (; drawn < size; ++drawn) {
-    try {
-      ended = !input.next(element);
-      if (ended) break;
-      if (!error) take(element);
-    } catch (const CancelledError&) {
-      throw;
-    } catch (...) {
-      if (!error) error = std::current_exception();
-    }
-  }
-  if (error) std::rethrow_exception(error);
-  return drawn;
-}
 
 class MapBatchIterator final : public UnaryIterator {
  public:

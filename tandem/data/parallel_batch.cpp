@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/data/internal/draw_batch.h"
 #include "tandem/data/internal/parallel_map.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stacker.h"
@@ -69,44 +70,34 @@ class CollectIterator final : public UnaryIterator {
     return static_cast<std::int64_t>(numbers_.size());
   }
 
-  // As Batch does: an error is the whole batch's, whose other elements are passed over.
   std::int64_t collect(Element& out) {
     out.emplace_back(kParts);
     out.emplace_back();
     out.emplace_back(number_);
-    std::exception_ptr error;
-    std::int64_t drawn = 0;
-    for (bool ended = false; drawn < size_; ++drawn) {
-      try {
-        ended = !input().next(element_);
-        if (!ended && !error) add(out);
-      } catch (const CancelledError&) {
-        throw;
-      } catch (...) {
-        if (!error) error = std::current_exception();
-      }
-      if (ended) break;
-    }
-    if (error) {
+    try {
+      const std::int64_t drawn =
+          draw_batch(input(), size_, ended_, [&](Element& element) { add(element, out); });
+      out[1] = Tensor(drawn);
+      return drawn;
+    } catch (const CancelledError&) {
+      throw;
+    } catch (...) {
       ++number_;
-      ended_ = drawn < size_;
-      put_error(error, out);
+      put_error(std::current_exception(), out);
       return -1;
     }
-    out[1] = Tensor(drawn);
-    return drawn;
   }
 
-  void add(Element& out) {
+  void add(Element& element, Element& out) {
     if (out.size() == kFirst) {
-      components_ = element_.size();
-    } else if (element_.size() != components_) {
+      components_ = element.size();
+    } else if (element.size() != components_) {
       throw InvalidArgumentError(
           cat("Cannot batch elements with different numbers of components. First element had ",
               components_, " and element ", (out.size() - kFirst) / components_, " had ",
-              element_.size(), ".\nin batch, element ", number_));
+              element.size(), ".\nin batch, element ", number_));
     }
-    for (Tensor& tensor : element_) out.push_back(std::move(tensor));
+    for (Tensor& tensor : element) out.push_back(std::move(tensor));
   }
 
   const std::int64_t size_;
@@ -115,7 +106,6 @@ class CollectIterator final : public UnaryIterator {
   std::int64_t number_ = 0;
   std::size_t components_ = 0;
   std::vector<std::int64_t> numbers_;
-  Element element_;
 };
 
 class CollectDataset final : public UnaryDataset {
