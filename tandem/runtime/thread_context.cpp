@@ -7,10 +7,21 @@
 
 namespace tandem {
 
-ThreadContext& thread_context() {
+namespace {
+
+// A pointer needs neither a guard nor a second look-up of the thread's storage, as an object with a
+// destructor does, and every op call comes by here several times.
+constinit thread_local ThreadContext* current = nullptr;
+
+[[gnu::noinline]] ThreadContext& make_thread_context() {
   thread_local ThreadContext context;
+  current = &context;
   return context;
 }
+
+}  // namespace
+
+ThreadContext& thread_context() { return current ? *current : make_thread_context(); }
 
 ThreadContextScope::ThreadContextScope(ThreadContext context)
     : saved_(std::exchange(thread_context(), std::move(context))) {}

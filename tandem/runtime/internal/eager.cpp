@@ -183,13 +183,14 @@ class EagerCall {
     }
     KernelContext context;
     // A tape keeps the inputs for the gradient: they must stay as they are.
-    const bool recorded = !thread_context().recorders.empty() && is_recording(inputs_);
+    const ThreadContext& thread = thread_context();
+    const bool recorded = !thread.recorders.empty() && is_recording(inputs_);
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       const TensorImpl* impl = inputs_[i].impl();
       arrays[i] = &impl->array;
       if (!recorded && impl->unique() && i < 64) context.owned_inputs_ |= std::uint64_t{1} << i;
     }
-    context.cancellation_ = thread_context().cancellation.get();
+    context.cancellation_ = thread.cancellation.get();
     context.op_ = &op_;
     context.attrs_ = &attrs_;
     context.node_name_ = op_.name;
