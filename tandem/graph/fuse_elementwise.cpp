@@ -1,5 +1,6 @@
 // Chains and trees of elementwise ops become one op that goes through memory once, or, under a sum
-// over all axes but the last, one that writes nothing but the sums.
+// over all axes but the last, one that writes nothing but the sums. A value that is written and
+// whose sums, or those of what follows from it, others want is gone through once for all of them.
 
 #include <algorithm>
 #include <map>
@@ -53,9 +54,14 @@ class Fuser {
     taken_.resize(position_.size());
     for (std::size_t i = 0; i < order.size(); ++i) position_[index(order[i])] = i;
     bool changed = false;
+    sums_.resize(position_.size());
     for (auto node = order.rbegin(); node != order.rend(); ++node) {
-      if (!taken(*node) && uses_.of(*node) != 0)
-        changed = try_sum(*node) || try_tree(*node) || changed;
+      if (taken(*node) || uses_.of(*node) == 0) continue;
+      if (try_sum(*node) || try_tree(*node)) {
+        changed = true;
+      } else if (is_sum_of_rows(**node)) {
+        note_sum(*node);
+      }
     }
     if (changed) prune(f_);
     return changed;
@@ -107,12 +113,22 @@ class Fuser {
   // nobody else reads, and what everybody widens for himself.
   Group grow(Node* root, const PartialShape& shape) {
     Group group{{root}};
-    std::map<int, std::pair<Node*, int>> inner_uses;  // by id: the choice is the same in each run
+    struct Uses {
+      Node* node = nullptr;
+      int values = 0;
+      int waits = 0;  // members that wait for it
+    };
+    std::map<int, Uses> inner_uses;  // by id: the choice is the same in each run
     const auto count_uses = [&](const Node* user) {
       for (const Output& in : operands(*user)) {
-        auto& [node, count] = inner_uses[in.node->id()];
-        node = in.node;
-        ++count;
+        Uses& uses = inner_uses[in.node->id()];
+        uses.node = in.node;
+        ++uses.values;
+      }
+      for (Node* before : user->control_inputs()) {
+        Uses& uses = inner_uses[before->id()];
+        uses.node = before;
+        ++uses.waits;
       }
     };
     const auto joins = [&](Node* node) {
@@ -125,8 +141,10 @@ class Fuser {
     for (bool grown = true; grown && group.members.size() < kMostOps;) {
       grown = false;
       for (const auto& [id, use] : inner_uses) {
-        const auto [node, count] = use;
-        if (uses_.of(node) != count || !joins(node) || !fusible(*node)) continue;
+        Node* node = use.node;
+        if (use.values == 0 || uses_.of(node) != use.values + use.waits || !joins(node) ||
+            !fusible(*node))
+          continue;
         group.members.push_back(node);
         count_uses(node);
         grown = true;
@@ -134,43 +152,58 @@ class Fuser {
       }
     }
     for (const auto& [id, use] : inner_uses) {
-      if (group.members.size() < kMostOps && joins(use.first) && widens(*use.first))
-        group.members.push_back(use.first);
+      if (use.values != 0 && group.members.size() < kMostOps && joins(use.node) &&
+          widens(*use.node))
+        group.members.push_back(use.node);
     }
     return group;
   }
 
-  // The group as a program: attributes and inputs. Empty inputs if it cannot be one.
-  std::vector<Output> write(Group& group, AttrMap& attrs) {
+  // What a fused op computes, as its attributes say.
+  struct Program {
     std::vector<Output> inputs;
-    std::vector<std::string> names;
-    std::vector<std::int64_t> operand_numbers;
+    std::vector<std::string> ops;
+    std::vector<std::int64_t> operands;
+
+    std::int64_t input(Output in) {
+      const auto known = std::find(inputs.begin(), inputs.end(), in);
+      const std::int64_t number = known - inputs.begin();
+      if (known == inputs.end()) inputs.push_back(in);
+      return number;
+    }
+    // The number of the last op's result.
+    std::int64_t last() const { return -static_cast<std::int64_t>(ops.size()); }
+    void write(AttrMap& attrs) const {
+      attrs.set("ops", ops);
+      attrs.set("operands", operands);
+      std::vector<DType> types;
+      for (const Output& in : inputs) types.push_back(in.node->output_dtype(in.index));
+      attrs.set("Tin", std::move(types));
+    }
+  };
+
+  Program program_of(Group& group) {
+    Program program;
     std::map<const Node*, std::int64_t> results;
     std::sort(group.members.begin(), group.members.end(), [&](const Node* a, const Node* b) {
       return position_[index(a)] < position_[index(b)];
     });
     for (const Node* node : group.members) {
       const std::vector<Output> values = operands(*node);
-      names.push_back(node->op().name);
-      operand_numbers.push_back(static_cast<std::int64_t>(values.size()));
+      program.operands.push_back(static_cast<std::int64_t>(values.size()));
       for (const Output& in : values) {
-        if (const auto inner = results.find(in.node); inner != results.end()) {
-          operand_numbers.push_back(-1 - inner->second);
-          continue;
-        }
-        const auto known = std::find(inputs.begin(), inputs.end(), in);
-        operand_numbers.push_back(known - inputs.begin());
-        if (known == inputs.end()) inputs.push_back(in);
+        const auto inner = results.find(in.node);
+        program.operands.push_back(inner != results.end() ? inner->second : program.input(in));
       }
-      results[node] = static_cast<std::int64_t>(names.size()) - 1;
+      program.ops.push_back(node->op().name);
+      results[node] = program.last();
     }
-    if (inputs.size() > kMostInputs) return {};
-    attrs.set("ops", std::move(names));
-    attrs.set("operands", std::move(operand_numbers));
-    std::vector<DType> types;
-    for (const Output& in : inputs) types.push_back(in.node->output_dtype(in.index));
-    attrs.set("Tin", std::move(types));
-    return inputs;
+    return program;
+  }
+
+  // Whether a node can be made of it: its inputs alone have the shape of the result.
+  static bool can_run(const Program& program, const PartialShape& shape) {
+    return program.inputs.size() <= kMostInputs && covers(program.inputs, shape);
   }
 
   // Whether the inputs alone have the shape of the result.
@@ -179,8 +212,9 @@ class Fuser {
                        [&](const Output& in) { return in.node->output_shape(in.index) == shape; });
   }
 
-  bool replace(Node* root, const Group& group, const char* op, std::vector<Output> inputs,
-               AttrMap attrs) {
+  // The node that computes the group whose root this is.
+  Node* add(Node* root, const Group& group, const char* op, std::vector<Output> inputs,
+            AttrMap attrs) {
     Graph::NodeSpec spec;
     spec.op = &ops_.get(op);
     spec.name = cat(root->name(), "/fused");
@@ -202,15 +236,21 @@ class Fuser {
     for (const Node* node : group.members) wait_as(node);
     wait_as(root);
     Node* fused = f_.graph.add(std::move(spec));
-    if (!(fused->output_shape(0) == root->output_shape(0)))
-      f_.graph.set_output_shape(fused, 0, root->output_shape(0));
-    f_.replace({root, 0}, {fused, 0});
     uses_.added(fused);
-    uses_.replaced({root, 0}, {fused, 0});
+    return fused;
+  }
+
+  void replace(Node* node, Output fused) {
+    if (!(fused.node->output_shape(fused.index) == node->output_shape(0)))
+      f_.graph.set_output_shape(fused.node, fused.index, node->output_shape(0));
+    f_.replace({node, 0}, fused);
+    uses_.replaced({node, 0}, fused);
+    if (!taken(node)) taken_[index(node)] = true;
+  }
+
+  void take(const Group& group) {
     for (const Node* node : group.members)
       if (uses_.of(node) == 0) taken_[index(node)] = true;
-    taken_[index(root)] = true;
-    return true;
   }
 
   bool try_tree(Node* root) {
@@ -218,11 +258,121 @@ class Fuser {
     const PartialShape& shape = root->output_shape(0);
     if (known_elements(shape) < kFewestElements) return false;
     Group group = grow(root, shape);
-    if (group.members.size() < 2) return false;
+    Program program = program_of(group);
+    if (try_sums_along(root, group, program)) return true;
+    if (group.members.size() < 2 || !can_run(program, shape)) return false;
     AttrMap attrs{{"T", root->output_dtype(0)}};
-    std::vector<Output> inputs = write(group, attrs);
-    if (inputs.empty() || !covers(inputs, shape)) return false;
-    return replace(root, group, "_FusedElementwise", std::move(inputs), std::move(attrs));
+    program.write(attrs);
+    replace(root, {add(root, group, "_FusedElementwise", program.inputs, std::move(attrs)), 0});
+    take(group);
+    return true;
+  }
+
+  // Sums whose operand is a value that is there anyway, or follows from it element by element.
+  void note_sum(Node* sum) {
+    for (const Output& in : sum->inputs()) {
+      if (index(in.node) < sums_.size()) sums_[index(in.node)].push_back(sum);
+    }
+  }
+
+  // Computes the sums of rows that depend on the root together with it, where others read it too.
+  bool try_sums_along(Node* root, const Group& group, const Program& values) {
+    const PartialShape& shape = root->output_shape(0);
+    if (!shape.is_fully_known() || !has_row_sums(shape)) return false;
+    Program program = values;
+    std::vector<Node*> sums;
+    std::vector<std::int64_t> results{program.last()}, ranks;
+    for (Node* sum : sums_[index(root)]) {
+      if (!may_go_along(*sum, *root, shape)) continue;
+      if (!sums.empty() && sum->output_dtype(0) != sums[0]->output_dtype(0)) continue;
+      Program more = program;
+      const std::int64_t result = append(*sum, {root, 0}, results[0], more);
+      if (more.ops.size() > kMostOps || !can_run(more, shape)) continue;
+      program = std::move(more);
+      results.push_back(result);
+      ranks.push_back(sum->output_shape(0).rank());
+      sums.push_back(sum);
+    }
+    const auto own_uses = [&] {
+      int count = 0;
+      for (const Node* sum : sums) {
+        for (const Output& in : sum->inputs()) count += in.node == root ? 1 : 0;
+      }
+      return count;
+    };
+    if (sums.empty() || uses_.of(root) <= own_uses()) return false;
+    AttrMap attrs{{"T", root->output_dtype(0)},
+                  {"Tsum", sums[0]->output_dtype(0)},
+                  {"num_sums", static_cast<std::int64_t>(sums.size())}};
+    attrs.set("results", std::move(results));
+    attrs.set("sum_ranks", std::move(ranks));
+    program.write(attrs);
+    Node* fused = add(root, group, "_FusedElementwiseSums", program.inputs, std::move(attrs));
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      replace(sums[i], {fused, static_cast<int>(i) + 1});
+    replace(root, {fused, 0});
+    take(group);
+    return true;
+  }
+
+  // Whether all else that the sum reads is there before the root, and no larger.
+  bool may_go_along(const Node& sum, const Node& root, const PartialShape& shape) const {
+    if (uses_.of(&sum) == 0 || uses_.waiting_for(&sum) != 0 || !sum.control_inputs().empty() ||
+        sum.requested_device() != root.requested_device() || !sum.output_shape(0).has_rank())
+      return false;
+    PartialShape all = shape;
+    for (const Output& in : sum_operands(sum)) {
+      if (in.node != &root && (index(in.node) >= position_.size() ||
+                               position_[index(in.node)] >= position_[index(&root)]))
+        return false;
+      all = broadcast(all, in.node->output_shape(in.index));
+    }
+    return all == shape;
+  }
+
+  static bool is_fused_sum(const Node& node) { return node.op().name == "_FusedSum"; }
+  static std::vector<Output> sum_operands(const Node& sum) {
+    return is_fused_sum(sum) ? sum.inputs() : std::vector<Output>{sum.inputs()[0]};
+  }
+
+  // What the sum adds up, after what the program has already: the number of it.
+  static std::int64_t append(const Node& sum, Output root, std::int64_t root_number,
+                             Program& program) {
+    if (!is_fused_sum(sum)) return root_number;
+    const auto first = static_cast<std::int64_t>(program.ops.size());
+    const auto& ops = sum.attr<std::vector<std::string>>("ops");
+    program.ops.insert(program.ops.end(), ops.begin(), ops.end());
+    const auto& numbers = sum.attr<std::vector<std::int64_t>>("operands");
+    for (std::size_t next = 0; next < numbers.size();) {
+      std::int64_t count = numbers[next++];
+      program.operands.push_back(count);
+      for (; count > 0; --count) {
+        const std::int64_t number = numbers[next++];
+        if (number < 0) {
+          program.operands.push_back(number - first);
+          continue;
+        }
+        const Output in = sum.inputs()[static_cast<std::size_t>(number)];
+        program.operands.push_back(in == root ? root_number : program.input(in));
+      }
+    }
+    return program.last();
+  }
+
+  // A sum, not fused, that may become one of _FusedElementwiseSums.
+  static bool is_sum_of_rows(const Node& node) {
+    const bool of_bias = node.op().name == "BiasAddGrad";
+    if ((!of_bias && node.op().traits.joins != Joins::kSum) || !is_float(node.output_dtype(0)))
+      return false;
+    const PartialShape& shape = node.inputs()[0].node->output_shape(node.inputs()[0].index);
+    if (!shape.has_rank() || shape.rank() < 2) return false;
+    if (of_bias) return node.attr<std::string>("data_format") == "NHWC";
+    return all_axes_but_last(node, shape.rank());
+  }
+
+  static bool has_row_sums(const PartialShape& shape) {
+    return shape.rank() >= 2 && shape.dim(shape.rank() - 1) >= 1 &&
+           shape.dim(shape.rank() - 1) <= kLargestLastAxis;
   }
 
   bool try_sum(Node* root) {
@@ -236,15 +386,19 @@ class Fuser {
       return false;
     const PartialShape& shape = in.node->output_shape(0);
     if (known_elements(shape) < kFewestElements || !all_axes_but_last(*root, shape.rank()) ||
-        shape.dim(shape.rank() - 1) < 1 || shape.dim(shape.rank() - 1) > kLargestLastAxis)
+        !has_row_sums(shape))
       return false;
     Group group = grow(in.node, shape);
-    AttrMap attrs{{"T", root->output_dtype(0)},
-                  {"mean", joins == Joins::kMean},
-                  {"keep_dims", root->attr<bool>("keep_dims")}};
-    std::vector<Output> inputs = write(group, attrs);
-    if (inputs.empty() || !covers(inputs, shape)) return false;
-    return replace(root, group, "_FusedSum", std::move(inputs), std::move(attrs));
+    const Program program = program_of(group);
+    if (!can_run(program, shape)) return false;
+    const bool mean = joins == Joins::kMean, keep = root->attr<bool>("keep_dims");
+    AttrMap attrs{{"T", root->output_dtype(0)}, {"mean", mean}, {"keep_dims", keep}};
+    program.write(attrs);
+    Node* fused = add(root, group, "_FusedSum", program.inputs, std::move(attrs));
+    replace(root, {fused, 0});
+    take(group);
+    if (!mean) note_sum(fused);
+    return true;
   }
 
   static bool all_axes_but_last(const Node& node, int rank) {
@@ -268,6 +422,7 @@ class Fuser {
   UseCounts uses_;
   std::vector<std::size_t> position_;  // by node id
   std::vector<bool> taken_;
+  std::vector<std::vector<Node*>> sums_;  // by node id: sums of rows of what reads its value
 };
 
 }  // namespace

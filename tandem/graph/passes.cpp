@@ -249,16 +249,18 @@ bool fuse(MutableFunction& f, const OpRegistry& ops, const OptimizerOptions& opt
 
 }  // namespace passes
 
-void simplify(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator,
+bool simplify(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator,
               const OptimizerOptions& options) {
   constexpr int kRounds = 4;
-  passes::prune(f);
+  bool ever = passes::prune(f);
   for (int round = 0; round < kRounds; ++round) {
     bool changed = options.constant_folding && passes::fold_constants(f, ops, evaluator);
     changed = (options.arithmetic_optimization && passes::clean_arithmetic(f, ops)) || changed;
     changed = (options.common_subgraph_elimination && passes::merge_common(f)) || changed;
     if (!changed) break;
+    ever = true;
   }
+  return ever;
 }
 
 void optimize(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator,
@@ -274,7 +276,10 @@ void specialize(MutableFunction& f, const std::vector<PartialShape>& arg_shapes,
     if (!is_ref(f.args[i]->output_dtype(0))) f.graph.set_output_shape(f.args[i], 0, arg_shapes[i]);
   }
   f.graph.infer_shapes_to_run();
+  // What shapes are computed from may be constant only now: axes of sums, sizes of reshapes.
+  if (simplify(f, ops, evaluator, options)) f.graph.infer_shapes_to_run();
   optimize(f, ops, evaluator, options);
+  if (options.arithmetic_optimization) passes::broadcast_late(f, ops);
   if (options.elementwise_fusion) passes::fuse_elementwise(f, ops, evaluator);
 }
 

@@ -55,6 +55,9 @@ TANDEM_EXPORT bool merge_common(MutableFunction& f);
 TANDEM_EXPORT bool clean_arithmetic(MutableFunction& f, const OpRegistry& ops);
 /// Drops control edges that others imply, and nodes that only hand on a value once others have run.
 TANDEM_EXPORT bool simplify_waiting(MutableFunction& f, const OpRegistry& ops);
+/// Computes elementwise ops of a broadcast value and scalars before the broadcast, where shapes are
+/// known: equal to the bit, with fewer elements to compute and to hold.
+TANDEM_EXPORT bool broadcast_late(MutableFunction& f, const OpRegistry& ops);
 /// Applies the rewrites that make one op of several (a convolution with what follows it, …).
 TANDEM_EXPORT bool fuse(MutableFunction& f, const OpRegistry& ops,
                         const OptimizerOptions& options = {});
@@ -64,7 +67,8 @@ TANDEM_EXPORT bool fuse_elementwise(MutableFunction& f, const OpRegistry& ops,
 }  // namespace passes
 
 /// Those of the passes that keep values as they are, until nothing changes (at most a few rounds).
-TANDEM_EXPORT void simplify(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator,
+/// Returns whether anything changed.
+TANDEM_EXPORT bool simplify(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator,
                             const OptimizerOptions& options = {});
 /// simplify, then fuse: what needs no shape of an argument.
 TANDEM_EXPORT void optimize(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator,

@@ -96,16 +96,17 @@ const OpRegistration kPackWeights{
      .doc = "Constant weights for a fused op, which are brought once into the order that suits the "
             "processor best and kept."}};
 
-void fused_elementwise_shape(InferenceContext& c) {
+PartialShape common_shape(InferenceContext& c) {
   PartialShape shape = c.input(0);
   for (int i = 1; i < c.num_inputs(); ++i) shape = broadcast(shape, c.input(i));
-  c.set_output(0, shape);
+  return shape;
 }
+
+void fused_elementwise_shape(InferenceContext& c) { c.set_output(0, common_shape(c)); }
 
 // All axes but the last are summed over.
 void fused_sum_shape(InferenceContext& c) {
-  PartialShape shape = c.input(0);
-  for (int i = 1; i < c.num_inputs(); ++i) shape = broadcast(shape, c.input(i));
+  const PartialShape shape = common_shape(c);
   if (!shape.has_rank()) return c.set_output(0, shape);
   if (shape.rank() < 1) c.fail("a sum over all axes but the last needs an axis.");
   const std::int64_t last = shape.dim(shape.rank() - 1);
@@ -138,6 +139,37 @@ const OpRegistration kFusedSum{
      .traits = {.keeps_state = true},
      .flops = flops::fused_elementwise,
      .doc = "The sum or mean over all axes but the last of what _FusedElementwise would make."}};
+
+void fused_elementwise_sums_shape(InferenceContext& c) {
+  const PartialShape shape = common_shape(c);
+  c.set_output(0, shape);
+  if (shape.has_rank() && shape.rank() < 1)
+    c.fail("a sum over all axes but the last needs an axis.");
+  const auto& ranks = c.attr<std::vector<std::int64_t>>("sum_ranks");
+  if (ranks.size() != static_cast<std::size_t>(c.attr<std::int64_t>("num_sums")))
+    c.fail(cat("sum_ranks must have num_sums numbers, not ", ranks.size(), "."));
+  int output = 1;
+  for (const std::int64_t rank : ranks) {
+    if (rank < 1) c.fail(cat("a sum has rank 1 at least, not ", rank, "."));
+    std::vector<std::int64_t> dims(static_cast<std::size_t>(rank), 1);
+    dims.back() = shape.has_rank() ? shape.dim(shape.rank() - 1) : PartialShape::kUnknown;
+    c.set_output(output++, PartialShape(std::move(dims)));
+  }
+}
+
+const OpRegistration kFusedElementwiseSums{
+    {.name = "_FusedElementwiseSums",
+     .inputs = "inputs: Tin",
+     .outputs = "output: T, sums: num_sums * Tsum",
+     .attrs = "Tin: list(type); T: {bfloat16, float}; Tsum: {bfloat16, float}; num_sums: int >= 1; "
+              "ops: list(string); operands: list(int); results: list(int); sum_ranks: list(int)",
+     .shape = fused_elementwise_sums_shape,
+     .traits = {.keeps_state = true, .may_reuse = 0xffffff},
+     .flops = flops::fused_elementwise,
+     .doc = "_FusedElementwise with several results, which `results` names as `operands` does: the "
+            "output, and values of which only the sums over all axes but the last are wanted, with "
+            "axes "
+            "of size 1 in front as sum_ranks says."}};
 
 void lstm_gates_shape(InferenceContext& c) {
   c.require_rank(0, 2);

@@ -8,6 +8,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/graph/inference_context.h"
+#include "tandem/graph/rewrite.h"
 #include "tandem/ops/arithmetic_ops.h"
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/comparison_ops.h"
@@ -98,23 +99,36 @@ void euclidean_norm_grad(GradientContext& g) {
   g.set(0, divide(g.input(0), divide(norm, grad)));
 }
 
-#define TANDEM_REDUCTION(NAME, TYPES, GRADIENT, JOINS, DOC)                                 \
+// Over no axes a value stays as it is. Gradients of additions whose operands turn out to have one
+// shape are such sums.
+bool drop_where_nothing_is_reduced(RewriteContext& r) {
+  const Array* axes = r.constant(1);
+  return axes && axes->num_elements() == 0 && r.replace_with(r.node().inputs()[0]);
+}
+
+// The root of a square is no identity.
+constexpr RewriteFn kKeep = nullptr;
+
+#define TANDEM_REDUCTION(NAME, TYPES, GRADIENT, JOINS, REWRITE, DOC)                        \
   const OpRegistration k##NAME {                                                            \
     {                                                                                       \
       .name = #NAME, .inputs = "input: T, reduction_indices: Tidx", .outputs = "output: T", \
       .attrs = "keep_dims: bool = false; T: " TYPES "; Tidx: index = int32",                \
       .shape = reduction_shape, .gradient = GRADIENT,                                       \
-      .traits = {.host_inputs = 0b10, .joins = JOINS}, .doc = DOC                           \
+      .traits = {.host_inputs = 0b10, .joins = JOINS}, .rewrite = REWRITE, .doc = DOC       \
     }                                                                                       \
   }
-TANDEM_REDUCTION(Sum, "numbers", sum_grad, Joins::kSum, "The sum over the axes given.");
-TANDEM_REDUCTION(Mean, "numbers", mean_grad, Joins::kMean, "The mean over the axes given.");
-TANDEM_REDUCTION(Prod, "numbers", prod_grad, Joins::kNothing, "The product over the axes given.");
-TANDEM_REDUCTION(Max, "reals", extreme_grad, Joins::kNothing,
+TANDEM_REDUCTION(Sum, "numbers", sum_grad, Joins::kSum, drop_where_nothing_is_reduced,
+                 "The sum over the axes given.");
+TANDEM_REDUCTION(Mean, "numbers", mean_grad, Joins::kMean, drop_where_nothing_is_reduced,
+                 "The mean over the axes given.");
+TANDEM_REDUCTION(Prod, "numbers", prod_grad, Joins::kNothing, drop_where_nothing_is_reduced,
+                 "The product over the axes given.");
+TANDEM_REDUCTION(Max, "reals", extreme_grad, Joins::kNothing, drop_where_nothing_is_reduced,
                  "The largest value over the axes given.");
-TANDEM_REDUCTION(Min, "reals", extreme_grad, Joins::kNothing,
+TANDEM_REDUCTION(Min, "reals", extreme_grad, Joins::kNothing, drop_where_nothing_is_reduced,
                  "The smallest value over the axes given.");
-TANDEM_REDUCTION(EuclideanNorm, "numbers", euclidean_norm_grad, Joins::kNothing,
+TANDEM_REDUCTION(EuclideanNorm, "numbers", euclidean_norm_grad, Joins::kNothing, kKeep,
                  "The root of the sum of the squares over the axes given.");
 #undef TANDEM_REDUCTION
 
@@ -125,6 +139,7 @@ const OpRegistration kAll{{.name = "All",
                            .shape = reduction_shape,
                            .gradient = not_differentiable,
                            .traits = {.host_inputs = 0b10},
+                           .rewrite = drop_where_nothing_is_reduced,
                            .doc = "Whether all values over the axes given are true."}};
 
 const OpRegistration kAny{{.name = "Any",
@@ -134,6 +149,7 @@ const OpRegistration kAny{{.name = "Any",
                            .shape = reduction_shape,
                            .gradient = not_differentiable,
                            .traits = {.host_inputs = 0b10},
+                           .rewrite = drop_where_nothing_is_reduced,
                            .doc = "Whether some value over the axes given is true."}};
 
 Tensor reduce(const OpRegistration& op, Tensor x, const Axes& axis, bool keepdims) {

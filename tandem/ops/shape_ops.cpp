@@ -69,10 +69,11 @@ void back_to_input_shape(GradientContext& g) {
   g.set(0, reshape(g.grad(), dims ? IntList(*dims) : IntList(shape(x))));
 }
 
-// Reshape(Reshape(x)) looks at x alone.
-bool skip_inner_reshape(RewriteContext& r) {
+// Reshape(x) to x's own shape is x; Reshape(Reshape(x)) looks at x alone.
+bool skip_reshape(RewriteContext& r) {
   Node& node = r.node();
   const Output in = node.inputs()[0];
+  if (in.node->output_shape(in.index).is_fully_known() && r.replace_with(in)) return true;
   if (in.node->op().name != node.op().name || !in.node->control_inputs().empty()) return false;
   r.graph().set_input(&node, 0, in.node->inputs()[0]);
   return true;
@@ -193,7 +194,7 @@ const OpRegistration kReshape{
      .shape = reshape_shape,
      .gradient = back_to_input_shape,
      .traits = {.shares_memory = 1, .host_inputs = 0b10},
-     .rewrite = skip_inner_reshape,
+     .rewrite = skip_reshape,
      .doc = "The same elements under another shape of equally many; one size may be -1 and follows "
             "from the rest."}};
 

@@ -1,4 +1,4 @@
-// _FusedElementwise and _FusedSum.
+// _FusedElementwise, _FusedSum and _FusedElementwiseSums.
 
 #include <algorithm>
 #include <cstring>
@@ -48,9 +48,8 @@ std::vector<BlockSource> sources_of(const KernelContext& c, const Shape& shape,
   return sources;
 }
 
-void fused_elementwise(KernelContext& c) {
-  const Ref<FusedProgram> program = FusedProgram::of(c);
-  const Shape shape = common_shape(c);
+// The output, in the memory of an input if there is one that is not needed any more.
+Array& output_for(KernelContext& c, const Shape& shape) {
   int reused = 0;
   for (int i = 0; i < c.num_inputs(); ++i) {
     if (c.input(i).dtype() == c.output_dtype(0) && c.input(i).shape() == shape &&
@@ -59,7 +58,13 @@ void fused_elementwise(KernelContext& c) {
       break;
     }
   }
-  Array& out = c.reuse_or_allocate_output(reused, 0, shape);
+  return c.reuse_or_allocate_output(reused, 0, shape);
+}
+
+void fused_elementwise(KernelContext& c) {
+  const Ref<FusedProgram> program = FusedProgram::of(c);
+  const Shape shape = common_shape(c);
+  Array& out = output_for(c, shape);
   const std::vector<BlockSource> sources = sources_of(c, shape, &out);
   const std::int64_t count = out.num_elements();
   const std::int64_t blocks = (count + kBlock - 1) / kBlock;
@@ -79,55 +84,131 @@ void fused_elementwise(KernelContext& c) {
       });
 }
 
-void fused_sum(KernelContext& c) {
-  const Ref<FusedProgram> program = FusedProgram::of(c);
-  const Shape shape = common_shape(c);
-  if (shape.rank() < 1) throw InvalidArgumentError("The value must have an axis that stays.");
-  const std::vector<BlockSource> sources = sources_of(c, shape);
-  const std::int64_t columns = shape[shape.rank() - 1];
-  const Channels d{shape.product(0, shape.rank() - 1), columns, 1};
-  Shape out_shape{columns};
-  if (c.attr<bool>("keep_dims")) {
-    std::vector<std::int64_t> dims(static_cast<std::size_t>(shape.rank()), 1);
-    dims.back() = columns;
-    out_shape = Shape(dims);
+// Sums over rows, of several values side by side: floats are added up over some hundred rows, and
+// those sums in double.
+class RowSums {
+ public:
+  /// Of `count` values with so many columns each, added to `totals`.
+  RowSums(std::int64_t count, std::int64_t columns, double* totals)
+      : columns_(columns),
+        totals_(totals),
+        part_(static_cast<std::size_t>(count * columns), 0.0f) {}
+
+  /// In a block: few rows, so that they stay in the nearest cache.
+  static std::int64_t rows(std::int64_t columns) {
+    return std::min(kRowsInFloat, std::max<std::int64_t>(1, kBlock / columns));
   }
-  Array& out = c.allocate_output(0, out_shape);
-  if (columns == 0) return;
-  // Floats are added up over some hundred rows, and those sums in double.
-  constexpr std::int64_t kRowsInFloat = 256;
-  const std::int64_t rows = std::min(kRowsInFloat, std::max<std::int64_t>(1, kBlock / columns));
-  std::vector<double> totals(static_cast<std::size_t>(columns));
-  Pieces::of(d).sum(c, d, columns, totals.data(),
-                    [&](std::int64_t begin, std::int64_t end, double* sums) {
-                      FusedRun run(*program, sources, rows * columns);
-                      std::vector<float> values(static_cast<std::size_t>(rows * columns));
-                      std::vector<float> part(static_cast<std::size_t>(columns), 0.0f);
-                      std::int64_t added = 0;
-                      const auto flush = [&] {
-                        for (std::size_t i = 0; i < part.size(); ++i)
-                          sums[i] += static_cast<double>(part[i]);
-                        std::fill(part.begin(), part.end(), 0.0f);
-                        added = 0;
-                      };
-                      for (std::int64_t row = begin; row < end; row += rows) {
-                        const std::int64_t n = std::min(rows, end - row);
-                        const float* at = run.compute(row * columns, n * columns, values.data());
-                        sum_rows(at, part.data(), n, columns);
-                        added += n;
-                        if (added + rows > kRowsInFloat) flush();
-                      }
-                      flush();
-                    });
-  const double divisor = c.attr<bool>("mean") ? static_cast<double>(d.outer) : 1.0;
-  for (std::int64_t i = 0; i < columns; ++i) {
-    const auto value = static_cast<float>(totals[static_cast<std::size_t>(i)] / divisor);
+  void add(std::int64_t value, const float* at, std::int64_t rows) {
+    sum_rows(at, part_.data() + value * columns_, rows, columns_);
+  }
+  /// After a block.
+  void added(std::int64_t rows) {
+    rows_ += rows;
+    if (rows_ + this->rows(columns_) > kRowsInFloat) flush();
+  }
+  void flush() {
+    for (std::size_t i = 0; i < part_.size(); ++i) totals_[i] += static_cast<double>(part_[i]);
+    std::fill(part_.begin(), part_.end(), 0.0f);
+    rows_ = 0;
+  }
+
+ private:
+  static constexpr std::int64_t kRowsInFloat = 256;
+  std::int64_t columns_;
+  double* totals_;
+  std::vector<float> part_;
+  std::int64_t rows_ = 0;
+};
+
+void write_sums(const double* totals, double divisor, Array& out) {
+  for (std::int64_t i = 0; i < out.num_elements(); ++i) {
+    const auto value = static_cast<float>(totals[i] / divisor);
     if (out.dtype() == DType::kFloat) {
       out.data<float>()[i] = value;
     } else {
       out.data<BFloat16>()[i] = BFloat16(value);
     }
   }
+}
+
+Shape sums_shape(std::int64_t rank, std::int64_t columns) {
+  std::vector<std::int64_t> dims(static_cast<std::size_t>(rank), 1);
+  dims.back() = columns;
+  return Shape(dims);
+}
+
+Channels rows_and_columns(const Shape& shape) {
+  if (shape.rank() < 1) throw InvalidArgumentError("The value must have an axis that stays.");
+  return {shape.product(0, shape.rank() - 1), shape[shape.rank() - 1], 1};
+}
+
+void fused_sum(KernelContext& c) {
+  const Ref<FusedProgram> program = FusedProgram::of(c);
+  const Shape shape = common_shape(c);
+  const Channels d = rows_and_columns(shape);
+  const std::vector<BlockSource> sources = sources_of(c, shape);
+  const std::int64_t columns = d.channels;
+  Array& out =
+      c.allocate_output(0, sums_shape(c.attr<bool>("keep_dims") ? shape.rank() : 1, columns));
+  if (columns == 0) return;
+  const std::int64_t rows = RowSums::rows(columns);
+  std::vector<double> totals(static_cast<std::size_t>(columns));
+  Pieces::of(d).sum(c, d, columns, totals.data(),
+                    [&](std::int64_t begin, std::int64_t end, double* sums) {
+                      FusedRun run(*program, sources, rows * columns);
+                      std::vector<float> values(static_cast<std::size_t>(rows * columns));
+                      RowSums sum(1, columns, sums);
+                      for (std::int64_t row = begin; row < end; row += rows) {
+                        const std::int64_t n = std::min(rows, end - row);
+                        sum.add(0, run.compute(row * columns, n * columns, values.data()), n);
+                        sum.added(n);
+                      }
+                      sum.flush();
+                    });
+  write_sums(totals.data(), c.attr<bool>("mean") ? static_cast<double>(d.outer) : 1.0, out);
+}
+
+void fused_elementwise_sums(KernelContext& c) {
+  const Ref<FusedProgram> program = FusedProgram::of(c);
+  const Shape shape = common_shape(c);
+  const Channels d = rows_and_columns(shape);
+  Array& out = output_for(c, shape);
+  const std::vector<BlockSource> sources = sources_of(c, shape, &out);
+  const std::int64_t columns = d.channels, count = c.num_outputs() - 1;
+  const auto& ranks = c.attr<std::vector<std::int64_t>>("sum_ranks");
+  for (std::int64_t s = 0; s < count; ++s) {
+    c.allocate_output(static_cast<int>(s) + 1,
+                      sums_shape(ranks.at(static_cast<std::size_t>(s)), columns));
+  }
+  if (columns == 0) return;
+  const std::int64_t rows = RowSums::rows(columns);
+  std::vector<double> totals(static_cast<std::size_t>(count * columns));
+  Pieces::of(d).sum(
+      c, d, count * columns, totals.data(),
+      [&](std::int64_t begin, std::int64_t end, double* sums) {
+        FusedRun run(*program, sources, rows * columns);
+        std::vector<float> scratch(static_cast<std::size_t>(rows * columns));
+        RowSums sum(count, columns, sums);
+        for (std::int64_t row = begin; row < end; row += rows) {
+          const std::int64_t n = std::min(rows, end - row);
+          const std::int64_t at = row * columns, size = n * columns;
+          run.compute(at, size);
+          for (std::int64_t s = 0; s < count; ++s)
+            sum.add(s, run.result(static_cast<std::size_t>(s) + 1, size, scratch.data()), n);
+          sum.added(n);
+          // Last, since an input may lie there.
+          const float* values = run.result(0, size, scratch.data());
+          if (out.dtype() == DType::kFloat) {
+            std::memcpy(out.data<float>() + at, values,
+                        static_cast<std::size_t>(size) * sizeof(float));
+          } else {
+            from_floats(values, out.data<BFloat16>() + at, size);
+          }
+        }
+        sum.flush();
+      });
+  for (std::int64_t s = 0; s < count; ++s)
+    write_sums(totals.data() + s * columns, 1, c.output(static_cast<int>(s) + 1));
 }
 
 constexpr DTypeSet kTypes{DType::kFloat, DType::kBFloat16};
@@ -138,6 +219,10 @@ const KernelRegistration kElementwise{{.op = "_FusedElementwise",
                                        .run = fused_elementwise}};
 const KernelRegistration kSum{
     {.op = "_FusedSum", .name = "blocks", .types = {{"T", kTypes}}, .run = fused_sum}};
+const KernelRegistration kElementwiseSums{{.op = "_FusedElementwiseSums",
+                                           .name = "blocks",
+                                           .types = {{"T", kTypes}, {"Tsum", kTypes}},
+                                           .run = fused_elementwise_sums}};
 
 }  // namespace
 }  // namespace tandem::cpu

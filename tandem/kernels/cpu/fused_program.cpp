@@ -12,27 +12,39 @@
 namespace tandem::cpu {
 namespace {
 
-// Repeats an input over a shape that it broadcasts to in no simple way.
+// Repeats an input over a shape that it broadcasts to in no simple way: piece by piece, where a
+// piece lies together in the input, or is one element repeated.
 Array expand(const Array& input, const Shape& shape) {
   Array all(input.dtype(), shape);
-  const auto size = dtype_size(input.dtype());
-  const int shift = shape.rank() - input.rank();
-  std::vector<std::int64_t> strides(static_cast<std::size_t>(shape.rank()), 0);
+  const auto size = static_cast<std::int64_t>(dtype_size(input.dtype()));
+  const int rank = shape.rank(), shift = rank - input.rank();
+  std::vector<std::int64_t> strides(static_cast<std::size_t>(rank), 0);
   std::int64_t stride = 1;
   for (int i = input.rank() - 1; i >= 0; --i) {
     if (input.shape()[i] != 1) strides[static_cast<std::size_t>(i + shift)] = stride;
     stride *= input.shape()[i];
   }
-  for (std::int64_t k = 0; k < shape.num_elements(); ++k) {
-    std::int64_t rest = k, from = 0;
-    for (int i = shape.rank() - 1; i >= 0; --i) {
-      from += rest % shape[i] * strides[static_cast<std::size_t>(i)];
-      rest /= shape[i];
+  const bool repeats = strides.back() == 0;
+  int outer = rank;  // axes before the pieces
+  while (outer > 0 && (strides[static_cast<std::size_t>(outer - 1)] == 0) == repeats) --outer;
+  const std::int64_t piece = shape.product(outer, rank);
+  const std::int64_t pieces = piece == 0 ? 0 : shape.num_elements() / piece;
+  auto* to = static_cast<std::byte*>(all.raw_data());
+  std::vector<std::int64_t> at(static_cast<std::size_t>(outer), 0);
+  for (std::int64_t k = 0; k < pieces; ++k, to += piece * size) {
+    std::int64_t from = 0;
+    for (std::size_t i = 0; i < at.size(); ++i) from += at[i] * strides[i];
+    const std::byte* source = static_cast<const std::byte*>(input.raw_data()) + from * size;
+    if (repeats) {
+      for (std::int64_t i = 0; i < piece; ++i)
+        std::memcpy(to + i * size, source, static_cast<std::size_t>(size));
+    } else {
+      std::memcpy(to, source, static_cast<std::size_t>(piece * size));
     }
-    std::memcpy(
-        static_cast<std::byte*>(all.raw_data()) + k * static_cast<std::int64_t>(size),
-        static_cast<const std::byte*>(input.raw_data()) + from * static_cast<std::int64_t>(size),
-        size);
+    for (std::size_t i = at.size(); i-- > 0;) {
+      if (++at[i] < shape[static_cast<int>(i)]) break;
+      at[i] = 0;
+    }
   }
   return all;
 }
@@ -48,6 +60,26 @@ ElementLoops float_loops_of(std::string_view op) {
   if (!best) throw UnimplementedError(cat("Op ", op, " cannot be part of a fused op."));
   return best->float_loops();
 }
+
+namespace {
+
+// Numbered as in `operands`.
+std::vector<std::int64_t> wanted_results(const KernelContext& c, std::size_t ops) {
+  const auto count = static_cast<std::int64_t>(ops);
+  if (!c.op().find_attr("results")) return {-count};
+  const auto& results = c.attr<std::vector<std::int64_t>>("results");
+  for (const std::int64_t number : results) {
+    if (number >= c.num_inputs() || number < -count)
+      throw InvalidArgumentError(cat("`ops` and the inputs have no result ", number, "."));
+  }
+  if (results.size() != static_cast<std::size_t>(c.num_outputs())) {
+    throw InvalidArgumentError(
+        cat("There are ", c.num_outputs(), " outputs but ", results.size(), " `results`."));
+  }
+  return results;
+}
+
+}  // namespace
 
 FusedProgram::FusedProgram(const KernelContext& c) : inputs_(c.num_inputs()) {
   const auto& ops = c.attr<std::vector<std::string>>("ops");
@@ -101,8 +133,11 @@ FusedProgram::FusedProgram(const KernelContext& c) : inputs_(c.num_inputs()) {
     }
     real[k] = is_copy(raw[k]) ? raw[k].operands[0] : -1 - static_cast<std::int64_t>(k);
   }
-  if (const std::int64_t result = real.back(); result < 0)
-    last_use[static_cast<std::size_t>(-1 - result)] = raw.size();
+  const std::vector<std::int64_t> results = wanted_results(c, raw.size());
+  for (const std::int64_t number : results) {
+    if (const std::int64_t result = resolve(number); result < 0)
+      last_use[static_cast<std::size_t>(-1 - result)] = raw.size();
+  }
 
   std::vector<int> step_of(raw.size(), -1), free;
   const auto value_of = [&](std::int64_t number) {
@@ -131,10 +166,11 @@ FusedProgram::FusedProgram(const KernelContext& c) : inputs_(c.num_inputs()) {
     }
     steps_.push_back(std::move(step));
   }
-  result_ = value_of(real.back());
-  if (result_ >= inputs_ && result_ != inputs_ + static_cast<int>(steps_.size()) - 1)
+  for (const std::int64_t number : results) results_.push_back(value_of(resolve(number)));
+  if (results_.size() > 1) return;
+  if (results_[0] >= inputs_ && results_[0] != inputs_ + static_cast<int>(steps_.size()) - 1)
     throw InvalidArgumentError("The last of `ops` must be the result, or copies of it.");
-  if (result_ < inputs_) steps_.clear();
+  if (results_[0] < inputs_) steps_.clear();
 }
 
 Ref<FusedProgram> FusedProgram::of(KernelContext& c) {
@@ -303,7 +339,7 @@ void FusedRun::run_step(const FusedProgram::Step& step, std::int64_t n, float* b
   }
 }
 
-const float* FusedRun::compute(std::int64_t begin, std::int64_t n, float* out) {
+void FusedRun::find_inputs(std::int64_t begin, std::int64_t n) {
   for (std::size_t v = 0; v < values_.size(); ++v) {
     Value& own = values_[v];
     if (own.period > 1) {
@@ -312,6 +348,10 @@ const float* FusedRun::compute(std::int64_t begin, std::int64_t n, float* out) {
       own.data = sources_[v].block(own.memory, size_, begin, n);
     }
   }
+}
+
+const float* FusedRun::compute(std::int64_t begin, std::int64_t n, float* out) {
+  find_inputs(begin, n);
   const auto& steps = program_.steps();
   for (std::size_t k = 0; k < steps.size(); ++k) {
     const Value& own = values_[sources_.size() + k];
@@ -319,12 +359,28 @@ const float* FusedRun::compute(std::int64_t begin, std::int64_t n, float* out) {
       run_step(steps[k], n, own.memory, k + 1 == steps.size() ? out : own.memory);
   }
   // The result of the last step is there, unless it repeats or there is no step.
-  const Value& result = value(program_.result());
+  const Value& result = value(program_.results()[0]);
   if (result.period == 1) {
     std::fill(out, out + n, result.data[0]);
     return out;
   }
   return steps.empty() || result.period != 0 ? result.data : out;
+}
+
+void FusedRun::compute(std::int64_t begin, std::int64_t n) {
+  find_inputs(begin, n);
+  const auto& steps = program_.steps();
+  for (std::size_t k = 0; k < steps.size(); ++k) {
+    const Value& own = values_[sources_.size() + k];
+    if (own.period == 0) run_step(steps[k], n, own.memory, own.memory);
+  }
+}
+
+const float* FusedRun::result(std::size_t i, std::int64_t n, float* scratch) const {
+  const Value& own = value(program_.results()[i]);
+  if (own.period != 1) return own.data;
+  std::fill(scratch, scratch + n, own.data[0]);
+  return scratch;
 }
 
 void FusedRun::block(std::int64_t begin, std::int64_t n, float* out) {

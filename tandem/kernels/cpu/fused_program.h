@@ -14,7 +14,8 @@
 
 namespace tandem::cpu {
 
-/// The attributes `ops` and `operands` of _FusedElementwise, read and checked. Immutable.
+/// The attributes `ops`, `operands` and, where there is one, `results` of a fused op, read and
+/// checked. Immutable.
 class FusedProgram final : public RefCounted {
  public:
   /// Throws InvalidArgumentError for operands that are not there, UnimplementedError for ops that
@@ -29,8 +30,9 @@ class FusedProgram final : public RefCounted {
     int buffer = 0;             ///< where its result stays until its last reader is over
   };
   const std::vector<Step>& steps() const { return steps_; }
-  /// The value that is the result, numbered like operands: that of the last step, or an input.
-  int result() const { return result_; }
+  /// The values that are results, numbered like operands. Without an attribute `results` there is
+  /// one, that of the last step, or an input.
+  const std::vector<int>& results() const { return results_; }
   int inputs() const { return inputs_; }
   int buffers() const { return buffers_; }
   /// ns an element, roughly.
@@ -39,8 +41,8 @@ class FusedProgram final : public RefCounted {
  private:
   int inputs_ = 0;
   int buffers_ = 0;
-  int result_ = 0;
   double cost_ = 0;
+  std::vector<int> results_;
   std::vector<Step> steps_;
 };
 
@@ -82,6 +84,12 @@ class FusedRun {
   /// call.
   const float* compute(std::int64_t begin, std::int64_t n, float* out);
 
+  /// Computes all that the program has for elements [begin, begin + n), for `result`.
+  void compute(std::int64_t begin, std::int64_t n);
+  /// The program's i-th result for the n elements of the last `compute`: where it is, until the
+  /// next one, or in `scratch`.
+  const float* result(std::size_t i, std::int64_t n, float* scratch) const;
+
  private:
   // An input or a step's result.
   struct Value {
@@ -89,6 +97,7 @@ class FusedRun {
     float* memory = nullptr;      ///< scratch, or a period and a block more
     const float* data = nullptr;  ///< for the block at hand
   };
+  void find_inputs(std::int64_t begin, std::int64_t n);
   void run_step(const FusedProgram::Step& step, std::int64_t n, float* buffer, float* out) const;
   const Value& value(int number) const { return values_[static_cast<std::size_t>(number)]; }
 

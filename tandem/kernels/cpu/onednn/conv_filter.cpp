@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstddef>
 
 #include "tandem/kernels/cpu/onednn/conv.h"
@@ -11,12 +12,19 @@ namespace {
 
 // The batch is cut by the sizes alone, never by the number of threads, and the parts' sums are
 // added in order: so the result has the same bits on any number of threads. A part has to be worth
-// its share of the overhead, and its positions the adding up of one more filter.
+// its share of the overhead, and its positions the adding up of one more filter; a long one is
+// worth a second thread in any case. The number is a power of two, which most machines' threads
+// share evenly.
 std::int64_t count_pieces(const ConvCase& p) {
   constexpr double kPiece = 4e6;
-  const auto by_work = static_cast<std::int64_t>(p.multiplications() / kPiece);
-  const std::int64_t by_positions = p.batch * p.y.output * p.x.output / 512;
-  return std::clamp<std::int64_t>(std::min({by_work, by_positions, p.batch}), 1, 32);
+  constexpr double kPositions = 1024;
+  constexpr double kLong = 100 * kPiece;
+  const double by_work = p.multiplications() / kPiece;
+  const double by_positions = static_cast<double>(p.batch * p.y.output * p.x.output) / kPositions;
+  const double least = p.multiplications() >= kLong ? 2.0 : 1.0;
+  const double wanted = std::clamp(std::min(by_work, by_positions), least, 32.0);
+  const auto pieces = static_cast<std::int64_t>(std::exp2(std::round(std::log2(wanted))));
+  return std::clamp<std::int64_t>(pieces, 1, p.batch);
 }
 
 // sums[i] += values[i]
@@ -69,12 +77,17 @@ bool conv_backprop_filter(KernelContext& c, const ConvCase& p, const void* image
     }
   });
   if (!possible.load(std::memory_order_relaxed)) return false;
-  c.intra_op().parallel_for(floats, 0.1 * static_cast<double>(pieces),
-                            [&](std::int64_t begin, std::int64_t end) {
-                              for (std::int64_t i = 1; i < pieces; ++i) {
-                                add(sums + begin, sums + i * floats + begin, end - begin);
-                              }
-                            });
+  // In blocks that stay in the nearest cache while all pieces are added.
+  constexpr std::int64_t kBlock = 2048;
+  c.intra_op().parallel_for(
+      (floats + kBlock - 1) / kBlock, 0.1 * static_cast<double>(pieces * kBlock),
+      [&](std::int64_t from, std::int64_t to) {
+        for (std::int64_t b = from; b < to; ++b) {
+          const std::int64_t begin = b * kBlock, count = std::min(kBlock, floats - begin);
+          for (std::int64_t i = 1; i < pieces; ++i)
+            add(sums + begin, sums + i * floats + begin, count);
+        }
+      });
   unpack_filter(first, call, sums, filter);
   return true;
 }
