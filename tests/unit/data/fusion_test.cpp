@@ -21,8 +21,6 @@ using ::testing::HasSubstr;
 
 constexpr std::int64_t kMany = 40;
 
-Dataset unfused(const Dataset& dataset) { return dataset.with_options({.fusion = false}); }
-
 void expect_equal(const Dataset& dataset) {
   EXPECT_EQ(text(dataset), text(unfused(dataset)));
   EXPECT_EQ(dataset.cardinality(), unfused(dataset).cardinality());
