@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,7 +31,10 @@ class ShuffleRepeatIterator final : public RowStage {
 
   std::size_t next_rows(std::span<std::int64_t> out) override {
     std::size_t given = 0;
-    while (given < out.size() && prepare(numbers_)) take(numbers_, out[given++]);
+    while (given < out.size() && prepare(numbers_)) {
+      take(numbers_, out[given++]);
+      given += take_ready(out.subspan(given));
+    }
     return given;
   }
 
@@ -79,7 +84,7 @@ class ShuffleRepeatIterator final : public RowStage {
         }
       }
       if (!items.empty()) {
-        if (input_ended_ || begun_) fill_ahead(items);
+        if ((input_ended_ || begun_) && !filled_ahead()) fill_ahead(items);
         return true;
       }
       if (!begun_ && !error_) {
@@ -101,11 +106,37 @@ class ShuffleRepeatIterator final : public RowStage {
     given_in_pass_ = true;
   }
 
+  // What `prepare` and `take` would do as long as there is nothing to ask the input.
+  std::size_t take_ready(std::span<std::int64_t> out) {
+    if (at_ < have_) {
+      const std::size_t count = std::min(have_ - at_, out.size());
+      if (!begun_) {
+        return take_ready(out.first(count), [&] { numbers_.put(rows_[at_++]); });
+      }
+      return take_ready(out.first(std::min(count, numbers_.size())),
+                        [&] { numbers_.put_ahead(rows_[at_++]); });
+    }
+    if (!filled_ahead()) return 0;
+    return take_ready(out.first(std::min(out.size(), numbers_.size())), [] {});
+  }
+  template <class Put>
+  std::size_t take_ready(std::span<std::int64_t> out, Put put) {
+    for (std::int64_t& row : out) {
+      put();
+      numbers_.take(row);
+    }
+    return out.size();
+  }
+
+  // Whether no more is to be read before this pass has ended.
+  bool filled_ahead() const {
+    return begun_ ? input_ended_ || error_ : input_ended_ && (left_ == 1 || error_);
+  }
+
   // An error is the next pass's, and waits for it.
   template <class Item>
   void fill_ahead(Reservoir<Item>& items) {
-    if (error_ || items.full()) return;
-    if (begun_ ? input_ended_ : left_ == 1) return;
+    if (items.full()) return;
     try {
       if (!begun_) begin_next();
       Item item{};

@@ -21,10 +21,11 @@ class Reservoir {
   Reservoir(std::int64_t limit, Philox random)
       : limit_(static_cast<std::size_t>(limit)), random_(random) {}
 
-  /// With the next pass's items.
+  /// With what is there of the next pass.
   bool full() const { return count_ + ahead_ == limit_; }
-  /// Of this pass's items.
+  /// Of this pass.
   bool empty() const { return count_ == 0; }
+  std::size_t size() const { return count_; }
   /// How many more items fit.
   std::size_t room() const { return limit_ - count_ - ahead_; }
 
