@@ -166,7 +166,7 @@ class MapBatchDataset final : public DatasetBase {
     const bool ordered =
         options.deterministic.value_or(context.options().deterministic.value_or(true));
     return make_parallel_map(groups_, batches_, context.threads(options.num_parallel_calls),
-                             ordered, context);
+                             ordered, context, nullptr);
   }
 
  private:

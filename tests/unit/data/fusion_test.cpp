@@ -130,6 +130,7 @@ TEST(Fusion, AnErrorIsThatOfItsBatch) {
                   HasSubstr("in map, element 9"));
       EXPECT_EQ(it.next()[0].data<std::int64_t>()[0], 30);
     }
+    EXPECT_EQ(events(ds), events(unfused(ds)));
     const auto count = std::make_shared<ErrorCount>();
     EXPECT_EQ(text(ds.ignore_errors({.count = count})), text(unfused(ds).ignore_errors()));
     EXPECT_EQ(count->count(), 1);
