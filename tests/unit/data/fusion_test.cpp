@@ -117,6 +117,7 @@ TEST(Fusion, LeavesElementsWhoseSizesDifferAsTheyAre) {
     EXPECT_THAT(message_of_thrown<InvalidArgumentError>([&] { batches.iterator().next(); }),
                 HasSubstr("First element had shape [1] and element 1 had shape [2]"));
   }
+  EXPECT_EQ(events(ds.batch(2)), events(unfused(ds.batch(2))));
 }
 
 TEST(Fusion, AnErrorIsThatOfItsBatch) {
