@@ -2,12 +2,11 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "tandem/data/dataset.h"
-#include "tandem/data/internal/element_program.h"
+#include "tandem/data/internal/fuse.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_error.h"
 
@@ -16,12 +15,9 @@ namespace {
 
 class FilterIterator final : public RowStage {
  public:
-  FilterIterator(std::unique_ptr<IteratorBase> input, const ElementPredicate& predicate,
-                 const ElementProgram* program, IterationContext context)
-      : RowStage(std::move(input)),
-        predicate_(predicate),
-        program_(program),
-        context_(std::move(context)) {}
+  FilterIterator(std::unique_ptr<IteratorBase> input, const Condition& condition,
+                 IterationContext context)
+      : RowStage(std::move(input)), condition_(condition), context_(std::move(context)) {}
 
   std::size_t next_rows(std::span<std::int64_t> out) override {
     std::size_t given = std::min(kept_.size(), out.size());
@@ -62,53 +58,45 @@ class FilterIterator final : public RowStage {
     context_.check();
     const std::int64_t number = number_++;
     try {
-      if (!program_ || !program_->worth_running(element)) return predicate_.test(element);
-      Element args = element;
-      return *program_->run(args).front().data<bool>();
+      return condition_.test(element);
     } catch (...) {
       throw_stage_error("filter", number);
     }
   }
 
-  const ElementPredicate& predicate_;
-  const ElementProgram* program_;   // of the predicate, or null
+  const Condition& condition_;
   std::vector<std::int64_t> kept_;  // rows that a failed call had found already
   Element element_;
   std::int64_t number_ = 0;
   IterationContext context_;
 };
 
-class FilterDataset final : public UnaryDataset {
+class FilterDataset final : public UnaryDataset, public FilterStage, public FusedStage {
  public:
   FilterDataset(DatasetRef input, ElementPredicate predicate)
-      : UnaryDataset(std::move(input)), predicate_(std::move(predicate)) {}
+      : UnaryDataset(std::move(input)), condition_(std::move(predicate), this->input()) {}
+
   std::string name() const override { return "Filter"; }
+  const DatasetRef& filtered() const override { return input_ref(); }
+  const Condition& condition() const override { return condition_; }
+  const DatasetBase* runs_as() const override {
+    std::call_once(fusing_, [this] { fused_ = fuse_map_and_filter(input_ref(), condition_); });
+    return fused_.get();
+  }
+
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
-    std::call_once(tracing_, [this] { program_ = trace(); });
-    return std::make_unique<FilterIterator>(input().iterator(context), predicate_, program_.get(),
-                                            context);
+    if (context.options().fusion.value_or(true)) {
+      if (const DatasetBase* fused = runs_as()) return fused->iterator(context);
+    }
+    condition_.program();
+    return std::make_unique<FilterIterator>(input().iterator(context), condition_, context);
   }
   std::int64_t cardinality() const override { return input().cardinality() == 0 ? 0 : kUnknown; }
 
  private:
-  // Few ops are called as fast as a plan of them runs.
-  static constexpr int kWorthwhile = 3;
-
-  std::shared_ptr<const ElementProgram> trace() const {
-    if (!predicate_.function()) return nullptr;
-    auto program = trace_map(*predicate_.function(), input(), std::nullopt);
-    if (!program) return nullptr;
-    const ElementSpec condition{{DType::kBool, PartialShape::scalar()}};
-    int ops = 0;
-    for (const Node* node : program->function().graph().topological_order()) {
-      ops += node->kind() != NodeKind::kArg && node->kind() != NodeKind::kConst ? 1 : 0;
-    }
-    return program->spec() == condition && ops >= kWorthwhile ? program : nullptr;
-  }
-
-  const ElementPredicate predicate_;
-  mutable std::once_flag tracing_;
-  mutable std::shared_ptr<const ElementProgram> program_;  // null: the predicate is called
+  const Condition condition_;
+  mutable std::once_flag fusing_;
+  mutable DatasetRef fused_;  // null: runs as it is
 };
 
 void check_arity(const DatasetBase& input, int arity) {

@@ -84,7 +84,10 @@ class MapDataset final : public UnaryDataset, public MapStage, public FusedStage
     const MapDataset* both = with_maps_before();
     return both ? *both : *this;
   }
-  const DatasetBase* runs_as() const override { return with_maps_before(); }
+  const DatasetBase* runs_as() const override {
+    if (const MapDataset* both = with_maps_before()) return both;
+    return with_filter_before();
+  }
 
   const ElementSpec& element_spec() const override {
     return spec_.get([this] {
@@ -142,6 +145,14 @@ class MapDataset final : public UnaryDataset, public MapStage, public FusedStage
     return composed_.get();
   }
 
+  // Null where there is none. Threads would wait for each other's conditions.
+  const DatasetBase* with_filter_before() const {
+    if (options_.num_parallel_calls != 0) return nullptr;
+    std::call_once(
+        joining_, [this] { after_filter_ = fuse_filter_and_map(input_ref(), *this, traced().fn); });
+    return after_filter_.get();
+  }
+
   ElementSpec first_element_spec() const {
     const IterationContext context;
     MapIterator first(input().iterator(context), fn_);
@@ -164,6 +175,8 @@ class MapDataset final : public UnaryDataset, public MapStage, public FusedStage
   const int maps_;  // how many it was written as
   mutable std::once_flag composing_;
   mutable std::shared_ptr<const MapDataset> composed_;
+  mutable std::once_flag joining_;
+  mutable DatasetRef after_filter_;
   mutable std::once_flag tracing_;
   mutable std::optional<Traced> traced_;
   mutable std::atomic<const ElementProgram*> known_program_{nullptr};
@@ -178,6 +191,10 @@ void check_arity(const DatasetBase& input, int arity) {
 }
 
 }  // namespace
+
+std::unique_ptr<IteratorBase> make_map(std::unique_ptr<IteratorBase> input, const ElementFn& fn) {
+  return std::make_unique<MapIterator>(std::move(input), fn);
+}
 
 Dataset map_by(const DatasetRef& input, std::shared_ptr<const ElementProgram> program,
                MapOptions options) {

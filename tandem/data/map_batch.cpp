@@ -32,8 +32,8 @@ class RowMaker {
   RowMaker(const MapStage& map, const ElementProgram& program)
       : map_(map), program_(program), prepared_(all_known(program.spec())) {}
 
-  // Element `number` of the map's input, which it empties.
-  void add(Element& element, std::int64_t number, Stacker& rows) const {
+  // Element `number` of the map's input, which it empties, for batch `batch`.
+  void add(Element& element, std::int64_t number, std::int64_t batch, Stacker& rows) const {
     std::vector<Array> made;
     try {
       if (!program_.worth_running(element)) {
@@ -45,7 +45,11 @@ class RowMaker {
     } catch (...) {
       throw_stage_error("map", number);
     }
-    element.empty() ? rows.add(made) : rows.add(element);
+    try {
+      element.empty() ? rows.add(made) : rows.add(element);
+    } catch (...) {
+      throw_stage_error("batch", batch);
+    }
   }
 
  private:
@@ -66,8 +70,10 @@ class MapBatchIterator final : public UnaryIterator {
   bool next(Element& out) override {
     if (ended_) return false;
     Stacker rows(size_);
-    const std::int64_t drawn = draw_batch(
-        input(), size_, ended_, [&](Element& element) { maker_.add(element, number_++, rows); });
+    const std::int64_t batch = batches_++;
+    const std::int64_t drawn = draw_batch(input(), size_, ended_, [&](Element& element) {
+      maker_.add(element, number_++, batch, rows);
+    });
     if (drawn == 0 || (drawn < size_ && drop_remainder_)) return false;
     rows.finish(out);
     return true;
@@ -77,6 +83,7 @@ class MapBatchIterator final : public UnaryIterator {
     state.stage("Map+Batch");
     state.value(ended_);
     state.value(number_);
+    state.value(batches_);
     input().visit_state(state);
   }
 
@@ -85,7 +92,8 @@ class MapBatchIterator final : public UnaryIterator {
   const std::int64_t size_;
   const bool drop_remainder_;
   bool ended_ = false;
-  std::int64_t number_ = 0;
+  std::int64_t number_ = 0;   // elements so far
+  std::int64_t batches_ = 0;  // with the one being made
 };
 
 // Elements that are to be in one batch, as one: the number of the first, how many, and then the
@@ -166,7 +174,7 @@ class MapBatchDataset final : public DatasetBase {
     const bool ordered =
         options.deterministic.value_or(context.options().deterministic.value_or(true));
     return make_parallel_map(groups_, batches_, context.threads(options.num_parallel_calls),
-                             ordered, context);
+                             ordered, context, nullptr);
   }
 
  private:
@@ -182,7 +190,7 @@ class MapBatchDataset final : public DatasetBase {
       const auto from = group.begin() + 2 + i * static_cast<std::ptrdiff_t>(components);
       element.assign(std::make_move_iterator(from),
                      std::make_move_iterator(from + static_cast<std::ptrdiff_t>(components)));
-      maker_.add(element, first + i, rows);
+      maker_.add(element, first + i, first / size_, rows);
     }
     rows.finish(group);
   }

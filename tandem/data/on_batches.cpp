@@ -63,6 +63,19 @@ bool find_varying(const ElementProgram& program, std::map<const Node*, bool>& va
 
 }  // namespace
 
+bool cannot_fail(const ElementProgram& program) {
+  const auto known = [](const PartialShape& shape) { return shape.is_fully_known(); };
+  const Function& function = *program.function().function();
+  const auto safe = [&](const Node* node) {
+    if (node->kind() == NodeKind::kArg || node->kind() == NodeKind::kConst) return true;
+    return by_element(*node) && known(node->output_shape(0));
+  };
+  const auto nodes = function.body().topological_order();
+  return std::all_of(nodes.begin(), nodes.end(), safe) &&
+         std::all_of(program.input_spec().begin(), program.input_spec().end(),
+                     [&](const TensorSpec& s) { return known(s.shape); });
+}
+
 Element emit(const ElementProgram& program, const Element& args) {
   const Function& function = *program.function().function();
   std::map<std::pair<const Node*, int>, Tensor> made;

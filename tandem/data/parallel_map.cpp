@@ -21,8 +21,9 @@ namespace {
 class ParallelMapIterator final : public IteratorBase {
  public:
   ParallelMapIterator(const DatasetBase& input, const ElementFn& fn, std::int64_t calls,
-                      bool deterministic, const IterationContext& context)
+                      bool deterministic, const IterationContext& context, const char* stage)
       : fn_(fn),
+        stage_(stage),
         limit_(static_cast<std::size_t>(std::max<std::int64_t>(calls, 0))),
         deterministic_(deterministic),
         context_(context.below()),
@@ -134,7 +135,10 @@ class ParallelMapIterator final : public IteratorBase {
         try {
           fn_.apply(slot->element);
         } catch (...) {
-          slot->error = with_line(std::current_exception(), cat("in map, element ", slot->number));
+          slot->error = std::current_exception();
+          if (stage_) {
+            slot->error = with_line(slot->error, cat("in ", stage_, ", element ", slot->number));
+          }
         }
       }
       tuned_.made(slot->element);
@@ -192,6 +196,7 @@ class ParallelMapIterator final : public IteratorBase {
   bool over() const { return input_ended_ || context_.stop_signal()->stopped(); }
 
   const ElementFn& fn_;
+  const char* const stage_;
   std::size_t limit_;  // threads that may work; guarded by mutex_
   const bool deterministic_;
   IterationContext context_;
@@ -221,8 +226,9 @@ class ParallelMapIterator final : public IteratorBase {
 
 std::unique_ptr<IteratorBase> make_parallel_map(const DatasetBase& input, const ElementFn& fn,
                                                 std::int64_t calls, bool deterministic,
-                                                const IterationContext& context) {
-  return std::make_unique<ParallelMapIterator>(input, fn, calls, deterministic, context);
+                                                const IterationContext& context,
+                                                const char* stage) {
+  return std::make_unique<ParallelMapIterator>(input, fn, calls, deterministic, context, stage);
 }
 
 }  // namespace tandem::data

@@ -72,7 +72,7 @@ class Adviser {
   void parallel_map(int i) {
     const PipelineStats::Stage& s = stage(i);
     const auto widen = [&](PipelineModel& m) { in(m, i).threads = m.cores; };
-    if (s.name.starts_with("Map")) {
+    if (s.name.starts_with("Map") || s.name.starts_with("Filter+Map")) {
       consider(i, widen, cat("Give this ", s.name, " num_parallel_calls = kAutotune"));
     } else if (s.name.starts_with("ParallelMap") && !s.tuned && s.threads < model_.cores) {
       consider(i, widen,

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "tandem/data/dataset.h"
+#include "tandem/data/internal/fuse.h"
 #include "tandem/data/internal/row_stage.h"
 
 namespace tandem::data {
@@ -56,30 +57,39 @@ class RepeatIterator final : public RowStage {
   IterationContext context_;
 };
 
-class RepeatDataset final : public UnaryDataset {
+class RepeatDataset final : public UnaryDataset, public FusedStage {
  public:
   RepeatDataset(DatasetRef input, std::int64_t count)
-      : UnaryDataset(std::move(input)), count_(count) {}
+      : UnaryDataset(std::move(input)),
+        count_(count),
+        fused_(fuse_shuffle_and_repeat(input_ref(), count)) {}
 
   std::string name() const override { return "Repeat"; }
   std::string parameters() const override { return cat("count=", count_); }
 
+  const DatasetBase* runs_as() const override { return fused_.get(); }
+
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
+    if (fused_ && context.options().fusion.value_or(true)) return fused_->iterator(context);
     return std::make_unique<RepeatIterator>(input(), count_, context.repeating());
   }
 
   std::int64_t cardinality() const override {
-    const std::int64_t n = input().cardinality();
-    if (n == 0) return 0;
-    if (count_ < 0) return n == kUnknown ? kUnknown : kInfinite;
-    return n < 0 ? n : checked_multiply(n, count_);
+    return repeated_cardinality(input().cardinality(), count_);
   }
 
  private:
   const std::int64_t count_;
+  const DatasetRef fused_;  // null: the input is no shuffle
 };
 
 }  // namespace
+
+std::int64_t repeated_cardinality(std::int64_t elements, std::int64_t count) {
+  if (elements == 0) return 0;
+  if (count < 0) return elements == kUnknown ? kUnknown : kInfinite;
+  return elements < 0 ? elements : checked_multiply(elements, count);
+}
 
 Dataset Dataset::repeat(std::int64_t count) const {
   if (count < -1) {

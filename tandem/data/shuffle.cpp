@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tandem/data/dataset.h"
+#include "tandem/data/internal/fuse.h"
 #include "tandem/data/internal/reservoir.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/seed_sequence.h"
@@ -96,7 +97,7 @@ class ShuffleIterator final : public RowStage {
   IterationContext context_;
 };
 
-class ShuffleDataset final : public UnaryDataset {
+class ShuffleDataset final : public UnaryDataset, public ShuffleStage {
  public:
   ShuffleDataset(DatasetRef input, std::int64_t buffer_size, Runtime::SeedPair seeds,
                  std::string seed_text, bool reshuffle)
@@ -113,10 +114,16 @@ class ShuffleDataset final : public UnaryDataset {
   }
 
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
-    const Philox random =
-        reshuffle_ ? seeds_->generator(context.next_pass(seeds_)) : seeds_->fixed();
+    const Philox random = next_random(context);
     return std::make_unique<ShuffleIterator>(input().iterator(context), buffer_size_, random,
                                              seeds_, context);
+  }
+
+  const DatasetRef& shuffled() const override { return input_ref(); }
+  std::int64_t buffer_size() const override { return buffer_size_; }
+  const std::shared_ptr<SeedSequence>& seeds() const override { return seeds_; }
+  Philox next_random(const IterationContext& context) const override {
+    return reshuffle_ ? seeds_->generator(context.next_pass(seeds_)) : seeds_->fixed();
   }
 
  private:

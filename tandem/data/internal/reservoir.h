@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -11,26 +12,37 @@ namespace tandem::data {
 
 /// The buffer of a shuffle: holds up to `limit` items and gives back a random one of them. Draws as
 /// tf.data does, so that equal seeds give equal orders.
+///
+/// Where passes follow each other, items of the next one may already be put behind those of this
+/// one: they are drawn from `turn` on.
 template <class Item>
 class Reservoir {
  public:
   Reservoir(std::int64_t limit, Philox random)
       : limit_(static_cast<std::size_t>(limit)), random_(random) {}
 
-  bool full() const { return count_ == limit_; }
+  /// With what is there of the next pass.
+  bool full() const { return count_ + ahead_ == limit_; }
+  /// Of this pass.
   bool empty() const { return count_ == 0; }
+  std::size_t size() const { return count_; }
   /// How many more items fit.
-  std::size_t room() const { return limit_ - count_; }
+  std::size_t room() const { return limit_ - count_ - ahead_; }
 
-  /// Call while not full.
+  /// Call while not full, and while there is nothing of the next pass.
   void put(Item item) {
-    // Until it has been full once, items lie from the beginning on and the memory grows with them.
-    if (items_.size() < limit_ && first_ == 0 && count_ == items_.size()) {
-      items_.push_back(std::move(item));
-    } else {
-      items_[wrap(first_ + count_)] = std::move(item);
-    }
+    place(std::move(item));
     ++count_;
+  }
+  /// Of the next pass. Call while not full.
+  void put_ahead(Item item) {
+    place(std::move(item));
+    ++ahead_;
+  }
+  /// Begins the next pass, which draws by `random`. Call while empty.
+  void turn(const Philox& random) {
+    count_ = std::exchange(ahead_, 0);
+    random_ = random;
   }
 
   /// Call while not empty.
@@ -50,18 +62,40 @@ class Reservoir {
     state.require(count <= limit_, "a shuffle buffer holds more than fit");
     if (state.restoring()) {
       items_.assign(count, Item());
-      first_ = 0;
+      first_ = ahead_ = 0;
       count_ = count;
     }
     for (std::size_t i = 0; i < count; ++i) state.value(items_[wrap(first_ + i)]);
   }
+  /// Of the next pass's items; after `visit_state`.
+  void visit_ahead(StateArchive& state) {
+    const auto ahead = static_cast<std::size_t>(state.length(ahead_));
+    state.require(ahead <= limit_ - count_, "a shuffle buffer holds more than fit");
+    if (state.restoring()) {
+      items_.resize(count_ + ahead);
+      ahead_ = ahead;
+    }
+    for (std::size_t i = 0; i < ahead; ++i) state.value(items_[wrap(first_ + count_ + i)]);
+  }
   /// Calls `check` with every item.
   template <class Check>
   void for_each(Check check) const {
-    for (std::size_t i = 0; i < count_; ++i) check(items_[wrap(first_ + i)]);
+    for (std::size_t i = 0; i < count_ + ahead_; ++i) check(items_[wrap(first_ + i)]);
   }
 
  private:
+  // Behind all others; the memory grows with them.
+  void place(Item item) {
+    const std::size_t held = count_ + ahead_;
+    if (held < items_.size()) {
+      items_[wrap(first_ + held)] = std::move(item);
+      return;
+    }
+    std::rotate(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(first_), items_.end());
+    first_ = 0;
+    items_.push_back(std::move(item));
+  }
+
   std::size_t wrap(std::size_t i) const { return i >= items_.size() ? i - items_.size() : i; }
 
   const std::size_t limit_;
@@ -69,6 +103,7 @@ class Reservoir {
   std::vector<Item> items_;
   std::size_t first_ = 0;
   std::size_t count_ = 0;
+  std::size_t ahead_ = 0;  // of the next pass, which lie behind the `count_` of this one
 };
 
 }  // namespace tandem::data

@@ -59,6 +59,42 @@ std::vector<std::string> rest(Iterator& iterator) {
   return all;
 }
 
+std::vector<std::string> events(Iterator& iterator, std::size_t limit) {
+  std::vector<std::string> all;
+  Element element;
+  while (all.size() < limit) {
+    try {
+      if (!iterator.next(element)) break;
+      std::string one;
+      for (const Tensor& tensor : element) one += tensor.to_string() + ";";
+      all.push_back(one);
+    } catch (const Error& error) {
+      all.push_back(std::string("error: ") + error.what());
+    }
+  }
+  return all;
+}
+
+std::vector<std::string> events(const Dataset& dataset, std::size_t limit) {
+  Iterator iterator = dataset.iterator();
+  return events(iterator, limit);
+}
+
+void expect_fuses(const Dataset& dataset, std::size_t saves) {
+  const std::vector<std::string> all = events(unfused(dataset), 200);
+  EXPECT_EQ(events(dataset, 200), all);
+  EXPECT_EQ(dataset.cardinality(), unfused(dataset).cardinality());
+  for (std::size_t stop = 0; stop <= std::min(all.size() + 1, saves); ++stop) {
+    Iterator it = dataset.iterator();
+    const std::vector<std::string> before = events(it, stop);
+    const std::string saved = it.save();
+    Iterator other = dataset.iterator();
+    events(other, 1);
+    other.restore(saved);
+    EXPECT_EQ(events(other, 100), events(it, 100)) << "saved after " << stop;
+  }
+}
+
 void expect_resumes(const std::function<Dataset()>& make) {
   const std::vector<std::string> all = [&] {
     auto it = make().iterator();

@@ -72,6 +72,17 @@ std::vector<std::string> rest(Iterator& iterator);
 /// iteration after it, must be what would have followed.
 void expect_resumes(const std::function<Dataset()>& make);
 
+/// What an iteration gives, up to `limit` elements and errors: these as "error: ...".
+std::vector<std::string> events(Iterator& iterator, std::size_t limit = 1000);
+std::vector<std::string> events(const Dataset& dataset, std::size_t limit = 1000);
+
+/// The stages as they were written.
+inline Dataset unfused(const Dataset& dataset) { return dataset.with_options({.fusion = false}); }
+
+/// That both give the same elements and errors, and that an iteration of the fused one goes on from
+/// wherever it was saved, in the first `saves` places.
+void expect_fuses(const Dataset& dataset, std::size_t saves = 30);
+
 /// Threads of this process.
 std::size_t thread_count();
 

@@ -164,6 +164,13 @@ TEST(PipelineExplain, RunsADataset) {
   EXPECT_THROW(explain(range(1), {.elements = -1}), InvalidArgumentError);
 }
 
+TEST(PipelineExplain, AdvisesMapsThatRunWithFilters) {
+  for (const char* name : {"Map+Filter", "Filter+Map"}) {
+    const auto e = explain(chain({{.name = "Batch", .work = 1}, {.name = name, .work = 9}}), 2);
+    EXPECT_THAT(e.to_text(), HasSubstr(std::string("Give this ") + name + " num_parallel_calls"));
+  }
+}
+
 TEST(PipelineExplain, PrintsJson) {
   const auto e = explain(chain({{.name = "Batch", .work = 1}, {.name = "Map", .work = 9}}), 2);
   const auto json = nlohmann::json::parse(e.to_json());
