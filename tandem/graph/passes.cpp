@@ -276,6 +276,7 @@ void specialize(MutableFunction& f, const std::vector<PartialShape>& arg_shapes,
   f.graph.infer_shapes_to_run();
   optimize(f, ops, evaluator, options);
   if (options.elementwise_fusion) passes::fuse_elementwise(f, ops, evaluator);
+  if (options.image_fusion) passes::fuse_images(f, ops, evaluator);
 }
 
 }  // namespace tandem

@@ -49,7 +49,7 @@ ElementLoops float_loops_of(std::string_view op) {
   return best->float_loops();
 }
 
-FusedProgram::FusedProgram(const KernelContext& c) : inputs_(c.num_inputs()) {
+FusedProgram::FusedProgram(const KernelContext& c, int inputs) : inputs_(inputs) {
   const auto& ops = c.attr<std::vector<std::string>>("ops");
   const auto& numbers = c.attr<std::vector<std::int64_t>>("operands");
   std::size_t next = 0;
@@ -137,10 +137,10 @@ FusedProgram::FusedProgram(const KernelContext& c) : inputs_(c.num_inputs()) {
   if (result_ < inputs_) steps_.clear();
 }
 
-Ref<FusedProgram> FusedProgram::of(KernelContext& c) {
+Ref<FusedProgram> FusedProgram::of(KernelContext& c, int inputs) {
   NodeState& state = c.state();
   std::lock_guard lock(state.mutex);
-  if (!state.object) state.object = Ref<RefCounted>(make_ref<FusedProgram>(c));
+  if (!state.object) state.object = Ref<RefCounted>(make_ref<FusedProgram>(c, inputs));
   return Ref<FusedProgram>(static_cast<FusedProgram*>(state.object.get()));
 }
 
@@ -171,6 +171,12 @@ BlockSource::BlockSource(const Array& input, const Shape& shape) : values_(input
   }
 }
 
+BlockSource BlockSource::given() {
+  BlockSource source;
+  source.kind_ = Kind::kGiven;
+  return source;
+}
+
 float BlockSource::element(std::int64_t i) const {
   return values_.dtype() == DType::kFloat ? values_.data<float>()[i]
                                           : static_cast<float>(values_.data<BFloat16>()[i]);
@@ -191,6 +197,7 @@ std::int64_t BlockSource::scratch(std::int64_t size) const {
     case Kind::kScalar: return 1;
     case Kind::kRow: return is_short(size) ? period_ + size : size;
     case Kind::kColumn: return size;
+    case Kind::kGiven: return 0;
   }
   return size;
 }
@@ -233,6 +240,7 @@ const float* BlockSource::block(float* scratch, std::int64_t size, std::int64_t 
       }
       return scratch;
     }
+    case Kind::kGiven: break;
   }
   return scratch;
 }
@@ -303,13 +311,13 @@ void FusedRun::run_step(const FusedProgram::Step& step, std::int64_t n, float* b
   }
 }
 
-const float* FusedRun::compute(std::int64_t begin, std::int64_t n, float* out) {
+const float* FusedRun::compute(std::int64_t begin, std::int64_t n, float* out, const float* given) {
   for (std::size_t v = 0; v < values_.size(); ++v) {
     Value& own = values_[v];
     if (own.period > 1) {
       own.data = own.memory + begin % own.period;
     } else if (own.period == 0 && v < sources_.size()) {
-      own.data = sources_[v].block(own.memory, size_, begin, n);
+      own.data = sources_[v].is_given() ? given : sources_[v].block(own.memory, size_, begin, n);
     }
   }
   const auto& steps = program_.steps();
@@ -327,8 +335,8 @@ const float* FusedRun::compute(std::int64_t begin, std::int64_t n, float* out) {
   return steps.empty() || result.period != 0 ? result.data : out;
 }
 
-void FusedRun::block(std::int64_t begin, std::int64_t n, float* out) {
-  const float* result = compute(begin, n, out);
+void FusedRun::block(std::int64_t begin, std::int64_t n, float* out, const float* given) {
+  const float* result = compute(begin, n, out, given);
   if (result != out) std::memcpy(out, result, static_cast<std::size_t>(n) * sizeof(float));
 }
 

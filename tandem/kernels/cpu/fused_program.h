@@ -19,9 +19,11 @@ class FusedProgram final : public RefCounted {
  public:
   /// Throws InvalidArgumentError for operands that are not there, UnimplementedError for ops that
   /// cannot be fused.
-  explicit FusedProgram(const KernelContext& c);
-  /// The program of this node, read once.
-  static Ref<FusedProgram> of(KernelContext& c);
+  FusedProgram(const KernelContext& c, int inputs);
+  /// The program of this node, read once. It has the node's inputs.
+  static Ref<FusedProgram> of(KernelContext& c) { return of(c, c.num_inputs()); }
+  /// The same, with so many inputs.
+  static Ref<FusedProgram> of(KernelContext& c, int inputs);
 
   struct Step {
     ElementLoops loops;
@@ -50,6 +52,9 @@ class BlockSource {
  public:
   /// `input` broadcasts to `shape`.
   BlockSource(const Array& input, const Shape& shape);
+  /// Of elements that are given for each block as it is computed.
+  static BlockSource given();
+  bool is_given() const { return kind_ == Kind::kGiven; }
   /// After how many elements it repeats, if that is so soon that `prepare` lays it out: 1 for a
   /// scalar. Else 0.
   std::int64_t period(std::int64_t size) const;
@@ -60,7 +65,8 @@ class BlockSource {
   const float* block(float* scratch, std::int64_t size, std::int64_t begin, std::int64_t n) const;
 
  private:
-  enum class Kind { kFull, kScalar, kRow, kColumn };
+  BlockSource() = default;
+  enum class Kind { kFull, kScalar, kRow, kColumn, kGiven };
   void load(std::int64_t begin, std::int64_t n, float* to) const;
   float element(std::int64_t i) const;
   bool is_short(std::int64_t size) const { return period_ <= 4 * size; }
@@ -77,10 +83,12 @@ class FusedRun {
   /// Blocks have at most `size` elements.
   FusedRun(const FusedProgram& program, const std::vector<BlockSource>& sources, std::int64_t size);
   /// The result's elements [begin, begin + n), written to `out`, which may be where an input lies.
-  void block(std::int64_t begin, std::int64_t n, float* out);
+  /// `given` has the elements of inputs that are given.
+  void block(std::int64_t begin, std::int64_t n, float* out, const float* given = nullptr);
   /// The same, but a result that lies somewhere already stays there: where it is, until the next
   /// call.
-  const float* compute(std::int64_t begin, std::int64_t n, float* out);
+  const float* compute(std::int64_t begin, std::int64_t n, float* out,
+                       const float* given = nullptr);
 
  private:
   // An input or a step's result.

@@ -26,6 +26,8 @@ struct JpegDecodeOptions {
 /// InvalidArgumentError for options out of range and for bytes that are no such image.
 void decode_jpeg(std::string_view bytes, const JpegDecodeOptions& options,
                  const PixelMemory<std::uint8_t>& memory);
+/// The same, line by line: what is wrong with lines may be known only when others have been taken.
+void decode_jpeg(std::string_view bytes, const JpegDecodeOptions& options, ImageLines& lines);
 
 /// Sizes from the header alone; 4 channels where the colours are cyan, magenta, yellow and black.
 ImageSize jpeg_size(std::string_view bytes);
