@@ -63,8 +63,12 @@ bool is_resize(const Node& node) {
   return is_op(node, "ResizeBilinear") || is_op(node, "ResizeNearestNeighbor");
 }
 
+// All of these may find a JPEG image.
 bool is_decode(const Node& node) {
-  return is_op(node, "DecodeJpeg") || is_op(node, "DecodeAndCropJpeg");
+  if (is_op(node, "DecodeImage") || is_op(node, "DecodePng"))
+    return node.output_dtype(0) == DType::kUint8;
+  return is_op(node, "DecodeJpeg") || is_op(node, "_DecodeJpegOfSize") ||
+         is_op(node, "DecodeAndCropJpeg");
 }
 
 // Whether each row of a value of shape `whole` has its part of the operand.
@@ -280,7 +284,11 @@ class Fuser {
     spec.inputs = {decode.inputs()[0], chain.resize->inputs()[1]};
     spec.inputs.insert(spec.inputs.end(), std::next(decode.inputs().begin()),
                        decode.inputs().end());
-    spec.attrs = decode.attrs();
+    for (const char* name : {"channels", "ratio", "fancy_upscaling", "try_recover_truncated",
+                             "acceptable_fraction", "dct_method", "least_size"}) {
+      if (const AttrValue* value = decode.attrs().find(name)) spec.attrs.set(name, *value);
+    }
+    spec.attrs.set("decoder", decode.op().name);
     spec.attrs.set("num_windows", static_cast<std::int64_t>(decode.inputs().size()) - 1);
     spec.attrs.set("batch", !chain.is_image);
   }

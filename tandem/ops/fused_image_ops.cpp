@@ -71,15 +71,18 @@ const OpRegistration kFusedDecodeJpeg{
     {.name = "_FusedDecodeJpeg",
      .inputs = "contents: string, size: int32, crop_window: num_windows * int32, args: Tin",
      .outputs = "resized: Tout",
-     .attrs = "num_windows: int >= 0; channels: int = 0; ratio: int = 1; fancy_upscaling: bool = "
-              "true; try_recover_truncated: bool = false; acceptable_fraction: float = 1.0; "
-              "dct_method: string = ''; batch: bool = false; " TANDEM_ROWS,
+     .attrs =
+         "num_windows: int >= 0; decoder: string = 'DecodeJpeg'; channels: int = 0; ratio: int = "
+         "1; fancy_upscaling: bool = "
+         "true; try_recover_truncated: bool = false; acceptable_fraction: float = 1.0; "
+         "dct_method: string = ''; least_size: list(int) = []; batch: bool = false; " TANDEM_ROWS,
      .shape = fused_decode_shape,
      .traits = {.keeps_state = true, .host_inputs = 0b110},
      .flops = fused_flops,
-     .doc = "DecodeJpeg, or DecodeAndCropJpeg if there is a window, and what _FusedResize makes of "
-            "its image, or of the batch of this one image. Lines are resized as they are decoded: "
-            "the image as it was is never there as a whole."}};
+     .doc = "What the op `decoder` decodes, which is DecodeJpeg or another that gives an image of "
+            "uint8, and what _FusedResize makes of that image, or of the batch of this one image. "
+            "Lines of JPEG images are resized as they are decoded: the image as it was is never "
+            "there as a whole."}};
 
 }  // namespace
 }  // namespace tandem

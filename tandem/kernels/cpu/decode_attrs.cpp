@@ -1,5 +1,7 @@
 #include "tandem/kernels/cpu/decode_attrs.h"
 
+#include <vector>
+
 #include "tandem/core/error.h"
 
 namespace tandem::cpu {
@@ -40,6 +42,15 @@ const std::string& image_contents(const KernelContext& c) {
 
 JpegDecodeOptions jpeg_options(const KernelContext& c) {
   JpegDecodeOptions o;
+  const AttrValue* least = c.find_attr("least_size");
+  if (const auto* sizes = least ? least->get_if<std::vector<std::int64_t>>() : nullptr;
+      sizes != nullptr && !sizes->empty()) {
+    if (sizes->size() != 2 || (*sizes)[0] <= 0 || (*sizes)[1] <= 0) {
+      throw InvalidArgumentError("least_size must be a positive height and width");
+    }
+    o.least_height = (*sizes)[0];
+    o.least_width = (*sizes)[1];
+  }
   o.ratio = c.attr<std::int64_t>("ratio");
   if (o.ratio != 1 && o.ratio != 2 && o.ratio != 4 && o.ratio != 8) {
     throw InvalidArgumentError(cat("ratio must be 1, 2, 4, or 8, got ", o.ratio));

@@ -78,7 +78,7 @@ void decode(KernelContext& c, std::string_view bytes, const JpegDecodeOptions& j
 void decode_jpeg_op(KernelContext& c) {
   const JpegDecodeOptions options = jpeg_options(c);
   const std::string& bytes = image_contents(c);
-  refuse_bmp(bytes, c.op().name);
+  refuse_bmp(bytes, "DecodeJpeg");
   decode(c, bytes, options, DType::kUint8);
 }
 
@@ -126,6 +126,7 @@ void extract_jpeg_shape(KernelContext& c) {
 }
 
 const KernelRegistration kJpeg{{.op = "DecodeJpeg", .run = decode_jpeg_op}};
+const KernelRegistration kLeast{{.op = "_DecodeJpegOfSize", .run = decode_jpeg_op}};
 const KernelRegistration kCrop{{.op = "DecodeAndCropJpeg", .run = decode_and_crop_jpeg}};
 const KernelRegistration kPng{{.op = "DecodePng", .run = decode_png_op}};
 const KernelRegistration kBmp{{.op = "DecodeBmp", .run = decode_bmp_op}};

@@ -7,6 +7,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
+#include "tandem/kernels/cpu/codec/bmp_decode.h"
 #include "tandem/kernels/cpu/codec/jpeg_decode.h"
 #include "tandem/kernels/cpu/codec/png_decode.h"
 #include "tandem/kernels/cpu/decode_attrs.h"
@@ -136,9 +137,9 @@ class ResizedLines final : public ImageLines {
 
   void begin(const ImageSize& size) override {
     const Resize r = resize_of(context_, size);
-    line_size_ = size.width * size.channels;
     out_height_ = r.out_height;
-    lines_ = context_.allocate_temp(DType::kUint8, Shape{kLines, line_size_});
+    stride_ = (size.width * size.channels + 2 * kOff - 1) / (2 * kOff) * (2 * kOff);
+    lines_ = context_.allocate_temp(DType::kUint8, Shape{kOff + kLines * stride_});
     rows_.emplace(context_, r, rank_of(context_), first_arg_of(context_));
     method_.emplace(placement_, r);
     maker_.emplace(method_->template maker<std::uint8_t>(context_, r));
@@ -155,13 +156,16 @@ class ResizedLines final : public ImageLines {
 
  private:
   static constexpr std::int64_t kLines = 2;
+  // The JPEG library writes past the caches to memory that is aligned for its vectors, which lines
+  // that are read at once must not be.
+  static constexpr std::int64_t kOff = 8;
   std::uint8_t* line(std::int64_t y) {
-    return lines_.data<std::uint8_t>() + y % kLines * line_size_;
+    return lines_.data<std::uint8_t>() + kOff + y % kLines * stride_;
   }
 
   KernelContext& context_;
   Placement placement_;
-  std::int64_t line_size_ = 0;
+  std::int64_t stride_ = 0;
   std::int64_t out_height_ = 0;
   std::int64_t next_ = 0;  // row to be made
   Array lines_;
@@ -176,28 +180,34 @@ class ResizedLines final : public ImageLines {
 void fused_decode_jpeg(KernelContext& c) {
   JpegDecodeOptions options = jpeg_options(c);
   const std::string& bytes = image_contents(c);
-  const bool crops = c.attr<std::int64_t>("num_windows") > 0;
-  if (crops) {
+  const auto& decoder = c.attr<std::string>("decoder");
+  if (decoder == "DecodeAndCropJpeg") {
     require_jpeg(bytes);
     options.crop = crop_window(c.input(2));
-  } else {
-    refuse_bmp(bytes, "DecodeJpeg");
+  } else if (decoder != "DecodeImage") {
+    refuse_bmp(bytes, decoder == "DecodePng" ? decoder : "DecodeJpeg");
   }
   const std::int64_t channels = image_channels(c);
-  if (format_of(bytes) == Format::kJpeg) {
+  const Format format = format_of(bytes);
+  if (format == Format::kJpeg) {
     options = with_channels(std::move(options), channels);
     return with_method(c, [&]<class Method>() {
       ResizedLines<Method> lines(c);
       decode_jpeg(bytes, options, lines);
     });
   }
-  Array image;  // PNG
+  Array image;
   ImageSize size;
-  decode_png(bytes, channels, PixelMemory<std::uint8_t>([&](const ImageSize& s) {
-               size = s;
-               image = c.allocate_temp(DType::kUint8, Shape{s.height, s.width, s.channels});
-               return image.data<std::uint8_t>();
-             }));
+  const PixelMemory<std::uint8_t> memory = [&](const ImageSize& s) {
+    size = s;
+    image = c.allocate_temp(DType::kUint8, Shape{s.height, s.width, s.channels});
+    return image.data<std::uint8_t>();
+  };
+  if (format == Format::kPng) {
+    decode_png(bytes, channels, memory);
+  } else {
+    decode_bmp(bytes, channels, memory);
+  }
   resize_images(c, resize_of(c, size), rank_of(c), first_arg_of(c), image);
 }
 

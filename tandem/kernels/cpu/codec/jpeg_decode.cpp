@@ -160,6 +160,16 @@ void check(const JpegDecodeOptions& o) {
   }
 }
 
+// The library rounds sizes up.
+std::int64_t ratio_for(const jpeg_decompress_struct& info, const JpegDecodeOptions& o) {
+  if (o.least_height <= 0 || o.least_width <= 0) return o.ratio;
+  const auto covers = [&](std::int64_t ratio) {
+    return (info.image_height + ratio - 1) / ratio >= o.least_height &&
+           (info.image_width + ratio - 1) / ratio >= o.least_width;
+  };
+  return covers(8) ? 8 : covers(4) ? 4 : covers(2) ? 2 : 1;
+}
+
 void check_window(const JpegCrop& w, std::int64_t height, std::int64_t width) {
   if (w.y >= 0 && w.x >= 0 && w.height > 0 && w.width > 0 && w.height <= height - w.y &&
       w.width <= width - w.x) {
@@ -277,7 +287,7 @@ void decode_jpeg(std::string_view bytes, const JpegDecodeOptions& options, Image
   info.out_color_space = channels == 1 ? JCS_GRAYSCALE : cmyk ? JCS_CMYK : JCS_RGB;
   info.do_fancy_upsampling = options.fancy_upscaling ? TRUE : FALSE;
   info.scale_num = 1;
-  info.scale_denom = static_cast<unsigned>(options.ratio);
+  info.scale_denom = static_cast<unsigned>(ratio_for(info, options));
   info.dct_method = options.accurate_dct ? JDCT_ISLOW : JDCT_IFAST;
   if (!compute_size(r)) fail(r, "size");
   check_size(r, options);
