@@ -173,7 +173,7 @@ Tensor decode_jpeg(Tensor contents, const DecodeJpegOptions& options) {
     }
     AttrMap attrs = attributes(options);
     attrs.set("least_size", std::vector<std::int64_t>{height, width});
-    return call1(kDecodeJpegOfSize, {std::move(contents)}, std::move(attrs));
+    return call1(kDecodeJpegOfSize, {std::move(contents)}, attrs);
   }
   return call1(kDecodeJpeg, {std::move(contents)}, attributes(options));
 }

@@ -58,8 +58,8 @@ struct Nearest {
     template <class Line>
     void make(std::int64_t first, std::int64_t at, const Line& line, float* to) const {
       const T* from = line(first + nearest.last_line(at));
-      for (const std::int64_t x : nearest.x) {
-        const T* pixel = from + x * channels;
+      for (const std::int64_t column : nearest.x) {
+        const T* pixel = from + column * channels;
         for (std::int64_t k = 0; k < channels; ++k) *to++ = static_cast<float>(pixel[k]);
       }
     }
@@ -190,7 +190,7 @@ void fused_decode_jpeg(KernelContext& c) {
   const std::int64_t channels = image_channels(c);
   const Format format = format_of(bytes);
   if (format == Format::kJpeg) {
-    options = with_channels(std::move(options), channels);
+    options = with_channels(options, channels);
     return with_method(c, [&]<class Method>() {
       ResizedLines<Method> lines(c);
       decode_jpeg(bytes, options, lines);

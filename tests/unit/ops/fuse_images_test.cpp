@@ -52,7 +52,7 @@ void expect_fused(const Body& body, const Tensors& args, const char* op) {
   EXPECT_EQ(count_op(f, op), 1) << f.graph.to_string();
   for (const char* gone : {"ResizeBilinear", "ResizeNearestNeighbor", "_FusedElementwise"})
     EXPECT_EQ(count_op(f, gone), 0) << f.graph.to_string();
-  const auto run = function([&](Tensors x) { return body(x); });
+  const auto run = function([&](const Tensors& x) { return body(x); });
   const Tensors eager = body(args);
   for (int call = 0; call < 2; ++call) {
     const Tensors fused = run(args);
@@ -406,7 +406,7 @@ TEST(FuseImages, ErrorsAreThoseOfDecoding) {
   }
   const Tensor contents = jpeg(20, 20);
   const auto to_size = function([](Tensor bytes, Tensor size) {
-    return image::resize(image::decode_jpeg(std::move(bytes)), size);
+    return image::resize(image::decode_jpeg(std::move(bytes)), std::move(size));
   });
   EXPECT_THAT(failure([&] {
                 to_size(contents, Tensor{0, 5}).array();
@@ -457,7 +457,8 @@ TEST(FuseImages, LargeImagesAreNeverThereAsAWhole) {
   const auto peak = [&](bool fusion) {
     config::optimizer::set_experimental_options({.image_fusion = fusion});
     const auto run = function([](Tensor bytes) {
-      return image::resize(image::decode_jpeg(bytes, {.channels = 3}), {224, 224}) / 255.0f;
+      return image::resize(image::decode_jpeg(std::move(bytes), {.channels = 3}), {224, 224}) /
+             255.0f;
     });
     (void)run(jpeg(8, 8)).array();
     config::reset_memory_stats("CPU:0");

@@ -20,7 +20,8 @@ class ImageLines {
   virtual ~ImageLines() = default;
   /// Once, as soon as the size is known.
   virtual void begin(const ImageSize& size) = 0;
-  /// Memory for line y, which is filled next. The line before is still there.
+  /// Memory for line y, which is filled next. The line before stays in its own, which may be asked
+  /// for again.
   virtual std::uint8_t* place(std::int64_t y) = 0;
   /// Line y is in its place. All lines come once, from the top.
   virtual void take(std::int64_t y) = 0;
