@@ -59,8 +59,12 @@ bool takes_from_batch(const Node& node) {
          (only_first_entry(node, "shrink_axis_mask") && is_constant_zero(node.inputs()[1]));
 }
 
-bool is_resize(const Node& node) {
-  return is_op(node, "ResizeBilinear") || is_op(node, "ResizeNearestNeighbor");
+// The attribute `method` of the fused op for one that resizes; null for others.
+const char* method_of(const Node& node) {
+  if (is_op(node, "ResizeBilinear")) return "bilinear";
+  if (is_op(node, "ResizeNearestNeighbor")) return "nearest";
+  if (is_op(node, "ResizeBicubic")) return "bicubic";
+  return is_op(node, "ResizeArea") ? "area" : nullptr;
 }
 
 // All of these may find a JPEG image.
@@ -187,7 +191,7 @@ class Fuser {
       chain.nodes.push_back(node);
     }
     chain.nodes.push_back(chain.resize);
-    return is_resize(*chain.resize) && chain.resize->kind() == NodeKind::kPlain;
+    return method_of(*chain.resize) && chain.resize->kind() == NodeKind::kPlain;
   }
 
   // Follows the value of `node` back to a resize. Steps are found last first.
@@ -299,10 +303,11 @@ class Fuser {
     spec.inputs.insert(spec.inputs.end(), program.args.begin(), program.args.end());
     spec.attrs.set("Tin", std::move(types));
     spec.attrs.set("Tout", program.result);
-    spec.attrs.set("method",
-                   std::string(is_op(*chain.resize, "ResizeBilinear") ? "bilinear" : "nearest"));
-    for (const char* name : {"align_corners", "half_pixel_centers"})
-      spec.attrs.set(name, chain.resize->attr<bool>(name));
+    spec.attrs.set("method", std::string(method_of(*chain.resize)));
+    for (const char* name : {"align_corners", "half_pixel_centers"}) {
+      const AttrValue* value = chain.resize->attrs().find(name);
+      if (value) spec.attrs.set(name, *value);
+    }
     spec.attrs.set("ops", std::move(program.ops));
     spec.attrs.set("operands", std::move(program.operands));
   }

@@ -49,10 +49,10 @@ double fused_flops(const Node& node) {
   return most * static_cast<double>(1 + node.attr<std::vector<std::string>>("ops").size());
 }
 
-#define TANDEM_ROWS                                                                          \
-  "Tin: list(type); Tout: {bfloat16, half, float, double}; method: {'bilinear', 'nearest'} " \
-  "= 'bilinear'; align_corners: bool = false; half_pixel_centers: bool = false; ops: "       \
-  "list(string) = []; operands: list(int) = []"
+#define TANDEM_ROWS                                                               \
+  "Tin: list(type); Tout: {bfloat16, half, float, double}; method: {'bilinear', " \
+  "'nearest', 'bicubic', 'area'} = 'bilinear'; align_corners: bool = false; "     \
+  "half_pixel_centers: bool = false; ops: list(string) = []; operands: list(int) = []"
 
 const OpRegistration kFusedResize{
     {.name = "_FusedResize",
@@ -63,7 +63,8 @@ const OpRegistration kFusedResize{
      .shape = fused_resize_shape,
      .traits = {.keeps_state = true, .host_inputs = 0b10},
      .flops = fused_flops,
-     .doc = "ResizeBilinear, or ResizeNearestNeighbor and a cast to float, of an image or a batch; "
+     .doc = "ResizeBilinear, ResizeBicubic, ResizeArea, or ResizeNearestNeighbor and a cast to "
+            "float, of an image or a batch; "
             "then, row by row, elementwise ops and a cast. `ops` and `operands` are those of "
             "_FusedElementwise; its input 0 is the resized image, the others are args."}};
 

@@ -1,6 +1,7 @@
 // _FusedResize and _FusedDecodeJpeg: images resized row by row, each row finished while it is in
 // the nearest cache; of an image that is being decoded only the lines that a row needs are kept.
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,27 +22,35 @@ namespace {
 
 // ---- How rows are made of lines ----
 
-struct Bilinear {
+template <Taps (*make_taps)(const Placement&, std::int64_t, std::int64_t), Mix mix>
+struct Tapped {
   Taps y, x;
   NewWidth columns;
 
-  Bilinear(const Placement& place, const Resize& r)
-      : y(bilinear_taps(place, r.in_height, r.out_height)),
-        x(bilinear_taps(place, r.in_width, r.out_width)),
-        columns(r, x, Mix::kLerp) {}
-  Bilinear(const Bilinear&) = delete;
-  Bilinear& operator=(const Bilinear&) = delete;
+  Tapped(const Placement& place, const Resize& r)
+      : y(make_taps(place, r.in_height, r.out_height)),
+        x(make_taps(place, r.in_width, r.out_width)),
+        columns(r, x, mix) {}
+  Tapped(const Tapped&) = delete;
+  Tapped& operator=(const Tapped&) = delete;
 
   template <class T>
   RowMaker<T> maker(const KernelContext& c, const Resize& r) const {
     return RowMaker<T>(c, r, y, columns);
   }
-  // The last line that row `at` is made of; before it comes at most one other.
+  // The last line that row `at` is made of, which is no earlier than that of the row before.
   std::int64_t last_line(std::int64_t at) const {
-    return y.index[static_cast<std::size_t>(at * 2 + 1)];
+    return y.index[static_cast<std::size_t>((at + 1) * y.count - 1)];
   }
-  double cost(const Resize& r) const { return 2.0 * static_cast<double>(r.out_width * r.channels); }
+  // So many lines, up to the last, are all that a row is made of.
+  std::int64_t lines() const { return y.count; }
+  double cost(const Resize& r) const {
+    return 0.5 * static_cast<double>(r.out_width * r.channels * (x.count + y.count));
+  }
 };
+using Bilinear = Tapped<bilinear_taps, Mix::kLerp>;
+using Bicubic = Tapped<cubic_taps, Mix::kWeights>;
+using Area = Tapped<area_taps, Mix::kWeights>;
 
 struct Nearest {
   std::vector<std::int64_t> y, x;
@@ -69,12 +78,16 @@ struct Nearest {
     return {*this, r.channels};
   }
   std::int64_t last_line(std::int64_t at) const { return y[static_cast<std::size_t>(at)]; }
+  std::int64_t lines() const { return 1; }
   double cost(const Resize& r) const { return 0.5 * static_cast<double>(r.out_width * r.channels); }
 };
 
 template <class F>
 void with_method(const KernelContext& c, F f) {
-  if (c.attr<std::string>("method") == "bilinear") return f.template operator()<Bilinear>();
+  const auto& method = c.attr<std::string>("method");
+  if (method == "bilinear") return f.template operator()<Bilinear>();
+  if (method == "bicubic") return f.template operator()<Bicubic>();
+  if (method == "area") return f.template operator()<Area>();
   f.template operator()<Nearest>();
 }
 
@@ -138,10 +151,11 @@ class ResizedLines final : public ImageLines {
   void begin(const ImageSize& size) override {
     const Resize r = resize_of(context_, size);
     out_height_ = r.out_height;
-    stride_ = (size.width * size.channels + 2 * kOff - 1) / (2 * kOff) * (2 * kOff);
-    lines_ = context_.allocate_temp(DType::kUint8, Shape{kOff + kLines * stride_});
     rows_.emplace(context_, r, rank_of(context_), first_arg_of(context_));
     method_.emplace(placement_, r);
+    kept_ = std::max<std::int64_t>(2, method_->lines());
+    stride_ = (size.width * size.channels + 2 * kOff - 1) / (2 * kOff) * (2 * kOff);
+    lines_ = context_.allocate_temp(DType::kUint8, Shape{kOff + kept_ * stride_});
     maker_.emplace(method_->template maker<std::uint8_t>(context_, r));
     writer_.emplace(*rows_);
   }
@@ -155,16 +169,16 @@ class ResizedLines final : public ImageLines {
   }
 
  private:
-  static constexpr std::int64_t kLines = 2;
   // The JPEG library writes past the caches to memory that is aligned for its vectors, which lines
   // that are read at once must not be.
   static constexpr std::int64_t kOff = 8;
   std::uint8_t* line(std::int64_t y) {
-    return lines_.data<std::uint8_t>() + kOff + y % kLines * stride_;
+    return lines_.data<std::uint8_t>() + kOff + y % kept_ * stride_;
   }
 
   KernelContext& context_;
   Placement placement_;
+  std::int64_t kept_ = 0;  // lines
   std::int64_t stride_ = 0;
   std::int64_t out_height_ = 0;
   std::int64_t next_ = 0;  // row to be made

@@ -123,6 +123,8 @@ struct CubicTable {
   }
 };
 
+}  // namespace
+
 Taps cubic_taps(const Placement& place, std::int64_t in, std::int64_t out) {
   static const CubicTable kLegacy(-0.75), kKeys(-0.5);
   const bool keys = place.half_pixel_centers;
@@ -182,6 +184,8 @@ Taps area_taps(const Placement& place, std::int64_t in, std::int64_t out) {
   }
   return taps;
 }
+
+namespace {
 
 using MakeTaps = Taps (*)(const Placement&, std::int64_t in, std::int64_t out);
 

@@ -28,9 +28,10 @@ struct Placement {
   }
 };
 
-/// From where bilinear interpolation takes the pixels along an axis: two that follow each other, or
-/// one twice.
+/// From where each method takes the pixels along an axis, from the first on.
 Taps bilinear_taps(const Placement& place, std::int64_t in, std::int64_t out);
+Taps cubic_taps(const Placement& place, std::int64_t in, std::int64_t out);
+Taps area_taps(const Placement& place, std::int64_t in, std::int64_t out);
 /// The nearest pixels.
 std::vector<std::int64_t> nearest_pixels(const Placement& place, std::int64_t in, std::int64_t out);
 

@@ -50,7 +50,8 @@ bool same_bits(const Array& a, const Array& b) {
 void expect_fused(const Body& body, const Tensors& args, const char* op) {
   const MutableFunction f = optimized_graph(body, args);
   EXPECT_EQ(count_op(f, op), 1) << f.graph.to_string();
-  for (const char* gone : {"ResizeBilinear", "ResizeNearestNeighbor", "_FusedElementwise"})
+  for (const char* gone : {"ResizeBilinear", "ResizeNearestNeighbor", "ResizeBicubic", "ResizeArea",
+                           "_FusedElementwise"})
     EXPECT_EQ(count_op(f, gone), 0) << f.graph.to_string();
   const auto run = function([&](const Tensors& x) { return body(x); });
   const Tensors eager = body(args);
@@ -107,6 +108,36 @@ TEST(FuseImages, ResizeGivesTheBitsOfSingleOps) {
         }
       }
     }
+  }
+}
+
+TEST(FuseImages, ResizesByAnyMethod) {
+  for (const char* method : {"bilinear", "bicubic", "area", "nearest"}) {
+    for (const int side : {1, 6, 33, 80}) {
+      SCOPED_TRACE(cat(method, " ", side));
+      const Body body = [&](const Tensors& x) {
+        const Tensor sized = image::resize(x[0], {side, side + 1}, {.method = method});
+        return Tensors{tanh(cast(sized, DType::kFloat) / 57.0f)};
+      };
+      expect_fused(body, {picture({33, 47, 3})}, kResize);
+      expect_fused(body, {picture({2, 33, 47, 1})}, kResize);
+      expect_fused([&](const Tensors& x) { return body({image::decode_jpeg(x[0])}); },
+                   {jpeg(33, 47)}, kDecode);
+      expect_fused([&](const Tensors& x) { return body({image::decode_jpeg(x[0])}); },
+                   {jpeg(191, 150, 1)}, kDecode);
+    }
+  }
+  for (const bool corners : {false, true}) {
+    const Body body = [&](const Tensors& x) {
+      return Tensors{image::resize_bicubic(x[0], Tensor{13, 50}, {.align_corners = corners}) / 2.0f,
+                     image::resize_area(x[0], Tensor{13, 50}, corners) / 2.0f};
+    };
+    const MutableFunction f = optimized_graph(body, {picture({1, 30, 30, 3})});
+    EXPECT_EQ(count_op(f, kResize), 2) << f.graph.to_string();
+    const auto run = function([&](const Tensors& x) { return body(x); });
+    const Tensors args{picture({1, 30, 30, 3})}, fused = run(args), eager = body(args);
+    for (std::size_t i = 0; i < 2; ++i)
+      EXPECT_TRUE(same_bits(fused[i].array(), eager[i].array())) << i;
   }
 }
 
