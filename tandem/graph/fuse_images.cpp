@@ -10,6 +10,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/graph/internal/fusible.h"
+#include "tandem/graph/internal/image_patterns.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/graph/passes.h"
 #include "tandem/graph/rewrite.h"
@@ -20,71 +21,6 @@ namespace {
 constexpr std::size_t kMostOps = 64;
 constexpr std::size_t kMostArgs = 24;
 
-bool is_op(const Node& node, std::string_view name) { return node.op().name == name; }
-
-bool is_constant_zero(const Output& in) {
-  if (in.node->kind() != NodeKind::kConst) return false;
-  const Array& value = *in.node->attr<std::shared_ptr<const Array>>("value");
-  if (value.num_elements() != 1) return false;
-  if (value.dtype() == DType::kInt32) return value.data<std::int32_t>()[0] == 0;
-  return value.dtype() == DType::kInt64 && value.data<std::int64_t>()[0] == 0;
-}
-
-// An index expression that does nothing but what `mask` says to the first axis: x[newaxis], x[0].
-bool only_first_entry(const Node& node, std::string_view mask) {
-  if (!is_op(node, "StridedSlice") || node.attr<std::int64_t>(mask) != 1) return false;
-  const auto other = mask == "new_axis_mask" ? "shrink_axis_mask" : "new_axis_mask";
-  return node.attr<std::int64_t>(other) == 0 &&
-         node.inputs()[1].node->output_shape(0) == PartialShape({1});
-}
-
-// [height, width, channels] as a batch of one.
-bool makes_batch(const Node& node) {
-  if (node.output_dtype(0) == DType::kInvalid || node.inputs().empty()) return false;
-  const Output in = node.inputs()[0];
-  const PartialShape& from = in.node->output_shape(in.index);
-  if (!from.has_rank() || from.rank() != 3) return false;
-  return (is_op(node, "ExpandDims") && is_constant_zero(node.inputs()[1])) ||
-         only_first_entry(node, "new_axis_mask");
-}
-
-// The image of a batch of one.
-bool takes_from_batch(const Node& node) {
-  if (node.inputs().empty()) return false;
-  const Output in = node.inputs()[0];
-  const PartialShape& from = in.node->output_shape(in.index);
-  if (!from.has_rank() || from.rank() != 4 || from.dim(0) != 1) return false;
-  return (is_op(node, "Squeeze") &&
-          node.attr<std::vector<std::int64_t>>("squeeze_dims") == std::vector<std::int64_t>{0}) ||
-         (only_first_entry(node, "shrink_axis_mask") && is_constant_zero(node.inputs()[1]));
-}
-
-// The attribute `method` of the fused op for one that resizes; null for others.
-const char* method_of(const Node& node) {
-  if (is_op(node, "ResizeBilinear")) return "bilinear";
-  if (is_op(node, "ResizeNearestNeighbor")) return "nearest";
-  if (is_op(node, "ResizeBicubic")) return "bicubic";
-  return is_op(node, "ResizeArea") ? "area" : nullptr;
-}
-
-// All of these may find a JPEG image.
-bool is_decode(const Node& node) {
-  if (is_op(node, "DecodeImage") || is_op(node, "DecodePng"))
-    return node.output_dtype(0) == DType::kUint8;
-  return is_op(node, "DecodeJpeg") || is_op(node, "_DecodeJpegOfSize") ||
-         is_op(node, "DecodeAndCropJpeg");
-}
-
-// Whether each row of a value of shape `whole` has its part of the operand.
-bool broadcasts_to(const PartialShape& operand, const PartialShape& whole) {
-  if (!operand.has_rank() || operand.rank() > whole.rank()) return false;
-  for (int i = 1; i <= operand.rank(); ++i) {
-    const std::int64_t dim = operand.dim(operand.rank() - i);
-    if (dim != 1 && (dim < 0 || dim != whole.dim(whole.rank() - i))) return false;
-  }
-  return true;
-}
-
 // Ops on one value after another, from a resize on. All but the last have no other reader.
 struct Chain {
   Node* resize = nullptr;
@@ -92,51 +28,6 @@ struct Chain {
   bool is_image = false;  // taken from a batch of one
   std::vector<Node*> steps;
   std::vector<Node*> nodes;  // all of them
-};
-
-// Steps as the attributes and further inputs of an op whose program begins with a row.
-struct Program {
-  std::vector<std::string> ops;
-  std::vector<std::int64_t> operands;
-  std::vector<Output> args;
-  DType result = DType::kFloat;
-
-  // Input 0 is the row, and then what the latest op has made of it.
-  std::int64_t latest() const { return -static_cast<std::int64_t>(ops.size()); }
-  std::int64_t operand(const Output& in, const Node* previous, std::int64_t made) {
-    if (in.node == previous) return made;
-    const auto known = std::find(args.begin(), args.end(), in);
-    const std::int64_t number = 1 + (known - args.begin());
-    if (known == args.end()) args.push_back(in);
-    return number;
-  }
-
-  void append(const Node& step, const Node* previous) {
-    result = step.output_dtype(0);
-    const std::int64_t made = latest();
-    if (!is_op(step, "_FusedElementwise")) {
-      if (!is_fusible_dtype(result)) return;  // a last cast, which is no part of the program
-      const std::vector<Output> values = value_inputs(step);
-      ops.push_back(step.op().name);
-      operands.push_back(static_cast<std::int64_t>(values.size()));
-      for (const Output& in : values) operands.push_back(operand(in, previous, made));
-      return;
-    }
-    const auto first = static_cast<std::int64_t>(ops.size());
-    const auto& names = step.attr<std::vector<std::string>>("ops");
-    const auto& numbers = step.attr<std::vector<std::int64_t>>("operands");
-    ops.insert(ops.end(), names.begin(), names.end());
-    for (std::size_t at = 0; at < numbers.size();) {
-      std::int64_t left = numbers[at++];
-      operands.push_back(left);
-      for (; left > 0; --left, ++at) {
-        const std::int64_t number = numbers[at];
-        operands.push_back(
-            number < 0 ? number - first
-                       : operand(step.inputs()[static_cast<std::size_t>(number)], previous, made));
-      }
-    }
-  }
 };
 
 class Fuser {
@@ -243,32 +134,21 @@ class Fuser {
       return false;
     std::reverse(chain.steps.begin(), chain.steps.end());
 
-    Program program;
-    const Node* previous = value_of_resize(chain, root);
-    for (const Node* step : chain.steps) {
-      program.append(*step, previous);
-      previous = step;
-    }
-    if (program.args.size() > kMostArgs || program.ops.size() > kMostOps) return false;
+    RowOps rows(chain.steps, value_of_resize(chain, root));
+    if (rows.args.size() > kMostArgs || rows.ops.size() > kMostOps) return false;
 
     Graph::NodeSpec spec;
     const Output images = chain.resize->inputs()[0];
     Output image;
     if (makes_batch(*images.node)) image = images.node->inputs()[0];
     if (chain.is_image && !image.node) return false;
-    if (image.node && is_read_only_by(images.node, chain.resize) &&
-        is_read_only_by(image.node, images.node) && is_decode(*image.node) &&
-        image.node->requested_device() == root->requested_device()) {
-      chain.nodes.push_back(images.node);
-      chain.nodes.push_back(image.node);
-      decode_into(spec, *image.node, chain);
-    } else if (!chain.steps.empty() || chain.widen) {
+    if (!(image.node && is_read_only_by(images.node, chain.resize) &&
+          is_read_only_by(image.node, images.node) && take_in_decoding(spec, chain, images.node))) {
+      if (chain.steps.empty() && !chain.widen) return false;
       spec.op = &ops_.get("_FusedResize");
       spec.inputs = {chain.is_image ? image : images, chain.resize->inputs()[1]};
-    } else {
-      return false;
     }
-    write(spec, chain, std::move(program));
+    write(spec, chain, std::move(rows));
     replace(root, chain, std::move(spec));
     return true;
   }
@@ -283,33 +163,92 @@ class Fuser {
     return nullptr;
   }
 
-  void decode_into(Graph::NodeSpec& spec, const Node& decode, const Chain& chain) {
-    spec.op = &ops_.get("_FusedDecodeJpeg");
-    spec.inputs = {decode.inputs()[0], chain.resize->inputs()[1]};
-    spec.inputs.insert(spec.inputs.end(), std::next(decode.inputs().begin()),
-                       decode.inputs().end());
-    for (const char* name : {"channels", "ratio", "fancy_upscaling", "try_recover_truncated",
-                             "acceptable_fraction", "dct_method", "least_size"}) {
-      if (const AttrValue* value = decode.attrs().find(name)) spec.attrs.set(name, *value);
+  // The nodes from `node` back to what decodes the image that it is made of, that one last: steps
+  // on floats that the bytes have been cast to, or none.
+  bool follow_to_decoding(Node* node, const PartialShape& shape, std::vector<Node*>& nodes) {
+    if (nodes.size() > kMostOps) return false;
+    nodes.push_back(node);
+    if (is_decode(*node)) return true;
+    if (is_op(*node, "Cast") && node->output_dtype(0) == DType::kFloat) {
+      Node* from = node->inputs()[0].node;
+      if (is_decode(*from) && is_read_only_by(from, node)) {
+        nodes.push_back(from);
+        return true;
+      }
     }
-    spec.attrs.set("decoder", decode.op().name);
-    spec.attrs.set("num_windows", static_cast<std::int64_t>(decode.inputs().size()) - 1);
-    spec.attrs.set("batch", !chain.is_image);
+    if (is_step(*node, false) && takes_rows(*node, shape)) {
+      for (const Output& in : value_inputs(*node)) {
+        if (in.node->num_outputs() == 1 && in.node->output_shape(0) == shape &&
+            is_read_only_by(in.node, node) && follow_to_decoding(in.node, shape, nodes))
+          return true;
+      }
+    }
+    nodes.pop_back();
+    return false;
   }
 
-  void write(Graph::NodeSpec& spec, const Chain& chain, Program program) {
-    std::vector<DType> types;
-    for (const Output& in : program.args) types.push_back(in.node->output_dtype(in.index));
-    spec.inputs.insert(spec.inputs.end(), program.args.begin(), program.args.end());
+  // `batch` makes a batch of one of the image.
+  bool take_in_decoding(Graph::NodeSpec& spec, Chain& chain, Node* batch) {
+    Node* image = batch->inputs()[0].node;
+    std::vector<Node*> nodes;
+    if (image->num_outputs() != 1 || !image->output_shape(0).has_rank() ||
+        !follow_to_decoding(image, image->output_shape(0), nodes) ||
+        !std::all_of(nodes.begin(), nodes.end(), [&](const Node* node) {
+          return node->requested_device() == chain.resize->requested_device();
+        }))
+      return false;
+    const Node* decode = nodes.back();
+    const bool floats = nodes.size() > 1;
+    std::vector<Node*> steps;  // after the cast
+    if (floats) steps.assign(std::next(nodes.rbegin(), 2), nodes.rend());
+    RowOps lines(steps, floats ? *std::next(nodes.rbegin()) : decode);
+    if (lines.args.size() > kMostArgs) return false;
+    chain.nodes.push_back(batch);
+    chain.nodes.insert(chain.nodes.end(), nodes.begin(), nodes.end());
+
+    spec.op = &ops_.get("_FusedDecodeJpeg");
+    spec.inputs = {decode->inputs()[0], chain.resize->inputs()[1]};
+    spec.inputs.insert(spec.inputs.end(), std::next(decode->inputs().begin()),
+                       decode->inputs().end());
+    spec.inputs.insert(spec.inputs.end(), lines.args.begin(), lines.args.end());
+    for (const char* name : {"channels", "ratio", "fancy_upscaling", "try_recover_truncated",
+                             "acceptable_fraction", "dct_method", "least_size"}) {
+      if (const AttrValue* value = decode->attrs().find(name)) spec.attrs.set(name, *value);
+    }
+    spec.attrs.set("decoder", decode->op().name);
+    spec.attrs.set("num_windows", static_cast<std::int64_t>(decode->inputs().size()) - 1);
+    spec.attrs.set("batch", !chain.is_image);
+    spec.attrs.set("float_lines", floats);
+    spec.attrs.set("num_line_args", static_cast<std::int64_t>(lines.args.size()));
+    spec.attrs.set("Tin", dtypes_of(lines.args));
+    spec.attrs.set("line_ops", std::move(lines.ops));
+    spec.attrs.set("line_operands", std::move(lines.operands));
+    return true;
+  }
+
+  static std::vector<DType> dtypes_of(const std::vector<Output>& values) {
+    std::vector<DType> dtypes;
+    dtypes.reserve(values.size());
+    for (const Output& in : values) dtypes.push_back(in.node->output_dtype(in.index));
+    return dtypes;
+  }
+
+  void write(Graph::NodeSpec& spec, const Chain& chain, RowOps rows) {
+    std::vector<DType> types = dtypes_of(rows.args);
+    if (const AttrValue* before = spec.attrs.find("Tin")) {
+      const auto& lines = *before->get_if<std::vector<DType>>();
+      types.insert(types.begin(), lines.begin(), lines.end());
+    }
+    spec.inputs.insert(spec.inputs.end(), rows.args.begin(), rows.args.end());
     spec.attrs.set("Tin", std::move(types));
-    spec.attrs.set("Tout", program.result);
+    spec.attrs.set("Tout", rows.result);
     spec.attrs.set("method", std::string(method_of(*chain.resize)));
     for (const char* name : {"align_corners", "half_pixel_centers"}) {
       const AttrValue* value = chain.resize->attrs().find(name);
       if (value) spec.attrs.set(name, *value);
     }
-    spec.attrs.set("ops", std::move(program.ops));
-    spec.attrs.set("operands", std::move(program.operands));
+    spec.attrs.set("ops", std::move(rows.ops));
+    spec.attrs.set("operands", std::move(rows.operands));
   }
 
   void replace(Node* root, const Chain& chain, Graph::NodeSpec spec) {

@@ -76,14 +76,17 @@ const OpRegistration kFusedDecodeJpeg{
          "num_windows: int >= 0; decoder: string = 'DecodeJpeg'; channels: int = 0; ratio: int = "
          "1; fancy_upscaling: bool = "
          "true; try_recover_truncated: bool = false; acceptable_fraction: float = 1.0; "
-         "dct_method: string = ''; least_size: list(int) = []; batch: bool = false; " TANDEM_ROWS,
+         "dct_method: string = ''; least_size: list(int) = []; batch: bool = false; float_lines: "
+         "bool = false; num_line_args: int >= 0 = 0; line_ops: list(string) = []; line_operands: "
+         "list(int) = []; " TANDEM_ROWS,
      .shape = fused_decode_shape,
      .traits = {.keeps_state = true, .host_inputs = 0b110},
      .flops = fused_flops,
      .doc = "What the op `decoder` decodes, which is DecodeJpeg or another that gives an image of "
             "uint8, and what _FusedResize makes of that image, or of the batch of this one image. "
             "Lines of JPEG images are resized as they are decoded: the image as it was is never "
-            "there as a whole."}};
+            "there as a whole. With float_lines they are cast to float before, and then go through "
+            "line_ops, which are like ops and take the first num_line_args of args."}};
 
 }  // namespace
 }  // namespace tandem

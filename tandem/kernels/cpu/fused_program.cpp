@@ -49,9 +49,9 @@ ElementLoops float_loops_of(std::string_view op) {
   return best->float_loops();
 }
 
-FusedProgram::FusedProgram(const KernelContext& c, int inputs) : inputs_(inputs) {
-  const auto& ops = c.attr<std::vector<std::string>>("ops");
-  const auto& numbers = c.attr<std::vector<std::int64_t>>("operands");
+FusedProgram::FusedProgram(const std::vector<std::string>& ops,
+                           const std::vector<std::int64_t>& numbers, int inputs)
+    : inputs_(inputs) {
   std::size_t next = 0;
   const auto take = [&] {
     if (next == numbers.size()) throw InvalidArgumentError("`operands` is too short for `ops`.");
@@ -137,10 +137,14 @@ FusedProgram::FusedProgram(const KernelContext& c, int inputs) : inputs_(inputs)
   if (result_ < inputs_) steps_.clear();
 }
 
-Ref<FusedProgram> FusedProgram::of(KernelContext& c, int inputs) {
+Ref<FusedProgram> FusedProgram::of(KernelContext& c) {
   NodeState& state = c.state();
   std::lock_guard lock(state.mutex);
-  if (!state.object) state.object = Ref<RefCounted>(make_ref<FusedProgram>(c, inputs));
+  if (!state.object) {
+    state.object = Ref<RefCounted>(
+        make_ref<FusedProgram>(c.attr<std::vector<std::string>>("ops"),
+                               c.attr<std::vector<std::int64_t>>("operands"), c.num_inputs()));
+  }
   return Ref<FusedProgram>(static_cast<FusedProgram*>(state.object.get()));
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,16 +15,15 @@
 
 namespace tandem::cpu {
 
-/// The attributes `ops` and `operands` of _FusedElementwise, read and checked. Immutable.
+/// The attributes `ops` and `operands` of _FusedElementwise or alike, read and checked. Immutable.
 class FusedProgram final : public RefCounted {
  public:
   /// Throws InvalidArgumentError for operands that are not there, UnimplementedError for ops that
   /// cannot be fused.
-  FusedProgram(const KernelContext& c, int inputs);
-  /// The program of this node, read once. It has the node's inputs.
-  static Ref<FusedProgram> of(KernelContext& c) { return of(c, c.num_inputs()); }
-  /// The same, with so many inputs.
-  static Ref<FusedProgram> of(KernelContext& c, int inputs);
+  FusedProgram(const std::vector<std::string>& ops, const std::vector<std::int64_t>& operands,
+               int inputs);
+  /// The program of this node, read once.
+  static Ref<FusedProgram> of(KernelContext& c);
 
   struct Step {
     ElementLoops loops;

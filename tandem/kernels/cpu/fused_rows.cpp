@@ -1,16 +1,12 @@
 #include "tandem/kernels/cpu/fused_rows.h"
 
 #include <algorithm>
-#include <string>
 
-#include "tandem/core/error.h"
 #include "tandem/core/half.h"
 #include "tandem/kernels/cpu/float16_rows.h"
 
 namespace tandem::cpu {
 namespace {
-
-constexpr std::int64_t kBlock = 1024;
 
 Shape shape_of(const Resize& r, int rank) {
   return rank == 3 ? Shape{r.out_height, r.out_width, r.channels} : r.out_shape();
@@ -18,56 +14,32 @@ Shape shape_of(const Resize& r, int rank) {
 
 }  // namespace
 
-FusedRows::FusedRows(KernelContext& c, const Resize& r, int rank, int first_arg)
-    : context_(c),
-      out_(c.allocate_output(0, shape_of(r, rank))),
-      row_size_(r.out_width * r.channels) {
-  if (c.attr<std::vector<std::string>>("ops").empty()) return;
-  program_ = FusedProgram::of(c, 1 + c.num_inputs() - first_arg);
-  sources_.push_back(BlockSource::given());
-  for (int i = first_arg; i < c.num_inputs(); ++i) {
-    const Array& arg = c.input(i);
-    if (arg.dtype() != DType::kFloat && arg.dtype() != DType::kBFloat16) {
-      throw InvalidArgumentError(
-          cat("Input ", i, " must be float or bfloat16, not ", arg.dtype(), "."));
-    }
-    if (!(broadcast(out_.shape(), arg.shape()) == out_.shape())) {
-      throw InvalidArgumentError(cat("Input ", i, " of shape ", arg.shape(),
-                                     " does not broadcast to the resized images, ", out_.shape(),
-                                     "."));
-    }
-    sources_.emplace_back(arg, out_.shape());
-  }
-}
+FusedRows::FusedRows(KernelContext& c, const Resize& r, int rank, int args)
+    : row_size_(r.out_width * r.channels),
+      empty_(r.out_shape().num_elements() == 0),
+      dtype_(c.output_dtype(0)),
+      out_(c.allocate_output(0, shape_of(r, rank)).raw_data()),
+      program_(c, RowProgram::Which::kRows, args, shape_of(r, rank)) {}
 
-double FusedRows::cost() const {
-  return static_cast<double>(row_size_) * (program_ ? program_->cost() + 0.3 : 0.3);
-}
-
-FusedRows::Writer::Writer(const FusedRows& rows)
-    : rows_(rows), block_(std::min(kBlock, rows.row_size_)) {
-  if (rows.out_.dtype() != DType::kFloat)
-    row_ = rows.context_.allocate_temp(DType::kFloat, Shape{rows.row_size_});
-  if (rows.program_) run_.emplace(*rows.program_, rows.sources_, block_);
+FusedRows::Writer::Writer(const KernelContext& c, const FusedRows& rows)
+    : rows_(rows), run_(rows.program_) {
+  if (rows.dtype_ != DType::kFloat) row_ = c.allocate_temp(DType::kFloat, Shape{rows.row_size_});
 }
 
 float* FusedRows::Writer::place(std::int64_t i) {
-  if (rows_.out_.dtype() != DType::kFloat) return row_.data<float>();
-  return const_cast<Array&>(rows_.out_).data<float>() + i * rows_.row_size_;
+  if (rows_.dtype_ != DType::kFloat) return row_.data<float>();
+  return static_cast<float*>(rows_.out_) + i * rows_.row_size_;
 }
 
 void FusedRows::Writer::finish(std::int64_t i) {
   const std::int64_t size = rows_.row_size_, begin = i * size;
-  float* const values = place(i);
-  if (run_) {
-    for (std::int64_t k = 0; k < size; k += block_)
-      run_->block(begin + k, std::min(block_, size - k), values + k, values + k);
-  }
-  Array& out = const_cast<Array&>(rows_.out_);
-  switch (out.dtype()) {
-    case DType::kHalf: return from_floats(values, out.data<Half>() + begin, size);
-    case DType::kBFloat16: return from_floats(values, out.data<BFloat16>() + begin, size);
-    case DType::kDouble: return void(std::copy_n(values, size, out.data<double>() + begin));
+  float* const row = place(i);
+  run_(i, row);
+  switch (rows_.dtype_) {
+    case DType::kHalf: return from_floats(row, static_cast<Half*>(rows_.out_) + begin, size);
+    case DType::kBFloat16:
+      return from_floats(row, static_cast<BFloat16*>(rows_.out_) + begin, size);
+    case DType::kDouble: std::copy_n(row, size, static_cast<double*>(rows_.out_) + begin); return;
     default: return;
   }
 }

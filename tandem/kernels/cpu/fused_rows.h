@@ -1,12 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <vector>
 
 #include "tandem/graph/kernel_context.h"
-#include "tandem/kernels/cpu/fused_program.h"
 #include "tandem/kernels/cpu/resample.h"
+#include "tandem/kernels/cpu/row_program.h"
 
 namespace tandem::cpu {
 
@@ -14,18 +12,18 @@ namespace tandem::cpu {
 /// been made: the node's program, then a cast.
 class FusedRows {
  public:
-  /// Allocates the output for the new sizes. `rank` is 3 for an image, 4 for a batch; the
-  /// program's further inputs are the node's from `first_arg` on, and must broadcast to the output.
-  FusedRows(KernelContext& c, const Resize& r, int rank, int first_arg);
-  bool is_empty() const { return out_.num_elements() == 0; }
+  /// Allocates the output for the new sizes. `rank` is 3 for an image, 4 for a batch; `args` is the
+  /// number of the node's first input for programs.
+  FusedRows(KernelContext& c, const Resize& r, int rank, int args);
+  bool is_empty() const { return empty_; }
   /// ns for a row.
-  double cost() const;
+  double cost() const { return static_cast<double>(row_size_) * (0.3 + program_.cost()); }
 
   /// Writes rows; one for each thread at work.
   class Writer {
    public:
     /// `rows` outlives it.
-    explicit Writer(const FusedRows& rows);
+    Writer(const KernelContext& c, const FusedRows& rows);
     /// Where row i of all is to be made, in float.
     float* place(std::int64_t i);
     /// What was made there is finished and written.
@@ -33,17 +31,20 @@ class FusedRows {
 
    private:
     const FusedRows& rows_;
-    std::int64_t block_;
     Array row_;  // if the output is no float
-    std::optional<FusedRun> run_;
+    RowProgram::Run run_;
   };
 
  private:
-  const KernelContext& context_;
-  Array out_;
-  std::int64_t row_size_ = 0;
-  Ref<FusedProgram> program_;  // null: none
-  std::vector<BlockSource> sources_;
+  std::int64_t row_size_;
+  bool empty_;
+  DType dtype_;
+  void* out_;
+  RowProgram program_;
 };
+
+/// Makes all rows of `images`, with the node's attribute `method`. `rank` and `args` are those of
+/// FusedRows.
+void resize_images(KernelContext& c, const Resize& r, int rank, int args, const Array& images);
 
 }  // namespace tandem::cpu

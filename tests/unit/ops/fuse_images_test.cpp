@@ -84,6 +84,12 @@ Tensor jpeg(std::int64_t height, std::int64_t width, std::int64_t channels = 3,
   return image::encode_jpeg(picture({height, width, channels}), options);
 }
 
+Tensor without_end(const Tensor& contents, double share) {
+  std::string bytes = contents.item<std::string>();
+  bytes.resize(static_cast<std::size_t>(share * static_cast<double>(bytes.size())));
+  return Tensor(bytes);
+}
+
 // ---- Resizes take in what follows ----
 
 TEST(FuseImages, ResizeGivesTheBitsOfSingleOps) {
@@ -299,6 +305,53 @@ TEST(FuseImages, DecodesForOtherResizes) {
       {contents}, kDecode);
 }
 
+TEST(FuseImages, ComputesBeforeTheResizeToo) {
+  const Tensor png = image::encode_png(picture({40, 61, 3}));
+  for (const Tensor& contents : {jpeg(75, 101), jpeg(9, 11), jpeg(75, 101, 1), png}) {
+    for (const char* method : {"bilinear", "bicubic", "area", "nearest"}) {
+      const auto sized = [&](const Tensor& image) {
+        return image::resize(image, {20, 37}, {.method = method});
+      };
+      const auto decoded = [](const Tensors& x) {
+        return image::decode_jpeg(x[0], {.channels = 3});
+      };
+      SCOPED_TRACE(method);
+      expect_fused(
+          [&](const Tensors& x) {
+            return Tensors{sized(image::convert_image_dtype(decoded(x), DType::kFloat))};
+          },
+          {contents}, kDecode);
+      expect_fused(
+          [&](const Tensors& x) {
+            const Tensor floats = cast(decoded(x), DType::kFloat);
+            return Tensors{cast((sized((floats - x[1]) * exp(x[2])) - x[2]) * x[3], DType::kHalf)};
+          },
+          {contents, numbers({3}, 1), numbers({}, 2), numbers({37, 1}, 3)}, kDecode);
+    }
+  }
+  // In a batch of one, and with a cast alone.
+  expect_fused(
+      [](const Tensors& x) {
+        const Tensor floats = cast(image::decode_jpeg(x[0]), DType::kFloat);
+        return Tensors{image::resize_bilinear(expand_dims(floats, 0), Tensor{90, 30})};
+      },
+      {jpeg(75, 101)}, kDecode);
+  // Missing lines go the same way.
+  expect_fused(
+      [](const Tensors& x) {
+        const Tensor pixels = image::decode_jpeg(x[0], {.try_recover_truncated = true});
+        return Tensors{image::resize(image::convert_image_dtype(pixels, DType::kFloat), {90, 30})};
+      },
+      {without_end(jpeg(75, 101), 0.5)}, kDecode);
+  // The operand's size is not known to fit the image's.
+  expect_not_fused(
+      [](const Tensors& x) {
+        const Tensor pixels = cast(image::decode_jpeg(x[0]), DType::kFloat) * x[1];
+        return Tensors{image::resize(pixels, {20, 37})};
+      },
+      {jpeg(75, 101), numbers({3}, 1)});
+}
+
 TEST(FuseImages, DecodesWhateverTheBytesAre) {
   std::string bmp = {'B', 'M'};  // 3 x 2 pixels of 24 bits
   const auto put = [&](std::uint32_t value, int size) {
@@ -371,12 +424,6 @@ TEST(FuseImages, DecodedImagesThatOthersReadStayWhole) {
 }
 
 // ---- Images that are not whole ----
-
-Tensor without_end(const Tensor& contents, double share) {
-  std::string bytes = contents.item<std::string>();
-  bytes.resize(static_cast<std::size_t>(share * static_cast<double>(bytes.size())));
-  return Tensor(bytes);
-}
 
 TEST(FuseImages, MissingLinesAreMadeUpAlike) {
   for (const bool progressive : {false, true}) {
