@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tandem/core/error.h"
+#include "tandem/graph/internal/fusible.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/graph/passes.h"
 #include "tandem/graph/rewrite.h"
@@ -21,8 +22,6 @@ constexpr std::size_t kMostInputs = 24;
 constexpr std::int64_t kFewestElements = 4096;
 constexpr std::int64_t kLargestLastAxis = 8192;
 
-bool is_float(DType dtype) { return dtype == DType::kFloat || dtype == DType::kBFloat16; }
-
 std::int64_t known_elements(const PartialShape& shape) {
   if (!shape.has_rank()) return 0;
   std::int64_t count = 1;
@@ -31,16 +30,6 @@ std::int64_t known_elements(const PartialShape& shape) {
     if (dim > 0) count = std::min(count, kFewestElements) * std::min(dim, kFewestElements);
   }
   return count;
-}
-
-// Loops take no attributes: those must be what is meant where nothing is said.
-bool has_default_attrs(const Node& node) {
-  const auto& attrs = node.op().attrs;
-  return std::all_of(attrs.begin(), attrs.end(), [&](const AttrDef& attr) {
-    const AttrValue* value = node.attrs().find(attr.name);
-    return !value || value->get_if<DType>() || attr.default_value.empty() ||
-           *value == attr.default_value;
-  });
 }
 
 class Fuser {
@@ -76,30 +65,7 @@ class Fuser {
   // Nodes that this pass has added are never part of another group.
   bool taken(const Node* node) const { return index(node) >= taken_.size() || taken_[index(node)]; }
 
-  // Inputs that hold values, not shapes.
-  static std::vector<Output> operands(const Node& node) {
-    std::vector<Output> values;
-    const std::uint32_t host = node.op().traits.host_inputs;
-    for (std::size_t i = 0; i < node.inputs().size(); ++i)
-      if (i >= 32 || ((host >> i) & 1) == 0) values.push_back(node.inputs()[i]);
-    return values;
-  }
-
-  bool fusible(const Node& node) {
-    const OpTraits& traits = node.op().traits;
-    if (!traits.elementwise || traits.stateful || node.kind() != NodeKind::kPlain ||
-        node.num_outputs() != 1 || !is_float(node.output_dtype(0)))
-      return false;
-    const std::vector<Output> values = operands(node);
-    if (values.empty() || !std::all_of(values.begin(), values.end(), [](const Output& in) {
-          return is_float(in.node->output_dtype(in.index));
-        }))
-      return false;
-    const PartialShape& shape = node.output_shape(0);
-    // A shape that only an operand on the host tells must be another operand's too, once fused.
-    if (traits.host_inputs != 0 && !shape.is_fully_known()) return false;
-    return shape.has_rank() && has_default_attrs(node) && evaluator_.has_float_loops(node);
-  }
+  bool fusible(const Node& node) { return is_fusible(node, evaluator_); }
 
   // A bfloat16 value as float. Reading the short one and widening it on the way is cheaper than
   // reading what somebody has widened, so everybody does it for himself.
@@ -120,7 +86,7 @@ class Fuser {
     };
     std::map<int, Uses> inner_uses;  // by id: the choice is the same in each run
     const auto count_uses = [&](const Node* user) {
-      for (const Output& in : operands(*user)) {
+      for (const Output& in : value_inputs(*user)) {
         Uses& uses = inner_uses[in.node->id()];
         uses.node = in.node;
         ++uses.values;
@@ -189,7 +155,7 @@ class Fuser {
       return position_[index(a)] < position_[index(b)];
     });
     for (const Node* node : group.members) {
-      const std::vector<Output> values = operands(*node);
+      const std::vector<Output> values = value_inputs(*node);
       program.operands.push_back(static_cast<std::int64_t>(values.size()));
       for (const Output& in : values) {
         const auto inner = results.find(in.node);
@@ -362,7 +328,8 @@ class Fuser {
   // A sum, not fused, that may become one of _FusedElementwiseSums.
   static bool is_sum_of_rows(const Node& node) {
     const bool of_bias = node.op().name == "BiasAddGrad";
-    if ((!of_bias && node.op().traits.joins != Joins::kSum) || !is_float(node.output_dtype(0)))
+    if ((!of_bias && node.op().traits.joins != Joins::kSum) ||
+        !is_fusible_dtype(node.output_dtype(0)))
       return false;
     const PartialShape& shape = node.inputs()[0].node->output_shape(node.inputs()[0].index);
     if (!shape.has_rank() || shape.rank() < 2) return false;
@@ -378,7 +345,7 @@ class Fuser {
   bool try_sum(Node* root) {
     const Joins joins = root->op().traits.joins;
     if (joins == Joins::kNothing || uses_.waiting_for(root) != 0 ||
-        !is_float(root->output_dtype(0)) || root->kind() != NodeKind::kPlain)
+        !is_fusible_dtype(root->output_dtype(0)) || root->kind() != NodeKind::kPlain)
       return false;
     const Output in = root->inputs()[0];
     if (taken(in.node) || in.node->num_outputs() != 1 ||

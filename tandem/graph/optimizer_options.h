@@ -20,6 +20,8 @@ struct OptimizerOptions {
   bool packed_weights = true;
   /// Trees of elementwise ops become one op.
   bool elementwise_fusion = true;
+  /// Decoding, resizing and the elementwise ops that follow become one op.
+  bool image_fusion = true;
 
   bool operator==(const OptimizerOptions& other) const = default;
 };

@@ -281,6 +281,7 @@ void specialize(MutableFunction& f, const std::vector<PartialShape>& arg_shapes,
   optimize(f, ops, evaluator, options);
   if (options.arithmetic_optimization) passes::broadcast_late(f, ops);
   if (options.elementwise_fusion) passes::fuse_elementwise(f, ops, evaluator);
+  if (options.image_fusion) passes::fuse_images(f, ops, evaluator);
 }
 
 }  // namespace tandem

@@ -64,6 +64,8 @@ TANDEM_EXPORT bool fuse(MutableFunction& f, const OpRegistry& ops,
 /// Makes one op of trees of elementwise ops on large values of float or bfloat16.
 TANDEM_EXPORT bool fuse_elementwise(MutableFunction& f, const OpRegistry& ops,
                                     Evaluator& evaluator);
+/// Makes one op of the decoding and resizing of an image and the elementwise ops that follow.
+TANDEM_EXPORT bool fuse_images(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator);
 }  // namespace passes
 
 /// Those of the passes that keep values as they are, until nothing changes (at most a few rounds).

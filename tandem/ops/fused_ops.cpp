@@ -148,6 +148,9 @@ void fused_elementwise_sums_shape(InferenceContext& c) {
   const auto& ranks = c.attr<std::vector<std::int64_t>>("sum_ranks");
   if (ranks.size() != static_cast<std::size_t>(c.attr<std::int64_t>("num_sums")))
     c.fail(cat("sum_ranks must have num_sums numbers, not ", ranks.size(), "."));
+  const auto results = c.attr<std::vector<std::int64_t>>("results").size();
+  if (results != ranks.size() + 1)
+    c.fail(cat("results must have one number for each output, not ", results, "."));
   int output = 1;
   for (const std::int64_t rank : ranks) {
     if (rank < 1) c.fail(cat("a sum has rank 1 at least, not ", rank, "."));

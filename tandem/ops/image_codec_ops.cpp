@@ -1,6 +1,7 @@
 #include "tandem/ops/image_codec_ops.h"
 
 #include <utility>
+#include <vector>
 
 #include "tandem/core/error.h"
 #include "tandem/graph/inference_context.h"
@@ -76,6 +77,15 @@ const OpRegistration kDecodeJpeg{{.name = "DecodeJpeg",
                                   .shape = decoded_shape,
                                   .gradient = not_differentiable,
                                   .doc = "The pixels of a JPEG (or PNG) image."}};
+const OpRegistration kDecodeJpegOfSize{
+    {.name = "_DecodeJpegOfSize",
+     .inputs = "contents: string",
+     .outputs = "image: uint8",
+     .attrs = "least_size: list(int); " TANDEM_JPEG,
+     .shape = decoded_shape,
+     .gradient = not_differentiable,
+     .doc = "DecodeJpeg with the largest ratio, from 1, 2, 4 and 8, that leaves a JPEG image at "
+            "least of least_size: height and width. With 1 if none does."}};
 const OpRegistration kDecodeAndCropJpeg{{.name = "DecodeAndCropJpeg",
                                          .inputs = "contents: string, crop_window: int32",
                                          .outputs = "image: uint8",
@@ -153,9 +163,26 @@ AttrMap attributes(const image::DecodeJpegOptions& o) {
 namespace image {
 
 Tensor decode_jpeg(Tensor contents, const DecodeJpegOptions& options) {
+  if (options.least_size != DecodeJpegOptions().least_size) {
+    const auto [height, width] = options.least_size;
+    if (height <= 0 || width <= 0 || options.ratio != 1) {
+      throw InvalidArgumentError(
+          cat("td::image::decode_jpeg: least_size must be a positive height and width, and ratio "
+              "be left at 1; they are ",
+              height, ", ", width, " and ", options.ratio, "."));
+    }
+    AttrMap attrs = attributes(options);
+    attrs.set("least_size", std::vector<std::int64_t>{height, width});
+    return call1(kDecodeJpegOfSize, {std::move(contents)}, attrs);
+  }
   return call1(kDecodeJpeg, {std::move(contents)}, attributes(options));
 }
 Tensor decode_and_crop_jpeg(Tensor contents, Tensor crop_window, const DecodeJpegOptions& options) {
+  if (options.least_size != DecodeJpegOptions().least_size) {
+    throw InvalidArgumentError(
+        "td::image::decode_and_crop_jpeg: the window would be another one in an image of another "
+        "size; least_size is for decode_jpeg.");
+  }
   return call1(kDecodeAndCropJpeg, {std::move(contents), std::move(crop_window)},
                attributes(options));
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -16,6 +17,10 @@ namespace tandem::image {
 struct DecodeJpegOptions {
   std::int64_t channels = 0;  ///< 1 (grey), 3 (RGB), 0: as the image has
   std::int64_t ratio = 1;     ///< sides divided by 1, 2, 4 or 8 while decoding
+  /// Height and width: each image is decoded with the largest ratio that leaves it at least this
+  /// size, which is much cheaper where it is resized to that anyway. Pixels are then no longer
+  /// those of TensorFlow, and TensorFlow cannot read the graph. {0, 0}: as `ratio` says.
+  std::array<std::int64_t, 2> least_size = {0, 0};
   bool fancy_upscaling = true;
   bool try_recover_truncated = false;  ///< missing lines repeat the last one
   float acceptable_fraction = 1;       ///< of the lines that must be there; others are black

@@ -10,75 +10,16 @@
 #include "tandem/kernels/cpu/codec/bmp_decode.h"
 #include "tandem/kernels/cpu/codec/jpeg_decode.h"
 #include "tandem/kernels/cpu/codec/png_decode.h"
+#include "tandem/kernels/cpu/decode_attrs.h"
 
 namespace tandem::cpu {
 namespace {
-
-using namespace std::string_view_literals;
-
-enum class Format { kJpeg, kPng, kBmp };
-
-Format format_of(std::string_view bytes) {
-  if (bytes.starts_with("\xff\xd8\xff"sv)) return Format::kJpeg;
-  if (bytes.starts_with("\x89PNG\r\n\x1a\n"sv)) return Format::kPng;
-  if (bytes.starts_with("BM"sv)) return Format::kBmp;
-  const bool known = bytes.starts_with("GIF8"sv) || bytes.starts_with("RIFF"sv);
-  throw InvalidArgumentError(
-      cat(known ? "GIF and WebP images are not supported." : "Unknown image file format.",
-          " One of JPEG, PNG, BMP required."));
-}
-
-const std::string& contents(const KernelContext& c) {
-  const Array& input = c.input(0);
-  if (input.rank() != 0) {
-    throw InvalidArgumentError(cat("`contents` must be scalar but got shape ", input.shape()));
-  }
-  const std::string& bytes = input.data<std::string>()[0];
-  if (bytes.empty()) throw InvalidArgumentError("Input is empty.");
-  return bytes;
-}
-
-bool accurate_dct(const KernelContext& c) {
-  const auto& method = c.attr<std::string>("dct_method");
-  if (!method.empty() && method != "INTEGER_FAST" && method != "INTEGER_ACCURATE") {
-    throw InvalidArgumentError(
-        "dct_method must be one of {'', 'INTEGER_FAST', 'INTEGER_ACCURATE'}");
-  }
-  return method == "INTEGER_ACCURATE";
-}
-
-JpegDecodeOptions jpeg_options(const KernelContext& c) {
-  JpegDecodeOptions o;
-  o.ratio = c.attr<std::int64_t>("ratio");
-  if (o.ratio != 1 && o.ratio != 2 && o.ratio != 4 && o.ratio != 8) {
-    throw InvalidArgumentError(cat("ratio must be 1, 2, 4, or 8, got ", o.ratio));
-  }
-  o.fancy_upscaling = c.attr<bool>("fancy_upscaling");
-  o.try_recover_truncated = c.attr<bool>("try_recover_truncated");
-  o.acceptable_fraction = c.attr<float>("acceptable_fraction");
-  o.accurate_dct = accurate_dct(c);
-  return o;
-}
-
-std::int64_t channels_of(const KernelContext& c) {
-  const auto channels = c.attr<std::int64_t>("channels");
-  if (channels != 0 && channels != 1 && channels != 3 && channels != 4) {
-    throw InvalidArgumentError(cat("`channels` must be 0, 1, 3 or 4 but got ", channels));
-  }
-  return channels;
-}
 
 template <class T>
 PixelMemory<T> output_of(KernelContext& c) {
   return [&c](const ImageSize& s) {
     return c.allocate_output(0, {s.height, s.width, s.channels}).template data<T>();
   };
-}
-
-JpegDecodeOptions with_channels(JpegDecodeOptions options, std::int64_t channels) {
-  if (channels == 4) throw InvalidArgumentError("JPEG does not support 4 channels");
-  options.channels = channels;
-  return options;
 }
 
 // Decodes 8 bits a sample and makes the output of them: out = in · factor.
@@ -118,7 +59,7 @@ void png_as_dtype(KernelContext& c, std::string_view bytes, std::int64_t channel
 }
 
 void decode(KernelContext& c, std::string_view bytes, const JpegDecodeOptions& jpeg, DType dtype) {
-  const std::int64_t channels = channels_of(c);
+  const std::int64_t channels = image_channels(c);
   switch (format_of(bytes)) {
     case Format::kJpeg: {
       const JpegDecodeOptions options = with_channels(jpeg, channels);
@@ -134,46 +75,29 @@ void decode(KernelContext& c, std::string_view bytes, const JpegDecodeOptions& j
   }
 }
 
-void refuse_bmp(const KernelContext& c, std::string_view bytes) {
-  if (format_of(bytes) != Format::kBmp) return;
-  throw InvalidArgumentError(
-      cat("Trying to decode BMP format using a wrong op. Use `decode_bmp` "
-          "or `decode_image` instead. Op used: ",
-          c.op().name));
-}
-
 void decode_jpeg_op(KernelContext& c) {
   const JpegDecodeOptions options = jpeg_options(c);
-  const std::string& bytes = contents(c);
-  refuse_bmp(c, bytes);
+  const std::string& bytes = image_contents(c);
+  refuse_bmp(bytes, "DecodeJpeg");
   decode(c, bytes, options, DType::kUint8);
 }
 
 void decode_and_crop_jpeg(KernelContext& c) {
   JpegDecodeOptions options = jpeg_options(c);
-  const std::string& bytes = contents(c);
-  if (format_of(bytes) != Format::kJpeg) {
-    throw InvalidArgumentError(
-        "DecodeAndCropJpeg operation can run on JPEG only, but detected another format.");
-  }
-  const Array& window = c.input(1);
-  if (window.rank() != 1 || window.dim(0) != 4) {
-    throw InvalidArgumentError(
-        cat("crop_window must have four elements, got shape ", window.shape()));
-  }
-  const auto* w = window.data<std::int32_t>();
-  options.crop = JpegCrop{w[0], w[1], w[2], w[3]};
+  const std::string& bytes = image_contents(c);
+  require_jpeg(bytes);
+  options.crop = crop_window(c.input(1));
   decode(c, bytes, options, DType::kUint8);
 }
 
 void decode_png_op(KernelContext& c) {
-  const std::string& bytes = contents(c);
-  refuse_bmp(c, bytes);
+  const std::string& bytes = image_contents(c);
+  refuse_bmp(bytes, c.op().name);
   decode(c, bytes, {}, c.output_dtype(0));
 }
 
 void decode_bmp_op(KernelContext& c) {
-  const std::string& bytes = contents(c);
+  const std::string& bytes = image_contents(c);
   const Format format = format_of(bytes);
   if (format != Format::kBmp) {
     throw InvalidArgumentError(cat("Trying to decode ", format == Format::kJpeg ? "JPEG" : "PNG",
@@ -182,7 +106,7 @@ void decode_bmp_op(KernelContext& c) {
   decode(c, bytes, {}, DType::kUint8);
 }
 
-void decode_image(KernelContext& c) { decode(c, contents(c), {}, c.output_dtype(0)); }
+void decode_image(KernelContext& c) { decode(c, image_contents(c), {}, c.output_dtype(0)); }
 
 void extract_jpeg_shape(KernelContext& c) {
   const Array& input = c.input(0);
@@ -202,6 +126,7 @@ void extract_jpeg_shape(KernelContext& c) {
 }
 
 const KernelRegistration kJpeg{{.op = "DecodeJpeg", .run = decode_jpeg_op}};
+const KernelRegistration kLeast{{.op = "_DecodeJpegOfSize", .run = decode_jpeg_op}};
 const KernelRegistration kCrop{{.op = "DecodeAndCropJpeg", .run = decode_and_crop_jpeg}};
 const KernelRegistration kPng{{.op = "DecodePng", .run = decode_png_op}};
 const KernelRegistration kBmp{{.op = "DecodeBmp", .run = decode_bmp_op}};

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "tandem/core/error.h"
 #include "tandem/core/half.h"
@@ -61,29 +62,15 @@ ElementLoops float_loops_of(std::string_view op) {
   return best->float_loops();
 }
 
-namespace {
-
-// Numbered as in `operands`.
-std::vector<std::int64_t> wanted_results(const KernelContext& c, std::size_t ops) {
-  const auto count = static_cast<std::int64_t>(ops);
-  if (!c.op().find_attr("results")) return {-count};
-  const auto& results = c.attr<std::vector<std::int64_t>>("results");
+FusedProgram::FusedProgram(const std::vector<std::string>& ops,
+                           const std::vector<std::int64_t>& numbers, int inputs,
+                           std::vector<std::int64_t> results)
+    : inputs_(inputs) {
+  if (results.empty()) results = {-static_cast<std::int64_t>(ops.size())};
   for (const std::int64_t number : results) {
-    if (number >= c.num_inputs() || number < -count)
+    if (number >= inputs || number < -static_cast<std::int64_t>(ops.size()))
       throw InvalidArgumentError(cat("`ops` and the inputs have no result ", number, "."));
   }
-  if (results.size() != static_cast<std::size_t>(c.num_outputs())) {
-    throw InvalidArgumentError(
-        cat("There are ", c.num_outputs(), " outputs but ", results.size(), " `results`."));
-  }
-  return results;
-}
-
-}  // namespace
-
-FusedProgram::FusedProgram(const KernelContext& c) : inputs_(c.num_inputs()) {
-  const auto& ops = c.attr<std::vector<std::string>>("ops");
-  const auto& numbers = c.attr<std::vector<std::int64_t>>("operands");
   std::size_t next = 0;
   const auto take = [&] {
     if (next == numbers.size()) throw InvalidArgumentError("`operands` is too short for `ops`.");
@@ -133,7 +120,6 @@ FusedProgram::FusedProgram(const KernelContext& c) : inputs_(c.num_inputs()) {
     }
     real[k] = is_copy(raw[k]) ? raw[k].operands[0] : -1 - static_cast<std::int64_t>(k);
   }
-  const std::vector<std::int64_t> results = wanted_results(c, raw.size());
   for (const std::int64_t number : results) {
     if (const std::int64_t result = resolve(number); result < 0)
       last_use[static_cast<std::size_t>(-1 - result)] = raw.size();
@@ -176,7 +162,13 @@ FusedProgram::FusedProgram(const KernelContext& c) : inputs_(c.num_inputs()) {
 Ref<FusedProgram> FusedProgram::of(KernelContext& c) {
   NodeState& state = c.state();
   std::lock_guard lock(state.mutex);
-  if (!state.object) state.object = Ref<RefCounted>(make_ref<FusedProgram>(c));
+  if (!state.object) {
+    std::vector<std::int64_t> results;
+    if (c.op().find_attr("results")) results = c.attr<std::vector<std::int64_t>>("results");
+    state.object = Ref<RefCounted>(make_ref<FusedProgram>(
+        c.attr<std::vector<std::string>>("ops"), c.attr<std::vector<std::int64_t>>("operands"),
+        c.num_inputs(), std::move(results)));
+  }
   return Ref<FusedProgram>(static_cast<FusedProgram*>(state.object.get()));
 }
 
@@ -207,6 +199,12 @@ BlockSource::BlockSource(const Array& input, const Shape& shape) : values_(input
   }
 }
 
+BlockSource BlockSource::given() {
+  BlockSource source;
+  source.kind_ = Kind::kGiven;
+  return source;
+}
+
 float BlockSource::element(std::int64_t i) const {
   return values_.dtype() == DType::kFloat ? values_.data<float>()[i]
                                           : static_cast<float>(values_.data<BFloat16>()[i]);
@@ -227,6 +225,7 @@ std::int64_t BlockSource::scratch(std::int64_t size) const {
     case Kind::kScalar: return 1;
     case Kind::kRow: return is_short(size) ? period_ + size : size;
     case Kind::kColumn: return size;
+    case Kind::kGiven: return 0;
   }
   return size;
 }
@@ -269,6 +268,7 @@ const float* BlockSource::block(float* scratch, std::int64_t size, std::int64_t 
       }
       return scratch;
     }
+    case Kind::kGiven: break;
   }
   return scratch;
 }
@@ -339,19 +339,19 @@ void FusedRun::run_step(const FusedProgram::Step& step, std::int64_t n, float* b
   }
 }
 
-void FusedRun::find_inputs(std::int64_t begin, std::int64_t n) {
+void FusedRun::find_inputs(std::int64_t begin, std::int64_t n, const float* given) {
   for (std::size_t v = 0; v < values_.size(); ++v) {
     Value& own = values_[v];
     if (own.period > 1) {
       own.data = own.memory + begin % own.period;
     } else if (own.period == 0 && v < sources_.size()) {
-      own.data = sources_[v].block(own.memory, size_, begin, n);
+      own.data = sources_[v].is_given() ? given : sources_[v].block(own.memory, size_, begin, n);
     }
   }
 }
 
-const float* FusedRun::compute(std::int64_t begin, std::int64_t n, float* out) {
-  find_inputs(begin, n);
+const float* FusedRun::compute(std::int64_t begin, std::int64_t n, float* out, const float* given) {
+  find_inputs(begin, n, given);
   const auto& steps = program_.steps();
   for (std::size_t k = 0; k < steps.size(); ++k) {
     const Value& own = values_[sources_.size() + k];
@@ -368,7 +368,7 @@ const float* FusedRun::compute(std::int64_t begin, std::int64_t n, float* out) {
 }
 
 void FusedRun::compute(std::int64_t begin, std::int64_t n) {
-  find_inputs(begin, n);
+  find_inputs(begin, n, nullptr);
   const auto& steps = program_.steps();
   for (std::size_t k = 0; k < steps.size(); ++k) {
     const Value& own = values_[sources_.size() + k];
@@ -383,8 +383,8 @@ const float* FusedRun::result(std::size_t i, std::int64_t n, float* scratch) con
   return scratch;
 }
 
-void FusedRun::block(std::int64_t begin, std::int64_t n, float* out) {
-  const float* result = compute(begin, n, out);
+void FusedRun::block(std::int64_t begin, std::int64_t n, float* out, const float* given) {
+  const float* result = compute(begin, n, out, given);
   if (result != out) std::memcpy(out, result, static_cast<std::size_t>(n) * sizeof(float));
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,13 +15,15 @@
 
 namespace tandem::cpu {
 
-/// The attributes `ops`, `operands` and, where there is one, `results` of a fused op, read and
-/// checked. Immutable.
+/// The attributes `ops`, `operands` and, where there is one, `results` of _FusedElementwise or
+/// alike, read and checked. Immutable.
 class FusedProgram final : public RefCounted {
  public:
   /// Throws InvalidArgumentError for operands that are not there, UnimplementedError for ops that
   /// cannot be fused.
-  explicit FusedProgram(const KernelContext& c);
+  /// `results` are numbered like operands; without any there is one, the last op's.
+  FusedProgram(const std::vector<std::string>& ops, const std::vector<std::int64_t>& operands,
+               int inputs, std::vector<std::int64_t> results = {});
   /// The program of this node, read once.
   static Ref<FusedProgram> of(KernelContext& c);
 
@@ -52,6 +55,9 @@ class BlockSource {
  public:
   /// `input` broadcasts to `shape`.
   BlockSource(const Array& input, const Shape& shape);
+  /// Of elements that are given for each block as it is computed.
+  static BlockSource given();
+  bool is_given() const { return kind_ == Kind::kGiven; }
   /// After how many elements it repeats, if that is so soon that `prepare` lays it out: 1 for a
   /// scalar. Else 0.
   std::int64_t period(std::int64_t size) const;
@@ -62,7 +68,8 @@ class BlockSource {
   const float* block(float* scratch, std::int64_t size, std::int64_t begin, std::int64_t n) const;
 
  private:
-  enum class Kind { kFull, kScalar, kRow, kColumn };
+  BlockSource() = default;
+  enum class Kind { kFull, kScalar, kRow, kColumn, kGiven };
   void load(std::int64_t begin, std::int64_t n, float* to) const;
   float element(std::int64_t i) const;
   bool is_short(std::int64_t size) const { return period_ <= 4 * size; }
@@ -79,10 +86,12 @@ class FusedRun {
   /// Blocks have at most `size` elements.
   FusedRun(const FusedProgram& program, const std::vector<BlockSource>& sources, std::int64_t size);
   /// The result's elements [begin, begin + n), written to `out`, which may be where an input lies.
-  void block(std::int64_t begin, std::int64_t n, float* out);
+  /// `given` has the elements of inputs that are given.
+  void block(std::int64_t begin, std::int64_t n, float* out, const float* given = nullptr);
   /// The same, but a result that lies somewhere already stays there: where it is, until the next
   /// call.
-  const float* compute(std::int64_t begin, std::int64_t n, float* out);
+  const float* compute(std::int64_t begin, std::int64_t n, float* out,
+                       const float* given = nullptr);
 
   /// Computes all that the program has for elements [begin, begin + n), for `result`.
   void compute(std::int64_t begin, std::int64_t n);
@@ -97,7 +106,7 @@ class FusedRun {
     float* memory = nullptr;      ///< scratch, or a period and a block more
     const float* data = nullptr;  ///< for the block at hand
   };
-  void find_inputs(std::int64_t begin, std::int64_t n);
+  void find_inputs(std::int64_t begin, std::int64_t n, const float* given);
   void run_step(const FusedProgram::Step& step, std::int64_t n, float* buffer, float* out) const;
   const Value& value(int number) const { return values_[static_cast<std::size_t>(number)]; }
 

@@ -3,26 +3,13 @@
 #include <algorithm>
 
 #include "tandem/kernels/cpu/number_types.h"
-#include "tandem/kernels/cpu/resample_rows.h"
+#include "tandem/kernels/cpu/resample_lines.h"
 #include "tandem/kernels/cpu/rows.h"
 
 namespace tandem::cpu {
-namespace {
 
-void to_width(const NewWidth& w, const std::uint8_t* from, std::int64_t, float*, float* to) {
-  row_steps().bytes_to_width(w, from, to);
-}
-void to_width(const NewWidth& w, const float* from, std::int64_t, float*, float* to) {
-  row_steps().floats_to_width(w, from, to);
-}
-template <class T>
-void to_width(const NewWidth& w, const T* from, std::int64_t n, float* scratch, float* to) {
-  for (std::int64_t i = 0; i < n; ++i) scratch[i] = static_cast<float>(from[i]);
-  row_steps().floats_to_width(w, scratch, to);
-}
-
-// Whether images of bytes are better brought to their height first: rows of bytes are mixed in
-// whole vectors, and then only as many rows as come out change their width.
+// Rows of bytes are mixed in whole vectors, and then only as many rows as come out change their
+// width.
 bool height_first(const Resize& r, Mix mix) {
   if (mix != Mix::kLerp || (r.channels != 3 && r.channels != 4)) return false;
   // Instructions, roughly.
@@ -35,53 +22,20 @@ bool height_first(const Resize& r, Mix mix) {
          rows * width * kPixelOfBytes + height * out_row * kMix / kVector;
 }
 
+namespace {
+
 template <class T>
 void resample_of(KernelContext& c, const Resize& r, const Taps& y, const Taps& x, Mix mix,
                  const T* in, float* out) {
   const std::int64_t in_row = r.in_width * r.channels, out_row = r.out_width * r.channels;
   const double cost = 0.5 * static_cast<double>(out_row * (x.count + y.count));
   const NewWidth columns(r, x, mix);
-  const bool by_height = std::is_same_v<T, std::uint8_t> && height_first(r, mix);
+  const auto line = [&](std::int64_t row) { return in + row * in_row; };
   c.intra_op().parallel_for(
       r.batch * r.out_height, cost, [&](std::int64_t begin, std::int64_t end) {
-        // Rows that have their new width already; each is used by several output rows.
-        const Array rows = c.allocate_temp(DType::kFloat, Shape{y.count, out_row});
-        const Array scratch = c.allocate_temp(DType::kFloat, Shape{in_row});
-        std::vector<std::int64_t> held(static_cast<std::size_t>(y.count), -1);
-        const auto row = [&](std::int64_t source) {
-          const std::int64_t slot = source % y.count;
-          float* made = rows.data<float>() + slot * out_row;
-          if (held[static_cast<std::size_t>(slot)] != source) {
-            held[static_cast<std::size_t>(slot)] = source;
-            to_width(columns, in + source * in_row, in_row, scratch.data<float>(), made);
-          }
-          return made;
-        };
-        for (std::int64_t i = begin; i < end; ++i) {
-          const std::int64_t first = i / r.out_height * r.in_height;
-          const std::int64_t at = i % r.out_height * y.count;
-          const std::int64_t* index = y.index.data() + at;
-          const float* weight = y.weight.data() + at;
-          float* to = out + i * out_row;
-          if constexpr (std::is_same_v<T, std::uint8_t>) {
-            if (by_height) {
-              row_steps().lerp_bytes(in + (first + index[0]) * in_row,
-                                     in + (first + index[1]) * in_row, weight[1], in_row,
-                                     scratch.data<float>());
-              row_steps().floats_to_width(columns, scratch.data<float>(), to);
-              continue;
-            }
-          }
-          if (mix == Mix::kLerp) {
-            const float* a = row(first + index[0]);
-            row_steps().lerp(a, row(first + index[1]), weight[1], out_row, to);
-            continue;
-          }
-          std::fill(to, to + out_row, 0.0f);
-          for (std::int64_t t = 0; t < y.count; ++t) {
-            row_steps().add(to, row(first + index[t]), weight[t], out_row);
-          }
-        }
+        RowMaker<T> rows(c, r, y, columns);
+        for (std::int64_t i = begin; i < end; ++i)
+          rows.make(i / r.out_height * r.in_height, i % r.out_height, line, out + i * out_row);
       });
 }
 

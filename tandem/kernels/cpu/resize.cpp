@@ -46,21 +46,21 @@ void require_sizes(const Resize& r) {
 
 }  // namespace
 
-Resize resize_case(const KernelContext& c) {
-  const Shape& images = c.input(0).shape();
-  const Array& size = c.input(1);
-  require_images(images, "input");
+void set_new_size(Resize& r, const Array& size) {
   if (size.rank() != 1 || size.num_elements() != 2) {
     throw InvalidArgumentError(
         cat("shape_t must be a vector of two sizes, but has shape ", size.shape()));
   }
-  const Resize r{images[0],
-                 images[3],
-                 images[1],
-                 images[2],
-                 size.data<std::int32_t>()[0],
-                 size.data<std::int32_t>()[1]};
+  r.out_height = size.data<std::int32_t>()[0];
+  r.out_width = size.data<std::int32_t>()[1];
   require_sizes(r);
+}
+
+Resize resize_case(const KernelContext& c) {
+  const Shape& images = c.input(0).shape();
+  require_images(images, "input");
+  Resize r{images[0], images[3], images[1], images[2]};
+  set_new_size(r, c.input(1));
   return r;
 }
 
@@ -75,8 +75,6 @@ Resize resize_grad_case(const Shape& grads, const Shape& images) {
   }
   return r;
 }
-
-namespace {
 
 Taps bilinear_taps(const Placement& place, std::int64_t in, std::int64_t out) {
   Taps taps(out, 2);
@@ -94,6 +92,21 @@ Taps bilinear_taps(const Placement& place, std::int64_t in, std::int64_t out) {
   return taps;
 }
 
+std::vector<std::int64_t> nearest_pixels(const Placement& place, std::int64_t in,
+                                         std::int64_t out) {
+  std::vector<std::int64_t> index(static_cast<std::size_t>(out));
+  const float scale = place.scale(in, out);
+  for (std::int64_t i = 0; i < out; ++i) {
+    const float x = static_cast<float>(i) + (place.half_pixel_centers ? 0.5f : 0.0f);
+    const float at = place.align_corners ? std::round(x * scale) : std::floor(x * scale);
+    index[static_cast<std::size_t>(i)] =
+        std::clamp<std::int64_t>(static_cast<std::int64_t>(at), 0, in - 1);
+  }
+  return index;
+}
+
+namespace {
+
 // The cubic's weights at distances δ and 1 + δ, for δ in steps of 1/1024, as TensorFlow looks them
 // up.
 constexpr std::int64_t kSteps = 1024;
@@ -109,6 +122,8 @@ struct CubicTable {
     }
   }
 };
+
+}  // namespace
 
 Taps cubic_taps(const Placement& place, std::int64_t in, std::int64_t out) {
   static const CubicTable kLegacy(-0.75), kKeys(-0.5);
@@ -170,6 +185,8 @@ Taps area_taps(const Placement& place, std::int64_t in, std::int64_t out) {
   return taps;
 }
 
+namespace {
+
 using MakeTaps = Taps (*)(const Placement&, std::int64_t in, std::int64_t out);
 
 template <MakeTaps make, Mix mix>
@@ -194,25 +211,13 @@ void resize_grad(KernelContext& c) {
 
 // ---- Nearest pixel ----
 
-std::vector<std::int64_t> nearest(const Placement& place, std::int64_t in, std::int64_t out) {
-  std::vector<std::int64_t> index(static_cast<std::size_t>(out));
-  const float scale = place.scale(in, out);
-  for (std::int64_t i = 0; i < out; ++i) {
-    const float x = static_cast<float>(i) + (place.half_pixel_centers ? 0.5f : 0.0f);
-    const float at = place.align_corners ? std::round(x * scale) : std::floor(x * scale);
-    index[static_cast<std::size_t>(i)] =
-        std::clamp<std::int64_t>(static_cast<std::int64_t>(at), 0, in - 1);
-  }
-  return index;
-}
-
 void resize_nearest(KernelContext& c) {
   const Placement place(c);
   const Resize r = resize_case(c);
   Array& out = c.allocate_output(0, r.out_shape());
   if (out.num_elements() == 0) return;
-  const auto ys = nearest(place, r.in_height, r.out_height);
-  const auto xs = nearest(place, r.in_width, r.out_width);
+  const auto ys = nearest_pixels(place, r.in_height, r.out_height);
+  const auto xs = nearest_pixels(place, r.in_width, r.out_width);
   with_element(out.dtype(), [&]<class T>() {
     const T* in = static_cast<const T*>(c.input(0).raw_data());
     T* to = static_cast<T*>(out.raw_data());
@@ -246,8 +251,8 @@ void resize_nearest_grad(KernelContext& c) {
   const Resize r{to.batch, to.channels, to.out_height, to.out_width, to.in_height, to.in_width};
   Array& out = c.allocate_output(0, r.in_shape());
   if (out.num_elements() == 0) return;
-  const auto ys = nearest(place, r.in_height, r.out_height);
-  const auto xs = nearest(place, r.in_width, r.out_width);
+  const auto ys = nearest_pixels(place, r.in_height, r.out_height);
+  const auto xs = nearest_pixels(place, r.in_width, r.out_width);
   with_addable(out.dtype(), [&]<class T>() {
     if constexpr (!is_complex_type<T>) {
       using W = Wide<T>;

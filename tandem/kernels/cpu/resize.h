@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
+#include <vector>
 
 #include "tandem/kernels/cpu/resample.h"
 
@@ -26,6 +28,15 @@ struct Placement {
   }
 };
 
+/// From where each method takes the pixels along an axis, from the first on.
+Taps bilinear_taps(const Placement& place, std::int64_t in, std::int64_t out);
+Taps cubic_taps(const Placement& place, std::int64_t in, std::int64_t out);
+Taps area_taps(const Placement& place, std::int64_t in, std::int64_t out);
+/// The nearest pixels.
+std::vector<std::int64_t> nearest_pixels(const Placement& place, std::int64_t in, std::int64_t out);
+
+/// The new height and width, of which `size` must be a vector; checks all sizes.
+void set_new_size(Resize& r, const Array& size);
 /// The sizes for images of input 0 and new sizes in input 1; checks both.
 Resize resize_case(const KernelContext& c);
 /// For gradients: `grads` have the new sizes, `images` the old ones.

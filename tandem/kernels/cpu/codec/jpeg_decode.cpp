@@ -160,6 +160,16 @@ void check(const JpegDecodeOptions& o) {
   }
 }
 
+// The library rounds sizes up.
+std::int64_t ratio_for(const jpeg_decompress_struct& info, const JpegDecodeOptions& o) {
+  if (o.least_height <= 0 || o.least_width <= 0) return o.ratio;
+  const auto covers = [&](std::int64_t ratio) {
+    return (info.image_height + ratio - 1) / ratio >= o.least_height &&
+           (info.image_width + ratio - 1) / ratio >= o.least_width;
+  };
+  return covers(8) ? 8 : covers(4) ? 4 : covers(2) ? 2 : 1;
+}
+
 void check_window(const JpegCrop& w, std::int64_t height, std::int64_t width) {
   if (w.y >= 0 && w.x >= 0 && w.height > 0 && w.width > 0 && w.height <= height - w.y &&
       w.width <= width - w.x) {
@@ -197,7 +207,7 @@ void to_rgb(const JSAMPLE* cmyk, std::int64_t width, bool inverted, std::uint8_t
 
 // Reads the lines of the image or window; returns how many there were.
 std::int64_t read_lines(Reader& r, const ImageSize& size, JDIMENSION skipped_columns,
-                        std::uint8_t* out) {
+                        ImageLines& lines) {
   const bool cmyk = r.info.out_color_space == JCS_CMYK;
   const std::int64_t samples = cmyk ? 4 : size.channels;
   const bool direct = !cmyk && r.info.output_width == size.width;
@@ -206,26 +216,66 @@ std::int64_t read_lines(Reader& r, const ImageSize& size, JDIMENSION skipped_col
                                          static_cast<std::size_t>(samples));
   const std::int64_t row_size = size.width * size.channels;
   bool failed = false;
-  for (std::int64_t y = 0; y < size.height; ++y, out += row_size) {
+  for (std::int64_t y = 0; y < size.height; ++y) {
+    std::uint8_t* const out = lines.place(y);
     if (!read_line(r, direct ? out : line.data(), failed)) {
       if (failed) fail(r, cat("line ", y, " of ", size.height));
       return y;
     }
-    if (direct) continue;
-    const JSAMPLE* from = line.data() + skipped_columns * samples;
-    if (cmyk) {
-      to_rgb(from, size.width, r.info.saw_Adobe_marker, out);
-    } else {
-      std::memcpy(out, from, static_cast<std::size_t>(row_size));
+    if (!direct) {
+      const JSAMPLE* from = line.data() + skipped_columns * samples;
+      if (cmyk) {
+        to_rgb(from, size.width, r.info.saw_Adobe_marker, out);
+      } else {
+        std::memcpy(out, from, static_cast<std::size_t>(row_size));
+      }
     }
+    lines.take(y);
   }
   return size.height;
 }
+
+// Lines that the data lack: black, or as the last one that there is.
+void fill_up(std::int64_t read, const ImageSize& size, bool repeat, ImageLines& lines) {
+  const auto row_size = static_cast<std::size_t>(size.width * size.channels);
+  const std::uint8_t* last = repeat && read > 0 ? lines.place(read - 1) : nullptr;
+  for (std::int64_t y = read; y < size.height; ++y) {
+    std::uint8_t* const row = lines.place(y);
+    if (last == nullptr) {
+      std::memset(row, 0, row_size);
+    } else {
+      std::memcpy(row, last, row_size);
+      last = row;
+    }
+    lines.take(y);
+  }
+}
+
+class WholeImage final : public ImageLines {
+ public:
+  explicit WholeImage(const PixelMemory<std::uint8_t>& memory) : memory_(memory) {}
+  void begin(const ImageSize& size) override {
+    row_size_ = size.width * size.channels;
+    pixels_ = memory_(size);
+  }
+  std::uint8_t* place(std::int64_t y) override { return pixels_ + y * row_size_; }
+  void take(std::int64_t) override {}
+
+ private:
+  const PixelMemory<std::uint8_t>& memory_;
+  std::int64_t row_size_ = 0;
+  std::uint8_t* pixels_ = nullptr;
+};
 
 }  // namespace
 
 void decode_jpeg(std::string_view bytes, const JpegDecodeOptions& options,
                  const PixelMemory<std::uint8_t>& memory) {
+  WholeImage image(memory);
+  decode_jpeg(bytes, options, image);
+}
+
+void decode_jpeg(std::string_view bytes, const JpegDecodeOptions& options, ImageLines& lines) {
   check(options);
   Reader r(bytes, options.try_recover_truncated);
   if (!read_header(r)) fail(r, "header");
@@ -237,7 +287,7 @@ void decode_jpeg(std::string_view bytes, const JpegDecodeOptions& options,
   info.out_color_space = channels == 1 ? JCS_GRAYSCALE : cmyk ? JCS_CMYK : JCS_RGB;
   info.do_fancy_upsampling = options.fancy_upscaling ? TRUE : FALSE;
   info.scale_num = 1;
-  info.scale_denom = static_cast<unsigned>(options.ratio);
+  info.scale_denom = static_cast<unsigned>(ratio_for(info, options));
   info.dct_method = options.accurate_dct ? JDCT_ISLOW : JDCT_IFAST;
   if (!compute_size(r)) fail(r, "size");
   check_size(r, options);
@@ -251,27 +301,18 @@ void decode_jpeg(std::string_view bytes, const JpegDecodeOptions& options,
   }
   JDIMENSION left = 0;
   if (!start(r, crop, left)) fail(r, "first scan");
-  std::uint8_t* out = memory(size);
+  lines.begin(size);
   const JDIMENSION skipped = crop != nullptr ? static_cast<JDIMENSION>(crop->x) - left : 0;
-  const std::int64_t read = read_lines(r, size, skipped, out);
+  const std::int64_t read = read_lines(r, size, skipped, lines);
 
-  const std::int64_t row_size = size.width * size.channels;
   if (read < size.height && options.try_recover_truncated) {
-    for (std::int64_t y = read; y < size.height; ++y) {
-      std::uint8_t* row = out + y * row_size;
-      if (y == 0) {
-        std::memset(row, 0, static_cast<std::size_t>(row_size));
-      } else {
-        std::memcpy(row, row - row_size, static_cast<std::size_t>(row_size));
-      }
-    }
+    fill_up(read, size, true, lines);
   } else if (read < size.height) {
     const float fraction = static_cast<float>(read) / static_cast<float>(size.height);
     if (fraction < std::min(1.0f, options.acceptable_fraction)) {
       fail(r, cat("only ", read, " of ", size.height, " lines"));
     }
-    std::memset(out + read * row_size, 0,
-                static_cast<std::size_t>((size.height - read) * row_size));
+    fill_up(read, size, false, lines);
   } else if (crop == nullptr && !finish(r)) {
     fail(r, "after the last line");
   }
