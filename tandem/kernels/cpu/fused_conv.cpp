@@ -60,8 +60,6 @@ void fused_conv(KernelContext& c) {
   if (!p.no_work() && same_size && (!e.addend || may_reuse) && library_takes(p)) {
     Array holder;
     const float* bias = float_bias(c, e.bias, out, holder);
-    if (e.addend && e.addend->raw_data() != out.raw_data())
-      std::memcpy(out.raw_data(), e.addend->raw_data(), out.num_bytes());
     if (onednn::fused_conv(c, p, e, c.input(0).raw_data(), filter, bias, out)) return;
   }
   // The parts of it. The result may lie where the addend or the bias does.

@@ -1,5 +1,6 @@
 #include "tandem/kernels/cpu/onednn/fused_conv.h"
 
+#include <cstring>
 #include <string_view>
 
 #include "tandem/kernels/cpu/onednn/conv_call.h"
@@ -66,6 +67,7 @@ bool fused_conv(KernelContext& c, const ConvCase& p, const Epilogue& e, const vo
                 const Array& filter, const float* bias, Array& output) {
   PackedWeights* const kept = packed_weights(filter);
   const DType out = output.dtype();
+  const void* const addend = e.addend ? e.addend->raw_data() : nullptr;
   const ConvGrid grid = cut_conv(c, p, true);
   const auto case_of = [&](const ConvPart& part) {
     return FusedCase{part.p, &e, bias != nullptr, out};
@@ -103,7 +105,14 @@ bool fused_conv(KernelContext& c, const ConvCase& p, const Epilogue& e, const vo
         weights = mine.raw_data();
       }
       const void* from = element_at(image, part.input, p.dtype);
-      void* to = element_at(output.raw_data(), part.output, out);
+      std::byte* to = element_at(output.raw_data(), part.output, out);
+      // The library adds to what is there. Each thread copies its own part, just before it needs
+      // it.
+      if (addend && addend != output.raw_data()) {
+        std::memcpy(
+            to, element_at(addend, part.output, out),
+            static_cast<std::size_t>(part.p.output_shape().num_elements()) * dtype_size(out));
+      }
       if (bias) {
         own.run({from, weights, to, bias});
       } else {
