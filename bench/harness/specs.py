@@ -179,6 +179,8 @@ def data():
     yield Row("shuffle_batch", "elements/s", "higher", (tf_data(3), torch))
     yield Row("padded_batch", "elements/s", "higher", (tf_data(10), torch))
     yield Row("bucket", "elements/s", "higher", (tf_data(10),))
+    by_hand = Peer("set by hand", AGAIN, 0.9, "autotune_by_hand")
+    yield Row("autotune", "images/s", "higher", (by_hand,))
     yield Row("jpeg_memory", "MB", "lower", (Peer("tf.data", TENSORFLOW_DATA_MEMORY, 4),),
               one_shot=True)
 

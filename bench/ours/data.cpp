@@ -2,6 +2,8 @@
 // `bench_data --records FOLDER` for the record files.
 //
 // usage: bench_data | bench_data --records FOLDER | bench_data jpeg_memory
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -184,6 +186,72 @@ bench::Answer bucket() {
       [](const td::data::Element& e) { return e[0].dim(0); }, {51, 101, 151}, {64, 64, 64, 64}));
 }
 
+// Two stages of unlike work, apart so that there is something to share out.
+td::data::Dataset two_stages(std::int64_t first, std::int64_t second, std::int64_t ahead) {
+  return td::data::list_files(folder() + "/photos/*.jpg", {.shuffle = false})
+      .repeat()
+      .map(load, {.num_parallel_calls = first})
+      .map(
+          [](td::Tensor image) {
+            const td::Tensor large =
+                td::image::resize(image, {3 * bench::kImageSide, 3 * bench::kImageSide});
+            return td::image::resize(large / 255.0f, {bench::kImageSide, bench::kImageSide});
+          },
+          {.num_parallel_calls = second})
+      .batch(32)
+      .prefetch(ahead)
+      .with_options({.fusion = false});
+}
+
+// Images a second, after some seconds to find out.
+double settled(const td::data::Dataset& dataset, double before, double seconds) {
+  auto iterator = dataset.iterator();
+  td::data::Element batch;
+  const auto draw_for = [&](double length) {
+    const double start = bench::now();
+    std::int64_t images = 0;
+    double elapsed = 0;
+    while (elapsed < length) {
+      if (!iterator.next(batch)) throw std::runtime_error("a pipeline without end has ended");
+      images += batch[0].dim(0);
+      elapsed = bench::now() - start;
+    }
+    return static_cast<double>(images) / elapsed;
+  };
+  draw_for(before);
+  return draw_for(seconds);
+}
+
+constexpr double kToSettle = 3, kSettled = 3;  // seconds
+
+bench::Answer autotune() {
+  const std::int64_t by_itself = td::data::kAutotune;
+  bench::Answer answer;
+  answer.value = settled(two_stages(by_itself, by_itself, by_itself), kToSettle, kSettled);
+  return answer;
+}
+
+// The best of all small settings, each tried once; that one is then measured.
+bench::Answer autotune_by_hand() {
+  static const auto best = [] {
+    double fastest = 0;
+    std::array<std::int64_t, 2> found{1, 1};
+    for (std::int64_t first = 1; first <= bench::threads() + 1; ++first) {
+      for (std::int64_t second = 1; second <= bench::threads() + 1; ++second) {
+        const double rate = settled(two_stages(first, second, 2), 0.5, 1);
+        std::fprintf(stderr, "autotune by hand: %d and %d threads: %.0f images/s\n",
+                     static_cast<int>(first), static_cast<int>(second), rate);
+        if (rate > fastest) found = {first, second};
+        fastest = std::max(fastest, rate);
+      }
+    }
+    return found;
+  }();
+  bench::Answer answer;
+  answer.value = settled(two_stages(best[0], best[1], 2), kToSettle, kSettled);
+  return answer;
+}
+
 int jpeg_memory() {
   const auto dataset = images();
   for (int epoch = 0; epoch < bench::kMemoryEpochs; ++epoch) {
@@ -241,6 +309,8 @@ int main(int argc, char** argv) {
                        {"parse_example", parse_example},
                        {"shuffle_batch", shuffle_batch},
                        {"padded_batch", padded_batch},
-                       {"bucket", bucket}},
+                       {"bucket", bucket},
+                       {"autotune", autotune},
+                       {"autotune_by_hand", autotune_by_hand}},
                       "tandem");
 }
