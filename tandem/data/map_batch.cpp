@@ -71,8 +71,8 @@ class MapBatchIterator final : public UnaryIterator {
     if (ended_) return false;
     Stacker rows(size_);
     const std::int64_t batch = batches_++;
-    const std::int64_t drawn = draw_batch(input(), size_, ended_, [&](Element& element) {
-      maker_.add(element, number_++, batch, rows);
+    const std::int64_t drawn = draw_batch(input(), size_, ended_, number_, [&](Element& element) {
+      maker_.add(element, number_, batch, rows);
     });
     if (drawn == 0 || (drawn < size_ && drop_remainder_)) return false;
     rows.finish(out);
@@ -96,8 +96,10 @@ class MapBatchIterator final : public UnaryIterator {
   std::int64_t batches_ = 0;  // with the one being made
 };
 
-// Elements that are to be in one batch, as one: the number of the first, how many, and then the
-// components of one after the other.
+// Elements that are to be in one batch, as one: the number of the batch, that of its first element,
+// how many, and then the components of one after the other.
+constexpr std::size_t kHeader = 3;
+
 class GroupIterator final : public UnaryIterator {
  public:
   GroupIterator(std::unique_ptr<IteratorBase> input, std::int64_t size, bool drop_remainder)
@@ -106,14 +108,13 @@ class GroupIterator final : public UnaryIterator {
   bool next(Element& out) override {
     if (ended_) return false;
     out.clear();
-    const std::int64_t first = number_;
-    out.emplace_back(first);
+    out.emplace_back(batches_++);
+    out.emplace_back(number_);
     out.emplace_back(std::int64_t{0});
-    const std::int64_t drawn = draw_batch(input(), size_, ended_, [&](Element& element) {
-      ++number_;
+    const std::int64_t drawn = draw_batch(input(), size_, ended_, number_, [&](Element& element) {
       for (Tensor& tensor : element) out.push_back(std::move(tensor));
     });
-    out[1] = Tensor(drawn);
+    out[kHeader - 1] = Tensor(drawn);
     return drawn == size_ || (drawn > 0 && !drop_remainder_);
   }
 
@@ -121,6 +122,7 @@ class GroupIterator final : public UnaryIterator {
     state.stage("Group");
     state.value(ended_);
     state.value(number_);
+    state.value(batches_);
     input().visit_state(state);
   }
 
@@ -129,6 +131,7 @@ class GroupIterator final : public UnaryIterator {
   const bool drop_remainder_;
   bool ended_ = false;
   std::int64_t number_ = 0;
+  std::int64_t batches_ = 0;
 };
 
 class GroupDataset final : public UnaryDataset {
@@ -182,15 +185,17 @@ class MapBatchDataset final : public DatasetBase {
 
   void make_batch(Element& group) const {
     const AloneScope alone;
-    const std::int64_t first = group[0].item<std::int64_t>(), count = group[1].item<std::int64_t>();
-    const std::size_t components = (group.size() - 2) / static_cast<std::size_t>(count);
+    const auto number = [&](std::size_t i) { return group[i].item<std::int64_t>(); };
+    const std::int64_t batch = number(0), first = number(1), count = number(2);
+    const std::size_t components = (group.size() - kHeader) / static_cast<std::size_t>(count);
     Stacker rows(count);
     Element element;
     for (std::int64_t i = 0; i < count; ++i) {
-      const auto from = group.begin() + 2 + i * static_cast<std::ptrdiff_t>(components);
+      const auto from = group.begin() + static_cast<std::ptrdiff_t>(
+                                            kHeader + static_cast<std::size_t>(i) * components);
       element.assign(std::make_move_iterator(from),
                      std::make_move_iterator(from + static_cast<std::ptrdiff_t>(components)));
-      maker_.add(element, first + i, first / size_, rows);
+      maker_.add(element, first + i, batch, rows);
     }
     rows.finish(group);
   }

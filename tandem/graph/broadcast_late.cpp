@@ -15,8 +15,11 @@ namespace {
 
 constexpr const char* kBroadcast = "BroadcastTo";
 
+// Of nothing, ops would compute what nobody asked for, and might fail.
 bool is_broadcast(const Node& node) {
-  return node.op().name == kBroadcast && is_pure(node) && node.output_shape(0).is_fully_known();
+  return node.op().name == kBroadcast && is_pure(node) && node.output_shape(0).is_fully_known() &&
+         node.output_shape(0).num_elements() > 0 &&
+         node.inputs()[1].node->kind() == NodeKind::kConst;
 }
 
 // Which input is a broadcast, if all others are scalars; else -1. Of equal shapes alone is it known
@@ -80,6 +83,7 @@ bool broadcast_late(MutableFunction& f, const OpRegistry& ops) {
     inputs[static_cast<std::size_t>(i)] = broadcast.inputs()[0];
     Node* small = add_like(f.graph, *node, cat(node->name(), "/before_broadcast"), node->op(),
                            inputs, node->attrs());
+    for (Node* before : broadcast.control_inputs()) f.graph.add_control_input(small, before);
     Node* large =
         add_like(f.graph, broadcast, cat(node->name(), "/broadcast"), *op,
                  {{small, 0}, broadcast.inputs()[1]},

@@ -9,6 +9,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/graph/internal/fusible.h"
+#include "tandem/graph/internal/row_sums.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/graph/passes.h"
 #include "tandem/graph/rewrite.h"
@@ -20,7 +21,6 @@ constexpr std::size_t kMostOps = 24;
 constexpr std::size_t kMostInputs = 24;
 // Below this the bookkeeping of a fused op costs more than the passes through memory that it saves.
 constexpr std::int64_t kFewestElements = 4096;
-constexpr std::int64_t kLargestLastAxis = 8192;
 
 std::int64_t known_elements(const PartialShape& shape) {
   if (!shape.has_rank()) return 0;
@@ -48,7 +48,7 @@ class Fuser {
       if (taken(*node) || uses_.of(*node) == 0) continue;
       if (try_sum(*node) || try_tree(*node)) {
         changed = true;
-      } else if (is_sum_of_rows(**node)) {
+      } else if (is_row_sum(**node)) {
         note_sum(*node);
       }
     }
@@ -125,31 +125,8 @@ class Fuser {
     return group;
   }
 
-  // What a fused op computes, as its attributes say.
-  struct Program {
-    std::vector<Output> inputs;
-    std::vector<std::string> ops;
-    std::vector<std::int64_t> operands;
-
-    std::int64_t input(Output in) {
-      const auto known = std::find(inputs.begin(), inputs.end(), in);
-      const std::int64_t number = known - inputs.begin();
-      if (known == inputs.end()) inputs.push_back(in);
-      return number;
-    }
-    // The number of the last op's result.
-    std::int64_t last() const { return -static_cast<std::int64_t>(ops.size()); }
-    void write(AttrMap& attrs) const {
-      attrs.set("ops", ops);
-      attrs.set("operands", operands);
-      std::vector<DType> types;
-      for (const Output& in : inputs) types.push_back(in.node->output_dtype(in.index));
-      attrs.set("Tin", std::move(types));
-    }
-  };
-
-  Program program_of(Group& group) {
-    Program program;
+  ElementwiseProgram program_of(Group& group) {
+    ElementwiseProgram program;
     std::map<const Node*, std::int64_t> results;
     std::sort(group.members.begin(), group.members.end(), [&](const Node* a, const Node* b) {
       return position_[index(a)] < position_[index(b)];
@@ -168,7 +145,7 @@ class Fuser {
   }
 
   // Whether a node can be made of it: its inputs alone have the shape of the result.
-  static bool can_run(const Program& program, const PartialShape& shape) {
+  static bool can_run(const ElementwiseProgram& program, const PartialShape& shape) {
     return program.inputs.size() <= kMostInputs && covers(program.inputs, shape);
   }
 
@@ -224,7 +201,7 @@ class Fuser {
     const PartialShape& shape = root->output_shape(0);
     if (known_elements(shape) < kFewestElements) return false;
     Group group = grow(root, shape);
-    Program program = program_of(group);
+    ElementwiseProgram program = program_of(group);
     if (try_sums_along(root, group, program)) return true;
     if (group.members.size() < 2 || !can_run(program, shape)) return false;
     AttrMap attrs{{"T", root->output_dtype(0)}};
@@ -242,17 +219,17 @@ class Fuser {
   }
 
   // Computes the sums of rows that depend on the root together with it, where others read it too.
-  bool try_sums_along(Node* root, const Group& group, const Program& values) {
+  bool try_sums_along(Node* root, const Group& group, const ElementwiseProgram& values) {
     const PartialShape& shape = root->output_shape(0);
     if (!shape.is_fully_known() || !has_row_sums(shape)) return false;
-    Program program = values;
+    ElementwiseProgram program = values;
     std::vector<Node*> sums;
     std::vector<std::int64_t> results{program.last()}, ranks;
     for (Node* sum : sums_[index(root)]) {
       if (!may_go_along(*sum, *root, shape)) continue;
       if (!sums.empty() && sum->output_dtype(0) != sums[0]->output_dtype(0)) continue;
-      Program more = program;
-      const std::int64_t result = append(*sum, {root, 0}, results[0], more);
+      ElementwiseProgram more = program;
+      const std::int64_t result = append_sum(*sum, {root, 0}, results[0], more);
       if (more.ops.size() > kMostOps || !can_run(more, shape)) continue;
       program = std::move(more);
       results.push_back(result);
@@ -287,59 +264,13 @@ class Fuser {
         sum.requested_device() != root.requested_device() || !sum.output_shape(0).has_rank())
       return false;
     PartialShape all = shape;
-    for (const Output& in : sum_operands(sum)) {
+    for (const Output& in : summed_by(sum)) {
       if (in.node != &root && (index(in.node) >= position_.size() ||
                                position_[index(in.node)] >= position_[index(&root)]))
         return false;
       all = broadcast(all, in.node->output_shape(in.index));
     }
     return all == shape;
-  }
-
-  static bool is_fused_sum(const Node& node) { return node.op().name == "_FusedSum"; }
-  static std::vector<Output> sum_operands(const Node& sum) {
-    return is_fused_sum(sum) ? sum.inputs() : std::vector<Output>{sum.inputs()[0]};
-  }
-
-  // What the sum adds up, after what the program has already: the number of it.
-  static std::int64_t append(const Node& sum, Output root, std::int64_t root_number,
-                             Program& program) {
-    if (!is_fused_sum(sum)) return root_number;
-    const auto first = static_cast<std::int64_t>(program.ops.size());
-    const auto& ops = sum.attr<std::vector<std::string>>("ops");
-    program.ops.insert(program.ops.end(), ops.begin(), ops.end());
-    const auto& numbers = sum.attr<std::vector<std::int64_t>>("operands");
-    for (std::size_t next = 0; next < numbers.size();) {
-      std::int64_t count = numbers[next++];
-      program.operands.push_back(count);
-      for (; count > 0; --count) {
-        const std::int64_t number = numbers[next++];
-        if (number < 0) {
-          program.operands.push_back(number - first);
-          continue;
-        }
-        const Output in = sum.inputs()[static_cast<std::size_t>(number)];
-        program.operands.push_back(in == root ? root_number : program.input(in));
-      }
-    }
-    return program.last();
-  }
-
-  // A sum, not fused, that may become one of _FusedElementwiseSums.
-  static bool is_sum_of_rows(const Node& node) {
-    const bool of_bias = node.op().name == "BiasAddGrad";
-    if ((!of_bias && node.op().traits.joins != Joins::kSum) ||
-        !is_fusible_dtype(node.output_dtype(0)))
-      return false;
-    const PartialShape& shape = node.inputs()[0].node->output_shape(node.inputs()[0].index);
-    if (!shape.has_rank() || shape.rank() < 2) return false;
-    if (of_bias) return node.attr<std::string>("data_format") == "NHWC";
-    return all_axes_but_last(node, shape.rank());
-  }
-
-  static bool has_row_sums(const PartialShape& shape) {
-    return shape.rank() >= 2 && shape.dim(shape.rank() - 1) >= 1 &&
-           shape.dim(shape.rank() - 1) <= kLargestLastAxis;
   }
 
   bool try_sum(Node* root) {
@@ -356,7 +287,7 @@ class Fuser {
         !has_row_sums(shape))
       return false;
     Group group = grow(in.node, shape);
-    const Program program = program_of(group);
+    const ElementwiseProgram program = program_of(group);
     if (!can_run(program, shape)) return false;
     const bool mean = joins == Joins::kMean, keep = root->attr<bool>("keep_dims");
     AttrMap attrs{{"T", root->output_dtype(0)}, {"mean", mean}, {"keep_dims", keep}};
@@ -366,21 +297,6 @@ class Fuser {
     take(group);
     if (!mean) note_sum(fused);
     return true;
-  }
-
-  static bool all_axes_but_last(const Node& node, int rank) {
-    const Node* axes = node.inputs()[1].node;
-    if (axes->kind() != NodeKind::kConst || rank < 2) return false;
-    const Array& value = *axes->attr<std::shared_ptr<const Array>>("value");
-    std::vector<bool> named(static_cast<std::size_t>(rank), false);
-    for (std::int64_t i = 0; i < value.num_elements(); ++i) {
-      std::int64_t axis = value.dtype() == DType::kInt32 ? value.data<std::int32_t>()[i]
-                                                         : value.data<std::int64_t>()[i];
-      if (axis < 0) axis += rank;
-      if (axis < 0 || axis >= rank - 1) return false;
-      named[static_cast<std::size_t>(axis)] = true;
-    }
-    return std::count(named.begin(), named.end(), true) == rank - 1;
   }
 
   MutableFunction& f_;

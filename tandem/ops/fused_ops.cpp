@@ -153,7 +153,7 @@ void fused_elementwise_sums_shape(InferenceContext& c) {
     c.fail(cat("results must have one number for each output, not ", results, "."));
   int output = 1;
   for (const std::int64_t rank : ranks) {
-    if (rank < 1) c.fail(cat("a sum has rank 1 at least, not ", rank, "."));
+    if (rank < 1 || rank > Shape::kMaxRank) c.fail(cat("a sum cannot have rank ", rank, "."));
     std::vector<std::int64_t> dims(static_cast<std::size_t>(rank), 1);
     dims.back() = shape.has_rank() ? shape.dim(shape.rank() - 1) : PartialShape::kUnknown;
     c.set_output(output++, PartialShape(std::move(dims)));

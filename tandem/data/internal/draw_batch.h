@@ -10,25 +10,36 @@ namespace tandem::data {
 
 /// Draws up to `size` elements and hands them to `take`. An error, of the input or of `take`, is
 /// that of the whole batch, as in tf.data: the elements that would have been in it are passed over.
-/// Returns how many there were; `ended` if the input had no more.
+/// Returns how many there were; `ended` if the input had no more. `number` counts what the input
+/// gave, whether taken or not; `take` sees it before it counts its element.
 template <class Take>
-std::int64_t draw_batch(IteratorBase& input, std::int64_t size, bool& ended, Take take) {
+std::int64_t draw_batch(IteratorBase& input, std::int64_t size, bool& ended, std::int64_t& number,
+                        Take take) {
   std::exception_ptr error;
   Element element;
   std::int64_t drawn = 0;
   for (; drawn < size; ++drawn) {
+    bool given = false;
     try {
       ended = !input.next(element);
       if (ended) break;
+      given = true;
       if (!error) take(element);
     } catch (const CancelledError&) {
       throw;
     } catch (...) {
       if (!error) error = std::current_exception();
     }
+    number += given ? 1 : 0;
   }
   if (error) std::rethrow_exception(error);
   return drawn;
+}
+
+template <class Take>
+std::int64_t draw_batch(IteratorBase& input, std::int64_t size, bool& ended, Take take) {
+  std::int64_t number = 0;
+  return draw_batch(input, size, ended, number, take);
 }
 
 }  // namespace tandem::data

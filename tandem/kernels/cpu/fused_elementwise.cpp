@@ -132,6 +132,8 @@ void write_sums(const double* totals, double divisor, Array& out) {
 }
 
 Shape sums_shape(std::int64_t rank, std::int64_t columns) {
+  if (rank < 1 || rank > Shape::kMaxRank)
+    throw InvalidArgumentError(cat("A sum cannot have rank ", rank, "."));
   std::vector<std::int64_t> dims(static_cast<std::size_t>(rank), 1);
   dims.back() = columns;
   return Shape(dims);
@@ -176,9 +178,14 @@ void fused_elementwise_sums(KernelContext& c) {
   const std::vector<BlockSource> sources = sources_of(c, shape, &out);
   const std::int64_t columns = d.channels, count = c.num_outputs() - 1;
   const auto& ranks = c.attr<std::vector<std::int64_t>>("sum_ranks");
+  if (ranks.size() != static_cast<std::size_t>(count) ||
+      program->results().size() != static_cast<std::size_t>(count) + 1) {
+    throw InvalidArgumentError(cat("There are ", count, " sums, but ", ranks.size(),
+                                   " `sum_ranks` and ", program->results().size(), " `results`."));
+  }
   for (std::int64_t s = 0; s < count; ++s) {
     c.allocate_output(static_cast<int>(s) + 1,
-                      sums_shape(ranks.at(static_cast<std::size_t>(s)), columns));
+                      sums_shape(ranks[static_cast<std::size_t>(s)], columns));
   }
   if (columns == 0) return;
   const std::int64_t rows = RowSums::rows(columns);

@@ -138,6 +138,32 @@ TEST(Fusion, AnErrorIsThatOfItsBatch) {
   }
 }
 
+// Elements that a failed batch passes over count, those that the source failed to give do not.
+TEST(Fusion, NumbersElementsAfterErrors) {
+  const auto fails_twice = [](Tensor x) {
+    return cumsum(
+        fill({2}, floordiv(std::int64_t{90}, (x - std::int64_t{9}) * (x - std::int64_t{21}))));
+  };
+  for (const std::int64_t calls : {0, 2}) {
+    const Dataset by_map = range(kMany).map(fails_twice, {.num_parallel_calls = calls}).batch(4);
+    EXPECT_THAT(stages(by_map), HasSubstr("Map+Batch"));
+    EXPECT_THAT(events(by_map), Contains(HasSubstr("in map, element 21")));
+    EXPECT_EQ(events(by_map), events(unfused(by_map)));
+    const Dataset by_source = range(kMany)
+                                  .map(
+                                      [](Tensor x) {
+                                        if (x.item<std::int64_t>() == 2)
+                                          throw UnknownError("not this one");
+                                        return x;
+                                      },
+                                      {.traced = false})
+                                  .map(fails_twice, {.num_parallel_calls = calls, .traced = true})
+                                  .batch(4);
+    EXPECT_THAT(events(by_source), Contains(HasSubstr("in map, element 8")));
+    EXPECT_EQ(events(by_source), events(unfused(by_source)));
+  }
+}
+
 TEST(Fusion, AnErrorOfTheInputIsThatOfItsBatch) {
   const auto make = [] {
     return [n = std::int64_t{0}](Element& out) mutable {

@@ -54,6 +54,13 @@ TEST(BroadcastLate, LeavesWhatNeedsTheWholeValue) {
   stays(subtract,
         {cast(numbers({6}, 1), DType::kDouble), cast(numbers({4, 6}, 2), DType::kDouble)});
   stays(subtract, {numbers({6}, 1), numbers({1, 1, 1}, 2)});
+  // Nothing: what is computed of it cannot fail.
+  const Body divide = [](const Tensors& x) {
+    return Tensors{floordiv(broadcast_to(x[0], {0, 6}), 0)};
+  };
+  EXPECT_EQ(function([&](Tensor x) { return divide({x})[0]; })(Tensor::from(std::vector<int>(6, 1)))
+                .shape(),
+            (Shape{0, 6}));
   // The switch.
   config::optimizer::set_experimental_options({.arithmetic_optimization = false});
   stays(
@@ -83,6 +90,22 @@ TEST(BroadcastLate, KeepsWaiting) {
   EXPECT_EQ(small->output_shape(0), PartialShape({6}));
   EXPECT_EQ(only_node(f, "Sin")->control_inputs(), (std::vector<Node*>{const_cast<Node*>(small)}));
   EXPECT_EQ(f.control_results.back(), small);
+}
+
+// So does what is computed in the node's place: for all that the broadcast waited for.
+TEST(BroadcastLate, WaitsAsTheBroadcastDid) {
+  const ConcreteFunction concrete = function([](Tensor x) {
+                                      return std::pair(tanh(broadcast_to(x, {4, 6})), cos(x));
+                                    }).concrete(numbers({6}, 1));
+  MutableFunction f(*concrete.function());
+  Node *broadcast = nullptr, *cosine = nullptr;
+  for (const auto& node : f.graph.nodes()) {
+    if (node->op().name == "BroadcastTo") broadcast = node.get();
+    if (node->op().name == "Cos") cosine = node.get();
+  }
+  f.graph.add_control_input(broadcast, cosine);
+  EXPECT_TRUE(passes::broadcast_late(f, Runtime::current().ops()));
+  EXPECT_EQ(only_node(f, "Tanh")->control_inputs(), (std::vector<Node*>{cosine}));
 }
 
 // Gradients of additions have such sums and reshapes: over which axes, only shapes tell.

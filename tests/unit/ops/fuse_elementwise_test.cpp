@@ -120,7 +120,9 @@ TEST(FuseElementwise, SumsWhatItMakes) {
 // A value that is written and whose sums are wanted: one pass writes it and adds up all of them.
 TEST(FuseElementwise, SumsAlongWithWhatItWrites) {
   for (const bool keep : {false, true}) {
-    for (const Shape& shape : {Shape{64, 96}, Shape{6, 5, 7, 40}, Shape{9000, 1}, Shape{3, 5000}}) {
+    // The last ones are added up in several pieces.
+    for (const Shape& shape : {Shape{64, 96}, Shape{6, 5, 7, 40}, Shape{9000, 1}, Shape{3, 5000},
+                               Shape{640, 96}, Shape{50000, 1}, Shape{30, 30, 100}}) {
       SCOPED_TRACE(cat(shape, keep));
       std::vector<int> axes;
       for (int i = 0; i + 1 < shape.rank(); ++i) axes.push_back(i);
@@ -185,18 +187,59 @@ TEST(FuseElementwise, KeepsSumsThatCannotGoAlong) {
 
 // In the memory of an input that a sum needs too.
 TEST(FuseElementwise, SumsBeforeItWritesOverInputs) {
-  const auto run = function([](Tensor x, Tensor y) {
-    const Tensor a = reverse(x, {0}), b = reverse(y, {0});  // theirs alone, to be written over
+  const Body body = [](const Tensors& x) {
+    const Tensor a = reverse(x[0], {0}), b = reverse(x[1], {0});  // its alone, to be written over
     const Tensor g = a * b;
-    return std::tuple(g, reduce_sum(g * a, {0}), reduce_sum(g * b, {0}));
-  });
-  const Tensor x = large(1), y = large(2);
-  for (int i = 0; i < 3; ++i) {
-    const auto [g, with_a, with_b] = run(x, y);
-    EXPECT_EQ(distance(g, reverse(x * y, {0})), 0);
-    EXPECT_LE(distance(with_a, reduce_sum(x * y * x, {0})), 1e-5);
-    EXPECT_LE(distance(with_b, reduce_sum(x * y * y, {0})), 1e-5);
+    return Tensors{tanh(reverse(g, {1})), reduce_sum(g * a, {0}), reduce_sum(g * b, {0})};
+  };
+  for (const Shape& shape : {Shape{64, 96}, Shape{2000, 96}}) {
+    const Tensors args{numbers(shape, 1), numbers(shape, 2)};
+    EXPECT_EQ(count_op(optimized_graph(body, args), kSums), 1);
+    expect_as_eager(body, args, 1e-5);
   }
+}
+
+// However many threads add up.
+TEST(FuseElementwise, SumsHaveTheSameBitsOnAnyNumberOfThreads) {
+  const auto results = [](int threads) {
+    Runtime::Options options;
+    options.intra_op_threads = options.inter_op_threads = threads;
+    Runtime runtime(options);
+    RuntimeScope scope(runtime);
+    const auto run = function([](Tensor x, Tensor y) {
+      const Tensor g = raw_op("ReluGrad", {x, y})[0];
+      return std::tuple(reverse(g, {0}), reduce_sum(g, {0}), reduce_sum(g * y, {0}));
+    });
+    const auto [g, sum, product] = run(numbers({3000, 40}, 1), numbers({3000, 40}, 2));
+    return Tensors{Tensor(g.array()), Tensor(sum.array()), Tensor(product.array())};
+  };
+  const Tensors one = results(1), four = results(4);
+  for (std::size_t i = 0; i < one.size(); ++i) EXPECT_EQ(distance(one[i], four[i]), 0) << i;
+}
+
+// Attributes that contradict each other, as a graph file may hold them.
+TEST(FuseElementwise, RefusesSumsThatAreNone) {
+  const auto call_with = [](std::vector<std::int64_t> results, std::vector<std::int64_t> ranks,
+                            std::int64_t sums) {
+    return raw_op("_FusedElementwiseSums", {large(1)},
+                  {{"T", DType::kFloat},
+                   {"Tsum", DType::kFloat},
+                   {"Tin", std::vector<DType>{DType::kFloat}},
+                   {"num_sums", sums},
+                   {"ops", std::vector<std::string>{"Tanh"}},
+                   {"operands", std::vector<std::int64_t>{1, 0}},
+                   {"results", std::move(results)},
+                   {"sum_ranks", std::move(ranks)}});
+  };
+  EXPECT_EQ(call_with({-1, 0}, {3}, 1)[1].shape(), (Shape{1, 1, 96}));
+  for (const std::int64_t rank : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 60})
+    EXPECT_THROW(call_with({-1, 0}, {rank}, 1), InvalidArgumentError) << rank;
+  EXPECT_THROW(call_with({-1, 0}, {1}, 2), InvalidArgumentError);
+  EXPECT_THROW(call_with({-1, 0}, {1, 1}, 1), InvalidArgumentError);
+  EXPECT_THROW(call_with({-1}, {1}, 1), InvalidArgumentError);
+  EXPECT_THROW(call_with({}, {1}, 1), InvalidArgumentError);
+  EXPECT_THROW(call_with({-1, -2}, {1}, 1), InvalidArgumentError);
+  EXPECT_THROW(call_with({-1, 1}, {1}, 1), InvalidArgumentError);
 }
 
 TEST(FuseElementwise, RoundsShortFloatsOnce) {

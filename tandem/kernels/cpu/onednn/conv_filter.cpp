@@ -14,7 +14,7 @@ namespace {
 // added in order: so the result has the same bits on any number of threads. A part has to be worth
 // its share of the overhead, and its positions the adding up of one more filter; a long one is
 // worth a second thread in any case. The number is a power of two, which most machines' threads
-// share evenly.
+// share evenly, or that of the images.
 std::int64_t count_pieces(const ConvCase& p) {
   constexpr double kPiece = 4e6;
   constexpr double kPositions = 1024;
@@ -24,7 +24,7 @@ std::int64_t count_pieces(const ConvCase& p) {
   const double least = p.multiplications() >= kLong ? 2.0 : 1.0;
   const double wanted = std::clamp(std::min(by_work, by_positions), least, 32.0);
   const auto pieces = static_cast<std::int64_t>(std::exp2(std::round(std::log2(wanted))));
-  return std::clamp<std::int64_t>(pieces, 1, p.batch);
+  return std::min(pieces, p.batch);
 }
 
 // sums[i] += values[i]
