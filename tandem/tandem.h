@@ -43,6 +43,7 @@
 #include "tandem/ops/record_ops.h"
 #include "tandem/ops/reduction_ops.h"
 #include "tandem/ops/resource_variable_ops.h"
+#include "tandem/ops/sequence_example_ops.h"
 #include "tandem/ops/string_ops.h"
 #include "tandem/ops/training_ops.h"
 #include "tandem/ops/unary_ops.h"

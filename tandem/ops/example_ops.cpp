@@ -1,11 +1,11 @@
 #include "tandem/ops/example_ops.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <utility>
 
 #include "tandem/core/error.h"
 #include "tandem/graph/inference_context.h"
+#include "tandem/ops/internal/feature_request.h"
 #include "tandem/runtime/dispatch.h"
 
 namespace tandem {
@@ -106,91 +106,6 @@ const OpRegistration kParseSingle{
      .gradient = not_differentiable,
      .doc = "ParseExampleV2 for one Example, with the keys as attributes."}};
 
-// ---- The public functions ----
-
-struct Request {
-  std::vector<std::string> sparse, dense, ragged;
-  std::vector<DType> sparse_types, dense_types, ragged_types, split_types;
-  std::vector<PartialShape> dense_shapes;
-  std::vector<Tensor> defaults;
-
-  void add(const std::string& key, const io::FixedLenFeature& f) {
-    dense.push_back(key);
-    dense_types.push_back(f.dtype);
-    dense_shapes.emplace_back(f.shape);
-    // A default has the feature's shape or is one value for it all.
-    if (!f.default_value) {
-      defaults.emplace_back(Array(f.dtype, Shape{0}));
-      return;
-    }
-    const Array given = checked(key, *f.default_value, f.dtype);
-    const Shape shape(f.shape);
-    Array whole = given.num_elements() == shape.num_elements() ? given.reshape(shape)
-                                                               : repeated(key, given, shape);
-    defaults.emplace_back(std::move(whole));
-  }
-  void add(const std::string& key, const io::FixedLenSequenceFeature& f) {
-    dense.push_back(key);
-    dense_types.push_back(f.dtype);
-    std::vector<std::int64_t> dims = f.shape;
-    dims.insert(dims.begin(), kUnknown);
-    dense_shapes.emplace_back(std::move(dims));
-    defaults.emplace_back(f.default_value ? checked(key, *f.default_value, f.dtype)
-                                          : Array::zeros(f.dtype, Shape{}));
-  }
-  void add(const std::string& key, const io::VarLenFeature& f) {
-    sparse.push_back(key);
-    sparse_types.push_back(f.dtype);
-  }
-  void add(const std::string& key, const io::RaggedFeature& f) {
-    ragged.push_back(key);
-    ragged_types.push_back(f.dtype);
-    split_types.push_back(f.row_splits_dtype);
-  }
-
- private:
-  // Literals are int32 or float: "default_value = 0" is meant as the feature's dtype.
-  static Array checked(const std::string& key, const Tensor& value, DType dtype) {
-    const Array& array = value.array();
-    if (array.dtype() == dtype) return array;
-    if (dtype == DType::kInt64 && array.dtype() == DType::kInt32) {
-      Array wide(dtype, array.shape());
-      const auto from = array.values<std::int32_t>();
-      std::copy(from.begin(), from.end(), wide.data<std::int64_t>());
-      return wide;
-    }
-    if (dtype == DType::kFloat && array.dtype() == DType::kInt32) {
-      Array real(dtype, array.shape());
-      const auto from = array.values<std::int32_t>();
-      std::copy(from.begin(), from.end(), real.data<float>());
-      return real;
-    }
-    throw InvalidArgumentError(cat("The default_value of feature '", key, "' has dtype ",
-                                   array.dtype(), ", but the feature ", dtype, "."));
-  }
-  static Array repeated(const std::string& key, const Array& value, const Shape& shape) {
-    if (value.num_elements() != 1) {
-      throw InvalidArgumentError(cat("The default_value of feature '", key, "' has shape ",
-                                     value.shape(), ", but the feature ", shape, "."));
-    }
-    Array whole(value.dtype(), shape);
-    const auto fill = [&](auto type) {
-      using T = decltype(type);
-      std::fill_n(whole.data<T>(), shape.num_elements(), value.data<T>()[0]);
-    };
-    if (value.dtype() == DType::kFloat) {
-      fill(float{});
-    } else if (value.dtype() == DType::kInt64) {
-      fill(std::int64_t{});
-    } else {
-      fill(std::string{});
-    }
-    return whole;
-  }
-};
-
-Tensor strings(const std::vector<std::string>& values) { return Tensor::from(values); }
-
 }  // namespace
 
 namespace io {
@@ -206,33 +121,24 @@ const Tensor& ParsedExamples::operator[](const std::string& key) const {
 
 ParsedExamples parse_example(Tensor serialized, const FeatureSpec& features, Tensor example_names) {
   if (features.empty()) throw InvalidArgumentError("Missing: features was {}.");
-  Request r;
+  internal::FeatureRequest r;
   for (const auto& [key, feature] : features) {
     std::visit([&, &name = key](const auto& f) { r.add(name, f); }, feature);
   }
   const bool single = serialized.rank() == 0;
-  if (!example_names.defined()) example_names = strings({});
-  std::vector<Tensor> inputs = {std::move(serialized), std::move(example_names), strings(r.sparse),
-                                strings(r.dense), strings(r.ragged)};
+  if (!example_names.defined()) example_names = internal::strings({});
+  std::vector<Tensor> inputs = {std::move(serialized), std::move(example_names),
+                                internal::strings(r.sparse), internal::strings(r.dense),
+                                internal::strings(r.ragged)};
   for (Tensor& value : r.defaults) inputs.push_back(std::move(value));
-  const std::size_t sparse = r.sparse.size(), dense = r.dense.size(), ragged = r.ragged.size();
-  std::vector<Tensor> out = call(kParseV2, inputs,
-                                 {{"Tdense", std::move(r.dense_types)},
-                                  {"num_sparse", static_cast<std::int64_t>(sparse)},
-                                  {"sparse_types", std::move(r.sparse_types)},
-                                  {"ragged_value_types", std::move(r.ragged_types)},
-                                  {"ragged_split_types", std::move(r.split_types)},
-                                  {"dense_shapes", std::move(r.dense_shapes)}});
-  ParsedExamples found;
-  for (std::size_t i = 0; i < sparse; ++i) {
-    found.sparse[r.sparse[i]] = {out[i], out[sparse + i], out[2 * sparse + i]};
-  }
-  for (std::size_t i = 0; i < dense; ++i) found.dense[r.dense[i]] = out[3 * sparse + i];
-  for (std::size_t i = 0; i < ragged; ++i) {
-    const std::size_t at = 3 * sparse + dense + i;
-    found.ragged[r.ragged[i]] = {out[at], single ? Tensor() : out[at + ragged]};
-  }
-  return found;
+  const std::vector<Tensor> out = call(kParseV2, inputs,
+                                       {{"Tdense", std::move(r.dense_types)},
+                                        {"num_sparse", static_cast<std::int64_t>(r.sparse.size())},
+                                        {"sparse_types", std::move(r.sparse_types)},
+                                        {"ragged_value_types", std::move(r.ragged_types)},
+                                        {"ragged_split_types", std::move(r.split_types)},
+                                        {"dense_shapes", std::move(r.dense_shapes)}});
+  return r.take(out, single);
 }
 
 ParsedExamples parse_single_example(Tensor serialized, const FeatureSpec& features) {

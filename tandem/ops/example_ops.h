@@ -22,11 +22,13 @@ struct FixedLenFeature {
   std::optional<Tensor> default_value = std::nullopt;
 };
 /// Any number of rows of `shape`; of several examples the shorter ones are padded with
-/// `default_value`, else zeros or empty strings.
+/// `default_value`, else zeros or empty strings. Examples may lack it, whatever `allow_missing`
+/// says, which is for feature lists (tandem/ops/sequence_example_ops.h).
 struct FixedLenSequenceFeature {
   std::vector<std::int64_t> shape;
   DType dtype = DType::kFloat;
   std::optional<Tensor> default_value = std::nullopt;
+  bool allow_missing = false;
 };
 /// Any number of values, as a sparse tensor.
 struct VarLenFeature {

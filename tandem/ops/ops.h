@@ -52,6 +52,7 @@
 #include "tandem/ops/reduction_ops.h"
 #include "tandem/ops/resource_variable_ops.h"
 #include "tandem/ops/segment_ops.h"
+#include "tandem/ops/sequence_example_ops.h"
 #include "tandem/ops/shape_ops.h"
 #include "tandem/ops/slice_ops.h"
 #include "tandem/ops/sparse_ops.h"

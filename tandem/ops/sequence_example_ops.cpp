@@ -1,3 +1,5 @@
+#include "tandem/ops/sequence_example_ops.h"
+
 #include <cstdint>
 #include <vector>
 

@@ -17,6 +17,7 @@
 #include "tandem/io/tensor_bundle.h"
 #include "tandem/ops/example_ops.h"
 #include "tandem/ops/image_codec_ops.h"
+#include "tandem/ops/sequence_example_ops.h"
 
 /// What the fuzz targets do with an input: whatever the bytes, a value or an Error comes of it.
 namespace tandem::fuzz {
@@ -119,6 +120,10 @@ inline void example(std::string_view bytes) {
           io::parse_example(Tensor::from(std::vector<std::string>{text, text}), {{key, feature}});
         });
         attempt([&] { io::parse_single_example(Tensor(text), {{key, feature}}); });
+        attempt([&] {
+          io::parse_sequence_example(Tensor::from(std::vector<std::string>{text, text}), {},
+                                     {{key, feature}});
+        });
       }
     }
     attempt([&] { io::parse_tensor(Tensor(text), dtype); });

@@ -64,8 +64,8 @@ void parse(KernelContext& c, const SequenceRequest& request, const Array* names)
   for (int i = 0; i < sparse; ++i) parser.put_sparse(**next++, values + i, sparse);
   for (int i = 0; i < dense; ++i) {
     const auto at = static_cast<std::size_t>(i);
-    parser.put_dense(**next++, request.dense[at], shapes[at], request.assumed_empty[at],
-                     dense_values + i, request.lengths ? dense_values + dense + i : -1);
+    parser.put_dense(**next++, shapes[at], request.assumed_empty[at], dense_values + i,
+                     request.lengths ? dense_values + dense + i : -1);
   }
   for (int i = 0; i < ragged; ++i) parser.put_ragged(**next++, ragged_values + i, ragged);
 }

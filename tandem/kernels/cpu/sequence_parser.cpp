@@ -8,13 +8,14 @@ namespace tandem::cpu {
 namespace {
 
 template <class T>
-void copy(const Located& step, T* to) {
+void copy(const Steps& steps, const Located& step, T* to) {
   const FeatureKind kind = std::is_same_v<T, float>          ? FeatureKind::kFloat
                            : std::is_same_v<T, std::int64_t> ? FeatureKind::kInt64
                                                              : FeatureKind::kBytes;
   std::int64_t n = 0;
   if (!WireFeature{kind, step.list}.values(to, step.count, n) || n != step.count) {
-    throw InvalidArgumentError("Can't parse serialized SequenceExample.");
+    throw InvalidArgumentError(
+        cat("Feature list: ", steps.key, ".  Can't parse serialized SequenceExample."));
   }
 }
 
@@ -45,11 +46,10 @@ void SequenceParser::find() {
       throw InvalidArgumentError(
           cat("Could not parse SequenceExample ", record, " of ", bytes.size(), " bytes."));
     }
-    for (List& wanted : wanted_) {
-      const auto at = lists.find(wanted.key);
-      wanted.steps.found.push_back(at != lists.end());
-      if (at != lists.end()) take(record, wanted, at->second);
-      Steps& steps = wanted.steps;
+    for (Steps& steps : wanted_) {
+      const auto at = lists.find(steps.key);
+      steps.found.push_back(at != lists.end());
+      if (at != lists.end()) take(record, steps, at->second);
       const std::size_t before = steps.begin.back();
       steps.begin.push_back(steps.all.size());
       steps.longest = std::max(steps.longest, static_cast<std::int64_t>(steps.all.size() - before));
@@ -57,34 +57,34 @@ void SequenceParser::find() {
   }
 }
 
-void SequenceParser::take(std::size_t record, List& wanted, std::string_view list) {
-  const FeatureKind kind = kind_of(wanted.dtype);
+void SequenceParser::take(std::size_t record, Steps& steps, std::string_view list) {
+  const FeatureKind kind = kind_of(steps.dtype);
   WireCursor cursor(list);
   while (!cursor.done()) {
     std::uint64_t tag = 0;
     std::string_view bytes;
-    if (!cursor.varint(tag)) fail(record, wanted.key, "Can't parse serialized SequenceExample.");
+    if (!cursor.varint(tag)) fail(record, steps.key, "Can't parse serialized SequenceExample.");
     if (tag != 0x0a) {
-      if (!cursor.skip(tag)) fail(record, wanted.key, "Can't parse serialized SequenceExample.");
+      if (!cursor.skip(tag)) fail(record, steps.key, "Can't parse serialized SequenceExample.");
       continue;
     }
     WireFeature feature;
     Located step;
     if (!cursor.bytes(bytes) || !WireFeature::read(bytes, feature)) {
-      fail(record, wanted.key, "Can't parse serialized SequenceExample.");
+      fail(record, steps.key, "Can't parse serialized SequenceExample.");
     }
     if (feature.kind != FeatureKind::kNone && feature.kind != kind) {
-      fail(record, wanted.key,
+      fail(record, steps.key,
            cat("Data types don't match. Expected type: ", name_of(kind),
                ", Actual type: ", name_of(feature.kind)));
     }
     step.list = feature.list;
     if (!feature.count(step.count)) {
-      fail(record, wanted.key, "Can't parse serialized SequenceExample.");
+      fail(record, steps.key, "Can't parse serialized SequenceExample.");
     }
-    wanted.steps.widest = std::max(wanted.steps.widest, step.count);
-    wanted.steps.values += step.count;
-    wanted.steps.all.push_back(step);
+    steps.widest = std::max(steps.widest, step.count);
+    steps.values += step.count;
+    steps.all.push_back(step);
   }
 }
 
@@ -93,7 +93,7 @@ void SequenceParser::put_values(const Steps& steps, int output) {
   with_type(values.dtype(), [&](auto type) {
     auto* out = values.data<decltype(type)>();
     for (const Located& step : steps.all) {
-      copy(step, out);
+      copy(steps, step, out);
       out += step.count;
     }
   });
@@ -120,9 +120,8 @@ void SequenceParser::put_sparse(const Steps& steps, int output, int count) {
   *shape = steps.widest;
 }
 
-void SequenceParser::put_dense(const Steps& steps, const std::string& key,
-                               const PartialShape& shape, bool assumed_empty, int output,
-                               int length_output) {
+void SequenceParser::put_dense(const Steps& steps, const PartialShape& shape, bool assumed_empty,
+                               int output, int length_output) {
   Shape whole;
   if (!single_) whole.add_dim(batch());
   whole.add_dim(steps.longest);
@@ -130,8 +129,8 @@ void SequenceParser::put_dense(const Steps& steps, const std::string& key,
   bool known = shape.has_rank();
   for (int axis = 0; known && axis < shape.rank(); ++axis) known = shape.dim(axis) >= 0;
   if (!known) {
-    throw InvalidArgumentError(
-        cat("The dense shape of feature list ", key, " is not fully defined: ", shape.to_string()));
+    throw InvalidArgumentError(cat("The dense shape of feature list ", steps.key,
+                                   " is not fully defined: ", shape.to_string()));
   }
   for (const std::int64_t dim : shape.dims()) {
     whole.add_dim(dim);
@@ -139,13 +138,14 @@ void SequenceParser::put_dense(const Steps& steps, const std::string& key,
   }
   for (std::size_t record = 0; record < records_.size(); ++record) {
     if (!steps.found[record] && !assumed_empty) {
-      fail(record, key,
-           "The feature list is required but could not be found.  Did you mean to include it in "
-           "feature_list_dense_missing_assumed_empty or feature_list_dense_defaults?");
+      fail(
+          record, steps.key,
+          "The feature list is required but could not be found.  Set its allow_missing (of the op: "
+          "feature_list_dense_missing_assumed_empty) if it may be missing.");
     }
     for (std::size_t i = steps.begin[record]; i < steps.begin[record + 1]; ++i) {
       if (steps.all[i].count == stride) continue;
-      fail(record, key,
+      fail(record, steps.key,
            cat("Number of values != expected.  values size: ", steps.all[i].count,
                " but output shape: ", shape.to_string()));
     }
@@ -158,7 +158,7 @@ void SequenceParser::put_dense(const Steps& steps, const std::string& key,
       T* to = out + static_cast<std::int64_t>(record) * steps.longest * stride;
       T* const end = to + steps.longest * stride;
       for (std::size_t i = steps.begin[record]; i < steps.begin[record + 1]; ++i, to += stride) {
-        copy(steps.all[i], to);
+        copy(steps, steps.all[i], to);
       }
       std::fill(to, end, T());
     }

@@ -15,6 +15,8 @@ namespace tandem::cpu {
 
 /// The steps of one feature list in all records.
 struct Steps {
+  std::string key;
+  DType dtype = DType::kFloat;
   std::vector<Located> all;
   std::vector<std::size_t> begin{0};  // of each record's, and the end
   std::vector<bool> found;            // in the record
@@ -35,24 +37,18 @@ class SequenceParser {
 
   /// A list under `key`, whose values have the output's dtype.
   Steps& want(const std::string& key, DType dtype) {
-    wanted_.push_back({key, dtype, {}});
-    return wanted_.back().steps;
+    wanted_.push_back({.key = key, .dtype = dtype});
+    return wanted_.back();
   }
   void reserve(std::size_t count) { wanted_.reserve(count); }
   void find();
 
   void put_sparse(const Steps& steps, int output, int count);
-  void put_dense(const Steps& steps, const std::string& key, const PartialShape& shape,
-                 bool assumed_empty, int output, int length_output);
+  void put_dense(const Steps& steps, const PartialShape& shape, bool assumed_empty, int output,
+                 int length_output);
   void put_ragged(const Steps& steps, int output, int count);
 
  private:
-  struct List {
-    std::string key;
-    DType dtype;
-    Steps steps;
-  };
-
   std::int64_t batch() const { return static_cast<std::int64_t>(records_.size()); }
   [[noreturn]] void fail(std::size_t record, const std::string& key, const std::string& why) const {
     const bool named = names_ && names_->num_elements() > static_cast<std::int64_t>(record);
@@ -60,7 +56,7 @@ class SequenceParser {
         cat("Name: ", named ? names_->data<std::string>()[record] : "<unknown>",
             ", Feature list: ", key, ", Index: ", record, ".  ", why));
   }
-  void take(std::size_t record, List& wanted, std::string_view list);
+  void take(std::size_t record, Steps& steps, std::string_view list);
   template <class T>
   void put_splits(const Steps& steps, int outer, int inner);
   void put_values(const Steps& steps, int output);
@@ -69,7 +65,7 @@ class SequenceParser {
   const std::span<const std::string> records_;
   const Array* names_;
   const bool single_;
-  std::vector<List> wanted_;
+  std::vector<Steps> wanted_;
 };
 
 }  // namespace tandem::cpu
