@@ -1,6 +1,7 @@
 #include "tandem/graph/draw_position.h"
 
 #include <algorithm>
+#include <atomic>
 
 namespace tandem {
 namespace {
@@ -15,7 +16,15 @@ std::uint64_t joined(std::uint64_t hash, std::uint64_t value) {
   return mixed(hash + 0x9e3779b97f4a7c15 + mixed(value));
 }
 
+constinit std::atomic<DrawPosition::Current> ask_runtime{nullptr};
+
 }  // namespace
+
+DrawPosition* DrawPosition::current() {
+  const Current ask = ask_runtime.load(std::memory_order_relaxed);
+  return ask ? ask() : nullptr;
+}
+void DrawPosition::set_current(Current ask) { ask_runtime.store(ask, std::memory_order_relaxed); }
 
 std::uint64_t DrawPosition::hash(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a

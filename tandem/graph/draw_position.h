@@ -29,6 +29,12 @@ class TANDEM_EXPORT DrawPosition {
                         const void* trace = nullptr)
       : stream_(stream), element_(element), trace_(trace) {}
 
+  /// The calling thread's, or null; for kernels, which know no more of threads. Their context has
+  /// it, and the runtime says how to ask for it.
+  static DrawPosition* current();
+  using Current = DrawPosition* (*)();
+  static void set_current(Current ask);
+
   const Stream& stream() const { return stream_; }
   std::uint64_t element() const { return element_; }
   const void* trace() const { return trace_; }

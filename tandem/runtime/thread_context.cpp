@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/graph/draw_position.h"
 #include "tandem/runtime/internal/configured.h"
 
 namespace tandem {
@@ -18,6 +19,11 @@ constinit thread_local ThreadContext* current = nullptr;
   current = &context;
   return context;
 }
+
+[[maybe_unused]] const bool kTold = [] {
+  DrawPosition::set_current([] { return thread_context().draws.get(); });
+  return true;
+}();
 
 }  // namespace
 

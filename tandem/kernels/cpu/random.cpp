@@ -10,7 +10,6 @@
 #include "tandem/kernels/cpu/fill_random.h"
 #include "tandem/kernels/cpu/int_input.h"
 #include "tandem/kernels/cpu/type_switch.h"
-#include "tandem/runtime/thread_context.h"
 
 namespace tandem::cpu {
 namespace {
@@ -94,7 +93,7 @@ Philox reserve_blocks(KernelContext& c, std::uint64_t blocks) {
   const auto seed = [&c](std::string_view name) {
     return static_cast<std::uint64_t>(c.attr<std::int64_t>(name));
   };
-  if (DrawPosition* position = thread_context().draws.get()) {
+  if (DrawPosition* position = DrawPosition::current()) {
     return blocks_at(*position, c.node_name(), seed("seed"), seed("seed2"), blocks);
   }
   NodeState& state = c.state();
