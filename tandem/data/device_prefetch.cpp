@@ -13,6 +13,7 @@
 #include "tandem/data/internal/pause_scope.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_error.h"
+#include "tandem/data/internal/threads.h"
 
 namespace tandem::data {
 namespace {
@@ -70,7 +71,8 @@ class DevicePrefetchIterator final : public IteratorBase {
   bool next(Element& out) override {
     // The device's memory of the element before is free before the next one is waited for.
     out.clear();
-    if (!thread_.joinable()) thread_ = std::thread([this] { produce(); });
+    if (failed_) return false;
+    if (!thread_.joinable()) start();
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !ready_.empty() || ended_ || stopped(); });
     context_.check();
@@ -120,6 +122,12 @@ class DevicePrefetchIterator final : public IteratorBase {
     ended_ = true;
     ready_.clear();
     changed_.notify_all();
+  }
+
+  void start() {
+    failed_ = true;  // asking once more, as ignore_errors does, would not help
+    thread_ = start_thread("prefetch_to_device", [this] { produce(); });
+    failed_ = false;
   }
 
   void visit_members(StateArchive& state) {
@@ -187,6 +195,7 @@ class DevicePrefetchIterator final : public IteratorBase {
   DeviceCopies copies_;
   std::unique_ptr<IteratorBase> input_;  // used by the thread alone, like
   std::int64_t number_ = 0;
+  bool failed_ = false;  // there is no thread; of the consumer
 
   std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
