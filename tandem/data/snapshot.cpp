@@ -53,15 +53,15 @@ class SnapshotIterator final : public IteratorBase {
     try {
       if (!begun_) {
         begun_ = true;
-        writer_ = std::make_unique<SnapshotWriter>(folder_);
+        writing([&] { writer_ = std::make_unique<SnapshotWriter>(folder_); });
       }
       if (input_->next(out)) {
         write(out);
         return true;
       }
-      if (writer_) std::exchange(writer_, nullptr)->finish();
+      if (writer_) writing([&] { std::exchange(writer_, nullptr)->finish(); });
     } catch (...) {
-      writer_ = nullptr;  // an element is missing
+      writer_ = nullptr;  // an element is missing, or could not be written
       throw;
     }
     return false;
@@ -95,11 +95,27 @@ class SnapshotIterator final : public IteratorBase {
   void write(Element& element) {
     const std::int64_t number = number_++;
     if (!writer_) return;
+    std::int64_t shard = number % options_.num_shards;
     try {
-      writer_->add(element, options_.shard_func ? (*options_.shard_func)(element)
-                                                : number % options_.num_shards);
+      if (options_.shard_func) shard = (*options_.shard_func)(element);
     } catch (...) {
       throw_stage_error("snapshot", number);
+    }
+    writing([&] { writer_->add(element, shard); });
+  }
+
+  template <class Work>
+  void writing(Work work) {
+    try {
+      work();
+    } catch (const InvalidArgumentError&) {  // of an element
+      throw_stage_error("snapshot", number_ - 1);
+    } catch (...) {
+      std::rethrow_exception(
+          with_line(std::current_exception(),
+                    cat("in snapshot, element ", std::max<std::int64_t>(number_ - 1, 0),
+                        ", which it writes to ", folder_.path(),
+                        ". Make room there, or give it another folder; nothing of it is left")));
     }
   }
 
