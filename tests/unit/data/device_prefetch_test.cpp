@@ -67,6 +67,22 @@ TEST_P(Places, RefusesDevicesThatAreNotThere) {
   EXPECT_THROW(range(3).prefetch_to_device("GPU:0", 0), InvalidArgumentError);
 }
 
+TEST(PrefetchToDevice, TellsItsThreadAndBuffer) {
+  Runtime runtime(emulated("GPU:1,memory=64MiB"));
+  RuntimeScope scope(runtime);
+  auto it = rows(20, 100).prefetch_to_device("GPU:0", 3).iterator({.observe = true});
+  Element element;
+  while (it.next(element)) {
+  }
+  const PipelineStats stats = it.stats();
+  ASSERT_EQ(stats.stages.front().name, "PrefetchToDevice");
+  EXPECT_EQ(stats.stages.front().threads, 1);
+  EXPECT_EQ(stats.stages.front().buffer_size, 3);
+  EXPECT_EQ(stats.stages.front().elements, 20);
+  EXPECT_GT(stats.stages.front().work, 0);
+  EXPECT_GT(stats.stages.front().input, 0);
+}
+
 TEST_P(Places, AnErrorIsItsElements) {
   Runtime runtime(emulated("GPU:1"));
   RuntimeScope scope(runtime);
