@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tandem/data/dataset.h"
+#include "tandem/data/internal/element_program.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/fs/file_system.h"
 #include "tandem/fs/unfinished_file.h"
@@ -98,8 +99,14 @@ class CacheFileReader {
   }
 
  private:
-  // The file may be another pipeline's. What only iterating would tell is not asked of the dataset.
+  // The file may be another pipeline's. What only iterating would tell, after functions that are
+  // called, is not asked of the dataset.
   void check(const Element& element) {
+    try {
+      trace_functions(dataset_);
+    } catch (const Error&) {
+      return;  // a function that must be traced cannot be: an iteration without the file tells
+    }
     if (dataset_.num_components() < 0) return;
     const ElementSpec& wanted = dataset_.element_spec();
     bool fits = element.size() == wanted.size();

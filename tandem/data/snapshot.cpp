@@ -41,7 +41,7 @@ class SnapshotIterator final : public IteratorBase {
   SnapshotIterator(const DatasetBase& input, const SnapshotFolder& folder,
                    const SnapshotOptions& options, IterationContext context)
       : dataset_(input), folder_(folder), options_(options), context_(std::move(context)) {
-    if (folder_.exists()) {
+    if (is_there()) {
       begin_reading();
     } else {
       input_ = dataset_.iterator(context_);
@@ -83,6 +83,15 @@ class SnapshotIterator final : public IteratorBase {
   }
 
  private:
+  bool is_there() const {
+    try {
+      return folder_.exists();
+    } catch (...) {
+      std::rethrow_exception(with_line(
+          std::current_exception(), cat("in snapshot, which keeps its files in ", folder_.path())));
+    }
+  }
+
   void begin_reading() {
     if (!folder_.exists()) {
       throw NotFoundError(cat(folder_.path(), ": the iteration read a snapshot that is gone."));

@@ -150,6 +150,7 @@ TEST(FileCache, IsNotReadByAnotherPipeline) {
   refuses(range(5), "(int64[])");
   refuses(zip({range(5).batch(2), range(5)}), "(int64[?], int64[])");
   refuses(range(5).batch(3, {.drop_remainder = true}), "(int64[3])");
+  refuses(range(20).map([](Tensor x) { return std::pair(x, x); }).batch(2), "(int64[?], int64[?])");
   EXPECT_EQ(text(range(9).batch(7).cache(path)), "[0 1] | [2 3] | [4]");
 }
 
