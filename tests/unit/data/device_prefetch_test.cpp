@@ -184,7 +184,7 @@ TEST(PrefetchToDevice, MakesElementsWhileTheDeviceIsBusy) {
 }
 
 TEST(PrefetchToDevice, CopiesThatNeverEndKeepNobody) {
-  const std::size_t before = thread_count();
+  const std::size_t before = threads_at_rest();
   for (const bool behind_a_thread : {false, true}) {
     Runtime runtime(emulated("GPU:1,fault=stall@2"));
     RuntimeScope scope(runtime);
@@ -193,7 +193,7 @@ TEST(PrefetchToDevice, CopiesThatNeverEndKeepNobody) {
     auto it = (behind_a_thread ? ds.prefetch(1) : ds).iterator();
     EXPECT_EQ(it.next().size(), 2u);
   }
-  EXPECT_EQ(thread_count(), before);
+  EXPECT_EQ(threads_at_rest(), before);
 }
 
 }  // namespace

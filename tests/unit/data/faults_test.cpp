@@ -225,7 +225,7 @@ TEST(Faults, ElementsOfUnlikeShapeNameTheBatch) {
 
 TEST(Faults, NothingStaysWhenAnIteratorIsDroppedInTheMiddle) {
   const Folder folder;
-  const std::size_t before = thread_count();
+  const std::size_t before = threads_at_rest();
   for (int taken = 0; taken < 4; ++taken) {
     auto it = range(1000)
                   .map([](const Tensor& x) { return plus(x, 1); }, {.num_parallel_calls = 3})
@@ -237,7 +237,7 @@ TEST(Faults, NothingStaysWhenAnIteratorIsDroppedInTheMiddle) {
                   .iterator();
     for (int i = 0; i < taken; ++i) it.next();
   }
-  EXPECT_EQ(thread_count(), before);
+  EXPECT_EQ(threads_at_rest(), before);
   EXPECT_TRUE(stdfs::is_empty(folder.file("snap")));
 }
 

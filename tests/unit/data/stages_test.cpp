@@ -301,7 +301,7 @@ TEST(ParallelInterleave, GivesAllElementsInAnyOrderWhenAsked) {
 }
 
 TEST(ParallelInterleave, StopsItsThreadsWhenItIsDropped) {
-  const std::size_t before = thread_count();
+  const std::size_t before = threads_at_rest();
   const auto ds = range(1000000)
                       .interleave([](Tensor x) { return from_tensors(x).repeat(); },
                                   {.cycle_length = 8, .num_parallel_calls = 4})
@@ -318,7 +318,7 @@ TEST(ParallelInterleave, StopsItsThreadsWhenItIsDropped) {
     other.restore(saved);
     EXPECT_EQ(numbers(it, 100), numbers(other, 100));
   }
-  EXPECT_EQ(thread_count(), before);
+  EXPECT_EQ(threads_at_rest(), before);
 }
 
 TEST(ParallelInterleave, MakesElementsAtTheSameTime) {
@@ -340,7 +340,7 @@ TEST(ParallelInterleave, MakesElementsAtTheSameTime) {
 }
 
 TEST(Stages, StopWhenTheyAreDroppedWithoutAnElementToGive) {
-  const std::size_t before = thread_count();
+  const std::size_t before = threads_at_rest();
   const auto never = [](Tensor x) {
     return from_tensors(x).repeat().filter([](Tensor) { return false; });
   };
@@ -368,7 +368,7 @@ TEST(Stages, StopWhenTheyAreDroppedWithoutAnElementToGive) {
     EXPECT_EQ(numbers(ahead, 1), upto(1));
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  EXPECT_EQ(thread_count(), before);
+  EXPECT_EQ(threads_at_rest(), before);
 }
 
 TEST(Sample, FollowsWeightsAndSeeds) {
