@@ -85,7 +85,7 @@ class MapBatchIterator final : public UnaryIterator {
   }
 
   void visit_state(StateArchive& state) override {
-    state.stage("Map+Batch");
+    state.stage(cat("Map+Batch of ", size_));
     state.value(ended_);
     state.value(number_);
     state.value(batches_);
@@ -132,7 +132,7 @@ class GroupIterator final : public UnaryIterator {
   }
 
   void visit_state(StateArchive& state) override {
-    state.stage("Group");
+    state.stage(cat("Group of ", size_));
     state.value(ended_);
     state.value(number_);
     state.value(batches_);

@@ -50,7 +50,7 @@ class CollectIterator final : public UnaryIterator {
   }
 
   void visit_state(StateArchive& state) override {
-    state.stage("Collect");
+    state.stage(cat("Collect of ", size_));
     state.value(ended_);
     state.value(number_);
     input().visit_state(state);
