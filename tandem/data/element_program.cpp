@@ -30,7 +30,8 @@ ThreadContext context_for_tracing() {
 // Fewer elements are not worth a trace.
 constexpr std::int64_t kFewElements = 16;
 
-// Afterwards datasets know the number of their components whose spec is known without iterating.
+}  // namespace
+
 void trace_functions(const DatasetBase& dataset) {
   if (const auto* stage = dynamic_cast<const TracingStage*>(&dataset)) {
     stage->program();
@@ -38,8 +39,6 @@ void trace_functions(const DatasetBase& dataset) {
   }
   for (const DatasetBase* input : dataset.inputs()) trace_functions(*input);
 }
-
-}  // namespace
 
 bool dtypes_known(const ElementSpec& spec) {
   return std::none_of(spec.begin(), spec.end(),

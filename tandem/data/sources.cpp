@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -71,8 +72,19 @@ class RangeIterator final : public IteratorBase {
 
   void visit_state(StateArchive& state) override {
     state.stage("Range");
+    const std::int64_t first = value_, count = left_;
     state.value(value_);
     state.value(left_);
+    if (!state.restoring()) return;
+    // Just begun, it knows where each number lies; sums that overflow are none of its own.
+    const std::int64_t given = count - left_;
+    std::int64_t offset = 0, value = 0;
+    state.require(
+        left_ >= 0 && given >= 0 &&
+            !__builtin_mul_overflow(left_ > 0 ? given : std::max<std::int64_t>(given - 1, 0), step_,
+                                    &offset) &&
+            !__builtin_add_overflow(first, offset, &value) && value == value_,
+        "its place is outside the range");
   }
 
  private:

@@ -143,7 +143,11 @@ void expect_full(const Folder& folder, const std::string& path,
     try {
       write();
     } catch (const ResourceExhaustedError& error) {
-      code = std::string(error.what()).find(path) != std::string::npos ? 0 : 2;
+      const std::string what = error.what();
+      const auto has = [&](const std::string& part) {
+        return what.find(part) != std::string::npos;
+      };
+      code = has(path) && has("which it writes to ") && has("Make room there") ? 0 : 2;
     } catch (const Error&) {
       code = 3;
     }
