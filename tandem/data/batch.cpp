@@ -18,8 +18,10 @@ namespace {
 
 class BatchIterator final : public UnaryIterator {
  public:
-  BatchIterator(std::unique_ptr<IteratorBase> input, std::int64_t size, bool drop_remainder)
+  BatchIterator(std::unique_ptr<IteratorBase> input, std::int64_t size, bool drop_remainder,
+                IterationContext context)
       : UnaryIterator(std::move(input)),
+        context_(std::move(context)),
         size_(size),
         drop_remainder_(drop_remainder),
         texts_(dynamic_cast<TextSource*>(&this->input())) {
@@ -52,6 +54,7 @@ class BatchIterator final : public UnaryIterator {
       const std::size_t got = input().next_rows(std::span(numbers_).subspan(count, wanted));
       count += got;
       if (got < wanted) break;
+      context_.check();
     }
     if (!keep(static_cast<std::int64_t>(count))) return false;
     table.gather(std::span(numbers_).first(count), out);
@@ -71,6 +74,7 @@ class BatchIterator final : public UnaryIterator {
                   larger.data<std::string>());
         rows = std::move(larger);
       }
+      context_.check();
       try {
         if (!texts_->next_text(rows.data<std::string>()[drawn])) break;
       } catch (const CancelledError&) {
@@ -90,7 +94,7 @@ class BatchIterator final : public UnaryIterator {
 
   bool stack(Element& out) {
     Stacker stacker(size_);
-    draw_batch(input(), size_, ended_, [&](Element& element) {
+    draw_batch(input(), context_, size_, ended_, [&](Element& element) {
       try {
         stacker.add(element);
       } catch (...) {
@@ -107,6 +111,7 @@ class BatchIterator final : public UnaryIterator {
     return count == size_ || (count > 0 && !drop_remainder_);
   }
 
+  const IterationContext context_;
   const std::int64_t size_;
   const bool drop_remainder_;
   TextSource* texts_;  // null: the input gives none
@@ -134,7 +139,8 @@ class BatchDataset final : public UnaryDataset, public FusedStage {
     if (context.options().fusion.value_or(true)) {
       if (const DatasetBase* fused = runs_as()) return fused->iterator(context);
     }
-    return std::make_unique<BatchIterator>(input().iterator(context), size_, drop_remainder_);
+    return std::make_unique<BatchIterator>(input().iterator(context), size_, drop_remainder_,
+                                           context);
   }
 
   const ElementSpec& element_spec() const override {
@@ -165,10 +171,12 @@ class BatchDataset final : public UnaryDataset, public FusedStage {
 
 class UnbatchIterator final : public UnaryIterator {
  public:
-  using UnaryIterator::UnaryIterator;
+  UnbatchIterator(std::unique_ptr<IteratorBase> input, IterationContext context)
+      : UnaryIterator(std::move(input)), context_(std::move(context)) {}
 
   bool next(Element& out) override {
     while (at_ == count_) {
+      context_.check();
       if (!input().next(batch_)) return false;
       check();
     }
@@ -213,6 +221,7 @@ class UnbatchIterator final : public UnaryIterator {
     count_ = count;
   }
 
+  const IterationContext context_;
   Element batch_;
   std::int64_t at_ = 0;
   std::int64_t count_ = 0;
@@ -224,7 +233,7 @@ class UnbatchDataset final : public UnaryDataset {
   std::string name() const override { return "Unbatch"; }
 
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
-    return std::make_unique<UnbatchIterator>(input().iterator(context));
+    return std::make_unique<UnbatchIterator>(input().iterator(context), context);
   }
 
   const ElementSpec& element_spec() const override {

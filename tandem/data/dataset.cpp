@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tandem/data/dataset_base.h"
+#include "tandem/data/internal/cancel_watch.h"
 #include "tandem/data/internal/observer.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/tuner.h"
@@ -42,13 +43,21 @@ struct Iterator::State {
   DatasetRef dataset;
   std::shared_ptr<Observer> observer;  // or null
   IterationContext context;
+  const std::shared_ptr<const Cancellation> begun_under;  // or null
+  CancelWatch watch;
+  const Cancellation* consumers;  // cancellation, as of the last call
+  CancelWatch consumers_watch;    // where it is another one than that of the beginning
   std::unique_ptr<IteratorBase> iterator;
   bool ended = false;
 
   // Where the profiler records, it tells of the stages.
   explicit State(bool observe)
       : observer(observe || profiler::running() ? std::make_shared<Observer>() : nullptr),
-        context(observer) {}
+        context(observer),
+        begun_under(context.thread_context().cancellation),
+        consumers(begun_under.get()) {
+    if (begun_under) watch = CancelWatch(context.stop_signal(), begun_under);
+  }
 
   static std::unique_ptr<State> begin(DatasetRef dataset, bool observe = false) {
     auto state = std::make_unique<State>(observe);
@@ -60,12 +69,28 @@ struct Iterator::State {
 
   bool next(Element& out) {
     if (ended) return false;
+    obey(thread_context().cancellation);
     if (watched() ? watched_next(out) : iterator->next(out)) return true;
     ended = true;
     out.clear();
     if (observer) observer->ended();
     context.finish();
     return false;
+  }
+
+  // A cancellation, of the thread that began the iteration or of one that asks it for an element,
+  // ends it for good: elements under way in its stages may be lost.
+  void obey(const std::shared_ptr<const Cancellation>& cancellation) {
+    if (cancellation.get() != consumers) {
+      consumers = begun_under.get();
+      consumers_watch = CancelWatch();
+      if (cancellation && cancellation != begun_under) {
+        consumers_watch = CancelWatch(context.stop_signal(), cancellation);
+      }
+      consumers = cancellation.get();
+    }
+    if (consumers && consumers->cancelled()) context.stop_signal()->stop();
+    context.check();
   }
 
   bool watched() const { return observer || context.tuner_if_any() || profiler::running(); }
@@ -119,6 +144,7 @@ bool Iterator::next(Element& out) {
 
 std::string Iterator::save() {
   if (!state_) throw FailedPreconditionError("An iterator was used after it was moved from.");
+  state_->context.check();
   StateArchive archive;
   state_->visit(archive);
   return archive.bytes();

@@ -44,7 +44,9 @@ class TANDEM_EXPORT Iterator {
 
   /// Puts the next element into `out` (whose memory is used again); false at the end. What a map
   /// function or source throws is thrown here, as a td::Error that names stage and element; the
-  /// next call goes on after that element.
+  /// next call goes on after that element. A Cancellation of the calling thread, or of the one that
+  /// began the iteration (CancellationScope), ends it for good: this call and all later ones throw
+  /// CancelledError.
   bool next(Element& out);
   /// The next element; throws OutOfRangeError at the end.
   Element next();

@@ -14,6 +14,7 @@
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_counters.h"
 #include "tandem/data/internal/stage_error.h"
+#include "tandem/data/internal/threads.h"
 
 namespace tandem::data {
 namespace {
@@ -75,7 +76,8 @@ class DevicePrefetchIterator final : public IteratorBase {
   bool next(Element& out) override {
     // The device's memory of the element before is free before the next one is waited for.
     out.clear();
-    if (!thread_.joinable()) thread_ = std::thread([this] { produce(); });
+    if (failed_) return false;
+    if (!thread_.joinable()) start();
     std::unique_lock lock(mutex_);
     meter_.found(ready_.size(), limit_);
     if (ready_.empty() && !ended_) {
@@ -130,6 +132,12 @@ class DevicePrefetchIterator final : public IteratorBase {
     ended_ = true;
     ready_.clear();
     changed_.notify_all();
+  }
+
+  void start() {
+    failed_ = true;  // asking once more, as ignore_errors does, would not help
+    thread_ = start_thread("prefetch_to_device", [this] { produce(); });
+    failed_ = false;
   }
 
   void visit_members(StateArchive& state) {
@@ -200,6 +208,7 @@ class DevicePrefetchIterator final : public IteratorBase {
   const StageMeter meter_;
   std::unique_ptr<IteratorBase> input_;  // used by the thread alone, like
   std::int64_t number_ = 0;
+  bool failed_ = false;  // there is no thread; of the consumer
 
   std::mutex mutex_;  // guards all below
   std::condition_variable changed_;

@@ -112,7 +112,7 @@ IterationContext IterationContext::below() const {
 }
 
 void IterationContext::check() const {
-  if (stop_->stopped()) throw CancelledError("The iteration was stopped.");
+  if (stop_->stopped()) throw CancelledError("The iteration was cancelled. Begin another one.");
 }
 
 ThreadContext IterationContext::thread_context() const { return shared_->thread; }

@@ -64,9 +64,10 @@ class RowMaker {
 class MapBatchIterator final : public UnaryIterator {
  public:
   MapBatchIterator(std::unique_ptr<IteratorBase> input, const RowMaker& maker, std::int64_t size,
-                   bool drop_remainder, DrawPass draws)
+                   bool drop_remainder, DrawPass draws, IterationContext context)
       : UnaryIterator(std::move(input)),
         draws_(std::move(draws)),
+        context_(std::move(context)),
         maker_(maker),
         size_(size),
         drop_remainder_(drop_remainder) {}
@@ -75,9 +76,9 @@ class MapBatchIterator final : public UnaryIterator {
     if (ended_) return false;
     Stacker rows(size_);
     const std::int64_t batch = batches_++;
-    const std::int64_t drawn = draw_batch(input(), size_, ended_, number_, [&](Element& element) {
-      maker_.add(element, number_, batch, rows, draws_.stream());
-    });
+    const std::int64_t drawn = draw_batch(
+        input(), context_, size_, ended_, number_,
+        [&](Element& element) { maker_.add(element, number_, batch, rows, draws_.stream()); });
     if (drawn == 0 || (drawn < size_ && drop_remainder_)) return false;
     rows.finish(out);
     return true;
@@ -94,6 +95,7 @@ class MapBatchIterator final : public UnaryIterator {
 
  private:
   DrawPass draws_;
+  const IterationContext context_;
   const RowMaker& maker_;
   const std::int64_t size_;
   const bool drop_remainder_;
@@ -108,8 +110,12 @@ constexpr std::size_t kHeader = 3;
 
 class GroupIterator final : public UnaryIterator {
  public:
-  GroupIterator(std::unique_ptr<IteratorBase> input, std::int64_t size, bool drop_remainder)
-      : UnaryIterator(std::move(input)), size_(size), drop_remainder_(drop_remainder) {}
+  GroupIterator(std::unique_ptr<IteratorBase> input, std::int64_t size, bool drop_remainder,
+                IterationContext context)
+      : UnaryIterator(std::move(input)),
+        context_(std::move(context)),
+        size_(size),
+        drop_remainder_(drop_remainder) {}
 
   bool next(Element& out) override {
     if (ended_) return false;
@@ -117,9 +123,10 @@ class GroupIterator final : public UnaryIterator {
     out.emplace_back(batches_++);
     out.emplace_back(number_);
     out.emplace_back(std::int64_t{0});
-    const std::int64_t drawn = draw_batch(input(), size_, ended_, number_, [&](Element& element) {
-      for (Tensor& tensor : element) out.push_back(std::move(tensor));
-    });
+    const std::int64_t drawn =
+        draw_batch(input(), context_, size_, ended_, number_, [&](Element& element) {
+          for (Tensor& tensor : element) out.push_back(std::move(tensor));
+        });
     out[kHeader - 1] = Tensor(drawn);
     return drawn == size_ || (drawn > 0 && !drop_remainder_);
   }
@@ -133,6 +140,7 @@ class GroupIterator final : public UnaryIterator {
   }
 
  private:
+  const IterationContext context_;
   const std::int64_t size_;
   const bool drop_remainder_;
   bool ended_ = false;
@@ -146,7 +154,8 @@ class GroupDataset final : public UnaryDataset {
       : UnaryDataset(std::move(input)), size_(size), drop_remainder_(drop_remainder) {}
   std::string name() const override { return "Group"; }
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
-    return std::make_unique<GroupIterator>(input().iterator(context), size_, drop_remainder_);
+    return std::make_unique<GroupIterator>(input().iterator(context), size_, drop_remainder_,
+                                           context);
   }
 
  private:
@@ -178,7 +187,7 @@ class MapBatchDataset final : public DatasetBase {
     DrawPass draws(map_.draws(), context);
     if (!parallel()) {
       return std::make_unique<MapBatchIterator>(map_.mapped()->iterator(context), maker_, size_,
-                                                drop_remainder_, std::move(draws));
+                                                drop_remainder_, std::move(draws), context);
     }
     const MapOptions& options = map_.map_options();
     const bool ordered =

@@ -13,11 +13,12 @@ namespace {
 class PaddedBatchIterator final : public UnaryIterator {
  public:
   PaddedBatchIterator(std::unique_ptr<IteratorBase> input, std::int64_t size, bool drop_remainder,
-                      const Padding& padding)
+                      const Padding& padding, IterationContext context)
       : UnaryIterator(std::move(input)),
         size_(size),
         drop_remainder_(drop_remainder),
-        padding_(padding) {}
+        padding_(padding),
+        context_(std::move(context)) {}
 
   bool next(Element& out) override {
     if (ended_) return false;
@@ -29,6 +30,7 @@ class PaddedBatchIterator final : public UnaryIterator {
         break;
       }
       elements_.push_back(std::move(element));
+      context_.check();
     }
     if (elements_.empty() || (ended_ && drop_remainder_)) return false;
     const std::int64_t number = number_++;
@@ -55,6 +57,7 @@ class PaddedBatchIterator final : public UnaryIterator {
   std::vector<Element> elements_;
   bool ended_ = false;
   std::int64_t number_ = 0;
+  const IterationContext context_;
 };
 
 class PaddedBatchDataset final : public UnaryDataset {
@@ -67,7 +70,7 @@ class PaddedBatchDataset final : public UnaryDataset {
   std::string name() const override { return "PaddedBatch"; }
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return std::make_unique<PaddedBatchIterator>(input().iterator(context), size_, drop_remainder_,
-                                                 padding_);
+                                                 padding_, context);
   }
   const ElementSpec& element_spec() const override {
     return spec_.get([this] {

@@ -31,8 +31,12 @@ void put_error(const std::exception_ptr& error, Element& out) {
 // Draws the elements of a batch. Rows in memory it gathers itself.
 class CollectIterator final : public UnaryIterator {
  public:
-  CollectIterator(std::unique_ptr<IteratorBase> input, std::int64_t size, bool drop_remainder)
-      : UnaryIterator(std::move(input)), size_(size), drop_remainder_(drop_remainder) {}
+  CollectIterator(std::unique_ptr<IteratorBase> input, std::int64_t size, bool drop_remainder,
+                  IterationContext context)
+      : UnaryIterator(std::move(input)),
+        context_(std::move(context)),
+        size_(size),
+        drop_remainder_(drop_remainder) {}
 
   bool next(Element& out) override {
     if (ended_) return false;
@@ -63,6 +67,7 @@ class CollectIterator final : public UnaryIterator {
       const bool whole = had + got == numbers_.size();
       numbers_.resize(had + got);
       if (!whole) break;
+      context_.check();
     }
     if (numbers_.empty()) return 0;
     table.gather(numbers_, out);
@@ -75,8 +80,8 @@ class CollectIterator final : public UnaryIterator {
     out.emplace_back();
     out.emplace_back(number_);
     try {
-      const std::int64_t drawn =
-          draw_batch(input(), size_, ended_, [&](Element& element) { add(element, out); });
+      const std::int64_t drawn = draw_batch(input(), context_, size_, ended_,
+                                            [&](Element& element) { add(element, out); });
       out[1] = Tensor(drawn);
       return drawn;
     } catch (const CancelledError&) {
@@ -100,6 +105,7 @@ class CollectIterator final : public UnaryIterator {
     for (Tensor& tensor : element) out.push_back(std::move(tensor));
   }
 
+  const IterationContext context_;
   const std::int64_t size_;
   const bool drop_remainder_;
   bool ended_ = false;
@@ -114,7 +120,8 @@ class CollectDataset final : public UnaryDataset {
       : UnaryDataset(std::move(input)), size_(size), drop_remainder_(drop_remainder) {}
   std::string name() const override { return "Collect"; }
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
-    return std::make_unique<CollectIterator>(input().iterator(context), size_, drop_remainder_);
+    return std::make_unique<CollectIterator>(input().iterator(context), size_, drop_remainder_,
+                                             context);
   }
 
  private:

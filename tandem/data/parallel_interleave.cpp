@@ -2,6 +2,7 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "tandem/data/internal/pause_scope.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_counters.h"
+#include "tandem/data/internal/threads.h"
 #include "tandem/data/internal/tuner.h"
 
 namespace tandem::data {
@@ -50,6 +52,7 @@ class ParallelInterleaveIterator final : public IteratorBase {
     out.clear();
     tuned_.tick();
     std::unique_lock lock(mutex_);
+    if (failed_) return false;
     if (threads_.empty() || tuned_) adjust();
     for (;;) {
       context_.check();
@@ -94,17 +97,21 @@ class ParallelInterleaveIterator final : public IteratorBase {
   void adjust() {
     std::size_t workers = workers_, limit = limit_;
     if (tuned_) {
-      workers = static_cast<std::size_t>(tuned_->threads.load());
+      workers = std::min(static_cast<std::size_t>(tuned_->threads.load()), most_);
       limit = std::max<std::size_t>(static_cast<std::size_t>(tuned_->buffer) / cycle_.size(), 2);
     }
     if (workers == workers_ && limit == limit_ && threads_.size() >= workers) return;
     workers_ = workers;
     limit_ = limit;
-    meter_.threads(workers, static_cast<bool>(tuned_));
-    meter_.buffer(cycle_.size() * limit);
-    while (threads_.size() < workers) {
-      threads_.emplace_back([this, number = threads_.size()] { work(number); });
+    failed_ = threads_.empty();  // without any, asking once more would not help
+    if (start_threads(
+            "interleave", workers, [this](std::size_t number) { work(number); }, threads_) <
+        workers) {
+      workers_ = most_ = threads_.size();
     }
+    failed_ = false;
+    meter_.threads(workers_, static_cast<bool>(tuned_));
+    meter_.buffer(cycle_.size() * limit);
     room_.notify_all();
     above_limit_.notify_all();
   }
@@ -249,6 +256,8 @@ class ParallelInterleaveIterator final : public IteratorBase {
   const std::int64_t block_length_;
   std::size_t limit_;    // elements made ahead in a lane; guarded by mutex_, as is the next
   std::size_t workers_;  // threads that may work
+  std::size_t most_ = std::numeric_limits<std::size_t>::max();  // threads that there can be
+  bool failed_ = false;                                         // there is none
   const bool deterministic_;
   IterationContext context_;
   const TunedPass tuned_;

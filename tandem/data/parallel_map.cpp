@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_counters.h"
 #include "tandem/data/internal/stage_error.h"
+#include "tandem/data/internal/threads.h"
 #include "tandem/data/internal/tuner.h"
 
 namespace tandem::data {
@@ -43,7 +45,7 @@ class ParallelMapIterator final : public IteratorBase {
   bool next(Element& out) override {
     tuned_.tick();
     std::unique_lock lock(mutex_);
-    if (threads_.empty() || tuned_) adjust_threads();
+    if (!input_ended_ && (threads_.empty() || tuned_)) adjust_threads();
     if (meter_) meter_.found(count_ready(), 2 * limit_);
     for (;;) {
       context_.check();
@@ -111,16 +113,24 @@ class ParallelMapIterator final : public IteratorBase {
 
   // With the mutex held. Threads above the limit finish their element and pause.
   void adjust_threads() {
-    const std::size_t limit = tuned_ ? static_cast<std::size_t>(tuned_->threads.load()) : limit_;
+    const auto wanted = tuned_ ? static_cast<std::size_t>(tuned_->threads.load()) : limit_;
+    const std::size_t limit = std::min(wanted, most_);
     if (limit == limit_ && threads_.size() >= limit) return;
     limit_ = limit;
-    meter_.threads(limit, static_cast<bool>(tuned_));
-    meter_.buffer(2 * limit);
-    while (threads_.size() < limit) {
-      threads_.emplace_back([this, number = threads_.size()] { work(number); });
-    }
+    if (threads_.size() < limit && make_threads(limit) < limit) limit_ = most_ = threads_.size();
+    meter_.threads(limit_, static_cast<bool>(tuned_));
+    meter_.buffer(2 * limit_);
     room_.notify_all();
     above_limit_.notify_all();
+  }
+
+  // As start_threads. Without any the pass ends: asking once more would not help.
+  std::size_t make_threads(std::size_t count) {
+    input_ended_ = threads_.empty();
+    start_threads(
+        stage_ ? stage_ : "batch", count, [this](std::size_t number) { work(number); }, threads_);
+    input_ended_ = false;
+    return threads_.size();
   }
 
   void wake_all() {
@@ -203,6 +213,7 @@ class ParallelMapIterator final : public IteratorBase {
   const char* const stage_;
   DrawPass draws_;
   std::size_t limit_;  // threads that may work; guarded by mutex_
+  std::size_t most_ = std::numeric_limits<std::size_t>::max();  // threads that there can be
   const bool deterministic_;
   IterationContext context_;
   const TunedPass tuned_;

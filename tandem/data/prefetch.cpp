@@ -11,6 +11,7 @@
 #include "tandem/data/internal/pause_scope.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_counters.h"
+#include "tandem/data/internal/threads.h"
 #include "tandem/data/internal/tuner.h"
 
 namespace tandem::data {
@@ -44,7 +45,8 @@ class PrefetchIterator final : public IteratorBase {
   bool next(Element& out) override {
     // The memory of the element that `out` held is free before the next one is waited for.
     out.clear();
-    if (!thread_.joinable()) thread_ = std::thread([this] { produce(); });
+    if (failed_) return false;
+    if (!thread_.joinable()) start();
     tuned_.tick();
     std::unique_lock lock(mutex_);
     if (tuned_) adopt_limit();
@@ -70,6 +72,12 @@ class PrefetchIterator final : public IteratorBase {
   }
 
  private:
+  void start() {
+    failed_ = true;  // asking once more, as ignore_errors does, would not help
+    thread_ = start_thread("prefetch", [this] { produce(); });
+    failed_ = false;
+  }
+
   void visit_members(StateArchive& state) {
     state.stage("Prefetch");
     state.value(ended_);
@@ -161,6 +169,7 @@ class PrefetchIterator final : public IteratorBase {
   const TunedPass tuned_;
   const StageMeter meter_;
   std::unique_ptr<IteratorBase> input_;  // used by the thread alone
+  bool failed_ = false;                  // there is no thread
 
   std::mutex mutex_;  // guards all below
   std::condition_variable room_;

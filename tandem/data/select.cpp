@@ -133,6 +133,7 @@ class ShardIterator final : public RowStage {
     std::int64_t row = 0;
     while (given < out.size() && input().next_rows({&row, 1}) == 1) {
       if (mine()) out[given++] = row;
+      context_.check();
     }
     return given;
   }

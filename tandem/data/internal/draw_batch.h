@@ -13,13 +13,14 @@ namespace tandem::data {
 /// Returns how many there were; `ended` if the input had no more. `number` counts what the input
 /// gave, whether taken or not; `take` sees it before it counts its element.
 template <class Take>
-std::int64_t draw_batch(IteratorBase& input, std::int64_t size, bool& ended, std::int64_t& number,
-                        Take take) {
+std::int64_t draw_batch(IteratorBase& input, const IterationContext& context, std::int64_t size,
+                        bool& ended, std::int64_t& number, Take take) {
   std::exception_ptr error;
   Element element;
   std::int64_t drawn = 0;
   for (; drawn < size; ++drawn) {
     bool given = false;
+    context.check();
     try {
       ended = !input.next(element);
       if (ended) break;
@@ -37,9 +38,10 @@ std::int64_t draw_batch(IteratorBase& input, std::int64_t size, bool& ended, std
 }
 
 template <class Take>
-std::int64_t draw_batch(IteratorBase& input, std::int64_t size, bool& ended, Take take) {
+std::int64_t draw_batch(IteratorBase& input, const IterationContext& context, std::int64_t size,
+                        bool& ended, Take take) {
   std::int64_t number = 0;
-  return draw_batch(input, size, ended, number, take);
+  return draw_batch(input, context, size, ended, number, take);
 }
 
 }  // namespace tandem::data

@@ -1,0 +1,221 @@
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include <gmock/gmock.h>
+
+#include "tandem/graph/kernel_context.h"
+#include "tandem/ops/operators.h"
+#include "tandem/ops/shape_ops.h"
+#include "tandem/runtime/thread_context.h"
+
+#include "tests/unit/data/data_util.h"
+
+namespace tandem::data {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+
+constexpr std::int64_t kEndless = std::int64_t{1} << 60;
+
+class Cancel : public ::testing::Test {
+ protected:
+  // The thread that watches has ended before other tests count threads.
+  static void TearDownTestSuite() { std::this_thread::sleep_for(300ms); }
+};
+
+// Iterates on a thread under a cancellation, which comes while it works; returns what was thrown.
+std::string cancelled(const Dataset& dataset) {
+  const auto stop = std::make_shared<Cancellation>();
+  std::atomic<bool> begun{false};
+  auto result = std::async(std::launch::async, [&]() -> std::string {
+    const CancellationScope scope(stop);
+    auto it = dataset.iterator();
+    begun = true;
+    try {
+      Element element;
+      while (it.next(element)) {
+      }
+    } catch (const CancelledError& error) {
+      // It is over for good.
+      EXPECT_THROW(it.next(), CancelledError);
+      EXPECT_THROW(it.save(), CancelledError);
+      return error.what();
+    }
+    return "it ended";
+  });
+  while (!begun) std::this_thread::yield();
+  std::this_thread::sleep_for(30ms);
+  EXPECT_EQ(result.wait_for(0s), std::future_status::timeout) << "it did not wait";
+  const auto before = std::chrono::steady_clock::now();
+  stop->cancel();
+  // Generous: the machine may be busy. It would never end by itself.
+  if (result.wait_for(30s) != std::future_status::ready) {
+    std::fprintf(stderr, "It does not end although it was cancelled.\n");
+    std::_Exit(1);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - before, 2s);
+  return result.get();
+}
+
+TEST_F(Cancel, ReachesEveryStage) {
+  const auto never = [](const Tensor& x) { return x.item<std::int64_t>() < 0; };
+  const std::int64_t mark = 3;
+  const auto called = [mark](Tensor x) { return plus(x, mark); };
+  const auto slow = [mark](Tensor x) {  // called too: it holds something
+    std::this_thread::sleep_for(5ms);
+    return plus(x, mark);
+  };
+  const Dataset all = range(kEndless);
+  const Dataset rows = from_tensor_slices(Tensor::from(upto(100))).repeat();
+  const auto rows_of = [rows](const Tensor&) { return rows; };
+  const auto nothing = [all](const Tensor&) {
+    return all.filter([](const Tensor& x) { return x.item<std::int64_t>() < 0; });
+  };
+  const std::vector<std::pair<std::string, Dataset>> pipelines = {
+      {"filter", all.filter(never)},
+      {"filter, of rows", rows.filter(never)},
+      {"filter, traced", all.filter([](Tensor x) { return (x + 1) * 2 - x < 0; })},
+      {"filter behind a thread", all.filter(never).prefetch(2)},
+      {"map, filter", all.map([](Tensor x) { return x * 2; }).filter([](Tensor x) {
+         return (x + 1) * 2 - x < 0;
+       })},
+      {"parallel map, filter", all.map(called, {.num_parallel_calls = 2}).filter(never)},
+      {"parallel map", all.filter(never).map(called, {.num_parallel_calls = 2})},
+      {"parallel map, large batch", all.map(slow, {.num_parallel_calls = 2}).batch(100000)},
+      {"large batch", all.map(slow).batch(100000)},
+      {"large batch, called", all.map(called).batch(1 << 30)},
+      {"large batch, traced", all.map([](Tensor x) { return reshape(x, {1}); }).batch(1 << 30)},
+      {"large batch, of rows", rows.batch(1 << 30)},
+      {"parallel batch", all.map(slow).batch(100000, {.num_parallel_calls = 2})},
+      {"padded batch", all.map(slow).padded_batch(100000)},
+      {"rebatch", all.map(slow).batch(1).rebatch(100000)},
+      {"unbatch", all.map([](Tensor) { return Tensor(Array(DType::kInt64, Shape{0})); }).unbatch()},
+      {"shuffle", all.map(slow).shuffle(1000000)},
+      {"shuffle and repeat", all.map(slow).shuffle(1000000).repeat()},
+      {"shard", rows.shard(kEndless, kEndless - 1)},
+      {"window", all.map(slow).window(100000)},
+      {"skip", all.map(called).skip(kEndless / 2)},
+      {"take_while", all.take_while([](const Tensor&) { return true; })},
+      {"flat_map", all.flat_map(nothing)},
+      {"interleave", all.interleave(rows_of, {.cycle_length = 3}).filter(never)},
+      {"parallel interleave",
+       all.interleave(nothing, {.cycle_length = 3, .num_parallel_calls = 2})},
+      {"ignore_errors", all.map([](const Tensor& x) -> Tensor {
+                             if (x.rank() == 0) throw InvalidArgumentError("no");
+                             return x;
+                           })
+                            .ignore_errors()},
+      {"zip", zip({all, all.filter(never).prefetch(1)})},
+      {"several", all.map(called, {.num_parallel_calls = 2})
+                      .filter(never)
+                      .prefetch(1)
+                      .shuffle(10)
+                      .batch(10)
+                      .prefetch(kAutotune)},
+  };
+  for (const auto& [name, pipeline] : pipelines) {
+    SCOPED_TRACE(name);
+    EXPECT_THAT(cancelled(pipeline), HasSubstr("ancelled"));
+    EXPECT_THAT(cancelled(unfused(pipeline)), HasSubstr("ancelled"));
+  }
+}
+
+TEST_F(Cancel, BeforeAnElementIsAskedFor) {
+  const auto stop = std::make_shared<Cancellation>();
+  auto it = range(5).batch(2).iterator();
+  it.next();
+  {
+    const CancellationScope scope(stop);
+    it.next();
+    stop->cancel();
+    EXPECT_THROW(it.next(), CancelledError);
+  }
+  EXPECT_THAT(message_of_thrown<CancelledError>([&] { it.next(); }), HasSubstr("Begin another"));
+  auto over = range(1).iterator();
+  EXPECT_EQ(numbers(over), upto(1));
+  const CancellationScope scope(stop);
+  Element end;
+  EXPECT_FALSE(over.next(end));  // nothing is left to cancel
+  EXPECT_THROW(numbers(range(3)), CancelledError);
+}
+
+TEST_F(Cancel, OfTheBeginningStopsOtherConsumers) {
+  const auto stop = std::make_shared<Cancellation>();
+  std::optional<Iterator> it;
+  {
+    const CancellationScope scope(stop);
+    it.emplace(range(kEndless).prefetch(2).iterator());
+  }
+  EXPECT_EQ(numbers(*it, 2), upto(2));
+  stop->cancel();
+  Element element;
+  EXPECT_THROW(
+      {
+        for (;;) it->next(element);
+      },
+      CancelledError);
+}
+
+TEST_F(Cancel, OfAConsumerThatLeftDoesNothing) {
+  auto it = range(kEndless).prefetch(2).iterator();
+  const auto stop = std::make_shared<Cancellation>();
+  {
+    const CancellationScope scope(stop);
+    EXPECT_EQ(it.next()[0].item<std::int64_t>(), 0);
+  }
+  EXPECT_EQ(it.next()[0].item<std::int64_t>(), 1);
+  stop->cancel();
+  std::this_thread::sleep_for(20ms);
+  EXPECT_EQ(it.next()[0].item<std::int64_t>(), 2);
+}
+
+TEST_F(Cancel, AnIterationMayBeRestored) {
+  const auto stop = std::make_shared<Cancellation>();
+  const auto pipeline = range(20).shuffle(5, {.seed = 1}).batch(3).prefetch(2);
+  auto it = pipeline.iterator();
+  it.next();
+  const std::string state = it.save();
+  const auto expected = rest(it);
+  {
+    const CancellationScope scope(stop);
+    auto other = pipeline.iterator();
+    other.next();
+    stop->cancel();
+    EXPECT_THROW(other.next(), CancelledError);
+    it = std::move(other);
+  }
+  it.restore(state);
+  EXPECT_EQ(rest(it), expected);
+}
+
+TEST_F(Cancel, LeavesNoHalfCache) {
+  const auto stop = std::make_shared<Cancellation>();
+  const auto kept = range(50)
+                        .map(
+                            [](Tensor x) {
+                              std::this_thread::sleep_for(5ms);
+                              return x;
+                            },
+                            {.num_parallel_calls = 2, .traced = false})
+                        .cache();
+  auto result = std::async(std::launch::async, [&] {
+    const CancellationScope scope(stop);
+    EXPECT_THROW(numbers(kept), CancelledError);
+  });
+  std::this_thread::sleep_for(30ms);
+  stop->cancel();
+  result.get();
+  EXPECT_EQ(numbers(kept), upto(50));
+}
+
+}  // namespace
+}  // namespace tandem::data
