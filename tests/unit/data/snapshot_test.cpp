@@ -185,6 +185,15 @@ TEST(Snapshot, IterationsAreSavedAndRestored) {
   EXPECT_EQ(numbers(make()), upto(10));
 }
 
+TEST(Snapshot, SaysWhereItCannotLie) {
+  const Folder folder;
+  const std::string file = folder.file("file");
+  fs::write_file(file, "x");
+  EXPECT_THAT(
+      message_of_thrown<FailedPreconditionError>([&] { range(3).snapshot(file).iterator(); }),
+      HasSubstr("in snapshot, which keeps its files in " + file));
+}
+
 TEST(Snapshot, RefusesWrongOptions) {
   EXPECT_THROW(range(3).snapshot(""), InvalidArgumentError);
   EXPECT_THROW(range(3).snapshot("x", {.compression = "SNAPPY"}), InvalidArgumentError);
