@@ -18,7 +18,10 @@
 /// Files are read one after the other, each when its turn comes, through a buffer. `filenames` may
 /// also be a dataset whose elements are strings, or vectors of them. A file that cannot be opened
 /// or is damaged is an error with its path; the next call to the iterator goes on behind the damage
-/// or with the next file.
+/// or with the next file. What lies before damage in a compressed file is given first. A line or
+/// record larger than `max_record_bytes`, or than the memory left, is a ResourceExhaustedError with
+/// file and place, and the next call passes over the rest of it: reading takes a few times the
+/// largest one's memory, whatever a file holds.
 namespace tandem::data {
 
 struct FileOptions {
@@ -27,6 +30,7 @@ struct FileOptions {
   /// So many files are open at a time and give one element each in turn; each is read ahead on a
   /// thread of its own. 0: one file, on the consumer's thread.
   std::int64_t num_parallel_reads = 0;
+  std::size_t max_record_bytes = 0;  ///< of a line or record; 0: 1 GiB, of TFRecords 4 GiB
 };
 
 struct TFRecordOptions : FileOptions {
