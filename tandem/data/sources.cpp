@@ -1,9 +1,11 @@
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "tandem/data/dataset.h"
 #include "tandem/data/dataset_base.h"
+#include "tandem/data/internal/known_places.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_error.h"
 #include "tandem/fs/crc32c.h"
@@ -56,7 +58,7 @@ class TensorsDataset final : public DatasetBase {
   ElementSpec spec_;
 };
 
-class RangeIterator final : public IteratorBase {
+class RangeIterator final : public IteratorBase, public KnownPlaces {
  public:
   RangeIterator(std::int64_t start, std::int64_t step, std::int64_t count)
       : value_(start), step_(step), left_(count) {}
@@ -67,6 +69,18 @@ class RangeIterator final : public IteratorBase {
     // The step beyond the last value may overflow.
     if (--left_ > 0) value_ += step_;
     return true;
+  }
+
+  std::int64_t pass_over(std::int64_t count) override {
+    const std::int64_t passed = std::min(count, left_);
+    left_ -= passed;
+    // The way may be longer than 63 bits tell, the place is not.
+    if (left_ > 0) {
+      value_ = static_cast<std::int64_t>(static_cast<std::uint64_t>(value_) +
+                                         static_cast<std::uint64_t>(passed) *
+                                             static_cast<std::uint64_t>(step_));
+    }
+    return passed;
   }
 
   void visit_state(StateArchive& state) override {
