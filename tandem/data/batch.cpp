@@ -36,7 +36,7 @@ class BatchIterator final : public UnaryIterator {
   }
 
   void visit_state(StateArchive& state) override {
-    state.stage("Batch");
+    state.stage(cat("Batch of ", size_));
     state.value(ended_);
     state.value(number_);
     input().visit_state(state);

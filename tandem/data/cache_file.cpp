@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tandem/data/dataset.h"
+#include "tandem/data/internal/element_program.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/fs/file_system.h"
 #include "tandem/fs/unfinished_file.h"
@@ -27,9 +28,21 @@ std::string word(std::uint64_t value) {
   return bytes;
 }
 
+// The path, whose folders are there now.
+const std::string& with_folders(const std::string& path) {
+  const std::size_t slash = path.find_last_of('/');
+  if (slash != std::string::npos && slash > 0) {
+    const std::string folder = path.substr(0, slash);
+    if (!fs::exists(folder)) fs::file_system_of(folder).make_directories(folder);
+  }
+  return path;
+}
+
 class CacheFileWriter {
  public:
-  explicit CacheFileWriter(const std::string& path) : file_(path) { file_.append(kMagic); }
+  explicit CacheFileWriter(const std::string& path) : file_(with_folders(path)) {
+    file_.append(kMagic);
+  }
   void add(Element& element) {
     StateArchive archive;
     archive.value(element);
@@ -50,8 +63,9 @@ class CacheFileWriter {
 
 class CacheFileReader {
  public:
-  explicit CacheFileReader(const std::string& path)
+  explicit CacheFileReader(const std::string& path, const DatasetBase& dataset)
       : path_(path),
+        dataset_(dataset),
         size_(fs::file_system_of(path).stat(path).size),
         file_(fs::file_system_of(path).open(path)) {}
 
@@ -73,7 +87,7 @@ class CacheFileReader {
     } catch (const Error& error) {
       damaged(error.what());
     }
-    ++count_;
+    if (count_++ == 0) check(out);
     return true;
   }
 
@@ -85,6 +99,32 @@ class CacheFileReader {
   }
 
  private:
+  // The file may be another pipeline's. What only iterating would tell, after functions that are
+  // called, is not asked of the dataset.
+  void check(const Element& element) {
+    try {
+      trace_functions(dataset_);
+    } catch (const Error&) {
+      return;  // a function that must be traced cannot be: an iteration without the file tells
+    }
+    if (dataset_.num_components() < 0) return;
+    const ElementSpec& wanted = dataset_.element_spec();
+    bool fits = element.size() == wanted.size();
+    ElementSpec found;
+    for (std::size_t i = 0; i < element.size(); ++i) {
+      found.push_back({element[i].dtype(), element[i].partial_shape()});
+      if (!fits) continue;
+      fits = (wanted[i].dtype == DType::kInvalid || wanted[i].dtype == found[i].dtype) &&
+             wanted[i].shape.is_compatible(found[i].shape);
+    }
+    if (fits) return;
+    damaged_ = true;
+    throw InvalidArgumentError(
+        cat("Cache file ", path_, " holds elements ", found, ", but this dataset's are ", wanted,
+            ". It is another pipeline's: give this one another file name, or "
+            "remove the file, and it will be written anew."));
+  }
+
   // Nothing can be read beyond: the next call tells the end.
   [[noreturn]] void damaged(std::string_view why) {
     damaged_ = true;
@@ -120,6 +160,7 @@ class CacheFileReader {
   }
 
   const std::string path_;
+  const DatasetBase& dataset_;
   const std::uint64_t size_;
   const std::unique_ptr<fs::ReadableFile> file_;
   std::uint64_t at_ = 0;
@@ -129,13 +170,26 @@ class CacheFileReader {
   std::uint64_t begin_ = 0;  // offset of the buffer
 };
 
+bool is_there(const std::string& path) {
+  try {
+    return fs::exists(path);
+  } catch (...) {
+    std::rethrow_exception(with_line(std::current_exception(), "in cache"));
+  }
+}
+
 // Reads the file if it is there; else passes the input's elements on and writes them.
 class CacheFileIterator final : public IteratorBase {
  public:
   CacheFileIterator(const DatasetBase& input, const std::string& path, IterationContext context)
       : dataset_(input), path_(path), context_(std::move(context)) {
-    if (fs::exists(path_)) {
-      reader_.emplace(path_);
+    if (is_there(path_)) {
+      if (fs::file_system_of(path_).stat(path_).is_directory) {
+        throw FailedPreconditionError(cat("cache: ", path_,
+                                          " is a directory, and a cache is one file. Give it the "
+                                          "name of a file, in this directory for example."));
+      }
+      reader_.emplace(path_, dataset_);
     } else {
       input_ = dataset_.iterator(context_);
     }
@@ -145,19 +199,22 @@ class CacheFileIterator final : public IteratorBase {
     if (reader_) return reader_->next(out);
     if (!begun_) {
       begun_ = true;
-      writer_ = std::make_unique<CacheFileWriter>(path_);
+      write([&] { writer_ = std::make_unique<CacheFileWriter>(path_); });
     }
+    bool gave = false;
     try {
-      if (input_->next(out)) {
-        if (writer_) writer_->add(out);
-        return true;
-      }
+      gave = input_->next(out);
     } catch (...) {
-      writer_ = nullptr;  // an element is missing, or could not be written
+      writer_ = nullptr;  // an element is missing
       throw;
     }
-    if (writer_) std::exchange(writer_, nullptr)->finish();
-    return false;
+    if (gave) {
+      if (writer_) write([&] { writer_->add(out); });
+      ++number_;
+    } else if (writer_) {
+      write([&] { std::exchange(writer_, nullptr)->finish(); });
+    }
+    return gave;
   }
 
   void visit_state(StateArchive& state) override {
@@ -165,7 +222,7 @@ class CacheFileIterator final : public IteratorBase {
     bool reads = reader_.has_value();
     state.value(reads);
     if (reads) {
-      if (!reader_) reader_.emplace(path_);
+      if (!reader_) reader_.emplace(path_, dataset_);
       return reader_->visit_state(state);
     }
     reader_.reset();
@@ -175,12 +232,26 @@ class CacheFileIterator final : public IteratorBase {
   }
 
  private:
+  template <class Work>
+  void write(Work work) {
+    try {
+      work();
+    } catch (...) {
+      writer_ = nullptr;  // the iteration goes on without a file
+      std::rethrow_exception(with_line(
+          std::current_exception(),
+          cat("in cache, element ", number_, ", which it writes to ", path_,
+              ". Make room there, or give it the name of another file; nothing of it is left")));
+    }
+  }
+
   const DatasetBase& dataset_;
   const std::string& path_;
   IterationContext context_;
   std::optional<CacheFileReader> reader_;
   std::unique_ptr<IteratorBase> input_;
   std::unique_ptr<CacheFileWriter> writer_;
+  std::int64_t number_ = 0;
   bool begun_ = false;  // a restored iteration, which lacks the first elements, writes nothing
 };
 

@@ -1,15 +1,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <random>
 #include <utility>
 #include <vector>
 
 #include "tandem/data/dataset.h"
+#include "tandem/data/internal/draws.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/seed_sequence.h"
 #include "tandem/data/internal/stage_error.h"
-#include "tandem/runtime/runtime.h"
 
 namespace tandem::data {
 namespace {
@@ -243,16 +242,10 @@ Dataset sample_from_datasets(std::vector<Dataset> datasets, SampleOptions option
     throw InvalidArgumentError("Invalid `weights`. At least one weight must be above zero.");
   }
   if (used.size() == 1) return used.front();
-  auto seeds = Runtime::current().next_seeds(options.seed.has_value(), options.seed.value_or(0));
-  if (seeds.seed == 0 && seeds.seed2 == 0) {
-    std::random_device device;
-    seeds = {static_cast<std::int64_t>(device()), static_cast<std::int64_t>(device())};
-  }
-  const Dataset draws = make_dataset<DrawDataset>(
-      std::move(sums),
-      std::make_shared<SeedSequence>(static_cast<std::uint64_t>(seeds.seed),
-                                     static_cast<std::uint64_t>(seeds.seed2)),
-      options.rerandomize_each_iteration);
+  const auto [seed, seed2] = stage_seeds(options.seed);
+  const Dataset draws =
+      make_dataset<DrawDataset>(std::move(sums), std::make_shared<SeedSequence>(seed, seed2),
+                                options.rerandomize_each_iteration);
   return choose_from_datasets(std::move(used), draws, options.stop_on_empty_dataset);
 }
 

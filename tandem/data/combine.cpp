@@ -6,6 +6,7 @@
 
 #include "tandem/data/dataset.h"
 #include "tandem/data/internal/row_stage.h"
+#include "tandem/data/internal/stage_error.h"
 
 namespace tandem::data {
 namespace {
@@ -100,17 +101,50 @@ class ZipDataset final : public DatasetBase {
   Lazy<Names> names_;
 };
 
+bool alike(const ElementSpec& a, const ElementSpec& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const TensorSpec& x, const TensorSpec& y) { return x.dtype == y.dtype; });
+}
+
+[[noreturn]] void throw_unlike(const ElementSpec& first, const ElementSpec& second) {
+  throw InvalidArgumentError(cat("Incompatible dataset elements: ", first, " vs. ", second,
+                                 ". Their components must agree in number and dtypes."));
+}
+
+// Throws InvalidArgumentError if the element, of the second dataset, is unlike the first's; what
+// the first's are like may not be known.
+void check_alike(const DatasetBase& first, const Element& element) {
+  ElementSpec found;
+  for (const Tensor& tensor : element) found.push_back({tensor.dtype(), tensor.partial_shape()});
+  ElementSpec wanted;
+  try {
+    wanted = first.element_spec();
+  } catch (const Error&) {
+    return;  // it has no elements to call a function on
+  }
+  if (!alike(wanted, found)) throw_unlike(wanted, found);
+}
+
 class ConcatenateIterator final : public IteratorBase {
  public:
-  ConcatenateIterator(std::unique_ptr<IteratorBase> first, std::unique_ptr<IteratorBase> second)
-      : first_(std::move(first)), second_(std::move(second)) {}
+  ConcatenateIterator(std::unique_ptr<IteratorBase> first, std::unique_ptr<IteratorBase> second,
+                      const DatasetBase* unsure)
+      : first_(std::move(first)), second_(std::move(second)), unsure_(unsure) {}
 
   bool next(Element& out) override {
     if (first_) {
       if (first_->next(out)) return true;
       first_ = nullptr;
     }
-    return second_->next(out);
+    if (!second_->next(out)) return false;
+    if (unsure_) {
+      try {
+        check_alike(*std::exchange(unsure_, nullptr), out);
+      } catch (...) {
+        throw_stage_error("concatenate, the second dataset", 0);
+      }
+    }
+    return true;
   }
 
   void visit_state(StateArchive& state) override {
@@ -125,6 +159,7 @@ class ConcatenateIterator final : public IteratorBase {
  private:
   std::unique_ptr<IteratorBase> first_;
   std::unique_ptr<IteratorBase> second_;
+  const DatasetBase* unsure_;  // the first dataset, where the elements are still to be compared
 };
 
 class ConcatenateDataset final : public DatasetBase {
@@ -136,13 +171,16 @@ class ConcatenateDataset final : public DatasetBase {
 
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     auto first = first_->iterator(context);
-    return std::make_unique<ConcatenateIterator>(std::move(first), second_->iterator(context));
+    const bool unsure = first_->num_components() < 0 || second_->num_components() < 0;
+    return std::make_unique<ConcatenateIterator>(std::move(first), second_->iterator(context),
+                                                 unsure ? first_.get() : nullptr);
   }
 
   const ElementSpec& element_spec() const override {
     return spec_.get([this] {
       ElementSpec spec = first_->element_spec();
       const ElementSpec& other = second_->element_spec();
+      if (!alike(spec, other)) throw_unlike(spec, other);
       for (std::size_t i = 0; i < std::min(spec.size(), other.size()); ++i) {
         spec[i].shape = spec[i].shape.relax(other[i].shape);
       }
@@ -165,11 +203,6 @@ class ConcatenateDataset final : public DatasetBase {
   const DatasetRef second_;
   LazySpec spec_;
 };
-
-bool alike(const ElementSpec& a, const ElementSpec& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const TensorSpec& x, const TensorSpec& y) { return x.dtype == y.dtype; });
-}
 
 class EnumerateIterator final : public UnaryIterator {
  public:
@@ -240,9 +273,7 @@ Dataset Dataset::concatenate(const Dataset& other) const {
   // Specs that only iterating would tell are compared by whoever joins the elements.
   if (first->num_components() >= 0 && second->num_components() >= 0 &&
       !alike(first->element_spec(), second->element_spec())) {
-    throw InvalidArgumentError(cat(
-        "Incompatible dataset elements: ", to_string(first->element_spec()), " vs. ",
-        to_string(second->element_spec()), ". Their components must agree in number and dtypes."));
+    throw_unlike(first->element_spec(), second->element_spec());
   }
   return make_dataset<ConcatenateDataset>(first, second);
 }

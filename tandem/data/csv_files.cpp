@@ -182,9 +182,9 @@ FilesPlan csv_plan(const std::vector<CsvColumn>& columns, CsvOptions options) {
 
 }  // namespace
 
-CsvDataset::CsvDataset(std::vector<std::string> filenames, const std::vector<CsvColumn>& columns,
+CsvDataset::CsvDataset(FileNames filenames, const std::vector<CsvColumn>& columns,
                        CsvOptions options)
-    : Dataset(read_files(std::move(filenames), csv_plan(columns, std::move(options)))) {}
+    : Dataset(read_files(std::move(filenames).list(), csv_plan(columns, std::move(options)))) {}
 CsvDataset::CsvDataset(const Dataset& filenames, const std::vector<CsvColumn>& columns,
                        CsvOptions options)
     : Dataset(read_files(filenames, csv_plan(columns, std::move(options)))) {}

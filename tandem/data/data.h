@@ -7,6 +7,7 @@
 #include "tandem/data/digits.h"
 #include "tandem/data/explain.h"
 #include "tandem/data/file_datasets.h"
+#include "tandem/data/fuse.h"
 #include "tandem/data/idx.h"
 #include "tandem/data/image_file.h"
 #include "tandem/data/pipeline_stats.h"

@@ -209,17 +209,43 @@ Dataset::ElementIterator& Dataset::ElementIterator::operator++() {
 Dataset::ElementIterator Dataset::begin() const { return ElementIterator(iterator()); }
 Dataset::ElementIterator Dataset::end() const { return {}; }
 
+std::ostream& operator<<(std::ostream& out, const TensorSpec& spec) {
+  if (spec.dtype == DType::kInvalid) {
+    out << '?';
+  } else {
+    out << spec.dtype;
+  }
+  return out << spec.shape;
+}
+
+std::ostream& operator<<(std::ostream& out, const ElementSpec& spec) {
+  return out << to_string(spec);
+}
+
+std::ostream& operator<<(std::ostream& out, const Dataset& dataset) {
+  if (!dataset.defined()) return out << "<no dataset>";
+  const DatasetBase* stage = dataset.base().get();
+  while (stage->name() == "Named") stage = stage->inputs()[0];  // only gives names to another's
+  out << '<' << stage->name() << " element_spec=";
+  try {
+    const ElementSpec& spec = dataset.element_spec();
+    const Names& names = dataset.names();
+    if (names.empty()) return out << spec << '>';
+    for (std::size_t i = 0; i < spec.size(); ++i) {
+      out << (i == 0 ? "{" : ", ") << names[i] << ": " << spec[i];
+    }
+    return out << "}>";
+  } catch (const Error&) {  // only iterating would tell
+    return out << "unknown>";
+  }
+}
+
 std::string to_string(const ElementSpec& spec) {
   std::ostringstream out;
   out << '(';
   for (std::size_t i = 0; i < spec.size(); ++i) {
     out << (i == 0 ? "" : ", ");
-    if (spec[i].dtype == DType::kInvalid) {
-      out << '?';
-    } else {
-      out << spec[i].dtype;
-    }
-    out << spec[i].shape;
+    out << spec[i];
   }
   out << ')';
   return std::move(out).str();
@@ -233,6 +259,12 @@ void throw_arity(std::size_t wanted, std::size_t given) {
                                  given, given == 1 ? " component." : " components.",
                                  " Give it one parameter for each component, or one "
                                  "`const td::data::Element&`."));
+}
+
+void throw_tuple_size(std::size_t wanted, std::size_t given) {
+  throw InvalidArgumentError(cat("tuples<", wanted, ">() was asked for, but the elements have ",
+                                 given, given == 1 ? " component" : " components", ": use tuples<",
+                                 given, ">()."));
 }
 
 bool truth(const Tensor& result) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <iosfwd>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "tandem/data/dataset_options.h"
 #include "tandem/data/element.h"
 #include "tandem/data/element_functions.h"
+#include "tandem/data/file_names.h"
 #include "tandem/data/pipeline_stats.h"
 #include "tandem/data/snapshot_options.h"
 #include "tandem/data/structure.h"
@@ -59,6 +61,11 @@ class TANDEM_EXPORT Iterator {
   /// and then changes nothing.
   void restore(std::string_view saved);
 
+  /// For range-for over the elements that are left: `for (const td::data::Element& e : it)`.
+  class Cursor;
+  Cursor begin();
+  std::default_sentinel_t end() const { return {}; }
+
   /// What the stages did since the iteration began or was restored. Throws FailedPreconditionError
   /// unless the iterator was made to observe it.
   PipelineStats stats() const;
@@ -77,10 +84,9 @@ class TANDEM_EXPORT Iterator {
 /// dataset; nothing runs until one is iterated, and every iteration begins anew. Wrong arguments
 /// throw InvalidArgumentError at once.
 ///
-///     auto train = td::data::from_tensor_slices({images,
-///     labels}).shuffle(1024).batch(32).prefetch(td::data::kAutotune); for (const
-///     td::data::Element& batch : train) step(batch[0], batch[1]); for (const auto& [x, y] :
-///     train.tuples<2>()) step(x, y);
+///     auto train = td::data::from_tensor_slices({images, labels}).shuffle(1024).batch(32);
+///     for (const td::data::Element& batch : train) step(batch[0], batch[1]);
+///     for (const auto& [x, y] : train.tuples<2>()) step(x, y);
 class TANDEM_EXPORT Dataset {
  public:
   /// Has no elements to give: using it throws FailedPreconditionError.
@@ -143,6 +149,8 @@ class TANDEM_EXPORT Dataset {
   Dataset skip(std::int64_t count) const;
   /// Every `num_shards`-th element, beginning with number `index`.
   Dataset shard(std::int64_t num_shards, std::int64_t index) const;
+  /// Each element once, where it comes first; they have one component, of int32, int64 or strings.
+  Dataset unique() const;
   /// These elements, then `other`'s; their specs must agree in number and dtypes.
   Dataset concatenate(const Dataset& other) const;
   /// Puts the element's number (int64, from `start`) before its components.
@@ -161,6 +169,9 @@ class TANDEM_EXPORT Dataset {
   /// Goes on after elements whose making failed.
   Dataset ignore_errors(IgnoreErrorsOptions options = {}) const;
   Dataset with_options(Options options) const;
+  /// An error unless the dataset has so many elements, kInfinite for no end; cardinality() is then
+  /// this number. What is amiss is a FailedPreconditionError, thrown where it shows.
+  Dataset assert_cardinality(std::int64_t expected) const;
   /// Makes up to `buffer_size` elements ahead, on a thread of its own. kAutotune: as many as it
   /// takes.
   Dataset prefetch(std::int64_t buffer_size) const;
@@ -181,6 +192,13 @@ class TANDEM_EXPORT Dataset {
   Dataset apply(F&& f) const {
     return std::forward<F>(f)(*this);
   }
+
+  /// Iterates: the state that `fn` makes of all elements, one after the other, from the initial
+  /// one, whose dtypes it keeps.
+  Element reduce(Element initial_state, ReduceFn fn) const;
+  Tensor reduce(Tensor initial_state, ReduceFn fn) const;
+  /// Iterates: the only element; throws InvalidArgumentError if there are none or more.
+  Element get_single_element() const;
 
   /// The number of elements, kInfinite or kUnknown. Never iterates.
   std::int64_t cardinality() const;
@@ -211,6 +229,9 @@ class TANDEM_EXPORT Dataset {
   std::shared_ptr<const DatasetBase> base_;
 };
 
+/// "<Batch element_spec=(float[?,8,8,1], int32[?])>".
+TANDEM_EXPORT std::ostream& operator<<(std::ostream& out, const Dataset& dataset);
+
 /// The rows of tensors along their first axis, which must have one size: element i holds row i of
 /// each.
 TANDEM_EXPORT Dataset from_tensor_slices(std::vector<Tensor> components);
@@ -238,8 +259,7 @@ TANDEM_EXPORT Dataset from_generator(std::function<Generator()> make, ElementSpe
 /// The paths that a pattern, or any of several, matches: string scalars. Throws
 /// InvalidArgumentError if there are none. Patterns have `*`, `?` and `[…]`, which do not match
 /// "/".
-TANDEM_EXPORT Dataset list_files(std::vector<std::string> patterns, ListFilesOptions options = {});
-TANDEM_EXPORT Dataset list_files(std::string pattern, ListFilesOptions options = {});
+TANDEM_EXPORT Dataset list_files(FileNames patterns, ListFilesOptions options = {});
 /// The next element of the dataset whose number (int64 scalar) `choices` gives.
 TANDEM_EXPORT Dataset choose_from_datasets(std::vector<Dataset> datasets, const Dataset& choices,
                                            bool stop_on_empty_dataset = true);

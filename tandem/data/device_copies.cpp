@@ -41,6 +41,13 @@ Tensor tensor_on(const std::shared_ptr<Device>& device, Array value) {
 }  // namespace
 
 void check_device_name(const std::string& device) { DeviceSpec::parse(device); }
+void require_device(const std::string& device, const char* stage) {
+  try {
+    find_device(device);
+  } catch (...) {
+    std::rethrow_exception(with_line(std::current_exception(), cat("in ", stage)));
+  }
+}
 
 DeviceCopies::DeviceCopies(const std::string& device, IterationContext context)
     : device_(find_device(device)),

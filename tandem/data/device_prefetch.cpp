@@ -12,6 +12,7 @@
 #include "tandem/data/internal/device_copies.h"
 #include "tandem/data/internal/pause_scope.h"
 #include "tandem/data/internal/row_stage.h"
+#include "tandem/data/internal/stage_counters.h"
 #include "tandem/data/internal/stage_error.h"
 #include "tandem/data/internal/threads.h"
 
@@ -60,8 +61,12 @@ class DevicePrefetchIterator final : public IteratorBase {
       : limit_(static_cast<std::size_t>(buffer_size)),
         context_(context.below()),
         copies_(device, context_),
+        meter_(context.counters()),
         input_(input.iterator(context_)),
-        waker_(context_.stop_signal(), [this] { wake_all(); }) {}
+        waker_(context_.stop_signal(), [this] { wake_all(); }) {
+    meter_.threads(1, false);
+    meter_.buffer(limit_);
+  }
 
   ~DevicePrefetchIterator() override {
     context_.stop_signal()->stop();
@@ -74,7 +79,11 @@ class DevicePrefetchIterator final : public IteratorBase {
     if (failed_) return false;
     if (!thread_.joinable()) start();
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !ready_.empty() || ended_ || stopped(); });
+    meter_.found(ready_.size(), limit_);
+    if (ready_.empty() && !ended_) {
+      const StageMeter::Waiting waiting(meter_);
+      changed_.wait(lock, [this] { return !ready_.empty() || ended_ || stopped(); });
+    }
     context_.check();
     if (ready_.empty()) return false;
     Item item = std::move(ready_.front());
@@ -107,6 +116,7 @@ class DevicePrefetchIterator final : public IteratorBase {
     try {
       if (item.copy_error) std::rethrow_exception(item.copy_error);
       if (!item.flight) item.flight = copies_.begin(item.element);
+      const StageMeter::Waiting waiting(meter_);
       copies_.wait(*item.flight);
     } catch (const CancelledError&) {
       throw;
@@ -170,6 +180,7 @@ class DevicePrefetchIterator final : public IteratorBase {
   std::optional<Item> make() {
     Item item;
     try {
+      const StageMeter::Drawing drawing(meter_);
       if (!input_->next(item.element)) return std::nullopt;
     } catch (...) {
       item.error = std::current_exception();
@@ -177,6 +188,7 @@ class DevicePrefetchIterator final : public IteratorBase {
     }
     item.number = number_++;
     try {
+      const StageMeter::Working working(meter_);
       item.flight = copies_.begin(item.element);
     } catch (...) {
       item.copy_error = std::current_exception();
@@ -193,6 +205,7 @@ class DevicePrefetchIterator final : public IteratorBase {
   const std::size_t limit_;
   IterationContext context_;
   DeviceCopies copies_;
+  const StageMeter meter_;
   std::unique_ptr<IteratorBase> input_;  // used by the thread alone, like
   std::int64_t number_ = 0;
   bool failed_ = false;  // there is no thread; of the consumer
@@ -217,6 +230,7 @@ class DeviceDataset final : public UnaryDataset {
   }
   std::string parameters() const override { return cat("device=", device_); }
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
+    require_device(device_, buffer_size_ > 0 ? "prefetch_to_device" : "copy_to_device");
     if (buffer_size_ == 0) {
       return std::make_unique<CopyIterator>(input().iterator(context), device_, context);
     }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -33,6 +34,8 @@ using ElementSpec = std::vector<TensorSpec>;
 
 /// "(float[8,8,1], int32[])".
 TANDEM_EXPORT std::string to_string(const ElementSpec& spec);
+TANDEM_EXPORT std::ostream& operator<<(std::ostream& out, const TensorSpec& spec);
+TANDEM_EXPORT std::ostream& operator<<(std::ostream& out, const ElementSpec& spec);
 
 /// A function on elements, made of any callable over tensors:
 ///
@@ -93,6 +96,8 @@ namespace internal {
 
 /// Throws InvalidArgumentError: the callable takes `wanted` tensors, the element has `given`.
 [[noreturn]] TANDEM_EXPORT void throw_arity(std::size_t wanted, std::size_t given);
+/// The same for `tuples<wanted>()`.
+[[noreturn]] TANDEM_EXPORT void throw_tuple_size(std::size_t wanted, std::size_t given);
 /// The value of a predicate's result; throws InvalidArgumentError unless it is a scalar of dtype
 /// bool.
 TANDEM_EXPORT bool truth(const Tensor& result);

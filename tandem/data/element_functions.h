@@ -34,6 +34,10 @@ std::int64_t whole_number(T result, const char*) {
   return static_cast<std::int64_t>(result);
 }
 
+/// Throws InvalidArgumentError: a reduce function takes `wanted` tensors.
+[[noreturn]] TANDEM_EXPORT void throw_reduce_arity(std::size_t wanted, const Element& state,
+                                                   const Element& element);
+
 }  // namespace internal
 
 /// A function from elements to datasets, for flat_map and interleave: any callable over tensors, or
@@ -112,6 +116,40 @@ class ScanFn {
     }
   }
   std::function<void(Element&, Element&)> call_;
+};
+
+/// A function for reduce, from a state and an element to the next state: a callable that takes the
+/// tensors of the state and then those of the element, or both as elements.
+///
+///     [](td::Tensor sum, td::Tensor x) { return sum + x; }
+///     [](td::Tensor sum, td::Tensor x, td::Tensor y) { return sum + x * y; }
+///     [](const td::data::Element& state, const td::data::Element& x) { return …; }
+class ReduceFn {
+ public:
+  template <class F>
+  requires(!std::same_as<std::decay_t<F>, ReduceFn>)
+      ReduceFn(F callable)  // NOLINT: implicit, so that lambdas can be passed
+      : call_([f = std::move(callable)](const Element& state, const Element& element) mutable {
+          Element next;
+          if constexpr (std::is_invocable_v<F&, const Element&, const Element&>) {
+            internal::put(next, f(state, element));
+          } else {
+            Element all = state;
+            all.insert(all.end(), element.begin(), element.end());
+            if (all.size() != kTaken<F>) internal::throw_reduce_arity(kTaken<F>, state, element);
+            internal::put(next, internal::spread(f, all, std::make_index_sequence<kTaken<F>>()));
+          }
+          return next;
+        }) {}
+
+  Element operator()(const Element& state, const Element& element) const {
+    return call_(state, element);
+  }
+
+ private:
+  template <class F>
+  static constexpr auto kTaken = static_cast<std::size_t>(internal::arity_of<F, 2>());
+  std::function<Element(const Element&, const Element&)> call_;
 };
 
 }  // namespace tandem::data

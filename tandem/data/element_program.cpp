@@ -5,6 +5,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/core/flush_denormals.h"
+#include "tandem/graph/draw_position.h"
 #include "tandem/graph/kernel_context.h"
 #include "tandem/runtime/internal/executable.h"
 #include "tandem/runtime/internal/function_executor.h"
@@ -22,13 +23,15 @@ ThreadContext context_for_tracing() {
   context.trace = nullptr;
   context.recorders.clear();
   context.devices.clear();
+  context.draws = nullptr;
   return context;
 }
 
 // Fewer elements are not worth a trace.
 constexpr std::int64_t kFewElements = 16;
 
-// Afterwards datasets know the number of their components whose spec is known without iterating.
+}  // namespace
+
 void trace_functions(const DatasetBase& dataset) {
   if (const auto* stage = dynamic_cast<const TracingStage*>(&dataset)) {
     stage->program();
@@ -36,8 +39,6 @@ void trace_functions(const DatasetBase& dataset) {
   }
   for (const DatasetBase* input : dataset.inputs()) trace_functions(*input);
 }
-
-}  // namespace
 
 bool dtypes_known(const ElementSpec& spec) {
   return std::none_of(spec.begin(), spec.end(),
@@ -55,6 +56,8 @@ ElementProgram::ElementProgram(const ElementFn& fn, const ElementSpec& input) : 
   ThreadContextScope scope(context_for_tracing());
   const std::uint64_t told = unknown_sizes_told();
   function_ = trace_function("map", dtypes, shapes, [&](std::span<const Tensor> args) {
+    ThreadContext& thread = thread_context();
+    thread.draws = std::make_shared<DrawPosition>(DrawPosition::Stream(), 0, thread.trace);
     Element element(args.begin(), args.end());
     fn.apply(element);
     for (const Tensor& t : element) spec_.push_back({t.dtype(), t.partial_shape()});

@@ -37,6 +37,24 @@ class TANDEM_EXPORT Dataset::ElementIterator {
   std::shared_ptr<Current> current_;
 };
 
+class Iterator::Cursor {
+ public:
+  explicit Cursor(Iterator* iterator) : iterator_(iterator) { ++*this; }
+  const Element& operator*() const { return element_; }
+  const Element* operator->() const { return &element_; }
+  Cursor& operator++() {
+    if (!iterator_->next(element_)) iterator_ = nullptr;
+    return *this;
+  }
+  bool operator==(std::default_sentinel_t) const { return iterator_ == nullptr; }
+
+ private:
+  Iterator* iterator_;  // null: at the end
+  Element element_;
+};
+
+inline Iterator::Cursor Iterator::begin() { return Cursor(this); }
+
 template <std::size_t N>
 class Dataset::Tuples {
  public:
@@ -44,7 +62,7 @@ class Dataset::Tuples {
    public:
     explicit Cursor(ElementIterator at) : at_(std::move(at)) {}
     std::array<Tensor, N> operator*() const {
-      if (at_->size() != N) internal::throw_arity(N, at_->size());
+      if (at_->size() != N) internal::throw_tuple_size(N, at_->size());
       std::array<Tensor, N> tuple;
       for (std::size_t i = 0; i < N; ++i) tuple[i] = (*at_)[i];
       return tuple;

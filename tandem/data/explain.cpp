@@ -23,6 +23,8 @@ using Clock = std::chrono::steady_clock;
 
 // The model is told of where it promises so many times as much.
 constexpr double kFarOff = 1.3;
+// A consumer that waits for input a larger share of its time has a pipeline that is too slow.
+constexpr double kFastEnough = 0.05;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -42,7 +44,12 @@ std::string bottleneck_text(const PipelineExplanation& e) {
   if (e.elements_per_second <= 0) return "nothing took time";
   const std::string stage = e.slowest_stage < 0 ? "" : name_of(e, e.slowest_stage);
   if (e.bottleneck < 0) return cat("the ", e.cores, " cores, most of all in ", stage);
-  if (e.slowest_stage < 0) return "the consumer itself: the pipeline is fast enough";
+  if (e.slowest_stage < 0) {
+    return e.stats.waiting_share() < kFastEnough
+               ? "the consumer itself: the pipeline is fast enough"
+               : "no stage by its work: threads waited for each other, or for cores that others "
+                 "use";
+  }
   const auto& section = e.sections[static_cast<std::size_t>(e.bottleneck)];
   const std::string where =
       section.stage < 0 ? "on the consumer's thread"
@@ -114,8 +121,12 @@ PipelineExplanation explain(PipelineStats stats, int cores) {
   for (std::size_t s = 0; s < e.sections.size(); ++s) {
     if (e.sections[s].elements_per_second != e.elements_per_second) continue;
     e.bottleneck = static_cast<int>(s);
-    e.slowest_stage = most_work(model, e.sections[s].stages, s == 0 ? e.step : 0);
+    e.slowest_stage = most_work(model, e.sections[s].stages, 0);
     break;
+  }
+  if (e.step > 0 && stats.waiting_share() < kFastEnough) {
+    e.bottleneck = 0;
+    e.slowest_stage = -1;
   }
   if (stats.elements > 0) e.advice = advice_for(stats, model);
   e.stats = std::move(stats);

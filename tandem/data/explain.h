@@ -40,7 +40,8 @@ struct TANDEM_EXPORT PipelineExplanation {
   std::vector<Section> sections;   ///< the consumer's first
   double elements_per_second = 0;  ///< by the model
   int bottleneck = -1;             ///< section; -1: the cores, which are all at work
-  int slowest_stage = -1;          ///< in that section, or in all; -1: the consumer itself
+  int slowest_stage = -1;          ///< in that section, or in all; -1: none. The consumer itself is
+                                   ///< the bottleneck if it waits for input less than 5 %
   std::vector<Advice> advice;      ///< the largest gain first
 
   std::string to_text() const;

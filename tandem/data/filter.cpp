@@ -15,9 +15,12 @@ namespace {
 
 class FilterIterator final : public RowStage {
  public:
-  FilterIterator(std::unique_ptr<IteratorBase> input, const Condition& condition,
+  FilterIterator(std::unique_ptr<IteratorBase> input, const Condition& condition, DrawPass draws,
                  IterationContext context)
-      : RowStage(std::move(input)), condition_(condition), context_(std::move(context)) {}
+      : RowStage(std::move(input)),
+        condition_(condition),
+        draws_(std::move(draws)),
+        context_(std::move(context)) {}
 
   std::size_t next_rows(std::span<std::int64_t> out) override {
     std::size_t given = std::min(kept_.size(), out.size());
@@ -40,6 +43,7 @@ class FilterIterator final : public RowStage {
   void visit_state(StateArchive& state) override {
     state.stage("Filter");
     state.value(number_);
+    draws_.visit_state(state);
     state.value(kept_);
     for (const std::int64_t row : kept_) require_row(row);
     input().visit_state(state);
@@ -58,6 +62,7 @@ class FilterIterator final : public RowStage {
     context_.check();
     const std::int64_t number = number_++;
     try {
+      const DrawScope scope(draws_, number);
       return condition_.test(element);
     } catch (...) {
       throw_stage_error("filter", number);
@@ -65,6 +70,7 @@ class FilterIterator final : public RowStage {
   }
 
   const Condition& condition_;
+  DrawPass draws_;
   std::vector<std::int64_t> kept_;  // rows that a failed call had found already
   Element element_;
   std::int64_t number_ = 0;
@@ -79,6 +85,7 @@ class FilterDataset final : public UnaryDataset, public FilterStage, public Fuse
   std::string name() const override { return "Filter"; }
   const DatasetRef& filtered() const override { return input_ref(); }
   const Condition& condition() const override { return condition_; }
+  const FunctionDraws* draws() const override { return condition_.may_draw() ? &draws_ : nullptr; }
   const DatasetBase* runs_as() const override {
     std::call_once(fusing_, [this] { fused_ = fuse_map_and_filter(input_ref(), condition_); });
     return fused_.get();
@@ -88,13 +95,15 @@ class FilterDataset final : public UnaryDataset, public FilterStage, public Fuse
     if (context.options().fusion.value_or(true)) {
       if (const DatasetBase* fused = runs_as()) return fused->iterator(context);
     }
-    condition_.program();
-    return std::make_unique<FilterIterator>(input().iterator(context), condition_, context);
+    DrawPass pass(draws(), context);
+    return std::make_unique<FilterIterator>(input().iterator(context), condition_, std::move(pass),
+                                            context);
   }
   std::int64_t cardinality() const override { return input().cardinality() == 0 ? 0 : kUnknown; }
 
  private:
   const Condition condition_;
+  const FunctionDraws draws_;
   mutable std::once_flag fusing_;
   mutable DatasetRef fused_;  // null: runs as it is
 };

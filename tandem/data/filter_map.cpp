@@ -13,10 +13,13 @@ namespace {
 class FilterMapIterator final : public UnaryIterator {
  public:
   FilterMapIterator(std::unique_ptr<IteratorBase> input, const Condition& condition,
-                    const ElementFn& fn, IterationContext context)
+                    const ElementFn& fn, DrawPass filter_draws, DrawPass map_draws,
+                    IterationContext context)
       : UnaryIterator(std::move(input)),
         condition_(condition),
         fn_(fn),
+        filter_draws_(std::move(filter_draws)),
+        map_draws_(std::move(map_draws)),
         context_(std::move(context)) {}
 
   bool next(Element& out) override {
@@ -25,6 +28,7 @@ class FilterMapIterator final : public UnaryIterator {
       if (!passes(out)) continue;
       const std::int64_t number = mapped_++;
       try {
+        const DrawScope scope(map_draws_, number);
         fn_.apply(out);
       } catch (...) {
         throw_stage_error("map", number);
@@ -38,6 +42,8 @@ class FilterMapIterator final : public UnaryIterator {
     state.stage("Filter+Map");
     state.value(tested_);
     state.value(mapped_);
+    filter_draws_.visit_state(state);
+    map_draws_.visit_state(state);
     input().visit_state(state);
   }
 
@@ -45,6 +51,7 @@ class FilterMapIterator final : public UnaryIterator {
   bool passes(const Element& element) {
     const std::int64_t number = tested_++;
     try {
+      const DrawScope scope(filter_draws_, number);
       return condition_.test(element);
     } catch (...) {
       throw_stage_error("filter", number);
@@ -53,6 +60,8 @@ class FilterMapIterator final : public UnaryIterator {
 
   const Condition& condition_;
   const ElementFn& fn_;
+  DrawPass filter_draws_;
+  DrawPass map_draws_;
   std::int64_t tested_ = 0;
   std::int64_t mapped_ = 0;
   IterationContext context_;
@@ -60,8 +69,9 @@ class FilterMapIterator final : public UnaryIterator {
 
 class FilterMapDataset final : public UnaryDataset {
  public:
-  FilterMapDataset(const FilterStage& filter, const DatasetBase& map, const ElementFn& fn)
-      : UnaryDataset(filter.filtered()), filter_(filter), map_(map), fn_(fn) {}
+  FilterMapDataset(const FilterStage& filter, const DatasetBase& map, const ElementFn& fn,
+                   const FunctionDraws* draws)
+      : UnaryDataset(filter.filtered()), filter_(filter), map_(map), fn_(fn), draws_(draws) {}
 
   std::string name() const override { return "Filter+" + map_.name(); }
   const ElementSpec& element_spec() const override { return map_.element_spec(); }
@@ -70,8 +80,10 @@ class FilterMapDataset final : public UnaryDataset {
   std::int64_t cardinality() const override { return map_.cardinality(); }
 
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
-    filter_.condition().program();
+    DrawPass map_draws(draws_, context);  // in the order of the stages as written
+    DrawPass filter_draws(filter_.draws(), context);
     return std::make_unique<FilterMapIterator>(input().iterator(context), filter_.condition(), fn_,
+                                               std::move(filter_draws), std::move(map_draws),
                                                context);
   }
 
@@ -79,17 +91,18 @@ class FilterMapDataset final : public UnaryDataset {
   const FilterStage& filter_;  // kept by the map
   const DatasetBase& map_;     // keeps this
   const ElementFn& fn_;        // the map's
+  const FunctionDraws* const draws_;
 };
 
 }  // namespace
 
 DatasetRef fuse_filter_and_map(const DatasetRef& input, const DatasetBase& map,
-                               const ElementFn& function) {
+                               const ElementFn& function, const FunctionDraws* draws) {
   const auto* filter = dynamic_cast<const FilterStage*>(input.get());
   if (!filter) return nullptr;
   const auto* fused = dynamic_cast<const FusedStage*>(input.get());
   if (fused && fused->runs_as()) return nullptr;
-  return std::make_shared<const FilterMapDataset>(*filter, map, function);
+  return std::make_shared<const FilterMapDataset>(*filter, map, function, draws);
 }
 
 }  // namespace tandem::data

@@ -6,12 +6,16 @@
 #include <vector>
 
 #include "tandem/data/dataset.h"
+#include "tandem/data/internal/draws.h"
 #include "tandem/data/internal/element_list.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_error.h"
 
 namespace tandem::data {
 namespace {
+
+// As the element for which windows are made into datasets, plus the window's number.
+constexpr std::int64_t kWindows = std::int64_t{1} << 62;
 
 struct Grouping {
   ElementNumber key;
@@ -22,10 +26,11 @@ struct Grouping {
 class GroupByWindowIterator final : public UnaryIterator {
  public:
   GroupByWindowIterator(std::unique_ptr<IteratorBase> input, const Grouping& grouping,
-                        const DatasetBase& from, IterationContext context)
+                        const DatasetBase& from, DrawPass draws, IterationContext context)
       : UnaryIterator(std::move(input)),
         grouping_(grouping),
         from_(from),
+        draws_(std::move(draws)),
         context_(std::move(context)) {}
 
   bool next(Element& out) override {
@@ -53,6 +58,8 @@ class GroupByWindowIterator final : public UnaryIterator {
   void visit_state(StateArchive& state) override {
     state.stage("GroupByWindow");
     state.value(number_);
+    state.value(windows_);
+    draws_.visit_state(state);
     state.value(input_ended_);
     const std::int64_t sizes = state.length(sizes_.size());
     auto size = sizes_.begin();
@@ -89,6 +96,7 @@ class GroupByWindowIterator final : public UnaryIterator {
     const std::int64_t number = number_++;
     std::int64_t key = 0, size = 0;
     try {
+      const DrawScope drawing(draws_, number);
       key = grouping_.key(element);
       const auto known = sizes_.find(key);
       size = known != sizes_.end() ? known->second : grouping_.window_size(key);
@@ -109,6 +117,7 @@ class GroupByWindowIterator final : public UnaryIterator {
     const auto group = groups_.find(key);
     std::vector<Element> window = std::move(group->second);
     groups_.erase(group);
+    ++windows_;
     reduce(key, std::move(window));
   }
 
@@ -116,6 +125,7 @@ class GroupByWindowIterator final : public UnaryIterator {
     key_ = key;
     window_ = std::make_shared<const std::vector<Element>>(std::move(window));
     try {
+      const DrawScope drawing(draws_, kWindows + windows_);
       dataset_ = grouping_.reduce(key, element_list(window_, from_.element_spec())).base();
       if (!dataset_) throw InvalidArgumentError("reduce_func returned an undefined dataset.");
       reduced_ = dataset_->iterator(context_);
@@ -133,9 +143,11 @@ class GroupByWindowIterator final : public UnaryIterator {
 
   const Grouping& grouping_;
   const DatasetBase& from_;
+  DrawPass draws_;
   std::map<std::int64_t, std::vector<Element>> groups_;
   std::map<std::int64_t, std::int64_t> sizes_;
   std::int64_t number_ = 0;
+  std::int64_t windows_ = 0;
   bool input_ended_ = false;
   IterationContext context_;
   // The window being given.
@@ -151,8 +163,9 @@ class GroupByWindowDataset final : public UnaryDataset {
       : UnaryDataset(std::move(input)), grouping_(std::move(grouping)) {}
   std::string name() const override { return "GroupByWindow"; }
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
+    DrawPass draws(&draws_, context);
     return std::make_unique<GroupByWindowIterator>(input().iterator(context), grouping_, input(),
-                                                   context.repeating());
+                                                   std::move(draws), context.repeating());
   }
   const Names& names() const override { return DatasetBase::names(); }
   int num_components() const override { return -1; }
@@ -166,6 +179,7 @@ class GroupByWindowDataset final : public UnaryDataset {
 
  private:
   const Grouping grouping_;
+  const FunctionDraws draws_;
   LazySpec spec_;
 };
 

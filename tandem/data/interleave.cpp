@@ -44,6 +44,7 @@ class InterleaveIterator final : public UnaryIterator {
 
   void visit_state(StateArchive& state) override {
     state.stage("Interleave");
+    maker_.draws.visit_state(state);
     const std::int64_t count = state.length(sources_.size());
     state.require(count <= static_cast<std::int64_t>(cycle_length_), "its cycle is longer");
     if (state.restoring()) sources_.resize(static_cast<std::size_t>(count));
@@ -77,7 +78,7 @@ class InterleaveIterator final : public UnaryIterator {
     if (input_ended_ && at_ >= sources_.size()) at_ = 0;
   }
 
-  const NestedSource::Maker maker_;
+  NestedSource::Maker maker_;
   const std::size_t cycle_length_;
   const std::int64_t block_length_;
   std::vector<NestedSource> sources_;  // as many as have been opened, up to cycle_length_
@@ -101,14 +102,16 @@ class InterleaveDataset final : public UnaryDataset {
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     const std::int64_t calls = context.threads(options_.num_parallel_calls);
     const std::int64_t block = options_.block_length;
+    DrawPass draws(&draws_, context);
     if (calls == 0) {
       return std::make_unique<InterleaveIterator>(
-          input().iterator(context), NestedSource::Maker{fn_, stage(), context.repeating()},
-          cycle(), block);
+          input().iterator(context),
+          NestedSource::Maker{fn_, stage(), context.repeating(), std::move(draws)}, cycle(), block);
     }
     const bool ordered =
         options_.deterministic.value_or(context.options().deterministic.value_or(true));
-    return make_parallel_interleave(input(), fn_, cycle(), block, calls, ordered, context);
+    return make_parallel_interleave(input(), fn_, cycle(), block, calls, ordered, context,
+                                    std::move(draws));
   }
 
   bool reads_files() const override {
@@ -133,6 +136,7 @@ class InterleaveDataset final : public UnaryDataset {
   const DatasetFn fn_;
   const InterleaveOptions options_;
   const bool flat_;
+  const FunctionDraws draws_;
   LazySpec spec_;
 };
 

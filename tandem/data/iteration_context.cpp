@@ -88,6 +88,7 @@ IterationContext::IterationContext()
   shared_->thread = tandem::thread_context();
   shared_->thread.trace = nullptr;
   shared_->thread.recorders.clear();
+  shared_->thread.draws = nullptr;
 }
 
 IterationContext::IterationContext(std::shared_ptr<Observer> observer) : IterationContext() {

@@ -99,10 +99,8 @@ FilesPlan line_plan(FileOptions options) {
 
 }  // namespace
 
-TextLineDataset::TextLineDataset(std::vector<std::string> filenames, FileOptions options)
-    : Dataset(read_files(std::move(filenames), line_plan(std::move(options)))) {}
-TextLineDataset::TextLineDataset(std::string filename, FileOptions options)
-    : TextLineDataset(std::vector<std::string>{std::move(filename)}, std::move(options)) {}
+TextLineDataset::TextLineDataset(FileNames filenames, FileOptions options)
+    : Dataset(read_files(std::move(filenames).list(), line_plan(std::move(options)))) {}
 TextLineDataset::TextLineDataset(const Dataset& filenames, FileOptions options)
     : Dataset(read_files(filenames, line_plan(std::move(options)))) {}
 

@@ -8,7 +8,8 @@
 
 namespace tandem::data {
 
-Dataset list_files(std::vector<std::string> patterns, ListFilesOptions options) {
+Dataset list_files(FileNames names, ListFilesOptions options) {
+  const std::vector<std::string> patterns = std::move(names).list();
   const Tensor files = io::matching_files(Tensor(Array::vector(patterns)));
   if (files.dim(0) == 0) {
     std::string all;
@@ -17,10 +18,6 @@ Dataset list_files(std::vector<std::string> patterns, ListFilesOptions options) 
   }
   Dataset dataset = from_tensor_slices(files);
   return options.shuffle ? dataset.shuffle(files.dim(0), {.seed = options.seed}) : dataset;
-}
-
-Dataset list_files(std::string pattern, ListFilesOptions options) {
-  return list_files(std::vector<std::string>{std::move(pattern)}, options);
 }
 
 }  // namespace tandem::data

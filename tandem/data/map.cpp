@@ -18,13 +18,14 @@ namespace {
 
 class MapIterator final : public UnaryIterator {
  public:
-  MapIterator(std::unique_ptr<IteratorBase> input, const ElementFn& fn)
-      : UnaryIterator(std::move(input)), fn_(fn) {}
+  MapIterator(std::unique_ptr<IteratorBase> input, const ElementFn& fn, DrawPass draws)
+      : UnaryIterator(std::move(input)), fn_(fn), draws_(std::move(draws)) {}
 
   bool next(Element& out) override {
     if (!input().next(out)) return false;
     const std::int64_t number = number_++;
     try {
+      const DrawScope scope(draws_, number);
       fn_.apply(out);
     } catch (...) {
       throw_stage_error("map", number);
@@ -35,19 +36,26 @@ class MapIterator final : public UnaryIterator {
   void visit_state(StateArchive& state) override {
     state.stage("Map");
     state.value(number_);
+    draws_.visit_state(state);
     input().visit_state(state);
   }
 
  private:
   const ElementFn& fn_;
+  DrawPass draws_;
   std::int64_t number_ = 0;
 };
 
 class MapDataset final : public UnaryDataset, public MapStage, public FusedStage {
  public:
   MapDataset(DatasetRef input, ElementFn fn, MapOptions options,
-             std::shared_ptr<const ElementProgram> program = nullptr, int maps = 1)
-      : UnaryDataset(std::move(input)), fn_(std::move(fn)), options_(options), maps_(maps) {
+             std::shared_ptr<const ElementProgram> program = nullptr, int maps = 1,
+             std::shared_ptr<const FunctionDraws> draws = std::make_shared<const FunctionDraws>())
+      : UnaryDataset(std::move(input)),
+        fn_(std::move(fn)),
+        options_(options),
+        maps_(maps),
+        draws_(std::move(draws)) {
     if (program) std::call_once(tracing_, [&] { trace(std::move(program)); });
   }
 
@@ -63,11 +71,12 @@ class MapDataset final : public UnaryDataset, public MapStage, public FusedStage
     }
     const Traced& traced = this->traced();
     const std::int64_t calls = context.threads(options_.num_parallel_calls);
-    if (calls == 0) return std::make_unique<MapIterator>(input().iterator(context), traced.fn);
+    DrawPass pass(draws(), context);
+    if (calls == 0) return make_map(input().iterator(context), traced.fn, std::move(pass));
     const bool ordered =
         options_.deterministic.value_or(context.options().deterministic.value_or(true));
     const ElementFn& fn = calls == 1 ? traced.fn : traced.side_by_side;
-    return make_parallel_map(input(), fn, calls, ordered, context);
+    return make_parallel_map(input(), fn, calls, ordered, context, std::move(pass));
   }
 
   const Names& names() const override { return DatasetBase::names(); }
@@ -80,6 +89,9 @@ class MapDataset final : public UnaryDataset, public MapStage, public FusedStage
   const DatasetRef& mapped() const override { return input_ref(); }
   const ElementFn& function() const override { return fn_; }
   const MapOptions& map_options() const override { return options_; }
+  const FunctionDraws* draws() const override {
+    return program() && program()->stateless() ? nullptr : draws_.get();
+  }
   const MapStage& composed() const override {
     const MapDataset* both = with_maps_before();
     return both ? *both : *this;
@@ -135,12 +147,14 @@ class MapDataset final : public UnaryDataset, public MapStage, public FusedStage
           first.options_.deterministic != options_.deterministic) {
         return;
       }
+      if (first.draws() && draws()) return;  // from passes of their own
       const ElementFn both = fn_.by([one = first.fn_, two = fn_](Element& element) {
         one.apply(element);
         two.apply(element);
       });
       composed_ = std::make_shared<const MapDataset>(
-          first.mapped(), both, options_, compose(*first.program(), *program()), first.maps_ + 1);
+          first.mapped(), both, options_, compose(*first.program(), *program()), first.maps_ + 1,
+          first.draws() ? first.draws_ : draws_);
     });
     return composed_.get();
   }
@@ -148,14 +162,15 @@ class MapDataset final : public UnaryDataset, public MapStage, public FusedStage
   // Null where there is none. Threads would wait for each other's conditions.
   const DatasetBase* with_filter_before() const {
     if (options_.num_parallel_calls != 0) return nullptr;
-    std::call_once(
-        joining_, [this] { after_filter_ = fuse_filter_and_map(input_ref(), *this, traced().fn); });
+    std::call_once(joining_, [this] {
+      after_filter_ = fuse_filter_and_map(input_ref(), *this, traced().fn, draws());
+    });
     return after_filter_.get();
   }
 
   ElementSpec first_element_spec() const {
     const IterationContext context;
-    MapIterator first(input().iterator(context), fn_);
+    MapIterator first(input().iterator(context), fn_, DrawPass::trial());
     Element element;
     if (!first.next(element)) {
       throw FailedPreconditionError(
@@ -173,6 +188,7 @@ class MapDataset final : public UnaryDataset, public MapStage, public FusedStage
   const ElementFn fn_;
   const MapOptions options_;
   const int maps_;  // how many it was written as
+  const std::shared_ptr<const FunctionDraws> draws_;
   mutable std::once_flag composing_;
   mutable std::shared_ptr<const MapDataset> composed_;
   mutable std::once_flag joining_;
@@ -192,8 +208,9 @@ void check_arity(const DatasetBase& input, int arity) {
 
 }  // namespace
 
-std::unique_ptr<IteratorBase> make_map(std::unique_ptr<IteratorBase> input, const ElementFn& fn) {
-  return std::make_unique<MapIterator>(std::move(input), fn);
+std::unique_ptr<IteratorBase> make_map(std::unique_ptr<IteratorBase> input, const ElementFn& fn,
+                                       DrawPass draws) {
+  return std::make_unique<MapIterator>(std::move(input), fn, std::move(draws));
 }
 
 Dataset map_by(const DatasetRef& input, std::shared_ptr<const ElementProgram> program,

@@ -32,10 +32,13 @@ class RowMaker {
   RowMaker(const MapStage& map, const ElementProgram& program)
       : map_(map), program_(program), prepared_(all_known(program.spec())) {}
 
-  // Element `number` of the map's input, which it empties, for batch `batch`.
-  void add(Element& element, std::int64_t number, std::int64_t batch, Stacker& rows) const {
+  // Element `number` of the map's input, which it empties, for batch `batch`; in a pass that draws
+  // from `stream`.
+  void add(Element& element, std::int64_t number, std::int64_t batch, Stacker& rows,
+           const DrawPosition::Stream* stream) const {
     std::vector<Array> made;
     try {
+      const DrawScope scope(stream, number);
       if (!program_.worth_running(element)) {
         map_.function().apply(element);
       } else {
@@ -61,8 +64,9 @@ class RowMaker {
 class MapBatchIterator final : public UnaryIterator {
  public:
   MapBatchIterator(std::unique_ptr<IteratorBase> input, const RowMaker& maker, std::int64_t size,
-                   bool drop_remainder, IterationContext context)
+                   bool drop_remainder, DrawPass draws, IterationContext context)
       : UnaryIterator(std::move(input)),
+        draws_(std::move(draws)),
         context_(std::move(context)),
         maker_(maker),
         size_(size),
@@ -72,23 +76,25 @@ class MapBatchIterator final : public UnaryIterator {
     if (ended_) return false;
     Stacker rows(size_);
     const std::int64_t batch = batches_++;
-    const std::int64_t drawn =
-        draw_batch(input(), context_, size_, ended_, number_,
-                   [&](Element& element) { maker_.add(element, number_, batch, rows); });
+    const std::int64_t drawn = draw_batch(
+        input(), context_, size_, ended_, number_,
+        [&](Element& element) { maker_.add(element, number_, batch, rows, draws_.stream()); });
     if (drawn == 0 || (drawn < size_ && drop_remainder_)) return false;
     rows.finish(out);
     return true;
   }
 
   void visit_state(StateArchive& state) override {
-    state.stage("Map+Batch");
+    state.stage(cat("Map+Batch of ", size_));
     state.value(ended_);
     state.value(number_);
     state.value(batches_);
+    draws_.visit_state(state);
     input().visit_state(state);
   }
 
  private:
+  DrawPass draws_;
   const IterationContext context_;
   const RowMaker& maker_;
   const std::int64_t size_;
@@ -126,7 +132,7 @@ class GroupIterator final : public UnaryIterator {
   }
 
   void visit_state(StateArchive& state) override {
-    state.stage("Group");
+    state.stage(cat("Group of ", size_));
     state.value(ended_);
     state.value(number_);
     state.value(batches_);
@@ -178,15 +184,16 @@ class MapBatchDataset final : public DatasetBase {
   std::int64_t cardinality() const override { return batch_->cardinality(); }
 
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
+    DrawPass draws(map_.draws(), context);
     if (!parallel()) {
       return std::make_unique<MapBatchIterator>(map_.mapped()->iterator(context), maker_, size_,
-                                                drop_remainder_, context);
+                                                drop_remainder_, std::move(draws), context);
     }
     const MapOptions& options = map_.map_options();
     const bool ordered =
         options.deterministic.value_or(context.options().deterministic.value_or(true));
     return make_parallel_map(groups_, batches_, context.threads(options.num_parallel_calls),
-                             ordered, context, nullptr);
+                             ordered, context, std::move(draws), nullptr);
   }
 
  private:
@@ -194,6 +201,7 @@ class MapBatchDataset final : public DatasetBase {
 
   void make_batch(Element& group) const {
     const AloneScope alone;
+    const DrawPosition::Stream* stream = map_.draws() ? DrawScope::current() : nullptr;
     const auto number = [&](std::size_t i) { return group[i].item<std::int64_t>(); };
     const std::int64_t batch = number(0), first = number(1), count = number(2);
     const std::size_t components = (group.size() - kHeader) / static_cast<std::size_t>(count);
@@ -204,7 +212,7 @@ class MapBatchDataset final : public DatasetBase {
                                             kHeader + static_cast<std::size_t>(i) * components);
       element.assign(std::make_move_iterator(from),
                      std::make_move_iterator(from + static_cast<std::ptrdiff_t>(components)));
-      maker_.add(element, first + i, batch, rows);
+      maker_.add(element, first + i, batch, rows, stream);
     }
     rows.finish(group);
   }

@@ -10,7 +10,11 @@ namespace tandem::data {
 void NestedSource::open(const Maker& maker, Element element, std::int64_t number) {
   close();
   try {
-    DatasetRef dataset = maker.fn(element);
+    DatasetRef dataset;
+    {
+      const DrawScope drawing(maker.draws, number);
+      dataset = maker.fn(element);
+    }
     if (!dataset) throw InvalidArgumentError("The function returned an undefined dataset.");
     iterator_ = dataset->iterator(maker.context.whole());
     dataset_ = std::move(dataset);

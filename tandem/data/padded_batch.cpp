@@ -44,7 +44,7 @@ class PaddedBatchIterator final : public UnaryIterator {
   }
 
   void visit_state(StateArchive& state) override {
-    state.stage("PaddedBatch");
+    state.stage(cat("PaddedBatch of ", size_));
     state.value(ended_);
     state.value(number_);
     input().visit_state(state);

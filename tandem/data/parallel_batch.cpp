@@ -50,7 +50,7 @@ class CollectIterator final : public UnaryIterator {
   }
 
   void visit_state(StateArchive& state) override {
-    state.stage("Collect");
+    state.stage(cat("Collect of ", size_));
     state.value(ended_);
     state.value(number_);
     input().visit_state(state);
@@ -189,7 +189,7 @@ class ParallelBatchDataset final : public UnaryDataset {
     const bool ordered =
         options_.deterministic.value_or(context.options().deterministic.value_or(true));
     return std::make_unique<ParallelBatchIterator>(
-        make_parallel_map(collected_, join_, calls, ordered, context, nullptr));
+        make_parallel_map(collected_, join_, calls, ordered, context, {}, nullptr));
   }
 
  private:

@@ -25,7 +25,7 @@ class ParallelInterleaveIterator final : public IteratorBase {
   ParallelInterleaveIterator(const DatasetBase& input, const DatasetFn& fn,
                              std::int64_t cycle_length, std::int64_t block_length,
                              std::int64_t calls, bool deterministic,
-                             const IterationContext& context)
+                             const IterationContext& context, DrawPass draws)
       : block_length_(block_length),
         limit_(static_cast<std::size_t>(std::clamp<std::int64_t>(block_length, 4, 32)) * 2),
         workers_(static_cast<std::size_t>(std::max<std::int64_t>(calls, 0))),
@@ -38,7 +38,7 @@ class ParallelInterleaveIterator final : public IteratorBase {
                            .buffer = cycle_length * static_cast<std::int64_t>(limit_),
                            .least_buffer = 2 * cycle_length})),
         meter_(meter_of(context, tuned_)),
-        maker_{fn, "interleave", context_.repeating()},
+        maker_{fn, "interleave", context_.repeating(), std::move(draws)},
         input_(input.iterator(context_)),
         cycle_(static_cast<std::size_t>(cycle_length)),
         waker_(context_.stop_signal(), [this] { wake_all(); }) {}
@@ -231,6 +231,7 @@ class ParallelInterleaveIterator final : public IteratorBase {
 
   void visit_members(StateArchive& state) {
     state.stage("ParallelInterleave");
+    maker_.draws.visit_state(state);
     const std::int64_t cycle = state.length(cycle_.size());
     state.require(cycle == static_cast<std::int64_t>(cycle_.size()), "its cycle is another");
     open_ = 0;
@@ -261,7 +262,7 @@ class ParallelInterleaveIterator final : public IteratorBase {
   IterationContext context_;
   const TunedPass tuned_;
   const StageMeter meter_;
-  const NestedSource::Maker maker_;
+  NestedSource::Maker maker_;
   std::unique_ptr<IteratorBase> input_;  // used by the consumer alone, as are the next four
   std::size_t at_ = 0;                   // but this is read by the threads: guarded by mutex_
   std::int64_t in_block_ = 0;
@@ -285,14 +286,12 @@ class ParallelInterleaveIterator final : public IteratorBase {
 
 }  // namespace
 
-std::unique_ptr<IteratorBase> make_parallel_interleave(const DatasetBase& input,
-                                                       const DatasetFn& fn,
-                                                       std::int64_t cycle_length,
-                                                       std::int64_t block_length,
-                                                       std::int64_t calls, bool deterministic,
-                                                       const IterationContext& context) {
+std::unique_ptr<IteratorBase> make_parallel_interleave(
+    const DatasetBase& input, const DatasetFn& fn, std::int64_t cycle_length,
+    std::int64_t block_length, std::int64_t calls, bool deterministic,
+    const IterationContext& context, DrawPass draws) {
   return std::make_unique<ParallelInterleaveIterator>(input, fn, cycle_length, block_length, calls,
-                                                      deterministic, context);
+                                                      deterministic, context, std::move(draws));
 }
 
 }  // namespace tandem::data

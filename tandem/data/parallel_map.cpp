@@ -23,9 +23,11 @@ namespace {
 class ParallelMapIterator final : public IteratorBase {
  public:
   ParallelMapIterator(const DatasetBase& input, const ElementFn& fn, std::int64_t calls,
-                      bool deterministic, const IterationContext& context, const char* stage)
+                      bool deterministic, const IterationContext& context, DrawPass draws,
+                      const char* stage)
       : fn_(fn),
         stage_(stage),
+        draws_(std::move(draws)),
         limit_(static_cast<std::size_t>(std::max<std::int64_t>(calls, 0))),
         deterministic_(deterministic),
         context_(context.below()),
@@ -76,6 +78,7 @@ class ParallelMapIterator final : public IteratorBase {
     state.stage("ParallelMap");
     state.value(input_ended_);
     state.value(number_);
+    draws_.visit_state(state);
     const std::int64_t count = state.length(slots_.size());
     for (std::int64_t i = 0; state.restoring() && i < count; ++i) {
       slots_.push_back(std::make_unique<Slot>());
@@ -143,6 +146,7 @@ class ParallelMapIterator final : public IteratorBase {
       if (!slot->error) {
         const StageMeter::Working working(meter_);
         try {
+          const DrawScope drawing(draws_, slot->number);
           fn_.apply(slot->element);
         } catch (...) {
           slot->error = std::current_exception();
@@ -207,6 +211,7 @@ class ParallelMapIterator final : public IteratorBase {
 
   const ElementFn& fn_;
   const char* const stage_;
+  DrawPass draws_;
   std::size_t limit_;  // threads that may work; guarded by mutex_
   std::size_t most_ = std::numeric_limits<std::size_t>::max();  // threads that there can be
   const bool deterministic_;
@@ -237,9 +242,10 @@ class ParallelMapIterator final : public IteratorBase {
 
 std::unique_ptr<IteratorBase> make_parallel_map(const DatasetBase& input, const ElementFn& fn,
                                                 std::int64_t calls, bool deterministic,
-                                                const IterationContext& context,
+                                                const IterationContext& context, DrawPass draws,
                                                 const char* stage) {
-  return std::make_unique<ParallelMapIterator>(input, fn, calls, deterministic, context, stage);
+  return std::make_unique<ParallelMapIterator>(input, fn, calls, deterministic, context,
+                                               std::move(draws), stage);
 }
 
 }  // namespace tandem::data

@@ -126,10 +126,21 @@ class Adviser {
             number_text(std::round(size)), " elements; at best"));
   }
 
+  static bool is_prefetch(const PipelineStats::Stage& s) {
+    return s.name == "Prefetch" || s.name == "PrefetchToDevice";
+  }
+
   void prefetch(int i) {
     const PipelineStats::Stage& s = stage(i);
-    if (s.name == "Prefetch" || s.nested) return;
-    if (s.consumer >= 0 && stage(s.consumer).name == "Prefetch") return;
+    if (is_prefetch(s) || s.nested) return;
+    if (s.consumer >= 0 && is_prefetch(stage(s.consumer))) return;
+    if (s.name == "CopyToDevice") {
+      return consider(
+          i, [&](PipelineModel& m) { in(m, i).prefetched = true; },
+          "Use prefetch_to_device in place of this CopyToDevice: elements are then made and copied "
+          "while the consumer works");
+    }
+    if (s.consumer >= 0 && stage(s.consumer).name == "CopyToDevice") return;
     consider(
         i, [&](PipelineModel& m) { in(m, i).prefetched = true; },
         cat("Add prefetch(kAutotune) after this ", s.name,

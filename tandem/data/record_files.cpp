@@ -133,11 +133,13 @@ class FixedLengthElements final : public FileElements {
 
 FilesPlan fixed_length_plan(std::int64_t record_bytes, FixedLengthRecordOptions options) {
   check_options(options);
-  constexpr std::int64_t kMost = std::int64_t{1} << 40;
+  static constexpr std::int64_t kMost = std::int64_t{1} << 40;
   const auto check = [](const char* name, std::int64_t value, std::int64_t least) {
     if (value < least || value > kMost) {
       throw InvalidArgumentError(
-          cat("`", name, "` must be ", least > 0 ? "> 0" : ">= 0", ", got ", value));
+          cat("`", name, "` must be ",
+              value > kMost ? cat("at most ", kMost) : cat(least > 0 ? "> 0" : ">= 0"), ", got ",
+              value, "."));
     }
   };
   check("record_bytes", record_bytes, 1);
@@ -167,14 +169,12 @@ Dataset record_dataset(Names&& names, TFRecordOptions options,
 
 }  // namespace
 
-TFRecordDataset::TFRecordDataset(std::vector<std::string> filenames, TFRecordOptions options)
+TFRecordDataset::TFRecordDataset(FileNames filenames, TFRecordOptions options)
     : skipped_(std::make_shared<Skipped>()) {
   Dataset::operator=(
-      record_dataset(std::move(filenames), std::move(options),
+      record_dataset(std::move(filenames).list(), std::move(options),
                      std::shared_ptr<std::atomic<std::int64_t>>(skipped_, &skipped_->count)));
 }
-TFRecordDataset::TFRecordDataset(std::string filename, TFRecordOptions options)
-    : TFRecordDataset(std::vector<std::string>{std::move(filename)}, std::move(options)) {}
 TFRecordDataset::TFRecordDataset(const Dataset& filenames, TFRecordOptions options)
     : skipped_(std::make_shared<Skipped>()) {
   Dataset::operator=(
@@ -185,11 +185,10 @@ std::int64_t TFRecordDataset::num_skipped() const {
   return skipped_->count.load(std::memory_order_relaxed);
 }
 
-FixedLengthRecordDataset::FixedLengthRecordDataset(std::vector<std::string> filenames,
-                                                   std::int64_t record_bytes,
+FixedLengthRecordDataset::FixedLengthRecordDataset(FileNames filenames, std::int64_t record_bytes,
                                                    FixedLengthRecordOptions options)
-    : Dataset(
-          read_files(std::move(filenames), fixed_length_plan(record_bytes, std::move(options)))) {}
+    : Dataset(read_files(std::move(filenames).list(),
+                         fixed_length_plan(record_bytes, std::move(options)))) {}
 FixedLengthRecordDataset::FixedLengthRecordDataset(const Dataset& filenames,
                                                    std::int64_t record_bytes,
                                                    FixedLengthRecordOptions options)

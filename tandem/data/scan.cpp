@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "tandem/data/dataset.h"
+#include "tandem/data/internal/draws.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_error.h"
 
@@ -10,13 +11,15 @@ namespace {
 
 class ScanIterator final : public UnaryIterator {
  public:
-  ScanIterator(std::unique_ptr<IteratorBase> input, const Element& initial, const ScanFn& fn)
-      : UnaryIterator(std::move(input)), state_(initial), fn_(fn) {}
+  ScanIterator(std::unique_ptr<IteratorBase> input, const Element& initial, const ScanFn& fn,
+               DrawPass draws)
+      : UnaryIterator(std::move(input)), state_(initial), fn_(fn), draws_(std::move(draws)) {}
 
   bool next(Element& out) override {
     if (!input().next(out)) return false;
     const std::int64_t number = number_++;
     try {
+      const DrawScope scope(draws_, number);
       Element state = state_;
       fn_.apply(state, out);
       check(state);
@@ -36,6 +39,7 @@ class ScanIterator final : public UnaryIterator {
       state_ = std::move(carried);
     }
     state.value(number_);
+    draws_.visit_state(state);
     input().visit_state(state);
   }
 
@@ -56,6 +60,7 @@ class ScanIterator final : public UnaryIterator {
 
   Element state_;
   const ScanFn& fn_;
+  DrawPass draws_;
   std::int64_t number_ = 0;
 };
 
@@ -65,14 +70,16 @@ class ScanDataset final : public UnaryDataset {
       : UnaryDataset(std::move(input)), initial_(std::move(initial)), fn_(std::move(fn)) {}
   std::string name() const override { return "Scan"; }
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
-    return std::make_unique<ScanIterator>(input().iterator(context), initial_, fn_);
+    DrawPass draws(&draws_, context);
+    return std::make_unique<ScanIterator>(input().iterator(context), initial_, fn_,
+                                          std::move(draws));
   }
   const Names& names() const override { return DatasetBase::names(); }
   int num_components() const override { return -1; }
   const ElementSpec& element_spec() const override {
     return spec_.get([this] {
       const IterationContext context;
-      ScanIterator first(input().iterator(context), initial_, fn_);
+      ScanIterator first(input().iterator(context), initial_, fn_, DrawPass::trial());
       Element element;
       if (!first.next(element)) {
         throw FailedPreconditionError(
@@ -90,19 +97,24 @@ class ScanDataset final : public UnaryDataset {
  private:
   const Element initial_;
   const ScanFn fn_;
+  const FunctionDraws draws_;
   LazySpec spec_;
 };
 
 class TakeWhileIterator final : public UnaryIterator {
  public:
   TakeWhileIterator(std::unique_ptr<IteratorBase> input, const ElementPredicate& predicate,
-                    IterationContext context)
-      : UnaryIterator(std::move(input)), predicate_(predicate), context_(std::move(context)) {}
+                    DrawPass draws, IterationContext context)
+      : UnaryIterator(std::move(input)),
+        predicate_(predicate),
+        draws_(std::move(draws)),
+        context_(std::move(context)) {}
 
   bool next(Element& out) override {
     if (ended_ || !input().next(out)) return false;
     const std::int64_t number = number_++;
     try {
+      const DrawScope scope(draws_, number);
       if (predicate_.test(out)) return true;
     } catch (...) {
       throw_stage_error("take_while", number);
@@ -116,11 +128,13 @@ class TakeWhileIterator final : public UnaryIterator {
     state.stage("TakeWhile");
     state.value(ended_);
     state.value(number_);
+    draws_.visit_state(state);
     input().visit_state(state);
   }
 
  private:
   const ElementPredicate& predicate_;
+  DrawPass draws_;
   bool ended_ = false;
   std::int64_t number_ = 0;
   IterationContext context_;
@@ -132,12 +146,15 @@ class TakeWhileDataset final : public UnaryDataset {
       : UnaryDataset(std::move(input)), predicate_(std::move(predicate)) {}
   std::string name() const override { return "TakeWhile"; }
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
-    return std::make_unique<TakeWhileIterator>(input().iterator(context), predicate_, context);
+    DrawPass draws(&draws_, context);
+    return std::make_unique<TakeWhileIterator>(input().iterator(context), predicate_,
+                                               std::move(draws), context);
   }
   std::int64_t cardinality() const override { return input().cardinality() == 0 ? 0 : kUnknown; }
 
  private:
   const ElementPredicate predicate_;
+  const FunctionDraws draws_;
 };
 
 }  // namespace

@@ -1,15 +1,14 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <random>
 #include <utility>
 
 #include "tandem/data/dataset.h"
+#include "tandem/data/internal/draws.h"
 #include "tandem/data/internal/fuse.h"
 #include "tandem/data/internal/reservoir.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/seed_sequence.h"
-#include "tandem/runtime/runtime.h"
 
 namespace tandem::data {
 namespace {
@@ -99,14 +98,13 @@ class ShuffleIterator final : public RowStage {
 
 class ShuffleDataset final : public UnaryDataset, public ShuffleStage {
  public:
-  ShuffleDataset(DatasetRef input, std::int64_t buffer_size, Runtime::SeedPair seeds,
+  ShuffleDataset(DatasetRef input, std::int64_t buffer_size, std::shared_ptr<SeedSequence> seeds,
                  std::string seed_text, bool reshuffle)
       : UnaryDataset(std::move(input)),
         buffer_size_(buffer_size),
         seed_text_(std::move(seed_text)),
         reshuffle_(reshuffle),
-        seeds_(std::make_shared<SeedSequence>(static_cast<std::uint64_t>(seeds.seed),
-                                              static_cast<std::uint64_t>(seeds.seed2))) {}
+        seeds_(std::move(seeds)) {}
 
   std::string name() const override { return "Shuffle"; }
   std::string parameters() const override {
@@ -140,14 +138,10 @@ Dataset Dataset::shuffle(std::int64_t buffer_size, ShuffleOptions options) const
     throw InvalidArgumentError(cat("buffer_size must be greater than zero, got ", buffer_size,
                                    ". The number of elements gives a uniform shuffle."));
   }
-  auto seeds = Runtime::current().next_seeds(options.seed.has_value(), options.seed.value_or(0));
-  if (seeds.seed == 0 && seeds.seed2 == 0) {
-    std::random_device device;
-    seeds = {static_cast<std::int64_t>(device()), static_cast<std::int64_t>(device())};
-  }
-  return make_dataset<ShuffleDataset>(base_of(*this), buffer_size, seeds,
-                                      options.seed ? cat(*options.seed) : "drawn",
-                                      options.reshuffle_each_iteration);
+  const auto [seed, seed2] = stage_seeds(options.seed);
+  return make_dataset<ShuffleDataset>(
+      base_of(*this), buffer_size, std::make_shared<SeedSequence>(seed, seed2),
+      options.seed ? cat(*options.seed) : "drawn", options.reshuffle_each_iteration);
 }
 
 }  // namespace tandem::data

@@ -41,7 +41,7 @@ class SnapshotIterator final : public IteratorBase {
   SnapshotIterator(const DatasetBase& input, const SnapshotFolder& folder,
                    const SnapshotOptions& options, IterationContext context)
       : dataset_(input), folder_(folder), options_(options), context_(std::move(context)) {
-    if (folder_.exists()) {
+    if (is_there()) {
       begin_reading();
     } else {
       input_ = dataset_.iterator(context_);
@@ -53,15 +53,15 @@ class SnapshotIterator final : public IteratorBase {
     try {
       if (!begun_) {
         begun_ = true;
-        writer_ = std::make_unique<SnapshotWriter>(folder_);
+        writing([&] { writer_ = std::make_unique<SnapshotWriter>(folder_); });
       }
       if (input_->next(out)) {
         write(out);
         return true;
       }
-      if (writer_) std::exchange(writer_, nullptr)->finish();
+      if (writer_) writing([&] { std::exchange(writer_, nullptr)->finish(); });
     } catch (...) {
-      writer_ = nullptr;  // an element is missing
+      writer_ = nullptr;  // an element is missing, or could not be written
       throw;
     }
     return false;
@@ -83,6 +83,15 @@ class SnapshotIterator final : public IteratorBase {
   }
 
  private:
+  bool is_there() const {
+    try {
+      return folder_.exists();
+    } catch (...) {
+      std::rethrow_exception(with_line(
+          std::current_exception(), cat("in snapshot, which keeps its files in ", folder_.path())));
+    }
+  }
+
   void begin_reading() {
     if (!folder_.exists()) {
       throw NotFoundError(cat(folder_.path(), ": the iteration read a snapshot that is gone."));
@@ -95,11 +104,27 @@ class SnapshotIterator final : public IteratorBase {
   void write(Element& element) {
     const std::int64_t number = number_++;
     if (!writer_) return;
+    std::int64_t shard = number % options_.num_shards;
     try {
-      writer_->add(element, options_.shard_func ? (*options_.shard_func)(element)
-                                                : number % options_.num_shards);
+      if (options_.shard_func) shard = (*options_.shard_func)(element);
     } catch (...) {
       throw_stage_error("snapshot", number);
+    }
+    writing([&] { writer_->add(element, shard); });
+  }
+
+  template <class Work>
+  void writing(Work work) {
+    try {
+      work();
+    } catch (const InvalidArgumentError&) {  // of an element
+      throw_stage_error("snapshot", number_ - 1);
+    } catch (...) {
+      std::rethrow_exception(
+          with_line(std::current_exception(),
+                    cat("in snapshot, element ", std::max<std::int64_t>(number_ - 1, 0),
+                        ", which it writes to ", folder_.path(),
+                        ". Make room there, or give it another folder; nothing of it is left")));
     }
   }
 

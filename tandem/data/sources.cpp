@@ -74,19 +74,30 @@ class RangeIterator final : public IteratorBase, public KnownPlaces {
   std::int64_t pass_over(std::int64_t count) override {
     const std::int64_t passed = std::min(count, left_);
     left_ -= passed;
-    // The way may be longer than 63 bits tell, the place is not.
-    if (left_ > 0) {
-      value_ = static_cast<std::int64_t>(static_cast<std::uint64_t>(value_) +
-                                         static_cast<std::uint64_t>(passed) *
-                                             static_cast<std::uint64_t>(step_));
-    }
+    // At the end it stays at the last value. The way may be longer than 63 bits tell, not the
+    // place.
+    const std::int64_t steps = left_ > 0 ? passed : std::max<std::int64_t>(passed - 1, 0);
+    value_ = static_cast<std::int64_t>(static_cast<std::uint64_t>(value_) +
+                                       static_cast<std::uint64_t>(steps) *
+                                           static_cast<std::uint64_t>(step_));
     return passed;
   }
 
   void visit_state(StateArchive& state) override {
     state.stage("Range");
+    const std::int64_t first = value_, count = left_;
     state.value(value_);
     state.value(left_);
+    if (!state.restoring()) return;
+    // Just begun, it knows where each number lies; sums that overflow are none of its own.
+    const std::int64_t given = count - left_;
+    std::int64_t offset = 0, value = 0;
+    state.require(
+        left_ >= 0 && given >= 0 &&
+            !__builtin_mul_overflow(left_ > 0 ? given : std::max<std::int64_t>(given - 1, 0), step_,
+                                    &offset) &&
+            !__builtin_add_overflow(first, offset, &value) && value == value_,
+        "its place is outside the range");
   }
 
  private:

@@ -18,7 +18,10 @@
 
 namespace tandem {
 
-struct MemorySpace;  // tandem/device/memory_space.h
+struct MemorySpace;  // tandem/core/buffer.h
+
+// What a backend must keep to is checked by tandem/device/conformance, case by case;
+// docs/adding-a-device.md shows how to write one.
 
 struct MemoryStats {
   std::size_t current = 0;       ///< bytes in use
@@ -32,8 +35,10 @@ struct MemoryStats {
 class TANDEM_EXPORT Allocator {
  public:
   virtual ~Allocator();
-  /// Throws ResourceExhaustedError when there is no more; for a device with memory of its own it
-  /// names the request, the limit, the largest holders, the fragmentation and what would help.
+  /// A block of exactly so many bytes, aligned to 64; it goes back when its last reference goes,
+  /// from any thread. No bytes are a buffer like any other, of size 0. Throws
+  /// ResourceExhaustedError when there is no more; for a device with memory of its own it names the
+  /// request, the limit, the largest holders, the fragmentation and what would help.
   virtual Ref<Buffer> allocate(std::size_t bytes) = 0;
   virtual MemoryStats stats() const = 0;
   /// The peak becomes what is in use now.
@@ -54,7 +59,7 @@ class TANDEM_EXPORT AllocationScope {
   std::string_view saved_;
 };
 
-/// A point in a stream's work. Thread-safe.
+/// A point in a stream's work. Thread-safe; may outlive the stream.
 class TANDEM_EXPORT Event : public RefCounted {
  public:
   virtual bool done() const = 0;
@@ -68,14 +73,18 @@ struct Work {
   double flops = 0;
   double bytes = 0;  ///< of device memory read and written
   /// If given, called exactly once when the work is over, with null or why it failed (what `run`
-  /// threw; UnavailableError if the device was lost before or meanwhile). Called on a thread of the
-  /// device; it may enqueue further work but must not block.
+  /// threw; UnavailableError if the device was lost before or meanwhile). Called before later work
+  /// of the stream begins, on a thread of the backend's (for hardware queues one that waits for
+  /// them, never a callback of the driver's), or in `enqueue` where the device is synchronous; it
+  /// may enqueue further work but must not block.
   std::function<void(std::exception_ptr)> done;
   /// Takes no time of the device: work on host memory in its order.
   bool on_host = false;
 };
 
-/// A transfer to, from, or between devices. A buffer of the host has no space.
+/// A transfer to, from, or between devices. A buffer of the host has no space. The copy keeps both
+/// buffers until it is over; offsets and sizes are bytes, of any alignment, and lie within the
+/// buffers. No bytes are no work, but `done` is called.
 struct Copy {
   Ref<Buffer> from;
   std::size_t from_offset = 0;
@@ -92,12 +101,14 @@ class TANDEM_EXPORT Stream {
   virtual ~Stream();
   /// Throws UnavailableError, and calls nothing, if the device is already lost.
   virtual void enqueue(Work work) = 0;
-  /// As enqueue. One side must be in the device's memory; the other may be the host's or that of a
-  /// device of the same backend.
+  /// As enqueue. One side must be in the device's memory; the other may be the host's, or that of
+  /// a device for which `Device::can_copy_to` is true (it is for the same backend's alone).
   virtual void enqueue(Copy copy) = 0;
   /// An event that is done once everything enqueued so far has run.
   virtual Ref<Event> record() = 0;
-  /// Later work of this stream begins after the event, without blocking the caller.
+  /// Later work of this stream begins after the event, without blocking the caller. The event may
+  /// be of any stream, device and backend; of one that the hardware does not know the backend asks
+  /// `done` on a thread of its own. An event that failed is over too: who recorded it tells.
   virtual void wait_for(Ref<Event> event) = 0;
   /// Blocks until all work is over; throws the first failure that was not yet told (by `done`, an
   /// event or here).
@@ -148,9 +159,13 @@ class TANDEM_EXPORT Device {
   virtual Allocator& allocator() = 0;
   /// Host memory that copies to and from this device are fastest with (pinned where there is such).
   virtual Allocator& staging_allocator() { return allocator(); }
+  /// The same stream for the same index each time. Throws InvalidArgumentError unless the index is
+  /// in [0, num_streams(kind)).
   virtual Stream& stream(StreamKind kind, int index = 0) = 0;
+  /// At least one of each kind.
   virtual int num_streams(StreamKind kind) const = 0;
-  /// True if copies go to `other` without passing through the host.
+  /// True if `enqueue(Copy)` takes buffers of `other` too: copies then go there without passing
+  /// through the host. What is false for both goes through staging memory.
   virtual bool can_copy_to(const Device& other) const = 0;
   /// Empty while the device works; once it is lost, why.
   virtual std::string lost() const { return {}; }

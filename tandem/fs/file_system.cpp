@@ -17,6 +17,7 @@ constexpr std::size_t kMostWithoutSize = std::size_t{256} << 20;
 ReadableFile::~ReadableFile() = default;
 WritableFile::~WritableFile() = default;
 FileSystem::~FileSystem() = default;
+void FileSystem::copy_permissions(const std::string&, const std::string&) {}
 
 FileSystem& file_system_of(std::string_view path) {
   static LocalFileSystem local;

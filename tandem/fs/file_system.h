@@ -34,6 +34,7 @@ class TANDEM_EXPORT WritableFile {
 struct FileInfo {
   std::uint64_t size = 0;
   bool is_directory = false;
+  bool is_regular = true;  ///< false also for devices, pipes and sockets
 };
 
 /// Where files are. Thread-safe. Failures are typed errors whose message is the path and the
@@ -53,6 +54,10 @@ class TANDEM_EXPORT FileSystem {
   virtual void remove(const std::string& path) = 0;
   /// Replaces `to` in one step where it exists.
   virtual void rename(const std::string& from, const std::string& to) = 0;
+  /// The path that symbolic links lead to in the end; the path itself where there are none.
+  virtual std::string follow_links(const std::string& path) { return path; }
+  /// Gives `to` the permissions of `from`.
+  virtual void copy_permissions(const std::string& from, const std::string& to);
   /// Makes a folder and those above it; none need be missing.
   virtual void make_directories(const std::string& path) = 0;
 };
@@ -66,7 +71,8 @@ TANDEM_EXPORT FileSystem& file_system_of(std::string_view path);
 TANDEM_EXPORT std::string read_file(const std::string& path);
 
 /// Writes a file so that others see the old content or the whole of the new: under a name of its
-/// own beside `path`, and renamed when complete. The folder must exist.
+/// own beside it, and renamed when complete. The folder must exist. Links are followed, permissions
+/// kept; what is no regular file (a device, a pipe) is written in place.
 TANDEM_EXPORT void write_file(const std::string& path, std::string_view bytes);
 
 TANDEM_EXPORT bool exists(const std::string& path);

@@ -108,7 +108,7 @@ std::unique_ptr<WritableFile> LocalFileSystem::create(const std::string& path) {
 FileInfo LocalFileSystem::stat(const std::string& path) {
   struct ::stat info;
   if (::stat(local(path).c_str(), &info) != 0) throw_system_error(errno, path);
-  return {static_cast<std::uint64_t>(info.st_size), S_ISDIR(info.st_mode)};
+  return {static_cast<std::uint64_t>(info.st_size), S_ISDIR(info.st_mode), S_ISREG(info.st_mode)};
 }
 
 std::vector<std::string> LocalFileSystem::list(const std::string& path) {
@@ -131,6 +131,25 @@ void LocalFileSystem::rename(const std::string& from, const std::string& to) {
   if (std::rename(local(from).c_str(), local(to).c_str()) != 0) {
     throw_system_error(errno, from + " -> " + to);
   }
+}
+
+// A link may lead to what is not there yet, so it is followed step by step.
+std::string LocalFileSystem::follow_links(const std::string& path) {
+  constexpr int kMostLinks = 40;
+  std::filesystem::path target = local(path);
+  for (int i = 0; i < kMostLinks; ++i) {
+    std::error_code error;
+    const std::filesystem::path next = std::filesystem::read_symlink(target, error);
+    if (error) return i == 0 ? path : target.string();  // no link
+    target = target.parent_path() / next;               // `next` alone if it is absolute
+  }
+  return path;  // in a circle: opening it tells
+}
+
+void LocalFileSystem::copy_permissions(const std::string& from, const std::string& to) {
+  struct ::stat info;
+  if (::stat(local(from).c_str(), &info) != 0) return;  // gone meanwhile
+  if (::chmod(local(to).c_str(), info.st_mode & 07777) != 0) throw_system_error(errno, to);
 }
 
 void LocalFileSystem::make_directories(const std::string& path) {

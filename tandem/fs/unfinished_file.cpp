@@ -24,23 +24,31 @@ void UnfinishedFile::on_behalf(Work work) {
     work();
   } catch (const Error& error) {
     std::string what = error.what();
-    for (const std::string& other : {cat(unfinished_, " -> ", path_), unfinished_}) {
-      if (what.starts_with(other)) what.replace(0, other.size(), path_);
+    for (const std::string& other : {cat(unfinished_, " -> ", target_), unfinished_, target_}) {
+      if (other.empty() || !what.starts_with(other)) continue;
+      what.replace(0, other.size(), path_);
+      break;
     }
     throw_error(error.code(), what);
   }
 }
 
-UnfinishedFile::UnfinishedFile(std::string path)
-    : path_(std::move(path)), unfinished_(name_beside(path_)) {
-  on_behalf([&] { file_ = file_system_of(unfinished_).create(unfinished_); });
+UnfinishedFile::UnfinishedFile(std::string path) : path_(std::move(path)), target_(path_) {
+  on_behalf([&] {
+    FileSystem& files = file_system_of(path_);
+    target_ = files.follow_links(path_);
+    replaces_ = exists(target_);
+    const bool in_place = replaces_ && !files.stat(target_).is_regular;
+    if (!in_place) unfinished_ = name_beside(target_);
+    file_ = files.create(in_place ? target_ : unfinished_);
+  });
 }
 
 UnfinishedFile::~UnfinishedFile() {
   if (!file_) return;
   try {
     file_.reset();
-    file_system_of(unfinished_).remove(unfinished_);
+    if (!unfinished_.empty()) file_system_of(unfinished_).remove(unfinished_);
   } catch (const Error&) {
     // What is left over has a name that nobody reads.
   }
@@ -52,9 +60,12 @@ void UnfinishedFile::append(std::string_view bytes) {
 
 void UnfinishedFile::finish() {
   on_behalf([&] {
+    if (unfinished_.empty()) return file_->close();
+    FileSystem& files = file_system_of(unfinished_);
     file_->sync();
     file_->close();
-    file_system_of(unfinished_).rename(unfinished_, path_);
+    if (replaces_) files.copy_permissions(target_, unfinished_);
+    files.rename(unfinished_, target_);
   });
   file_.reset();
 }

@@ -10,8 +10,9 @@
 namespace tandem::fs {
 
 /// A file that appears whole or not at all: it is written under a name of its own beside `path` and
-/// takes that name when it is finished; without that nothing remains. Errors name `path`. Used by
-/// one thread at a time.
+/// takes that name when it is finished; without that nothing remains. A link stays and what it
+/// leads to is replaced, with the permissions it had; what is no regular file (a device, a pipe) is
+/// written in place. Errors name `path`. Used by one thread at a time.
 class TANDEM_EXPORT UnfinishedFile {
  public:
   explicit UnfinishedFile(std::string path);
@@ -28,7 +29,9 @@ class TANDEM_EXPORT UnfinishedFile {
   void on_behalf(Work work);
 
   std::string path_;
-  std::string unfinished_;
+  std::string target_;      ///< `path_` without links
+  std::string unfinished_;  ///< empty: written in place
+  bool replaces_ = false;
   std::unique_ptr<WritableFile> file_;
 };
 

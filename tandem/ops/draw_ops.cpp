@@ -6,12 +6,12 @@
 #include "tandem/graph/inference_context.h"
 #include "tandem/ops/broadcast_gradient.h"
 #include "tandem/ops/internal/known.h"
+#include "tandem/ops/internal/op_seeds.h"
 #include "tandem/ops/internal/sizes.h"
 #include "tandem/ops/operators.h"
 #include "tandem/ops/random_ops.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/gradient_context.h"
-#include "tandem/runtime/runtime.h"
 
 namespace tandem {
 namespace {
@@ -156,21 +156,16 @@ const OpRegistration kTruncated{
      .doc = "Normal numbers between bounds; the parameters are scalars or have one element for "
             "each row."}};
 
-AttrMap with_seeds(std::optional<std::int64_t> seed) {
-  const auto pair = Runtime::current().next_seeds(seed.has_value(), seed.value_or(0));
-  return {{"seed", pair.seed}, {"seed2", pair.seed2}};
-}
-
 }  // namespace
 
 namespace random {
 
 Tensor gamma(const IntList& shape, Tensor alpha, std::optional<std::int64_t> seed) {
-  return call1(kGamma, {shape.tensor(), std::move(alpha)}, with_seeds(seed));
+  return call1(kGamma, {shape.tensor(), std::move(alpha)}, internal::op_seeds(seed));
 }
 
 Tensor poisson(const IntList& shape, Tensor rate, DType dtype, std::optional<std::int64_t> seed) {
-  AttrMap attrs = with_seeds(seed);
+  AttrMap attrs = internal::op_seeds(seed);
   attrs.set("dtype", dtype);
   return call1(kPoisson, {shape.tensor(), std::move(rate)}, attrs);
 }

@@ -32,7 +32,8 @@ TANDEM_EXPORT void assert_true(Tensor condition, const std::vector<Tensor>& data
 namespace io {
 /// The bytes of a file, a string scalar. Throws NotFoundError and its like.
 TANDEM_EXPORT Tensor read_file(Tensor filename);
-/// Writes a file, and the folders it lies in where they are missing.
+/// Writes a file, and the folders it lies in where they are missing. Others see the old content or
+/// the whole of the new; links are followed, permissions kept, devices and pipes written in place.
 TANDEM_EXPORT void write_file(Tensor filename, Tensor contents);
 /// The paths that a pattern, or any of several, matches, sorted: `*` and `?` within a folder,
 /// `[a-z]`.

@@ -19,7 +19,8 @@ TANDEM_EXPORT Tensor convert_image_dtype(Tensor image, DType dtype, bool saturat
 /// half and float images as they are, others as float in [0, 1].
 TANDEM_EXPORT Tensor in_float(Tensor image);
 
-/// `delta` added, on the scale of `in_float`.
+/// `delta` added, on the scale of `in_float`: floats that hold 0 to 255 take 16, all integer images
+/// and floats in [0, 1] take 16 / 255.
 TANDEM_EXPORT Tensor adjust_brightness(Tensor image, Tensor delta);
 /// gain · image ^ gamma; throws InvalidArgumentError for a negative gamma.
 TANDEM_EXPORT Tensor adjust_gamma(Tensor image, Tensor gamma = 1.0f, Tensor gain = 1.0f);

@@ -129,7 +129,7 @@ const OpRegistration kFromFile{
      .gradient = not_differentiable,
      .traits = {.stateful = true, .cpu_only = true},
      .doc = "Fills a HashTable from a file's lines: columns, the line's number (-1) or all of it "
-            "(-2)."}};
+            "(-2). `offset` is added to numbers of lines."}};
 
 // ---- TensorFlow 1 ----
 

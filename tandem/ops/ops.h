@@ -36,6 +36,7 @@
 #include "tandem/ops/layout_ops.h"
 #include "tandem/ops/linalg_ops.h"
 #include "tandem/ops/list_ops.h"
+#include "tandem/ops/lookup.h"
 #include "tandem/ops/loss_ops.h"
 #include "tandem/ops/matmul_ops.h"
 #include "tandem/ops/nn_ops.h"

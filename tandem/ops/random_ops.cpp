@@ -6,6 +6,7 @@
 #include "tandem/graph/inference_context.h"
 #include "tandem/ops/creation_ops.h"
 #include "tandem/ops/internal/known.h"
+#include "tandem/ops/internal/op_seeds.h"
 #include "tandem/ops/internal/sizes.h"
 #include "tandem/ops/operators.h"
 #include "tandem/runtime/dispatch.h"
@@ -289,11 +290,6 @@ const OpRegistration kStatelessShuffle{
 
 // ---- Public functions ----
 
-AttrMap with_seeds(std::optional<std::int64_t> seed) {
-  const auto pair = Runtime::current().next_seeds(seed.has_value(), seed.value_or(0));
-  return {{"seed", pair.seed}, {"seed2", pair.seed2}};
-}
-
 Tensor number(double value, DType dtype) { return constant(Tensor(Array::scalar(value)), dtype); }
 
 // x * scale + offset, with nothing done for 1 and 0.
@@ -348,7 +344,7 @@ Tensor stateless(const OpRegistration& op, const IntList& shape, const IntList& 
 }
 
 Tensor stateful(const OpRegistration& op, const IntList& shape, const random::NormalOptions& o) {
-  AttrMap attrs = with_seeds(o.seed);
+  AttrMap attrs = internal::op_seeds(o.seed);
   attrs.set("dtype", o.dtype);
   return scaled(call1(op, {shape.tensor()}, attrs), o.stddev, o.mean);
 }
@@ -361,7 +357,7 @@ void set_seed(std::int64_t seed) { Runtime::current().set_seed(seed); }
 
 Tensor uniform(const IntList& shape, const UniformOptions& o) {
   const double maxval = upper_end(o.maxval, o.dtype, "td::random::uniform");
-  AttrMap attrs = with_seeds(o.seed);
+  AttrMap attrs = internal::op_seeds(o.seed);
   if (is_integer(o.dtype)) {
     return call1(kRandomUniformInt,
                  {shape.tensor(), number(o.minval, o.dtype), number(maxval, o.dtype)}, attrs);
@@ -379,7 +375,7 @@ Tensor truncated_normal(const IntList& shape, const NormalOptions& options) {
 }
 
 Tensor shuffle(Tensor value, std::optional<std::int64_t> seed) {
-  return call1(kRandomShuffle, {std::move(value)}, with_seeds(seed));
+  return call1(kRandomShuffle, {std::move(value)}, internal::op_seeds(seed));
 }
 
 Tensor categorical(Tensor logits, std::int64_t num_samples, DType dtype,
@@ -388,7 +384,7 @@ Tensor categorical(Tensor logits, std::int64_t num_samples, DType dtype,
     throw InvalidArgumentError(
         cat("num_samples should be nonnegative and below 2^31, got ", num_samples));
   }
-  AttrMap attrs = with_seeds(seed);
+  AttrMap attrs = internal::op_seeds(seed);
   attrs.set("output_dtype", dtype);
   return call1(kMultinomial, {std::move(logits), internal::int_scalar(num_samples, int32)}, attrs);
 }

@@ -19,6 +19,8 @@ class Condition {
   /// A program whose one result is a scalar of dtype bool, traced when first asked for; null where
   /// the predicate cannot be traced. A short one is there too, though `test` calls the predicate.
   const std::shared_ptr<const ElementProgram>& program() const;
+  /// Whether it may draw random numbers.
+  bool may_draw() const { return !program() || !program()->stateless(); }
 
  private:
   void trace() const;

@@ -39,5 +39,7 @@ class DeviceCopies {
 
 /// Throws InvalidArgumentError unless this is the name of a device, such as "GPU:0".
 void check_device_name(const std::string& device);
+/// Throws InvalidArgumentError, in the name of `stage`, unless the thread's runtime has it.
+void require_device(const std::string& device, const char* stage);
 
 }  // namespace tandem::data

@@ -72,6 +72,10 @@ class TracingStage {
 /// Whether elements of this spec can be traced.
 bool dtypes_known(const ElementSpec& spec);
 
+/// Traces the functions of the dataset and those before it that are to be traced. Afterwards
+/// datasets know the number of their components whose spec is known without iterating.
+void trace_functions(const DatasetBase& dataset);
+
 /// The program of a map, or null where its function is to be called for each element: see
 /// MapOptions::traced.
 std::shared_ptr<const ElementProgram> trace_map(const ElementFn& fn, const DatasetBase& input,

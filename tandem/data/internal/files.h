@@ -85,8 +85,17 @@ std::int64_t parallel_reads(const Options& options) {
 /// Puts one string scalar into `out`.
 void put_string(Element& out, std::string_view text);
 
-/// The stream that `options` ask for.
-inline fs::ByteStream stream_of(const std::string& path, const FileOptions& options) {
+/// What the options of any dataset of files have in common.
+template <class Options>
+FileOptions file_options(const Options& options) {
+  return {.compression_type = options.compression_type,
+          .buffer_size = options.buffer_size,
+          .num_parallel_reads = options.num_parallel_reads};
+}
+
+/// The stream that `options`, those of any of these datasets, ask for.
+template <class Options>
+fs::ByteStream stream_of(const std::string& path, const Options& options) {
   return fs::ByteStream(
       path, fs::compression_of(options.compression_type),
       options.buffer_size > 0 ? options.buffer_size : fs::ByteStream::kBufferBytes);
@@ -105,5 +114,9 @@ std::size_t most_bytes(const Options& options, std::size_t otherwise = std::size
 
 /// Throws InvalidArgumentError for wrong options, where the dataset is made.
 void check_options(const FileOptions& options);
+template <class Options>
+void check_options(const Options& options) {
+  check_options(file_options(options));
+}
 
 }  // namespace tandem::data

@@ -6,6 +6,7 @@
 
 #include "tandem/data/dataset_base.h"
 #include "tandem/data/internal/condition.h"
+#include "tandem/data/internal/draws.h"
 #include "tandem/data/internal/element_program.h"
 #include "tandem/data/internal/philox.h"
 #include "tandem/data/internal/seed_sequence.h"
@@ -18,6 +19,8 @@ class MapStage : public TracingStage {
   virtual const DatasetRef& mapped() const = 0;
   virtual const ElementFn& function() const = 0;
   virtual const MapOptions& map_options() const = 0;
+  /// Null if the function is known to draw nothing. Traces it.
+  virtual const FunctionDraws* draws() const = 0;
   /// This map and those before it, as one where that can be done; else this one.
   virtual const MapStage& composed() const = 0;
 };
@@ -28,6 +31,8 @@ class FilterStage {
   virtual ~FilterStage() = default;
   virtual const DatasetRef& filtered() const = 0;
   virtual const Condition& condition() const = 0;
+  /// As a map's.
+  virtual const FunctionDraws* draws() const = 0;
 };
 
 /// A shuffle, to a repeat that may run with it.
@@ -79,10 +84,10 @@ std::shared_ptr<const FusedBatchChoice> fuse_map_and_batch(const DatasetRef& inp
 /// no such map or the condition cannot be traced. Whoever has the condition keeps the result.
 DatasetRef fuse_map_and_filter(const DatasetRef& input, const Condition& condition);
 
-/// A filter and the function of the map after it, the dataset `map`, which keeps the result
-/// ("Filter+Map"). Null if `input` is no filter, or one that runs with a map before it.
+/// A filter and the function of the map after it, the dataset `map`, which keeps the result and
+/// `draws` ("Filter+Map"). Null if `input` is no filter, or one that runs with a map before it.
 DatasetRef fuse_filter_and_map(const DatasetRef& input, const DatasetBase& map,
-                               const ElementFn& function);
+                               const ElementFn& function, const FunctionDraws* draws);
 
 /// `count` passes over a shuffle that fill its buffer for the next one while they draw their last
 /// elements ("Shuffle+Repeat"). Null if `input` is no shuffle.
@@ -98,8 +103,9 @@ bool cannot_fail(const ElementProgram& program);
 /// axis of any size. Null if its results could differ.
 std::shared_ptr<const ElementProgram> on_batches(const ElementProgram& program);
 
-/// Calls `fn` on the elements.
-std::unique_ptr<IteratorBase> make_map(std::unique_ptr<IteratorBase> input, const ElementFn& fn);
+/// Calls `fn` on the elements, in a pass that `draws` is of.
+std::unique_ptr<IteratorBase> make_map(std::unique_ptr<IteratorBase> input, const ElementFn& fn,
+                                       DrawPass draws = {});
 /// A map over `input` that is this program already.
 Dataset map_by(const DatasetRef& input, std::shared_ptr<const ElementProgram> program,
                MapOptions options);

@@ -5,6 +5,7 @@
 
 #include "tandem/data/dataset_base.h"
 #include "tandem/data/element_functions.h"
+#include "tandem/data/internal/draws.h"
 
 namespace tandem::data {
 
@@ -16,6 +17,7 @@ class NestedSource {
     const DatasetFn& fn;
     const char* stage;
     IterationContext context;
+    DrawPass draws;  ///< of the function; to be restored before the sources
   };
 
   bool is_open() const { return iterator_ != nullptr; }
@@ -39,11 +41,9 @@ ElementSpec nested_spec(const DatasetBase& input, const DatasetFn& fn, const cha
 /// Whether the dataset that the function makes of the input's first element does.
 bool nested_reads_files(const DatasetBase& input, const DatasetFn& fn);
 
-std::unique_ptr<IteratorBase> make_parallel_interleave(const DatasetBase& input,
-                                                       const DatasetFn& fn,
-                                                       std::int64_t cycle_length,
-                                                       std::int64_t block_length,
-                                                       std::int64_t calls, bool deterministic,
-                                                       const IterationContext& context);
+std::unique_ptr<IteratorBase> make_parallel_interleave(
+    const DatasetBase& input, const DatasetFn& fn, std::int64_t cycle_length,
+    std::int64_t block_length, std::int64_t calls, bool deterministic,
+    const IterationContext& context, DrawPass draws);
 
 }  // namespace tandem::data

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <mutex>
+#include <utility>
 
 #include "tandem/data/internal/philox.h"
 #include "tandem/data/state_archive.h"
@@ -46,6 +47,10 @@ class SeedSequence {
   Philox fixed() const {
     std::lock_guard lock(mutex_);
     return Philox(seed_, seed2_);
+  }
+  std::pair<std::uint64_t, std::uint64_t> seeds() const {
+    std::lock_guard lock(mutex_);
+    return {seed_, seed2_};
   }
   /// Saves or restores the seeds too: unless a user gave them they differ from process to process.
   void visit_state(StateArchive& state) {

@@ -17,6 +17,8 @@ class LocalFileSystem final : public FileSystem {
   std::vector<std::string> list(const std::string& path) override;
   void remove(const std::string& path) override;
   void rename(const std::string& from, const std::string& to) override;
+  std::string follow_links(const std::string& path) override;
+  void copy_permissions(const std::string& from, const std::string& to) override;
   void make_directories(const std::string& path) override;
 };
 

@@ -32,6 +32,11 @@ Shape joined(const Shape& first, const Shape& second) {
   return shape;
 }
 
+[[noreturn]] void throw_empty() {
+  throw FailedPreconditionError(
+      "Table not initialized. Fill it with InitializeTableV2 or InitializeTableFromTextFileV2.");
+}
+
 bool supported(DType t) { return kPodTypes.contains(t) || t == DType::kString; }
 
 }  // namespace
@@ -97,7 +102,10 @@ void LookupTable::check_values(const Array& keys, const Array& values) const {
 
 void LookupTable::require_open(const char* what) const {
   if (kind_.fixed) {
-    throw UnimplementedError(cat(what, " is not supported by tables with an initializer."));
+    throw UnimplementedError(
+        cat(what,
+            " is not supported by a HashTable, which InitializeTableV2 or "
+            "InitializeTableFromTextFileV2 fills once. Make a MutableHashTableV2."));
   }
 }
 
@@ -112,7 +120,7 @@ Array LookupTable::find(const Array& keys, const Array& default_value) const {
                                    " for default value, got ", default_value.shape()));
   }
   std::lock_guard lock(mutex_);
-  if (kind_.fixed && !initialized_) throw FailedPreconditionError("Table not initialized.");
+  if (kind_.fixed && !initialized_) throw_empty();
   for (std::int64_t i = 0; i < count; ++i) {
     const std::string key = key_at(keys, i);
     if (key == empty_key_ || key == deleted_key_) {
@@ -141,7 +149,7 @@ void LookupTable::put(std::string key, const Array& values, std::int64_t i) {
 }
 
 void LookupTable::insert(const Array& keys, const Array& values) {
-  require_open("insert");
+  require_open("LookupTableInsertV2");
   check_values(keys, values);
   const std::int64_t count = batch_of(keys).num_elements();
   std::lock_guard lock(mutex_);
@@ -149,7 +157,7 @@ void LookupTable::insert(const Array& keys, const Array& values) {
 }
 
 void LookupTable::remove(const Array& keys) {
-  require_open("remove");
+  require_open("LookupTableRemoveV2");
   check_dtypes(keys, nullptr);
   const std::int64_t count = batch_of(keys).num_elements();
   std::lock_guard lock(mutex_);
@@ -164,7 +172,7 @@ void LookupTable::remove(const Array& keys) {
 }
 
 void LookupTable::replace(const Array& keys, const Array& values) {
-  require_open("import");
+  if (kind_.fixed) return initialize(keys, values);  // TensorFlow fills its tables so
   check_values(keys, values);
   const std::int64_t count = batch_of(keys).num_elements();
   std::lock_guard lock(mutex_);
@@ -213,7 +221,7 @@ std::int64_t LookupTable::size() const {
 
 LookupTable::Contents LookupTable::contents() const {
   std::lock_guard lock(mutex_);
-  if (kind_.fixed && !initialized_) throw FailedPreconditionError("Table is not initialized.");
+  if (kind_.fixed && !initialized_) throw_empty();
   const Shape count{static_cast<std::int64_t>(rows_.size())};
   Contents all{Array(kind_.key, joined(count, kind_.key_shape)),
                Array(kind_.value, joined(count, kind_.value_shape))};

@@ -30,7 +30,7 @@ class LookupTable final : public Resource {
   Array find(const Array& keys, const Array& default_value) const;
   void insert(const Array& keys, const Array& values);
   void remove(const Array& keys);
-  /// Only these keys afterwards.
+  /// Only these keys afterwards; a fixed table is filled.
   void replace(const Array& keys, const Array& values);
   /// Of a fixed table: fills it; a second time it must be with the same.
   void initialize(const Array& keys, const Array& values);

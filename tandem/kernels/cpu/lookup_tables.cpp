@@ -113,14 +113,15 @@ bool parse(std::string_view text, T& value) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-// Element i of `to` from a line, split into pieces; index -1 is the line's number, -2 all of it.
-void set_from_line(Array& to, std::int64_t i, std::int64_t index, std::string_view line,
-                   const std::vector<std::string_view>& pieces) {
+// Element i of `to` from a line, split into pieces; index -1 is the line's number, counted from
+// `offset`, -2 all of it.
+void set_from_line(Array& to, std::int64_t i, std::int64_t index, std::int64_t offset,
+                   std::string_view line, const std::vector<std::string_view>& pieces) {
   if (index == -1) {
     if (to.dtype() != DType::kInt64) {
       throw InvalidArgumentError(cat("The line's number is int64, not ", to.dtype(), "."));
     }
-    to.data<std::int64_t>()[i] = i;
+    to.data<std::int64_t>()[i] = i + offset;
     return;
   }
   if (index == -2) {
@@ -164,20 +165,21 @@ void initialize_from_file(KernelContext& c) {
   if (delimiter.size() != 1) {
     throw InvalidArgumentError(cat("delimiter must be one character, not '", delimiter, "'."));
   }
-  if (wanted == 0 || wanted < -1 || offset < 0) {
-    throw InvalidArgumentError(
-        cat("vocab_size ", wanted, " and offset ", offset, " must be positive, or -1 and 0."));
+  if (wanted == 0 || wanted < -1) {
+    throw InvalidArgumentError(cat("vocab_size must be positive, or -1, got ", wanted, "."));
   }
   const std::string text = fs::read_file(path);
   std::vector<std::string_view> lines;
-  std::int64_t skip = offset;
   for (std::string_view rest = text; !rest.empty();) {
     const std::size_t end = rest.find('\n');
     std::string_view line = rest.substr(0, end);
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-    if (skip-- > 0) continue;
     if (wanted >= 0 && static_cast<std::int64_t>(lines.size()) == wanted) break;
+    if (line.empty()) {
+      throw InvalidArgumentError(
+          cat("Invalid content in ", path, ": line ", lines.size(), " is empty."));
+    }
     lines.push_back(line);
   }
   if (static_cast<std::int64_t>(lines.size()) < wanted) {
@@ -196,8 +198,8 @@ void initialize_from_file(KernelContext& c) {
       rest.remove_prefix(end + 1);
     }
     const auto row = static_cast<std::int64_t>(i);
-    set_from_line(keys, row, key_index, lines[i], pieces);
-    set_from_line(values, row, value_index, lines[i], pieces);
+    set_from_line(keys, row, key_index, offset, lines[i], pieces);
+    set_from_line(values, row, value_index, offset, lines[i], pieces);
   }
   to->initialize(keys, values);
 }

@@ -5,10 +5,12 @@
 #include <random>
 
 #include "tandem/core/error.h"
+#include "tandem/graph/draw_position.h"
 #include "tandem/kernels/cpu/distributions.h"
 #include "tandem/kernels/cpu/fill_random.h"
 #include "tandem/kernels/cpu/int_input.h"
 #include "tandem/kernels/cpu/type_switch.h"
+#include "tandem/runtime/thread_context.h"
 
 namespace tandem::cpu {
 namespace {
@@ -22,6 +24,38 @@ class StreamState final : public RefCounted {
 std::uint64_t chance() {
   std::random_device device;
   return Philox::join(device(), device());
+}
+
+bool of_stage(std::uint64_t seed) {
+  return seed == static_cast<std::uint64_t>(DrawPosition::kStageSeed);
+}
+bool has_no_seeds(std::uint64_t seed, std::uint64_t seed2) {
+  return (seed == 0 && seed2 == 0) || of_stage(seed);
+}
+
+// Each element's numbers lie at a place of their own, with room for 2^64 blocks, in a stream that
+// follows from all else.
+Philox blocks_at(DrawPosition& position, std::string_view node, std::uint64_t seed,
+                 std::uint64_t seed2, std::uint64_t blocks) {
+  const DrawPosition::Stream& stream = position.stream();
+  Philox::Block hash{};
+  const auto mix = [&hash](std::uint64_t x) {
+    hash = Philox(hash, {Philox::low(x), Philox::high(x)})();
+  };
+  if (has_no_seeds(seed, seed2)) {
+    mix(stream.seed);
+    mix(stream.seed2);
+    mix(of_stage(seed) ? seed2 : DrawPosition::hash(node));
+  } else {
+    mix(seed);
+    mix(seed2);
+    mix(stream.origin);
+  }
+  mix(stream.pass);
+  const std::uint64_t element = position.element() ^ Philox::join(hash[2], hash[3]);
+  Philox numbers({0, 0, Philox::low(element), Philox::high(element)}, {hash[0], hash[1]});
+  numbers.skip(position.take(node, seed, seed2, blocks));
+  return numbers;
 }
 
 template <class F>
@@ -57,17 +91,18 @@ void fill(KernelContext& c, const Shape& shape, const Philox& stream,
 }  // namespace
 
 Philox reserve_blocks(KernelContext& c, std::uint64_t blocks) {
+  const auto seed = [&c](std::string_view name) {
+    return static_cast<std::uint64_t>(c.attr<std::int64_t>(name));
+  };
+  if (DrawPosition* position = thread_context().draws.get()) {
+    return blocks_at(*position, c.node_name(), seed("seed"), seed("seed2"), blocks);
+  }
   NodeState& state = c.state();
   std::lock_guard lock(state.mutex);
   if (!state.object) {
-    auto seed = static_cast<std::uint64_t>(c.attr<std::int64_t>("seed"));
-    auto seed2 = static_cast<std::uint64_t>(c.attr<std::int64_t>("seed2"));
-    if (seed == 0 && seed2 == 0) {
-      seed = chance();
-      seed2 = chance();
-    }
     auto fresh = make_ref<StreamState>();
-    fresh->next = Philox(seed, seed2);
+    fresh->next = Philox(seed("seed"), seed("seed2"));
+    if (has_no_seeds(seed("seed"), seed("seed2"))) fresh->next = Philox(chance(), chance());
     state.object = Ref<RefCounted>(std::move(fresh));
   }
   Philox& next = static_cast<StreamState&>(*state.object).next;

@@ -9,7 +9,7 @@ namespace tandem::cpu {
 
 /// The place in its stream from which an execution of a stateful op takes its numbers; the node's
 /// state moves on by so many blocks. The stream is that of the attributes seed and seed2, or of
-/// chance if both are 0.
+/// chance if both are 0. Where the thread has a DrawPosition the numbers follow from that instead.
 Philox reserve_blocks(KernelContext& c, std::uint64_t blocks);
 
 /// As TensorFlow sets numbers aside: 256 blocks for each of n outputs.

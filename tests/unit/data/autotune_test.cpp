@@ -71,7 +71,7 @@ TEST(Autotune, KeepsToTheCpuBudget) {
     Crowd crowd;
     const auto pass = [&](Tensor x) { return crowd.pass(std::move(x)); };
     const auto ds = range(900).map(pass, kTuned).batch(3).map(pass, kTuned).prefetch(kAutotune);
-    const std::size_t before = thread_count();
+    const std::size_t before = threads_at_rest();
     auto it = ds.with_options(budget(threads)).iterator({.observe = true});
     Element element;
     std::size_t most = 0;

@@ -1,8 +1,10 @@
 #include "tests/unit/data/data_util.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <numeric>
+#include <thread>
 
 namespace tandem::data {
 
@@ -44,6 +46,17 @@ std::size_t thread_count() {
   for ([[maybe_unused]] const auto& entry :
        std::filesystem::directory_iterator("/proc/self/task")) {
     ++count;
+  }
+  return count;
+}
+
+std::size_t threads_at_rest() {
+  std::size_t count = thread_count();
+  for (int same = 0; same < 10;) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    const std::size_t now = thread_count();
+    same = now == count ? same + 1 : 0;
+    count = now;
   }
   return count;
 }

@@ -85,5 +85,8 @@ void expect_fuses(const Dataset& dataset, std::size_t saves = 30);
 
 /// Threads of this process.
 std::size_t thread_count();
+/// The same, once it has stayed as it is for a while: threads that have been joined are listed for
+/// a moment still.
+std::size_t threads_at_rest();
 
 }  // namespace tandem::data

@@ -16,6 +16,7 @@
 namespace tandem::data {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 Runtime::Options emulated(const std::string& spec) { return {.devices = {.emulate = {spec}}}; }
@@ -60,9 +61,26 @@ TEST_P(Places, RefusesDevicesThatAreNotThere) {
   Runtime runtime(emulated("GPU:1"));
   RuntimeScope scope(runtime);
   EXPECT_THAT(message_of_thrown<InvalidArgumentError>([] { placed(range(3), "GPU:7").iterator(); }),
-              HasSubstr("no device GPU:7"));
+              AllOf(HasSubstr("no device GPU:7"),
+                    HasSubstr(GetParam() ? "in prefetch_to_device" : "in copy_to_device")));
   EXPECT_THROW(placed(range(3), "no name:x:"), InvalidArgumentError);
   EXPECT_THROW(range(3).prefetch_to_device("GPU:0", 0), InvalidArgumentError);
+}
+
+TEST(PrefetchToDevice, TellsItsThreadAndBuffer) {
+  Runtime runtime(emulated("GPU:1,memory=64MiB"));
+  RuntimeScope scope(runtime);
+  auto it = rows(20, 100).prefetch_to_device("GPU:0", 3).iterator({.observe = true});
+  Element element;
+  while (it.next(element)) {
+  }
+  const PipelineStats stats = it.stats();
+  ASSERT_EQ(stats.stages.front().name, "PrefetchToDevice");
+  EXPECT_EQ(stats.stages.front().threads, 1);
+  EXPECT_EQ(stats.stages.front().buffer_size, 3);
+  EXPECT_EQ(stats.stages.front().elements, 20);
+  EXPECT_GT(stats.stages.front().work, 0);
+  EXPECT_GT(stats.stages.front().input, 0);
 }
 
 TEST_P(Places, AnErrorIsItsElements) {
@@ -166,7 +184,7 @@ TEST(PrefetchToDevice, MakesElementsWhileTheDeviceIsBusy) {
 }
 
 TEST(PrefetchToDevice, CopiesThatNeverEndKeepNobody) {
-  const std::size_t before = thread_count();
+  const std::size_t before = threads_at_rest();
   for (const bool behind_a_thread : {false, true}) {
     Runtime runtime(emulated("GPU:1,fault=stall@2"));
     RuntimeScope scope(runtime);
@@ -175,7 +193,7 @@ TEST(PrefetchToDevice, CopiesThatNeverEndKeepNobody) {
     auto it = (behind_a_thread ? ds.prefetch(1) : ds).iterator();
     EXPECT_EQ(it.next().size(), 2u);
   }
-  EXPECT_EQ(thread_count(), before);
+  EXPECT_EQ(threads_at_rest(), before);
 }
 
 }  // namespace

@@ -13,8 +13,10 @@
 namespace tandem::data {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 using Stage = PipelineStats::Stage;
 
@@ -101,6 +103,33 @@ TEST(PipelineExplain, SaysThatTheConsumerIsSlower) {
   EXPECT_THAT(e.advice, IsEmpty());
   EXPECT_THAT(e.to_text(), HasSubstr("the consumer itself: the pipeline is fast enough"));
   EXPECT_THAT(e.to_text(), HasSubstr("advice: none"));
+}
+
+TEST(PipelineExplain, IsNotContentWhereTheConsumerWaits) {
+  // Half of the time is the consumer's own, but it waits for input in the other half.
+  const auto e = explain(chain({{.name = "Batch", .work = 2}, {.name = "Map", .work = 3}}, 5.5), 2);
+  EXPECT_EQ(e.bottleneck, 0);
+  EXPECT_EQ(e.slowest_stage, 1);
+  EXPECT_THAT(e.to_text(), HasSubstr("bottleneck: Map, on the consumer's thread"));
+  // The stages' work is no reason for what is measured.
+  PipelineStats stats = chain({{.name = "Prefetch", .threads = 1}, {.name = "Map", .work = 1}}, 5);
+  stats.in_next = stats.seconds = 1;
+  stats.in_next *= 0.45;
+  EXPECT_THAT(explain(stats, 2).to_text(),
+              AllOf(HasSubstr("bottleneck: no stage by its work: threads waited for each other"),
+                    Not(HasSubstr("fast enough"))));
+}
+
+TEST(PipelineExplain, KnowsThatPrefetchToDevicePrefetches) {
+  const auto e = explain(
+      chain({{.name = "PrefetchToDevice", .work = 1, .threads = 1}, {.name = "Batch", .work = 4}},
+            5),
+      2);
+  EXPECT_EQ(advice_with(e, "prefetch"), nullptr);
+  const auto copied =
+      explain(chain({{.name = "CopyToDevice", .work = 1}, {.name = "Batch", .work = 4}}, 5), 2);
+  EXPECT_NE(advice_with(copied, "Use prefetch_to_device in place of this CopyToDevice"), nullptr);
+  EXPECT_EQ(advice_with(copied, "after this"), nullptr);
 }
 
 TEST(PipelineExplain, SaysThatAllCoresAreAtWork) {

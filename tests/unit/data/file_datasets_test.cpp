@@ -138,12 +138,12 @@ TEST_F(FileDatasets, ParallelReadsTakeTurnsLikeTfData) {
   }
   const TFRecordDataset dataset(files, options);
   // Left in the middle, its threads stop.
-  const std::size_t threads = thread_count();
+  const std::size_t threads = threads_at_rest();
   {
     Iterator iterator = dataset.iterator();
     iterator.next();
   }
-  EXPECT_EQ(thread_count(), threads);
+  EXPECT_EQ(threads_at_rest(), threads);
   options.num_parallel_reads = -2;
   EXPECT_THROW(TFRecordDataset(files, options), InvalidArgumentError);
 }

@@ -205,12 +205,12 @@ TEST(Fusion, GoesOnWhereItWasSaved) {
 }
 
 TEST(Fusion, StopsWhileItsThreadsWork) {
-  const std::size_t before = thread_count();
+  const std::size_t before = threads_at_rest();
   for (int elements = 0; elements < 3; ++elements) {
     Iterator it = range(1000).repeat().map(running, {.num_parallel_calls = 3}).batch(8).iterator();
     for (int i = 0; i < elements; ++i) it.next();
   }
-  EXPECT_EQ(thread_count(), before);
+  EXPECT_EQ(threads_at_rest(), before);
 }
 
 }  // namespace

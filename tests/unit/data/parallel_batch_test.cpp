@@ -87,12 +87,12 @@ TEST(ParallelBatch, IsSavedAndRestored) {
 }
 
 TEST(ParallelBatch, ThreadsEndWithTheIterator) {
-  const std::size_t before = thread_count();
+  const std::size_t before = threads_at_rest();
   {
     auto it = range(1000000).batch(2, {.num_parallel_calls = 4}).iterator();
     it.next();
   }
-  EXPECT_EQ(thread_count(), before);
+  EXPECT_EQ(threads_at_rest(), before);
   EXPECT_THROW(range(3).batch(2, {.num_parallel_calls = -2}), InvalidArgumentError);
 }
 

@@ -23,7 +23,9 @@
 namespace tandem::data {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::int64_t value(const Tensor& x) { return x.item<std::int64_t>(); }
 
@@ -106,9 +108,50 @@ TEST(FileCache, ReportsDamage) {
 }
 
 TEST(FileCache, ReportsWhereItCannotWrite) {
-  EXPECT_THAT(message_of_thrown<NotFoundError>(
-                  [] { numbers(range(3).cache("/nonexistent_folder/cache")); }),
-              HasSubstr("/nonexistent_folder/cache"));
+  const Folder folder;
+  const std::string file = folder.file("file");
+  fs::write_file(file, "x");
+  EXPECT_THAT(message_of_thrown<FailedPreconditionError>(
+                  [&] { range(3).cache(file + "/cache").iterator(); }),
+              AllOf(HasSubstr(file + "/cache"), HasSubstr("in cache")));
+  const std::string long_name = folder.file(std::string(250, 'x'));  // too long while unfinished
+  auto it = range(3).cache(long_name).iterator();
+  EXPECT_THAT(message_of_thrown<Error>([&] { it.next(); }),
+              AllOf(HasSubstr("in cache, element 0, which it writes to " + long_name),
+                    HasSubstr("the name of another file")));
+  EXPECT_EQ(numbers(it).size(), 3u);  // it goes on without a file
+  EXPECT_THAT(
+      message_of_thrown<FailedPreconditionError>(
+          [&] { numbers(range(3).cache(folder.file("."))); }),
+      AllOf(HasSubstr("is a directory, and a cache is one file"), Not(HasSubstr("damaged"))));
+}
+
+TEST(FileCache, MakesTheFoldersItLiesIn) {
+  const Folder folder;
+  const std::string path = folder.file("a/b/cache");
+  EXPECT_EQ(numbers(range(3).cache(path)), upto(3));
+  EXPECT_TRUE(fs::exists(path));
+}
+
+TEST(FileCache, IsNotReadByAnotherPipeline) {
+  const Folder folder;
+  const std::string path = folder.file("cache");
+  EXPECT_EQ(text(range(5).batch(2).cache(path)), "[0 1] | [2 3] | [4]");
+  const auto refuses = [&](const Dataset& ds, const std::string& spec) {
+    auto it = ds.cache(path).iterator();
+    EXPECT_THAT(
+        message_of_thrown<InvalidArgumentError>([&] { it.next(); }),
+        AllOf(HasSubstr(path + " holds elements (int64[2]), but this dataset's are " + spec),
+              HasSubstr("another file name, or remove the file")));
+    Element none;
+    EXPECT_FALSE(it.next(none));
+  };
+  refuses(from_tensor_slices(Tensor{1.0f, 2.0f}), "(float[])");
+  refuses(range(5), "(int64[])");
+  refuses(zip({range(5).batch(2), range(5)}), "(int64[?], int64[])");
+  refuses(range(5).batch(3, {.drop_remainder = true}), "(int64[3])");
+  refuses(range(20).map([](Tensor x) { return std::pair(x, x); }).batch(2), "(int64[?], int64[?])");
+  EXPECT_EQ(text(range(9).batch(7).cache(path)), "[0 1] | [2 3] | [4]");
 }
 
 TEST(FileCache, ResumesInTheMiddle) {
@@ -258,7 +301,7 @@ TEST(ParallelInterleave, GivesAllElementsInAnyOrderWhenAsked) {
 }
 
 TEST(ParallelInterleave, StopsItsThreadsWhenItIsDropped) {
-  const std::size_t before = thread_count();
+  const std::size_t before = threads_at_rest();
   const auto ds = range(1000000)
                       .interleave([](Tensor x) { return from_tensors(x).repeat(); },
                                   {.cycle_length = 8, .num_parallel_calls = 4})
@@ -275,7 +318,7 @@ TEST(ParallelInterleave, StopsItsThreadsWhenItIsDropped) {
     other.restore(saved);
     EXPECT_EQ(numbers(it, 100), numbers(other, 100));
   }
-  EXPECT_EQ(thread_count(), before);
+  EXPECT_EQ(threads_at_rest(), before);
 }
 
 TEST(ParallelInterleave, MakesElementsAtTheSameTime) {
@@ -297,7 +340,7 @@ TEST(ParallelInterleave, MakesElementsAtTheSameTime) {
 }
 
 TEST(Stages, StopWhenTheyAreDroppedWithoutAnElementToGive) {
-  const std::size_t before = thread_count();
+  const std::size_t before = threads_at_rest();
   const auto never = [](Tensor x) {
     return from_tensors(x).repeat().filter([](Tensor) { return false; });
   };
@@ -325,7 +368,7 @@ TEST(Stages, StopWhenTheyAreDroppedWithoutAnElementToGive) {
     EXPECT_EQ(numbers(ahead, 1), upto(1));
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  EXPECT_EQ(thread_count(), before);
+  EXPECT_EQ(threads_at_rest(), before);
 }
 
 TEST(Sample, FollowsWeightsAndSeeds) {

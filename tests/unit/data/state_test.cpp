@@ -216,7 +216,7 @@ TEST(State, ReportsAnotherPipeline) {
   const std::string saved = it.save();
   auto other = range(10).take(3).iterator();
   EXPECT_THAT(message_of_thrown<InvalidArgumentError>([&] { other.restore(saved); }),
-              HasSubstr("it was saved by the stage Batch where this one has Take"));
+              HasSubstr("it was saved by the stage Batch of 3 where this one has Take"));
   EXPECT_EQ(numbers(other), upto(3));  // it is as it was
   // Nor does the dataset take over the other one's seeds.
   const ShuffleOptions one{.seed = 1, .reshuffle_each_iteration = false};
@@ -228,6 +228,15 @@ TEST(State, ReportsAnotherPipeline) {
   EXPECT_THROW(mapped_it.restore(direct.save()), InvalidArgumentError);
   EXPECT_EQ(numbers(mapped_it), order);
   EXPECT_EQ(numbers(mapped), order);
+  auto sized = range(10).batch(4).iterator();
+  EXPECT_THAT(message_of_thrown<InvalidArgumentError>([&] { sized.restore(saved); }),
+              HasSubstr("saved by the stage Batch of 3 where this one has Batch of 4"));
+  for (const Dataset& unlike :
+       {range(2).batch(3), range(20).batch(3), range(1, 11).batch(3), range(0, 30, 3).batch(3)}) {
+    auto shorter = unlike.iterator();
+    EXPECT_THAT(message_of_thrown<InvalidArgumentError>([&] { shorter.restore(saved); }),
+                HasSubstr("its place is outside the range"));
+  }
   auto more = range(10).batch(3).batch(2).iterator();
   EXPECT_THROW(more.restore(saved), InvalidArgumentError);
   auto many = rows(50).shuffle(20).iterator();

@@ -136,7 +136,7 @@ TEST(ParallelMap, CallsAtTheSameTime) {
 }
 
 TEST(Threads, AreGoneWithTheirIterator) {
-  const std::size_t before = thread_count();
+  const std::size_t before = threads_at_rest();
   {
     auto it = range(1000)
                   .map([](Tensor x) { return x; }, {.num_parallel_calls = 3})
@@ -146,7 +146,7 @@ TEST(Threads, AreGoneWithTheirIterator) {
     it.next();
     EXPECT_EQ(thread_count(), before + 5);
   }
-  EXPECT_EQ(thread_count(), before);
+  EXPECT_EQ(threads_at_rest(), before);
 }
 
 TEST(Threads, NeverHangWhateverIsDestroyedFirst) {

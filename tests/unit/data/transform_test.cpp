@@ -239,6 +239,15 @@ TEST(Concatenate, GivesOneAfterTheOther) {
                           .concatenate(range(4).batch(2, {.drop_remainder = true}))
                           .element_spec()),
             "(int64[?])");
+  EXPECT_THAT(message_of_thrown<InvalidArgumentError>([] {
+                const auto floats = range(2).map([](Tensor) { return Tensor(1.0f); });
+                const auto both = range(2).concatenate(floats);
+                auto it = both.iterator();
+                EXPECT_EQ(numbers(it, 2), upto(2));
+                EXPECT_THROW(both.element_spec(), InvalidArgumentError);
+                it.next();
+              }),
+              HasSubstr("(int64[]) vs. (float[])"));
   EXPECT_THAT(message_of_thrown<InvalidArgumentError>(
                   [] { range(2).concatenate(from_tensors(Tensor(1.0f))); }),
               HasSubstr("Incompatible dataset elements: (int64[]) vs. (float[])"));

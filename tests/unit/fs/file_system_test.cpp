@@ -86,6 +86,41 @@ TEST_F(Files, LeaveNothingWhenWritingFails) {
   EXPECT_THAT(files_.list(folder_), ElementsAre("folder"));
 }
 
+TEST_F(Files, LinksAndPermissionsStay) {
+  namespace stdfs = std::filesystem;
+  write_file(path("target"), "old");
+  stdfs::permissions(path("target"), stdfs::perms::owner_read | stdfs::perms::owner_write);
+  stdfs::create_symlink("target", path("link"));
+  stdfs::create_symlink("link", path("link_to_link"));
+  write_file(path("link_to_link"), "new");
+  EXPECT_EQ(read_file(path("target")), "new");
+  EXPECT_TRUE(stdfs::is_symlink(path("link")) && stdfs::is_symlink(path("link_to_link")));
+  EXPECT_EQ(stdfs::status(path("target")).permissions(),
+            stdfs::perms::owner_read | stdfs::perms::owner_write);
+  stdfs::create_symlink("not_yet", path("ahead"));
+  write_file(path("ahead"), "made");
+  EXPECT_EQ(read_file(path("not_yet")), "made");
+  EXPECT_TRUE(stdfs::is_symlink(path("ahead")));
+  EXPECT_THAT(files_.list(folder_),
+              ElementsAre("ahead", "link", "link_to_link", "not_yet", "target"));
+}
+
+TEST_F(Files, WhatIsNoRegularFileIsWrittenInPlace) {
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  std::string got;
+  std::thread reader([&] {
+    std::ifstream in(path("pipe"));
+    std::getline(in, got);
+  });
+  write_file(path("pipe"), "through the pipe\n");
+  reader.join();
+  EXPECT_EQ(got, "through the pipe");
+  EXPECT_TRUE(std::filesystem::is_fifo(path("pipe")));
+  EXPECT_EQ(message<ResourceExhaustedError>([] { write_file("/dev/full", "x"); }),
+            "/dev/full; No space left on device");
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
+}
+
 TEST_F(Files, ErrorsOfWritingNameTheFileAskedFor) {
   EXPECT_EQ(message<NotFoundError>([&] { write_file(path("no/x"), "new"); }),
             path("no/x") + "; No such file or directory");

@@ -46,6 +46,14 @@ TEST(LookupOps, AFixedTableIsFilledOnce) {
   EXPECT_THROW(raw_op("LookupTableRemoveV2", {t, strings({"x"})}), UnimplementedError);
 }
 
+TEST(LookupOps, AFixedTableIsAlsoFilledByImport) {
+  const Tensor t = table("AnonymousHashTable", string, int64);
+  raw_op("LookupTableImportV2", {t, strings({"a", "b"}), longs({1, 2})});
+  EXPECT_THAT(find(t, strings({"b", "c"})), ElementsAre(2, -1));
+  EXPECT_THROW(raw_op("LookupTableImportV2", {t, strings({"a"}), longs({7})}),
+               FailedPreconditionError);
+}
+
 TEST(LookupOps, OneKeyCannotHaveTwoValues) {
   const Tensor t = table("AnonymousHashTable", int64, int64);
   EXPECT_THROW(raw_op("InitializeTableV2", {t, longs({1, 1}), longs({2, 3})}),
@@ -137,13 +145,19 @@ TEST(LookupOps, ReadATextFile) {
   fill(lines, -2, -1);
   EXPECT_THAT(find(lines, strings({"head", "pepper 4"})), ElementsAre(0, 2));
   const Tensor columns = table("AnonymousHashTable", string, int64);
+  EXPECT_THROW(fill(columns, 0, 1, {{"delimiter", " "}}), InvalidArgumentError)
+      << "the first line has one column";
+  std::ofstream(path) << "salt 3\npepper 4\n";
   fill(columns, 0, 1, {{"delimiter", " "}, {"offset", 1}});
   EXPECT_THAT(find(columns, strings({"salt", "pepper", "head"})), ElementsAre(3, 4, -1));
-  EXPECT_THROW(fill(table("AnonymousHashTable", string, int64), 0, 1, {{"delimiter", " "}}),
-               InvalidArgumentError)
-      << "the first line has one column";
+  const Tensor numbers = table("AnonymousHashTable", string, int64);
+  fill(numbers, 0, -1, {{"delimiter", " "}, {"offset", 5}});
+  EXPECT_THAT(find(numbers, strings({"salt", "pepper"})), ElementsAre(5, 6));
   EXPECT_THROW(fill(table("AnonymousHashTable", string, int64), -2, -1, {{"vocab_size", 4}}),
                InvalidArgumentError);
+  std::ofstream(path) << "salt\n\npepper\n";
+  EXPECT_THROW(fill(table("AnonymousHashTable", string, int64), -2, -1), InvalidArgumentError)
+      << "an empty line";
   std::filesystem::remove(path);
   EXPECT_THROW(fill(table("AnonymousHashTable", string, int64), -2, -1), NotFoundError);
 }

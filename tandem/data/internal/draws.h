@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "tandem/data/internal/seed_sequence.h"
+#include "tandem/data/iteration_context.h"
+#include "tandem/data/state_archive.h"
+#include "tandem/graph/draw_position.h"
+
+namespace tandem::data {
+
+/// The seeds of a dataset with random state that is made now: as those of an op with this seed or
+/// none, but never (0, 0). Made by the function of another dataset for one of its elements it gets,
+/// without a seed, those that follow from that.
+std::pair<std::uint64_t, std::uint64_t> stage_seeds(std::optional<std::int64_t> seed);
+
+/// What random ops in the function of a stage draw from: seeds for those that have none, and the
+/// number of the pass. Belongs to the dataset, whatever stage it runs as. Thread-safe.
+class FunctionDraws {
+ public:
+  /// Notes for which element of another stage the dataset is made, if that is so.
+  FunctionDraws();
+  /// Seeds are drawn when the first pass begins.
+  const std::shared_ptr<SeedSequence>& sequence() const;
+  std::uint64_t origin() const { return origin_ ? origin_->origin : 0; }
+
+ private:
+  const std::optional<DrawPosition::Stream> origin_;
+  mutable std::once_flag drawing_;
+  mutable std::shared_ptr<SeedSequence> sequence_;
+};
+
+/// One pass of such a function: a member of the pass's iterator, made before the iterator of its
+/// input and saved with it.
+class DrawPass {
+ public:
+  /// Of a function that draws nothing.
+  DrawPass() = default;
+  /// Null: the same.
+  DrawPass(const FunctionDraws* draws, const IterationContext& context);
+  /// To find out what a function returns.
+  static DrawPass trial();
+
+  void visit_state(StateArchive& state);
+  /// Null where nothing is drawn.
+  const DrawPosition::Stream* stream() const { return draws_ ? &stream_ : nullptr; }
+
+ private:
+  bool draws_ = false;
+  bool nested_ = false;
+  DrawPosition::Stream stream_;
+  std::shared_ptr<SeedSequence> sequence_;
+  std::optional<IterationContext> context_;
+};
+
+/// The thread runs the function on the element of this number.
+class DrawScope {
+ public:
+  DrawScope(const DrawPosition::Stream* stream, std::int64_t element);
+  DrawScope(const DrawPass& pass, std::int64_t element) : DrawScope(pass.stream(), element) {}
+  ~DrawScope();
+  DrawScope(const DrawScope&) = delete;
+  DrawScope& operator=(const DrawScope&) = delete;
+
+  /// The pass whose function the thread runs, or null.
+  static const DrawPosition::Stream* current();
+
+ private:
+  const bool set_;
+  std::shared_ptr<DrawPosition> saved_;
+};
+
+}  // namespace tandem::data
