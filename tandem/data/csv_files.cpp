@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <memory>
+#include <new>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -11,21 +13,18 @@
 namespace tandem::data {
 namespace {
 
-// A field that is never closed must not read a whole disk into memory.
-constexpr std::size_t kMostRecordBytes = std::size_t{1} << 30;
-
 class CsvElements final : public FileElements {
  public:
   CsvElements(const std::string& path, std::shared_ptr<const CsvReader> reader,
               const CsvOptions& options)
-      : stream_(stream_of(path, options)), reader_(std::move(reader)) {
-    if (options.header) pass_over();
+      : stream_(stream_of(path, options)), reader_(std::move(reader)), most_(most_bytes(options)) {
+    std::string_view header;
+    if (options.header) find(header);
   }
 
   bool next(Element& out) override {
-    std::size_t whole = 0;
     std::string_view record;
-    if (!find(record, whole)) return false;
+    if (!find(record)) return false;
     const std::string where = cat("record ", number_++, " of ", stream_.path());
     out.clear();
     try {
@@ -38,71 +37,113 @@ class CsvElements final : public FileElements {
         out.emplace_back(std::move(value));
       }
     } catch (const InvalidArgumentError& error) {
-      stream_.consume(whole);
       const std::string text = error.what();
       throw InvalidArgumentError(text.find(where) == std::string::npos ? cat(text, ", in ", where)
                                                                        : text);
     }
-    stream_.consume(whole);
     return true;
   }
 
   void visit_state(StateArchive& state) override {
+    if (!state.restoring()) pass_over();
     visit_place(state, stream_);
     state.value(number_);
   }
 
  private:
-  void pass_over() {
-    std::size_t whole = 0;
-    std::string_view record;
-    if (find(record, whole)) stream_.consume(whole);
-  }
+  // Within a record, or at its end.
+  class Scan {
+   public:
+    explicit Scan(const CsvFormat& format) : quotes_(format.quotes), delimiter_(format.delimiter) {}
+    // Looks at the next byte; true if the record ended before it.
+    bool ends_before(char c) {
+      if (state_ == kQuoted) {
+        if (c == '"') state_ = kQuoteSeen;
+      } else if (c == '\n' || c == '\r') {
+        return true;
+      } else if (c == '"' && quotes_ && state_ != kPlain) {
+        state_ = kQuoted;  // opened, or a doubled quote
+      } else {
+        state_ = c == delimiter_ ? kFieldBegins : kPlain;
+      }
+      return false;
+    }
 
-  // The next record, and its length with the line end.
-  bool find(std::string_view& record, std::size_t& whole) {
-    const CsvFormat& format = reader_->format();
+   private:
+    enum { kFieldBegins, kPlain, kQuoted, kQuoteSeen } state_ = kFieldBegins;
+    bool quotes_;
+    char delimiter_;
+  };
+
+  // Takes the next record, without its line end, from the stream. A field that is never closed must
+  // not read a whole disk into memory.
+  bool find(std::string_view& record) {
+    pass_over();
     std::string_view bytes = stream_.peek_some();
     if (bytes.empty()) return false;
-    enum { kFieldBegins, kPlain, kQuoted, kQuoteSeen } state = kFieldBegins;
+    Scan scan(reader_->format());
     std::size_t at = 0;
     // True if there is a byte at `at`.
     const auto there = [&] {
       if (at < bytes.size()) return true;
-      if (stream_.peek(at + 1).size() <= at) return false;
+      check();
+      try {
+        if (stream_.peek(at + 1).size() <= at) return false;
+      } catch (const std::bad_alloc&) {
+        too_large(at, scan);
+      } catch (...) {
+        stream_.drop();  // what there is of the record
+        throw;
+      }
       bytes = stream_.peek_some();
       return true;
     };
-    for (; there(); ++at) {
-      const char c = bytes[at];
-      if (state == kQuoted) {
-        if (c == '"') state = kQuoteSeen;
-      } else if (c == '\n' || c == '\r') {
-        break;
-      } else if (c == '"' && format.quotes && state != kPlain) {
-        state = kQuoted;  // opened, or a doubled quote
-      } else {
-        state = c == format.delimiter ? kFieldBegins : kPlain;
-      }
-      if (at >= kMostRecordBytes) {
-        throw InvalidArgumentError(cat(stream_.path(), ": record ", number_, " is larger than ",
-                                       kMostRecordBytes, " bytes; is a quote missing?"));
-      }
+    while (there() && !scan.ends_before(bytes[at])) {
+      if (++at > most_) too_large(at, scan);
     }
     const std::size_t size = at;
-    whole = at;
-    if (there()) {
+    if (at < bytes.size()) {
       const bool carriage = bytes[at] == '\r';
       ++at;
       if (carriage && there() && bytes[at] == '\n') ++at;
-      whole = at;
     }
     record = bytes.substr(0, size);
+    stream_.consume(at);
     return true;
+  }
+
+  [[noreturn]] void too_large(std::size_t seen, const Scan& scan) {
+    const std::uint64_t place = stream_.offset();
+    stream_.consume(seen);
+    passing_ = scan;
+    throw_too_large(stream_.path(), cat("record ", number_++, " (is a quote missing?)"), place,
+                    seen, most_);
+  }
+
+  // What is left of a record that was too large.
+  void pass_over() {
+    while (passing_) {
+      check();
+      const std::string_view bytes = stream_.peek_some();
+      std::size_t at = 0;
+      while (at < bytes.size() && !passing_->ends_before(bytes[at])) ++at;
+      if (at < bytes.size()) {
+        const bool carriage = bytes[at] == '\r';
+        stream_.consume(at + 1);
+        passing_.reset();
+        if (carriage && stream_.peek(1) == "\n") stream_.consume(1);
+      } else if (bytes.empty()) {
+        passing_.reset();
+      } else {
+        stream_.drop();
+      }
+    }
   }
 
   fs::ByteStream stream_;
   std::shared_ptr<const CsvReader> reader_;
+  const std::size_t most_;
+  std::optional<Scan> passing_;  // of a record that was too large
   std::vector<std::string> fields_;
   std::int64_t number_ = 0;
 };

@@ -21,6 +21,10 @@
 /// elements are strings or vectors of them. Files are read one after the other, each when its turn
 /// comes, through a buffer. A file that cannot be opened or is damaged is an error with its path;
 /// the next call to the iterator goes on behind the damage or with the next file.
+/// What lies before damage in a compressed file is given first. A line or record larger than
+/// `max_record_bytes`, or than the memory left, is a ResourceExhaustedError with file and place,
+/// and the next call passes over the rest of it: reading takes a few times the largest one's
+/// memory, whatever a file holds.
 namespace tandem::data {
 
 /// The options that all of these datasets have.
@@ -30,13 +34,15 @@ struct FileOptions {
   /// So many files are open at a time and give one element each in turn; each is read ahead on a
   /// thread of its own. 0: one file, on the consumer's thread.
   std::int64_t num_parallel_reads = 0;
+  std::size_t max_record_bytes = 0;  ///< of a line or record; 0: 1 GiB, of TFRecords 4 GiB
 };
 
 struct TFRecordOptions {
   std::string compression_type;  ///< these three as in FileOptions
   std::size_t buffer_size = 0;
   std::int64_t num_parallel_reads = 0;
-  bool skip_corrupt = false;  ///< pass over damaged records: see num_skipped
+  bool skip_corrupt = false;         ///< pass over damaged records: see num_skipped
+  std::size_t max_record_bytes = 0;  ///< as in FileOptions
 };
 
 /// The records of TFRecord files as string scalars. All checksums are checked: a damaged or cut-off
@@ -100,6 +106,7 @@ struct CsvOptions {
   std::string na_value;                    ///< a missing value, as an empty field is
   std::vector<std::int64_t> select_cols;   ///< the columns wanted, increasing; empty: all
   std::vector<std::int64_t> exclude_cols;  ///< or those not wanted
+  std::size_t max_record_bytes = 0;        ///< as in FileOptions
 };
 
 /// A column of a CsvDataset: its dtype (float, double, int32, int64 or string), and the value where

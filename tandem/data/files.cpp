@@ -77,8 +77,8 @@ class DrawnNames final : public Names {
 
 class FilesIterator final : public IteratorBase, public TextSource {
  public:
-  FilesIterator(const FilesPlan& plan, std::unique_ptr<Names> names)
-      : plan_(plan), names_(std::move(names)) {}
+  FilesIterator(const FilesPlan& plan, std::unique_ptr<Names> names, IterationContext context)
+      : plan_(plan), names_(std::move(names)), context_(std::move(context)) {}
 
   bool next(Element& out) override {
     return next_by([&](FileElements& file) { return file.next(out); });
@@ -99,11 +99,19 @@ class FilesIterator final : public IteratorBase, public TextSource {
     state.value(name_);
     state.value(number_);
     state.value(ended_);
-    if (state.restoring()) file_ = open ? plan_.open(name_) : nullptr;
+    if (state.restoring()) {
+      file_ = nullptr;
+      if (open) open_file();
+    }
     if (open) file_->visit_state(state);
   }
 
  private:
+  void open_file() {
+    file_ = plan_.open(name_);
+    file_->read_for(context_);
+  }
+
   template <class Next>
   bool next_by(Next next_of) {
     try {
@@ -115,8 +123,9 @@ class FilesIterator final : public IteratorBase, public TextSource {
           }
           file_ = nullptr;
         }
+        context_.check();
         if (names_->next(name_)) {
-          file_ = plan_.open(name_);
+          open_file();
         } else {
           ended_ = true;
         }
@@ -129,6 +138,7 @@ class FilesIterator final : public IteratorBase, public TextSource {
 
   const FilesPlan& plan_;
   std::unique_ptr<Names> names_;
+  const IterationContext context_;
   std::string name_;  // of the file last opened
   std::unique_ptr<FileElements> file_;
   std::int64_t number_ = 0;
@@ -257,7 +267,7 @@ std::unique_ptr<IteratorBase> FilesDataset::make_iterator(const IterationContext
   if (plan_.num_parallel_reads > 0) {
     return std::make_unique<CycleIterator>(plan_, std::move(names), context);
   }
-  return std::make_unique<FilesIterator>(plan_, std::move(names));
+  return std::make_unique<FilesIterator>(plan_, std::move(names), context);
 }
 
 }  // namespace
@@ -271,28 +281,6 @@ Dataset read_files(const Dataset& filenames, FilesPlan plan) {
     throw FailedPreconditionError("`filenames` is a dataset that was never made.");
   }
   return make_dataset<FilesDataset>(std::vector<std::string>(), filenames.base(), std::move(plan));
-}
-
-bool FileElements::next_text(std::string& out) {
-  Element element;
-  if (!next(element)) return false;
-  out = element[0].array().data<std::string>()[0];
-  return true;
-}
-
-void put_string(Element& out, std::string_view text) {
-  Array array(DType::kString, Shape{});
-  array.data<std::string>()[0] = text;
-  out.clear();
-  out.emplace_back(std::move(array));
-}
-
-void check_options(const FileOptions& options) {
-  fs::compression_of(options.compression_type);
-  if (options.num_parallel_reads < kAutotune || options.num_parallel_reads > 1024) {
-    throw InvalidArgumentError(cat("num_parallel_reads must be from 0 to 1024, or kAutotune, got ",
-                                   options.num_parallel_reads, "."));
-  }
 }
 
 }  // namespace tandem::data

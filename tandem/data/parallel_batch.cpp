@@ -189,7 +189,7 @@ class ParallelBatchDataset final : public UnaryDataset {
     const bool ordered =
         options_.deterministic.value_or(context.options().deterministic.value_or(true));
     return std::make_unique<ParallelBatchIterator>(
-        make_parallel_map(collected_, join_, calls, ordered, context));
+        make_parallel_map(collected_, join_, calls, ordered, context, {}, nullptr));
   }
 
  private:

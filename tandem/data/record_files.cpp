@@ -17,13 +17,6 @@ struct TFRecordDataset::Skipped {
 
 namespace {
 
-ElementSpec string_spec() { return {{DType::kString, PartialShape::scalar()}}; }
-
-std::int64_t parallel_reads(const auto& options) {
-  constexpr std::int64_t kChosen = 4;
-  return options.num_parallel_reads == kAutotune ? kChosen : options.num_parallel_reads;
-}
-
 // ---- TFRecord ----
 
 class RecordElements final : public FileElements {
@@ -61,6 +54,7 @@ class RecordElements final : public FileElements {
     out.compression = fs::compression_of(options.compression_type);
     if (options.buffer_size > 0) out.buffer_bytes = options.buffer_size;
     out.skip_corrupt = options.skip_corrupt;
+    out.max_record_bytes = most_bytes(options, out.max_record_bytes);
     return out;
   }
 
@@ -97,18 +91,19 @@ class FixedLengthElements final : public FileElements {
   bool next(Element& out) override {
     if (ended_ || (!compressed_ && left_ == 0)) return false;
     const std::size_t whole = record_ + (compressed_ ? footer_ : 0);
+    ended_ = true;  // unless it can be read: an error is told once
     const std::string_view bytes = stream_.peek(whole);
     if (bytes.size() < whole) {
-      ended_ = true;
       if (compressed_ && bytes.size() == footer_) return false;
       throw DataLossError(compressed_ ? misfit(stream_.offset() + bytes.size())
                                       : cat(stream_.path(),
                                             ": the file became shorter while it was "
                                             "read."));
     }
-    put_string(out, bytes.substr(0, record_));
+    ended_ = false;
     stream_.consume(record_);
     --left_;
+    put_string(out, bytes.substr(0, record_));
     return true;
   }
 
@@ -158,64 +153,6 @@ FilesPlan fixed_length_plan(std::int64_t record_bytes, FixedLengthRecordOptions 
           string_spec(), parallel};
 }
 
-// ---- Lines ----
-
-// A file of zeros that was compressed well must not fill the memory.
-constexpr std::size_t kMostLineBytes = std::size_t{1} << 30;
-
-class LineElements final : public FileElements {
- public:
-  LineElements(const std::string& path, const FileOptions& options)
-      : stream_(stream_of(path, options)) {}
-
-  bool next(Element& out) override {
-    std::string_view bytes = stream_.peek_some();
-    if (bytes.empty()) return false;
-    std::size_t end = bytes.find('\n');
-    while (end == std::string_view::npos) {
-      const std::size_t seen = bytes.size();
-      if (seen > kMostLineBytes) {
-        const std::uint64_t at = stream_.offset();
-        stream_.consume(seen);
-        throw ResourceExhaustedError(cat(stream_.path(), ": the line at byte ", at,
-                                         " is larger than ", kMostLineBytes, " bytes."));
-      }
-      if (stream_.peek(seen + 1).size() == seen) break;  // the file ends without a line end
-      bytes = stream_.peek_some();
-      end = bytes.find('\n', seen);
-    }
-    std::string_view line = bytes.substr(0, end);
-    const std::size_t whole = end == std::string_view::npos ? line.size() : line.size() + 1;
-    if (line.find('\r') == std::string_view::npos) {
-      put_string(out, line);
-    } else {  // TensorFlow drops every one
-      without_.clear();
-      for (const char c : line) {
-        if (c != '\r') without_ += c;
-      }
-      put_string(out, without_);
-    }
-    stream_.consume(whole);
-    return true;
-  }
-
-  void visit_state(StateArchive& state) override { visit_place(state, stream_); }
-
- private:
-  fs::ByteStream stream_;
-  std::string without_;
-};
-
-FilesPlan line_plan(FileOptions options) {
-  check_options(options);
-  const std::int64_t parallel = parallel_reads(options);
-  return {"TextLine",
-          [options = std::move(options)](const std::string& path) {
-            return std::make_unique<LineElements>(path, options);
-          },
-          string_spec(), parallel};
-}
-
 template <class Names>
 Dataset record_dataset(Names&& names, TFRecordOptions options,
                        std::shared_ptr<std::atomic<std::int64_t>> skipped) {
@@ -247,11 +184,6 @@ TFRecordDataset::TFRecordDataset(const Dataset& filenames, TFRecordOptions optio
 std::int64_t TFRecordDataset::num_skipped() const {
   return skipped_->count.load(std::memory_order_relaxed);
 }
-
-TextLineDataset::TextLineDataset(FileNames filenames, FileOptions options)
-    : Dataset(read_files(std::move(filenames).list(), line_plan(std::move(options)))) {}
-TextLineDataset::TextLineDataset(const Dataset& filenames, FileOptions options)
-    : Dataset(read_files(filenames, line_plan(std::move(options)))) {}
 
 FixedLengthRecordDataset::FixedLengthRecordDataset(FileNames filenames, std::int64_t record_bytes,
                                                    FixedLengthRecordOptions options)

@@ -4,15 +4,26 @@
 #include <utility>
 
 #include "tandem/data/dataset.h"
+#include "tandem/data/internal/known_places.h"
 #include "tandem/data/internal/row_stage.h"
 
 namespace tandem::data {
 namespace {
 
-class TakeIterator final : public RowStage {
+class TakeIterator final : public RowStage, public KnownPlaces {
  public:
   TakeIterator(std::unique_ptr<IteratorBase> input, std::int64_t count, IterationContext context)
-      : RowStage(std::move(input)), left_(count), context_(std::move(context)) {}
+      : RowStage(std::move(input)),
+        known_(known_places(this->input())),
+        left_(count),
+        context_(std::move(context)) {}
+
+  bool knows_places() const override { return known_ != nullptr; }
+  std::int64_t pass_over(std::int64_t count) override {
+    const std::int64_t passed = known_->pass_over(std::min(count, left_));
+    count_down(passed);
+    return passed;
+  }
 
   std::size_t next_rows(std::span<std::int64_t> out) override {
     const auto wanted = std::min(out.size(), static_cast<std::size_t>(left_));
@@ -41,6 +52,7 @@ class TakeIterator final : public RowStage {
     if (given > 0 && left_ == 0) context_.leave_open();
   }
 
+  KnownPlaces* const known_;  // the input's, or null
   std::int64_t left_;
   IterationContext context_;
 };
@@ -65,12 +77,22 @@ class TakeDataset final : public UnaryDataset {
   const std::int64_t count_;
 };
 
-class SkipIterator final : public RowStage {
+class SkipIterator final : public RowStage, public KnownPlaces {
  public:
   SkipIterator(std::unique_ptr<IteratorBase> input, std::int64_t count, IterationContext context)
-      : RowStage(std::move(input)), left_(count), context_(std::move(context)) {}
+      : RowStage(std::move(input)),
+        known_(known_places(this->input())),
+        left_(count),
+        context_(std::move(context)) {}
+
+  bool knows_places() const override { return known_ != nullptr; }
+  std::int64_t pass_over(std::int64_t count) override {
+    jump();
+    return known_->pass_over(count);
+  }
 
   std::size_t next_rows(std::span<std::int64_t> out) override {
+    jump();
     std::array<std::int64_t, 256> passed;
     while (left_ > 0) {
       const auto wanted = std::min(passed.size(), static_cast<std::size_t>(left_));
@@ -89,6 +111,7 @@ class SkipIterator final : public RowStage {
 
  protected:
   bool next_element(Element& out) override {
+    jump();
     for (; left_ > 0; --left_) {
       if (!input().next(out)) return false;
       context_.check();
@@ -97,6 +120,12 @@ class SkipIterator final : public RowStage {
   }
 
  private:
+  // To the first element that is wanted, where that takes no time.
+  void jump() {
+    if (known_ && left_ > 0) known_->pass_over(std::exchange(left_, 0));
+  }
+
+  KnownPlaces* const known_;  // the input's, or null
   std::int64_t left_;
   IterationContext context_;
 };
@@ -124,6 +153,7 @@ class ShardIterator final : public RowStage {
   ShardIterator(std::unique_ptr<IteratorBase> input, std::int64_t num_shards, std::int64_t index,
                 IterationContext context)
       : RowStage(std::move(input)),
+        known_(known_places(this->input())),
         num_shards_(num_shards),
         to_pass_(index),
         context_(std::move(context)) {}
@@ -131,7 +161,9 @@ class ShardIterator final : public RowStage {
   std::size_t next_rows(std::span<std::int64_t> out) override {
     std::size_t given = 0;
     std::int64_t row = 0;
-    while (given < out.size() && input().next_rows({&row, 1}) == 1) {
+    while (given < out.size()) {
+      jump();
+      if (input().next_rows({&row, 1}) == 0) break;
       if (mine()) out[given++] = row;
       context_.check();
     }
@@ -146,7 +178,7 @@ class ShardIterator final : public RowStage {
 
  protected:
   bool next_element(Element& out) override {
-    while (input().next(out)) {
+    for (jump(); input().next(out);) {
       if (mine()) return true;
       context_.check();
     }
@@ -154,6 +186,11 @@ class ShardIterator final : public RowStage {
   }
 
  private:
+  // To the next element of this shard, where that takes no time.
+  void jump() {
+    if (known_ && to_pass_ > 0) known_->pass_over(std::exchange(to_pass_, 0));
+  }
+
   bool mine() {
     if (to_pass_ > 0) {
       --to_pass_;
@@ -163,6 +200,7 @@ class ShardIterator final : public RowStage {
     return true;
   }
 
+  KnownPlaces* const known_;  // the input's, or null
   const std::int64_t num_shards_;
   std::int64_t to_pass_;
   IterationContext context_;

@@ -5,6 +5,7 @@
 
 #include "tandem/data/dataset.h"
 #include "tandem/data/dataset_base.h"
+#include "tandem/data/internal/known_places.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_error.h"
 #include "tandem/fs/crc32c.h"
@@ -57,7 +58,7 @@ class TensorsDataset final : public DatasetBase {
   ElementSpec spec_;
 };
 
-class RangeIterator final : public IteratorBase {
+class RangeIterator final : public IteratorBase, public KnownPlaces {
  public:
   RangeIterator(std::int64_t start, std::int64_t step, std::int64_t count)
       : value_(start), step_(step), left_(count) {}
@@ -68,6 +69,18 @@ class RangeIterator final : public IteratorBase {
     // The step beyond the last value may overflow.
     if (--left_ > 0) value_ += step_;
     return true;
+  }
+
+  std::int64_t pass_over(std::int64_t count) override {
+    const std::int64_t passed = std::min(count, left_);
+    left_ -= passed;
+    // At the end it stays at the last value. The way may be longer than 63 bits tell, not the
+    // place.
+    const std::int64_t steps = left_ > 0 ? passed : std::max<std::int64_t>(passed - 1, 0);
+    value_ = static_cast<std::int64_t>(static_cast<std::uint64_t>(value_) +
+                                       static_cast<std::uint64_t>(steps) *
+                                           static_cast<std::uint64_t>(step_));
+    return passed;
   }
 
   void visit_state(StateArchive& state) override {

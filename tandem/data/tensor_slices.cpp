@@ -4,12 +4,13 @@
 #include <numeric>
 #include <utility>
 
+#include "tandem/data/internal/known_places.h"
 #include "tandem/data/internal/row_stage.h"
 
 namespace tandem::data {
 namespace {
 
-class SlicesIterator final : public IteratorBase {
+class SlicesIterator final : public IteratorBase, public KnownPlaces {
  public:
   SlicesIterator(const RowTable& table, const std::vector<std::int64_t>* order, RowRange range)
       : table_(table), order_(order), begin_(range.begin), at_(range.begin), end_(range.end) {}
@@ -32,6 +33,12 @@ class SlicesIterator final : public IteratorBase {
     }
     at_ += static_cast<std::int64_t>(count);
     return count;
+  }
+
+  std::int64_t pass_over(std::int64_t count) override {
+    const std::int64_t passed = std::min(count, end_ - at_);
+    at_ += passed;
+    return passed;
   }
 
   void visit_state(StateArchive& state) override {

@@ -1,7 +1,9 @@
 #include "tandem/fs/byte_stream.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <exception>
 #include <span>
 #include <utility>
 #include <vector>
@@ -43,8 +45,11 @@ class Source {
 class Inflater {
  public:
   Inflater(const Source& source, const std::string& path, Compression compression)
-      : source_(source), path_(path), stored_(std::size_t{64} << 10) {
-    const int format = compression == Compression::kGzip ? 15 + 16 : 15;
+      : source_(source),
+        path_(path),
+        stored_(std::size_t{64} << 10),
+        gzip_(compression == Compression::kGzip) {
+    const int format = gzip_ ? 15 + 16 : 15;
     if (inflateInit2(&stream_, format) != Z_OK) {
       throw ResourceExhaustedError(cat(path, ": no memory to decompress it."));
     }
@@ -53,8 +58,28 @@ class Inflater {
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
 
+  // What lies before damage is given first.
   std::size_t read(std::span<char> out) {
+    if (damage_) std::rethrow_exception(std::exchange(damage_, nullptr));
     std::size_t got = 0;
+    try {
+      inflate_into(out, got);
+    } catch (...) {
+      if (got == 0) throw;
+      damage_ = std::current_exception();
+    }
+    return got;
+  }
+  std::uint64_t most_left() const {
+    const std::uint64_t stored =
+        stream_.avail_in + (source_.size() > at_ ? source_.size() - at_ : 0);
+    // What the window of the format still holds back counts too.
+    return stored > UINT64_MAX / kMostExpansion / 2 ? UINT64_MAX / 2
+                                                    : (stored + 64) * kMostExpansion;
+  }
+
+ private:
+  void inflate_into(std::span<char> out, std::size_t& got) {
     while (got < out.size() && !ended_) {
       if (stream_.avail_in == 0) {
         const std::size_t count = source_.read(at_, stored_);
@@ -63,7 +88,8 @@ class Inflater {
             ended_ = true;
             break;
           }
-          fail("the compressed data is cut off");
+          fail(end_is_there() ? "the compressed data is damaged"
+                              : "the compressed data is cut off");
         }
         at_ += count;
         stream_.next_in = reinterpret_cast<Bytef*>(stored_.data());
@@ -77,25 +103,37 @@ class Inflater {
       got += piece - stream_.avail_out;
       if (status == Z_STREAM_END) {
         within_ = false;
+        ++members_;
         if (inflateReset(&stream_) != Z_OK) fail("the compressed data is damaged");
       } else if (status != Z_OK && status != Z_BUF_ERROR) {
         fail(stream_.msg ? stream_.msg : "the compressed data is damaged");
       }
     }
-    return got;
-  }
-  std::uint64_t most_left() const {
-    const std::uint64_t stored =
-        stream_.avail_in + (source_.size() > at_ ? source_.size() - at_ : 0);
-    // What the window of the format still holds back counts too.
-    return stored > UINT64_MAX / kMostExpansion / 2 ? UINT64_MAX / 2
-                                                    : (stored + 64) * kMostExpansion;
   }
 
- private:
   [[noreturn]] void fail(const char* why) const {
+    const bool nothing = members_ == 0 && stream_.total_out == 0;
     throw DataLossError(cat(path_, ": ", why, " (inflate, at byte ", at_ - stream_.avail_in,
-                            " of the compressed file). Is its compression another one?"));
+                            " of the compressed file).",
+                            nothing ? " Is its compression another one?" : ""));
+  }
+
+  // Flipped bits may let inflate run over the end of the data. A gzip file whose end is there has
+  // the content's size in its last bytes; in one that was cut off they are anything.
+  bool end_is_there() const {
+    std::uint8_t last[4];
+    if (!gzip_ || source_.size() < sizeof(last) ||
+        source_.read(source_.size() - sizeof(last), {reinterpret_cast<char*>(last), sizeof(last)}) <
+            sizeof(last)) {
+      return false;
+    }
+    const std::uint64_t size = last[0] | std::uint64_t{last[1]} << 8 |
+                               std::uint64_t{last[2]} << 16 | std::uint64_t{last[3]} << 24;
+    const std::uint64_t made = stream_.total_out & UINT32_MAX;
+    // What is made of flipped bits may be much shorter, or longer. Of any four bytes it is rarely
+    // the size: a wide range for little data, a narrow one for much.
+    const std::uint64_t spread = std::clamp<std::uint64_t>((64 << 20) / (made + 1), 2, 32);
+    return size >= made / spread && size / spread <= made + 1024;
   }
 
   const Source& source_;
@@ -103,6 +141,9 @@ class Inflater {
   z_stream stream_{};
   std::vector<char> stored_;
   std::uint64_t at_ = 0;
+  const bool gzip_;
+  std::exception_ptr damage_;  // behind what was given
+  std::uint64_t members_ = 0;  // that have ended
   bool within_ = false;
   bool ended_ = false;
 };
@@ -195,6 +236,12 @@ std::string_view ByteStream::peek_some() {
 }
 
 void ByteStream::consume(std::size_t count) { state_->begin += count; }
+
+void ByteStream::drop() {
+  State& s = *state_;
+  s.begin = s.end = 0;
+  std::vector<char>().swap(s.buffer);
+}
 
 std::uint64_t ByteStream::skip(std::uint64_t count) {
   State& s = *state_;

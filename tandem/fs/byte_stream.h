@@ -34,12 +34,14 @@ class TANDEM_EXPORT ByteStream {
   const std::string& path() const;
   /// The next `count` bytes, fewer only at the end; valid until the next call. The buffer grows
   /// with what is really there, never with what is asked for. Damaged compressed data throws
-  /// DataLossError, once: then the content ends.
+  /// DataLossError, once, after all bytes before the damage: then the content ends.
   std::string_view peek(std::size_t count);
   /// What the buffer holds, at least one byte but at the end.
   std::string_view peek_some();
-  /// Passes over bytes that a peek has shown.
+  /// Passes over bytes that a peek has shown; what it showed stays valid.
   void consume(std::size_t count);
+  /// Passes over what the buffer holds, and gives back its memory.
+  void drop();
   /// Passes over `count` bytes; returns how many there were.
   std::uint64_t skip(std::uint64_t count);
   /// Where the next byte lies in the decompressed content.

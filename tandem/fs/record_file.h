@@ -13,8 +13,10 @@ namespace tandem::fs {
 struct RecordReaderOptions {
   Compression compression = Compression::kNone;
   std::size_t buffer_bytes = ByteStream::kBufferBytes;
-  bool skip_corrupt = false;  ///< pass over damaged records and count them
-  std::uint64_t max_record_bytes = std::uint64_t{1} << 32;
+  bool skip_corrupt = false;                          ///< pass over damaged records and count them
+  std::uint64_t max_record_bytes = kMostRecordBytes;  ///< larger ones are errors
+
+  static constexpr std::uint64_t kMostRecordBytes = std::uint64_t{1} << 32;
 };
 
 /// Reads TFRecord files: records of any bytes, each with checksums of its length and its content,
@@ -28,11 +30,13 @@ class TANDEM_EXPORT RecordReader {
   /// The next record, valid until the next call; false at the end. A damaged or cut-off record is a
   /// DataLossError that names file and offset, and the next call goes on behind it where its length
   /// can be trusted, else ends. With `skip_corrupt` the reader passes over it; where a length is
-  /// damaged it goes on with the next bytes that look like a record's beginning.
+  /// damaged it goes on with the next bytes that look like a record's beginning. A record larger
+  /// than `max_record_bytes`, or than the memory left, is a ResourceExhaustedError, and the next
+  /// call passes over it.
   bool next(std::string_view& record);
 
   /// Where the next record begins, in the decompressed content.
-  std::uint64_t offset() const { return stream_.offset() + pending_; }
+  std::uint64_t offset() const { return stream_.offset() + pending_ + passing_; }
   /// Goes on at an offset that `offset` gave.
   void seek(std::uint64_t offset);
   /// Stretches of damaged bytes that were passed over.
@@ -40,12 +44,15 @@ class TANDEM_EXPORT RecordReader {
   const std::string& path() const { return stream_.path(); }
 
  private:
+  std::string_view peek(std::size_t count);
+  void pass_over();
   bool find_header();
   bool corrupt(std::uint64_t at, std::string_view why);
 
   ByteStream stream_;
   RecordReaderOptions options_;
-  std::size_t pending_ = 0;  // bytes of the record last given
+  std::size_t pending_ = 0;    // bytes of the record last given
+  std::uint64_t passing_ = 0;  // bytes of a record that was too large
   std::int64_t num_skipped_ = 0;
   bool ended_ = false;
 };

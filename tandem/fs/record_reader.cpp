@@ -1,4 +1,5 @@
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "tandem/core/error.h"
@@ -57,11 +58,35 @@ bool RecordReader::find_header() {
   }
 }
 
+// What cannot be read is told once: then the records end.
+std::string_view RecordReader::peek(std::size_t count) {
+  try {
+    return stream_.peek(count);
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (...) {
+    ended_ = true;
+    throw;
+  }
+}
+
+// The bytes of a record that was too large, a buffer's worth at a time.
+void RecordReader::pass_over() {
+  if (passing_ == 0) return;
+  const std::uint64_t held = stream_.peek_some().size();
+  if (held <= passing_) {  // the buffer may have grown for it
+    stream_.drop();
+    passing_ -= held;
+  }
+  stream_.skip(std::exchange(passing_, 0));
+}
+
 bool RecordReader::next(std::string_view& record) {
   stream_.consume(std::exchange(pending_, 0));
+  pass_over();
   while (!ended_) {
     const std::uint64_t at = stream_.offset();
-    const std::string_view header = stream_.peek(kHeader);
+    const std::string_view header = peek(kHeader);
     if (header.empty()) {
       ended_ = true;
     } else if (header.size() < kHeader) {
@@ -81,13 +106,20 @@ bool RecordReader::next(std::string_view& record) {
         continue;
       }
       if (length > options_.max_record_bytes) {
-        ended_ = true;
+        passing_ = kHeader + length + kFooter;
         throw ResourceExhaustedError(cat(path(), ": the record at ", at, " announces ", length,
                                          " bytes; max_record_bytes allows ",
                                          options_.max_record_bytes, "."));
       }
       const std::size_t whole = kHeader + static_cast<std::size_t>(length) + kFooter;
-      const std::string_view bytes = stream_.peek(whole);
+      std::string_view bytes;
+      try {
+        bytes = peek(whole);
+      } catch (const std::bad_alloc&) {
+        passing_ = whole;
+        throw ResourceExhaustedError(
+            cat(path(), ": no memory for the record at ", at, " of ", length, " bytes."));
+      }
       if (bytes.size() < whole) {
         ended_ = true;
         corrupt(at, cat("truncated record, ", whole, " bytes are announced but ", bytes.size(),
@@ -110,6 +142,7 @@ bool RecordReader::next(std::string_view& record) {
 
 void RecordReader::seek(std::uint64_t offset) {
   stream_.consume(std::exchange(pending_, 0));
+  passing_ = 0;
   stream_.seek(offset);
   ended_ = false;
 }

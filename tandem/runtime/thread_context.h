@@ -53,8 +53,8 @@ class TANDEM_EXPORT DeviceScope {
   DeviceScope& operator=(const DeviceScope&) = delete;
 };
 
-/// Function calls, and ops that wait, in the block stop with CancelledError once `cancellation` is
-/// cancelled, from any thread:
+/// Function calls, ops that wait, and iterations of datasets in the block stop with CancelledError
+/// once `cancellation` is cancelled, from any thread:
 ///
 ///     auto stop = std::make_shared<td::Cancellation>();
 ///     std::thread worker([&] { td::CancellationScope scope(stop); train(); });

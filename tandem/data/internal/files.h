@@ -21,6 +21,17 @@ class FileElements {
   /// Where it is: the place in the (decompressed) content, and what is not read anew from there. A
   /// restored one was just opened.
   virtual void visit_state(StateArchive& state) = 0;
+
+  /// Who reads, for loops that may take long without giving an element.
+  void read_for(const IterationContext& context) { context_ = &context; }
+
+ protected:
+  void check() const {
+    if (context_) context_->check();
+  }
+
+ private:
+  const IterationContext* context_ = nullptr;
 };
 
 /// A pass whose elements may be had as texts: batches then take them into their rows.
@@ -61,6 +72,16 @@ struct FilesPlan {
 Dataset read_files(std::vector<std::string> filenames, FilesPlan plan);
 Dataset read_files(const Dataset& filenames, FilesPlan plan);
 
+/// Of elements that are one string.
+inline ElementSpec string_spec() { return {{DType::kString, PartialShape::scalar()}}; }
+
+/// Files to read at a time.
+template <class Options>
+std::int64_t parallel_reads(const Options& options) {
+  constexpr std::int64_t kChosen = 4;
+  return options.num_parallel_reads == kAutotune ? kChosen : options.num_parallel_reads;
+}
+
 /// Puts one string scalar into `out`.
 void put_string(Element& out, std::string_view text);
 
@@ -79,6 +100,17 @@ fs::ByteStream stream_of(const std::string& path, const Options& options) {
       path, fs::compression_of(options.compression_type),
       options.buffer_size > 0 ? options.buffer_size : fs::ByteStream::kBufferBytes);
 }
+
+/// How many bytes a line or record may have.
+template <class Options>
+std::size_t most_bytes(const Options& options, std::size_t otherwise = std::size_t{1} << 30) {
+  return options.max_record_bytes > 0 ? options.max_record_bytes : otherwise;
+}
+
+/// The next line or record, of which `held` bytes were looked at, is larger than `most` bytes, or
+/// than there is memory for.
+[[noreturn]] void throw_too_large(const std::string& path, const std::string& what,
+                                  std::uint64_t place, std::uint64_t held, std::uint64_t most);
 
 /// Throws InvalidArgumentError for wrong options, where the dataset is made.
 void check_options(const FileOptions& options);

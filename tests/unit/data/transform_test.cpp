@@ -333,5 +333,27 @@ TEST(Iterators, RefuseUndefinedDatasets) {
   EXPECT_THROW(it.next(element), FailedPreconditionError);  // NOLINT: what is left is the subject
 }
 
+TEST(Places, AreReachedAtOnceWhereTheyAreKnown) {
+  constexpr std::int64_t kMany = std::int64_t{1} << 60;
+  EXPECT_EQ(numbers(range(kMany).skip(kMany - 2)),
+            (std::vector<std::int64_t>{kMany - 2, kMany - 1}));
+  EXPECT_EQ(numbers(range(kMany).skip(kMany / 2).take(kMany / 4).skip(kMany / 4 - 1)),
+            (std::vector<std::int64_t>{kMany / 2 + kMany / 4 - 1}));
+  EXPECT_EQ(numbers(range(kMany).skip(kMany)), upto(0));
+  EXPECT_EQ(numbers(range(kMany).take(5).skip(kMany)), upto(0));
+  EXPECT_EQ(numbers(range(kMany).shard(kMany / 2, 7)),
+            (std::vector<std::int64_t>{7, kMany / 2 + 7}));
+  EXPECT_EQ(numbers(range(INT64_MAX, INT64_MIN, -3).skip(kMany * 3).take(1)),
+            (std::vector<std::int64_t>{INT64_MAX - kMany * 7 - kMany * 2}));
+  const Dataset rows = from_tensor_slices(Tensor::from(upto(20)));
+  EXPECT_EQ(numbers(rows.skip(18)), (std::vector<std::int64_t>{18, 19}));
+  EXPECT_EQ(numbers(rows.skip(2).skip(3).take(2)), (std::vector<std::int64_t>{5, 6}));
+  EXPECT_EQ(numbers(rows.shard(8, 3)), (std::vector<std::int64_t>{3, 11, 19}));
+  EXPECT_EQ(numbers(rows.shard(8, 4)), (std::vector<std::int64_t>{4, 12}));
+  expect_resumes([&] { return rows.skip(3).shard(4, 1); });
+  expect_resumes([] { return range(40).shard(4, 1).skip(2); });
+  expect_resumes([] { return range(40).skip(30).take(5); });
+}
+
 }  // namespace
 }  // namespace tandem::data
