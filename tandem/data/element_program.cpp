@@ -69,6 +69,19 @@ ElementProgram::ElementProgram(const ElementFn& fn, const ElementSpec& input) : 
 
 bool ElementProgram::stateless() const { return !function_.function()->stateful(); }
 
+bool ElementProgram::may_draw() const {
+  if (stateless()) return false;
+  const auto nodes = function_.graph().topological_order();
+  return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) {
+    if (!node->op().traits.stateful) return false;
+    if (node->op().traits.keeps_state) return true;
+    return std::any_of(node->attrs().begin(), node->attrs().end(), [](const AttrMap::Entry& attr) {
+      return attr.value.get_if<FunctionRef>() != nullptr ||
+             attr.value.get_if<std::vector<FunctionRef>>() != nullptr;
+    });
+  });
+}
+
 bool ElementProgram::worth_running(const Element& element) const {
   if (same_sizes_) return true;
   std::vector<Shape> sizes;

@@ -90,7 +90,7 @@ class MapDataset final : public UnaryDataset, public MapStage, public FusedStage
   const ElementFn& function() const override { return fn_; }
   const MapOptions& map_options() const override { return options_; }
   const FunctionDraws* draws() const override {
-    return program() && program()->stateless() ? nullptr : draws_.get();
+    return program() && !program()->may_draw() ? nullptr : draws_.get();
   }
   const MapStage& composed() const override {
     const MapDataset* both = with_maps_before();

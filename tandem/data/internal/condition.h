@@ -20,7 +20,7 @@ class Condition {
   /// the predicate cannot be traced. A short one is there too, though `test` calls the predicate.
   const std::shared_ptr<const ElementProgram>& program() const;
   /// Whether it may draw random numbers.
-  bool may_draw() const { return !program() || !program()->stateless(); }
+  bool may_draw() const { return !program() || program()->may_draw(); }
 
  private:
   void trace() const;

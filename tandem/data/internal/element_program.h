@@ -31,6 +31,8 @@ class ElementProgram {
   bool asked_unknown_sizes() const { return asked_unknown_sizes_; }
   /// No op of it has effects or draws random numbers.
   bool stateless() const;
+  /// Some op of it may draw random numbers; what only reads a table does not.
+  bool may_draw() const;
 
   /// Each set of sizes takes a plan. Past so many, other sizes are not worth theirs.
   static constexpr std::size_t kMostPlans = 24;
