@@ -73,10 +73,10 @@ struct Work {
   double flops = 0;
   double bytes = 0;  ///< of device memory read and written
   /// If given, called exactly once when the work is over, with null or why it failed (what `run`
-  /// threw; UnavailableError if the device was lost before or meanwhile). Called before later work
-  /// of the stream begins, on a thread of the backend's (for hardware queues one that waits for
-  /// them, never a callback of the driver's), or in `enqueue` where the device is synchronous; it
-  /// may enqueue further work but must not block.
+  /// threw; UnavailableError if the device was lost before or meanwhile). Called on a thread of the
+  /// backend's, perhaps while later work runs already (for hardware queues one that waits for them,
+  /// never a callback of the driver's), or in `enqueue` where the device is synchronous; it may
+  /// enqueue further work but must not block.
   std::function<void(std::exception_ptr)> done;
   /// Takes no time of the device: work on host memory in its order.
   bool on_host = false;
