@@ -9,6 +9,7 @@
 #include "tandem/data/dataset.h"
 #include "tandem/data/internal/element_program.h"
 #include "tandem/data/internal/row_stage.h"
+#include "tandem/data/internal/stage_error.h"
 #include "tandem/fs/file_system.h"
 #include "tandem/fs/unfinished_file.h"
 
@@ -238,10 +239,7 @@ class CacheFileIterator final : public IteratorBase {
       work();
     } catch (...) {
       writer_ = nullptr;  // the iteration goes on without a file
-      std::rethrow_exception(with_line(
-          std::current_exception(),
-          cat("in cache, element ", number_, ", which it writes to ", path_,
-              ". Make room there, or give it the name of another file; nothing of it is left")));
+      throw_write_error("cache", number_, path_, "the name of another file");
     }
   }
 

@@ -7,6 +7,7 @@
 
 #include "tandem/data/internal/draw_batch.h"
 #include "tandem/data/internal/fuse.h"
+#include "tandem/data/internal/group_dataset.h"
 #include "tandem/data/internal/parallel_map.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stacker.h"
@@ -148,21 +149,6 @@ class GroupIterator final : public UnaryIterator {
   std::int64_t batches_ = 0;
 };
 
-class GroupDataset final : public UnaryDataset {
- public:
-  GroupDataset(DatasetRef input, std::int64_t size, bool drop_remainder)
-      : UnaryDataset(std::move(input)), size_(size), drop_remainder_(drop_remainder) {}
-  std::string name() const override { return "Group"; }
-  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
-    return std::make_unique<GroupIterator>(input().iterator(context), size_, drop_remainder_,
-                                           context);
-  }
-
- private:
-  const std::int64_t size_;
-  const bool drop_remainder_;
-};
-
 class MapBatchDataset final : public DatasetBase {
  public:
   MapBatchDataset(DatasetRef batch, const MapStage& map, std::int64_t size, bool drop_remainder)
@@ -172,7 +158,7 @@ class MapBatchDataset final : public DatasetBase {
         size_(size),
         drop_remainder_(drop_remainder),
         maker_(map, *program_),
-        groups_(map.mapped(), size, drop_remainder),
+        groups_(map.mapped(), "Group", size, drop_remainder),
         batches_(map.function().by([this](Element& group) { make_batch(group); })) {}
 
   std::string name() const override { return parallel() ? "ParallelMap+Batch" : "Map+Batch"; }
@@ -223,7 +209,7 @@ class MapBatchDataset final : public DatasetBase {
   const std::int64_t size_;
   const bool drop_remainder_;
   const RowMaker maker_;
-  const GroupDataset groups_;
+  const GroupDataset<GroupIterator> groups_;
   const ElementFn batches_;
 };
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tandem/data/internal/draw_batch.h"
+#include "tandem/data/internal/group_dataset.h"
 #include "tandem/data/internal/parallel_map.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stacker.h"
@@ -114,21 +115,6 @@ class CollectIterator final : public UnaryIterator {
   std::vector<std::int64_t> numbers_;
 };
 
-class CollectDataset final : public UnaryDataset {
- public:
-  CollectDataset(DatasetRef input, std::int64_t size, bool drop_remainder)
-      : UnaryDataset(std::move(input)), size_(size), drop_remainder_(drop_remainder) {}
-  std::string name() const override { return "Collect"; }
-  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
-    return std::make_unique<CollectIterator>(input().iterator(context), size_, drop_remainder_,
-                                             context);
-  }
-
- private:
-  const std::int64_t size_;
-  const bool drop_remainder_;
-};
-
 Element joined(const Element& parts) {
   if (parts[0].item<std::int64_t>() != kParts) return parts;
   const auto count = static_cast<std::size_t>(parts[1].item<std::int64_t>());
@@ -175,7 +161,7 @@ class ParallelBatchDataset final : public UnaryDataset {
   ParallelBatchDataset(DatasetRef input, DatasetRef serial, std::int64_t size, BatchOptions options)
       : UnaryDataset(input),
         serial_(std::move(serial)),
-        collected_(std::move(input), size, options.drop_remainder),
+        collected_(std::move(input), "Collect", size, options.drop_remainder),
         options_(options),
         join_([](const Element& parts) { return joined(parts); }) {}
 
@@ -194,7 +180,7 @@ class ParallelBatchDataset final : public UnaryDataset {
 
  private:
   const DatasetRef serial_;
-  const CollectDataset collected_;
+  const GroupDataset<CollectIterator> collected_;
   const BatchOptions options_;
   const ElementFn join_;
 };

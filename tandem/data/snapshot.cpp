@@ -120,11 +120,8 @@ class SnapshotIterator final : public IteratorBase {
     } catch (const InvalidArgumentError&) {  // of an element
       throw_stage_error("snapshot", number_ - 1);
     } catch (...) {
-      std::rethrow_exception(
-          with_line(std::current_exception(),
-                    cat("in snapshot, element ", std::max<std::int64_t>(number_ - 1, 0),
-                        ", which it writes to ", folder_.path(),
-                        ". Make room there, or give it another folder; nothing of it is left")));
+      throw_write_error("snapshot", std::max<std::int64_t>(number_ - 1, 0), folder_.path(),
+                        "another folder");
     }
   }
 

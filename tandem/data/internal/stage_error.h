@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <string>
 
 #include "tandem/core/error.h"
 
@@ -12,6 +13,16 @@ namespace tandem::data {
 [[noreturn]] inline void throw_stage_error(const char* stage, std::int64_t element) {
   std::rethrow_exception(
       with_line(std::current_exception(), cat("in ", stage, ", element ", element)));
+}
+
+/// Rethrows the exception being handled, of a stage that keeps elements: it could not write element
+/// `element` to `path`. `other` is what to choose instead.
+[[noreturn]] inline void throw_write_error(const char* stage, std::int64_t element,
+                                           const std::string& path, const char* other) {
+  std::rethrow_exception(
+      with_line(std::current_exception(),
+                cat("in ", stage, ", element ", element, ", which it writes to ", path,
+                    ". Make room there, or give it ", other, "; nothing of it is left")));
 }
 
 }  // namespace tandem::data

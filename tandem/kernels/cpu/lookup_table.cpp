@@ -101,6 +101,7 @@ void LookupTable::check_values(const Array& keys, const Array& values) const {
 }
 
 void LookupTable::require_open(const char* what) const {
+  // TensorFlow's error, by its meaning and not for want of code: such a table is filled once.
   if (kind_.fixed) {
     throw UnimplementedError(
         cat(what,
