@@ -33,8 +33,9 @@ class DatasetBase;  // tandem/data/dataset_base.h: for datasets of your own
 inline constexpr std::int64_t kInfinite = -1;
 inline constexpr std::int64_t kUnknown = -2;
 
-/// One pass over a dataset. Movable; used by one thread at a time. Destroying it stops its threads,
-/// in any order with other iterators and datasets.
+/// One pass over a dataset. Movable. Several threads may ask it for elements: they take turns, and
+/// each element goes to one of them. Destroying it, when no thread is in it any more, stops its own
+/// threads, in any order with other iterators and datasets.
 class TANDEM_EXPORT Iterator {
  public:
   explicit Iterator(std::shared_ptr<const DatasetBase> dataset, IteratorOptions options = {});
@@ -75,6 +76,7 @@ class TANDEM_EXPORT Iterator {
 
  private:
   struct State;
+  State& state() const;
   std::unique_ptr<State> state_;
 };
 
@@ -128,13 +130,16 @@ class TANDEM_EXPORT Dataset {
   requires internal::NamesThings<F, ElementFn> Dataset map(F fn, MapOptions options = {})
   const {
     auto names = std::make_shared<internal::ResultNames>();
-    ElementFn flat(internal::on_names(std::move(fn), base_, names));
-    return internal::with_names(map(std::move(flat), options), std::move(names));
+    const ElementFn flat(internal::on_names(std::move(fn), base_, names));
+    return map_named(flat.holding_nothing(internal::kStateless<F>), options, std::move(names));
   }
   Dataset filter(ElementPredicate predicate) const;
   template <class F>
   requires internal::TakesNames<F, ElementPredicate> Dataset filter(F predicate)
-  const { return filter(ElementPredicate(internal::on_names(std::move(predicate), base_))); }
+  const {
+    const ElementPredicate flat(internal::on_names(std::move(predicate), base_));
+    return filter(flat.holding_nothing(internal::kStateless<F>));
+  }
   /// The elements of the datasets that `fn` makes of the elements, one dataset after the other.
   Dataset flat_map(DatasetFn fn) const;
   /// The same from several datasets in turns.
@@ -226,6 +231,9 @@ class TANDEM_EXPORT Dataset {
   const std::shared_ptr<const DatasetBase>& base() const { return base_; }
 
  private:
+  Dataset map_named(ElementFn fn, MapOptions options,
+                    std::shared_ptr<internal::ResultNames> names) const;
+
   std::shared_ptr<const DatasetBase> base_;
 };
 

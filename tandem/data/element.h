@@ -59,6 +59,12 @@ class ElementFn {
   void apply(Element& element) const { apply_(element); }
   /// Whether the callable holds nothing that could differ from call to call.
   bool stateless() const { return stateless_; }
+  /// The same function, whose callable holds only what is the same in each call if `stateless`.
+  ElementFn holding_nothing(bool stateless) const {
+    ElementFn other = *this;
+    other.stateless_ = stateless;
+    return other;
+  }
   /// The same function by other means.
   ElementFn by(std::function<void(Element&)> apply) const {
     ElementFn other = *this;
@@ -83,6 +89,12 @@ class ElementPredicate {
   bool test(const Element& element) const { return test_(element); }
   /// The same as a function whose result is a tensor, if the callable's is one: it may be traced.
   const std::optional<ElementFn>& function() const { return function_; }
+  /// As ElementFn's.
+  ElementPredicate holding_nothing(bool stateless) const {
+    ElementPredicate other = *this;
+    if (function_) other.function_ = function_->holding_nothing(stateless);
+    return other;
+  }
 
  private:
   int arity_;

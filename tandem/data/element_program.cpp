@@ -5,6 +5,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/core/flush_denormals.h"
+#include "tandem/device/device_spec.h"
 #include "tandem/graph/draw_position.h"
 #include "tandem/graph/kernel_context.h"
 #include "tandem/runtime/internal/executable.h"
@@ -25,6 +26,18 @@ ThreadContext context_for_tracing() {
   context.devices.clear();
   context.draws = nullptr;
   return context;
+}
+
+// Its plan runs on the host.
+void check_devices(const Graph& graph) {
+  for (const Node* node : graph.topological_order()) {
+    const auto type = DeviceSpec::parse(node->requested_device()).type;
+    if (!type || *type == "CPU") continue;
+    throw UnimplementedError(cat("The function asks for ", node->requested_device(), " for ",
+                                 node->name(),
+                                 ", but what is traced runs on the host's CPU. Without "
+                                 "`traced = true` it is called for each element, and runs there."));
+  }
 }
 
 // Fewer elements are not worth a trace.
@@ -64,6 +77,7 @@ ElementProgram::ElementProgram(const ElementFn& fn, const ElementSpec& input) : 
     return element;
   });
   asked_unknown_sizes_ = unknown_sizes_told() != told;
+  check_devices(function_.graph());
   for (const Tensor& t : function_.captures()) captures_.push_back(t.array());
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tandem/core/error.h"
+#include "tandem/data/internal/host_scope.h"
 #include "tandem/data/internal/observer.h"
 #include "tandem/data/internal/seed_sequence.h"
 #include "tandem/data/internal/tuner.h"
@@ -89,6 +90,7 @@ IterationContext::IterationContext()
   shared_->thread.trace = nullptr;
   shared_->thread.recorders.clear();
   shared_->thread.draws = nullptr;
+  shared_->thread.devices = {HostScope::kDevice};
 }
 
 IterationContext::IterationContext(std::shared_ptr<Observer> observer) : IterationContext() {

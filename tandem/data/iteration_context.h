@@ -70,8 +70,8 @@ class TANDEM_EXPORT IterationContext {
   /// giving an element.
   void check() const;
 
-  /// Runtime, device scopes and names of the thread that began the iteration, without its tapes and
-  /// traces: what the pipeline's own threads work under.
+  /// Runtime and names of the thread that began the iteration, without its tapes and traces, on the
+  /// host's CPU: what the pipeline's own threads work under.
   ThreadContext thread_context() const;
 
   /// What with_options stages after this one say.

@@ -8,6 +8,7 @@
 
 #include "tandem/data/dataset.h"
 #include "tandem/data/internal/fuse.h"
+#include "tandem/data/internal/host_scope.h"
 #include "tandem/data/internal/parallel_map.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_error.h"
@@ -50,12 +51,14 @@ class MapDataset final : public UnaryDataset, public MapStage, public FusedStage
  public:
   MapDataset(DatasetRef input, ElementFn fn, MapOptions options,
              std::shared_ptr<const ElementProgram> program = nullptr, int maps = 1,
-             std::shared_ptr<const FunctionDraws> draws = std::make_shared<const FunctionDraws>())
+             std::shared_ptr<const FunctionDraws> draws = std::make_shared<const FunctionDraws>(),
+             std::shared_ptr<internal::ResultNames> names = nullptr)
       : UnaryDataset(std::move(input)),
         fn_(std::move(fn)),
         options_(options),
         maps_(maps),
-        draws_(std::move(draws)) {
+        draws_(std::move(draws)),
+        names_(std::move(names)) {
     if (program) std::call_once(tracing_, [&] { trace(std::move(program)); });
   }
 
@@ -79,7 +82,11 @@ class MapDataset final : public UnaryDataset, public MapStage, public FusedStage
     return make_parallel_map(input(), fn, calls, ordered, context, std::move(pass));
   }
 
-  const Names& names() const override { return DatasetBase::names(); }
+  const Names& names() const override {
+    if (!names_) return DatasetBase::names();
+    if (!names_->known()) element_spec();  // calls the function
+    return names_->get();
+  }
   // Known once the function has been traced, which an iteration does.
   int num_components() const override {
     const ElementProgram* program = known_program_.load(std::memory_order_acquire);
@@ -169,6 +176,7 @@ class MapDataset final : public UnaryDataset, public MapStage, public FusedStage
   }
 
   ElementSpec first_element_spec() const {
+    const HostScope host;
     const IterationContext context;
     MapIterator first(input().iterator(context), fn_, DrawPass::trial());
     Element element;
@@ -189,6 +197,7 @@ class MapDataset final : public UnaryDataset, public MapStage, public FusedStage
   const MapOptions options_;
   const int maps_;  // how many it was written as
   const std::shared_ptr<const FunctionDraws> draws_;
+  const std::shared_ptr<internal::ResultNames> names_;  // of the results; null: they have none
   mutable std::once_flag composing_;
   mutable std::shared_ptr<const MapDataset> composed_;
   mutable std::once_flag joining_;
@@ -224,6 +233,11 @@ Dataset map_by(const DatasetRef& input, std::shared_ptr<const ElementProgram> pr
 }
 
 Dataset Dataset::map(ElementFn fn, MapOptions options) const {
+  return map_named(std::move(fn), options, nullptr);
+}
+
+Dataset Dataset::map_named(ElementFn fn, MapOptions options,
+                           std::shared_ptr<internal::ResultNames> names) const {
   if (options.num_parallel_calls < kAutotune) {
     throw InvalidArgumentError(
         cat("num_parallel_calls must be greater than zero, or kAutotune, or 0 to call the function "
@@ -231,7 +245,8 @@ Dataset Dataset::map(ElementFn fn, MapOptions options) const {
             options.num_parallel_calls, "."));
   }
   check_arity(*base_of(*this), fn.arity());
-  return make_dataset<MapDataset>(base_, std::move(fn), options);
+  return make_dataset<MapDataset>(base_, std::move(fn), options, nullptr, 1,
+                                  std::make_shared<const FunctionDraws>(), std::move(names));
 }
 
 }  // namespace tandem::data

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/data/internal/host_scope.h"
 #include "tandem/data/internal/stage_error.h"
 
 namespace tandem::data {
@@ -44,6 +45,7 @@ void NestedSource::visit_state(StateArchive& state, const Maker& maker) {
 }
 
 bool nested_reads_files(const DatasetBase& input, const DatasetFn& fn) {
+  const HostScope host;
   const IterationContext context;
   const auto first = input.iterator(context);
   Element element;
@@ -53,6 +55,7 @@ bool nested_reads_files(const DatasetBase& input, const DatasetFn& fn) {
 }
 
 ElementSpec nested_spec(const DatasetBase& input, const DatasetFn& fn, const char* stage) {
+  const HostScope host;
   const IterationContext context;
   const auto first = input.iterator(context);
   Element element;

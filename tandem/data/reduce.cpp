@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "tandem/data/dataset.h"
+#include "tandem/data/internal/host_scope.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_error.h"
 
@@ -31,6 +32,7 @@ Element Dataset::reduce(Element initial_state, ReduceFn fn) const {
   std::int64_t number = 0;
   for (Iterator it = iterator(); it.next(element); ++number) {
     try {
+      const HostScope host;
       Element next = fn(state, element);
       check_state(initial_state, next);
       state = std::move(next);

@@ -3,6 +3,7 @@
 
 #include "tandem/data/dataset.h"
 #include "tandem/data/internal/draws.h"
+#include "tandem/data/internal/host_scope.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_error.h"
 
@@ -78,6 +79,7 @@ class ScanDataset final : public UnaryDataset {
   int num_components() const override { return -1; }
   const ElementSpec& element_spec() const override {
     return spec_.get([this] {
+      const HostScope host;
       const IterationContext context;
       ScanIterator first(input().iterator(context), initial_, fn_, DrawPass::trial());
       Element element;

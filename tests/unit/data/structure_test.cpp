@@ -1,5 +1,6 @@
 #include "tandem/data/structure.h"
 
+#include <atomic>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -7,6 +8,8 @@
 
 #include <gmock/gmock.h>
 
+#include "tandem/data/fuse.h"
+#include "tandem/ops/comparison_ops.h"
 #include "tandem/ops/operators.h"
 
 #include "tests/unit/data/data_util.h"
@@ -84,6 +87,42 @@ TEST(Structure, FunctionsTakeAndReturnMaps) {
                           {.num_parallel_calls = 2})
                       .take(2)),
             "n=1 | n=2");
+}
+
+// As functions of tensors are: docs/data.md, "Functions that are traced".
+TEST(Structure, FunctionsThatHoldNothingAreTraced) {
+  static std::atomic<int> calls{0};
+  const Dataset many = from_tensor_slices(
+      {{"a", Tensor::from(std::vector<std::int64_t>(40, 1))}, {"b", Tensor::from(upto(40))}});
+  const auto twice = [](TensorMap e) {
+    ++calls;
+    e["twice"] = e["b"] * std::int64_t{2};
+    e.erase("a");
+    return e;
+  };
+  const auto times_called = [](const Dataset& dataset) {
+    calls = 0;
+    for (const Element& element : dataset) EXPECT_FALSE(element.empty());
+    return calls.load();
+  };
+  EXPECT_EQ(times_called(many.map(twice)), 1);
+  EXPECT_EQ(times_called(many.take(3).map(twice)), 3);
+  EXPECT_EQ(times_called(many.map(twice, {.traced = false})), 40);
+  EXPECT_EQ(times_called(zip({many, range(40)}).map([](TensorMap e, const Tensor& n) {
+              ++calls;
+              e["n"] = n;
+              return std::pair(e, n);
+            })),
+            1);
+  EXPECT_EQ(times_called(many.filter([](const TensorMap& e) {
+              ++calls;
+              return less(e.at("b") * e.at("b") + e.at("a"), std::int64_t{50});
+            })),
+            1);
+  EXPECT_EQ(named(many.map(twice).skip(39)), "b=39 twice=78");
+  const Dataset both = many.map(twice).map([](const TensorMap& e) { return e.at("twice"); });
+  EXPECT_EQ(numbers(both).back(), 78);
+  EXPECT_THAT(stages(both), HasSubstr("Map+Map"));
 }
 
 TEST(Structure, Nests) {
