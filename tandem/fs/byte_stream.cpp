@@ -34,6 +34,14 @@ class Source {
     return count;
   }
   std::uint64_t size() const { return size_; }
+  // For where nothing can be read. Some systems tell of sizes that their files never have.
+  void check_end(const std::string& path, std::uint64_t at) const {
+    if (!file_ || at >= size_) return;
+    const std::uint64_t now = file_system_of(path).stat(path).size;
+    if (now >= size_) return;
+    throw DataLossError(cat(path, ": the file ends at byte ", at, " of ", size_,
+                            ", which it had when it was opened. Was it changed meanwhile?"));
+  }
 
  private:
   std::unique_ptr<ReadableFile> file_;
@@ -185,6 +193,7 @@ struct ByteStream::State {
     const std::span<char> room = std::span(buffer).subspan(end);
     broken = true;  // unless reading succeeds: an error is told once
     const std::size_t got = inflater ? inflater->read(room) : source.read(read_to, room);
+    if (got == 0 && !inflater) source.check_end(path, read_to);
     broken = false;
     read_to += got;
     end += got;

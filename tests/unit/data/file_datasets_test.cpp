@@ -90,6 +90,30 @@ TEST_F(FileDatasets, ADatasetIsWritten) {
   EXPECT_THAT(strings(TFRecordDataset(file("a"))), ElementsAre("x", "y", "z", "p", "q"));
 }
 
+TEST_F(FileDatasets, FilesThatShrinkWhileTheyAreReadAreAnError) {
+  std::string lines;
+  for (int i = 1000; i < 2000; ++i) lines += std::to_string(i) + "\n";
+  const FileOptions text{.buffer_size = 64};
+  const CsvOptions csv{.buffer_size = 64};
+  for (const bool is_csv : {false, true}) {
+    put("lines", lines);
+    Iterator iterator = (is_csv ? Dataset(CsvDataset(file("lines"), {string}, csv))
+                                : Dataset(TextLineDataset(file("lines"), text)))
+                            .iterator();
+    EXPECT_EQ(iterator.next()[0].item<std::string>(), "1000");
+    std::filesystem::resize_file(file("lines"), 253);  // within a line
+    std::string last;
+    const std::string message = message_of_thrown<DataLossError>([&] {
+      while (true) last = iterator.next()[0].item<std::string>();
+    });
+    EXPECT_EQ(last, "1049") << "no element may be what was left of one";
+    EXPECT_THAT(message, HasSubstr("lines: the file ends at byte 253 of 5000"));
+    EXPECT_THAT(message, HasSubstr(", element 50"));
+    Element more;
+    EXPECT_FALSE(iterator.next(more));
+  }
+}
+
 TEST_F(FileDatasets, DamageSaysFileOffsetAndElementAndReadingGoesOn) {
   const std::string good = fs::read_file(records("a", {"one", "two", "three"}));
   std::string bytes = good;
