@@ -1,8 +1,12 @@
 #include "tandem/data/explain.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
 #include <ostream>
 #include <sstream>
 #include <thread>
@@ -13,7 +17,9 @@
 #include "tandem/core/error.h"
 #include "tandem/data/internal/figures.h"
 #include "tandem/data/internal/pipeline_model.h"
+#include "tandem/graph/kernel_context.h"
 #include "tandem/runtime/runtime.h"
+#include "tandem/runtime/thread_context.h"
 
 namespace tandem::data {
 namespace {
@@ -71,6 +77,39 @@ int most_work(const PipelineModel& model, const std::vector<int>& stages, double
   return found;
 }
 
+// Cancels what runs under it when a time is over, or with what the thread that made it runs under.
+class TimeLimit {
+ public:
+  explicit TimeLimit(double seconds)
+      : outer_(thread_context().cancellation), scope_(cancellation_), watch_([this, seconds] {
+          const auto begin = Clock::now();
+          std::unique_lock lock(mutex_);
+          while (!done_.wait_for(lock, std::chrono::milliseconds(5), [this] { return ended_; })) {
+            over_ = seconds > 0 && seconds_since(begin) >= seconds;
+            if (over_ || (outer_ && outer_->cancelled())) return cancellation_->cancel();
+          }
+        }) {}
+  ~TimeLimit() {
+    {
+      std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+    done_.notify_one();
+    watch_.join();
+  }
+  bool over() const { return over_; }
+
+ private:
+  const std::shared_ptr<const Cancellation> outer_;
+  const std::shared_ptr<Cancellation> cancellation_ = std::make_shared<Cancellation>();
+  const CancellationScope scope_;
+  std::mutex mutex_;
+  std::condition_variable done_;
+  bool ended_ = false;
+  std::atomic<bool> over_{false};
+  std::thread watch_;  // last: it uses the others
+};
+
 Json json_of(const PipelineStats::Stage& s) {
   return {{"name", s.name},
           {"consumer", s.consumer < 0 ? Json() : Json(s.consumer)},
@@ -94,16 +133,25 @@ PipelineExplanation explain(const Dataset& dataset, PipelineExplainOptions optio
   check("seconds", options.seconds);
   check("step", options.step);
   check("elements", static_cast<double>(options.elements));
-  Iterator it = dataset.iterator({.observe = true});
   const auto begin = Clock::now();
+  const TimeLimit limit(options.seconds);
+  Iterator it = dataset.iterator({.observe = true});
   const std::chrono::duration<double> step(options.step);
   Element element;
-  for (std::int64_t count = 0; it.next(element);) {
-    if (options.step > 0) std::this_thread::sleep_for(step);
-    if (++count == options.elements) break;
-    if (options.seconds > 0 && seconds_since(begin) >= options.seconds) break;
+  bool stopped = false;
+  try {
+    for (std::int64_t count = 0; it.next(element);) {
+      if (options.step > 0) std::this_thread::sleep_for(step);
+      if (++count == options.elements) break;
+      if (options.seconds > 0 && seconds_since(begin) >= options.seconds) break;
+    }
+  } catch (const CancelledError&) {
+    if (!limit.over()) throw;
+    stopped = true;
   }
-  return explain(it.stats());
+  PipelineExplanation found = explain(it.stats());
+  found.stopped = stopped;
+  return found;
 }
 
 PipelineExplanation explain(PipelineStats stats, int cores) {
@@ -135,16 +183,20 @@ PipelineExplanation explain(PipelineStats stats, int cores) {
 
 std::string PipelineExplanation::to_text() const {
   std::ostringstream out;
-  out << number_text(static_cast<double>(stats.elements)) << " elements in "
-      << time_text(stats.seconds) << ": " << number_text(stats.elements_per_second())
-      << " elements/s";
+  if (stopped && stats.elements == 0) {
+    out << "no element yet in " << time_text(stats.seconds);
+  } else {
+    out << number_text(static_cast<double>(stats.elements)) << " elements in "
+        << time_text(stats.seconds) << ": " << number_text(stats.elements_per_second())
+        << " elements/s";
+  }
   if (stats.bytes_per_second() > 0) {
     out << ", " << number_text(1e-6 * stats.bytes_per_second()) << " MB/s";
   }
   out << "\nwaiting for input: " << percent_text(stats.waiting_share()) << " of the time\n";
   if (stats.stages.empty()) return std::move(out).str();
   out << "bottleneck: " << bottleneck_text(*this) << '\n';
-  if (elements_per_second > kFarOff * stats.elements_per_second()) {
+  if (stats.elements > 0 && elements_per_second > kFarOff * stats.elements_per_second()) {
     out << "the stages' work allows " << number_text(std::round(elements_per_second))
         << " elements/s: else, threads waited for each other, or for cores that others use\n";
   }
@@ -183,6 +235,7 @@ std::string PipelineExplanation::to_json() const {
                      {"elements_per_second", stats.elements_per_second()},
                      {"bytes_per_second", stats.bytes_per_second()},
                      {"waiting_share", stats.waiting_share()},
+                     {"stopped", stopped},
                      {"cores", cores},
                      {"bottleneck", bottleneck_text(*this)},
                      {"bottleneck_stage", slowest_stage < 0 ? Json() : Json(slowest_stage)},

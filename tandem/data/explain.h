@@ -35,6 +35,7 @@ struct TANDEM_EXPORT PipelineExplanation {
   };
 
   PipelineStats stats;
+  bool stopped = false;  ///< the time was over before the next element came
   int cores = 1;
   double step = 0;                 ///< seconds that the consumer has an element for itself
   std::vector<Section> sections;   ///< the consumer's first
@@ -57,7 +58,9 @@ struct PipelineExplainOptions {
                               ///< accelerator worked on it
 };
 
-/// Runs the dataset for a while, or to its end.
+/// Runs the dataset for a while, or to its end. When the time is over what runs is cancelled, as by
+/// a CancellationScope, so that a pipeline that gives no element ends too; a function that is being
+/// called goes on to its end.
 TANDEM_EXPORT PipelineExplanation explain(const Dataset& dataset,
                                           PipelineExplainOptions options = {});
 /// What a library exports to be run by `td data-bench LIB.so`: puts its dataset into `out`.

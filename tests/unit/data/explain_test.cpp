@@ -2,11 +2,15 @@
 #include "tandem/data/explain.h"
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <thread>
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
+
+#include "tandem/graph/kernel_context.h"
+#include "tandem/runtime/thread_context.h"
 
 #include "tests/unit/data/data_util.h"
 
@@ -198,6 +202,32 @@ TEST(PipelineExplain, AdvisesMapsThatRunWithFilters) {
     const auto e = explain(chain({{.name = "Batch", .work = 1}, {.name = name, .work = 9}}), 2);
     EXPECT_THAT(e.to_text(), HasSubstr(std::string("Give this ") + name + " num_parallel_calls"));
   }
+}
+
+TEST(PipelineExplain, EndsWhenNoElementComes) {
+  const Dataset none = range(1).repeat().filter([](const Tensor&) { return false; });
+  for (const Dataset& dataset : {none, none.batch(2).prefetch(1)}) {
+    const auto e = explain(dataset, {.seconds = 0.1});
+    EXPECT_TRUE(e.stopped);
+    EXPECT_EQ(e.stats.elements, 0);
+    EXPECT_THAT(e.to_text(), AllOf(HasSubstr("no element yet in "), HasSubstr("Filter")));
+    EXPECT_GT(e.stats.waiting_share(), 0.5);
+    EXPECT_GT(e.stats.stages.back().elements, 0);
+    EXPECT_TRUE(nlohmann::json::parse(e.to_json())["stopped"]);
+  }
+  const auto ended = explain(range(0), {.seconds = 0.1});
+  EXPECT_FALSE(ended.stopped);
+  EXPECT_THAT(ended.to_text(), HasSubstr("0 elements in"));
+}
+
+TEST(PipelineExplain, IsCancelled) {
+  const auto stop = std::make_shared<Cancellation>();
+  const CancellationScope scope(stop);
+  const Dataset none = range(1).repeat().filter([&](const Tensor&) {
+    stop->cancel();
+    return false;
+  });
+  EXPECT_THROW(explain(none, {.seconds = 100}), CancelledError);
 }
 
 TEST(PipelineExplain, PrintsJson) {
