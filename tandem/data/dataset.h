@@ -247,7 +247,7 @@ TANDEM_EXPORT Dataset from_tensor_slices(Tensor tensor);
 /// With names: `from_tensor_slices({{"image", x}, {"label", y}})`; components in the order of
 /// these.
 TANDEM_EXPORT Dataset from_tensor_slices(std::initializer_list<TensorMap::value_type> components);
-template <std::same_as<TensorMap> Map>  // braces are for the others
+template <std::derived_from<TensorMap::Base> Map>  // braces are for the others
 Dataset from_tensor_slices(const Map& components) {
   return internal::slices_of(components);
 }

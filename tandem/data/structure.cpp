@@ -4,10 +4,12 @@
 #include <memory>
 #include <mutex>
 #include <string_view>
+#include <utility>
 
 #include "tandem/core/error.h"
 #include "tandem/data/dataset.h"
 #include "tandem/data/internal/row_stage.h"
+#include "tandem/runtime/internal/undefined_hint.h"
 
 namespace tandem::data {
 namespace {
@@ -16,6 +18,12 @@ std::string listed(const Names& names) {
   std::string all;
   for (const std::string& name : names) all += (all.empty() ? "'" : ", '") + name + "'";
   return all.empty() ? "none" : all;
+}
+
+std::string keys(const TensorMap& map) {
+  Names names;
+  for (const auto& component : map) names.push_back(component.first);
+  return listed(names);
 }
 
 // The input's elements, whose components have names: given, or those of a function's results, which
@@ -38,6 +46,26 @@ class NamedDataset final : public UnaryDataset {
 };
 
 }  // namespace
+
+Tensor& TensorMap::at(const std::string& name) {
+  return const_cast<Tensor&>(std::as_const(*this).at(name));
+}
+
+const Tensor& TensorMap::at(const std::string& name) const {
+  const auto found = find(name);
+  if (found == end()) {
+    throw NotFoundError(cat("There is no component '", name, "'; there are ", keys(*this), "."));
+  }
+  return found->second;
+}
+
+Tensor& TensorMap::operator[](const std::string& name) {
+  const auto found = find(name);
+  if (found != end()) return found->second;
+  undefined_tensor_hint() = cat(" The last name asked of a TensorMap that it did not have was '",
+                                name, "'; it had ", keys(*this), ".");
+  return try_emplace(name).first->second;
+}
 
 TensorMap to_map(const Names& names, const Element& element) {
   TensorMap map;

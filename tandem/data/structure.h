@@ -24,7 +24,20 @@ namespace tandem::data {
 class Dataset;
 class DatasetBase;
 
-using TensorMap = std::map<std::string, Tensor>;
+/// A map of tensors that says which names there are where one is asked for that is not.
+class TANDEM_EXPORT TensorMap : public std::map<std::string, Tensor> {
+ public:
+  using Base = std::map<std::string, Tensor>;
+  using Base::Base;
+  TensorMap() = default;
+  TensorMap(Base map) : Base(std::move(map)) {}  // NOLINT: implicit, as it is one
+
+  /// Throws NotFoundError.
+  Tensor& at(const std::string& name);
+  const Tensor& at(const std::string& name) const;
+  /// An undefined tensor if it is new; an error of using that tells of this.
+  Tensor& operator[](const std::string& name);
+};
 /// One for each component, "" where it has none; empty if no component has one.
 using Names = std::vector<std::string>;
 
@@ -34,7 +47,7 @@ TANDEM_EXPORT TensorMap to_map(const Names& names, const Element& element);
 namespace internal {
 
 template <class T>
-inline constexpr bool kHasMap = std::is_same_v<std::decay_t<T>, TensorMap>;
+inline constexpr bool kHasMap = std::is_base_of_v<TensorMap::Base, std::decay_t<T>>;
 template <class A, class B>
 inline constexpr bool kHasMap<std::pair<A, B>> = kHasMap<A> || kHasMap<B>;
 template <class... T>
@@ -48,7 +61,7 @@ TANDEM_EXPORT Tensor tensor_part(const Names& names, const Element& element, std
 
 template <class T>
 T part(const Names& names, const Element& element, std::size_t index, std::size_t count) {
-  if constexpr (std::is_same_v<T, TensorMap>) {
+  if constexpr (kHasMap<T>) {
     return map_part(names, element, index, count);
   } else {
     return tensor_part(names, element, index);
@@ -129,7 +142,7 @@ inline void put_named(Tensor tensor, const std::string& path, Names& names, Elem
   names.push_back(path);
   out.push_back(std::move(tensor));
 }
-inline void put_named(TensorMap map, const std::string& path, Names& names, Element& out) {
+inline void put_named(TensorMap::Base map, const std::string& path, Names& names, Element& out) {
   for (auto& [name, tensor] : map) {
     put_named(std::move(tensor), path.empty() ? name : path + "/" + name, names, out);
   }

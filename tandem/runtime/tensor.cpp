@@ -4,6 +4,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/device/memory_space.h"
+#include "tandem/runtime/internal/undefined_hint.h"
 #include "tandem/runtime/tensor_impl.h"
 #include "tandem/runtime/thread_context.h"
 #include "tandem/runtime/trace.h"
@@ -107,13 +108,19 @@ void TensorImpl::throw_graph_gone() {
       "use the value that a call gives.");
 }
 
+std::string& undefined_tensor_hint() {
+  thread_local std::string hint;
+  return hint;
+}
+
 namespace {
 
 const TensorImpl& checked(const TensorImpl* impl) {
   if (!impl) {
     throw FailedPreconditionError(
-        "An undefined tensor was used. Give it a value first (a default-constructed "
-        "td::Tensor has none).");
+        cat("An undefined tensor was used. Give it a value first (a default-constructed "
+            "td::Tensor has none).",
+            undefined_tensor_hint()));
   }
   return *impl;
 }

@@ -13,6 +13,7 @@
 #include "tandem/runtime/internal/eager_devices.h"
 #include "tandem/runtime/internal/op_failure.h"
 #include "tandem/runtime/internal/step_recorder.h"
+#include "tandem/runtime/internal/undefined_hint.h"
 #include "tandem/runtime/internal/wait_until_done.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/tensor_impl.h"
@@ -80,8 +81,9 @@ bool check_inputs(std::string_view op, std::span<const Tensor> inputs) {
   bool on_host = true;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].defined()) {
-      throw InvalidArgumentError(
-          cat("Op ", op, ": input ", i, " is an undefined tensor. Give it a value first."));
+      throw InvalidArgumentError(cat("Op ", op, ": input ", i,
+                                     " is an undefined tensor. Give it a value first.",
+                                     undefined_tensor_hint()));
     }
     const TensorImpl& impl = *inputs[i].impl();
     if (impl.symbolic()) {

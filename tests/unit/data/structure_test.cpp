@@ -1,6 +1,7 @@
 #include "tandem/data/structure.h"
 
 #include <atomic>
+#include <map>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -157,6 +158,33 @@ TEST(Structure, Errors) {
   });
   EXPECT_THAT(message_of_thrown<InvalidArgumentError>([&] { named(changing); }),
               HasSubstr("first 'name', now 'other'"));
+}
+
+TEST(Structure, MissingNamesAreToldWithThoseThereAre) {
+  for (const std::int64_t repeats : {1, 10}) {  // called, and first tried to be traced
+    const auto asked = [&](auto function) {
+      return [=] { named(pictures().repeat(repeats).map(function)); };
+    };
+    EXPECT_THAT(message_of_thrown<NotFoundError>(asked([](TensorMap e) {
+                  e["sum"] = e.at("lable");
+                  return e;
+                })),
+                HasSubstr("There is no component 'lable'; there are 'image', 'label'."));
+    EXPECT_THAT(message_of_thrown<InvalidArgumentError>(asked([](TensorMap e) {
+                  e["image"] = e["lable"] + e["image"];
+                  return e;
+                })),
+                HasSubstr("was 'lable'; it had 'image', 'label'."));
+  }
+  for (const TensorMap& e : pictures().take(1).maps()) EXPECT_THROW(e.at("x"), NotFoundError);
+  // Functions on plain maps are the same.
+  using Plain = std::map<std::string, Tensor>;
+  const Dataset plain = pictures().map([](Plain e) {
+    e.erase("image");
+    return e;
+  });
+  EXPECT_EQ(named(plain.take(2)), "label=0 | label=1");
+  EXPECT_EQ(named(from_tensor_slices(Plain{{"n", column(3)}}).skip(5)), "n=15");
 }
 
 TEST(Structure, IsSavedAndRestored) {
