@@ -1,6 +1,7 @@
 #include <dlfcn.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -44,8 +45,14 @@ data::Dataset load(const std::string& path) {
 
 void run(Options options) {
   options.run.step = 1e-3 * options.step_ms;
-  const data::PipelineExplanation explanation = data::explain(load(options.library), options.run);
-  std::cout << (options.json ? explanation.to_json() : explanation.to_text());
+  const auto print = [json = options.json](const data::PipelineExplanation& explanation) {
+    std::cout << (json ? explanation.to_json() : explanation.to_text()) << std::flush;
+  };
+  options.run.overdue = [print](const data::PipelineExplanation& explanation) {
+    print(explanation);
+    std::_Exit(0);  // a function that never returns would be waited for
+  };
+  print(data::explain(load(options.library), options.run));
 }
 
 }  // namespace

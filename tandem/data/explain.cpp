@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <ostream>
@@ -80,13 +81,22 @@ int most_work(const PipelineModel& model, const std::vector<int>& stages, double
 // Cancels what runs under it when a time is over, or with what the thread that made it runs under.
 class TimeLimit {
  public:
-  explicit TimeLimit(double seconds)
-      : outer_(thread_context().cancellation), scope_(cancellation_), watch_([this, seconds] {
+  // `overdue` is called if it is not done a second after it is over; may be null.
+  TimeLimit(double seconds, std::function<void()> overdue)
+      : outer_(thread_context().cancellation),
+        scope_(cancellation_),
+        watch_([this, seconds, overdue = std::move(overdue)] {
           const auto begin = Clock::now();
           std::unique_lock lock(mutex_);
-          while (!done_.wait_for(lock, std::chrono::milliseconds(5), [this] { return ended_; })) {
+          const auto ended = [this] { return ended_; };
+          while (!done_.wait_for(lock, std::chrono::milliseconds(5), ended)) {
             over_ = seconds > 0 && seconds_since(begin) >= seconds;
-            if (over_ || (outer_ && outer_->cancelled())) return cancellation_->cancel();
+            if (!over_ && !(outer_ && outer_->cancelled())) continue;
+            cancellation_->cancel();
+            if (over_ && overdue && !done_.wait_for(lock, std::chrono::seconds(1), ended)) {
+              overdue();
+            }
+            return;
           }
         }) {}
   ~TimeLimit() {
@@ -133,12 +143,21 @@ PipelineExplanation explain(const Dataset& dataset, PipelineExplainOptions optio
   check("seconds", options.seconds);
   check("step", options.step);
   check("elements", static_cast<double>(options.elements));
-  const auto begin = Clock::now();
-  const TimeLimit limit(options.seconds);
   Iterator it = dataset.iterator({.observe = true});
+  const auto begin = Clock::now();
+  const auto found = [&](bool stopped) {
+    PipelineStats stats = it.stats();
+    // A call that has not returned is not in it.
+    if (stats.seconds == 0) stats.seconds = stats.in_next = seconds_since(begin);
+    PipelineExplanation explanation = explain(std::move(stats));
+    explanation.stopped = stopped;
+    return explanation;
+  };
+  const TimeLimit limit(options.seconds, [&] {
+    if (options.overdue) options.overdue(found(true));
+  });
   const std::chrono::duration<double> step(options.step);
   Element element;
-  bool stopped = false;
   try {
     for (std::int64_t count = 0; it.next(element);) {
       if (options.step > 0) std::this_thread::sleep_for(step);
@@ -147,11 +166,9 @@ PipelineExplanation explain(const Dataset& dataset, PipelineExplainOptions optio
     }
   } catch (const CancelledError&) {
     if (!limit.over()) throw;
-    stopped = true;
+    return found(true);
   }
-  PipelineExplanation found = explain(it.stats());
-  found.stopped = stopped;
-  return found;
+  return found(false);
 }
 
 PipelineExplanation explain(PipelineStats stats, int cores) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <iosfwd>
 #include <string>
 #include <vector>
@@ -56,6 +57,9 @@ struct PipelineExplainOptions {
   std::int64_t elements = 0;  ///< the same
   double step = 0;            ///< seconds for which the run waits after each element, as if an
                               ///< accelerator worked on it
+  /// Called, on another thread, with what is known if a function that does not return keeps the run
+  /// from ending for a second more: it may end the process.
+  std::function<void(const PipelineExplanation&)> overdue = {};
 };
 
 /// Runs the dataset for a while, or to its end. When the time is over what runs is cancelled, as by

@@ -1,6 +1,7 @@
 // What is said of an input pipeline: by made-up figures, and of pipelines that ran.
 #include "tandem/data/explain.h"
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -218,6 +219,20 @@ TEST(PipelineExplain, EndsWhenNoElementComes) {
   const auto ended = explain(range(0), {.seconds = 0.1});
   EXPECT_FALSE(ended.stopped);
   EXPECT_THAT(ended.to_text(), HasSubstr("0 elements in"));
+}
+
+TEST(PipelineExplain, TellsOfFunctionsThatDoNotReturn) {
+  std::atomic<bool> go{false};
+  const Dataset waits = range(3).map([&](Tensor x) {
+    while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return x;
+  });
+  std::string told;
+  explain(waits, {.seconds = 0.05, .overdue = [&](const PipelineExplanation& e) {
+                    told = e.to_text();
+                    go = true;
+                  }});
+  EXPECT_THAT(told, AllOf(HasSubstr("no element yet in 1."), HasSubstr("Map")));
 }
 
 TEST(PipelineExplain, IsCancelled) {
