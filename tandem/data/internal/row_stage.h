@@ -29,9 +29,12 @@ class RowStage : public UnaryIterator {
     return true;
   }
   std::size_t next_rows(std::span<std::int64_t> out) final {
-    std::size_t given = std::min(kept_.size(), out.size());
-    std::copy_n(kept_.begin(), given, out.begin());
-    kept_.erase(kept_.begin(), kept_.begin() + static_cast<std::ptrdiff_t>(given));
+    std::size_t given = 0;
+    if (!kept_.empty()) {
+      given = std::min(kept_.size(), out.size());
+      std::copy_n(kept_.begin(), given, out.begin());
+      kept_.erase(kept_.begin(), kept_.begin() + static_cast<std::ptrdiff_t>(given));
+    }
     try {
       draw_rows(out, given);
     } catch (...) {
