@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -15,6 +16,17 @@ class Variable;
 
 /// What `gradient` returns where the target does not depend on a source.
 enum class UnconnectedGradients { kNone, kZero };
+
+/// What a gradient is taken by: a tensor, or a variable.
+class TANDEM_EXPORT GradientSource {
+ public:
+  GradientSource(const Tensor& tensor) : tensor_(tensor) {}
+  GradientSource(const Variable& variable);
+  const Tensor& tensor() const { return tensor_; }  ///< a variable's handle
+
+ private:
+  Tensor tensor_;
+};
 
 /// Records op calls of the thread from its construction on, to compute gradients by reverse
 /// accumulation.
@@ -54,6 +66,9 @@ class TANDEM_EXPORT GradientTape {
   std::vector<Tensor> gradient(const Tensor& target, const std::vector<Tensor>& sources,
                                UnconnectedGradients unconnected = UnconnectedGradients::kNone);
   std::vector<Tensor> gradient(const Tensor& target, const std::vector<Variable>& sources,
+                               UnconnectedGradients unconnected = UnconnectedGradients::kNone);
+  /// `tape.gradient(loss, {w, b})`: tensors and variables, also mixed.
+  std::vector<Tensor> gradient(const Tensor& target, std::initializer_list<GradientSource> sources,
                                UnconnectedGradients unconnected = UnconnectedGradients::kNone);
   std::vector<Tensor> gradient(const std::vector<Tensor>& targets,
                                const std::vector<Tensor>& sources,
