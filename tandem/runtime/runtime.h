@@ -18,6 +18,7 @@
 namespace tandem {
 
 class DeviceInventory;  // tandem/runtime/device_inventory.h
+class RunningCalls;     // tandem/runtime/internal/running_calls.h
 
 /// Owner of everything that lives while tensors are computed: devices, thread pools, registries in
 /// use, resources.
@@ -45,8 +46,8 @@ class TANDEM_EXPORT Runtime {
 
   const OpRegistry& ops() const;
   const KernelRegistry& kernels() const;
-  /// The logical devices: CPUs, of which there is at least one, then accelerators by physical
-  /// device.
+  /// The logical devices: CPUs, of which there is at least one, then accelerators, as
+  /// DeviceConfig::visible lists them or by physical device.
   const std::vector<std::shared_ptr<Device>>& devices() const;
   /// The place in devices(); -1 for a device of another runtime, a name that no device has.
   int index_of(const Device& device) const;
@@ -64,6 +65,9 @@ class TANDEM_EXPORT Runtime {
   std::shared_ptr<NodeState> eager_state(const OpDef& op, const AttrMap& attrs) const;
   void set_deterministic(bool on);
   bool deterministic() const;
+  /// Function calls that run on several devices: the destructor cancels them and waits for their
+  /// end.
+  RunningCalls& running_calls() const;
   /// Distinguishes runtimes in caches; never used twice in a process.
   std::uint64_t id() const;
 
