@@ -297,14 +297,6 @@ void GradientTape::reset() { recorder_->reset(); }
 
 GradientSource::GradientSource(const Variable& variable) : tensor_(variable.handle()) {}
 
-Tensor GradientTape::gradient(const Tensor& target, const Tensor& source,
-                              UnconnectedGradients unconnected) {
-  return recorder_->gradient({target}, {source}, {}, unconnected).front();
-}
-Tensor GradientTape::gradient(const Tensor& target, const Variable& source,
-                              UnconnectedGradients unconnected) {
-  return recorder_->gradient({target}, {source.handle()}, {}, unconnected).front();
-}
 std::vector<Tensor> GradientTape::gradient(const Tensor& target, const std::vector<Tensor>& sources,
                                            UnconnectedGradients unconnected) {
   return recorder_->gradient({target}, sources, {}, unconnected);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -59,10 +60,12 @@ class TANDEM_EXPORT GradientTape {
   /// d target / d source, of the source's shape; targets that are no scalars count as the sum of
   /// their elements (or weighted by `output_gradients`). Undefined tensors where unconnected,
   /// unless zeros are asked for.
-  Tensor gradient(const Tensor& target, const Tensor& source,
-                  UnconnectedGradients unconnected = UnconnectedGradients::kNone);
-  Tensor gradient(const Tensor& target, const Variable& source,
-                  UnconnectedGradients unconnected = UnconnectedGradients::kNone);
+  /// A template, so that `{w}` is a list of one.
+  template <std::convertible_to<GradientSource> Source>
+  Tensor gradient(const Tensor& target, const Source& source,
+                  UnconnectedGradients unconnected = UnconnectedGradients::kNone) {
+    return gradient(target, std::initializer_list<GradientSource>{source}, unconnected).front();
+  }
   std::vector<Tensor> gradient(const Tensor& target, const std::vector<Tensor>& sources,
                                UnconnectedGradients unconnected = UnconnectedGradients::kNone);
   std::vector<Tensor> gradient(const Tensor& target, const std::vector<Variable>& sources,
