@@ -29,7 +29,6 @@ Runtime::Options stalls_at(int copy) {
 Code code_after(Runtime& runtime, const std::shared_ptr<Cancellation>& cancellation,
                 const std::function<void()>& body, const std::function<void()>& interrupt) {
   const std::shared_ptr<Device> gpu = runtime.devices()[1];
-  const std::size_t before = gpu->allocator().stats().current;
   Code code = Code::kOk;
   std::atomic<bool> over{false};
   std::thread worker([&] {
@@ -42,8 +41,10 @@ Code code_after(Runtime& runtime, const std::shared_ptr<Cancellation>& cancellat
     }
     over = true;
   });
-  // The target of the copy is allocated just before it begins.
-  while (gpu->allocator().stats().current == before && !over) std::this_thread::yield();
+  // A stream has nothing to do until the first copy, which is the one that stalls.
+  const auto at_work = [&](StreamKind kind) { return !gpu->stream(kind).record()->done(); };
+  while (!at_work(StreamKind::kCopyIn) && !at_work(StreamKind::kCopyOut) && !over)
+    std::this_thread::yield();
   interrupt();
   worker.join();
   return code;
