@@ -242,9 +242,9 @@ std::vector<const DeviceInventory::Entry*> DeviceInventory::used(const DeviceCon
   for (const Entry& entry : devices_) {
     if (is_cpu(entry) && visible(config, entry)) used.push_back(&entry);
   }
-  if (!config.visible) {
+  if (!config.visible || config.origin("visible") == "program") {
     for (const Entry& entry : devices_) {
-      if (!is_cpu(entry)) used.push_back(&entry);
+      if (!is_cpu(entry) && visible(config, entry)) used.push_back(&entry);
     }
     return used;
   }

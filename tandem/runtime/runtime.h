@@ -46,8 +46,8 @@ class TANDEM_EXPORT Runtime {
 
   const OpRegistry& ops() const;
   const KernelRegistry& kernels() const;
-  /// The logical devices: CPUs, of which there is at least one, then accelerators, as
-  /// DeviceConfig::visible lists them or by physical device.
+  /// The logical devices: CPUs, of which there is at least one, then accelerators by physical
+  /// device, or as the environment lists these.
   const std::vector<std::shared_ptr<Device>>& devices() const;
   /// The place in devices(); -1 for a device of another runtime, a name that no device has.
   int index_of(const Device& device) const;
