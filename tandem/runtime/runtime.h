@@ -19,6 +19,7 @@ namespace tandem {
 
 class DeviceInventory;  // tandem/runtime/device_inventory.h
 class LateCalls;        // tandem/runtime/internal/late_call.h
+class RunningCalls;     // tandem/runtime/internal/running_calls.h
 
 /// Owner of everything that lives while tensors are computed: devices, thread pools, registries in
 /// use, resources.
@@ -47,7 +48,7 @@ class TANDEM_EXPORT Runtime {
   const OpRegistry& ops() const;
   const KernelRegistry& kernels() const;
   /// The logical devices: CPUs, of which there is at least one, then accelerators by physical
-  /// device.
+  /// device, or as the environment lists these.
   const std::vector<std::shared_ptr<Device>>& devices() const;
   /// The place in devices(); -1 for a device of another runtime, a name that no device has.
   int index_of(const Device& device) const;
@@ -67,6 +68,9 @@ class TANDEM_EXPORT Runtime {
   const std::shared_ptr<LateCalls>& late_calls() const;
   void set_deterministic(bool on);
   bool deterministic() const;
+  /// Function calls that run on several devices: the destructor cancels them and waits for their
+  /// end.
+  RunningCalls& running_calls() const;
   /// Distinguishes runtimes in caches; never used twice in a process.
   std::uint64_t id() const;
 
