@@ -108,6 +108,23 @@ def ragged_arrays(writer):
 
 
 @case
+def rows_in_variants(writer):
+    """tf.map_fn over rows of a ragged array, and to such rows."""
+    rows = tf.RaggedTensorSpec([None, None], tf.float32)
+
+    def function(x):
+        r = tf.RaggedTensor.from_row_lengths(tf.RaggedTensor.from_row_lengths(x, [2, 0, 3]), [2, 1])
+        twice = tf.map_fn(lambda row: row * 2, r, fn_output_signature=rows)
+        deeper = tf.map_fn(lambda row: tf.map_fn(lambda y: y + 1, row), r, fn_output_signature=rows)
+        counts = tf.map_fn(tf.range, tf.constant([3, 0, 2]),
+                           fn_output_signature=tf.RaggedTensorSpec([None], tf.int32))
+        return (*twice.nested_row_splits, twice.flat_values, deeper.flat_values, counts.values,
+                counts.row_splits, tf.map_fn(tf.reduce_sum, r, fn_output_signature=tf.float32))
+
+    write_function(writer, function, np.array([0.5, -1, 2, 3, -4], np.float32))
+
+
+@case
 def unicode_text(writer):
     def function(x):
         characters = tf.strings.unicode_decode(x, "UTF-8")
