@@ -50,16 +50,17 @@ struct Partition {
         throw InvalidArgumentError(
             cat("Row partition size is greater than output size: ", n - 1, " > ", count));
       }
-      if (n > 0 && at(0) != 0) throw InvalidArgumentError("Invalid row split size.");
       for (std::int64_t row = 0; row + 1 < n; ++row) {
         const std::int64_t length = at(row + 1) - at(row);
-        if (length < 0) throw InvalidArgumentError("Invalid row split size.");
-        if (at(row + 1) > values) throw_too_few(at(row + 1));
-        for (std::int64_t column = 0; column < length; ++column) put(row, column);
+        if (bounded && at(row + 1) > values) throw_too_few(at(row + 1));
+        for (std::int64_t column = 0; column < length; ++column) {
+          if (static_cast<std::int64_t>(found.size()) == values) return found;
+          put(row, column);
+        }
       }
       return found;
     }
-    if (n > values) throw_too_few(n);
+    if (bounded && n > values) throw_too_few(n);
     std::int64_t column = 0;
     for (std::int64_t i = 0; i < n; ++i) {
       if (at(i) < 0 || at(i) >= count) {
@@ -72,7 +73,16 @@ struct Partition {
     return found;
   }
 
-  std::int64_t values = 0;  ///< how many there are to be placed
+  // How many rows the partition speaks of: what announces more is not believed.
+  std::int64_t rows() const {
+    if (splits) return static_cast<std::int64_t>(numbers.size()) - 1;
+    return numbers.empty()
+               ? 0
+               : std::max<std::int64_t>(*std::max_element(numbers.begin(), numbers.end()), -1) + 1;
+  }
+
+  std::int64_t values = 0;  ///< how many are to be placed
+  bool bounded = false;     ///< there are no more
 
  private:
   std::int64_t at(std::int64_t i) const { return numbers[static_cast<std::size_t>(i)]; }
@@ -121,6 +131,14 @@ Request partitions_of(const KernelContext& c) {
     }
     if (i == 0) request.rows = numbers.num_elements() - 1;
     request.partitions.push_back({type == "ROW_SPLITS", integers_of(numbers)});
+    const std::vector<std::int64_t>& all = request.partitions.back().numbers;
+    const bool splits = request.partitions.back().splits;
+    if (splits && (all.empty() || all.front() != 0 || !std::is_sorted(all.begin(), all.end()))) {
+      throw InvalidArgumentError("Invalid row split size: it must begin with 0 and never fall.");
+    }
+    if (!splits && std::count(all.begin(), all.end(), std::numeric_limits<std::int64_t>::max())) {
+      throw InvalidArgumentError("A row's number is too large.");
+    }
   }
   return request;
 }
@@ -183,13 +201,16 @@ void to_tensor(KernelContext& c) {
   const Shape& shape = out.shape();
   if (out.num_elements() == 0) return;
   std::vector<std::int64_t> places;
-  for (std::int64_t row = 0; row < request.rows; ++row) {
+  const std::int64_t rows = std::min(request.rows, ragged > 0 ? request.partitions[0].rows() : 0);
+  for (std::int64_t row = 0; row < rows; ++row) {
     places.push_back(row < shape[0] ? row * shape.product(1, ragged + 1) : kNowhere);
   }
   for (int i = 0; i < ragged; ++i) {
     Partition& partition = request.partitions[static_cast<std::size_t>(i)];
-    partition.values =
-        i + 1 < ragged ? std::numeric_limits<std::int64_t>::max() : values.shape()[0];
+    partition.bounded = i + 1 == ragged;
+    partition.values = partition.bounded
+                           ? values.shape()[0]
+                           : request.partitions[static_cast<std::size_t>(i + 1)].rows();
     places = partition.places(places, shape.product(i + 2, ragged + 1), shape[i + 1]);
   }
   if (static_cast<std::int64_t>(places.size()) > values.shape()[0]) {

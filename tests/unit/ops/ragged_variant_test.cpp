@@ -1,4 +1,4 @@
-// Ragged arrays in variants, which no file of values can hold.
+// Ragged arrays in variants, which no file of values can hold, and such as announce too much.
 
 #include <functional>
 #include <string>
@@ -94,6 +94,28 @@ TEST(RaggedVariant, RefusesWhatDoesNotFit) {
                        0, 0);
               }),
               HasSubstr("RaggedTensorVariant"));
+}
+
+std::vector<float> dense(const std::vector<std::int64_t>& shape, std::vector<Tensor> partitions,
+                         std::vector<std::string> types) {
+  std::vector<Tensor> inputs{longs(shape), kValues, Tensor(0.0f)};
+  inputs.insert(inputs.end(), partitions.begin(), partitions.end());
+  return raw_op("RaggedTensorToTensor", inputs, {{"row_partition_types", types}})[0]
+      .to_vector<float>();
+}
+
+// TensorFlow sets memory aside for as many rows as are announced.
+TEST(RaggedTensorToTensor, BelievesNoRowsThatNobodyHas) {
+  constexpr std::int64_t kMany = std::int64_t{1} << 60;
+  EXPECT_THAT(
+      dense({2, 2}, {Tensor(kMany), longs({0, 0, 1, 3, 3})}, {"FIRST_DIM_SIZE", "VALUE_ROWIDS"}),
+      ElementsAre(1, 2, 3, 0));
+  EXPECT_THAT(dense({1, 2, 2}, {longs({0, kMany}), longs({0, 3, 5})}, {"ROW_SPLITS", "ROW_SPLITS"}),
+              ElementsAre(1, 2, 4, 5));
+  EXPECT_THAT(refusal([] {
+                dense({1, 2}, {longs({0, kMany})}, {"ROW_SPLITS"});
+              }),
+              HasSubstr("there are 5"));
 }
 
 }  // namespace
