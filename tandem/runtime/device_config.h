@@ -52,6 +52,7 @@ struct TANDEM_EXPORT DeviceConfig {
 
   std::optional<bool> soft_placement = std::nullopt;  ///< true unless said
   std::optional<bool> log_placement = std::nullopt;
+  std::optional<bool> synchronous = std::nullopt;           ///< eager calls wait for their device
   std::optional<PlacementPolicy> placement = std::nullopt;  ///< greedy unless said
   /// File of measured costs for the cost policy, which it implies unless another is said.
   std::optional<std::string> placement_profile = std::nullopt;

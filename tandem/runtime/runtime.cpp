@@ -15,6 +15,7 @@
 #include "tandem/runtime/device_inventory.h"
 #include "tandem/runtime/internal/configured.h"
 #include "tandem/runtime/internal/function_executor.h"
+#include "tandem/runtime/internal/late_call.h"
 #include "tandem/runtime/thread_context.h"
 
 namespace tandem {
@@ -82,6 +83,7 @@ struct Runtime::State {
   std::map<const Device*, std::unique_ptr<ResourceManager>> resources;
   std::map<const Device*, PhysicalDevice> physical;
   std::map<const Device*, KernelServices> services;
+  const std::shared_ptr<LateCalls> late_calls = std::make_shared<LateCalls>();
 
   void make_devices();
 
@@ -124,6 +126,7 @@ Runtime::Runtime(const Options& options) : state_(std::make_unique<State>(option
   s.make_devices();
   soft_placement_ = s.config.soft_placement.value_or(true);
   set_log_placement(s.config.log_placement.value_or(false));
+  set_synchronous(s.config.synchronous.value_or(false));
   s.profile = s.config.placement_profile.value_or("");
   policy_ = config::policy_of(s.config);
   if (s.config.log_level) tandem::set_log_level(static_cast<LogLevel>(*s.config.log_level));
@@ -140,7 +143,9 @@ Runtime::Runtime(const Options& options) : state_(std::make_unique<State>(option
   }
 }
 
-Runtime::~Runtime() = default;
+Runtime::~Runtime() {
+  if (state_) state_->late_calls->close();
+}
 
 Runtime& Runtime::current() {
   ThreadContext& context = thread_context();
@@ -191,6 +196,7 @@ void Runtime::set_placement_profile(const std::string& path) {
   std::lock_guard lock(state_->profile_mutex);
   state_->profile = path;
 }
+const std::shared_ptr<LateCalls>& Runtime::late_calls() const { return state_->late_calls; }
 void Runtime::set_deterministic(bool on) { state_->deterministic.store(on); }
 bool Runtime::deterministic() const { return state_->deterministic.load(); }
 

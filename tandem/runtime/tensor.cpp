@@ -129,10 +129,7 @@ const TensorImpl& checked(const TensorImpl* impl) {
 const TensorImpl& concrete(const TensorImpl* impl) {
   const TensorImpl& t = checked(impl);
   if (t.symbolic()) throw_symbolic(t, "value");
-  if (t.late) {
-    if (t.late->event) t.late->event->wait();
-    if (t.late->error) std::rethrow_exception(t.late->error);
-  }
+  if (t.late) t.late->wait();
   return t;
 }
 
@@ -215,6 +212,12 @@ const Array& TensorImpl::copy_for_host() const {
 }
 
 void Tensor::synchronize() const { concrete(impl_); }
+
+bool Tensor::is_ready() const {
+  const TensorImpl& t = checked(impl_);
+  if (t.symbolic()) throw_symbolic(t, "value");
+  return !t.late || t.late->done();
+}
 
 std::string Tensor::device() const {
   const TensorImpl& t = checked(impl_);

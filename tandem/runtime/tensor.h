@@ -120,8 +120,11 @@ class TANDEM_EXPORT Tensor {
   T at(std::initializer_list<std::int64_t> index) const {
     return array().values<T>()[flat_index(index)];
   }
-  /// Waits until the value is there.
+  /// Waits until the value is there, as every look at it does: eager calls on an accelerator return
+  /// before it has run them. Throws why there will be no value, naming the op that failed.
   void synchronize() const;
+  /// False while a device has yet to compute the value. True also of one that failed.
+  bool is_ready() const;
 
   /// Full name of the device that holds the value, "/job:localhost/replica:0/task:0/device:CPU:0".
   std::string device() const;
