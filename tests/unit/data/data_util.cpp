@@ -52,7 +52,8 @@ std::size_t thread_count() {
 
 std::size_t threads_at_rest() {
   std::size_t count = thread_count();
-  for (int same = 0; same < 10;) {
+  // Longer than the thread that looks after cancellations stays without any.
+  for (int same = 0; same < 60;) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     const std::size_t now = thread_count();
     same = now == count ? same + 1 : 0;
