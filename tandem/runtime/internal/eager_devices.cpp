@@ -241,10 +241,10 @@ std::vector<Tensor> run_eagerly_on_devices(Runtime& runtime, const OpDef& op,
   Device& device = choose_device(call);
   if (runtime.log_placement())
     std::cerr << cat("Executing op ", op.name, " in device ", device.name(), "\n");
-  const KernelList& kernels = runtime.kernels().get(op, device.kernel_class(), call.complete);
-
   const bool accelerator = device.memory_space() != nullptr;
   const bool host_alone = !accelerator || int32_alone(call);
+  const KernelList& kernels = kernels_on(runtime, device, op, call.complete,
+                                         host_alone || !needs_device_kernel(op.traits.kind));
   bool touches_device = accelerator && !host_alone && !runs_functions(op.traits.kind);
   std::vector<Array> arrays;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
