@@ -57,8 +57,11 @@ configure_package_config_file(
 # SameMinorVersion while the major version is 0: see docs/compatibility.md.
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/tandemConfigVersion.cmake"
                                  COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/tandemConfigVersion.cmake" DESTINATION "${package_folder}"
+        RENAME TandemConfigVersion.cmake)
 install(
   FILES "${PROJECT_BINARY_DIR}/tandemConfig.cmake" "${PROJECT_BINARY_DIR}/tandemConfigVersion.cmake"
+        "${PROJECT_SOURCE_DIR}/cmake/TandemConfig.cmake"
         "${PROJECT_SOURCE_DIR}/cmake/Findkissfft_headers.cmake"
         "${PROJECT_SOURCE_DIR}/cmake/Findlapacke.cmake"
         "${PROJECT_SOURCE_DIR}/cmake/FindoneDNN.cmake"

@@ -7,7 +7,7 @@
 namespace td = tandem;
 using namespace td::keras;
 
-int main() {
+int main() try {
   utils::set_random_seed(5);
   const auto [train, test] = td::data::digits("examples/data/digits.csv.gz").split(0.8);
 
@@ -55,4 +55,7 @@ int main() {
   std::cout << "traced " << train_step.num_traces() << " times in " << optimizer.iterations()
             << " steps; learning rate now " << optimizer.learning_rate() << "\n";
   return test_accuracy > 0.93f ? 0 : 1;
+} catch (const td::Error& error) {
+  std::cerr << "custom_training_loop: " << error.what() << "\n";
+  return 1;
 }

@@ -48,7 +48,7 @@ std::vector<td::Tensor> gradients(const Replica& r, const td::Tensor& x, const t
 
 }  // namespace
 
-int main() {
+int main() try {
   if (!std::getenv("TANDEM_EMULATE")) td::config::emulate("GPU:2,memory=64MiB");
   utils::set_random_seed(3);
   const auto [train, test] = td::data::digits("examples/data/digits.csv.gz").split(0.8);
@@ -105,4 +105,7 @@ int main() {
   }
   std::cout << "largest difference of a weight: " << difference << "\n";
   return difference < 1e-4f ? 0 : 1;
+} catch (const td::Error& error) {
+  std::cerr << "data_parallel: " << error.what() << "\n";
+  return 1;
 }

@@ -6,7 +6,7 @@
 namespace td = tandem;
 using namespace td::keras;
 
-int main() {
+int main() try {
   // 1,797 images of 8x8 pixels, each time in the same order; a fifth is kept for the test.
   const auto [train, test] = td::data::digits("examples/data/digits.csv.gz").split(0.8);
 
@@ -36,4 +36,7 @@ int main() {
   const Logs result = model.evaluate(test.batch(256), {.verbose = Verbose::kSilent});
   std::cout << "test " << result << "\n";
   return result["accuracy"] > 0.95 ? 0 : 1;
+} catch (const td::Error& error) {
+  std::cerr << "digits: " << error.what() << "\n";
+  return 1;
 }

@@ -54,7 +54,7 @@ auto training_step(const Sequential& model, const optimizers::Adam& optimizer,
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   const bool real = argc > 1 && std::string(argv[1]) == "real";
   const std::string folder = argc > 2 ? argv[2] : "build/photos_4000";
   if (!std::getenv("TANDEM_EMULATE")) {
@@ -124,4 +124,7 @@ int main(int argc, char** argv) {
             << " %\nthe input alone: " << static_cast<int>(alone)
             << " images/s\nbottleneck: " << (share < 0.05 ? "the accelerator" : "the input")
             << "\n";
+} catch (const td::Error& error) {
+  std::cerr << "image_training: " << error.what() << "\n";
+  return 1;
 }

@@ -7,7 +7,7 @@
 
 namespace td = tandem;
 
-int main() {
+int main() try {
   td::random::set_seed(3);
   const td::Tensor x = td::random::uniform({200, 1}, {.minval = -1.0, .maxval = 1.0});
   const td::Tensor y = 3.0 * x + 0.5 + td::random::normal({200, 1}, {.stddev = 0.1});
@@ -40,4 +40,7 @@ int main() {
   const bool found =
       near(slope, 3.0f) && near(offset, 0.5f) && near(weights[0], 3.0f) && near(weights[1], 0.5f);
   return found ? 0 : 1;
+} catch (const td::Error& error) {
+  std::cerr << "linear_regression: " << error.what() << "\n";
+  return 1;
 }

@@ -31,7 +31,7 @@ Sequential make_model() {
 
 }  // namespace
 
-int main() {
+int main() try {
   const std::string folder =
       (std::filesystem::temp_directory_path() / "tandem_save_and_load").string();
   std::filesystem::create_directories(folder);
@@ -71,4 +71,7 @@ int main() {
 
   std::filesystem::remove_all(folder);
   return before == after && before > 0.9 && std::abs(difference) < 1e-5f ? 0 : 1;
+} catch (const td::Error& error) {
+  std::cerr << "save_and_load: " << error.what() << "\n";
+  return 1;
 }

@@ -71,7 +71,7 @@ Model make_model() {
 
 }  // namespace
 
-int main() {
+int main() try {
   utils::set_random_seed(11);
   const Examples train = make_examples(4096, 1);
   const Examples test = make_examples(256, 2);
@@ -94,4 +94,7 @@ int main() {
                                      {.verbose = Verbose::kSilent, .sample_weight = test.weights});
   std::cout << "of the answers on new sequences are right: " << result["accuracy"] * 100 << " %\n";
   return result["accuracy"] > 0.95 ? 0 : 1;
+} catch (const td::Error& error) {
+  std::cerr << "transformer: " << error.what() << "\n";
+  return 1;
 }

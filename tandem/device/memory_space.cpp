@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/device/lost_device.h"
 
 namespace tandem {
 namespace {
@@ -101,7 +102,7 @@ Array copy_to_device(const Array& array, Device& device) {
   if (is_object(array.dtype()) || is_ref(array.dtype()) || device_of(array) == &device)
     return token_view(array);
   Device* from = array.on_host() ? nullptr : &device_in_being(array);
-  if (from && !from->lost().empty()) throw UnavailableError(from->lost());
+  if (from) check_not_lost(*from);
   if (from && !from->can_copy_to(device)) return copy_to_device(copy_to_host(array), device);
   Array copy = allocate_on(device, array.dtype(), array.shape());
   if (from && !array.buffer()->computed()) copy.buffer()->mark_uncomputed();

@@ -66,17 +66,18 @@ typedef struct TandemStream TandemStream;
 typedef struct TandemEvent TandemEvent;
 typedef struct TandemKernelContext TandemKernelContext;
 
-/* What is known of a physical device. Zero where it is not known. */
+/* What is known of a physical device. Zero where it is not known. Figures out of range are refused
+ * when the plugin is loaded: rates and times are finite and not negative. */
 typedef struct TandemDeviceProperties {
   size_t size;
-  char description[256]; /* one line, such as the chip's name */
-  uint64_t memory_bytes;
+  char description[256];   /* one line, such as the chip's name */
+  uint64_t memory_bytes;   /* at most 2^47 */
   double flops;            /* float operations a second */
   double memory_bandwidth; /* bytes a second */
   double link_bandwidth;   /* to and from the host, bytes a second */
   double link_latency;     /* seconds a copy */
   double launch_overhead;  /* seconds between two pieces of work */
-  int32_t compute_streams; /* of a logical device; at least 1 */
+  int32_t compute_streams; /* of a logical device; 1 to 64 */
   int32_t emulated;        /* 1 if this is no hardware */
   char details[512];       /* lines "name=value" of what else people may want to know */
 } TandemDeviceProperties;
@@ -146,7 +147,18 @@ typedef struct TandemCopy {
   void* arg;
 } TandemCopy;
 
-/* ---- Kernels ---- */
+/* ---- Kernels ----
+ *
+ * With a kernel class of its own a device runs the ops for which the plugin brings kernels, and
+ * Tandem does the rest: copies by TandemCopy, calls of functions, conditions and loops on the host,
+ * constants brought over once. Ops on int32 alone count and index: the host computes them in its
+ * own memory, by its own kernels. All other ops without a kernel here, variables included, go to
+ * the CPU under soft placement, and values are copied there and back; without it they are an error.
+ * Strings and resources stay on the host.
+ *
+ * Numbers of dtypes, TensorFlow's: float 1, double 2, int32 3, uint8 4, int16 5, int8 6, string 7,
+ * complex64 8, int64 9, bool 10, bfloat16 14, uint16 17, complex128 18, half 19, resource 20,
+ * variant 21, uint32 22, uint64 23. */
 
 /* Elements of an input or output: row-major, without gaps. `dtype` is TensorFlow's number. */
 typedef struct TandemTensor {
@@ -220,7 +232,7 @@ typedef struct TandemPluginApi {
   const TandemKernel* const* kernels; /* optional; not with the kernel class "cpu" */
   size_t num_kernels;
 
-  /* Physical devices, numbered from 0. The number stays the same. */
+  /* Physical devices, numbered from 0; at most 4096. The number stays the same. */
   int32_t (*device_count)(void);
   void (*device_properties)(int32_t physical, TandemDeviceProperties* properties,
                             TandemStatus* status);

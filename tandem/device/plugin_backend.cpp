@@ -1,6 +1,8 @@
 #include "tandem/device/plugin_backend.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <sstream>
 #include <string>
@@ -14,9 +16,45 @@
 namespace tandem {
 namespace {
 
+// Beyond these a figure is a mistake: of a size that was not set, or in another unit.
+constexpr int kMostDevices = 4096;
+constexpr int kMostStreams = 64;
+constexpr std::uint64_t kMostMemory = std::uint64_t{1} << 47;
+
+[[noreturn]] void refuse(const PluginLibrary& library, const std::string& what) {
+  throw InvalidArgumentError(cat("The plugin ", library.path, " cannot be used: ", what, '.'));
+}
+
+void check_properties(const PluginLibrary& library, const std::string& device,
+                      const TandemDeviceProperties& p) {
+  const auto out_of_range = [&](const char* field, const auto& value, const auto& range) {
+    refuse(library, cat("TandemDeviceProperties::", field, " of ", device, " is ", value,
+                        " and must be ", range));
+  };
+  if (p.compute_streams < 0 || p.compute_streams > kMostStreams)
+    out_of_range("compute_streams", p.compute_streams, cat("1 to ", kMostStreams));
+  if (p.memory_bytes > kMostMemory)
+    out_of_range("memory_bytes", p.memory_bytes, cat("at most ", kMostMemory));
+  const std::pair<const char*, double> figures[] = {{"flops", p.flops},
+                                                    {"memory_bandwidth", p.memory_bandwidth},
+                                                    {"link_bandwidth", p.link_bandwidth},
+                                                    {"link_latency", p.link_latency},
+                                                    {"launch_overhead", p.launch_overhead}};
+  for (const auto& [field, value] : figures) {
+    if (!(value >= 0) || std::isinf(value)) out_of_range(field, value, "0 or more, and finite");
+  }
+}
+
 class PluginBackend final : public Backend {
  public:
-  explicit PluginBackend(const PluginLibrary& library) : library_(library) {}
+  explicit PluginBackend(const PluginLibrary& library) : library_(library) {
+    const int count = library_.api.device_count();
+    if (count < 0 || count > kMostDevices) {
+      refuse(library_, cat("TandemPluginApi::device_count gives ", count, " and must give 0 to ",
+                           kMostDevices));
+    }
+    for (int i = 0; i < count; ++i) properties_of(i);
+  }
 
   std::string name() const override { return library_.api.name; }
 
@@ -69,6 +107,7 @@ class PluginBackend final : public Backend {
     TandemStatus status = no_error();
     library_.api.device_properties(index, &given, &status);
     check(status, cat("The plugin ", library_.api.name, " does not know ", name_of(index)));
+    check_properties(library_, name_of(index), given);
     DeviceProperties p;
     p.description.assign(given.description, strnlen(given.description, sizeof(given.description)));
     std::replace(p.description.begin(), p.description.end(), '\n', ' ');
@@ -79,7 +118,7 @@ class PluginBackend final : public Backend {
     p.link_bandwidth = given.link_bandwidth;
     p.link_latency = given.link_latency;
     p.launch_overhead = given.launch_overhead;
-    p.compute_streams = std::clamp(given.compute_streams, 1, 64);
+    p.compute_streams = std::max(given.compute_streams, 1);
     p.emulated = given.emulated != 0;
     p.details = {{"device_name", p.description}, {"plugin", library_.path}};
     std::istringstream lines(

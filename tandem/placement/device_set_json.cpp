@@ -19,6 +19,25 @@ constexpr std::int64_t kMostDevices = 100'000;
   throw InvalidArgumentError(cat("device set: ", what));
 }
 
+// The library lets the last of equal keys win, and begins its texts with a number of its own.
+json parse(std::string_view text) {
+  std::vector<std::set<std::string>> open;  // the keys so far of each object around
+  const auto look = [&](int, json::parse_event_t event, json& value) {
+    if (event == json::parse_event_t::object_start) open.emplace_back();
+    if (event == json::parse_event_t::object_end) open.pop_back();
+    if (event == json::parse_event_t::key && !open.back().insert(value.get<std::string>()).second)
+      fail(cat("the key '", value.get<std::string>(), "' is twice in one object"));
+    return true;
+  };
+  try {
+    return json::parse(text, look);
+  } catch (const json::exception& error) {
+    const std::string_view what = error.what();
+    const std::size_t end = what.find("] ");
+    fail(cat("no JSON: ", end == std::string_view::npos ? what : what.substr(end + 2)));
+  }
+}
+
 // Reads one entry of "devices", and complains of fields that nobody asked for.
 class Entry {
  public:
@@ -138,12 +157,7 @@ void read_entry(const json& object, const std::string& where, DeviceSet& set) {
 }  // namespace
 
 DeviceSet DeviceSet::parse_json(std::string_view text) {
-  json file;
-  try {
-    file = json::parse(text);
-  } catch (const json::exception& error) {
-    fail(error.what());
-  }
+  const json file = parse(text);
   if (!file.is_object()) fail("not an object");
   const auto list = file.find("devices");
   if (list == file.end() || !list->is_array()) fail("needs a list 'devices'");

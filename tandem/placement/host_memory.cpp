@@ -83,6 +83,19 @@ bool input_on_host(const Node& node, int i) {
   return declared_on_host(node, i) || on_small_integers_alone(node);
 }
 
+bool is_host_work(const Node& node) {
+  if (!needs_device_kernel(node.kind())) return true;
+  for (int i = 0; i < static_cast<int>(node.inputs().size()); ++i) {
+    const DType dtype = input_dtype(node, i);  // these lead to values wherever they lie
+    if (dtype == DType::kResource || dtype == DType::kVariant || is_ref(dtype)) return false;
+    if (!input_on_host(node, i)) return false;
+  }
+  for (int i = 0; i < node.num_outputs(); ++i) {
+    if (!output_on_host(node, i)) return false;
+  }
+  return true;
+}
+
 bool output_on_host(const Node& node, int i) {
   const DType dtype = node.output_dtype(i);
   if (is_host_dtype(dtype)) return true;

@@ -60,10 +60,19 @@ struct TANDEM_EXPORT Placement {
   std::vector<PlannedCopy> copies(const Graph& graph, const CostModel& costs) const;
 };
 
+/// True if what runs such a node is a kernel of the device's class. Copies, calls and control flow
+/// are carried out by the runtime, so every device takes them.
+constexpr bool needs_device_kernel(NodeKind kind) {
+  return kind == NodeKind::kPlain || kind == NodeKind::kVariable;
+}
+
 /// True if the argument lies in host memory wherever the op runs: strings and other objects, what
 /// the op or kernel declares so, and all arguments of ops on int32 alone (TensorFlow's rule).
 TANDEM_EXPORT bool input_on_host(const Node& node, int i);
 TANDEM_EXPORT bool output_on_host(const Node& node, int i);
+/// True if the host's kernel runs the node wherever it is placed: copies, calls and control flow,
+/// which the runtime carries out, and what takes and gives values in host memory alone.
+TANDEM_EXPORT bool is_host_work(const Node& node);
 /// True if the op declares so (`OpTraits::host_inputs`) for input i of a call. `attrs` must have
 /// every attribute of the op, defaults included (`complete_attrs`).
 TANDEM_EXPORT bool declared_on_host(const OpDef& op, const AttrMap& attrs, int input);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cctype>
 #include <functional>
 #include <set>
 #include <utility>
@@ -68,6 +69,12 @@ void check_one(const DeviceConfig& given, const Devices& now, const Entry& entry
   now.inventory->check_logical(of_device, entry);
 }
 
+// Types are written in upper case and asked for in any, as in names of devices.
+bool same_type(std::string_view type, std::string_view asked) {
+  return std::equal(type.begin(), type.end(), asked.begin(), asked.end(),
+                    [](unsigned char a, unsigned char b) { return a == std::toupper(b); });
+}
+
 Device& logical_device(std::string_view name) {
   DeviceSpec spec;
   try {
@@ -104,7 +111,7 @@ DeviceArguments::DeviceArguments(const std::vector<PhysicalDevice>& devices)
 std::vector<PhysicalDevice> list_physical_devices(std::string_view type) {
   std::vector<PhysicalDevice> found;
   for (const Entry& entry : devices_now().inventory->devices()) {
-    if (type.empty() || entry.device.device_type == type) found.push_back(entry.device);
+    if (type.empty() || same_type(entry.device.device_type, type)) found.push_back(entry.device);
   }
   return found;
 }
@@ -112,7 +119,7 @@ std::vector<PhysicalDevice> list_physical_devices(std::string_view type) {
 std::vector<LogicalDevice> list_logical_devices(std::string_view type) {
   std::vector<LogicalDevice> found;
   for (const auto& device : Runtime::current().devices()) {
-    if (!type.empty() && device->type() != type) continue;
+    if (!type.empty() && !same_type(device->type(), type)) continue;
     DeviceSpec local;  // without job and task, as long as there is one process
     local.type = device->spec().type;
     local.index = device->spec().index;
@@ -127,7 +134,7 @@ void set_visible_devices(const DeviceArguments& devices, std::string_view type) 
               std::set<std::string> wanted;
               for (const DeviceArgument& device : devices.devices()) {
                 const Entry& entry = entry_of(*now.inventory, device);
-                if (!type.empty() && entry.device.device_type != type) {
+                if (!type.empty() && !same_type(entry.device.device_type, type)) {
                   throw InvalidArgumentError(cat("Unrecognized device: ", device.text(),
                                                  ". It is not of the type '", type,
                                                  "' that set_visible_devices was given."));
@@ -136,7 +143,7 @@ void set_visible_devices(const DeviceArguments& devices, std::string_view type) 
               }
               std::vector<std::string> visible;
               for (const Entry& entry : now.inventory->devices()) {
-                const bool kept = !type.empty() && entry.device.device_type != type &&
+                const bool kept = !type.empty() && !same_type(entry.device.device_type, type) &&
                                   DeviceInventory::visible(now.config, entry);
                 if (kept || wanted.contains(entry.short_name()))
                   visible.push_back(entry.short_name());
@@ -149,7 +156,7 @@ std::vector<PhysicalDevice> get_visible_devices(std::string_view type) {
   const Devices now = devices_now();
   std::vector<PhysicalDevice> found;
   for (const Entry& entry : now.inventory->devices()) {
-    if ((type.empty() || entry.device.device_type == type) &&
+    if ((type.empty() || same_type(entry.device.device_type, type)) &&
         DeviceInventory::visible(now.config, entry))
       found.push_back(entry.device);
   }

@@ -41,6 +41,7 @@ struct TANDEM_EXPORT DeviceConfig {
   std::vector<std::shared_ptr<Backend>> backends = {};  ///< of the program's own, after all others
 
   /// Physical devices that are used; unsaid: all. The environment's list is an order too.
+  /// A list without a CPU throws NotFoundError, as in TensorFlow; the environment's keeps the CPU.
   std::optional<std::vector<std::string>> visible = std::nullopt;
   /// By physical device: the logical devices cut from it.
   std::map<std::string, std::vector<LogicalDeviceConfiguration>> logical = {};

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "tandem/core/error.h"
 #include "tandem/device/device_types.h"
+#include "tandem/placement/cost_profile.h"
 #include "tandem/runtime/internal/make_backends.h"
 #include "tandem/runtime/internal/physical_names.h"
 
@@ -165,6 +167,11 @@ void DeviceInventory::check_logical(const DeviceConfig& config, const Entry& ent
       check_sum(config, "memory_limit", entry, {of_all->second});
     return;
   }
+  if (logical->second.empty()) {
+    refuse(config, logical_setting,
+           cat("The list of logical devices of ", name,
+               " is empty. To hide a device, leave it out of the visible ones."));
+  }
   std::vector<std::int64_t> limits;
   for (const LogicalDeviceConfiguration& device : logical->second) {
     if (is_cpu(entry)) {
@@ -179,7 +186,12 @@ void DeviceInventory::check_logical(const DeviceConfig& config, const Entry& ent
 
 void DeviceInventory::check_names(const DeviceConfig& config) const {
   if (config.visible) {
-    for (const std::string& name : *config.visible) check_known(config, "visible", name);
+    std::set<std::string> seen;
+    for (const std::string& name : *config.visible) {
+      check_known(config, "visible", name);
+      if (!seen.insert(physical_name(name)).second)
+        refuse(config, "visible", cat("Device ", name, " is listed twice among those to use."));
+    }
   }
   for (const auto& [name, value] : config.logical) check_known(config, "logical " + name, name);
   for (const auto& [name, value] : config.memory_limit) {
@@ -217,6 +229,8 @@ void DeviceInventory::check_growth(const DeviceConfig& config) const {
 void DeviceInventory::check(const DeviceConfig& config) const {
   if (config.log_level.value_or(0) < 0 || config.log_level.value_or(0) > 3)
     throw InvalidArgumentError(cat("The log level must be 0 to 3 but is ", *config.log_level, "."));
+  // Read again where functions are placed; what is wrong with it is told here.
+  if (!config.placement_profile.value_or("").empty()) CostProfile::load(*config.placement_profile);
   check_names(config);
   bool any_cpu = false;
   for (const Entry& entry : devices_) {

@@ -78,7 +78,7 @@ def main():
     parser.add_argument("--source", type=pathlib.Path, required=True)
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--cxx", required=True)
-    parser.add_argument("case", choices=["tree", "find_package", "static", "pkg_config",
+    parser.add_argument("case", choices=["tree", "find_package", "capital", "static", "pkg_config",
                                          "add_subdirectory"])
     parser.add_argument("program", type=pathlib.Path, nargs="?")
     args = parser.parse_args()

@@ -10,6 +10,10 @@
 #define BROKEN_FUNCTION 4
 #define BROKEN_TYPE 5
 #define BROKEN_START 6
+#define BROKEN_COUNT 7
+#define BROKEN_STREAMS 8
+#define BROKEN_MEMORY 9
+#define BROKEN_FIGURE 10
 
 #if BROKEN == BROKEN_ENTRY
 
@@ -31,8 +35,12 @@ extern "C" TANDEM_EXPORT_PLUGIN void tandem_plugin_init(const TandemHostApi*,
   plugin->name = "broken";
   plugin->device_type = BROKEN == BROKEN_TYPE ? "CPU" : "BROKEN";
   plugin->kernel_class = "broken";
-  plugin->device_count = [] { return std::int32_t{1}; };
-  plugin->device_properties = [](std::int32_t, TandemDeviceProperties*, TandemStatus*) {};
+  plugin->device_count = [] { return std::int32_t{BROKEN == BROKEN_COUNT ? 1000000 : 1}; };
+  plugin->device_properties = [](std::int32_t, TandemDeviceProperties* properties, TandemStatus*) {
+    if (BROKEN == BROKEN_STREAMS) properties->compute_streams = -3;
+    if (BROKEN == BROKEN_MEMORY) properties->memory_bytes = ~std::uint64_t{0};
+    if (BROKEN == BROKEN_FIGURE) properties->link_bandwidth = -1;
+  };
   plugin->device_open = [](const TandemDeviceOptions*, TandemDeviceTraits*,
                            TandemStatus*) -> TandemDevice* { return nullptr; };
   plugin->device_close = [](TandemDevice*) {};

@@ -141,7 +141,15 @@ INSTANTIATE_TEST_SUITE_P(
                     std::pair{"function", "TandemPluginApi::event_wait is null."},
                     std::pair{"type", "its device type \"CPU\" is no upper-case name of its own"},
                     std::pair{"start", "FAILED_PRECONDITION: The plugin "},
-                    std::pair{"start", "does not start: no such hardware in this machine"}));
+                    std::pair{"start", "does not start: no such hardware in this machine"},
+                    std::pair{"count",
+                              "libbroken_count.so cannot be used: TandemPluginApi::"
+                              "device_count gives 1000000 and must give 0 to 4096."},
+                    std::pair{"streams",
+                              "TandemDeviceProperties::compute_streams of "
+                              "/physical_device:BROKEN:0 is -3 and must be 1 to 64."},
+                    std::pair{"memory", "memory_bytes of /physical_device:BROKEN:0 is "},
+                    std::pair{"figure", "link_bandwidth of /physical_device:BROKEN:0 is -1"}));
 
 }  // namespace
 }  // namespace tandem

@@ -25,6 +25,10 @@ DeviceProperties emulated_properties(const EmulatedSpec& spec) {
   DeviceProperties p;
   p.description = cat("emulated ", spec.type, ", ", byte_text(spec.memory), ", link ",
                       rate_text(spec.link), spec.timed ? ", timed" : "");
+  for (std::size_t i = 0; i < spec.without.size(); ++i)
+    p.description += cat(i == 0 ? ", without=" : "|", spec.without[i]);
+  if (const std::string faults = spec.fault.to_string(); !faults.empty())
+    p.description += ", fault=" + faults;
   p.memory_bytes = spec.memory;
   p.flops = spec.flops;
   p.memory_bandwidth = spec.bandwidth;

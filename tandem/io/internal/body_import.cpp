@@ -1,6 +1,7 @@
 #include "tandem/io/internal/body_import.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <queue>
 
@@ -122,6 +123,21 @@ void BodyImport::add_args() {
   }
 }
 
+namespace {
+
+// Pieces with '>' between them, each of letters, digits and "._/-", and begun by one of "a0.".
+bool is_node_name(std::string_view name) {
+  bool begins = true;
+  for (const char c : name) {
+    const bool begin = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.';
+    if (!begin && (begins || (c != '_' && c != '/' && c != '-' && c != '>'))) return false;
+    begins = c == '>';
+  }
+  return !begins;
+}
+
+}  // namespace
+
 void BodyImport::read_nodes() {
   for (proto::NodeDef& def : nodes_) {
     Pending node;
@@ -130,6 +146,12 @@ void BodyImport::read_nodes() {
     if (node.name.empty()) fail(node, "it has no name.");
     if (node.name.front() == '^' || node.name.find(':') != std::string::npos)
       fail(node, "a name can't hold ':' or begin with '^'.");
+    // As TensorFlow, which does not look at those in functions.
+    if (!function_ && !is_node_name(node.name)) {
+      fail(node,
+           "Node name contains invalid characters: it begins with a letter, a digit or '.', and "
+           "goes on with these and '_', '/', '-', '>'.");
+    }
     if (!by_name_.emplace(node.name, static_cast<int>(pending_.size())).second)
       fail(node, "there is another node of that name.");
     pending_.push_back(std::move(node));

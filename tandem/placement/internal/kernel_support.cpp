@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tandem/core/error.h"
+#include "tandem/placement/placement.h"
 
 namespace tandem::placement {
 namespace {
@@ -15,9 +16,6 @@ bool same_kind(const DeviceModel& a, const DeviceModel& b) {
   return a.kernel_class == b.kernel_class && a.spec.type == b.spec.type && a.without == b.without &&
          a.lost.empty() == b.lost.empty();
 }
-
-// What the executor carries out itself, wherever it is.
-bool needs_kernel(NodeKind kind) { return kind == NodeKind::kPlain || kind == NodeKind::kVariable; }
 
 bool has_strings(const Node& node) {
   for (const Output& in : node.inputs()) {
@@ -110,7 +108,7 @@ std::string KernelSupport::refusal(const Node& node, const DeviceModel& device) 
   if (std::find(device.without.begin(), device.without.end(), node.op().name) !=
       device.without.end())
     return cat("has no kernel for ", node.op().name);
-  if (needs_kernel(node.kind()) &&
+  if (needs_device_kernel(node.kind()) &&
       kernels_.find(node.op(), device.kernel_class, node.attrs()) == nullptr) {
     std::string types;
     for (const auto& [name, value] : node.attrs()) {

@@ -21,15 +21,10 @@ std::optional<double> parse(std::string_view text, const Unit (&units)[N]) {
   return std::nullopt;
 }
 
-constexpr Unit kRates[] = {{"", 1},       {"B/s", 1},    {"KB/s", 1e3},
-                           {"MB/s", 1e6}, {"GB/s", 1e9}, {"TB/s", 1e12}};
-constexpr Unit kBytes[] = {{"", 1},
-                           {"B", 1},
-                           {"KiB", 1024.0},
-                           {"MiB", 1048576.0},
-                           {"GiB", 1073741824.0},
-                           {"TiB", 1099511627776.0}};
-constexpr Unit kSeconds[] = {{"", 1}, {"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
+constexpr Unit kRates[] = {{"B/s", 1}, {"KB/s", 1e3}, {"MB/s", 1e6}, {"GB/s", 1e9}, {"TB/s", 1e12}};
+constexpr Unit kBytes[] = {
+    {"B", 1}, {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0}, {"TiB", 1099511627776.0}};
+constexpr Unit kSeconds[] = {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
 constexpr Unit kFlops[] = {{"", 1}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {"P", 1e15}};
 
 }  // namespace

@@ -125,7 +125,7 @@ Entry read_entry(const Variable& variable, std::string_view text, const std::str
   for (const std::string_view number : split(text.substr(equals + 1), ','))
     entry.numbers.push_back(variable.number(number, wanted));
   if (std::find(seen.begin(), seen.end(), entry.device) != seen.end())
-    variable.refuse(cat(wanted, ", each device once,"));
+    variable.refuse(cat(wanted, " each device once,"));
   seen.push_back(entry.device);
   return entry;
 }

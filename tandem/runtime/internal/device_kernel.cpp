@@ -8,6 +8,8 @@
 #include "tandem/device/memory_space.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/placement/cost_model.h"
+#include "tandem/placement/placement.h"
+#include "tandem/runtime/runtime.h"
 
 namespace tandem {
 namespace {
@@ -77,6 +79,20 @@ void skip_kernel(KernelContext& c, const Node* node) {
 }
 
 }  // namespace
+
+const KernelList& kernels_on(const Runtime& runtime, const Device& device, const OpDef& op,
+                             const AttrMap& attrs, bool host_work) {
+  const KernelRegistry& kernels = runtime.kernels();
+  const std::string& host_class = runtime.default_device().kernel_class();
+  if (host_work && device.kernel_class() != host_class) {
+    if (const KernelList* list = kernels.find(op, host_class, attrs)) return *list;
+  }
+  return kernels.get(op, device.kernel_class(), attrs);
+}
+
+const KernelList& kernels_on(const Runtime& runtime, const Device& device, const Node& node) {
+  return kernels_on(runtime, device, node.op(), node.attrs(), is_host_work(node));
+}
 
 void run_device_kernel(const KernelList& kernels, KernelContext& c, const Node* node) {
   const AllocationScope holder(c.node_name());

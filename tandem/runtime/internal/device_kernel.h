@@ -9,6 +9,13 @@
 namespace tandem {
 
 class OpRegistry;
+class Runtime;
+
+/// The kernels that serve an op on a device: those of its class, or the host's for host work
+/// (`is_host_work`; a device's own where the host has none).
+const KernelList& kernels_on(const Runtime& runtime, const Device& device, const OpDef& op,
+                             const AttrMap& attrs, bool host_work);
+const KernelList& kernels_on(const Runtime& runtime, const Device& device, const Node& node);
 
 /// Runs a kernel on a thread of a device with memory of its own, and leaves each output where it
 /// belongs: in the device's memory, or on the host where `context.host_outputs_` or the dtype says

@@ -10,21 +10,7 @@
 #include "tandem/runtime/runtime.h"
 
 namespace tandem {
-namespace {
-
-// Nothing of the step lies in a device's memory, variables that it refers to included.
-bool host_memory_only(const Plan& plan, const Step& step) {
-  const auto on_host = [&](int slot) { return plan.slot_memory(slot) == 0; };
-  const auto& node = *step.node;
-  const bool refers = std::any_of(node.inputs().begin(), node.inputs().end(), [](const Output& in) {
-    const DType dtype = in.node->output_dtype(in.index);
-    return dtype == DType::kResource || dtype == DType::kVariant || is_ref(dtype);
-  });
-  return !refers && std::all_of(step.inputs.begin(), step.inputs.end(), on_host) &&
-         std::all_of(step.outputs.begin(), step.outputs.end(), on_host);
-}
-
-}  // namespace
+namespace {}  // namespace
 
 DevicePlan::DevicePlan(Runtime& runtime, std::shared_ptr<const PlacedFunction> placed,
                        std::shared_ptr<NodeStates> states)
@@ -50,8 +36,8 @@ void DevicePlan::make_tasks() {
   for (const Step& step : steps) {
     const Node& node = *step.node;
     const bool host_device = devices.devices[static_cast<std::size_t>(step.device)].host_memory;
-    const bool host = host_device || runs_functions(node.kind()) ||
-                      (!is_copy(node) && host_memory_only(plan_, step));
+    const bool host =
+        host_device || runs_functions(node.kind()) || (!is_copy(node) && is_host_work(node));
     Task task;
     task.node = &node;
     StepWork work;

@@ -12,6 +12,7 @@
 #include "tandem/core/error.h"
 #include "tandem/core/flush_denormals.h"
 #include "tandem/device/inter_op_pool.h"
+#include "tandem/device/lost_device.h"
 #include "tandem/device/memory_space.h"
 #include "tandem/placement/list_scheduler.h"
 #include "tandem/runtime/internal/device_kernel.h"
@@ -282,7 +283,7 @@ class Run : public std::enable_shared_from_this<Run> {
     const Array& from = at(frame_.values, step(s).inputs[0]);
     Array& to = at(frame_.values, step(s).outputs[0]);
     Device* const source = device_of(from);
-    if (source && !source->lost().empty()) throw UnavailableError(source->lost());
+    if (source) check_not_lost(*source);
     const AllocationScope holder(step(s).node->name());
     const bool planned = (step(s).planned_outputs & 1) != 0 && to.shape() == from.shape();
     if (kind == Lane::kCopyOut) {

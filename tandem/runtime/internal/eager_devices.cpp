@@ -53,8 +53,9 @@ class Launch {
     output_dtypes_ = output_dtypes(op, attrs_);
     const DeviceCall call{runtime, op, inputs_, attrs_, output_dtypes_};
     device_ = &choose_device(call);
-    kernels_ = &runtime.kernels().get(op, device_->kernel_class(), attrs_);
     host_alone_ = device_->memory_space() == nullptr || int32_alone(call);
+    kernels_ = &kernels_on(runtime, *device_, op, attrs_,
+                           host_alone_ || !needs_device_kernel(op.traits.kind));
   }
 
   static std::vector<Tensor> start(const std::shared_ptr<Launch>& launch) {

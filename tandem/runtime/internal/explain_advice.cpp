@@ -143,7 +143,8 @@ class Adviser {
     if (std::find(model.without.begin(), model.without.end(), node.op().name) !=
         model.without.end())
       return false;
-    return g_.kernels.find(node.op(), model.kernel_class, node.attrs()) != nullptr;
+    return !needs_device_kernel(node.kind()) ||
+           g_.kernels.find(node.op(), model.kernel_class, node.attrs()) != nullptr;
   }
 
   void propose(const std::vector<int>& ops, int to, std::string what) {

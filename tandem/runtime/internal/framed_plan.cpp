@@ -4,6 +4,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/placement/placement.h"
+#include "tandem/runtime/internal/device_kernel.h"
 #include "tandem/runtime/internal/frame_tree.h"
 #include "tandem/runtime/internal/framed_run.h"
 #include "tandem/runtime/internal/plan.h"
@@ -94,7 +95,7 @@ void FramedPlan::make_steps(Runtime& runtime, const std::vector<Node*>& order,
           if (placement->output_memory(*node, i) == 0) step.host_outputs |= std::uint32_t{1} << i;
         }
       }
-      step.kernels = &runtime.kernels().get(node->op(), device.kernel_class(), node->attrs());
+      step.kernels = &kernels_on(runtime, device, *node);
       if (node->op().traits.keeps_state) step.state = &states_->of(*node);
     }
     at(step_of_, node->id()) = number;

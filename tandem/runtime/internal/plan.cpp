@@ -4,6 +4,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/device/memory_space.h"
+#include "tandem/runtime/internal/device_kernel.h"
 #include "tandem/runtime/internal/memory_plan.h"
 #include "tandem/runtime/internal/placed_function.h"
 #include "tandem/runtime/runtime.h"
@@ -146,7 +147,7 @@ void Plan::make_steps(Runtime& runtime, const std::vector<Node*>& order, NodeSta
     step.node = node;
     if (placed_) step.device = placed_->placement.device(*node);
     const Device& device = *devices_[static_cast<std::size_t>(step.device)];
-    step.kernels = &runtime.kernels().get(node->op(), device.kernel_class(), node->attrs());
+    step.kernels = &kernels_on(runtime, device, *node);
     step.output_dtypes = node->output_dtypes();
     const auto follows = [&](const Node* producer) {
       const int s = step_of[static_cast<std::size_t>(producer->id())];

@@ -48,6 +48,16 @@ TEST(GraphDef, ListsEveryNodeThatCannotRun) {
   EXPECT_EQ(g.graph->find("a")->output_dtype(0), DType::kFloat);
 }
 
+TEST(GraphDef, NamesAreThoseThatTensorFlowTakes) {
+  for (const char* name : {"a b!", "_x", "-a", "/a", ">a", "a>", "a>/b", "a>>b", "a\u00e9"}) {
+    expect_refused<InvalidArgumentError>(
+        node(name, "NoOp", {}),
+        AllOf(HasSubstr(name), HasSubstr("Node name contains invalid characters")));
+  }
+  for (const char* name : {"a", "7", ".a", "a-b", "a/b_c.d", "a>b", "a>.b"})
+    EXPECT_NO_THROW(import_text(node(name, "NoOp", {}))) << name;
+}
+
 TEST(GraphDef, NotesOfTensorFlowAreNoAttributes) {
   EXPECT_NO_THROW(import_text(
       placeholder("x") +

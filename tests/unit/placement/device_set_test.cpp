@@ -64,7 +64,9 @@ TEST(DeviceSetTest, MalformedIsRefusedByField) {
   const auto refusal = [](const std::string& text) {
     return refused([&] { DeviceSet::parse_json(text); });
   };
-  EXPECT_THAT(refusal("{"), HasSubstr("device set: "));
+  EXPECT_THAT(refusal("{"), HasSubstr("device set: no JSON: parse error at line 1"));
+  EXPECT_THAT(refusal(R"({"devices": [], "devices": []})"),
+              HasSubstr("the key 'devices' is twice in one object"));
   EXPECT_THAT(refusal("[]"), HasSubstr("not an object"));
   EXPECT_THAT(refusal("{}"), HasSubstr("needs a list 'devices'"));
   EXPECT_THAT(refusal(R"({"devices": []})"), HasSubstr("must be a CPU"));
@@ -80,6 +82,11 @@ TEST(DeviceSetTest, MalformedIsRefusedByField) {
               HasSubstr("devices[1].latency is \"10 miles\" but must be such as \"10us\""));
   EXPECT_THAT(gpu(R"(, "latency": 10)"),
               HasSubstr("devices[1].latency is 10 but must be such as \"10us\""));
+  EXPECT_THAT(gpu(R"(, "link": 2)"), HasSubstr("the key 'link' is twice in one object"));
+  EXPECT_THAT(gpu(R"(, "overhead": "12")"), HasSubstr("devices[1].overhead is \"12\""));
+  EXPECT_THAT(gpu(R"(, "memory": "12")"), HasSubstr("such as \"8GiB\""));
+  EXPECT_THAT(refusal(with(R"({"name": "GPU:0", "flops": 1, "bandwidth": 1, "link": "12"})")),
+              HasSubstr("devices[1].link is \"12\" but must be such as \"12GB/s\""));
   EXPECT_THAT(gpu(R"(, "memory": -1)"), HasSubstr("devices[1].memory"));
   EXPECT_THAT(gpu(R"(, "memory": 1e30)"), HasSubstr("devices[1].memory is too large"));
   EXPECT_THAT(gpu(R"(, "count": 0)"), HasSubstr("devices[1].count"));

@@ -60,6 +60,17 @@ TEST(Config, SplitsTheCpu) {
   });
 }
 
+TEST(Config, TypesAreAskedForInAnyCase) {
+  in_new_process([] {
+    config::add_backend(gpus(2));
+    EXPECT_EQ(config::list_physical_devices("gpu").size(), 2u);
+    EXPECT_EQ(config::list_physical_devices("gp").size(), 0u);
+    config::set_visible_devices("GPU:1", "Gpu");
+    EXPECT_EQ(config::get_visible_devices("gpu").size(), 1u);
+    EXPECT_EQ(config::list_logical_devices("cpu").size(), 1u);
+  });
+}
+
 TEST(Config, RefusesInTensorFlowsWords) {
   in_new_process([] {
     config::add_backend(gpus(1));

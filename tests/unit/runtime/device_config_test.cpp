@@ -5,6 +5,7 @@
 
 #include "tandem/core/log.h"
 #include "tandem/device/device.h"
+#include "tandem/placement/cost_profile.h"
 #include "tandem/placement/placement.h"
 #include "tandem/runtime/device_inventory.h"
 #include "tandem/runtime/runtime.h"
@@ -95,7 +96,7 @@ TEST(DeviceConfig, OneLimitForAllLeavesOutWhatIsCut) {
 TEST(DeviceConfig, VisibleDevicesAreNumberedAnew) {
   const auto backend = gpus(3);
   const Runtime runtime(
-      {.devices = {.backends = {backend}, .visible = {{"GPU:2", "CPU:0", "GPU:1", "GPU:2"}}}});
+      {.devices = {.backends = {backend}, .visible = {{"GPU:2", "CPU:0", "GPU:1"}}}});
   EXPECT_THAT(names(runtime), ElementsAre(full("CPU:0"), full("GPU:0"), full("GPU:1")));
   EXPECT_EQ(runtime.physical_device(*runtime.devices()[1]).name, "/physical_device:GPU:1");
   EXPECT_EQ(runtime.inventory().devices().size(), 4u) << "hidden ones are still known";
@@ -138,6 +139,13 @@ TEST(DeviceConfig, RefusesWhatIsImpossible) {
             "nothing was thrown")
       << "nor does growth where devices are cut";
   EXPECT_THAT(refused({.backends = {nullptr}}), HasSubstr("is null"));
+  EXPECT_THAT(refused({.backends = {b}, .visible = {{"CPU:0", "GPU:0", "/gpu:0"}}}),
+              StartsWith("INVALID_ARGUMENT: Device GPU:0 is listed twice"));
+  EXPECT_THAT(refused({.backends = {b}, .logical = {{"GPU:0", {}}}}),
+              StartsWith("INVALID_ARGUMENT: The list of logical devices of GPU:0 is empty"));
+  EXPECT_THAT(refused({.logical = {{"CPU:0", {}}}}), HasSubstr("of CPU:0 is empty"));
+  EXPECT_THAT(refused({.placement_profile = "/nowhere/profile.json"}),
+              HasSubstr("/nowhere/profile.json"));
   EXPECT_THAT(refused({.logical = {{"GPU", {{}}}}}),
               HasSubstr("Failed parsing device name: 'GPU'. Note a valid device string"));
   EXPECT_THAT(refused({.logical = {{"GPU:0", {{}}}, {"/gpu:0", {{}}}}}),
@@ -169,13 +177,14 @@ TEST(DeviceConfig, RefusesLimitsAboveTheMemory) {
 }
 
 TEST(DeviceConfig, FlagsAndPolicy) {
+  const std::string costs = ::testing::TempDir() + "flags_and_policy.json";
+  CostProfile().save(costs);
   const Runtime runtime(
-      {.devices = {
-           .soft_placement = false, .log_placement = true, .placement_profile = "costs.json"}});
+      {.devices = {.soft_placement = false, .log_placement = true, .placement_profile = costs}});
   EXPECT_FALSE(runtime.soft_placement());
   EXPECT_TRUE(runtime.log_placement());
   EXPECT_EQ(runtime.placement_policy(), PlacementPolicy::kCost) << "a profile is there to be used";
-  EXPECT_EQ(runtime.placement_profile(), "costs.json");
+  EXPECT_EQ(runtime.placement_profile(), costs);
 }
 
 TEST(DeviceConfig, TheLogLevelIsOfTheProcess) {

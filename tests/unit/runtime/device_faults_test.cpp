@@ -263,5 +263,31 @@ TEST(DeviceFaults, UncomputedValuesStaySoOnTheHost) {
   EXPECT_THROW(f(ones({4, 4})).array(), FailedPreconditionError);
 }
 
+// Whatever it is used for, and however often.
+TEST(DeviceFaults, WhatALostDeviceHeldIsGoneAndEveryErrorSaysSo) {
+  Runtime runtime({.devices = {.emulate = {"GPU:2,memory=8MiB,latency=0us"}}});
+  RuntimeScope scope(runtime);
+  Tensor x;
+  {
+    DeviceScope on("/GPU:0");
+    x = fill({4}, 1.0f) + 1.0f;
+  }
+  auto f = function([](Tensor a) { return a * 2.0f; });
+  static_cast<EmulatedDevice&>(*runtime.devices()[1]).lose("somebody pulled it out");
+  const std::vector<std::function<void()>> uses = {
+      [&] { x.to_vector<float>(); }, [&] { (x + x).to_vector<float>(); },   [&] { f(x); },
+      [&] { x.to_vector<float>(); }, [&] { square(x).to_vector<float>(); }, [&] { f(x); },
+  };
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    try {
+      uses[i]();
+      ADD_FAILURE() << "use " << i;
+    } catch (const UnavailableError& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr("device:GPU:0")) << i;
+      EXPECT_THAT(error.what(), testing::HasSubstr("somebody pulled it out")) << i;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tandem

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/device/lost_device.h"
 
 namespace tandem {
 
@@ -51,9 +52,7 @@ std::string EmulatedCore::why_lost() const {
 }
 
 std::exception_ptr EmulatedCore::lost_error() const {
-  return std::make_exception_ptr(
-      UnavailableError(cat("Device ", name_, " is lost: ", why_lost(),
-                           ". What its memory held is gone; other devices can still be used.")));
+  return std::make_exception_ptr(UnavailableError(lost_text(name_, why_lost())));
 }
 
 std::exception_ptr EmulatedCore::closed_error() const {
@@ -92,8 +91,11 @@ Ref<Buffer> EmulatedCore::allocate(std::size_t bytes) {
   if (lost()) std::rethrow_exception(lost_error());
   reports_->raise();
   if (physical_->fails_this_allocation()) {
-    throw ResourceExhaustedError(
-        cat("(This allocation failed on request: fault=oom.) ", blocks_->report(bytes)));
+    // How much is free, and how to get more, would be beside the point.
+    const std::string report = blocks_->report(bytes);
+    throw ResourceExhaustedError(cat(report.substr(0, report.find("\nFragmentation")),
+                                     "\nThis allocation failed on request (fault=oom), whatever "
+                                     "memory was free; the next one works."));
   }
   return blocks_->allocate(bytes);
 }

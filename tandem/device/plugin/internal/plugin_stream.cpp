@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/device/lost_device.h"
 #include "tandem/device/memory_space.h"
 #include "tandem/device/plugin/internal/plugin_device.h"
 #include "tandem/device/plugin/internal/reaper.h"
@@ -23,8 +24,9 @@ struct Pending {
 
 std::exception_ptr error_of(const TandemStatus& status, const PluginStreamState& state) {
   try {
-    check(status,
-          cat("Device ", state.device, status.code == TANDEM_UNAVAILABLE ? " is lost" : ""));
+    if (status.code == TANDEM_UNAVAILABLE)
+      throw UnavailableError(lost_text(state.device, text_of_status(status)));
+    check(status, cat("Device ", state.device));
   } catch (...) {
     return std::current_exception();
   }

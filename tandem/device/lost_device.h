@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "tandem/core/export.h"
+#include "tandem/device/device.h"
+
+namespace tandem {
+
+/// What the user of a lost device's memory or streams is told.
+TANDEM_EXPORT std::string lost_text(std::string_view device, std::string_view why);
+
+/// Throws UnavailableError with that text if the device is lost.
+TANDEM_EXPORT void check_not_lost(const Device& device);
+
+}  // namespace tandem
