@@ -29,6 +29,7 @@
 #include "tandem/ops/image_codec_ops.h"
 #include "tandem/ops/image_filter_ops.h"
 #include "tandem/ops/image_ops.h"
+#include "tandem/ops/image_stateless_ops.h"
 #include "tandem/ops/image_transform_ops.h"
 #include "tandem/ops/lookup.h"
 #include "tandem/ops/matmul_ops.h"

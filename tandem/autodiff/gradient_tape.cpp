@@ -295,14 +295,8 @@ void GradientTape::stop_recording() { recorder_->listen(false); }
 void GradientTape::resume_recording() { recorder_->listen(true); }
 void GradientTape::reset() { recorder_->reset(); }
 
-Tensor GradientTape::gradient(const Tensor& target, const Tensor& source,
-                              UnconnectedGradients unconnected) {
-  return recorder_->gradient({target}, {source}, {}, unconnected).front();
-}
-Tensor GradientTape::gradient(const Tensor& target, const Variable& source,
-                              UnconnectedGradients unconnected) {
-  return recorder_->gradient({target}, {source.handle()}, {}, unconnected).front();
-}
+GradientSource::GradientSource(const Variable& variable) : tensor_(variable.handle()) {}
+
 std::vector<Tensor> GradientTape::gradient(const Tensor& target, const std::vector<Tensor>& sources,
                                            UnconnectedGradients unconnected) {
   return recorder_->gradient({target}, sources, {}, unconnected);
@@ -313,6 +307,13 @@ std::vector<Tensor> GradientTape::gradient(const Tensor& target,
   std::vector<Tensor> handles;
   for (const Variable& v : sources) handles.push_back(v.handle());
   return recorder_->gradient({target}, handles, {}, unconnected);
+}
+std::vector<Tensor> GradientTape::gradient(const Tensor& target,
+                                           std::initializer_list<GradientSource> sources,
+                                           UnconnectedGradients unconnected) {
+  std::vector<Tensor> tensors;
+  for (const GradientSource& s : sources) tensors.push_back(s.tensor());
+  return recorder_->gradient({target}, tensors, {}, unconnected);
 }
 std::vector<Tensor> GradientTape::gradient(const std::vector<Tensor>& targets,
                                            const std::vector<Tensor>& sources,

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <concepts>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -15,6 +17,17 @@ class Variable;
 
 /// What `gradient` returns where the target does not depend on a source.
 enum class UnconnectedGradients { kNone, kZero };
+
+/// What a gradient is taken by: a tensor, or a variable.
+class TANDEM_EXPORT GradientSource {
+ public:
+  GradientSource(const Tensor& tensor) : tensor_(tensor) {}
+  GradientSource(const Variable& variable);
+  const Tensor& tensor() const { return tensor_; }  ///< a variable's handle
+
+ private:
+  Tensor tensor_;
+};
 
 /// Records op calls of the thread from its construction on, to compute gradients by reverse
 /// accumulation.
@@ -47,13 +60,18 @@ class TANDEM_EXPORT GradientTape {
   /// d target / d source, of the source's shape; targets that are no scalars count as the sum of
   /// their elements (or weighted by `output_gradients`). Undefined tensors where unconnected,
   /// unless zeros are asked for.
-  Tensor gradient(const Tensor& target, const Tensor& source,
-                  UnconnectedGradients unconnected = UnconnectedGradients::kNone);
-  Tensor gradient(const Tensor& target, const Variable& source,
-                  UnconnectedGradients unconnected = UnconnectedGradients::kNone);
+  /// A template, so that `{w}` is a list of one.
+  template <std::convertible_to<GradientSource> Source>
+  Tensor gradient(const Tensor& target, const Source& source,
+                  UnconnectedGradients unconnected = UnconnectedGradients::kNone) {
+    return gradient(target, std::initializer_list<GradientSource>{source}, unconnected).front();
+  }
   std::vector<Tensor> gradient(const Tensor& target, const std::vector<Tensor>& sources,
                                UnconnectedGradients unconnected = UnconnectedGradients::kNone);
   std::vector<Tensor> gradient(const Tensor& target, const std::vector<Variable>& sources,
+                               UnconnectedGradients unconnected = UnconnectedGradients::kNone);
+  /// `tape.gradient(loss, {w, b})`: tensors and variables, also mixed.
+  std::vector<Tensor> gradient(const Tensor& target, std::initializer_list<GradientSource> sources,
                                UnconnectedGradients unconnected = UnconnectedGradients::kNone);
   std::vector<Tensor> gradient(const std::vector<Tensor>& targets,
                                const std::vector<Tensor>& sources,

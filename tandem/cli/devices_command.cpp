@@ -15,6 +15,7 @@
 #include "tandem/cli/commands.h"
 #include "tandem/placement/placement.h"
 #include "tandem/runtime/device_inventory.h"
+#include "tandem/runtime/internal/environment_names.h"
 #include "tandem/runtime/runtime.h"
 
 namespace tandem::cli {
@@ -89,6 +90,11 @@ Settings settings_of(const Runtime& runtime) {
   std::string plugins;
   for (const std::string& path : config.plugins) plugins += (plugins.empty() ? "" : " ") + path;
   if (!plugins.empty()) all.push_back({"plugins", {plugins, config.origin("plugins")}});
+  for (const auto& [name, nearest] : unknown_variables()) {
+    all.push_back(
+        {name,
+         {"unknown", nearest.empty() ? "it has no effect" : "did you mean " + nearest + "?"}});
+  }
   // The driver obeys it by itself; it is shown because it hides devices from everything here.
   if (const char* cuda = std::getenv("CUDA_VISIBLE_DEVICES"))
     all.push_back({"CUDA_VISIBLE_DEVICES", {cuda, "environment CUDA_VISIBLE_DEVICES"}});
@@ -96,7 +102,7 @@ Settings settings_of(const Runtime& runtime) {
 }
 
 std::string words(std::string name) {
-  if (name.starts_with("CUDA")) return name;
+  if (name.starts_with("CUDA") || name.starts_with("TANDEM")) return name;
   for (char& c : name) c = c == '_' ? ' ' : c;
   return name;
 }

@@ -149,13 +149,15 @@ void print_text(const GraphOptions& options, const io::ImportedGraph& imported) 
   if (!imported.library.empty()) std::cout << "functions:\n";
   for (const io::LibraryFunction& function : imported.library) {
     std::cout << "  " << function.name << '(' << joined(function.args) << ") -> ("
-              << joined(function.results) << ")  " << function.ops.size() << " nodes\n";
+              << joined(function.results) << ")  " << function.ops.size()
+              << (function.ops.size() == 1 ? " node\n" : " nodes\n");
   }
   if (imported.unsupported.empty()) {
     std::cout << "every node can run\n";
   } else {
     std::cout << imported.unsupported.size()
-              << " nodes cannot run:" << io::describe_unsupported(imported.unsupported) << '\n';
+              << (imported.unsupported.size() == 1 ? " node" : " nodes")
+              << " cannot run:" << io::describe_unsupported(imported.unsupported) << '\n';
   }
 }
 

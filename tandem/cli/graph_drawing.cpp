@@ -98,12 +98,36 @@ g.io { --node: #e4f4e4; --node-line: #4a8a4a; }
 g.bad { --node: #fbe4e4; --node-line: #c03030; }
 )";
 
+// Nodes that follow from constants alone: weights as a frozen model has them, and what is made of
+// them. They would fill the first rows, and are not drawn where anything else is.
+std::vector<bool> constants_of(const std::vector<Node*>& nodes, int id_limit) {
+  std::vector<bool> constant(static_cast<std::size_t>(id_limit));
+  const auto is = [&](const Node* node) { return constant[static_cast<std::size_t>(node->id())]; };
+  bool other = false;
+  for (const Node* node : nodes) {
+    const auto& inputs = node->inputs();
+    const bool follows =
+        node->kind() == NodeKind::kConst ||
+        (node->kind() == NodeKind::kPlain && !node->op().traits.stateful && !inputs.empty() &&
+         std::all_of(inputs.begin(), inputs.end(), [&](const Output& in) { return is(in.node); }));
+    constant[static_cast<std::size_t>(node->id())] = follows;
+    other = other || (!follows && !inputs.empty());
+  }
+  for (const Node* node : nodes) {
+    if (!other) constant[static_cast<std::size_t>(node->id())] = node->kind() == NodeKind::kConst;
+  }
+  return constant;
+}
+
 GraphPicture picture_of(const io::ImportedGraph& imported, const OpNames& names) {
   GraphPicture picture;
   std::vector<int> number(static_cast<std::size_t>(imported.graph->id_limit()), -1);
   const auto of = [&](const Node* node) { return number[static_cast<std::size_t>(node->id())]; };
-  for (const Node* node : imported.graph->topological_order()) {
-    if (node->kind() == NodeKind::kConst) continue;
+  const std::vector<Node*> nodes = imported.graph->topological_order();
+  const std::vector<bool> constant = constants_of(nodes, imported.graph->id_limit());
+  for (const Node* node : nodes) {
+    // A node that cannot run is shown in any case.
+    if (constant[static_cast<std::size_t>(node->id())] && names.runs(*node)) continue;
     GraphPicture::Node drawn{node->name(),
                              names.of(*node),
                              details(*node, names),
@@ -131,7 +155,8 @@ std::string to_html(const io::ImportedGraph& imported, const std::string& title)
              escape_html(title), "</title>\n<style>\n", GraphPicture::style(), kPageStyle,
              "</style></head><body>\n<header>", escape_html(title), " · ",
              imported.graph->num_nodes(),
-             " nodes · <input class=\"find\" placeholder=\"find\"> drag to move, wheel to "
+             " nodes, drawn without what follows from constants alone · <input class=\"find\" "
+             "placeholder=\"find\"> drag to move, wheel to "
              "zoom</header>\n",
              picture.svg(), "<script>", GraphPicture::script(), "</script></body></html>\n");
 }

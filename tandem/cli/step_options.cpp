@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
+#include <string>
 #include <utility>
 
 #include <CLI/CLI.hpp>
 
 #include "tandem/core/error.h"
 #include "tandem/fs/file_system.h"
+#include "tandem/graph/kernel.h"
+#include "tandem/graph/op_registry.h"
+#include "tandem/runtime/runtime.h"
 
 namespace tandem::cli {
 namespace {
@@ -37,6 +42,31 @@ void add_feed(const std::string& text, WholeGraph& step) {
   step.shapes[name] = PartialShape(std::move(dims));
 }
 
+// Of the ops and the classes of kernels that the file names each must exist: a typo would say
+// nothing, or that nothing can run.
+void check_kernels(const DeviceSet& set) {
+  const OpRegistry& ops = Runtime::current().ops();
+  std::set<std::string> classes;
+  for (const auto* k = KernelRegistration::newest(); k != nullptr; k = k->next())
+    classes.insert(k->decl().kernel_class);
+  for (const DeviceModel& device : set.devices) {
+    if (!classes.contains(device.kernel_class)) {
+      std::string known;
+      for (const std::string& name : classes) known += cat(known.empty() ? "'" : ", '", name, "'");
+      throw InvalidArgumentError(cat(device.name(), " has kernels '", device.kernel_class,
+                                     "', of which there are none. There are kernels ", known, "."));
+    }
+    for (const std::string& op : device.without) {
+      try {
+        static_cast<void>(ops.get(op));
+      } catch (const NotFoundError& error) {
+        throw InvalidArgumentError(
+            cat("'without' of ", device.name(), " names '", op, "': ", error.what()));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 WholeFunction StepOptions::step() const {
@@ -51,7 +81,9 @@ WholeFunction StepOptions::step() const {
 
 DeviceSet StepOptions::read_devices() const {
   try {
-    return DeviceSet::parse_json(fs::read_file(devices));
+    DeviceSet set = DeviceSet::parse_json(fs::read_file(devices));
+    check_kernels(set);
+    return set;
   } catch (const InvalidArgumentError& error) {
     throw InvalidArgumentError(cat(devices, ": ", error.what()));
   }

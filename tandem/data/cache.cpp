@@ -43,20 +43,6 @@ class CacheWriter final : public RowStage {
     collected_->table = rows();
   }
 
-  std::size_t next_rows(std::span<std::int64_t> out) override {
-    std::size_t got = 0;
-    try {
-      got = input().next_rows(out);
-    } catch (...) {
-      complete_ = false;
-      throw;
-    }
-    collected_->numbers.insert(collected_->numbers.end(), out.begin(),
-                               out.begin() + static_cast<std::ptrdiff_t>(got));
-    if (got < out.size()) publish();
-    return got;
-  }
-
   void visit_state(StateArchive& state) override {
     state.stage("MemoryCache");
     state.value(complete_);
@@ -65,10 +51,26 @@ class CacheWriter final : public RowStage {
     state.value(elements);
     state.value(collected_->numbers);
     for (const std::int64_t row : collected_->numbers) require_row(row);
+    visit_kept(state);
     input().visit_state(state);
   }
 
  protected:
+  void draw_rows(std::span<std::int64_t> out, std::size_t& given) override {
+    const std::span<std::int64_t> wanted = out.subspan(given);
+    std::size_t got = 0;
+    try {
+      got = input().next_rows(wanted);
+    } catch (...) {
+      complete_ = false;
+      throw;
+    }
+    given += got;
+    collected_->numbers.insert(collected_->numbers.end(), wanted.begin(),
+                               wanted.begin() + static_cast<std::ptrdiff_t>(got));
+    if (got < wanted.size()) publish();
+  }
+
   bool next_element(Element& out) override {
     try {
       if (!input().next(out)) {

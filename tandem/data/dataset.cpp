@@ -15,6 +15,11 @@
 namespace tandem::data {
 
 IteratorBase::~IteratorBase() = default;
+const Element& IteratorBase::origin() const {
+  static const Element nothing;
+  return nothing;
+}
+
 std::size_t IteratorBase::next_rows(std::span<std::int64_t>) {
   throw InternalError("next_rows was called on an iterator without rows");
 }

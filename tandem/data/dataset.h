@@ -147,6 +147,10 @@ class TANDEM_EXPORT Dataset {
   Dataset flat_map(DatasetFn fn) const;
   /// The same from several datasets in turns.
   Dataset interleave(DatasetFn fn, InterleaveOptions options = {}) const;
+  /// Elements drawn and left out so that classes come as often as `target_dist` says: the class, and
+  /// then the element. `class_func` gives a scalar int32 or int64, from 0 on.
+  Dataset rejection_resample(ElementFn class_func, std::vector<float> target_dist,
+                             ResampleOptions options = {}) const;
   /// Carries a state from element to element; its components keep their dtypes.
   Dataset scan(Element initial_state, ScanFn fn) const;
   /// Ends before the first element that fails the condition.

@@ -37,8 +37,12 @@ class TANDEM_EXPORT IteratorBase {
   /// The table whose rows the elements are, or null. Does not change during the pass.
   virtual const RowTable* rows() const { return nullptr; }
   /// Fills `out` with the numbers of the next rows and returns how many; fewer than asked for only
-  /// at the end.
+  /// at the end. Rows drawn before an exception are given by the next call.
   virtual std::size_t next_rows(std::span<std::int64_t> out);
+
+  /// For errors of later stages: the names, of files say, that the element last given was made of,
+  /// which are short scalar strings that a function took. Empty where nobody knows.
+  virtual const Element& origin() const;
 
   /// Writes where the pass is, or takes up a pass, just begun, where another one was: see
   /// StateArchive. Nobody is in `next` meanwhile. Throws UnimplementedError unless overridden.

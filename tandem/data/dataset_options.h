@@ -76,6 +76,12 @@ struct SampleOptions {
   bool rerandomize_each_iteration = false;
 };
 
+struct ResampleOptions {
+  std::vector<float> initial_dist;  ///< how often classes come in the input; none: estimated from
+                                    ///< another pass over it, anew after every 32 elements
+  std::optional<std::int64_t> seed;
+};
+
 /// Counts errors that were left out, and keeps the first ones. Thread-safe.
 class TANDEM_EXPORT ErrorCount {
  public:

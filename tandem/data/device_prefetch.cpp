@@ -1,20 +1,13 @@
-#include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <exception>
-#include <mutex>
-#include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "tandem/data/dataset.h"
+#include "tandem/data/internal/ahead_queue.h"
 #include "tandem/data/internal/device_copies.h"
-#include "tandem/data/internal/pause_scope.h"
 #include "tandem/data/internal/row_stage.h"
-#include "tandem/data/internal/stage_counters.h"
 #include "tandem/data/internal/stage_error.h"
-#include "tandem/data/internal/threads.h"
 
 namespace tandem::data {
 namespace {
@@ -58,48 +51,40 @@ class DevicePrefetchIterator final : public IteratorBase {
  public:
   DevicePrefetchIterator(const DatasetBase& input, const std::string& device,
                          std::int64_t buffer_size, const IterationContext& context)
-      : limit_(static_cast<std::size_t>(buffer_size)),
-        context_(context.below()),
+      : context_(context.below()),
         copies_(device, context_),
         meter_(context.counters()),
         input_(input.iterator(context_)),
-        waker_(context_.stop_signal(), [this] { wake_all(); }) {
+        queue_({.stage = "prefetch_to_device",
+                .limit = static_cast<std::size_t>(buffer_size),
+                .make = [this](Item& item) { return make(item); }},
+               context_, meter_) {
     meter_.threads(1, false);
-    meter_.buffer(limit_);
-  }
-
-  ~DevicePrefetchIterator() override {
-    context_.stop_signal()->stop();
-    if (thread_.joinable()) thread_.join();
   }
 
   bool next(Element& out) override {
     // The device's memory of the element before is free before the next one is waited for.
     out.clear();
-    if (failed_) return false;
-    if (!thread_.joinable()) start();
-    std::unique_lock lock(mutex_);
-    meter_.found(ready_.size(), limit_);
-    if (ready_.empty() && !ended_) {
-      const StageMeter::Waiting waiting(meter_);
-      changed_.wait(lock, [this] { return !ready_.empty() || ended_ || stopped(); });
-    }
-    context_.check();
-    if (ready_.empty()) return false;
-    Item item = std::move(ready_.front());
-    ready_.pop_front();
-    changed_.notify_all();
-    lock.unlock();
+    Item item;
+    if (!queue_.take(item)) return false;
     deliver(item);
     std::swap(out, item.element);
     return true;
   }
 
   void visit_state(StateArchive& state) override {
-    std::unique_lock lock(mutex_);
-    const PauseScope pause(pausing_, changed_);
-    changed_.wait(lock, [this] { return !producing_; });
-    visit_members(state);
+    queue_.paused([&] {
+      state.stage("PrefetchToDevice");
+      queue_.visit_ended(state);
+      state.value(number_);
+      queue_.visit_items(state, [&](Item& item) {
+        if (item.flight) copies_.wait(*item.flight);
+        state.value(item.error);
+        state.value(item.element);
+        state.value(item.number);
+      });
+      input_->visit_state(state);
+    });
   }
 
  private:
@@ -121,70 +106,19 @@ class DevicePrefetchIterator final : public IteratorBase {
     } catch (const CancelledError&) {
       throw;
     } catch (...) {
-      if (!copies_.device().lost().empty()) end_for_good();
+      // Nothing comes after a device that is lost.
+      if (!copies_.device().lost().empty()) queue_.end();
       throw_stage_error("prefetch_to_device", item.number);
     }
   }
 
-  // Nothing comes after a device that is lost.
-  void end_for_good() {
-    std::lock_guard lock(mutex_);
-    ended_ = true;
-    ready_.clear();
-    changed_.notify_all();
-  }
-
-  void start() {
-    failed_ = true;  // asking once more, as ignore_errors does, would not help
-    thread_ = start_thread("prefetch_to_device", [this] { produce(); });
-    failed_ = false;
-  }
-
-  void visit_members(StateArchive& state) {
-    state.stage("PrefetchToDevice");
-    state.value(ended_);
-    state.value(number_);
-    const std::int64_t count = state.length(ready_.size());
-    if (state.restoring()) ready_.resize(static_cast<std::size_t>(count));
-    for (Item& item : ready_) {
-      if (item.flight) copies_.wait(*item.flight);
-      state.value(item.error);
-      state.value(item.element);
-      state.value(item.number);
-    }
-    input_->visit_state(state);
-  }
-
-  void produce() {
-    ThreadContextScope scope(context_.thread_context());
-    for (;;) {
-      {
-        std::unique_lock lock(mutex_);
-        changed_.wait(
-            lock, [this] { return stopped() || ended_ || (!pausing_ && ready_.size() < limit_); });
-        if (stopped() || ended_) return;
-        producing_ = true;
-      }
-      std::optional<Item> item = make();
-      std::lock_guard lock(mutex_);
-      producing_ = false;
-      if (!item) {
-        ended_ = true;
-      } else if (!ended_) {
-        ready_.push_back(std::move(*item));
-      }
-      changed_.notify_all();
-    }
-  }
-
-  std::optional<Item> make() {
-    Item item;
+  bool make(Item& item) {
     try {
       const StageMeter::Drawing drawing(meter_);
-      if (!input_->next(item.element)) return std::nullopt;
+      if (!input_->next(item.element)) return false;
     } catch (...) {
       item.error = std::current_exception();
-      return item;
+      return true;
     }
     item.number = number_++;
     try {
@@ -193,32 +127,15 @@ class DevicePrefetchIterator final : public IteratorBase {
     } catch (...) {
       item.copy_error = std::current_exception();
     }
-    return item;
+    return true;
   }
 
-  bool stopped() const { return context_.stop_signal()->stopped(); }
-  void wake_all() {
-    std::lock_guard lock(mutex_);
-    changed_.notify_all();
-  }
-
-  const std::size_t limit_;
   IterationContext context_;
   DeviceCopies copies_;
   const StageMeter meter_;
   std::unique_ptr<IteratorBase> input_;  // used by the thread alone, like
   std::int64_t number_ = 0;
-  bool failed_ = false;  // there is no thread; of the consumer
-
-  std::mutex mutex_;  // guards all below
-  std::condition_variable changed_;
-  std::deque<Item> ready_;
-  bool pausing_ = false;    // the state is being saved
-  bool producing_ = false;  // the thread is making an element
-  bool ended_ = false;
-
-  StopSignal::Waker waker_;
-  std::thread thread_;
+  AheadQueue<Item> queue_;
 };
 
 class DeviceDataset final : public UnaryDataset {

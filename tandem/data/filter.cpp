@@ -3,10 +3,10 @@
 #include <memory>
 #include <mutex>
 #include <utility>
-#include <vector>
 
 #include "tandem/data/dataset.h"
 #include "tandem/data/internal/fuse.h"
+#include "tandem/data/internal/origin.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_error.h"
 
@@ -22,34 +22,26 @@ class FilterIterator final : public RowStage {
         draws_(std::move(draws)),
         context_(std::move(context)) {}
 
-  std::size_t next_rows(std::span<std::int64_t> out) override {
-    std::size_t given = std::min(kept_.size(), out.size());
-    std::copy_n(kept_.begin(), given, out.begin());
-    kept_.erase(kept_.begin(), kept_.begin() + static_cast<std::ptrdiff_t>(given));
-    std::int64_t row = 0;
-    try {
-      while (given < out.size() && input().next_rows({&row, 1}) == 1) {
-        rows()->element(row, element_);
-        if (passes(element_)) out[given++] = row;
-      }
-    } catch (...) {
-      kept_.assign(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(given));
-      throw;
-    }
-    element_.clear();
-    return given;
-  }
+  const Element& origin() const override { return input().origin(); }
 
   void visit_state(StateArchive& state) override {
     state.stage("Filter");
     state.value(number_);
     draws_.visit_state(state);
-    state.value(kept_);
-    for (const std::int64_t row : kept_) require_row(row);
+    visit_kept(state);
     input().visit_state(state);
   }
 
  protected:
+  void draw_rows(std::span<std::int64_t> out, std::size_t& given) override {
+    std::int64_t row = 0;
+    while (given < out.size() && input().next_rows({&row, 1}) == 1) {
+      rows()->element(row, element_);
+      if (passes(element_)) out[given++] = row;
+    }
+    element_.clear();
+  }
+
   bool next_element(Element& out) override {
     while (input().next(out)) {
       if (passes(out)) return true;
@@ -65,13 +57,14 @@ class FilterIterator final : public RowStage {
       const DrawScope scope(draws_, number);
       return condition_.test(element);
     } catch (...) {
-      throw_stage_error("filter", number);
+      Element names;
+      note_names(element, names);
+      throw_stage_error("filter", number, told(names, input().origin()));
     }
   }
 
   const Condition& condition_;
   DrawPass draws_;
-  std::vector<std::int64_t> kept_;  // rows that a failed call had found already
   Element element_;
   std::int64_t number_ = 0;
   IterationContext context_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tandem/data/internal/fuse.h"
+#include "tandem/data/internal/origin.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_error.h"
 
@@ -23,19 +24,25 @@ class FilterMapIterator final : public UnaryIterator {
         context_(std::move(context)) {}
 
   bool next(Element& out) override {
-    while (input().next(out)) {
+    while (next_counted(input(), out, mapped_)) {
       context_.check();
+      note_names(out, names_);
       if (!passes(out)) continue;
       const std::int64_t number = mapped_++;
       try {
         const DrawScope scope(map_draws_, number);
         fn_.apply(out);
       } catch (...) {
-        throw_stage_error("map", number);
+        throw_stage_error("map", number, told(names_, input().origin()));
       }
       return true;
     }
     return false;
+  }
+
+  const Element& origin() const override {
+    const Element& before = input().origin();
+    return before.empty() ? names_ : before;
   }
 
   void visit_state(StateArchive& state) override {
@@ -54,7 +61,8 @@ class FilterMapIterator final : public UnaryIterator {
       const DrawScope scope(filter_draws_, number);
       return condition_.test(element);
     } catch (...) {
-      throw_stage_error("filter", number);
+      ++mapped_;
+      throw_stage_error("filter", number, told(names_, input().origin()));
     }
   }
 
@@ -62,6 +70,7 @@ class FilterMapIterator final : public UnaryIterator {
   const ElementFn& fn_;
   DrawPass filter_draws_;
   DrawPass map_draws_;
+  Element names_;  // in the element tested last
   std::int64_t tested_ = 0;
   std::int64_t mapped_ = 0;
   IterationContext context_;

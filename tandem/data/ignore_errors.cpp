@@ -29,6 +29,8 @@ class IgnoreErrorsIterator final : public UnaryIterator {
     }
   }
 
+  const Element& origin() const override { return input().origin(); }
+
   void visit_state(StateArchive& state) override {
     state.stage("IgnoreErrors");
     input().visit_state(state);

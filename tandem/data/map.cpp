@@ -8,6 +8,7 @@
 
 #include "tandem/data/dataset.h"
 #include "tandem/data/internal/fuse.h"
+#include "tandem/data/internal/origin.h"
 #include "tandem/data/internal/parallel_map.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_error.h"
@@ -22,16 +23,22 @@ class MapIterator final : public UnaryIterator {
       : UnaryIterator(std::move(input)), fn_(fn), draws_(std::move(draws)) {}
 
   bool next(Element& out) override {
-    if (!input().next(out)) return false;
+    if (!next_counted(input(), out, number_)) return false;
     const std::int64_t number = number_++;
+    note_names(out, names_);
     try {
       const DrawScope scope(draws_, number);
       fn_.apply(out);
       check_defined(out);
     } catch (...) {
-      throw_stage_error("map", number);
+      throw_stage_error("map", number, told(names_, input().origin()));
     }
     return true;
+  }
+
+  const Element& origin() const override {
+    const Element& before = input().origin();
+    return before.empty() ? names_ : before;
   }
 
   void visit_state(StateArchive& state) override {
@@ -44,6 +51,7 @@ class MapIterator final : public UnaryIterator {
  private:
   const ElementFn& fn_;
   DrawPass draws_;
+  Element names_;  // in what the function took last
   std::int64_t number_ = 0;
 };
 

@@ -2,12 +2,14 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "tandem/data/internal/draw_batch.h"
 #include "tandem/data/internal/fuse.h"
 #include "tandem/data/internal/group_dataset.h"
+#include "tandem/data/internal/origin.h"
 #include "tandem/data/internal/parallel_map.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stacker.h"
@@ -33,11 +35,13 @@ class RowMaker {
   RowMaker(const MapStage& map, const ElementProgram& program)
       : map_(map), program_(program), prepared_(all_known(program.spec())) {}
 
-  // Element `number` of the map's input, which it empties, for batch `batch`; in a pass that draws
-  // from `stream`.
-  void add(Element& element, std::int64_t number, std::int64_t batch, Stacker& rows,
-           const DrawPosition::Stream* stream) const {
+  // Element `number` of the map's input, which it empties, made of what has the names `before`, for
+  // batch `batch`; in a pass that draws from `stream`.
+  void add(Element& element, const Element& before, std::int64_t number, std::int64_t batch,
+           Stacker& rows, const DrawPosition::Stream* stream) const {
     std::vector<Array> made;
+    Element names;
+    note_names(element, names);
     try {
       const DrawScope scope(stream, number);
       if (!program_.worth_running(element)) {
@@ -47,7 +51,7 @@ class RowMaker {
         made = program_.run(element, rows.next_row());
       }
     } catch (...) {
-      throw_stage_error("map", number);
+      throw_stage_error("map", number, told(names, before));
     }
     try {
       element.empty() ? rows.add(made) : rows.add(element);
@@ -77,9 +81,10 @@ class MapBatchIterator final : public UnaryIterator {
     if (ended_) return false;
     Stacker rows(size_);
     const std::int64_t batch = batches_++;
-    const std::int64_t drawn = draw_batch(
-        input(), context_, size_, ended_, number_,
-        [&](Element& element) { maker_.add(element, number_, batch, rows, draws_.stream()); });
+    const std::int64_t drawn =
+        draw_batch(input(), context_, size_, ended_, number_, [&](Element& element) {
+          maker_.add(element, input().origin(), number_, batch, rows, draws_.stream());
+        });
     if (drawn == 0 || (drawn < size_ && drop_remainder_)) return false;
     rows.finish(out);
     return true;
@@ -106,7 +111,7 @@ class MapBatchIterator final : public UnaryIterator {
 };
 
 // Elements that are to be in one batch, as one: the number of the batch, that of its first element,
-// how many, and then the components of one after the other.
+// how many, and then the components of one after the other, with a name that it is made of or "".
 constexpr std::size_t kHeader = 3;
 
 class GroupIterator final : public UnaryIterator {
@@ -127,6 +132,8 @@ class GroupIterator final : public UnaryIterator {
     const std::int64_t drawn =
         draw_batch(input(), context_, size_, ended_, number_, [&](Element& element) {
           for (Tensor& tensor : element) out.push_back(std::move(tensor));
+          const Element& origin = input().origin();
+          out.push_back(origin.empty() ? unnamed_ : origin.front());
         });
     out[kHeader - 1] = Tensor(drawn);
     return drawn == size_ || (drawn > 0 && !drop_remainder_);
@@ -144,6 +151,7 @@ class GroupIterator final : public UnaryIterator {
   const IterationContext context_;
   const std::int64_t size_;
   const bool drop_remainder_;
+  const Tensor unnamed_ = Tensor(std::string());
   bool ended_ = false;
   std::int64_t number_ = 0;
   std::int64_t batches_ = 0;
@@ -192,13 +200,15 @@ class MapBatchDataset final : public DatasetBase {
     const std::int64_t batch = number(0), first = number(1), count = number(2);
     const std::size_t components = (group.size() - kHeader) / static_cast<std::size_t>(count);
     Stacker rows(count);
-    Element element;
+    Element element, before;
     for (std::int64_t i = 0; i < count; ++i) {
       const auto from = group.begin() + static_cast<std::ptrdiff_t>(
                                             kHeader + static_cast<std::size_t>(i) * components);
       element.assign(std::make_move_iterator(from),
                      std::make_move_iterator(from + static_cast<std::ptrdiff_t>(components)));
-      maker_.add(element, first + i, batch, rows, stream);
+      before.assign(1, std::move(element.back()));
+      element.pop_back();
+      maker_.add(element, before, first + i, batch, rows, stream);
     }
     rows.finish(group);
   }

@@ -7,6 +7,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/data/internal/fuse.h"
+#include "tandem/data/internal/origin.h"
 #include "tandem/data/internal/parallel_map.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_error.h"
@@ -100,11 +101,13 @@ class MapFilterIterator final : public UnaryIterator {
       try {
         if (Judge::take_verdict(out)) return true;
       } catch (...) {
-        throw_stage_error("filter", number);
+        throw_stage_error("filter", number, told({}, input().origin()));
       }
     }
     return false;
   }
+
+  const Element& origin() const override { return input().origin(); }
 
   void visit_state(StateArchive& state) override {
     state.stage("Map+Filter");

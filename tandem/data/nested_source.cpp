@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/data/internal/origin.h"
 #include "tandem/data/internal/stage_error.h"
 
 namespace tandem::data {
@@ -19,7 +20,9 @@ void NestedSource::open(const Maker& maker, Element element, std::int64_t number
     iterator_ = dataset->iterator(maker.context.whole());
     dataset_ = std::move(dataset);
   } catch (...) {
-    throw_stage_error(maker.stage, number);
+    Element names;
+    note_names(element, names);
+    throw_stage_error(maker.stage, number, told(names, {}));
   }
   element_ = std::move(element);
   number_ = number;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tandem/data/internal/known_places.h"
 #include "tandem/data/internal/row_table.h"
 
 namespace tandem::data {
@@ -86,10 +87,12 @@ std::int64_t row_bytes(const RowTable& table) {
   return bytes;
 }
 
-class ObservedIterator final : public IteratorBase {
+// Counts what the stage gives; elements that are passed over are none of it.
+class ObservedIterator final : public IteratorBase, public KnownPlaces {
  public:
   ObservedIterator(std::unique_ptr<IteratorBase> inner, StageCounters& counters)
       : inner_(std::move(inner)),
+        known_(known_places(*inner_)),
         counters_(counters),
         row_bytes_(inner_->rows() ? row_bytes(*inner_->rows()) : 0) {}
 
@@ -115,6 +118,13 @@ class ObservedIterator final : public IteratorBase {
     return got;
   }
 
+  bool knows_places() const override { return known_ != nullptr; }
+  std::int64_t pass_over(std::int64_t count) override {
+    const OwnTime own(counters_);
+    return known_->pass_over(count);
+  }
+
+  const Element& origin() const override { return inner_->origin(); }
   void visit_state(StateArchive& state) override { inner_->visit_state(state); }
 
  private:
@@ -124,6 +134,7 @@ class ObservedIterator final : public IteratorBase {
   }
 
   const std::unique_ptr<IteratorBase> inner_;
+  KnownPlaces* const known_;  // the same, or null
   StageCounters& counters_;
   const std::int64_t row_bytes_;
 };

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/data/internal/origin.h"
 #include "tandem/data/internal/pause_scope.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_counters.h"
@@ -56,6 +57,7 @@ class ParallelMapIterator final : public IteratorBase {
         if (workers_waiting_ > 0) room_.notify_one();
         lock.unlock();
         if (slot->error) std::rethrow_exception(slot->error);
+        origin_ = std::move(slot->before.empty() ? slot->names : slot->before);
         out.clear();
         std::swap(out, slot->element);
         return true;
@@ -65,6 +67,8 @@ class ParallelMapIterator final : public IteratorBase {
       result_.wait(lock);
     }
   }
+
+  const Element& origin() const override { return origin_; }
 
   void visit_state(StateArchive& state) override {
     std::unique_lock lock(mutex_);
@@ -87,6 +91,8 @@ class ParallelMapIterator final : public IteratorBase {
     for (const auto& slot : slots_) {
       state.value(slot->error);
       state.value(slot->element);
+      state.value(slot->names);
+      state.value(slot->before);
     }
     input_->visit_state(state);
   }
@@ -94,6 +100,8 @@ class ParallelMapIterator final : public IteratorBase {
   struct Slot {
     Element element;
     std::exception_ptr error;
+    Element names;   // in what the function takes
+    Element before;  // that this is made of
     std::int64_t number = 0;
     bool done = false;
   };
@@ -152,7 +160,8 @@ class ParallelMapIterator final : public IteratorBase {
         } catch (...) {
           slot->error = std::current_exception();
           if (stage_) {
-            slot->error = with_line(slot->error, cat("in ", stage_, ", element ", slot->number));
+            slot->error = with_line(slot->error, cat("in ", stage_, ", element ", slot->number,
+                                                     told(slot->names, slot->before)));
           }
         }
       }
@@ -190,6 +199,8 @@ class ParallelMapIterator final : public IteratorBase {
     try {
       const StageMeter::Drawing drawing(meter_);
       ended = !input_->next(slot->element);
+      note_names(slot->element, slot->names);
+      slot->before = input_->origin();
     } catch (...) {
       slot->error = std::current_exception();
     }
@@ -202,7 +213,7 @@ class ParallelMapIterator final : public IteratorBase {
       result_.notify_one();
       return nullptr;
     }
-    if (!slot->error) slot->number = number_++;
+    slot->number = number_++;
     slots_.push_back(std::move(slot));
     return slots_.back().get();
   }
@@ -237,6 +248,7 @@ class ParallelMapIterator final : public IteratorBase {
 
   StopSignal::Waker waker_;
   std::vector<std::thread> threads_;
+  Element origin_;  // of the element last given; the consumer's
 };
 
 }  // namespace

@@ -13,25 +13,24 @@ class RepeatIterator final : public RowStage {
   RepeatIterator(const DatasetBase& dataset, std::int64_t count, const IterationContext& context)
       : RowStage(dataset.iterator(context)), dataset_(dataset), left_(count), context_(context) {}
 
-  std::size_t next_rows(std::span<std::int64_t> out) override {
-    std::size_t given = 0;
+  void visit_state(StateArchive& state) override {
+    state.stage("Repeat");
+    state.value(left_);
+    state.value(given_in_pass_);
+    visit_kept(state);
+    input().visit_state(state);
+  }
+
+ protected:
+  void draw_rows(std::span<std::int64_t> out, std::size_t& given) override {
     while (given < out.size()) {
       const std::size_t got = input().next_rows(out.subspan(given));
       given += got;
       given_in_pass_ = given_in_pass_ || got > 0;
       if (given < out.size() && !begin_again()) break;
     }
-    return given;
   }
 
-  void visit_state(StateArchive& state) override {
-    state.stage("Repeat");
-    state.value(left_);
-    state.value(given_in_pass_);
-    input().visit_state(state);
-  }
-
- protected:
   bool next_element(Element& out) override {
     while (!input().next(out)) {
       if (!begin_again()) return false;

@@ -3,6 +3,7 @@
 
 #include "tandem/data/dataset.h"
 #include "tandem/data/internal/draws.h"
+#include "tandem/data/internal/origin.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_error.h"
 
@@ -25,7 +26,9 @@ class ScanIterator final : public UnaryIterator {
       check(state);
       state_ = std::move(state);
     } catch (...) {
-      throw_stage_error("scan", number);
+      Element names;
+      note_names(out, names);
+      throw_stage_error("scan", number, told(names, input().origin()));
     }
     return true;
   }

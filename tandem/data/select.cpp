@@ -25,21 +25,24 @@ class TakeIterator final : public RowStage, public KnownPlaces {
     return passed;
   }
 
-  std::size_t next_rows(std::span<std::int64_t> out) override {
-    const auto wanted = std::min(out.size(), static_cast<std::size_t>(left_));
-    const std::size_t got = wanted == 0 ? 0 : input().next_rows(out.first(wanted));
-    count_down(static_cast<std::int64_t>(got));
-    return got;
-  }
+  const Element& origin() const override { return input().origin(); }
 
   void visit_state(StateArchive& state) override {
     state.stage("Take");
     state.value(left_);
     state.require(left_ >= 0, "a number of elements is negative");
+    visit_kept(state);
     input().visit_state(state);
   }
 
  protected:
+  void draw_rows(std::span<std::int64_t> out, std::size_t& given) override {
+    const auto wanted = std::min(out.size() - given, static_cast<std::size_t>(left_));
+    const std::size_t got = wanted == 0 ? 0 : input().next_rows(out.subspan(given, wanted));
+    given += got;
+    count_down(static_cast<std::int64_t>(got));
+  }
+
   bool next_element(Element& out) override {
     if (left_ == 0 || !input().next(out)) return false;
     count_down(1);
@@ -91,7 +94,17 @@ class SkipIterator final : public RowStage, public KnownPlaces {
     return known_->pass_over(count);
   }
 
-  std::size_t next_rows(std::span<std::int64_t> out) override {
+  const Element& origin() const override { return input().origin(); }
+
+  void visit_state(StateArchive& state) override {
+    state.stage("Skip");
+    state.value(left_);
+    visit_kept(state);
+    input().visit_state(state);
+  }
+
+ protected:
+  void draw_rows(std::span<std::int64_t> out, std::size_t& given) override {
     jump();
     std::array<std::int64_t, 256> passed;
     while (left_ > 0) {
@@ -100,16 +113,9 @@ class SkipIterator final : public RowStage, public KnownPlaces {
       left_ = got < wanted ? 0 : left_ - static_cast<std::int64_t>(got);
       context_.check();
     }
-    return input().next_rows(out);
+    given += input().next_rows(out.subspan(given));
   }
 
-  void visit_state(StateArchive& state) override {
-    state.stage("Skip");
-    state.value(left_);
-    input().visit_state(state);
-  }
-
- protected:
   bool next_element(Element& out) override {
     jump();
     for (; left_ > 0; --left_) {
@@ -158,8 +164,17 @@ class ShardIterator final : public RowStage {
         to_pass_(index),
         context_(std::move(context)) {}
 
-  std::size_t next_rows(std::span<std::int64_t> out) override {
-    std::size_t given = 0;
+  const Element& origin() const override { return input().origin(); }
+
+  void visit_state(StateArchive& state) override {
+    state.stage("Shard");
+    state.value(to_pass_);
+    visit_kept(state);
+    input().visit_state(state);
+  }
+
+ protected:
+  void draw_rows(std::span<std::int64_t> out, std::size_t& given) override {
     std::int64_t row = 0;
     while (given < out.size()) {
       jump();
@@ -167,16 +182,8 @@ class ShardIterator final : public RowStage {
       if (mine()) out[given++] = row;
       context_.check();
     }
-    return given;
   }
 
-  void visit_state(StateArchive& state) override {
-    state.stage("Shard");
-    state.value(to_pass_);
-    input().visit_state(state);
-  }
-
- protected:
   bool next_element(Element& out) override {
     for (jump(); input().next(out);) {
       if (mine()) return true;

@@ -23,19 +23,10 @@ class ShuffleIterator final : public RowStage {
         elements_(buffer_size, random),
         context_(std::move(context)) {}
 
-  std::size_t next_rows(std::span<std::int64_t> out) override {
-    std::size_t given = 0;
-    while (given < out.size()) {
-      if (!input_ended_ && !numbers_.full()) fill_numbers();
-      if (numbers_.empty()) break;
-      numbers_.take(out[given++]);
-    }
-    return given;
-  }
-
   void visit_state(StateArchive& state) override {
     state.stage("Shuffle");
     context_.visit_state(state, seeds_);
+    visit_kept(state);
     numbers_.visit_state(state);
     elements_.visit_state(state);
     std::vector<std::int64_t> ahead(ahead_.begin() + at_, ahead_.begin() + have_);
@@ -53,6 +44,14 @@ class ShuffleIterator final : public RowStage {
   }
 
  protected:
+  void draw_rows(std::span<std::int64_t> out, std::size_t& given) override {
+    while (given < out.size()) {
+      if (!input_ended_ && !numbers_.full()) fill_numbers();
+      if (numbers_.empty()) break;
+      numbers_.take(out[given++]);
+    }
+  }
+
   bool next_element(Element& out) override {
     while (!input_ended_ && !elements_.full()) {
       Element element;

@@ -29,15 +29,6 @@ class ShuffleRepeatIterator final : public RowStage {
         elements_(shuffle.buffer_size(), random),
         context_(context) {}
 
-  std::size_t next_rows(std::span<std::int64_t> out) override {
-    std::size_t given = 0;
-    while (given < out.size() && prepare(numbers_)) {
-      take(numbers_, out[given++]);
-      given += take_ready(out.subspan(given));
-    }
-    return given;
-  }
-
   void visit_state(StateArchive& state) override {
     state.stage("Shuffle+Repeat");
     context_.visit_state(state, shuffle_.seeds());
@@ -47,6 +38,7 @@ class ShuffleRepeatIterator final : public RowStage {
     state.value(begun_);
     state.value(error_);
     next_random_.visit_state(state);
+    visit_kept(state);
     numbers_.visit_state(state);
     numbers_.visit_ahead(state);
     elements_.visit_state(state);
@@ -65,6 +57,13 @@ class ShuffleRepeatIterator final : public RowStage {
   }
 
  protected:
+  void draw_rows(std::span<std::int64_t> out, std::size_t& given) override {
+    while (given < out.size() && prepare(numbers_)) {
+      take(numbers_, out[given++]);
+      given += take_ready(out.subspan(given));
+    }
+  }
+
   bool next_element(Element& out) override {
     if (!prepare(elements_)) return false;
     out.clear();

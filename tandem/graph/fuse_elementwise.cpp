@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tandem/core/error.h"
+#include "tandem/graph/internal/elementwise_program.h"
 #include "tandem/graph/internal/fusible.h"
 #include "tandem/graph/internal/row_sums.h"
 #include "tandem/graph/op_registry.h"
@@ -18,19 +19,6 @@ namespace tandem::passes {
 namespace {
 
 constexpr std::size_t kMostOps = 24;
-constexpr std::size_t kMostInputs = 24;
-// Below this the bookkeeping of a fused op costs more than the passes through memory that it saves.
-constexpr std::int64_t kFewestElements = 4096;
-
-std::int64_t known_elements(const PartialShape& shape) {
-  if (!shape.has_rank()) return 0;
-  std::int64_t count = 1;
-  for (const std::int64_t dim : shape.dims()) {
-    if (dim == 0) return 0;
-    if (dim > 0) count = std::min(count, kFewestElements) * std::min(dim, kFewestElements);
-  }
-  return count;
-}
 
 class Fuser {
  public:
@@ -144,17 +132,6 @@ class Fuser {
     return program;
   }
 
-  // Whether a node can be made of it: its inputs alone have the shape of the result.
-  static bool can_run(const ElementwiseProgram& program, const PartialShape& shape) {
-    return program.inputs.size() <= kMostInputs && covers(program.inputs, shape);
-  }
-
-  // Whether the inputs alone have the shape of the result.
-  static bool covers(const std::vector<Output>& inputs, const PartialShape& shape) {
-    return std::any_of(inputs.begin(), inputs.end(),
-                       [&](const Output& in) { return in.node->output_shape(in.index) == shape; });
-  }
-
   // The node that computes the group whose root this is.
   Node* add(Node* root, const Group& group, const char* op, std::vector<Output> inputs,
             AttrMap attrs) {
@@ -199,11 +176,11 @@ class Fuser {
   bool try_tree(Node* root) {
     if (!fusible(*root) || uses_.waiting_for(root) != 0) return false;
     const PartialShape& shape = root->output_shape(0);
-    if (known_elements(shape) < kFewestElements) return false;
+    if (!is_large(shape)) return false;
     Group group = grow(root, shape);
     ElementwiseProgram program = program_of(group);
     if (try_sums_along(root, group, program)) return true;
-    if (group.members.size() < 2 || !can_run(program, shape)) return false;
+    if (group.members.size() < 2 || !program.can_run(shape)) return false;
     AttrMap attrs{{"T", root->output_dtype(0)}};
     program.write(attrs);
     replace(root, {add(root, group, "_FusedElementwise", program.inputs, std::move(attrs)), 0});
@@ -230,7 +207,7 @@ class Fuser {
       if (!sums.empty() && sum->output_dtype(0) != sums[0]->output_dtype(0)) continue;
       ElementwiseProgram more = program;
       const std::int64_t result = append_sum(*sum, {root, 0}, results[0], more);
-      if (more.ops.size() > kMostOps || !can_run(more, shape)) continue;
+      if (more.ops.size() > kMostOps || !more.can_run(shape)) continue;
       program = std::move(more);
       results.push_back(result);
       ranks.push_back(sum->output_shape(0).rank());
@@ -283,12 +260,11 @@ class Fuser {
         !(uses_.of(in.node) == 1 ? fusible(*in.node) : widens(*in.node)))
       return false;
     const PartialShape& shape = in.node->output_shape(0);
-    if (known_elements(shape) < kFewestElements || !all_axes_but_last(*root, shape.rank()) ||
-        !has_row_sums(shape))
+    if (!is_large(shape) || !all_axes_but_last(*root, shape.rank()) || !has_row_sums(shape))
       return false;
     Group group = grow(in.node, shape);
     const ElementwiseProgram program = program_of(group);
-    if (!can_run(program, shape)) return false;
+    if (!program.can_run(shape)) return false;
     const bool mean = joins == Joins::kMean, keep = root->attr<bool>("keep_dims");
     AttrMap attrs{{"T", root->output_dtype(0)}, {"mean", mean}, {"keep_dims", keep}};
     program.write(attrs);

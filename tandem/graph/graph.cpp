@@ -4,6 +4,7 @@
 #include <optional>
 #include <queue>
 #include <sstream>
+#include <utility>
 
 #include "tandem/core/error.h"
 #include "tandem/graph/inference_context.h"
@@ -100,7 +101,11 @@ Node* Graph::add(NodeSpec spec) {
   node->id_ = next_id_++;
   by_name_.emplace(node->name_, node.get());
   nodes_.push_back(std::move(node));
-  return nodes_.back().get();
+  Node* const added = nodes_.back().get();
+  if (knows_users_) {
+    for (const Output& in : added->inputs_) note_use(added, in.node);
+  }
+  return added;
 }
 
 namespace {
@@ -210,6 +215,7 @@ void Graph::set_input(Node* node, int input, Output value) {
     }
   }
   slot = value;
+  if (knows_users_) note_use(node, value.node);
 }
 
 void Graph::add_control_input(Node* node, Node* before) {
@@ -234,10 +240,30 @@ void Graph::set_requested_device(Node* node, std::string device) {
   node->requested_device_ = std::move(device);
 }
 
-void Graph::replace_uses(Output from, Output to) {
+void Graph::note_use(Node* user, const Node* used) {
+  if (!used) return;
+  const auto id = static_cast<std::size_t>(used->id());
+  if (id >= users_.size()) users_.resize(std::max(id + 1, static_cast<std::size_t>(next_id_)));
+  auto& list = users_[id];
+  if (list.empty() || list.back() != user) list.push_back(user);
+}
+
+void Graph::note_uses() {
+  users_.assign(static_cast<std::size_t>(next_id_), {});
   for (const auto& node : nodes_) {
-    for (Output& in : node->inputs_) {
+    for (const Output& in : node->inputs_) note_use(node.get(), in.node);
+  }
+  knows_users_ = true;
+}
+
+void Graph::replace_uses(Output from, Output to) {
+  if (!knows_users_) note_uses();
+  const auto id = static_cast<std::size_t>(from.node->id());
+  if (id >= users_.size()) return;
+  for (Node* user : std::exchange(users_[id], {})) {
+    for (Output& in : user->inputs_) {
       if (in == from) in = to;
+      note_use(user, in.node == from.node ? from.node : in == to ? to.node : nullptr);
     }
   }
 }
@@ -252,6 +278,8 @@ void Graph::remove_if(const std::vector<bool>& drop_by_id) {
     }
   }
   std::erase_if(nodes_, [&](const std::unique_ptr<Node>& n) { return drop(n.get()); });
+  users_.clear();
+  knows_users_ = false;
 }
 
 void Graph::infer_shapes() {

@@ -136,11 +136,17 @@ class TANDEM_EXPORT Graph {
  private:
   std::string unique_name(std::string_view wanted);
   void infer_node(Node& node);
+  void note_use(Node* user, const Node* used);
+  void note_uses();
 
   std::vector<std::unique_ptr<Node>> nodes_;
   std::unordered_map<std::string, Node*> by_name_;
   std::unordered_map<std::string, int> name_counts_;
   int next_id_ = 0;
+  /// By id: nodes that may have one of its outputs as an input, and all that have; kept from the
+  /// first `replace_uses` on.
+  std::vector<std::vector<Node*>> users_;
+  bool knows_users_ = false;
   std::shared_ptr<const void> life_ = std::make_shared<char>();
 };
 

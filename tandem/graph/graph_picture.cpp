@@ -40,6 +40,17 @@ std::string shortened(const std::string& name) {
   return "…" + name.substr(from);
 }
 
+// The name without a last part that only repeats the op, which stands below it.
+std::string label_of(const GraphPicture::Node& node) {
+  const std::size_t slash = node.name.rfind('/');
+  if (slash == std::string::npos || slash == 0) return shortened(node.name);
+  std::string_view last = std::string_view(node.name).substr(slash + 1);
+  last = last.substr(0, last.find_last_not_of("0123456789") + 1);
+  if (last.ends_with('_')) last.remove_suffix(1);
+  const bool repeats = last == node.op || std::string_view(node.name).substr(slash + 1) == node.op;
+  return shortened(repeats ? node.name.substr(0, slash) : node.name);
+}
+
 template <class See>
 void for_each_input(const GraphPicture::Node& node, See see) {
   for (const int in : node.inputs) see(in, false);
@@ -66,7 +77,7 @@ std::vector<GraphPicture::Box> GraphPicture::place() const {
   std::vector<Box> boxes(nodes_.size());
   std::vector<std::vector<std::size_t>> layers;
   for (std::size_t n = 0; n < nodes_.size(); ++n) {
-    const auto letters = std::max(nodes_[n].name.size(), nodes_[n].op.size());
+    const auto letters = std::max(label_of(nodes_[n]).size(), nodes_[n].op.size());
     boxes[n].width = 20 + kLetter * static_cast<double>(std::min(letters, kLetters));
     for_each_input(nodes_[n], [&](int in, bool) {
       const auto above = static_cast<std::size_t>(in);
@@ -122,7 +133,7 @@ std::string GraphPicture::svg() const {
         << "\"><title>" << escape_html(node.details) << "</title><rect x=\"" << box.x << "\" y=\""
         << box.top() << "\" width=\"" << box.width << "\" height=\"" << kNodeHeight
         << "\"/><text x=\"" << box.middle() << "\" y=\"" << box.top() + 17 << "\">"
-        << escape_html(shortened(node.name)) << "</text><text class=\"op\" x=\"" << box.middle()
+        << escape_html(label_of(node)) << "</text><text class=\"op\" x=\"" << box.middle()
         << "\" y=\"" << box.top() + 31 << "\">" << escape_html(node.op) << "</text></g>\n";
   }
   out << "</g></svg>\n";

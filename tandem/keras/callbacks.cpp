@@ -72,8 +72,8 @@ void CSVLogger::on_epoch_end(int epoch, Logs& logs) {
 void CSVLogger::on_train_end(const Logs&) { file_.close(); }
 
 void TerminateOnNaN::on_train_batch_end(std::int64_t batch, const BatchLogs& logs) {
-  const double loss = logs.get()["loss"];
-  if (std::isfinite(loss)) return;
+  const std::optional<double> loss = logs.get().find("loss");
+  if (!loss || std::isfinite(*loss)) return;
   std::cerr << "warning: Batch " << batch << ": Invalid loss, terminating training\n";
   stop_training();
 }

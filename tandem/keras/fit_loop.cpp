@@ -108,6 +108,7 @@ void FitLoop::validate(int epoch, Logs& logs) {
     const Logs results = test_pass(*trainer_, *validation_, callbacks_, [](std::int64_t) {});
     callbacks_.tell([&](Callback& c) { c.on_test_end(results); });
     for (const auto& [name, value] : results.entries()) logs.set("val_" + name, value);
+    for (const std::string& name : results.uncomputed()) logs.set_uncomputed("val_" + name);
   } catch (...) {
     std::rethrow_exception(
         with_line(std::current_exception(),
@@ -128,7 +129,7 @@ void FitLoop::add_class_weights(data::Element& batch) const {
 }
 
 void FitLoop::warn_of_nan(int epoch, const Logs& logs) {
-  if (warned_ || !std::isnan(logs["loss"])) return;
+  if (warned_ || !std::isnan(logs.find("loss").value_or(0))) return;
   warned_ = true;
   std::cerr << "warning: the loss of model '" << model_.name() << "' is NaN in epoch " << epoch + 1
             << ". Try a smaller learning rate or clipnorm, and look for NaN in the data; the "

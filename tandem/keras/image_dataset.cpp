@@ -127,16 +127,6 @@ Tensor decoded(const Tensor& path, const ImageDatasetOptions& o) {
   return image::resize(image, {height, width}, how);
 }
 
-Tensor loaded(const Tensor& path, const ImageDatasetOptions& o) {
-  try {
-    return decoded(path, o);
-  } catch (const Error&) {
-    if (path.is_symbolic()) throw;
-    std::rethrow_exception(
-        with_line(std::current_exception(), cat("in file ", path.item<std::string>())));
-  }
-}
-
 Dataset labels_dataset(const std::vector<internal::IndexedFile>& files, const std::string& mode,
                        std::int64_t classes) {
   std::vector<std::int32_t> labels;
@@ -185,10 +175,10 @@ ImageDataset make(const std::string& directory, ImageDatasetOptions o, bool shuf
   const data::MapOptions parallel{.num_parallel_calls = data::kAutotune};
   if (labelled) {
     dataset = dataset.map(
-        [o](const Tensor& path, const Tensor& label) { return std::pair(loaded(path, o), label); },
+        [o](const Tensor& path, const Tensor& label) { return std::pair(decoded(path, o), label); },
         parallel);
   } else {
-    dataset = dataset.map([o](const Tensor& path) { return loaded(path, o); }, parallel);
+    dataset = dataset.map([o](const Tensor& path) { return decoded(path, o); }, parallel);
   }
   if (o.batch_size) dataset = dataset.batch(*o.batch_size);
   dataset = dataset.prefetch(data::kAutotune);

@@ -18,7 +18,14 @@ auto find_in(Entries& entries, std::string_view name) {
 }
 
 template <class Entries>
-[[noreturn]] void throw_unknown(const Entries& entries, std::string_view name) {
+[[noreturn]] void throw_unknown(const Entries& entries, const std::vector<std::string>& uncomputed,
+                                std::string_view name) {
+  if (std::find(uncomputed.begin(), uncomputed.end(), name) != uncomputed.end()) {
+    throw FailedPreconditionError(
+        cat("'", name,
+            "' was not computed: the device only takes the time that computing would "
+            "(compute=timed). Emulate with compute=real to read values."));
+  }
   std::vector<std::string> names;
   for (const auto& entry : entries) names.push_back(entry.first);
   throw NotFoundError(
@@ -34,7 +41,7 @@ std::optional<double> Logs::find(std::string_view name) const {
 
 double Logs::operator[](std::string_view name) const {
   const auto value = find(name);
-  if (!value) throw_unknown(entries_, name);
+  if (!value) throw_unknown(entries_, uncomputed_, name);
   return *value;
 }
 
@@ -54,6 +61,8 @@ std::string Logs::to_string() const {
     std::snprintf(number, sizeof(number), std::abs(value) > 1e-3 ? "%.4f" : "%.4e", value);
     text += (text.empty() ? "" : " - ") + name + ": " + number;
   }
+  for (const std::string& name : uncomputed_)
+    text += (text.empty() ? "" : " - ") + name + ": not computed";
   return text;
 }
 
@@ -61,7 +70,7 @@ std::ostream& operator<<(std::ostream& out, const Logs& logs) { return out << lo
 
 const std::vector<double>& History::operator[](std::string_view name) const {
   const auto found = find_in(entries_, name);
-  if (found == entries_.end()) throw_unknown(entries_, name);
+  if (found == entries_.end()) throw_unknown(entries_, uncomputed_, name);
   return found->second;
 }
 
@@ -71,6 +80,7 @@ bool History::contains(std::string_view name) const {
 
 void History::append(int epoch, const Logs& logs) {
   epochs_.push_back(epoch);
+  uncomputed_ = logs.uncomputed();
   for (const auto& [name, value] : logs.entries()) {
     const auto found = find_in(entries_, name);
     if (found == entries_.end()) {

@@ -18,18 +18,23 @@ class TANDEM_EXPORT Logs {
   Logs() = default;
   Logs(std::initializer_list<std::pair<std::string, double>> entries) : entries_(entries) {}
 
-  /// Throws NotFoundError naming what there is.
+  /// Throws NotFoundError naming what there is; FailedPreconditionError for what was not computed.
   double operator[](std::string_view name) const;
   std::optional<double> find(std::string_view name) const;
   /// Sets or replaces.
   void set(const std::string& name, double value);
-  bool empty() const { return entries_.empty(); }
+  /// There is no value, since a device only takes the time that computing it would
+  /// (docs/devices-emulated.md): "loss: not computed".
+  void set_uncomputed(const std::string& name) { uncomputed_.push_back(name); }
+  const std::vector<std::string>& uncomputed() const { return uncomputed_; }
+  bool empty() const { return entries_.empty() && uncomputed_.empty(); }
   const std::vector<std::pair<std::string, double>>& entries() const { return entries_; }
   /// "accuracy: 0.9710 - loss: 0.1103", as the progress bar shows them.
   std::string to_string() const;
 
  private:
   std::vector<std::pair<std::string, double>> entries_;
+  std::vector<std::string> uncomputed_;
 };
 TANDEM_EXPORT std::ostream& operator<<(std::ostream& out, const Logs& logs);
 
@@ -41,7 +46,7 @@ class TANDEM_EXPORT History {
  public:
   /// The numbers of the epochs, the first being 0.
   const std::vector<int>& epochs() const { return epochs_; }
-  /// One value for each epoch that had one. Throws NotFoundError naming what there is.
+  /// One value for each epoch that had one. Throws as Logs does.
   const std::vector<double>& operator[](std::string_view name) const;
   bool contains(std::string_view name) const;
   const std::vector<std::pair<std::string, std::vector<double>>>& entries() const {
@@ -53,6 +58,7 @@ class TANDEM_EXPORT History {
  private:
   std::vector<int> epochs_;
   std::vector<std::pair<std::string, std::vector<double>>> entries_;
+  std::vector<std::string> uncomputed_;
 };
 
 }  // namespace tandem::keras

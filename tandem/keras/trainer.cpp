@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <optional>
 #include <set>
 
 #include "tandem/autodiff/gradient_tape.h"
@@ -18,6 +19,7 @@
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/operators.h"
 #include "tandem/ops/reduction_ops.h"
+#include "tandem/runtime/tensor_impl.h"
 
 namespace tandem::keras::internal {
 
@@ -313,11 +315,13 @@ void Trainer::test_step(const data::Element& element) {
 }
 
 Logs Trainer::results() const {
-  std::map<std::string, double> values;
+  std::map<std::string, std::optional<double>> values;  // nothing: not computed
   const auto read = [&](const std::string& name, const MetricImpl& metric) {
     const Tensor result = metric.result();
-    const Tensor scalar = result.rank() == 0 ? result : reduce_mean(result);
-    values[name] = static_cast<double>(cast(scalar, float32).item<float>());
+    const Tensor scalar = cast(result.rank() == 0 ? result : reduce_mean(result), float32);
+    const Ref<Buffer>& buffer = scalar.impl()->array.buffer();
+    std::optional<double>& value = values[name];
+    if (!buffer || buffer->computed()) value = static_cast<double>(scalar.item<float>());
   };
   read("loss", *loss_);
   for (const Output& output : outputs_) {
@@ -325,7 +329,13 @@ Logs Trainer::results() const {
   }
   for (const Named& entry : metrics_) read(entry.name, *entry.metric);
   Logs logs;
-  for (const auto& [name, value] : values) logs.set(name, value);
+  for (const auto& [name, value] : values) {
+    if (value) {
+      logs.set(name, *value);
+    } else {
+      logs.set_uncomputed(name);
+    }
+  }
   return logs;
 }
 

@@ -54,6 +54,19 @@ const OpRegistration kLogUniform(sampler("LogUniformCandidateSampler", TANDEM_RA
 const OpRegistration kAll(sampler("AllCandidateSampler",
                                   TANDEM_COUNTS "seed: int = 0; seed2: int = 0",
                                   "All classes, each once."));
+const OpRegistration kGiven(sampler(
+    "FixedUnigramCandidateSampler",
+    TANDEM_COUNTS
+    "range_max: int >= 1; vocab_file: string = ''; distortion: float = 1.0; "
+    "num_reserved_ids: int = 0; num_shards: int >= 1 = 1; shard: int >= 0 = 0; "
+    "unigrams: list(float) = []; seed: int = 0; seed2: int = 0",
+    "Classes drawn by given weights, each to the power of distortion: of unigrams, or the last "
+    "column of a file."));
+const OpRegistration kLearned(sampler("LearnedUnigramCandidateSampler", TANDEM_RANGE,
+                                      "Classes drawn by how often they were among the true ones "
+                                      "of the calls before."));
+const OpRegistration kLearned2(sampler("ThreadUnsafeUnigramCandidateSampler", TANDEM_RANGE,
+                                       "As LearnedUnigramCandidateSampler."));
 const OpRegistration kHits{{.name = "ComputeAccidentalHits",
                             .inputs = "true_classes: int64, sampled_candidates: int64",
                             .outputs = "indices: int32, ids: int64, weights: float",

@@ -12,7 +12,6 @@
 #include "tandem/ops/matmul_ops.h"
 #include "tandem/ops/operators.h"
 #include "tandem/ops/pad_ops.h"
-#include "tandem/ops/random_ops.h"
 #include "tandem/ops/reduction_ops.h"
 #include "tandem/ops/shape_ops.h"
 #include "tandem/ops/slice_ops.h"
@@ -46,27 +45,6 @@ void require_rank_3(const Tensor& image, std::string_view function) {
     throw InvalidArgumentError(cat("td::image::", function, ": the image (shape ",
                                    image.partial_shape(), ") must be at least three-dimensional."));
   }
-}
-
-Tensor random_between(float low, float high, Seed seed) {
-  return random::uniform({}, {.minval = low, .maxval = high, .seed = seed});
-}
-
-Tensor random_delta(std::string_view function, float max_delta, Seed seed) {
-  if (!(max_delta >= 0)) {
-    throw InvalidArgumentError(
-        cat("td::image::", function, ": max_delta must be non-negative, got ", max_delta, "."));
-  }
-  return random_between(-max_delta, max_delta, seed);
-}
-
-Tensor random_factor(std::string_view function, float lower, float upper, Seed seed) {
-  if (!(upper > lower) || lower < 0) {
-    throw InvalidArgumentError(cat("td::image::", function,
-                                   ": needs 0 <= lower < upper, got lower ", lower, " and upper ",
-                                   upper, "."));
-  }
-  return random_between(lower, upper, seed);
 }
 
 }  // namespace
@@ -155,41 +133,6 @@ Tensor grayscale_to_rgb(Tensor images) {
   std::vector<std::int64_t> multiples(static_cast<std::size_t>(rank), 1);
   multiples.back() = 3;
   return tile(std::move(images), multiples);
-}
-
-Tensor random_brightness(Tensor image, float max_delta, Seed seed) {
-  return adjust_brightness(std::move(image), random_delta("random_brightness", max_delta, seed));
-}
-
-Tensor random_contrast(Tensor image, float lower, float upper, Seed seed) {
-  return adjust_contrast(std::move(image), random_factor("random_contrast", lower, upper, seed));
-}
-
-Tensor random_hue(Tensor image, float max_delta, Seed seed) {
-  if (max_delta > 0.5f) {
-    throw InvalidArgumentError(
-        cat("td::image::random_hue: max_delta must be <= 0.5, got ", max_delta, "."));
-  }
-  return adjust_hue(std::move(image), random_delta("random_hue", max_delta, seed));
-}
-
-Tensor random_saturation(Tensor image, float lower, float upper, Seed seed) {
-  return adjust_saturation(std::move(image),
-                           random_factor("random_saturation", lower, upper, seed));
-}
-
-Tensor random_jpeg_quality(Tensor image, int min_jpeg_quality, int max_jpeg_quality, Seed seed) {
-  if (min_jpeg_quality < 0 || max_jpeg_quality > 100 || min_jpeg_quality >= max_jpeg_quality) {
-    throw InvalidArgumentError(
-        cat("td::image::random_jpeg_quality: needs 0 <= min_jpeg_quality < "
-            "max_jpeg_quality <= 100, got ",
-            min_jpeg_quality, " and ", max_jpeg_quality, "."));
-  }
-  return adjust_jpeg_quality(std::move(image),
-                             random::uniform({}, {.minval = min_jpeg_quality * 1.0,
-                                                  .maxval = max_jpeg_quality * 1.0,
-                                                  .dtype = DType::kInt32,
-                                                  .seed = seed}));
 }
 
 }  // namespace tandem::image

@@ -40,12 +40,17 @@ void cropped_shape(InferenceContext& c) {
   c.set_output(0, PartialShape({height, width, wanted_channels(c)}));
 }
 
-// Animations have an axis more; those that we read have none.
+// Animations have an axis more.
 void image_shape(InferenceContext& c) {
   c.require_rank(0, 0);
   const std::int64_t channels = wanted_channels(c);
   c.set_output(0, c.attr<bool>("expand_animations") ? PartialShape()
                                                     : PartialShape({kUnknown, kUnknown, channels}));
+}
+
+void frames_shape(InferenceContext& c) {
+  c.require_rank(0, 0);
+  c.set_output(0, PartialShape({kUnknown, kUnknown, kUnknown, 3}));
 }
 
 void size_shape(InferenceContext& c) {
@@ -115,6 +120,12 @@ const OpRegistration kDecodeBmp{{.name = "DecodeBmp",
                                  .shape = decoded_shape,
                                  .gradient = not_differentiable,
                                  .doc = "The pixels of an uncompressed BMP image."}};
+const OpRegistration kDecodeGif{{.name = "DecodeGif",
+                                 .inputs = "contents: string",
+                                 .outputs = "image: uint8",
+                                 .shape = frames_shape,
+                                 .gradient = not_differentiable,
+                                 .doc = "The frames of a GIF (or JPEG, or PNG) image."}};
 const OpRegistration kDecodeImage{
     {.name = "DecodeImage",
      .inputs = "contents: string",
@@ -123,7 +134,7 @@ const OpRegistration kDecodeImage{
               "expand_animations: bool = true",
      .shape = image_shape,
      .gradient = not_differentiable,
-     .doc = "The pixels of a JPEG, PNG or BMP image, told apart by their first bytes."}};
+     .doc = "The pixels of a JPEG, PNG, GIF or BMP image, told apart by their first bytes."}};
 const OpRegistration kEncodeJpeg{
     {.name = "EncodeJpeg",
      .inputs = "image: uint8",
@@ -195,6 +206,7 @@ Tensor decode_png(Tensor contents, std::int64_t channels, DType dtype) {
 Tensor decode_bmp(Tensor contents, std::int64_t channels) {
   return call1(kDecodeBmp, {std::move(contents)}, {{"channels", channels}});
 }
+Tensor decode_gif(Tensor contents) { return call1(kDecodeGif, {std::move(contents)}); }
 Tensor decode_image(Tensor contents, std::int64_t channels, DType dtype, bool expand_animations) {
   const bool direct = dtype == DType::kUint8 || dtype == DType::kUint16 || dtype == DType::kFloat;
   return convert_image_dtype(call1(kDecodeImage, {std::move(contents)},

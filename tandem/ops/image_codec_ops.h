@@ -34,13 +34,19 @@ TANDEM_EXPORT Tensor decode_and_crop_jpeg(Tensor contents, Tensor crop_window,
 /// Height, width and channels, read from the header alone. int32 or int64.
 TANDEM_EXPORT Tensor extract_jpeg_shape(Tensor contents, DType output_type = int32);
 
-/// uint8 or uint16 [height, width, channels]; `channels`: 1, 3, 4 or 0. JPEG images are taken too.
+/// uint8 or uint16 [height, width, channels]; `channels`: 1, 3, 4 or 0. JPEG images are taken too,
+/// and by this and decode_jpeg GIF images of one frame.
 TANDEM_EXPORT Tensor decode_png(Tensor contents, std::int64_t channels = 0, DType dtype = uint8);
 /// uint8 [height, width, channels] of an uncompressed image of 8, 24 or 32 bits; `channels`: 3, 4
 /// or 0.
 TANDEM_EXPORT Tensor decode_bmp(Tensor contents, std::int64_t channels = 0);
-/// JPEG, PNG or BMP by its first bytes. Floating dtypes range over [0, 1], integers over all of
-/// theirs.
+/// uint8 [frames, height, width, 3] of a GIF image, each frame over the one before, black where
+/// nothing was drawn. Frames are given up to the first that is damaged. JPEG and PNG images have
+/// one.
+TANDEM_EXPORT Tensor decode_gif(Tensor contents);
+/// JPEG, PNG, GIF or BMP by its first bytes. Floating dtypes range over [0, 1], integers over all
+/// of theirs. GIF images have an axis of frames; without `expand_animations` their first frame is
+/// given, without that axis.
 TANDEM_EXPORT Tensor decode_image(Tensor contents, std::int64_t channels = 0, DType dtype = uint8,
                                   bool expand_animations = true);
 /// A bool: the bytes begin as a JPEG image.

@@ -11,6 +11,7 @@
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/comparison_ops.h"
 #include "tandem/ops/control_flow.h"
+#include "tandem/ops/image_stateless_ops.h"
 #include "tandem/ops/image_transform_ops.h"
 #include "tandem/ops/internal/image_shape.h"
 #include "tandem/ops/internal/known.h"
@@ -89,6 +90,32 @@ void require_positive(std::string_view function, std::int64_t height, std::int64
          image);
   }
 }
+
+// `draw` makes numbers from 0 to 2^31 - 2 of a shape.
+template <class Draw>
+Tensor crop_at_random(Tensor value, const IntList& size, std::string_view function, Draw draw) {
+  const Tensor wanted = cast(size.tensor(DType::kInt32), DType::kInt32);
+  const auto known = size.known();
+  const auto now = internal::known_dims(value);
+  if (known && now) {
+    bool fits = known->size() == now->size();
+    for (std::size_t i = 0; fits && i < now->size(); ++i) {
+      fits = (*known)[i] >= 0 && (*known)[i] <= (*now)[i];
+    }
+    if (!fits) {
+      fail(function,
+           cat("needs a size of as many numbers as the value has axes, none above "
+               "its dimensions, got ",
+               PartialShape(*known)),
+           value);
+    }
+  }
+  const Tensor places = shape(value) - wanted + 1;
+  const Tensor draws = draw(IntList(shape(places)));
+  return slice(std::move(value), draws % places, wanted);
+}
+
+constexpr double kMost = 2147483647;
 
 }  // namespace
 
@@ -172,26 +199,17 @@ Tensor central_crop(Tensor image, double central_fraction) {
 }
 
 Tensor random_crop(Tensor value, const IntList& size, std::optional<std::int64_t> seed) {
-  const Tensor wanted = cast(size.tensor(DType::kInt32), DType::kInt32);
-  const auto known = size.known();
-  const auto now = internal::known_dims(value);
-  if (known && now) {
-    bool fits = known->size() == now->size();
-    for (std::size_t i = 0; fits && i < now->size(); ++i) {
-      fits = (*known)[i] >= 0 && (*known)[i] <= (*now)[i];
-    }
-    if (!fits) {
-      fail("random_crop",
-           cat("needs a size of as many numbers as the value has axes, none above "
-               "its dimensions, got ",
-               PartialShape(*known)),
-           value);
-    }
-  }
-  const Tensor places = shape(value) - wanted + 1;
-  const Tensor draws = random::uniform(
-      shape(places), {.minval = 0, .maxval = 2147483647, .dtype = DType::kInt32, .seed = seed});
-  return slice(std::move(value), draws % places, wanted);
+  return crop_at_random(std::move(value), size, "random_crop", [&](const IntList& shape) {
+    return random::uniform(shape,
+                           {.minval = 0, .maxval = kMost, .dtype = DType::kInt32, .seed = seed});
+  });
+}
+
+Tensor stateless_random_crop(Tensor value, const IntList& size, const IntList& seed) {
+  return crop_at_random(std::move(value), size, "stateless_random_crop", [&](const IntList& shape) {
+    return random::stateless_uniform(shape, seed,
+                                     {.minval = 0, .maxval = kMost, .dtype = DType::kInt32});
+  });
 }
 
 }  // namespace tandem::image

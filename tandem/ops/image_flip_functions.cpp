@@ -5,6 +5,7 @@
 
 #include "tandem/ops/comparison_ops.h"
 #include "tandem/ops/control_flow.h"
+#include "tandem/ops/image_stateless_ops.h"
 #include "tandem/ops/image_transform_ops.h"
 #include "tandem/ops/internal/image_shape.h"
 #include "tandem/ops/layout_ops.h"
@@ -22,15 +23,22 @@ Tensor flip(Tensor image, Way way, std::string_view function) {
   return reverse(std::move(image), {way == Way::kUpDown ? rows : rows + 1});
 }
 
+Tensor uniform(const IntList& shape, std::optional<std::int64_t> seed) {
+  return random::uniform(shape, {.seed = seed});
+}
+Tensor uniform(const IntList& shape, const IntList& seed) {
+  return random::stateless_uniform(shape, seed);
+}
+
 // The draws are TensorFlow's: below a half flips an image alone, above it one of a batch.
-Tensor random_flip(Tensor image, Way way, std::optional<std::int64_t> seed,
-                   std::string_view function) {
+template <class Seed>
+Tensor random_flip(Tensor image, Way way, const Seed& seed, std::string_view function) {
   if (!internal::is_batch(image, function)) {
-    const Tensor draw = random::uniform({}, {.seed = seed});
+    const Tensor draw = uniform({}, seed);
     return cond(
         less(draw, 0.5), [&] { return flip(image, way, function); }, [&] { return image; });
   }
-  const Tensor draws = random::uniform(slice(shape(image), {0}, {1}), {.seed = seed});
+  const Tensor draws = uniform(slice(shape(image), {0}, {1}), seed);
   const Tensor flipped = flip(image, way, function);
   return where(reshape(greater(draws, 0.5), {-1, 1, 1, 1}), flipped, image);
 }
@@ -47,6 +55,12 @@ Tensor random_flip_left_right(Tensor image, std::optional<std::int64_t> seed) {
 }
 Tensor random_flip_up_down(Tensor image, std::optional<std::int64_t> seed) {
   return random_flip(std::move(image), Way::kUpDown, seed, "random_flip_up_down");
+}
+Tensor stateless_random_flip_left_right(Tensor image, const IntList& seed) {
+  return random_flip(std::move(image), Way::kLeftRight, seed, "stateless_random_flip_left_right");
+}
+Tensor stateless_random_flip_up_down(Tensor image, const IntList& seed) {
+  return random_flip(std::move(image), Way::kUpDown, seed, "stateless_random_flip_up_down");
 }
 
 Tensor transpose(Tensor image) {

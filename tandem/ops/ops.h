@@ -30,6 +30,7 @@
 #include "tandem/ops/image_codec_ops.h"
 #include "tandem/ops/image_filter_ops.h"
 #include "tandem/ops/image_ops.h"
+#include "tandem/ops/image_stateless_ops.h"
 #include "tandem/ops/image_transform_ops.h"
 #include "tandem/ops/int_list.h"
 #include "tandem/ops/join_ops.h"

@@ -51,6 +51,7 @@ class TANDEM_EXPORT Variable {
 
   bool defined() const noexcept { return state_ != nullptr; }
   Tensor read_value() const;
+  Tensor value() const { return read_value(); }
   /// Reads, so that a Variable may be given wherever a Tensor is expected. Unlike `read_value`
   /// casts as an AutocastScope around asks for.
   operator Tensor() const;

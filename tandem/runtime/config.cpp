@@ -9,9 +9,7 @@ namespace tandem::config {
 namespace {
 
 void set_threads(int Runtime::Options::*field, int threads, const char* which) {
-  if (threads < 0)
-    throw InvalidArgumentError(
-        cat(which, " parallelism must be 0 or more threads but is ", threads, "."));
+  check_threads(threads, which);
   default_options().change([&](Runtime::Options& options) {
     if (options.*field == threads) return;
     if (Runtime::default_exists()) {

@@ -112,6 +112,12 @@ TANDEM_EXPORT std::map<std::string, std::string> get_device_details(const Device
 TANDEM_EXPORT void set_soft_device_placement(bool enabled);
 TANDEM_EXPORT bool get_soft_device_placement();
 
+/// Whether eager calls wait for the accelerator that runs them, so that an error is thrown where
+/// the call stands. Unless asked, calls go on and a value's error is thrown at the first look at
+/// it. May change at any time.
+TANDEM_EXPORT void set_synchronous_execution(bool enabled);
+TANDEM_EXPORT bool get_synchronous_execution();
+
 /// "greedy" (TensorFlow's choice, the default) or "cost" (the cheapest by measured or estimated
 /// times). May change at any time; functions placed before stay where they are.
 TANDEM_EXPORT void set_placement_policy(std::string_view policy);

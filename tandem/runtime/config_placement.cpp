@@ -18,6 +18,16 @@ bool get_soft_device_placement() {
   return devices_now().config.soft_placement.value_or(true);
 }
 
+void set_synchronous_execution(bool enabled) {
+  set_any_time([&](Runtime& runtime) { runtime.set_synchronous(enabled); },
+               [&](DeviceConfig& config) { config.synchronous = enabled; });
+}
+
+bool get_synchronous_execution() {
+  if (const Runtime* const runtime = running()) return runtime->synchronous();
+  return devices_now().config.synchronous.value_or(false);
+}
+
 void set_placement_policy(std::string_view policy) {
   if (policy != "greedy" && policy != "cost") {
     throw InvalidArgumentError(

@@ -40,7 +40,7 @@ struct TANDEM_EXPORT DeviceConfig {
   std::vector<std::string> plugins = {};                ///< shared libraries that add devices
   std::vector<std::shared_ptr<Backend>> backends = {};  ///< of the program's own, after all others
 
-  /// Physical devices that are used; unsaid: all.
+  /// Physical devices that are used; unsaid: all. The environment's list is an order too.
   std::optional<std::vector<std::string>> visible = std::nullopt;
   /// By physical device: the logical devices cut from it.
   std::map<std::string, std::vector<LogicalDeviceConfiguration>> logical = {};
@@ -52,6 +52,7 @@ struct TANDEM_EXPORT DeviceConfig {
 
   std::optional<bool> soft_placement = std::nullopt;  ///< true unless said
   std::optional<bool> log_placement = std::nullopt;
+  std::optional<bool> synchronous = std::nullopt;           ///< eager calls wait for their device
   std::optional<PlacementPolicy> placement = std::nullopt;  ///< greedy unless said
   /// File of measured costs for the cost policy, which it implies unless another is said.
   std::optional<std::string> placement_profile = std::nullopt;

@@ -14,6 +14,7 @@ namespace tandem {
 namespace {
 
 constexpr std::int64_t kMib = std::int64_t{1} << 20;
+constexpr std::string_view kPhysical = "/physical_device:";
 
 // Errors about what the environment said name the variable.
 [[noreturn]] void refuse(const DeviceConfig& config, const std::string& setting,
@@ -83,7 +84,9 @@ void check_sum(const DeviceConfig& config, const std::string& setting,
 
 }  // namespace
 
-std::string DeviceInventory::Entry::short_name() const { return physical_name(device.name); }
+std::string DeviceInventory::Entry::short_name() const {
+  return device.name.substr(kPhysical.size());
+}
 
 DeviceInventory::DeviceInventory(const DeviceConfig& config) {
   std::vector<std::shared_ptr<Backend>> emulated = make_emulated_backends(config);
@@ -116,8 +119,7 @@ void DeviceInventory::add(const std::shared_ptr<Backend>& backend,
     }
     const auto index = std::count_if(devices_.begin(), devices_.end(),
                                      [&](const Entry& e) { return e.device.device_type == type; });
-    devices_.push_back(
-        {{cat("/physical_device:", type, ":", index), type}, std::move(native), backend});
+    devices_.push_back({{cat(kPhysical, type, ":", index), type}, std::move(native), backend});
   }
   for (const auto& [type, count] : left) {
     notes_.push_back(cat(backend->name(), ": ", count, " ", type,
@@ -126,9 +128,9 @@ void DeviceInventory::add(const std::shared_ptr<Backend>& backend,
 }
 
 const DeviceInventory::Entry* DeviceInventory::find(std::string_view name) const {
-  const std::string wanted = physical_name(name);
+  const std::string wanted = cat(kPhysical, physical_name(name));
   for (const Entry& entry : devices_) {
-    if (entry.short_name() == wanted) return &entry;
+    if (entry.device.name == wanted) return &entry;
   }
   return nullptr;
 }
@@ -233,6 +235,25 @@ void DeviceInventory::check(const DeviceConfig& config) const {
 bool DeviceInventory::visible(const DeviceConfig& config, const Entry& entry) {
   return !config.visible || std::find(config.visible->begin(), config.visible->end(),
                                       entry.short_name()) != config.visible->end();
+}
+
+std::vector<const DeviceInventory::Entry*> DeviceInventory::used(const DeviceConfig& config) const {
+  std::vector<const Entry*> used;
+  for (const Entry& entry : devices_) {
+    if (is_cpu(entry) && visible(config, entry)) used.push_back(&entry);
+  }
+  if (!config.visible || config.origin("visible") == "program") {
+    for (const Entry& entry : devices_) {
+      if (!is_cpu(entry) && visible(config, entry)) used.push_back(&entry);
+    }
+    return used;
+  }
+  for (const std::string& name : *config.visible) {
+    const Entry* entry = find(name);
+    if (!is_cpu(*entry) && std::find(used.begin(), used.end(), entry) == used.end())
+      used.push_back(entry);
+  }
+  return used;
 }
 
 std::vector<LogicalDeviceOptions> DeviceInventory::cut(const DeviceConfig& config,

@@ -45,6 +45,9 @@ class TANDEM_EXPORT DeviceInventory {
   void check_logical(const DeviceConfig& config, const Entry& entry) const;
   /// True if the device is to be used.
   static bool visible(const DeviceConfig& config, const Entry& entry);
+  /// Those, in the order in which logical devices are made of them: CPUs, then others by their
+  /// numbers, or as the environment lists them. A program's list is a set, as TensorFlow's.
+  std::vector<const Entry*> used(const DeviceConfig& config) const;
 
   /// The logical devices of one physical device: what each is cut like.
   static std::vector<LogicalDeviceOptions> cut(const DeviceConfig& config, const Entry& entry);

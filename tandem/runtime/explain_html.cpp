@@ -23,6 +23,7 @@ constexpr std::size_t kMostRows = 2000;
 constexpr std::size_t kMostPoints = 1000;
 constexpr int kColours = 8;
 constexpr int kRowHeight = 24;
+constexpr int kTicks = 10;  // of the axis of time
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
@@ -84,8 +85,10 @@ class PageWriter {
     out_ << "</div>\n";
     for (const std::string& note : e_.notes)
       out_ << "<p class=\"faint\">" << escape_html(note) << "</p>\n";
-    out_ << "<h2>Devices</h2>\n<div class=\"scroll\"><table><thead><tr><th>device<th>ops<th>busy"
-            "<th>work<th>memory, most<th>limit</tr></thead><tbody>\n";
+    out_
+        << "<h2>Devices</h2>\n<div class=\"scroll\"><table><thead><tr><th>device<th class=n>ops<th "
+           "class=n>busy<th class=n>work<th class=n>memory, most<th "
+           "class=n>limit</tr></thead><tbody>\n";
     for (std::size_t d = 0; d < e_.devices.size(); ++d) {
       const auto& model = e_.devices[d];
       out_ << "<tr>" << device_cell(static_cast<int>(d))
@@ -161,7 +164,9 @@ class PageWriter {
     int number = 0;
     out_ << "<h2>A step on the clock</h2>\n<p class=\"faint\">Expected; point at a bar to see what "
             "it is. <button class=\"zoom\" value=\"1.6\">+</button> <button class=\"zoom\" "
-            "value=\"0.625\">-</button> or ctrl + wheel to zoom.";
+            "value=\"0.625\">-</button> or ctrl + wheel to zoom. Ops have the colour of their "
+            "device, "
+            "<span class=\"swatch copy\"></span>copies are alike everywhere.";
     if (all > kMostSpans) out_ << " The " << kMostSpans << " longest of " << all << " are drawn.";
     out_ << "</p>\n<div class=\"scroll\"><div class=\"labels\">";
     for (auto& [key, row] : rows) {
@@ -176,7 +181,6 @@ class PageWriter {
     for (int r = 0; r < number; ++r)
       out_ << "<rect class=\"row\" x=\"0\" width=\"100%\" y=\"" << r * kRowHeight + 3
            << "\" height=\"" << kRowHeight - 6 << "\"/>\n";
-    constexpr int kTicks = 10;
     for (int t = 0; t < kTicks; ++t) {
       out_ << "<line x1=\"" << 100 * t / kTicks << "%\" x2=\"" << 100 * t / kTicks
            << "%\" y1=\"0\" y2=\"" << height << "\"/><text x=\"" << 100 * t / kTicks << "%\" y=\""
@@ -218,15 +222,26 @@ class PageWriter {
       double most = model.memory_peak;
       for (const auto& [time, bytes] : model.memory) most = std::max(most, bytes);
       if (most <= 0) continue;
-      if (first) out_ << "<h2>Memory held</h2>\n";
+      if (first) {
+        out_ << "<h2>Memory held</h2>\n<p class=\"faint\">Over the same time as the step above; "
+                "<span class=\"swatch limit\"></span>is a device's limit, where it is near.</p>\n";
+      }
       first = false;
       const bool limit = model.memory_limit > 0 && model.memory_limit < 3 * most;
       const double top = 1.05 * (limit ? std::max(most, model.memory_limit) : most);
-      out_ << "<p><span class=\"swatch " << colour(static_cast<int>(d)) << "\"></span>"
-           << escape_html(model.short_name) << ": " << bytes_text(most) << " at most"
-           << (model.memory_limit > 0 ? cat(" of ", bytes_text(model.memory_limit)) : "")
-           << "</p>\n<div class=\"scroll\"><svg class=\"memory " << colour(static_cast<int>(d))
-           << "\" viewBox=\"0 0 1000 100\" preserveAspectRatio=\"none\"><path d=\"M0 100";
+      const std::string of_device = colour(static_cast<int>(d));
+      out_ << "<div class=\"scroll\"><div class=\"labels\"><div><span class=\"swatch " << of_device
+           << "\"></span>" << escape_html(model.short_name) << "</div><div>" << bytes_text(most)
+           << " at most</div>"
+           << (model.memory_limit > 0 ? cat("<div>of ", bytes_text(model.memory_limit), "</div>")
+                                      : "")
+           << "</div><div class=\"bars\"><svg class=\"memory " << of_device
+           << "\" viewBox=\"0 0 1000 100\" preserveAspectRatio=\"none\">";
+      for (int t = 1; t < kTicks; ++t) {
+        const int x = 1000 * t / kTicks;
+        out_ << "<line x1=\"" << x << "\" x2=\"" << x << "\" y1=\"0\" y2=\"100\"/>";
+      }
+      out_ << "<path d=\"M0 100";
       double last = 0;
       for (const auto& [time, bytes] : thinned(model.memory)) {
         const double x = 1000 * time / e_.step_seconds;
@@ -237,9 +252,10 @@ class PageWriter {
       out_ << "L1000 " << 100 - 100 * last / top << "L1000 100Z\"/>";
       if (limit) {
         const double y = 100 - 100 * model.memory_limit / top;
-        out_ << "<line x1=\"0\" x2=\"1000\" y1=\"" << y << "\" y2=\"" << y << "\"/>";
+        out_ << "<line class=\"limit\" x1=\"0\" x2=\"1000\" y1=\"" << y << "\" y2=\"" << y
+             << "\"/>";
       }
-      out_ << "</svg></div>\n";
+      out_ << "</svg></div></div>\n";
     }
   }
 
@@ -339,7 +355,8 @@ class PageWriter {
   void copies() {
     if (e_.copies.empty()) return;
     table_begin("copies", "Copies",
-                "<th>value<th>from<th>to<th>bytes<th>a step<th>expected<th>measured<th>for",
+                "<th>value<th>from<th>to<th class=n>bytes<th class=n>a step<th class=n>expected<th "
+                "class=n>measured<th>for",
                 e_.copies.size());
     for (const std::size_t c :
          rows(e_.copies.size(), [&](std::size_t i) { return e_.copies[i].seconds; })) {
@@ -361,9 +378,11 @@ class PageWriter {
   }
 
   void ops() {
-    table_begin("ops", "Ops",
-                "<th>node<th>op<th>device<th>expected<th>measured<th>outputs<th>why there",
-                e_.ops.size());
+    table_begin(
+        "ops", "Ops",
+        "<th>node<th>op<th>device<th class=n>expected<th class=n>measured<th class=n>outputs"
+        "<th>why there",
+        e_.ops.size());
     for (const std::size_t o :
          rows(e_.ops.size(), [&](std::size_t i) { return e_.ops[i].seconds; })) {
       const auto& op = e_.ops[o];

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "tandem/core/error.h"
-#include "tandem/runtime/internal/eager_devices.h"
+#include "tandem/runtime/internal/eager_choice.h"
 #include "tandem/runtime/internal/executable.h"
 #include "tandem/runtime/internal/function_executor.h"
 #include "tandem/runtime/runtime.h"

@@ -12,9 +12,15 @@
 
 #include "tandem/core/error.h"
 #include "tandem/core/log.h"
+#include "tandem/device/copy_cancellation.h"
 #include "tandem/runtime/device_inventory.h"
 #include "tandem/runtime/internal/configured.h"
+#include "tandem/runtime/internal/default_options.h"
+#include "tandem/runtime/internal/environment_names.h"
 #include "tandem/runtime/internal/function_executor.h"
+#include "tandem/runtime/internal/late_call.h"
+#include "tandem/runtime/internal/make_backends.h"
+#include "tandem/runtime/internal/running_calls.h"
 #include "tandem/runtime/thread_context.h"
 
 namespace tandem {
@@ -25,6 +31,11 @@ int processors() {
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
   return CPU_COUNT(&set);
+}
+
+int threads_of(int said, const char* which) {
+  check_threads(said, which);
+  return said != 0 ? said : processors();
 }
 
 std::uint64_t next_runtime_id() {
@@ -48,6 +59,17 @@ class DefaultStart {
   Runtime::Options options_;
 };
 
+// What ends a copy that makes no way: the thread's cancellation, or the end of its runtime.
+Cancelled cancellation_of_copies() {
+  const ThreadContext& context = thread_context();
+  std::shared_ptr<const Cancellation> closing;
+  if (context.runtime || Runtime::default_exists())
+    closing = Runtime::current().running_calls().closing();
+  return [callers = context.cancellation, closing = std::move(closing)] {
+    return (callers && callers->cancelled()) || (closing && closing->cancelled());
+  };
+}
+
 Runtime make_default_runtime() {
   const DefaultStart start;
   return Runtime(start.options());
@@ -66,8 +88,8 @@ struct Runtime::State {
   explicit State(const Options& options)
       : config(DeviceConfig::with_environment(options.devices)),
         inventory(config),
-        intra(options.intra_op_threads > 0 ? options.intra_op_threads : processors()),
-        inter(options.inter_op_threads > 0 ? options.inter_op_threads : processors()) {}
+        intra(threads_of(options.intra_op_threads, "Intra op")),
+        inter(threads_of(options.inter_op_threads, "Inter op")) {}
 
   const std::uint64_t id = next_runtime_id();
   const DeviceConfig config;
@@ -82,7 +104,9 @@ struct Runtime::State {
   std::map<const Device*, std::unique_ptr<ResourceManager>> resources;
   std::map<const Device*, PhysicalDevice> physical;
   std::map<const Device*, KernelServices> services;
+  const std::shared_ptr<LateCalls> late_calls = std::make_shared<LateCalls>();
 
+  void check_emulated() const;
   void make_devices();
 
   std::mutex profile_mutex;
@@ -96,6 +120,8 @@ struct Runtime::State {
   std::unordered_map<std::string, EagerState> eager_states;
   std::uint64_t eager_uses = 0;
 
+  RunningCalls calls;
+
   std::mutex seed_mutex;
   std::optional<std::int64_t> seed;
   std::int64_t seed_calls = 0;
@@ -103,11 +129,27 @@ struct Runtime::State {
 
 Runtime::Runtime() : Runtime(Options{}) {}
 
+// An op that is misspelt would have its kernels all the same.
+void Runtime::State::check_emulated() const {
+  const char* const origin =
+      config.origin("emulate") == "program" ? "td::config::emulate" : "TANDEM_EMULATE";
+  for (const EmulatedSpec& spec : emulated_specs(config)) {
+    for (const std::string& op : spec.without) {
+      try {
+        static_cast<void>(ops.get(op));
+      } catch (const NotFoundError& error) {
+        throw InvalidArgumentError(cat(origin, ": without=", op, ": ", error.what()));
+      }
+    }
+  }
+}
+
 void Runtime::State::make_devices() {
   inventory.check(config);
+  check_emulated();
   std::map<std::string, int> made;  // logical devices are numbered by type
-  for (const DeviceInventory::Entry& entry : inventory.devices()) {
-    if (!DeviceInventory::visible(config, entry)) continue;
+  for (const DeviceInventory::Entry* used : inventory.used(config)) {
+    const DeviceInventory::Entry& entry = *used;
     const std::string& type = entry.device.device_type;
     for (const LogicalDeviceOptions& logical : DeviceInventory::cut(config, entry)) {
       DeviceSpec spec{.job = "localhost", .replica = 0, .task = 0, .type = type, .index = {}};
@@ -120,13 +162,16 @@ void Runtime::State::make_devices() {
 
 Runtime::Runtime(const Options& options) : state_(std::make_unique<State>(options)) {
   State& s = *state_;
+  set_copy_cancellation(cancellation_of_copies);
   s.deterministic.store(default_options().deterministic());
   s.make_devices();
   soft_placement_ = s.config.soft_placement.value_or(true);
   set_log_placement(s.config.log_placement.value_or(false));
+  set_synchronous(s.config.synchronous.value_or(false));
   s.profile = s.config.placement_profile.value_or("");
   policy_ = config::policy_of(s.config);
   if (s.config.log_level) tandem::set_log_level(static_cast<LogLevel>(*s.config.log_level));
+  warn_of_unknown_variables();
   for (const auto& device : s.devices) {
     auto& resources = s.resources[device.get()];
     resources = std::make_unique<ResourceManager>();
@@ -140,7 +185,11 @@ Runtime::Runtime(const Options& options) : state_(std::make_unique<State>(option
   }
 }
 
-Runtime::~Runtime() = default;
+Runtime::~Runtime() {
+  if (!state_) return;
+  state_->calls.end();
+  state_->late_calls->close();
+}
 
 Runtime& Runtime::current() {
   ThreadContext& context = thread_context();
@@ -174,6 +223,7 @@ InterOpPool& Runtime::inter_op_pool() const { return state_->inter; }
 ResourceManager& Runtime::resources(const Device& device) const {
   return *state_->resources.at(&device);
 }
+RunningCalls& Runtime::running_calls() const { return state_->calls; }
 std::uint64_t Runtime::id() const { return state_->id; }
 const DeviceConfig& Runtime::device_config() const { return state_->config; }
 const DeviceInventory& Runtime::inventory() const { return state_->inventory; }
@@ -191,6 +241,7 @@ void Runtime::set_placement_profile(const std::string& path) {
   std::lock_guard lock(state_->profile_mutex);
   state_->profile = path;
 }
+const std::shared_ptr<LateCalls>& Runtime::late_calls() const { return state_->late_calls; }
 void Runtime::set_deterministic(bool on) { state_->deterministic.store(on); }
 bool Runtime::deterministic() const { return state_->deterministic.load(); }
 

@@ -18,6 +18,8 @@
 namespace tandem {
 
 class DeviceInventory;  // tandem/runtime/device_inventory.h
+class LateCalls;        // tandem/runtime/internal/late_call.h
+class RunningCalls;     // tandem/runtime/internal/running_calls.h
 
 /// Owner of everything that lives while tensors are computed: devices, thread pools, registries in
 /// use, resources.
@@ -46,7 +48,7 @@ class TANDEM_EXPORT Runtime {
   const OpRegistry& ops() const;
   const KernelRegistry& kernels() const;
   /// The logical devices: CPUs, of which there is at least one, then accelerators by physical
-  /// device.
+  /// device, or as the environment lists these.
   const std::vector<std::shared_ptr<Device>>& devices() const;
   /// The place in devices(); -1 for a device of another runtime, a name that no device has.
   int index_of(const Device& device) const;
@@ -62,8 +64,13 @@ class TANDEM_EXPORT Runtime {
   /// State of eager calls of a `keeps_state` op, by op and attributes. The latest few thousand that
   /// were used are kept.
   std::shared_ptr<NodeState> eager_state(const OpDef& op, const AttrMap& attrs) const;
+  /// Eager calls that devices have yet to run.
+  const std::shared_ptr<LateCalls>& late_calls() const;
   void set_deterministic(bool on);
   bool deterministic() const;
+  /// Function calls that run on several devices: the destructor cancels them and waits for their
+  /// end.
+  RunningCalls& running_calls() const;
   /// Distinguishes runtimes in caches; never used twice in a process.
   std::uint64_t id() const;
 
@@ -81,6 +88,9 @@ class TANDEM_EXPORT Runtime {
   /// Decisions are told on stderr.
   bool log_placement() const { return log_placement_.load(std::memory_order_relaxed); }
   void set_log_placement(bool on);
+  /// Eager calls wait for the device that runs them.
+  bool synchronous() const { return synchronous_.load(std::memory_order_relaxed); }
+  void set_synchronous(bool on) { synchronous_.store(on, std::memory_order_relaxed); }
   PlacementPolicy placement_policy() const { return policy_.load(std::memory_order_relaxed); }
   void set_placement_policy(PlacementPolicy p) { policy_.store(p, std::memory_order_relaxed); }
   /// The file of measured costs; empty: none.
@@ -104,6 +114,7 @@ class TANDEM_EXPORT Runtime {
   std::atomic<bool> places_calls_{false};
   std::atomic<bool> soft_placement_{true};
   std::atomic<bool> log_placement_{false};
+  std::atomic<bool> synchronous_{false};
   std::atomic<PlacementPolicy> policy_{};
 };
 

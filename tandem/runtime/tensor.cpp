@@ -94,11 +94,22 @@ Tensor::Tensor(List<std::int64_t> values) : Tensor(from_list<std::int64_t>(value
 Tensor::Tensor(List<float> values) : Tensor(from_list<float>(values)) {}
 Tensor::Tensor(List<double> values) : Tensor(from_list<float>(values)) {}
 Tensor::Tensor(List<const char*> values) : Tensor(from_list<std::string>(values)) {}
+Array Tensor::from_rows(List<List<bool>> rows) { return from_list<bool>(rows); }
 Array Tensor::from_rows(List<List<int>> rows) { return from_list<std::int32_t>(rows); }
+Array Tensor::from_rows(List<List<std::int64_t>> rows) { return from_list<std::int64_t>(rows); }
 Array Tensor::from_rows(List<List<float>> rows) { return from_list<float>(rows); }
 Array Tensor::from_rows(List<List<double>> rows) { return from_list<float>(rows); }
+Array Tensor::from_rows(List<List<const char*>> rows) { return from_list<std::string>(rows); }
+Array Tensor::from_blocks(List<List<List<bool>>> blocks) { return from_list<bool>(blocks); }
 Array Tensor::from_blocks(List<List<List<int>>> blocks) { return from_list<std::int32_t>(blocks); }
+Array Tensor::from_blocks(List<List<List<std::int64_t>>> blocks) {
+  return from_list<std::int64_t>(blocks);
+}
+Array Tensor::from_blocks(List<List<List<float>>> blocks) { return from_list<float>(blocks); }
 Array Tensor::from_blocks(List<List<List<double>>> blocks) { return from_list<float>(blocks); }
+Array Tensor::from_blocks(List<List<List<const char*>>> blocks) {
+  return from_list<std::string>(blocks);
+}
 
 void TensorImpl::throw_graph_gone() {
   throw FailedPreconditionError(
@@ -129,10 +140,7 @@ const TensorImpl& checked(const TensorImpl* impl) {
 const TensorImpl& concrete(const TensorImpl* impl) {
   const TensorImpl& t = checked(impl);
   if (t.symbolic()) throw_symbolic(t, "value");
-  if (t.late) {
-    if (t.late->event) t.late->event->wait();
-    if (t.late->error) std::rethrow_exception(t.late->error);
-  }
+  if (t.late) t.late->wait();
   return t;
 }
 
@@ -215,6 +223,12 @@ const Array& TensorImpl::copy_for_host() const {
 }
 
 void Tensor::synchronize() const { concrete(impl_); }
+
+bool Tensor::is_ready() const {
+  const TensorImpl& t = checked(impl_);
+  if (t.symbolic()) throw_symbolic(t, "value");
+  return !t.late || t.late->done();
+}
 
 std::string Tensor::device() const {
   const TensorImpl& t = checked(impl_);

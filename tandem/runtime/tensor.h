@@ -50,7 +50,7 @@ class TANDEM_EXPORT Tensor {
   Tensor(double value);
   Tensor(const char* value);
   Tensor(std::string value);
-  // Rank 1 to 3; rows must have equal lengths. Rank 2 and 3 take int, float and double.
+  // Rank 1 to 3; rows must have equal lengths.
   template <class T>
   using List = std::initializer_list<T>;
   Tensor(List<bool> values);
@@ -120,8 +120,11 @@ class TANDEM_EXPORT Tensor {
   T at(std::initializer_list<std::int64_t> index) const {
     return array().values<T>()[flat_index(index)];
   }
-  /// Waits until the value is there.
+  /// Waits until the value is there, as every look at it does: eager calls on an accelerator return
+  /// before it has run them. Throws why there will be no value, naming the op that failed.
   void synchronize() const;
+  /// False while a device has yet to compute the value. True also of one that failed.
+  bool is_ready() const;
 
   /// Full name of the device that holds the value, "/job:localhost/replica:0/task:0/device:CPU:0".
   std::string device() const;
@@ -135,11 +138,18 @@ class TANDEM_EXPORT Tensor {
   TensorImpl* impl() const noexcept { return impl_; }
 
  private:
+  static Array from_rows(List<List<bool>> rows);
   static Array from_rows(List<List<int>> rows);
+  static Array from_rows(List<List<std::int64_t>> rows);
   static Array from_rows(List<List<float>> rows);
   static Array from_rows(List<List<double>> rows);
+  static Array from_rows(List<List<const char*>> rows);
+  static Array from_blocks(List<List<List<bool>>> blocks);
   static Array from_blocks(List<List<List<int>>> blocks);
+  static Array from_blocks(List<List<List<std::int64_t>>> blocks);
+  static Array from_blocks(List<List<List<float>>> blocks);
   static Array from_blocks(List<List<List<double>>> blocks);
+  static Array from_blocks(List<List<List<const char*>>> blocks);
   void check_one_element() const;
   std::size_t flat_index(std::initializer_list<std::int64_t> index) const;
   TensorImpl* impl_ = nullptr;

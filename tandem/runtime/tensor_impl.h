@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <memory>
 
 #include "tandem/core/array.h"
@@ -15,12 +14,6 @@
 
 namespace tandem {
 
-/// A value that is not ready yet, or never will be.
-struct LateValue {
-  Ref<Event> event;          ///< null once done
-  std::exception_ptr error;  ///< why it failed
-};
-
 /// What a Tensor points to. Concrete if `node.node` is null.
 class TensorImpl final : public RefCounted {
  public:
@@ -28,8 +21,10 @@ class TensorImpl final : public RefCounted {
   TensorImpl() = default;
 
   Array array;
-  std::shared_ptr<Device> device;   ///< null: the host, which needs no keeping
-  std::unique_ptr<LateValue> late;  ///< null: ready
+  std::shared_ptr<Device> device;  ///< null: the host, which needs no keeping
+  /// Null: the value was there from the start. Else done once it is; its `wait` throws why it never
+  /// will be.
+  Ref<Event> late;
   Output node;                      ///< symbolic tensors: the graph's output that makes the value
   std::weak_ptr<const void> graph;  ///< symbolic tensors: expires with the node
   bool watched = false;             ///< handle of a trainable variable: tapes watch it unasked

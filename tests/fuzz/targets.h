@@ -191,4 +191,11 @@ inline void bmp(std::string_view bytes) {
   decoded([&] { return image::decode_image(contents, 0, float32); });
 }
 
+inline void gif(std::string_view bytes) {
+  const Tensor contents{std::string(bytes)};
+  decoded([&] { return image::decode_gif(contents); });
+  decoded([&] { return image::decode_png(contents, 3); });
+  decoded([&] { return image::decode_image(contents, 0, float32, false); });
+}
+
 }  // namespace tandem::fuzz

@@ -11,7 +11,7 @@ import _sources
 
 C_HEADER = re.compile(r"^((sys|linux|netinet|arpa|net)/)?[a-z0-9_]+\.h$")
 # Headers that look like C's and belong to libraries.
-LIBRARIES = {"png.h", "zlib.h", "jpeglib.h", "dnnl.h", "zstd.h", "omp.h"}
+LIBRARIES = {"png.h", "gif_lib.h", "zlib.h", "jpeglib.h", "dnnl.h", "zstd.h", "omp.h"}
 NAMES = ["its own header", "C", "C++ standard", "third-party", "tandem", "its own tree"]
 
 

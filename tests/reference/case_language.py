@@ -291,7 +291,7 @@ def generate(spec, random):
 def literal_array(spec):
     if spec.dtype == "string":
         array = np.array(spec.literal, dtype=object)
-        flat = [item.encode() for item in array.reshape(-1)]
+        flat = [item.encode(errors="surrogateescape") for item in array.reshape(-1)]
         result = np.empty(len(flat), dtype=object)
         result[:] = flat
         return result.reshape(array.shape)

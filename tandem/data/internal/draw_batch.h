@@ -11,7 +11,7 @@ namespace tandem::data {
 /// Draws up to `size` elements and hands them to `take`. An error, of the input or of `take`, is
 /// that of the whole batch, as in tf.data: the elements that would have been in it are passed over.
 /// Returns how many there were; `ended` if the input had no more. `number` counts what the input
-/// gave, whether taken or not; `take` sees it before it counts its element.
+/// gave or failed to give, whether taken or not; `take` sees it before it counts its element.
 template <class Take>
 std::int64_t draw_batch(IteratorBase& input, const IterationContext& context, std::int64_t size,
                         bool& ended, std::int64_t& number, Take take) {
@@ -19,19 +19,17 @@ std::int64_t draw_batch(IteratorBase& input, const IterationContext& context, st
   Element element;
   std::int64_t drawn = 0;
   for (; drawn < size; ++drawn) {
-    bool given = false;
     context.check();
     try {
       ended = !input.next(element);
       if (ended) break;
-      given = true;
       if (!error) take(element);
     } catch (const CancelledError&) {
       throw;
     } catch (...) {
       if (!error) error = std::current_exception();
     }
-    number += given ? 1 : 0;
+    ++number;
   }
   if (error) std::rethrow_exception(error);
   return drawn;

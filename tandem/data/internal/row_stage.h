@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -26,8 +28,30 @@ class RowStage : public UnaryIterator {
     table->element(row, out);
     return true;
   }
+  std::size_t next_rows(std::span<std::int64_t> out) final {
+    std::size_t given = 0;
+    if (!kept_.empty()) {
+      given = std::min(kept_.size(), out.size());
+      std::copy_n(kept_.begin(), given, out.begin());
+      kept_.erase(kept_.begin(), kept_.begin() + static_cast<std::ptrdiff_t>(given));
+    }
+    try {
+      draw_rows(out, given);
+    } catch (...) {
+      kept_.insert(kept_.begin(), out.begin(), out.begin() + static_cast<std::ptrdiff_t>(given));
+      throw;
+    }
+    return given;
+  }
 
  protected:
+  /// Fills `out` from place `given` on as next_rows does, and counts each row there at once.
+  virtual void draw_rows(std::span<std::int64_t> out, std::size_t& given) = 0;
+  /// A part of the stage's state.
+  void visit_kept(StateArchive& state) {
+    state.value(kept_);
+    for (const std::int64_t row : kept_) require_row(row);
+  }
   /// A state may be another dataset's, with other rows.
   void require_row(std::int64_t row) const {
     StateArchive::require(rows() && row >= 0 && row < rows()->num_rows(),
@@ -35,6 +59,9 @@ class RowStage : public UnaryIterator {
   }
   /// For inputs without rows.
   virtual bool next_element(Element& out) = 0;
+
+ private:
+  std::vector<std::int64_t> kept_;  // drawn by a call that failed
 };
 
 /// A value that is computed when first asked for.

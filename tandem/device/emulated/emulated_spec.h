@@ -14,7 +14,7 @@ namespace tandem {
 struct TANDEM_EXPORT EmulatedFaults {
   std::uint64_t lost_at = 0;   ///< the n-th work or copy enqueued: it and all that is pending fail
   std::uint64_t oom_at = 0;    ///< the n-th allocation fails
-  std::uint64_t stall_at = 0;  ///< the n-th copy hangs until its device is destroyed or lost
+  std::uint64_t stall_at = 0;  ///< the n-th copy hangs until it is cancelled or its device gone
   double slow = 1;             ///< the link takes this many times as long
 
   /// "lost@3|slow@2"; empty without faults.

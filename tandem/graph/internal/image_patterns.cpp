@@ -55,6 +55,7 @@ const char* method_of(const Node& node) {
 }
 
 bool is_decode(const Node& node) {
+  if (is_op(node, "DecodeImage") && node.attr<bool>("expand_animations")) return false;
   if (is_op(node, "DecodeImage") || is_op(node, "DecodePng"))
     return node.output_dtype(0) == DType::kUint8;
   return is_op(node, "DecodeJpeg") || is_op(node, "_DecodeJpegOfSize") ||

@@ -16,21 +16,6 @@ bool is_fused_sum(const Node& node) { return node.op().name == "_FusedSum"; }
 
 }  // namespace
 
-std::int64_t ElementwiseProgram::input(Output in) {
-  const auto known = std::find(inputs.begin(), inputs.end(), in);
-  const std::int64_t number = known - inputs.begin();
-  if (known == inputs.end()) inputs.push_back(in);
-  return number;
-}
-
-void ElementwiseProgram::write(AttrMap& attrs) const {
-  attrs.set("ops", ops);
-  attrs.set("operands", operands);
-  std::vector<DType> types;
-  for (const Output& in : inputs) types.push_back(in.node->output_dtype(in.index));
-  attrs.set("Tin", std::move(types));
-}
-
 bool has_row_sums(const PartialShape& shape) {
   return shape.rank() >= 2 && shape.dim(shape.rank() - 1) >= 1 &&
          shape.dim(shape.rank() - 1) <= kLargestLastAxis;

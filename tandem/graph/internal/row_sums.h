@@ -1,29 +1,14 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
-#include "tandem/core/attr.h"
 #include "tandem/graph/graph.h"
+#include "tandem/graph/internal/elementwise_program.h"
 
-// Sums over all axes but the last, and what fused ops compute.
+// Sums over all axes but the last.
 
 namespace tandem::passes {
-
-/// What _FusedElementwise and its like compute, as their attributes say: operands are inputs from 0
-/// on, and results of ops from -1 down.
-struct ElementwiseProgram {
-  std::vector<Output> inputs;
-  std::vector<std::string> ops;
-  std::vector<std::int64_t> operands;
-
-  /// The number of an input, which is added if it is new.
-  std::int64_t input(Output in);
-  /// The number of the last op's result.
-  std::int64_t last() const { return -static_cast<std::int64_t>(ops.size()); }
-  void write(AttrMap& attrs) const;
-};
 
 /// Whether fused ops add up rows of such a value.
 bool has_row_sums(const PartialShape& shape);

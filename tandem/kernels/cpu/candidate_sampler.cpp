@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <mutex>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
+#include "tandem/kernels/cpu/class_weights.h"
 #include "tandem/kernels/cpu/distributions.h"
 #include "tandem/kernels/cpu/random.h"
 
@@ -90,9 +92,7 @@ Request check(KernelContext& c, std::int64_t range) {
 }
 
 template <class Classes>
-void sample(KernelContext& c) {
-  const Classes classes{c.attr<std::int64_t>("range_max")};
-  const Request request = check(c, classes.range);
+void draw(KernelContext& c, const Request& request, const Classes& classes) {
   // 2048 numbers for each.
   PhiloxNumbers next(reserve_blocks(c, static_cast<std::uint64_t>(request.count) * 512));
   auto* sampled = c.output(0).data<std::int64_t>();
@@ -111,6 +111,37 @@ void sample(KernelContext& c) {
   };
   counts(c.input(0), c.output(1));
   counts(c.output(0), c.output(2));
+}
+
+template <class Classes>
+void sample(KernelContext& c) {
+  const Classes classes{c.attr<std::int64_t>("range_max")};
+  draw(c, check(c, classes.range), classes);
+}
+
+void sample_given(KernelContext& c) {
+  const Ref<RefCounted> kept = beside_stream(c, [](const KernelContext& first) {
+    return Ref<RefCounted>(make_ref<GivenClasses>(class_weights(first)));
+  });
+  const auto& classes = static_cast<const GivenClasses&>(*kept);
+  const Request request = check(c, c.attr<std::int64_t>("range_max"));
+  if (request.unique && request.count > classes.possible()) {
+    throw InvalidArgumentError(cat("There are ", classes.possible(),
+                                   " classes of a weight above 0, too few for ", request.count,
+                                   " unique samples."));
+  }
+  draw(c, request, classes);
+}
+
+void sample_learned(KernelContext& c) {
+  const Ref<RefCounted> kept = beside_stream(c, [](const KernelContext& first) {
+    return Ref<RefCounted>(make_ref<LearnedClasses>(first.attr<std::int64_t>("range_max")));
+  });
+  auto& classes = static_cast<LearnedClasses&>(*kept);
+  const Request request = check(c, c.attr<std::int64_t>("range_max"));
+  std::lock_guard lock(classes.mutex);
+  draw(c, request, classes);
+  for (const std::int64_t value : c.input(0).values<std::int64_t>()) classes.add(value);
 }
 
 void sample_all(KernelContext& c) {
@@ -157,6 +188,9 @@ const KernelRegistration kKernels[] = {
     KernelRegistration({.op = "UniformCandidateSampler", .run = sample<UniformClasses>}),
     KernelRegistration({.op = "LogUniformCandidateSampler", .run = sample<LogUniformClasses>}),
     KernelRegistration({.op = "AllCandidateSampler", .run = sample_all}),
+    KernelRegistration({.op = "FixedUnigramCandidateSampler", .run = sample_given}),
+    KernelRegistration({.op = "LearnedUnigramCandidateSampler", .run = sample_learned}),
+    KernelRegistration({.op = "ThreadUnsafeUnigramCandidateSampler", .run = sample_learned}),
     KernelRegistration({.op = "ComputeAccidentalHits", .run = accidental_hits}),
 };
 

@@ -23,11 +23,21 @@ bool accurate_dct(const KernelContext& c) {
 Format format_of(std::string_view bytes) {
   if (bytes.starts_with("\xff\xd8\xff"sv)) return Format::kJpeg;
   if (bytes.starts_with("\x89PNG\r\n\x1a\n"sv)) return Format::kPng;
+  if (bytes.starts_with("GIF8"sv)) return Format::kGif;
   if (bytes.starts_with("BM"sv)) return Format::kBmp;
-  const bool known = bytes.starts_with("GIF8"sv) || bytes.starts_with("RIFF"sv);
-  throw InvalidArgumentError(
-      cat(known ? "GIF and WebP images are not supported." : "Unknown image file format.",
-          " One of JPEG, PNG, BMP required."));
+  throw InvalidArgumentError(cat(
+      bytes.starts_with("RIFF"sv) ? "WebP images are not supported." : "Unknown image file format.",
+      " One of JPEG, PNG, GIF, BMP required."));
+}
+
+std::string_view name_of(Format format) {
+  switch (format) {
+    case Format::kJpeg: return "JPEG";
+    case Format::kPng: return "PNG";
+    case Format::kGif: return "GIF";
+    case Format::kBmp: return "BMP";
+  }
+  return "";
 }
 
 const std::string& image_contents(const KernelContext& c) {

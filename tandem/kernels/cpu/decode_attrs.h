@@ -11,7 +11,7 @@
 
 namespace tandem::cpu {
 
-enum class Format { kJpeg, kPng, kBmp };
+enum class Format { kJpeg, kPng, kGif, kBmp };
 /// By the first bytes.
 Format format_of(std::string_view bytes);
 
@@ -25,6 +25,9 @@ JpegDecodeOptions jpeg_options(const KernelContext& c);
 JpegDecodeOptions with_channels(JpegDecodeOptions options, std::int64_t channels);
 /// y, x, height and width.
 JpegCrop crop_window(const Array& window);
+
+/// "JPEG".
+std::string_view name_of(Format format);
 
 /// `op` takes no BMP images.
 void refuse_bmp(std::string_view bytes, std::string_view op);

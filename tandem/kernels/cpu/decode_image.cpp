@@ -1,5 +1,6 @@
 // Images from bytes. What an image is, its first bytes say: DecodeJpeg and DecodePng take either.
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -8,6 +9,7 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/codec/bmp_decode.h"
+#include "tandem/kernels/cpu/codec/gif_decode.h"
 #include "tandem/kernels/cpu/codec/jpeg_decode.h"
 #include "tandem/kernels/cpu/codec/png_decode.h"
 #include "tandem/kernels/cpu/decode_attrs.h"
@@ -18,7 +20,9 @@ namespace {
 template <class T>
 PixelMemory<T> output_of(KernelContext& c) {
   return [&c](const ImageSize& s) {
-    return c.allocate_output(0, {s.height, s.width, s.channels}).template data<T>();
+    const Shape shape = s.frames > 0 ? Shape{s.frames, s.height, s.width, s.channels}
+                                     : Shape{s.height, s.width, s.channels};
+    return c.allocate_output(0, shape).template data<T>();
   };
 }
 
@@ -29,7 +33,7 @@ void scaled(KernelContext& c, T factor, Decode decode) {
   ImageSize size;
   decode(PixelMemory<std::uint8_t>([&](const ImageSize& s) {
     size = s;
-    pixels.resize(static_cast<std::size_t>(s.height * s.width * s.channels));
+    pixels.resize(static_cast<std::size_t>(s.samples()));
     return pixels.data();
   }));
   T* out = output_of<T>(c)(size);
@@ -50,7 +54,7 @@ void png_as_dtype(KernelContext& c, std::string_view bytes, std::int64_t channel
   ImageSize size;
   decode_png(bytes, channels, PixelMemory<std::uint16_t>([&](const ImageSize& s) {
                size = s;
-               pixels.resize(static_cast<std::size_t>(s.height * s.width * s.channels));
+               pixels.resize(static_cast<std::size_t>(s.samples()));
                return pixels.data();
              }));
   float* out = output_of<float>(c)(size);
@@ -58,7 +62,8 @@ void png_as_dtype(KernelContext& c, std::string_view bytes, std::int64_t channel
   for (std::size_t i = 0; i < pixels.size(); ++i) out[i] = static_cast<float>(pixels[i]) * kScale;
 }
 
-void decode(KernelContext& c, std::string_view bytes, const JpegDecodeOptions& jpeg, DType dtype) {
+void decode(KernelContext& c, std::string_view bytes, const JpegDecodeOptions& jpeg, DType dtype,
+            GifFrames frames = GifFrames::kOnly) {
   const std::int64_t channels = image_channels(c);
   switch (format_of(bytes)) {
     case Format::kJpeg: {
@@ -68,6 +73,10 @@ void decode(KernelContext& c, std::string_view bytes, const JpegDecodeOptions& j
       });
     }
     case Format::kPng: return png_as_dtype(c, bytes, channels, dtype);
+    case Format::kGif:
+      return as_dtype(c, dtype, [&](const PixelMemory<std::uint8_t>& memory) {
+        decode_gif(bytes, channels, frames, memory);
+      });
     case Format::kBmp:
       return as_dtype(c, dtype, [&](const PixelMemory<std::uint8_t>& memory) {
         decode_bmp(bytes, channels, memory);
@@ -100,13 +109,31 @@ void decode_bmp_op(KernelContext& c) {
   const std::string& bytes = image_contents(c);
   const Format format = format_of(bytes);
   if (format != Format::kBmp) {
-    throw InvalidArgumentError(cat("Trying to decode ", format == Format::kJpeg ? "JPEG" : "PNG",
+    throw InvalidArgumentError(cat("Trying to decode ", name_of(format),
                                    " format using DecodeBmp op. Use `decode_image` instead."));
   }
   decode(c, bytes, {}, DType::kUint8);
 }
 
-void decode_image(KernelContext& c) { decode(c, image_contents(c), {}, c.output_dtype(0)); }
+// Other images are animations of one frame.
+void decode_gif_op(KernelContext& c) {
+  const std::string& bytes = image_contents(c);
+  refuse_bmp(bytes, "DecodeGif");
+  const PixelMemory<std::uint8_t> memory = [&](ImageSize size) {
+    size.frames = std::max<std::int64_t>(size.frames, 1);
+    return output_of<std::uint8_t>(c)(size);
+  };
+  switch (format_of(bytes)) {
+    case Format::kJpeg: return decode_jpeg(bytes, with_channels({}, 3), memory);
+    case Format::kPng: return decode_png(bytes, 3, memory);
+    default: return decode_gif(bytes, 3, GifFrames::kAll, memory);
+  }
+}
+
+void decode_image(KernelContext& c) {
+  decode(c, image_contents(c), {}, c.output_dtype(0),
+         c.attr<bool>("expand_animations") ? GifFrames::kAll : GifFrames::kFirst);
+}
 
 void extract_jpeg_shape(KernelContext& c) {
   const Array& input = c.input(0);
@@ -129,6 +156,7 @@ const KernelRegistration kJpeg{{.op = "DecodeJpeg", .run = decode_jpeg_op}};
 const KernelRegistration kLeast{{.op = "_DecodeJpegOfSize", .run = decode_jpeg_op}};
 const KernelRegistration kCrop{{.op = "DecodeAndCropJpeg", .run = decode_and_crop_jpeg}};
 const KernelRegistration kPng{{.op = "DecodePng", .run = decode_png_op}};
+const KernelRegistration kGif{{.op = "DecodeGif", .run = decode_gif_op}};
 const KernelRegistration kBmp{{.op = "DecodeBmp", .run = decode_bmp_op}};
 const KernelRegistration kImage{{.op = "DecodeImage", .run = decode_image}};
 const KernelRegistration kShape{{.op = "ExtractJpegShape", .run = extract_jpeg_shape}};

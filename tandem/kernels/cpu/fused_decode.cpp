@@ -10,6 +10,7 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/codec/bmp_decode.h"
+#include "tandem/kernels/cpu/codec/gif_decode.h"
 #include "tandem/kernels/cpu/codec/jpeg_decode.h"
 #include "tandem/kernels/cpu/codec/png_decode.h"
 #include "tandem/kernels/cpu/decode_attrs.h"
@@ -170,6 +171,9 @@ void fused_decode_jpeg(KernelContext& c) {
   };
   if (format == Format::kPng) {
     decode_png(bytes, channels, memory);
+  } else if (format == Format::kGif) {
+    decode_gif(bytes, channels, decoder == "DecodeImage" ? GifFrames::kFirst : GifFrames::kOnly,
+               memory);
   } else {
     decode_bmp(bytes, channels, memory);
   }

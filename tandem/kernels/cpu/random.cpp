@@ -18,6 +18,7 @@ namespace {
 class StreamState final : public RefCounted {
  public:
   Philox next;
+  Ref<RefCounted> beside;  // of `beside_stream`
 };
 
 std::uint64_t chance() {
@@ -87,6 +88,19 @@ void fill(KernelContext& c, const Shape& shape, const Philox& stream,
               out.num_elements());
 }
 
+// The stream that a node keeps; the caller holds the state's lock.
+StreamState& stream_of(const KernelContext& c, NodeState& state) {
+  if (!state.object) {
+    const auto seed = static_cast<std::uint64_t>(c.attr<std::int64_t>("seed"));
+    const auto seed2 = static_cast<std::uint64_t>(c.attr<std::int64_t>("seed2"));
+    auto fresh = make_ref<StreamState>();
+    fresh->next = Philox(seed, seed2);
+    if (has_no_seeds(seed, seed2)) fresh->next = Philox(chance(), chance());
+    state.object = Ref<RefCounted>(std::move(fresh));
+  }
+  return static_cast<StreamState&>(*state.object);
+}
+
 }  // namespace
 
 Philox reserve_blocks(KernelContext& c, std::uint64_t blocks) {
@@ -98,16 +112,18 @@ Philox reserve_blocks(KernelContext& c, std::uint64_t blocks) {
   }
   NodeState& state = c.state();
   std::lock_guard lock(state.mutex);
-  if (!state.object) {
-    auto fresh = make_ref<StreamState>();
-    fresh->next = Philox(seed("seed"), seed("seed2"));
-    if (has_no_seeds(seed("seed"), seed("seed2"))) fresh->next = Philox(chance(), chance());
-    state.object = Ref<RefCounted>(std::move(fresh));
-  }
-  Philox& next = static_cast<StreamState&>(*state.object).next;
+  Philox& next = stream_of(c, state).next;
   const Philox begin = next;
   next.skip(blocks);
   return begin;
+}
+
+Ref<RefCounted> beside_stream(KernelContext& c, Ref<RefCounted> (*make)(const KernelContext&)) {
+  NodeState& state = c.state();
+  std::lock_guard lock(state.mutex);
+  Ref<RefCounted>& beside = stream_of(c, state).beside;
+  if (!beside) beside = make(c);
+  return beside;
 }
 
 Philox seed_input(const KernelContext& c, int input) {

@@ -1,5 +1,5 @@
 // Sparse tensors whose elements go elsewhere: SparseToDense, SparseReshape, SparseConcat,
-// SparseSlice, SparseReorder, SparseFillEmptyRows.
+// SparseSlice, SparseReorder.
 
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/elements.h"
@@ -289,79 +289,6 @@ void sparse_concat(KernelContext& c) {
   put_elements(c, all, all.order());
 }
 
-// ---- SparseFillEmptyRows ----
-
-void fill_empty_rows(KernelContext& c) {
-  const SparseInput x(c, 0);
-  if (c.input(3).rank() != 0) throw InvalidArgumentError("default_value must be a scalar");
-  if (x.rank < 1) throw InvalidArgumentError("Dense shape cannot be empty.");
-  const std::int64_t rows = x.dim(0);
-  std::vector<std::int64_t> begin(static_cast<std::size_t>(rows) + 1, 0);
-  for (std::int64_t i = 0; i < x.count; ++i) {
-    const std::int64_t row = x.index(i)[0];
-    if (row < 0 || row >= rows) {
-      throw InvalidArgumentError(cat("indices(", i, ", 0) is invalid: ", row, " >= ", rows));
-    }
-    ++begin[static_cast<std::size_t>(row) + 1];
-  }
-  bool* empty = c.allocate_output(2, Shape{rows}).data<bool>();
-  for (std::int64_t r = 0; r < rows; ++r) {
-    std::int64_t& count = begin[static_cast<std::size_t>(r) + 1];
-    empty[r] = count == 0;
-    count = std::max<std::int64_t>(count, 1) + begin[static_cast<std::size_t>(r)];
-  }
-  const std::int64_t total = begin.back();
-  Array& indices = c.allocate_output(0, Shape{total, x.rank});
-  Array& values = c.allocate_output(1, Shape{total});
-  std::int64_t* map = c.allocate_output(3, Shape{x.count}).data<std::int64_t>();
-  with_element(values.dtype(), [&]<class T>() {
-    T* to = static_cast<T*>(values.raw_data());
-    std::int64_t* index = indices.data<std::int64_t>();
-    std::fill(index, index + total * x.rank, 0);
-    for (std::int64_t r = 0; r < rows; ++r) {
-      if (!empty[r]) continue;
-      const std::int64_t at = begin[static_cast<std::size_t>(r)];
-      index[at * x.rank] = r;
-      to[at] = *static_cast<const T*>(c.input(3).raw_data());
-    }
-    for (std::int64_t i = 0; i < x.count; ++i) {
-      const std::int64_t at = begin[static_cast<std::size_t>(x.index(i)[0])]++;
-      std::copy(x.index(i), x.index(i) + x.rank, index + at * x.rank);
-      to[at] = static_cast<const T*>(x.values.raw_data())[i];
-      map[i] = at;
-    }
-  });
-}
-
-void fill_empty_rows_grad(KernelContext& c) {
-  const Array& map = c.input(0);
-  const Array& grad = c.input(1);
-  if (map.rank() != 1 || grad.rank() != 1) {
-    throw InvalidArgumentError(cat("reverse_index_map and grad_values must be vectors, saw: ",
-                                   map.shape(), " and ", grad.shape()));
-  }
-  const std::int64_t n = map.num_elements(), m = grad.num_elements();
-  Array& d_values = c.allocate_output(0, Shape{n});
-  Array& d_default = c.allocate_output(1, Shape{});
-  number_switch(grad.dtype(), c.op().name, [&]<class T>() {
-    std::vector<bool> seen(static_cast<std::size_t>(m), false);
-    for (std::int64_t i = 0; i < n; ++i) {
-      const std::int64_t at = map.data<std::int64_t>()[i];
-      if (at < 0 || at >= m) {
-        throw InvalidArgumentError(
-            cat("Elements in reverse index must be in [0, ", m, ") but got ", at));
-      }
-      d_values.data<T>()[i] = grad.data<T>()[at];
-      seen[static_cast<std::size_t>(at)] = true;
-    }
-    T sum(0);
-    for (std::int64_t j = 0; j < m; ++j) {
-      if (!seen[static_cast<std::size_t>(j)]) sum = add(sum, grad.data<T>()[j]);
-    }
-    d_default.data<T>()[0] = sum;
-  });
-}
-
 const KernelRegistration kKernels[] = {
     KernelRegistration({.op = "SparseToDense", .run = sparse_to_dense}),
     KernelRegistration({.op = "SparseReshape", .run = sparse_reshape}),
@@ -369,8 +296,6 @@ const KernelRegistration kKernels[] = {
     KernelRegistration({.op = "SparseSlice", .run = sparse_slice}),
     KernelRegistration({.op = "SparseSliceGrad", .run = sparse_slice_grad}),
     KernelRegistration({.op = "SparseConcat", .run = sparse_concat}),
-    KernelRegistration({.op = "SparseFillEmptyRows", .run = fill_empty_rows}),
-    KernelRegistration({.op = "SparseFillEmptyRowsGrad", .run = fill_empty_rows_grad}),
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 // Hashes of strings: three that TensorFlow names, equal to its own on every machine.
 
+#include "tandem/kernels/cpu/string_hash.h"
+
 #include <farmhash.h>
 
 #include <cstring>
@@ -78,6 +80,18 @@ class SipHash {
   std::uint64_t v0_, v1_, v2_, v3_;
 };
 
+}  // namespace
+
+std::uint64_t fingerprint(std::string_view text) {
+  return NAMESPACE_FOR_HASH_FUNCTIONS::Fingerprint64(text.data(), text.size());
+}
+
+std::uint64_t keyed_hash(std::uint64_t key0, std::uint64_t key1, std::string_view text) {
+  return SipHash(key0, key1)(text);
+}
+
+namespace {
+
 template <class Hash>
 void to_bucket(KernelContext& c, Hash hash) {
   const auto buckets = c.attr<std::int64_t>("num_buckets");
@@ -91,11 +105,7 @@ void to_bucket(KernelContext& c, Hash hash) {
 
 void hash_bucket(KernelContext& c) { to_bucket(c, murmur); }
 
-void hash_bucket_fast(KernelContext& c) {
-  to_bucket(c, [](const std::string& s) {
-    return NAMESPACE_FOR_HASH_FUNCTIONS::Fingerprint64(s.data(), s.size());
-  });
-}
+void hash_bucket_fast(KernelContext& c) { to_bucket(c, fingerprint); }
 
 void hash_bucket_strong(KernelContext& c) {
   const auto& key = c.attr<std::vector<std::int64_t>>("key");

@@ -1,10 +1,18 @@
 #include "tandem/runtime/internal/default_options.h"
 
+#include "tandem/core/error.h"
+
 namespace tandem {
 
 DefaultOptions& default_options() {
   static DefaultOptions options;
   return options;
+}
+
+void check_threads(int threads, const char* which) {
+  if (threads >= 0 && threads <= kMostThreads) return;
+  throw InvalidArgumentError(cat(which, " parallelism must be 0 (one for each processor) to ",
+                                 kMostThreads, " threads but is ", threads, "."));
 }
 
 DefaultOptions::Devices DefaultOptions::locked_devices() {

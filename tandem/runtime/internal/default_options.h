@@ -80,4 +80,10 @@ class DefaultOptions {
 
 DefaultOptions& default_options();
 
+/// A pool that has more threads would take seconds to start and be slower in everything it does.
+inline constexpr int kMostThreads = 4096;
+/// Throws InvalidArgumentError unless `threads` lies in [0, kMostThreads]. `which`: "Intra op" or
+/// "Inter op".
+void check_threads(int threads, const char* which);
+
 }  // namespace tandem

@@ -10,6 +10,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/placement/placement.h"
+#include "tandem/runtime/internal/environment_names.h"
 #include "tandem/runtime/internal/physical_names.h"
 
 namespace tandem {
@@ -37,6 +38,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 class Variable {
  public:
   explicit Variable(const char* name) : name_(name) {
+    if (!is_known_variable(name)) throw InternalError(cat(name, " is in no list of variables"));
     if (const char* text = std::getenv(name)) text_ = trimmed(text);
   }
   explicit operator bool() const { return !text_.empty(); }

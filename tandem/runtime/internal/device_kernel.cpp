@@ -91,7 +91,8 @@ void run_device_kernel(const KernelList& kernels, KernelContext& c, const Node* 
   for (int i = 0; i < c.num_outputs(); ++i) {
     put_in_place(c, i);
     Array& value = *c.outputs_[i];
-    if (!computes && value.valid() && !value.on_host() && is_inexact(value.dtype()))
+    if (!computes && value.valid() && !value.on_host() && is_inexact(value.dtype()) &&
+        value.buffer()->computed())
       value.buffer()->mark_uncomputed();
   }
 }
@@ -100,31 +101,50 @@ KernelWork work_of(const Node& node) {
   return {.flops = CostModel::flops(node), .bytes = CostModel::bytes(node)};
 }
 
-KernelWork work_of(const OpRegistry& ops, const OpDef& op, const std::vector<Array>& inputs,
-                   const AttrMap& attrs) {
-  KernelWork handed_over;
-  for (const Array& input : inputs) handed_over.bytes += static_cast<double>(input.num_bytes());
+CalledNode::CalledNode(const OpRegistry& ops, const OpDef& op, const std::vector<Array>& inputs,
+                       const AttrMap& attrs) {
+  for (const Array& input : inputs) handed_over_ += static_cast<double>(input.num_bytes());
   // A reference does not tell the shape of what it refers to.
   if (std::any_of(inputs.begin(), inputs.end(), [](const Array& a) { return is_ref(a.dtype()); }))
-    return handed_over;
-  Graph graph;
+    return;
   Graph::NodeSpec call;
   call.op = &op;
   call.attrs = attrs;
   for (const Array& input : inputs) {
-    Graph::NodeSpec arg;
-    arg.op = &ops.of_kind(NodeKind::kArg);
-    arg.attrs =
-        AttrMap{{"T", input.dtype()}, {"index", static_cast<std::int64_t>(call.inputs.size())}};
-    Node* node = graph.add(std::move(arg));
-    graph.set_output_shape(node, 0, input.shape());
+    Graph::NodeSpec given;
+    if (input.on_host() && !is_object(input.dtype())) {
+      given.op = &ops.of_kind(NodeKind::kConst);
+      given.attrs = AttrMap{{"dtype", input.dtype()}, {"value", input}};
+    } else {
+      given.op = &ops.of_kind(NodeKind::kArg);
+      given.attrs =
+          AttrMap{{"T", input.dtype()}, {"index", static_cast<std::int64_t>(call.inputs.size())}};
+    }
+    Node* node = graph_.add(std::move(given));
+    graph_.set_output_shape(node, 0, input.shape());
     call.inputs.push_back({node, 0});
   }
   try {
-    return work_of(*graph.add(std::move(call)));
-  } catch (const Error&) {
-    return handed_over;  // what is wrong with the inputs is the kernel's to say
+    node_ = graph_.add(std::move(call));
+  } catch (const Error&) {  // what is wrong with the inputs is the kernel's to say
   }
+}
+
+CalledNode::~CalledNode() = default;
+
+KernelWork CalledNode::work() const {
+  return node_ ? work_of(*node_) : KernelWork{.flops = 0, .bytes = handed_over_};
+}
+
+const Node* CalledNode::with_known_results() const {
+  if (!node_ || node_->num_outputs() == 0 || node_->num_outputs() > 32) return nullptr;
+  for (int i = 0; i < node_->num_outputs(); ++i) {
+    const DType dtype = node_->output_dtype(i);
+    if (has_bit(node_->op().traits.host_outputs, i) || is_object(dtype) || is_ref(dtype) ||
+        !node_->output_shape(i).is_fully_known())
+      return nullptr;
+  }
+  return node_;
 }
 
 }  // namespace tandem

@@ -25,8 +25,23 @@ struct KernelWork {
   double bytes = 0;
 };
 KernelWork work_of(const Node& node);
-/// The same of an op called with these values and complete attributes.
-KernelWork work_of(const OpRegistry& ops, const OpDef& op, const std::vector<Array>& inputs,
-                   const AttrMap& attrs);
+
+/// An op called with values, as a graph's node would be: what is known of it before it runs.
+class CalledNode {
+ public:
+  /// With complete attributes. Inputs may be kernel views.
+  CalledNode(const OpRegistry& ops, const OpDef& op, const std::vector<Array>& inputs,
+             const AttrMap& attrs);
+  ~CalledNode();
+  KernelWork work() const;
+  /// Null unless the shape of each output is known and no output lies on the host: then memory can
+  /// be had before the kernel runs.
+  const Node* with_known_results() const;
+
+ private:
+  Graph graph_;
+  const Node* node_ = nullptr;  ///< null: nothing is known
+  double handed_over_ = 0;      ///< bytes of the inputs
+};
 
 }  // namespace tandem

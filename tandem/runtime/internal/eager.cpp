@@ -10,6 +10,7 @@
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/runtime/dispatch.h"
+#include "tandem/runtime/internal/eager_choice.h"
 #include "tandem/runtime/internal/eager_devices.h"
 #include "tandem/runtime/internal/op_failure.h"
 #include "tandem/runtime/internal/step_recorder.h"
@@ -75,8 +76,8 @@ bool make_key(Runtime& runtime, const OpDef& op, std::span<const Tensor> inputs,
   return true;
 }
 
-// True if all values lie in the host's memory.
-bool check_inputs(std::string_view op, std::span<const Tensor> inputs) {
+// True if all values lie in the host's memory. Those that are late are waited for on request.
+bool check_inputs(std::string_view op, std::span<const Tensor> inputs, bool wait) {
   bool on_host = true;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].defined()) {
@@ -90,7 +91,7 @@ bool check_inputs(std::string_view op, std::span<const Tensor> inputs) {
                                         "tracing is over, or that is traced elsewhere. Use the "
                                         "value that the function returns."));
     }
-    if (impl.late) inputs[i].synchronize();
+    if (impl.late && wait) inputs[i].synchronize();
     on_host = on_host && impl.array.on_host();
   }
   return on_host;
@@ -144,7 +145,7 @@ class EagerCall {
       : runtime_(runtime), op_(op), inputs_(inputs), attrs_(attrs) {}
 
   void prepare() {
-    if (!check_inputs(op_.name, inputs_)) {
+    if (!check_inputs(op_.name, inputs_, /*wait=*/true)) {
       copies_ = on_host(inputs_);
       inputs_ = copies_;
     }
@@ -266,7 +267,7 @@ Tensor run_eagerly_1(Runtime& runtime, const OpDef& op, std::span<const Tensor> 
                      const AttrMap& attrs) {
   try {
     if (runtime.places_calls()) {
-      check_inputs(op.name, inputs);
+      check_inputs(op.name, inputs, /*wait=*/false);
       check_references(op, inputs);
       std::vector<Tensor> outputs = run_eagerly_on_devices(runtime, op, inputs, attrs);
       if (outputs.size() != 1)
@@ -291,7 +292,7 @@ std::vector<Tensor> run_eagerly(const OpDef& op, std::span<const Tensor> inputs,
   try {
     Runtime& runtime = Runtime::current();
     if (runtime.places_calls()) {
-      check_inputs(op.name, inputs);
+      check_inputs(op.name, inputs, /*wait=*/false);
       check_references(op, inputs);
       return run_eagerly_on_devices(runtime, op, inputs, attrs);
     }
@@ -340,7 +341,7 @@ std::vector<Array> arrays_of(std::span<const Tensor> args) {
 
 std::vector<Tensor> run_function_eagerly(Runtime& runtime, const Function& function,
                                          std::span<const Tensor> args) {
-  const bool here = check_inputs(function.name(), args);
+  const bool here = check_inputs(function.name(), args, /*wait=*/true);
   if (runtime.places_calls()) return run_function_on_devices(runtime, function, args);
   if (!here) return run_function_eagerly(runtime, function, on_host(args));
   KernelContext context;

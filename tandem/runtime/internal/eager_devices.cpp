@@ -1,21 +1,23 @@
 #include "tandem/runtime/internal/eager_devices.h"
 
 #include <algorithm>
+#include <cstring>
 #include <iostream>
-#include <mutex>
-#include <set>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "tandem/core/error.h"
 #include "tandem/core/flush_denormals.h"
-#include "tandem/core/resource_handle.h"
 #include "tandem/device/memory_space.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/op_registry.h"
-#include "tandem/graph/resource_manager.h"
 #include "tandem/placement/placement.h"
 #include "tandem/runtime/internal/device_kernel.h"
+#include "tandem/runtime/internal/eager_choice.h"
+#include "tandem/runtime/internal/late_call.h"
+#include "tandem/runtime/internal/op_failure.h"
+#include "tandem/runtime/internal/step_recorder.h"
 #include "tandem/runtime/internal/wait_until_done.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/tensor_impl.h"
@@ -24,168 +26,11 @@
 namespace tandem {
 namespace {
 
-constexpr std::int64_t kSmall = 64;  // elements of an integer tensor that the host keeps
-
-// One eager call: what it is given, and where it could run.
-struct Call {
-  Runtime& runtime;
-  const OpDef& op;
-  std::span<const Tensor> inputs;
-  const AttrMap& attrs;
-  AttrMap complete;
-  std::vector<DType> output_dtypes;
-};
-
-bool has_kernel(const Call& call, const Device& device) {
-  const auto& without = device.properties().without;
-  if (std::find(without.begin(), without.end(), call.op.name) != without.end()) return false;
-  if (device.memory_space() != nullptr) {
-    const auto is_string = [](DType t) { return base_dtype(t) == DType::kString; };
-    // A variable of strings is made by an op that takes and gives none.
-    const bool of_strings =
-        std::any_of(call.complete.begin(), call.complete.end(), [&](const auto& attr) {
-          const DType* type = attr.value.template get_if<DType>();
-          return type && is_string(*type);
-        });
-    if (call.op.traits.cpu_only || of_strings ||
-        std::any_of(call.output_dtypes.begin(), call.output_dtypes.end(), is_string) ||
-        std::any_of(call.inputs.begin(), call.inputs.end(),
-                    [&](const Tensor& t) { return is_string(t.dtype()); }))
-      return false;
-  }
-  return call.runtime.kernels().find(call.op, device.kernel_class(), call.complete) != nullptr;
+Ref<LateCall> late_call_of(const Tensor& t) {
+  return Ref<LateCall>(dynamic_cast<LateCall*>(t.impl()->late.get()));
 }
 
-// Accelerators first, as TensorFlow has it, without those that are lost.
-std::vector<Device*> by_priority(const Runtime& runtime) {
-  std::vector<Device*> devices;
-  for (const bool accelerators : {true, false}) {
-    for (const auto& d : runtime.devices()) {
-      if ((d->memory_space() != nullptr) == accelerators && d->lost().empty())
-        devices.push_back(d.get());
-    }
-  }
-  return devices;
-}
-
-std::string names(const std::vector<Device*>& devices) {
-  std::string text;
-  for (const Device* d : devices) text += cat(text.empty() ? "" : ", ", d->name());
-  return text;
-}
-
-std::string types(const std::vector<Device*>& devices) {
-  std::vector<std::string> seen;
-  for (const Device* d : devices) {
-    if (std::find(seen.begin(), seen.end(), d->type()) == seen.end()) seen.push_back(d->type());
-  }
-  std::string text;
-  for (const std::string& t : seen) text += cat(text.empty() ? "" : ", ", t);
-  return text;
-}
-
-DeviceSpec requested() {
-  const auto& scopes = thread_context().devices;
-  return scopes.empty() ? DeviceSpec() : DeviceSpec::parse(scopes.back());
-}
-
-// The job, replica and task of this process are implied.
-std::string full_name(const DeviceSpec& spec) {
-  DeviceSpec local = DeviceSpec::parse("/job:localhost/replica:0/task:0");
-  DeviceSpec full = spec.merged_into(local);
-  if (full.type && !full.index) full.index = 0;
-  return full.to_string();
-}
-
-Device* device_of_resource(const Call& call) {
-  for (const Tensor& t : call.inputs) {
-    const Array& a = t.impl()->array;
-    if (a.dtype() != DType::kResource || a.num_elements() == 0) continue;
-    const ResourceHandle& handle = *a.data<ResourceHandle>();
-    if (handle.empty()) continue;
-    const int place = call.runtime.index_of(handle.info().device);
-    if (place >= 0) return call.runtime.devices()[static_cast<std::size_t>(place)].get();
-  }
-  return nullptr;
-}
-
-bool is_small_integer_work(const Call& call) {
-  if (call.op.traits.stateful || call.inputs.empty()) return false;
-  return std::all_of(call.inputs.begin(), call.inputs.end(), [](const Tensor& t) {
-    const Array& a = t.impl()->array;
-    return (a.dtype() == DType::kInt32 || a.dtype() == DType::kInt64) && a.on_host() &&
-           a.num_elements() <= kSmall;
-  });
-}
-
-// What has been told of fallbacks; each op and device that was asked for, once.
-class ToldFallbacks final : public Resource {
- public:
-  bool is_new(std::string fallback) {
-    std::lock_guard lock(mutex_);
-    return told_.insert(std::move(fallback)).second;
-  }
-  std::string debug_string() const override { return "fallbacks that were told"; }
-
- private:
-  std::mutex mutex_;
-  std::set<std::string> told_;
-};
-
-void tell_fallback(const Call& call, const DeviceSpec& wanted, const Device& chosen) {
-  ResourceManager& resources = call.runtime.resources(call.runtime.default_device());
-  const Ref<Resource> told = resources.lookup_or_create(
-      "_runtime", "fallbacks", [] { return Ref<Resource>(make_ref<ToldFallbacks>()); });
-  const std::string asked = full_name(wanted);
-  const bool is_new = static_cast<ToldFallbacks&>(*told).is_new(cat(call.op.name, "@", asked));
-  if (!is_new && !call.runtime.log_placement()) return;
-  std::cerr << cat("Soft placement: ", call.op.name, " was asked to run on ", asked,
-                   " and runs on ", chosen.name(), ".\n");
-}
-
-Device& choose_device(const Call& call) {
-  if (Device* device = device_of_resource(call)) {
-    if (const std::string lost = device->lost(); !lost.empty()) {
-      throw UnavailableError(cat("The resource that ", call.op.name,
-                                 " is given lay in the memory of ", device->name(),
-                                 ", which is lost: ", lost, "."));
-    }
-    if (has_kernel(call, *device)) return *device;
-  }
-  const std::vector<Device*> all = by_priority(call.runtime);
-  std::vector<Device*> able;
-  std::copy_if(all.begin(), all.end(), std::back_inserter(able),
-               [&](const Device* d) { return has_kernel(call, *d); });
-  const DeviceSpec wanted = requested();
-  if (wanted.empty()) {
-    if (is_small_integer_work(call)) return call.runtime.default_device();
-    return able.empty() ? call.runtime.default_device() : *able.front();
-  }
-  for (Device* d : able) {
-    if (wanted.matches(d->spec())) return *d;
-  }
-  if ((wanted.job && wanted.job != "localhost") || (wanted.task && wanted.task != 0) ||
-      (wanted.replica && wanted.replica != 0)) {
-    throw InvalidArgumentError(
-        cat(full_name(wanted), " unknown device. Devices that exist: ", names(all), "."));
-  }
-  if (!call.runtime.soft_placement() || able.empty()) {
-    const bool exists = std::any_of(all.begin(), all.end(),
-                                    [&](const Device* d) { return wanted.matches(d->spec()); });
-    throw InvalidArgumentError(cat(
-        "Could not satisfy device specification '", full_name(wanted),
-        "'. enable_soft_placement=", call.runtime.soft_placement() ? 1 : 0,
-        ". Supported device types [", types(able), "]. All available devices [", names(all), "]. ",
-        exists ? cat("Ask for a device that has a kernel for ", call.op.name)
-               : cat("There is no such device: ask for one of these"),
-        ", or call td::config::set_soft_device_placement(true)."));
-  }
-  // As TensorFlow: not the nearest index, but the first of those that can.
-  tell_fallback(call, wanted, *able.front());
-  return *able.front();
-}
-
-bool int32_alone(const Call& call) {
+bool int32_alone(const DeviceCall& call) {
   const auto is_int32 = [](DType t) { return t == DType::kInt32; };
   return !(call.inputs.empty() && call.output_dtypes.empty()) &&
          std::all_of(call.inputs.begin(), call.inputs.end(),
@@ -193,17 +38,279 @@ bool int32_alone(const Call& call) {
          std::all_of(call.output_dtypes.begin(), call.output_dtypes.end(), is_int32);
 }
 
-// Runs `body` on the device's stream and waits.
-void run_on_stream(Device& device, const KernelWork& cost, std::function<void()> body) {
-  wait_until_done([&](std::function<void(std::exception_ptr)> done) {
+// A call on its way to a device, kept by the work that was given to it.
+class Launch {
+ public:
+  Launch(Runtime& runtime, const OpDef& op, std::span<const Tensor> inputs, const AttrMap& attrs)
+      : runtime_(runtime),
+        calls_(runtime.late_calls()),
+        op_(op),
+        given_(attrs),
+        inputs_(inputs.begin(), inputs.end()) {
+    std::vector<DType> input_dtypes;
+    for (const Tensor& t : inputs_) input_dtypes.push_back(t.impl()->array.dtype());
+    attrs_ = complete_attrs(op, input_dtypes, attrs);
+    output_dtypes_ = output_dtypes(op, attrs_);
+    const DeviceCall call{runtime, op, inputs_, attrs_, output_dtypes_};
+    device_ = &choose_device(call);
+    kernels_ = &runtime.kernels().get(op, device_->kernel_class(), attrs_);
+    host_alone_ = device_->memory_space() == nullptr || int32_alone(call);
+  }
+
+  static std::vector<Tensor> start(const std::shared_ptr<Launch>& launch) {
+    Launch& l = *launch;
+    if (l.runtime_.log_placement())
+      std::cerr << cat("Executing op ", l.op_.name, " in device ", l.device_->name(), "\n");
+    l.gather_inputs();
+    l.fill_context();
+    if (l.host_alone_ || runs_functions(l.op_.traits.kind)) {
+      l.run_here();
+    } else if (l.only_hands_on()) {
+      // What is late stays so: nothing looks at the elements.
+      run_device_kernel(*l.kernels_, l.context_, nullptr);
+      if (l.needs_.empty()) return l.outputs(nullptr);
+      l.hand_needs_to_call();
+      l.call_->finish(nullptr);
+      return l.outputs(l.call_);
+    } else {
+      return enqueue(launch);
+    }
+    return l.outputs(nullptr);
+  }
+
+ private:
+  void gather_inputs() {
+    const bool functions = runs_functions(op_.traits.kind);
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      const Tensor& t = inputs_[i];
+      const Array& a = t.impl()->array;
+      const bool on_host =
+          host_alone_ || functions || declared_on_host(op_, attrs_, static_cast<int>(i));
+      if (on_host && t.impl()->late) t.synchronize();
+      if (functions && i != 0) {
+        arrays_.push_back(a);  // functions take their arguments wherever they are
+      } else {
+        arrays_.push_back(on_host ? copy_to_host(a) : on_device(t));
+      }
+    }
+  }
+
+  // The compute stream will wait for what has to be copied.
+  Array on_device(const Tensor& t) {
+    const Array& a = t.impl()->array;
+    Device* const source = device_of(a);
+    const Ref<LateCall> late = late_call_of(t);
+    if (late) needs_.push_back(late);
+    const AllocationScope holder(op_.name);
+    if (is_object(a.dtype()) || is_ref(a.dtype()) || source == device_)
+      return kernel_view(copy_to_device(a, *device_));
+    const bool direct = source ? source->lost().empty() && source->can_copy_to(*device_)
+                               : a.on_host() && a.buffer() && a.buffer()->owned();
+    if (!direct || a.num_bytes() == 0 || runtime_.synchronous()) {
+      if (late) t.synchronize();
+      return kernel_view(copy_to_device(a, *device_));
+    }
+    const Array there = allocate(a.dtype(), a.shape());
+    if (!a.buffer()->computed()) there.buffer()->mark_uncomputed();
+    const Ref<LateCall> arrival = make_ref<LateCall>();
+    Copy copy = transfer(a, there);
+    copy.done = [arrival](std::exception_ptr error) { arrival->finish(std::move(error)); };
+    Stream& stream = copy_stream(source, device_);
+    if (late) stream.wait_for(source->stream(StreamKind::kCompute).record());
+    stream.enqueue(std::move(copy));
+    device_->stream(StreamKind::kCompute).wait_for(stream.record());
+    needs_.push_back(arrival);
+    return kernel_view(there);
+  }
+
+  // What calls that have not run hold is free once they have.
+  Array allocate(DType dtype, const Shape& shape) {
+    const MemoryStats stats = device_->allocator().stats();
+    const auto bytes = static_cast<std::size_t>(shape.num_elements()) * dtype_size(dtype);
+    if (stats.limit != 0 && bytes > std::max(stats.largest_free, stats.limit - stats.reserved))
+      wait_for_stream();
+    return allocate_on(*device_, dtype, shape);
+  }
+
+  void wait_for_stream() {
+    try {
+      device_->stream(StreamKind::kCompute).record()->wait();
+    } catch (const Error&) {  // the results of what failed tell
+    }
+  }
+
+  void fill_context() {
+    results_.resize(output_dtypes_.size());
+    for (const Array& a : arrays_) in_.push_back(&a);
+    for (Array& a : results_) out_.push_back(&a);
+    thread_ = thread_context();
+    thread_.recorders.clear();  // may be gone when the call runs
+    context_.cancellation_ = thread_.cancellation.get();
+    context_.op_ = &op_;
+    context_.attrs_ = &attrs_;
+    context_.node_name_ = op_.name;
+    context_.inputs_ = in_.data();
+    context_.outputs_ = out_.data();
+    context_.output_dtypes_ = output_dtypes_.data();
+    context_.num_inputs_ = static_cast<int>(in_.size());
+    context_.num_outputs_ = static_cast<int>(out_.size());
+    context_.services_ = &runtime_.services(*device_);
+    context_.host_outputs_ = host_alone_ ? ~std::uint32_t{0} : op_.traits.host_outputs;
+    if (op_.traits.keeps_state) {
+      state_ = runtime_.eager_state(op_, given_);
+      context_.state_ = state_.get();
+    }
+  }
+
+  void run_here() {
+    const ScopedFlushDenormals flush;
+    const KernelDecl& kernel = kernels_->choose(context_);
+    if (kernel.run) {
+      kernel.run(context_);
+    } else {
+      wait_until_done([&](auto done) { kernel.run_async(context_, std::move(done)); });
+    }
+  }
+
+  // Reshape, Identity, the value of a variable. Writes to variables are waited for.
+  bool only_hands_on() const {
+    const OpTraits& traits = op_.traits;
+    if (traits.kind != NodeKind::kPlain || traits.keeps_state) return false;
+    return traits.stateful ? traits.reads_only && traits.brings_memory == 1
+                           : traits.shares_memory == 1;
+  }
+
+  bool may_be_late(const CalledNode& node) const {
+    const OpTraits& traits = op_.traits;
+    return !runtime_.synchronous() && traits.kind == NodeKind::kPlain &&
+           (!traits.stateful || traits.reads_only) && !traits.keeps_state &&
+           traits.shares_memory == 0 && traits.brings_memory == 0 && traits.keeps_inputs == 0 &&
+           node.with_known_results() != nullptr;
+  }
+
+  static std::vector<Tensor> enqueue(const std::shared_ptr<Launch>& launch) {
+    Launch& l = *launch;
+    const CalledNode node(l.runtime_.ops(), l.op_, l.arrays_, l.attrs_);
+    const bool late = l.may_be_late(node);
+    std::vector<Tensor> outputs;
+    if (late) {
+      l.make_results(*node.with_known_results());
+      outputs = l.outputs(l.call_);
+    }
+    l.hand_needs_to_call();
     Work work;
-    work.run = std::move(body);
-    work.flops = cost.flops;
-    work.bytes = cost.bytes;
-    work.done = std::move(done);
-    device.stream(StreamKind::kCompute).enqueue(std::move(work));
-  });
-}
+    work.flops = node.work().flops;
+    work.bytes = node.work().bytes;
+    work.run = [launch] { launch->run_on_stream(); };
+    work.done = [calls = l.calls_, call = l.call_](std::exception_ptr error) {
+      calls->finish(call, std::move(error));
+    };
+    l.calls_->add(l.call_);
+    try {
+      l.device_->stream(StreamKind::kCompute).enqueue(std::move(work));
+    } catch (...) {
+      l.calls_->finish(l.call_, std::current_exception());
+      throw;
+    }
+    if (late) return outputs;
+    l.call_->wait();
+    return l.outputs(nullptr);
+  }
+
+  void hand_needs_to_call() {
+    for (const Ref<LateCall>& before : needs_) call_->needs(before);
+  }
+
+  void make_results(const Node& node) {
+    const AllocationScope holder(op_.name);
+    for (int i = 0; i < node.num_outputs(); ++i) {
+      Array& result = results_[static_cast<std::size_t>(i)];
+      result = kernel_view(allocate(node.output_dtype(i), node.output_shape(i).to_shape()));
+      if (!device_->properties().computes && is_inexact(result.dtype()))
+        result.buffer()->mark_uncomputed();
+      context_.planned_outputs_ |= std::uint64_t{1} << i;
+    }
+    promised_ = results_;
+  }
+
+  // On a thread of the device.
+  void run_on_stream() {
+    for (const Ref<LateCall>& before : needs_) {
+      if (const std::exception_ptr error = before->error()) fail(error);
+    }
+    const LateCalls::Use use(*calls_);
+    const ThreadContextScope scope(thread_);
+    try {
+      if (context_.cancellation_) context_.cancellation_->check();
+      const auto recorder = StepRecorder::active();
+      const StepRecorder::Time begin = recorder ? StepRecorder::now() : 0;
+      run_device_kernel(*kernels_, context_, nullptr);
+      if (recorder) {
+        recorder->eager(recorder->stream_track(*device_, StreamKind::kCompute, 0), op_.name, begin,
+                        StepRecorder::now(), StepRecorder::bytes_of(context_));
+      }
+      keep_promise();
+    } catch (...) {
+      std::exception_ptr error = std::current_exception();
+      if (!promised_.empty()) error = op_failure(op_, inputs_, error);
+      fail(error);
+    }
+  }
+
+  [[noreturn]] void fail(const std::exception_ptr& error) {
+    call_->fail(error);
+    std::rethrow_exception(error);
+  }
+
+  // Some kernels hand on an array instead of filling the one that is there.
+  void keep_promise() {
+    for (std::size_t i = 0; i < promised_.size(); ++i) {
+      const Array& made = results_[i];
+      const Array& promised = promised_[i];
+      if (made.raw_data() == promised.raw_data()) continue;
+      if (made.shape() != promised.shape() || made.dtype() != promised.dtype()) {
+        throw InternalError(cat("output ", i, " was announced as ", promised.dtype(),
+                                promised.shape(), " but is ", made.dtype(), made.shape()));
+      }
+      if (made.num_bytes() != 0)
+        std::memcpy(promised.raw_data(), made.raw_data(), made.num_bytes());
+    }
+  }
+
+  std::vector<Tensor> outputs(const Ref<Event>& late) {
+    std::vector<Tensor> tensors;
+    for (const Array& a : results_) {
+      tensors.push_back(tensor_on(runtime_, a));
+      TensorImpl& impl = *tensors.back().impl();
+      impl.late = late;
+      if (impl.device || device_ == &runtime_.default_device()) continue;
+      impl.device = runtime_.devices()[static_cast<std::size_t>(runtime_.index_of(*device_))];
+    }
+    return tensors;
+  }
+
+  Runtime& runtime_;  // on the device's thread only while `calls_` are in use
+  const std::shared_ptr<LateCalls> calls_;
+  const OpDef& op_;
+  const AttrMap given_;
+  const std::vector<Tensor> inputs_;
+  AttrMap attrs_;  // complete
+  std::vector<DType> output_dtypes_;
+  Device* device_ = nullptr;
+  const KernelList* kernels_ = nullptr;
+  bool host_alone_ = false;  // the kernel runs on the calling thread
+
+  std::vector<Array> arrays_;  // as the kernel sees them
+  std::vector<Array> results_;
+  std::vector<Array> promised_;  // given to the caller before the kernel ran
+  std::vector<const Array*> in_;
+  std::vector<Array*> out_;
+  ThreadContext thread_;
+  std::shared_ptr<NodeState> state_;
+  KernelContext context_;
+  std::vector<Ref<LateCall>> needs_;  // calls and copies whose results the inputs are
+  const Ref<LateCall> call_ = make_ref<LateCall>();
+};
 
 }  // namespace
 
@@ -218,93 +325,9 @@ Tensor tensor_on(Runtime& runtime, Array value) {
   return tensor;
 }
 
-Device& device_of_call(Runtime& runtime) {
-  if (runtime.devices().size() == 1) return runtime.default_device();
-  const DeviceSpec wanted = requested();
-  const std::vector<Device*> all = by_priority(runtime);
-  for (Device* d : all) {
-    if (wanted.matches(d->spec())) return *d;
-  }
-  if (!runtime.soft_placement()) {
-    throw InvalidArgumentError(cat("Unable to find any devices for spec ", wanted.to_string(),
-                                   ". All available devices [", names(all), "]."));
-  }
-  return *all.front();
-}
-
 std::vector<Tensor> run_eagerly_on_devices(Runtime& runtime, const OpDef& op,
                                            std::span<const Tensor> inputs, const AttrMap& attrs) {
-  std::vector<DType> input_dtypes;
-  for (const Tensor& t : inputs) input_dtypes.push_back(t.impl()->array.dtype());
-  Call call{runtime, op, inputs, attrs, complete_attrs(op, input_dtypes, attrs), {}};
-  call.output_dtypes = output_dtypes(op, call.complete);
-  Device& device = choose_device(call);
-  if (runtime.log_placement())
-    std::cerr << cat("Executing op ", op.name, " in device ", device.name(), "\n");
-  const KernelList& kernels = runtime.kernels().get(op, device.kernel_class(), call.complete);
-
-  const bool accelerator = device.memory_space() != nullptr;
-  const bool host_alone = !accelerator || int32_alone(call);
-  bool touches_device = accelerator && !host_alone && !runs_functions(op.traits.kind);
-  std::vector<Array> arrays;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const Array& a = inputs[i].impl()->array;
-    // Functions take their arguments wherever they are.
-    if (runs_functions(op.traits.kind) && i != 0) {
-      arrays.push_back(a);
-    } else if (host_alone || declared_on_host(op, call.complete, static_cast<int>(i)) ||
-               runs_functions(op.traits.kind)) {
-      arrays.push_back(copy_to_host(a));
-    } else {
-      const AllocationScope holder(op.name);
-      arrays.push_back(kernel_view(copy_to_device(a, device)));
-    }
-  }
-  std::vector<Array> results(call.output_dtypes.size());
-  std::vector<const Array*> in;
-  std::vector<Array*> out;
-  for (const Array& a : arrays) in.push_back(&a);
-  for (Array& a : results) out.push_back(&a);
-  KernelContext context;
-  context.cancellation_ = thread_context().cancellation.get();
-  context.op_ = &op;
-  context.attrs_ = &call.complete;
-  context.node_name_ = op.name;
-  context.inputs_ = in.data();
-  context.outputs_ = out.data();
-  context.output_dtypes_ = call.output_dtypes.data();
-  context.num_inputs_ = static_cast<int>(in.size());
-  context.num_outputs_ = static_cast<int>(out.size());
-  context.services_ = &runtime.services(device);
-  context.host_outputs_ = host_alone ? ~std::uint32_t{0} : op.traits.host_outputs;
-  std::shared_ptr<NodeState> state;
-  if (op.traits.keeps_state) {
-    state = runtime.eager_state(op, attrs);
-    context.state_ = state.get();
-  }
-  if (touches_device) {
-    const KernelWork cost = work_of(runtime.ops(), op, arrays, call.complete);
-    run_on_stream(device, cost, [&, thread = thread_context()] {
-      ThreadContextScope scope(thread);
-      run_device_kernel(kernels, context, nullptr);
-    });
-  } else {
-    const ScopedFlushDenormals flush;
-    const KernelDecl& kernel = kernels.choose(context);
-    if (kernel.run) {
-      kernel.run(context);
-    } else {
-      wait_until_done([&](auto done) { kernel.run_async(context, std::move(done)); });
-    }
-  }
-  std::vector<Tensor> outputs;
-  for (Array& a : results) {
-    outputs.push_back(tensor_on(runtime, std::move(a)));
-    TensorImpl& impl = *outputs.back().impl();
-    if (impl.device || &device == &runtime.default_device()) continue;
-    impl.device = runtime.devices()[static_cast<std::size_t>(runtime.index_of(device))];
-  }
-  return outputs;
+  return Launch::start(std::make_shared<Launch>(runtime, op, inputs, attrs));
 }
 
 }  // namespace tandem

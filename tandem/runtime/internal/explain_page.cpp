@@ -28,6 +28,8 @@ button, input { font: inherit; color: inherit; background: var(--card);
 .d5 { --h: 350; } .d6 { --h: 65; } .d7 { --h: 250; }
 .swatch { display: inline-block; width: 11px; height: 11px; border-radius: 2px; margin-right: 5px;
   background: hsl(var(--h) var(--edge-s) var(--bar-l)); }
+.swatch.copy { background: var(--copy); } .swatch.limit { background: #c03030; height: 3px;
+  vertical-align: middle; }
 .scroll { overflow: auto; border: 1px solid var(--line); border-radius: 6px;
   background: var(--card); max-height: 70vh; }
 svg.graph { width: 100%; height: 65vh; display: block; }
@@ -44,14 +46,16 @@ svg.time line { stroke: var(--line); }
   padding-left: 6px; }
 .bars { margin-left: 150px; overflow-x: auto; }
 svg.memory { width: 100%; height: 90px; display: block; }
+.scroll + .scroll { margin-top: 8px; }
 svg.memory path { fill: hsl(var(--h) var(--fill-s) var(--fill-l));
   stroke: hsl(var(--h) var(--edge-s) var(--edge-l)); vector-effect: non-scaling-stroke; }
-svg.memory line { stroke: #c03030; stroke-dasharray: 5 4; vector-effect: non-scaling-stroke; }
+svg.memory line { stroke: var(--line); vector-effect: non-scaling-stroke; }
+svg.memory line.limit { stroke: #c03030; stroke-dasharray: 5 4; }
 table { border-collapse: collapse; width: 100%; font-size: 13px; }
 th { position: sticky; top: 0; background: var(--card); text-align: left; cursor: pointer;
   white-space: nowrap; }
 th, td { padding: 3px 10px; border-bottom: 1px solid var(--line); vertical-align: top; }
-td.n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+th.n { text-align: right; } td.n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 td { overflow-wrap: anywhere; } li { margin: 4px 0; }
 )";
 }
@@ -66,22 +70,30 @@ document.querySelector("#theme").addEventListener("click", () => {
   root.dataset.theme = dark ? "light" : "dark";
 });
 {
+  // All charts over time show the same stretch of it.
   let zoom = 1;
-  const bars = document.querySelector(".bars");
-  const show = (f, at) => {
-    const svg = bars.querySelector("svg");
-    const share = (bars.scrollLeft + at) / svg.getBoundingClientRect().width;
+  const charts = [...document.querySelectorAll(".bars")];
+  const show = (bars, f, at) => {
+    const width = () => bars.querySelector("svg").getBoundingClientRect().width;
+    const share = (bars.scrollLeft + at) / width();
     zoom = Math.min(Math.max(zoom * f, 1), 200);
-    svg.style.width = 100 * zoom + "%";
-    bars.scrollLeft = share * svg.getBoundingClientRect().width - at;
+    for (const chart of charts) chart.querySelector("svg").style.width = 100 * zoom + "%";
+    bars.scrollLeft = share * width() - at;
   };
-  if (bars) bars.addEventListener("wheel", e => {
-    if (!e.ctrlKey && !e.shiftKey) return;
-    e.preventDefault();
-    show(Math.exp(-(e.deltaY || e.deltaX) / 300), e.clientX - bars.getBoundingClientRect().left);
-  }, {passive: false});
+  for (const bars of charts) {
+    bars.addEventListener("scroll", () => {
+      for (const chart of charts)
+        if (chart.scrollLeft !== bars.scrollLeft) chart.scrollLeft = bars.scrollLeft;
+    });
+    bars.addEventListener("wheel", e => {
+      if (!e.ctrlKey && !e.shiftKey) return;
+      e.preventDefault();
+      const at = e.clientX - bars.getBoundingClientRect().left;
+      show(bars, Math.exp(-(e.deltaY || e.deltaX) / 300), at);
+    }, {passive: false});
+  }
   for (const button of document.querySelectorAll("button.zoom"))
-    button.addEventListener("click", () => show(+button.value, bars.clientWidth / 2));
+    button.addEventListener("click", () => show(charts[0], +button.value, charts[0].clientWidth / 2));
 }
 for (const table of document.querySelectorAll("table")) {
   const body = table.tBodies[0];

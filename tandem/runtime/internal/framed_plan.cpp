@@ -6,6 +6,7 @@
 #include "tandem/placement/placement.h"
 #include "tandem/runtime/internal/frame_tree.h"
 #include "tandem/runtime/internal/framed_run.h"
+#include "tandem/runtime/internal/plan.h"
 #include "tandem/runtime/runtime.h"
 
 namespace tandem {
@@ -33,10 +34,11 @@ bool needs_kernel(NodeKind kind) {
 }  // namespace
 
 FramedPlan::FramedPlan(Runtime& runtime, std::shared_ptr<const MutableFunction> function,
-                       const Placement* placement)
+                       std::shared_ptr<NodeStates> states, const Placement* placement)
     : function_(std::move(function)),
       pool_(runtime.inter_op_pool()),
-      several_memories_(placement != nullptr) {
+      several_memories_(placement != nullptr),
+      states_(std::move(states)) {
   const std::vector<Node*> order = function_->graph.topological_order();
   make_steps(runtime, order, placement);
   connect(order);
@@ -93,10 +95,7 @@ void FramedPlan::make_steps(Runtime& runtime, const std::vector<Node*>& order,
         }
       }
       step.kernels = &runtime.kernels().get(node->op(), device.kernel_class(), node->attrs());
-      if (node->op().traits.keeps_state) {
-        states_.push_back(std::make_unique<NodeState>());
-        step.state = states_.back().get();
-      }
+      if (node->op().traits.keeps_state) step.state = &states_->of(*node);
     }
     at(step_of_, node->id()) = number;
     steps_.push_back(std::move(step));

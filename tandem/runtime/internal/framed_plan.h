@@ -16,6 +16,7 @@ namespace tandem {
 
 class FramedRun;
 class InterOpPool;
+class NodeStates;
 class Runtime;
 struct Placement;
 
@@ -71,7 +72,7 @@ class FramedPlan final : public Executable {
  public:
   /// `placement`, if given, says on which of the runtime's devices each node runs.
   FramedPlan(Runtime& runtime, std::shared_ptr<const MutableFunction> function,
-             const Placement* placement = nullptr);
+             std::shared_ptr<NodeStates> states, const Placement* placement = nullptr);
   ~FramedPlan() override;
 
   std::vector<Array> run(std::vector<Array> args, const Cancellation* cancellation) override;
@@ -115,7 +116,7 @@ class FramedPlan final : public Executable {
   std::vector<FramedStep> steps_;
   std::vector<FramedLoop> loops_;
   std::vector<Array> indices_;
-  std::vector<std::unique_ptr<NodeState>> states_;
+  const std::shared_ptr<NodeStates> states_;
   std::unique_ptr<Cost[]> costs_;
 
   std::mutex runs_mutex_;

@@ -17,6 +17,7 @@
 #include "tandem/runtime/internal/framed_plan.h"
 #include "tandem/runtime/internal/kernel_evaluator.h"
 #include "tandem/runtime/internal/prepare.h"
+#include "tandem/runtime/internal/running_calls.h"
 #include "tandem/runtime/internal/step_recorder.h"
 #include "tandem/runtime/runtime.h"
 
@@ -52,7 +53,7 @@ class PlanCache {
       forget();
       options_version_ = version;
     }
-    if (framed_) return framed_;
+    if (framed_ && (!places || framed_lost_ == places->lost)) return framed_;
     for (std::size_t i = 0; i < plans_.size(); ++i) {
       if (!fits(plans_[i].shapes, args) || !fits(plans_[i].places, places)) continue;
       const auto at = plans_.begin() + static_cast<std::ptrdiff_t>(i);
@@ -74,9 +75,10 @@ class PlanCache {
       options_ = default_options().optimizer();
       if (!function.may_optimize()) options_.disable_meta_optimizer = true;
       if (!options_.disable_meta_optimizer) optimize(*body, runtime.ops(), evaluator, options_);
-      if (holds_control_flow(body->graph)) return framed_ = framed(runtime, body, places);
+      holds_control_flow_ = holds_control_flow(body->graph);
       optimized_ = std::move(body);
     }
+    if (holds_control_flow_) return framed_ = framed(runtime, optimized_, places);
     Entry entry;
     for (const Array& a : args) entry.shapes.push_back(a.shape());
     auto body = optimized_;
@@ -104,9 +106,10 @@ class PlanCache {
   };
   std::shared_ptr<Executable> framed(Runtime& runtime, std::shared_ptr<MutableFunction> body,
                                      const CallPlaces* places) {
-    if (!places) return std::make_shared<FramedPlan>(runtime, std::move(body));
+    if (!places) return std::make_shared<FramedPlan>(runtime, std::move(body), states_);
+    framed_lost_ = places->lost;
     const Placement placement = place_nodes(runtime, *body, places->args, places->default_device);
-    return std::make_shared<FramedPlan>(runtime, std::move(body), &placement);
+    return std::make_shared<FramedPlan>(runtime, std::move(body), states_, &placement);
   }
   // Null if the first CPU does everything.
   std::shared_ptr<Executable> on_devices(Runtime& runtime, const MutableFunction& body,
@@ -139,7 +142,9 @@ class PlanCache {
   std::shared_ptr<MutableFunction> optimized_;
   std::shared_ptr<NodeStates> states_;
   std::vector<Entry> plans_;
-  std::shared_ptr<Executable> framed_;  // serves all shapes
+  bool holds_control_flow_ = false;     // of `optimized_`
+  std::shared_ptr<Executable> framed_;  // serves all shapes, until another device is lost
+  std::vector<bool> framed_lost_;
 };
 
 int& call_depth() {
@@ -205,9 +210,12 @@ std::vector<Array> FunctionExecutor::run(const Function& function, std::vector<A
 std::vector<Array> FunctionExecutor::run_watched(const Function& function, std::vector<Array> args,
                                                  KernelContext& caller) {
   const FunctionSpan span(function.name());
+  RunningCalls& calls = Runtime::current().running_calls();
+  const RunningCalls::Scope call(calls);
   const std::shared_ptr<Executable> plan = prepare(function, args, caller.device());
   const ScopedFlushDenormals flush;
-  return plan->run(std::move(args), caller.cancellation());
+  const Cancellation* const callers = caller.cancellation();
+  return plan->run(std::move(args), callers ? callers : calls.closing().get());
 }
 
 std::shared_ptr<Executable> FunctionExecutor::prepare(const Function& function,

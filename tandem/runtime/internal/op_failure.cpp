@@ -7,14 +7,18 @@
 
 namespace tandem {
 
-void throw_op_failure(const OpDef& op, std::span<const Tensor> inputs) {
-  const std::exception_ptr error = std::current_exception();
+std::exception_ptr op_failure(const OpDef& op, std::span<const Tensor> inputs,
+                              const std::exception_ptr& error) {
   std::string line = cat("[Op:", op.name, "]");
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     line += i ? ", " : " inputs: ";
     line += inputs[i].defined() ? cat(inputs[i].dtype(), inputs[i].partial_shape()) : "undefined";
   }
-  std::rethrow_exception(with_line(error, line));
+  return with_line(error, line);
+}
+
+void throw_op_failure(const OpDef& op, std::span<const Tensor> inputs) {
+  std::rethrow_exception(op_failure(op, inputs, std::current_exception()));
 }
 
 std::exception_ptr node_failure(const Node& node, const KernelContext& context,

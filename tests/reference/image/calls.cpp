@@ -8,6 +8,7 @@
 #include "tandem/ops/image_codec_ops.h"
 #include "tandem/ops/image_filter_ops.h"
 #include "tandem/ops/image_ops.h"
+#include "tandem/ops/image_stateless_ops.h"
 #include "tandem/ops/image_transform_ops.h"
 #include "tandem/ops/random_ops.h"
 
@@ -45,6 +46,7 @@ struct Args {
     tandem::random::set_seed(7);
     return json["seed"].get<std::int64_t>();
   }
+  std::vector<std::int64_t> seeds() const { return get<std::vector<std::int64_t>>("seed", {}); }
   const Tensor& x() const { return in[0]; }
 };
 
@@ -80,9 +82,11 @@ void add_codecs(Table& t) {
   t["decode_png"] = [](const Args& a) {
     return image::decode_png(a.x(), a.integer("channels"), a.dtype());
   };
+  t["decode_gif"] = [](const Args& a) { return image::decode_gif(a.x()); };
   t["decode_bmp"] = [](const Args& a) { return image::decode_bmp(a.x(), a.integer("channels")); };
   t["decode_image"] = [](const Args& a) {
-    return image::decode_image(a.x(), a.integer("channels"), a.dtype());
+    return image::decode_image(a.x(), a.integer("channels"), a.dtype(),
+                               a.flag("expand_animations", true));
   };
   t["encode_jpeg"] = [](const Args& a) { return image::encode_jpeg(a.x(), encoding(a)); };
 }
@@ -177,6 +181,35 @@ void add_draws(Table& t) {
   };
 }
 
+void add_stateless_draws(Table& t) {
+  t["stateless_random_flip_left_right"] = [](const Args& a) {
+    return image::stateless_random_flip_left_right(a.x(), a.seeds());
+  };
+  t["stateless_random_flip_up_down"] = [](const Args& a) {
+    return image::stateless_random_flip_up_down(a.x(), a.seeds());
+  };
+  t["stateless_random_crop"] = [](const Args& a) {
+    return image::stateless_random_crop(a.x(), a.sizes(), a.seeds());
+  };
+  t["stateless_random_brightness"] = [](const Args& a) {
+    return image::stateless_random_brightness(a.x(), a.real("max_delta"), a.seeds());
+  };
+  t["stateless_random_hue"] = [](const Args& a) {
+    return image::stateless_random_hue(a.x(), a.real("max_delta"), a.seeds());
+  };
+  t["stateless_random_contrast"] = [](const Args& a) {
+    return image::stateless_random_contrast(a.x(), a.real("lower"), a.real("upper"), a.seeds());
+  };
+  t["stateless_random_saturation"] = [](const Args& a) {
+    return image::stateless_random_saturation(a.x(), a.real("lower"), a.real("upper"), a.seeds());
+  };
+  t["stateless_random_jpeg_quality"] = [](const Args& a) {
+    return image::stateless_random_jpeg_quality(
+        a.x(), static_cast<int>(a.integer("min_jpeg_quality")),
+        static_cast<int>(a.integer("max_jpeg_quality")), a.seeds());
+  };
+}
+
 const Table& table() {
   static const Table functions = [] {
     Table t;
@@ -184,6 +217,7 @@ const Table& table() {
     add_transforms(t);
     add_adjustments(t);
     add_draws(t);
+    add_stateless_draws(t);
     return t;
   }();
   return functions;

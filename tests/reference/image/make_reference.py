@@ -20,6 +20,9 @@ import tensorflow as tf
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
+sys.path.insert(0, str(HERE))
+
+from gifs import samples  # noqa: E402
 from records import encode, packed  # noqa: E402
 
 IM = tf.image
@@ -124,6 +127,23 @@ def codecs():
         add("decode_bmp", IM.decode_bmp, [contents])
 
 
+def gifs():
+    for name, contents in samples().items():
+        add("decode_gif", tf.io.decode_gif, [contents])
+        add("decode_png", IM.decode_png, [contents])
+        for expand in (True, False):
+            for out in ("uint8", "uint16", "float", "half"):
+                if name == "three" or (name != "long" and out == "uint8"):
+                    add("decode_image", lambda c, dtype, expand_animations: IM.decode_image(
+                        c, dtype={"float": tf.float32, "half": tf.float16}.get(dtype) or tf.as_dtype(dtype),
+                        expand_animations=expand_animations), [contents], dtype=out, expand_animations=expand)
+    for channels in (0, 1, 3, 4):
+        add("decode_image", IM.decode_image, [samples()["one"]], channels=channels)
+        add("decode_png", IM.decode_png, [samples()["one"]], channels=channels)
+    add("decode_gif", tf.io.decode_gif, [tf.io.encode_png(picture(3, 4, 3)).numpy()])
+    add("decode_bmp", IM.decode_bmp, [samples()["one"]])
+
+
 def sizes():
     methods = ("bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5", "gaussian", "mitchellcubic")
     for method in methods:
@@ -216,10 +236,30 @@ def draws():
         add(name, getattr(IM, name), [image], seed=1, **args)
 
 
+def stateless_draws():
+    image, batch = picture(6, 7, 3), picture(6, 7, 3, np.float32)[None].repeat(9, 0)
+    kinds = (("flip_left_right", {}), ("flip_up_down", {}), ("brightness", {"max_delta": 0.3}),
+             ("contrast", {"lower": 0.4, "upper": 1.6}), ("hue", {"max_delta": 0.2}), ("saturation", {"lower": 0.4, "upper": 1.6}),
+             ("crop", {"size": [3, 4, 3]}), ("jpeg_quality", {"min_jpeg_quality": 5, "max_jpeg_quality": 95}))
+    for seed in ([0, 0], [1, 2], [-3, 4], [2**40, 7]):
+        for name, args in kinds:
+            function = getattr(IM, "stateless_random_" + name)
+            tol = 0 if "flip" in name or name == "crop" else 1
+            add("stateless_random_" + name, function, [image], tol, seed=seed, **args)
+            if "flip" in name:
+                add("stateless_random_" + name, function, [batch], seed=seed)
+    for name, args in (("brightness", {"max_delta": -0.3}), ("contrast", {"lower": 2.0, "upper": 1.6}), ("hue", {"max_delta": 0.7}),
+                       ("saturation", {"lower": -0.4, "upper": 1.6}), ("crop", {"size": [9, 4, 3]}),
+                       ("jpeg_quality", {"min_jpeg_quality": 5, "max_jpeg_quality": 5}), ("flip_up_down", {"seed": [1]})):
+        add("stateless_random_" + name, getattr(IM, "stateless_random_" + name), [image], **{"seed": [1, 2], **args})
+
+
 codecs()
+gifs()
 sizes()
 values()
 draws()
+stateless_draws()
 header = {"format": 1, "file": "functions", "tensorflow": tf.__version__, "records": len(records)}
 path = HERE / "functions.jsonl.gz"
 path.write_bytes(packed([header] + records))

@@ -46,6 +46,16 @@ TEST_F(TdDevices, TellsOfTheCpuAndTheDefaults) {
   EXPECT_THAT(r.out, Not(HasSubstr("emulated")));
 }
 
+TEST_F(TdDevices, TellsOfVariablesThatNobodyReads) {
+  const TdResult r = devices("TANDEM_EMULATED=GPU:1 TANDEM_SKY=blue");
+  EXPECT_EQ(r.code, 0);
+  EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), 1) << r.err;
+  EXPECT_THAT(r.err, AllOf(HasSubstr("TANDEM_EMULATED (did you mean TANDEM_EMULATE?)"),
+                           HasSubstr("TANDEM_SKY")));
+  EXPECT_THAT(r.out, HasSubstr("TANDEM_EMULATED unknown (did you mean TANDEM_EMULATE?)"));
+  EXPECT_EQ(devices("TANDEM_EMULATED=GPU:1 TANDEM_LOG_LEVEL=2").err, "");
+}
+
 TEST_F(TdDevices, TellsWhereEachSettingCameFrom) {
   const TdResult r = devices(
       "TANDEM_EMULATE='GPU:2,memory=1GiB; NPU:1,memory=256MiB' "

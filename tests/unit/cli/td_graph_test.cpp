@@ -172,5 +172,23 @@ TEST_F(TdGraph, GraphDraws) {
   EXPECT_EQ(run("graph g.pbtxt --html --dot").code, 2);
 }
 
+// A frozen model's weights come through Identity and arithmetic: only the model is drawn.
+TEST_F(TdGraph, DrawsNothingThatFollowsFromConstants) {
+  const std::string weight = R"(
+    node { name: "w" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } }
+      attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape {} float_val: 2 } } } }
+    node { name: "w/Read" op: "Identity" input: "w"
+      attr { key: "T" value { type: DT_FLOAT } } }
+    node { name: "w/Root" op: "Sqrt" input: "w/Read" attr { key: "T" value { type: DT_FLOAT } } })";
+  fs::write_file(path("w.pbtxt"), weight);
+  EXPECT_THAT(run("graph w.pbtxt --html").out, HasSubstr("<title>w/Root"));
+  fs::write_file(path("m.pbtxt"), weight + R"(
+    node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+    node { name: "y" op: "Mul" input: "x" input: "w/Root"
+      attr { key: "T" value { type: DT_FLOAT } } })");
+  EXPECT_THAT(run("graph m.pbtxt --html").out,
+              AllOf(HasSubstr("<title>x\n"), HasSubstr("<title>y\n"), Not(HasSubstr("<title>w/"))));
+}
+
 }  // namespace
 }  // namespace tandem

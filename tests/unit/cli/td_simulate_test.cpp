@@ -78,6 +78,17 @@ TEST_F(TdSimulate, TellsWrongUsageFromFailure) {
   const auto fails = [&](const std::string& arguments) {
     return failure_of("simulate " + arguments);
   };
+  const auto with = [&](const std::string& entry) {
+    std::string devices = kDevices;
+    devices.insert(devices.find("\"memory\""), entry + ", ");
+    fs::write_file(path("typo.json"), devices);
+    return fails("g.pbtxt --devices typo.json");
+  };
+  EXPECT_THAT(with("\"without\": [\"Unique\", \"MatMull\"]"),
+              AllOf(HasSubstr("typo.json: "), HasSubstr("GPU:0 names 'MatMull'"),
+                    HasSubstr("Did you mean 'MatMul'")));
+  EXPECT_THAT(with("\"kernels\": \"cpuu\""),
+              AllOf(HasSubstr("typo.json: "), HasSubstr("'cpuu'"), HasSubstr("kernels 'cpu'")));
   EXPECT_THAT(fails("g.pbtxt --devices missing.json"), HasSubstr("No such file"));
   EXPECT_THAT(fails("g.pbtxt --devices g.pbtxt"), HasSubstr("g.pbtxt: device set: "));
   EXPECT_THAT(fails("g.pbtxt --devices devices.json --costs devices.json"),

@@ -138,7 +138,7 @@ TEST(Fusion, AnErrorIsThatOfItsBatch) {
   }
 }
 
-// Elements that a failed batch passes over count, those that the source failed to give do not.
+// Elements that a failed batch passes over count, and so do those that the source failed to give.
 TEST(Fusion, NumbersElementsAfterErrors) {
   const auto fails_twice = [](Tensor x) {
     return cumsum(
@@ -159,7 +159,7 @@ TEST(Fusion, NumbersElementsAfterErrors) {
                                       {.traced = false})
                                   .map(fails_twice, {.num_parallel_calls = calls, .traced = true})
                                   .batch(4);
-    EXPECT_THAT(events(by_source), Contains(HasSubstr("in map, element 8")));
+    EXPECT_THAT(events(by_source), Contains(HasSubstr("in map, element 9")));
     EXPECT_EQ(events(by_source), events(unfused(by_source)));
   }
 }

@@ -19,10 +19,14 @@ using ::testing::HasSubstr;
 struct Told {
   std::atomic<int> fine{0};
   std::atomic<int> unavailable{0};
+  std::atomic<int> cancelled{0};
   std::atomic<int> other{0};
   std::function<void(std::exception_ptr)> done() {
     return [this](std::exception_ptr error) {
-      ++(!error ? fine : code_of(error) == Code::kUnavailable ? unavailable : other);
+      ++(!error                                 ? fine
+         : code_of(error) == Code::kUnavailable ? unavailable
+         : code_of(error) == Code::kCancelled   ? cancelled
+                                                : other);
     };
   }
 };
@@ -152,7 +156,7 @@ TEST(EmulatedFaults, AStalledCopyEndsWithItsDevice) {
   device->stream(StreamKind::kCompute).enqueue(Work{.done = told.done()});
   device->stream(StreamKind::kCompute).synchronize();
   device.reset();
-  EXPECT_EQ(told.unavailable, 1);
+  EXPECT_EQ(told.cancelled, 1);
   EXPECT_EQ(told.fine, 3);
 }
 

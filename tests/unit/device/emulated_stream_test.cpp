@@ -366,9 +366,9 @@ TEST(EmulatedDevice, DestroyingItGivesUpWaitingForOthers) {
   const Ref<Event> event = stream.record();
   device.reset();
   ASSERT_TRUE(told);
-  EXPECT_EQ(code_of(told), Code::kUnavailable);
+  EXPECT_EQ(code_of(told), Code::kCancelled);
   EXPECT_THAT(message_of(told), HasSubstr("was destroyed"));
-  EXPECT_THROW(event->wait(), UnavailableError);
+  EXPECT_THROW(event->wait(), CancelledError);
 }
 
 TEST(EmulatedDevice, ItsOwnWorkMayHoldItsLastReference) {

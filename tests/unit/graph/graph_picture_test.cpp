@@ -52,6 +52,16 @@ TEST(GraphPicture, EscapesAndShortensByLetters) {
   EXPECT_THAT(picture.svg(), AllOf(HasSubstr(">" + kept + "<"), Not(HasSubstr("<Op>"))));
 }
 
+TEST(GraphPicture, LeavesOutOfANameWhatRepeatsTheOp) {
+  GraphPicture picture;
+  picture.add({"model/dense/MatMul", "MatMul", "", "", {}, {}});
+  picture.add({"model/dense_1/MatMul_12", "MatMul", "", "", {}, {}});
+  picture.add({"model/norm/mul_1", "Mul", "", "", {}, {}});
+  picture.add({"Relu", "Relu", "", "", {}, {}});
+  EXPECT_THAT(picture.svg(), AllOf(HasSubstr(">model/dense<"), HasSubstr(">model/dense_1<"),
+                                   HasSubstr(">model/norm/mul_1<"), HasSubstr(">Relu<")));
+}
+
 TEST(GraphPicture, NothingIsAnEmptyPicture) {
   EXPECT_THAT(GraphPicture().svg(), HasSubstr("class=\"view\""));
 }

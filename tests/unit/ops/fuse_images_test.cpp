@@ -470,7 +470,8 @@ TEST(FuseImages, ErrorsAreThoseOfDecoding) {
       {without_end(jpeg(60, 60), 0.05), "Invalid JPEG data"},
       {Tensor(lying), "Invalid JPEG data"},
       {Tensor(std::string()), "Input is empty"},
-      {Tensor(std::string("GIF89a")), "GIF and WebP"},
+      {Tensor(std::string("GIF89a")), "Invalid GIF data"},
+      {Tensor(std::string("RIFF....WEBP")), "WebP images are not supported"},
       {Tensor(std::string("BM567890")), "Trying to decode BMP"}};
   const auto body = [](Tensor contents) {
     return image::resize(image::decode_jpeg(std::move(contents)), {24, 32}) / 255.0f;

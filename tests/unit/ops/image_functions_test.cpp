@@ -14,6 +14,7 @@
 #include "tandem/ops/image_adjust_ops.h"
 #include "tandem/ops/image_codec_ops.h"
 #include "tandem/ops/image_transform_ops.h"
+#include "tandem/ops/operators.h"
 #include "tandem/runtime/traced_function.h"
 
 namespace tandem {
@@ -125,8 +126,44 @@ TEST(ImageFunctions, FormatsAreToldApart) {
   EXPECT_EQ(image::decode_jpeg(png).array(), pixels.array());
   EXPECT_FALSE(static_cast<bool>(image::is_jpeg(png)));
   EXPECT_TRUE(static_cast<bool>(image::is_jpeg(image::encode_jpeg(pixels))));
-  EXPECT_THAT(failure([] { return image::decode_image("GIF89a..."); }), HasSubstr("not supported"));
+  EXPECT_THAT(failure([] { return image::decode_image("GIF89a..."); }),
+              HasSubstr("Invalid GIF data"));
+  EXPECT_THAT(failure([] { return image::decode_image("RIFF...."); }), HasSubstr("not supported"));
   EXPECT_THAT(failure([&] { return image::decode_bmp(png); }), HasSubstr("PNG"));
+}
+
+// Two frames of 2 × 1 pixels in black and white: white black, then black where it was white.
+Tensor animation() {
+  using namespace std::string_literals;
+  const std::string head = "GIF89a\2\0\1\0\x80\0\0\0\0\0\xff\xff\xff"s;
+  const std::string both = ",\0\0\0\0\2\0\1\0\0\2\2\x0c\x0a\0"s;
+  const std::string left = ",\0\0\0\0\1\0\1\0\0\2\2\x44\x01\0"s;
+  return Tensor(head + both + left + ";");
+}
+
+TEST(ImageFunctions, FramesAreDrawnOverEachOther) {
+  const Tensor frames = image::decode_image(animation());
+  EXPECT_EQ(frames.shape(), Shape({2, 1, 2, 3}));
+  EXPECT_EQ(frames.to_vector<std::uint8_t>(),
+            (std::vector<std::uint8_t>{255, 255, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(image::decode_gif(animation()).array(), frames.array());
+  const Tensor first = image::decode_image(animation(), 0, uint8, false);
+  EXPECT_EQ(first.shape(), Shape({1, 2, 3}));
+  EXPECT_EQ(first.to_vector<std::uint8_t>(), (std::vector<std::uint8_t>{255, 255, 255, 0, 0, 0}));
+  EXPECT_THAT(failure([] { return image::decode_png(animation()); }), HasSubstr("Got 2 frames"));
+  EXPECT_THAT(failure([] { return image::decode_image(animation(), 1); }),
+              HasSubstr("must be 0 or 3 for GIF"));
+  const auto larger = [](Tensor bytes) {
+    return image::resize(image::decode_image(std::move(bytes), 3, uint8, false), {2, 4}) / 255.0f;
+  };
+  EXPECT_EQ(function(larger)(animation()).array(), larger(animation()).array());
+}
+
+TEST(ImageFunctions, GifBombsAreRefused) {
+  std::string bytes = animation().item<std::string>();
+  for (const std::size_t side : {24, 26}) bytes.replace(side, 2, "\xff\xff");
+  EXPECT_THAT(failure([&] { return image::decode_gif(Tensor(bytes)); }),
+              HasSubstr("Invalid GIF data"));
 }
 
 }  // namespace

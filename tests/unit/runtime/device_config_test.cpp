@@ -214,8 +214,8 @@ TEST(DeviceEnvironment, CompletesWhatTheProgramLeavesUnsaid) {
   EXPECT_THAT(names(runtime), ElementsAre(full("CPU:0"), full("CPU:1"), full("GPU:0"),
                                           full("GPU:1"), full("GPU:2")));
   ASSERT_EQ(backend->made.size(), 3u);
-  EXPECT_EQ(backend->made[1].options.memory_limit, 256 * kMib);
-  EXPECT_EQ(backend->made[2].options.memory_limit, 128 * kMib);
+  EXPECT_EQ(backend->made[0].options.memory_limit, 128 * kMib) << "as listed";
+  EXPECT_EQ(backend->made[2].options.memory_limit, 256 * kMib);
   EXPECT_TRUE(backend->made[2].options.memory_growth);
   EXPECT_FALSE(runtime.soft_placement());
   EXPECT_TRUE(runtime.log_placement());

@@ -58,7 +58,7 @@ std::exception_ptr EmulatedCore::lost_error() const {
 
 std::exception_ptr EmulatedCore::closed_error() const {
   return std::make_exception_ptr(
-      UnavailableError(cat("Device ", name_, " was destroyed before this work could run.")));
+      CancelledError(cat("Device ", name_, " was destroyed before this work could run.")));
 }
 
 bool EmulatedCore::count_enqueue() {

@@ -84,6 +84,7 @@ void EmulatedStream::enqueue(Copy copy) {
   if (from.core) transfer.source = from.core->physical();
   if (to.core) transfer.target = to.core->physical();
   transfer.stalled = core_.physical()->stalls_this_copy();
+  if (transfer.stalled) transfer.cancelled = copy_cancellation();
   push(Op{enqueue_time(), std::move(transfer)});
 }
 
@@ -234,10 +235,7 @@ void EmulatedStream::execute(Work& work, EmulatedTime ready) {
 void EmulatedStream::execute(Transfer& transfer, EmulatedTime ready) {
   std::exception_ptr error = refusal();
   if (!error && transfer.stalled) {
-    Lock lock(mutex_);
-    interrupt_.wait(lock, [this] { return core_.stopped(); });
-    lock.unlock();
-    error = core_.lost() ? core_.lost_error() : core_.closed_error();
+    error = hang(transfer.cancelled);
   }
   if (!error) {
     move(transfer, ready);
@@ -246,6 +244,23 @@ void EmulatedStream::execute(Transfer& transfer, EmulatedTime ready) {
   transfer.copy.from = nullptr;
   transfer.copy.to = nullptr;
   tell(std::move(transfer.copy.done), error);
+}
+
+// A cancellation tells nobody when it happens: ask.
+std::exception_ptr EmulatedStream::hang(const Cancelled& cancelled) {
+  constexpr auto kPeriod = std::chrono::milliseconds(1);
+  Lock lock(mutex_);
+  while (!core_.stopped() && !(cancelled && cancelled())) {
+    if (cancelled) {
+      interrupt_.wait_for(lock, kPeriod);
+    } else {
+      interrupt_.wait(lock);
+    }
+  }
+  if (core_.lost()) return core_.lost_error();
+  if (core_.closing()) return core_.closed_error();
+  return std::make_exception_ptr(CancelledError(
+      cat("A copy on ", core_.name(), " that made no way was cancelled (fault=stall).")));
 }
 
 void EmulatedStream::move(const Transfer& transfer, EmulatedTime ready) {

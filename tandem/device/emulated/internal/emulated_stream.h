@@ -9,6 +9,7 @@
 #include <thread>
 #include <variant>
 
+#include "tandem/device/copy_cancellation.h"
 #include "tandem/device/device.h"
 #include "tandem/device/emulated/emulated_device.h"
 #include "tandem/device/emulated/internal/emulated_event.h"
@@ -51,6 +52,7 @@ class EmulatedStream final : public Stream {
     std::shared_ptr<EmulatedPhysical> source;  // null: the host
     std::shared_ptr<EmulatedPhysical> target;
     bool stalled = false;
+    Cancelled cancelled;  // of a stalled one; may be null
   };
   struct Waiting {
     Ref<Event> event;
@@ -69,6 +71,7 @@ class EmulatedStream final : public Stream {
   void execute(Ref<EmulatedEvent>& marker, EmulatedTime ready);
   void execute(Waiting& waiting, EmulatedTime ready);
   bool own_event_comes(const EmulatedEvent& event) const;
+  std::exception_ptr hang(const Cancelled& cancelled);
   void move(const Transfer& transfer, EmulatedTime ready);
   std::exception_ptr refusal() const;
   void sleep_until(EmulatedTime due);

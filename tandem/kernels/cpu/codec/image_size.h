@@ -7,6 +7,9 @@ namespace tandem::cpu {
 
 struct ImageSize {
   std::int64_t height = 0, width = 0, channels = 0;
+  std::int64_t frames = 0;  ///< of an animation; 0: an image, which has no such axis
+
+  std::int64_t samples() const { return (frames > 0 ? frames : 1) * height * width * channels; }
 };
 
 /// Gives the memory for the pixels of an image as soon as its size is known, rows one after the

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace tandem::cpu {
+
+/// FarmHash's fingerprint, which TensorFlow hashes strings by where speed counts.
+std::uint64_t fingerprint(std::string_view text);
+
+/// SipHash-2-4, which nobody foretells without the key.
+std::uint64_t keyed_hash(std::uint64_t key0, std::uint64_t key1, std::string_view text);
+
+}  // namespace tandem::cpu

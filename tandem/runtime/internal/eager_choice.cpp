@@ -1,0 +1,191 @@
+#include "tandem/runtime/internal/eager_choice.h"
+
+#include <algorithm>
+#include <iostream>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "tandem/core/error.h"
+#include "tandem/core/resource_handle.h"
+#include "tandem/device/memory_space.h"
+#include "tandem/graph/kernel.h"
+#include "tandem/graph/op_registry.h"
+#include "tandem/graph/resource_manager.h"
+#include "tandem/placement/placement.h"
+#include "tandem/runtime/runtime.h"
+#include "tandem/runtime/tensor_impl.h"
+#include "tandem/runtime/thread_context.h"
+
+namespace tandem {
+namespace {
+
+constexpr std::int64_t kSmall = 64;  // elements of an integer tensor that the host keeps
+
+bool has_kernel(const DeviceCall& call, const Device& device) {
+  const auto& without = device.properties().without;
+  if (std::find(without.begin(), without.end(), call.op.name) != without.end()) return false;
+  if (device.memory_space() != nullptr) {
+    const auto is_string = [](DType t) { return base_dtype(t) == DType::kString; };
+    // A variable of strings is made by an op that takes and gives none.
+    const bool of_strings =
+        std::any_of(call.attrs.begin(), call.attrs.end(), [&](const auto& attr) {
+          const DType* type = attr.value.template get_if<DType>();
+          return type && is_string(*type);
+        });
+    if (call.op.traits.cpu_only || of_strings ||
+        std::any_of(call.output_dtypes.begin(), call.output_dtypes.end(), is_string) ||
+        std::any_of(call.inputs.begin(), call.inputs.end(),
+                    [&](const Tensor& t) { return is_string(t.dtype()); }))
+      return false;
+  }
+  return call.runtime.kernels().find(call.op, device.kernel_class(), call.attrs) != nullptr;
+}
+
+// Accelerators first, as TensorFlow has it, without those that are lost.
+std::vector<Device*> by_priority(const Runtime& runtime) {
+  std::vector<Device*> devices;
+  for (const bool accelerators : {true, false}) {
+    for (const auto& d : runtime.devices()) {
+      if ((d->memory_space() != nullptr) == accelerators && d->lost().empty())
+        devices.push_back(d.get());
+    }
+  }
+  return devices;
+}
+
+std::string names(const std::vector<Device*>& devices) {
+  std::string text;
+  for (const Device* d : devices) text += cat(text.empty() ? "" : ", ", d->name());
+  return text;
+}
+
+std::string types(const std::vector<Device*>& devices) {
+  std::vector<std::string> seen;
+  for (const Device* d : devices) {
+    if (std::find(seen.begin(), seen.end(), d->type()) == seen.end()) seen.push_back(d->type());
+  }
+  std::string text;
+  for (const std::string& t : seen) text += cat(text.empty() ? "" : ", ", t);
+  return text;
+}
+
+DeviceSpec requested() {
+  const auto& scopes = thread_context().devices;
+  return scopes.empty() ? DeviceSpec() : DeviceSpec::parse(scopes.back());
+}
+
+// The job, replica and task of this process are implied.
+std::string full_name(const DeviceSpec& spec) {
+  DeviceSpec local = DeviceSpec::parse("/job:localhost/replica:0/task:0");
+  DeviceSpec full = spec.merged_into(local);
+  if (full.type && !full.index) full.index = 0;
+  return full.to_string();
+}
+
+Device* device_of_resource(const DeviceCall& call) {
+  for (const Tensor& t : call.inputs) {
+    const Array& a = t.impl()->array;
+    if (a.dtype() != DType::kResource || a.num_elements() == 0) continue;
+    const ResourceHandle& handle = *a.data<ResourceHandle>();
+    if (handle.empty()) continue;
+    const int place = call.runtime.index_of(handle.info().device);
+    if (place >= 0) return call.runtime.devices()[static_cast<std::size_t>(place)].get();
+  }
+  return nullptr;
+}
+
+bool is_small_integer_work(const DeviceCall& call) {
+  if (call.op.traits.stateful || call.inputs.empty()) return false;
+  return std::all_of(call.inputs.begin(), call.inputs.end(), [](const Tensor& t) {
+    const Array& a = t.impl()->array;
+    return (a.dtype() == DType::kInt32 || a.dtype() == DType::kInt64) && a.on_host() &&
+           a.num_elements() <= kSmall;
+  });
+}
+
+// What has been told of fallbacks; each op and device that was asked for, once.
+class ToldFallbacks final : public Resource {
+ public:
+  bool is_new(std::string fallback) {
+    std::lock_guard lock(mutex_);
+    return told_.insert(std::move(fallback)).second;
+  }
+  std::string debug_string() const override { return "fallbacks that were told"; }
+
+ private:
+  std::mutex mutex_;
+  std::set<std::string> told_;
+};
+
+void tell_fallback(const DeviceCall& call, const DeviceSpec& wanted, const Device& chosen) {
+  ResourceManager& resources = call.runtime.resources(call.runtime.default_device());
+  const Ref<Resource> told = resources.lookup_or_create(
+      "_runtime", "fallbacks", [] { return Ref<Resource>(make_ref<ToldFallbacks>()); });
+  const std::string asked = full_name(wanted);
+  const bool is_new = static_cast<ToldFallbacks&>(*told).is_new(cat(call.op.name, "@", asked));
+  if (!is_new && !call.runtime.log_placement()) return;
+  std::cerr << cat("Soft placement: ", call.op.name, " was asked to run on ", asked,
+                   " and runs on ", chosen.name(), ".\n");
+}
+
+}  // namespace
+
+Device& choose_device(const DeviceCall& call) {
+  if (Device* device = device_of_resource(call)) {
+    if (const std::string lost = device->lost(); !lost.empty()) {
+      throw UnavailableError(cat("The resource that ", call.op.name,
+                                 " is given lay in the memory of ", device->name(),
+                                 ", which is lost: ", lost, "."));
+    }
+    if (has_kernel(call, *device)) return *device;
+  }
+  const std::vector<Device*> all = by_priority(call.runtime);
+  std::vector<Device*> able;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(able),
+               [&](const Device* d) { return has_kernel(call, *d); });
+  const DeviceSpec wanted = requested();
+  if (wanted.empty()) {
+    if (is_small_integer_work(call)) return call.runtime.default_device();
+    return able.empty() ? call.runtime.default_device() : *able.front();
+  }
+  for (Device* d : able) {
+    if (wanted.matches(d->spec())) return *d;
+  }
+  if ((wanted.job && wanted.job != "localhost") || (wanted.task && wanted.task != 0) ||
+      (wanted.replica && wanted.replica != 0)) {
+    throw InvalidArgumentError(
+        cat(full_name(wanted), " unknown device. Devices that exist: ", names(all), "."));
+  }
+  if (!call.runtime.soft_placement() || able.empty()) {
+    const bool exists = std::any_of(all.begin(), all.end(),
+                                    [&](const Device* d) { return wanted.matches(d->spec()); });
+    throw InvalidArgumentError(cat(
+        "Could not satisfy device specification '", full_name(wanted),
+        "'. enable_soft_placement=", call.runtime.soft_placement() ? 1 : 0,
+        ". Supported device types [", types(able), "]. All available devices [", names(all), "]. ",
+        exists ? cat("Ask for a device that has a kernel for ", call.op.name)
+               : cat("There is no such device: ask for one of these"),
+        ", or call td::config::set_soft_device_placement(true)."));
+  }
+  // As TensorFlow: not the nearest index, but the first of those that can.
+  tell_fallback(call, wanted, *able.front());
+  return *able.front();
+}
+
+Device& device_of_call(Runtime& runtime) {
+  if (runtime.devices().size() == 1) return runtime.default_device();
+  const DeviceSpec wanted = requested();
+  const std::vector<Device*> all = by_priority(runtime);
+  for (Device* d : all) {
+    if (wanted.matches(d->spec())) return *d;
+  }
+  if (!runtime.soft_placement()) {
+    throw InvalidArgumentError(cat("Unable to find any devices for spec ", wanted.to_string(),
+                                   ". All available devices [", names(all), "]."));
+  }
+  return *all.front();
+}
+
+}  // namespace tandem

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "tandem/core/attr.h"
+#include "tandem/graph/op_def.h"
+#include "tandem/runtime/tensor.h"
+
+namespace tandem {
+
+class Device;
+class Runtime;
+
+/// One eager call: what it is given, for choosing where it runs.
+struct DeviceCall {
+  Runtime& runtime;
+  const OpDef& op;
+  std::span<const Tensor> inputs;
+  AttrMap attrs;  ///< complete
+  std::vector<DType> output_dtypes;
+};
+
+/// Scopes, the device of a resource, else the first accelerator with a kernel; small integers on
+/// the host stay there, as in TensorFlow. Throws InvalidArgumentError with TensorFlow's text where
+/// no device will do, UnavailableError for a resource on a device that is lost.
+Device& choose_device(const DeviceCall& call);
+
+/// The device on which a function called here runs what asks for nothing.
+Device& device_of_call(Runtime& runtime);
+
+}  // namespace tandem

@@ -1,0 +1,103 @@
+#include "tandem/runtime/internal/late_call.h"
+
+#include <utility>
+
+#include "tandem/core/error.h"
+
+namespace tandem {
+namespace {
+
+constexpr std::size_t kMost = 2048;
+
+std::exception_ptr closed_error() {
+  return std::make_exception_ptr(
+      CancelledError("The call had not begun when its runtime was destroyed."));
+}
+
+}  // namespace
+
+bool LateCall::done() const {
+  std::vector<Ref<LateCall>> needs;
+  {
+    std::lock_guard lock(mutex_);
+    if (!finished_) return false;
+    needs = needs_;
+  }
+  for (const auto& before : needs) {
+    if (!before->done()) return false;
+  }
+  return true;
+}
+
+void LateCall::wait() {
+  std::vector<Ref<LateCall>> needs;
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return finished_; });
+    if (error_) std::rethrow_exception(error_);
+    needs = needs_;
+  }
+  for (const auto& before : needs) before->wait();
+}
+
+std::exception_ptr LateCall::error() const {
+  std::lock_guard lock(mutex_);
+  if (error_) return error_;
+  for (const auto& before : needs_) {
+    if (std::exception_ptr error = before->error()) return error;
+  }
+  return nullptr;
+}
+
+void LateCall::fail(std::exception_ptr error) {
+  std::lock_guard lock(mutex_);
+  if (!error_) error_ = std::move(error);
+}
+
+void LateCall::finish(std::exception_ptr error) {
+  std::vector<Ref<LateCall>> over;
+  std::lock_guard lock(mutex_);
+  if (finished_) return;
+  for (auto& before : needs_) {
+    if (!error && before->done()) error = before->error();
+    if (before->done()) over.push_back(std::move(before));
+  }
+  std::erase_if(needs_, [](const auto& before) { return before.get() == nullptr; });
+  if (!error_) error_ = std::move(error);
+  finished_ = true;
+  changed_.notify_all();
+}
+
+LateCalls::Use::Use(LateCalls& calls) : calls_(calls) {
+  std::lock_guard lock(calls_.mutex_);
+  if (calls_.closed_)
+    throw CancelledError("The call had not begun when its runtime was destroyed.");
+  ++calls_.inside_;
+}
+
+LateCalls::Use::~Use() {
+  std::lock_guard lock(calls_.mutex_);
+  if (--calls_.inside_ == 0) calls_.left_.notify_all();
+}
+
+void LateCalls::add(const Ref<LateCall>& call) {
+  std::unique_lock lock(mutex_);
+  left_.wait(lock, [this] { return ahead_.size() < kMost; });
+  ahead_.emplace(call.get(), call);
+}
+
+void LateCalls::finish(const Ref<LateCall>& call, std::exception_ptr error) {
+  call->finish(std::move(error));
+  std::lock_guard lock(mutex_);
+  ahead_.erase(call.get());
+  left_.notify_all();
+}
+
+void LateCalls::close() {
+  std::unique_lock lock(mutex_);
+  closed_ = true;
+  left_.wait(lock, [this] { return inside_ == 0; });
+  for (auto& [call, ref] : std::exchange(ahead_, {})) ref->finish(closed_error());
+}
+
+}  // namespace tandem

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <condition_variable>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "tandem/core/ref.h"
+#include "tandem/device/device.h"
+
+namespace tandem {
+
+/// An eager call that a device runs while its caller goes on: done once its results are there or
+/// will never be. Thread-safe.
+class LateCall final : public Event {
+ public:
+  bool done() const override;
+  /// Throws why the call failed, each time.
+  void wait() override;
+
+  /// Why the call failed as far as is known already; null: it did not.
+  std::exception_ptr error() const;
+  /// The call fails unless this one, which it began after, succeeds. Before it is handed over.
+  void needs(Ref<LateCall> before) { needs_.push_back(std::move(before)); }
+  /// Known on the device's thread, before `finish`: what runs behind it on the stream sees it.
+  void fail(std::exception_ptr error);
+  void finish(std::exception_ptr error);
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool finished_ = false;
+  std::exception_ptr error_;
+  std::vector<Ref<LateCall>> needs_;  ///< of those that were not done when this one was
+};
+
+/// The late calls of a runtime. Thread-safe.
+class LateCalls {
+ public:
+  /// For a block in which a late call uses the runtime. Throws CancelledError once it is closed.
+  class Use {
+   public:
+    explicit Use(LateCalls& calls);
+    ~Use();
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+
+   private:
+    LateCalls& calls_;
+  };
+
+  /// A call that is about to be handed over. Waits where thousands are ahead of it: what they hold
+  /// is not free yet.
+  void add(const Ref<LateCall>& call);
+  /// `call->finish`, and it is no longer waited for.
+  void finish(const Ref<LateCall>& call, std::exception_ptr error);
+  /// Calls that have not begun fail; waits for those that have.
+  void close();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable left_;
+  int inside_ = 0;
+  bool closed_ = false;
+  std::map<const LateCall*, Ref<LateCall>> ahead_;
+};
+
+}  // namespace tandem

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+
+#include "tandem/graph/kernel_context.h"
+
+namespace tandem {
+
+/// A runtime's calls in progress, so that its destructor can end them. Thread-safe.
+class RunningCalls {
+ public:
+  /// One call, on the thread that waits for it.
+  class Scope {
+   public:
+    explicit Scope(RunningCalls& calls);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    RunningCalls& calls_;
+  };
+
+  /// Cancelled with the runtime: what cancels calls for which the caller has nothing of his own.
+  const std::shared_ptr<const Cancellation>& closing() const { return closing_; }
+  /// Cancels and waits until all are over; from within a call (a kernel that ends the program) does
+  /// not wait.
+  void end();
+
+ private:
+  const std::shared_ptr<Cancellation> closes_ = std::make_shared<Cancellation>();
+  const std::shared_ptr<const Cancellation> closing_ = closes_;
+  std::mutex mutex_;
+  std::condition_variable over_;
+  int running_ = 0;  // guarded by mutex_
+};
+
+}  // namespace tandem
