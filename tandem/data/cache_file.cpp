@@ -8,9 +8,11 @@
 
 #include "tandem/data/dataset.h"
 #include "tandem/data/internal/element_program.h"
+#include "tandem/data/internal/held_element.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_error.h"
 #include "tandem/fs/file_system.h"
+#include "tandem/fs/leftovers.h"
 #include "tandem/fs/unfinished_file.h"
 
 namespace tandem::data {
@@ -42,6 +44,7 @@ const std::string& with_folders(const std::string& path) {
 class CacheFileWriter {
  public:
   explicit CacheFileWriter(const std::string& path) : file_(with_folders(path)) {
+    fs::remove_leftovers(path);
     file_.append(kMagic);
   }
   void add(Element& element) {
@@ -85,6 +88,8 @@ class CacheFileReader {
       StateArchive archive(take(static_cast<std::size_t>(size)));
       archive.value(out);
       archive.finish();
+    } catch (const DataLossError&) {
+      damaged("the bytes of an element are not those that were written");
     } catch (const Error& error) {
       damaged(error.what());
     }
@@ -130,7 +135,8 @@ class CacheFileReader {
   [[noreturn]] void damaged(std::string_view why) {
     damaged_ = true;
     throw DataLossError(cat("Cache file ", path_, " is damaged at offset ", at_, ": ", why,
-                            ". Remove it, and it will be written anew."));
+                            why.ends_with('.') ? "" : ".",
+                            " Remove it, and it will be written anew."));
   }
 
   // The next bytes; they stay until the next call.
@@ -171,9 +177,10 @@ class CacheFileReader {
   std::uint64_t begin_ = 0;  // offset of the buffer
 };
 
-bool is_there(const std::string& path) {
+template <class Work>
+auto in_cache(Work work) {
   try {
-    return fs::exists(path);
+    return work();
   } catch (...) {
     std::rethrow_exception(with_line(std::current_exception(), "in cache"));
   }
@@ -184,13 +191,13 @@ class CacheFileIterator final : public IteratorBase {
  public:
   CacheFileIterator(const DatasetBase& input, const std::string& path, IterationContext context)
       : dataset_(input), path_(path), context_(std::move(context)) {
-    if (is_there(path_)) {
+    if (in_cache([&] { return fs::exists(path_); })) {
       if (fs::file_system_of(path_).stat(path_).is_directory) {
         throw FailedPreconditionError(cat("cache: ", path_,
                                           " is a directory, and a cache is one file. Give it the "
                                           "name of a file, in this directory for example."));
       }
-      reader_.emplace(path_, dataset_);
+      in_cache([&] { reader_.emplace(path_, dataset_); });
     } else {
       input_ = dataset_.iterator(context_);
     }
@@ -198,6 +205,7 @@ class CacheFileIterator final : public IteratorBase {
 
   bool next(Element& out) override {
     if (reader_) return reader_->next(out);
+    if (held_.give(out)) return true;
     if (!begun_) {
       begun_ = true;
       write([&] { writer_ = std::make_unique<CacheFileWriter>(path_); });
@@ -210,8 +218,14 @@ class CacheFileIterator final : public IteratorBase {
       throw;
     }
     if (gave) {
-      if (writer_) write([&] { writer_->add(out); });
-      ++number_;
+      const std::int64_t number = number_++;
+      if (!writer_) return true;
+      try {
+        writer_->add(out);
+      } catch (...) {
+        held_.keep(out);
+        fail(number);
+      }
     } else if (writer_) {
       write([&] { std::exchange(writer_, nullptr)->finish(); });
     }
@@ -228,7 +242,7 @@ class CacheFileIterator final : public IteratorBase {
     }
     reader_.reset();
     if (!input_) input_ = dataset_.iterator(context_);
-    state.value(begun_);
+    held_.visit_state(state, begun_);
     input_->visit_state(state);
   }
 
@@ -238,9 +252,12 @@ class CacheFileIterator final : public IteratorBase {
     try {
       work();
     } catch (...) {
-      writer_ = nullptr;  // the iteration goes on without a file
-      throw_write_error("cache", number_, path_, "the name of another file");
+      fail(number_);
     }
+  }
+  [[noreturn]] void fail(std::int64_t number) {
+    writer_ = nullptr;  // the iteration goes on without a file
+    throw_write_error("cache", number, path_, "the name of another file");
   }
 
   const DatasetBase& dataset_;
@@ -249,6 +266,7 @@ class CacheFileIterator final : public IteratorBase {
   std::optional<CacheFileReader> reader_;
   std::unique_ptr<IteratorBase> input_;
   std::unique_ptr<CacheFileWriter> writer_;
+  HeldElement held_;
   std::int64_t number_ = 0;
   bool begun_ = false;  // a restored iteration, which lacks the first elements, writes nothing
 };

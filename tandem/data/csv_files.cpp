@@ -151,6 +151,14 @@ class CsvElements final : public FileElements {
 FilesPlan csv_plan(const std::vector<CsvColumn>& columns, CsvOptions options) {
   check_options(options);
   if (columns.empty()) throw InvalidArgumentError("A CsvDataset needs at least one column.");
+  const char delimiter = options.field_delim;
+  if (delimiter == '\n' || delimiter == '\r' || delimiter == '\0' ||
+      (delimiter == '"' && options.use_quote_delim)) {
+    throw InvalidArgumentError(
+        cat("`field_delim` must be a character that does not end a record, nor quote a field; got ",
+            delimiter == '"' ? "a quotation mark" : "one of character code ",
+            delimiter == '"' ? "" : std::to_string(int{delimiter}), "."));
+  }
   CsvFormat format;
   format.delimiter = options.field_delim;
   format.quotes = options.use_quote_delim;

@@ -30,6 +30,7 @@ class DatasetBase;  // tandem/data/dataset_base.h: for datasets of your own
 
 /// What `cardinality()` returns when there is no end, and when the number cannot be told without
 /// iterating.
+/// As a number -1, like kAutotune: it is a cardinality, and no number of threads.
 inline constexpr std::int64_t kInfinite = -1;
 inline constexpr std::int64_t kUnknown = -2;
 
@@ -124,6 +125,10 @@ class TANDEM_EXPORT Dataset {
   Dataset shuffle(std::int64_t buffer_size, ShuffleOptions options = {}) const;
   /// `count` times over; -1: for ever.
   Dataset repeat(std::int64_t count = -1) const;
+  /// What `fn` makes of each element, in the same order. A function that holds nothing is traced
+  /// once and its graph runs for each element; others are called, as is what cannot be traced
+  /// (MapOptions::traced says which it must be). It runs on the thread that wants the element, or
+  /// on `num_parallel_calls` threads at a time, then called from several at once.
   Dataset map(ElementFn fn, MapOptions options = {}) const;
   /// The same with a function that takes or returns TensorMaps (tandem/data/structure.h).
   template <class F>
@@ -133,6 +138,9 @@ class TANDEM_EXPORT Dataset {
     const ElementFn flat(internal::on_names(std::move(fn), base_, names));
     return map_named(flat.holding_nothing(internal::kStateless<F>), options, std::move(names));
   }
+  /// The elements for which `predicate`, a function that returns a bool or a bool scalar, holds. It
+  /// is traced as the functions of `map` are, if it gives a tensor and takes three ops or more, and
+  /// runs on the thread that wants the element.
   Dataset filter(ElementPredicate predicate) const;
   template <class F>
   requires internal::TakesNames<F, ElementPredicate> Dataset filter(F predicate)
@@ -266,7 +274,11 @@ TANDEM_EXPORT Dataset range(std::int64_t start, std::int64_t stop, std::int64_t 
 using Generator = std::function<bool(Element& out)>;
 /// Elements from a function: `make` is called at the beginning of each iteration and returns the
 /// function that gives its elements, one a call, on one thread at a time. They must agree with
-/// `spec`.
+/// `spec`, a dtype and shape for each component:
+///
+///     {{td::DType::kFloat, td::PartialShape::scalar()}}   // a scalar
+///     {{td::DType::kFloat, {-1, 3}}}                      // a matrix of three columns
+///     {{td::DType::kFloat, {}}}                           // any shape, of any rank
 TANDEM_EXPORT Dataset from_generator(std::function<Generator()> make, ElementSpec spec);
 /// The paths that a pattern, or any of several, matches: string scalars. Throws
 /// InvalidArgumentError if there are none. Patterns have `*`, `?` and `[…]`, which do not match

@@ -13,6 +13,7 @@
 namespace tandem::data {
 
 /// For numbers of calls or buffer sizes: found by the pipeline itself.
+/// As a number -1, like kInfinite.
 inline constexpr std::int64_t kAutotune = -1;
 
 struct BatchOptions {

@@ -27,7 +27,7 @@ using Element = std::vector<Tensor>;
 /// What is known of one component of every element.
 struct TensorSpec {
   DType dtype = DType::kInvalid;  ///< kInvalid: not known
-  PartialShape shape;
+  PartialShape shape;             ///< {}: any; a scalar's is PartialShape::scalar()
   bool operator==(const TensorSpec&) const = default;
 };
 using ElementSpec = std::vector<TensorSpec>;

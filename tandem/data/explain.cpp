@@ -43,11 +43,10 @@ void check(const char* name, double value) {
   }
 }
 
-std::string name_of(const PipelineExplanation& e, int stage) {
-  return e.stats.stages[static_cast<std::size_t>(stage)].name;
-}
+std::string name_of(const PipelineExplanation& e, int stage) { return stage_label(e.stats, stage); }
 
 std::string bottleneck_text(const PipelineExplanation& e) {
+  if (e.stats.elements == 0 && e.stats.ended) return "none: the dataset is empty";
   if (e.elements_per_second <= 0) return "nothing took time";
   const std::string stage = e.slowest_stage < 0 ? "" : name_of(e, e.slowest_stage);
   if (e.bottleneck < 0) return cat("the ", e.cores, " cores, most of all in ", stage);
@@ -63,7 +62,8 @@ std::string bottleneck_text(const PipelineExplanation& e) {
       : section.threads == 1
           ? cat("on the thread of ", name_of(e, section.stage))
           : cat("on the ", section.threads, " threads of ", name_of(e, section.stage));
-  return cat(stage, ", ", where);
+  const bool waits = e.stats.stages[static_cast<std::size_t>(e.slowest_stage)].waits();
+  return cat(stage, ", ", where, waits ? ", where it waits more than it computes" : "");
 }
 
 // The stage with the most work of these; -1 if `least` is more.
@@ -127,6 +127,7 @@ Json json_of(const PipelineStats::Stage& s) {
           {"elements", s.elements},
           {"bytes", s.bytes},
           {"work_seconds", s.work},
+          {"idle_seconds", s.idle},
           {"seconds_per_element", s.work_per_element()},
           {"waited_for_seconds", s.waited_for},
           {"threads", s.threads},

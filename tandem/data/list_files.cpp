@@ -10,6 +10,10 @@ namespace tandem::data {
 
 Dataset list_files(FileNames names, ListFilesOptions options) {
   const std::vector<std::string> patterns = std::move(names).list();
+  if (patterns.empty()) {
+    throw InvalidArgumentError(
+        "list_files needs a pattern, as \"photos/*.jpg\"; it was given none.");
+  }
   const Tensor files = io::matching_files(Tensor(Array::vector(patterns)));
   if (files.dim(0) == 0) {
     std::string all;

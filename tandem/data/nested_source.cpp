@@ -27,6 +27,18 @@ void NestedSource::open(const Maker& maker, Element element, std::int64_t number
   }
   element_ = std::move(element);
   number_ = number;
+  stage_ = maker.stage;
+}
+
+bool NestedSource::next(Element& out) {
+  try {
+    return iterator_->next(out);
+  } catch (const CancelledError&) {
+    throw;
+  } catch (...) {
+    std::rethrow_exception(
+        with_line(std::current_exception(), cat("in ", stage_, ", input element ", number_)));
+  }
 }
 
 void NestedSource::close() {

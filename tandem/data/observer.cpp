@@ -32,18 +32,25 @@ StageMeter::Waiting::~Waiting() {
   StageCounters::add(counters_->waited_for, time);
   thread_times().waited += time;
   thread_times().apart += time;
+  IdleTime::set_apart(time);
 }
 
 StageMeter::Working::~Working() {
-  if (counters_) StageCounters::add(counters_->work, clock_now() - begin_);
+  if (!counters_) return;
+  const std::int64_t time = timer_->end();
+  count_work(*counters_, time, timer_->idle());
 }
 
 StageMeter::Drawing::~Drawing() {
   if (!counters_) return;
-  const std::int64_t time = clock_now() - begin_;
+  const std::int64_t time = timer_->end();
   const std::int64_t waited = thread_times().waited - waited_;
   StageCounters::add(counters_->input, time - waited);
   StageCounters::add(counters_->input_waited, waited);
+  if (!timer_->idle().known()) return;
+  const std::int64_t idle = std::max<std::int64_t>(timer_->idle().total() - waited, 0);
+  StageCounters::add(counters_->input_looked_at, time - waited);
+  StageCounters::add(counters_->input_idle, std::min(idle, time - waited));
 }
 
 namespace {
@@ -52,11 +59,11 @@ namespace {
 class OwnTime {
  public:
   explicit OwnTime(StageCounters& counters)
-      : counters_(counters), outer_(std::exchange(thread_times().apart, 0)), begin_(clock_now()) {}
+      : counters_(counters), outer_(std::exchange(thread_times().apart, 0)) {}
   ~OwnTime() {
-    const std::int64_t time = clock_now() - begin_;
+    const std::int64_t time = timer_.end();
     ThreadTimes& times = thread_times();
-    StageCounters::add(counters_.work, std::max<std::int64_t>(time - times.apart, 0));
+    count_work(counters_, std::max<std::int64_t>(time - times.apart, 0), timer_.idle());
     times.apart = outer_ + time;
   }
   OwnTime(const OwnTime&) = delete;
@@ -65,7 +72,7 @@ class OwnTime {
  private:
   StageCounters& counters_;
   const std::int64_t outer_;
-  const std::int64_t begin_;
+  StageTimer timer_;
 };
 
 // Bytes of one row; 0 where only its texts would tell.
@@ -238,6 +245,9 @@ PipelineStats::Stage figures(const ObservedStage& stage) {
   out.elements = get(c.elements);
   out.bytes = get(c.bytes);
   out.work = seconds(get(c.work));
+  if (const std::int64_t looked_at = get(c.looked_at)) {
+    out.idle = out.work * static_cast<double>(get(c.idle)) / static_cast<double>(looked_at);
+  }
   out.waited_for = seconds(get(c.waited_for));
   out.threads = static_cast<int>(get(c.threads));
   out.tuned = get(c.tuned) != 0;
@@ -273,6 +283,7 @@ PipelineStats Observer::stats() const {
     if (!stage.consumer) visit(visit, stage, -1);
   }
   stats.elements = elements_;
+  stats.ended = ended_;
   // Until the end the consumer is at its step.
   stats.seconds = begin_ == 0 ? 0 : seconds((ended_ ? end_ : clock_now()) - begin_);
   stats.in_next = seconds(in_next_);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tandem/core/error.h"
 #include "tandem/data/internal/figures.h"
@@ -50,6 +51,15 @@ class Adviser {
     return model.stages[static_cast<std::size_t>(i)];
   }
 
+  // "this Map"; "Map 2" of several.
+  std::string name(int i) const {
+    const std::string label = stage_label(stats_, i);
+    return label == stage(i).name ? "this " + label : label;
+  }
+  static std::string why_more_threads() {
+    return " (it waits more than it computes: more threads than cores pay)";
+  }
+
   void consider(int i, const std::function<void(PipelineModel&)>& change, std::string text) {
     PipelineModel changed = model_;
     change(changed);
@@ -71,13 +81,15 @@ class Adviser {
 
   void parallel_map(int i) {
     const PipelineStats::Stage& s = stage(i);
-    const auto widen = [&](PipelineModel& m) { in(m, i).threads = m.cores; };
+    const int useful = model_.useful_threads(i);
+    const auto widen = [&](PipelineModel& m) { in(m, i).threads = useful; };
+    const std::string waits = s.waits() ? why_more_threads() : "";
     if (s.name.starts_with("Map") || s.name.starts_with("Filter+Map")) {
-      consider(i, widen, cat("Give this ", s.name, " num_parallel_calls = kAutotune"));
-    } else if (s.name.starts_with("ParallelMap") && !s.tuned && s.threads < model_.cores) {
+      consider(i, widen, cat("Give ", name(i), " num_parallel_calls = kAutotune", waits));
+    } else if (s.name.starts_with("ParallelMap") && !s.tuned && s.threads < useful) {
       consider(i, widen,
-               cat("Give this ", s.name, " more than ", s.threads,
-                   s.threads == 1 ? " thread" : " threads", ", or kAutotune"));
+               cat("Give ", name(i), " more than ", s.threads,
+                   s.threads == 1 ? " thread" : " threads", ", or kAutotune", waits));
     }
   }
 
@@ -89,7 +101,7 @@ class Adviser {
     consider(
         i,
         [&](PipelineModel& m) {
-          in(m, i).threads = m.cores;
+          in(m, i).threads = std::max(m.cores, inputs_wait(i) ? kReads : 0);
           in(m, i).own_inputs = true;
           for (const int input : s.inputs) in(m, input).by_consumer = !stage(input).nested;
         },
@@ -98,6 +110,12 @@ class Adviser {
             ? "Use interleave with num_parallel_calls = kAutotune in place of this FlatMap, if the "
               "order may be another"
             : "Give this Interleave num_parallel_calls = kAutotune");
+  }
+
+  bool inputs_wait(int i) const {
+    const std::vector<int>& inputs = stage(i).inputs;
+    return std::any_of(inputs.begin(), inputs.end(),
+                       [&](int input) { return stage(input).nested && stage(input).waits(); });
   }
 
   void parallel_reads(int i) {
@@ -119,8 +137,8 @@ class Adviser {
     if (s.work_per_element() > kShortCall) return;
     const double size = static_cast<double>(s.elements) / static_cast<double>(batch.elements);
     consider(
-        i, [&](PipelineModel& m) { in(m, i).work /= size; },
-        cat("Put batch before this ", s.name,
+        i, [&](PipelineModel& m) { in(m, i).work /= size, in(m, i).cpu /= size; },
+        cat("Put batch before ", name(i),
             ", if its function works on whole batches: one call "
             "for ",
             number_text(std::round(size)), " elements; at best"));
@@ -143,7 +161,7 @@ class Adviser {
     if (s.consumer >= 0 && stage(s.consumer).name == "CopyToDevice") return;
     consider(
         i, [&](PipelineModel& m) { in(m, i).prefetched = true; },
-        cat("Add prefetch(kAutotune) after this ", s.name,
+        cat("Add prefetch(kAutotune) after ", name(i),
             i == 0 ? ": elements are then made while the consumer works"
                    : ": what comes before then works at the same time as what follows"));
   }
@@ -156,21 +174,22 @@ class Adviser {
         [&](PipelineModel& m) {
           for (std::size_t j = 0; j < m.stages.size(); ++j) {
             if (!m.comes_before(static_cast<int>(j), i)) continue;
-            m.stages[j].work = 0;
+            m.stages[j].work = m.stages[j].cpu = 0;
             m.stages[j].threads = 0;
           }
         },
-        cat("Add cache() after this ", s.name, ", if later passes find the same elements (",
+        cat("Add cache() after ", name(i), ", if later passes find the same elements (",
             bytes_text(static_cast<double>(s.bytes)), " so far); from the second pass on"));
   }
 
-  // Not where elements differ from pass to pass, nor without end.
+  // Not where elements differ from pass to pass, nor where there may be no end of them.
   bool can_cache(int i) const {
     if (stage(i).nested || stage(i).bytes == 0) return false;
     if (static_cast<double>(stage(i).bytes) > kMostCached) return false;
     static constexpr std::array kNever = {"Shuffle", "Repeat", "Cache", "Sample", "Prefetch"};
     for (int j = 0; j < static_cast<int>(stats_.stages.size()); ++j) {
       if (!model_.comes_before(j, i)) continue;
+      if (stage(j).name == "Generator" && !stats_.ended) return false;
       for (const char* name : kNever) {
         if (stage(j).name.find(name) != std::string::npos) return false;
       }

@@ -1,9 +1,13 @@
 #include "tandem/data/internal/pipeline_model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <map>
+#include <string>
+
+#include "tandem/core/error.h"
 
 namespace tandem::data {
 namespace {
@@ -12,6 +16,9 @@ constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 // Files at a time where the number is left open.
 constexpr int kReads = 4;
+
+// Threads that wait; as kAutotune.
+constexpr int kMostWaiting = 64;
 
 double limit_of(double threads, double work) { return work > 0 ? threads / work : kNoLimit; }
 
@@ -24,6 +31,7 @@ PipelineModel::PipelineModel(const PipelineStats& stats, double step_seconds, in
     Stage stage;
     stage.consumer = s.consumer;
     stage.work = s.work / elements;
+    stage.cpu = std::max(s.work - s.idle, 0.0) / elements;
     stage.threads = s.threads;
     stage.own_inputs = s.name == "ParallelInterleave";
     stage.is_prefetch = s.name == "Prefetch";
@@ -87,19 +95,37 @@ std::vector<PipelineExplanation::Section> PipelineModel::sections() const {
   return all;
 }
 
-double PipelineModel::work() const {
+double PipelineModel::cpu() const {
   double sum = 0;
-  for (const Stage& stage : stages) sum += stage.work;
+  for (const Stage& stage : stages) sum += stage.cpu;
   return sum;
+}
+
+int PipelineModel::useful_threads(int number) const {
+  const Stage& stage = stages[static_cast<std::size_t>(number)];
+  if (stage.cpu > 0.5 * stage.work) return cores;
+  const double all = std::ceil(cores * limit_of(stage.work, stage.cpu));
+  return std::max(cores, static_cast<int>(std::min<double>(kMostWaiting, all)));
 }
 
 double PipelineModel::rate() const {
   // The step is an accelerator's or somebody else's work and takes none of the cores.
-  double rate = limit_of(cores, work());
+  double rate = limit_of(cores, cpu());
   for (const auto& section : sections()) {
     if (section.elements_per_second > 0) rate = std::min(rate, section.elements_per_second);
   }
   return rate == kNoLimit ? 0 : rate;
+}
+
+std::string stage_label(const PipelineStats& stats, int number) {
+  const auto at = static_cast<std::size_t>(number);
+  int same = 0, place = 0;
+  for (std::size_t i = stats.stages.size(); i-- > 0;) {
+    if (stats.stages[i].name != stats.stages[at].name) continue;
+    ++same;
+    if (i == at) place = same;
+  }
+  return same == 1 ? stats.stages[at].name : cat(stats.stages[at].name, " ", place);
 }
 
 bool PipelineModel::comes_before(int stage, int at) const {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tandem/data/internal/figures.h"
+#include "tandem/data/internal/pipeline_model.h"
 
 namespace tandem::data {
 namespace {
@@ -22,7 +23,7 @@ int depth_of(const PipelineStats& stats, std::size_t stage) {
   return depth;
 }
 
-constexpr std::size_t kColumns = 9;
+constexpr std::size_t kColumns = 10, kIdleColumn = 4;
 using Row = std::array<std::string, kColumns>;
 
 Row row_of(const PipelineStats& stats, std::size_t number, double work) {
@@ -30,10 +31,11 @@ Row row_of(const PipelineStats& stats, std::size_t number, double work) {
   const std::string indent(2 * static_cast<std::size_t>(depth_of(stats, number)), ' ');
   const bool waits = s.threads > 0 || s.waited_for > 0;
   return {
-      indent + s.name + (s.nested ? " *" : ""),
+      indent + stage_label(stats, static_cast<int>(number)) + (s.nested ? " *" : ""),
       std::to_string(s.elements),
       time_text(s.work_per_element()),
       percent_text(ratio(s.work, work)),
+      s.idle >= 0.05 * s.work && s.idle > 0 ? percent_text(ratio(s.idle, s.work)) : "",
       waits ? time_text(s.waited_for) : "",
       s.threads > 0 ? std::to_string(s.threads) + (s.tuned ? " tuned" : "") : "",
       s.threads > 0 ? time_text(s.input_waited) : "",
@@ -64,16 +66,19 @@ std::ostream& operator<<(std::ostream& out, const PipelineStats& stats) {
     work += stage.work;
     nested |= stage.nested;
   }
-  std::vector<Row> rows = {{"stage", "elements", "work/element", "of work", "waited for", "threads",
-                            "they waited", "buffer", "bytes/element"}};
+  std::vector<Row> rows = {{"stage", "elements", "work/element", "of work", "idle", "waited for",
+                            "threads", "they waited", "buffer", "bytes/element"}};
   for (std::size_t i = 0; i < stats.stages.size(); ++i) rows.push_back(row_of(stats, i, work));
   std::array<std::size_t, kColumns> widths{};
   for (const Row& row : rows) {
     for (std::size_t c = 0; c < kColumns; ++c) widths[c] = std::max(widths[c], width(row[c]));
   }
+  const bool any_idle = std::any_of(rows.begin() + 1, rows.end(),
+                                    [](const Row& row) { return !row[kIdleColumn].empty(); });
   for (const Row& row : rows) {
     std::string line;
     for (std::size_t c = 0; c < kColumns; ++c) {
+      if (c == kIdleColumn && !any_idle) continue;
       const std::string gap(widths[c] - width(row[c]), ' ');
       line += c == 0 ? row[c] + gap : "  " + gap + row[c];
     }

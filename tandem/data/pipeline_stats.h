@@ -32,6 +32,8 @@ struct TANDEM_EXPORT PipelineStats {
     std::int64_t elements = 0;
     std::int64_t bytes = 0;  ///< of its elements; 0 where they went by as numbers of rows
     double work = 0;         ///< its own time, on all threads
+    double idle = 0;  ///< of that: slept, or waited for files, the network, a device or a lock. An
+                      ///< estimate from looks at a thread about every 4 ms; 0 if nobody can tell
 
     /// How long whoever asked it for an element stood still since its threads had none ready.
     double waited_for = 0;
@@ -45,12 +47,16 @@ struct TANDEM_EXPORT PipelineStats {
     double buffer_fill = 0;        ///< mean share of these that an element found ready, 0 to 1
 
     double work_per_element() const;
+    /// Of its own time: half or more is not spent computing, so that more threads than there are
+    /// cores make it faster.
+    bool waits() const { return idle > 0.5 * work; }
     double bytes_per_element() const;
   };
 
   std::vector<Stage>
       stages;  ///< consumers before their inputs; the first is the last of the dataset
   std::int64_t elements = 0;  ///< given to whoever iterates
+  bool ended = false;         ///< and no more came
   double seconds = 0;         ///< since the first was asked for
   double in_next = 0;         ///< of these, spent in Iterator::next: the consumer waits for input
 

@@ -7,6 +7,7 @@
 
 #include "tandem/data/dataset.h"
 #include "tandem/data/internal/fingerprint.h"
+#include "tandem/data/internal/held_element.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/snapshot_files.h"
 #include "tandem/data/internal/stage_error.h"
@@ -50,13 +51,19 @@ class SnapshotIterator final : public IteratorBase {
 
   bool next(Element& out) override {
     if (read_) return read_->next(out);
+    if (held_.give(out)) return true;
     try {
       if (!begun_) {
         begun_ = true;
         writing([&] { writer_ = std::make_unique<SnapshotWriter>(folder_); });
       }
       if (input_->next(out)) {
-        write(out);
+        try {
+          write(out);
+        } catch (...) {
+          held_.keep(out);
+          throw;
+        }
         return true;
       }
       if (writer_) writing([&] { std::exchange(writer_, nullptr)->finish(); });
@@ -77,7 +84,7 @@ class SnapshotIterator final : public IteratorBase {
     }
     read_ = nullptr;
     if (!input_) input_ = dataset_.iterator(context_);
-    state.value(begun_);
+    held_.visit_state(state, begun_);
     state.value(number_);
     input_->visit_state(state);
   }
@@ -133,6 +140,7 @@ class SnapshotIterator final : public IteratorBase {
   std::unique_ptr<IteratorBase> read_;
   std::unique_ptr<IteratorBase> input_;
   std::unique_ptr<SnapshotWriter> writer_;
+  HeldElement held_;
   std::int64_t number_ = 0;
   bool begun_ = false;  // a restored iteration, which lacks the first elements, writes nothing
 };

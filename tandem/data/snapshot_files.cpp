@@ -1,14 +1,14 @@
 #include "tandem/data/internal/snapshot_files.h"
 
-#include <unistd.h>
-
-#include <atomic>
+#include <exception>
+#include <string>
 #include <utility>
 
 #include "tandem/core/error.h"
 #include "tandem/data/internal/files.h"
 #include "tandem/data/internal/fingerprint.h"
 #include "tandem/fs/file_system.h"
+#include "tandem/fs/leftovers.h"
 
 namespace tandem::data {
 namespace {
@@ -24,28 +24,14 @@ std::string shard_name(std::int64_t key) {
 class ShardElements final : public FileElements {
  public:
   ShardElements(const std::string& path, const std::string& compression, std::int64_t count)
-      : reader_(path, {.compression = fs::compression_of(compression)}), count_(count) {}
+      : reader_(open(path, compression)), count_(count) {}
 
   bool next(Element& out) override {
-    std::string_view record;
-    if (!reader_.next(record)) {
-      if (seen_ != count_) {
-        const std::int64_t found = std::exchange(seen_, count_);
-        throw DataLossError(cat(reader_.path(), ": the shard has ", found, " elements, but ",
-                                count_, " were written."));
-      }
-      return false;
-    }
-    ++seen_;
     try {
-      StateArchive archive(record);
-      archive.value(out);
-      archive.finish();
-    } catch (const Error& error) {
-      throw DataLossError(cat(reader_.path(), ": element ", seen_ - 1,
-                              " of a snapshot is damaged: ", error.what()));
+      return read(out);
+    } catch (const DataLossError&) {
+      std::rethrow_exception(with_line(std::current_exception(), what_to_do(reader_.path())));
     }
-    return true;
   }
 
   void visit_state(StateArchive& state) override {
@@ -54,6 +40,39 @@ class ShardElements final : public FileElements {
   }
 
  private:
+  static fs::RecordReader open(const std::string& path, const std::string& compression) {
+    try {
+      return fs::RecordReader(path, {.compression = fs::compression_of(compression)});
+    } catch (const NotFoundError&) {
+      throw DataLossError(cat(path, ": a shard is missing\n  ", what_to_do(path)));
+    }
+  }
+
+  static std::string what_to_do(const std::string& path) {
+    return cat("in a snapshot. Remove ", path.substr(0, path.find_last_of('/')),
+               ", and it will be written anew");
+  }
+
+  bool read(Element& out) {
+    std::string_view record;
+    if (!reader_.next(record)) {
+      if (seen_ == count_) return false;
+      const std::int64_t found = std::exchange(seen_, count_);
+      throw DataLossError(cat(reader_.path(), ": the shard has ", found, " elements, but ", count_,
+                              " were written"));
+    }
+    ++seen_;
+    try {
+      StateArchive archive(record);
+      archive.value(out);
+      archive.finish();
+    } catch (const DataLossError&) {
+      throw DataLossError(cat(reader_.path(), ": element ", seen_ - 1,
+                              " is damaged: its bytes are not those that were written"));
+    }
+    return true;
+  }
+
   fs::RecordReader reader_;
   const std::int64_t count_;
   std::int64_t seen_ = 0;
@@ -89,11 +108,6 @@ void visit_metadata(StateArchive& archive, std::string& description, ElementSpec
   }
 }
 
-std::string folder_beside(const std::string& path) {
-  static std::atomic<unsigned> counter{0};
-  return cat(path, ".", ::getpid(), ".", counter.fetch_add(1), ".tmp");
-}
-
 }  // namespace
 
 SnapshotFolder::SnapshotFolder(std::string path, std::string description, std::string compression)
@@ -102,7 +116,15 @@ SnapshotFolder::SnapshotFolder(std::string path, std::string description, std::s
       compression_(std::move(compression)),
       path_(parent_ + "/" + fingerprint(description_ + compression_)) {}
 
-bool SnapshotFolder::exists() const { return fs::exists(path_ + "/" + kMetadata); }
+// The folder appears whole, so that one without metadata has lost it.
+bool SnapshotFolder::exists() const {
+  if (fs::exists(path_ + "/" + kMetadata)) return true;
+  if (fs::exists(path_) && !fs::file_system_of(path_).list(path_).empty()) {
+    throw DataLossError(cat(path_, ": the snapshot is damaged, for it has no ", kMetadata,
+                            ". Remove this folder, and it will be written anew."));
+  }
+  return false;
+}
 
 std::vector<Dataset> SnapshotFolder::read() const {
   const std::string name = path_ + "/" + kMetadata;
@@ -113,9 +135,10 @@ std::vector<Dataset> SnapshotFolder::read() const {
     StateArchive archive(fs::read_file(name));
     visit_metadata(archive, described, spec, shards);
     archive.finish();
-  } catch (const DataLossError& error) {
-    throw DataLossError(cat(name, ": the snapshot is damaged: ", error.what(),
-                            " Remove its folder, and it will be written anew."));
+  } catch (const DataLossError&) {
+    throw DataLossError(cat(name,
+                            " is damaged: its bytes are not those that were written. Remove its "
+                            "folder, and the snapshot will be written anew."));
   }
   if (described != description_) {
     throw FailedPreconditionError(cat(path_, " has the snapshot of another pipeline, ", described,
@@ -135,8 +158,9 @@ std::vector<Dataset> SnapshotFolder::read() const {
 }
 
 SnapshotWriter::SnapshotWriter(const SnapshotFolder& target)
-    : target_(target), folder_(folder_beside(target.path())) {
+    : target_(target), folder_(fs::unfinished_name(target.path())) {
   fs::file_system_of(folder_).make_directories(folder_);
+  fs::remove_leftovers(target_.path());
 }
 
 SnapshotWriter::~SnapshotWriter() {

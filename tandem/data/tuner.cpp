@@ -24,6 +24,10 @@ constexpr double kHeadroom = 1.25;
 // Elements that a map keeps for each thread.
 constexpr double kMapSlots = 2;
 constexpr std::int64_t kMostBuffered = 64;
+// From so little of a core on, threads may be more than cores; and how many more.
+constexpr double kWaits = 0.5;
+constexpr double kLeastCpu = 1.0 / 64;
+constexpr int kMostWaiting = 64;
 
 std::int64_t machine_memory() {
   return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
@@ -49,6 +53,7 @@ void TunedStage::measure(const Element& element) {
 TunedStage& Tuner::join(const Wish& wish, const AutotuneOptions& options, StageCounters* observed) {
   std::lock_guard lock(mutex_);
   const std::int64_t cpu = cpu_budget(options), ram = ram_budget(options);
+  budget_said_ |= options.cpu_budget.value_or(0) > 0;
   cpu_budget_ = cpu_budget_ == 0 ? cpu : std::min(cpu_budget_, cpu);
   ram_budget_ = ram_budget_ == 0 ? ram : std::min(ram_budget_, ram);
   TunedStage* stage = find(wish.kind, wish.key);
@@ -82,10 +87,10 @@ TunedStage* Tuner::find(TunedStage::Kind kind, const void* key) {
   return found == stages_.end() ? nullptr : &*found;
 }
 
-int Tuner::threads_given() const {
-  int sum = 0;
+double Tuner::threads_given() const {
+  double sum = 0;
   for (const TunedStage& stage : stages_) {
-    if (stage.kind != TunedStage::Kind::kPrefetch) sum += stage.passes * stage.threads;
+    if (stage.kind != TunedStage::Kind::kPrefetch) sum += stage.passes * stage.threads * stage.cpu;
   }
   return sum;
 }
@@ -174,7 +179,7 @@ void Tuner::look(std::int64_t now) {
 }
 
 // In units of the present pace: how many threads' worth of work a stage had.
-TunedPart Tuner::part_of(TunedStage& stage, double period) const {
+TunedPart Tuner::part_of(TunedStage& stage, double period) {
   const std::int64_t work = StageCounters::get(stage.counted->work);
   const std::int64_t input = StageCounters::get(stage.counted->input);
   const double worked = static_cast<double>(work - std::exchange(stage.work, work)) / period;
@@ -185,6 +190,7 @@ TunedPart Tuner::part_of(TunedStage& stage, double period) const {
   part.threads = 1;
   part.tunable = stage.kind != TunedStage::Kind::kPrefetch && stage.passes > 0;
   part.most = stage.most;
+  if (part.tunable && !budget_said_) look_for_idleness(stage, part, period);
   if (stage.kind != TunedStage::Kind::kInterleave) part.serial = drew;
   if (stage.kind == TunedStage::Kind::kMap) {
     part.threads = stage.threads.load(std::memory_order_relaxed);
@@ -192,6 +198,28 @@ TunedPart Tuner::part_of(TunedStage& stage, double period) const {
         kMapSlots * static_cast<double>(stage.element_bytes.load(std::memory_order_relaxed));
   }
   return part;
+}
+
+// Threads that wait take little of a core. How many of them pay is found by trying.
+void Tuner::look_for_idleness(TunedStage& stage, TunedPart& part, double period) {
+  const StageCounters& c = *stage.counted;
+  const std::int64_t looked_at =
+      StageCounters::get(c.looked_at) + StageCounters::get(c.input_looked_at);
+  const std::int64_t idle = StageCounters::get(c.idle) + StageCounters::get(c.input_idle);
+  const auto looked = static_cast<double>(looked_at - std::exchange(stage.looked_at, looked_at));
+  const auto idled = static_cast<double>(idle - std::exchange(stage.idle, idle));
+  if (looked > 0) stage.cpu = std::clamp(1 - idled / looked, kLeastCpu, 1.0);
+  const int threads = stage.threads.load(std::memory_order_relaxed);
+  if (stage.cpu > kWaits) {
+    stage.cpu = 1;
+    stage.trial = {};
+    return;
+  }
+  part.cpu = stage.cpu;
+  const int tried = stage.trial.most(threads * part.passes,
+                                     stage.made.load(std::memory_order_relaxed), 1e-9 * period);
+  const int bound = std::max(kMostWaiting, budget());
+  part.most = std::clamp(std::min(tried, bound) / part.passes, 1, std::max(stage.most, 1));
 }
 
 // Buffers go before threads: half a buffer is often enough.
@@ -221,26 +249,29 @@ void Tuner::decide(double period, double waiting) {
   }
   shrink_buffers(limits.ram_budget);
   if (waiting < kHungry) limits.wanted = kHeadroom / (1 - waiting);
-  const std::vector<int> chosen = choose_threads(parts(period), limits);
+  const std::vector<TunedPart> found = parts(period);
+  const std::vector<int> chosen = choose_threads(found, limits);
 
   // Threads are given back one by one, and only if the consumer has not waited for a while; but at
   // once where others need them.
   calm_ = waiting < kCalm ? calm_ + 1 : 0;
   std::vector<int> gently = chosen;
-  int sum = 0;
-  double ram = 0;
+  double sum = 0, ram = 0;
   for (std::size_t i = 0; i < stages_.size(); ++i) {
     TunedStage& stage = stages_[i];
     if (stage.kind == TunedStage::Kind::kPrefetch) continue;
     const int now = stage.threads.load(std::memory_order_relaxed);
-    if (gently[i] < now) gently[i] = calm_ == 1 ? now : now - 1;
-    sum += stage.passes * gently[i];
+    if (gently[i] < now) {
+      gently[i] =
+          std::min(calm_ == 1 ? now : std::max(gently[i], now - 1 - now / 16), found[i].most);
+    }
+    sum += stage.passes * gently[i] * found[i].cpu;
     if (stage.kind == TunedStage::Kind::kMap) {
       ram += kMapSlots * stage.passes * gently[i] *
              static_cast<double>(stage.element_bytes.load(std::memory_order_relaxed));
     }
   }
-  const bool fits = sum <= limits.cpu_budget && ram <= limits.ram_budget;
+  const bool fits = sum <= limits.cpu_budget + 1e-9 && ram <= limits.ram_budget;
   bool changed = false;
   for (std::size_t i = 0; i < stages_.size(); ++i) {
     const int before = stages_[i].threads;

@@ -19,6 +19,7 @@ namespace {
 // Parts that the whole does not depend on are made so much faster than those that it does depend
 // on: work swings, and buffers between parts are small.
 constexpr double kRoom = 1.25;
+constexpr double kRounding = 1e-9;
 
 struct Sharing {
   const std::vector<TunedPart>& parts;
@@ -33,12 +34,13 @@ struct Sharing {
   }
   void give(std::size_t i) {
     ++threads[i];
-    cpu += parts[i].passes;
+    cpu += parts[i].passes * parts[i].cpu;
     ram += parts[i].passes * parts[i].buffer;
   }
   bool can_improve(std::size_t i) const {
     const TunedPart& part = parts[i];
-    return part.tunable && threads[i] < part.most && cpu + part.passes <= limits.cpu_budget &&
+    return part.tunable && threads[i] < part.most &&
+           cpu + part.passes * part.cpu <= limits.cpu_budget + kRounding &&
            (part.buffer == 0 || ram + part.passes * part.buffer <= limits.ram_budget);
   }
 };

@@ -33,6 +33,12 @@ class Handle {
   Handle& operator=(const Handle&) = delete;
 
   int fd() const { return fd_; }
+  [[noreturn]] void fail_as_no_file() const {
+    throw FailedPreconditionError(
+        cat(path_,
+            "; Not a regular file, but a pipe, terminal or socket, which cannot be read at "
+            "an offset. Write it to a file first"));
+  }
   [[noreturn]] void fail() const { throw_system_error(errno, path_); }
   void close() {
     const int fd = std::exchange(fd_, -1);
@@ -58,6 +64,7 @@ class LocalReadableFile final : public ReadableFile {
           ::pread(file_.fd(), out.data() + got, std::min(out.size() - got, kPieceBytes),
                   static_cast<off_t>(offset + got));
       if (n < 0 && errno == EINTR) continue;
+      if (n < 0 && errno == ESPIPE) file_.fail_as_no_file();
       if (n < 0) file_.fail();
       if (n == 0) break;
       got += static_cast<std::size_t>(n);

@@ -1,21 +1,11 @@
 #include "tandem/fs/unfinished_file.h"
 
-#include <unistd.h>
-
-#include <atomic>
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/fs/leftovers.h"
 
 namespace tandem::fs {
-namespace {
-
-std::string name_beside(const std::string& path) {
-  static std::atomic<unsigned> counter{0};
-  return cat(path, ".", ::getpid(), ".", counter.fetch_add(1), ".tmp");
-}
-
-}  // namespace
 
 // Whoever asked for `path` knows nothing of the other name.
 template <class Work>
@@ -39,7 +29,7 @@ UnfinishedFile::UnfinishedFile(std::string path) : path_(std::move(path)), targe
     target_ = files.follow_links(path_);
     replaces_ = exists(target_);
     const bool in_place = replaces_ && !files.stat(target_).is_regular;
-    if (!in_place) unfinished_ = name_beside(target_);
+    if (!in_place) unfinished_ = unfinished_name(target_);
     file_ = files.create(in_place ? target_ : unfinished_);
   });
 }

@@ -23,7 +23,8 @@ class NestedSource {
   bool is_open() const { return iterator_ != nullptr; }
   /// Throws what the function throws, with stage and element, and then stays closed.
   void open(const Maker& maker, Element element, std::int64_t number);
-  bool next(Element& out) { return iterator_->next(out); }
+  /// What it throws gets a line with stage and input element.
+  bool next(Element& out);
   void close();
   /// The function is called again on the element that was saved.
   void visit_state(StateArchive& state, const Maker& maker);
@@ -31,6 +32,7 @@ class NestedSource {
  private:
   Element element_;
   std::int64_t number_ = 0;
+  const char* stage_ = "";
   DatasetRef dataset_;
   std::unique_ptr<IteratorBase> iterator_;
 };

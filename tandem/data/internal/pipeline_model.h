@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "tandem/data/explain.h"
@@ -12,6 +13,7 @@ class PipelineModel {
   struct Stage {
     int consumer = -1;
     double work = 0;  ///< seconds an element of the dataset
+    double cpu = 0;   ///< of these, on a core
     int threads = 0;  ///< 0: works where its elements are consumed
     /// Its threads each work at an input of their own, or there is one thread; else they take turns
     /// in the input.
@@ -31,8 +33,10 @@ class PipelineModel {
   std::vector<PipelineExplanation::Section> sections() const;
   /// Elements a second; 0 if nothing took time.
   double rate() const;
-  /// All work of an element, and the step.
-  double work() const;
+  /// All work of an element on cores.
+  double cpu() const;
+  /// Threads that a stage could use.
+  int useful_threads(int stage) const;
 
   /// True if `stage` is `at` or comes before it.
   bool comes_before(int stage, int at) const;
@@ -40,6 +44,9 @@ class PipelineModel {
  private:
   int section_of(int stage) const;
 };
+
+/// "Map"; "Map 2" where there are more such, by the order in which elements pass them.
+std::string stage_label(const PipelineStats& stats, int stage);
 
 /// What would make the pipeline faster.
 std::vector<PipelineExplanation::Advice> advice_for(const PipelineStats& stats,

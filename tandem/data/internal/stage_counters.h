@@ -1,11 +1,14 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "tandem/data/element.h"
+#include "tandem/data/internal/idle_time.h"
 
 namespace tandem::data {
 
@@ -22,9 +25,12 @@ struct StageCounters {
   Count elements{0};
   Count bytes{0};
   Count work{0};          ///< nanoseconds, as the others
+  Count looked_at{0};     ///< of its work, for how long it was looked whether threads were idle
+  Count idle{0};          ///< how much of that they were
   Count waited_for{0};    ///< by consumers
   Count input{0};         ///< its threads, at work in inputs
   Count input_waited{0};  ///< its threads, for other threads
+  Count input_looked_at{0}, input_idle{0};  ///< as those of work
   Count threads{0};
   Count tuned{0};
   Count buffer_size{0};
@@ -55,6 +61,31 @@ class Waited {
 
 /// Bytes of an element's tensors.
 std::int64_t bytes_of(const Element& element);
+
+/// The time since this was made, and whether the thread was idle.
+class StageTimer {
+ public:
+  StageTimer() : begin_(clock_now()) {}
+  /// To be called once.
+  std::int64_t end() {
+    const std::int64_t time = clock_now() - begin_;
+    idle_.end(time);
+    return time;
+  }
+  const IdleTime& idle() const { return idle_; }
+
+ private:
+  IdleTime idle_;
+  std::int64_t begin_;
+};
+
+/// Counts `time` at work, of which a thread was idle for so long, if that is known.
+inline void count_work(StageCounters& counters, std::int64_t time, const IdleTime& idle) {
+  StageCounters::add(counters.work, time);
+  if (!idle.known()) return;
+  StageCounters::add(counters.looked_at, time);
+  StageCounters::add(counters.idle, std::min(idle.own(), time));
+}
 
 /// What a stage with threads tells of them; all of it costs one branch where nobody listens.
 class StageMeter {
@@ -94,31 +125,32 @@ class StageMeter {
   /// Around what one of the stage's threads does for an element itself.
   class Working {
    public:
-    explicit Working(const StageMeter& meter)
-        : counters_(meter.counters_), begin_(counters_ ? clock_now() : 0) {}
+    explicit Working(const StageMeter& meter) : counters_(meter.counters_) {
+      if (counters_) timer_.emplace();
+    }
     ~Working();
     Working(const Working&) = delete;
     Working& operator=(const Working&) = delete;
 
    private:
     StageCounters* counters_;
-    std::int64_t begin_;
+    std::optional<StageTimer> timer_;
   };
   /// Around what one of the stage's threads does in an input's `next`.
   class Drawing {
    public:
     explicit Drawing(const StageMeter& meter)
-        : counters_(meter.counters_),
-          begin_(counters_ ? clock_now() : 0),
-          waited_(counters_ ? thread_times().waited : 0) {}
+        : counters_(meter.counters_), waited_(counters_ ? thread_times().waited : 0) {
+      if (counters_) timer_.emplace();
+    }
     ~Drawing();
     Drawing(const Drawing&) = delete;
     Drawing& operator=(const Drawing&) = delete;
 
    private:
     StageCounters* counters_;
-    std::int64_t begin_;
     std::int64_t waited_;
+    std::optional<StageTimer> timer_;
   };
 
  private:

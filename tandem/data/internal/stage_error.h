@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <string>
@@ -30,14 +31,19 @@ inline bool next_counted(IteratorBase& input, Element& out, std::int64_t& number
   }
 }
 
-/// Rethrows the exception being handled, of a stage that keeps elements: it could not write element
-/// `element` to `path`. `other` is what to choose instead.
-[[noreturn]] inline void throw_write_error(const char* stage, std::int64_t element,
-                                           const std::string& path, const char* other) {
-  std::rethrow_exception(
-      with_line(std::current_exception(),
-                cat("in ", stage, ", element ", element, ", which it writes to ", path,
-                    ". Make room there, or give it ", other, "; nothing of it is left")));
+/// Of what a user's function returned.
+inline void check_defined(const Element& element) {
+  for (std::size_t i = 0; i < element.size(); ++i) {
+    if (!element[i].defined()) {
+      throw InvalidArgumentError(
+          cat("The function returned an undefined tensor (component ", i, ")."));
+    }
+  }
 }
+
+/// Rethrows the exception being handled, of a stage that keeps elements and could not write them to
+/// `path`: before element `element`, or at it. `other` is what to choose instead.
+[[noreturn]] void throw_write_error(const char* stage, std::int64_t element,
+                                    const std::string& path, const char* other);
 
 }  // namespace tandem::data

@@ -10,6 +10,7 @@
 
 #include "tandem/data/dataset_options.h"
 #include "tandem/data/internal/stage_counters.h"
+#include "tandem/data/internal/thread_trial.h"
 #include "tandem/data/internal/tuning_model.h"
 
 namespace tandem::data {
@@ -45,6 +46,9 @@ struct TunedStage {
   std::int64_t least_buffer = 1;
   std::int64_t work = 0;  ///< counted until the last look
   std::int64_t input = 0;
+  std::int64_t looked_at = 0, idle = 0;
+  double cpu = 1;  ///< share of a core that one of its threads takes
+  ThreadTrial trial;
 };
 
 /// Finds the threads and buffer sizes of an iteration's stages from what they measure of
@@ -87,8 +91,10 @@ class Tuner {
   void share_first();
   void shrink_buffers(double& ram_left);
   std::vector<TunedPart> parts(double period);
-  TunedPart part_of(TunedStage& stage, double period) const;
-  int threads_given() const;
+  TunedPart part_of(TunedStage& stage, double period);
+  /// Cores that they take.
+  double threads_given() const;
+  void look_for_idleness(TunedStage& stage, TunedPart& part, double period);
   double buffered(const TunedStage& stage) const;
   int budget() const;
 
@@ -98,6 +104,7 @@ class Tuner {
   mutable std::mutex mutex_;  // guards the below
   std::deque<TunedStage> stages_;
   std::int64_t cpu_budget_ = 0;  // 0: nobody has joined
+  bool budget_said_ = false;     // then it counts threads, also those that wait
   std::int64_t ram_budget_ = 0;
   std::int64_t left_ = 0;
   std::int64_t last_look_ = 0;

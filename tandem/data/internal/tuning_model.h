@@ -16,10 +16,11 @@ struct TunedPart {
   int most = std::numeric_limits<int>::max();  ///< threads that could find something to do
   int passes = 1;                              ///< at a time, each with so many threads
   double buffer = 0;                           ///< bytes that each thread keeps in buffers
+  double cpu = 1;  ///< share of a core that each thread takes; less where it waits
 };
 
 struct TuningLimits {
-  int cpu_budget = 1;  ///< threads of tunable parts together; each pass has one at least
+  int cpu_budget = 1;  ///< cores for tunable parts together; each pass has a thread at least
   double ram_budget = std::numeric_limits<double>::infinity();  ///< bytes in their buffers
   /// No more elements a second are wanted.
   double wanted = std::numeric_limits<double>::infinity();

@@ -162,7 +162,7 @@ TEST(PipelineExplain, AdvisesWhereToCacheAndToBatch) {
   EXPECT_EQ(advice_with(e, "Put batch before"), nullptr);
   stages[1].work = 64;
   stages[1].elements = 640000;
-  const auto* batch = advice_with(explain(chain(stages), 1), "Put batch before this Map");
+  const auto* batch = advice_with(explain(chain(stages), 1), "Put batch before Map 2");
   EXPECT_TRUE(batch);
 }
 

@@ -1,0 +1,102 @@
+// Stages that wait more than they compute: what is said of them, and that they get more threads
+// than there are cores.
+#include <chrono>
+#include <thread>
+
+#include <gmock/gmock.h>
+
+#include "tandem/data/explain.h"
+
+#include "tests/unit/data/data_util.h"
+
+namespace tandem::data {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Tensor sleeping(Tensor x) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  return x;
+}
+
+Tensor computing(Tensor x) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1);
+  while (std::chrono::steady_clock::now() < end) {
+  }
+  return x;
+}
+
+PipelineExplanation explained(Tensor (*fn)(Tensor), std::int64_t calls) {
+  const auto ds = range(60).map(fn, {.num_parallel_calls = calls, .traced = false});
+  auto it = ds.iterator({.observe = true});
+  numbers(it);
+  return explain(it.stats(), 2);
+}
+
+bool can_tell() { return std::filesystem::exists("/proc/thread-self/schedstat"); }
+
+TEST(WaitingStages, AreToldFromThoseThatCompute) {
+  if (!can_tell()) GTEST_SKIP() << "this system does not say for how long threads had no core";
+  for (const std::int64_t calls : {0, 2}) {
+    const auto e = explained(sleeping, calls);
+    EXPECT_GE(e.stats.stages[0].idle, 0.6 * e.stats.stages[0].work) << calls;
+    EXPECT_LE(e.stats.stages[1].idle, 1e-3);
+    EXPECT_THAT(e.to_text(), AllOf(HasSubstr("where it waits more than it computes\n"),
+                                   HasSubstr("more threads than cores pay")));
+    ASSERT_FALSE(e.advice.empty());
+    EXPECT_GE(e.advice[0].gain, 4);
+  }
+  // Eight threads want cores, and have none most of the time: that is not waiting.
+  const auto e = explained(computing, 8);
+  EXPECT_LE(e.stats.stages[0].idle, 0.4 * e.stats.stages[0].work);
+  EXPECT_THAT(e.to_text(), Not(HasSubstr("where it waits")));
+}
+
+TEST(WaitingStages, GetMoreThreadsThanCores) {
+  if (!can_tell()) GTEST_SKIP() << "this system does not say for how long threads had no core";
+  const auto ds =
+      range(1).repeat().map(sleeping, {.num_parallel_calls = kAutotune, .traced = false});
+  auto it = ds.iterator({.observe = true});
+  const auto threads = [&] { return it.stats().stages[0].threads; };
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (threads() < 32 && std::chrono::steady_clock::now() < end) numbers(it, 20);
+  EXPECT_GE(threads(), 32);
+  EXPECT_LE(threads(), 64);
+  // Who says how many threads there may be has so many.
+  Options options;
+  options.autotune.cpu_budget = 3;
+  auto limited = ds.with_options(options).iterator({.observe = true});
+  for (int i = 0; i < 10; ++i) {
+    numbers(limited, 40);
+    EXPECT_LE(limited.stats().stages[0].threads, 3);
+  }
+}
+
+TEST(PipelineExplain, NumbersStagesOfOneName) {
+  PipelineStats stats;
+  stats.stages = {{.name = "Map", .inputs = {1}, .elements = 10, .work = 1},
+                  {.name = "Map", .consumer = 0, .inputs = {2}, .elements = 10, .work = 2},
+                  {.name = "Generator", .consumer = 1, .elements = 10, .bytes = 40, .work = 9}};
+  stats.elements = 10;
+  stats.seconds = stats.in_next = 12;
+  const auto e = explain(stats, 4);
+  EXPECT_THAT(e.to_text(), AllOf(HasSubstr("\nMap 2 "), HasSubstr("\n  Map 1 ")));
+  using Advice = PipelineExplanation::Advice;
+  EXPECT_THAT(e.advice, Contains(Field(&Advice::text, HasSubstr("Give Map 1 num_parallel"))));
+  // A generator may have no end; one that came to its end has one.
+  EXPECT_THAT(e.to_text(), Not(HasSubstr("cache()")));
+  stats.ended = true;
+  EXPECT_THAT(explain(stats, 4).to_text(), HasSubstr("cache()"));
+}
+
+TEST(PipelineExplain, SaysThatADatasetIsEmpty) {
+  EXPECT_THAT(explain(range(0).batch(2)).to_text(),
+              HasSubstr("bottleneck: none: the dataset is empty\n"));
+}
+
+}  // namespace
+}  // namespace tandem::data
