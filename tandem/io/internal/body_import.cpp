@@ -47,7 +47,6 @@ void BodyImport::fail(const Pending& node, const std::string& message) const {
 Graph BodyImport::run(const std::vector<Result>& results) {
   if (function_) add_args();
   read_nodes();
-  check_colocation();
   for (Pending& node : pending_) {
     if (node.def) read_op(node);
   }
@@ -155,23 +154,6 @@ void BodyImport::read_nodes() {
     if (!by_name_.emplace(node.name, static_cast<int>(pending_.size())).second)
       fail(node, "there is another node of that name.");
     pending_.push_back(std::move(node));
-  }
-}
-
-// Functions may name nodes of the graph that they were taken from.
-void BodyImport::check_colocation() const {
-  constexpr std::string_view kPrefix = "loc:@";
-  if (function_) return;
-  for (const Pending& node : pending_) {
-    const auto classes = node.def->attr.find("_class");
-    if (classes == node.def->attr.end()) continue;
-    if (classes->second.which_value != proto::AttrValue::Case::kList) continue;
-    for (const std::string_view name : classes->second.list->s) {
-      if (!name.starts_with(kPrefix) || by_name_.contains(name.substr(kPrefix.size()))) continue;
-      throw InvalidArgumentError(cat("Node '", node.name,
-                                     "' expects to be colocated with unknown node '",
-                                     name.substr(kPrefix.size()), "' (its attribute '_class')."));
-    }
   }
 }
 

@@ -82,7 +82,6 @@ class BodyImport {
   const proto::AttrValue* bound(const proto::AttrValue& value) const;
   void add_args();
   void read_nodes();
-  void check_colocation() const;
   void read_op(Pending& node);
   void read_attrs(Pending& node);
   void read_colocation(Pending& node, const proto::AttrValue& value) const;

@@ -73,22 +73,6 @@ TEST(GraphDef, KeepsColocationGroups) {
   EXPECT_EQ(graph.graph->find("x")->attrs().find("_class"), nullptr);
 }
 
-TEST(GraphDef, RefusesColocationWithANodeThatDoesNotExist) {
-  const auto beside = [](const std::string& other) {
-    return placeholder("x") +
-           node("b", "Relu", {"x"},
-                {{"T", kFloatType}, {"_class", "list { s: 'loc:@" + other + "' }"}});
-  };
-  EXPECT_NO_THROW(import_text(beside("x")));
-  expect_refused<InvalidArgumentError>(
-      beside("y"), HasSubstr("Node 'b' expects to be colocated with unknown node 'y'"));
-  EXPECT_THROW(import_text(beside("y"), true), InvalidArgumentError);
-  // Other classes mean nothing.
-  EXPECT_NO_THROW(import_text(
-      placeholder("x") +
-      node("b", "Relu", {"x"}, {{"T", kFloatType}, {"_class", "list { s: 'group 7' }"}})));
-}
-
 TEST(GraphDef, RefusesVersionsItDoesNotKnow) {
   expect_refused<UnimplementedError>("versions { min_consumer: 999999 }", HasSubstr("999999"));
   expect_refused<UnimplementedError>(
