@@ -100,7 +100,8 @@ struct MemoryInfo {
   std::size_t current = 0;  ///< bytes in use
   std::size_t peak = 0;     ///< the most since the start or reset_memory_stats
 };
-/// Of a logical device, "GPU:0". Starts the runtime.
+/// Of a logical device, "GPU:0", once it has run the eager calls that were made. Starts the
+/// runtime.
 TANDEM_EXPORT MemoryInfo get_memory_info(std::string_view device);
 TANDEM_EXPORT void reset_memory_stats(std::string_view device);
 

@@ -231,13 +231,25 @@ void set_memory_limit(const DeviceArgument& device, std::int64_t mebibytes) {
             });
 }
 
+namespace {
+
+// What eager calls hold that have not run is free once they have.
+Allocator& settled_memory(std::string_view device) {
+  Device& found = logical_device(device);
+  try {
+    if (found.memory_space()) found.stream(StreamKind::kCompute).record()->wait();
+  } catch (const Error&) {  // the results of what failed tell
+  }
+  return found.allocator();
+}
+
+}  // namespace
+
 MemoryInfo get_memory_info(std::string_view device) {
-  const MemoryStats stats = logical_device(device).allocator().stats();
+  const MemoryStats stats = settled_memory(device).stats();
   return {.current = stats.current, .peak = stats.peak};
 }
-void reset_memory_stats(std::string_view device) {
-  logical_device(device).allocator().reset_peak();
-}
+void reset_memory_stats(std::string_view device) { settled_memory(device).reset_peak(); }
 
 std::map<std::string, std::string> get_device_details(const DeviceArgument& device) {
   const Devices now = devices_now();

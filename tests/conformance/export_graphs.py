@@ -7,7 +7,7 @@ import tempfile
 import numpy as np
 import tensorflow as tf
 
-from exporting import case, floats, run_v1, v1
+from exporting import case, floats, run_v1, spread, v1, write_model
 
 
 def small_graph():

@@ -37,7 +37,7 @@ TEST(EmulatedDevice, SaysThatItIsEmulated) {
   EXPECT_EQ(gpu->name(), "/job:localhost/replica:0/task:0/device:GPU:1");
   EXPECT_EQ(gpu->kernel_class(), "cpu");
   EXPECT_FALSE(gpu->synchronous());
-  EXPECT_EQ(gpu->properties().description, "emulated GPU, 1 GiB, link 12 GB/s");
+  EXPECT_EQ(gpu->properties().description, "emulated GPU, 1 GiB, link 12 GB/s, without=Conv2D");
   EXPECT_TRUE(gpu->properties().emulated);
   EXPECT_TRUE(gpu->properties().computes);
   EXPECT_THAT(gpu->properties().without, ElementsAre("Conv2D"));

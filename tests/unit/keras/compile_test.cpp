@@ -13,14 +13,18 @@ namespace {
 
 using testing::HasSubstr;
 
+// Told where the call stands, on an accelerator too.
 template <class F>
 std::string error_of(F&& f) {
+  config::set_synchronous_execution(true);
+  std::string text = "no InvalidArgumentError";
   try {
     f();
   } catch (const InvalidArgumentError& error) {
-    return error.what();
+    text = error.what();
   }
-  return "no InvalidArgumentError";
+  config::set_synchronous_execution(false);
+  return text;
 }
 
 Tensor column(std::initializer_list<double> values) { return expand_dims(Tensor(values), -1); }
