@@ -23,9 +23,12 @@ namespace {
 // How likely an element of each class is accepted where elements are filtered, and how likely one
 // is taken that was not: as much of the input as the target allows passes unfiltered.
 Element acceptance(const Tensor& initial, const Tensor& target) {
-  const Tensor ratio = target / (initial + std::numeric_limits<float>::min());
+  const Tensor ratio = (target / reduce_sum(target)) /
+                       (initial / reduce_sum(initial) + std::numeric_limits<float>::min());
   const Tensor least = reduce_min(ratio);
-  return {(ratio - least) / (reduce_max(ratio) - least), least};
+  const Tensor spread = reduce_max(ratio) - least;
+  // Where the classes are as they should be, all pass.
+  return {where(spread > 0.0f, (ratio - least) / spread, ones_like(ratio)), least};
 }
 
 // The distribution after each 32 classes, once for each of them.

@@ -119,7 +119,9 @@ SnapshotFolder::SnapshotFolder(std::string path, std::string description, std::s
 // The folder appears whole, so that one without metadata has lost it.
 bool SnapshotFolder::exists() const {
   if (fs::exists(path_ + "/" + kMetadata)) return true;
-  if (fs::exists(path_) && !fs::file_system_of(path_).list(path_).empty()) {
+  // Asked again: another writer may have finished meanwhile.
+  if (fs::exists(path_) && !fs::file_system_of(path_).list(path_).empty() &&
+      !fs::exists(path_ + "/" + kMetadata)) {
     throw DataLossError(cat(path_, ": the snapshot is damaged, for it has no ", kMetadata,
                             ". Remove this folder, and it will be written anew."));
   }

@@ -68,6 +68,7 @@ Tensor& TensorMap::operator[](const std::string& name) {
 }
 
 TensorMap to_map(const Names& names, const Element& element) {
+  undefined_tensor_hint().clear();  // of another element's function
   TensorMap map;
   for (std::size_t i = 0; i < element.size(); ++i) {
     if (i >= names.size() || names[i].empty()) {

@@ -8,6 +8,7 @@
 #include "tandem/runtime/config.h"
 #include "tandem/runtime/device_inventory.h"
 #include "tandem/runtime/internal/configured.h"
+#include "tandem/runtime/internal/late_call.h"
 #include "tandem/runtime/internal/make_backends.h"
 #include "tandem/runtime/runtime.h"
 
@@ -231,25 +232,17 @@ void set_memory_limit(const DeviceArgument& device, std::int64_t mebibytes) {
             });
 }
 
-namespace {
-
-// What eager calls hold that have not run is free once they have.
-Allocator& settled_memory(std::string_view device) {
-  Device& found = logical_device(device);
-  try {
-    if (found.memory_space()) found.stream(StreamKind::kCompute).record()->wait();
-  } catch (const Error&) {  // the results of what failed tell
-  }
-  return found.allocator();
-}
-
-}  // namespace
-
 MemoryInfo get_memory_info(std::string_view device) {
-  const MemoryStats stats = settled_memory(device).stats();
+  Device& found = logical_device(device);
+  settle(found);
+  const MemoryStats stats = found.allocator().stats();
   return {.current = stats.current, .peak = stats.peak};
 }
-void reset_memory_stats(std::string_view device) { settled_memory(device).reset_peak(); }
+void reset_memory_stats(std::string_view device) {
+  Device& found = logical_device(device);
+  settle(found);
+  found.allocator().reset_peak();
+}
 
 std::map<std::string, std::string> get_device_details(const DeviceArgument& device) {
   const Devices now = devices_now();

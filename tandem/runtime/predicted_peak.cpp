@@ -6,6 +6,7 @@
 #include "tandem/runtime/internal/eager_choice.h"
 #include "tandem/runtime/internal/executable.h"
 #include "tandem/runtime/internal/function_executor.h"
+#include "tandem/runtime/internal/late_call.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/tensor_impl.h"
 
@@ -33,6 +34,7 @@ std::vector<DevicePeak> predicted_peak(const ConcreteFunction& function,
   std::vector<DevicePeak> peaks;
   for (std::size_t d = 0; d < runtime.devices().size(); ++d) {
     Device& device = *runtime.devices()[d];
+    settle(device);
     peaks.push_back(
         {device.name(), device.allocator().stats().current + (d < added.size() ? added[d] : 0)});
   }

@@ -88,7 +88,7 @@ void gather(KernelContext& c) {
   // The axes of indices but for the last split its rows evenly.
   std::int64_t count = 1;
   for (int axis = 0; axis + 1 < indices.rank(); ++axis) {
-    count *= indices.shape()[axis];
+    count = checked_multiply(count, indices.shape()[axis]);
     std::vector<std::int64_t> even{0};
     for (std::int64_t i = 1; i <= count; ++i) even.push_back(i * indices.shape()[axis + 1]);
     set_integers(c, axis, even);

@@ -17,6 +17,8 @@ constexpr int kFirstPartition = 3;
 constexpr std::int64_t kNowhere = -1;
 
 // How the rows of one axis are made of those of the next: row splits, or each value's row.
+constexpr std::int64_t kMostPlaces = std::int64_t{1} << 26;
+
 struct Partition {
   bool splits = true;
   std::vector<std::int64_t> numbers;
@@ -36,15 +38,16 @@ struct Partition {
   }
 
   // The places of the values, from those of their rows: `step` apart, at most `width` in a row.
-  std::vector<std::int64_t> places(const std::vector<std::int64_t>& rows, std::int64_t step,
-                                   std::int64_t width) const {
+  // There are `count` rows; those for which `rows` has no place have none.
+  std::vector<std::int64_t> places(const std::vector<std::int64_t>& rows, std::int64_t count,
+                                   std::int64_t step, std::int64_t width) const {
     std::vector<std::int64_t> found;
     const auto put = [&](std::int64_t row, std::int64_t column) {
-      const std::int64_t begin = rows[static_cast<std::size_t>(row)];
+      const auto r = static_cast<std::size_t>(row);
+      const std::int64_t begin = r < rows.size() ? rows[r] : kNowhere;
       found.push_back(begin == kNowhere || column >= width ? kNowhere : begin + column * step);
     };
     const auto n = static_cast<std::int64_t>(numbers.size());
-    const auto count = static_cast<std::int64_t>(rows.size());
     if (splits) {
       if (n - 1 > count) {
         throw InvalidArgumentError(
@@ -53,6 +56,11 @@ struct Partition {
       for (std::int64_t row = 0; row + 1 < n; ++row) {
         const std::int64_t length = at(row + 1) - at(row);
         if (bounded && at(row + 1) > values) throw_too_few(at(row + 1));
+        if (length > kMostPlaces - static_cast<std::int64_t>(found.size()) &&
+            values > kMostPlaces) {
+          throw ResourceExhaustedError(
+              cat("Row ", row, " announces ", length, " values, more than are kept track of."));
+        }
         for (std::int64_t column = 0; column < length; ++column) {
           if (static_cast<std::int64_t>(found.size()) == values) return found;
           put(row, column);
@@ -201,17 +209,17 @@ void to_tensor(KernelContext& c) {
   const Shape& shape = out.shape();
   if (out.num_elements() == 0) return;
   std::vector<std::int64_t> places;
-  const std::int64_t rows = std::min(request.rows, ragged > 0 ? request.partitions[0].rows() : 0);
-  for (std::int64_t row = 0; row < rows; ++row) {
-    places.push_back(row < shape[0] ? row * shape.product(1, ragged + 1) : kNowhere);
-  }
+  std::int64_t rows = std::min(request.rows, ragged > 0 ? request.partitions[0].rows() : 0);
+  for (std::int64_t row = 0; row < std::min(rows, shape[0]); ++row)
+    places.push_back(row * shape.product(1, ragged + 1));
   for (int i = 0; i < ragged; ++i) {
     Partition& partition = request.partitions[static_cast<std::size_t>(i)];
     partition.bounded = i + 1 == ragged;
     partition.values = partition.bounded
                            ? values.shape()[0]
                            : request.partitions[static_cast<std::size_t>(i + 1)].rows();
-    places = partition.places(places, shape.product(i + 2, ragged + 1), shape[i + 1]);
+    places = partition.places(places, rows, shape.product(i + 2, ragged + 1), shape[i + 1]);
+    rows = static_cast<std::int64_t>(places.size());
   }
   if (static_cast<std::int64_t>(places.size()) > values.shape()[0]) {
     throw InvalidArgumentError(

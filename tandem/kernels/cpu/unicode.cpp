@@ -76,12 +76,12 @@ void encode(KernelContext& c) {
         cat("Last value in input_splits must be equal to length of input_tensor: ", ends.back(),
             " is not ", values.num_elements()));
   }
+  if (!std::is_sorted(ends.begin(), ends.end())) {
+    throw InvalidArgumentError("Values in input_splits must be equal or in ascending order.");
+  }
   Array& out = c.allocate_output(0, Shape{static_cast<std::int64_t>(ends.size()) - 1});
   const auto* character = values.data<std::int32_t>();
   for (std::size_t row = 0; row + 1 < ends.size(); ++row) {
-    if (ends[row] > ends[row + 1]) {
-      throw InvalidArgumentError("Values in input_splits must be equal or in ascending order.");
-    }
     std::string text;
     for (std::int64_t i = ends[row]; i < ends[row + 1]; ++i) {
       const auto number = static_cast<char32_t>(character[i]);

@@ -10,7 +10,6 @@
 #include "tandem/runtime/runtime.h"
 
 namespace tandem {
-namespace {}  // namespace
 
 DevicePlan::DevicePlan(Runtime& runtime, std::shared_ptr<const PlacedFunction> placed,
                        std::shared_ptr<NodeStates> states)

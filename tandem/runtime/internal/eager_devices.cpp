@@ -70,6 +70,7 @@ class Launch {
       // What is late stays so: nothing looks at the elements.
       run_device_kernel(*l.kernels_, l.context_, nullptr);
       if (l.needs_.empty()) return l.outputs(nullptr);
+      if (l.needs_.size() == 1) return l.outputs(l.needs_[0]);
       l.hand_needs_to_call();
       l.call_->finish(nullptr);
       return l.outputs(l.call_);
@@ -129,15 +130,8 @@ class Launch {
     const MemoryStats stats = device_->allocator().stats();
     const auto bytes = static_cast<std::size_t>(shape.num_elements()) * dtype_size(dtype);
     if (stats.limit != 0 && bytes > std::max(stats.largest_free, stats.limit - stats.reserved))
-      wait_for_stream();
+      settle(*device_);
     return allocate_on(*device_, dtype, shape);
-  }
-
-  void wait_for_stream() {
-    try {
-      device_->stream(StreamKind::kCompute).record()->wait();
-    } catch (const Error&) {  // the results of what failed tell
-    }
   }
 
   void fill_context() {
@@ -183,10 +177,9 @@ class Launch {
 
   bool may_be_late(const CalledNode& node) const {
     const OpTraits& traits = op_.traits;
-    return !runtime_.synchronous() && traits.kind == NodeKind::kPlain &&
-           (!traits.stateful || traits.reads_only) && !traits.keeps_state &&
-           traits.shares_memory == 0 && traits.brings_memory == 0 && traits.keeps_inputs == 0 &&
-           node.with_known_results() != nullptr;
+    return !runtime_.synchronous() && traits.kind == NodeKind::kPlain && !traits.stateful &&
+           !traits.keeps_state && traits.shares_memory == 0 && traits.brings_memory == 0 &&
+           traits.keeps_inputs == 0 && node.with_known_results() != nullptr;
   }
 
   static std::vector<Tensor> enqueue(const std::shared_ptr<Launch>& launch) {
@@ -251,6 +244,7 @@ class Launch {
                         StepRecorder::now(), StepRecorder::bytes_of(context_));
       }
       keep_promise();
+      call_->mark_run();
     } catch (...) {
       std::exception_ptr error = std::current_exception();
       if (!promised_.empty()) error = op_failure(op_, inputs_, error);

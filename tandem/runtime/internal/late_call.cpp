@@ -54,18 +54,37 @@ void LateCall::fail(std::exception_ptr error) {
   if (!error_) error_ = std::move(error);
 }
 
+void LateCall::mark_run() {
+  std::lock_guard lock(mutex_);
+  has_run_ = true;
+}
+
+bool LateCall::has_run() const {
+  std::lock_guard lock(mutex_);
+  return has_run_;
+}
+
 void LateCall::finish(std::exception_ptr error) {
   std::vector<Ref<LateCall>> over;
   std::lock_guard lock(mutex_);
   if (finished_) return;
   for (auto& before : needs_) {
-    if (!error && before->done()) error = before->error();
-    if (before->done()) over.push_back(std::move(before));
+    if (!before->done()) continue;
+    if (!error) error = before->error();
+    over.push_back(std::move(before));
   }
   std::erase_if(needs_, [](const auto& before) { return before.get() == nullptr; });
   if (!error_) error_ = std::move(error);
   finished_ = true;
   changed_.notify_all();
+}
+
+void settle(Device& device) {
+  if (device.memory_space() == nullptr) return;
+  try {
+    device.stream(StreamKind::kCompute).record()->wait();
+  } catch (const Error&) {  // the results of what failed tell
+  }
 }
 
 LateCalls::Use::Use(LateCalls& calls) : calls_(calls) {
@@ -82,7 +101,8 @@ LateCalls::Use::~Use() {
 
 void LateCalls::add(const Ref<LateCall>& call) {
   std::unique_lock lock(mutex_);
-  left_.wait(lock, [this] { return ahead_.size() < kMost; });
+  left_.wait(lock, [this] { return closed_ || ahead_.size() < kMost; });
+  if (closed_) std::rethrow_exception(closed_error());
   ahead_.emplace(call.get(), call);
 }
 
@@ -97,7 +117,10 @@ void LateCalls::close() {
   std::unique_lock lock(mutex_);
   closed_ = true;
   left_.wait(lock, [this] { return inside_ == 0; });
-  for (auto& [call, ref] : std::exchange(ahead_, {})) ref->finish(closed_error());
+  for (auto& [call, ref] : std::exchange(ahead_, {})) {
+    ref->finish(ref->has_run() ? nullptr : closed_error());
+  }
+  left_.notify_all();
 }
 
 }  // namespace tandem

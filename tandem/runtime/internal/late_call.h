@@ -26,14 +26,22 @@ class LateCall final : public Event {
   /// Known on the device's thread, before `finish`: what runs behind it on the stream sees it.
   void fail(std::exception_ptr error);
   void finish(std::exception_ptr error);
+  /// The results are there, though the device has not told it yet.
+  void mark_run();
+  bool has_run() const;
 
  private:
   mutable std::mutex mutex_;
   std::condition_variable changed_;
+  bool has_run_ = false;
   bool finished_ = false;
   std::exception_ptr error_;
   std::vector<Ref<LateCall>> needs_;  ///< of those that were not done when this one was
 };
+
+/// Waits until the device has run what eager calls gave it so far, which then holds no memory; not
+/// for how that ended.
+void settle(Device& device);
 
 /// The late calls of a runtime. Thread-safe.
 class LateCalls {
@@ -55,7 +63,7 @@ class LateCalls {
   void add(const Ref<LateCall>& call);
   /// `call->finish`, and it is no longer waited for.
   void finish(const Ref<LateCall>& call, std::exception_ptr error);
-  /// Calls that have not begun fail; waits for those that have.
+  /// Calls that have not begun fail, and calls made from now on; waits for those that have begun.
   void close();
 
  private:

@@ -1,27 +1,30 @@
 #include "tandem/runtime/internal/running_calls.h"
 
+#include <algorithm>
+#include <vector>
+
 namespace tandem {
 namespace {
 
-thread_local int t_calls = 0;  // of any runtime, that this thread is inside of
+thread_local std::vector<const RunningCalls*> t_inside;  // of the calls that this thread is in
 
 }  // namespace
 
 RunningCalls::Scope::Scope(RunningCalls& calls) : calls_(calls) {
   std::lock_guard lock(calls_.mutex_);
   ++calls_.running_;
-  ++t_calls;
+  t_inside.push_back(&calls_);
 }
 
 RunningCalls::Scope::~Scope() {
   std::lock_guard lock(calls_.mutex_);
-  --t_calls;
+  t_inside.pop_back();
   if (--calls_.running_ == 0) calls_.over_.notify_all();
 }
 
 void RunningCalls::end() {
   closes_->cancel();
-  if (t_calls != 0) return;
+  if (std::find(t_inside.begin(), t_inside.end(), this) != t_inside.end()) return;
   std::unique_lock lock(mutex_);
   over_.wait(lock, [this] { return running_ == 0; });
 }

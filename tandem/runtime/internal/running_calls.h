@@ -23,10 +23,11 @@ class RunningCalls {
     RunningCalls& calls_;
   };
 
-  /// Cancelled with the runtime: what cancels calls for which the caller has nothing of his own.
+  /// Cancelled with the runtime: what cancels calls for which the caller has nothing of his own; a
+  /// call under a CancellationScope ends by that, and is waited for.
   const std::shared_ptr<const Cancellation>& closing() const { return closing_; }
-  /// Cancels and waits until all are over; from within a call (a kernel that ends the program) does
-  /// not wait.
+  /// Cancels and waits until all are over; from within one of them (a kernel that ends the program)
+  /// does not wait.
   void end();
 
  private:

@@ -116,6 +116,20 @@ TEST(RaggedTensorToTensor, BelievesNoRowsThatNobodyHas) {
                 dense({1, 2}, {longs({0, kMany})}, {"ROW_SPLITS"});
               }),
               HasSubstr("there are 5"));
+  EXPECT_THAT(dense({1, 1}, {Tensor(kMany), longs({0, 1, 2, 3, kMany - 1})},
+                    {"FIRST_DIM_SIZE", "VALUE_ROWIDS"}),
+              ElementsAre(1));
+  EXPECT_THROW(dense({1, 1, 1}, {longs({0, kMany}), longs({0, 1, 2, 3, kMany - 1})},
+                     {"ROW_SPLITS", "VALUE_ROWIDS"}),
+               ResourceExhaustedError);
+}
+
+TEST(UnicodeEncode, LooksAtSplitsBeforeCharacters) {
+  EXPECT_THAT(refusal([] {
+                raw_op("UnicodeEncode", {Tensor({65, 66, 67}), longs({0, 1000000, 3})},
+                       {{"output_encoding", "UTF-8"}});
+              }),
+              HasSubstr("ascending"));
 }
 
 }  // namespace

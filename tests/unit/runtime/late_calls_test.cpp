@@ -99,6 +99,18 @@ TEST(LateCalls, ThrowWhereTheirValueIsLookedAt) {
   EXPECT_TRUE((x + 1.0f).is_ready());
 }
 
+// What is handed on is told while the call that makes it fails.
+TEST(LateCalls, FailForThoseThatHandTheirValueOn) {
+  Runtime runtime({.devices = {.emulate = {"GPU:1,latency=0us"}}});
+  RuntimeScope scope(runtime);
+  const Tensor x = identity(Tensor({1.0f, 2.0f, 3.0f}));
+  for (int i = 0; i < 300; ++i) {
+    const Tensor bad = gather(x, Tensor({1, 7}));
+    const Tensor on = reshape(identity(bad), {2, 1});
+    EXPECT_THAT(thrown_by([&] { on.synchronize(); }), HasSubstr("[Op:Gather"));
+  }
+}
+
 TEST(LateCalls, ThatHoldMemoryAreWaitedForBeforeItRunsOut) {
   Runtime runtime({.devices = {.emulate = {"GPU:1,memory=1MiB,latency=0us"}}});
   RuntimeScope scope(runtime);

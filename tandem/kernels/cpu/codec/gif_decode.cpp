@@ -107,7 +107,7 @@ class Reader {
     frame.height = desc.Height;
     const std::int64_t pixels = std::int64_t{frame.width} * frame.height;
     if (pixels == 0 || pixels > most_pixels_) return false;
-    const bool kept = wanted != GifFrames::kFirst || frames_.empty();
+    const bool kept = wanted == GifFrames::kAll || frames_.empty();
     check_samples(frame, wanted);
     frame.indices.resize(static_cast<std::size_t>(kept ? pixels : frame.width));
     if (!read_lines(frame, kept)) return false;
