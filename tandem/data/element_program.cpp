@@ -28,7 +28,9 @@ ThreadContext context_for_tracing() {
   return context;
 }
 
-// Its plan runs on the host.
+// A traced function's plan runs on the host inside the thread that consumes, which is what makes it
+// cheap. Ops for other devices are refused rather than moved in silence: functions that are called
+// run where they ask.
 void check_devices(const Graph& graph) {
   for (const Node* node : graph.topological_order()) {
     const auto type = DeviceSpec::parse(node->requested_device()).type;

@@ -78,7 +78,7 @@ TensorMap to_map(const Names& names, const Element& element) {
               "). Give them names with from_tensor_slices of a map, or a map function that returns "
               "a td::data::TensorMap."));
     }
-    map[names[i]] = element[i];
+    map.insert_or_assign(names[i], element[i]);
   }
   return map;
 }

@@ -25,6 +25,7 @@ Format format_of(std::string_view bytes) {
   if (bytes.starts_with("\x89PNG\r\n\x1a\n"sv)) return Format::kPng;
   if (bytes.starts_with("GIF8"sv)) return Format::kGif;
   if (bytes.starts_with("BM"sv)) return Format::kBmp;
+  // TensorFlow's ops decode no WebP either; it is named since it is often met.
   throw InvalidArgumentError(cat(
       bytes.starts_with("RIFF"sv) ? "WebP images are not supported." : "Unknown image file format.",
       " One of JPEG, PNG, GIF, BMP required."));

@@ -127,6 +127,7 @@ class Launch {
 
   // What calls that have not run hold is free once they have.
   Array allocate(DType dtype, const Shape& shape) {
+    // Asked before: once it has failed, what was held may be free already.
     const MemoryStats stats = device_->allocator().stats();
     const auto bytes = static_cast<std::size_t>(shape.num_elements()) * dtype_size(dtype);
     if (stats.limit != 0 && bytes > std::max(stats.largest_free, stats.limit - stats.reserved))
@@ -138,9 +139,7 @@ class Launch {
     results_.resize(output_dtypes_.size());
     for (const Array& a : arrays_) in_.push_back(&a);
     for (Array& a : results_) out_.push_back(&a);
-    thread_ = thread_context();
-    thread_.recorders.clear();  // may be gone when the call runs
-    context_.cancellation_ = thread_.cancellation.get();
+    context_.cancellation_ = thread_context().cancellation.get();
     context_.op_ = &op_;
     context_.attrs_ = &attrs_;
     context_.node_name_ = op_.name;
@@ -186,6 +185,8 @@ class Launch {
     Launch& l = *launch;
     const CalledNode node(l.runtime_.ops(), l.op_, l.arrays_, l.attrs_);
     const bool late = l.may_be_late(node);
+    l.thread_ = thread_context();  // which keeps the cancellation
+    l.thread_.recorders.clear();   // may be gone when the call runs
     std::vector<Tensor> outputs;
     if (late) {
       l.make_results(*node.with_known_results());
@@ -193,8 +194,9 @@ class Launch {
     }
     l.hand_needs_to_call();
     Work work;
-    work.flops = node.work().flops;
-    work.bytes = node.work().bytes;
+    const KernelWork cost = node.work();
+    work.flops = cost.flops;
+    work.bytes = cost.bytes;
     work.run = [launch] { launch->run_on_stream(); };
     work.done = [calls = l.calls_, call = l.call_](std::exception_ptr error) {
       calls->finish(call, std::move(error));

@@ -37,6 +37,8 @@ PipelineExplanation explained(Tensor (*fn)(Tensor), std::int64_t calls) {
   return explain(it.stats(), 2);
 }
 
+// Waiting is wall time less computing less waiting for a core; the last is only told by kernels
+// that count it (schedstat). Where it is not, stages are never said to wait: nothing to test.
 bool can_tell() { return std::filesystem::exists("/proc/thread-self/schedstat"); }
 
 double idle_share(Tensor (*fn)(Tensor), std::int64_t calls) {
