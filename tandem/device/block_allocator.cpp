@@ -165,6 +165,7 @@ class BlockAllocator::State {
   }
 
   std::string report(std::size_t bytes) const;
+  std::string use_report(std::size_t bytes) const;
 
   RegionSource& source() const { return *source_; }
   const MemorySpace* space() const { return options_.space; }
@@ -252,11 +253,24 @@ class BlockAllocator::State {
   std::size_t current_ = 0;
   std::size_t peak_ = 0;
   std::size_t reserved_ = 0;
+
+  // With mutex_ held.
+  std::string use_text(std::size_t bytes) const;
+  std::string advice_text(std::size_t bytes) const;
 };
 
 std::string BlockAllocator::State::report(std::size_t bytes) const {
-  const std::string_view asker = AllocationScope::current();
   std::lock_guard lock(mutex_);
+  return use_text(bytes) + advice_text(bytes);
+}
+
+std::string BlockAllocator::State::use_report(std::size_t bytes) const {
+  std::lock_guard lock(mutex_);
+  return use_text(bytes);
+}
+
+std::string BlockAllocator::State::use_text(std::size_t bytes) const {
+  const std::string_view asker = AllocationScope::current();
   std::map<std::string_view, Holding> by_name;
   for (const Block* first : firsts_) {
     for (const Block* block = first; block; block = block->after) {
@@ -290,10 +304,15 @@ std::string BlockAllocator::State::report(std::size_t bytes) const {
     }
     text += '.';
   }
+  return text;
+}
+
+std::string BlockAllocator::State::advice_text(std::size_t bytes) const {
   const std::size_t unused = reserved_ - current_;
-  text += cat("\nFragmentation: of ", byte_text(reserved_), " reserved ", byte_text(unused),
-              " are free in ", free_.size(), free_.size() == 1 ? " piece" : " pieces",
-              ", the largest ", byte_text(largest_free()), '.');
+  std::string text =
+      cat("\nFragmentation: of ", byte_text(reserved_), " reserved ", byte_text(unused),
+          " are free in ", free_.size(), free_.size() == 1 ? " piece" : " pieces", ", the largest ",
+          byte_text(largest_free()), '.');
   if (bytes <= unused) text += " That would be enough if it were in one piece.";
   const std::string shortage = source_->shortage();
   if (!shortage.empty()) text += ' ' + shortage;
@@ -373,5 +392,8 @@ Ref<Buffer> BlockAllocator::allocate(std::size_t bytes) {
 MemoryStats BlockAllocator::stats() const { return state_->stats(); }
 void BlockAllocator::reset_peak() { state_->reset_peak(); }
 std::string BlockAllocator::report(std::size_t bytes) const { return state_->report(bytes); }
+std::string BlockAllocator::use_report(std::size_t bytes) const {
+  return state_->use_report(bytes);
+}
 
 }  // namespace tandem

@@ -74,6 +74,9 @@ class TANDEM_EXPORT BlockAllocator final : public Allocator {
   /// use, the largest holders, the fragmentation, and what would help.
   std::string report(std::size_t bytes) const;
 
+  /// Its first part: what was asked for, what is in use, and the largest holders.
+  std::string use_report(std::size_t bytes) const;
+
  private:
   class State;
 

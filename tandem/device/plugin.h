@@ -166,7 +166,8 @@ typedef struct TandemTensor {
   int32_t dtype;
   int32_t rank;
   const int64_t* dims; /* valid until the kernel returns */
-  void* data;          /* as the device's kernels see it; of the host for host inputs and outputs */
+  void* data;          /* as the device's kernels see it; host memory where the op's declaration
+                          says so (docs/placement.md), as for shapes and axes */
   uint64_t bytes;
 } TandemTensor;
 
@@ -178,9 +179,7 @@ typedef struct TandemKernel {
   const char* type_attr; /* the attribute that `types` restrict, such as "T"; null: any types */
   const int32_t* types;
   size_t num_types;
-  int32_t priority;      /* of several that fit the highest runs */
-  uint32_t host_inputs;  /* bit i: input i is wanted in host memory, beyond those the op declares */
-  uint32_t host_outputs; /* bit i: output i is made in host memory */
+  int32_t priority; /* of several that fit the highest runs */
   /* Runs in place of TandemWork::run. What it writes to `status` is the op's failure. */
   void (*run)(TandemKernelContext* context, TandemStatus* status);
 } TandemKernel;

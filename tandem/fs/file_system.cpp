@@ -30,13 +30,14 @@ FileSystem& file_system_of(std::string_view path) {
 
 std::string read_file(const std::string& path) {
   FileSystem& files = file_system_of(path);
-  if (files.stat(path).is_directory) {
+  const FileInfo info = files.stat(path);
+  if (info.is_directory) {
     throw FailedPreconditionError(path + "; Is a directory");
   }
   const auto file = files.open(path);
   // What stat says is a hint: the files of /proc have no size, and a file may grow while it is
   // read. Devices that have no size either may never end.
-  const std::size_t size = files.stat(path).size;
+  const std::size_t size = info.size;
   std::string bytes;
   std::size_t room = size + 1;
   for (;;) {

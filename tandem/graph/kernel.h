@@ -52,8 +52,6 @@ struct KernelDecl {
   KernelFn run = nullptr;
   AsyncKernelFn run_async = nullptr;
   KernelAccepts accepts = nullptr;
-  std::uint32_t host_inputs = 0;  ///< inputs needed on the host, beyond those that the op declares
-  std::uint32_t host_outputs = 0;
   /// Of elementwise kernels of one or two inputs (or more, from the left) that take no parameter.
   ElementLoops (*float_loops)() = nullptr;
 };

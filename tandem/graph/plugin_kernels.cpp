@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <shared_mutex>
@@ -22,6 +23,7 @@ namespace {
 struct Table {
   std::shared_mutex mutex;
   std::map<std::pair<std::string, std::string>, std::vector<const TandemKernel*>> by_class_and_op;
+  std::deque<KernelRegistration> registrations;  // each chains itself into the process's list
 };
 
 Table& table() {
@@ -192,21 +194,17 @@ void register_plugin_kernels(const TandemPluginApi& plugin) {
   }
   for (std::size_t i = 0; i < plugin.num_kernels; ++i) {
     const TandemKernel* kernel = plugin.kernels[i];
-    {
-      Table& all = table();
-      std::unique_lock lock(all.mutex);
-      auto& list = all.by_class_and_op[{plugin.kernel_class, kernel->op}];
-      list.insert(std::find_if(list.begin(), list.end(),
-                               [&](const auto* k) { return k->priority < kernel->priority; }),
-                  kernel);
-    }
+    Table& all = table();
+    std::unique_lock lock(all.mutex);
+    auto& list = all.by_class_and_op[{plugin.kernel_class, kernel->op}];
+    list.insert(std::find_if(list.begin(), list.end(),
+                             [&](const auto* k) { return k->priority < kernel->priority; }),
+                kernel);
     KernelDecl decl{.op = kernel->op,
                     .name = kernel->name ? kernel->name : "plugin",
                     .kernel_class = plugin.kernel_class,
                     .priority = kernel->priority,
-                    .run = run_plugin_kernel,
-                    .host_inputs = kernel->host_inputs,
-                    .host_outputs = kernel->host_outputs};
+                    .run = run_plugin_kernel};
     if (kernel->type_attr) {
       DTypeSet types;
       for (std::size_t t = 0; t < kernel->num_types; ++t) {
@@ -215,7 +213,7 @@ void register_plugin_kernels(const TandemPluginApi& plugin) {
       }
       decl.types[0] = {kernel->type_attr, types};
     }
-    new KernelRegistration(decl);  // it chains itself into the list, for as long as the process
+    all.registrations.emplace_back(decl);
   }
 }
 

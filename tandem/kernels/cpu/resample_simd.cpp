@@ -39,6 +39,8 @@ void PixelByPixel(const NewWidth& w, std::int64_t first, const T* from, float* t
 }
 
 #if HWY_TARGET == HWY_SCALAR
+constexpr bool kWindows = false;
+
 template <class T>
 void ToWidth(const NewWidth& w, const T* from, float* to) {
   PixelByPixel(w, 0, from, to);
@@ -55,19 +57,82 @@ HWY_INLINE PixelV Load(const std::uint8_t* from) {
   return hn::ConvertTo(Pixel(), hn::PromoteTo(ints, hn::LoadU(bytes, from)));
 }
 
+#if HWY_TARGET <= HWY_AVX3
+constexpr bool kWindows = true;
+using Block = hn::FixedTag<float, RowWindows::kLanes>;
+using BlockV = hn::Vec<Block>;
+
+HWY_INLINE BlockV LoadBlock(const float* from) { return hn::LoadU(Block(), from); }
+HWY_INLINE BlockV LoadBlock(const std::uint8_t* from) {
+  const hn::Rebind<std::uint8_t, Block> bytes;
+  const hn::Rebind<std::int32_t, Block> ints;
+  return hn::ConvertTo(Block(), hn::PromoteTo(ints, hn::LoadU(bytes, from)));
+}
+
+// What each lane reads of the 48 elements from `from` on.
+template <class T>
+HWY_INLINE BlockV Pick(const T* from, const std::int32_t* lane) {
+  const Block d;
+  const hn::RebindToSigned<Block> ints;
+  constexpr std::int32_t kLanes = RowWindows::kLanes;
+  const auto at = hn::LoadU(ints, lane);
+  const auto within = hn::IndicesFromVec(d, hn::And(at, hn::Set(ints, kLanes - 1)));
+  const auto past_first = hn::RebindMask(d, hn::Gt(at, hn::Set(ints, kLanes - 1)));
+  const auto past_second = hn::RebindMask(d, hn::Gt(at, hn::Set(ints, 2 * kLanes - 1)));
+  const BlockV first = hn::TableLookupLanes(LoadBlock(from), within);
+  const BlockV second = hn::TableLookupLanes(LoadBlock(from + kLanes), within);
+  const BlockV third = hn::TableLookupLanes(LoadBlock(from + 2 * kLanes), within);
+  return hn::IfThenElse(past_second, third, hn::IfThenElse(past_first, second, first));
+}
+
+template <class T>
+void InWindows(const NewWidth& w, const T* from, float* to) {
+  const Block d;
+  constexpr std::int64_t kLanes = RowWindows::kLanes;
+  const std::int32_t* begin = w.windows.begin.data();
+  const std::int32_t* lane = w.windows.lane.data();
+  const float* weight = w.windows.weight.data();
+  const std::int64_t taps = w.count;
+  for (std::int64_t i = 0; i < w.windows.size; i += kLanes) {
+    const BlockV first = Pick(from + begin[0], lane);
+    BlockV sum;
+    if (w.mix == Mix::kLerp) {
+      const BlockV step = hn::Sub(Pick(from + begin[1], lane + kLanes), first);
+      sum = hn::Add(first, hn::Mul(step, hn::LoadU(d, weight + kLanes)));
+    } else {
+      sum = hn::Mul(first, hn::LoadU(d, weight));
+      for (std::int64_t t = 1; t < taps; ++t) {
+        const BlockV more = Pick(from + begin[t], lane + t * kLanes);
+        sum = hn::Add(sum, hn::Mul(more, hn::LoadU(d, weight + t * kLanes)));
+      }
+    }
+    hn::StoreU(sum, d, to + i);
+    begin += taps;
+    lane += taps * kLanes;
+    weight += taps * kLanes;
+  }
+}
+#else
+constexpr bool kWindows = false;
+template <class T>
+void InWindows(const NewWidth&, const T*, float*) {}
+#endif
+
 template <class T>
 void ToWidth(const NewWidth& w, const T* from, float* to) {
+  InWindows(w, from, to);
+  const std::int64_t made = w.windows.size / w.channels;  // pixels
   const Pixel d;
-  const std::int32_t* offset = w.offset.data();
-  const float* weight = w.weight;
-  float* at = to;
+  const std::int32_t* offset = w.offset.data() + made * w.count;
+  const float* weight = w.weight + made * w.count;
+  float* at = to + made * w.channels;
   if (w.mix == Mix::kLerp) {
-    for (std::int64_t i = 0; i < w.whole; ++i, offset += 2, weight += 2, at += w.channels) {
+    for (std::int64_t i = made; i < w.whole; ++i, offset += 2, weight += 2, at += w.channels) {
       const PixelV a = Load(from + offset[0]), b = Load(from + offset[1]);
       hn::StoreU(hn::Add(a, hn::Mul(hn::Sub(b, a), hn::Set(d, weight[1]))), d, at);
     }
   } else {
-    for (std::int64_t i = 0; i < w.whole; ++i, at += w.channels) {
+    for (std::int64_t i = made; i < w.whole; ++i, at += w.channels) {
       PixelV sum = hn::Mul(Load(from + offset[0]), hn::Set(d, weight[0]));
       for (std::int64_t t = 1; t < w.count; ++t) {
         sum = hn::Add(sum, hn::Mul(Load(from + offset[t]), hn::Set(d, weight[t])));
@@ -77,7 +142,7 @@ void ToWidth(const NewWidth& w, const T* from, float* to) {
       weight += w.count;
     }
   }
-  PixelByPixel(w, w.whole, from, to);
+  PixelByPixel(w, std::max(made, w.whole), from, to);
 }
 #endif
 
@@ -128,7 +193,7 @@ void AddWeighted(float* sum, const float* row, float weight, std::int64_t n) {
   for (; i < n; ++i) sum[i] += row[i] * weight;
 }
 
-const RowSteps kSteps{BytesToWidth, FloatsToWidth, LerpBytes, Lerp, AddWeighted};
+const RowSteps kSteps{BytesToWidth, FloatsToWidth, LerpBytes, Lerp, AddWeighted, kWindows};
 
 }  // namespace
 
@@ -164,6 +229,13 @@ NewWidth::NewWidth(const Resize& r, const Taps& columns, Mix how)
   for (const std::int64_t index : columns.index) {
     offset.push_back(static_cast<std::int32_t>(index * channels));
   }
+  if (row_steps().windows) {
+    const auto elements = static_cast<std::size_t>(width * channels * count);
+    windows.begin.reserve(elements / RowWindows::kLanes);
+    windows.lane.reserve(elements);
+    windows.weight.reserve(elements);
+    while (add_window(in_row)) continue;
+  }
   if (channels != 3 && channels != 4) return;
   const auto fits = [&](std::int64_t pixel) {
     if (pixel * channels + 4 > width * channels) return false;
@@ -171,6 +243,26 @@ NewWidth::NewWidth(const Resize& r, const Taps& columns, Mix how)
     return std::all_of(first, first + count, [&](std::int32_t at) { return at + 4 <= in_row; });
   };
   while (whole < width && fits(whole)) ++whole;
+}
+
+bool NewWidth::add_window(std::int64_t in_row) {
+  constexpr std::int64_t kLanes = RowWindows::kLanes, kReach = RowWindows::kReach;
+  if (windows.size + kLanes > width * channels || in_row < kReach) return false;
+  std::int32_t at[kLanes];
+  for (std::int64_t t = 0; t < count; ++t) {
+    for (std::int64_t i = 0; i < kLanes; ++i) {
+      const std::int64_t element = windows.size + i, tap = element / channels * count + t;
+      at[i] = offset[static_cast<std::size_t>(tap)] + static_cast<std::int32_t>(element % channels);
+      windows.weight.push_back(weight[tap]);
+    }
+    const auto [least, most] = std::minmax_element(at, at + kLanes);
+    const auto begin = std::min(*least, static_cast<std::int32_t>(in_row - kReach));
+    if (*most - begin >= kReach) return false;
+    windows.begin.push_back(begin);
+    for (const std::int32_t i : at) windows.lane.push_back(i - begin);
+  }
+  windows.size += kLanes;
+  return true;
 }
 
 }  // namespace tandem::cpu

@@ -127,11 +127,7 @@ class Launch {
 
   // What calls that have not run hold is free once they have.
   Array allocate(DType dtype, const Shape& shape) {
-    // Asked before: once it has failed, what was held may be free already.
-    const MemoryStats stats = device_->allocator().stats();
-    const auto bytes = static_cast<std::size_t>(shape.num_elements()) * dtype_size(dtype);
-    if (stats.limit != 0 && bytes > std::max(stats.largest_free, stats.limit - stats.reserved))
-      settle(*device_);
+    make_room(*device_, static_cast<std::size_t>(shape.num_elements()) * dtype_size(dtype));
     return allocate_on(*device_, dtype, shape);
   }
 

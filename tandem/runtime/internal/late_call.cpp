@@ -1,5 +1,6 @@
 #include "tandem/runtime/internal/late_call.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "tandem/core/error.h"
@@ -85,6 +86,14 @@ void settle(Device& device) {
     device.stream(StreamKind::kCompute).record()->wait();
   } catch (const Error&) {  // the results of what failed tell
   }
+}
+
+void make_room(Device& device, std::size_t bytes) {
+  if (device.memory_space() == nullptr) return;
+  // Asked before: once an allocation has failed, what was held may be free already.
+  const MemoryStats stats = device.allocator().stats();
+  if (stats.limit != 0 && bytes > std::max(stats.largest_free, stats.limit - stats.reserved))
+    settle(device);
 }
 
 LateCalls::Use::Use(LateCalls& calls) : calls_(calls) {

@@ -43,6 +43,9 @@ class LateCall final : public Event {
 /// for how that ended.
 void settle(Device& device);
 
+/// Settles the device where it has no room for `bytes` in one piece. Not on its own threads.
+void make_room(Device& device, std::size_t bytes);
+
 /// The late calls of a runtime. Thread-safe.
 class LateCalls {
  public:

@@ -5,12 +5,12 @@
 #include "tandem/core/error.h"
 #include "tandem/device/memory_space.h"
 #include "tandem/runtime/internal/device_kernel.h"
+#include "tandem/runtime/internal/late_call.h"
 #include "tandem/runtime/internal/memory_plan.h"
 #include "tandem/runtime/internal/placed_function.h"
 #include "tandem/runtime/runtime.h"
 
 namespace tandem {
-namespace {}  // namespace
 
 MutableFunction with_shapes(const MutableFunction& function, const std::vector<Shape>& arg_shapes) {
   MutableFunction copy = function.clone();
@@ -407,6 +407,7 @@ Plan::Frame::Frame(const Plan& plan) : values(static_cast<std::size_t>(plan.num_
     if (plan.arena_bytes_[m] == 0) continue;
     Device& device = *plan.devices_[m];
     const AllocationScope holder(plan.arena_names_[m]);
+    make_room(device, plan.arena_bytes_[m]);
     Ref<Buffer> arena = device.allocator().allocate(plan.arena_bytes_[m]);
     arena->mark_planned();
     std::byte* begin = static_cast<std::byte*>(arena->data());

@@ -92,8 +92,7 @@ Ref<Buffer> EmulatedCore::allocate(std::size_t bytes) {
   reports_->raise();
   if (physical_->fails_this_allocation()) {
     // How much is free, and how to get more, would be beside the point.
-    const std::string report = blocks_->report(bytes);
-    throw ResourceExhaustedError(cat(report.substr(0, report.find("\nFragmentation")),
+    throw ResourceExhaustedError(cat(blocks_->use_report(bytes),
                                      "\nThis allocation failed on request (fault=oom), whatever "
                                      "memory was free; the next one works."));
   }
