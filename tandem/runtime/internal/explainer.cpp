@@ -272,11 +272,10 @@ class Explainer {
                                " of their own, whose ops count as one here."));
     }
     if (unknown > 0) {
-      out_.notes.push_back(
-          cat(counted(unknown, "op has an output", "ops have outputs"),
-              " of unknown size, which count with 1 for each unknown dimension",
-              open_arguments ? ": give more of the arguments' shapes."
-                             : ", as they depend on values or go round a loop."));
+      out_.notes.push_back(cat(counted(unknown, "op has an output", "ops have outputs"),
+                               " of unknown size, which count with 1 for each unknown dimension",
+                               open_arguments ? ": give more of the arguments' shapes."
+                                              : ", as they depend on values or go round a loop."));
     }
   }
 
