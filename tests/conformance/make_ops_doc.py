@@ -23,7 +23,8 @@ PAGE = ROOT / "docs" / "ops.md"
 HEAD = """# Ops
 
 Made by tests/conformance/make_ops_doc.py from the registry, the stored cases and TensorFlow's list; not edited by
-hand. `td ops NAME` prints a declaration with its kernels.
+hand. `td ops NAME` prints a declaration with its kernels. The C++ functions that call ops are declared, family by
+family, in tandem/ops/*.h; `<tandem/tandem.h>` has all of them.
 
 - *dtypes*: those of the op's first type attribute that a CPU kernel takes; empty where the op has none.
 - *gradient*: yes, or blank where none flows through the op or none is known.
