@@ -64,7 +64,7 @@ class OwnTime {
     const std::int64_t time = timer_.end();
     ThreadTimes& times = thread_times();
     count_work(counters_, std::max<std::int64_t>(time - times.apart, 0), timer_.idle());
-    times.apart = outer_ + time;
+    times.apart = outer_ + timer_.whole();
   }
   OwnTime(const OwnTime&) = delete;
   OwnTime& operator=(const OwnTime&) = delete;

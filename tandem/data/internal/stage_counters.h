@@ -65,18 +65,23 @@ std::int64_t bytes_of(const Element& element);
 /// The time since this was made, and whether the thread was idle.
 class StageTimer {
  public:
-  StageTimer() : begin_(clock_now()) {}
+  StageTimer() : made_(clock_now()), idle_(made_), begin_(idle_.known() ? clock_now() : made_) {}
   /// To be called once.
   std::int64_t end() {
     const std::int64_t time = clock_now() - begin_;
     idle_.end(time);
+    whole_ = idle_.known() ? clock_now() - made_ : time;
     return time;
   }
+  /// After the end: with the time that looking took.
+  std::int64_t whole() const { return whole_; }
   const IdleTime& idle() const { return idle_; }
 
  private:
+  const std::int64_t made_;
   IdleTime idle_;
-  std::int64_t begin_;
+  const std::int64_t begin_;
+  std::int64_t whole_ = 0;
 };
 
 /// Counts `time` at work, of which a thread was idle for so long, if that is known.
