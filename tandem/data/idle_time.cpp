@@ -16,6 +16,8 @@ constexpr double kEvery = 4e6;  // nanoseconds
 constexpr double kLeastTime = 2e6;  // nanoseconds for each look
 constexpr double kFirstLooks = 16;
 constexpr double kMostLooks = 256;
+// Less is no waiting, but how exactly the clocks go together.
+constexpr std::int64_t kLeastIdle = 20'000;
 
 struct Looks {
   int depth = 0;
@@ -123,7 +125,8 @@ void IdleTime::end(std::int64_t time) {
   }
   if (l.from == 0) return;
   if (begin_ >= 0) {
-    total_ = std::clamp<std::int64_t>(idle_so_far() - begin_, 0, time);
+    const std::int64_t idle = idle_so_far() - begin_;
+    total_ = idle < kLeastIdle ? 0 : std::min(idle, time);
     own_ = std::max<std::int64_t>(total_ - l.apart, 0);
   }
   l.apart = outer_ + total_;

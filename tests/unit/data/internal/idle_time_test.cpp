@@ -50,6 +50,16 @@ TEST(IdleTime, LooksSeldomAtManyScopes) {
   EXPECT_GE(looks, 16);
 }
 
+TEST(IdleTime, IsNotWhatTheClocksDifferBy) {
+  looks_of([] {
+    for (int i = 0; i < 16; ++i) {
+      IdleTime input(kMilli);
+      input.end(kMicro);
+      EXPECT_EQ(input.total(), 0);
+    }
+  });
+}
+
 TEST(IdleTime, OfOpenScopesIsLostWhereItGivesUp) {
   looks_of([] {
     IdleTime outer(kMilli);
