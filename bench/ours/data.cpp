@@ -2,8 +2,6 @@
 // `bench_data --records FOLDER` for the record files.
 //
 // usage: bench_data | bench_data --records FOLDER | bench_data jpeg_memory
-#include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -19,16 +17,30 @@
 #include "bench/common/samples.h"
 #include "bench/common/serve.h"
 #include "bench/common/timing.h"
+#include "bench/ours/data/autotune.h"
 
 namespace td = tandem;
 
-namespace {
+namespace bench {
 
 std::string folder() {
   const char* given = std::getenv("TANDEM_BENCH_DATA");
   if (given == nullptr) throw std::runtime_error("TANDEM_BENCH_DATA names no folder");
   return given;
 }
+
+td::Tensor load(td::Tensor path) {
+  namespace image = td::image;
+  const td::Tensor pixels = image::decode_jpeg(td::io::read_file(std::move(path)), {.channels = 3});
+  return image::resize(pixels, {kImageSide, kImageSide});
+}
+
+}  // namespace bench
+
+namespace {
+
+using bench::folder;
+using bench::load;
 
 // One pass over `dataset`; `look` sees every element. The number of its first component's rows.
 template <class Look>
@@ -64,12 +76,6 @@ bench::Answer rate(const td::data::Dataset& dataset, std::int64_t rows, double u
 
 double sum(const td::Tensor& tensor) {
   return td::reduce_sum(td::cast(tensor, td::float64)).item<double>();
-}
-
-td::Tensor load(td::Tensor path) {
-  namespace image = td::image;
-  const td::Tensor pixels = image::decode_jpeg(td::io::read_file(std::move(path)), {.channels = 3});
-  return image::resize(pixels, {bench::kImageSide, bench::kImageSide});
 }
 
 td::data::Dataset images() {
@@ -186,72 +192,6 @@ bench::Answer bucket() {
       [](const td::data::Element& e) { return e[0].dim(0); }, {51, 101, 151}, {64, 64, 64, 64}));
 }
 
-// Two stages of unlike work, apart so that there is something to share out.
-td::data::Dataset two_stages(std::int64_t first, std::int64_t second, std::int64_t ahead) {
-  return td::data::list_files(folder() + "/photos/*.jpg", {.shuffle = false})
-      .repeat()
-      .map(load, {.num_parallel_calls = first})
-      .map(
-          [](td::Tensor image) {
-            const td::Tensor large =
-                td::image::resize(image, {3 * bench::kImageSide, 3 * bench::kImageSide});
-            return td::image::resize(large / 255.0f, {bench::kImageSide, bench::kImageSide});
-          },
-          {.num_parallel_calls = second})
-      .batch(32)
-      .prefetch(ahead)
-      .with_options({.fusion = false});
-}
-
-// Images a second, after some seconds to find out.
-double settled(const td::data::Dataset& dataset, double before, double seconds) {
-  auto iterator = dataset.iterator();
-  td::data::Element batch;
-  const auto draw_for = [&](double length) {
-    const double start = bench::now();
-    std::int64_t images = 0;
-    double elapsed = 0;
-    while (elapsed < length) {
-      if (!iterator.next(batch)) throw std::runtime_error("a pipeline without end has ended");
-      images += batch[0].dim(0);
-      elapsed = bench::now() - start;
-    }
-    return static_cast<double>(images) / elapsed;
-  };
-  draw_for(before);
-  return draw_for(seconds);
-}
-
-constexpr double kToSettle = 3, kSettled = 3;  // seconds
-
-bench::Answer autotune() {
-  const std::int64_t by_itself = td::data::kAutotune;
-  bench::Answer answer;
-  answer.value = settled(two_stages(by_itself, by_itself, by_itself), kToSettle, kSettled);
-  return answer;
-}
-
-// The best of all small settings, each tried once; that one is then measured.
-bench::Answer autotune_by_hand() {
-  static const auto best = [] {
-    double fastest = 0;
-    std::array<std::int64_t, 2> found{1, 1};
-    for (std::int64_t first = 1; first <= bench::threads() + 1; ++first) {
-      for (std::int64_t second = 1; second <= bench::threads() + 1; ++second) {
-        const double rate = settled(two_stages(first, second, 2), 0.5, 1);
-        std::fprintf(stderr, "autotune by hand: %d and %d threads: %.0f images/s\n",
-                     static_cast<int>(first), static_cast<int>(second), rate);
-        if (rate > fastest) found = {first, second};
-        fastest = std::max(fastest, rate);
-      }
-    }
-    return found;
-  }();
-  bench::Answer answer;
-  answer.value = settled(two_stages(best[0], best[1], 2), kToSettle, kSettled);
-  return answer;
-}
-
 int jpeg_memory() {
   const auto dataset = images();
   for (int epoch = 0; epoch < bench::kMemoryEpochs; ++epoch) {
@@ -310,7 +250,9 @@ int main(int argc, char** argv) {
                        {"shuffle_batch", shuffle_batch},
                        {"padded_batch", padded_batch},
                        {"bucket", bucket},
-                       {"autotune", autotune},
-                       {"autotune_by_hand", autotune_by_hand}},
+                       {"autotune", bench::autotune},
+                       {"autotune_by_hand", bench::autotune_by_hand},
+                       {"autotune_waiting", bench::autotune_waiting},
+                       {"autotune_waiting_by_hand", bench::autotune_waiting_by_hand}},
                       "tandem");
 }

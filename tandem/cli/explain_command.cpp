@@ -106,7 +106,8 @@ void add_explain_command(CLI::App& td) {
       "--devices", options->devices,
       "A file of devices that need not be there (JSON); else those of this machine, "
       "emulated ones (TANDEM_EMULATE) among them");
-  command->add_option("--rows", options->rows, "Rows of a table in the text");
+  command->add_option("--rows", options->rows, "Rows of a table in the text")
+      ->check(CLI::Range(1, 1'000'000));
   command->add_flag("--no-advice", options->no_advice, "Do not simulate what might be better");
   auto* json = command->add_flag("--json", options->json, "Print as JSON, for programs");
   auto* dot = command->add_flag("--dot", options->dot, "Print the graph for Graphviz");

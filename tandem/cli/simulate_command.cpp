@@ -130,9 +130,10 @@ void print_text(const SimulateOptions& options, const Forecast& f) {
             << " of it on the critical path\n"
             << counted(f.copies, "copy", "copies") << ", " << bytes_text(f.copied_bytes) << '\n';
   if (f.unknown > 0) {
-    std::cout << counted(f.unknown, "node has an output", "nodes have outputs")
-              << " of unknown size, which count with 1 for each unknown dimension: give --feed "
-                 "shapes\n";
+    std::cout
+        << counted(f.unknown, "node has an output", "nodes have outputs")
+        << " of unknown size, which count with 1 for each unknown dimension: --feed tells the "
+           "shapes of inputs; those behind a loop or made of values only a run tells\n";
   }
   std::size_t width = 6;
   for (const DeviceUse& d : f.devices) width = std::max(width, d.name.size());

@@ -1,6 +1,7 @@
 #include "tandem/core/error.h"
 
 #include <new>
+#include <stdexcept>
 
 namespace tandem {
 
@@ -83,6 +84,8 @@ Held look(const std::exception_ptr& error) {
   } catch (const std::bad_alloc&) {
     return {Code::kResourceExhausted,
             "Out of host memory. Use smaller batches or free tensors that are no longer needed."};
+  } catch (const std::length_error& e) {
+    return {Code::kResourceExhausted, cat("More was asked for than any memory holds: ", e.what())};
   } catch (const std::exception& e) {
     return {Code::kUnknown, e.what()};
   } catch (...) {

@@ -1,5 +1,7 @@
 #include "tandem/core/host_memory.h"
 
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
 #include <bit>
@@ -45,10 +47,16 @@ void* system_allocate(std::size_t bytes) {
   return nullptr;
 }
 
+std::uint64_t machine_bytes() {
+  return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+         static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
 [[noreturn]] void throw_exhausted(std::size_t bytes) {
   throw ResourceExhaustedError(
       cat("Out of host memory: a block of ", bytes, " bytes was asked for while ", g_current.load(),
-          " bytes are in use. Use smaller batches or free tensors ", "that are no longer needed."));
+          " bytes are in use by tensors and the machine has ", machine_bytes() >> 20,
+          " MiB. Use smaller batches or free tensors that are no longer needed."));
 }
 
 #ifndef TANDEM_PLAIN_HEAP

@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <exception>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "tandem/data/dataset.h"
+#include "tandem/data/internal/batch_rows.h"
 #include "tandem/data/internal/draw_batch.h"
 #include "tandem/data/internal/files.h"
 #include "tandem/data/internal/fuse.h"
@@ -37,7 +39,7 @@ class BatchIterator final : public UnaryIterator {
 
   void visit_state(StateArchive& state) override {
     state.stage(cat("Batch of ", size_));
-    state.value(ended_);
+    rows_.visit_state(state, ended_, input().rows());
     state.value(number_);
     input().visit_state(state);
   }
@@ -45,19 +47,9 @@ class BatchIterator final : public UnaryIterator {
  private:
   // Rows of tensors in memory go straight into the batch.
   bool gather(const RowTable& table, Element& out) {
-    constexpr std::int64_t kChunk = 4096;
-    std::size_t count = 0;
-    while (count < static_cast<std::size_t>(size_)) {
-      const auto wanted =
-          static_cast<std::size_t>(std::min(kChunk, size_ - static_cast<std::int64_t>(count)));
-      if (numbers_.size() < count + wanted) numbers_.resize(count + wanted);
-      const std::size_t got = input().next_rows(std::span(numbers_).subspan(count, wanted));
-      count += got;
-      if (got < wanted) break;
-      context_.check();
-    }
-    if (!keep(static_cast<std::int64_t>(count))) return false;
-    table.gather(std::span(numbers_).first(count), out);
+    const std::span<const std::int64_t> numbers = rows_.draw(input(), context_);
+    if (!keep(static_cast<std::int64_t>(numbers.size()))) return false;
+    table.gather(numbers, out);
     return true;
   }
 
@@ -117,7 +109,7 @@ class BatchIterator final : public UnaryIterator {
   TextSource* texts_;  // null: the input gives none
   bool ended_ = false;
   std::int64_t number_ = 0;  // batches so far, with the one being made
-  std::vector<std::int64_t> numbers_;
+  BatchRows rows_{size_};
 };
 
 class BatchDataset final : public UnaryDataset, public FusedStage {

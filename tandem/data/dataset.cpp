@@ -107,6 +107,11 @@ void throw_arity(std::size_t wanted, std::size_t given) {
                                  "`const td::data::Element&`."));
 }
 
+void throw_undefined(std::size_t component) {
+  throw InvalidArgumentError(
+      cat("The function returned an undefined tensor (component ", component, ")."));
+}
+
 void throw_tuple_size(std::size_t wanted, std::size_t given) {
   throw InvalidArgumentError(cat("tuples<", wanted, ">() was asked for, but the elements have ",
                                  given, given == 1 ? " component" : " components", ": use tuples<",

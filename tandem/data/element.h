@@ -55,8 +55,9 @@ class ElementFn {
 
   /// Tensors that the callable takes; -1 if it takes whole elements.
   int arity() const { return arity_; }
-  /// Replaces the element by the callable's result.
-  void apply(Element& element) const { apply_(element); }
+  /// Replaces the element by the callable's result. Throws InvalidArgumentError if a tensor of that
+  /// is undefined.
+  void apply(Element& element) const;
   /// Whether the callable holds nothing that could differ from call to call.
   bool stateless() const { return stateless_; }
   /// The same function, whose callable holds only what is the same in each call if `stateless`.
@@ -114,6 +115,14 @@ namespace internal {
 /// bool.
 TANDEM_EXPORT bool truth(const Tensor& result);
 inline bool truth(bool result) { return result; }
+
+/// Throws InvalidArgumentError: what a function returned has an undefined tensor there.
+[[noreturn]] TANDEM_EXPORT void throw_undefined(std::size_t component);
+inline void check_defined(const Element& element) {
+  for (std::size_t i = 0; i < element.size(); ++i) {
+    if (!element[i].defined()) throw_undefined(i);
+  }
+}
 
 template <class F, class = void>
 inline constexpr int kArity = -2;  // a generic callable: as many tensors as it accepts
@@ -201,6 +210,11 @@ decltype(auto) spread(F& callable, E&& element, std::index_sequence<I...>) {
 }
 
 }  // namespace internal
+
+inline void ElementFn::apply(Element& element) const {
+  apply_(element);
+  internal::check_defined(element);
+}
 
 template <class F, std::enable_if_t<!std::is_same_v<std::decay_t<F>, ElementFn>, int>>
 ElementFn::ElementFn(F callable)

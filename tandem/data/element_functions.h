@@ -97,6 +97,8 @@ class ScanFn {
           Element next, out;
           internal::put(next, std::move(result.first));
           internal::put(out, std::move(result.second));
+          internal::check_defined(next);
+          internal::check_defined(out);
           state = std::move(next);
           element = std::move(out);
         }) {}
@@ -139,6 +141,7 @@ class ReduceFn {
             if (all.size() != kTaken<F>) internal::throw_reduce_arity(kTaken<F>, state, element);
             internal::put(next, internal::spread(f, all, std::make_index_sequence<kTaken<F>>()));
           }
+          internal::check_defined(next);
           return next;
         }) {}
 

@@ -152,6 +152,7 @@ Json json_of(const PipelineStats::Stage& s) {
           {"input_seconds", s.input},
           {"input_waited_seconds", s.input_waited},
           {"buffer_size", s.buffer_size},
+          {"cycle_length", s.cycle_length},
           {"buffer_fill", s.buffer_fill}};
 }
 

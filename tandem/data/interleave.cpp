@@ -5,6 +5,7 @@
 #include "tandem/data/dataset.h"
 #include "tandem/data/internal/nested_source.h"
 #include "tandem/data/internal/row_stage.h"
+#include "tandem/data/internal/stage_counters.h"
 
 namespace tandem::data {
 namespace {
@@ -103,6 +104,9 @@ class InterleaveDataset final : public UnaryDataset {
     const std::int64_t calls = context.threads(options_.num_parallel_calls);
     const std::int64_t block = options_.block_length;
     DrawPass draws(&draws_, context);
+    if (StageCounters* counters = context.counters(); counters && !flat_) {
+      StageCounters::set(counters->cycle_length, cycle());
+    }
     if (calls == 0) {
       return std::make_unique<InterleaveIterator>(
           input().iterator(context),

@@ -147,8 +147,10 @@ bool Iterator::next(Element& out) {
   Pass& pass = *state_->pass;
   const ThreadContext& thread = thread_context();
   if (!thread.trace && thread.recorders.empty()) return pass.next(out);
-  // The pipeline is no part of what the caller traces or differentiates.
-  ThreadContextScope scope(pass.context.thread_context());
+  // The pipeline is no part of what the caller traces or differentiates, but ends with it.
+  ThreadContext context = pass.context.thread_context();
+  if (thread.cancellation) context.cancellation = thread.cancellation;
+  const ThreadContextScope scope(std::move(context));
   return pass.next(out);
 }
 

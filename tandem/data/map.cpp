@@ -30,7 +30,6 @@ class MapIterator final : public UnaryIterator {
     try {
       const DrawScope scope(draws_, number);
       fn_.apply(out);
-      check_defined(out);
     } catch (...) {
       throw_stage_error("map", number, told(names_, input().origin()));
     }

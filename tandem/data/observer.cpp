@@ -236,6 +236,7 @@ PipelineStats::Stage figures(const ObservedStage& stage, const AllGoingOn& going
   out.input = seconds(get(c.input));
   out.input_waited = seconds(get(c.input_waited));
   out.buffer_size = get(c.buffer_size);
+  out.cycle_length = get(c.cycle_length);
   if (const std::int64_t looks = get(c.looks)) {
     out.buffer_fill = 1e-3 * static_cast<double>(get(c.fill)) / static_cast<double>(looks);
   }

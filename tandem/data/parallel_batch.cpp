@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <exception>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tandem/data/internal/batch_rows.h"
 #include "tandem/data/internal/draw_batch.h"
 #include "tandem/data/internal/group_dataset.h"
 #include "tandem/data/internal/parallel_map.h"
@@ -52,28 +54,18 @@ class CollectIterator final : public UnaryIterator {
 
   void visit_state(StateArchive& state) override {
     state.stage(cat("Collect of ", size_));
-    state.value(ended_);
+    rows_.visit_state(state, ended_, input().rows());
     state.value(number_);
     input().visit_state(state);
   }
 
  private:
   std::int64_t gather(const RowTable& table, Element& out) {
-    numbers_.clear();
-    while (static_cast<std::int64_t>(numbers_.size()) < size_) {
-      constexpr std::size_t kChunk = 4096;
-      const std::size_t had = numbers_.size();
-      numbers_.resize(std::min(had + kChunk, static_cast<std::size_t>(size_)));
-      const std::size_t got = input().next_rows(std::span(numbers_).subspan(had));
-      const bool whole = had + got == numbers_.size();
-      numbers_.resize(had + got);
-      if (!whole) break;
-      context_.check();
-    }
-    if (numbers_.empty()) return 0;
-    table.gather(numbers_, out);
+    const std::span<const std::int64_t> numbers = rows_.draw(input(), context_);
+    if (numbers.empty()) return 0;
+    table.gather(numbers, out);
     out.insert(out.begin(), Tensor(kWhole));
-    return static_cast<std::int64_t>(numbers_.size());
+    return static_cast<std::int64_t>(numbers.size());
   }
 
   std::int64_t collect(Element& out) {
@@ -112,7 +104,7 @@ class CollectIterator final : public UnaryIterator {
   bool ended_ = false;
   std::int64_t number_ = 0;
   std::size_t components_ = 0;
-  std::vector<std::int64_t> numbers_;
+  BatchRows rows_{size_};
 };
 
 Element joined(const Element& parts) {

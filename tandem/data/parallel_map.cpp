@@ -156,7 +156,6 @@ class ParallelMapIterator final : public IteratorBase {
         try {
           const DrawScope drawing(draws_, slot->number);
           fn_.apply(slot->element);
-          check_defined(slot->element);
         } catch (...) {
           slot->error = std::current_exception();
           if (stage_) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,7 +23,8 @@ constexpr std::size_t kMostAdvice = 5;
 constexpr double kShortCall = 50e-6;
 constexpr double kMostCached = 4e9;    // bytes
 constexpr double kFromCache = 0.5e-6;  // seconds for an element
-constexpr int kReads = 4;              // files at a time with num_parallel_reads = kAutotune
+constexpr int kMostThreads = std::numeric_limits<int>::max();
+constexpr int kReads = 4;  // files at a time with num_parallel_reads = kAutotune
 
 class Adviser {
  public:
@@ -101,11 +103,14 @@ class Adviser {
     const PipelineStats::Stage& s = stage(i);
     const bool serial = s.name == "Interleave" || s.name == "FlatMap";
     const bool narrow = s.name == "ParallelInterleave" && !s.tuned && s.threads < model_.cores;
+    // As many threads find something to do as datasets are open.
+    const int most = s.cycle_length > 0 ? static_cast<int>(s.cycle_length) : kMostThreads;
+    if (s.name == "ParallelInterleave") longer_cycle(i, most);
     if (!serial && !narrow) return;
     consider(
         i,
         [&](PipelineModel& m) {
-          in(m, i).threads = std::max(m.cores, inputs_wait(i) ? kReads : 0);
+          in(m, i).threads = std::min(std::max(m.cores, inputs_wait(i) ? kReads : 0), most);
           in(m, i).own_inputs = true;
           for (const int input : s.inputs) in(m, input).by_consumer = !stage(input).nested;
         },
@@ -114,6 +119,17 @@ class Adviser {
             ? "Use interleave with num_parallel_calls = kAutotune in place of this FlatMap, if the "
               "order may be another"
             : "Give this Interleave num_parallel_calls = kAutotune");
+  }
+
+  void longer_cycle(int i, int cycle) {
+    const int useful = model_.useful_threads(i);
+    if (useful <= cycle) return;
+    consider(
+        i, [&](PipelineModel& m) { in(m, i).threads = useful; },
+        cat("Give ", name(i), " a cycle_length of ", useful, stage(i).tuned ? "" : " and kAutotune",
+            ", if the order may be another: it takes from no more than ", cycle,
+            cycle == 1 ? " dataset" : " datasets", " at a time",
+            inputs_wait(i) ? why_more_threads() : ""));
   }
 
   bool inputs_wait(int i) const {

@@ -118,8 +118,14 @@ double PipelineModel::cpu() const {
 
 int PipelineModel::useful_threads(int number) const {
   const Stage& stage = stages[static_cast<std::size_t>(number)];
-  if (stage.cpu > 0.5 * stage.work) return cores;
-  const double all = std::ceil(cores * limit_of(stage.work, stage.cpu));
+  double work = stage.work, cpu = stage.cpu;
+  for (int i = number + 1; stage.own_inputs && i < static_cast<int>(stages.size()); ++i) {
+    if (section_of(i) != number) continue;
+    work += stages[static_cast<std::size_t>(i)].work;
+    cpu += stages[static_cast<std::size_t>(i)].cpu;
+  }
+  if (cpu > 0.5 * work) return cores;
+  const double all = std::ceil(cores * limit_of(work, cpu));
   return std::max(cores, static_cast<int>(std::min<double>(kMostWaiting, all)));
 }
 

@@ -6,7 +6,8 @@
 namespace tandem::data {
 namespace {
 
-constexpr int kRestLooks = 16;
+// The first failure may be chance: others took the cores, or another stage held this one up.
+constexpr int kFirstRest = 2, kLastRest = 16;
 // Elements for each thread that tell its pace.
 constexpr unsigned kEnough = 2;
 // Of the gain that twice the threads could bring, less than this share is not worth them.
@@ -35,7 +36,10 @@ int ThreadTrial::most(int threads, unsigned made, double seconds) {
       // A gain of a few in a hundred may be chance.
       const double worth = std::ceil(fewer_ * (0.95 + std::max(gain, 0.0)));
       worth_ = std::clamp(static_cast<int>(worth), fewer_, threads);
-      rest_ = kRestLooks;
+      rest_ = next_rest_;
+      next_rest_ = std::min(2 * next_rest_, kLastRest);
+    } else {
+      next_rest_ = kFirstRest;
     }
     fewer_ = 0;
   }

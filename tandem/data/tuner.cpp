@@ -256,7 +256,8 @@ void Tuner::decide(double period, double waiting) {
   // once where others need them.
   calm_ = waiting < kCalm ? calm_ + 1 : 0;
   std::vector<int> gently = chosen;
-  double sum = 0, ram = 0;
+  CoresTaken cores;
+  double ram = 0;
   for (std::size_t i = 0; i < stages_.size(); ++i) {
     TunedStage& stage = stages_[i];
     if (stage.kind == TunedStage::Kind::kPrefetch) continue;
@@ -265,13 +266,13 @@ void Tuner::decide(double period, double waiting) {
       gently[i] =
           std::min(calm_ == 1 ? now : std::max(gently[i], now - 1 - now / 16), found[i].most);
     }
-    sum += stage.passes * gently[i] * found[i].cpu;
+    if (stage.passes > 0) cores.add(found[i], gently[i]);
     if (stage.kind == TunedStage::Kind::kMap) {
       ram += kMapSlots * stage.passes * gently[i] *
              static_cast<double>(stage.element_bytes.load(std::memory_order_relaxed));
     }
   }
-  const bool fits = sum <= limits.cpu_budget + 1e-9 && ram <= limits.ram_budget;
+  const bool fits = cores.within(limits.cpu_budget) && ram <= limits.ram_budget;
   bool changed = false;
   for (std::size_t i = 0; i < stages_.size(); ++i) {
     const int before = stages_[i].threads;

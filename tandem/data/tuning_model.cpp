@@ -14,18 +14,24 @@ double rate_of(const TunedPart& part, int threads) {
   return std::min(together, alone);
 }
 
+bool CoresTaken::leave_room_for(const TunedPart& part, int budget) const {
+  CoresTaken more = *this;
+  more.add(part, 1);
+  return more.within(budget);
+}
+
 namespace {
 
 // Parts that the whole does not depend on are made so much faster than those that it does depend
 // on: work swings, and buffers between parts are small.
 constexpr double kRoom = 1.25;
-constexpr double kRounding = 1e-9;
 
 struct Sharing {
   const std::vector<TunedPart>& parts;
   const TuningLimits& limits;
   std::vector<int> threads;
-  double cpu = 0, ram = 0;
+  CoresTaken cores;
+  double ram = 0;
 
   // Elements a second that its threads make, if nothing is behind a lock.
   double reach(std::size_t i) const {
@@ -34,13 +40,13 @@ struct Sharing {
   }
   void give(std::size_t i) {
     ++threads[i];
-    cpu += parts[i].passes * parts[i].cpu;
+    cores.add(parts[i], 1);
     ram += parts[i].passes * parts[i].buffer;
   }
   bool can_improve(std::size_t i) const {
     const TunedPart& part = parts[i];
     return part.tunable && threads[i] < part.most &&
-           cpu + part.passes * part.cpu <= limits.cpu_budget + kRounding &&
+           cores.leave_room_for(part, limits.cpu_budget) &&
            (part.buffer == 0 || ram + part.passes * part.buffer <= limits.ram_budget);
   }
 };

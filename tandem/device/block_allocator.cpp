@@ -9,10 +9,17 @@
 
 #include "tandem/core/error.h"
 #include "tandem/device/internal/byte_size.h"
+#include "tandem/device/memory_keeper.h"
 
 namespace tandem {
 
 RegionSource::~RegionSource() = default;
+
+std::string RegionSource::way_to_more(std::size_t limit) const {
+  if (limit == 0) return {};
+  return "a larger limit (td::config::set_memory_limit or TANDEM_MEMORY_LIMIT_MB), if the hardware "
+         "has more";
+}
 
 namespace {
 
@@ -167,6 +174,7 @@ class BlockAllocator::State {
   std::string report(std::size_t bytes) const;
   std::string use_report(std::size_t bytes) const;
 
+  MemoryKeepers& keepers() { return keepers_; }
   RegionSource& source() const { return *source_; }
   const MemorySpace* space() const { return options_.space; }
 
@@ -245,6 +253,7 @@ class BlockAllocator::State {
 
   const std::shared_ptr<RegionSource> source_;
   const BlockAllocatorOptions options_;
+  MemoryKeepers keepers_;
   mutable std::mutex mutex_;
   std::vector<MemoryRegion> regions_;
   std::vector<Block*> firsts_;  // of each chain of neighbours
@@ -319,11 +328,8 @@ std::string BlockAllocator::State::advice_text(std::size_t bytes) const {
   text +=
       "\nWhat would help: a smaller batch or model, or a part of it on another device with a "
       "device scope";
-  if (options_.limit != 0) {
-    text +=
-        "; a larger limit (td::config::set_memory_limit or TANDEM_MEMORY_LIMIT_MB), if the "
-        "hardware has more";
-  }
+  const std::string more = source_->way_to_more(options_.limit);
+  if (!more.empty()) text += "; " + more;
   if (!shortage.empty()) {
     text +=
         "; memory growth (td::config::set_memory_growth), if other logical devices of the same "
@@ -380,6 +386,10 @@ BlockAllocator::~BlockAllocator() = default;
 Ref<Buffer> BlockAllocator::allocate(std::size_t bytes) {
   if (bytes == 0) return make_ref<EmptyBuffer>(state_->anchor(), state_->space());
   Block* block = state_->take(bytes);
+  if (!block) {
+    state_->keepers().give_up_memory();
+    block = state_->take(bytes);
+  }
   if (!block) throw ResourceExhaustedError(report(bytes));
   try {
     return make_ref<BlockBuffer<State>>(state_, block, bytes);
@@ -391,6 +401,7 @@ Ref<Buffer> BlockAllocator::allocate(std::size_t bytes) {
 
 MemoryStats BlockAllocator::stats() const { return state_->stats(); }
 void BlockAllocator::reset_peak() { state_->reset_peak(); }
+MemoryKeepers* BlockAllocator::keepers() { return &state_->keepers(); }
 std::string BlockAllocator::report(std::size_t bytes) const { return state_->report(bytes); }
 std::string BlockAllocator::use_report(std::size_t bytes) const {
   return state_->use_report(bytes);

@@ -33,6 +33,8 @@ class TANDEM_EXPORT RegionSource {
   virtual bool contiguous() const { return false; }
   /// What stands in the way of growing, as a sentence for error texts; empty if nothing does.
   virtual std::string shortage() const { return {}; }
+  /// What would give more than `limit` bytes, for error texts; empty if nothing would.
+  virtual std::string way_to_more(std::size_t limit) const;
   /// The region is not needed any more: its allocator and all of its buffers are gone.
   virtual void release(const MemoryRegion& /*region*/) noexcept {}
 
@@ -69,6 +71,7 @@ class TANDEM_EXPORT BlockAllocator final : public Allocator {
   Ref<Buffer> allocate(std::size_t bytes) override;
   MemoryStats stats() const override;
   void reset_peak() override;
+  MemoryKeepers* keepers() override;
 
   /// The text of the error for a request that can't be met: the request, the limit, what is in
   /// use, the largest holders, the fragmentation, and what would help.

@@ -18,7 +18,8 @@
 
 namespace tandem {
 
-struct MemorySpace;  // tandem/core/buffer.h
+class MemoryKeepers;  // tandem/device/memory_keeper.h
+struct MemorySpace;   // tandem/core/buffer.h
 
 // What a backend must keep to is checked by tandem/device/conformance, case by case;
 // docs/adding-a-device.md shows how to write one.
@@ -43,6 +44,8 @@ class TANDEM_EXPORT Allocator {
   virtual MemoryStats stats() const = 0;
   /// The peak becomes what is in use now.
   virtual void reset_peak() {}
+  /// Who is asked for memory before an allocation fails; null where nobody can be.
+  virtual MemoryKeepers* keepers() { return nullptr; }
 };
 
 /// Memory allocated by this thread in the block is held by `holder` (a node's name, say) in reports

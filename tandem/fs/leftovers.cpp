@@ -16,6 +16,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/fs/crc32c.h"
+#include "tandem/fs/file_system.h"
 
 namespace tandem::fs {
 namespace {
@@ -109,7 +110,8 @@ std::string unfinished_name(const std::string& path) {
 void remove_leftovers(const std::string& path) noexcept {
   try {
     constexpr std::string_view kScheme = "file://";
-    const files::path target(path.starts_with(kScheme) ? path.substr(kScheme.size()) : path);
+    const std::string named = file_system_of(path).follow_links(path);
+    const files::path target(named.starts_with(kScheme) ? named.substr(kScheme.size()) : named);
     const files::path folder = target.has_parent_path() ? target.parent_path() : files::path(".");
     const std::string begin = target.filename().string() + ".";
     std::error_code error;

@@ -43,7 +43,8 @@ Output find_output(const Graph& graph, const std::string& text, const ImportedGr
   Node* node = find_node(graph, text.substr(0, colon));
   if (index >= node->num_outputs() && !why_unsupported(*node)) {
     throw NotFoundError(cat("There is no tensor '", text, "': node '", node->name(), "' (",
-                            node->op().name, ") has ", node->num_outputs(), " outputs.",
+                            node->op().name, ") has ", node->num_outputs(),
+                            node->num_outputs() == 1 ? " output." : " outputs.",
                             node->num_outputs() == 0 ? " It can be a target." : ""));
   }
   if (index >= node->num_outputs()) {

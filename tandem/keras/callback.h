@@ -62,7 +62,7 @@ class TANDEM_EXPORT Callback {
   struct Params {
     int epochs = 1;
     std::int64_t steps = -1;  ///< batches an epoch; -1: not known
-    int verbose = 0;
+    int verbose = 0;          ///< 0: silent, 1: a bar that moves, 2: a line an epoch
   };
   const Params& params() const { return params_; }
 

@@ -33,6 +33,7 @@ void to_tensor_shape(InferenceContext& c) {
   if (types.empty()) c.fail("row_partition_types is empty.");
   const int ragged = static_cast<int>(types.size()) - (types.front() == "FIRST_DIM_SIZE" ? 1 : 0);
   const auto asked = c.input_ints(0);
+  c.require_rank_at_least(1, 1);
   const PartialShape& values = c.input(1);
   if (c.input(0).has_rank() && c.input(0).rank() == 0) {
     if (asked && asked->front() != -1) c.fail("shape must be a vector, or the scalar -1.");

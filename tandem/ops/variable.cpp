@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/core/resource_handle.h"
 #include "tandem/ops/autocast.h"
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/internal/variable_calls.h"
@@ -106,5 +107,8 @@ const std::string& Variable::name() const { return state().name; }
 const PartialShape& Variable::shape() const { return state().shape; }
 DType Variable::dtype() const { return state().dtype; }
 bool Variable::trainable() const { return state().trainable; }
+const std::string& Variable::device() const {
+  return state().handle.impl()->array.data<ResourceHandle>()->info().device;
+}
 
 }  // namespace tandem

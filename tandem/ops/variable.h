@@ -68,6 +68,8 @@ class TANDEM_EXPORT Variable {
   const PartialShape& shape() const;
   DType dtype() const;
   bool trainable() const;
+  /// Full name of the device that holds the value, as Tensor::device.
+  const std::string& device() const;
   bool is_same(const Variable& other) const noexcept { return state_ == other.state_; }
 
  private:

@@ -21,11 +21,12 @@ void log(const Placement& placement, const std::vector<const Node*>& order) {
   std::fwrite(lines.data(), 1, lines.size(), stderr);
 }
 
-// One line, however many nodes are not where they were asked for.
-void tell_fallback(const Placement& placement, const std::vector<const Node*>& order) {
+}  // namespace
+
+std::string soft_placement_line(const Graph& graph, const Placement& placement) {
   const Node* first = nullptr;
   int others = 0;
-  for (const Node* node : order) {
+  for (const Node* node : graph.topological_order()) {
     if (placement.of(*node).by != PlacedBy::kSoft) continue;
     if (first) {
       ++others;
@@ -33,17 +34,14 @@ void tell_fallback(const Placement& placement, const std::vector<const Node*>& o
       first = node;
     }
   }
-  if (!first) return;
+  if (!first) return {};
   std::string line =
       cat("Soft placement: '", first->name(), "' (", first->op().name, ") ",
           placement.of(*first).reason, "; it runs on ",
           placement.devices.devices[static_cast<std::size_t>(placement.device(*first))].name());
   if (others > 0) line += cat(" (and ", others, " more)");
-  line += ".\n";
-  std::fwrite(line.data(), 1, line.size(), stderr);
+  return line + '.';
 }
-
-}  // namespace
 
 Placement place(const Graph& graph, const CostModel& costs, const KernelRegistry& kernels,
                 const PlacementOptions& options) {
@@ -63,7 +61,6 @@ Placement place(const Graph& graph, const CostModel& costs, const KernelRegistry
     result.nodes[static_cast<std::size_t>(node->id())] = reasons.of(*node);
   if (options.policy == PlacementPolicy::kCost)
     result = place_by_cost(graph, costs, greedy.constraints, std::move(result));
-  tell_fallback(result, greedy.order);
   if (options.log) log(result, greedy.order);
   return result;
 }

@@ -95,4 +95,8 @@ struct PlacementOptions {
 TANDEM_EXPORT Placement place(const Graph& graph, const CostModel& costs,
                               const KernelRegistry& kernels, const PlacementOptions& options = {});
 
+/// One line for people, however many nodes are not where they were asked for: the first of them,
+/// why, and how many there are. Empty if there are none.
+TANDEM_EXPORT std::string soft_placement_line(const Graph& graph, const Placement& placement);
+
 }  // namespace tandem

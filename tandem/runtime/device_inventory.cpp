@@ -241,8 +241,9 @@ void DeviceInventory::check(const DeviceConfig& config) const {
   check_growth(config);
   if (!any_cpu) {
     throw NotFoundError(
-        "No CPU devices are available in this process. The host takes part in everything: give "
-        "set_visible_devices a device type, or list CPU:0 too.");
+        "No CPU devices are available in this process. The host takes part in everything: list "
+        "CPU:0 "
+        "too, or give set_visible_devices a device type.");
   }
 }
 

@@ -187,6 +187,7 @@ Runtime::Runtime(const Options& options) : state_(std::make_unique<State>(option
 
 Runtime::~Runtime() {
   if (!state_) return;
+  state_->late_calls->drain();
   state_->calls.end();
   state_->late_calls->close();
 }

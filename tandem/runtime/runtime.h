@@ -26,7 +26,8 @@ class RunningCalls;     // tandem/runtime/internal/running_calls.h
 ///
 /// Most programs never name it: free functions use the thread's current runtime (`RuntimeScope`),
 /// else a default one made at first use from `td::config`. Tests make as many as they like.
-/// Thread-safe. Host tensors outlive their runtime.
+/// Thread-safe. Host tensors outlive their runtime, and so do those on an accelerator: what eager
+/// calls have promised is computed first, unless a copy makes no way for seconds.
 class TANDEM_EXPORT Runtime {
  public:
   struct Options {

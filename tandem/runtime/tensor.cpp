@@ -1,5 +1,6 @@
 #include "tandem/runtime/tensor.h"
 
+#include <algorithm>
 #include <ostream>
 
 #include "tandem/core/error.h"
@@ -87,14 +88,31 @@ Array from_list(std::initializer_list<T> list) {
   return a;
 }
 
+template <class To>
+Array from_mixed_as(std::initializer_list<internal::MixedNumber> list) {
+  Array a(dtype_of<To>, Shape{static_cast<std::int64_t>(list.size())});
+  std::transform(list.begin(), list.end(), a.data<To>(), [](const internal::MixedNumber& n) {
+    return n.has_fraction ? static_cast<To>(n.real) : static_cast<To>(n.integer);
+  });
+  return a;
+}
+
+Array from_mixed(std::initializer_list<internal::MixedNumber> list) {
+  const auto any = [&](auto what) { return std::any_of(list.begin(), list.end(), what); };
+  if (any([](const auto& n) { return n.has_fraction; })) return from_mixed_as<float>(list);
+  if (any([](const auto& n) { return n.is_long; })) return from_mixed_as<std::int64_t>(list);
+  return from_mixed_as<std::int32_t>(list);
+}
+
 }  // namespace
 
-Tensor::Tensor(List<bool> values) : Tensor(from_list<bool>(values)) {}
-Tensor::Tensor(List<int> values) : Tensor(from_list<std::int32_t>(values)) {}
-Tensor::Tensor(List<std::int64_t> values) : Tensor(from_list<std::int64_t>(values)) {}
-Tensor::Tensor(List<float> values) : Tensor(from_list<float>(values)) {}
-Tensor::Tensor(List<double> values) : Tensor(from_list<float>(values)) {}
-Tensor::Tensor(List<const char*> values) : Tensor(from_list<std::string>(values)) {}
+Tensor::Tensor(List<internal::MixedNumber> values) : Tensor(from_mixed(values)) {}
+Array Tensor::from_values(List<bool> values) { return from_list<bool>(values); }
+Array Tensor::from_values(List<int> values) { return from_list<std::int32_t>(values); }
+Array Tensor::from_values(List<std::int64_t> values) { return from_list<std::int64_t>(values); }
+Array Tensor::from_values(List<float> values) { return from_list<float>(values); }
+Array Tensor::from_values(List<double> values) { return from_list<float>(values); }
+Array Tensor::from_values(List<const char*> values) { return from_list<std::string>(values); }
 Array Tensor::from_rows(List<List<bool>> rows) { return from_list<bool>(rows); }
 Array Tensor::from_rows(List<List<int>> rows) { return from_list<std::int32_t>(rows); }
 Array Tensor::from_rows(List<List<std::int64_t>> rows) { return from_list<std::int64_t>(rows); }

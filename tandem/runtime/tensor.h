@@ -22,6 +22,32 @@ namespace tandem {
 class Device;
 class TensorImpl;
 
+namespace internal {
+
+// What a row in braces may be of, all of one type.
+template <class T>
+concept Literal =
+    std::is_same_v<T, bool> || std::is_same_v<T, int> || std::is_same_v<T, std::int64_t> ||
+    std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, const char*>;
+
+// A number among numbers of other types.
+struct MixedNumber {
+  template <class T>
+  requires std::is_arithmetic_v<T> MixedNumber(T value)
+      : has_fraction(std::is_floating_point_v<T>), is_long(sizeof(T) + std::is_unsigned_v<T> > 4) {
+    if constexpr (std::is_floating_point_v<T>) {
+      real = static_cast<double>(value);
+    } else {
+      integer = static_cast<std::int64_t>(value);
+    }
+  }
+  bool has_fraction, is_long;
+  double real = 0;
+  std::int64_t integer = 0;
+};
+
+}  // namespace internal
+
 /// An immutable n-dimensional value, or, while a function is being traced, the promise of one.
 ///
 /// A Tensor is one pointer, cheap to copy, and may be used from several threads. Concrete tensors
@@ -31,6 +57,7 @@ class TensorImpl;
 ///
 ///     td::Tensor a{1, 2, 3};                       // int32, shape [3]
 ///     td::Tensor b{{1.0, 2.0}, {3.0, 4.0}};        // float, shape [2,2]
+///     td::Tensor column{{1.0}, {2.0}};             // [2,1]
 ///     auto c = td::Tensor::from(std::vector<float>(6), {2, 3});
 ///     float first = b.at<float>({0, 1});
 class TANDEM_EXPORT Tensor {
@@ -50,20 +77,20 @@ class TANDEM_EXPORT Tensor {
   Tensor(double value);
   Tensor(const char* value);
   Tensor(std::string value);
-  // Rank 1 to 3; rows must have equal lengths.
+  // Rank 1 to 3, as many as there are braces: {{1.0}, {2.0}} is a column, [2,1]. Rows must have
+  // equal lengths. (clang 14 deduces nothing through List.)
   template <class T>
   using List = std::initializer_list<T>;
-  Tensor(List<bool> values);
-  Tensor(List<int> values);
-  Tensor(List<std::int64_t> values);
-  Tensor(List<float> values);
-  Tensor(List<double> values);
-  Tensor(List<const char*> values);
-  template <class T>  // clang 14 deduces nothing through List
+  template <internal::Literal T>
+  Tensor(std::initializer_list<T> values) : Tensor(from_values(values)) {}
+  template <internal::Literal T>
   Tensor(std::initializer_list<std::initializer_list<T>> rows) : Tensor(from_rows(rows)) {}
-  template <class T>
+  template <internal::Literal T>
   Tensor(std::initializer_list<std::initializer_list<std::initializer_list<T>>> blocks)
       : Tensor(from_blocks(blocks)) {}
+  // A row of numbers of several types, {1, x, 2.5}: float if one of them has a fraction's type,
+  // else int32 or, if one is longer, int64.
+  Tensor(List<internal::MixedNumber> values);
   /// Shares the array's buffer.
   Tensor(Array array);
 
@@ -138,6 +165,12 @@ class TANDEM_EXPORT Tensor {
   TensorImpl* impl() const noexcept { return impl_; }
 
  private:
+  static Array from_values(List<bool> values);
+  static Array from_values(List<int> values);
+  static Array from_values(List<std::int64_t> values);
+  static Array from_values(List<float> values);
+  static Array from_values(List<double> values);
+  static Array from_values(List<const char*> values);
   static Array from_rows(List<List<bool>> rows);
   static Array from_rows(List<List<int>> rows);
   static Array from_rows(List<List<std::int64_t>> rows);

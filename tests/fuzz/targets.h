@@ -159,10 +159,24 @@ inline void decoded(const std::function<Tensor()>& decode) {
   }
 }
 
+/// The first bytes say what an image is: the ops that decode take other formats than theirs too.
+inline void by_every_decoder(const Tensor& contents) {
+  decoded([&] { return image::decode_jpeg(contents); });
+  decoded([&] { return image::decode_png(contents, 3); });
+  decoded([&] { return image::decode_gif(contents); });
+  decoded([&] { return image::decode_bmp(contents); });
+  for (const bool expand_animations : {true, false}) {
+    for (const DType dtype : {uint8, uint16, float32}) {
+      decoded([&] { return image::decode_image(contents, 0, dtype, expand_animations); });
+    }
+    decoded([&] { return image::decode_image(contents, 1, float32, expand_animations); });
+  }
+}
+
 inline void jpeg(std::string_view bytes) {
   const Tensor contents{std::string(bytes)};
+  by_every_decoder(contents);
   decoded([&] { return image::extract_jpeg_shape(contents); });
-  decoded([&] { return image::decode_jpeg(contents); });
   decoded([&] {
     return image::decode_jpeg(contents, {.channels = 3,
                                          .ratio = 2,
@@ -177,6 +191,7 @@ inline void jpeg(std::string_view bytes) {
 
 inline void png(std::string_view bytes) {
   const Tensor contents{std::string(bytes)};
+  by_every_decoder(contents);
   for (const std::int64_t channels : {0, 1, 4}) {
     decoded([&] { return image::decode_png(contents, channels); });
     decoded([&] { return image::decode_png(contents, channels, uint16); });
@@ -185,17 +200,15 @@ inline void png(std::string_view bytes) {
 
 inline void bmp(std::string_view bytes) {
   const Tensor contents{std::string(bytes)};
+  by_every_decoder(contents);
   for (const std::int64_t channels : {0, 3, 4}) {
     decoded([&] { return image::decode_bmp(contents, channels); });
   }
-  decoded([&] { return image::decode_image(contents, 0, float32); });
 }
 
 inline void gif(std::string_view bytes) {
   const Tensor contents{std::string(bytes)};
-  decoded([&] { return image::decode_gif(contents); });
-  decoded([&] { return image::decode_png(contents, 3); });
-  decoded([&] { return image::decode_image(contents, 0, float32, false); });
+  by_every_decoder(contents);
 }
 
 }  // namespace tandem::fuzz

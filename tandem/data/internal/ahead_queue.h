@@ -42,7 +42,7 @@ class AheadQueue {
         limit_(plan_.limit),
         context_(context),
         meter_(meter),
-        waker_(context_.stop_signal(), [this] { wake_all(); }) {
+        waker_(context_.stop_signal(), [this] { stop(); }) {
     meter_.buffer(limit_);
   }
   ~AheadQueue() {
@@ -108,7 +108,7 @@ class AheadQueue {
     room_.notify_one();
   }
   std::size_t low() const { return plan_.by_halves ? limit_ / 2 : limit_ - 1; }
-  bool over() const { return ended_ || context_.stop_signal()->stopped(); }
+  bool over() const { return ended_ || stopped_; }
 
   void wait_for_item(std::unique_lock<std::mutex>& lock) {
     // A queue that has been full and runs empty is too small for the swings of its two sides.
@@ -151,8 +151,9 @@ class AheadQueue {
     return producing_;
   }
 
-  void wake_all() {
+  void stop() {
     std::lock_guard lock(mutex_);
+    stopped_ = true;
     room_.notify_all();
     item_.notify_all();
   }
@@ -171,6 +172,7 @@ class AheadQueue {
   bool pausing_ = false;    // the state is being saved
   bool producing_ = false;  // the thread is making an item
   bool ended_ = false;
+  bool stopped_ = false;
   bool was_full_ = false;
   bool producer_waits_ = false;
   bool consumer_waits_ = false;

@@ -35,6 +35,7 @@ struct StageCounters {
   Count threads{0};
   Count tuned{0};
   Count buffer_size{0};
+  Count cycle_length{0};
   Count fill{0};  ///< sum of buffer fills, each out of 1,000, at `looks` elements
   Count looks{0};
   Count files{0};

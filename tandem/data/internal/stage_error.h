@@ -31,16 +31,6 @@ inline bool next_counted(IteratorBase& input, Element& out, std::int64_t& number
   }
 }
 
-/// Of what a user's function returned.
-inline void check_defined(const Element& element) {
-  for (std::size_t i = 0; i < element.size(); ++i) {
-    if (!element[i].defined()) {
-      throw InvalidArgumentError(
-          cat("The function returned an undefined tensor (component ", i, ")."));
-    }
-  }
-}
-
 /// Rethrows the exception being handled, of a stage that keeps elements and could not write them to
 /// `path`: before element `element`, or at it. `other` is what to choose instead.
 [[noreturn]] void throw_write_error(const char* stage, std::int64_t element,

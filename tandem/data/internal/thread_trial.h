@@ -7,7 +7,7 @@ namespace tandem::data {
 /// How many threads pay for a stage whose threads wait more than they compute. The cores set no
 /// limit then, but what they wait for does: a disk, a server, a lock. So they are doubled step by
 /// step, and after each step it counts whether more elements came; else they go back to as many as
-/// these are worth, and it is tried again after a while.
+/// these are worth, and it is tried again after a while, a longer one each time.
 class ThreadTrial {
  public:
   /// The most threads that the stage should have now; to be asked at each look at the figures, when
@@ -23,6 +23,7 @@ class ThreadTrial {
   double slower_ = 0;   // the pace then
   int worth_ = 0;       // threads; 0: nobody knows
   int rest_ = 0;        // looks until it is tried again
+  int next_rest_ = 2;   // after the next step that does not pay
 };
 
 }  // namespace tandem::data

@@ -26,6 +26,23 @@ struct TuningLimits {
   double wanted = std::numeric_limits<double>::infinity();
 };
 
+/// What threads take of the cores. Those that wait get theirs between the others: they are counted
+/// apart, so that a few of them do not keep a core's thread from a part that computes.
+class CoresTaken {
+ public:
+  void add(const TunedPart& part, int threads) {
+    (part.cpu < 1 ? waiting_ : computing_) += threads * part.passes * part.cpu;
+  }
+  bool within(int budget) const {
+    constexpr double kRounding = 1e-9;
+    return computing_ <= budget + kRounding && waiting_ <= budget + kRounding;
+  }
+  bool leave_room_for(const TunedPart& part, int budget) const;
+
+ private:
+  double computing_ = 0, waiting_ = 0;
+};
+
 /// Elements a second of one part, with so many threads for each pass.
 double rate_of(const TunedPart& part, int threads);
 

@@ -85,7 +85,7 @@ std::string advice(const std::string& prefix, const std::string& index) {
       return cat(". A checkpoint is named by what its files' names begin with. Give '", shorter,
                  "'.");
   }
-  return cat(" (its file ", index.substr(index.rfind('/') + 1), " does not exist).");
+  return cat(": there is no file '", index, "'.");
 }
 
 }  // namespace

@@ -155,6 +155,11 @@ class Reader {
   }
   std::size_t find_end() const {
     constexpr std::size_t kEndSize = 22, kLongestComment = 65535;
+    if (bytes_.starts_with("\x93NUMPY")) {
+      throw InvalidArgumentError(
+          cat(name_, " is one array (.npy), no archive of arrays (.npz): read it with load_npy."));
+    }
+    if (!bytes_.starts_with("PK")) throw InvalidArgumentError(cat(name_, " is no zip archive."));
     if (bytes_.size() < kEndSize) damaged("it is too short for a zip archive");
     const std::size_t last = bytes_.size() - kEndSize;
     const std::size_t first = last > kLongestComment ? last - kLongestComment : 0;

@@ -15,21 +15,22 @@ void fill_rows(KernelContext& c, const SparseInput& x, const auto& shape_of_indi
   if (c.input(3).rank() != 0) throw InvalidArgumentError("default_value must be a scalar");
   if (x.rank < 1) throw InvalidArgumentError("Dense shape cannot be empty.");
   const std::int64_t rows = x.dim(0);
-  std::vector<std::int64_t> begin(static_cast<std::size_t>(rows) + 1, 0);
+  bool* empty = c.allocate_output(2, Shape{rows}).data<bool>();
+  Array places = c.allocate_temp(DType::kInt64, Shape{rows + 1});
+  std::int64_t* begin = places.data<std::int64_t>();
+  std::fill(begin, begin + rows + 1, 0);
   for (std::int64_t i = 0; i < x.count; ++i) {
     const std::int64_t row = x.index(i)[0];
     if (row < 0 || row >= rows) {
       throw InvalidArgumentError(cat("indices(", i, ", 0) is invalid: ", row, " >= ", rows));
     }
-    ++begin[static_cast<std::size_t>(row) + 1];
+    ++begin[row + 1];
   }
-  bool* empty = c.allocate_output(2, Shape{rows}).data<bool>();
   for (std::int64_t r = 0; r < rows; ++r) {
-    std::int64_t& count = begin[static_cast<std::size_t>(r) + 1];
-    empty[r] = count == 0;
-    count = std::max<std::int64_t>(count, 1) + begin[static_cast<std::size_t>(r)];
+    empty[r] = begin[r + 1] == 0;
+    begin[r + 1] = std::max<std::int64_t>(begin[r + 1], 1) + begin[r];
   }
-  const std::int64_t total = begin.back();
+  const std::int64_t total = begin[rows];
   Array& indices = c.allocate_output(0, shape_of_indices(total));
   Array& values = c.allocate_output(1, Shape{total});
   std::int64_t* map = c.allocate_output(3, Shape{x.count}).data<std::int64_t>();
@@ -39,12 +40,12 @@ void fill_rows(KernelContext& c, const SparseInput& x, const auto& shape_of_indi
     std::fill(index, index + total * x.rank, 0);
     for (std::int64_t r = 0; r < rows; ++r) {
       if (!empty[r]) continue;
-      const std::int64_t at = begin[static_cast<std::size_t>(r)];
+      const std::int64_t at = begin[r];
       index[at * x.rank] = r;
       to[at] = *static_cast<const T*>(c.input(3).raw_data());
     }
     for (std::int64_t i = 0; i < x.count; ++i) {
-      const std::int64_t at = begin[static_cast<std::size_t>(x.index(i)[0])]++;
+      const std::int64_t at = begin[x.index(i)[0]]++;
       std::copy(x.index(i), x.index(i) + x.rank, index + at * x.rank);
       to[at] = static_cast<const T*>(x.values.raw_data())[i];
       map[i] = at;

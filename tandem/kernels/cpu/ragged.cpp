@@ -51,6 +51,14 @@ std::vector<std::vector<std::int64_t>> nested_splits(const KernelContext& c, int
   return all;
 }
 
+namespace {
+void check_fits_int32(std::int64_t split) {
+  if (split <= std::numeric_limits<std::int32_t>::max()) return;
+  throw InvalidArgumentError(
+      cat("A row split of ", split, " does not fit int32: use int64 splits."));
+}
+}  // namespace
+
 void set_integers(KernelContext& c, int output, const std::vector<std::int64_t>& values) {
   Array& out = c.allocate_output(output, Shape{static_cast<std::int64_t>(values.size())});
   if (out.dtype() == DType::kInt64) {
@@ -59,11 +67,24 @@ void set_integers(KernelContext& c, int output, const std::vector<std::int64_t>&
   }
   auto* to = out.data<std::int32_t>();
   for (const std::int64_t value : values) {
-    if (value > std::numeric_limits<std::int32_t>::max()) {
-      throw InvalidArgumentError(
-          cat("A row split of ", value, " does not fit int32: use int64 splits."));
-    }
+    check_fits_int32(value);
     *to++ = static_cast<std::int32_t>(value);
+  }
+}
+
+void set_even_splits(KernelContext& c, int output, std::int64_t rows, std::int64_t length) {
+  const std::int64_t end = checked_multiply(rows, length);
+  if (rows == std::numeric_limits<std::int64_t>::max()) {
+    throw ResourceExhaustedError(cat("Out of host memory for the splits of ", rows, " rows."));
+  }
+  Array& out = c.allocate_output(output, Shape{rows + 1});
+  if (out.dtype() == DType::kInt64) {
+    for (std::int64_t i = 0; i <= rows; ++i) out.data<std::int64_t>()[i] = i * length;
+    return;
+  }
+  check_fits_int32(end);
+  for (std::int64_t i = 0; i <= rows; ++i) {
+    out.data<std::int32_t>()[i] = static_cast<std::int32_t>(i * length);
   }
 }
 
@@ -89,9 +110,7 @@ void gather(KernelContext& c) {
   std::int64_t count = 1;
   for (int axis = 0; axis + 1 < indices.rank(); ++axis) {
     count = checked_multiply(count, indices.shape()[axis]);
-    std::vector<std::int64_t> even{0};
-    for (std::int64_t i = 1; i <= count; ++i) even.push_back(i * indices.shape()[axis + 1]);
-    set_integers(c, axis, even);
+    set_even_splits(c, axis, count, indices.shape()[axis + 1]);
   }
   std::vector<std::vector<std::int64_t>> chosen(static_cast<std::size_t>(nested), {0});
   std::vector<std::pair<std::int64_t, std::int64_t>> parts;

@@ -19,6 +19,9 @@ std::vector<std::vector<std::int64_t>> nested_splits(const KernelContext& c, int
 /// fit.
 void set_integers(KernelContext& c, int output, const std::vector<std::int64_t>& values);
 
+/// Sets an output of dtype int32 or int64 to the splits of `rows` rows of one length.
+void set_even_splits(KernelContext& c, int output, std::int64_t rows, std::int64_t length);
+
 /// `shape` with another number of rows.
 Shape with_rows(const Shape& shape, std::int64_t rows);
 

@@ -209,7 +209,9 @@ void to_tensor(KernelContext& c) {
   const Shape& shape = out.shape();
   if (out.num_elements() == 0) return;
   std::vector<std::int64_t> places;
-  std::int64_t rows = std::min(request.rows, ragged > 0 ? request.partitions[0].rows() : 0);
+  // Without partitions the rows are the values.
+  std::int64_t rows =
+      std::min(request.rows, ragged > 0 ? request.partitions[0].rows() : values.shape()[0] + 1);
   for (std::int64_t row = 0; row < std::min(rows, shape[0]); ++row)
     places.push_back(row * shape.product(1, ragged + 1));
   for (int i = 0; i < ragged; ++i) {

@@ -148,10 +148,8 @@ void from_variant(KernelContext& c) {
   // The input's own axes but the last split evenly.
   std::int64_t count = 1;
   for (int axis = 0; axis + 1 < axes; ++axis) {
-    count *= in.shape()[axis];
-    std::vector<std::int64_t> even{0};
-    for (std::int64_t i = 1; i <= count; ++i) even.push_back(i * in.shape()[axis + 1]);
-    set_integers(c, axis, even);
+    count = checked_multiply(count, in.shape()[axis]);
+    set_even_splits(c, axis, count, in.shape()[axis + 1]);
   }
   // Then one row for each part, and the parts' splits one after the other.
   std::vector<std::int64_t> lengths{0};

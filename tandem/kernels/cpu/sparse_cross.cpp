@@ -1,5 +1,6 @@
 // Crossed features: SparseCross, SparseCrossV2, SparseCrossHashed.
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -14,28 +15,37 @@
 namespace tandem::cpu {
 namespace {
 
-// The values of one feature: row b has those from begin[b] up to begin[b + 1].
+// The values of one feature: row b has those from begin(b) on.
 struct Column {
   const Array& values;
   bool dense;
-  std::vector<std::int64_t> begin;
+  Array ends;  // of the rows of a sparse one, int64
 
+  std::int64_t begin(std::int64_t row) const {
+    if (dense) return row * values.shape()[1];
+    return row == 0 ? 0 : ends.data<std::int64_t>()[row - 1];
+  }
   std::int64_t count(std::int64_t row) const {
-    return begin[static_cast<std::size_t>(row) + 1] - begin[static_cast<std::size_t>(row)];
+    return dense ? values.shape()[1] : ends.data<std::int64_t>()[row] - begin(row);
   }
-  std::int64_t place(std::int64_t row, std::int64_t k) const {
-    return begin[static_cast<std::size_t>(row)] + k;
-  }
+  std::int64_t place(std::int64_t row, std::int64_t k) const { return begin(row) + k; }
   bool text() const { return values.dtype() == DType::kString; }
   const std::string& string_at(std::int64_t at) const { return values.data<std::string>()[at]; }
   std::int64_t number_at(std::int64_t at) const { return values.data<std::int64_t>()[at]; }
 };
 
-std::vector<Column> columns_of(const KernelContext& c, int after) {
+// Nobody has to believe how many rows a shape announces: what needs memory for each asks for it at
+// once.
+struct Columns {
+  std::vector<Column> all;
+  std::int64_t rows = -1;
+};
+
+Columns columns_of(const KernelContext& c, int after) {
   const auto n = static_cast<int>(c.attr<std::int64_t>("N"));
   const int end = c.num_inputs() - after;
-  std::vector<Column> columns;
-  std::int64_t rows = -1;
+  Columns columns;
+  std::int64_t& rows = columns.rows;
   const auto agree = [&](std::int64_t own) {
     if (rows >= 0 && own != rows) {
       throw InvalidArgumentError(cat("Expected batch size ", rows, " but got ", own));
@@ -48,11 +58,12 @@ std::vector<Column> columns_of(const KernelContext& c, int after) {
       throw InvalidArgumentError(cat("Expected D2 of index to be 2 got ", x.rank));
     }
     agree(x.dim(0));
-    columns.push_back({x.values, false, {0}});
+    columns.all.push_back({x.values, false, c.allocate_temp(DType::kInt64, Shape{rows})});
+    auto* ends = columns.all.back().ends.data<std::int64_t>();
     std::int64_t at = 0;
     for (std::int64_t row = 0; row < rows; ++row) {
       while (at < x.count && x.index(at)[0] == row) ++at;
-      columns.back().begin.push_back(at);
+      ends[row] = at;
     }
     if (at < x.count) {
       throw InvalidArgumentError(cat("Row index ", x.index(at)[0],
@@ -66,26 +77,24 @@ std::vector<Column> columns_of(const KernelContext& c, int after) {
           cat("Dense inputs should be a matrix but received shape ", x.shape()));
     }
     agree(x.shape()[0]);
-    columns.push_back({x, true, {0}});
-    for (std::int64_t row = 1; row <= rows; ++row) {
-      columns.back().begin.push_back(row * x.shape()[1]);
-    }
+    columns.all.push_back({x, true, {}});
   }
-  if (columns.empty()) throw InvalidArgumentError("There is nothing to cross: no inputs.");
+  if (columns.all.empty()) throw InvalidArgumentError("There is nothing to cross: no inputs.");
   return columns;
 }
 
 // Calls `cross(row, places)` for each combination, of which the last column varies fastest, with
 // the place of each column's value, and sets the outputs; `T` is what `cross` returns.
 template <class T, class Cross>
-void cross_all(KernelContext& c, const std::vector<Column>& columns, Cross cross) {
-  const auto rows = static_cast<std::int64_t>(columns.front().begin.size()) - 1;
-  std::vector<std::int64_t> counts;
+void cross_all(KernelContext& c, const Columns& columns, Cross cross) {
+  const std::int64_t rows = columns.rows;
+  Array counted = c.allocate_temp(DType::kInt64, Shape{rows});
+  auto* counts = counted.data<std::int64_t>();
   std::int64_t total = 0, most = 0;
   for (std::int64_t row = 0; row < rows; ++row) {
     std::int64_t count = 1;
-    for (const Column& column : columns) count = checked_multiply(count, column.count(row));
-    counts.push_back(count);
+    for (const Column& column : columns.all) count = checked_multiply(count, column.count(row));
+    counts[row] = count;
     most = std::max(most, count);
     if (__builtin_add_overflow(total, count, &total)) {
       throw InvalidArgumentError("The combinations are more than 63 bits can count.");
@@ -96,13 +105,14 @@ void cross_all(KernelContext& c, const std::vector<Column>& columns, Cross cross
   auto* shape = c.allocate_output(2, Shape{2}).data<std::int64_t>();
   shape[0] = rows;
   shape[1] = most;
-  std::vector<std::int64_t> places(columns.size());
+  std::vector<std::int64_t> places(columns.all.size());
   for (std::int64_t row = 0; row < rows; ++row) {
-    for (std::int64_t k = 0; k < counts[static_cast<std::size_t>(row)]; ++k) {
+    for (std::int64_t k = 0; k < counts[row]; ++k) {
       std::int64_t rest = k;
-      for (std::size_t i = columns.size(); i-- > 0;) {
-        places[i] = columns[i].place(row, rest % columns[i].count(row));
-        rest /= columns[i].count(row);
+      for (std::size_t i = columns.all.size(); i-- > 0;) {
+        const Column& column = columns.all[i];
+        places[i] = column.place(row, rest % column.count(row));
+        rest /= column.count(row);
       }
       *index++ = row;
       *index++ = k;
@@ -111,13 +121,12 @@ void cross_all(KernelContext& c, const std::vector<Column>& columns, Cross cross
   }
 }
 
-void cross_strings(KernelContext& c, const std::vector<Column>& columns,
-                   const std::string& separator) {
+void cross_strings(KernelContext& c, const Columns& columns, const std::string& separator) {
   cross_all<std::string>(c, columns, [&](const std::vector<std::int64_t>& places) {
     std::string joined;
     for (std::size_t i = 0; i < places.size(); ++i) {
       if (i > 0) joined += separator;
-      const Column& column = columns[i];
+      const Column& column = columns.all[i];
       joined +=
           column.text() ? column.string_at(places[i]) : std::to_string(column.number_at(places[i]));
     }
@@ -135,28 +144,28 @@ std::uint64_t both(std::uint64_t a, std::uint64_t b) {
 
 // `hash(column, place)` is that of one value; the first may have one before it.
 template <class Hash>
-void cross_hashes(KernelContext& c, const std::vector<Column>& columns, std::int64_t buckets,
+void cross_hashes(KernelContext& c, const Columns& columns, std::int64_t buckets,
                   const std::uint64_t* key, Hash hash) {
   if (buckets < 0) throw InvalidArgumentError(cat("num_buckets is negative: ", buckets));
   const auto range = buckets > 0
                          ? static_cast<std::uint64_t>(buckets)
                          : static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   cross_all<std::int64_t>(c, columns, [&](const std::vector<std::int64_t>& places) {
-    std::uint64_t hashed = key != nullptr ? *key : hash(columns[0], places[0]);
+    std::uint64_t hashed = key != nullptr ? *key : hash(columns.all[0], places[0]);
     for (std::size_t i = key != nullptr ? 0 : 1; i < places.size(); ++i) {
-      hashed = both(hashed, hash(columns[i], places[i]));
+      hashed = both(hashed, hash(columns.all[i], places[i]));
     }
     return static_cast<std::int64_t>(hashed % range);
   });
 }
 
 void cross(KernelContext& c) {
-  const std::vector<Column> columns = columns_of(c, 0);
+  const Columns columns = columns_of(c, 0);
   const bool hashed = c.attr<bool>("hashed_output");
   if (hashed != (c.output_dtype(1) == DType::kInt64)) {
     throw InvalidArgumentError("out_type must be int64 where hashed_output is true, else string.");
   }
-  for (const Column& column : columns) {
+  for (const Column& column : columns.all) {
     if (c.type_attr("internal_type") == DType::kString && !column.text()) {
       throw InvalidArgumentError("Integers need internal_type int64.");
     }

@@ -268,7 +268,7 @@ class EagerCall {
 Tensor run_eagerly_1(Runtime& runtime, const OpDef& op, std::span<const Tensor> inputs,
                      const AttrMap& attrs) {
   try {
-    if (runtime.places_calls()) {
+    if (runtime.places_calls() && !plainly_on_host(runtime, op, inputs)) {
       check_inputs(op.name, inputs, /*wait=*/false);
       check_references(op, inputs);
       std::vector<Tensor> outputs = run_eagerly_on_devices(runtime, op, inputs, attrs);
@@ -293,7 +293,7 @@ std::vector<Tensor> run_eagerly(const OpDef& op, std::span<const Tensor> inputs,
                                 const AttrMap& attrs) {
   try {
     Runtime& runtime = Runtime::current();
-    if (runtime.places_calls()) {
+    if (runtime.places_calls() && !plainly_on_host(runtime, op, inputs)) {
       check_inputs(op.name, inputs, /*wait=*/false);
       check_references(op, inputs);
       return run_eagerly_on_devices(runtime, op, inputs, attrs);

@@ -1,9 +1,6 @@
 #include "tandem/runtime/internal/eager_choice.h"
 
 #include <algorithm>
-#include <iostream>
-#include <mutex>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -12,8 +9,8 @@
 #include "tandem/device/memory_space.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/op_registry.h"
-#include "tandem/graph/resource_manager.h"
 #include "tandem/placement/placement.h"
+#include "tandem/runtime/internal/soft_placement.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/tensor_impl.h"
 #include "tandem/runtime/thread_context.h"
@@ -96,48 +93,80 @@ Device* device_of_resource(const DeviceCall& call) {
   return nullptr;
 }
 
-bool is_small_integer_work(const DeviceCall& call) {
-  if (call.op.traits.stateful || call.inputs.empty()) return false;
-  return std::all_of(call.inputs.begin(), call.inputs.end(), [](const Tensor& t) {
+bool is_small_integer_work(const OpDef& op, std::span<const Tensor> inputs) {
+  if (op.traits.stateful || inputs.empty()) return false;
+  return std::all_of(inputs.begin(), inputs.end(), [](const Tensor& t) {
     const Array& a = t.impl()->array;
     return (a.dtype() == DType::kInt32 || a.dtype() == DType::kInt64) && a.on_host() &&
            a.num_elements() <= kSmall;
   });
 }
 
-// What has been told of fallbacks; each op and device that was asked for, once.
-class ToldFallbacks final : public Resource {
- public:
-  bool is_new(std::string fallback) {
-    std::lock_guard lock(mutex_);
-    return told_.insert(std::move(fallback)).second;
-  }
-  std::string debug_string() const override { return "fallbacks that were told"; }
+bool is_plain_on_host(const Tensor& t) {
+  const TensorImpl* const impl = t.impl();
+  if (!impl || impl->late || !impl->array.valid()) return false;
+  if (const Buffer* const buffer = impl->array.buffer().get(); buffer && !buffer->computed())
+    return false;
+  const DType dtype = impl->array.dtype();
+  return impl->array.on_host() && dtype != DType::kResource && dtype != DType::kVariant &&
+         !is_ref(dtype);
+}
 
- private:
-  std::mutex mutex_;
-  std::set<std::string> told_;
-};
+// The scope is the same for many calls.
+bool names_first_cpu(const std::string& scope) {
+  thread_local std::string last;
+  thread_local bool does = false;
+  if (scope != last || last.empty()) {
+    const DeviceSpec spec = DeviceSpec::parse(scope);
+    does = spec.type == "CPU" &&
+           spec.matches(DeviceSpec::parse("/job:localhost/replica:0/task:0/device:CPU:0"));
+    last = scope;
+  }
+  return does;
+}
+
+// "but that is lost"; null: it is there and works.
+const Device* lost_device(const Runtime& runtime, const DeviceSpec& wanted) {
+  for (const auto& d : runtime.devices()) {
+    if (wanted.matches(d->spec())) return d->lost().empty() ? nullptr : d.get();
+  }
+  return nullptr;
+}
+
+bool exists(const Runtime& runtime, const DeviceSpec& wanted) {
+  const auto& all = runtime.devices();
+  return std::any_of(all.begin(), all.end(),
+                     [&](const auto& d) { return wanted.matches(d->spec()); });
+}
 
 void tell_fallback(const DeviceCall& call, const DeviceSpec& wanted, const Device& chosen) {
-  ResourceManager& resources = call.runtime.resources(call.runtime.default_device());
-  const Ref<Resource> told = resources.lookup_or_create(
-      "_runtime", "fallbacks", [] { return Ref<Resource>(make_ref<ToldFallbacks>()); });
-  const std::string asked = full_name(wanted);
-  const bool is_new = static_cast<ToldFallbacks&>(*told).is_new(cat(call.op.name, "@", asked));
-  if (!is_new && !call.runtime.log_placement()) return;
-  std::cerr << cat("Soft placement: ", call.op.name, " was asked to run on ", asked,
-                   " and runs on ", chosen.name(), ".\n");
+  const char* const why = lost_device(call.runtime, wanted) ? "that is lost"
+                          : exists(call.runtime, wanted)    ? "that has no kernel for it"
+                                                            : "there is no such device";
+  tell_soft_placement(call.runtime,
+                      cat("Soft placement: ", call.op.name, " asked for ", full_name(wanted),
+                          ", but ", why, "; it runs on ", chosen.name(), "."));
 }
 
 }  // namespace
 
+bool plainly_on_host(const Runtime& runtime, const OpDef& op, std::span<const Tensor> inputs) {
+  if (op.traits.kind != NodeKind::kPlain || runtime.log_placement()) return false;
+  const Device& host = runtime.default_device();
+  if (!host.properties().without.empty() || host.kernel_class() != "cpu" ||
+      !std::all_of(inputs.begin(), inputs.end(), is_plain_on_host))
+    return false;
+  const auto& scopes = thread_context().devices;
+  return scopes.empty() || scopes.back().empty() ? is_small_integer_work(op, inputs)
+                                                 : names_first_cpu(scopes.back());
+}
+
 Device& choose_device(const DeviceCall& call) {
   if (Device* device = device_of_resource(call)) {
     if (const std::string lost = device->lost(); !lost.empty()) {
-      throw UnavailableError(cat("The resource that ", call.op.name,
-                                 " is given lay in the memory of ", device->name(),
-                                 ", which is lost: ", lost, "."));
+      throw UnavailableError(cat(
+          "The resource that ", call.op.name, " is given lay in the memory of ", device->name(),
+          ", which is lost: ", lost, ". Make it anew on another device, and load what was saved."));
     }
     if (has_kernel(call, *device)) return *device;
   }
@@ -147,7 +176,7 @@ Device& choose_device(const DeviceCall& call) {
                [&](const Device* d) { return has_kernel(call, *d); });
   const DeviceSpec wanted = requested();
   if (wanted.empty()) {
-    if (is_small_integer_work(call)) return call.runtime.default_device();
+    if (is_small_integer_work(call.op, call.inputs)) return call.runtime.default_device();
     return able.empty() ? call.runtime.default_device() : *able.front();
   }
   for (Device* d : able) {
@@ -159,14 +188,17 @@ Device& choose_device(const DeviceCall& call) {
         cat(full_name(wanted), " unknown device. Devices that exist: ", names(all), "."));
   }
   if (!call.runtime.soft_placement() || able.empty()) {
-    const bool exists = std::any_of(all.begin(), all.end(),
-                                    [&](const Device* d) { return wanted.matches(d->spec()); });
+    if (const Device* const gone = lost_device(call.runtime, wanted)) {
+      throw UnavailableError(cat(call.op.name, " was asked to run on ", gone->name(),
+                                 ", which is lost: ", gone->lost(),
+                                 ". Ask for another device: ", names(able), "."));
+    }
     throw InvalidArgumentError(cat(
         "Could not satisfy device specification '", full_name(wanted),
         "'. enable_soft_placement=", call.runtime.soft_placement() ? 1 : 0,
         ". Supported device types [", types(able), "]. All available devices [", names(all), "]. ",
-        exists ? cat("Ask for a device that has a kernel for ", call.op.name)
-               : cat("There is no such device: ask for one of these"),
+        exists(call.runtime, wanted) ? cat("Ask for a device that has a kernel for ", call.op.name)
+                                     : cat("There is no such device: ask for one of these"),
         ", or call td::config::set_soft_device_placement(true)."));
   }
   // As TensorFlow: not the nearest index, but the first of those that can.

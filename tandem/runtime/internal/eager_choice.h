@@ -21,6 +21,10 @@ struct DeviceCall {
   std::vector<DType> output_dtypes;
 };
 
+/// Quickly: true only if the call asks for nothing but the host, as one in the functions of a
+/// pipeline does, or works on small integers there.
+bool plainly_on_host(const Runtime& runtime, const OpDef& op, std::span<const Tensor> inputs);
+
 /// Scopes, the device of a resource, else the first accelerator with a kernel; small integers on
 /// the host stay there, as in TensorFlow. Throws InvalidArgumentError with TensorFlow's text where
 /// no device will do, UnavailableError for a resource on a device that is lost.

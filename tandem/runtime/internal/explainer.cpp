@@ -256,6 +256,7 @@ class Explainer {
 
   void notes() {
     std::size_t calls = 0, unknown = 0;
+    bool open_arguments = false;
     for (const Node* node : g_.order) {
       calls += runs_functions(node->kind());
       bool open = false;
@@ -264,16 +265,17 @@ class Explainer {
         open |= !shape.is_fully_known() && !is_object(node->output_dtype(i));
       }
       unknown += open;
+      open_arguments |= open && node->kind() == NodeKind::kArg;
     }
     if (calls > 0) {
       out_.notes.push_back(cat(counted(calls, "op runs a function", "ops run functions"),
                                " of their own, whose ops count as one here."));
     }
     if (unknown > 0) {
-      out_.notes.push_back(
-          cat(counted(unknown, "op has an output", "ops have outputs"),
-              " of unknown size, which count with 1 for each unknown dimension: give more of the "
-              "arguments' shapes."));
+      out_.notes.push_back(cat(counted(unknown, "op has an output", "ops have outputs"),
+                               " of unknown size, which count with 1 for each unknown dimension",
+                               open_arguments ? ": give more of the arguments' shapes."
+                                              : ", as they depend on values or go round a loop."));
     }
   }
 

@@ -1,6 +1,7 @@
 #include "tandem/runtime/internal/late_call.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "tandem/core/error.h"
@@ -9,6 +10,7 @@ namespace tandem {
 namespace {
 
 constexpr std::size_t kMost = 2048;
+constexpr std::chrono::seconds kPatience{2};  // with calls of which none runs
 
 std::exception_ptr closed_error() {
   return std::make_exception_ptr(
@@ -119,7 +121,18 @@ void LateCalls::finish(const Ref<LateCall>& call, std::exception_ptr error) {
   call->finish(std::move(error));
   std::lock_guard lock(mutex_);
   ahead_.erase(call.get());
+  ++finished_;
   left_.notify_all();
+}
+
+void LateCalls::drain() {
+  std::unique_lock lock(mutex_);
+  while (!ahead_.empty()) {
+    const std::uint64_t before = finished_;
+    const bool moves =
+        left_.wait_for(lock, kPatience, [&] { return ahead_.empty() || finished_ != before; });
+    if (!moves && inside_ == 0) return;
+  }
 }
 
 void LateCalls::close() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <exception>
 #include <map>
 #include <mutex>
@@ -66,6 +67,8 @@ class LateCalls {
   void add(const Ref<LateCall>& call);
   /// `call->finish`, and it is no longer waited for.
   void finish(const Ref<LateCall>& call, std::exception_ptr error);
+  /// Waits for all, as long as calls end: what cannot end, behind a stalled copy, is left.
+  void drain();
   /// Calls that have not begun fail, and calls made from now on; waits for those that have begun.
   void close();
 
@@ -74,6 +77,7 @@ class LateCalls {
   std::condition_variable left_;
   int inside_ = 0;
   bool closed_ = false;
+  std::uint64_t finished_ = 0;
   std::map<const LateCall*, Ref<LateCall>> ahead_;
 };
 

@@ -7,6 +7,7 @@
 #include "tandem/device/device.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/placement/cost_profile.h"
+#include "tandem/runtime/internal/soft_placement.h"
 #include "tandem/runtime/runtime.h"
 
 namespace tandem {
@@ -109,7 +110,10 @@ Placement place_nodes(Runtime& runtime, const MutableFunction& function, const A
   std::shared_ptr<const CostProfile> profile;
   if (const std::string path = runtime.placement_profile(); !path.empty())
     profile = std::make_shared<const CostProfile>(CostProfile::load(path));
-  return place(function.graph, CostModel(devices, std::move(profile)), runtime.kernels(), options);
+  Placement placement =
+      place(function.graph, CostModel(devices, std::move(profile)), runtime.kernels(), options);
+  tell_soft_placement(runtime, soft_placement_line(function.graph, placement));
+  return placement;
 }
 
 PlacedFunction place_function(Runtime& runtime, MutableFunction function, const ArgPlaces& args,

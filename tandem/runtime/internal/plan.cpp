@@ -63,6 +63,10 @@ void Plan::make(Runtime& runtime, NodeStates& states) {
   for (const Output& r : function_->results) result_slots_.push_back(slot_of(r));
   plan_lifetimes();
   find_makers();
+  for (std::size_t m = 0; m < arena_bytes_.size(); ++m) {
+    MemoryKeepers* const keepers = devices_[m]->allocator().keepers();
+    if (keepers && arena_bytes_[m] != 0) keepers->add(*this);
+  }
 }
 
 void Plan::find_makers() {
@@ -105,7 +109,11 @@ void Plan::forget_places(Frame& frame) const {
   }
 }
 
-Plan::~Plan() = default;
+Plan::~Plan() {
+  for (std::size_t m = 0; m < arena_bytes_.size(); ++m) {
+    if (MemoryKeepers* const keepers = devices_[m]->allocator().keepers()) keepers->remove(*this);
+  }
+}
 
 int Plan::slot_of(Output output) const {
   return first_slot_[static_cast<std::size_t>(output.node->id())] + output.index;
@@ -468,6 +476,12 @@ void Plan::give_back(std::unique_ptr<Frame> frame) {
   for (int slot : cleared_slots_) frame->values[static_cast<std::size_t>(slot)] = Array();
   std::lock_guard lock(frames_mutex_);
   frames_.push_back(std::move(frame));
+}
+
+void Plan::give_up_memory() {
+  std::vector<std::unique_ptr<Frame>> idle;
+  std::lock_guard lock(frames_mutex_);
+  idle.swap(frames_);
 }
 
 // Follows the steps as they stand: other schedules keep values alive a little longer or shorter.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tandem/core/array.h"
+#include "tandem/device/memory_keeper.h"
 #include "tandem/graph/function.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/passes.h"
@@ -75,14 +76,14 @@ enum class Schedule {
 /// How one function runs for one set of argument shapes: kernels chosen, slots numbered, last uses
 /// known, values of known shape placed in an arena. Immutable and shared by threads, but for the
 /// pool of frames that calls take.
-class Plan {
+class Plan : private MemoryKeeper {
  public:
   /// `states` outlives the plan.
   Plan(Runtime& runtime, const MutableFunction& function, const std::vector<Shape>& arg_shapes,
        Schedule schedule, NodeStates& states);
   /// For several devices; a dataflow plan.
   Plan(Runtime& runtime, std::shared_ptr<const PlacedFunction> placed, NodeStates& states);
-  ~Plan();
+  ~Plan() override;
 
   /// What a call needs of its own: values by slot, arena, contexts filled in. Used by one call at a
   /// time.
@@ -138,6 +139,7 @@ class Plan {
   void plan_releases();
   void name_arenas();
   int slot_of(Output output) const;
+  void give_up_memory() override;  // that of frames which no call uses
 
   const std::uint64_t id_ = StepRecorder::new_plan_id();
   Schedule schedule_;

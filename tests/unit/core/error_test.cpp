@@ -58,6 +58,7 @@ TEST(Error, IsMadeOfForeignExceptions) {
   EXPECT_EQ(code_of(foreign), Code::kUnknown);
   EXPECT_EQ(message_of(with_line(foreign, "here")), "x\n\there");
   EXPECT_EQ(code_of(std::make_exception_ptr(std::bad_alloc())), Code::kResourceExhausted);
+  EXPECT_EQ(code_of(std::make_exception_ptr(std::length_error("v"))), Code::kResourceExhausted);
   EXPECT_EQ(code_of(std::make_exception_ptr(7)), Code::kUnknown);
   EXPECT_THROW(std::rethrow_exception(with_line(std::make_exception_ptr(7), "here")), UnknownError);
 }

@@ -11,6 +11,7 @@
 
 #include <gmock/gmock.h>
 
+#include "tandem/autodiff/gradient_tape.h"
 #include "tandem/graph/kernel_context.h"
 #include "tandem/ops/operators.h"
 #include "tandem/ops/shape_ops.h"
@@ -163,6 +164,24 @@ TEST_F(Cancel, OfTheBeginningStopsOtherConsumers) {
         for (;;) it->next(element);
       },
       CancelledError);
+}
+
+// A tape, or a function that is being traced, keeps the pipeline's own work from its caller's.
+TEST_F(Cancel, UnderAGradientTape) {
+  const auto stop = std::make_shared<Cancellation>();
+  const auto never = [](const Tensor& x) { return x.item<std::int64_t>() < 0; };
+  auto it = range(kEndless).filter(never).iterator();
+  auto result = std::async(std::launch::async, [&] {
+    const CancellationScope scope(stop);
+    const GradientTape tape;
+    EXPECT_THROW(it.next(), CancelledError);
+  });
+  stop->cancel();
+  if (result.wait_for(30s) != std::future_status::ready) {
+    std::fprintf(stderr, "It does not end although it was cancelled.\n");
+    std::_Exit(1);
+  }
+  result.get();
 }
 
 TEST_F(Cancel, OfAConsumerThatLeftDoesNothing) {

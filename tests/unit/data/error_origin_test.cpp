@@ -184,6 +184,45 @@ TEST(ErrorOrigin, LosesNoRowsDrawnBeforeAnError) {
   }
 }
 
+// These are drawn some at a time.
+TEST(ErrorOrigin, LosesNoRowsOfALargeBatch) {
+  constexpr std::int64_t kCount = 10000, kBad = 6000;
+  const Dataset rows = from_tensor_slices(Tensor::from(upto(kCount))).filter([](const Tensor& x) {
+    if (x.item<std::int64_t>() == kBad) throw DataLossError("six thousand");
+    return true;
+  });
+  std::vector<std::int64_t> expected = upto(kCount);
+  expected.erase(expected.begin() + kBad);
+  for (const std::int64_t calls : {0, 2}) {
+    const auto pipeline = [&] { return rows.batch(9000, {.num_parallel_calls = calls}); };
+    std::vector<std::int64_t> seen;
+    std::vector<std::size_t> sizes;
+    for (const Element& batch : pipeline().ignore_errors()) {
+      const auto values = batch[0].to_vector<std::int64_t>();
+      sizes.push_back(values.size());
+      seen.insert(seen.end(), values.begin(), values.end());
+    }
+    EXPECT_EQ(seen, expected) << calls << " calls";
+    EXPECT_EQ(sizes, (std::vector<std::size_t>{9000, 999}));
+    Iterator it = pipeline().iterator();
+    EXPECT_THROW(it.next(), DataLossError);
+    Iterator other = pipeline().iterator();
+    other.restore(it.save());
+    EXPECT_EQ(it.next()[0].dim(0), 9000);
+    EXPECT_EQ(other.next()[0].to_vector<std::int64_t>(),
+              std::vector<std::int64_t>(expected.begin(), expected.begin() + 9000));
+    EXPECT_EQ(rest(other), rest(it));
+    // The rows of another dataset may be fewer.
+    Iterator few = from_tensor_slices(Tensor::from(upto(10)))
+                       .filter([](const Tensor&) { return true; })
+                       .batch(9000, {.num_parallel_calls = calls})
+                       .iterator();
+    Iterator failed = pipeline().iterator();
+    EXPECT_THROW(failed.next(), DataLossError);
+    EXPECT_THROW(few.restore(failed.save()), InvalidArgumentError);
+  }
+}
+
 TEST(ErrorOrigin, ObservedPassesSkipAsOthersDo) {
   constexpr std::int64_t kMany = std::int64_t{1} << 60;
   auto it = range(kMany).skip(kMany - 3).iterator({.observe = true});

@@ -87,6 +87,63 @@ TEST(WaitingStages, GetMoreThreadsThanCores) {
   }
 }
 
+// Of `files` lists of five numbers, each of which takes 5 ms.
+Dataset slow_lists(std::int64_t cycle, std::int64_t calls) {
+  return range(1).repeat().interleave(
+      [](const Tensor&) { return range(5).map(sleeping, {.traced = false}); },
+      {.cycle_length = cycle, .num_parallel_calls = calls});
+}
+
+TEST(WaitingStages, AreReadByAsManyThreadsAsAreOpen) {
+  if (!can_tell()) GTEST_SKIP() << "this system does not say for how long threads had no core";
+  auto it = slow_lists(12, kAutotune).iterator({.observe = true});
+  const auto threads = [&] { return it.stats().stages[0].threads; };
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (threads() < 12 && std::chrono::steady_clock::now() < end) numbers(it, 20);
+  EXPECT_GE(threads(), 12);
+  EXPECT_LE(threads(), 13);  // one opens the next
+  EXPECT_EQ(it.stats().stages[0].cycle_length, 12);
+}
+
+TEST(WaitingStages, AreAdvisedToTakeALongerCycle) {
+  PipelineStats stats;
+  stats.stages = {
+      {.name = "ParallelInterleave",
+       .inputs = {1, 2},
+       .elements = 100,
+       .work = 0.001,
+       .threads = 4,
+       .tuned = true,
+       .cycle_length = 4},
+      {.name = "Range", .consumer = 0, .elements = 20, .work = 0.001},
+      {.name = "Map", .consumer = 0, .nested = true, .elements = 100, .work = 0.5, .idle = 0.49}};
+  stats.elements = 100;
+  stats.seconds = stats.in_next = 0.13;
+  using Advice = PipelineExplanation::Advice;
+  const auto text = [](const auto& matcher) { return Field(&Advice::text, matcher); };
+  EXPECT_THAT(explain(stats, 2).advice,
+              Contains(AllOf(text(HasSubstr("Give this ParallelInterleave a cycle_length of 64")),
+                             text(HasSubstr("no more than 4 datasets")),
+                             text(HasSubstr("more threads than cores")),
+                             Field(&Advice::gain, ::testing::Ge(4)))));
+  // Whose cycle is long, or whose inputs compute, gains nothing by it.
+  stats.stages[0].cycle_length = stats.stages[0].threads = 64;
+  EXPECT_THAT(explain(stats, 2).to_text(), Not(HasSubstr("cycle_length")));
+  stats.stages[0].cycle_length = stats.stages[0].threads = 4;
+  stats.stages[2].idle = 0;
+  EXPECT_THAT(explain(stats, 2).to_text(), Not(HasSubstr("cycle_length")));
+  // Two datasets at a time keep no more than two cores at work.
+  stats.stages[0].cycle_length = stats.stages[0].threads = 2;
+  EXPECT_THAT(explain(stats, 8).to_text(), HasSubstr("a cycle_length of 8"));
+  // A serial one gains by threads for what is open.
+  stats.stages[0].name = "Interleave";
+  stats.stages[0].threads = 0;
+  stats.stages[0].tuned = false;
+  EXPECT_THAT(explain(stats, 8).advice,
+              Contains(AllOf(text(HasSubstr("Give this Interleave num_parallel_calls")),
+                             Field(&Advice::gain, ::testing::Le(2.1)))));
+}
+
 TEST(PipelineExplain, NumbersStagesOfOneName) {
   PipelineStats stats;
   stats.stages = {{.name = "Map", .inputs = {1}, .elements = 10, .work = 1},

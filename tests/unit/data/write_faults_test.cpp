@@ -7,12 +7,15 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 
 #include "tandem/data/file_datasets.h"
 #include "tandem/fs/file_system.h"
 #include "tandem/fs/leftovers.h"
+#include "tandem/fs/unfinished_file.h"
 
 #include "tests/unit/data/data_util.h"
 
@@ -130,6 +133,30 @@ TEST(WriteFaults, WhatKilledWritersLeftIsRemoved) {
   fs::remove_leftovers(path);
   EXPECT_FALSE(stdfs::exists(foreign));
   EXPECT_TRUE(stdfs::exists(own) && stdfs::exists(other));
+}
+
+TEST(WriteFaults, WhatKilledWritersLeftBehindALinkIsRemoved) {
+  const Folder folder;
+  const std::string link = folder.file("cache");
+  stdfs::create_directory(folder.file("disk"));
+  stdfs::create_symlink("disk/large", link);
+  const auto in_disk = [&] {
+    std::vector<std::string> names;
+    for (const auto& entry : stdfs::directory_iterator(folder.file("disk"))) {
+      names.push_back(entry.path().filename().string());
+    }
+    return names;
+  };
+  run_and_wait(
+      [](const std::string& of) {
+        auto* killed = new fs::UnfinishedFile(of);
+        killed->append("left");
+      },
+      link);
+  ASSERT_EQ(in_disk().size(), 1u);
+  numbers(range(3).cache(link));
+  EXPECT_EQ(in_disk(), std::vector<std::string>{"large"});
+  EXPECT_EQ(numbers(range(3).cache(link)), upto(3));
 }
 
 TEST(WriteFaults, ErrorsOfNestedDatasetsNameTheOuterElement) {

@@ -289,5 +289,24 @@ TEST(DeviceFaults, WhatALostDeviceHeldIsGoneAndEveryErrorSaysSo) {
   }
 }
 
+// With soft placement it goes elsewhere, and the line says why.
+TEST(DeviceFaults, ALostDeviceThatIsAskedForIsUnavailable) {
+  Runtime runtime({.devices = {.emulate = {"GPU:2,memory=8MiB,latency=0us"}}});
+  RuntimeScope scope(runtime);
+  static_cast<EmulatedDevice&>(*runtime.devices()[1]).lose("somebody pulled it out");
+  DeviceScope on("/GPU:0");
+  testing::internal::CaptureStderr();
+  EXPECT_THAT((Tensor{1.0f} + 1.0f).device(), testing::HasSubstr("GPU:1"));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr("but that is lost"));
+  runtime.set_soft_placement(false);
+  try {
+    Tensor{1.0f} + 1.0f;
+    ADD_FAILURE() << "ran on a lost device";
+  } catch (const UnavailableError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("somebody pulled it out"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("device:GPU:1"));
+  }
+}
+
 }  // namespace
 }  // namespace tandem

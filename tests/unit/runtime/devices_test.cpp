@@ -1,6 +1,7 @@
 #include <string>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tandem/autodiff/gradient_tape.h"
@@ -13,6 +14,9 @@
 
 namespace tandem {
 namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
 
 constexpr const char* kGpu0 = "/job:localhost/replica:0/task:0/device:GPU:0";
 constexpr const char* kGpu1 = "/job:localhost/replica:0/task:0/device:GPU:1";
@@ -109,9 +113,21 @@ TEST_F(Devices, WithSoftPlacementWhatIsNotThereBecomesOpen) {
     EXPECT_EQ((x + 3.0f).device(), kGpu0) << name;
     EXPECT_EQ(f(x).device(), kGpu0) << name;
     const std::string said = ::testing::internal::GetCapturedStderr();
-    EXPECT_EQ(said.find("AddV2 was asked to run on"), said.rfind("AddV2 was asked to run on"));
-    EXPECT_NE(said.find("AddV2 was asked to run on"), std::string::npos) << said;
+    EXPECT_EQ(said.find("AddV2 asked for"), said.rfind("AddV2 asked for"));
+    EXPECT_NE(said.find("AddV2 asked for"), std::string::npos) << said;
   }
+}
+
+TEST_F(Devices, CallsThatAskForTheHostRunThere) {
+  const Tensor there = Tensor{1.0f, 2.0f} + 1.0f;
+  ASSERT_EQ(there.device(), kGpu0);
+  DeviceScope on("/CPU:0");
+  const Tensor here = Tensor{1.0f, 2.0f} + 1.0f;
+  EXPECT_THAT(here.device(), HasSubstr("CPU:0"));
+  EXPECT_THAT((here * there).device(), HasSubstr("CPU:0"));
+  EXPECT_THAT((here * there).to_vector<float>(), ElementsAre(4.0f, 9.0f));
+  DeviceScope inner("/GPU:0");
+  EXPECT_EQ((here + here).device(), kGpu0);
 }
 
 TEST_F(Devices, AnUnknownTaskIsAnErrorAllTheSame) {
@@ -155,6 +171,7 @@ TEST_F(Devices, AVariableLivesOnItsDevice) {
     DeviceScope on("/GPU:1");
     v = Variable(Tensor{1.0f, 2.0f}, {.name = "v"});
   }
+  EXPECT_EQ(v.device(), kGpu1);
   EXPECT_EQ(v.read_value().device(), kGpu1);
   v.assign_add(Tensor{1.0f, 1.0f});
   EXPECT_EQ(v.read_value().to_vector<float>(), (std::vector<float>{2, 3}));

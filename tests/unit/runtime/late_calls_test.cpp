@@ -10,6 +10,7 @@
 #include "tandem/ops/ops.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/thread_context.h"
+#include "tandem/runtime/traced_function.h"
 
 #include "tests/unit/runtime/device_config_util.h"
 
@@ -118,6 +119,32 @@ TEST(LateCalls, ThatHoldMemoryAreWaitedForBeforeItRunsOut) {
   for (int i = 0; i < 200; ++i) x = sqrt(x * 4.0f) - 1.0f;
   EXPECT_EQ(x.at<float>({12345}), 1.0f);
   EXPECT_THROW(fill({1 << 19}, 1.0f).synchronize(), ResourceExhaustedError);
+}
+
+TEST(LateCalls, MakeRoomForFunctions) {
+  Runtime runtime({.devices = {.emulate = {"GPU:1,memory=1MiB,latency=0us"}}});
+  RuntimeScope scope(runtime);
+  const Tensor x = fill({250, 256}, 1.0f);  // almost 256 KiB
+  auto f = function([](Tensor a) {
+    const Tensor b = matmul(a, a, {.transpose_b = true});
+    return reduce_sum(matmul(b, b) * b);
+  });
+  const float sum = f(x).item<float>();
+  for (int i = 0; i < 10; ++i) {
+    for (int k = 0; k < 4; ++k) matmul(x, x, {.transpose_b = true});  // free once they have run
+    EXPECT_EQ(f(x).item<float>(), sum);
+  }
+}
+
+TEST(LateCalls, AreRunBeforeTheirRuntimeGoes) {
+  Tensor late;
+  {
+    Runtime runtime({.devices = {.emulate = {"GPU:1,latency=1ms"}}});
+    RuntimeScope scope(runtime);
+    late = Tensor({1.0f, 2.0f});
+    for (int i = 0; i < 50; ++i) late = late + Tensor({1.0f, 1.0f});  // a copy each
+  }
+  EXPECT_THAT(late.to_vector<float>(), ElementsAre(51.0f, 52.0f));
 }
 
 TEST(LateCalls, FailWithTheirDevice) {

@@ -34,6 +34,23 @@ TEST(Recovery, AFailureInAnyCallLeavesTheFunctionUsable) {
   }
 }
 
+// What one function keeps for its next call another one may need.
+TEST(Recovery, FunctionsThatDoNotFitTogetherRunInTurn) {
+  Runtime runtime({.devices = {.emulate = {"GPU:1,memory=4MiB,latency=0us"}}});
+  RuntimeScope scope(runtime);
+  const Tensor x = ones({512, 512});  // 1 MiB
+  auto train = function([](Tensor a) { return reduce_sum(matmul(matmul(a, a), a)); });
+  auto evaluate = function([](Tensor a) { return reduce_max(matmul(matmul(a, a), a) * 2.0f); });
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(train(x).item<float>(), 512.0f * 512 * 512 * 512);
+    EXPECT_EQ(evaluate(x).item<float>(), 2.0f * 512 * 512);
+    EXPECT_EQ(matmul(matmul(x, x), x).at<float>({1, 1}), 512.0f * 512);
+  }
+  EXPECT_THROW(matmul(ones({1024, 1024}), ones({1024, 1024})).synchronize(),
+               ResourceExhaustedError);
+  EXPECT_EQ(evaluate(x).item<float>(), 2.0f * 512 * 512);
+}
+
 TEST(Recovery, RandomNumbersGoOnWhateverScheduleRuns) {
   const auto draw = [] {
     Runtime runtime({.inter_op_threads = 2, .intra_op_threads = 1});

@@ -18,6 +18,27 @@ TEST(Tensor, LiteralsHaveTheDtypesThatTheManualPromises) {
   EXPECT_EQ(tensor<double>({1, 2, 3}).dtype(), float64);
 }
 
+TEST(Tensor, LiteralsHaveAsManyDimensionsAsBraces) {
+  EXPECT_EQ((Tensor{{1.0}, {2.0}, {3.0}}.shape()), (Shape{3, 1}));
+  EXPECT_EQ((Tensor({{1}, {2}}).shape()), (Shape{2, 1}));
+  EXPECT_EQ((Tensor{{"a"}, {"b"}}.shape()), (Shape{2, 1}));
+  EXPECT_EQ((Tensor{{true}, {false}}.shape()), (Shape{2, 1}));
+  EXPECT_EQ((Tensor{{{1.0f}, {2.0f}}}.shape()), (Shape{1, 2, 1}));
+  EXPECT_EQ((Tensor{{1.0, 2.0}}.shape()), (Shape{1, 2}));
+  EXPECT_EQ((Tensor{1.0}.shape()), (Shape{1}));
+}
+
+TEST(Tensor, LiteralsOfSeveralTypesTakeTheWidest) {
+  const float x = 0.5f;
+  const Tensor floats{1, x, 2.5};
+  EXPECT_EQ(floats.to_vector<float>(), (std::vector<float>{1, 0.5f, 2.5f}));
+  const Tensor longs{1, std::int64_t{1} << 40, std::int16_t{3}};
+  EXPECT_EQ(longs.to_vector<std::int64_t>(),
+            (std::vector<std::int64_t>{1, std::int64_t{1} << 40, 3}));
+  EXPECT_EQ((Tensor{1, std::int16_t{2}, true}.dtype()), int32);
+  EXPECT_EQ((Tensor{std::size_t{4}}.dtype()), int64);
+}
+
 TEST(Tensor, ReadsElements) {
   const Tensor t{{1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}};
   EXPECT_EQ(t.at<float>({1, 2}), 6.0f);

@@ -54,6 +54,7 @@ class EmulatedCore final : public Allocator, public std::enable_shared_from_this
   Ref<Buffer> allocate(std::size_t bytes) override;
   MemoryStats stats() const override { return blocks_->stats(); }
   void reset_peak() override { blocks_->reset_peak(); }
+  MemoryKeepers* keepers() override { return blocks_->keepers(); }
 
   void keep_records(bool on);
   std::vector<StreamRecord> take_records();

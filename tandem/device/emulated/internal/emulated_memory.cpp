@@ -121,10 +121,18 @@ std::optional<MemoryRegion> EmulatedMemory::grow(std::size_t least, std::size_t 
   return region;
 }
 
+// What others have taken, in short.
 std::string EmulatedMemory::shortage() const {
   const std::size_t left = physical_->memory_left();
+  if (left + taken_ == physical_->spec().memory) return {};
   return cat(physical_->id().name, " has ", byte_text(left), " left of ",
              byte_text(physical_->spec().memory), ", to be shared by its logical devices.");
+}
+
+std::string EmulatedMemory::way_to_more(std::size_t limit) const {
+  if (limit < physical_->spec().memory) return RegionSource::way_to_more(limit);
+  return cat("more memory for the emulated device (memory=", byte_text(2 * limit),
+             " in TANDEM_EMULATE or td::config::emulate)");
 }
 
 void EmulatedMemory::on_allocate(std::byte* at, std::size_t bytes, std::size_t gap) {

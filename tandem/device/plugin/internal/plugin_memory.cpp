@@ -80,6 +80,7 @@ class DeviceAllocator final : public Allocator {
   }
   MemoryStats stats() const override { return blocks_.stats(); }
   void reset_peak() override { blocks_.reset_peak(); }
+  MemoryKeepers* keepers() override { return blocks_.keepers(); }
 
  private:
   PluginDevice& device_;

@@ -2,7 +2,11 @@
 #include "tandem/data/internal/ahead_queue.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <future>
 #include <thread>
 #include <vector>
 
@@ -96,20 +100,31 @@ TEST(AheadQueue, NothingComesAfterItsEnd) {
   EXPECT_FALSE(numbers.queue.take(item));
 }
 
+// The item that is being made comes only when the consumer has gone.
 TEST(AheadQueue, StoppingWakesWhoeverWaits) {
   const IterationContext context = IterationContext().below();
-  AheadQueue<int> queue({.stage = "never",
+  StageCounters counters;
+  std::atomic<bool> gone{false};
+  AheadQueue<int> queue({.stage = "slow",
                          .limit = 1,
                          .make =
                              [&](int&) {
-                               while (!context.stop_signal()->stopped()) std::this_thread::yield();
+                               while (!gone) std::this_thread::yield();
                                return true;
                              }},
-                        context, StageMeter());
-  std::thread stopper([&] { context.stop_signal()->stop(); });
-  int item = 0;
-  EXPECT_THROW(queue.take(item), CancelledError);
-  stopper.join();
+                        context, StageMeter(&counters));
+  auto consumer = std::async(std::launch::async, [&] {
+    int item = 0;
+    EXPECT_THROW(queue.take(item), CancelledError);
+  });
+  // It has the queue's lock when it counts its look, and gives that away only to wait.
+  while (StageCounters::get(counters.looks) == 0) std::this_thread::yield();
+  context.stop_signal()->stop();
+  if (consumer.wait_for(std::chrono::seconds(30)) != std::future_status::ready) {
+    std::fprintf(stderr, "The consumer waits although the queue was stopped.\n");
+    std::_Exit(1);
+  }
+  gone = true;
 }
 
 }  // namespace

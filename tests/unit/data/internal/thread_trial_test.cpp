@@ -37,6 +37,25 @@ TEST(ThreadTrial, GoesBackWhereItDoesNotPay) {
   EXPECT_NEAR(looks(limited, 14, [](int n) { return 100.0 * std::min(n, 10); }).second, 10, 2);
 }
 
+TEST(ThreadTrial, TriesAgainSoonAndThenMoreRarely) {
+  // Nothing pays for three seconds, since another stage holds this one up: then everything does.
+  ThreadTrial trial;
+  int tries = 0;
+  int threads = 2;
+  double made = 0;
+  const auto look = [&](double pace) {
+    made += 0.1 * pace;
+    const int before = threads;
+    threads = std::min(trial.most(threads, static_cast<unsigned>(made), 0.1), 64);
+    tries += threads > before ? 1 : 0;
+  };
+  for (int i = 0; i < 30; ++i) look(500);
+  EXPECT_GE(tries, 3);
+  EXPECT_LE(tries, 5);
+  for (int i = 0; i < 40; ++i) look(250.0 * threads);
+  EXPECT_EQ(threads, 64);
+}
+
 TEST(ThreadTrial, WaitsUntilItKnows) {
   ThreadTrial trial;
   int threads = 2;

@@ -43,6 +43,13 @@ TEST(TuningModel, GivesNoMoreThanHelps) {
   EXPECT_THAT(choose_threads({{.work = 0}}, {.cpu_budget = 64}), ElementsAre(1));
 }
 
+// What waits is served between the threads that compute, and keeps none of them away.
+TEST(TuningModel, CountsThreadsThatWaitApart) {
+  const TunedPart waits{.work = 16, .cpu = 0.1}, computes{.work = 2};
+  EXPECT_THAT(choose_threads({waits, computes}, {.cpu_budget = 2}), ElementsAre(20, 2));
+  EXPECT_THAT(choose_threads({waits, waits}, {.cpu_budget = 2}), ElementsAre(10, 10));
+}
+
 TEST(TuningModel, KeepsToTheBudgets) {
   EXPECT_THAT(choose_threads({{.work = 9}, {.work = 1}}, {.cpu_budget = 1}), ElementsAre(1, 1));
   EXPECT_THAT(choose_threads({{.work = 9, .buffer = 10}}, {.cpu_budget = 8, .ram_budget = 35}),

@@ -1,0 +1,37 @@
+#include "tandem/runtime/internal/soft_placement.h"
+
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "tandem/core/log.h"
+#include "tandem/graph/resource_manager.h"
+#include "tandem/runtime/runtime.h"
+
+namespace tandem {
+namespace {
+
+class ToldLines final : public Resource {
+ public:
+  bool is_new(const std::string& line) {
+    std::lock_guard lock(mutex_);
+    return told_.insert(line).second;
+  }
+  std::string debug_string() const override { return "lines of soft placement that were told"; }
+
+ private:
+  std::mutex mutex_;
+  std::set<std::string> told_;
+};
+
+}  // namespace
+
+void tell_soft_placement(Runtime& runtime, const std::string& line) {
+  if (line.empty()) return;
+  ResourceManager& resources = runtime.resources(runtime.default_device());
+  const Ref<Resource> told = resources.lookup_or_create(
+      "_runtime", "soft_placement", [] { return Ref<Resource>(make_ref<ToldLines>()); });
+  if (static_cast<ToldLines&>(*told).is_new(line)) log(LogLevel::kWarning, line);
+}
+
+}  // namespace tandem
