@@ -55,7 +55,12 @@ auto training_step(const Sequential& model, const optimizers::Adam& optimizer,
 }  // namespace
 
 int main(int argc, char** argv) try {
-  const bool real = argc > 1 && std::string(argv[1]) == "real";
+  const std::string mode = argc > 1 ? argv[1] : "timed";
+  if (argc > 3 || (mode != "timed" && mode != "real")) {
+    std::cerr << "usage: image_training [timed|real [FOLDER]]; got '" << mode << "'\n";
+    return 2;
+  }
+  const bool real = mode == "real";
   const std::string folder = argc > 2 ? argv[2] : "build/photos_4000";
   if (!std::getenv("TANDEM_EMULATE")) {
     td::config::emulate(std::string("GPU:1,memory=1GiB,flops=60G,bandwidth=50GB/s,link=8GB/s,"

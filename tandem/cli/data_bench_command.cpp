@@ -1,7 +1,10 @@
 #include <dlfcn.h>
 
+#include <atomic>
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <exception>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -22,6 +25,15 @@ struct Options {
   bool json = false;
 };
 
+constexpr int kInterrupted = 128 + SIGINT;
+std::atomic<bool> interrupted{false};
+
+// The first ends the measuring, the second the process.
+void interrupt(int) {
+  interrupted = true;
+  std::signal(SIGINT, SIG_DFL);
+}
+
 // The library stays loaded: the dataset's functions are in it.
 data::Dataset load(const std::string& path) {
   // Without a slash the linker would look elsewhere.
@@ -36,7 +48,15 @@ data::Dataset load(const std::string& path) {
             "tandem_dataset(tandem::data::Dataset*). examples/pipelines has one that does."));
   }
   data::Dataset dataset;
-  reinterpret_cast<data::DatasetEntry*>(symbol)(&dataset);
+  try {
+    reinterpret_cast<data::DatasetEntry*>(symbol)(&dataset);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw UnknownError(cat(path, ": tandem_dataset threw: ", error.what()));
+  } catch (...) {
+    throw UnknownError(cat(path, ": tandem_dataset threw what is no std::exception."));
+  }
   if (!dataset.defined()) {
     throw InvalidArgumentError(cat(path, ": tandem_dataset left its dataset undefined."));
   }
@@ -48,11 +68,17 @@ void run(Options options) {
   const auto print = [json = options.json](const data::PipelineExplanation& explanation) {
     std::cout << (json ? explanation.to_json() : explanation.to_text()) << std::flush;
   };
+  options.run.interrupted = &interrupted;
   options.run.overdue = [print](const data::PipelineExplanation& explanation) {
     print(explanation);
-    std::_Exit(0);  // a function that never returns would be waited for
+    // A function that never returns would be waited for.
+    std::_Exit(interrupted ? kInterrupted : 0);
   };
-  print(data::explain(load(options.library), options.run));
+  const data::Dataset dataset = load(options.library);
+  std::signal(SIGINT, interrupt);
+  print(data::explain(dataset, options.run));
+  std::signal(SIGINT, SIG_DFL);
+  if (interrupted) std::exit(kInterrupted);
 }
 
 }  // namespace

@@ -25,7 +25,8 @@ class CsvElements final : public FileElements {
   bool next(Element& out) override {
     std::string_view record;
     if (!find(record)) return false;
-    const std::string where = cat("record ", number_++, " of ", stream_.path());
+    const std::string where =
+        cat("record ", number_++, " of ", stream_.path(), " (line ", line_, ")");
     out.clear();
     try {
       reader_->split(record, fields_);
@@ -48,6 +49,7 @@ class CsvElements final : public FileElements {
     if (!state.restoring()) pass_over();
     visit_place(state, stream_);
     state.value(number_);
+    state.value(next_line_);
   }
 
  private:
@@ -59,6 +61,7 @@ class CsvElements final : public FileElements {
     bool ends_before(char c) {
       if (state_ == kQuoted) {
         if (c == '"') state_ = kQuoteSeen;
+        if (c == '\n') ++lines_;
       } else if (c == '\n' || c == '\r') {
         return true;
       } else if (c == '"' && quotes_ && state_ != kPlain) {
@@ -68,8 +71,11 @@ class CsvElements final : public FileElements {
       }
       return false;
     }
+    // Lines so far, with that at whose end it ends.
+    std::int64_t lines() const { return lines_; }
 
    private:
+    std::int64_t lines_ = 1;
     enum { kFieldBegins, kPlain, kQuoted, kQuoteSeen } state_ = kFieldBegins;
     bool quotes_;
     char delimiter_;
@@ -101,6 +107,8 @@ class CsvElements final : public FileElements {
     while (there() && !scan.ends_before(bytes[at])) {
       if (++at > most_) too_large(at, scan);
     }
+    line_ = next_line_;
+    next_line_ += scan.lines();
     const std::size_t size = at;
     if (at < bytes.size()) {
       const bool carriage = bytes[at] == '\r';
@@ -116,7 +124,8 @@ class CsvElements final : public FileElements {
     const std::uint64_t place = stream_.offset();
     stream_.consume(seen);
     passing_ = scan;
-    throw_too_large(stream_.path(), cat("record ", number_++, " (is a quote missing?)"), place,
+    throw_too_large(stream_.path(),
+                    cat("record ", number_++, " (is a quote missing?), line ", next_line_), place,
                     seen, most_);
   }
 
@@ -129,6 +138,7 @@ class CsvElements final : public FileElements {
       while (at < bytes.size() && !passing_->ends_before(bytes[at])) ++at;
       if (at < bytes.size()) {
         const bool carriage = bytes[at] == '\r';
+        next_line_ += passing_->lines();
         stream_.consume(at + 1);
         passing_.reset();
         if (carriage && stream_.peek(1) == "\n") stream_.consume(1);
@@ -146,6 +156,7 @@ class CsvElements final : public FileElements {
   std::optional<Scan> passing_;  // of a record that was too large
   std::vector<std::string> fields_;
   std::int64_t number_ = 0;
+  std::int64_t line_ = 0, next_line_ = 1;  // of the file, where the record begins and the next one
 };
 
 FilesPlan csv_plan(const std::vector<CsvColumn>& columns, CsvOptions options) {

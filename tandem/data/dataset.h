@@ -28,10 +28,10 @@ namespace tandem::data {
 
 class DatasetBase;  // tandem/data/dataset_base.h: for datasets of your own
 
-/// What `cardinality()` returns when there is no end, and when the number cannot be told without
-/// iterating.
-/// As a number -1, like kAutotune: it is a cardinality, and no number of threads.
+/// What `cardinality()` returns for a dataset without end. The same number as kAutotune, which is
+/// for numbers of threads and sizes of buffers: neither means the other.
 inline constexpr std::int64_t kInfinite = -1;
+/// What `cardinality()` returns where the number cannot be told without iterating.
 inline constexpr std::int64_t kUnknown = -2;
 
 /// One pass over a dataset. Movable. Several threads may ask it for elements: they take turns, and
@@ -152,8 +152,8 @@ class TANDEM_EXPORT Dataset {
   Dataset flat_map(DatasetFn fn) const;
   /// The same from several datasets in turns.
   Dataset interleave(DatasetFn fn, InterleaveOptions options = {}) const;
-  /// Elements drawn and left out so that classes come as often as `target_dist` says: the class, and
-  /// then the element. `class_func` gives a scalar int32 or int64, from 0 on.
+  /// Elements drawn and left out so that classes come as often as `target_dist` says: the class,
+  /// and then the element. `class_func` gives a scalar int32 or int64, from 0 on.
   Dataset rejection_resample(ElementFn class_func, std::vector<float> target_dist,
                              ResampleOptions options = {}) const;
   /// Carries a state from element to element; its components keep their dtypes.

@@ -1,7 +1,10 @@
 #include "tandem/data/digits.h"
 
 #include <charconv>
+#include <filesystem>
+#include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -49,10 +52,24 @@ class LineReader {
   int line_ = 1;
 };
 
+std::string bytes_of_file(const std::string& path) {
+  try {
+    return fs::read_file(path);
+  } catch (const NotFoundError& error) {
+    if (path.starts_with('/') || path.find("://") != std::string::npos) throw;
+    std::error_code ignored;
+    throw NotFoundError(
+        cat(error.what(), "\n  The path is sought from the folder where the program ",
+            "was started, ", std::filesystem::current_path(ignored).string(),
+            ". Tandem's examples are started from the folder of its sources, which ",
+            "has examples/data."));
+  }
+}
+
 }  // namespace
 
 Dataset digits(const std::string& path, std::int64_t seed) {
-  const std::string text = fs::gunzip(fs::read_file(path), kMaxBytes, path);
+  const std::string text = fs::gunzip(bytes_of_file(path), kMaxBytes, path);
   std::vector<float> pixels;
   std::vector<std::int32_t> labels;
   for (LineReader line(path, text); !line.at_end();) {

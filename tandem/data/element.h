@@ -39,15 +39,15 @@ TANDEM_EXPORT std::ostream& operator<<(std::ostream& out, const ElementSpec& spe
 
 /// A function on elements, made of any callable over tensors:
 ///
-///     [](td::Tensor x) { return x * 2; }                                 // one component
-///     [](td::Tensor x, td::Tensor y) { return std::pair(x / 255, y); }    // two; also std::tuple,
-///     std::array
+///     [](td::Tensor x) { return x * 2; }                                  // one component
+///     [](td::Tensor x, td::Tensor y) { return std::pair(x / 255, y); }    // two
 ///     [](const td::data::Element& e) { return td::data::Element{e[0]}; }  // any number
 ///
-/// It runs where the elements are consumed or on threads of the pipeline, under the thread context
-/// of whoever began the iteration; no gradient tape records it. A callable that holds nothing (a
-/// lambda without captures, a function, a td::function) is traced once where that can be done, and
-/// its graph then runs for every element: MapOptions::traced tells when.
+/// What it returns may also be a std::tuple or a std::array of tensors. It runs where the elements
+/// are consumed or on threads of the pipeline, under the thread context of whoever began the
+/// iteration; no gradient tape records it. A callable that holds nothing (a lambda without
+/// captures, a function, a td::function) is traced once where that can be done, and its graph then
+/// runs for every element: MapOptions::traced tells when.
 class ElementFn {
  public:
   template <class F, std::enable_if_t<!std::is_same_v<std::decay_t<F>, ElementFn>, int> = 0>

@@ -32,6 +32,8 @@ using Clock = std::chrono::steady_clock;
 constexpr double kFarOff = 1.3;
 // A consumer that waits for input a larger share of its time has a pipeline that is too slow.
 constexpr double kFastEnough = 0.05;
+// Seconds after which a call that has not returned when a run is stopped is told of.
+constexpr double kLongCall = 0.5;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -78,21 +80,28 @@ int most_work(const PipelineModel& model, const std::vector<int>& stages, double
   return found;
 }
 
+bool in_a_call(const PipelineStats& stats) {
+  return std::any_of(stats.stages.begin(), stats.stages.end(),
+                     [](const PipelineStats::Stage& s) { return s.in_call > 0; });
+}
+
 // Cancels what runs under it when a time is over, or with what the thread that made it runs under.
 class TimeLimit {
  public:
   // `overdue` is called if it is not done a second after it is over; may be null.
-  TimeLimit(double seconds, std::function<void()> overdue)
+  TimeLimit(double seconds, const std::atomic<bool>* interrupted, std::function<void()> overdue)
       : outer_(thread_context().cancellation),
         scope_(cancellation_),
-        watch_([this, seconds, overdue = std::move(overdue)] {
+        watch_([this, seconds, interrupted, overdue = std::move(overdue)] {
           const auto begin = Clock::now();
           std::unique_lock lock(mutex_);
           const auto ended = [this] { return ended_; };
           while (!done_.wait_for(lock, std::chrono::milliseconds(5), ended)) {
-            over_ = seconds > 0 && seconds_since(begin) >= seconds;
+            over_ = (seconds > 0 && seconds_since(begin) >= seconds) ||
+                    (interrupted && interrupted->load());
             if (!over_ && !(outer_ && outer_->cancelled())) continue;
             cancellation_->cancel();
+            over_now_.notify_all();
             if (over_ && overdue && !done_.wait_for(lock, std::chrono::seconds(1), ended)) {
               overdue();
             }
@@ -108,13 +117,19 @@ class TimeLimit {
     watch_.join();
   }
   bool over() const { return over_; }
+  // Lets so many seconds pass, fewer if it is over before.
+  void wait(double seconds) {
+    std::unique_lock lock(mutex_);
+    over_now_.wait_for(lock, std::chrono::duration<double>(seconds),
+                       [this] { return cancellation_->cancelled(); });
+  }
 
  private:
   const std::shared_ptr<const Cancellation> outer_;
   const std::shared_ptr<Cancellation> cancellation_ = std::make_shared<Cancellation>();
   const CancellationScope scope_;
   std::mutex mutex_;
-  std::condition_variable done_;
+  std::condition_variable done_, over_now_;
   bool ended_ = false;
   std::atomic<bool> over_{false};
   std::thread watch_;  // last: it uses the others
@@ -130,6 +145,8 @@ Json json_of(const PipelineStats::Stage& s) {
           {"idle_seconds", s.idle},
           {"seconds_per_element", s.work_per_element()},
           {"waited_for_seconds", s.waited_for},
+          {"in_call_seconds", s.in_call},
+          {"files", s.files},
           {"threads", s.threads},
           {"tuned", s.tuned},
           {"input_seconds", s.input},
@@ -148,27 +165,26 @@ PipelineExplanation explain(const Dataset& dataset, PipelineExplainOptions optio
   Iterator it = dataset.iterator({.observe = true});
   const auto begin = Clock::now();
   const auto found = [&](bool stopped) {
-    PipelineStats stats = it.stats();
-    // A call that has not returned is not in it.
-    if (stats.seconds == 0) stats.seconds = stats.in_next = seconds_since(begin);
-    PipelineExplanation explanation = explain(std::move(stats));
+    PipelineExplanation explanation = explain(it.stats());
     explanation.stopped = stopped;
     return explanation;
   };
-  const TimeLimit limit(options.seconds, [&] {
+  TimeLimit limit(options.seconds, options.interrupted, [&] {
     if (options.overdue) options.overdue(found(true));
   });
-  const std::chrono::duration<double> step(options.step);
   Element element;
   try {
     for (std::int64_t count = 0; it.next(element);) {
-      if (options.step > 0) std::this_thread::sleep_for(step);
+      if (options.step > 0) limit.wait(options.step);
       if (++count == options.elements) break;
       if (options.seconds > 0 && seconds_since(begin) >= options.seconds) break;
     }
   } catch (const CancelledError&) {
     if (!limit.over()) throw;
-    return found(true);
+    PipelineExplanation explanation = found(true);
+    // The iterator would wait for its threads, and nobody would tell that one is overdue.
+    while (in_a_call(it.stats())) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return explanation;
   }
   return found(false);
 }
@@ -205,15 +221,21 @@ std::string PipelineExplanation::to_text() const {
   if (stopped && stats.elements == 0) {
     out << "no element yet in " << time_text(stats.seconds);
   } else {
-    out << number_text(static_cast<double>(stats.elements)) << " elements in "
-        << time_text(stats.seconds) << ": " << number_text(stats.elements_per_second())
-        << " elements/s";
+    out << number_text(static_cast<double>(stats.elements))
+        << (stats.elements == 1 ? " element in " : " elements in ") << time_text(stats.seconds)
+        << ": " << number_text(stats.elements_per_second()) << " elements/s";
   }
   if (stats.bytes_per_second() > 0) {
     out << ", " << number_text(1e-6 * stats.bytes_per_second()) << " MB/s";
   }
   out << "\nwaiting for input: " << percent_text(stats.waiting_share()) << " of the time\n";
   if (stats.stages.empty()) return std::move(out).str();
+  for (std::size_t i = 0; stopped && i < stats.stages.size(); ++i) {
+    const PipelineStats::Stage& s = stats.stages[i];
+    if (s.in_call < kLongCall) continue;
+    out << "still in a call: " << name_of(*this, static_cast<int>(i)) << ", for "
+        << time_text(s.in_call) << '\n';
+  }
   out << "bottleneck: " << bottleneck_text(*this) << '\n';
   if (stats.elements > 0 && elements_per_second > kFarOff * stats.elements_per_second()) {
     out << "the stages' work allows " << number_text(std::round(elements_per_second))
@@ -221,7 +243,7 @@ std::string PipelineExplanation::to_text() const {
   }
   out << '\n' << stats << '\n';
   if (advice.empty()) {
-    out << "advice: none; no single change would gain 5 %\n";
+    out << "advice: none; no single change would gain 10 %\n";
     return std::move(out).str();
   }
   out << "advice (gains by a model of " << cores << (cores == 1 ? " core" : " cores") << ")\n";

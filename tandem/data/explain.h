@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
@@ -18,7 +19,8 @@ namespace tandem::data {
 ///     std::cout << td::data::explain(iterator.stats());    // or of an iteration that was observed
 ///
 /// What would be comes from a model: stages that work on the same threads one after the other are a
-/// section; the slowest section, or the cores, say how many elements a second there are.
+/// section; the slowest section, or the cores, say how many elements a second there are. What it
+/// takes to hand elements from thread to thread counts in what is advised.
 struct TANDEM_EXPORT PipelineExplanation {
   struct Section {
     int stage = -1;  ///< whose threads these are; -1: the consumer's
@@ -36,7 +38,7 @@ struct TANDEM_EXPORT PipelineExplanation {
   };
 
   PipelineStats stats;
-  bool stopped = false;  ///< the time was over before the next element came
+  bool stopped = false;  ///< the time was over before the next element came, or it was interrupted
   int cores = 1;
   double step = 0;                 ///< seconds that the consumer has an element for itself
   std::vector<Section> sections;   ///< the consumer's first
@@ -54,12 +56,14 @@ TANDEM_EXPORT std::ostream& operator<<(std::ostream& out, const PipelineExplanat
 
 struct PipelineExplainOptions {
   double seconds = 2;         ///< after which the run ends; 0: no limit
-  std::int64_t elements = 0;  ///< the same
+  std::int64_t elements = 0;  ///< after which the run ends; 0: no limit
   double step = 0;            ///< seconds for which the run waits after each element, as if an
                               ///< accelerator worked on it
   /// Called, on another thread, with what is known if a function that does not return keeps the run
   /// from ending for a second more: it may end the process.
   std::function<void(const PipelineExplanation&)> overdue = {};
+  /// Where this becomes true the run ends as it does when the time is over. May be null.
+  const std::atomic<bool>* interrupted = nullptr;
 };
 
 /// Runs the dataset for a while, or to its end. When the time is over what runs is cancelled, as by

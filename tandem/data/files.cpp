@@ -1,9 +1,11 @@
 #include "tandem/data/internal/files.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "tandem/data/internal/row_stage.h"
+#include "tandem/data/internal/stage_counters.h"
 #include "tandem/data/internal/stage_error.h"
 
 namespace tandem::data {
@@ -167,6 +169,13 @@ class FilesDataset final : public DatasetBase {
   std::int64_t cardinality() const override { return kUnknown; }
 
  private:
+  // 0 if that is not known.
+  std::int64_t count_of_files(const std::optional<FileShard>& shard) const {
+    if (names_) return std::max<std::int64_t>(names_->cardinality(), 0);
+    const auto all = static_cast<std::int64_t>(files_.size());
+    return shard ? (all - shard->index + shard->num_shards - 1) / shard->num_shards : all;
+  }
+
   const std::vector<std::string> files_;
   const DatasetRef names_;  // or null
   const FilesPlan plan_;
@@ -263,6 +272,9 @@ std::unique_ptr<IteratorBase> FilesDataset::make_iterator(const IterationContext
     names = std::make_unique<DrawnNames>(names_->iterator(context));
   } else {
     names = std::make_unique<ListedNames>(files_, context.options().file_shard);
+  }
+  if (StageCounters* counters = context.counters()) {
+    StageCounters::set(counters->files, count_of_files(context.options().file_shard));
   }
   if (plan_.num_parallel_reads > 0) {
     return std::make_unique<CycleIterator>(plan_, std::move(names), context);

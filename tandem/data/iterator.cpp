@@ -73,6 +73,7 @@ struct Pass {
   bool watched_next(Element& out) {
     const Waited waited;
     const auto begin = std::chrono::steady_clock::now();
+    if (observer) observer->asked(nanoseconds(begin));
     bool gave = false;
     try {
       gave = iterator->next(out);

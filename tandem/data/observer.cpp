@@ -8,63 +8,20 @@
 
 namespace tandem::data {
 
-ThreadTimes& thread_times() {
-  thread_local ThreadTimes times;
-  return times;
-}
-
-std::int64_t bytes_of(const Element& element) {
-  std::size_t bytes = 0;
-  for (const Tensor& tensor : element) {
-    if (!tensor.defined()) continue;
-    if (tensor.dtype() == DType::kString) {
-      for (const std::string& text : tensor.array().values<std::string>()) bytes += text.size();
-    } else {
-      bytes += static_cast<std::size_t>(tensor.num_elements()) * dtype_size(tensor.dtype());
-    }
-  }
-  return static_cast<std::int64_t>(bytes);
-}
-
-StageMeter::Waiting::~Waiting() {
-  if (!counters_) return;
-  const std::int64_t time = clock_now() - begin_;
-  StageCounters::add(counters_->waited_for, time);
-  thread_times().waited += time;
-  thread_times().apart += time;
-  IdleTime::set_apart(time);
-}
-
-StageMeter::Working::~Working() {
-  if (!counters_) return;
-  const std::int64_t time = timer_->end();
-  count_work(*counters_, time, timer_->idle());
-}
-
-StageMeter::Drawing::~Drawing() {
-  if (!counters_) return;
-  const std::int64_t time = timer_->end();
-  const std::int64_t waited = thread_times().waited - waited_;
-  StageCounters::add(counters_->input, time - waited);
-  StageCounters::add(counters_->input_waited, waited);
-  if (!timer_->idle().known()) return;
-  const std::int64_t idle = std::max<std::int64_t>(timer_->idle().total() - waited, 0);
-  StageCounters::add(counters_->input_looked_at, time - waited);
-  StageCounters::add(counters_->input_idle, std::min(idle, time - waited));
-}
-
 namespace {
 
 // A stage's own time is what passes in its `next`, less what is apart.
 class OwnTime {
  public:
   explicit OwnTime(StageCounters& counters)
-      : counters_(counters), outer_(std::exchange(thread_times().apart, 0)) {}
+      : counters_(counters),
+        outer_(std::exchange(thread_times().apart, 0)),
+        timer_(counters.work) {}
   ~OwnTime() {
     const std::int64_t time = timer_.end();
     ThreadTimes& times = thread_times();
     count_work(counters_, std::max<std::int64_t>(time - times.apart, 0), timer_.idle());
-    times.apart = outer_ + time;
+    times.apart = outer_ + timer_.whole();
   }
   OwnTime(const OwnTime&) = delete;
   OwnTime& operator=(const OwnTime&) = delete;
@@ -187,6 +144,7 @@ ObservedStage& Observer::stage(const DatasetBase& dataset, ObservedStage* from,
 
 void Observer::next(std::int64_t begin, std::int64_t end, bool gave) {
   std::lock_guard lock(mutex_);
+  asked_.store(0, std::memory_order_relaxed);
   if (begin_ == 0) begin_ = begin;
   end_ = end;
   in_next_ += end - begin;
@@ -237,7 +195,24 @@ namespace {
 
 double seconds(std::int64_t nanoseconds) { return 1e-9 * static_cast<double>(nanoseconds); }
 
-PipelineStats::Stage figures(const ObservedStage& stage) {
+// What goes on now, of which the counters know when it is over.
+struct GoingOn {
+  std::int64_t all = 0, longest = 0;
+};
+using AllGoingOn = std::map<const StageCounters::Count*, GoingOn>;
+
+AllGoingOn going_on(std::int64_t now) {
+  AllGoingOn all;
+  visit_growing([&](const StageCounters::Count* count, std::int64_t since) {
+    const std::int64_t time = std::max<std::int64_t>(now - since, 0);
+    GoingOn& at = all[count];
+    at.all += time;
+    at.longest = std::max(at.longest, time);
+  });
+  return all;
+}
+
+PipelineStats::Stage figures(const ObservedStage& stage, const AllGoingOn& going_on) {
   const auto get = [](const StageCounters::Count& count) { return StageCounters::get(count); };
   const StageCounters& c = stage.counters;
   PipelineStats::Stage out;
@@ -248,7 +223,14 @@ PipelineStats::Stage figures(const ObservedStage& stage) {
   if (const std::int64_t looked_at = get(c.looked_at)) {
     out.idle = out.work * static_cast<double>(get(c.idle)) / static_cast<double>(looked_at);
   }
-  out.waited_for = seconds(get(c.waited_for));
+  const auto now = [&](const StageCounters::Count& count) {
+    const auto found = going_on.find(&count);
+    return found == going_on.end() ? GoingOn() : found->second;
+  };
+  out.work += seconds(now(c.work).all);
+  out.in_call = seconds(now(c.work).longest);
+  out.waited_for = seconds(get(c.waited_for) + now(c.waited_for).all);
+  out.files = get(c.files);
   out.threads = static_cast<int>(get(c.threads));
   out.tuned = get(c.tuned) != 0;
   out.input = seconds(get(c.input));
@@ -266,11 +248,13 @@ PipelineStats::Stage figures(const ObservedStage& stage) {
 PipelineStats Observer::stats() const {
   std::lock_guard lock(mutex_);
   PipelineStats stats;
+  const std::int64_t now = clock_now();
+  const AllGoingOn open = going_on(now);
   // Depth first, so that a table reads like the pipeline; inputs before what functions made.
   const auto visit = [&](const auto& self, const ObservedStage& named, int consumer) -> void {
     const ObservedStage& stage = seen_through(named);
     const auto number = static_cast<int>(stats.stages.size());
-    stats.stages.push_back(figures(stage));
+    stats.stages.push_back(figures(stage, open));
     stats.stages.back().nested = named.consumer && named.input == ObservedStage::kMade;
     stats.stages.back().consumer = consumer;
     if (consumer >= 0) stats.stages[static_cast<std::size_t>(consumer)].inputs.push_back(number);
@@ -286,8 +270,10 @@ PipelineStats Observer::stats() const {
   stats.elements = elements_;
   stats.ended = ended_;
   // Until the end the consumer is at its step.
-  stats.seconds = begin_ == 0 ? 0 : seconds((ended_ ? end_ : clock_now()) - begin_);
-  stats.in_next = seconds(in_next_);
+  const std::int64_t asked = asked_.load(std::memory_order_relaxed);
+  const std::int64_t begin = begin_ == 0 ? asked : begin_;
+  stats.seconds = begin == 0 ? 0 : seconds((ended_ ? end_ : now) - begin);
+  stats.in_next = seconds(in_next_ + (asked == 0 ? 0 : std::max<std::int64_t>(now - asked, 0)));
   return stats;
 }
 

@@ -17,11 +17,12 @@ namespace {
 
 using Advice = PipelineExplanation::Advice;
 
-constexpr double kWorthwhile = 1.05;
+constexpr double kWorthwhile = 1.1;
 constexpr std::size_t kMostAdvice = 5;
 // A map whose calls take longer has more to do than being called.
 constexpr double kShortCall = 50e-6;
-constexpr double kMostCached = 4e9;  // bytes
+constexpr double kMostCached = 4e9;    // bytes
+constexpr double kFromCache = 0.5e-6;  // seconds for an element
 constexpr int kMostThreads = std::numeric_limits<int>::max();
 constexpr int kReads = 4;  // files at a time with num_parallel_reads = kAutotune
 
@@ -65,6 +66,9 @@ class Adviser {
   void consider(int i, const std::function<void(PipelineModel&)>& change, std::string text) {
     PipelineModel changed = model_;
     change(changed);
+    PipelineModel::Stage& now = in(changed, i);
+    const PipelineModel::Stage& before = model_.stages[static_cast<std::size_t>(i)];
+    now.hands_over = now.prefetched || (before.threads == 0 && now.threads > 0);
     const double rate = changed.rate();
     if (now_ <= 0 || rate < kWorthwhile * now_) return;
     found_.push_back({std::move(text), i, rate, rate / now_});
@@ -139,9 +143,14 @@ class Adviser {
     const PipelineStats::Stage& s = stage(i);
     const bool reads = std::any_of(kReaders.begin(), kReaders.end(),
                                    [&](const char* name) { return s.name == name; });
-    if (!reads || s.nested || !s.inputs.empty()) return;
+    // Where it reads several already, their datasets are its inputs.
+    const bool several = std::any_of(s.inputs.begin(), s.inputs.end(),
+                                     [&](int input) { return stage(input).nested; });
+    if (!reads || s.nested || several || s.files == 1) return;
+    const int most =
+        s.files == 0 ? kReads : static_cast<int>(std::min<std::int64_t>(kReads, s.files));
     consider(
-        i, [&](PipelineModel& m) { in(m, i).threads = std::min(kReads, m.cores); },
+        i, [&](PipelineModel& m) { in(m, i).threads = std::min(most, m.cores); },
         "Read several files at a time: num_parallel_reads = kAutotune");
   }
 
@@ -193,6 +202,7 @@ class Adviser {
             m.stages[j].work = m.stages[j].cpu = 0;
             m.stages[j].threads = 0;
           }
+          in(m, i).work = in(m, i).cpu = kFromCache * in(m, i).elements;
         },
         cat("Add cache() after ", name(i), ", if later passes find the same elements (",
             bytes_text(static_cast<double>(s.bytes)), " so far); from the second pass on"));

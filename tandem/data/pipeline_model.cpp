@@ -20,6 +20,10 @@ constexpr int kReads = 4;
 // Threads that wait; as kAutotune.
 constexpr int kMostWaiting = 64;
 
+// Seconds that it takes to hand one element to another thread, on either side: a lock, and more
+// often than not to wake who waits.
+constexpr double kHandOver = 5e-6;
+
 double limit_of(double threads, double work) { return work > 0 ? threads / work : kNoLimit; }
 
 }  // namespace
@@ -33,6 +37,7 @@ PipelineModel::PipelineModel(const PipelineStats& stats, double step_seconds, in
     stage.work = s.work / elements;
     stage.cpu = std::max(s.work - s.idle, 0.0) / elements;
     stage.threads = s.threads;
+    stage.elements = static_cast<double>(s.elements) / elements;
     stage.own_inputs = s.name == "ParallelInterleave";
     stage.is_prefetch = s.name == "Prefetch";
     // The consumer of an interleave draws what its threads open.
@@ -65,6 +70,10 @@ int PipelineModel::section_of(int number) const {
   return -1;
 }
 
+double PipelineModel::handing(const Stage& stage) const {
+  return stage.hands_over ? kHandOver * stage.elements : 0;
+}
+
 std::vector<PipelineExplanation::Section> PipelineModel::sections() const {
   std::map<int, PipelineExplanation::Section> found;
   found[-1];
@@ -83,6 +92,12 @@ std::vector<PipelineExplanation::Section> PipelineModel::sections() const {
       section.stage = number - static_cast<int>(stages.size());
     }
     if (alone) section.serial += stages[i].work;
+    const double handing = this->handing(stages[i]);
+    const int consumer = stages[i].consumer;
+    PipelineExplanation::Section& taking = found[consumer < 0 ? -1 : section_of(consumer)];
+    section.work += handing;
+    taking.work += handing;
+    taking.serial += handing;
   }
   std::vector<PipelineExplanation::Section> all;
   for (auto& [number, section] : found) {
@@ -97,7 +112,7 @@ std::vector<PipelineExplanation::Section> PipelineModel::sections() const {
 
 double PipelineModel::cpu() const {
   double sum = 0;
-  for (const Stage& stage : stages) sum += stage.cpu;
+  for (const Stage& stage : stages) sum += stage.cpu + 2 * handing(stage);
   return sum;
 }
 

@@ -38,6 +38,13 @@ struct TANDEM_EXPORT PipelineStats {
     /// How long whoever asked it for an element stood still since its threads had none ready.
     double waited_for = 0;
 
+    /// For how long the longest of its calls that go on now has worked without asking an input: a
+    /// function that does not return, or a read. Part of its own time.
+    double in_call = 0;
+
+    /// That it reads, at least; 0 if it reads none, or nobody knows.
+    std::int64_t files = 0;
+
     // ---- Of stages with threads of their own; else 0. ----
     int threads = 0;                ///< those that may work now
     bool tuned = false;             ///< number of threads, or size of buffer, found while running

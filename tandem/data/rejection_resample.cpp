@@ -2,12 +2,16 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tandem/core/log.h"
 #include "tandem/data/dataset.h"
+#include "tandem/data/internal/row_stage.h"
+#include "tandem/data/internal/stage_error.h"
+#include "tandem/data/state_archive.h"
 #include "tandem/ops/arithmetic_ops.h"
 #include "tandem/ops/array_ops.h"
 #include "tandem/ops/cast_ops.h"
@@ -55,6 +59,64 @@ void check(const char* name, const std::vector<float>& shares) {
   }
 }
 
+// Lets only elements through whose first component is one of `count` classes: whoever passes them
+// on unfiltered looks at no class.
+class ClassesIterator final : public UnaryIterator {
+ public:
+  ClassesIterator(std::unique_ptr<IteratorBase> input, std::int64_t count)
+      : UnaryIterator(std::move(input)), count_(count) {}
+
+  bool next(Element& out) override {
+    if (!next_counted(input(), out, number_)) return false;
+    const std::int64_t number = number_++;
+    try {
+      check(out.front().array());
+    } catch (...) {
+      throw_stage_error("rejection_resample", number);
+    }
+    return true;
+  }
+  const Element& origin() const override { return input().origin(); }
+  void visit_state(StateArchive& state) override {
+    state.stage("RejectionResample");
+    state.value(number_);
+    input().visit_state(state);
+  }
+
+ private:
+  void check(const Array& label) const {
+    const DType dtype = label.dtype();
+    if (label.rank() != 0 || (dtype != DType::kInt32 && dtype != DType::kInt64)) {
+      throw InvalidArgumentError(cat("The class of an element must be a scalar of int32 or int64, ",
+                                     "but class_func returned ", dtype, label.shape(), "."));
+    }
+    const std::int64_t value =
+        dtype == DType::kInt32 ? label.data<std::int32_t>()[0] : label.data<std::int64_t>()[0];
+    if (value >= 0 && value < count_) return;
+    const std::string classes =
+        count_ == 1 ? "1 class: 0" : cat(count_, " classes: 0 to ", count_ - 1);
+    throw InvalidArgumentError(
+        cat("class_func returned class ", value, ", but target_dist has ", classes, "."));
+  }
+
+  const std::int64_t count_;
+  std::int64_t number_ = 0;
+};
+
+class ClassesDataset final : public UnaryDataset {
+ public:
+  ClassesDataset(DatasetRef input, std::int64_t count)
+      : UnaryDataset(std::move(input)), count_(count) {}
+  std::string name() const override { return "RejectionResample"; }
+  std::string parameters() const override { return cat("classes=", count_); }
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
+    return std::make_unique<ClassesIterator>(input().iterator(context), count_);
+  }
+
+ private:
+  const std::int64_t count_;
+};
+
 void warn_of_many(const std::vector<float>& initial, const std::vector<float>& accepted) {
   double rejected = 0;
   for (std::size_t i = 0; i < initial.size(); ++i) {
@@ -81,7 +143,7 @@ Dataset Dataset::rejection_resample(ElementFn class_func, std::vector<float> tar
     if (made.size() != 1) internal::throw_arity(1, made.size());
     element.insert(element.begin(), std::move(made.front()));
   });
-  const Dataset labelled = map(labelling);
+  const Dataset labelled = make_dataset<ClassesDataset>(map(labelling).base(), count);
   const Tensor target = Tensor::from(target_dist);
 
   Dataset chances;  // acceptance of each class, and how often what is not filtered is taken

@@ -383,9 +383,11 @@ class PageWriter {
         "<th>node<th>op<th>device<th class=n>expected<th class=n>measured<th class=n>outputs"
         "<th>why there",
         e_.ops.size());
+    bool starred = false;
     for (const std::size_t o :
          rows(e_.ops.size(), [&](std::size_t i) { return e_.ops[i].seconds; })) {
       const auto& op = e_.ops[o];
+      starred |= op.seconds > 0 && !op.cost_measured;
       std::string why = op.reason;
       for (const std::string& refused : op.refused) why += "; " + refused;
       out_ << "<tr>" << text_cell(op.name) << text_cell(op.op) << device_cell(op.device)
@@ -395,7 +397,8 @@ class PageWriter {
            << time_cell(op.measured ? std::optional(op.measured->seconds) : std::nullopt)
            << number_cell(op.bytes, bytes_text(op.bytes)) << text_cell(why) << "</tr>\n";
     }
-    out_ << "</tbody></table></div>\n<p class=\"faint\">* modelled, not measured</p>\n";
+    out_ << "</tbody></table></div>\n";
+    if (starred) out_ << "<p class=\"faint\">* modelled, not measured</p>\n";
   }
 
   const Explanation& e_;

@@ -24,12 +24,14 @@ class Table {
  public:
   explicit Table(std::vector<std::string> head, std::size_t most = SIZE_MAX)
       : most_(most), rows_{std::move(head)} {}
-  void add(std::vector<std::string> row) {
-    if (rows_.size() <= most_) {
-      rows_.push_back(std::move(row));
-    } else {
+  /// False if the table does not show it: it has all that it may have.
+  bool add(std::vector<std::string> row) {
+    if (rows_.size() > most_) {
       ++more_;
+      return false;
     }
+    rows_.push_back(std::move(row));
+    return true;
   }
   void print(std::ostream& out) const {
     std::vector<std::size_t> widths(rows_[0].size(), 0);
@@ -167,15 +169,17 @@ class TextWriter {
     if (measured) head.push_back("measured");
     head.push_back("why there");
     Table table(std::move(head), most_);
+    bool starred = false;
     const auto add = [&](const Explanation::Op& op) {
+      const bool modelled = op.seconds > 0 && !op.cost_measured;
       std::vector<std::string> row{
           op.name, op.op, device(op.device),
-          op.seconds > 0 ? seconds_text(op.seconds) + (op.cost_measured ? "" : "*") : "-"};
+          op.seconds > 0 ? seconds_text(op.seconds) + (modelled ? "*" : "") : "-"};
       if (measured) row.push_back(op.measured ? seconds_text(op.measured->seconds) : "-");
       std::string why = op.reason;
       for (const std::string& refused : op.refused) why += "; " + refused;
       row.push_back(std::move(why));
-      table.add(std::move(row));
+      starred |= table.add(std::move(row)) && modelled;
     };
     // Constants last: there are many, and they follow their users.
     for (const bool constants : {false, true}) {
@@ -184,7 +188,7 @@ class TextWriter {
       }
     }
     table.print(out_);
-    out_ << "  * modelled, not measured\n";
+    if (starred) out_ << "  * modelled, not measured\n";
   }
 
   const Explanation& e_;

@@ -35,7 +35,8 @@ class Observer {
   ObservedStage& stage(const DatasetBase& dataset, ObservedStage* from, const DatasetBase* consumer,
                        bool begun_with_consumer);
 
-  /// The last stage's `next`, from the consumer's side.
+  /// The last stage's `next` begins, and has ended, from the consumer's side.
+  void asked(std::int64_t begin) { asked_.store(begin, std::memory_order_relaxed); }
   void next(std::int64_t begin, std::int64_t end, bool gave);
   void ended();
   PipelineStats stats() const;
@@ -47,7 +48,8 @@ class Observer {
  private:
   mutable std::mutex mutex_;  // guards the below, but for the counters
   std::deque<ObservedStage> stages_;
-  std::int64_t begin_ = 0;  // nanoseconds
+  std::atomic<std::int64_t> asked_{0};  // when `next` began; 0: nobody is in it
+  std::int64_t begin_ = 0;              // nanoseconds
   std::int64_t end_ = 0;
   std::int64_t in_next_ = 0;
   std::int64_t elements_ = 0;

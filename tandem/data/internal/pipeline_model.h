@@ -21,6 +21,10 @@ class PipelineModel {
     bool is_prefetch = false;  ///< its own work is its consumer's
     bool by_consumer = false;  ///< where its consumer has threads: not on these
     bool prefetched = false;   ///< a prefetch was put behind it
+    double elements = 1;       ///< for each of the dataset
+    /// They are handed to another thread, which those that were measured were not: of these the
+    /// work has it.
+    bool hands_over = false;
   };
 
   explicit PipelineModel(const PipelineStats& stats, double step, int cores);
@@ -43,6 +47,8 @@ class PipelineModel {
 
  private:
   int section_of(int stage) const;
+  /// What handing its elements over takes on either side, in seconds.
+  double handing(const Stage& stage) const;
 };
 
 /// "Map"; "Map 2" where there are more such, by the order in which elements pass them.

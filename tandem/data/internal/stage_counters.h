@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "tandem/data/element.h"
@@ -37,18 +38,39 @@ struct StageCounters {
   Count cycle_length{0};
   Count fill{0};  ///< sum of buffer fills, each out of 1,000, at `looks` elements
   Count looks{0};
+  Count files{0};
 
   static void add(Count& count, std::int64_t by) { count.fetch_add(by, std::memory_order_relaxed); }
   static void set(Count& count, std::int64_t to) { count.store(to, std::memory_order_relaxed); }
   static std::int64_t get(const Count& count) { return count.load(std::memory_order_relaxed); }
 };
 
-/// Of the calling thread: what is not the work of the stage it is in.
+/// Of one thread: what is not the work of the stage it is in; and which count its time goes to,
+/// when that is over. Only that may be looked at from other threads.
 struct ThreadTimes {
+  ThreadTimes();
+  ~ThreadTimes();
+  ThreadTimes(const ThreadTimes&) = delete;
+  ThreadTimes& operator=(const ThreadTimes&) = delete;
+
   std::int64_t apart = 0;   ///< within the innermost observed `next`: in inputs, and waiting
   std::int64_t waited = 0;  ///< for other threads of pipelines, ever
+
+  std::atomic<const StageCounters::Count*> growing{nullptr};
+  std::atomic<std::int64_t> since{0};
+  /// Returns where the time went until now.
+  const StageCounters::Count* grow(const StageCounters::Count* count, std::int64_t now) {
+    const StageCounters::Count* before = growing.load(std::memory_order_relaxed);
+    since.store(now, std::memory_order_relaxed);
+    growing.store(count, std::memory_order_release);
+    return before;
+  }
 };
+/// The calling thread's.
 ThreadTimes& thread_times();
+
+/// Calls `found(count, since)` for each thread that is at something now.
+void visit_growing(const std::function<void(const StageCounters::Count*, std::int64_t)>& found);
 
 /// How long the calling thread has waited for other threads of pipelines since this was made.
 class Waited {
@@ -66,18 +88,30 @@ std::int64_t bytes_of(const Element& element);
 /// The time since this was made, and whether the thread was idle.
 class StageTimer {
  public:
-  StageTimer() : begin_(clock_now()) {}
+  /// The time will be added to `count`.
+  explicit StageTimer(const StageCounters::Count& count)
+      : made_(clock_now()),
+        outer_(thread_times().grow(&count, made_)),
+        idle_(made_),
+        begin_(idle_.known() ? clock_now() : made_) {}
   /// To be called once.
   std::int64_t end() {
-    const std::int64_t time = clock_now() - begin_;
+    const std::int64_t now = clock_now(), time = now - begin_;
+    thread_times().grow(outer_, now);
     idle_.end(time);
+    whole_ = idle_.known() ? clock_now() - made_ : time;
     return time;
   }
+  /// After the end: with the time that looking took.
+  std::int64_t whole() const { return whole_; }
   const IdleTime& idle() const { return idle_; }
 
  private:
+  const std::int64_t made_;
+  const StageCounters::Count* const outer_;
   IdleTime idle_;
-  std::int64_t begin_;
+  const std::int64_t begin_;
+  std::int64_t whole_ = 0;
 };
 
 /// Counts `time` at work, of which a thread was idle for so long, if that is known.
@@ -114,7 +148,9 @@ class StageMeter {
   class Waiting {
    public:
     explicit Waiting(const StageMeter& meter)
-        : counters_(meter.counters_), begin_(counters_ ? clock_now() : 0) {}
+        : counters_(meter.counters_), begin_(counters_ ? clock_now() : 0) {
+      if (counters_) outer_ = thread_times().grow(&counters_->waited_for, begin_);
+    }
     ~Waiting();
     Waiting(const Waiting&) = delete;
     Waiting& operator=(const Waiting&) = delete;
@@ -122,12 +158,13 @@ class StageMeter {
    private:
     StageCounters* counters_;
     std::int64_t begin_;
+    const StageCounters::Count* outer_ = nullptr;
   };
   /// Around what one of the stage's threads does for an element itself.
   class Working {
    public:
     explicit Working(const StageMeter& meter) : counters_(meter.counters_) {
-      if (counters_) timer_.emplace();
+      if (counters_) timer_.emplace(counters_->work);
     }
     ~Working();
     Working(const Working&) = delete;
@@ -142,7 +179,7 @@ class StageMeter {
    public:
     explicit Drawing(const StageMeter& meter)
         : counters_(meter.counters_), waited_(counters_ ? thread_times().waited : 0) {
-      if (counters_) timer_.emplace();
+      if (counters_) timer_.emplace(counters_->input);
     }
     ~Drawing();
     Drawing(const Drawing&) = delete;

@@ -59,6 +59,17 @@ TEST_F(TdDataBench, EndsInTime) {
   EXPECT_EQ(run("data-bench '" + example() + "' --seconds 0.05").code, 0);  // it has no end
 }
 
+// On a slow machine td may not have begun when the signal comes: then it has nothing to tell.
+TEST_F(TdDataBench, TellsWhatItMeasuredWhenInterrupted) {
+  TdResult r;
+  for (int seconds = 2; r.out.empty() && seconds <= 32; seconds *= 2) {
+    r = run("data-bench '" + example() + "' --seconds 600",
+            "timeout --preserve-status -s INT " + std::to_string(seconds));
+  }
+  EXPECT_EQ(r.code, 130) << r.err;
+  EXPECT_THAT(r.out, AllOf(HasSubstr(" elements in "), HasSubstr("bottleneck: ")));
+}
+
 TEST_F(TdDataBench, TellsWrongUsageFromFailure) {
   expect_wrong_usage({"data-bench", "data-bench x.so --seconds -1", "data-bench x.so --elements 0",
                       "data-bench x.so --step soon"});

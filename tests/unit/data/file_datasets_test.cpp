@@ -249,6 +249,33 @@ TEST_F(FileDatasets, CsvErrorsNameRecordAndFileAndReadingGoesOn) {
   EXPECT_THROW(iterator.next(), OutOfRangeError);
 }
 
+// A quoted field may span lines, and a restored iteration goes on counting.
+TEST_F(FileDatasets, CsvErrorsNameTheLine) {
+  CsvOptions options;
+  options.header = true;
+  const auto path = put("a", "a,b\n\"1\n2\r\n3\",4\r\nx\n5,6\ny\n\"\n\n\"\n");
+  const CsvDataset dataset(Strings{path}, {"", ""}, options);
+  Iterator iterator = dataset.iterator();
+  iterator.next();
+  const auto message = [&] {
+    return message_of_thrown<InvalidArgumentError>([&] { iterator.next(); });
+  };
+  EXPECT_THAT(message(), HasSubstr("record 1 of " + path + " (line 5)"));
+  iterator.next();
+  const std::string saved = iterator.save();
+  EXPECT_THAT(message(), HasSubstr("record 3 of " + path + " (line 7)"));
+  EXPECT_THAT(message(), HasSubstr("record 4 of " + path + " (line 8)"));
+  iterator = dataset.iterator();
+  iterator.restore(saved);
+  EXPECT_THAT(message(), HasSubstr("record 3 of " + path + " (line 7)"));
+  // A record that is too large counts its lines too.
+  options.max_record_bytes = 6;
+  iterator = CsvDataset(Strings{path}, {"", ""}, options).iterator();
+  EXPECT_THAT(message_of_thrown<ResourceExhaustedError>([&] { iterator.next(); }),
+              HasSubstr("record 0 (is a quote missing?), line 2"));
+  EXPECT_THAT(message(), HasSubstr("record 1 of " + path + " (line 5)"));
+}
+
 // Files that the real TensorFlow wrote (tests/conformance/check_records.py --store).
 TEST(FilesOfTensorFlow, AreRead) {
   const std::string folder = "tests/unit/data/tensorflow/";

@@ -16,6 +16,7 @@
 namespace tandem::data {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr std::int64_t kMany = 4000;
@@ -80,6 +81,34 @@ TEST(RejectionResample, RefusesWhatIsNoDistribution) {
                     : range(200).rejection_resample([](Tensor x) { return x; }, {0.5f, 0.5f},
                                                     {.initial_dist = {0.2f, 0.8f}})){},
                InvalidArgumentError);
+}
+
+// Also where no element is left out, so that nobody asks how often its class comes.
+TEST(RejectionResample, RefusesClassesBeyondTheTarget) {
+  const auto message = [](std::int64_t first, std::vector<float> initial) {
+    const Dataset ds = range(10).map([first](Tensor x) { return x + first; });
+    return message_of_thrown<InvalidArgumentError>([&] {
+      for ([[maybe_unused]] const Element& e :
+           ds.rejection_resample([](Tensor x) { return cast(x, int32); }, {0.5f, 0.5f},
+                                 {.initial_dist = initial, .seed = 1})) {
+      }
+    });
+  };
+  for (const std::vector<float>& initial : {std::vector<float>{}, {0.5f, 0.5f}, {0.2f, 0.8f}}) {
+    EXPECT_THAT(message(0, initial),
+                AllOf(HasSubstr("class 2, but target_dist has 2 classes: 0 to 1"),
+                      HasSubstr("in rejection_resample, element 2")));
+    EXPECT_THAT(message(100, initial), AllOf(HasSubstr("class 100"), HasSubstr("element 0")));
+    EXPECT_THAT(message(-1, initial), AllOf(HasSubstr("class -1"), HasSubstr("element 0")));
+  }
+  EXPECT_THAT(message_of_thrown<InvalidArgumentError>([] {
+                range(2)
+                    .rejection_resample([](Tensor x) { return cast(x, float32); }, {1, 1},
+                                        {.initial_dist = {1, 1}})
+                    .iterator()
+                    .next();
+              }),
+              HasSubstr("int32 or int64"));
 }
 
 }  // namespace
