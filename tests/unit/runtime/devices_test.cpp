@@ -99,6 +99,7 @@ TEST_F(Devices, WithoutSoftPlacementAnImpossibleRequestIsAnError) {
 
 // As TensorFlow: type and index become open. Called, in a function, and within one.
 TEST_F(Devices, WithSoftPlacementWhatIsNotThereBecomesOpen) {
+  Runtime other({.devices = {.emulate = {"NPU:1"}}});  // so that the type is known
   const Tensor x = Tensor{1.0f};
   for (const char* name : {"/CPU:9", "/GPU:9", "/NPU:0"}) {
     auto inside = function([&](Tensor a) {
