@@ -228,7 +228,7 @@ TEST_F(TensorBundle, SaysHowACheckpointIsNamed) {
   writer.add("w", grid(1, 2));
   writer.finish();
   EXPECT_THAT(error_of<NotFoundError>([&] { TensorBundleReader r(path("n")); }),
-              HasSubstr("its file n.index does not exist"));
+              HasSubstr("there is no file '" + path("n.index") + "'"));
   for (const char* name : {"m.index", "m.data-00000-of-00001"}) {
     EXPECT_THAT(error_of<NotFoundError>([&] { TensorBundleReader r(path(name)); }),
                 HasSubstr("Give '" + path("m") + "'"));
