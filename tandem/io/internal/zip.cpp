@@ -159,7 +159,8 @@ class Reader {
       throw InvalidArgumentError(
           cat(name_, " is one array (.npy), no archive of arrays (.npz): read it with load_npy."));
     }
-    if (!bytes_.starts_with("PK")) throw InvalidArgumentError(cat(name_, " is no zip archive."));
+    if (!bytes_.starts_with(std::string_view("PK").substr(0, bytes_.size())))
+      throw InvalidArgumentError(cat(name_, " is no zip archive."));
     if (bytes_.size() < kEndSize) damaged("it is too short for a zip archive");
     const std::size_t last = bytes_.size() - kEndSize;
     const std::size_t first = last > kLongestComment ? last - kLongestComment : 0;

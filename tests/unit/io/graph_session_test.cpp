@@ -81,7 +81,7 @@ TEST(GraphSession, ChecksFeeds) {
   EXPECT_THAT(message_of_call<NotFoundError>([&] { session.run({}, {"twise"}); }),
               HasSubstr("Did you mean 'twice'?"));
   EXPECT_THAT(message_of_call<NotFoundError>([&] { session.run({}, {"y:3"}); }),
-              HasSubstr("has 1 outputs"));
+              HasSubstr("has 1 output."));
   EXPECT_THAT(message_of_call<InvalidArgumentError>([&] { session.run({}, {"y:a"}); }),
               HasSubstr("names no tensor"));
 }

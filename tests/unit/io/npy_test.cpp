@@ -123,6 +123,17 @@ TEST(Npy, SavesTensorsByName) {
   std::filesystem::remove(path);
 }
 
+TEST(Npy, AFileOfAnotherKindIsNotCalledDamaged) {
+  const std::string one = encode_npy(Tensor{1.0, 2.0}.array());
+  try {
+    decode_npz(one, "one.npy");
+    ADD_FAILURE() << "an array is no archive";
+  } catch (const InvalidArgumentError& error) {
+    EXPECT_NE(std::string(error.what()).find("load_npy"), std::string::npos) << error.what();
+  }
+  EXPECT_THROW(decode_npz("what is this", "x"), InvalidArgumentError);
+}
+
 TEST(Npy, RefusesDamagedArchives) {
   const std::string path = ::testing::TempDir() + "/damaged.npz";
   save_npz(path, {{"x", Tensor{1.0, 2.0}}});
