@@ -1,5 +1,6 @@
 // Pooling over windows of unlike sizes, whose edges are drawn: ops that graphs are imported for.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -26,7 +27,7 @@ void pooled_shape(InferenceContext& c) {
     const std::int64_t size = c.input(0).dim(i);
     if (size < 0 || !(by >= 1)) continue;  // the kernel refuses other ratios
     dims[static_cast<std::size_t>(i)] =
-        static_cast<std::int64_t>(std::floor(static_cast<float>(size) / by));
+        std::min(size, static_cast<std::int64_t>(std::floor(static_cast<float>(size) / by)));
   }
   for (const int axis : {1, 2}) {
     const std::int64_t windows = dims[static_cast<std::size_t>(axis)];

@@ -2,6 +2,7 @@
 
 #include "tandem/kernels/cpu/fractional_windows.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -51,7 +52,8 @@ std::int64_t windows_of(std::int64_t size, float ratio, int axis) {
             "dimension ",
             axis, ". Input dim size: ", size, " pooling ratio: ", ratio));
   }
-  return static_cast<std::int64_t>(std::floor(static_cast<float>(size) / ratio));
+  // As a float a large size may be rounded up.
+  return std::min(size, static_cast<std::int64_t>(std::floor(static_cast<float>(size) / ratio)));
 }
 
 }  // namespace

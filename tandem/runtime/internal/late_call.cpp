@@ -127,7 +127,8 @@ void LateCalls::finish(const Ref<LateCall>& call, std::exception_ptr error) {
 
 void LateCalls::drain() {
   std::unique_lock lock(mutex_);
-  while (!ahead_.empty()) {
+  const std::uint64_t all = finished_ + ahead_.size();  // calls made meanwhile are not waited for
+  while (!ahead_.empty() && finished_ < all) {
     const std::uint64_t before = finished_;
     const bool moves =
         left_.wait_for(lock, kPatience, [&] { return ahead_.empty() || finished_ != before; });
