@@ -71,6 +71,7 @@ Windows draw_windows(KernelContext& c) {
     throw InvalidArgumentError("pooling_ratio field must specify 4 dimensions");
   }
   if (ratio[0] != 1 || ratio[3] != 1) {
+    // TensorFlow's error and text: the op has no meaning for these axes there either.
     throw UnimplementedError(
         "Fractional pooling is not yet supported on the batch nor channel dimension.");
   }
