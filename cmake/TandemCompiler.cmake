@@ -17,18 +17,12 @@ if(TANDEM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(TANDEM_CCACHE_PROGRAM ccache)
   mark_as_advanced(TANDEM_CCACHE_PROGRAM)
   if(TANDEM_CCACHE_PROGRAM)
-    set(CMAKE_CXX_COMPILER_LAUNCHER "${TANDEM_CCACHE_PROGRAM}")
+    # For precompiled headers (TandemPrecompile.cmake), and that clones may share results.
+    set(CMAKE_CXX_COMPILER_LAUNCHER
+        env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_PCH_EXTSUM=1
+        "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" "${TANDEM_CCACHE_PROGRAM}")
   endif()
 endif()
-
-# A precompiled header saves a fifth of a clean build, and is of no use beside a cache. Builds with a
-# cache, ours from day to day, also see to it that each file includes what it uses.
-if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(precompile ON)
-else()
-  set(precompile OFF)
-endif()
-option(TANDEM_PCH "Precompile the standard headers for the rooms" ${precompile})
 
 set(TANDEM_WARNINGS
     -Wall
@@ -71,4 +65,10 @@ function(tandem_options target)
                                              CXX_EXTENSIONS OFF)
   target_compile_options(${target} PRIVATE ${TANDEM_WARNINGS} ${TANDEM_SANITIZE_FLAGS})
   target_link_options(${target} PRIVATE ${TANDEM_SANITIZE_FLAGS})
+endfunction()
+
+# tandem_cold(TARGET): for code that runs once, or does little but call what is hot. It compiles in
+# two thirds of the time.
+function(tandem_cold target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()

@@ -4,32 +4,17 @@
 define_property(GLOBAL PROPERTY TANDEM_ROOMS BRIEF_DOCS "Object libraries of rooms with sources")
 define_property(GLOBAL PROPERTY TANDEM_LINKS BRIEF_DOCS "Libraries that the rooms link to")
 
-define_property(GLOBAL PROPERTY TANDEM_PCH_ROOM BRIEF_DOCS "Room whose precompiled header is shared")
-
-set(TANDEM_PCH_HEADERS
-    <algorithm>
-    <functional>
-    <map>
-    <memory>
-    <mutex>
-    <optional>
-    <span>
-    <sstream>
-    <string>
-    <unordered_map>
-    <utility>
-    <vector>)
-
 # tandem_room(NAME [DEPENDS room...] [LINKS target...] [DEFINES definition...]
-#             [ALSO_INCLUDES header...])
+#             [PRECOMPILE header...] [ALSO_INCLUDES header...] [COLD])
 #
 # Sources are found by name, so that adding a file touches no list. DEPENDS names the rooms that
 # this one uses directly; it may include their headers and those of the rooms below them, and no
-# others: tests/lint/include_direction.py reads these calls. ALSO_INCLUDES lists single headers of
-# other rooms that are allowed besides; keep it empty where you can. A room without sources is left
-# out of the library, and rooms may depend on it all the same.
+# others: tests/lint/include_direction.py reads these calls. PRECOMPILE names headers that most
+# files of the room include (TandemPrecompile.cmake). ALSO_INCLUDES lists single headers of other
+# rooms that are allowed besides; keep it empty where you can. COLD: see tandem_cold. A room without
+# sources is left out of the library, and rooms may depend on it all the same.
 function(tandem_room name)
-  cmake_parse_arguments(PARSE_ARGV 1 room "" "" "DEPENDS;LINKS;DEFINES;ALSO_INCLUDES")
+  cmake_parse_arguments(PARSE_ARGV 1 room "COLD" "" "DEPENDS;LINKS;DEFINES;PRECOMPILE;ALSO_INCLUDES")
   if(room_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "tandem_room(${name}): what is ${room_UNPARSED_ARGUMENTS}?")
   endif()
@@ -59,8 +44,9 @@ function(tandem_room name)
   endforeach()
   target_compile_definitions(${target} PRIVATE ${room_DEFINES})
   target_link_libraries(${target} PUBLIC tandem_root ${room_DEPENDS} PRIVATE ${room_LINKS})
-  if(TANDEM_PCH)
-    tandem_precompile(${target} "${room_DEFINES}")
+  tandem_precompile(${target} ${room_PRECOMPILE})
+  if(room_COLD)
+    tandem_cold(${target})
   endif()
   set_property(GLOBAL APPEND PROPERTY TANDEM_ROOMS ${target})
   set_property(GLOBAL APPEND PROPERTY TANDEM_LINKS ${room_LINKS})
@@ -82,17 +68,4 @@ function(tandem_room_sources out)
     endforeach()
   endforeach()
   set(${out} "${sources}" PARENT_SCOPE)
-endfunction()
-
-# tandem_precompile(TARGET DEFINITIONS): rooms share one header, but for those compiled otherwise.
-function(tandem_precompile target definitions)
-  get_property(shared GLOBAL PROPERTY TANDEM_PCH_ROOM)
-  if(definitions)
-    target_precompile_headers(${target} PRIVATE ${TANDEM_PCH_HEADERS})
-  elseif(shared)
-    target_precompile_headers(${target} REUSE_FROM ${shared})
-  else()
-    target_precompile_headers(${target} PRIVATE ${TANDEM_PCH_HEADERS})
-    set_property(GLOBAL PROPERTY TANDEM_PCH_ROOM ${target})
-  endif()
 endfunction()

@@ -13,6 +13,8 @@ function(tandem_unit_test name folder)
                                                 "${PROJECT_BINARY_DIR}/tests")
   target_link_libraries(${name}_test PRIVATE ${ARGN} GTest::gtest GTest::gmock GTest::gtest_main)
   target_include_directories(${name}_test PRIVATE "${PROJECT_SOURCE_DIR}")
+  tandem_precompile(${name}_test <gmock/gmock.h> <gtest/gtest.h> tandem/runtime/tensor.h)
+  tandem_cold(${name}_test)
   add_test(NAME unit.${name} COMMAND ${name}_test --gtest_brief=1 WORKING_DIRECTORY
                                      "${PROJECT_SOURCE_DIR}")
   set_tests_properties(unit.${name} PROPERTIES LABELS unit TIMEOUT 1200)

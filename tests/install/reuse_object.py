@@ -24,7 +24,7 @@ def flags(command):
             skip = False
         elif part in ("-o", "-MF", "-MT", "-MQ", "-isystem", "-include"):
             skip = True
-        elif not part.startswith(("-I", "-MD", "-MMD", "-Winvalid-pch")):
+        elif not part.startswith(("-I", "-MD", "-MMD", "-Winvalid-pch", "-fpch-preprocess")):
             kept.append(part)
     return kept
 

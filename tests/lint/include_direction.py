@@ -21,9 +21,12 @@ def declarations(root):
     for room in order(root):
         text = re.sub(r"#.*", "", (root / f"tandem/{room}/CMakeLists.txt").read_text())
         words = re.search(r"tandem_room\(([^)]*)\)", text)[1].split()
-        keywords = {"DEPENDS": [], "LINKS": [], "DEFINES": [], "ALSO_INCLUDES": []}
+        keywords = {"DEPENDS": [], "LINKS": [], "DEFINES": [], "PRECOMPILE": [],
+                    "ALSO_INCLUDES": []}
         current = None
         for word in words[1:]:
+            if word == "COLD":
+                continue
             if word in keywords:
                 current = keywords[word]
             else:

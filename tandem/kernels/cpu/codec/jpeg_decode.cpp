@@ -57,7 +57,7 @@ void init_source(j_decompress_ptr info) {
 // Called where the bytes end. While a block is being read the library has not yet told how far it
 // came, so bytes seem to be left: it is then stopped, or to save what can be saved, sent over the
 // block's bytes again. TensorFlow's pixels of truncated images come about like this.
-boolean at_end(j_decompress_ptr info) {
+::boolean at_end(j_decompress_ptr info) {
   static const JOCTET end_of_image[2] = {0xff, JPEG_EOI};
   Reader& r = reader_of(info);
   if (info->src->bytes_in_buffer > 0) {

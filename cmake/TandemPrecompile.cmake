@@ -1,0 +1,97 @@
+# Precompiled headers: without them a clean build parses the same 100,000 lines of standard headers
+# for each of our files. Builds for checking, with assertions or sanitizers, go without, and so see
+# to it that each file includes what it uses.
+
+if(PROJECT_IS_TOP_LEVEL AND CMAKE_BUILD_TYPE STREQUAL "Release")
+  set(precompile ON)
+else()
+  set(precompile OFF)
+endif()
+option(TANDEM_PCH "Precompile the headers that most files include" ${precompile})
+
+set(TANDEM_STANDARD_HEADERS
+    <algorithm>
+    <array>
+    <atomic>
+    <chrono>
+    <cmath>
+    <complex>
+    <condition_variable>
+    <cstdint>
+    <cstring>
+    <deque>
+    <functional>
+    <initializer_list>
+    <limits>
+    <map>
+    <memory>
+    <mutex>
+    <numeric>
+    <optional>
+    <set>
+    <span>
+    <sstream>
+    <string>
+    <string_view>
+    <thread>
+    <tuple>
+    <type_traits>
+    <unordered_map>
+    <utility>
+    <variant>
+    <vector>)
+
+# tandem_precompile(TARGET [HEADER...]): the standard headers, and those. Targets that are compiled
+# alike and name the same headers share one file.
+function(tandem_precompile target)
+  if(NOT TANDEM_PCH)
+    return()
+  endif()
+  set(headers "")
+  foreach(header IN LISTS ARGN)
+    if(NOT header MATCHES "^<")
+      set(header "${PROJECT_SOURCE_DIR}/${header}")
+    endif()
+    list(APPEND headers "${header}")
+  endforeach()
+  get_target_property(definitions ${target} COMPILE_DEFINITIONS)
+  get_target_property(independent ${target} POSITION_INDEPENDENT_CODE)
+  get_target_property(visibility ${target} CXX_VISIBILITY_PRESET)
+  string(SHA256 key "${definitions} ${independent} ${visibility} ${headers}")
+  get_property(first GLOBAL PROPERTY TANDEM_PCH_${key})
+  if(first)
+    target_precompile_headers(${target} REUSE_FROM ${first})
+  else()
+    set(first ${target})
+    target_precompile_headers(${target} PRIVATE ${TANDEM_STANDARD_HEADERS} ${headers})
+    set_property(GLOBAL PROPERTY TANDEM_PCH_${key} ${target})
+    tandem_precompiled_sum(${target})
+  endif()
+  if(TARGET ${first}_pch_sum)
+    target_compile_options(${target} PRIVATE -fpch-preprocess)
+    add_dependencies(${target} ${first}_pch_sum)
+  endif()
+endfunction()
+
+# tandem_precompiled_sum(TARGET): ccache must know whether a precompiled file is another one. g++ never
+# writes the same bytes twice, so ccache is given a sum of the headers' text instead
+# (pch_external_checksum in its manual).
+function(tandem_precompiled_sum target)
+  if(NOT TANDEM_CCACHE_PROGRAM OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    return()
+  endif()
+  set(header "${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}.dir/cmake_pch.hxx")
+  set(sum "${header}.gch.sum")
+  set(preprocess
+      "'${CMAKE_CXX_COMPILER}' -std=c++20 -I'${PROJECT_SOURCE_DIR}' -I'${PROJECT_BINARY_DIR}/include'"
+      "-w -E -P -MD -MF '${sum}.d' -MT '${sum}' -x c++ '${header}'")
+  list(JOIN preprocess " " preprocess)
+  add_custom_command(
+    OUTPUT "${sum}"
+    COMMAND sh -c "${preprocess} | sha256sum > '${sum}'"
+    DEPENDS "${header}"
+    DEPFILE "${sum}.d"
+    COMMENT "Summing up the precompiled header of ${target}"
+    VERBATIM)
+  add_custom_target(${target}_pch_sum DEPENDS "${sum}")
+endfunction()
