@@ -51,6 +51,13 @@ struct Same {
 
 }  // namespace
 
+AttrValue::AttrValue() noexcept = default;
+AttrValue::AttrValue(const AttrValue& other) = default;
+AttrValue::AttrValue(AttrValue&& other) noexcept = default;
+AttrValue& AttrValue::operator=(const AttrValue& other) = default;
+AttrValue& AttrValue::operator=(AttrValue&& other) noexcept = default;
+AttrValue::~AttrValue() = default;
+
 std::string AttrValue::kind() const { return kKinds[storage_.index()]; }
 
 std::string AttrValue::to_string() const {
@@ -62,6 +69,8 @@ std::string AttrValue::to_string() const {
 bool AttrValue::operator==(const AttrValue& other) const {
   return storage_.index() == other.storage_.index() && std::visit(Same{other.storage_}, storage_);
 }
+
+AttrMap::AttrMap(std::initializer_list<Entry> entries) : entries_(entries) {}
 
 void AttrMap::set(std::string_view name, AttrValue value) {
   for (Entry& e : entries_) {

@@ -32,7 +32,13 @@ class TANDEM_EXPORT AttrValue {
                    std::vector<float>, std::vector<bool>, std::vector<std::string>,
                    std::vector<DType>, std::vector<PartialShape>, std::vector<FunctionRef>>;
 
-  AttrValue() = default;
+  AttrValue() noexcept;
+  // Out of line: each visits all kinds.
+  AttrValue(const AttrValue& other);
+  AttrValue(AttrValue&& other) noexcept;
+  AttrValue& operator=(const AttrValue& other);
+  AttrValue& operator=(AttrValue&& other) noexcept;
+  ~AttrValue();
   template <class Int,
             std::enable_if_t<std::is_integral_v<Int> && !std::is_same_v<Int, bool>, int> = 0>
   AttrValue(Int value) : storage_(static_cast<std::int64_t>(value)) {}
@@ -79,7 +85,7 @@ class TANDEM_EXPORT AttrMap {
     AttrValue value;
   };
   AttrMap() = default;
-  AttrMap(std::initializer_list<Entry> entries) : entries_(entries) {}
+  AttrMap(std::initializer_list<Entry> entries);
 
   const AttrValue* find(std::string_view name) const {
     for (const Entry& e : entries_) {

@@ -1,7 +1,9 @@
 #include "tandem/core/error.h"
 
 #include <new>
+#include <sstream>
 #include <stdexcept>
+#include <utility>
 
 namespace tandem {
 
@@ -109,4 +111,22 @@ Code code_of(const std::exception_ptr& error) { return look(error).code; }
 
 std::string message_of(const std::exception_ptr& error) { return look(error).message; }
 
+namespace internal {
+
+std::string join_text(std::initializer_list<TextPart> parts) {
+  using Kind = TextPart::Kind;
+  std::ostringstream out;
+  out << std::boolalpha;
+  for (const TextPart& part : parts) {
+    switch (part.kind_) {
+      case Kind::kText: out << part.text_; break;
+      case Kind::kSigned: out << static_cast<std::int64_t>(part.number_); break;
+      case Kind::kUnsigned: out << part.number_; break;
+      case Kind::kOther: part.write_(out, part.object_); break;
+    }
+  }
+  return std::move(out).str();
+}
+
+}  // namespace internal
 }  // namespace tandem

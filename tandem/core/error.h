@@ -1,10 +1,13 @@
 #pragma once
 
+#include <cstdint>
 #include <exception>
+#include <initializer_list>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "tandem/core/export.h"
 
@@ -88,13 +91,48 @@ TANDEM_EXPORT Code code_of(const std::exception_ptr& error);
 /// The text of a held exception.
 TANDEM_EXPORT std::string message_of(const std::exception_ptr& error);
 
+namespace internal {
+
+// A part of a message. Parts of all types go to one function: a text for each list of types would
+// be compiled again and again.
+class TextPart {
+ public:
+  template <class T>
+  TextPart(const T& value) {
+    if constexpr (std::is_same_v<T, bool>) {
+      text_ = value ? "true" : "false";
+    } else if constexpr (std::is_convertible_v<const T&, std::string_view>) {
+      text_ = value;
+    } else if constexpr (std::is_integral_v<T> && sizeof(T) > 1) {
+      kind_ = std::is_signed_v<T> ? Kind::kSigned : Kind::kUnsigned;
+      number_ = static_cast<std::uint64_t>(value);
+    } else {
+      kind_ = Kind::kOther;
+      object_ = &value;
+      write_ = [](std::ostream& out, const void* object) { out << *static_cast<const T*>(object); };
+    }
+  }
+
+ private:
+  friend TANDEM_EXPORT std::string join_text(std::initializer_list<TextPart> parts);
+  enum class Kind { kText, kSigned, kUnsigned, kOther };
+  Kind kind_ = Kind::kText;
+  std::string_view text_;
+  union {
+    std::uint64_t number_;
+    const void* object_;
+  };
+  void (*write_)(std::ostream&, const void*);
+};
+
+TANDEM_EXPORT std::string join_text(std::initializer_list<TextPart> parts);
+
+}  // namespace internal
+
 /// Concatenates anything that can be written to a stream: `cat("got ", 3, " of ", shape)`.
 template <class... Parts>
 std::string cat(const Parts&... parts) {
-  std::ostringstream out;
-  out << std::boolalpha;
-  (out << ... << parts);
-  return std::move(out).str();
+  return internal::join_text({internal::TextPart(parts)...});
 }
 
 }  // namespace tandem

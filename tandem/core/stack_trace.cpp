@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <sstream>
+#include <string>
 #include <string_view>
 
 #include <absl/debugging/stacktrace.h>
@@ -53,8 +55,9 @@ std::string StackTrace::to_string(int lines) const {
     if (!text.empty()) text += '\n';
     const auto offset =
         reinterpret_cast<std::uintptr_t>(call) - reinterpret_cast<std::uintptr_t>(info.dli_fbase);
-    text +=
-        cat("    at ", function.empty() ? "?" : function, " (", file, "+0x", std::hex, offset, ")");
+    std::ostringstream place;
+    place << file << "+0x" << std::hex << offset;
+    text += cat("    at ", function.empty() ? "?" : function, " (", place.str(), ")");
     --lines;
   }
   return text;

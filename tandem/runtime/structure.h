@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -62,7 +63,9 @@ struct Structure<T, std::enable_if_t<std::is_arithmetic_v<T> || std::is_enum_v<T
     if constexpr (std::is_enum_v<T>) {
       w.key += std::to_string(static_cast<long long>(value));
     } else if constexpr (std::is_floating_point_v<T>) {
-      w.key += cat(std::hexfloat, value);
+      std::ostringstream exact;
+      exact << std::hexfloat << value;
+      w.key += exact.str();
     } else {
       w.key += std::to_string(value);
     }

@@ -1,4 +1,4 @@
-"""Makes C++ structs of our .proto files: MESSAGES_H = make_messages.py OUT PROTO...
+"""Makes C++ structs of our .proto files: make_messages.py OUT_H OUT_CPP PROTO...
 
 Each message becomes a struct with a member for each field, and `fields`, which shows a visitor number,
 name and member of each: all that reading and writing need (tandem/io/internal/wire.h and text.h).
@@ -102,10 +102,17 @@ def member_type(field, enums):
     return kind if field["kind"] in SCALARS or field["kind"] in enums else f"Sub<{kind}>"
 
 
+# Copying and destroying a message takes much code, which one file has for all.
+SPECIAL = ["{name}()", "{name}(const {name}& other)", "{name}({name}&& other) noexcept",
+           "{name}& operator=(const {name}& other)", "{name}& operator=({name}&& other) noexcept",
+           "~{name}()"]
+
+
 def write_message(message, enums, indent, out):
     name, fields, nested = message
     pad = "  " * indent
     out.append(f"{pad}struct {name} {{")
+    out += [f"{pad}  {member.format(name=name)};" for member in SPECIAL]
     for inner in nested:
         write_message(inner, enums, indent + 1, out)
     for oneof in dict.fromkeys(f["oneof"] for f in fields if f["oneof"]):
@@ -128,6 +135,19 @@ def write_message(message, enums, indent, out):
 
 
 
+def define_message(message, scope, out):
+    name, _, nested = message
+    for member in SPECIAL:
+        at = member.index("(")
+        arguments = member[at:].format(name=name)
+        if "operator" in member:
+            out.append(f"{scope}{name}& {scope}{name}::operator={arguments} = default;")
+        else:
+            out.append(f"{scope}{name}::{member[:at].format(name=name)}{arguments} = default;")
+    for inner in nested:
+        define_message(inner, f"{scope}{name}::", out)
+
+
 def uses(message):
     """Messages that must be complete before this one: those of which it names a nested one."""
     _, fields, nested = message
@@ -141,7 +161,7 @@ def uses(message):
 
 def main():
     messages, enums = [], []
-    for path in sys.argv[2:]:
+    for path in sys.argv[3:]:
         with open(path, encoding="utf-8") as file:
             some_messages, some_enums = File(file.read()).parse()
         messages += some_messages
@@ -168,8 +188,14 @@ def main():
         write_message(message, enum_names, 0, out)
         out.append("")
     out.append("}  // namespace tandem::io::proto")
-    with open(sys.argv[1], "w", encoding="utf-8") as file:
-        file.write("\n".join(out) + "\n")
+    definitions = ["// Made by make_messages.py of the .proto files.",
+                   '#include "tandem/io/proto/messages.h"', "", "namespace tandem::io::proto {", ""]
+    for message in ordered:
+        define_message(message, "", definitions)
+    definitions += ["", "}  // namespace tandem::io::proto"]
+    for path, lines in ((sys.argv[1], out), (sys.argv[2], definitions)):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":
