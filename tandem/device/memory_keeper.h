@@ -28,4 +28,17 @@ class TANDEM_EXPORT MemoryKeepers {
   std::vector<MemoryKeeper*> keepers_;
 };
 
+/// One keeper among those of an allocator, for as long as this lives; shorter than either.
+class TANDEM_EXPORT KeeperRegistration {
+ public:
+  KeeperRegistration(MemoryKeepers& keepers, MemoryKeeper& keeper);
+  KeeperRegistration(KeeperRegistration&& other) noexcept;
+  KeeperRegistration& operator=(KeeperRegistration&&) = delete;
+  ~KeeperRegistration();
+
+ private:
+  MemoryKeepers* keepers_;  // null: moved from
+  MemoryKeeper& keeper_;
+};
+
 }  // namespace tandem

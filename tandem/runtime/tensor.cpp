@@ -89,24 +89,33 @@ Array from_list(std::initializer_list<T> list) {
 }
 
 template <class To>
-Array from_mixed_as(std::initializer_list<internal::MixedNumber> list) {
-  Array a(dtype_of<To>, Shape{static_cast<std::int64_t>(list.size())});
-  std::transform(list.begin(), list.end(), a.data<To>(), [](const internal::MixedNumber& n) {
-    return n.has_fraction ? static_cast<To>(n.real) : static_cast<To>(n.integer);
+Array from_mixed_as(const std::vector<internal::MixedNumber>& values) {
+  Array a(dtype_of<To>, Shape{static_cast<std::int64_t>(values.size())});
+  std::transform(values.begin(), values.end(), a.data<To>(), [](const internal::MixedNumber& n) {
+    return std::is_floating_point_v<To> ? static_cast<To>(n.real) : static_cast<To>(n.integer);
   });
   return a;
 }
 
-Array from_mixed(std::initializer_list<internal::MixedNumber> list) {
-  const auto any = [&](auto what) { return std::any_of(list.begin(), list.end(), what); };
-  if (any([](const auto& n) { return n.has_fraction; })) return from_mixed_as<float>(list);
-  if (any([](const auto& n) { return n.is_long; })) return from_mixed_as<std::int64_t>(list);
-  return from_mixed_as<std::int32_t>(list);
-}
-
 }  // namespace
 
-Tensor::Tensor(List<internal::MixedNumber> values) : Tensor(from_mixed(values)) {}
+Array Tensor::from_mixed(const std::vector<internal::MixedNumber>& values) {
+  bool has_fraction = false, is_long = false, wrapped = false;
+  for (const auto& n : values) {
+    has_fraction |= n.has_fraction;
+    is_long |= n.is_long;
+    wrapped |= n.real > 0 && n.integer < 0;
+  }
+  if (has_fraction) return from_mixed_as<float>(values);
+  if (!is_long) return from_mixed_as<std::int32_t>(values);
+  if (wrapped) {
+    throw InvalidArgumentError(
+        "A number in the braces of a tensor is above 2^63 - 1, which int64 cannot hold; "
+        "td::Tensor::from(values) makes a uint64 tensor.");
+  }
+  return from_mixed_as<std::int64_t>(values);
+}
+
 Array Tensor::from_values(List<bool> values) { return from_list<bool>(values); }
 Array Tensor::from_values(List<int> values) { return from_list<std::int32_t>(values); }
 Array Tensor::from_values(List<std::int64_t> values) { return from_list<std::int64_t>(values); }

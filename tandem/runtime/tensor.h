@@ -30,19 +30,20 @@ concept Literal =
     std::is_same_v<T, bool> || std::is_same_v<T, int> || std::is_same_v<T, std::int64_t> ||
     std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, const char*>;
 
-// A number among numbers of other types.
+template <class T>
+concept Number = std::is_arithmetic_v<T>;
+
+// A number among numbers of other types, or of a type that no tensor's literals have.
 struct MixedNumber {
-  template <class T>
-  requires std::is_arithmetic_v<T> MixedNumber(T value)
-      : has_fraction(std::is_floating_point_v<T>), is_long(sizeof(T) + std::is_unsigned_v<T> > 4) {
-    if constexpr (std::is_floating_point_v<T>) {
-      real = static_cast<double>(value);
-    } else {
-      integer = static_cast<std::int64_t>(value);
-    }
+  template <Number T>
+  explicit MixedNumber(T value)
+      : has_fraction(std::is_floating_point_v<T>),
+        is_long(sizeof(T) + std::is_unsigned_v<T> > 4),
+        real(static_cast<double>(value)) {
+    if constexpr (!std::is_floating_point_v<T>) integer = static_cast<std::int64_t>(value);
   }
   bool has_fraction, is_long;
-  double real = 0;
+  double real;
   std::int64_t integer = 0;
 };
 
@@ -88,9 +89,16 @@ class TANDEM_EXPORT Tensor {
   template <internal::Literal T>
   Tensor(std::initializer_list<std::initializer_list<std::initializer_list<T>>> blocks)
       : Tensor(from_blocks(blocks)) {}
-  // A row of numbers of several types, {1, x, 2.5}: float if one of them has a fraction's type,
-  // else int32 or, if one is longer, int64.
-  Tensor(List<internal::MixedNumber> values);
+  // A row of numbers of several types, {1, x, 2.5}, or of another type: float if one of them has a
+  // fraction's type, else int32 or, if one is longer, int64.
+  template <internal::Number A, internal::Number B, internal::Number... C>
+  requires(!std::is_same_v<A, B> || !(std::is_same_v<A, C> && ...))
+      Tensor(A first, B second, C... others)
+      : Tensor(from_mixed({internal::MixedNumber(first), internal::MixedNumber(second),
+                           internal::MixedNumber(others)...})) {}
+  template <internal::Number T>
+  requires(!internal::Literal<T>) Tensor(std::initializer_list<T> values)
+      : Tensor(from_mixed(std::vector<internal::MixedNumber>(values.begin(), values.end()))) {}
   /// Shares the array's buffer.
   Tensor(Array array);
 
@@ -165,6 +173,7 @@ class TANDEM_EXPORT Tensor {
   TensorImpl* impl() const noexcept { return impl_; }
 
  private:
+  static Array from_mixed(const std::vector<internal::MixedNumber>& values);
   static Array from_values(List<bool> values);
   static Array from_values(List<int> values);
   static Array from_values(List<std::int64_t> values);

@@ -4,10 +4,15 @@
 
 #include <gtest/gtest.h>
 
+#include "tandem/core/error.h"
+#include "tandem/graph/kernel.h"
+#include "tandem/graph/op_registry.h"
 #include "tandem/io/graph_def.h"
 #include "tandem/io/graph_export.h"
 #include "tandem/io/graph_session.h"
 #include "tandem/ops/ops.h"
+#include "tandem/runtime/config.h"
+#include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/thread_context.h"
 #include "tandem/runtime/traced_function.h"
@@ -16,6 +21,13 @@ namespace tandem {
 namespace {
 
 constexpr const char* kToy = "/job:localhost/replica:0/task:0/device:TOY:0";
+
+// Only the plugin's devices can run it.
+const OpRegistration kOnlyToy{{.name = "TestOnlyToy", .inputs = "x: float", .outputs = "y: float"}};
+const KernelRegistration kOnlyToyKernel{
+    {.op = "TestOnlyToy", .kernel_class = "toy", .run = [](KernelContext& c) {
+       c.set_output(0, c.input(0));
+     }}};
 
 // A machine with a CPU and the example plugin, which has three kernels of its own and no others.
 class PluginRuntime : public ::testing::Test {
@@ -73,6 +85,18 @@ TEST_F(PluginRuntime, ConditionsLoopsAndCallsWorkThere) {
   });
   EXPECT_EQ(f(on_host(), Tensor(3)).to_vector<float>(), (std::vector<float>{8, 0, 24}));
   EXPECT_EQ(f(on_host(), Tensor(0)).to_vector<float>(), (std::vector<float>{1, -2, 3}));
+}
+
+TEST_F(PluginRuntime, CallsGoWhereTheKernelIsThoughTheHostIsAskedFor) {
+  DeviceScope host("/CPU:0");
+  const Tensor x{1.0f, -2.0f};
+  for (int i = 0; i < 2; ++i) {
+    const Tensor y = raw_op("TestOnlyToy", {x})[0];
+    EXPECT_EQ(y.device(), kToy);
+    EXPECT_EQ(y.to_vector<float>(), (std::vector<float>{1, -2}));
+  }
+  config::set_soft_device_placement(false);
+  EXPECT_THROW(raw_op("TestOnlyToy", {x}), InvalidArgumentError);
 }
 
 // TensorFlow's rule: such numbers count and index, so they are computed on the host.

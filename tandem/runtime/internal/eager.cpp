@@ -146,7 +146,8 @@ class EagerCall {
   EagerCall(Runtime& runtime, const OpDef& op, std::span<const Tensor> inputs, const AttrMap& attrs)
       : runtime_(runtime), op_(op), inputs_(inputs), attrs_(attrs) {}
 
-  void prepare() {
+  // False if only another device has a kernel.
+  bool prepare() {
     if (!check_inputs(op_.name, inputs_, /*wait=*/true)) {
       copies_ = on_host(inputs_);
       inputs_ = copies_;
@@ -171,6 +172,7 @@ class EagerCall {
       output_dtypes_ = many_dtypes_.data();
       num_outputs_ = static_cast<int>(many_dtypes_.size());
     }
+    return found_->kernels != nullptr;
   }
 
   int num_outputs() const { return num_outputs_; }
@@ -238,7 +240,9 @@ class EagerCall {
     CachedCall entry;
     const AttrMap complete = complete_attrs(op_, dtypes_of(inputs_), attrs_);
     Device& device = runtime_.default_device();
-    entry.kernels = &runtime_.kernels().get(op_, device.kernel_class(), complete);
+    const KernelRegistry& kernels = runtime_.kernels();
+    entry.kernels = runtime_.places_calls() ? kernels.find(op_, device.kernel_class(), complete)
+                                            : &kernels.get(op_, device.kernel_class(), complete);
     entry.services = &runtime_.services(device);
     const std::vector<DType> types = tandem::output_dtypes(op_, complete);
     entry.num_outputs = static_cast<int>(types.size());
@@ -263,27 +267,35 @@ class EagerCall {
   int num_outputs_ = 0;
 };
 
+std::vector<Tensor> run_on_devices(Runtime& runtime, const OpDef& op,
+                                   std::span<const Tensor> inputs, const AttrMap& attrs) {
+  check_inputs(op.name, inputs, /*wait=*/false);
+  check_references(op, inputs);
+  return run_eagerly_on_devices(runtime, op, inputs, attrs);
+}
+
 }  // namespace
 
 Tensor run_eagerly_1(Runtime& runtime, const OpDef& op, std::span<const Tensor> inputs,
                      const AttrMap& attrs) {
+  const auto check_one = [&](std::size_t outputs) {
+    if (outputs != 1)
+      throw InternalError(cat("op ", op.name, " has ", outputs, " outputs, not one"));
+  };
   try {
-    if (runtime.places_calls() && !plainly_on_host(runtime, op, inputs)) {
-      check_inputs(op.name, inputs, /*wait=*/false);
-      check_references(op, inputs);
-      std::vector<Tensor> outputs = run_eagerly_on_devices(runtime, op, inputs, attrs);
-      if (outputs.size() != 1)
-        throw InternalError(cat("op ", op.name, " has ", outputs.size(), " outputs, not one"));
-      return std::move(outputs.front());
+    if (!runtime.places_calls() || plainly_on_host(runtime, op, inputs)) {
+      EagerCall call(runtime, op, inputs, attrs);
+      if (call.prepare()) {
+        check_one(static_cast<std::size_t>(call.num_outputs()));
+        Tensor output(new TensorImpl);
+        Array* array = &output.impl()->array;
+        call.run(&array);
+        return output;
+      }
     }
-    EagerCall call(runtime, op, inputs, attrs);
-    call.prepare();
-    if (call.num_outputs() != 1)
-      throw InternalError(cat("op ", op.name, " has ", call.num_outputs(), " outputs, not one"));
-    Tensor output(new TensorImpl);
-    Array* array = &output.impl()->array;
-    call.run(&array);
-    return output;
+    std::vector<Tensor> outputs = run_on_devices(runtime, op, inputs, attrs);
+    check_one(outputs.size());
+    return std::move(outputs.front());
   } catch (...) {
     throw_op_failure(op, inputs);
   }
@@ -293,21 +305,20 @@ std::vector<Tensor> run_eagerly(const OpDef& op, std::span<const Tensor> inputs,
                                 const AttrMap& attrs) {
   try {
     Runtime& runtime = Runtime::current();
-    if (runtime.places_calls() && !plainly_on_host(runtime, op, inputs)) {
-      check_inputs(op.name, inputs, /*wait=*/false);
-      check_references(op, inputs);
-      return run_eagerly_on_devices(runtime, op, inputs, attrs);
+    if (!runtime.places_calls() || plainly_on_host(runtime, op, inputs)) {
+      EagerCall call(runtime, op, inputs, attrs);
+      if (call.prepare()) {
+        std::vector<Tensor> outputs;
+        std::vector<Array*> arrays;
+        for (int i = 0; i < call.num_outputs(); ++i) {
+          outputs.emplace_back(new TensorImpl);
+          arrays.push_back(&outputs.back().impl()->array);
+        }
+        call.run(arrays.data());
+        return outputs;
+      }
     }
-    EagerCall call(runtime, op, inputs, attrs);
-    call.prepare();
-    std::vector<Tensor> outputs;
-    std::vector<Array*> arrays;
-    for (int i = 0; i < call.num_outputs(); ++i) {
-      outputs.emplace_back(new TensorImpl);
-      arrays.push_back(&outputs.back().impl()->array);
-    }
-    call.run(arrays.data());
-    return outputs;
+    return run_on_devices(runtime, op, inputs, attrs);
   } catch (...) {
     throw_op_failure(op, inputs);
   }

@@ -65,7 +65,7 @@ void Plan::make(Runtime& runtime, NodeStates& states) {
   find_makers();
   for (std::size_t m = 0; m < arena_bytes_.size(); ++m) {
     MemoryKeepers* const keepers = devices_[m]->allocator().keepers();
-    if (keepers && arena_bytes_[m] != 0) keepers->add(*this);
+    if (keepers && arena_bytes_[m] != 0) kept_.push_back(KeeperRegistration(*keepers, *this));
   }
 }
 
@@ -109,11 +109,7 @@ void Plan::forget_places(Frame& frame) const {
   }
 }
 
-Plan::~Plan() {
-  for (std::size_t m = 0; m < arena_bytes_.size(); ++m) {
-    if (MemoryKeepers* const keepers = devices_[m]->allocator().keepers()) keepers->remove(*this);
-  }
-}
+Plan::~Plan() = default;
 
 int Plan::slot_of(Output output) const {
   return first_slot_[static_cast<std::size_t>(output.node->id())] + output.index;

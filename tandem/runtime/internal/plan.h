@@ -168,6 +168,7 @@ class Plan : private MemoryKeeper {
 
   mutable std::mutex frames_mutex_;
   std::vector<std::unique_ptr<Frame>> frames_;
+  std::vector<KeeperRegistration> kept_;  // last: gone before what is given up
 };
 
 struct Plan::Frame {

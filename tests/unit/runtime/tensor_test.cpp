@@ -1,5 +1,9 @@
 #include "tandem/runtime/tensor.h"
 
+#include <cstdint>
+#include <limits>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "tandem/core/error.h"
@@ -28,6 +32,11 @@ TEST(Tensor, LiteralsHaveAsManyDimensionsAsBraces) {
   EXPECT_EQ((Tensor{1.0}.shape()), (Shape{1}));
 }
 
+template <class A, class B>
+concept HasColumn = requires(A a, B b) {
+  Tensor{{a}, {b}};
+};
+
 TEST(Tensor, LiteralsOfSeveralTypesTakeTheWidest) {
   const float x = 0.5f;
   const Tensor floats{1, x, 2.5};
@@ -36,7 +45,18 @@ TEST(Tensor, LiteralsOfSeveralTypesTakeTheWidest) {
   EXPECT_EQ(longs.to_vector<std::int64_t>(),
             (std::vector<std::int64_t>{1, std::int64_t{1} << 40, 3}));
   EXPECT_EQ((Tensor{1, std::int16_t{2}, true}.dtype()), int32);
-  EXPECT_EQ((Tensor{std::size_t{4}}.dtype()), int64);
+  const std::size_t n = 4, m = 5;
+  EXPECT_EQ((Tensor{n}.dtype()), int64);
+  EXPECT_EQ((Tensor{n, m}.to_vector<std::int64_t>()), (std::vector<std::int64_t>{4, 5}));
+  constexpr auto kMost = std::numeric_limits<std::uint64_t>::max();
+  EXPECT_EQ((Tensor{kMost, 0.5}.to_vector<float>()), (std::vector<float>{0x1p64f, 0.5f}));
+  EXPECT_THROW((Tensor{kMost, 1}), InvalidArgumentError);
+  constexpr auto kLongest = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ((Tensor{kLongest, 1}.to_vector<std::int64_t>()),
+            (std::vector{kLongest, std::int64_t{1}}));
+  static_assert(
+      HasColumn<int, int> && !HasColumn<int, double> && !HasColumn<std::size_t, std::size_t>,
+      "rows of unlike types are not taken for one row");
 }
 
 TEST(Tensor, ReadsElements) {
