@@ -48,9 +48,10 @@ class BatchIterator final : public UnaryIterator {
   // Rows of tensors in memory go straight into the batch.
   bool gather(const RowTable& table, Element& out) {
     const std::span<const std::int64_t> numbers = rows_.draw(input(), context_);
-    if (!keep(static_cast<std::int64_t>(numbers.size()))) return false;
-    table.gather(numbers, out);
-    return true;
+    const auto count = static_cast<std::int64_t>(numbers.size());
+    if (is_batch(count)) table.gather(numbers, out);
+    rows_.taken();
+    return keep(count);
   }
 
   // Texts are read into their places, as `stack` would put them there.
@@ -98,9 +99,12 @@ class BatchIterator final : public UnaryIterator {
     return true;
   }
 
+  bool is_batch(std::int64_t count) const {
+    return count == size_ || (count > 0 && !drop_remainder_);
+  }
   bool keep(std::int64_t count) {
     ended_ = count < size_;
-    return count == size_ || (count > 0 && !drop_remainder_);
+    return is_batch(count);
   }
 
   const IterationContext context_;

@@ -27,6 +27,7 @@
 namespace tandem::data {
 
 class DatasetBase;  // tandem/data/dataset_base.h: for datasets of your own
+class Observer;
 
 /// What `cardinality()` returns for a dataset without end. The same number as kAutotune, which is
 /// for numbers of threads and sizes of buffers: neither means the other.
@@ -76,6 +77,7 @@ class TANDEM_EXPORT Iterator {
   void leave_cores(std::int64_t cores);
 
  private:
+  friend std::shared_ptr<const Observer> observer_of(const Iterator& iterator);
   struct State;
   State& state() const;
   std::unique_ptr<State> state_;

@@ -17,6 +17,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/data/internal/figures.h"
+#include "tandem/data/internal/observer.h"
 #include "tandem/data/internal/pipeline_model.h"
 #include "tandem/graph/kernel_context.h"
 #include "tandem/runtime/runtime.h"
@@ -80,15 +81,10 @@ int most_work(const PipelineModel& model, const std::vector<int>& stages, double
   return found;
 }
 
-bool in_a_call(const PipelineStats& stats) {
-  return std::any_of(stats.stages.begin(), stats.stages.end(),
-                     [](const PipelineStats::Stage& s) { return s.in_call > 0; });
-}
-
 // Cancels what runs under it when a time is over, or with what the thread that made it runs under.
 class TimeLimit {
  public:
-  // `overdue` is called if it is not done a second after it is over; may be null.
+  // `overdue` is called if it is not done a second after it is over or stopped; may be null.
   TimeLimit(double seconds, const std::atomic<bool>* interrupted, std::function<void()> overdue)
       : outer_(thread_context().cancellation),
         scope_(cancellation_),
@@ -99,10 +95,11 @@ class TimeLimit {
           while (!done_.wait_for(lock, std::chrono::milliseconds(5), ended)) {
             over_ = (seconds > 0 && seconds_since(begin) >= seconds) ||
                     (interrupted && interrupted->load());
-            if (!over_ && !(outer_ && outer_->cancelled())) continue;
+            if (!over_ && !stopped_ && !(outer_ && outer_->cancelled())) continue;
             cancellation_->cancel();
             over_now_.notify_all();
-            if (over_ && overdue && !done_.wait_for(lock, std::chrono::seconds(1), ended)) {
+            if ((over_ || stopped_) && overdue &&
+                !done_.wait_for(lock, std::chrono::seconds(1), ended)) {
               overdue();
             }
             return;
@@ -117,6 +114,11 @@ class TimeLimit {
     watch_.join();
   }
   bool over() const { return over_; }
+  // Cancels before the time is over.
+  void stop() {
+    std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
   // Lets so many seconds pass, fewer if it is over before.
   void wait(double seconds) {
     std::unique_lock lock(mutex_);
@@ -130,7 +132,7 @@ class TimeLimit {
   const CancellationScope scope_;
   std::mutex mutex_;
   std::condition_variable done_, over_now_;
-  bool ended_ = false;
+  bool ended_ = false, stopped_ = false;
   std::atomic<bool> over_{false};
   std::thread watch_;  // last: it uses the others
 };
@@ -162,18 +164,21 @@ PipelineExplanation explain(const Dataset& dataset, PipelineExplainOptions optio
   check("seconds", options.seconds);
   check("step", options.step);
   check("elements", static_cast<double>(options.elements));
-  Iterator it = dataset.iterator({.observe = true});
+  Iterator begun = dataset.iterator({.observe = true});
+  const std::shared_ptr<const Observer> observer = observer_of(begun);
   const auto begin = Clock::now();
   const auto found = [&](bool stopped) {
-    PipelineExplanation explanation = explain(it.stats());
+    PipelineExplanation explanation = explain(observer->stats());
     explanation.stopped = stopped;
     return explanation;
   };
   TimeLimit limit(options.seconds, options.interrupted, [&] {
     if (options.overdue) options.overdue(found(true));
   });
-  Element element;
+  // Gone before the limit: it waits for its threads, one of which may be overdue.
+  Iterator it = std::move(begun);
   try {
+    Element element;
     for (std::int64_t count = 0; it.next(element);) {
       if (options.step > 0) limit.wait(options.step);
       if (++count == options.elements) break;
@@ -181,12 +186,14 @@ PipelineExplanation explain(const Dataset& dataset, PipelineExplainOptions optio
     }
   } catch (const CancelledError&) {
     if (!limit.over()) throw;
-    PipelineExplanation explanation = found(true);
-    // The iterator would wait for its threads, and nobody would tell that one is overdue.
-    while (in_a_call(it.stats())) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    return explanation;
+    return found(true);
+  } catch (...) {
+    limit.stop();
+    throw;
   }
-  return found(false);
+  PipelineExplanation explanation = found(false);
+  limit.stop();
+  return explanation;
 }
 
 PipelineExplanation explain(PipelineStats stats, int cores) {

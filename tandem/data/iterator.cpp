@@ -193,6 +193,10 @@ PipelineStats Iterator::stats() const {
   return pass->observer->stats();
 }
 
+std::shared_ptr<const Observer> observer_of(const Iterator& iterator) {
+  return iterator.state().now()->observer;
+}
+
 void Iterator::leave_cores(std::int64_t cores) {
   const std::shared_ptr<Pass> pass = state().now();
   if (cores < 0) throw InvalidArgumentError(cat("`cores` must be >= 0, got ", cores, "."));

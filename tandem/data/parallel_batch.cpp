@@ -65,6 +65,7 @@ class CollectIterator final : public UnaryIterator {
     if (numbers.empty()) return 0;
     table.gather(numbers, out);
     out.insert(out.begin(), Tensor(kWhole));
+    rows_.taken();
     return static_cast<std::int64_t>(numbers.size());
   }
 

@@ -18,7 +18,7 @@ class BatchRows {
  public:
   explicit BatchRows(std::int64_t size) : size_(static_cast<std::size_t>(size)) {}
 
-  /// Those of the next batch, fewer than its size only at the end; they stay until the next call.
+  /// Those of the next batch, fewer than its size only at the end; the same until `taken`.
   std::span<const std::int64_t> draw(IteratorBase& input, const IterationContext& context) {
     constexpr std::size_t kChunk = 4096;
     for (bool more = true; more && count_ < size_;) {
@@ -29,8 +29,10 @@ class BatchRows {
       more = got == wanted;
       if (more) context.check();
     }
-    return std::span(numbers_).first(std::exchange(count_, 0));
+    return std::span(numbers_).first(count_);
   }
+  /// The batch is made.
+  void taken() { count_ = 0; }
 
   /// `ended` is the stage's, which shares a number with whether rows wait for the next batch.
   void visit_state(StateArchive& state, bool& ended, const RowTable* table) {
@@ -45,7 +47,7 @@ class BatchRows {
     std::vector<std::int64_t> rows(numbers_.begin(),
                                    numbers_.begin() + static_cast<std::ptrdiff_t>(count_));
     state.value(rows);
-    state.require(rows.size() < size_, "it holds more rows than a batch has");
+    state.require(rows.size() <= size_, "it holds more rows than a batch has");
     for (const std::int64_t row : rows) {
       state.require(table && row >= 0 && row < table->num_rows(),
                     "it holds numbers of rows that do not exist");
@@ -57,7 +59,7 @@ class BatchRows {
  private:
   const std::size_t size_;
   std::vector<std::int64_t> numbers_;
-  std::size_t count_ = 0;  // drawn by a call that failed
+  std::size_t count_ = 0;  // drawn and not taken
 };
 
 }  // namespace tandem::data

@@ -57,4 +57,8 @@ class Observer {
   std::map<const ObservedStage*, std::int64_t> told_;  // of their work, by recent_shares
 };
 
+/// That of an iteration that is observed, else null. It may be asked while the iterator is being
+/// destroyed.
+std::shared_ptr<const Observer> observer_of(const Iterator& iterator);
+
 }  // namespace tandem::data

@@ -71,6 +71,26 @@ TEST(PipelineExplainRun, TellsOfFunctionsThatDoNotReturn) {
   EXPECT_THAT(told, AllOf(HasSubstr("no element yet in 1."), HasSubstr("Map")));
 }
 
+TEST(PipelineExplainRun, TellsOfFunctionsThatDoNotReturnAfterTheLastElement) {
+  for (const bool by_elements : {true, false}) {
+    std::atomic<bool> go{false};
+    const Dataset waits = range(9).map(
+        [&](Tensor x) {
+          while (x.item<std::int64_t>() == 2 && !go) std::this_thread::yield();
+          return x;
+        },
+        {.num_parallel_calls = 2});
+    PipelineExplainOptions options{.overdue = [&](const PipelineExplanation&) { go = true; }};
+    if (by_elements) {
+      options.elements = 1;
+    } else {
+      options.seconds = 1e-9;
+    }
+    EXPECT_LE(explain(waits, options).stats.elements, 1);
+    EXPECT_TRUE(go) << by_elements;
+  }
+}
+
 TEST(PipelineExplainRun, CountsCallsThatGoOn) {
   const auto hanging = [](std::int64_t last, MapOptions options, bool prefetch) {
     const auto go = std::make_shared<std::atomic<bool>>(false);
