@@ -101,6 +101,9 @@ class TextPart {
   TextPart(const T& value) {
     if constexpr (std::is_same_v<T, bool>) {
       text_ = value ? "true" : "false";
+    } else if constexpr (std::is_pointer_v<T> &&
+                         std::is_convertible_v<const T&, std::string_view>) {
+      if (value) text_ = value;
     } else if constexpr (std::is_convertible_v<const T&, std::string_view>) {
       text_ = value;
     } else if constexpr (std::is_integral_v<T> && sizeof(T) > 1) {

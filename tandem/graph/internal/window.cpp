@@ -20,6 +20,7 @@ void read_sizes(const std::vector<std::int64_t>& values, std::string_view name, 
   }
   const std::size_t height = nchw ? 2 : 1;
   if (values[0] != 1 || values[nchw ? 1 : 3] != 1) {
+    // TensorFlow's error and text: its kernels have no windows over images or channels either.
     throw UnimplementedError(cat("Current implementation does not yet support ", name,
                                  " in the batch and depth dimensions: they must be 1."));
   }

@@ -47,6 +47,7 @@ double idle_share(Tensor (*fn)(Tensor), std::int64_t calls) {
 }
 
 TEST(WaitingStages, AreToldFromThoseThatCompute) {
+  // Without the kernel's counts waiting cannot be told from wanting a core: see can_tell.
   if (!can_tell()) GTEST_SKIP() << "this system does not say for how long threads had no core";
   // Eight threads want cores, and have none most of the time: that is not waiting.
   EXPECT_GT(idle_share(sleeping, 2), idle_share(computing, 8));
@@ -68,6 +69,7 @@ TEST(WaitingStages, AreAdvisedToTakeMoreThreads) {
 }
 
 TEST(WaitingStages, GetMoreThreadsThanCores) {
+  // Without the kernel's counts waiting cannot be told from wanting a core: see can_tell.
   if (!can_tell()) GTEST_SKIP() << "this system does not say for how long threads had no core";
   const auto ds =
       range(1).repeat().map(sleeping, {.num_parallel_calls = kAutotune, .traced = false});
@@ -95,6 +97,7 @@ Dataset slow_lists(std::int64_t cycle, std::int64_t calls) {
 }
 
 TEST(WaitingStages, AreReadByAsManyThreadsAsAreOpen) {
+  // Without the kernel's counts waiting cannot be told from wanting a core: see can_tell.
   if (!can_tell()) GTEST_SKIP() << "this system does not say for how long threads had no core";
   auto it = slow_lists(12, kAutotune).iterator({.observe = true});
   const auto threads = [&] { return it.stats().stages[0].threads; };
