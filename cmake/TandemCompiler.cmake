@@ -13,14 +13,22 @@ if(PROJECT_IS_TOP_LEVEL)
   set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 endif()
 
+set(TANDEM_USES_CCACHE OFF)
 if(TANDEM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(TANDEM_CCACHE_PROGRAM ccache)
   mark_as_advanced(TANDEM_CCACHE_PROGRAM)
   if(TANDEM_CCACHE_PROGRAM)
-    # For precompiled headers (TandemPrecompile.cmake), and that clones may share results.
+    # For precompiled headers (TandemPrecompile.cmake), and that clones may share results. Results are
+    # found by the files that were read: what the preprocessor puts out tells nothing of the macros in
+    # a precompiled header, and takes time.
     set(CMAKE_CXX_COMPILER_LAUNCHER
-        env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_PCH_EXTSUM=1
-        "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" "${TANDEM_CCACHE_PROGRAM}")
+        env "CCACHE_SLOPPINESS=pch_defines,time_macros,$ENV{CCACHE_SLOPPINESS}" CCACHE_PCH_EXTSUM=1
+        CCACHE_DEPEND=1)
+    if(NOT DEFINED ENV{CCACHE_BASEDIR})
+      list(APPEND CMAKE_CXX_COMPILER_LAUNCHER "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}")
+    endif()
+    list(APPEND CMAKE_CXX_COMPILER_LAUNCHER "${TANDEM_CCACHE_PROGRAM}")
+    set(TANDEM_USES_CCACHE ON)
   endif()
 endif()
 
@@ -70,5 +78,8 @@ endfunction()
 # tandem_cold(TARGET): for code that runs once, or does little but call what is hot. It compiles in
 # two thirds of the time.
 function(tandem_cold target)
+  if(NOT PROJECT_IS_TOP_LEVEL)
+    return()
+  endif()
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()

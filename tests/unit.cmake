@@ -1,5 +1,16 @@
 find_package(GTest REQUIRED)
 
+set(TANDEM_UNIT_HEADERS <gmock/gmock.h> <gtest/gtest.h> tandem/runtime/tensor.h)
+
+# Has the precompiled headers of all, so that no test program waits for another.
+file(CONFIGURE OUTPUT unit_headers.cpp CONTENT "")
+add_library(tandem_unit_headers OBJECT "${CMAKE_CURRENT_BINARY_DIR}/unit_headers.cpp")
+tandem_options(tandem_unit_headers)
+target_link_libraries(tandem_unit_headers PRIVATE tandem::tandem GTest::gtest GTest::gmock)
+target_include_directories(tandem_unit_headers PRIVATE "${PROJECT_SOURCE_DIR}")
+tandem_precompile(tandem_unit_headers ${TANDEM_UNIT_HEADERS})
+tandem_cold(tandem_unit_headers)
+
 # tandem_unit_test(NAME FOLDER LIBRARY...): a program of the *_test.cpp files of a folder.
 function(tandem_unit_test name folder)
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*_test.cpp")
@@ -13,7 +24,7 @@ function(tandem_unit_test name folder)
                                                 "${PROJECT_BINARY_DIR}/tests")
   target_link_libraries(${name}_test PRIVATE ${ARGN} GTest::gtest GTest::gmock GTest::gtest_main)
   target_include_directories(${name}_test PRIVATE "${PROJECT_SOURCE_DIR}")
-  tandem_precompile(${name}_test <gmock/gmock.h> <gtest/gtest.h> tandem/runtime/tensor.h)
+  tandem_precompile(${name}_test ${TANDEM_UNIT_HEADERS})
   tandem_cold(${name}_test)
   add_test(NAME unit.${name} COMMAND ${name}_test --gtest_brief=1 WORKING_DIRECTORY
                                      "${PROJECT_SOURCE_DIR}")
@@ -48,6 +59,15 @@ if(TARGET cli_test)
   if(TARGET pipeline_augment)
     add_dependencies(cli_test pipeline_augment)
   endif()
+  # A pipeline of its own that td loads.
+  add_library(cli_test_silent MODULE unit/cli/pipelines/silent.cpp)
+  tandem_options(cli_test_silent)
+  set_target_properties(cli_test_silent PROPERTIES OUTPUT_NAME silent PREFIX ""
+                                                   LIBRARY_OUTPUT_DIRECTORY
+                                                   "${PROJECT_BINARY_DIR}/tests/pipelines")
+  target_link_libraries(cli_test_silent PRIVATE tandem::tandem)
+  target_include_directories(cli_test_silent PRIVATE "${PROJECT_SOURCE_DIR}")
+  add_dependencies(cli_test cli_test_silent)
 endif()
 
 # The same once more on an emulated accelerator with memory of its own: what is trained and

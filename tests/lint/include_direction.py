@@ -37,6 +37,15 @@ def declarations(root):
     return rooms
 
 
+def precompiled(root, words):
+    """The headers that PRECOMPILE names, those of variables of tandem/CMakeLists.txt too."""
+    text = re.sub(r"#.*", "", (root / "tandem/CMakeLists.txt").read_text())
+    for word in words:
+        variable = re.fullmatch(r"\$\{(\w+)\}", word)
+        value = variable and re.search(r"set\(\s*" + variable[1] + r"\s+([^)]*)\)", text)
+        yield from value[1].split() if value else [word]
+
+
 def reachable(room, rooms):
     seen = set()
     waiting = [room]
@@ -61,6 +70,13 @@ def check(root):
         return problems
 
     allowed = {room: reachable(room, rooms) for room in rooms}
+    for room, keywords in rooms.items():
+        for header in precompiled(root, keywords["PRECOMPILE"]):
+            known = header.startswith(("tandem/", "<"))
+            if (not known or header.startswith("tandem/")
+                    and header.split("/")[1] not in allowed[room]
+                    and header not in keywords["ALSO_INCLUDES"]):
+                problems.append(f"tandem/{room}/CMakeLists.txt: {room} can't precompile {header}")
     for name in _sources.files(root, ".h", ".cpp"):
         parts = name.split("/")
         if parts[0] != "tandem" or len(parts) < 3:

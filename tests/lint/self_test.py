@@ -36,6 +36,10 @@ GOOD = {
 CASES = [
     ("direction", "tandem/low/x.cpp", '#include "tandem/high/c.h"\n', "low may include low"),
     ("direction", "tandem/low/CMakeLists.txt", "tandem_room(low DEPENDS high)\n", "can't depend"),
+    ("direction", "tandem/low/CMakeLists.txt", "tandem_room(low PRECOMPILE tandem/high/c.h)\n",
+     "can't precompile"),
+    ("direction", "tandem/low/CMakeLists.txt", "tandem_room(low PRECOMPILE ${NOWHERE})\n",
+     "can't precompile"),
     ("direction", "tandem/attic/x.h", '#include "tandem/low/a.h"\n', "doesn't list the room attic"),
     ("direction", "tandem/high/x.cpp", '#include "tandem/tandem.h"\n', "only programs"),
     ("order", "tandem/low/x.cpp", "#include <png.h>\n\n#include <map>\n", "stands after third"),
