@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <cstdio>
+#include <charconv>
 #include <iterator>
 #include <limits>
 #include <utility>
@@ -152,10 +152,12 @@ class Search {
 
 void append_time(std::string& text, double seconds) {
   char buffer[32];
-  const char* unit = seconds < 1e-3 ? "us" : seconds < 1 ? "ms" : "s";
+  const char* unit = seconds < 1e-3 ? " us" : seconds < 1 ? " ms" : " s";
   const double value = seconds < 1e-3 ? seconds * 1e6 : seconds < 1 ? seconds * 1e3 : seconds;
-  std::snprintf(buffer, sizeof(buffer), "%.3g %s", value, unit);
-  text += buffer;
+  const auto end =
+      std::to_chars(std::begin(buffer), std::end(buffer), value, std::chars_format::general, 3);
+  text.append(buffer, end.ptr);
+  text += unit;
 }
 
 std::string short_name(const DeviceModel& device) {

@@ -1,5 +1,7 @@
 // Variables: handles, reads, assignments, and changes of rows.
 
+#include <algorithm>
+#include <cstddef>
 #include <mutex>
 
 #include "tandem/core/error.h"
@@ -9,6 +11,7 @@
 #include "tandem/kernels/cpu/combine.h"
 #include "tandem/kernels/cpu/elements.h"
 #include "tandem/kernels/cpu/gather.h"
+#include "tandem/kernels/cpu/number_types.h"
 #include "tandem/kernels/cpu/rows.h"
 #include "tandem/kernels/cpu/strided_copy.h"
 #include "tandem/kernels/cpu/type_switch.h"
@@ -77,17 +80,12 @@ void assign_variable(KernelContext& c) {
   variable.assign(c.input(1), c.attr<bool>("validate_shape"));
 }
 
-template <class T, bool kAdd>
-void accumulate(KernelContext& c, Array& value, const Array& delta) {
-  T* to = value.data<T>();
-  const T* by = delta.data<T>();
-  c.intra_op().parallel_for(value.num_elements(), 0.3, [&](std::int64_t begin, std::int64_t end) {
-    combine_rows(to + begin, by + begin, end - begin,
-                 [](T a, T b) { return kAdd ? add(a, b) : subtract(a, b); });
-  });
+template <class Combine, class T>
+void combine_elements(void* to, const void* by, std::int64_t n) {
+  combine_rows(static_cast<T*>(to), static_cast<const T*>(by), n, Combine());
 }
 
-template <bool kAdd>
+template <class Combine>
 void change_variable(KernelContext& c) {
   VariableResource& variable = variable_of(c.input(0));
   const Array& delta = c.input(1);
@@ -102,8 +100,15 @@ void change_variable(KernelContext& c) {
                                    ", shapes must be equal."));
   }
   Array& value = variable.writable_value();
+  void (*combine)(void* to, const void* by, std::int64_t n) = nullptr;
   number_switch(delta.dtype(), c.op().name,
-                [&]<class T>() { accumulate<T, kAdd>(c, value, delta); });
+                [&]<class T>() { combine = combine_elements<Combine, T>; });
+  auto* to = static_cast<std::byte*>(value.raw_data());
+  const auto* by = static_cast<const std::byte*>(delta.raw_data());
+  const auto bytes = static_cast<std::int64_t>(dtype_size(delta.dtype()));
+  c.intra_op().parallel_for(value.num_elements(), 0.3, [&](std::int64_t begin, std::int64_t end) {
+    combine(to + begin * bytes, by + begin * bytes, end - begin);
+  });
 }
 
 void is_initialized(KernelContext& c) {
@@ -163,50 +168,75 @@ void resource_gather_nd(KernelContext& c) {
 
 // ---- Rows ----
 
-// Checks the inputs and calls f(row of the variable, row of updates, elements) for each index;
-// scalar updates serve all.
-template <class T, class F>
-void for_each_row(KernelContext& c, F f) {
-  VariableResource& variable = variable_input(c.input(0));
-  const Array& indices = c.input(1);
-  const Array& updates = c.input(2);
-  std::lock_guard lock(variable.mutex());
-  require_initialized(c.input(0), variable);
-  const Shape params = variable.value().shape();
-  if (updates.dtype() != variable.dtype()) {
-    throw InvalidArgumentError(cat("Cannot update variable of dtype ", variable.dtype(),
-                                   " with updates of dtype ", updates.dtype(), ". Use td::cast."));
+// What a scatter op changes, checked; the variable is locked meanwhile. Scalar updates serve all
+// rows.
+class Rows {
+ public:
+  explicit Rows(KernelContext& c)
+      : variable_(variable_input(c.input(0))),
+        indices_(c.input(1)),
+        updates_(c.input(2)),
+        lock_(variable_.mutex()),
+        scalar_(updates_.rank() == 0) {
+    require_initialized(c.input(0), variable_);
+    check();
+    inner_ = variable_.value().shape().product(1, variable_.value().rank());
+    data_ = variable_.writable_value().raw_data();
   }
-  if (params.rank() < 1) {
-    throw InvalidArgumentError(cat("params must be at least 1-D, got shape ", params));
-  }
-  const bool scalar = updates.rank() == 0;
-  bool fits = scalar || updates.rank() == indices.rank() + params.rank() - 1;
-  for (int i = 0; fits && !scalar && i < updates.rank(); ++i) {
-    fits = updates.shape()[i] ==
-           (i < indices.rank() ? indices.shape()[i] : params[i - indices.rank() + 1]);
-  }
-  if (!fits) {
-    throw InvalidArgumentError(cat(
-        "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got ",
-        "updates.shape ", updates.shape(), ", indices.shape ", indices.shape(), ", params.shape ",
-        params));
-  }
-  const std::int64_t n = indices.num_elements();
-  for (std::int64_t i = 0; i < n; ++i) {
-    const std::int64_t row = index_at(indices.dtype(), indices.raw_data(), i);
-    if (row < 0 || row >= params[0]) {
-      throw InvalidArgumentError(
-          cat("indices[", i, "] = ", row, " is not in [0, ", params[0], ")"));
+
+  // f(row of the variable, row of updates, elements of a row, step between updates) for each index.
+  template <class T, class F>
+  void for_each(F f) const {
+    T* data = static_cast<T*>(data_);
+    const T* from = static_cast<const T*>(updates_.raw_data());
+    for (std::int64_t i = 0; i < indices_.num_elements(); ++i) {
+      const std::int64_t row = index_at(indices_.dtype(), indices_.raw_data(), i);
+      f(data + row * inner_, scalar_ ? from : from + i * inner_, inner_, scalar_ ? 0 : 1);
     }
   }
-  const std::int64_t inner = params.product(1, params.rank());
-  T* data = static_cast<T*>(variable.writable_value().raw_data());
-  const T* from = static_cast<const T*>(updates.raw_data());
-  for (std::int64_t i = 0; i < n; ++i) {
-    const std::int64_t row = index_at(indices.dtype(), indices.raw_data(), i);
-    f(data + row * inner, scalar ? from : from + i * inner, inner, scalar ? 0 : 1);
+
+ private:
+  void check() const {
+    const Shape& params = variable_.value().shape();
+    if (updates_.dtype() != variable_.dtype()) {
+      throw InvalidArgumentError(cat("Cannot update variable of dtype ", variable_.dtype(),
+                                     " with updates of dtype ", updates_.dtype(),
+                                     ". Use td::cast."));
+    }
+    if (params.rank() < 1) {
+      throw InvalidArgumentError(cat("params must be at least 1-D, got shape ", params));
+    }
+    bool fits = scalar_ || updates_.rank() == indices_.rank() + params.rank() - 1;
+    for (int i = 0; fits && !scalar_ && i < updates_.rank(); ++i) {
+      fits = updates_.shape()[i] ==
+             (i < indices_.rank() ? indices_.shape()[i] : params[i - indices_.rank() + 1]);
+    }
+    if (!fits) {
+      throw InvalidArgumentError(
+          cat("Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], "
+              "got updates.shape ",
+              updates_.shape(), ", indices.shape ", indices_.shape(), ", params.shape ", params));
+    }
+    for (std::int64_t i = 0; i < indices_.num_elements(); ++i) {
+      const std::int64_t row = index_at(indices_.dtype(), indices_.raw_data(), i);
+      if (row < 0 || row >= params[0]) {
+        throw InvalidArgumentError(
+            cat("indices[", i, "] = ", row, " is not in [0, ", params[0], ")"));
+      }
+    }
   }
+
+  VariableResource& variable_;
+  const Array& indices_;
+  const Array& updates_;
+  const std::lock_guard<std::mutex> lock_;
+  const bool scalar_;
+  std::int64_t inner_ = 0;
+  void* data_ = nullptr;
+};
+
+// The reference goes on.
+void put_reference(KernelContext& c) {
   if (c.num_outputs() > 0) c.set_output(0, c.input(0));
 }
 
@@ -214,18 +244,18 @@ void for_each_row(KernelContext& c, F f) {
 // update).
 template <class Combine>
 void scatter_numbers(KernelContext& c) {
-  number_switch(c.input(2).dtype(), c.op().name, [&]<class T>() {
-    constexpr bool kComplex =
-        std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
-    if constexpr (!kComplex || !Combine::kRealOnly) {
-      for_each_row<T>(c, [](T* row, const T* update, std::int64_t n, std::int64_t step) {
+  const DType dtype = c.input(2).dtype();
+  number_switch(dtype, c.op().name, [&]<class T>() {
+    if constexpr (!is_complex_type<T> || !Combine::kRealOnly) {
+      Rows(c).for_each<T>([](T* row, const T* update, std::int64_t n, std::int64_t step) {
         if (step == 1) return combine_rows(row, update, n, Combine());
         for (std::int64_t k = 0; k < n; ++k) row[k] = Combine()(row[k], *update);
       });
     } else {
-      throw_no_kernel(c.input(2).dtype(), c.op().name);
+      throw_no_kernel(dtype, c.op().name);
     }
   });
+  put_reference(c);
 }
 
 struct DivideBy {
@@ -259,10 +289,11 @@ void scatter_div(KernelContext& c) {
 
 void scatter_update(KernelContext& c) {
   with_element(c.input(2).dtype(), [&]<class T>() {
-    for_each_row<T>(c, [](T* row, const T* update, std::int64_t n, std::int64_t step) {
+    Rows(c).for_each<T>([](T* row, const T* update, std::int64_t n, std::int64_t step) {
       for (std::int64_t k = 0; k < n; ++k) row[k] = update[k * step];
     });
   });
+  put_reference(c);
 }
 
 constexpr TypeConstraint kNumbers{"dtype", kNumberTypes};
@@ -273,9 +304,9 @@ const KernelRegistration kVarHandle{{.op = "VarHandleOp", .run = var_handle}};
 const KernelRegistration kRead{{.op = "ReadVariableOp", .run = read_variable}};
 const KernelRegistration kAssign{{.op = "AssignVariableOp", .run = assign_variable}};
 const KernelRegistration kAssignAdd{
-    {.op = "AssignAddVariableOp", .types = {kNumbers}, .run = change_variable<true>}};
+    {.op = "AssignAddVariableOp", .types = {kNumbers}, .run = change_variable<AddTo>}};
 const KernelRegistration kAssignSub{
-    {.op = "AssignSubVariableOp", .types = {kNumbers}, .run = change_variable<false>}};
+    {.op = "AssignSubVariableOp", .types = {kNumbers}, .run = change_variable<SubtractFrom>}};
 const KernelRegistration kIsInitialized{{.op = "VarIsInitializedOp", .run = is_initialized}};
 const KernelRegistration kShape{{.op = "VariableShape", .run = variable_shape}};
 const KernelRegistration kDestroy{{.op = "DestroyResourceOp", .run = destroy}};

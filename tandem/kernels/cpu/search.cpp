@@ -1,13 +1,18 @@
 // Elements found by their values: Where, Unique, TopK, InvertPermutation.
 
 #include <algorithm>
+#include <cstddef>
 #include <numeric>
+#include <string>
+#include <type_traits>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/int_input.h"
+#include "tandem/kernels/cpu/number_types.h"
 #include "tandem/kernels/cpu/type_switch.h"
 
 namespace tandem::cpu {
@@ -54,17 +59,14 @@ void where(KernelContext& c) {
 
 // ---- Unique ----
 
+// What equal elements have in common: a few types that hold the values of all others.
 template <class T>
 struct KeyOf {
-  using type = T;
+  using type = std::conditional_t<std::is_integral_v<T>, std::uint64_t, double>;
 };
 template <>
-struct KeyOf<Half> {
-  using type = float;
-};
-template <>
-struct KeyOf<BFloat16> {
-  using type = float;
+struct KeyOf<std::string> {
+  using type = std::string;
 };
 
 void put_index(Array& out, std::int64_t i, std::int64_t value) {
@@ -75,32 +77,51 @@ void put_index(Array& out, std::int64_t i, std::int64_t value) {
   }
 }
 
-template <class T>
-void unique_of(KernelContext& c) {
-  using Key = typename KeyOf<T>::type;
-  const Array& x = c.input(0);
-  const std::int64_t n = x.num_elements();
-  Array& idx = c.allocate_output(1, Shape{n});
-  std::unordered_map<Key, std::int64_t> places;
-  std::vector<std::int64_t> firsts;
-  std::vector<std::int64_t> counts;
-  for (std::int64_t i = 0; i < n; ++i) {
+// idx, and the place where each value is first and how often it comes.
+template <class Key>
+class Occurrences {
+ public:
+  explicit Occurrences(Array& idx) : idx_(idx) {}
+  void add(Key key) {
+    const std::int64_t i = next_++;
     const auto [at, fresh] =
-        places.emplace(static_cast<Key>(x.data<T>()[i]), static_cast<std::int64_t>(firsts.size()));
+        places_.emplace(std::move(key), static_cast<std::int64_t>(firsts.size()));
     if (fresh) {
       firsts.push_back(i);
       counts.push_back(0);
     }
     ++counts[static_cast<std::size_t>(at->second)];
-    put_index(idx, i, at->second);
+    put_index(idx_, i, at->second);
   }
-  const Shape shape{static_cast<std::int64_t>(firsts.size())};
-  Array& y = c.allocate_output(0, shape);
-  for (std::size_t k = 0; k < firsts.size(); ++k) y.data<T>()[k] = x.data<T>()[firsts[k]];
+
+  std::vector<std::int64_t> firsts;
+  std::vector<std::int64_t> counts;
+
+ private:
+  Array& idx_;
+  std::int64_t next_ = 0;
+  std::unordered_map<Key, std::int64_t> places_;
+};
+
+template <class T>
+void unique_of(KernelContext& c) {
+  using Key = typename KeyOf<T>::type;
+  const Array& x = c.input(0);
+  Occurrences<Key> found(c.allocate_output(1, x.shape()));
+  for (const T& value : x.values<T>()) {
+    if constexpr (std::is_same_v<T, Key>) {
+      found.add(value);
+    } else {
+      found.add(static_cast<Key>(widen(value)));
+    }
+  }
+  const Shape shape{static_cast<std::int64_t>(found.firsts.size())};
+  T* y = c.allocate_output(0, shape).data<T>();
+  for (const std::int64_t first : found.firsts) *y++ = x.data<T>()[first];
   if (c.num_outputs() < 3) return;
   Array& count = c.allocate_output(2, shape);
-  for (std::size_t k = 0; k < counts.size(); ++k)
-    put_index(count, static_cast<std::int64_t>(k), counts[k]);
+  for (std::size_t k = 0; k < found.counts.size(); ++k)
+    put_index(count, static_cast<std::int64_t>(k), found.counts[k]);
 }
 
 void unique(KernelContext& c) {
@@ -117,22 +138,23 @@ void unique(KernelContext& c) {
 
 // ---- TopK ----
 
-// The k best places of a row of n, best first; of equal values the first comes first, NaNs come
-// last.
-template <class T, class Index>
-void top_of_row(const T* row, std::int64_t n, std::int64_t k, T* values, Index* indices,
-                std::vector<std::int64_t>& order) {
+// The k best places of a row of n, best first, and the values there; of equal values the first
+// comes first, NaNs come last. `order` holds n places.
+template <class T>
+void top_of_row(const void* input, std::int64_t n, std::int64_t k, void* output,
+                std::int64_t* order) {
+  const T* row = static_cast<const T*>(input);
+  T* values = static_cast<T*>(output);
   if (k == 1) {
     std::int64_t best = 0;
     for (std::int64_t i = 1; i < n; ++i) {
       if (less(row[best], row[i]) || (!(row[best] == row[best]) && row[i] == row[i])) best = i;
     }
     values[0] = row[best];
-    indices[0] = static_cast<Index>(best);
+    order[0] = best;
     return;
   }
-  order.resize(static_cast<std::size_t>(n));
-  std::iota(order.begin(), order.end(), std::int64_t{0});
+  std::iota(order, order + n, std::int64_t{0});
   const auto before = [row](std::int64_t a, std::int64_t b) {
     if (less(row[b], row[a])) return true;
     if (less(row[a], row[b])) return false;
@@ -141,29 +163,23 @@ void top_of_row(const T* row, std::int64_t n, std::int64_t k, T* values, Index* 
     return a_nan != b_nan ? b_nan : a < b;
   };
   if (k == n) {
-    std::sort(order.begin(), order.end(), before);
+    std::sort(order, order + n, before);
   } else {
-    std::partial_sort(order.begin(), order.begin() + k, order.end(), before);
+    std::partial_sort(order, order + k, order + n, before);
   }
-  for (std::int64_t i = 0; i < k; ++i) {
-    values[i] = row[order[static_cast<std::size_t>(i)]];
-    indices[i] = static_cast<Index>(order[static_cast<std::size_t>(i)]);
-  }
+  for (std::int64_t i = 0; i < k; ++i) values[i] = row[order[i]];
 }
 
-template <class T, class Index>
-void top_rows(KernelContext& c, const Array& x, std::int64_t k, Array& values, Array& indices) {
-  const std::int64_t n = x.shape()[x.rank() - 1];
-  if (values.num_elements() == 0) return;
-  const std::int64_t rows = x.num_elements() / n;
-  const double cost = static_cast<double>(n) * (k == 1 ? 1.0 : 4.0);
-  c.intra_op().parallel_for(rows, cost, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<std::int64_t> order;
-    for (std::int64_t r = begin; r < end; ++r) {
-      top_of_row(x.data<T>() + r * n, n, k, values.data<T>() + r * k, indices.data<Index>() + r * k,
-                 order);
-    }
-  });
+void put_places(Array& indices, std::int64_t first, const std::int64_t* places, std::int64_t k) {
+  const auto put = [=](auto* to) {
+    using Index = std::remove_pointer_t<decltype(to)>;
+    for (std::int64_t i = 0; i < k; ++i) to[first + i] = static_cast<Index>(places[i]);
+  };
+  switch (indices.dtype()) {
+    case DType::kInt16: return put(indices.data<std::int16_t>());
+    case DType::kInt32: return put(indices.data<std::int32_t>());
+    default: return put(indices.data<std::int64_t>());
+  }
 }
 
 void top_k_of(KernelContext& c, std::int64_t k) {
@@ -184,11 +200,18 @@ void top_k_of(KernelContext& c, std::int64_t k) {
   shape.set_dim(x.rank() - 1, k);
   Array& values = c.allocate_output(0, shape);
   Array& indices = c.allocate_output(1, shape);
-  real_switch(x.dtype(), c.op().name, [&]<class T>() {
-    switch (index_type) {
-      case DType::kInt16: return top_rows<T, std::int16_t>(c, x, k, values, indices);
-      case DType::kInt32: return top_rows<T, std::int32_t>(c, x, k, values, indices);
-      default: return top_rows<T, std::int64_t>(c, x, k, values, indices);
+  if (values.num_elements() == 0) return;
+  void (*top)(const void*, std::int64_t, std::int64_t, void*, std::int64_t*) = nullptr;
+  real_switch(x.dtype(), c.op().name, [&]<class T>() { top = top_of_row<T>; });
+  const auto* from = static_cast<const std::byte*>(x.raw_data());
+  auto* to = static_cast<std::byte*>(values.raw_data());
+  const auto bytes = static_cast<std::int64_t>(dtype_size(x.dtype()));
+  const double cost = static_cast<double>(n) * (k == 1 ? 1.0 : 4.0);
+  c.intra_op().parallel_for(x.num_elements() / n, cost, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<std::int64_t> order(static_cast<std::size_t>(k == 1 ? 1 : n));
+    for (std::int64_t r = begin; r < end; ++r) {
+      top(from + r * n * bytes, n, k, to + r * k * bytes, order.data());
+      put_places(indices, r * k, order.data(), k);
     }
   });
 }

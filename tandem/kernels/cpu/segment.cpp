@@ -1,7 +1,9 @@
 // Reductions over groups of rows: UnsortedSegmentSum, SegmentSum and their kin.
 
 #include <algorithm>
+#include <cstddef>
 #include <limits>
+#include <string_view>
 #include <vector>
 
 #include "tandem/core/error.h"
@@ -78,68 +80,110 @@ T empty_segment() {
   }
 }
 
-template <class Reduce, class F>
-void reduce_switch(DType dtype, std::string_view op, F f) {
-  if constexpr (Reduce::kRealOnly) {
-    real_switch(dtype, op, f);
-  } else {
-    number_switch(dtype, op, f);
-  }
-}
+// The loops over elements, all that is compiled for each type. Rows have `inner` elements.
+struct Loops {
+  std::int64_t element_bytes, accumulator_bytes;
+  // Rows of `data` into segments [begin, end) of `to`, accumulators.
+  void (*reduce)(void* to, const void* data, const Array& ids, std::int64_t inner,
+                 std::int64_t begin, std::int64_t end);
+  // From accumulators; `seen` tells which segments have rows.
+  void (*narrow)(void* to, const void* from, const std::vector<bool>& seen, std::int64_t inner);
+  // `rows` rows into one, by way of `row`, accumulators; none: zeros, or ones for a product.
+  void (*reduce_run)(void* to, const void* from, std::int64_t rows, std::int64_t inner, void* row,
+                     bool mean);
+};
 
-template <class Reduce, class A, class T>
-void combine_row(A* to, const T* from, std::int64_t n) {
-  combine_rows(to, from, n, [](A a, T b) { return Reduce::combine(a, static_cast<A>(b)); });
-}
-
-// Rows of `data` into segments [begin, end) of `to`, which holds start values.
-template <class Reduce, class A, class T>
-void reduce_segments(A* to, const T* data, const Array& ids, std::int64_t inner, std::int64_t begin,
-                     std::int64_t end) {
+template <class Reduce, class T>
+void reduce_segments(void* to, const void* data, const Array& ids, std::int64_t inner,
+                     std::int64_t begin, std::int64_t end) {
+  using A = Accumulator<T>;
+  A* out = static_cast<A*>(to);
+  const T* from = static_cast<const T*>(data);
+  std::fill(out + begin * inner, out + end * inner, Reduce::template start<A>());
   const DType index_type = ids.dtype();
   const void* index = ids.raw_data();
   const std::int64_t n = ids.num_elements();
   for (std::int64_t i = 0; i < n; ++i) {
     const std::int64_t id = index_at(index_type, index, i);
-    if (id >= begin && id < end) combine_row<Reduce>(to + id * inner, data + i * inner, inner);
+    if (id < begin || id >= end) continue;
+    combine_rows(out + id * inner, from + i * inner, inner,
+                 [](A a, T b) { return Reduce::combine(a, static_cast<A>(b)); });
   }
 }
 
 template <class Reduce, class T>
-void unsorted_segments(KernelContext& c, Array& out, const Array& data, const Array& ids,
-                       std::int64_t inner) {
-  using A = Accumulator<T>;
-  const std::int64_t segments = out.shape()[0];
-  if (out.num_elements() == 0) return;
-  std::vector<A> wide;
-  A* to = nullptr;
-  if constexpr (std::is_same_v<A, T>) {
-    to = out.data<T>();
-  } else {
-    wide.resize(static_cast<std::size_t>(out.num_elements()));
-    to = wide.data();
-  }
-  const auto run = [&](std::int64_t begin, std::int64_t end) {
-    std::fill(to + begin * inner, to + end * inner, Reduce::template start<A>());
-    reduce_segments<Reduce>(to, data.data<T>(), ids, inner, begin, end);
-  };
-  for_each_share(c.intra_op(), segments, data.num_elements() + out.num_elements(), inner, run);
-  if constexpr (!std::is_same_v<A, T>) {
-    const T none = empty_segment<Reduce, T>();
-    std::vector<bool> seen(Reduce::kRealOnly ? static_cast<std::size_t>(segments) : 0, false);
-    for (std::int64_t i = 0; Reduce::kRealOnly && i < ids.num_elements(); ++i) {
-      const std::int64_t id = index_at(ids.dtype(), ids.raw_data(), i);
-      if (id >= 0) seen[static_cast<std::size_t>(id)] = true;
-    }
-    for (std::int64_t i = 0; i < out.num_elements(); ++i) {
-      const bool empty = Reduce::kRealOnly && !seen[static_cast<std::size_t>(i / inner)];
-      out.data<T>()[i] = empty ? none : T(to[i]);
-    }
+void narrow_segments(void* to, const void* from, const std::vector<bool>& seen,
+                     std::int64_t inner) {
+  const auto* wide = static_cast<const Accumulator<T>*>(from);
+  T* out = static_cast<T*>(to);
+  const T none = empty_segment<Reduce, T>();
+  for (const bool any : seen) {
+    for (std::int64_t k = 0; k < inner; ++k, ++out, ++wide) *out = any ? T(*wide) : none;
   }
 }
 
+template <class Reduce, class T>
+void reduce_run(void* to, const void* data, std::int64_t rows, std::int64_t inner, void* wide,
+                bool mean) {
+  using A = Accumulator<T>;
+  T* out = static_cast<T*>(to);
+  if (rows == 0) {
+    std::fill(out, out + inner, std::is_same_v<Reduce, Prod> ? T(1) : T(0));
+    return;
+  }
+  const T* from = static_cast<const T*>(data);
+  A* row = static_cast<A*>(wide);
+  for (std::int64_t k = 0; k < inner; ++k) row[k] = static_cast<A>(from[k]);
+  for (std::int64_t r = 1; r < rows; ++r) {
+    combine_rows(row, from + r * inner, inner,
+                 [](A a, T b) { return Reduce::combine(a, static_cast<A>(b)); });
+  }
+  for (std::int64_t k = 0; k < inner; ++k) {
+    A value = row[k];
+    if constexpr (std::is_same_v<Reduce, Sum>) {
+      if (mean) value = static_cast<A>(value / static_cast<A>(rows));
+    }
+    out[k] = static_cast<T>(value);
+  }
+}
+
+template <class Reduce, class T>
+constexpr Loops kLoops = {sizeof(T), sizeof(Accumulator<T>), reduce_segments<Reduce, T>,
+                          narrow_segments<Reduce, T>, reduce_run<Reduce, T>};
+
 template <class Reduce>
-void unsorted_segment(KernelContext& c) {
+const Loops& loops_for(DType dtype, std::string_view op) {
+  const Loops* found = nullptr;
+  const auto find = [&]<class T>() { found = &kLoops<Reduce, T>; };
+  if constexpr (Reduce::kRealOnly) {
+    real_switch(dtype, op, find);
+  } else {
+    number_switch(dtype, op, find);
+  }
+  return *found;
+}
+
+void unsorted_segments(KernelContext& c, Array& out, const Array& data, const Array& ids,
+                       std::int64_t inner, const Loops& loops) {
+  if (out.num_elements() == 0) return;
+  const std::int64_t segments = out.shape()[0];
+  const bool widened = loops.accumulator_bytes != loops.element_bytes;
+  std::vector<float> wide(widened ? static_cast<std::size_t>(out.num_elements()) : 0);
+  void* to = widened ? wide.data() : out.raw_data();
+  for_each_share(c.intra_op(), segments, data.num_elements() + out.num_elements(), inner,
+                 [&](std::int64_t begin, std::int64_t end) {
+                   loops.reduce(to, data.raw_data(), ids, inner, begin, end);
+                 });
+  if (!widened) return;
+  std::vector<bool> seen(static_cast<std::size_t>(segments), false);
+  for (std::int64_t i = 0; i < ids.num_elements(); ++i) {
+    const std::int64_t id = index_at(ids.dtype(), ids.raw_data(), i);
+    if (id >= 0) seen[static_cast<std::size_t>(id)] = true;
+  }
+  loops.narrow(out.raw_data(), to, seen, inner);
+}
+
+void unsorted_segment_of(KernelContext& c, const Loops& loops) {
   const Array& data = c.input(0);
   const Array& ids = c.input(1);
   const std::int64_t segments = scalar_int_input(c, 2, "num_segments");
@@ -163,8 +207,12 @@ void unsorted_segment(KernelContext& c) {
   for (int i = ids.rank(); i < data.rank(); ++i) shape.add_dim(data.shape()[i]);
   const std::int64_t inner = data.shape().product(ids.rank(), data.rank());
   Array& out = c.allocate_output(0, shape);
-  reduce_switch<Reduce>(data.dtype(), c.op().name,
-                        [&]<class T>() { unsorted_segments<Reduce, T>(c, out, data, ids, inner); });
+  unsorted_segments(c, out, data, ids, inner, loops);
+}
+
+template <class Reduce>
+void unsorted_segment(KernelContext& c) {
+  unsorted_segment_of(c, loops_for<Reduce>(c.input(0).dtype(), c.op().name));
 }
 
 // ---- Sorted ids ----
@@ -210,32 +258,23 @@ void for_each_segment(KernelContext& c, const Array& out, F f) {
   }
 }
 
-template <class Reduce, bool kMean = false>
-void sorted_segment(KernelContext& c) {
+void sorted_segment_of(KernelContext& c, const Loops& loops, bool mean) {
   const Array& data = c.input(0);
   Array& out = sorted_output(c);
   const std::int64_t inner = data.shape().product(1, data.rank());
-  reduce_switch<Reduce>(data.dtype(), c.op().name, [&]<class T>() {
-    using A = Accumulator<T>;
-    std::vector<A> row(static_cast<std::size_t>(inner));
-    for_each_segment(c, out, [&](std::int64_t s, std::int64_t first, std::int64_t rows) {
-      T* to = out.data<T>() + s * inner;
-      if (rows == 0) {
-        std::fill(to, to + inner, std::is_same_v<Reduce, Prod> ? T(1) : T(0));
-        return;
-      }
-      const T* from = data.data<T>() + first * inner;
-      for (std::int64_t k = 0; k < inner; ++k)
-        row[static_cast<std::size_t>(k)] = static_cast<A>(from[k]);
-      for (std::int64_t r = 1; r < rows; ++r)
-        combine_row<Reduce>(row.data(), from + r * inner, inner);
-      for (std::int64_t k = 0; k < inner; ++k) {
-        A value = row[static_cast<std::size_t>(k)];
-        if constexpr (kMean) value = static_cast<A>(value / static_cast<A>(rows));
-        to[k] = static_cast<T>(value);
-      }
-    });
+  std::vector<std::max_align_t> row(
+      static_cast<std::size_t>(inner * loops.accumulator_bytes) / sizeof(std::max_align_t) + 1);
+  const auto* from = static_cast<const std::byte*>(data.raw_data());
+  auto* to = static_cast<std::byte*>(out.raw_data());
+  const std::int64_t row_bytes = inner * loops.element_bytes;
+  for_each_segment(c, out, [&](std::int64_t s, std::int64_t first, std::int64_t rows) {
+    loops.reduce_run(to + s * row_bytes, from + first * row_bytes, rows, inner, row.data(), mean);
   });
+}
+
+template <class Reduce, bool kMean = false>
+void sorted_segment(KernelContext& c) {
+  sorted_segment_of(c, loops_for<Reduce>(c.input(0).dtype(), c.op().name), kMean);
 }
 
 constexpr TypeConstraint kNumbers{"T", kNumberTypes};
