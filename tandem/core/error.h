@@ -101,6 +101,8 @@ class TextPart {
   TextPart(const T& value) {
     if constexpr (std::is_same_v<T, bool>) {
       text_ = value ? "true" : "false";
+    } else if constexpr (std::is_null_pointer_v<T>) {
+      text_ = "nullptr";
     } else if constexpr (std::is_pointer_v<T> &&
                          std::is_convertible_v<const T&, std::string_view>) {
       if (value) text_ = value;
@@ -132,7 +134,9 @@ TANDEM_EXPORT std::string join_text(std::initializer_list<TextPart> parts);
 
 }  // namespace internal
 
-/// Concatenates anything that can be written to a stream: `cat("got ", 3, " of ", shape)`.
+/// Concatenates objects that can be written to a stream: `cat("got ", 3, " of ", shape)`. Those
+/// that convert to std::string_view are taken as such; a null text is empty. Not std::hex and the
+/// like.
 template <class... Parts>
 std::string cat(const Parts&... parts) {
   return internal::join_text({internal::TextPart(parts)...});

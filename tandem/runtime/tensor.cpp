@@ -55,17 +55,19 @@ struct Leaf {
 template <class T>
 struct Leaf<std::initializer_list<T>> : Leaf<T> {};
 
+// Braces hold `size` parts: of one axis all as many.
+void add_braces(std::size_t size, std::vector<std::int64_t>& dims, std::size_t axis) {
+  if (dims.size() == axis) dims.push_back(static_cast<std::int64_t>(size));
+  if (dims[axis] == static_cast<std::int64_t>(size)) return;
+  throw InvalidArgumentError(cat("The rows of a tensor must have equal lengths, but one has ",
+                                 dims[axis], " elements and another ", size, "."));
+}
+
 template <class T>
 void measure(const T&, std::vector<std::int64_t>&, std::size_t) {}
 template <class T>
 void measure(std::initializer_list<T> list, std::vector<std::int64_t>& dims, std::size_t axis) {
-  const auto size = static_cast<std::int64_t>(list.size());
-  if (dims.size() == axis) {
-    dims.push_back(size);
-  } else if (dims[axis] != size) {
-    throw InvalidArgumentError(cat("The rows of a tensor must have equal lengths, but one has ",
-                                   dims[axis], " elements and another ", size, "."));
-  }
+  add_braces(list.size(), dims, axis);
   for (const T& element : list) measure(element, dims, axis + 1);
 }
 
@@ -89,9 +91,9 @@ Array from_list(std::initializer_list<T> list) {
 }
 
 template <class To>
-Array from_mixed_as(const std::vector<internal::MixedNumber>& values) {
-  Array a(dtype_of<To>, Shape{static_cast<std::int64_t>(values.size())});
-  std::transform(values.begin(), values.end(), a.data<To>(), [](const internal::MixedNumber& n) {
+Array from_mixed_as(const std::vector<internal::MixedNumber>& numbers, const Shape& shape) {
+  Array a(dtype_of<To>, shape);
+  std::transform(numbers.begin(), numbers.end(), a.data<To>(), [](const internal::MixedNumber& n) {
     return std::is_floating_point_v<To> ? static_cast<To>(n.real) : static_cast<To>(n.integer);
   });
   return a;
@@ -99,22 +101,31 @@ Array from_mixed_as(const std::vector<internal::MixedNumber>& values) {
 
 }  // namespace
 
-Array Tensor::from_mixed(const std::vector<internal::MixedNumber>& values) {
+namespace internal {
+
+void MixedNumbers::begin_list(std::size_t size, std::size_t depth) {
+  add_braces(size, dims_, depth);
+}
+
+Array MixedNumbers::array() const {
   bool has_fraction = false, is_long = false, wrapped = false;
-  for (const auto& n : values) {
+  for (const auto& n : numbers_) {
     has_fraction |= n.has_fraction;
     is_long |= n.is_long;
     wrapped |= n.real > 0 && n.integer < 0;
   }
-  if (has_fraction) return from_mixed_as<float>(values);
-  if (!is_long) return from_mixed_as<std::int32_t>(values);
+  const Shape shape{std::span<const std::int64_t>(dims_)};
+  if (has_fraction) return from_mixed_as<float>(numbers_, shape);
+  if (!is_long) return from_mixed_as<std::int32_t>(numbers_, shape);
   if (wrapped) {
     throw InvalidArgumentError(
         "A number in the braces of a tensor is above 2^63 - 1, which int64 cannot hold; "
         "td::Tensor::from(values) makes a uint64 tensor.");
   }
-  return from_mixed_as<std::int64_t>(values);
+  return from_mixed_as<std::int64_t>(numbers_, shape);
 }
+
+}  // namespace internal
 
 Array Tensor::from_values(List<bool> values) { return from_list<bool>(values); }
 Array Tensor::from_values(List<int> values) { return from_list<std::int32_t>(values); }

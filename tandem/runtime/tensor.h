@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -32,11 +33,13 @@ concept Literal =
 
 template <class T>
 concept Number = std::is_arithmetic_v<T>;
+template <class T>
+concept OtherNumber = Number<T> && !Literal<T>;
 
 // A number among numbers of other types, or of a type that no tensor's literals have.
 struct MixedNumber {
   template <Number T>
-  explicit MixedNumber(T value)
+  MixedNumber(T value)
       : has_fraction(std::is_floating_point_v<T>),
         is_long(sizeof(T) + std::is_unsigned_v<T> > 4),
         real(static_cast<double>(value)) {
@@ -45,6 +48,31 @@ struct MixedNumber {
   bool has_fraction, is_long;
   double real;
   std::int64_t integer = 0;
+};
+
+// Such numbers in braces, one after the other.
+class TANDEM_EXPORT MixedNumbers {
+ public:
+  template <class T>
+  explicit MixedNumbers(std::initializer_list<T> list) {
+    add(list, 0);
+  }
+  Array array() const;
+
+ private:
+  template <class T>
+  void add(std::initializer_list<T> list, std::size_t depth) {
+    begin_list(list.size(), depth);
+    for (const T& part : list) add(part, depth + 1);
+  }
+  template <class T>
+  void add(const T& number, std::size_t) {
+    numbers_.emplace_back(number);
+  }
+  // Throws InvalidArgumentError if one of that depth had another size.
+  void begin_list(std::size_t size, std::size_t depth);
+  std::vector<MixedNumber> numbers_;
+  std::vector<std::int64_t> dims_;
 };
 
 }  // namespace internal
@@ -89,16 +117,32 @@ class TANDEM_EXPORT Tensor {
   template <internal::Literal T>
   Tensor(std::initializer_list<std::initializer_list<std::initializer_list<T>>> blocks)
       : Tensor(from_blocks(blocks)) {}
-  // A row of numbers of several types, {1, x, 2.5}, or of another type: float if one of them has a
-  // fraction's type, else int32 or, if one is longer, int64.
-  template <internal::Number A, internal::Number B, internal::Number... C>
-  requires(!std::is_same_v<A, B> || !(std::is_same_v<A, C> && ...))
-      Tensor(A first, B second, C... others)
-      : Tensor(from_mixed({internal::MixedNumber(first), internal::MixedNumber(second),
-                           internal::MixedNumber(others)...})) {}
-  template <internal::Number T>
-  requires(!internal::Literal<T>) Tensor(std::initializer_list<T> values)
-      : Tensor(from_mixed(std::vector<internal::MixedNumber>(values.begin(), values.end()))) {}
+  // The same of numbers of several types, {1, x, 2.5}, or of another type: float if one of them has
+  // a fraction's type, else int32 or, if one is longer, int64. Of a row and a column, which {{1},
+  // {2.5}} could be, the compiler takes what is no template: the column. Between rows and blocks of
+  // single numbers of several types, {{{1}, {2.5}}}, it does not choose, and compiles neither.
+  template <int = 0>
+  Tensor(std::initializer_list<internal::MixedNumber> values)
+      : Tensor(internal::MixedNumbers(values).array()) {}
+  Tensor(std::initializer_list<std::initializer_list<internal::MixedNumber>> rows)
+      : Tensor(internal::MixedNumbers(rows).array()) {}
+  Tensor(std::initializer_list<std::initializer_list<std::initializer_list<internal::MixedNumber>>>
+             blocks)
+      : Tensor(internal::MixedNumbers(blocks).array()) {}
+  template <internal::OtherNumber T>
+  Tensor(std::initializer_list<std::initializer_list<T>> rows)
+      : Tensor(internal::MixedNumbers(rows).array()) {}
+  template <internal::OtherNumber T>
+  Tensor(std::initializer_list<std::initializer_list<std::initializer_list<T>>> blocks)
+      : Tensor(internal::MixedNumbers(blocks).array()) {}
+  // More braces would be taken for fewer: td::Tensor::from(values, shape) makes any rank.
+  template <class T>
+  Tensor(
+      std::initializer_list<std::initializer_list<std::initializer_list<std::initializer_list<T>>>>
+          values) = delete;
+  Tensor(std::initializer_list<
+         std::initializer_list<std::initializer_list<std::initializer_list<internal::MixedNumber>>>>
+             values) = delete;
   /// Shares the array's buffer.
   Tensor(Array array);
 
@@ -173,7 +217,6 @@ class TANDEM_EXPORT Tensor {
   TensorImpl* impl() const noexcept { return impl_; }
 
  private:
-  static Array from_mixed(const std::vector<internal::MixedNumber>& values);
   static Array from_values(List<bool> values);
   static Array from_values(List<int> values);
   static Array from_values(List<std::int64_t> values);

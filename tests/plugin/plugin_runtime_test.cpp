@@ -29,6 +29,13 @@ const KernelRegistration kOnlyToyKernel{
        c.set_output(0, c.input(0));
      }}};
 
+const OpRegistration kOnlyToyInt{
+    {.name = "TestOnlyToyInt", .inputs = "x: int32", .outputs = "y: int32"}};
+const KernelRegistration kOnlyToyIntKernel{
+    {.op = "TestOnlyToyInt", .kernel_class = "toy", .run = [](KernelContext& c) {
+       c.set_output(0, c.input(0));
+     }}};
+
 // A machine with a CPU and the example plugin, which has three kernels of its own and no others.
 class PluginRuntime : public ::testing::Test {
  protected:
@@ -97,6 +104,25 @@ TEST_F(PluginRuntime, CallsGoWhereTheKernelIsThoughTheHostIsAskedFor) {
   }
   config::set_soft_device_placement(false);
   EXPECT_THROW(raw_op("TestOnlyToy", {x}), InvalidArgumentError);
+}
+
+// Though small integers are the host's.
+TEST_F(PluginRuntime, CallsOnSmallIntegersGoWhereTheOnlyKernelIs) {
+  const Tensor y = raw_op("TestOnlyToyInt", {Tensor{1, 2}})[0];
+  EXPECT_EQ(y.device(), kToy);
+  EXPECT_EQ(y.to_vector<std::int32_t>(), (std::vector<std::int32_t>{1, 2}));
+}
+
+TEST_F(PluginRuntime, ErrorsTellForWhichTypesThereAreKernels) {
+  DeviceScope host("/CPU:0");
+  try {
+    raw_op("MatMul", {Tensor{{"a"}}, Tensor{{"b"}}});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kUnimplemented) << error.what();
+    EXPECT_NE(std::string(error.what()).find("There are kernels for"), std::string::npos)
+        << error.what();
+  }
 }
 
 // TensorFlow's rule: such numbers count and index, so they are computed on the host.

@@ -176,8 +176,9 @@ Device& choose_device(const DeviceCall& call) {
                [&](const Device* d) { return has_kernel(call, *d); });
   const DeviceSpec wanted = requested();
   if (wanted.empty()) {
-    if (is_small_integer_work(call.op, call.inputs)) return call.runtime.default_device();
-    return able.empty() ? call.runtime.default_device() : *able.front();
+    Device& host = call.runtime.default_device();
+    if (is_small_integer_work(call.op, call.inputs) && has_kernel(call, host)) return host;
+    return able.empty() ? host : *able.front();
   }
   for (Device* d : able) {
     if (wanted.matches(d->spec())) return *d;
@@ -186,6 +187,14 @@ Device& choose_device(const DeviceCall& call) {
       (wanted.replica && wanted.replica != 0)) {
     throw InvalidArgumentError(
         cat(full_name(wanted), " unknown device. Devices that exist: ", names(all), "."));
+  }
+  if (able.empty()) {  // the look-up there fails, and tells for which dtypes there are kernels
+    for (Device* d : all) {
+      if (wanted.matches(d->spec()) &&
+          !call.runtime.kernels().find(call.op, d->kernel_class(), call.attrs)) {
+        return *d;
+      }
+    }
   }
   if (!call.runtime.soft_placement() || able.empty()) {
     if (const Device* const gone = lost_device(call.runtime, wanted)) {

@@ -27,7 +27,8 @@ bool plainly_on_host(const Runtime& runtime, const OpDef& op, std::span<const Te
 
 /// Scopes, the device of a resource, else the first accelerator with a kernel; small integers on
 /// the host stay there, as in TensorFlow. Throws InvalidArgumentError with TensorFlow's text where
-/// no device will do, UnavailableError for a resource on a device that is lost.
+/// no device will do, UnavailableError for a resource on a device that is lost. Where no device at
+/// all has a kernel, the one that was asked for.
 Device& choose_device(const DeviceCall& call);
 
 /// The device on which a function called here runs what asks for nothing.

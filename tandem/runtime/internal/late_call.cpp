@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <utility>
 
 #include "tandem/core/error.h"
@@ -114,25 +115,25 @@ void LateCalls::add(const Ref<LateCall>& call) {
   std::unique_lock lock(mutex_);
   left_.wait(lock, [this] { return closed_ || ahead_.size() < kMost; });
   if (closed_) std::rethrow_exception(closed_error());
-  ahead_.emplace(call.get(), call);
+  call->number_ = ++last_;
+  ahead_.emplace(call->number_, call);
 }
 
 void LateCalls::finish(const Ref<LateCall>& call, std::exception_ptr error) {
   call->finish(std::move(error));
   std::lock_guard lock(mutex_);
-  ahead_.erase(call.get());
-  ++finished_;
+  ahead_.erase(call->number_);
   left_.notify_all();
 }
 
 void LateCalls::drain() {
   std::unique_lock lock(mutex_);
-  const std::uint64_t all = finished_ + ahead_.size();  // calls made meanwhile are not waited for
-  while (!ahead_.empty() && finished_ < all) {
-    const std::uint64_t before = finished_;
-    const bool moves =
-        left_.wait_for(lock, kPatience, [&] { return ahead_.empty() || finished_ != before; });
-    if (!moves && inside_ == 0) return;
+  const std::uint64_t last = last_;  // calls made meanwhile are not waited for, nor do they count
+  const auto left = [&] { return std::distance(ahead_.begin(), ahead_.upper_bound(last)); };
+  const auto done = [&] { return ahead_.empty() || ahead_.begin()->first > last; };
+  while (!done()) {
+    const auto before = left();
+    if (!left_.wait_for(lock, kPatience, done) && left() == before && inside_ == 0) return;
   }
 }
 
@@ -140,7 +141,7 @@ void LateCalls::close() {
   std::unique_lock lock(mutex_);
   closed_ = true;
   left_.wait(lock, [this] { return inside_ == 0; });
-  for (auto& [call, ref] : std::exchange(ahead_, {})) {
+  for (auto& [number, ref] : std::exchange(ahead_, {})) {
     ref->finish(ref->has_run() ? nullptr : closed_error());
   }
   left_.notify_all();

@@ -32,6 +32,8 @@ class LateCall final : public Event {
   bool has_run() const;
 
  private:
+  friend class LateCalls;
+  std::uint64_t number_ = 0;  ///< among those of its runtime; 0: not one of them yet
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool has_run_ = false;
@@ -67,7 +69,8 @@ class LateCalls {
   void add(const Ref<LateCall>& call);
   /// `call->finish`, and it is no longer waited for.
   void finish(const Ref<LateCall>& call, std::exception_ptr error);
-  /// Waits for all, as long as calls end: what cannot end, behind a stalled copy, is left.
+  /// Waits for the calls so far, as long as any of them ends: what cannot end, behind a stalled
+  /// copy, is left.
   void drain();
   /// Calls that have not begun fail, and calls made from now on; waits for those that have begun.
   void close();
@@ -77,8 +80,8 @@ class LateCalls {
   std::condition_variable left_;
   int inside_ = 0;
   bool closed_ = false;
-  std::uint64_t finished_ = 0;
-  std::map<const LateCall*, Ref<LateCall>> ahead_;
+  std::uint64_t last_ = 0;                        ///< number given
+  std::map<std::uint64_t, Ref<LateCall>> ahead_;  ///< by number
 };
 
 }  // namespace tandem

@@ -65,6 +65,12 @@ TEST(Error, IsMadeOfForeignExceptions) {
 
 TEST(Cat, JoinsWhatCanBePrinted) { EXPECT_EQ(cat("a", 1, ' ', 2.5, true), "a1 2.5true"); }
 
+TEST(Cat, TakesNullTexts) {
+  const char* none = nullptr;
+  EXPECT_EQ(cat("<", none, ">"), "<>");
+  EXPECT_EQ(cat("<", nullptr, ">"), "<nullptr>");
+}
+
 struct Counted : RefCounted {
   explicit Counted(int& count) : alive(count) { ++alive; }
   ~Counted() override { --alive; }

@@ -32,9 +32,17 @@ TEST(Tensor, LiteralsHaveAsManyDimensionsAsBraces) {
   EXPECT_EQ((Tensor{1.0}.shape()), (Shape{1}));
 }
 
-template <class A, class B>
-concept HasColumn = requires(A a, B b) {
-  Tensor{{a}, {b}};
+template <class... A>
+concept HasBlocksOfRows = requires(A... a) {
+  Tensor{{{a}...}};
+};
+template <class... A>
+concept HasFourBraces = requires(A... a) {
+  Tensor{{{{a...}}}};
+};
+template <class... A>
+concept TakesArguments = requires(A... a) {
+  Tensor(a...);
 };
 
 TEST(Tensor, LiteralsOfSeveralTypesTakeTheWidest) {
@@ -54,9 +62,26 @@ TEST(Tensor, LiteralsOfSeveralTypesTakeTheWidest) {
   constexpr auto kLongest = std::numeric_limits<std::int64_t>::max();
   EXPECT_EQ((Tensor{kLongest, 1}.to_vector<std::int64_t>()),
             (std::vector{kLongest, std::int64_t{1}}));
-  static_assert(
-      HasColumn<int, int> && !HasColumn<int, double> && !HasColumn<std::size_t, std::size_t>,
-      "rows of unlike types are not taken for one row");
+  EXPECT_EQ(Tensor({1, 2.5}).to_vector<float>(), (std::vector<float>{1, 2.5f}));
+  static_assert(HasBlocksOfRows<int, int> && !HasBlocksOfRows<int, double>,
+                "blocks of single numbers are not taken for rows");
+  static_assert(!HasFourBraces<int> && !HasFourBraces<int, double>,
+                "four braces are not taken for three");
+  static_assert(!TakesArguments<int, double>, "arguments are not taken for a row");
+}
+
+TEST(Tensor, LiteralsOfSeveralTypesHaveAsManyDimensionsAsBraces) {
+  const std::size_t n = 4, m = 5;
+  EXPECT_EQ((Tensor{{n}}.shape()), (Shape{1, 1}));
+  EXPECT_EQ((Tensor{{n, m}}.shape()), (Shape{1, 2}));
+  EXPECT_EQ((Tensor{{n}, {m}}.to_string()),
+            (Tensor{{std::int64_t{4}}, {std::int64_t{5}}}).to_string());
+  EXPECT_EQ((Tensor{{n}, {1}}.shape()), (Shape{2, 1}));
+  EXPECT_EQ((Tensor{{1}, {2.5}}.to_string()), (Tensor{{1.0}, {2.5}}).to_string());
+  EXPECT_EQ((Tensor{{1, 2.5}, {n, 3}}.to_string()), (Tensor{{1.0, 2.5}, {4.0, 3.0}}).to_string());
+  EXPECT_EQ((Tensor{{{n}}}.shape()), (Shape{1, 1, 1}));
+  EXPECT_EQ((Tensor{{{1, 2.5}}}.shape()), (Shape{1, 1, 2}));
+  EXPECT_THROW((Tensor{{1, 2.5}, {3}}), InvalidArgumentError);
 }
 
 TEST(Tensor, ReadsElements) {
