@@ -1,10 +1,15 @@
 #pragma once
 
+#include <exception>
+
 namespace CLI {
 class App;
 }
 
 namespace tandem::cli {
+
+// Writes why a command failed to std::cerr.
+void tell(const std::exception_ptr& error);
 
 // Each adds one subcommand to `td`. Its callback writes results to std::cout and throws td::Error
 // on failure.

@@ -63,22 +63,35 @@ data::Dataset load(const std::string& path) {
   return dataset;
 }
 
+// What a script needs to know: nothing was measured of a pipeline that gave nothing in its time.
+int exit_code(const data::PipelineExplanation& explanation) {
+  if (interrupted) return kInterrupted;
+  if (!explanation.stopped || explanation.stats.elements > 0) return 0;
+  std::cerr << "td data-bench: the pipeline gave no element in " << explanation.stats.seconds
+            << " s; --seconds gives it more time\n";
+  return 1;
+}
+
 void run(Options options) {
   options.run.step = 1e-3 * options.step_ms;
   const auto print = [json = options.json](const data::PipelineExplanation& explanation) {
     std::cout << (json ? explanation.to_json() : explanation.to_text()) << std::flush;
   };
   options.run.interrupted = &interrupted;
-  options.run.overdue = [print](const data::PipelineExplanation& explanation) {
+  options.run.overdue = [print](const data::PipelineExplanation& explanation,
+                                const std::exception_ptr& error) {
     print(explanation);
     // A function that never returns would be waited for.
-    std::_Exit(interrupted ? kInterrupted : 0);
+    if (!error) std::_Exit(exit_code(explanation));
+    tell(error);
+    std::_Exit(interrupted ? kInterrupted : 1);
   };
   const data::Dataset dataset = load(options.library);
   std::signal(SIGINT, interrupt);
-  print(data::explain(dataset, options.run));
+  const data::PipelineExplanation explanation = data::explain(dataset, options.run);
+  print(explanation);
   std::signal(SIGINT, SIG_DFL);
-  if (interrupted) std::exit(kInterrupted);
+  if (const int code = exit_code(explanation); code != 0) std::exit(code);
 }
 
 }  // namespace

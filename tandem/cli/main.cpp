@@ -69,16 +69,26 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
+void tandem::cli::tell(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& e) {
+    std::cerr << "td: " << e.what() << '\n';
+  } catch (const std::bad_alloc&) {
+    std::cerr << "td: the memory does not suffice\n";
+  } catch (const std::exception& e) {
+    std::cerr << "td: unexpected: " << e.what() << '\n';
+  } catch (...) {
+    std::cerr << "td: unexpected: what was thrown is no std::exception\n";
+  }
+}
+
 int main(int argc, char** argv) {
   int code = kFailed;
   try {
     code = run(argc, argv);
-  } catch (const tandem::Error& error) {
-    std::cerr << "td: " << error.what() << '\n';
-  } catch (const std::bad_alloc&) {
-    std::cerr << "td: the memory does not suffice\n";
-  } catch (const std::exception& error) {
-    std::cerr << "td: unexpected: " << error.what() << '\n';
+  } catch (...) {
+    tandem::cli::tell(std::current_exception());
   }
   if (!std::cout.flush() && code == kDone) {
     std::cerr << "td: the output could not be written\n";

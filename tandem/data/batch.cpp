@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,6 +20,37 @@
 
 namespace tandem::data {
 namespace {
+
+// The texts of the last batches, `count` each. Those of a batch that nobody has any more become the
+// next one's, which then needs no memory of its own for each.
+class SpareTexts {
+ public:
+  explicit SpareTexts(std::int64_t count) : count_(count) {}
+
+  // Of any content.
+  Array take() {
+    for (Array& array : kept_) {
+      if (array.writable_in_place()) return std::exchange(array, Array());
+    }
+    return Array(DType::kString, Shape{count_});
+  }
+  void keep(const Array& array) {
+    if (array.dim(0) != count_) return;
+    std::size_t bytes = 0;
+    for (const std::string& text : array.values<std::string>()) {
+      bytes += sizeof(text) + text.capacity();
+    }
+    if (bytes > kMostBytes) return;
+    kept_[next_] = array;
+    next_ = (next_ + 1) % kept_.size();
+  }
+
+ private:
+  static constexpr std::size_t kMostBytes = 4 << 20;  // of one batch
+  const std::int64_t count_;
+  std::array<Array, 4> kept_;  // as many as a short prefetch holds
+  std::size_t next_ = 0;
+};
 
 class BatchIterator final : public UnaryIterator {
  public:
@@ -49,15 +83,16 @@ class BatchIterator final : public UnaryIterator {
   bool gather(const RowTable& table, Element& out) {
     const std::span<const std::int64_t> numbers = rows_.draw(input(), context_);
     const auto count = static_cast<std::int64_t>(numbers.size());
-    if (is_batch(count)) table.gather(numbers, out);
     rows_.taken();
-    return keep(count);
+    const bool some = keep(count);
+    if (some) table.gather(numbers, out);
+    return some;
   }
 
   // Texts are read into their places, as `stack` would put them there.
   bool join_texts(Element& out) {
-    constexpr std::int64_t kAtOnce = 1 << 16;
-    Array rows(DType::kString, Shape{std::min(size_, kAtOnce)});
+    out.clear();
+    Array rows = spare_texts_.take();
     std::exception_ptr error;
     std::int64_t drawn = 0;
     for (; drawn < size_; ++drawn) {
@@ -82,6 +117,7 @@ class BatchIterator final : public UnaryIterator {
     }
     if (!keep(drawn)) return false;
     out.assign(1, Tensor(drawn == rows.dim(0) ? rows : rows.slice_outer(0, drawn)));
+    spare_texts_.keep(rows);
     return true;
   }
 
@@ -107,6 +143,8 @@ class BatchIterator final : public UnaryIterator {
     return is_batch(count);
   }
 
+  static constexpr std::int64_t kAtOnce = 1 << 16;  // texts for which there is room from the start
+
   const IterationContext context_;
   const std::int64_t size_;
   const bool drop_remainder_;
@@ -114,6 +152,7 @@ class BatchIterator final : public UnaryIterator {
   bool ended_ = false;
   std::int64_t number_ = 0;  // batches so far, with the one being made
   BatchRows rows_{size_};
+  SpareTexts spare_texts_{std::min(size_, kAtOnce)};
 };
 
 class BatchDataset final : public UnaryDataset, public FusedStage {

@@ -5,9 +5,11 @@
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <ostream>
 #include <sstream>
 #include <thread>
@@ -33,7 +35,7 @@ using Clock = std::chrono::steady_clock;
 constexpr double kFarOff = 1.3;
 // A consumer that waits for input a larger share of its time has a pipeline that is too slow.
 constexpr double kFastEnough = 0.05;
-// Seconds after which a call that has not returned when a run is stopped is told of.
+// Seconds after which a call that has not returned is told of.
 constexpr double kLongCall = 0.5;
 
 double seconds_since(Clock::time_point begin) {
@@ -84,8 +86,16 @@ int most_work(const PipelineModel& model, const std::vector<int>& stages, double
 // Cancels what runs under it when a time is over, or with what the thread that made it runs under.
 class TimeLimit {
  public:
-  // `overdue` is called if it is not done a second after it is over or stopped; may be null.
-  TimeLimit(double seconds, const std::atomic<bool>* interrupted, std::function<void()> overdue)
+  // With what a run ended before its time: null where the time ended it.
+  struct End {
+    PipelineExplanation explanation;
+    std::exception_ptr error;
+  };
+
+  // `overdue` is called if it is not done a second after it is over, cancelled from outside or
+  // stopped; may be null.
+  TimeLimit(double seconds, const std::atomic<bool>* interrupted,
+            std::function<void(const End*)> overdue)
       : outer_(thread_context().cancellation),
         scope_(cancellation_),
         watch_([this, seconds, interrupted, overdue = std::move(overdue)] {
@@ -95,12 +105,11 @@ class TimeLimit {
           while (!done_.wait_for(lock, std::chrono::milliseconds(5), ended)) {
             over_ = (seconds > 0 && seconds_since(begin) >= seconds) ||
                     (interrupted && interrupted->load());
-            if (!over_ && !stopped_ && !(outer_ && outer_->cancelled())) continue;
+            if (!over_ && !end_ && !(outer_ && outer_->cancelled())) continue;
             cancellation_->cancel();
             over_now_.notify_all();
-            if ((over_ || stopped_) && overdue &&
-                !done_.wait_for(lock, std::chrono::seconds(1), ended)) {
-              overdue();
+            if (overdue && !done_.wait_for(lock, std::chrono::seconds(1), ended)) {
+              overdue(end_ ? &*end_ : nullptr);
             }
             return;
           }
@@ -115,9 +124,9 @@ class TimeLimit {
   }
   bool over() const { return over_; }
   // Cancels before the time is over.
-  void stop() {
+  void stop(End end) {
     std::lock_guard lock(mutex_);
-    stopped_ = true;
+    end_ = std::move(end);
   }
   // Lets so many seconds pass, fewer if it is over before.
   void wait(double seconds) {
@@ -132,7 +141,8 @@ class TimeLimit {
   const CancellationScope scope_;
   std::mutex mutex_;
   std::condition_variable done_, over_now_;
-  bool ended_ = false, stopped_ = false;
+  bool ended_ = false;
+  std::optional<End> end_;
   std::atomic<bool> over_{false};
   std::thread watch_;  // last: it uses the others
 };
@@ -172,8 +182,17 @@ PipelineExplanation explain(const Dataset& dataset, PipelineExplainOptions optio
     explanation.stopped = stopped;
     return explanation;
   };
-  TimeLimit limit(options.seconds, options.interrupted, [&] {
-    if (options.overdue) options.overdue(found(true));
+  TimeLimit limit(options.seconds, options.interrupted, [&](const TimeLimit::End* end) {
+    if (!options.overdue) return;
+    if (!end) return options.overdue(found(true), nullptr);
+    // As it was when the run ended, but for the calls that have not.
+    PipelineExplanation explanation = end->explanation;
+    const PipelineStats now = observer->stats();
+    std::vector<PipelineStats::Stage>& stages = explanation.stats.stages;
+    for (std::size_t i = 0; i < std::min(stages.size(), now.stages.size()); ++i) {
+      if (stages[i].name == now.stages[i].name) stages[i].in_call = now.stages[i].in_call;
+    }
+    options.overdue(explanation, end->error);
   });
   // Gone before the limit: it waits for its threads, one of which may be overdue.
   Iterator it = std::move(begun);
@@ -185,14 +204,15 @@ PipelineExplanation explain(const Dataset& dataset, PipelineExplainOptions optio
       if (options.seconds > 0 && seconds_since(begin) >= options.seconds) break;
     }
   } catch (const CancelledError&) {
-    if (!limit.over()) throw;
-    return found(true);
+    if (limit.over()) return found(true);
+    limit.stop({found(false), std::current_exception()});
+    throw;
   } catch (...) {
-    limit.stop();
+    limit.stop({found(false), std::current_exception()});
     throw;
   }
   PipelineExplanation explanation = found(false);
-  limit.stop();
+  limit.stop({explanation, nullptr});
   return explanation;
 }
 
@@ -237,7 +257,7 @@ std::string PipelineExplanation::to_text() const {
   }
   out << "\nwaiting for input: " << percent_text(stats.waiting_share()) << " of the time\n";
   if (stats.stages.empty()) return std::move(out).str();
-  for (std::size_t i = 0; stopped && i < stats.stages.size(); ++i) {
+  for (std::size_t i = 0; i < stats.stages.size(); ++i) {
     const PipelineStats::Stage& s = stats.stages[i];
     if (s.in_call < kLongCall) continue;
     out << "still in a call: " << name_of(*this, static_cast<int>(i)) << ", for "

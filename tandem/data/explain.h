@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <iosfwd>
 #include <string>
@@ -38,7 +39,8 @@ struct TANDEM_EXPORT PipelineExplanation {
   };
 
   PipelineStats stats;
-  bool stopped = false;  ///< the time was over before the next element came, or it was interrupted
+  bool stopped = false;  ///< the time was over before the next element came, or the run was
+                         ///< interrupted or cancelled
   int cores = 1;
   double step = 0;                 ///< seconds that the consumer has an element for itself
   std::vector<Section> sections;   ///< the consumer's first
@@ -59,9 +61,10 @@ struct PipelineExplainOptions {
   std::int64_t elements = 0;  ///< after which the run ends; 0: no limit
   double step = 0;            ///< seconds for which the run waits after each element, as if an
                               ///< accelerator worked on it
-  /// Called, on another thread, with what is known if a function that does not return keeps the run
-  /// from ending for a second more: it may end the process.
-  std::function<void(const PipelineExplanation&)> overdue = {};
+  /// Called, on another thread, with what is known and the error that ended the run, if one did
+  /// (else null), when a function that does not return keeps the run from ending for a second more:
+  /// it may end the process.
+  std::function<void(const PipelineExplanation&, std::exception_ptr)> overdue = {};
   /// Where this becomes true the run ends as it does when the time is over. May be null.
   const std::atomic<bool>* interrupted = nullptr;
 };

@@ -62,10 +62,16 @@ class CollectIterator final : public UnaryIterator {
  private:
   std::int64_t gather(const RowTable& table, Element& out) {
     const std::span<const std::int64_t> numbers = rows_.draw(input(), context_);
-    if (numbers.empty()) return 0;
-    table.gather(numbers, out);
-    out.insert(out.begin(), Tensor(kWhole));
     rows_.taken();
+    if (numbers.empty()) return 0;
+    try {
+      table.gather(numbers, out);
+      out.insert(out.begin(), Tensor(kWhole));
+    } catch (...) {
+      ++number_;
+      put_error(std::current_exception(), out);
+      return -1;
+    }
     return static_cast<std::int64_t>(numbers.size());
   }
 

@@ -13,7 +13,7 @@
 namespace tandem::data {
 
 /// The numbers of the rows of a batch, of an input that has rows: drawn some at a time, so that a
-/// large batch can be cancelled. Those drawn before an error are the next batch's first.
+/// large batch can be cancelled: those drawn till then are the next batch's first.
 class BatchRows {
  public:
   explicit BatchRows(std::int64_t size) : size_(static_cast<std::size_t>(size)) {}
@@ -31,7 +31,8 @@ class BatchRows {
     }
     return std::span(numbers_).first(count_);
   }
-  /// The batch is made.
+  /// The rows are the batch's, which is passed over if it cannot be made; they stay where they are
+  /// until more are drawn.
   void taken() { count_ = 0; }
 
   /// `ended` is the stage's, which shares a number with whether rows wait for the next batch.

@@ -56,7 +56,16 @@ TEST_F(TdDataBench, PrintsJson) {
 }
 
 TEST_F(TdDataBench, EndsInTime) {
-  EXPECT_EQ(run("data-bench '" + example() + "' --seconds 0.05").code, 0);  // it has no end
+  EXPECT_EQ(run("data-bench '" + example() + "' --seconds 2").code, 0);  // it has no end
+}
+
+TEST_F(TdDataBench, FailsWhereNoElementComes) {
+  const std::string silent =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "pipelines/silent.so";
+  const TdResult r = run("data-bench '" + silent + "' --seconds 0.2");
+  EXPECT_EQ(r.code, 1);
+  EXPECT_THAT(r.out, AllOf(StartsWith("no element yet in "), HasSubstr("Range")));
+  EXPECT_THAT(r.err, HasSubstr("the pipeline gave no element in "));
 }
 
 // On a slow machine td may not have begun when the signal comes: then it has nothing to tell.

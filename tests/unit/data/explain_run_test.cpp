@@ -1,6 +1,7 @@
 // What is said of pipelines that explain runs, and how it ends.
 #include <atomic>
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <string>
 #include <thread>
@@ -64,10 +65,11 @@ TEST(PipelineExplainRun, TellsOfFunctionsThatDoNotReturn) {
     return x;
   });
   std::string told;
-  explain(waits, {.seconds = 0.05, .overdue = [&](const PipelineExplanation& e) {
-                    told = e.to_text();
-                    go = true;
-                  }});
+  explain(waits,
+          {.seconds = 0.05, .overdue = [&](const PipelineExplanation& e, std::exception_ptr) {
+             told = e.to_text();
+             go = true;
+           }});
   EXPECT_THAT(told, AllOf(HasSubstr("no element yet in 1."), HasSubstr("Map")));
 }
 
@@ -83,14 +85,49 @@ TEST(PipelineExplainRun, TellsOfFunctionsThatDoNotReturnAfterTheLastElement) {
           return x;
         },
         {.num_parallel_calls = 2});
-    PipelineExplainOptions options{.overdue = [&](const PipelineExplanation&) { go = true; }};
+    PipelineExplanation told;
+    PipelineExplainOptions options{
+        .overdue = [&](const PipelineExplanation& e, const std::exception_ptr& error) {
+          EXPECT_EQ(error, nullptr);
+          told = e;
+          go = true;
+        }};
     if (by_elements) {
+      options.seconds = 0;
       options.elements = 1;
     } else {
       options.seconds = 1e-9;
     }
     EXPECT_LE(explain(waits, options).stats.elements, 1);
     EXPECT_TRUE(go) << by_elements;
+    if (by_elements) {
+      EXPECT_FALSE(told.stopped);
+      EXPECT_EQ(told.stats.elements, 1);
+      EXPECT_THAT(told.to_text(), HasSubstr("still in a call: ParallelMap"));
+    }
+  }
+}
+
+TEST(PipelineExplainRun, TellsTheErrorThatFunctionsThatDoNotReturnKeepBack) {
+  for (const bool cancelled : {false, true}) {
+    std::atomic<bool> begun{false}, go{false};
+    const Dataset fails = range(2).map(
+        [&](Tensor x) {
+          const bool second = x.item<std::int64_t>() == 1;
+          if (second) begun = true;
+          while (!go && (second || !begun)) std::this_thread::yield();
+          if (!second && cancelled) throw CancelledError("given up");
+          if (!second) throw DataLossError("a broken record");
+          return x;
+        },
+        {.num_parallel_calls = 2});
+    std::string error;
+    const auto overdue = [&](const PipelineExplanation&, const std::exception_ptr& e) {
+      error = message_of(e);
+      go = true;
+    };
+    EXPECT_THROW(explain(fails, {.seconds = 0, .overdue = overdue}), Error);
+    EXPECT_THAT(error, HasSubstr(cancelled ? "given up" : "a broken record"));
   }
 }
 
@@ -105,10 +142,11 @@ TEST(PipelineExplainRun, CountsCallsThatGoOn) {
         options);
     if (prefetch) dataset = dataset.prefetch(1);
     PipelineExplanation told;
-    explain(dataset, {.seconds = 0.05, .overdue = [&, go](const PipelineExplanation& e) {
-                        told = e;
-                        *go = true;
-                      }});
+    explain(dataset,
+            {.seconds = 0.05, .overdue = [&, go](const PipelineExplanation& e, std::exception_ptr) {
+               told = e;
+               *go = true;
+             }});
     return told;
   };
   struct Case {

@@ -68,6 +68,27 @@ TEST_F(FileDatasets, RecordsOfSeveralFiles) {
               HasSubstr("dtype int64"));
 }
 
+// Though the memory of batches that nobody has any more serves the next ones.
+TEST_F(FileDatasets, BatchesOfTextsStayAsTheyWereGiven) {
+  Strings all;
+  for (int i = 0; i < 100; ++i) all.push_back(std::string(20 + i % 50, 'x') + std::to_string(i));
+  const TFRecordDataset dataset(records("a", all));
+  for (const bool prefetched : {false, true}) {
+    std::vector<Tensor> held;
+    const Dataset batches = dataset.batch(3);
+    std::size_t at = 0;
+    for (const Element& batch : prefetched ? batches.prefetch(2) : batches) {
+      for (const std::string& text : batch[0].data<std::string>()) EXPECT_EQ(text, all.at(at++));
+      if (at % 2 == 0) held.push_back(batch[0]);
+    }
+    EXPECT_EQ(at, all.size());
+    ASSERT_EQ(held.size(), 17u);  // and the last, of one
+    for (std::size_t i = 0; i < held.size(); ++i) {
+      EXPECT_EQ(held[i].data<std::string>().front(), i < 16 ? all.at(6 * i + 3) : all.back());
+    }
+  }
+}
+
 TEST_F(FileDatasets, CompressedRecords) {
   for (const char* compression : {"GZIP", "ZLIB"}) {
     TFRecordOptions options;
