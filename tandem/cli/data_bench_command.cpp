@@ -14,6 +14,7 @@
 #include "tandem/cli/commands.h"
 #include "tandem/core/error.h"
 #include "tandem/data/explain.h"
+#include "tandem/runtime/runtime.h"
 
 namespace tandem::cli {
 namespace {
@@ -68,7 +69,7 @@ int exit_code(const data::PipelineExplanation& explanation) {
   if (interrupted) return kInterrupted;
   if (!explanation.stopped || explanation.stats.elements > 0) return 0;
   std::cerr << "td data-bench: the pipeline gave no element in " << explanation.stats.seconds
-            << " s; --seconds gives it more time\n";
+            << " s: it needs more time (--seconds), or lets no element pass\n";
   return 1;
 }
 
@@ -86,6 +87,7 @@ void run(Options options) {
     tell(error);
     std::_Exit(interrupted ? kInterrupted : 1);
   };
+  Runtime::current();  // what is wrong with its settings is told before anything is measured
   const data::Dataset dataset = load(options.library);
   std::signal(SIGINT, interrupt);
   const data::PipelineExplanation explanation = data::explain(dataset, options.run);

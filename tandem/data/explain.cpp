@@ -266,7 +266,8 @@ std::string PipelineExplanation::to_text() const {
   out << "bottleneck: " << bottleneck_text(*this) << '\n';
   if (stats.elements > 0 && elements_per_second > kFarOff * stats.elements_per_second()) {
     out << "the stages' work allows " << number_text(std::round(elements_per_second))
-        << " elements/s: else, threads waited for each other, or for cores that others use\n";
+        << " elements/s; the rest of the time went in waiting, for each other or for cores, and in "
+           "being observed\n";
   }
   out << '\n' << stats << '\n';
   if (advice.empty()) {

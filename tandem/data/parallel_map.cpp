@@ -21,6 +21,9 @@
 namespace tandem::data {
 namespace {
 
+// More threads would leave none for others on the machine.
+constexpr std::int64_t kMostCalls = 4096;
+
 class ParallelMapIterator final : public IteratorBase {
  public:
   ParallelMapIterator(const DatasetBase& input, const ElementFn& fn, std::int64_t calls,
@@ -29,7 +32,7 @@ class ParallelMapIterator final : public IteratorBase {
       : fn_(fn),
         stage_(stage),
         draws_(std::move(draws)),
-        limit_(static_cast<std::size_t>(std::max<std::int64_t>(calls, 0))),
+        limit_(static_cast<std::size_t>(std::clamp<std::int64_t>(calls, 0, kMostCalls))),
         deterministic_(deterministic),
         context_(context.below()),
         tuned_(

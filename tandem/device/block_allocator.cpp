@@ -15,7 +15,7 @@ namespace tandem {
 
 RegionSource::~RegionSource() = default;
 
-std::string RegionSource::way_to_more(std::size_t limit) const {
+std::string RegionSource::way_to_more(std::size_t limit, std::size_t) const {
   if (limit == 0) return {};
   return "a larger limit (td::config::set_memory_limit or TANDEM_MEMORY_LIMIT_MB), if the hardware "
          "has more";
@@ -328,7 +328,7 @@ std::string BlockAllocator::State::advice_text(std::size_t bytes) const {
   text +=
       "\nWhat would help: a smaller batch or model, or a part of it on another device with a "
       "device scope";
-  const std::string more = source_->way_to_more(options_.limit);
+  const std::string more = source_->way_to_more(options_.limit, current_ + bytes);
   if (!more.empty()) text += "; " + more;
   if (!shortage.empty()) {
     text +=

@@ -33,8 +33,9 @@ class TANDEM_EXPORT RegionSource {
   virtual bool contiguous() const { return false; }
   /// What stands in the way of growing, as a sentence for error texts; empty if nothing does.
   virtual std::string shortage() const { return {}; }
-  /// What would give more than `limit` bytes, for error texts; empty if nothing would.
-  virtual std::string way_to_more(std::size_t limit) const;
+  /// What would give `needed` bytes, more than `limit` or in one piece, for error texts; empty if
+  /// nothing would.
+  virtual std::string way_to_more(std::size_t limit, std::size_t needed) const;
   /// The region is not needed any more: its allocator and all of its buffers are gone.
   virtual void release(const MemoryRegion& /*region*/) noexcept {}
 

@@ -1,6 +1,7 @@
 #include "tandem/keras/internal/batches.h"
 
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "tandem/core/error.h"
@@ -97,10 +98,32 @@ Tensor weights_of_classes(const Tensor& labels,
   return Tensor::from(weights, classes.shape());
 }
 
+namespace {
+
+// Components of a map are in the order of their names, which says nothing about what they are.
+void check_names(const data::Names& names) {
+  std::string all;
+  for (const std::string& name : names) {
+    if (name.find_first_not_of("0123456789") == std::string::npos || name.find('/') < name.size()) {
+      return;  // of a nest, such as a pair
+    }
+    all += cat(all.empty() ? "" : ", ", name);
+  }
+  if (names.size() < 2) return;
+  throw InvalidArgumentError(
+      cat("The dataset's elements are maps (", all,
+          "), but a model is given x, y and sample_weight by position. Say which is which: "
+          "dataset.map([](td::data::TensorMap e) { return std::pair(e.at(\"",
+          names.front(), "\"), e.at(\"", names.back(), "\")); })."));
+}
+
+}  // namespace
+
 BatchReader::BatchReader(data::Dataset dataset, std::optional<std::int64_t> steps)
     : dataset_(std::move(dataset)), limit_(steps) {
   if (limit_ && *limit_ <= 0)
     throw InvalidArgumentError(cat("The number of steps must be positive, got ", *limit_, "."));
+  check_names(dataset_.names());
   const std::int64_t cardinality = dataset_.cardinality();
   if (cardinality == data::kInfinite && !limit_) {
     throw InvalidArgumentError(

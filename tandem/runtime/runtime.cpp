@@ -198,7 +198,9 @@ Runtime& Runtime::current() {
 }
 void Runtime::set_log_placement(bool on) {
   log_placement_.store(on, std::memory_order_relaxed);
-  places_calls_.store(on || state_->devices.size() > 1, std::memory_order_relaxed);
+  // One device is no choice, but what asks for another one is refused without soft placement.
+  places_calls_.store(on || state_->devices.size() > 1 || !soft_placement(),
+                      std::memory_order_relaxed);
 }
 bool Runtime::default_exists() { return default_options().started(); }
 

@@ -59,12 +59,14 @@ ConcreteFunction trace_function(
 struct TraceCache::State {
   struct Entry {
     std::string key;
+    std::string device;  // that the innermost scope asks for: its nodes ask for it too
     std::vector<DType> dtypes;
     std::vector<PartialShape> shapes;
     std::shared_ptr<const TraceCache::Trace> trace;
 
-    bool fits(const std::string& wanted, std::span<const Tensor> args) const {
-      if (args.size() != dtypes.size() || wanted != key) return false;
+    bool fits(const std::string& wanted, const std::string& here,
+              std::span<const Tensor> args) const {
+      if (args.size() != dtypes.size() || wanted != key || here != device) return false;
       for (std::size_t i = 0; i < args.size(); ++i) {
         const TensorImpl* impl = args[i].impl();
         if (!impl) return false;
@@ -90,10 +92,17 @@ struct TraceCache::State {
   std::mutex mutex;  // of the entries
   std::vector<Entry> entries;
 
+  static const std::string& device_here() {
+    static const std::string none;
+    const std::vector<std::string>& scopes = thread_context().devices;
+    return scopes.empty() ? none : scopes.back();
+  }
+
   std::shared_ptr<const Trace> find(const std::string& key, std::span<const Tensor> args) {
+    const std::string& here = device_here();
     std::lock_guard lock(mutex);
     for (std::size_t i = 0; i < entries.size(); ++i) {
-      if (!entries[i].fits(key, args)) continue;
+      if (!entries[i].fits(key, here, args)) continue;
       if (i != 0) std::swap(entries[0], entries[i]);
       return entries[0].trace;
     }
@@ -154,6 +163,7 @@ std::shared_ptr<const TraceCache::Trace> TraceCache::get(const std::string& key,
   if (auto trace = state_->find(key, args)) return trace;  // made by another thread meanwhile
   State::Entry entry;
   entry.key = key;
+  entry.device = State::device_here();
   for (const Tensor& arg : args) entry.dtypes.push_back(arg.dtype());
   std::vector<std::vector<PartialShape>> traced;
   {

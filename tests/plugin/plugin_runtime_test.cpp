@@ -36,6 +36,14 @@ const KernelRegistration kOnlyToyIntKernel{
        c.set_output(0, c.input(0));
      }}};
 
+const OpRegistration kOnlyToyFloat{
+    {.name = "TestOnlyToyFloat", .inputs = "x: T", .outputs = "y: T", .attrs = "T: type"}};
+const KernelRegistration kOnlyToyFloatKernel{
+    {.op = "TestOnlyToyFloat",
+     .kernel_class = "toy",
+     .types = {{"T", DTypeSet{DType::kFloat}}},
+     .run = [](KernelContext& c) { c.set_output(0, c.input(0)); }}};
+
 // A machine with a CPU and the example plugin, which has three kernels of its own and no others.
 class PluginRuntime : public ::testing::Test {
  protected:
@@ -116,7 +124,7 @@ TEST_F(PluginRuntime, CallsOnSmallIntegersGoWhereTheOnlyKernelIs) {
 TEST_F(PluginRuntime, ErrorsTellForWhichTypesThereAreKernels) {
   DeviceScope host("/CPU:0");
   try {
-    raw_op("MatMul", {Tensor{{"a"}}, Tensor{{"b"}}});
+    raw_op("TestOnlyToyFloat", {tensor<double>({1})});
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::kUnimplemented) << error.what();

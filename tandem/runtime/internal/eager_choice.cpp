@@ -216,7 +216,7 @@ Device& choose_device(const DeviceCall& call) {
 }
 
 Device& device_of_call(Runtime& runtime) {
-  if (runtime.devices().size() == 1) return runtime.default_device();
+  if (runtime.devices().size() == 1 && runtime.soft_placement()) return runtime.default_device();
   const DeviceSpec wanted = requested();
   const std::vector<Device*> all = by_priority(runtime);
   for (Device* d : all) {

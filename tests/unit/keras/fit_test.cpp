@@ -1,5 +1,6 @@
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -88,6 +89,20 @@ TEST(Fit, TakesDatasets) {
       rows.batch(32), {.epochs = 2, .verbose = kSilent, .validation_data = rows.batch(50)});
   EXPECT_EQ(history["val_loss"].size(), 2u);
   EXPECT_EQ(model.optimizer().iterations(), 8);
+}
+
+TEST(Fit, DoesNotGuessByNames) {
+  const Data data = clouds(8);
+  const auto named = data::from_tensor_slices({{"points", data.x}, {"cloud", data.y}}).batch(4);
+  const Sequential model = classifier();
+  model.compile(classify());
+  EXPECT_THAT(error_of([&] { model.fit(named, {.verbose = kSilent}); }),
+              HasSubstr("maps (cloud, points)"));
+  EXPECT_THAT(error_of([&] { model.evaluate(named, {.verbose = kSilent}); }),
+              HasSubstr("TensorMap"));
+  const auto pairs =
+      named.map([](data::TensorMap e) { return std::pair(e.at("points"), e.at("cloud")); });
+  EXPECT_EQ(model.fit(pairs, {.verbose = kSilent}).epochs().size(), 1u);
 }
 
 TEST(Fit, GoesOnWithAnEndlessDataset) {

@@ -42,6 +42,20 @@ TEST_F(Devices, EagerOpsGoToTheFirstAccelerator) {
   EXPECT_EQ(c.to_vector<float>(), (std::vector<float>{4, 16, 36}));
 }
 
+// A trace's ops ask for the scope's device, as in TensorFlow: another scope makes another trace.
+TEST_F(Devices, FunctionsGoWhereTheScopeOfEachCallSays) {
+  const auto f = function([](Tensor a) { return a * a; });
+  const auto device_in = [&](const char* name) {
+    DeviceScope scope(name);
+    return f(Tensor{1.0f, 2.0f}).device();
+  };
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(device_in("/GPU:1"), kGpu1);
+    EXPECT_EQ(device_in("/CPU:0"), kCpu0);
+    EXPECT_EQ(device_in(""), kGpu0);
+  }
+}
+
 TEST_F(Devices, ScopesChooseAndNest) {
   const Tensor a{1.0f, 2.0f};
   {

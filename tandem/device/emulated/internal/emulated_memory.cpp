@@ -4,8 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "tandem/core/error.h"
@@ -129,9 +132,12 @@ std::string EmulatedMemory::shortage() const {
              byte_text(physical_->spec().memory), ", to be shared by its logical devices.");
 }
 
-std::string EmulatedMemory::way_to_more(std::size_t limit) const {
-  if (limit < physical_->spec().memory) return RegionSource::way_to_more(limit);
-  return cat("more memory for the emulated device (memory=", byte_text(2 * limit),
+std::string EmulatedMemory::way_to_more(std::size_t limit, std::size_t needed) const {
+  if (limit < physical_->spec().memory) return RegionSource::way_to_more(limit, needed);
+  if (std::max(needed, limit) > SIZE_MAX / 4) return {};
+  std::string enough = byte_text(std::bit_ceil(std::max(needed, limit + 1)));
+  std::erase(enough, ' ');  // as it is written there
+  return cat("more memory for the emulated device (memory=", enough,
              " in TANDEM_EMULATE or td::config::emulate)");
 }
 

@@ -47,7 +47,7 @@ class EmulatedMemory final : public RegionSource {
   std::optional<MemoryRegion> grow(std::size_t least, std::size_t wanted) override;
   bool contiguous() const override { return true; }
   std::string shortage() const override;
-  std::string way_to_more(std::size_t limit) const override;
+  std::string way_to_more(std::size_t limit, std::size_t needed) const override;
   void on_allocate(std::byte* at, std::size_t bytes, std::size_t gap) override;
   void on_free(std::byte* at, std::size_t bytes, std::size_t gap,
                std::string_view holder) noexcept override;
