@@ -65,12 +65,12 @@ data::Dataset load(const std::string& path) {
 }
 
 // What a script needs to know: nothing was measured of a pipeline that gave nothing in its time.
-int exit_code(const data::PipelineExplanation& explanation) {
-  if (interrupted) return kInterrupted;
-  if (!explanation.stopped || explanation.stats.elements > 0) return 0;
-  std::cerr << "td data-bench: the pipeline gave no element in " << explanation.stats.seconds
-            << " s: it needs more time (--seconds), or lets no element pass\n";
-  return 1;
+// Null: something was.
+std::exception_ptr failure_of(const data::PipelineExplanation& explanation) {
+  if (!explanation.stopped || explanation.stats.elements > 0) return nullptr;
+  return std::make_exception_ptr(
+      CancelledError(cat("the pipeline gave no element in ", explanation.stats.seconds,
+                         " s: it needs more time (--seconds), or lets no element pass.")));
 }
 
 void run(Options options) {
@@ -80,12 +80,12 @@ void run(Options options) {
   };
   options.run.interrupted = &interrupted;
   options.run.overdue = [print](const data::PipelineExplanation& explanation,
-                                const std::exception_ptr& error) {
+                                std::exception_ptr error) {
     print(explanation);
+    if (!error && !interrupted) error = failure_of(explanation);
+    if (error) tell(error);
     // A function that never returns would be waited for.
-    if (!error) std::_Exit(exit_code(explanation));
-    tell(error);
-    std::_Exit(interrupted ? kInterrupted : 1);
+    std::_Exit(interrupted ? kInterrupted : error ? 1 : 0);
   };
   Runtime::current();  // what is wrong with its settings is told before anything is measured
   const data::Dataset dataset = load(options.library);
@@ -93,7 +93,8 @@ void run(Options options) {
   const data::PipelineExplanation explanation = data::explain(dataset, options.run);
   print(explanation);
   std::signal(SIGINT, SIG_DFL);
-  if (const int code = exit_code(explanation); code != 0) std::exit(code);
+  if (interrupted) std::exit(kInterrupted);
+  if (const std::exception_ptr error = failure_of(explanation)) std::rethrow_exception(error);
 }
 
 }  // namespace

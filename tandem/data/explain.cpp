@@ -203,12 +203,10 @@ PipelineExplanation explain(const Dataset& dataset, PipelineExplainOptions optio
       if (++count == options.elements) break;
       if (options.seconds > 0 && seconds_since(begin) >= options.seconds) break;
     }
-  } catch (const CancelledError&) {
-    if (limit.over()) return found(true);
-    limit.stop({found(false), std::current_exception()});
-    throw;
   } catch (...) {
-    limit.stop({found(false), std::current_exception()});
+    const std::exception_ptr error = std::current_exception();
+    if (limit.over() && code_of(error) == Code::kCancelled) return found(true);
+    limit.stop({found(false), error});
     throw;
   }
   PipelineExplanation explanation = found(false);

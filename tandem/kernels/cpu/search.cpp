@@ -70,10 +70,10 @@ struct KeyOf<std::string> {
 };
 
 void put_index(Array& out, std::int64_t i, std::int64_t value) {
-  if (out.dtype() == DType::kInt64) {
-    out.data<std::int64_t>()[i] = value;
-  } else {
-    out.data<std::int32_t>()[i] = static_cast<std::int32_t>(value);
+  switch (out.dtype()) {
+    case DType::kInt16: out.data<std::int16_t>()[i] = static_cast<std::int16_t>(value); break;
+    case DType::kInt32: out.data<std::int32_t>()[i] = static_cast<std::int32_t>(value); break;
+    default: out.data<std::int64_t>()[i] = value;
   }
 }
 
@@ -170,18 +170,6 @@ void top_of_row(const void* input, std::int64_t n, std::int64_t k, void* output,
   for (std::int64_t i = 0; i < k; ++i) values[i] = row[order[i]];
 }
 
-void put_places(Array& indices, std::int64_t first, const std::int64_t* places, std::int64_t k) {
-  const auto put = [=](auto* to) {
-    using Index = std::remove_pointer_t<decltype(to)>;
-    for (std::int64_t i = 0; i < k; ++i) to[first + i] = static_cast<Index>(places[i]);
-  };
-  switch (indices.dtype()) {
-    case DType::kInt16: return put(indices.data<std::int16_t>());
-    case DType::kInt32: return put(indices.data<std::int32_t>());
-    default: return put(indices.data<std::int64_t>());
-  }
-}
-
 void top_k_of(KernelContext& c, std::int64_t k) {
   const Array& x = c.input(0);
   if (x.rank() < 1) throw InvalidArgumentError(cat("input must be >= 1-D, got shape ", x.shape()));
@@ -211,7 +199,9 @@ void top_k_of(KernelContext& c, std::int64_t k) {
     std::vector<std::int64_t> order(static_cast<std::size_t>(k == 1 ? 1 : n));
     for (std::int64_t r = begin; r < end; ++r) {
       top(from + r * n * bytes, n, k, to + r * k * bytes, order.data());
-      put_places(indices, r * k, order.data(), k);
+      for (std::int64_t i = 0; i < k; ++i) {
+        put_index(indices, r * k + i, order[static_cast<std::size_t>(i)]);
+      }
     }
   });
 }
