@@ -76,6 +76,10 @@ Ref<Buffer> make_objects(std::size_t count) {
 
 Ref<Buffer> allocate_host_buffer(std::size_t bytes) { return HeapBuffer::make(bytes); }
 
+std::size_t counted_host_buffer_bytes(std::size_t bytes) noexcept {
+  return host_counted_bytes(kHeader + bytes);
+}
+
 Ref<Buffer> Buffer::allocate_like(std::size_t bytes) const { return allocate_host_buffer(bytes); }
 
 Ref<Buffer> allocate_object_buffer(DType dtype, std::size_t count) {

@@ -65,6 +65,8 @@ class TANDEM_EXPORT Buffer : public RefCounted {
 
 /// Uninitialised host memory, 64-byte aligned.
 TANDEM_EXPORT Ref<Buffer> allocate_host_buffer(std::size_t bytes);
+/// What one of that size adds to HostMemoryStats::current.
+TANDEM_EXPORT std::size_t counted_host_buffer_bytes(std::size_t bytes) noexcept;
 
 /// Host memory holding `count` default-constructed objects of an `is_object` dtype, destroyed with
 /// the buffer.

@@ -192,6 +192,8 @@ void host_free(void* block, std::size_t bytes) noexcept {
 
 void host_trim() noexcept {}
 
+std::size_t host_counted_bytes(std::size_t bytes) noexcept { return bytes; }
+
 HostMemoryStats host_memory_stats() noexcept { return {g_current.load(), g_peak.load(), 0}; }
 
 #else
@@ -243,6 +245,10 @@ void host_free(void* block, std::size_t bytes) noexcept {
 }
 
 void host_trim() noexcept { large_cache().trim(); }
+
+std::size_t host_counted_bytes(std::size_t bytes) noexcept {
+  return bytes <= kSmallLimit ? 0 : large_class_size(bytes);
+}
 
 HostMemoryStats host_memory_stats() noexcept {
   return {g_current.load(), g_peak.load(), large_cache().kept()};

@@ -20,6 +20,9 @@ TANDEM_EXPORT void host_free(void* block, std::size_t bytes) noexcept;
 /// Gives unused cached memory back to the system.
 TANDEM_EXPORT void host_trim() noexcept;
 
+/// What HostMemoryStats::current counts for a block of so many bytes: its size class.
+TANDEM_EXPORT std::size_t host_counted_bytes(std::size_t bytes) noexcept;
+
 struct HostMemoryStats {
   std::size_t current = 0;  ///< bytes in blocks over 1 KiB that are in use now
   std::size_t peak = 0;     ///< the largest `current` since the start or host_reset_peak

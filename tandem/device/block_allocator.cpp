@@ -400,6 +400,7 @@ Ref<Buffer> BlockAllocator::allocate(std::size_t bytes) {
 }
 
 MemoryStats BlockAllocator::stats() const { return state_->stats(); }
+std::size_t BlockAllocator::counted_bytes(std::size_t bytes) const { return rounded_up(bytes); }
 void BlockAllocator::reset_peak() { state_->reset_peak(); }
 MemoryKeepers* BlockAllocator::keepers() { return &state_->keepers(); }
 std::string BlockAllocator::report(std::size_t bytes) const { return state_->report(bytes); }

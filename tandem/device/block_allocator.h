@@ -71,6 +71,7 @@ class TANDEM_EXPORT BlockAllocator final : public Allocator {
   /// An empty buffer takes no block; its pointer is not null.
   Ref<Buffer> allocate(std::size_t bytes) override;
   MemoryStats stats() const override;
+  std::size_t counted_bytes(std::size_t bytes) const override;
   void reset_peak() override;
   MemoryKeepers* keepers() override;
 

@@ -42,6 +42,8 @@ class TANDEM_EXPORT Allocator {
   /// request, the limit, the largest holders, the fragmentation and what would help.
   virtual Ref<Buffer> allocate(std::size_t bytes) = 0;
   virtual MemoryStats stats() const = 0;
+  /// What a block of so many bytes adds to `stats().current`.
+  virtual std::size_t counted_bytes(std::size_t bytes) const { return bytes; }
   /// The peak becomes what is in use now.
   virtual void reset_peak() {}
   /// Who is asked for memory before an allocation fails; null where nobody can be.

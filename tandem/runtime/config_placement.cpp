@@ -9,12 +9,8 @@
 namespace tandem::config {
 
 void set_soft_device_placement(bool enabled) {
-  set_any_time(
-      [&](Runtime& runtime) {
-        runtime.set_soft_placement(enabled);
-        runtime.set_log_placement(runtime.log_placement());  // calls may be placed now
-      },
-      [&](DeviceConfig& config) { config.soft_placement = enabled; });
+  set_any_time([&](Runtime& runtime) { runtime.set_soft_placement(enabled); },
+               [&](DeviceConfig& config) { config.soft_placement = enabled; });
 }
 
 bool get_soft_device_placement() {

@@ -196,10 +196,17 @@ Runtime& Runtime::current() {
   ThreadContext& context = thread_context();
   return context.runtime ? *context.runtime : default_runtime();
 }
+void Runtime::set_soft_placement(bool on) {
+  soft_placement_.store(on, std::memory_order_relaxed);
+  decide_whether_calls_are_placed();
+}
 void Runtime::set_log_placement(bool on) {
   log_placement_.store(on, std::memory_order_relaxed);
+  decide_whether_calls_are_placed();
+}
+void Runtime::decide_whether_calls_are_placed() {
   // One device is no choice, but what asks for another one is refused without soft placement.
-  places_calls_.store(on || state_->devices.size() > 1 || !soft_placement(),
+  places_calls_.store(log_placement() || state_->devices.size() > 1 || !soft_placement(),
                       std::memory_order_relaxed);
 }
 bool Runtime::default_exists() { return default_options().started(); }

@@ -54,7 +54,8 @@ class TANDEM_EXPORT Runtime {
   /// The place in devices(); -1 for a device of another runtime, a name that no device has.
   int index_of(const Device& device) const;
   int index_of(std::string_view full_name) const;
-  /// True if calls have to ask where they run: there is more than one CPU, or decisions are told.
+  /// True if calls have to ask where they run: there is more than one device, placement is
+  /// not soft, or decisions are told.
   bool places_calls() const { return places_calls_.load(std::memory_order_relaxed); }
   /// Where ops run unless asked otherwise.
   Device& default_device() const;
@@ -85,7 +86,7 @@ class TANDEM_EXPORT Runtime {
   /// Ops go elsewhere where the device asked for can't be had. May change at any time, like the
   /// following; graphs placed before stay where they are.
   bool soft_placement() const { return soft_placement_.load(std::memory_order_relaxed); }
-  void set_soft_placement(bool on) { soft_placement_.store(on, std::memory_order_relaxed); }
+  void set_soft_placement(bool on);
   /// Decisions are told on stderr.
   bool log_placement() const { return log_placement_.load(std::memory_order_relaxed); }
   void set_log_placement(bool on);
@@ -111,6 +112,8 @@ class TANDEM_EXPORT Runtime {
 
  private:
   struct State;
+  void decide_whether_calls_are_placed();
+
   std::unique_ptr<State> state_;
   std::atomic<bool> places_calls_{false};
   std::atomic<bool> soft_placement_{true};

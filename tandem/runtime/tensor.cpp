@@ -1,7 +1,7 @@
 #include "tandem/runtime/tensor.h"
 
-#include <algorithm>
 #include <ostream>
+#include <utility>
 
 #include "tandem/core/error.h"
 #include "tandem/device/memory_space.h"
@@ -45,110 +45,6 @@ Tensor::Tensor(float value) : Tensor(Array::scalar(value)) {}
 Tensor::Tensor(double value) : Tensor(Array::scalar(static_cast<float>(value))) {}
 Tensor::Tensor(const char* value) : Tensor(Array::scalar(std::string(value))) {}
 Tensor::Tensor(std::string value) : Tensor(Array::scalar(value)) {}
-
-namespace {
-
-template <class T>
-struct Leaf {
-  using type = T;
-};
-template <class T>
-struct Leaf<std::initializer_list<T>> : Leaf<T> {};
-
-// Braces hold `size` parts: of one axis all as many.
-void add_braces(std::size_t size, std::vector<std::int64_t>& dims, std::size_t axis) {
-  if (dims.size() == axis) dims.push_back(static_cast<std::int64_t>(size));
-  if (dims[axis] == static_cast<std::int64_t>(size)) return;
-  throw InvalidArgumentError(cat("The rows of a tensor must have equal lengths, but one has ",
-                                 dims[axis], " elements and another ", size, "."));
-}
-
-template <class T>
-void measure(const T&, std::vector<std::int64_t>&, std::size_t) {}
-template <class T>
-void measure(std::initializer_list<T> list, std::vector<std::int64_t>& dims, std::size_t axis) {
-  add_braces(list.size(), dims, axis);
-  for (const T& element : list) measure(element, dims, axis + 1);
-}
-
-template <class To, class From>
-void flatten(const From& value, To*& to) {
-  *to++ = static_cast<To>(value);
-}
-template <class To, class T>
-void flatten(std::initializer_list<T> list, To*& to) {
-  for (const T& element : list) flatten(element, to);
-}
-
-template <class To, class T>
-Array from_list(std::initializer_list<T> list) {
-  std::vector<std::int64_t> dims;
-  measure(list, dims, 0);
-  Array a(dtype_of<To>, Shape(std::span<const std::int64_t>(dims)));
-  To* to = a.data<To>();
-  flatten(list, to);
-  return a;
-}
-
-template <class To>
-Array from_mixed_as(const std::vector<internal::MixedNumber>& numbers, const Shape& shape) {
-  Array a(dtype_of<To>, shape);
-  std::transform(numbers.begin(), numbers.end(), a.data<To>(), [](const internal::MixedNumber& n) {
-    return std::is_floating_point_v<To> ? static_cast<To>(n.real) : static_cast<To>(n.integer);
-  });
-  return a;
-}
-
-}  // namespace
-
-namespace internal {
-
-void MixedNumbers::begin_list(std::size_t size, std::size_t depth) {
-  add_braces(size, dims_, depth);
-}
-
-Array MixedNumbers::array() const {
-  bool has_fraction = false, is_long = false, wrapped = false;
-  for (const auto& n : numbers_) {
-    has_fraction |= n.has_fraction;
-    is_long |= n.is_long;
-    wrapped |= n.real > 0 && n.integer < 0;
-  }
-  const Shape shape{std::span<const std::int64_t>(dims_)};
-  if (has_fraction) return from_mixed_as<float>(numbers_, shape);
-  if (!is_long) return from_mixed_as<std::int32_t>(numbers_, shape);
-  if (wrapped) {
-    throw InvalidArgumentError(
-        "A number in the braces of a tensor is above 2^63 - 1, which int64 cannot hold; "
-        "td::Tensor::from(values) makes a uint64 tensor.");
-  }
-  return from_mixed_as<std::int64_t>(numbers_, shape);
-}
-
-}  // namespace internal
-
-Array Tensor::from_values(List<bool> values) { return from_list<bool>(values); }
-Array Tensor::from_values(List<int> values) { return from_list<std::int32_t>(values); }
-Array Tensor::from_values(List<std::int64_t> values) { return from_list<std::int64_t>(values); }
-Array Tensor::from_values(List<float> values) { return from_list<float>(values); }
-Array Tensor::from_values(List<double> values) { return from_list<float>(values); }
-Array Tensor::from_values(List<const char*> values) { return from_list<std::string>(values); }
-Array Tensor::from_rows(List<List<bool>> rows) { return from_list<bool>(rows); }
-Array Tensor::from_rows(List<List<int>> rows) { return from_list<std::int32_t>(rows); }
-Array Tensor::from_rows(List<List<std::int64_t>> rows) { return from_list<std::int64_t>(rows); }
-Array Tensor::from_rows(List<List<float>> rows) { return from_list<float>(rows); }
-Array Tensor::from_rows(List<List<double>> rows) { return from_list<float>(rows); }
-Array Tensor::from_rows(List<List<const char*>> rows) { return from_list<std::string>(rows); }
-Array Tensor::from_blocks(List<List<List<bool>>> blocks) { return from_list<bool>(blocks); }
-Array Tensor::from_blocks(List<List<List<int>>> blocks) { return from_list<std::int32_t>(blocks); }
-Array Tensor::from_blocks(List<List<List<std::int64_t>>> blocks) {
-  return from_list<std::int64_t>(blocks);
-}
-Array Tensor::from_blocks(List<List<List<float>>> blocks) { return from_list<float>(blocks); }
-Array Tensor::from_blocks(List<List<List<double>>> blocks) { return from_list<float>(blocks); }
-Array Tensor::from_blocks(List<List<List<const char*>>> blocks) {
-  return from_list<std::string>(blocks);
-}
 
 void TensorImpl::throw_graph_gone() {
   throw FailedPreconditionError(

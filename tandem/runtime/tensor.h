@@ -17,65 +17,12 @@
 #include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
 #include "tandem/core/shape.h"
+#include "tandem/runtime/tensor_literals.h"
 
 namespace tandem {
 
 class Device;
 class TensorImpl;
-
-namespace internal {
-
-// What a row in braces may be of, all of one type.
-template <class T>
-concept Literal =
-    std::is_same_v<T, bool> || std::is_same_v<T, int> || std::is_same_v<T, std::int64_t> ||
-    std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, const char*>;
-
-template <class T>
-concept Number = std::is_arithmetic_v<T>;
-template <class T>
-concept OtherNumber = Number<T> && !Literal<T>;
-
-// A number among numbers of other types, or of a type that no tensor's literals have.
-struct MixedNumber {
-  template <Number T>
-  MixedNumber(T value)
-      : has_fraction(std::is_floating_point_v<T>),
-        is_long(sizeof(T) + std::is_unsigned_v<T> > 4),
-        real(static_cast<double>(value)) {
-    if constexpr (!std::is_floating_point_v<T>) integer = static_cast<std::int64_t>(value);
-  }
-  bool has_fraction, is_long;
-  double real;
-  std::int64_t integer = 0;
-};
-
-// Such numbers in braces, one after the other.
-class TANDEM_EXPORT MixedNumbers {
- public:
-  template <class T>
-  explicit MixedNumbers(std::initializer_list<T> list) {
-    add(list, 0);
-  }
-  Array array() const;
-
- private:
-  template <class T>
-  void add(std::initializer_list<T> list, std::size_t depth) {
-    begin_list(list.size(), depth);
-    for (const T& part : list) add(part, depth + 1);
-  }
-  template <class T>
-  void add(const T& number, std::size_t) {
-    numbers_.emplace_back(number);
-  }
-  // Throws InvalidArgumentError if one of that depth had another size.
-  void begin_list(std::size_t size, std::size_t depth);
-  std::vector<MixedNumber> numbers_;
-  std::vector<std::int64_t> dims_;
-};
-
-}  // namespace internal
 
 /// An immutable n-dimensional value, or, while a function is being traced, the promise of one.
 ///
@@ -111,12 +58,12 @@ class TANDEM_EXPORT Tensor {
   template <class T>
   using List = std::initializer_list<T>;
   template <internal::Literal T>
-  Tensor(std::initializer_list<T> values) : Tensor(from_values(values)) {}
+  Tensor(std::initializer_list<T> values) : Tensor(internal::literal(values)) {}
   template <internal::Literal T>
-  Tensor(std::initializer_list<std::initializer_list<T>> rows) : Tensor(from_rows(rows)) {}
+  Tensor(std::initializer_list<std::initializer_list<T>> rows) : Tensor(internal::literal(rows)) {}
   template <internal::Literal T>
   Tensor(std::initializer_list<std::initializer_list<std::initializer_list<T>>> blocks)
-      : Tensor(from_blocks(blocks)) {}
+      : Tensor(internal::literal(blocks)) {}
   // The same of numbers of several types, {1, x, 2.5}, or of another type: float if one of them has
   // a fraction's type, else int32 or, if one is longer, int64. Of a row and a column, which {{1},
   // {2.5}} could be, the compiler takes what is no template: the column. Between rows and blocks of
@@ -217,24 +164,6 @@ class TANDEM_EXPORT Tensor {
   TensorImpl* impl() const noexcept { return impl_; }
 
  private:
-  static Array from_values(List<bool> values);
-  static Array from_values(List<int> values);
-  static Array from_values(List<std::int64_t> values);
-  static Array from_values(List<float> values);
-  static Array from_values(List<double> values);
-  static Array from_values(List<const char*> values);
-  static Array from_rows(List<List<bool>> rows);
-  static Array from_rows(List<List<int>> rows);
-  static Array from_rows(List<List<std::int64_t>> rows);
-  static Array from_rows(List<List<float>> rows);
-  static Array from_rows(List<List<double>> rows);
-  static Array from_rows(List<List<const char*>> rows);
-  static Array from_blocks(List<List<List<bool>>> blocks);
-  static Array from_blocks(List<List<List<int>>> blocks);
-  static Array from_blocks(List<List<List<std::int64_t>>> blocks);
-  static Array from_blocks(List<List<List<float>>> blocks);
-  static Array from_blocks(List<List<List<double>>> blocks);
-  static Array from_blocks(List<List<List<const char*>>> blocks);
   void check_one_element() const;
   std::size_t flat_index(std::initializer_list<std::int64_t> index) const;
   TensorImpl* impl_ = nullptr;

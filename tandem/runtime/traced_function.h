@@ -101,9 +101,9 @@ struct CallableTraits<R (C::*)(Args...)> : CallableTraits<R (*)(Args...)> {};
 /// A C++ callable that is traced once per signature into a graph, and then runs as that graph. Made
 /// by td::function.
 ///
-/// The signature is the structure of the arguments, the values of those that are no tensors, and
-/// the tensors' dtypes and shapes. Copies share traces. Thread-safe if the callable is; calls of
-/// one trace run concurrently.
+/// The signature is the structure of the arguments, the values of those that are no tensors, the
+/// tensors' dtypes and shapes, and the device scopes of the call. Copies share traces. Thread-safe
+/// if the callable is; calls of one trace run concurrently.
 template <class F>
 class TracedFunction {
   using Traits = internal::CallableTraits<F>;

@@ -18,6 +18,9 @@ class HostAllocator final : public Allocator {
     const HostMemoryStats stats = host_memory_stats();
     return {.current = stats.current, .peak = stats.peak};
   }
+  std::size_t counted_bytes(std::size_t bytes) const override {
+    return counted_host_buffer_bytes(bytes);
+  }
   void reset_peak() override { host_reset_peak(); }
 };
 

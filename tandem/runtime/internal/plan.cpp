@@ -487,7 +487,9 @@ std::vector<std::size_t> Plan::bytes_of_a_call() const {
   std::vector<std::size_t> held(static_cast<std::size_t>(num_slots_), 0);
   {
     std::lock_guard lock(frames_mutex_);
-    if (frames_.empty()) now = arena_bytes_;
+    for (std::size_t m = 0; frames_.empty() && m < devices; ++m) {
+      if (arena_bytes_[m] != 0) now[m] = devices_[m]->allocator().counted_bytes(arena_bytes_[m]);
+    }
   }
   peak = now;
   for (const Step& step : steps_) {
@@ -501,8 +503,8 @@ std::vector<std::size_t> Plan::bytes_of_a_call() const {
           is_ref(dtype) || !makes_plain_value(*step.node) || !shape.is_fully_known())
         continue;
       const auto memory = static_cast<std::size_t>(slot_memory(step.outputs[o]));
-      const std::size_t bytes =
-          static_cast<std::size_t>(shape.to_shape().num_elements()) * dtype_size(dtype);
+      const std::size_t bytes = devices_[memory]->allocator().counted_bytes(
+          static_cast<std::size_t>(shape.to_shape().num_elements()) * dtype_size(dtype));
       held[static_cast<std::size_t>(step.outputs[o])] = bytes;
       now[memory] += bytes;
       peak[memory] = std::max(peak[memory], now[memory]);

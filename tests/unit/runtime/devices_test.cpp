@@ -312,6 +312,19 @@ TEST_F(Devices, ThePeakOfACallIsKnownBeforeIt) {
   }
 }
 
+// The host's blocks are of certain sizes, which count.
+TEST_F(Devices, ThePeakOfACallOnTheHostIsKnownBeforeIt) {
+  const Tensor w = ones({512, 512}), x = ones({300, 512});
+  auto step = function([](Tensor a, Tensor b) { return matmul(matmul(a, b), b); });
+  const std::vector<Tensor> args{x, w};
+  DeviceScope on("/CPU:0");
+  const auto predicted = config::predicted_peak(step.concrete(x, w), args);
+  runtime_.devices()[0]->allocator().reset_peak();
+  step(x, w);
+  const auto measured = static_cast<double>(runtime_.devices()[0]->allocator().stats().peak);
+  EXPECT_NEAR(static_cast<double>(predicted[0].bytes), measured, 0.02 * measured);
+}
+
 // A product and what follows it become one op, but not across devices.
 TEST_F(Devices, FusionKeepsOpsWhereTheyAreAskedToBe) {
   const Tensor w = Tensor::from(std::vector<float>(32 * 32, 0.5f), {32, 32});

@@ -53,6 +53,9 @@ class EmulatedCore final : public Allocator, public std::enable_shared_from_this
 
   Ref<Buffer> allocate(std::size_t bytes) override;
   MemoryStats stats() const override { return blocks_->stats(); }
+  std::size_t counted_bytes(std::size_t bytes) const override {
+    return blocks_->counted_bytes(bytes);
+  }
   void reset_peak() override { blocks_->reset_peak(); }
   MemoryKeepers* keepers() override { return blocks_->keepers(); }
 

@@ -79,6 +79,9 @@ class DeviceAllocator final : public Allocator {
     return make_ref<DeviceBuffer>(blocks_.allocate(bytes), device_.shared_from_this());
   }
   MemoryStats stats() const override { return blocks_.stats(); }
+  std::size_t counted_bytes(std::size_t bytes) const override {
+    return blocks_.counted_bytes(bytes);
+  }
   void reset_peak() override { blocks_.reset_peak(); }
   MemoryKeepers* keepers() override { return blocks_.keepers(); }
 
