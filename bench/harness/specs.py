@@ -181,6 +181,8 @@ def data():
     yield Row("bucket", "elements/s", "higher", (tf_data(10),))
     by_hand = Peer("set by hand", AGAIN, 0.9, "autotune_by_hand")
     yield Row("autotune", "images/s", "higher", (by_hand,))
+    short_by_hand = Peer("set by hand", AGAIN, 0.9, "autotune_short_by_hand")
+    yield Row("autotune_short", "elements/s", "higher", (short_by_hand,))
     waiting_by_hand = Peer("set by hand", AGAIN, 0.9, "autotune_waiting_by_hand")
     yield Row("autotune_waiting", "images/s", "higher", (waiting_by_hand,))
     yield Row("jpeg_memory", "MB", "lower", (Peer("tf.data", TENSORFLOW_DATA_MEMORY, 4),),

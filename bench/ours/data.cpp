@@ -252,6 +252,8 @@ int main(int argc, char** argv) {
                        {"bucket", bucket},
                        {"autotune", bench::autotune},
                        {"autotune_by_hand", bench::autotune_by_hand},
+                       {"autotune_short", bench::autotune_short},
+                       {"autotune_short_by_hand", bench::autotune_short_by_hand},
                        {"autotune_waiting", bench::autotune_waiting},
                        {"autotune_waiting_by_hand", bench::autotune_waiting_by_hand}},
                       "tandem");

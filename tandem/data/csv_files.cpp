@@ -17,7 +17,10 @@ class CsvElements final : public FileElements {
  public:
   CsvElements(const std::string& path, std::shared_ptr<const CsvReader> reader,
               const CsvOptions& options)
-      : stream_(stream_of(path, options)), reader_(std::move(reader)), most_(most_bytes(options)) {
+      : stream_(stream_of(path, options)),
+        reader_(std::move(reader)),
+        most_(most_bytes(options)),
+        has_header_(options.header) {
     std::string_view header;
     if (options.header) find(header);
   }
@@ -38,9 +41,12 @@ class CsvElements final : public FileElements {
         out.emplace_back(std::move(value));
       }
     } catch (const InvalidArgumentError& error) {
-      const std::string text = error.what();
-      throw InvalidArgumentError(text.find(where) == std::string::npos ? cat(text, ", in ", where)
-                                                                       : text);
+      std::string text = error.what();
+      if (text.find(where) == std::string::npos) text += ", in " + where;
+      if (line_ == 1 && !has_header_) {
+        text += ". If that line names the columns, CsvOptions{.header = true} passes it over.";
+      }
+      throw InvalidArgumentError(text);
     }
     return true;
   }
@@ -153,6 +159,7 @@ class CsvElements final : public FileElements {
   fs::ByteStream stream_;
   std::shared_ptr<const CsvReader> reader_;
   const std::size_t most_;
+  const bool has_header_;
   std::optional<Scan> passing_;  // of a record that was too large
   std::vector<std::string> fields_;
   std::int64_t number_ = 0;

@@ -39,6 +39,22 @@ bool DatasetBase::can_shard_sources() const {
   });
 }
 
+Dataset::Dataset(std::shared_ptr<const DatasetBase> base) : base_(std::move(base)) {
+  if (!base_) return;
+  constexpr int kMostStages = 10'000;
+  int depth = 0;
+  for (const DatasetBase* input : base_->inputs()) {
+    if (input) depth = std::max(depth, input->depth_.load(std::memory_order_relaxed));
+  }
+  if (depth >= kMostStages) {
+    throw InvalidArgumentError(cat(
+        "A pipeline can have ", kMostStages, " stages one in the other, and this ", base_->name(),
+        " would be one more. To join many datasets, make them in the function of an interleave or "
+        "flat_map."));
+  }
+  base_->depth_.store(depth + 1, std::memory_order_relaxed);
+}
+
 std::int64_t Dataset::cardinality() const { return base_of(*this)->cardinality(); }
 const ElementSpec& Dataset::element_spec() const { return base_of(*this)->element_spec(); }
 

@@ -96,7 +96,9 @@ class TANDEM_EXPORT Dataset {
  public:
   /// Has no elements to give: using it throws FailedPreconditionError.
   Dataset() = default;
-  explicit Dataset(std::shared_ptr<const DatasetBase> base) : base_(std::move(base)) {}
+  /// Throws InvalidArgumentError for more than 10,000 stages one in the other: iterating them would
+  /// overflow the stack.
+  explicit Dataset(std::shared_ptr<const DatasetBase> base);
   bool defined() const noexcept { return base_ != nullptr; }
 
   /// Joins `size` elements in a row along a new first axis; their shapes must agree.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -90,7 +91,10 @@ class TANDEM_EXPORT DatasetBase {
   virtual std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const = 0;
 
  private:
+  friend class Dataset;
   std::unique_ptr<IteratorBase> observed_iterator(const IterationContext& context) const;
+  /// How many stages are one in the other up to here; 0 until there is a Dataset of it.
+  mutable std::atomic<int> depth_{0};
 };
 
 using DatasetRef = std::shared_ptr<const DatasetBase>;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/data/internal/hand_over.h"
 #include "tandem/data/internal/origin.h"
 #include "tandem/data/internal/pause_scope.h"
 #include "tandem/data/internal/row_stage.h"
@@ -39,7 +40,10 @@ class ParallelMapIterator final : public IteratorBase {
             tuned_pass(calls == kAutotune, context, {.kind = TunedStage::Kind::kMap, .key = &fn})),
         meter_(meter_of(context, tuned_)),
         input_(input.iterator(context_)),
-        waker_(context_.stop_signal(), [this] { wake_all(); }) {}
+        by_consumer_(tuned_ && tuned_->by_consumer.load(std::memory_order_relaxed)),
+        waker_(context_.stop_signal(), [this] { wake_all(); }) {
+    if (by_consumer_) meter_.threads(0, true);
+  }
 
   ~ParallelMapIterator() override {
     context_.stop_signal()->stop();
@@ -47,10 +51,16 @@ class ParallelMapIterator final : public IteratorBase {
   }
 
   bool next(Element& out) override {
+    if (alone_) {
+      context_.check();
+      return make_here(out);
+    }
     tuned_.tick();
     std::unique_lock lock(mutex_);
-    if (!input_ended_ && (threads_.empty() || tuned_)) adjust_threads();
-    if (meter_) meter_.found(count_ready(), 2 * limit_);
+    if (!by_consumer_) {
+      if (!input_ended_ && (threads_.empty() || tuned_)) adjust_threads();
+      if (meter_) meter_.found(count_ready(), 2 * limit_);
+    }
     for (;;) {
       context_.check();
       const auto ready = find_ready();
@@ -66,6 +76,11 @@ class ParallelMapIterator final : public IteratorBase {
         return true;
       }
       if (input_ended_ && slots_.empty()) return false;
+      if (by_consumer_ && slots_.empty() && working_ == 0) {
+        lock.unlock();
+        alone_ = true;
+        return make_here(out);
+      }
       const StageMeter::Waiting waiting(meter_);
       result_.wait(lock);
     }
@@ -106,8 +121,54 @@ class ParallelMapIterator final : public IteratorBase {
     Element names;   // in what the function takes
     Element before;  // that this is made of
     std::int64_t number = 0;
+    std::int64_t time = 0;  // that it took so far, if the stage is tuned; nanoseconds
     bool done = false;
   };
+
+  // With the mutex held: what follows is made by the consumer, or by threads.
+  void let_consumer_make(bool consumer) {
+    by_consumer_ = consumer;
+    tuned_->by_consumer.store(consumer, std::memory_order_relaxed);
+    meter_.threads(consumer ? 0 : limit_, true);
+    room_.notify_all();
+  }
+
+  // The next element, by the consumer: no thread is at work, and none begins.
+  bool make_here(Element& out) {
+    const bool timed = hand_over_.wants_time();
+    const std::int64_t begin = timed ? clock_now() : 0;
+    if (!next_counted(*input_, out, number_)) {
+      std::lock_guard lock(mutex_);
+      end_input();
+      return alone_ = false;
+    }
+    const std::int64_t number = number_++;
+    Element names;
+    note_names(out, names);
+    const Element& before = input_->origin();
+    try {
+      const DrawScope drawing(draws_, number);
+      fn_.apply(out);
+    } catch (...) {
+      std::rethrow_exception(located(std::current_exception(), number, names, before));
+    }
+    origin_ = before.empty() ? std::move(names) : before;
+    tuned_.made(out);
+    if (!timed) return true;
+    tuned_.tick();
+    if (hand_over_.made_here(clock_now() - begin)) {
+      std::lock_guard lock(mutex_);
+      let_consumer_make(false);
+      alone_ = false;
+    }
+    return true;
+  }
+
+  std::exception_ptr located(std::exception_ptr error, std::int64_t number, const Element& names,
+                             const Element& before) const {
+    if (!stage_) return error;
+    return with_line(error, cat("in ", stage_, ", element ", number, told(names, before)));
+  }
 
   std::deque<std::unique_ptr<Slot>>::iterator find_ready() {
     if (!deterministic_) {
@@ -154,22 +215,21 @@ class ParallelMapIterator final : public IteratorBase {
   void work(std::size_t number) {
     ThreadContextScope scope(context_.thread_context());
     while (Slot* slot = draw(number)) {
+      const std::int64_t begin = tuned_ ? clock_now() : 0;
       if (!slot->error) {
         const StageMeter::Working working(meter_);
         try {
           const DrawScope drawing(draws_, slot->number);
           fn_.apply(slot->element);
         } catch (...) {
-          slot->error = std::current_exception();
-          if (stage_) {
-            slot->error = with_line(slot->error, cat("in ", stage_, ", element ", slot->number,
-                                                     told(slot->names, slot->before)));
-          }
+          slot->error = located(std::current_exception(), slot->number, slot->names, slot->before);
         }
       }
       tuned_.made(slot->element);
+      if (tuned_) slot->time += clock_now() - begin;
       std::lock_guard lock(mutex_);
       slot->done = true;
+      if (tuned_ && !by_consumer_ && hand_over_.made_apart(slot->time)) let_consumer_make(true);
       result_.notify_one();
       end_work();
     }
@@ -191,13 +251,16 @@ class ParallelMapIterator final : public IteratorBase {
     {
       std::unique_lock lock(mutex_);
       ++workers_waiting_;
-      room_.wait(lock, [this] { return over() || (slots_.size() < 2 * limit_ && !pausing_); });
+      room_.wait(lock, [this] {
+        return over() || (slots_.size() < 2 * limit_ && !pausing_ && !by_consumer_);
+      });
       --workers_waiting_;
       if (over()) return nullptr;
       ++working_;
     }
     auto slot = std::make_unique<Slot>();
     bool ended = false;
+    const std::int64_t begin = tuned_ ? clock_now() : 0;
     try {
       const StageMeter::Drawing drawing(meter_);
       ended = !input_->next(slot->element);
@@ -206,18 +269,24 @@ class ParallelMapIterator final : public IteratorBase {
     } catch (...) {
       slot->error = std::current_exception();
     }
+    if (tuned_) slot->time = clock_now() - begin;
     std::lock_guard lock(mutex_);
     if (ended) {
-      input_ended_ = true;
+      end_input();
       end_work();
-      room_.notify_all();
-      above_limit_.notify_all();
       result_.notify_one();
       return nullptr;
     }
     slot->number = number_++;
     slots_.push_back(std::move(slot));
     return slots_.back().get();
+  }
+
+  // With the mutex held.
+  void end_input() {
+    input_ended_ = true;
+    room_.notify_all();
+    above_limit_.notify_all();
   }
 
   // With the mutex held.
@@ -233,7 +302,9 @@ class ParallelMapIterator final : public IteratorBase {
   const TunedPass tuned_;
   const StageMeter meter_;
 
-  std::mutex input_mutex_;  // guards input_; taken before mutex_
+  // The mutex guards input_ and number_ among threads, which take it before mutex_; while
+  // by_consumer_ and none is at work, they are the consumer's.
+  std::mutex input_mutex_;
   std::unique_ptr<IteratorBase> input_;
 
   std::mutex mutex_;  // guards all below
@@ -247,10 +318,15 @@ class ParallelMapIterator final : public IteratorBase {
   std::size_t working_ = 0;  // threads that ask the input or call the function
   int workers_waiting_ = 0;
   bool input_ended_ = false;
+  bool by_consumer_ = false;  // elements are short: threads begin none
+  HandOver hand_over_;        // the consumer's while by_consumer_
 
   StopSignal::Waker waker_;
   std::vector<std::thread> threads_;
-  Element origin_;  // of the element last given; the consumer's
+
+  // The consumer's.
+  bool alone_ = false;  // by_consumer_, and no thread is at work any more
+  Element origin_;      // of the element last given
 };
 
 }  // namespace

@@ -37,7 +37,7 @@ Row row_of(const PipelineStats& stats, std::size_t number, double work) {
       percent_text(ratio(s.work, work)),
       s.idle >= 0.05 * s.work && s.idle > 0 ? percent_text(ratio(s.idle, s.work)) : "",
       waits ? time_text(s.waited_for) : "",
-      s.threads > 0 ? std::to_string(s.threads) + (s.tuned ? " tuned" : "") : "",
+      s.threads > 0 || s.tuned ? std::to_string(s.threads) + (s.tuned ? " tuned" : "") : "",
       s.threads > 0 ? time_text(s.input_waited) : "",
       s.buffer_size > 0 ? percent_text(s.buffer_fill) + " of " + std::to_string(s.buffer_size) : "",
       s.bytes > 0 ? bytes_text(s.bytes_per_element()) : ""};

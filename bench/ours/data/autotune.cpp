@@ -58,20 +58,32 @@ td::data::Dataset waiting_stage(std::int64_t waiting, std::int64_t light, std::i
       .with_options({.fusion = false});
 }
 
-// Images a second, after some seconds to find out.
+// So little that no thread pays, and apart from the batch so that it is called for each element.
+td::data::Dataset short_stage(std::int64_t first, std::int64_t second, std::int64_t ahead) {
+  return td::data::range(std::int64_t{1} << 40)
+      .map([](td::Tensor x) { return x * 2 + 1; }, {.num_parallel_calls = first})
+      .shuffle(64)
+      .map([](td::Tensor x) { return td::cast(x, td::float32) / 3.0f; },
+           {.num_parallel_calls = second})
+      .batch(32)
+      .prefetch(ahead)
+      .with_options({.fusion = false});
+}
+
+// Elements a second, after some seconds to find out.
 double settled(const td::data::Dataset& dataset, double before, double seconds) {
   auto iterator = dataset.iterator();
   td::data::Element batch;
   const auto draw_for = [&](double length) {
     const double start = now();
-    std::int64_t images = 0;
+    std::int64_t elements = 0;
     double elapsed = 0;
     while (elapsed < length) {
       if (!iterator.next(batch)) throw std::runtime_error("a pipeline without end has ended");
-      images += batch[0].dim(0);
+      elements += batch[0].dim(0);
       elapsed = now() - start;
     }
-    return static_cast<double>(images) / elapsed;
+    return static_cast<double>(elements) / elapsed;
   };
   draw_for(before);
   return draw_for(seconds);
@@ -93,7 +105,7 @@ std::array<std::int64_t, 2> best_of(const Pipeline& pipeline,
   for (const std::int64_t first : firsts) {
     for (const std::int64_t second : seconds) {
       const double rate = settled(pipeline(first, second, 2), 0.5, 1);
-      std::fprintf(stderr, "by hand: %d and %d threads: %.0f images/s\n", static_cast<int>(first),
+      std::fprintf(stderr, "by hand: %d and %d threads: %.0f elements/s\n", static_cast<int>(first),
                    static_cast<int>(second), rate);
       if (rate > fastest) found = {first, second};
       fastest = std::max(fastest, rate);
@@ -122,6 +134,13 @@ Answer autotune() { return by_itself(two_stages); }
 Answer autotune_by_hand() {
   static const auto best = best_of(two_stages, few(), few());
   return by_hand(two_stages, best);
+}
+
+Answer autotune_short() { return by_itself(short_stage); }
+
+Answer autotune_short_by_hand() {
+  static const auto best = best_of(short_stage, {0, 1, 2}, {0, 1, 2});
+  return by_hand(short_stage, best);
 }
 
 Answer autotune_waiting() { return by_itself(waiting_stage); }

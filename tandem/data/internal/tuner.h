@@ -32,8 +32,9 @@ struct TunedStage {
   int most = std::numeric_limits<int>::max();
 
   // What the stage's passes look at.
-  std::atomic<int> threads{1};          ///< that each pass may use
-  std::atomic<std::int64_t> buffer{2};  ///< elements, but of a map: it keeps two for each thread
+  std::atomic<int> threads{1};           ///< that each pass may use
+  std::atomic<std::int64_t> buffer{2};   ///< elements, but of a map: it keeps two for each thread
+  std::atomic<bool> by_consumer{false};  ///< of a map: its elements are too short for threads
   // What they tell.
   std::atomic<std::int64_t> element_bytes{0};  ///< of an element lately
   StageCounters counters;

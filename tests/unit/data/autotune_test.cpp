@@ -134,6 +134,53 @@ TEST(Autotune, SavesAndRestoresWithWhateverThreads) {
   EXPECT_EQ(numbers(it), numbers(range(11, 101)));
 }
 
+// Short elements are made by the consumer, long ones by threads; a pipeline may have both.
+class ShortAndLong : public ::testing::Test {
+ protected:
+  static constexpr std::int64_t kCount = 6'000;
+  // Long from 3,000 to 3,100; the function wants values, so that it is called, not traced.
+  static Dataset make(std::int64_t bad = -1) {
+    return range(kCount).map(
+        [bad](Tensor x) {
+          const auto number = x.item<std::int64_t>();
+          if (number == bad) throw InvalidArgumentError("a bad one");
+          if (number / 100 == 30) std::this_thread::sleep_for(std::chrono::microseconds(300));
+          return plus(x, 1);
+        },
+        kTuned);
+  }
+};
+
+TEST_F(ShortAndLong, KeepTheirOrder) {
+  const auto ds = make();
+  for (int pass = 0; pass < 3; ++pass)
+    EXPECT_EQ(numbers(ds, kCount), numbers(range(1, kCount + 1), kCount));
+  EXPECT_EQ(numbers(ds.repeat(2).skip(kCount), kCount), numbers(range(1, kCount + 1), kCount));
+}
+
+TEST_F(ShortAndLong, FailAtTheirPlace) {
+  for (const std::int64_t bad : {0, 2'500, 3'050, 5'999}) {
+    auto it = make(bad).iterator();
+    EXPECT_EQ(numbers(it, static_cast<std::size_t>(bad)).size(), static_cast<std::size_t>(bad));
+    Element element;
+    EXPECT_THAT(message_of_thrown<InvalidArgumentError>([&] { it.next(element); }),
+                HasSubstr("in map, element " + std::to_string(bad)));
+    EXPECT_EQ(numbers(it, kCount).size(), static_cast<std::size_t>(kCount - bad - 1));
+  }
+}
+
+TEST_F(ShortAndLong, AreSavedAndRestoredAnywhere) {
+  const auto ds = make();
+  auto it = ds.iterator();
+  for (std::int64_t at = 0; at < kCount; at += 750) {
+    auto other = ds.iterator();
+    other.restore(it.save());
+    const auto next = numbers(range(at + 1, at + 751));
+    EXPECT_EQ(numbers(other, 750), next);
+    EXPECT_EQ(numbers(it, 750), next);
+  }
+}
+
 TEST(Autotune, RefusesNegativeBudgets) {
   EXPECT_THAT(message_of_thrown<InvalidArgumentError>([] { range(1).with_options(budget(-1)); }),
               HasSubstr("autotune.cpu_budget must be >= 0"));

@@ -270,6 +270,17 @@ TEST_F(FileDatasets, CsvErrorsNameRecordAndFileAndReadingGoesOn) {
   EXPECT_THROW(iterator.next(), OutOfRangeError);
 }
 
+TEST_F(FileDatasets, CsvErrorsProposeTheHeaderOnTheFirstLine) {
+  const auto path = put("a", "width,height\n1,2\nx,y\n");
+  Iterator iterator = CsvDataset(Strings{path}, {DType::kInt32, DType::kInt32}).iterator();
+  const auto message = [&] {
+    return message_of_thrown<InvalidArgumentError>([&] { iterator.next(); });
+  };
+  EXPECT_THAT(message(), HasSubstr("CsvOptions{.header = true}"));
+  iterator.next();
+  EXPECT_THAT(message(), ::testing::Not(HasSubstr("header")));
+}
+
 // A quoted field may span lines, and a restored iteration goes on counting.
 TEST_F(FileDatasets, CsvErrorsNameTheLine) {
   CsvOptions options;

@@ -1,3 +1,5 @@
+#include <gmock/gmock.h>
+
 #include "tests/unit/data/data_util.h"
 
 namespace tandem::data {
@@ -129,6 +131,16 @@ TEST(FromGenerator, GoesOnAfterAnException) {
   EXPECT_EQ(message_of_thrown<UnknownError>([&] { it.next(); }),
             "user text\n\tin from_generator, element 1");
   EXPECT_EQ(numbers(it), (std::vector<std::int64_t>{3}));
+}
+
+// The stack would not hold what iterates them.
+TEST(Pipelines, HaveABoundedDepth) {
+  Dataset ds = range(3);
+  const auto grow = [&] {
+    for (int i = 0; i < 10'000; ++i) ds = ds.skip(0);
+  };
+  EXPECT_THAT(message_of_thrown<InvalidArgumentError>(grow),
+              ::testing::HasSubstr("A pipeline can have 10000 stages one in the other"));
 }
 
 }  // namespace
