@@ -14,13 +14,14 @@ def available():
     return shutil.which("valgrind") is not None
 
 
-def run(command, text="", environment=None):
+def run(command, text="", environment=None, within=None):
     """Instructions that a program executes, in all its threads, and what it says on stdout when it
-    is told `text`."""
+    is told `text`. `within` counts those in a function alone, by its name as callgrind has it."""
+    only = [f"--toggle-collect={within}"] if within else []
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
             ["valgrind", "--tool=callgrind", "--quiet",
-             "--callgrind-out-file=" + os.path.join(folder, "out")] + command,
+             "--callgrind-out-file=" + os.path.join(folder, "out")] + only + command,
             input=text, env=environment, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise RuntimeError(f"{' '.join(command)} failed under callgrind:\n{done.stderr}")

@@ -4,8 +4,9 @@ bench/machinery.json recorded.
     python3 bench/harness/machinery.py build release > bench/machinery.json
 
 records anew (the compiler is that of the build folder). Each row of the overhead bench is run with
-two counts of calls; the difference is free of the start, and the second call is warm. One thread on
-each side of a call, so that nothing depends on time."""
+two counts of calls, of which nothing but the calls is counted; the difference is free of the first
+few, and the second call is warm. One thread on each side of a call, so that nothing depends on
+time; what libraries do when they are loaded does, and would be millions of instructions."""
 
 import json
 import os
@@ -25,7 +26,7 @@ WARM = 8  # calls of either run; plans are made and tried in the first few
 def counted(program, row, times):
     """Instructions of a run of `times` calls, and the operations of a call."""
     environment = {**os.environ, "TANDEM_BENCH_TIMES": str(times), "TANDEM_BENCH_THREADS": "1"}
-    total, said = instructions.run([program], f"run {row}\nquit\n", environment)
+    total, said = instructions.run([program], f"run {row}\nquit\n", environment, "bench::counted*")
     answer = json.loads(said.splitlines()[1])
     if "error" in answer:
         raise RuntimeError(f"{row}: {answer['error']}")
