@@ -44,7 +44,8 @@ class CsvElements final : public FileElements {
       std::string text = error.what();
       if (text.find(where) == std::string::npos) text += ", in " + where;
       if (line_ == 1 && !has_header_) {
-        text += ". If that line names the columns, CsvOptions{.header = true} passes it over.";
+        text += text.back() == '!' ? " " : ". ";
+        text += "If that line names the columns, CsvOptions{.header = true} passes it over.";
       }
       throw InvalidArgumentError(text);
     }

@@ -41,7 +41,7 @@ bool DatasetBase::can_shard_sources() const {
 
 Dataset::Dataset(std::shared_ptr<const DatasetBase> base) : base_(std::move(base)) {
   if (!base_) return;
-  constexpr int kMostStages = 10'000;
+  constexpr int kMostStages = 2'000;
   int depth = 0;
   for (const DatasetBase* input : base_->inputs()) {
     if (input) depth = std::max(depth, input->depth_.load(std::memory_order_relaxed));

@@ -96,7 +96,7 @@ class TANDEM_EXPORT Dataset {
  public:
   /// Has no elements to give: using it throws FailedPreconditionError.
   Dataset() = default;
-  /// Throws InvalidArgumentError for more than 10,000 stages one in the other: iterating them would
+  /// Throws InvalidArgumentError for more than 2,000 stages one in the other: iterating them could
   /// overflow the stack.
   explicit Dataset(std::shared_ptr<const DatasetBase> base);
   bool defined() const noexcept { return base_ != nullptr; }

@@ -19,7 +19,7 @@ inline constexpr std::int64_t kAutotune = -1;
 struct BatchOptions {
   bool drop_remainder = false;  ///< leave out a last batch of fewer elements
   std::int64_t num_parallel_calls =
-      0;  ///< 0: where the batches are consumed; else on so many threads, or kAutotune
+      0;  ///< 0: where the batches are consumed; else on so many threads; or kAutotune
   std::optional<bool> deterministic;  ///< keep the order of the batches; as for map
 };
 struct ShuffleOptions {
@@ -29,7 +29,7 @@ struct ShuffleOptions {
 };
 struct MapOptions {
   std::int64_t num_parallel_calls =
-      0;  ///< 0: where the elements are consumed; else on so many threads, or kAutotune
+      0;  ///< 0: where the elements are consumed; else on so many threads; or kAutotune
   std::optional<bool> deterministic;  ///< keep the order of the elements when calls are parallel;
                                       ///< without a value as with_options says, else yes
   /// Whether the function is traced once, when an iteration begins, and its graph run for each
@@ -109,6 +109,10 @@ struct AutotuneOptions {
                                            ///< many as the runtime's inter-op pool has
   std::optional<std::int64_t> ram_budget;  ///< bytes in their buffers together; none or 0: half of
                                            ///< the machine's memory
+  /// Nanoseconds that handing an element from thread to thread takes. Where a map's elements, with
+  /// what comes before it, take less, whoever asks for them makes them; 0: threads always do;
+  /// none: 4,000.
+  std::optional<std::int64_t> hand_over_ns;
 };
 
 struct IteratorOptions {

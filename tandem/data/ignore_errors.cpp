@@ -115,6 +115,7 @@ Dataset Dataset::with_options(Options options) const {
   };
   check_budget("cpu_budget", options.autotune.cpu_budget);
   check_budget("ram_budget", options.autotune.ram_budget);
+  check_budget("hand_over_ns", options.autotune.hand_over_ns);
   return make_dataset<OptionsDataset>(base_of(*this), options);
 }
 

@@ -130,6 +130,7 @@ IterationContext IterationContext::with(const Options& options) const {
   if (!autotune.enabled) autotune.enabled = options.autotune.enabled;
   if (!autotune.cpu_budget) autotune.cpu_budget = options.autotune.cpu_budget;
   if (!autotune.ram_budget) autotune.ram_budget = options.autotune.ram_budget;
+  if (!autotune.hand_over_ns) autotune.hand_over_ns = options.autotune.hand_over_ns;
   if (options.file_shard) context.options_.file_shard = options.file_shard;
   return context;
 }

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/core/error.h"
+#include "tandem/core/log.h"
 #include "tandem/data/internal/hand_over.h"
 #include "tandem/data/internal/origin.h"
 #include "tandem/data/internal/pause_scope.h"
@@ -18,12 +20,18 @@
 #include "tandem/data/internal/stage_error.h"
 #include "tandem/data/internal/threads.h"
 #include "tandem/data/internal/tuner.h"
+#include "tandem/runtime/thread_context.h"
 
 namespace tandem::data {
 namespace {
 
 // More threads would leave none for others on the machine.
 constexpr std::int64_t kMostCalls = 4096;
+
+std::int64_t hand_over_time(const IterationContext& context) {
+  constexpr std::int64_t kMost = 1'000'000'000'000;
+  return std::min(context.options().autotune.hand_over_ns.value_or(HandOver::kUsual), kMost);
+}
 
 class ParallelMapIterator final : public IteratorBase {
  public:
@@ -40,7 +48,8 @@ class ParallelMapIterator final : public IteratorBase {
             tuned_pass(calls == kAutotune, context, {.kind = TunedStage::Kind::kMap, .key = &fn})),
         meter_(meter_of(context, tuned_)),
         input_(input.iterator(context_)),
-        by_consumer_(tuned_ && tuned_->by_consumer.load(std::memory_order_relaxed)),
+        hand_over_(hand_over_time(context)),
+        by_consumer_(tuned_ && tuned_->made_by_consumer()),
         waker_(context_.stop_signal(), [this] { wake_all(); }) {
     if (by_consumer_) meter_.threads(0, true);
   }
@@ -78,7 +87,7 @@ class ParallelMapIterator final : public IteratorBase {
       if (input_ended_ && slots_.empty()) return false;
       if (by_consumer_ && slots_.empty() && working_ == 0) {
         lock.unlock();
-        alone_ = true;
+        alone_ = made_here_ = true;
         return make_here(out);
       }
       const StageMeter::Waiting waiting(meter_);
@@ -98,6 +107,7 @@ class ParallelMapIterator final : public IteratorBase {
  private:
   void visit_members(StateArchive& state) {
     state.stage("ParallelMap");
+    if (state.restoring()) alone_ = false;
     state.value(input_ended_);
     state.value(number_);
     draws_.visit_state(state);
@@ -128,15 +138,49 @@ class ParallelMapIterator final : public IteratorBase {
   // With the mutex held: what follows is made by the consumer, or by threads.
   void let_consumer_make(bool consumer) {
     by_consumer_ = consumer;
-    tuned_->by_consumer.store(consumer, std::memory_order_relaxed);
+    tuned_->set_made_by_consumer(consumer);
     meter_.threads(consumer ? 0 : limit_, true);
+    meter_.buffer(consumer ? 0 : 2 * limit_);
     room_.notify_all();
   }
 
   // The next element, by the consumer: no thread is at work, and none begins.
   bool make_here(Element& out) {
-    const bool timed = hand_over_.wants_time();
-    const std::int64_t begin = timed ? clock_now() : 0;
+    const ThreadContext& mine = tandem::thread_context();
+    if (mine.runtime == begun_.runtime && mine.name_scope == begun_.name_scope &&
+        (mine.cancellation || !begun_.cancellation)) {
+      return make_timed(out);
+    }
+    // As threads would make it; but what stops the consumer stops it too.
+    ThreadContext context = begun_;
+    if (mine.cancellation) context.cancellation = mine.cancellation;
+    const ThreadContextScope scope(std::move(context));
+    return make_timed(out);
+  }
+
+  bool make_timed(Element& out) {
+    if (!hand_over_.wants_time()) return make(out);
+    const Waited waited;
+    const std::int64_t begin = clock_now();
+    const auto count = [&] {
+      tuned_.tick();
+      if (!hand_over_.made_here(clock_now() - begin - waited()) || refused_threads_) return;
+      std::lock_guard lock(mutex_);
+      let_consumer_make(false);
+      alone_ = false;
+    };
+    bool made = false;
+    try {
+      made = make(out);
+    } catch (...) {
+      count();
+      throw;
+    }
+    if (made) count();
+    return made;
+  }
+
+  bool make(Element& out) {
     if (!next_counted(*input_, out, number_)) {
       std::lock_guard lock(mutex_);
       end_input();
@@ -152,15 +196,12 @@ class ParallelMapIterator final : public IteratorBase {
     } catch (...) {
       std::rethrow_exception(located(std::current_exception(), number, names, before));
     }
-    origin_ = before.empty() ? std::move(names) : before;
-    tuned_.made(out);
-    if (!timed) return true;
-    tuned_.tick();
-    if (hand_over_.made_here(clock_now() - begin)) {
-      std::lock_guard lock(mutex_);
-      let_consumer_make(false);
-      alone_ = false;
+    if (before.empty()) {
+      origin_.swap(names);
+    } else {
+      origin_ = before;
     }
+    tuned_.made(out);
     return true;
   }
 
@@ -190,17 +231,26 @@ class ParallelMapIterator final : public IteratorBase {
     if (limit == limit_ && threads_.size() >= limit) return;
     limit_ = limit;
     if (threads_.size() < limit && make_threads(limit) < limit) limit_ = most_ = threads_.size();
+    if (by_consumer_) return;
     meter_.threads(limit_, static_cast<bool>(tuned_));
     meter_.buffer(2 * limit_);
     room_.notify_all();
     above_limit_.notify_all();
   }
 
-  // As start_threads. Without any the pass ends: asking once more would not help.
+  // As start_threads. Without any the pass ends, since asking once more would not help; but if the
+  // consumer made elements before, it goes on.
   std::size_t make_threads(std::size_t count) {
     input_ended_ = threads_.empty();
-    start_threads(
-        stage_ ? stage_ : "batch", count, [this](std::size_t number) { work(number); }, threads_);
+    try {
+      start_threads(
+          stage_ ? stage_ : "batch", count, [this](std::size_t number) { work(number); }, threads_);
+    } catch (const ResourceExhaustedError& error) {
+      if (!made_here_) throw;
+      log(LogLevel::kWarning, cat(error.what(), " It goes on without."));
+      refused_threads_ = true;
+      let_consumer_make(true);
+    }
     input_ended_ = false;
     return threads_.size();
   }
@@ -215,6 +265,7 @@ class ParallelMapIterator final : public IteratorBase {
   void work(std::size_t number) {
     ThreadContextScope scope(context_.thread_context());
     while (Slot* slot = draw(number)) {
+      const Waited waited;
       const std::int64_t begin = tuned_ ? clock_now() : 0;
       if (!slot->error) {
         const StageMeter::Working working(meter_);
@@ -226,7 +277,7 @@ class ParallelMapIterator final : public IteratorBase {
         }
       }
       tuned_.made(slot->element);
-      if (tuned_) slot->time += clock_now() - begin;
+      if (tuned_) slot->time += clock_now() - begin - waited();
       std::lock_guard lock(mutex_);
       slot->done = true;
       if (tuned_ && !by_consumer_ && hand_over_.made_apart(slot->time)) let_consumer_make(true);
@@ -260,6 +311,7 @@ class ParallelMapIterator final : public IteratorBase {
     }
     auto slot = std::make_unique<Slot>();
     bool ended = false;
+    const Waited waited;
     const std::int64_t begin = tuned_ ? clock_now() : 0;
     try {
       const StageMeter::Drawing drawing(meter_);
@@ -269,7 +321,7 @@ class ParallelMapIterator final : public IteratorBase {
     } catch (...) {
       slot->error = std::current_exception();
     }
-    if (tuned_) slot->time = clock_now() - begin;
+    if (tuned_) slot->time = clock_now() - begin - waited();
     std::lock_guard lock(mutex_);
     if (ended) {
       end_input();
@@ -299,15 +351,16 @@ class ParallelMapIterator final : public IteratorBase {
   std::size_t most_ = std::numeric_limits<std::size_t>::max();  // threads that there can be
   const bool deterministic_;
   IterationContext context_;
+  const ThreadContext begun_ = context_.thread_context();
   const TunedPass tuned_;
   const StageMeter meter_;
 
-  // The mutex guards input_ and number_ among threads, which take it before mutex_; while
-  // by_consumer_ and none is at work, they are the consumer's.
+  // Threads take it before mutex_, to draw from input_. While by_consumer_ and none is at work,
+  // input_ and number_ are the consumer's, and so is hand_over_, without any lock.
   std::mutex input_mutex_;
   std::unique_ptr<IteratorBase> input_;
 
-  std::mutex mutex_;  // guards all below
+  std::mutex mutex_;  // else guards all below
   std::condition_variable room_;
   std::condition_variable above_limit_;
   std::condition_variable result_;
@@ -318,15 +371,17 @@ class ParallelMapIterator final : public IteratorBase {
   std::size_t working_ = 0;  // threads that ask the input or call the function
   int workers_waiting_ = 0;
   bool input_ended_ = false;
+  HandOver hand_over_;
   bool by_consumer_ = false;  // elements are short: threads begin none
-  HandOver hand_over_;        // the consumer's while by_consumer_
 
   StopSignal::Waker waker_;
   std::vector<std::thread> threads_;
 
   // The consumer's.
-  bool alone_ = false;  // by_consumer_, and no thread is at work any more
-  Element origin_;      // of the element last given
+  bool alone_ = false;      // by_consumer_, and no thread is at work any more
+  bool made_here_ = false;  // it has been alone
+  bool refused_threads_ = false;
+  Element origin_;  // of the element last given
 };
 
 }  // namespace

@@ -46,9 +46,9 @@ struct TANDEM_EXPORT PipelineStats {
     std::int64_t files = 0;
 
     // ---- Of stages with threads of their own; else 0. ----
-    int threads = 0;                ///< those that may work now
-    bool tuned = false;             ///< number of threads, or size of buffer, found while running
-    double input = 0;               ///< its threads were at work in stages before it
+    int threads = 0;     ///< those that may work now; 0 of a tuned map whose elements are too short
+    bool tuned = false;  ///< number of threads, or size of buffer, found while running
+    double input = 0;    ///< its threads were at work in stages before it
     double input_waited = 0;        ///< its threads waited for other threads before it
     std::int64_t buffer_size = 0;   ///< elements that it makes ahead at most
     double buffer_fill = 0;         ///< mean share of these that an element found ready, 0 to 1

@@ -29,6 +29,11 @@ constexpr double kWaits = 0.5;
 constexpr double kLeastCpu = 1.0 / 64;
 constexpr int kMostWaiting = 64;
 
+// A prefetch has a thread, which waits; a map made by the consumer has none at work.
+bool takes_cores(const TunedStage& stage) {
+  return stage.kind != TunedStage::Kind::kPrefetch && !stage.made_by_consumer();
+}
+
 std::int64_t machine_memory() {
   return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
 }
@@ -90,7 +95,7 @@ TunedStage* Tuner::find(TunedStage::Kind kind, const void* key) {
 double Tuner::threads_given() const {
   double sum = 0;
   for (const TunedStage& stage : stages_) {
-    if (stage.kind != TunedStage::Kind::kPrefetch) sum += stage.passes * stage.threads * stage.cpu;
+    if (takes_cores(stage)) sum += stage.passes * stage.threads * stage.cpu;
   }
   return sum;
 }
@@ -108,7 +113,7 @@ int Tuner::budget() const {
 void Tuner::share_first() {
   int count = 0;
   for (const TunedStage& stage : stages_) {
-    count += stage.kind == TunedStage::Kind::kPrefetch ? 0 : stage.passes;
+    count += takes_cores(stage) ? stage.passes : 0;
   }
   for (TunedStage& stage : stages_) give(stage, budget() / std::max(count, 1));
 }
@@ -123,6 +128,7 @@ double Tuner::buffered(const TunedStage& stage) const {
   double elements = 0;
   switch (stage.kind) {
     case TunedStage::Kind::kMap:
+      if (stage.made_by_consumer()) return 0;
       elements = kMapSlots * stage.threads.load(std::memory_order_relaxed);
       break;
     case TunedStage::Kind::kPrefetch:
@@ -188,7 +194,7 @@ TunedPart Tuner::part_of(TunedStage& stage, double period) {
   part.work = worked + drew;
   part.passes = std::max(stage.passes, 1);
   part.threads = 1;
-  part.tunable = stage.kind != TunedStage::Kind::kPrefetch && stage.passes > 0;
+  part.tunable = takes_cores(stage) && stage.passes > 0;
   part.most = stage.most;
   if (part.tunable && !budget_said_) look_for_idleness(stage, part, period);
   if (stage.kind != TunedStage::Kind::kInterleave) part.serial = drew;
@@ -260,7 +266,7 @@ void Tuner::decide(double period, double waiting) {
   double ram = 0;
   for (std::size_t i = 0; i < stages_.size(); ++i) {
     TunedStage& stage = stages_[i];
-    if (stage.kind == TunedStage::Kind::kPrefetch) continue;
+    if (!takes_cores(stage)) continue;
     const int now = stage.threads.load(std::memory_order_relaxed);
     if (gently[i] < now) {
       gently[i] =

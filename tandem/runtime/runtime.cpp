@@ -122,6 +122,7 @@ struct Runtime::State {
 
   RunningCalls calls;
 
+  std::mutex deciding;  // whether calls are placed
   std::mutex seed_mutex;
   std::optional<std::int64_t> seed;
   std::int64_t seed_calls = 0;
@@ -205,6 +206,7 @@ void Runtime::set_log_placement(bool on) {
   decide_whether_calls_are_placed();
 }
 void Runtime::decide_whether_calls_are_placed() {
+  std::lock_guard lock(state_->deciding);
   // One device is no choice, but what asks for another one is refused without soft placement.
   places_calls_.store(log_placement() || state_->devices.size() > 1 || !soft_placement(),
                       std::memory_order_relaxed);

@@ -6,42 +6,53 @@
 namespace tandem::data {
 
 /// Tells whether the elements of a stage are so short that to hand them from thread to thread takes
-/// longer than to make them: a lock on either side and, more often than not, waking who waits. Not
+/// longer than to make them: a lock on either side and, more often than not, waking who waits. Goes
+/// by the mean of many, less the longest, in which the machine may have been at something else. Not
 /// thread-safe. Times are nanoseconds.
 class HandOver {
  public:
-  /// A thread of the stage made an element. True if the consumer had better make them itself, by
-  /// the mean of the last few dozen.
+  static constexpr std::int64_t kUsual = 4'000;
+
+  /// Elements are short that take less than `time`, and long that take twice as much; in between
+  /// things stay as they are.
+  explicit HandOver(std::int64_t time = kUsual) : time_(time) {}
+
+  /// A thread of the stage made an element. True if the consumer had better make them itself.
   bool made_apart(std::int64_t time) {
-    sum_ += time;
-    if (++count_ < kWindow) return false;
-    const bool is_short = sum_ < kWindow * kShort;
-    sum_ = count_ = 0;
+    add(time);
+    if (count_ < kMadeApart) return false;
+    const bool is_short = sum_ - longest_ < kMadeApart * time_;
+    begin();
     return is_short;
   }
 
-  /// Whether the consumer should take the time of the element that it makes next: of few as long
-  /// as they are short.
-  bool wants_time() { return surplus_ > 0 || ++count_ % kSample == 0; }
-  /// The consumer made an element. True if threads had better make them: several took long. One
-  /// alone, in which the machine was at something else, does not count for much.
+  /// Whether the consumer should take the time of the element that it makes next: of every eighth
+  /// as long as they are short.
+  bool wants_time() { return long_ || passed_++ % kTimed == 0; }
+  /// The consumer made one of which it took the time. True if threads had better make them: told
+  /// as soon as the whole mean is sure to be long.
   bool made_here(std::int64_t time) {
-    surplus_ = std::max<std::int64_t>(surplus_ + std::min(time, kMostCounted) - kLong, 0);
-    if (surplus_ < kPatience) return false;
-    surplus_ = sum_ = count_ = 0;
-    return true;
+    add(time);
+    long_ = time > 2 * time_;
+    const bool are_long = sum_ - longest_ > kMadeHere * 2 * time_;
+    if (are_long || count_ == kMadeHere) begin();
+    return are_long;
   }
 
  private:
-  // To hand one over takes some 5 us; in between things stay as they are.
-  static constexpr std::int64_t kShort = 4'000, kLong = 8'000;
-  static constexpr std::int64_t kWindow = 64;
-  static constexpr std::int64_t kSample = 8;
-  static constexpr std::int64_t kMostCounted = 500'000, kPatience = 1'000'000;
+  static constexpr std::int64_t kMadeApart = 1024, kMadeHere = 128, kTimed = 8;
 
-  std::int64_t count_ = 0;
-  std::int64_t sum_ = 0;      // of a window's times
-  std::int64_t surplus_ = 0;  // of the consumer's times, what kLong does not account for
+  void add(std::int64_t time) {
+    ++count_;
+    sum_ += time;
+    longest_ = std::max(longest_, time);
+  }
+  void begin() { count_ = sum_ = longest_ = 0; }
+
+  std::int64_t time_;
+  std::int64_t count_ = 0, sum_ = 0, longest_ = 0;
+  std::int64_t passed_ = 0;
+  bool long_ = false;  // the last one
 };
 
 }  // namespace tandem::data

@@ -32,14 +32,20 @@ struct TunedStage {
   int most = std::numeric_limits<int>::max();
 
   // What the stage's passes look at.
-  std::atomic<int> threads{1};           ///< that each pass may use
-  std::atomic<std::int64_t> buffer{2};   ///< elements, but of a map: it keeps two for each thread
-  std::atomic<bool> by_consumer{false};  ///< of a map: its elements are too short for threads
+  std::atomic<int> threads{1};          ///< that each pass may use
+  std::atomic<std::int64_t> buffer{2};  ///< elements, but of a map: it keeps two for each thread
   // What they tell.
   std::atomic<std::int64_t> element_bytes{0};  ///< of an element lately
   StageCounters counters;
   std::atomic<unsigned> made{0};
   void measure(const Element& element);
+
+  /// Of a map: whether its elements were too short for threads lately, so that who asked for them
+  /// made them. Stages without a key, which may have nothing in common, never tell.
+  bool made_by_consumer() const { return by_consumer_.load(std::memory_order_relaxed); }
+  void set_made_by_consumer(bool by_consumer) {
+    if (key) by_consumer_.store(by_consumer, std::memory_order_relaxed);
+  }
 
   // The tuner's, guarded by its mutex.
   StageCounters* counted = nullptr;  ///< `counters`, or those of who observes
@@ -50,6 +56,9 @@ struct TunedStage {
   std::int64_t looked_at = 0, idle = 0;
   double cpu = 1;  ///< share of a core that one of its threads takes
   ThreadTrial trial;
+
+ private:
+  std::atomic<bool> by_consumer_{false};
 };
 
 /// Finds the threads and buffer sizes of an iteration's stages from what they measure of

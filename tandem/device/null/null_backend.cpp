@@ -86,6 +86,9 @@ class Tokens final : public RegionSource {
 class StagingAllocator final : public Allocator {
  public:
   Ref<Buffer> allocate(std::size_t bytes) override { return allocate_host_buffer(bytes); }
+  std::size_t counted_bytes(std::size_t bytes) const override {
+    return counted_host_buffer_bytes(bytes);
+  }
   MemoryStats stats() const override {
     const HostMemoryStats stats = host_memory_stats();
     return {.current = stats.current, .peak = stats.peak};

@@ -3,10 +3,17 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <thread>
 
 #include <gmock/gmock.h>
+
+#include "tandem/graph/kernel_context.h"
+#include "tandem/runtime/runtime.h"
+#include "tandem/runtime/thread_context.h"
 
 #include "tests/unit/data/data_util.h"
 
@@ -134,28 +141,58 @@ TEST(Autotune, SavesAndRestoresWithWhateverThreads) {
   EXPECT_EQ(numbers(it), numbers(range(11, 101)));
 }
 
-// Short elements are made by the consumer, long ones by threads; a pipeline may have both.
+// Elements below a millisecond are made by the consumer here, those from 3,000 to 3,099 by threads.
 class ShortAndLong : public ::testing::Test {
  protected:
   static constexpr std::int64_t kCount = 6'000;
-  // Long from 3,000 to 3,100; the function wants values, so that it is called, not traced.
-  static Dataset make(std::int64_t bad = -1) {
-    return range(kCount).map(
-        [bad](Tensor x) {
-          const auto number = x.item<std::int64_t>();
-          if (number == bad) throw InvalidArgumentError("a bad one");
-          if (number / 100 == 30) std::this_thread::sleep_for(std::chrono::microseconds(300));
-          return plus(x, 1);
-        },
-        kTuned);
+
+  // The function wants values, so that it is called, not traced.
+  static Dataset make(std::int64_t bad = -1, std::optional<bool> deterministic = {}) {
+    return range(kCount)
+        .map(
+            [bad](Tensor x) {
+              const auto number = x.item<std::int64_t>();
+              if (number == bad) throw InvalidArgumentError("a bad one");
+              if (number / 100 == 30) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+              return plus(x, 1);
+            },
+            {.num_parallel_calls = kAutotune, .deterministic = deterministic})
+        .with_options(short_below_a_millisecond());
   }
+  static Options short_below_a_millisecond() {
+    Options options;
+    options.autotune.hand_over_ns = 1'000'000;
+    return options;
+  }
+  static std::vector<std::int64_t> all() { return numbers(range(1, kCount + 1), kCount); }
 };
+
+TEST_F(ShortAndLong, ChangeHands) {
+  auto it = make().iterator({.observe = true});
+  const auto map = [&] { return it.stats().stages[0]; };
+  numbers(it, 1);
+  EXPECT_GT(map().threads, 0);
+  numbers(it, 2'500);
+  EXPECT_EQ(map().threads, 0);
+  EXPECT_TRUE(map().tuned);
+  numbers(it, 590);
+  EXPECT_GT(map().threads, 0);
+  numbers(it, 2'500);
+  EXPECT_EQ(map().threads, 0);
+  Options never;
+  never.autotune.hand_over_ns = 0;
+  auto apart = make().with_options(never).iterator({.observe = true});
+  numbers(apart, 2'500);
+  EXPECT_GT(apart.stats().stages[0].threads, 0);
+}
 
 TEST_F(ShortAndLong, KeepTheirOrder) {
   const auto ds = make();
-  for (int pass = 0; pass < 3; ++pass)
-    EXPECT_EQ(numbers(ds, kCount), numbers(range(1, kCount + 1), kCount));
-  EXPECT_EQ(numbers(ds.repeat(2).skip(kCount), kCount), numbers(range(1, kCount + 1), kCount));
+  EXPECT_EQ(numbers(ds, kCount), all());
+  EXPECT_EQ(numbers(ds.repeat(2).skip(kCount), kCount), all());
+  std::vector<std::int64_t> any = numbers(make(-1, false), kCount);
+  std::sort(any.begin(), any.end());
+  EXPECT_EQ(any, all());
 }
 
 TEST_F(ShortAndLong, FailAtTheirPlace) {
@@ -169,6 +206,17 @@ TEST_F(ShortAndLong, FailAtTheirPlace) {
   }
 }
 
+TEST_F(ShortAndLong, FailWithTheirInput) {
+  const auto ds = make(2'500)
+                      .map([](const Tensor& x) { return plus(x, 1); }, kTuned)
+                      .with_options(short_below_a_millisecond());
+  auto it = ds.iterator();
+  EXPECT_EQ(numbers(it, 2'500).back(), 2'501);
+  Element element;
+  EXPECT_THROW(it.next(element), InvalidArgumentError);
+  EXPECT_EQ(numbers(it, 1).front(), 2'503);
+}
+
 TEST_F(ShortAndLong, AreSavedAndRestoredAnywhere) {
   const auto ds = make();
   auto it = ds.iterator();
@@ -178,6 +226,41 @@ TEST_F(ShortAndLong, AreSavedAndRestoredAnywhere) {
     const auto next = numbers(range(at + 1, at + 751));
     EXPECT_EQ(numbers(other, 750), next);
     EXPECT_EQ(numbers(it, 750), next);
+  }
+}
+
+// Whoever makes an element, the function runs as where the iteration began.
+TEST_F(ShortAndLong, RunUnderTheContextThatBeganTheIteration) {
+  Runtime runtime;
+  std::set<Runtime*> seen;
+  std::mutex mutex;
+  const auto ds = range(3'000)
+                      .map(
+                          [&](Tensor x) {
+                            std::lock_guard lock(mutex);
+                            seen.insert(&Runtime::current());
+                            return plus(x, 1);
+                          },
+                          kTuned)
+                      .with_options(short_below_a_millisecond());
+  std::optional<Iterator> it;
+  {
+    const RuntimeScope scope(runtime);
+    it = ds.iterator();
+  }
+  EXPECT_EQ(numbers(*it, 3'000).size(), 3'000u);
+  EXPECT_EQ(seen, std::set<Runtime*>{&runtime});
+}
+
+TEST_F(ShortAndLong, StopWhereverTheyAre) {
+  for (const std::size_t taken : {0u, 500u, 2'000u, 3'020u, 3'500u}) {
+    auto stop = std::make_shared<Cancellation>();
+    const CancellationScope scope(stop);
+    auto it = make().iterator();
+    EXPECT_EQ(numbers(it, taken).size(), taken);
+    stop->cancel();
+    Element element;
+    EXPECT_THROW(it.next(element), CancelledError) << taken;
   }
 }
 

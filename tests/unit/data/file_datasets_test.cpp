@@ -276,7 +276,8 @@ TEST_F(FileDatasets, CsvErrorsProposeTheHeaderOnTheFirstLine) {
   const auto message = [&] {
     return message_of_thrown<InvalidArgumentError>([&] { iterator.next(); });
   };
-  EXPECT_THAT(message(), HasSubstr("CsvOptions{.header = true}"));
+  EXPECT_THAT(message(),
+              HasSubstr("width. If that line names the columns, CsvOptions{.header = true}"));
   iterator.next();
   EXPECT_THAT(message(), ::testing::Not(HasSubstr("header")));
 }

@@ -93,6 +93,9 @@ class DeviceAllocator final : public Allocator {
 class PlainAllocator final : public Allocator {
  public:
   Ref<Buffer> allocate(std::size_t bytes) override { return allocate_host_buffer(bytes); }
+  std::size_t counted_bytes(std::size_t bytes) const override {
+    return counted_host_buffer_bytes(bytes);
+  }
   MemoryStats stats() const override {
     const HostMemoryStats stats = host_memory_stats();
     return {.current = stats.current, .peak = stats.peak};
