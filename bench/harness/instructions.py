@@ -16,7 +16,8 @@ def available():
 
 def run(command, text="", environment=None, within=None):
     """Instructions that a program executes, in all its threads, and what it says on stdout when it
-    is told `text`. `within` counts those in a function alone, by its name as callgrind has it."""
+    is told `text`. `within` counts those alone that a thread executes between entering and leaving
+    a function, by its name as callgrind has it."""
     only = [f"--toggle-collect={within}"] if within else []
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
@@ -29,6 +30,8 @@ def run(command, text="", environment=None, within=None):
             found = re.search(r"^(?:summary|totals):\s*(\d+)", file.read(), re.MULTILINE)
     if not found:
         raise RuntimeError("callgrind wrote no total")
+    if within and int(found.group(1)) == 0:
+        raise RuntimeError(f"callgrind found no function {within}")
     return int(found.group(1)), done.stdout
 
 

@@ -138,7 +138,7 @@ class ParallelMapIterator final : public IteratorBase {
   // With the mutex held: what follows is made by the consumer, or by threads.
   void let_consumer_make(bool consumer) {
     by_consumer_ = consumer;
-    tuned_->set_made_by_consumer(consumer);
+    tuned_.set_made_by_consumer(consumer);
     meter_.threads(consumer ? 0 : limit_, true);
     meter_.buffer(consumer ? 0 : 2 * limit_);
     room_.notify_all();
@@ -148,10 +148,10 @@ class ParallelMapIterator final : public IteratorBase {
   bool make_here(Element& out) {
     const ThreadContext& mine = tandem::thread_context();
     if (mine.runtime == begun_.runtime && mine.name_scope == begun_.name_scope &&
-        (mine.cancellation || !begun_.cancellation)) {
+        mine.draws == begun_.draws && (mine.cancellation || !begun_.cancellation)) {
       return make_timed(out);
     }
-    // As threads would make it; but what stops the consumer stops it too.
+    // As threads would make it; but what stops the consumer, if anything does, stops it.
     ThreadContext context = begun_;
     if (mine.cancellation) context.cancellation = mine.cancellation;
     const ThreadContextScope scope(std::move(context));
@@ -163,8 +163,9 @@ class ParallelMapIterator final : public IteratorBase {
     const Waited waited;
     const std::int64_t begin = clock_now();
     const auto count = [&] {
+      const bool are_long = hand_over_.made_here(clock_now() - begin - waited());
       tuned_.tick();
-      if (!hand_over_.made_here(clock_now() - begin - waited()) || refused_threads_) return;
+      if (!are_long || refused_threads_) return;
       std::lock_guard lock(mutex_);
       let_consumer_make(false);
       alone_ = false;
@@ -324,6 +325,7 @@ class ParallelMapIterator final : public IteratorBase {
     if (tuned_) slot->time = clock_now() - begin - waited();
     std::lock_guard lock(mutex_);
     if (ended) {
+      if (tuned_ && !by_consumer_ && hand_over_.short_so_far()) tuned_.set_made_by_consumer(true);
       end_input();
       end_work();
       result_.notify_one();

@@ -57,11 +57,11 @@ std::int64_t bytes_of(const Element& element) {
 }
 
 StageMeter::Waiting::~Waiting() {
-  if (!counters_) return;
   const std::int64_t now = clock_now(), time = now - begin_;
+  thread_times().waited += time;
+  if (!counters_) return;
   thread_times().grow(outer_, now);
   StageCounters::add(counters_->waited_for, time);
-  thread_times().waited += time;
   thread_times().apart += time;
   IdleTime::set_apart(time);
 }

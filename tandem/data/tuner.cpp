@@ -78,11 +78,22 @@ TunedStage& Tuner::join(const Wish& wish, const AutotuneOptions& options, StageC
   if (!began_) {
     share_first();
   } else {
-    for (int count = stage->threads; count > 1 && threads_given() > budget(); --count) {
-      give(*stage, count - 1);
-    }
+    trim(*stage);
   }
   return *stage;
+}
+
+void Tuner::trim(TunedStage& stage) {
+  for (int count = stage.threads; count > 1 && threads_given() > budget(); --count) {
+    give(stage, count - 1);
+  }
+}
+
+void Tuner::set_made_by_consumer(TunedStage& stage, bool by_consumer) {
+  if (!stage.key) return;
+  std::lock_guard lock(mutex_);
+  stage.by_consumer.store(by_consumer, std::memory_order_relaxed);
+  if (!by_consumer) trim(stage);
 }
 
 TunedStage* Tuner::find(TunedStage::Kind kind, const void* key) {
@@ -196,6 +207,15 @@ TunedPart Tuner::part_of(TunedStage& stage, double period) {
   part.threads = 1;
   part.tunable = takes_cores(stage) && stage.passes > 0;
   part.most = stage.most;
+  if (stage.made_by_consumer()) {  // by one thread, of which nothing is known
+    stage.trial = {};
+    stage.cpu = 1;
+    const StageCounters& c = *stage.counted;
+    stage.looked_at = StageCounters::get(c.looked_at) + StageCounters::get(c.input_looked_at);
+    stage.idle = StageCounters::get(c.idle) + StageCounters::get(c.input_idle);
+    part.serial = drew;
+    return part;
+  }
   if (part.tunable && !budget_said_) look_for_idleness(stage, part, period);
   if (stage.kind != TunedStage::Kind::kInterleave) part.serial = drew;
   if (stage.kind == TunedStage::Kind::kMap) {
@@ -282,7 +302,8 @@ void Tuner::decide(double period, double waiting) {
   bool changed = false;
   for (std::size_t i = 0; i < stages_.size(); ++i) {
     const int before = stages_[i].threads;
-    if (stages_[i].passes > 0) give(stages_[i], fits ? gently[i] : chosen[i]);
+    if (stages_[i].passes > 0 && takes_cores(stages_[i]))
+      give(stages_[i], fits ? gently[i] : chosen[i]);
     changed |= stages_[i].threads != before;
   }
   if (!changed) return;

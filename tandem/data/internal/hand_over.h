@@ -21,14 +21,22 @@ class HandOver {
   bool made_apart(std::int64_t time) {
     add(time);
     if (count_ < kMadeApart) return false;
-    const bool is_short = sum_ - longest_ < kMadeApart * time_;
+    const bool is_short = short_so_far();
     begin();
     return is_short;
   }
+  /// For when there are no more: true if those that threads made were short, and not too few.
+  bool short_so_far() const { return count_ >= kFew && sum_ - longest_ < (count_ - 1) * time_; }
 
-  /// Whether the consumer should take the time of the element that it makes next: of every eighth
-  /// as long as they are short.
-  bool wants_time() { return long_ || passed_++ % kTimed == 0; }
+  /// Whether the consumer should take the time of the element that it makes next: of one in eight,
+  /// more or less, as long as they are short; with equal steps those that come at equal steps too
+  /// might never be seen.
+  bool wants_time() {
+    if (!long_ && --until_timed_ > 0) return false;
+    random_ = 1664525 * random_ + 1013904223;  // Numerical Recipes, 7.1: the upper bits are good
+    until_timed_ = 1 + static_cast<int>(random_ >> 28);
+    return true;
+  }
   /// The consumer made one of which it took the time. True if threads had better make them: told
   /// as soon as the whole mean is sure to be long.
   bool made_here(std::int64_t time) {
@@ -40,7 +48,7 @@ class HandOver {
   }
 
  private:
-  static constexpr std::int64_t kMadeApart = 1024, kMadeHere = 128, kTimed = 8;
+  static constexpr std::int64_t kMadeApart = 1024, kMadeHere = 128, kFew = 64;
 
   void add(std::int64_t time) {
     ++count_;
@@ -51,7 +59,8 @@ class HandOver {
 
   std::int64_t time_;
   std::int64_t count_ = 0, sum_ = 0, longest_ = 0;
-  std::int64_t passed_ = 0;
+  std::uint32_t random_ = 1;
+  int until_timed_ = 1;
   bool long_ = false;  // the last one
 };
 

@@ -144,11 +144,10 @@ class StageMeter {
     StageCounters::add(counters_->looks, 1);
   }
 
-  /// Around the waiting of whoever asked for an element.
+  /// Around the waiting of whoever asked for an element; ThreadTimes::waited is always told.
   class Waiting {
    public:
-    explicit Waiting(const StageMeter& meter)
-        : counters_(meter.counters_), begin_(counters_ ? clock_now() : 0) {
+    explicit Waiting(const StageMeter& meter) : counters_(meter.counters_), begin_(clock_now()) {
       if (counters_) outer_ = thread_times().grow(&counters_->waited_for, begin_);
     }
     ~Waiting();

@@ -42,10 +42,7 @@ struct TunedStage {
 
   /// Of a map: whether its elements were too short for threads lately, so that who asked for them
   /// made them. Stages without a key, which may have nothing in common, never tell.
-  bool made_by_consumer() const { return by_consumer_.load(std::memory_order_relaxed); }
-  void set_made_by_consumer(bool by_consumer) {
-    if (key) by_consumer_.store(by_consumer, std::memory_order_relaxed);
-  }
+  bool made_by_consumer() const { return by_consumer.load(std::memory_order_relaxed); }
 
   // The tuner's, guarded by its mutex.
   StageCounters* counted = nullptr;  ///< `counters`, or those of who observes
@@ -56,9 +53,7 @@ struct TunedStage {
   std::int64_t looked_at = 0, idle = 0;
   double cpu = 1;  ///< share of a core that one of its threads takes
   ThreadTrial trial;
-
- private:
-  std::atomic<bool> by_consumer_{false};
+  std::atomic<bool> by_consumer{false};  ///< read by anybody
 };
 
 /// Finds the threads and buffer sizes of an iteration's stages from what they measure of
@@ -77,6 +72,9 @@ class Tuner {
   };
   TunedStage& join(const Wish& wish, const AutotuneOptions& options, StageCounters* observed);
   void leave(TunedStage& stage);
+  /// A map's elements are made by who asks for them, or by threads again: as many as there are
+  /// cores left for.
+  void set_made_by_consumer(TunedStage& stage, bool by_consumer);
 
   /// Time goes by.
   void tick(std::int64_t now) {
@@ -104,6 +102,7 @@ class Tuner {
   TunedPart part_of(TunedStage& stage, double period);
   /// Cores that they take.
   double threads_given() const;
+  void trim(TunedStage& stage);
   void look_for_idleness(TunedStage& stage, TunedPart& part, double period);
   double buffered(const TunedStage& stage) const;
   int budget() const;
@@ -148,6 +147,9 @@ class TunedPass {
     if (tuner_ && stage_->made.fetch_add(1, std::memory_order_relaxed) % kMeasured == 0) {
       stage_->measure(element);
     }
+  }
+  void set_made_by_consumer(bool by_consumer) const {
+    tuner_->set_made_by_consumer(*stage_, by_consumer);
   }
   std::int64_t larger_buffer() const { return tuner_->larger_buffer(*stage_); }
 
