@@ -1,4 +1,5 @@
 // What is said of pipelines that explain runs, and how it ends.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <exception>
@@ -157,9 +158,12 @@ TEST(PipelineExplainRun, CountsCallsThatGoOn) {
   for (const Case& c :
        {Case{0, {}, false}, {3, {}, false}, {0, {.num_parallel_calls = 2}, false}, {0, {}, true}}) {
     const PipelineExplanation e = hanging(c.last, c.options, c.prefetch);
-    ASSERT_GE(e.slowest_stage, 0);
-    const Stage& map = e.stats.stages[static_cast<std::size_t>(e.slowest_stage)];
-    EXPECT_THAT(map.name, HasSubstr("Map"));
+    const auto& stages = e.stats.stages;
+    const auto found = std::find_if(stages.begin(), stages.end(), [](const Stage& stage) {
+      return stage.name.find("Map") != std::string::npos;
+    });
+    ASSERT_NE(found, stages.end());
+    const Stage& map = *found;
     EXPECT_GE(map.in_call, 0.9);
     EXPECT_GE(map.work, 0.9);
     const bool by_consumer = !c.prefetch && c.options.num_parallel_calls == 0;
