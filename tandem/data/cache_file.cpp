@@ -75,7 +75,7 @@ class CacheFileReader {
 
   bool next(Element& out) {
     if (damaged_) return false;
-    if (at_ == 0 && take(kMagic.size()) != kMagic) damaged("it is no cache file");
+    if (at_ == 0) check_kind();
     const std::uint64_t at = at_;
     const std::uint64_t size = number();
     if (size == kEnd) {
@@ -129,6 +129,16 @@ class CacheFileReader {
         cat("Cache file ", path_, " holds elements ", found, ", but this dataset's are ", wanted,
             ". It is another pipeline's: give this one another file name, or "
             "remove the file, and it will be written anew."));
+  }
+
+  // It may be anything: nobody should be told to remove it.
+  void check_kind() {
+    if (size_ >= kMagic.size() && take(kMagic.size()) == kMagic) return;
+    damaged_ = true;
+    throw InvalidArgumentError(
+        cat("cache: the file ", path_,
+            " is there already and is no cache. Give another name; or remove "
+            "the file, if nobody needs it, and it will be written."));
   }
 
   // Nothing can be read beyond: the next call tells the end.

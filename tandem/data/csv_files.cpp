@@ -43,7 +43,7 @@ class CsvElements final : public FileElements {
     } catch (const InvalidArgumentError& error) {
       std::string text = error.what();
       if (text.find(where) == std::string::npos) text += ", in " + where;
-      if (line_ == 1 && !has_header_) {
+      if (line_ == 1 && !has_header_ && text.find("is not a valid") != std::string::npos) {
         text += text.back() == '!' ? " " : ". ";
         text += "If that line names the columns, CsvOptions{.header = true} passes it over.";
       }

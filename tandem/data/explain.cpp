@@ -215,6 +215,7 @@ PipelineExplanation explain(const Dataset& dataset, PipelineExplainOptions optio
 }
 
 PipelineExplanation explain(PipelineStats stats, int cores) {
+  check("cores", cores);
   PipelineExplanation e;
   e.cores = cores > 0 ? cores : Runtime::current().inter_op_pool().threads();
   if (stats.elements > 0) {

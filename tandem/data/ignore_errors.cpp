@@ -116,6 +116,12 @@ Dataset Dataset::with_options(Options options) const {
   check_budget("cpu_budget", options.autotune.cpu_budget);
   check_budget("ram_budget", options.autotune.ram_budget);
   check_budget("hand_over_ns", options.autotune.hand_over_ns);
+  if (const auto& shard = options.file_shard) {
+    if (shard->num_shards < 1 || shard->index < 0 || shard->index >= shard->num_shards) {
+      throw InvalidArgumentError(cat("file_shard: index must be >= 0 and < num_shards, got index ",
+                                     shard->index, " of ", shard->num_shards, " shards."));
+    }
+  }
   return make_dataset<OptionsDataset>(base_of(*this), options);
 }
 

@@ -167,7 +167,9 @@ class BucketIterator final : public UnaryIterator {
     try {
       if (setting_.options.no_padding) check_alike(elements);
       const std::int64_t filled =
-          setting_.options.pad_to_bucket_boundary ? setting_.boundaries[at] - 1 : -1;
+          setting_.options.pad_to_bucket_boundary && !setting_.options.no_padding
+              ? setting_.boundaries[at] - 1
+              : -1;
       setting_.padding.join(elements, filled, out);
     } catch (...) {
       throw_stage_error("bucket_by_sequence_length", number_ - 1);

@@ -105,8 +105,8 @@ void check_fed(const Graph& needed) {
                    node->output_shape(0), ")");
   }
   if (missing.empty()) return;
-  throw InvalidArgumentError(
-      cat("The step needs values for placeholders that are not fed: ", missing, "."));
+  throw InvalidArgumentError(cat("The step needs values for placeholders that are not fed: ",
+                                 missing, ". Feed them (td run: --feed NAME=FILE.npy)."));
 }
 
 }  // namespace

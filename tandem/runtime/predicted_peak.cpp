@@ -27,6 +27,7 @@ std::vector<DevicePeak> predicted_peak(const ConcreteFunction& function,
     arrays.push_back(t.impl()->array);
   }
   for (const Tensor& t : function.captures()) arrays.push_back(t.impl()->array);
+  FunctionExecutor::check(*function.function(), arrays);
   Runtime& runtime = Runtime::current();
   const std::vector<std::size_t> added =
       FunctionExecutor::prepare(*function.function(), arrays, device_of_call(runtime))

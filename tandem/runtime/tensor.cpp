@@ -204,7 +204,7 @@ std::size_t Tensor::flat_index(std::initializer_list<std::int64_t> index) const 
   int axis = 0;
   for (std::int64_t i : index) {
     if (i < 0 || i >= shape[axis]) {
-      throw OutOfRangeError(
+      throw InvalidArgumentError(
           cat("Index ", i, " is out of range on axis ", axis, " of shape ", shape, "."));
     }
     flat = flat * shape[axis++] + i;

@@ -179,11 +179,8 @@ int place_of(const Runtime& runtime, const Array& value) {
                                      [] { return std::make_shared<PlanCache>(); });
 }
 
-}  // namespace
-
-std::vector<Array> FunctionExecutor::run(const Function& function, std::vector<Array> args,
-                                         KernelContext& caller) {
-  DepthGuard depth(function);
+[[gnu::always_inline]] inline void check_args(const Function& function,
+                                              const std::vector<Array>& args) {
   if (args.size() != function.args().size()) {
     throw InvalidArgumentError(cat("Function '", function.name(), "' takes ",
                                    function.args().size(), " arguments but got ", args.size(),
@@ -198,6 +195,18 @@ std::vector<Array> FunctionExecutor::run(const Function& function, std::vector<A
                                      args[i].dtype(), args[i].shape(), "."));
     }
   }
+}
+
+}  // namespace
+
+void FunctionExecutor::check(const Function& function, const std::vector<Array>& args) {
+  check_args(function, args);
+}
+
+std::vector<Array> FunctionExecutor::run(const Function& function, std::vector<Array> args,
+                                         KernelContext& caller) {
+  DepthGuard depth(function);
+  check_args(function, args);
   Runtime& runtime = Runtime::current();
   if (StepRecorder::on() || runtime.places_calls())
     return run_watched(function, std::move(args), caller);

@@ -19,6 +19,9 @@ class TANDEM_EXPORT FunctionExecutor final : public FunctionRunner {
  public:
   std::vector<Array> run(const Function& function, std::vector<Array> args,
                          KernelContext& caller) override;
+  /// Throws what a call with these arguments would, if they are too few or not of the function's
+  /// dtypes and shapes.
+  static void check(const Function& function, const std::vector<Array>& args);
   /// The plan that such a call would use.
   static std::shared_ptr<Executable> prepare(const Function& function,
                                              const std::vector<Array>& args, const Device& device);

@@ -276,7 +276,13 @@ TEST_F(ShortAndLong, StopWhereverTheyAre) {
   }
 }
 
-TEST(Autotune, RefusesNegativeBudgets) {
+TEST(Autotune, RefusesOptionsThatCannotBe) {
+  for (const FileShard shard : {FileShard{0, 0}, {2, 2}, {2, -1}, {-2, 0}}) {
+    Options options;
+    options.file_shard = shard;
+    EXPECT_THAT(message_of_thrown<InvalidArgumentError>([&] { range(1).with_options(options); }),
+                HasSubstr("file_shard: index must be >= 0 and < num_shards"));
+  }
   EXPECT_THAT(message_of_thrown<InvalidArgumentError>([] { range(1).with_options(budget(-1)); }),
               HasSubstr("autotune.cpu_budget must be >= 0"));
   EXPECT_THAT(message_of_thrown<InvalidArgumentError>([] { range(1).with_options(budget(0, -1)); }),

@@ -93,6 +93,17 @@ TEST(WriteFaults, SaysWhatHelps) {
                     Not(HasSubstr("iterator"))));
 }
 
+TEST(WriteFaults, NobodyIsToldToRemoveWhatIsNoCache) {
+  const Folder folder;
+  for (const char* bytes : {"", "int", "int main() { return 0; }\n"}) {
+    fs::write_file(folder.file("main.cpp"), bytes);
+    EXPECT_THAT(message_of_thrown<InvalidArgumentError>(
+                    [&] { numbers(range(3).cache(folder.file("main.cpp"))); }),
+                HasSubstr("is no cache. Give another name"));
+    EXPECT_EQ(fs::read_file(folder.file("main.cpp")), bytes);
+  }
+}
+
 TEST(WriteFaults, DamagedSnapshotsSayWhatToRemove) {
   const Folder folder;
   const Dataset ds = range(9).snapshot(folder.file("snap"), {.num_shards = 2});

@@ -326,6 +326,8 @@ TEST_F(Devices, ThePeakOfACallOnTheHostIsKnownBeforeIt) {
   const auto measured = static_cast<double>(memory.stats().peak - before);
   EXPECT_GE(measured, 2.0 * 256 * 512 * 4);
   EXPECT_NEAR(static_cast<double>(predicted[0].bytes - before), measured, 0.02 * measured);
+  const std::vector<Tensor> wrong{x, x};
+  EXPECT_THROW(config::predicted_peak(step.concrete(x, w), wrong), InvalidArgumentError);
 }
 
 // A product and what follows it become one op, but not across devices.
