@@ -33,6 +33,17 @@ std::int64_t hand_over_time(const IterationContext& context) {
   return std::min(context.options().autotune.hand_over_ns.value_or(HandOver::kUsual), kMost);
 }
 
+// Nanoseconds since this was made, less those in which the thread waited for others.
+class WorkTime {
+ public:
+  explicit WorkTime(bool wanted) : begin_(wanted ? clock_now() : 0) {}
+  std::int64_t operator()() const { return clock_now() - begin_ - waited_(); }
+
+ private:
+  const Waited waited_;
+  const std::int64_t begin_;
+};
+
 class ParallelMapIterator final : public IteratorBase {
  public:
   ParallelMapIterator(const DatasetBase& input, const ElementFn& fn, std::int64_t calls,
@@ -160,10 +171,9 @@ class ParallelMapIterator final : public IteratorBase {
 
   bool make_timed(Element& out) {
     if (!hand_over_.wants_time()) return make(out);
-    const Waited waited;
-    const std::int64_t begin = clock_now();
+    const WorkTime time(true);
     const auto count = [&] {
-      const bool are_long = hand_over_.made_here(clock_now() - begin - waited());
+      const bool are_long = hand_over_.made_here(time());
       tuned_.tick();
       if (!are_long || refused_threads_) return;
       std::lock_guard lock(mutex_);
@@ -266,8 +276,7 @@ class ParallelMapIterator final : public IteratorBase {
   void work(std::size_t number) {
     ThreadContextScope scope(context_.thread_context());
     while (Slot* slot = draw(number)) {
-      const Waited waited;
-      const std::int64_t begin = tuned_ ? clock_now() : 0;
+      const WorkTime time(static_cast<bool>(tuned_));
       if (!slot->error) {
         const StageMeter::Working working(meter_);
         try {
@@ -278,7 +287,7 @@ class ParallelMapIterator final : public IteratorBase {
         }
       }
       tuned_.made(slot->element);
-      if (tuned_) slot->time += clock_now() - begin - waited();
+      if (tuned_) slot->time += time();
       std::lock_guard lock(mutex_);
       slot->done = true;
       if (tuned_ && !by_consumer_ && hand_over_.made_apart(slot->time)) let_consumer_make(true);
@@ -312,8 +321,7 @@ class ParallelMapIterator final : public IteratorBase {
     }
     auto slot = std::make_unique<Slot>();
     bool ended = false;
-    const Waited waited;
-    const std::int64_t begin = tuned_ ? clock_now() : 0;
+    const WorkTime time(static_cast<bool>(tuned_));
     try {
       const StageMeter::Drawing drawing(meter_);
       ended = !input_->next(slot->element);
@@ -322,7 +330,7 @@ class ParallelMapIterator final : public IteratorBase {
     } catch (...) {
       slot->error = std::current_exception();
     }
-    if (tuned_) slot->time = clock_now() - begin - waited();
+    if (tuned_) slot->time = time();
     std::lock_guard lock(mutex_);
     if (ended) {
       if (tuned_ && !by_consumer_ && hand_over_.short_so_far()) tuned_.set_made_by_consumer(true);

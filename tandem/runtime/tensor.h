@@ -54,9 +54,7 @@ class TANDEM_EXPORT Tensor {
   Tensor(const char* value);
   Tensor(std::string value);
   // Rank 1 to 3, as many as there are braces: {{1.0}, {2.0}} is a column, [2,1]. Rows must have
-  // equal lengths. (clang 14 deduces nothing through List.)
-  template <class T>
-  using List = std::initializer_list<T>;
+  // equal lengths.
   template <internal::Literal T>
   Tensor(std::initializer_list<T> values) : Tensor(internal::literal(values)) {}
   template <internal::Literal T>

@@ -93,6 +93,7 @@ void WindowAttrs::set_dilations(const std::vector<std::int64_t>& dilations) {
 
 void WindowAttrs::set_ksize(const std::vector<std::int64_t>& sizes) {
   if (sizes.size() == 4 && (sizes[0] != 1 || sizes[nchw ? 1 : 3] != 1)) {
+    // TensorFlow's own error; no issue asks for such windows.
     throw UnimplementedError(
         "Pooling over the batch or the channels is not supported: their ksize must be 1.");
   }

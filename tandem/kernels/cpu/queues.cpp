@@ -87,6 +87,7 @@ Ref<Queue> queue(const KernelContext& c) { return resource_of<Queue>(c, "queue")
 
 void require_no_timeout(const KernelContext& c) {
   if (c.attr<std::int64_t>("timeout_ms") != -1) {
+    // TensorFlow's own refusal and text; no issue asks for timeouts.
     throw InvalidArgumentError("Timeout not supported yet.");
   }
 }
