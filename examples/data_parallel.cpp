@@ -1,9 +1,8 @@
 // Data-parallel training over two devices: a copy of the model on each, half of every batch for
 // each, gradients averaged by all_reduce. It is the same as training on one device with the whole
-// batch, which runs beside it. Emulates two GPUs unless TANDEM_EMULATE says otherwise.
+// batch, which runs beside it. Emulates two GPUs where there is none.
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -49,7 +48,8 @@ std::vector<td::Tensor> gradients(const Replica& r, const td::Tensor& x, const t
 }  // namespace
 
 int main() try {
-  if (!std::getenv("TANDEM_EMULATE")) td::config::emulate("GPU:2,memory=64MiB");
+  if (td::config::list_physical_devices("GPU").empty())
+    td::config::emulate("GPU:2,memory=64MiB");
   utils::set_random_seed(3);
   const auto [train, test] = td::data::digits("examples/data/digits.csv.gz").split(0.8);
 

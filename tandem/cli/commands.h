@@ -1,24 +1,86 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <exception>
+#include <stdexcept>
+#include <string>
+#include <vector>
 
-namespace CLI {
-class App;
-}
+#include "tandem/cli/step_arguments.h"
+
+// The commands of td and what they can be told. Each writes its results to std::cout and throws
+// td::Error on failure. How they are written on a command line: arguments.cpp.
 
 namespace tandem::cli {
 
-// Writes why a command failed to std::cerr.
+/// What was asked for makes no sense: told with a pointer to --help.
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Writes why a command failed to std::cerr.
 void tell(const std::exception_ptr& error);
 
-// Each adds one subcommand to `td`. Its callback writes results to std::cout and throws td::Error
-// on failure.
-void add_ops_command(CLI::App& td);
-void add_devices_command(CLI::App& td);
-void add_run_command(CLI::App& td);
-void add_graph_command(CLI::App& td);
-void add_simulate_command(CLI::App& td);
-void add_explain_command(CLI::App& td);
-void add_data_bench_command(CLI::App& td);
+struct OpsArguments {
+  std::string name;  ///< the op; empty: all
+  bool json = false;
+};
+void run_ops(const OpsArguments& arguments);
+
+struct DevicesArguments {
+  bool json = false;
+};
+void run_devices(const DevicesArguments& arguments);
+
+struct RunArguments {
+  std::string graph;
+  std::vector<std::string> feeds;    ///< "x:0=file.npy"
+  std::vector<std::string> fetches;  ///< "y:0"
+  std::vector<std::string> targets;
+  std::string init;
+  int steps = 1;
+  int repeat = 1;
+  std::string device;
+  std::vector<int> threads;  ///< none, or inter and intra
+  std::string out;
+  bool json = false;
+  bool no_optimize = false;
+};
+void run_graph(const RunArguments& arguments);
+
+struct GraphArguments {
+  std::string graph;
+  bool dot = false;
+  bool html = false;
+  bool json = false;
+  bool optimized = false;
+};
+void show_graph(const GraphArguments& arguments);
+
+struct SimulateArguments : StepArguments {
+  bool json = false;
+  const char* policy_name() const { return policy.empty() ? "greedy" : policy.c_str(); }
+};
+void run_simulate(const SimulateArguments& arguments);
+
+struct ExplainArguments : StepArguments {
+  std::string html;
+  std::size_t rows = 60;
+  int measure = 0;  ///< steps to run
+  bool json = false;
+  bool dot = false;
+  bool no_advice = false;
+};
+void run_explain(const ExplainArguments& arguments);
+
+struct DataBenchArguments {
+  std::string library;
+  double seconds = 5;  ///< 0: to the end of the dataset
+  std::int64_t elements = 0;
+  double step_ms = 0;
+  bool json = false;
+};
+void run_data_bench(const DataBenchArguments& arguments);
 
 }  // namespace tandem::cli

@@ -2,14 +2,10 @@
 
 #include <atomic>
 #include <csignal>
-#include <cstdint>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
-#include <memory>
 #include <string>
-
-#include <CLI/CLI.hpp>
 
 #include "tandem/cli/commands.h"
 #include "tandem/core/error.h"
@@ -18,13 +14,6 @@
 
 namespace tandem::cli {
 namespace {
-
-struct Options {
-  std::string library;
-  data::PipelineExplainOptions run{.seconds = 5};
-  double step_ms = 0;
-  bool json = false;
-};
 
 constexpr int kInterrupted = 128 + SIGINT;
 std::atomic<bool> interrupted{false};
@@ -73,14 +62,19 @@ std::exception_ptr failure_of(const data::PipelineExplanation& explanation) {
                          " s: it needs more time (--seconds), or lets no element pass.")));
 }
 
-void run(Options options) {
-  options.run.step = 1e-3 * options.step_ms;
-  const auto print = [json = options.json](const data::PipelineExplanation& explanation) {
+}  // namespace
+
+void run_data_bench(const DataBenchArguments& arguments) {
+  data::PipelineExplainOptions options;
+  options.seconds = arguments.seconds;
+  options.elements = arguments.elements;
+  options.step = 1e-3 * arguments.step_ms;
+  const auto print = [json = arguments.json](const data::PipelineExplanation& explanation) {
     std::cout << (json ? explanation.to_json() : explanation.to_text()) << std::flush;
   };
-  options.run.interrupted = &interrupted;
-  options.run.overdue = [print](const data::PipelineExplanation& explanation,
-                                std::exception_ptr error) {
+  options.interrupted = &interrupted;
+  options.overdue = [print](const data::PipelineExplanation& explanation,
+                            std::exception_ptr error) {
     print(explanation);
     if (!error && !interrupted) error = failure_of(explanation);
     if (error) tell(error);
@@ -88,38 +82,13 @@ void run(Options options) {
     std::_Exit(interrupted ? kInterrupted : error ? 1 : 0);
   };
   Runtime::current();  // what is wrong with its settings is told before anything is measured
-  const data::Dataset dataset = load(options.library);
+  const data::Dataset dataset = load(arguments.library);
   std::signal(SIGINT, interrupt);
-  const data::PipelineExplanation explanation = data::explain(dataset, options.run);
+  const data::PipelineExplanation explanation = data::explain(dataset, options);
   print(explanation);
   std::signal(SIGINT, SIG_DFL);
   if (interrupted) std::exit(kInterrupted);
   if (const std::exception_ptr error = failure_of(explanation)) std::rethrow_exception(error);
-}
-
-}  // namespace
-
-void add_data_bench_command(CLI::App& td) {
-  CLI::App* command = td.add_subcommand(
-      "data-bench", "Run an input pipeline and tell where its time goes and what would help");
-  const auto options = std::make_shared<Options>();
-  command
-      ->add_option("library", options->library,
-                   "A shared library that exports extern \"C\" void "
-                   "tandem_dataset(tandem::data::Dataset*)")
-      ->required();
-  command
-      ->add_option("--seconds", options->run.seconds,
-                   "Stop after so long (5; 0: run to the end of the dataset)")
-      ->check(CLI::Range(0.0, 1e9));
-  command->add_option("--elements", options->run.elements, "Stop after so many elements")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 62));
-  command
-      ->add_option("--step", options->step_ms,
-                   "Milliseconds to wait after each element, as if it was trained on")
-      ->check(CLI::Range(0.0, 1e9));
-  command->add_flag("--json", options->json, "Print as JSON, for programs");
-  command->callback([options] { run(*options); });
 }
 
 }  // namespace tandem::cli

@@ -4,12 +4,10 @@
 #include <cstdlib>
 #include <iomanip>
 #include <iostream>
-#include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "tandem/cli/commands.h"
@@ -203,17 +201,12 @@ void print_lines(const Runtime& runtime) {
 
 }  // namespace
 
-void add_devices_command(CLI::App& td) {
-  CLI::App* command = td.add_subcommand("devices", "List the devices and what is set for each");
-  const auto json = std::make_shared<bool>(false);
-  command->add_flag("--json", *json, "Print as JSON, for programs");
-  command->callback([json] {
-    if (*json) {
-      print_json(Runtime::current());
-    } else {
-      print_lines(Runtime::current());
-    }
-  });
+void run_devices(const DevicesArguments& arguments) {
+  if (arguments.json) {
+    print_json(Runtime::current());
+  } else {
+    print_lines(Runtime::current());
+  }
 }
 
 }  // namespace tandem::cli

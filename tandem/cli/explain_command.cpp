@@ -1,37 +1,26 @@
 #include <algorithm>
 #include <iostream>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "tandem/cli/commands.h"
-#include "tandem/cli/step_options.h"
 #include "tandem/core/error.h"
 #include "tandem/runtime/explain.h"
+#include "tandem/runtime/profiler.h"
 #include "tandem/runtime/runtime.h"
 
 namespace tandem::cli {
 namespace {
 
-struct Options : StepOptions {
-  std::string html;
-  std::size_t rows = 60;
-  bool json = false;
-  bool dot = false;
-  bool no_advice = false;
-};
-
-ExplainOptions explain_options(const Options& options) {
+ExplainOptions explain_options(const ExplainArguments& arguments) {
   ExplainOptions explain;
-  explain.advice = !options.no_advice;
-  if (!options.devices.empty()) explain.devices = options.read_devices();
+  explain.advice = !arguments.no_advice;
+  if (!arguments.devices.empty()) explain.devices = arguments.read_devices();
   const Runtime& runtime = Runtime::current();
-  explain.placement = options.placement(runtime.placement_policy());
+  explain.placement = arguments.placement(runtime.placement_policy());
   explain.placement->soft = explain.placement->soft && runtime.soft_placement();
-  explain.costs = options.read_costs();
+  explain.costs = arguments.read_costs();
   return explain;
 }
 
@@ -77,43 +66,53 @@ void print_dot(const Explanation& e) {
   std::cout << "}\n";
 }
 
-void run(const Options& options) {
-  const ExplainOptions explain = explain_options(options);
-  const WholeFunction whole = options.step();
-  Explanation explanation = explain_function(*whole.function, whole.arg_shapes, explain);
-  explanation.title = options.graph;
-  if (!options.html.empty()) {
-    explanation.save_html(options.html);
-    std::cerr << "td: wrote " << options.html << '\n';
+// Steps of the function, with zeros of the smallest shapes that its arguments can have.
+profiler::Profile measure(const WholeFunction& whole, int steps) {
+  std::vector<Tensor> args;
+  for (std::size_t i = 0; i < whole.arg_shapes.size(); ++i) {
+    const Node& arg = *whole.function->args()[i];
+    if (is_object(arg.output_dtype(0)) && arg.output_dtype(0) != DType::kString) {
+      throw InvalidArgumentError(cat("--measure: '", arg.name(), "' is a ", arg.output_dtype(0),
+                                     ", of which there is none to give."));
+    }
+    if (!whole.arg_shapes[i].is_fully_known()) {
+      throw UsageError(cat("--measure needs the shape of '", arg.name(), "', which is ",
+                           whole.arg_shapes[i], ": give --feed ", arg.name(), "=SHAPE."));
+    }
+    args.emplace_back(Array::zeros(arg.output_dtype(0), whole.arg_shapes[i].to_shape()));
   }
-  if (options.json) {
-    std::cout << explanation.to_json();
-  } else if (options.dot) {
-    print_dot(explanation);
-  } else if (options.html.empty()) {
-    std::cout << explanation.to_text(options.rows);
+  const ConcreteFunction function(whole.function, {});
+  profiler::start();
+  try {
+    for (int i = 0; i < steps; ++i) {
+      for (const Tensor& result : function.call(args)) result.synchronize();
+    }
+  } catch (...) {
+    profiler::stop();
+    throw;
   }
+  return profiler::stop();
 }
 
 }  // namespace
 
-void add_explain_command(CLI::App& td) {
-  CLI::App* command = td.add_subcommand(
-      "explain", "Tell where the ops of a graph run and why, what is copied, and what would help");
-  const auto options = std::make_shared<Options>();
-  add_step_options(*command, *options);
-  command->add_option(
-      "--devices", options->devices,
-      "A file of devices that need not be there (JSON); else those of this machine, "
-      "emulated ones (TANDEM_EMULATE) among them");
-  command->add_option("--rows", options->rows, "Rows of a table in the text")
-      ->check(CLI::Range(1, 1'000'000));
-  command->add_flag("--no-advice", options->no_advice, "Do not simulate what might be better");
-  auto* json = command->add_flag("--json", options->json, "Print as JSON, for programs");
-  auto* dot = command->add_flag("--dot", options->dot, "Print the graph for Graphviz");
-  command->add_option("--html", options->html, "Write a page that shows all of it to this file");
-  dot->excludes(json);
-  command->callback([options] { run(*options); });
+void run_explain(const ExplainArguments& arguments) {
+  ExplainOptions explain = explain_options(arguments);
+  const WholeFunction whole = arguments.step();
+  if (arguments.measure > 0) explain.profile = measure(whole, arguments.measure);
+  Explanation explanation = explain_function(*whole.function, whole.arg_shapes, explain);
+  explanation.title = arguments.graph;
+  if (!arguments.html.empty()) {
+    explanation.save_html(arguments.html);
+    std::cerr << "td: wrote " << arguments.html << '\n';
+  }
+  if (arguments.json) {
+    std::cout << explanation.to_json();
+  } else if (arguments.dot) {
+    print_dot(explanation);
+  } else if (arguments.html.empty()) {
+    std::cout << explanation.to_text(arguments.rows);
+  }
 }
 
 }  // namespace tandem::cli

@@ -1,12 +1,10 @@
 #include <algorithm>
 #include <iostream>
 #include <map>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "tandem/cli/commands.h"
@@ -21,14 +19,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using Counts = std::map<std::string, int>;
-
-struct GraphOptions {
-  std::string graph;
-  bool dot = false;
-  bool html = false;
-  bool json = false;
-  bool optimized = false;
-};
 
 struct NamedTensor {
   std::string name;
@@ -137,9 +127,9 @@ void print_tensors(const char* title, const std::vector<NamedTensor>& tensors) {
     std::cout << "  " << t.name << "  " << t.dtype << t.shape << "  " << t.op << '\n';
 }
 
-void print_text(const GraphOptions& options, const io::ImportedGraph& imported) {
+void print_text(const GraphArguments& arguments, const io::ImportedGraph& imported) {
   const Summary summary = summarize(imported);
-  std::cout << options.graph << ": " << imported.graph->num_nodes() << " nodes, "
+  std::cout << arguments.graph << ": " << imported.graph->num_nodes() << " nodes, "
             << imported.library.size() << " functions, producer " << imported.producer << '\n';
   print_tensors("inputs", summary.inputs);
   print_tensors("outputs", summary.outputs);
@@ -216,33 +206,20 @@ io::ImportedGraph optimize(io::ImportedGraph imported) {
 
 }  // namespace
 
-void add_graph_command(CLI::App& td) {
-  CLI::App* command = td.add_subcommand("graph", "Summarize or draw a graph that TensorFlow wrote");
-  const auto options = std::make_shared<GraphOptions>();
-  command->add_option("GRAPH", options->graph, "A GraphDef: binary (.pb) or text (.pbtxt)")
-      ->required();
-  auto* dot = command->add_flag("--dot", options->dot, "Print the graph for Graphviz");
-  auto* html = command->add_flag("--html", options->html, "Print a page that draws the graph");
-  auto* json = command->add_flag("--json", options->json, "Print as JSON, for programs");
-  command->add_flag("--optimized", options->optimized,
-                    "The graph as it runs, with everything fed and fetched: after optimization");
-  dot->excludes(html)->excludes(json);
-  html->excludes(json);
-  command->callback([options] {
-    io::ImportOptions import;
-    import.allow_unsupported = true;
-    io::ImportedGraph imported = io::read_graph_def(options->graph, import);
-    if (options->optimized) imported = optimize(std::move(imported));
-    if (options->dot) {
-      std::cout << to_dot(imported);
-    } else if (options->html) {
-      std::cout << to_html(imported, options->graph);
-    } else if (options->json) {
-      print_json(imported);
-    } else {
-      print_text(*options, imported);
-    }
-  });
+void show_graph(const GraphArguments& arguments) {
+  io::ImportOptions import;
+  import.allow_unsupported = true;
+  io::ImportedGraph imported = io::read_graph_def(arguments.graph, import);
+  if (arguments.optimized) imported = optimize(std::move(imported));
+  if (arguments.dot) {
+    std::cout << to_dot(imported);
+  } else if (arguments.html) {
+    std::cout << to_html(imported, arguments.graph);
+  } else if (arguments.json) {
+    print_json(imported);
+  } else {
+    print_text(arguments, imported);
+  }
 }
 
 }  // namespace tandem::cli

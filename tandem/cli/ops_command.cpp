@@ -1,11 +1,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <iostream>
-#include <memory>
 #include <string>
 #include <vector>
-
-#include <CLI/CLI.hpp>
 
 #include "tandem/cli/commands.h"
 #include "tandem/cli/op_description.h"
@@ -14,11 +11,6 @@
 
 namespace tandem::cli {
 namespace {
-
-struct OpsOptions {
-  std::string name;
-  bool json = false;
-};
 
 std::string lower(std::string text) {
   for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -41,19 +33,19 @@ const OpDef& find_op(const Runtime& runtime, const std::string& name) {
   throw NotFoundError(cat("There is no op '", name, "'. It is a part of the names of ", list, "."));
 }
 
-void print_one(const Runtime& runtime, const OpsOptions& options) {
-  const OpDef& op = find_op(runtime, options.name);
+void print_one(const Runtime& runtime, const OpsArguments& arguments) {
+  const OpDef& op = find_op(runtime, arguments.name);
   const auto kernels = runtime.kernels().all(op.name);
-  if (options.json) {
+  if (arguments.json) {
     std::cout << op_json(op, kernels).dump(2) << '\n';
   } else {
     std::cout << op.to_string() << kernels_table(kernels);
   }
 }
 
-void print_all(const Runtime& runtime, const OpsOptions& options) {
+void print_all(const Runtime& runtime, const OpsArguments& arguments) {
   const auto ops = runtime.ops().all();
-  if (options.json) {
+  if (arguments.json) {
     auto list = nlohmann::ordered_json::array();
     for (const OpDef* op : ops) list.push_back(op_json(*op, runtime.kernels().all(op->name)));
     std::cout << list.dump(2) << '\n';
@@ -75,19 +67,13 @@ void print_all(const Runtime& runtime, const OpsOptions& options) {
 
 }  // namespace
 
-void add_ops_command(CLI::App& td) {
-  CLI::App* command = td.add_subcommand("ops", "List the ops, or print the declaration of one");
-  const auto options = std::make_shared<OpsOptions>();
-  command->add_option("NAME", options->name, "The op to print");
-  command->add_flag("--json", options->json, "Print as JSON, for programs");
-  command->callback([options] {
-    const Runtime& runtime = Runtime::current();
-    if (options->name.empty()) {
-      print_all(runtime, *options);
-    } else {
-      print_one(runtime, *options);
-    }
-  });
+void run_ops(const OpsArguments& arguments) {
+  const Runtime& runtime = Runtime::current();
+  if (arguments.name.empty()) {
+    print_all(runtime, arguments);
+  } else {
+    print_one(runtime, arguments);
+  }
 }
 
 }  // namespace tandem::cli

@@ -4,13 +4,11 @@
 #include <cstring>
 #include <iomanip>
 #include <iostream>
-#include <memory>
 #include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "tandem/cli/commands.h"
@@ -23,21 +21,6 @@
 
 namespace tandem::cli {
 namespace {
-
-struct RunOptions {
-  std::string graph;
-  std::vector<std::string> feeds;
-  std::vector<std::string> fetches;
-  std::vector<std::string> targets;
-  std::string init;
-  int steps = 1;
-  int repeat = 1;
-  std::string device;
-  std::vector<int> threads;
-  std::string out;
-  bool json = false;
-  bool no_optimize = false;
-};
 
 // One element a line.
 Array read_lines(const std::string& path) {
@@ -79,9 +62,9 @@ std::string file_name(const std::string& fetch) {
   return name + ".npy";
 }
 
-void check_file_names(const RunOptions& options) {
+void check_file_names(const RunArguments& arguments) {
   std::set<std::string> seen;
-  for (const std::string& fetch : options.fetches) {
+  for (const std::string& fetch : arguments.fetches) {
     if (!seen.insert(file_name(fetch)).second) {
       throw InvalidArgumentError(
           cat("Two fetches would be saved as ", file_name(fetch), "; fetch them apart."));
@@ -116,14 +99,14 @@ Array stack(const std::vector<Array>& values, const std::string& fetch) {
   return all;
 }
 
-void report_fetch(const RunOptions& options, const std::string& fetch, const Array& value) {
+void report_fetch(const RunArguments& arguments, const std::string& fetch, const Array& value) {
   std::cout << fetch << ": " << value.dtype() << value.shape();
-  if (options.out.empty()) {
+  if (arguments.out.empty()) {
     std::cout << '\n' << value.to_string() << '\n';
     return;
   }
-  const std::string path = options.out + "/" + file_name(fetch);
-  for_option("--out " + options.out, [&] { io::write_npy(path, value); });
+  const std::string path = arguments.out + "/" + file_name(fetch);
+  for_option("--out " + arguments.out, [&] { io::write_npy(path, value); });
   std::cout << " in " << path << '\n';
 }
 
@@ -162,13 +145,13 @@ Timing measure(const io::GraphSession::Step& step, const std::vector<Array>& val
   return {times.front(), times.size() % 2 ? times[half] : (times[half - 1] + times[half]) / 2};
 }
 
-void report(const RunOptions& options, const Timing& timing, int nodes, std::uint64_t peak) {
-  const bool timed = options.repeat > 0;
-  if (options.json) {
+void report(const RunArguments& arguments, const Timing& timing, int nodes, std::uint64_t peak) {
+  const bool timed = arguments.repeat > 0;
+  if (arguments.json) {
     const auto number = [&](double ms) { return timed ? nlohmann::ordered_json(ms) : nullptr; };
     std::cout << nlohmann::ordered_json{{"min_ms", number(timing.least)},
                                         {"median_ms", number(timing.median)},
-                                        {"steps", options.steps},
+                                        {"steps", arguments.steps},
                                         {"nodes", nodes},
                                         {"peak_bytes", peak}}
                      .dump()
@@ -178,102 +161,61 @@ void report(const RunOptions& options, const Timing& timing, int nodes, std::uin
   std::cout << nodes << " nodes";
   if (timed) {
     std::cout << std::fixed << std::setprecision(3) << ", " << timing.median
-              << " ms a step (median of " << options.repeat << "), " << timing.least << " at best";
+              << " ms a step (median of " << arguments.repeat << "), " << timing.least
+              << " at best";
   }
   std::cout << std::fixed << std::setprecision(1) << ", " << static_cast<double>(peak) / 1e6
             << " MB at most\n";
 }
 
-void run_graph(const RunOptions& options) {
-  check_file_names(options);
-  if (options.no_optimize)
+}  // namespace
+
+void run_graph(const RunArguments& arguments) {
+  if (arguments.fetches.empty() && arguments.targets.empty())
+    throw UsageError("--fetch or --target is required");
+  check_file_names(arguments);
+  if (arguments.no_optimize)
     config::optimizer::set_experimental_options({.disable_meta_optimizer = true});
   Runtime::Options threads;
-  if (!options.threads.empty()) {
-    threads.inter_op_threads = options.threads[0];
-    threads.intra_op_threads = options.threads[1];
+  if (!arguments.threads.empty()) {
+    threads.inter_op_threads = arguments.threads[0];
+    threads.intra_op_threads = arguments.threads[1];
   }
   Runtime runtime(threads);
   RuntimeScope scope(runtime);
-  check_device(runtime, options.device);
+  check_device(runtime, arguments.device);
   io::ImportOptions import;
   import.allow_unsupported = true;  // what the step needs is checked before it runs
-  import.device = options.device;
-  const io::GraphSession session(io::read_graph_def(options.graph, import));
+  import.device = arguments.device;
+  const io::GraphSession session(io::read_graph_def(arguments.graph, import));
 
   std::vector<std::string> names;
   std::vector<Array> values;
-  for (const std::string& text : options.feeds) {
+  for (const std::string& text : arguments.feeds) {
     io::GraphSession::Feed feed = for_option("--feed " + text, [&] { return read_feed(text); });
     names.push_back(feed.name);
     values.push_back(std::move(feed.value));
   }
-  const auto step = session.prepare(names, options.fetches, options.targets);
-  if (!options.out.empty()) {
-    for_option("--out " + options.out,
-               [&] { fs::file_system_of(options.out).make_directories(options.out); });
+  const auto step = session.prepare(names, arguments.fetches, arguments.targets);
+  if (!arguments.out.empty()) {
+    for_option("--out " + arguments.out,
+               [&] { fs::file_system_of(arguments.out).make_directories(arguments.out); });
   }
-  if (!options.init.empty()) session.prepare(names, {}, {options.init}).run(values);
+  if (!arguments.init.empty()) session.prepare(names, {}, {arguments.init}).run(values);
 
-  std::vector<std::vector<Array>> fetched(options.fetches.size());
-  for (int i = 0; i < options.steps; ++i) {
+  std::vector<std::vector<Array>> fetched(arguments.fetches.size());
+  for (int i = 0; i < arguments.steps; ++i) {
     std::vector<Array> results = step.run(values);
     for (std::size_t f = 0; f < results.size(); ++f) fetched[f].push_back(std::move(results[f]));
   }
   for (std::size_t f = 0; f < fetched.size(); ++f) {
-    report_fetch(options, options.fetches[f],
-                 options.steps > 1 ? stack(fetched[f], options.fetches[f]) : fetched[f].front());
+    report_fetch(
+        arguments, arguments.fetches[f],
+        arguments.steps > 1 ? stack(fetched[f], arguments.fetches[f]) : fetched[f].front());
     fetched[f].clear();
   }
-  const Timing timing = options.repeat > 0 ? measure(step, values, options.repeat) : Timing{};
-  report(options, timing, step.num_nodes(), peak_bytes(runtime));
-}
-
-}  // namespace
-
-void add_run_command(CLI::App& td) {
-  CLI::App* command = td.add_subcommand("run", "Run a graph that TensorFlow wrote");
-  const auto options = std::make_shared<RunOptions>();
-  command->add_option("GRAPH", options->graph, "A GraphDef: binary (.pb) or text (.pbtxt)")
-      ->required();
-  const auto list = [&](const char* name, std::vector<std::string>& values, const char* about) {
-    return command->add_option(name, values, about)
-        ->expected(1)
-        ->take_all()
-        ->allow_extra_args(false);
-  };
-  list("--feed", options->feeds,
-       "NAME[:I]=FILE: give a tensor the value of a .npy file, or of the lines of a .txt file")
-      ->check([](const std::string& text) {
-        const std::size_t equals = text.find('=');
-        return equals == std::string::npos || equals == 0 || equals + 1 == text.size()
-                   ? "write NAME[:I]=FILE, not " + text
-                   : std::string();
-      });
-  list("--fetch", options->fetches, "NAME[:I]: a tensor to compute");
-  list("--target", options->targets, "NODE: a node to run without fetching anything");
-  command->add_option("--init", options->init, "NODE: a node to run once, first");
-  command->add_option("--steps", options->steps, "How many steps to run and save (1)")
-      ->check(CLI::Range(1, 1'000'000'000));
-  command
-      ->add_option("--repeat", options->repeat,
-                   "How many steps to run after those, to time them; a --target that trains or "
-                   "counts goes on in them (1; 0 for none)")
-      ->check(CLI::Range(0, 1'000'000'000));
-  command->add_option("--device", options->device, "Device of nodes that name none");
-  command->add_option("--threads", options->threads, "INTER,INTRA: threads between and within ops")
-      ->delimiter(',')
-      ->expected(2)
-      ->check(CLI::Range(1, 1'000'000'000));
-  command->add_option("--out", options->out, "Save each fetch as DIR/NAME_I.npy");
-  command->add_flag("--no-optimize", options->no_optimize,
-                    "Run the nodes as they stand in the graph: nothing folded, merged or fused");
-  command->add_flag("--json", options->json, "End with one line of JSON, for programs");
-  command->callback([options] {
-    if (options->fetches.empty() && options->targets.empty())
-      throw CLI::RequiredError("--fetch or --target");
-    run_graph(*options);
-  });
+  const Timing timing = arguments.repeat > 0 ? measure(step, values, arguments.repeat) : Timing{};
+  report(arguments, timing, step.num_nodes(), peak_bytes(runtime));
 }
 
 }  // namespace tandem::cli

@@ -2,16 +2,13 @@
 #include <cstdio>
 #include <initializer_list>
 #include <iostream>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "tandem/cli/commands.h"
-#include "tandem/cli/step_options.h"
 #include "tandem/core/error.h"
 #include "tandem/graph/passes.h"
 #include "tandem/placement/simulator.h"
@@ -22,11 +19,6 @@ namespace tandem::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-struct SimulateOptions : StepOptions {
-  bool json = false;
-  const char* policy_name() const { return policy.empty() ? "greedy" : policy.c_str(); }
-};
 
 // What a device does in a step.
 struct DeviceUse {
@@ -79,7 +71,7 @@ Forecast forecast(const Graph& graph, const Placement& placement, const CostMode
   return result;
 }
 
-void print_json(const SimulateOptions& options, const Forecast& f) {
+void print_json(const SimulateArguments& arguments, const Forecast& f) {
   Json devices = Json::array();
   for (const DeviceUse& d : f.devices) {
     devices.push_back({{"name", d.name},
@@ -92,7 +84,7 @@ void print_json(const SimulateOptions& options, const Forecast& f) {
   }
   std::cout << Json{{"step_ms", 1e3 * f.step},
                     {"critical_path_ms", 1e3 * f.path},
-                    {"policy", options.policy_name()},
+                    {"policy", arguments.policy_name()},
                     {"nodes", f.nodes},
                     {"copies", f.copies},
                     {"copied_bytes", f.copied_bytes},
@@ -118,13 +110,13 @@ std::string bytes_text(double bytes) { return with_unit(bytes, 1, {"B", "KB", "M
 std::string time_text(double seconds) { return with_unit(seconds, 1e-6, {"us", "ms", "s"}); }
 
 // Devices without work are counted, not listed: there may be a thousand.
-void print_text(const SimulateOptions& options, const Forecast& f) {
+void print_text(const SimulateArguments& arguments, const Forecast& f) {
   char line[256];
   const auto counted = [](int n, const char* one, const char* many) {
     return cat(n, ' ', n == 1 ? one : many);
   };
-  std::cout << options.graph << ": " << counted(f.nodes, "node", "nodes") << " on "
-            << f.devices.size() << " devices, placed by the " << options.policy_name()
+  std::cout << arguments.graph << ": " << counted(f.nodes, "node", "nodes") << " on "
+            << f.devices.size() << " devices, placed by the " << arguments.policy_name()
             << " policy; costs of " << f.measured << " measured, of the others modelled\n"
             << time_text(f.step) << " a step, " << time_text(f.path)
             << " of it on the critical path\n"
@@ -156,30 +148,19 @@ void print_text(const SimulateOptions& options, const Forecast& f) {
   if (idle > 0) std::cout << counted(idle, "device has", "devices have") << " nothing to do\n";
 }
 
-void run(const SimulateOptions& options) {
-  const DeviceSet devices = options.read_devices();
-  const WholeFunction whole = options.step();
+}  // namespace
+
+void run_simulate(const SimulateArguments& arguments) {
+  const DeviceSet devices = arguments.read_devices();
+  const WholeFunction whole = arguments.step();
   const MutableFunction f = optimized(*whole.function, whole.arg_shapes);
-  const CostModel costs(devices, options.read_costs());
-  PlacementOptions placement = options.placement(PlacementPolicy::kGreedy);
+  const CostModel costs(devices, arguments.read_costs());
+  PlacementOptions placement = arguments.placement(PlacementPolicy::kGreedy);
   // What is fed comes from the host.
   for (const Node* arg : f.args) placement.fixed.emplace_back(arg, 0);
   const Forecast result =
       forecast(f.graph, place(f.graph, costs, Runtime::current().kernels(), placement), costs);
-  options.json ? print_json(options, result) : print_text(options, result);
-}
-
-}  // namespace
-
-void add_simulate_command(CLI::App& td) {
-  auto options = std::make_shared<SimulateOptions>();
-  CLI::App* command = td.add_subcommand(
-      "simulate",
-      "Forecast a step of a graph on devices that need not be there (docs/placement.md)");
-  add_step_options(*command, *options);
-  command->add_option("--devices", options->devices, "A file of the devices (JSON)")->required();
-  command->add_flag("--json", options->json, "Print JSON");
-  command->callback([options] { run(*options); });
+  arguments.json ? print_json(arguments, result) : print_text(arguments, result);
 }
 
 }  // namespace tandem::cli

@@ -12,8 +12,8 @@
 
 namespace tandem::data {
 
-/// For numbers of calls or buffer sizes: found by the pipeline itself.
-/// As a number -1, like kInfinite.
+/// For numbers of calls and sizes of buffers: found by the pipeline itself. The number is that of
+/// kInfinite, TensorFlow's: which is meant, the argument says.
 inline constexpr std::int64_t kAutotune = -1;
 
 struct BatchOptions {
@@ -24,7 +24,7 @@ struct BatchOptions {
 };
 struct ShuffleOptions {
   std::optional<std::int64_t>
-      seed;  ///< without one: td::random::set_seed's, else a new order each run
+      seed;  ///< without one: follows td::random::set_seed; without that, a new order each run
   bool reshuffle_each_iteration = true;  ///< another order each time the dataset is iterated
 };
 struct MapOptions {
@@ -40,7 +40,7 @@ struct MapOptions {
   std::optional<bool> traced;
 };
 struct InterleaveOptions {
-  std::int64_t cycle_length = kAutotune;  ///< datasets open at a time; kAutotune: as many as
+  std::int64_t cycle_length = kAutotune;  ///< datasets taken from in turn; kAutotune: as many as
                                           ///< parallel calls, 4 if there are none
   std::int64_t block_length = 1;          ///< successive elements from each
   std::int64_t num_parallel_calls = 0;    ///< threads that make elements ahead; as for map
@@ -70,10 +70,10 @@ struct ListFilesOptions {
   std::optional<std::int64_t> seed;
 };
 struct SampleOptions {
-  std::vector<double> weights;  ///< none: equal ones
-  std::optional<std::int64_t> seed;
-  bool stop_on_empty_dataset = false;  ///< end with the first that ends, else with the last
-  bool rerandomize_each_iteration = false;
+  std::vector<double> weights;              ///< one for each dataset, in any unit; none: equal ones
+  std::optional<std::int64_t> seed;         ///< as for shuffle
+  bool stop_on_empty_dataset = false;       ///< end with the first that ends, else with the last
+  bool rerandomize_each_iteration = false;  ///< other choices each time the dataset is iterated
 };
 
 struct ResampleOptions {
@@ -104,7 +104,8 @@ struct IgnoreErrorsOptions {
 /// How stages with kAutotune find their threads and buffers: see "Seeing and tuning" in
 /// docs/data.md. The order of elements never depends on it.
 struct AutotuneOptions {
-  std::optional<bool> enabled;             ///< no: kAutotune gives each stage the whole CPU budget
+  std::optional<bool> enabled;  ///< false: kAutotune gives each stage the whole CPU budget;
+                                ///< without a value yes
   std::optional<std::int64_t> cpu_budget;  ///< threads of all such stages together; none or 0: as
                                            ///< many as the runtime's inter-op pool has
   std::optional<std::int64_t> ram_budget;  ///< bytes in their buffers together; none or 0: half of
@@ -139,7 +140,8 @@ struct Options {
                                ///< (docs/data.md, "Stages that run as one"); without a value yes
   std::optional<bool> deterministic;  ///< keep the order where calls are parallel
   std::optional<std::int64_t>
-      private_threadpool_size;  ///< how many threads kAutotune gives a stage, untuned
+      private_threadpool_size;  ///< how many threads kAutotune gives a stage, untuned; none or 0:
+                                ///< found by the pipeline
   AutotuneOptions autotune;
   std::optional<AutoShardPolicy> auto_shard_policy;  ///< without one kAuto
   std::optional<FileShard> file_shard;               ///< set by auto_shard: what sources give

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -22,6 +23,8 @@ struct StopSignal::State {
   std::mutex mutex;
   std::uint64_t next_id = 1;
   std::vector<std::pair<std::uint64_t, std::function<void()>>> wakers;
+  std::uint64_t waking = 0;  // whose function runs; 0: nobody's
+  std::condition_variable woken;
   Waker from_parent;
 };
 
@@ -36,10 +39,20 @@ std::shared_ptr<StopSignal> StopSignal::below(const std::shared_ptr<StopSignal>&
 }
 
 void StopSignal::stop() {
-  // Wakers run under the lock: after a Waker's destruction its function is not running.
-  std::lock_guard lock(state_->mutex);
-  if (state_->stopped.exchange(true)) return;
-  for (auto& waker : state_->wakers) waker.second();
+  State& state = *state_;
+  std::unique_lock lock(state.mutex);
+  if (state.stopped.exchange(true)) return;
+  // Not under the lock: a function may need one that is held by a stage just making a Waker.
+  while (!state.wakers.empty()) {
+    const auto [id, wake] = std::move(state.wakers.back());
+    state.wakers.pop_back();
+    state.waking = id;
+    lock.unlock();
+    wake();
+    lock.lock();
+    state.waking = 0;
+    state.woken.notify_all();
+  }
 }
 
 bool StopSignal::stopped() const noexcept {
@@ -49,10 +62,14 @@ bool StopSignal::stopped() const noexcept {
 StopSignal::Waker::Waker(std::shared_ptr<StopSignal> signal, std::function<void()> wake)
     : signal_(std::move(signal)) {
   State& state = *signal_->state_;
-  std::lock_guard lock(state.mutex);
-  if (state.stopped.load()) wake();
+  std::unique_lock lock(state.mutex);
   id_ = state.next_id++;
-  state.wakers.emplace_back(id_, std::move(wake));
+  if (!state.stopped.load()) {
+    state.wakers.emplace_back(id_, std::move(wake));
+    return;
+  }
+  lock.unlock();
+  wake();
 }
 
 StopSignal::Waker::Waker(Waker&& other) noexcept
@@ -66,8 +83,10 @@ StopSignal::Waker& StopSignal::Waker::operator=(Waker&& other) noexcept {
 
 StopSignal::Waker::~Waker() {
   if (!signal_) return;
-  std::lock_guard lock(signal_->state_->mutex);
-  std::erase_if(signal_->state_->wakers, [this](const auto& waker) { return waker.first == id_; });
+  State& state = *signal_->state_;
+  std::unique_lock lock(state.mutex);
+  state.woken.wait(lock, [&] { return state.waking != id_; });
+  std::erase_if(state.wakers, [this](const auto& waker) { return waker.first == id_; });
 }
 
 struct IterationContext::Shared {
@@ -142,8 +161,9 @@ IterationContext IterationContext::whole() const {
 }
 
 std::int64_t IterationContext::threads(std::int64_t calls) const {
-  if (calls != kAutotune) return calls;
-  if (options_.private_threadpool_size) return *options_.private_threadpool_size;
+  if (calls != kAutotune) return std::min(calls, kMostThreads);
+  const std::int64_t said = options_.private_threadpool_size.value_or(0);
+  if (said != 0) return std::min(said, kMostThreads);
   if (options_.autotune.enabled.value_or(true)) return kAutotune;
   return cpu_budget(options_.autotune);
 }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <mutex>
@@ -11,10 +12,18 @@
 #include "tandem/data/internal/observer.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/tuner.h"
+#include "tandem/runtime/internal/late_call.h"
 #include "tandem/runtime/profiler.h"
+#include "tandem/runtime/runtime.h"
 
 namespace tandem::data {
 namespace {
+
+// Nanoseconds of the steady clock; 0: nothing was given to any.
+std::int64_t accelerators_worked_until() {
+  if (!thread_context().runtime && !Runtime::default_exists()) return 0;
+  return Runtime::current().late_calls()->ahead_until();
+}
 
 // What an iterator does from its beginning, or from a saved state.
 struct Pass {
@@ -87,11 +96,17 @@ struct Pass {
 
   void tell(std::chrono::steady_clock::time_point begin, const Waited& waited, bool gave) {
     const auto end = std::chrono::steady_clock::now();
-    if (observer) observer->next(nanoseconds(begin), nanoseconds(end), gave);
-    if (Tuner* tuner = context.tuner_if_any()) tuner->consumed(nanoseconds(end), waited());
+    // An accelerator that still worked on what it was given did not wait for input, though the
+    // thread that feeds it did.
+    const std::int64_t worked = std::clamp<std::int64_t>(
+        accelerators_worked_until() - nanoseconds(begin), 0, nanoseconds(end) - nanoseconds(begin));
+    if (observer) observer->next(nanoseconds(begin), nanoseconds(end), worked, gave);
+    if (Tuner* tuner = context.tuner_if_any())
+      tuner->consumed(nanoseconds(end), std::max<std::int64_t>(waited() - worked, 0));
     if (!profiler::running()) return;
     profiler::record_input(observer ? observer->name() : dataset->name(),
-                           observer ? observer->recent_shares() : "", begin, end);
+                           observer ? observer->recent_shares() : "",
+                           begin + std::chrono::nanoseconds(worked), end);
   }
 
   void visit(StateArchive& archive) {

@@ -142,12 +142,12 @@ ObservedStage& Observer::stage(const DatasetBase& dataset, ObservedStage* from,
   return stage;
 }
 
-void Observer::next(std::int64_t begin, std::int64_t end, bool gave) {
+void Observer::next(std::int64_t begin, std::int64_t end, std::int64_t worked, bool gave) {
   std::lock_guard lock(mutex_);
   asked_.store(0, std::memory_order_relaxed);
   if (begin_ == 0) begin_ = begin;
   end_ = end;
-  in_next_ += end - begin;
+  in_next_ += end - begin - worked;
   elements_ += gave ? 1 : 0;
 }
 

@@ -25,9 +25,6 @@
 namespace tandem::data {
 namespace {
 
-// More threads would leave none for others on the machine.
-constexpr std::int64_t kMostCalls = 4096;
-
 std::int64_t hand_over_time(const IterationContext& context) {
   constexpr std::int64_t kMost = 1'000'000'000'000;
   return std::min(context.options().autotune.hand_over_ns.value_or(HandOver::kUsual), kMost);
@@ -52,7 +49,7 @@ class ParallelMapIterator final : public IteratorBase {
       : fn_(fn),
         stage_(stage),
         draws_(std::move(draws)),
-        limit_(static_cast<std::size_t>(std::clamp<std::int64_t>(calls, 0, kMostCalls))),
+        limit_(static_cast<std::size_t>(std::max<std::int64_t>(calls, 0))),
         deterministic_(deterministic),
         context_(context.below()),
         tuned_(

@@ -31,9 +31,9 @@ struct TANDEM_EXPORT PipelineStats {
 
     std::int64_t elements = 0;
     std::int64_t bytes = 0;  ///< of its elements; 0 where they went by as numbers of rows
-    double work = 0;         ///< its own time, on all threads
-    double idle = 0;  ///< of that: slept, or waited for files, the network, a device or a lock. An
-                      ///< estimate from looks at a thread about every 4 ms; 0 if nobody can tell
+    double work = 0;         ///< its own time on all threads, idle included
+    double idle = 0;  ///< of `work`: slept, or waited for files, the network, a device or a lock.
+                      ///< An estimate from looks at a thread about every 4 ms; 0 if nobody can tell
 
     /// How long whoever asked it for an element stood still since its threads had none ready.
     double waited_for = 0;
@@ -55,7 +55,7 @@ struct TANDEM_EXPORT PipelineStats {
     std::int64_t cycle_length = 0;  ///< of interleave: the datasets that it takes from at a time
 
     double work_per_element() const;
-    /// Of its own time: half or more is not spent computing, so that more threads than there are
+    /// More than half of its own time is not spent computing, so that more threads than there are
     /// cores make it faster.
     bool waits() const { return idle > 0.5 * work; }
     double bytes_per_element() const;
@@ -65,8 +65,9 @@ struct TANDEM_EXPORT PipelineStats {
       stages;  ///< consumers before their inputs; the first is the last of the dataset
   std::int64_t elements = 0;  ///< given to whoever iterates
   bool ended = false;         ///< and no more came
-  double seconds = 0;         ///< since the first was asked for
-  double in_next = 0;         ///< of these, spent in Iterator::next: the consumer waits for input
+  double seconds = 0;         ///< from the first request to the end, or until now
+  double in_next = 0;  ///< of these, spent in Iterator::next: the consumer waits for input. Without
+                       ///< the time in which accelerators still ran its eager calls
 
   /// in_next / seconds: the share of its time that the consumer waits for input.
   double waiting_share() const;

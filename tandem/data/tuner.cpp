@@ -42,7 +42,7 @@ std::int64_t machine_memory() {
 
 std::int64_t cpu_budget(const AutotuneOptions& options) {
   const std::int64_t said = options.cpu_budget.value_or(0);
-  return said > 0 ? said : Runtime::current().inter_op_pool().threads();
+  return said > 0 ? std::min(said, kMostThreads) : Runtime::current().inter_op_pool().threads();
 }
 
 std::int64_t ram_budget(const AutotuneOptions& options) {

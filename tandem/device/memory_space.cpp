@@ -76,24 +76,43 @@ Stream& copy_stream(Device* from, Device* to) {
   return to ? to->stream(StreamKind::kCopyIn) : from->stream(StreamKind::kCopyOut);
 }
 
-Array allocate_on(Device& device, DType dtype, const Shape& shape) {
+namespace {
+
+Array allocate_from(Allocator& allocator, DType dtype, const Shape& shape) {
   const std::int64_t bytes =
       checked_multiply(shape.num_elements(), static_cast<std::int64_t>(dtype_size(dtype)));
-  Ref<Buffer> buffer = device.allocator().allocate(static_cast<std::size_t>(bytes));
+  Ref<Buffer> buffer = allocator.allocate(static_cast<std::size_t>(bytes));
   void* data = buffer->data();
   return Array(dtype, shape, std::move(buffer), data);
 }
 
+}  // namespace
+
+Array allocate_on(Device& device, DType dtype, const Shape& shape) {
+  return allocate_from(device.allocator(), dtype, shape);
+}
+
+Array allocate_staging(Device& device, DType dtype, const Shape& shape) {
+  return allocate_from(device.staging_allocator(), dtype, shape);
+}
+
+namespace {
+
+void copy_and_wait(const Array& from, const Array& to) {
+  if (from.num_bytes() == 0) return;
+  Stream& stream = copy_stream(device_of(from), device_of(to));
+  stream.enqueue(transfer(from, to));
+  stream.record()->wait();
+}
+
+}  // namespace
+
 Array copy_to_host(const Array& array) {
   check_computed(array);
   if (array.on_host()) return array;
-  Device* device = &device_in_being(array);
+  device_in_being(array);
   Array copy(array.dtype(), array.shape());
-  if (array.num_bytes() != 0) {
-    Stream& stream = copy_stream(device, nullptr);
-    stream.enqueue(transfer(array, copy));
-    stream.record()->wait();
-  }
+  copy_and_wait(array, copy);
   return copy;
 }
 
@@ -103,13 +122,14 @@ Array copy_to_device(const Array& array, Device& device) {
     return token_view(array);
   Device* from = array.on_host() ? nullptr : &device_in_being(array);
   if (from) check_not_lost(*from);
-  if (from && !from->can_copy_to(device)) return copy_to_device(copy_to_host(array), device);
   Array copy = allocate_on(device, array.dtype(), array.shape());
   if (from && !array.buffer()->computed()) copy.buffer()->mark_uncomputed();
-  if (array.num_bytes() != 0) {
-    Stream& stream = copy_stream(from, &device);
-    stream.enqueue(transfer(array, copy));
-    stream.record()->wait();
+  if (from && !from->can_copy_to(device)) {
+    const Array staged = allocate_staging(*from, array.dtype(), array.shape());
+    copy_and_wait(array, staged);
+    copy_and_wait(staged, copy);
+  } else {
+    copy_and_wait(array, copy);
   }
   return copy;
 }

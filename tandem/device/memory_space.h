@@ -28,6 +28,8 @@ TANDEM_EXPORT Array copy_to_device(const Array& array, Device& device);
 /// What copy_to_device does, in parts: memory for the value (a token), and the transfer as work for
 /// a copy stream, `copy_stream`.
 TANDEM_EXPORT Array allocate_on(Device& device, DType dtype, const Shape& shape);
+/// The same in the host memory that the device copies fastest with.
+TANDEM_EXPORT Array allocate_staging(Device& device, DType dtype, const Shape& shape);
 TANDEM_EXPORT Copy transfer(const Array& from, const Array& to);
 /// The stream on which a copy to `to` (null: the host) belongs.
 TANDEM_EXPORT Stream& copy_stream(Device* from, Device* to);

@@ -51,14 +51,27 @@ void SequentialImpl::build_many(const std::vector<PartialShape>& inputs) {
     throw InvalidArgumentError(
         cat("Sequential model '", name(), "' takes one input with a batch axis."));
   }
-  if (!input_) {
+  // What fails leaves no input behind, to which later calls would be held.
+  std::shared_ptr<InputLayerImpl> input = input_;
+  if (!input) {
     const std::vector<std::int64_t>& dims = inputs[0].dims();
-    input_ = std::make_shared<InputLayerImpl>(
+    input = std::make_shared<InputLayerImpl>(
         PartialShape(std::vector<std::int64_t>(dims.begin() + 1, dims.end())),
         InputOptions{.dtype = layers_.front().variable_dtype()});
   }
-  outputs_ = {input_->output()};
-  for (const Layer& layer : layers_) outputs_.push_back(layer(outputs_.back()));
+  std::vector<KerasTensor> outputs{input->output()};
+  try {
+    for (const Layer& layer : layers_) outputs.push_back(layer(outputs.back()));
+  } catch (const InvalidArgumentError&) {
+    if (input_) throw;
+    std::rethrow_exception(
+        with_line(std::current_exception(),
+                  cat("in building model '", name(), "' for input of shape ", inputs[0],
+                      ", of which the first axis is the batch (of a dataset: did you call "
+                      "batch()?)")));
+  }
+  input_ = std::move(input);
+  outputs_ = std::move(outputs);
 }
 
 std::vector<Tensor> SequentialImpl::call_many(std::span<const Tensor> inputs,

@@ -30,7 +30,8 @@ std::vector<DevicePeak> predicted_peak(const ConcreteFunction& function,
   FunctionExecutor::check(*function.function(), arrays);
   Runtime& runtime = Runtime::current();
   const std::vector<std::size_t> added =
-      FunctionExecutor::prepare(*function.function(), arrays, device_of_call(runtime))
+      FunctionExecutor::prepare(*function.function(), arrays,
+                                device_of_call(runtime, function.name()))
           ->bytes_of_a_call();
   std::vector<DevicePeak> peaks;
   for (std::size_t d = 0; d < runtime.devices().size(); ++d) {
@@ -40,6 +41,28 @@ std::vector<DevicePeak> predicted_peak(const ConcreteFunction& function,
         {device.name(), device.allocator().stats().current + (d < added.size() ? added[d] : 0)});
   }
   return peaks;
+}
+
+std::vector<DevicePeak> predicted_peak(const ConcreteFunction& function,
+                                       std::initializer_list<Tensor> args) {
+  return predicted_peak(function, std::span<const Tensor>(args.begin(), args.size()));
+}
+
+std::vector<DevicePeak> predicted_peak(const ConcreteFunction& function) {
+  std::vector<Tensor> args;
+  if (function.function()) {
+    const std::vector<Node*>& params = function.function()->args();
+    for (std::size_t i = 0; i + function.captures().size() < params.size(); ++i) {
+      const PartialShape& shape = params[i]->output_shape(0);
+      if (!shape.is_fully_known()) {
+        throw InvalidArgumentError(cat(
+            "Argument '", params[i]->name(), "' of function '", function.name(), "' has the shape ",
+            shape, ", so that its memory is not known. Give the arguments to predicted_peak."));
+      }
+      args.emplace_back(Array(params[i]->output_dtype(0), shape.to_shape()));
+    }
+  }
+  return predicted_peak(function, args);
 }
 
 }  // namespace tandem::config

@@ -115,7 +115,9 @@ DType Tensor::dtype() const {
   return t.symbolic() ? t.symbol().output_dtype(t.node.index) : t.array.dtype();
 }
 
-const Shape& Tensor::shape() const {
+Shape Tensor::shape() const&& { return static_cast<const Tensor&>(*this).shape(); }
+
+const Shape& Tensor::shape() const& {
   const TensorImpl& t = checked(impl_);
   if (!t.symbolic()) return t.array.shape();
   const PartialShape& partial = t.symbol().output_shape(t.node.index);
@@ -152,7 +154,9 @@ std::int64_t Tensor::dim(int axis) const {
 
 bool Tensor::is_symbolic() const noexcept { return impl_ && impl_->symbolic(); }
 
-const Array& Tensor::array() const { return concrete(impl_).host_array(); }
+const Array& Tensor::array() const& { return concrete(impl_).host_array(); }
+
+Array Tensor::array() const&& { return concrete(impl_).host_array(); }
 
 const Array& TensorImpl::copy_for_host() const {
   auto copy = std::make_unique<const Array>(copy_to_host(array));

@@ -17,6 +17,7 @@
 #include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
 #include "tandem/core/shape.h"
+#include "tandem/runtime/kept_values.h"
 #include "tandem/runtime/tensor_literals.h"
 
 namespace tandem {
@@ -29,9 +30,10 @@ class TensorImpl;
 /// A Tensor is one pointer, cheap to copy, and may be used from several threads. Concrete tensors
 /// hold data; symbolic ones are outputs of a graph under construction and know their dtype and what
 /// can be said of their shape. Reading data of a symbolic tensor throws FailedPreconditionError. A
-/// default-constructed Tensor is undefined.
+/// default-constructed Tensor is undefined: using it throws FailedPreconditionError.
 ///
-///     td::Tensor a{1, 2, 3};                       // int32, shape [3]
+///     td::Tensor a{1, 2, 3};                       // int32, shape [3]; {3} has one element
+///     td::Tensor three(3);                         // a scalar, shape []; so is `= 3`
 ///     td::Tensor b{{1.0, 2.0}, {3.0, 4.0}};        // float, shape [2,2]
 ///     td::Tensor column{{1.0}, {2.0}};             // [2,1]
 ///     auto c = td::Tensor::from(std::vector<float>(6), {2, 3});
@@ -45,7 +47,7 @@ class TANDEM_EXPORT Tensor {
   Tensor& operator=(Tensor&& other) noexcept;
   ~Tensor();
 
-  // Scalars: int is int32, double and float are float32.
+  // Scalars: int is int32, double and float are float32. td::scalar<T>(value) makes any dtype.
   Tensor(bool value);
   Tensor(int value);
   Tensor(std::int64_t value);
@@ -53,6 +55,14 @@ class TANDEM_EXPORT Tensor {
   Tensor(double value);
   Tensor(const char* value);
   Tensor(std::string value);
+  /// int64, for sizes and counts; throws InvalidArgumentError for one that is too large.
+  template <internal::WideInteger T>
+  Tensor(T value) : Tensor(internal::as_int64(value)) {}
+  // Any other pointer would be taken for true: td::Tensor::from or wrap makes a tensor of a buffer.
+  Tensor(std::nullptr_t) = delete;
+  template <class T>
+  requires(!std::is_same_v<std::remove_cv_t<T>, char>) Tensor(T* value)
+  = delete;
   // Rank 1 to 3, as many as there are braces: {{1.0}, {2.0}} is a column, [2,1]. Rows must have
   // equal lengths.
   template <internal::Literal T>
@@ -116,18 +126,28 @@ class TANDEM_EXPORT Tensor {
 
   DType dtype() const;
   /// Throws FailedPreconditionError if not fully known (symbolic tensors): see partial_shape.
-  const Shape& shape() const;
+  const Shape& shape() const&;
+  Shape shape() const&&;
   PartialShape partial_shape() const;
-  int rank() const;                  ///< -1 when unknown
-  std::int64_t dim(int axis) const;  ///< -1 when unknown
+  int rank() const;  ///< -1 when unknown
+  /// Size of an axis, counted from the end if negative; -1 when unknown.
+  std::int64_t dim(int axis) const;
   std::int64_t num_elements() const { return shape().num_elements(); }
   bool is_symbolic() const noexcept;
 
   /// The concrete value; waits for it, and throws the error of the op that failed to make it.
-  const Array& array() const;
+  const Array& array() const&;
+  Array array() const&&;
+  /// The elements, row-major, valid as long as the tensor or a copy of it lives. T must be the
+  /// element type of the dtype, else InvalidArgumentError.
   template <class T>
-  std::span<const T> data() const {
+  std::span<const T> data() const& {
     return array().values<T>();
+  }
+  /// Of a temporary, which would take its elements with it: the span keeps them.
+  template <class T>
+  internal::KeptValues<T> data() const&& {
+    return internal::KeptValues<T>(array());
   }
   template <class T>
   std::vector<T> to_vector() const {
@@ -140,6 +160,7 @@ class TANDEM_EXPORT Tensor {
     check_one_element();
     return array().values<T>()[0];
   }
+  /// One index for each axis, from 0; else InvalidArgumentError.
   template <class T>
   T at(std::initializer_list<std::int64_t> index) const {
     return array().values<T>()[flat_index(index)];

@@ -1,6 +1,7 @@
 #include "tandem/runtime/tensor_literals.h"
 
 #include <algorithm>
+#include <limits>
 #include <span>
 #include <string>
 
@@ -60,6 +61,15 @@ Array from_mixed_as(const std::vector<MixedNumber>& numbers, const Shape& shape)
 }
 
 }  // namespace
+
+std::int64_t checked_int64(std::uint64_t value) {
+  if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+    throw InvalidArgumentError(cat("The number ", value,
+                                   " is too large for an int64 tensor. td::scalar<std::uint64_t> "
+                                   "makes one of uint64."));
+  }
+  return static_cast<std::int64_t>(value);
+}
 
 template <class T>
 Array literal(std::initializer_list<T> list) {

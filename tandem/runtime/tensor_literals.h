@@ -23,6 +23,18 @@ template <class T>
 concept Number = std::is_arithmetic_v<T>;
 template <class T>
 concept OtherNumber = Number<T> && !Literal<T>;
+// The integers that C++ does not promote to int: unsigned, std::size_t, long long.
+template <class T>
+concept WideInteger = OtherNumber<T> && std::is_integral_v<T> && sizeof(T) >= sizeof(int) &&
+                      !std::is_same_v<T, wchar_t> && !std::is_same_v<T, char32_t>;
+
+// Throws InvalidArgumentError if it is above the largest int64.
+TANDEM_EXPORT std::int64_t checked_int64(std::uint64_t value);
+template <WideInteger T>
+std::int64_t as_int64(T value) {
+  if constexpr (std::is_unsigned_v<T>) return checked_int64(value);
+  return static_cast<std::int64_t>(value);
+}
 
 // A number among numbers of other types, or of a type that no tensor's literals have.
 struct MixedNumber {

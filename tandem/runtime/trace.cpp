@@ -124,6 +124,12 @@ std::vector<Tensor> Trace::add_op(const OpDef& op, std::span<const Tensor> input
   spec.inputs.reserve(inputs.size());
   for (const Tensor& input : inputs) spec.inputs.push_back(resolve(input));
   if (!context.devices.empty()) spec.device = context.devices.back();
+  if (!colocations_.empty()) {
+    const Colocation& with = colocations_.back();
+    spec.attrs.set("_class", std::vector<std::string>{"loc:@" + with.name});
+    // For what optimization does before anything is placed.
+    if (spec.device.empty()) spec.device = with.device;
+  }
   spec.where = StackTrace::capture();
   Node* node = graph_.add(std::move(spec));
   if (op.traits.stateful) order_stateful(node);
@@ -132,6 +138,11 @@ std::vector<Tensor> Trace::add_op(const OpDef& op, std::span<const Tensor> input
   for (int i = 0; i < node->num_outputs(); ++i) outputs.push_back(symbol({node, i}));
   return outputs;
 }
+
+void Trace::begin_colocation(const Node& node) {
+  colocations_.push_back({node.name(), node.requested_device()});
+}
+void Trace::end_colocation() { colocations_.pop_back(); }
 
 void Trace::order_stateful(Node* node) {
   effects_.push_back(node);

@@ -43,6 +43,9 @@ class TANDEM_EXPORT Trace {
   /// This graph's output for a tensor: its own, a constant, or a captured argument.
   Output resolve(const Tensor& tensor);
   Tensor symbol(Output output);
+  /// Nodes added from now on go where `node` goes, until the end of it.
+  void begin_colocation(const Node& node);
+  void end_colocation();
 
   /// Outside tensors that became arguments, in order; they follow the arguments made by add_arg.
   const std::vector<Tensor>& captures() const { return captures_; }
@@ -68,7 +71,12 @@ class TANDEM_EXPORT Trace {
     std::vector<Node*> readers;
   };
   std::unordered_map<const Node*, Touch> resources_;  // by the node that brings the handle in
-  Node* last_effect_ = nullptr;                       // stateful nodes without a resource
+  struct Colocation {
+    std::string name;
+    std::string device;  // that its node asks for
+  };
+  std::vector<Colocation> colocations_;  // outermost first
+  Node* last_effect_ = nullptr;          // stateful nodes without a resource
   std::vector<Node*> effects_;
 };
 

@@ -35,9 +35,10 @@ class Observer {
   ObservedStage& stage(const DatasetBase& dataset, ObservedStage* from, const DatasetBase* consumer,
                        bool begun_with_consumer);
 
-  /// The last stage's `next` begins, and has ended, from the consumer's side.
+  /// The last stage's `next` begins, and has ended, from the consumer's side. `worked`: in how much
+  /// of that time accelerators ran what the consumer had given them.
   void asked(std::int64_t begin) { asked_.store(begin, std::memory_order_relaxed); }
-  void next(std::int64_t begin, std::int64_t end, bool gave);
+  void next(std::int64_t begin, std::int64_t end, std::int64_t worked, bool gave);
   void ended();
   PipelineStats stats() const;
   /// The last stage's name.

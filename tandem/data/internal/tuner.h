@@ -15,6 +15,9 @@
 
 namespace tandem::data {
 
+/// Of one stage. More would leave none for others on the machine.
+inline constexpr std::int64_t kMostThreads = 4096;
+
 /// Threads that the stages of an iteration share, and bytes.
 std::int64_t cpu_budget(const AutotuneOptions& options);
 std::int64_t ram_budget(const AutotuneOptions& options);

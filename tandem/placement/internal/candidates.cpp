@@ -166,7 +166,9 @@ std::string Candidates::explicitly_assigned(const Node& node, const DeviceSpec& 
              asked.type == "GPU" && !any_gpu
                  ? " The requested device appears to be a GPU, but CUDA is not "
                    "enabled."
-                 : "");
+                 : "",
+             " Devices with a kernel: [",
+             names(filter({}, colocation_.bonds(colocation_.root(node.id())).kinds)), "].");
 }
 
 std::string Candidates::names(const std::vector<int>& which) const {

@@ -294,12 +294,32 @@ class Run : public std::enable_shared_from_this<Run> {
     if (from.buffer() && !from.buffer()->computed()) to.buffer()->mark_uncomputed();
     if (from.num_bytes() == 0) return over(nullptr);
     if (recorder_) at(began_, s) = StepRecorder::now();
-    Array staged = from;
-    if (source && source != &device && !source->can_copy_to(device)) staged = copy_to_host(from);
-    Copy copy = transfer(staged, to);
+    if (source && source != &device && !source->can_copy_to(device))
+      return copy_through_host(*source, from, device, to, over);
+    Copy copy = transfer(from, to);
     copy.done = over;
     device.stream(kind == Lane::kCopyOut ? StreamKind::kCopyOut : StreamKind::kCopyIn)
         .enqueue(std::move(copy));
+  }
+
+  // Out by the one device, and in by the other once that is over: nobody waits, since what comes
+  // before on the one's stream may need the lock to be over.
+  template <class Over>
+  static void copy_through_host(Device& source, const Array& from, Device& target, const Array& to,
+                                const Over& over) {
+    const Array staged = allocate_staging(source, from.dtype(), from.shape());
+    Copy out = transfer(from, staged);
+    out.done = [&target, in = transfer(staged, to), over](const std::exception_ptr& error) {
+      if (error) return over(error);
+      try {
+        Copy copy = in;
+        copy.done = over;
+        target.stream(StreamKind::kCopyIn).enqueue(std::move(copy));
+      } catch (...) {
+        over(std::current_exception());
+      }
+    };
+    source.stream(StreamKind::kCopyOut).enqueue(std::move(out));
   }
 
   void fail(int s, std::exception_ptr error) {

@@ -267,6 +267,11 @@ class EagerCall {
   int num_outputs_ = 0;
 };
 
+// With one device there is no choice, unless a scope asks for what is not there.
+bool is_placed(const Runtime& runtime) {
+  return runtime.places_calls() || !thread_context().devices.empty();
+}
+
 std::vector<Tensor> run_on_devices(Runtime& runtime, const OpDef& op,
                                    std::span<const Tensor> inputs, const AttrMap& attrs) {
   check_inputs(op.name, inputs, /*wait=*/false);
@@ -283,7 +288,7 @@ Tensor run_eagerly_1(Runtime& runtime, const OpDef& op, std::span<const Tensor> 
       throw InternalError(cat("op ", op.name, " has ", outputs, " outputs, not one"));
   };
   try {
-    if (!runtime.places_calls() || plainly_on_host(runtime, op, inputs)) {
+    if (!is_placed(runtime) || plainly_on_host(runtime, op, inputs)) {
       EagerCall call(runtime, op, inputs, attrs);
       if (call.prepare()) {
         check_one(static_cast<std::size_t>(call.num_outputs()));
@@ -305,7 +310,7 @@ std::vector<Tensor> run_eagerly(const OpDef& op, std::span<const Tensor> inputs,
                                 const AttrMap& attrs) {
   try {
     Runtime& runtime = Runtime::current();
-    if (!runtime.places_calls() || plainly_on_host(runtime, op, inputs)) {
+    if (!is_placed(runtime) || plainly_on_host(runtime, op, inputs)) {
       EagerCall call(runtime, op, inputs, attrs);
       if (call.prepare()) {
         std::vector<Tensor> outputs;
@@ -337,7 +342,7 @@ std::vector<Array> arrays_of(std::span<const Tensor> args) {
 [[gnu::noinline]] std::vector<Tensor> run_function_on_devices(Runtime& runtime,
                                                               const Function& function,
                                                               std::span<const Tensor> args) {
-  Device& device = device_of_call(runtime);
+  Device& device = device_of_call(runtime, function.name());
   if (runtime.log_placement())
     std::cerr << cat("Executing op ", function.name(), " in device ", device.name(), "\n");
   KernelContext context;
@@ -356,6 +361,7 @@ std::vector<Tensor> run_function_eagerly(Runtime& runtime, const Function& funct
                                          std::span<const Tensor> args) {
   const bool here = check_inputs(function.name(), args, /*wait=*/true);
   if (runtime.places_calls()) return run_function_on_devices(runtime, function, args);
+  if (is_placed(runtime)) device_of_call(runtime, function.name());
   if (!here) return run_function_eagerly(runtime, function, on_host(args));
   KernelContext context;
   context.services_ = &runtime.services(runtime.default_device());

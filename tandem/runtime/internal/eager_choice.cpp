@@ -139,13 +139,22 @@ bool exists(const Runtime& runtime, const DeviceSpec& wanted) {
                      [&](const auto& d) { return wanted.matches(d->spec()); });
 }
 
-void tell_fallback(const DeviceCall& call, const DeviceSpec& wanted, const Device& chosen) {
-  const char* const why = lost_device(call.runtime, wanted) ? "that is lost"
-                          : exists(call.runtime, wanted)    ? "that has no kernel for it"
-                                                            : "there is no such device";
-  tell_soft_placement(call.runtime,
-                      cat("Soft placement: ", call.op.name, " asked for ", full_name(wanted),
-                          ", but ", why, "; it runs on ", chosen.name(), "."));
+void tell_fallback(Runtime& runtime, const std::string& what, const DeviceSpec& wanted,
+                   const Device& chosen) {
+  const char* const why = lost_device(runtime, wanted) ? "that is lost"
+                          : exists(runtime, wanted)    ? "that has no kernel for it"
+                                                       : "there is no such device";
+  tell_soft_placement(runtime, cat("Soft placement: ", what, " asked for ", full_name(wanted),
+                                   ", but ", why, "; it runs on ", chosen.name(), "."));
+}
+
+// Soft placement never crosses to another process.
+void check_task(const DeviceSpec& wanted, const std::vector<Device*>& all) {
+  if ((wanted.job && wanted.job != "localhost") || (wanted.task && wanted.task != 0) ||
+      (wanted.replica && wanted.replica != 0)) {
+    throw InvalidArgumentError(
+        cat(full_name(wanted), " unknown device. Devices that exist: ", names(all), "."));
+  }
 }
 
 }  // namespace
@@ -183,11 +192,7 @@ Device& choose_device(const DeviceCall& call) {
   for (Device* d : able) {
     if (wanted.matches(d->spec())) return *d;
   }
-  if ((wanted.job && wanted.job != "localhost") || (wanted.task && wanted.task != 0) ||
-      (wanted.replica && wanted.replica != 0)) {
-    throw InvalidArgumentError(
-        cat(full_name(wanted), " unknown device. Devices that exist: ", names(all), "."));
-  }
+  check_task(wanted, all);
   if (able.empty()) {  // the look-up there fails, and tells for which dtypes there are kernels
     for (Device* d : all) {
       if (wanted.matches(d->spec()) &&
@@ -205,27 +210,30 @@ Device& choose_device(const DeviceCall& call) {
     throw InvalidArgumentError(cat(
         "Could not satisfy device specification '", full_name(wanted),
         "'. enable_soft_placement=", call.runtime.soft_placement() ? 1 : 0,
-        ". Supported device types [", types(able), "]. All available devices [", names(all), "]. ",
+        ". Supported device types [", types(able), "]. All available devices [", names(all),
+        "]. Devices with a kernel for ", call.op.name, ": [", names(able), "]. ",
         exists(call.runtime, wanted) ? cat("Ask for a device that has a kernel for ", call.op.name)
                                      : cat("There is no such device: ask for one of these"),
         ", or call td::config::set_soft_device_placement(true)."));
   }
   // As TensorFlow: not the nearest index, but the first of those that can.
-  tell_fallback(call, wanted, *able.front());
+  tell_fallback(call.runtime, call.op.name, wanted, *able.front());
   return *able.front();
 }
 
-Device& device_of_call(Runtime& runtime) {
-  if (runtime.devices().size() == 1 && runtime.soft_placement()) return runtime.default_device();
+Device& device_of_call(Runtime& runtime, const std::string& function) {
   const DeviceSpec wanted = requested();
+  if (wanted.empty() && runtime.devices().size() == 1) return runtime.default_device();
   const std::vector<Device*> all = by_priority(runtime);
   for (Device* d : all) {
     if (wanted.matches(d->spec())) return *d;
   }
+  check_task(wanted, all);
   if (!runtime.soft_placement()) {
     throw InvalidArgumentError(cat("Unable to find any devices for spec ", wanted.to_string(),
                                    ". All available devices [", names(all), "]."));
   }
+  tell_fallback(runtime, cat("function '", function, "'"), wanted, *all.front());
   return *all.front();
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "tandem/core/error.h"
 #include "tandem/core/flush_denormals.h"
@@ -11,11 +12,13 @@
 #include "tandem/graph/op_registry.h"
 #include "tandem/graph/passes.h"
 #include "tandem/runtime/internal/adaptive_plan.h"
+#include "tandem/runtime/internal/called_functions.h"
 #include "tandem/runtime/internal/default_options.h"
 #include "tandem/runtime/internal/device_plan.h"
 #include "tandem/runtime/internal/frame_tree.h"
 #include "tandem/runtime/internal/framed_plan.h"
 #include "tandem/runtime/internal/kernel_evaluator.h"
+#include "tandem/runtime/internal/placed_function.h"
 #include "tandem/runtime/internal/prepare.h"
 #include "tandem/runtime/internal/running_calls.h"
 #include "tandem/runtime/internal/step_recorder.h"
@@ -46,6 +49,7 @@ class PlanCache {
     if (runtime_id_ != runtime.id()) {
       forget();
       states_ = std::make_shared<NodeStates>();
+      choice_.reset();
       runtime_id_ = runtime.id();
     }
     if (const std::uint64_t version = default_options().optimizer_version();
@@ -63,6 +67,14 @@ class PlanCache {
     return make(runtime, function, args, places);
   }
 
+  // The next call places anew, by what the runtime then says.
+  void forget_places() {
+    std::lock_guard lock(mutex_);
+    plans_.clear();
+    framed_.reset();
+    choice_.reset();
+  }
+
  private:
   // Kept out of `get`, which every call goes through.
   [[gnu::noinline]] std::shared_ptr<Executable> make(Runtime& runtime, const Function& function,
@@ -71,6 +83,7 @@ class PlanCache {
     if (!optimized_) {
       auto body = std::make_shared<MutableFunction>(function);
       prepare(*body, runtime.ops());
+      check_requests(runtime, *body);
       KernelEvaluator evaluator(runtime);
       options_ = default_options().optimizer();
       if (!function.may_optimize()) options_.disable_meta_optimizer = true;
@@ -108,7 +121,8 @@ class PlanCache {
                                      const CallPlaces* places) {
     if (!places) return std::make_shared<FramedPlan>(runtime, std::move(body), states_);
     framed_lost_ = places->lost;
-    const Placement placement = place_nodes(runtime, *body, places->args, places->default_device);
+    const Placement placement = place_nodes(runtime, *body, places->args, places->default_device,
+                                            placement_choice(runtime));
     return std::make_shared<FramedPlan>(runtime, std::move(body), states_, &placement);
   }
   // Null if the first CPU does everything.
@@ -116,9 +130,13 @@ class PlanCache {
                                          const Entry& entry) {
     auto placed = std::make_shared<PlacedFunction>(
         place_function(runtime, with_shapes(body, entry.shapes), entry.places->args,
-                       entry.places->default_device));
+                       entry.places->default_device, placement_choice(runtime)));
     if (on_one_cpu(*placed)) return nullptr;
     return std::make_shared<DevicePlan>(runtime, std::move(placed), states_);
+  }
+  const PlacementChoice& placement_choice(const Runtime& runtime) {
+    if (!choice_) choice_ = PlacementChoice::of(runtime);
+    return *choice_;
   }
   static bool fits(const std::unique_ptr<const CallPlaces>& made_for, const CallPlaces* places) {
     if (!places || !made_for) return !places && !made_for;
@@ -138,7 +156,8 @@ class PlanCache {
   std::mutex mutex_;
   std::uint64_t runtime_id_ = 0;
   std::uint64_t options_version_ = 0;
-  OptimizerOptions options_;  // under which `optimized_` was made
+  std::optional<PlacementChoice> choice_;  // none: nothing has been placed
+  OptimizerOptions options_;               // under which `optimized_` was made
   std::shared_ptr<MutableFunction> optimized_;
   std::shared_ptr<NodeStates> states_;
   std::vector<Entry> plans_;
@@ -201,6 +220,12 @@ int place_of(const Runtime& runtime, const Array& value) {
 
 void FunctionExecutor::check(const Function& function, const std::vector<Array>& args) {
   check_args(function, args);
+}
+
+void FunctionExecutor::place_again(const Function& function) {
+  plans_of(function)->forget_places();
+  for (const Function* called : called_functions(function.body()))
+    plans_of(*called)->forget_places();
 }
 
 std::vector<Array> FunctionExecutor::run(const Function& function, std::vector<Array> args,

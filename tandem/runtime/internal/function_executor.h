@@ -26,6 +26,9 @@ class TANDEM_EXPORT FunctionExecutor final : public FunctionRunner {
   static std::shared_ptr<Executable> prepare(const Function& function,
                                              const std::vector<Array>& args, const Device& device);
 
+  /// The next call places the function, and what it calls, anew.
+  static void place_again(const Function& function);
+
  private:
   // While a profiler listens, or where there are several devices.
   static std::vector<Array> run_watched(const Function& function, std::vector<Array> args,

@@ -13,6 +13,12 @@ namespace {
 constexpr std::size_t kMost = 2048;
 constexpr std::chrono::seconds kPatience{2};  // with calls of which none runs
 
+std::int64_t steady_now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
 std::exception_ptr closed_error() {
   return std::make_exception_ptr(
       CancelledError("The call had not begun when its runtime was destroyed."));
@@ -123,7 +129,13 @@ void LateCalls::finish(const Ref<LateCall>& call, std::exception_ptr error) {
   call->finish(std::move(error));
   std::lock_guard lock(mutex_);
   ahead_.erase(call->number_);
+  if (ahead_.empty()) ahead_until_ = steady_now();
   left_.notify_all();
+}
+
+std::int64_t LateCalls::ahead_until() const {
+  std::lock_guard lock(mutex_);
+  return ahead_.empty() ? ahead_until_ : steady_now();
 }
 
 void LateCalls::drain() {

@@ -74,14 +74,17 @@ class LateCalls {
   void drain();
   /// Calls that have not begun fail, and calls made from now on; waits for those that have begun.
   void close();
+  /// Until when calls were ahead, nanoseconds of the steady clock: now if some are; 0: none ever.
+  std::int64_t ahead_until() const;
 
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable left_;
   int inside_ = 0;
   bool closed_ = false;
   std::uint64_t last_ = 0;                        ///< number given
   std::map<std::uint64_t, Ref<LateCall>> ahead_;  ///< by number
+  std::int64_t ahead_until_ = 0;
 };
 
 }  // namespace tandem

@@ -4,9 +4,11 @@
 #include <map>
 #include <utility>
 
+#include "tandem/core/error.h"
 #include "tandem/device/device.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/placement/cost_profile.h"
+#include "tandem/runtime/internal/called_functions.h"
 #include "tandem/runtime/internal/soft_placement.h"
 #include "tandem/runtime/runtime.h"
 
@@ -95,10 +97,17 @@ class Cut {
 
 }  // namespace
 
+PlacementChoice PlacementChoice::of(const Runtime& runtime) {
+  PlacementChoice choice{.policy = runtime.placement_policy(), .profile = nullptr};
+  if (const std::string path = runtime.placement_profile(); !path.empty())
+    choice.profile = std::make_shared<const CostProfile>(CostProfile::load(path));
+  return choice;
+}
+
 Placement place_nodes(Runtime& runtime, const MutableFunction& function, const ArgPlaces& args,
-                      int default_device) {
+                      int default_device, const PlacementChoice& choice) {
   PlacementOptions options;
-  options.policy = runtime.placement_policy();
+  options.policy = choice.policy;
   options.soft = runtime.soft_placement();
   options.log = runtime.log_placement();
   const DeviceSet devices = DeviceSet::of(runtime.devices());
@@ -107,21 +116,49 @@ Placement place_nodes(Runtime& runtime, const MutableFunction& function, const A
   for (std::size_t i = 0; i < args.size(); ++i) {
     options.fixed.emplace_back(function.args[i], args[i]);
   }
-  std::shared_ptr<const CostProfile> profile;
-  if (const std::string path = runtime.placement_profile(); !path.empty())
-    profile = std::make_shared<const CostProfile>(CostProfile::load(path));
   Placement placement =
-      place(function.graph, CostModel(devices, std::move(profile)), runtime.kernels(), options);
+      place(function.graph, CostModel(devices, choice.profile), runtime.kernels(), options);
   tell_soft_placement(runtime, soft_placement_line(function.graph, placement));
   return placement;
 }
 
 PlacedFunction place_function(Runtime& runtime, MutableFunction function, const ArgPlaces& args,
-                              int default_device) {
+                              int default_device, const PlacementChoice& choice) {
   PlacedFunction placed{std::move(function), {}};
-  placed.placement = place_nodes(runtime, placed.function, args, default_device);
+  placed.placement = place_nodes(runtime, placed.function, args, default_device, choice);
   Cut(placed, runtime.ops())();
   return placed;
+}
+
+void check_requests(Runtime& runtime, const MutableFunction& function) {
+  const auto& devices = runtime.devices();
+  std::string met;  // the last one that was: nodes ask alike
+  const auto is_met = [&](const std::string& request) {
+    if (request.empty() || request == met) return true;
+    if (!runtime.soft_placement()) return false;  // there may be no kernel
+    const DeviceSpec spec = DeviceSpec::parse(request);
+    if (std::none_of(devices.begin(), devices.end(),
+                     [&](const auto& device) { return spec.matches(device->spec()); }))
+      return false;
+    met = request;
+    return true;
+  };
+  const auto check = [&](const Graph& graph) {
+    if (std::all_of(graph.nodes().begin(), graph.nodes().end(),
+                    [&](const auto& node) { return is_met(node->requested_device()); }))
+      return;
+    PlacementOptions options;
+    options.soft = runtime.soft_placement();
+    try {
+      const Placement placement =
+          place(graph, CostModel(DeviceSet::of(devices)), runtime.kernels(), options);
+      tell_soft_placement(runtime, soft_placement_line(graph, placement));
+    } catch (const UnimplementedError&) {
+      // An op without a kernel may be one that never runs.
+    }
+  };
+  check(function.graph);
+  for (const Function* called : called_functions(function.graph)) check(called->body());
 }
 
 bool on_one_cpu(const PlacedFunction& placed) {

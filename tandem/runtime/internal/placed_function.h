@@ -1,9 +1,11 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "tandem/graph/passes.h"
+#include "tandem/placement/cost_profile.h"
 #include "tandem/placement/placement.h"
 
 namespace tandem {
@@ -28,13 +30,25 @@ inline bool is_copy(const Node& node) {
 /// a resource the one that it belongs to.
 using ArgPlaces = std::vector<int>;
 
-/// Places the nodes of a function on the runtime's devices by its policy. `default_device` (an
-/// index, or -1) takes what asks for nothing.
+/// By what a function is placed. It is kept with the function, which is not moved when the runtime
+/// is told another one.
+struct PlacementChoice {
+  static PlacementChoice of(const Runtime& runtime);
+  PlacementPolicy policy = PlacementPolicy::kGreedy;
+  std::shared_ptr<const CostProfile> profile;  ///< null: none
+};
+
+/// Places the nodes of a function on the runtime's devices. `default_device` (an index, or -1)
+/// takes what asks for nothing.
 Placement place_nodes(Runtime& runtime, const MutableFunction& function, const ArgPlaces& args,
-                      int default_device);
+                      int default_device, const PlacementChoice& choice);
 /// The same for a function whose shapes are those of a call, and cuts it.
 PlacedFunction place_function(Runtime& runtime, MutableFunction function, const ArgPlaces& args,
-                              int default_device);
+                              int default_device, const PlacementChoice& choice);
+
+/// Throws, or tells the fallback, if nodes ask for devices that are not there: before optimization
+/// folds or merges them. Costs next to nothing for a function that asks for none.
+void check_requests(Runtime& runtime, const MutableFunction& function);
 
 /// True if every node is on the runtime's first CPU.
 bool on_one_cpu(const PlacedFunction& placed);

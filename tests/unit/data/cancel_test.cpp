@@ -216,6 +216,38 @@ TEST_F(Cancel, AnIterationMayBeRestored) {
   EXPECT_EQ(rest(it), expected);
 }
 
+// What restoring opens looks to the same cancellation, which has to wait for nobody.
+TEST_F(Cancel, WhileAStateIsRestored) {
+  const auto inside = std::make_shared<std::promise<void>>();
+  const auto restoring = std::make_shared<std::atomic<bool>>(false);
+  const auto open = [=](const Tensor&) {
+    if (restoring->exchange(false)) {
+      inside->set_value();
+      std::this_thread::sleep_for(100ms);
+    }
+    return range(100).prefetch(2);
+  };
+  const Dataset pipeline = range(8).interleave(open, {.cycle_length = 2, .num_parallel_calls = 2});
+  auto it = pipeline.iterator();
+  for (int i = 0; i < 3; ++i) it.next();
+  const std::string state = it.save();
+  const auto stop = std::make_shared<Cancellation>();
+  auto result = std::async(std::launch::async, [&] {
+    const CancellationScope scope(stop);
+    auto other = pipeline.iterator();
+    *restoring = true;
+    other.restore(state);
+    EXPECT_THROW(rest(other), CancelledError);
+  });
+  inside->get_future().wait();
+  stop->cancel();
+  if (result.wait_for(30s) != std::future_status::ready) {
+    std::fprintf(stderr, "It does not end although it was cancelled.\n");
+    std::_Exit(1);
+  }
+  result.get();
+}
+
 TEST_F(Cancel, LeavesNoHalfCache) {
   const auto stop = std::make_shared<Cancellation>();
   const auto kept = range(50)

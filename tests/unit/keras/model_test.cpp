@@ -51,6 +51,16 @@ TEST(Sequential, ChecksItsLayersAndInputs) {
   EXPECT_THAT(error_of([&] { model.add(Dense(1)); }), HasSubstr("is built already"));
 }
 
+TEST(Sequential, ElementsThatAreNoBatchesAreNoEndOfIt) {
+  const auto elements = data::from_tensor_slices({zeros({12, 4}), zeros({12, 1})});
+  const Sequential model{Dense(1)};
+  model.compile({.optimizer = "sgd", .loss = "mse"});
+  EXPECT_THAT(error_of([&] { model.fit(elements, {.verbose = Verbose::kSilent}); }),
+              HasSubstr("did you call batch()?"));
+  EXPECT_FALSE(model.built());
+  EXPECT_EQ(model.fit(elements.batch(4), {.verbose = Verbose::kSilent}).epochs().size(), 1u);
+}
+
 TEST(Sequential, CanBeAddedToAndNested) {
   const Sequential inner{Dense(3), Activation("relu")};
   const Sequential outer({}, "outer");

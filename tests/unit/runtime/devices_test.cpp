@@ -328,6 +328,21 @@ TEST_F(Devices, ThePeakOfACallOnTheHostIsKnownBeforeIt) {
   EXPECT_NEAR(static_cast<double>(predicted[0].bytes - before), measured, 0.02 * measured);
   const std::vector<Tensor> wrong{x, x};
   EXPECT_THROW(config::predicted_peak(step.concrete(x, w), wrong), InvalidArgumentError);
+  EXPECT_EQ(config::predicted_peak(step.concrete(x, w), {x, w})[0].bytes, predicted[0].bytes);
+}
+
+TEST_F(Devices, ThePeakIsKnownBeforeThereAreArguments) {
+  auto step = function([](Tensor a, Tensor b) { return matmul(matmul(a, b), b); });
+  const ConcreteFunction traced = step.concrete(ones({256, 512}), ones({512, 512}));
+  DeviceScope on("/CPU:0");
+  const std::size_t predicted = config::predicted_peak(traced)[0].bytes;
+  Allocator& memory = runtime_.devices()[0]->allocator();
+  memory.reset_peak();
+  step(ones({256, 512}), ones({512, 512}));
+  const auto measured = static_cast<double>(memory.stats().peak);
+  EXPECT_NEAR(static_cast<double>(predicted), measured, 0.02 * measured);
+  auto any = function([](Tensor a) { return matmul(a, a); }, {.input_shapes = {{-1, -1}}});
+  EXPECT_THROW(config::predicted_peak(any.concrete(ones({2, 2}))), InvalidArgumentError);
 }
 
 // A product and what follows it become one op, but not across devices.

@@ -1,7 +1,9 @@
 #include "tandem/runtime/tensor.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -82,6 +84,32 @@ TEST(Tensor, LiteralsOfSeveralTypesHaveAsManyDimensionsAsBraces) {
   EXPECT_EQ((Tensor{{{n}}}.shape()), (Shape{1, 1, 1}));
   EXPECT_EQ((Tensor{{{1, 2.5}}}.shape()), (Shape{1, 1, 2}));
   EXPECT_THROW((Tensor{{1, 2.5}, {3}}), InvalidArgumentError);
+}
+
+// A pointer would be taken for true.
+static_assert(!std::is_constructible_v<Tensor, float*>);
+static_assert(!std::is_constructible_v<Tensor, const float*>);
+static_assert(!std::is_constructible_v<Tensor, void*>);
+static_assert(!std::is_constructible_v<Tensor, std::nullptr_t>);
+static_assert(std::is_convertible_v<char*, Tensor>);
+
+TEST(Tensor, SizesAreLong) {
+  EXPECT_EQ(Tensor(std::size_t{7}).dtype(), int64);
+  EXPECT_EQ(Tensor(7u).item<std::int64_t>(), 7);
+  EXPECT_EQ(Tensor(-7LL).item<std::int64_t>(), -7);
+  EXPECT_EQ(Tensor(short{7}).dtype(), int32);
+  EXPECT_THROW(Tensor(std::numeric_limits<std::uint64_t>::max()), InvalidArgumentError);
+}
+
+TEST(Tensor, WhatATemporaryShowsStaysThere) {
+  const auto made = [] { return Tensor::from(std::vector<float>(1000, 2), {10, 100}); };
+  float sum = 0;
+  for (const float value : made().data<float>()) sum += value;
+  EXPECT_EQ(sum, 2000);
+  const Shape& shape = made().shape();
+  const Array& array = made().array();
+  EXPECT_EQ(shape, (Shape{10, 100}));
+  EXPECT_EQ(array.values<float>()[999], 2);
 }
 
 TEST(Tensor, ReadsElements) {

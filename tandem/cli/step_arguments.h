@@ -9,24 +9,21 @@
 #include "tandem/placement/device_set.h"
 #include "tandem/placement/placement.h"
 
-namespace CLI {
-class App;
-}
-
 namespace tandem::cli {
 
 /// What explain and simulate are told of a step and of where it would run.
-struct StepOptions {
+struct StepArguments {
   std::string graph;
-  std::string devices;
-  std::string policy;  ///< "greedy", "cost" or nothing
+  std::string devices;  ///< a file in JSON
+  std::string policy;   ///< "greedy", "cost" or nothing
   std::string costs;
   std::vector<std::string> feeds;  ///< "x=32,784"
   std::vector<std::string> fetches;
   std::vector<std::string> targets;
   bool hard_placement = false;
 
-  /// The graph as one function. Nodes that cannot run are an error if the step needs them.
+  /// The graph as one function. Nodes that cannot run are an error if the step needs them. Throws
+  /// UsageError for a feed that is none.
   WholeFunction step() const;
   /// Throws an error that names the file.
   DeviceSet read_devices() const;
@@ -35,7 +32,5 @@ struct StepOptions {
   /// `otherwise`: the policy if none is named.
   PlacementOptions placement(PlacementPolicy otherwise) const;
 };
-
-void add_step_options(CLI::App& command, StepOptions& options);
 
 }  // namespace tandem::cli

@@ -1,4 +1,4 @@
-#include "tandem/cli/step_options.h"
+#include "tandem/cli/step_arguments.h"
 
 #include <algorithm>
 #include <charconv>
@@ -6,8 +6,7 @@
 #include <string>
 #include <utility>
 
-#include <CLI/CLI.hpp>
-
+#include "tandem/cli/commands.h"
 #include "tandem/core/error.h"
 #include "tandem/fs/file_system.h"
 #include "tandem/graph/kernel.h"
@@ -20,9 +19,8 @@ namespace {
 // "x=32,784"; nothing behind "=" for a scalar; "?" where a size is not known.
 void add_feed(const std::string& text, WholeGraph& step) {
   const auto fail = [&](const std::string& why) {
-    throw CLI::ValidationError(
-        "--feed",
-        cat(text, ": ", why, "give NAME=SHAPE, such as x=32,784, with ? for unknown sizes."));
+    throw UsageError(cat("--feed: ", text, ": ", why,
+                         "give NAME=SHAPE, such as x=32,784, with ? for unknown sizes."));
   };
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) fail("");
@@ -69,7 +67,7 @@ void check_kernels(const DeviceSet& set) {
 
 }  // namespace
 
-WholeFunction StepOptions::step() const {
+WholeFunction StepArguments::step() const {
   WholeGraph wanted;
   wanted.fetches = fetches;
   wanted.targets = targets;
@@ -79,7 +77,7 @@ WholeFunction StepOptions::step() const {
   return whole_function(io::read_graph_def(graph, import), wanted);
 }
 
-DeviceSet StepOptions::read_devices() const {
+DeviceSet StepArguments::read_devices() const {
   Runtime::current();  // what is wrong with the environment is not the file's fault
   try {
     DeviceSet set = DeviceSet::parse_json(fs::read_file(devices));
@@ -87,37 +85,24 @@ DeviceSet StepOptions::read_devices() const {
     return set;
   } catch (const InvalidArgumentError& error) {
     throw InvalidArgumentError(cat(devices, ": ", error.what()));
+  } catch (const NotFoundError& error) {
+    throw NotFoundError(cat("--devices: ", error.what(),
+                            ". It takes a file that describes devices: see docs/placement.md."));
   }
 }
 
-std::shared_ptr<const CostProfile> StepOptions::read_costs() const {
+std::shared_ptr<const CostProfile> StepArguments::read_costs() const {
   if (costs.empty()) return nullptr;
   return std::make_shared<const CostProfile>(CostProfile::load(costs));
 }
 
-PlacementOptions StepOptions::placement(PlacementPolicy otherwise) const {
+PlacementOptions StepArguments::placement(PlacementPolicy otherwise) const {
   PlacementOptions placement;
   placement.policy = policy.empty()     ? otherwise
                      : policy == "cost" ? PlacementPolicy::kCost
                                         : PlacementPolicy::kGreedy;
   placement.soft = !hard_placement;
   return placement;
-}
-
-void add_step_options(CLI::App& command, StepOptions& options) {
-  command.add_option("GRAPH", options.graph, "A GraphDef: binary (.pb) or text (.pbtxt)")
-      ->required();
-  command.add_option("--policy", options.policy, "How to place: greedy or cost")
-      ->check(CLI::IsMember({"greedy", "cost"}));
-  command.add_option("--costs", options.costs, "Measured costs, as a profile saves them");
-  const auto list = [&](const char* name, std::vector<std::string>& values, const char* what) {
-    command.add_option(name, values, what)->allow_extra_args(false);
-  };
-  list("--feed", options.feeds, "NAME=SHAPE of a fed tensor, such as x=32,784");
-  list("--fetch", options.fetches, "NAME of a wanted tensor; else all that nobody reads");
-  list("--target", options.targets, "NAME of a node to run");
-  command.add_flag("--no-soft-placement", options.hard_placement,
-                   "Fail where a device that is asked for can't be had");
 }
 
 }  // namespace tandem::cli

@@ -1,0 +1,228 @@
+#include "tandem/cli/arguments.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "tandem/cli/commands.h"
+#include "tandem/core/version.h"
+#include "tandem/graph/op_registry.h"
+
+// The one file that CLI11 is compiled for: it takes seconds in each.
+
+namespace tandem::cli {
+namespace {
+
+constexpr int kDone = 0;
+constexpr int kWrongUsage = 2;
+
+// A command whose arguments `add` declares and which `run` runs.
+template <class Arguments>
+void add_command(CLI::App& td, const char* name, const char* about,
+                 void (*add)(CLI::App&, Arguments&), void (*run)(const Arguments&)) {
+  CLI::App* command = td.add_subcommand(name, about);
+  const auto arguments = std::make_shared<Arguments>();
+  add(*command, *arguments);
+  command->callback([arguments, run] { run(*arguments); });
+}
+
+// An option that takes one value, and may be given several times.
+CLI::Option* add_list(CLI::App& command, const char* name, std::vector<std::string>& values,
+                      const char* about) {
+  return command.add_option(name, values, about)->expected(1)->take_all()->allow_extra_args(false);
+}
+
+void add_graph(CLI::App& command, std::string& graph) {
+  command.add_option("GRAPH", graph, "A GraphDef: binary (.pb) or text (.pbtxt)")->required();
+}
+
+CLI::Option* add_json(CLI::App& command, bool& json, const char* about = nullptr) {
+  return command.add_flag("--json", json, about ? about : "Print as JSON, for programs");
+}
+
+// Not a number is in no range, but CLI::Range does not say so.
+CLI::Validator positive_time() {
+  CLI::Validator range = CLI::Range(0.0, 1e9);
+  return CLI::Validator(
+      [range](std::string& text) {
+        const std::string why = range(text);
+        double value = 0;
+        if (!why.empty() || !CLI::detail::lexical_cast(text, value) || !std::isnan(value))
+          return why;
+        return "Value " + text + " is no number";
+      },
+      range.get_description());
+}
+
+void add_ops(CLI::App& command, OpsArguments& a) {
+  command.add_option("NAME", a.name, "The op to print");
+  add_json(command, a.json);
+}
+
+void add_devices(CLI::App& command, DevicesArguments& a) { add_json(command, a.json); }
+
+void add_run(CLI::App& command, RunArguments& a) {
+  add_graph(command, a.graph);
+  add_list(command, "--feed", a.feeds,
+           "NAME[:I]=FILE: give a tensor the value of a .npy file, or of the lines of a .txt file")
+      ->check([](const std::string& text) {
+        const std::size_t equals = text.find('=');
+        return equals == std::string::npos || equals == 0 || equals + 1 == text.size()
+                   ? "write NAME[:I]=FILE, not " + text
+                   : std::string();
+      });
+  add_list(command, "--fetch", a.fetches, "NAME[:I]: a tensor to compute");
+  add_list(command, "--target", a.targets, "NODE: a node to run without fetching anything");
+  command.add_option("--init", a.init, "NODE: a node to run once, first");
+  command.add_option("--steps", a.steps, "How many steps to run and save (1)")
+      ->check(CLI::Range(1, 1'000'000'000));
+  command
+      .add_option("--repeat", a.repeat,
+                  "How many steps to run after those, to time them; a --target that trains or "
+                  "counts goes on in them (1; 0 for none)")
+      ->check(CLI::Range(0, 1'000'000'000));
+  command.add_option("--device", a.device, "Device of nodes that name none");
+  command.add_option("--threads", a.threads, "Threads between and within ops, such as 1,2")
+      ->type_name("INTER,INTRA")
+      ->delimiter(',')
+      ->expected(2)
+      ->check(CLI::Range(1, 1'000'000'000));
+  command.add_option("--out", a.out, "Save each fetch as DIR/NAME_I.npy");
+  command.add_flag("--no-optimize", a.no_optimize,
+                   "Run the nodes as they stand in the graph: nothing folded, merged or fused");
+  add_json(command, a.json, "End with one line of JSON, for programs");
+}
+
+void add_graph_command(CLI::App& command, GraphArguments& a) {
+  add_graph(command, a.graph);
+  auto* dot = command.add_flag("--dot", a.dot, "Print the graph for Graphviz");
+  auto* html = command.add_flag("--html", a.html, "Print a page that draws the graph");
+  auto* json = add_json(command, a.json);
+  command.add_flag("--optimized", a.optimized,
+                   "The graph as it runs, with everything fed and fetched: after optimization");
+  dot->excludes(html)->excludes(json);
+  html->excludes(json);
+}
+
+void add_step(CLI::App& command, StepArguments& a) {
+  add_graph(command, a.graph);
+  command.add_option("--policy", a.policy, "How to place: greedy or cost")
+      ->check(CLI::IsMember({"greedy", "cost"}));
+  command.add_option("--costs", a.costs, "Measured costs, as a profile saves them");
+  add_list(command, "--feed", a.feeds, "NAME=SHAPE of a fed tensor, such as x=32,784");
+  add_list(command, "--fetch", a.fetches, "NAME of a wanted tensor; else all that nobody reads");
+  add_list(command, "--target", a.targets, "NAME of a node to run");
+  command.add_flag("--no-soft-placement", a.hard_placement,
+                   "Fail where a device that is asked for can't be had");
+}
+
+void add_simulate(CLI::App& command, SimulateArguments& a) {
+  add_step(command, a);
+  command.add_option("--devices", a.devices, "A file of the devices (JSON)")->required();
+  add_json(command, a.json);
+}
+
+void add_explain(CLI::App& command, ExplainArguments& a) {
+  add_step(command, a);
+  auto* devices = command.add_option(
+      "--devices", a.devices,
+      "A file of devices that need not be there (JSON); else those of this machine, "
+      "emulated ones (TANDEM_EMULATE) among them");
+  command
+      .add_option("--measure", a.measure,
+                  "Run so many steps here, with zeros for what is fed, and tell what they took")
+      ->check(CLI::Range(1, 1'000'000))
+      ->excludes(devices);
+  command.add_option("--rows", a.rows, "Rows of a table in the text")
+      ->check(CLI::Range(1, 1'000'000));
+  command.add_flag("--no-advice", a.no_advice, "Do not simulate what might be better");
+  auto* json = add_json(command, a.json);
+  auto* dot = command.add_flag("--dot", a.dot, "Print the graph for Graphviz");
+  command.add_option("--html", a.html, "Write a page that shows all of it to this file");
+  dot->excludes(json);
+}
+
+void add_data_bench(CLI::App& command, DataBenchArguments& a) {
+  command
+      .add_option("library", a.library,
+                  "A shared library that exports extern \"C\" void "
+                  "tandem_dataset(tandem::data::Dataset*)")
+      ->required();
+  command
+      .add_option("--seconds", a.seconds,
+                  "Stop after so long (5; 0: run to the end of the dataset)")
+      ->check(positive_time());
+  command.add_option("--elements", a.elements, "Stop after so many elements")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 62));
+  command
+      .add_option("--step", a.step_ms,
+                  "Milliseconds to wait after each element, as if it was trained on")
+      ->check(positive_time());
+  add_json(command, a.json);
+}
+
+void add_version(CLI::App& app) {
+  app.set_version_flag("--version", "tandem " TANDEM_VERSION_STRING, "Print the version and exit");
+  app.set_help_flag("-h,--help", "Print this help and exit");
+}
+
+int wrong_usage(const std::string& why) {
+  std::cerr << why << "\nRun with --help for more information.\n";
+  return kWrongUsage;
+}
+
+}  // namespace
+
+int run_command_line(int argc, char** argv) {
+  CLI::App td("Tandem: dataflow machine learning in native C++", "td");
+  td.require_subcommand(1);
+  add_command(td, "ops", "List the ops, or print the declaration of one", add_ops, run_ops);
+  add_command(td, "devices", "List the devices and what is set for each", add_devices, run_devices);
+  add_command(td, "run", "Run a graph that TensorFlow wrote", add_run, run_graph);
+  add_command(td, "graph", "Summarize or draw a graph that TensorFlow wrote", add_graph_command,
+              show_graph);
+  add_command(td, "simulate",
+              "Forecast a step of a graph on devices that need not be there (docs/placement.md)",
+              add_simulate, run_simulate);
+  add_command(td, "explain",
+              "Tell where the ops of a graph run and why, what is copied, and what would help",
+              add_explain, run_explain);
+  add_command(td, "data-bench",
+              "Run an input pipeline and tell where its time goes and what would help",
+              add_data_bench, run_data_bench);
+  add_version(td);
+  std::vector<std::string> names;
+  for (CLI::App* command : td.get_subcommands({})) {
+    add_version(*command);
+    names.push_back(command->get_name());
+  }
+  const std::string word = argc > 1 ? argv[1] : "";
+  if (word.size() > 1 && word[0] == '-' && !td.get_option_no_throw(word)) {
+    return wrong_usage("td: there is no option '" + word +
+                       "'. Options of a command follow it, as in `td ops --json`.");
+  }
+  if (!word.empty() && word[0] != '-' &&
+      std::find(names.begin(), names.end(), word) == names.end()) {
+    const std::string near = nearest_name(word, names);
+    std::string why = "td: there is no command '" + word + "'." +
+                      (near.empty() ? "" : " Did you mean '" + near + "'?") + " Commands:";
+    for (const std::string& name : names) why += ' ' + name;
+    return wrong_usage(why);
+  }
+  try {
+    td.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    // Help and version are results; what is wrong with the usage is not.
+    return td.exit(error, std::cout, std::cerr) == 0 ? kDone : kWrongUsage;
+  } catch (const UsageError& error) {
+    return wrong_usage(error.what());
+  }
+  return kDone;
+}
+
+}  // namespace tandem::cli
