@@ -51,13 +51,16 @@ Device& device_in_being(const Array& array) {
 }
 
 void check_computed(const Array& array) {
-  if (!is_inexact(array.dtype()) || !array.buffer() || array.buffer()->computed()) return;
+  // A list of what was not computed is one all the same.
+  if (is_object(array.dtype()) && array.dtype() != DType::kString) return;
+  if (is_computed(array)) return;
   const Device* device = device_of(array);
   throw FailedPreconditionError(
       cat("A value of dtype ", array.dtype(), " and shape ", array.shape(), " on ",
           device ? device->name() : "the host",
-          " was not computed: the device only takes the time that computing would "
-          "(compute=timed). Emulate with compute=real to read values."));
+          " was not computed: it comes from a device that computes nothing (a null device, or one "
+          "emulated with compute=timed, which only takes the time that computing would). Emulate "
+          "with compute=real to read values."));
 }
 
 }  // namespace
@@ -109,10 +112,15 @@ void copy_and_wait(const Array& from, const Array& to) {
 
 Array copy_to_host(const Array& array) {
   check_computed(array);
+  return copy_to_host_unchecked(array);
+}
+
+Array copy_to_host_unchecked(const Array& array) {
   if (array.on_host()) return array;
   device_in_being(array);
   Array copy(array.dtype(), array.shape());
   copy_and_wait(array, copy);
+  if (!is_computed(array)) copy.buffer()->mark_uncomputed();
   return copy;
 }
 
@@ -123,7 +131,7 @@ Array copy_to_device(const Array& array, Device& device) {
   Device* from = array.on_host() ? nullptr : &device_in_being(array);
   if (from) check_not_lost(*from);
   Array copy = allocate_on(device, array.dtype(), array.shape());
-  if (from && !array.buffer()->computed()) copy.buffer()->mark_uncomputed();
+  if (!is_computed(array)) copy.buffer()->mark_uncomputed();
   if (from && !from->can_copy_to(device)) {
     const Array staged = allocate_staging(*from, array.dtype(), array.shape());
     copy_and_wait(array, staged);

@@ -13,6 +13,11 @@ inline Device* device_of(const Array& array) {
   return array.on_host() ? nullptr : array.buffer()->space()->device;
 }
 
+/// False for a value that was never computed (Buffer::computed).
+inline bool is_computed(const Array& array) {
+  return !array.buffer() || array.buffer()->computed();
+}
+
 /// The same elements as the device's kernels see them. Takes arrays of either form, and host arrays
 /// as they are.
 TANDEM_EXPORT Array kernel_view(Array array);
@@ -22,6 +27,8 @@ TANDEM_EXPORT Array token_view(Array array);
 /// The same value in the host's memory; host arrays as they are. Blocks until it is there. Throws
 /// the error of the device, and FailedPreconditionError for a value that was never computed.
 TANDEM_EXPORT Array copy_to_host(const Array& array);
+/// As copy_to_host, but what was never computed is copied too, and stays so.
+TANDEM_EXPORT Array copy_to_host_unchecked(const Array& array);
 /// The same value in the device's memory, as a token; blocks. Arrays of objects, and arrays that
 /// are there already, as they are. From one device to another directly where they can.
 TANDEM_EXPORT Array copy_to_device(const Array& array, Device& device);

@@ -1,9 +1,8 @@
 #include "tandem/device/null/null_backend.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -13,6 +12,7 @@
 #include "tandem/core/host_memory.h"
 #include "tandem/device/block_allocator.h"
 #include "tandem/device/internal/byte_size.h"
+#include "tandem/device/internal/two_views.h"
 #include "tandem/device/memory_space.h"
 
 namespace tandem {
@@ -48,27 +48,20 @@ class NullHardware {
 
 namespace {
 
-// Addresses behind which there is nothing.
-class Tokens final : public RegionSource {
+class NullMemory final : public RegionSource {
  public:
-  Tokens(std::shared_ptr<NullHardware> hardware, std::size_t bytes)
-      : hardware_(std::move(hardware)), bytes_(bytes) {
-    void* at = mmap(nullptr, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (at == MAP_FAILED) {
-      throw ResourceExhaustedError(
-          cat("The host has no room for the addresses of ", byte_text(bytes_), '.'));
-    }
-    base_ = static_cast<std::byte*>(at);
+  NullMemory(std::shared_ptr<NullHardware> hardware, std::size_t bytes)
+      : hardware_(std::move(hardware)), views_(bytes, bytes) {
+    space.kernel_offset = views_.offset();
   }
-  ~Tokens() override {
-    munmap(base_, bytes_);
-    hardware_->give_back(extent_);
-  }
+  ~NullMemory() override { hardware_->give_back(extent_); }
   std::optional<MemoryRegion> grow(std::size_t least, std::size_t wanted) override {
     const std::size_t given = hardware_->take(least, wanted);
     if (given == 0) return {};
-    const MemoryRegion region{
-        .begin = base_ + extent_, .bytes = given, .padding = 0, .continues = extent_ != 0};
+    const MemoryRegion region{.begin = views_.tokens() + extent_,
+                              .bytes = given,
+                              .padding = 0,
+                              .continues = extent_ != 0};
     extent_ += given;
     return region;
   }
@@ -78,8 +71,7 @@ class Tokens final : public RegionSource {
 
  private:
   const std::shared_ptr<NullHardware> hardware_;
-  const std::size_t bytes_;
-  std::byte* base_ = nullptr;
+  const TwoViews views_;
   std::size_t extent_ = 0;
 };
 
@@ -113,30 +105,24 @@ class NullStream final : public Stream {
   explicit NullStream(const MemorySpace* space) : space_(space) {}
 
   void enqueue(Work work) override {
-    std::exception_ptr error;
-    try {
-      if (work.on_host && work.run) work.run();
-    } catch (...) {
-      error = std::current_exception();
-    }
-    if (work.done) return work.done(error);
-    std::lock_guard lock(mutex_);
-    if (!failure_) failure_ = error;
+    run(
+        [&] {
+          if (work.run) work.run();
+        },
+        work.done);
   }
 
   void enqueue(Copy copy) override {
-    if (!lies_in(copy.from, copy.from_offset, copy.bytes) ||
-        !lies_in(copy.to, copy.to_offset, copy.bytes)) {
-      throw InvalidArgumentError(
-          cat("A copy of ", copy.bytes, " bytes does not lie in the memory given."));
-    }
+    std::byte* const from = kernel_side(copy.from, copy.from_offset, copy.bytes);
+    std::byte* const to = kernel_side(copy.to, copy.to_offset, copy.bytes);
     if (copy.from->space() != space_ && copy.to->space() != space_) {
       throw InvalidArgumentError("A copy has neither side in the memory of the stream's device.");
     }
-    if (copy.to->space() == nullptr && copy.bytes != 0) {
-      std::memset(static_cast<std::byte*>(copy.to->data()) + copy.to_offset, 0, copy.bytes);
-    }
-    if (copy.done) copy.done(nullptr);
+    run(
+        [&] {
+          if (copy.bytes != 0) std::memmove(to, from, copy.bytes);
+        },
+        copy.done);
   }
 
   Ref<Event> record() override { return make_ref<NullEvent>(take_failure()); }
@@ -151,9 +137,28 @@ class NullStream final : public Stream {
   }
 
  private:
-  static bool lies_in(const Ref<Buffer>& buffer, std::size_t offset, std::size_t bytes) {
-    return buffer && offset <= buffer->size() && bytes <= buffer->size() - offset;
+  static std::byte* kernel_side(const Ref<Buffer>& buffer, std::size_t offset, std::size_t bytes) {
+    if (!buffer || offset > buffer->size() || bytes > buffer->size() - offset) {
+      throw InvalidArgumentError(
+          cat("A copy of ", bytes, " bytes does not lie in the memory given."));
+    }
+    const MemorySpace* const space = buffer->space();
+    return static_cast<std::byte*>(buffer->data()) + offset + (space ? space->kernel_offset : 0);
   }
+
+  template <class Body>
+  void run(const Body& body, const std::function<void(std::exception_ptr)>& done) {
+    std::exception_ptr error;
+    try {
+      body();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (done) return done(error);
+    std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = error;
+  }
+
   std::exception_ptr take_failure() {
     std::lock_guard lock(mutex_);
     return std::exchange(failure_, nullptr);
@@ -170,26 +175,26 @@ class NullDevice final : public Device {
              DeviceSpec spec)
       : Device(std::move(spec)), properties_(hardware->properties()) {
     properties_.memory_bytes = options.memory_limit.value_or(properties_.memory_bytes);
-    tokens_ = std::make_shared<Tokens>(hardware, properties_.memory_bytes);
-    tokens_->space.device = this;
+    memory_ = std::make_shared<NullMemory>(hardware, properties_.memory_bytes);
+    memory_->space.device = this;
     blocks_ = std::make_unique<BlockAllocator>(
-        tokens_, BlockAllocatorOptions{.device = name(),
+        memory_, BlockAllocatorOptions{.device = name(),
                                        .limit = properties_.memory_bytes,
                                        .growth = options.memory_growth,
-                                       .space = &tokens_->space});
+                                       .space = &memory_->space});
     const int streams = std::max(properties_.compute_streams, 1) + 2;
     for (int i = 0; i < streams; ++i) {
-      streams_.push_back(std::make_unique<NullStream>(&tokens_->space));
+      streams_.push_back(std::make_unique<NullStream>(&memory_->space));
     }
   }
 
   // Buffers that live longer know that their device is gone.
-  ~NullDevice() override { tokens_->space.device = nullptr; }
+  ~NullDevice() override { memory_->space.device = nullptr; }
 
   const std::string& kernel_class() const override { return kernel_class_; }
   const DeviceProperties& properties() const override { return properties_; }
   bool synchronous() const override { return true; }
-  const MemorySpace* memory_space() const override { return &tokens_->space; }
+  const MemorySpace* memory_space() const override { return &memory_->space; }
   Allocator& allocator() override { return *blocks_; }
   Allocator& staging_allocator() override {
     static StagingAllocator staging;
@@ -215,7 +220,7 @@ class NullDevice final : public Device {
  private:
   const std::string kernel_class_ = "cpu";
   DeviceProperties properties_;
-  std::shared_ptr<Tokens> tokens_;
+  std::shared_ptr<NullMemory> memory_;
   std::unique_ptr<BlockAllocator> blocks_;
   std::vector<std::unique_ptr<NullStream>> streams_;
 };

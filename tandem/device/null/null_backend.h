@@ -9,7 +9,7 @@
 
 namespace tandem {
 
-/// Devices of one type that are only planned with. `properties.memory_bytes` has to be given.
+/// Devices of one type. `properties.memory_bytes` has to be given.
 struct NullSpec {
   std::string type = "GPU";
   int count = 1;
@@ -18,11 +18,15 @@ struct NullSpec {
 
 class NullHardware;
 
-/// Devices that compute nothing: for planning, and for tests of everything above the kernels.
+/// Devices that compute nothing and take no time: for planning, and for tests of everything above
+/// the kernels.
 ///
-/// Allocations are accounted for and have addresses, but no memory. Work of the device is over when
-/// it is enqueued, without being run; work on host memory (Work::on_host) is run, since plans hang
-/// on it. What is copied to the host is zero.
+/// A runtime with such devices places, plans and runs as with others; work is over when it is
+/// enqueued. Shapes and dtypes are right, and so are integers and booleans of such, what lies in
+/// the host's memory and what is only handed on. Floats that the device would compute are memory
+/// that nobody wrote to, which takes none of the host's; reading them, or what comes of them, is a
+/// FailedPreconditionError. It is as on emulated devices with compute=timed, whose rules
+/// docs/devices.md has.
 class TANDEM_EXPORT NullBackend final : public Backend {
  public:
   explicit NullBackend(std::vector<NullSpec> specs);

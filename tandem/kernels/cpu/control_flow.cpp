@@ -15,8 +15,11 @@ bool nonzero(const Array& a) {
 
 // TensorFlow's rule: a scalar number counts if it is not zero, a scalar string or a tensor if it is
 // not empty.
+// What was not computed counts as true; of booleans that is so already (device_kernel.h), and what
+// was combined with others of them is as these say.
 bool is_true(const Array& a) {
   if (a.rank() != 0) return a.num_elements() != 0;
+  if (!is_computed(a) && a.dtype() != DType::kBool) return true;
   switch (a.dtype()) {
     case DType::kBool: return *a.data<bool>();
     case DType::kFloat: return nonzero<float>(a);
@@ -50,7 +53,7 @@ void case_kernel(KernelContext& c) {
         cat("branch_index must be scalar, but has shape ", c.input(0).shape(), "."));
   }
   if (branches.empty()) throw InvalidArgumentError("Case needs at least one branch.");
-  const std::int32_t index = *c.input(0).data<std::int32_t>();
+  const std::int32_t index = is_computed(c.input(0)) ? *c.input(0).data<std::int32_t>() : 0;
   const bool inside = index >= 0 && static_cast<std::size_t>(index) < branches.size();
   const FunctionRef& branch = inside ? branches[static_cast<std::size_t>(index)] : branches.back();
   std::vector<Array> args;
@@ -58,6 +61,19 @@ void case_kernel(KernelContext& c) {
   std::vector<Array> results = c.functions().run(*branch, std::move(args), c);
   for (int i = 0; i < c.num_outputs(); ++i)
     c.set_output(i, std::move(results.at(static_cast<std::size_t>(i))));
+}
+
+// True for `i < n && …` of integers, which td::while_loop makes of maximum_iterations.
+bool counts(const Function& condition) {
+  const Node& result = *condition.results().at(0).node;
+  if (result.op().name != "LogicalAnd") return false;
+  const auto compares_integers = [](const Output& side) {
+    const std::string& op = side.node->op().name;
+    if (op != "Less" && op != "LessEqual") return false;
+    const Output counter = side.node->inputs()[0];
+    return is_integer(counter.node->output_dtype(counter.index));
+  };
+  return std::any_of(result.inputs().begin(), result.inputs().end(), compares_integers);
 }
 
 void while_kernel(KernelContext& c) {
@@ -68,14 +84,15 @@ void while_kernel(KernelContext& c) {
   constexpr std::int64_t kMostUncomputed = 1000;
   for (std::int64_t trips = 0;; ++trips) {
     if (c.cancellation()) c.cancellation()->check();
-    if (trips > kMostUncomputed && !c.device().properties().computes) {
+    const Array go_on = copy_to_host_unchecked(c.functions().run(condition, state, c).at(0));
+    if (!is_true(go_on)) break;
+    if (trips >= kMostUncomputed && !is_computed(go_on) && !counts(condition)) {
       throw FailedPreconditionError(
           cat("The loop has gone round ", trips, " times on ", c.device().name(),
-              ", which does not compute, so a condition on floats never ends it. State how often "
-              "it goes round with WhileOptions::maximum_iterations."));
+              ", but its condition was not computed and never ends it: it hangs on values of a "
+              "device that does not compute. State how often it goes round with "
+              "WhileOptions::maximum_iterations."));
     }
-    const std::vector<Array> go_on = c.functions().run(condition, state, c);
-    if (!is_true(copy_to_host(go_on.at(0)))) break;
     // Moved in, so that the body may write over what it is the last to read.
     state = c.functions().run(body, std::move(state), c);
   }

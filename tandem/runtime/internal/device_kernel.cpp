@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 
 #include "tandem/core/error.h"
 #include "tandem/core/flush_denormals.h"
 #include "tandem/device/memory_space.h"
 #include "tandem/graph/op_registry.h"
+#include "tandem/graph/resource_manager.h"
 #include "tandem/placement/cost_model.h"
 #include "tandem/placement/placement.h"
 #include "tandem/runtime/runtime.h"
@@ -35,20 +37,26 @@ void put_in_place(KernelContext& c, int i) {
   if (from.num_bytes() != 0) std::memcpy(value.raw_data(), from.raw_data(), from.num_bytes());
 }
 
-// True if nothing that the kernel would do can be seen from the host.
-bool only_inexact_results(const KernelContext& c, const Node* node) {
-  const OpTraits& traits = c.op().traits;
-  if (traits.kind != NodeKind::kPlain || traits.shares_memory != 0 || traits.brings_memory != 0 ||
-      traits.keeps_inputs != 0)
-    return false;
-  for (int i = 0; i < c.num_outputs(); ++i) {
-    if (on_host(c, i) || !is_inexact(c.output_dtype(i))) return false;
-    const bool planned = i < 64 && ((c.planned_outputs_ >> i) & 1) != 0;
-    if (!planned && !(node && node->output_shape(i).is_fully_known())) return false;
-  }
-  if (c.num_outputs() > 0) return !traits.stateful || traits.keeps_state;
-  // Steps of optimizers and the like: only the variables' values change.
-  if (!traits.stateful || c.num_inputs() == 0 || c.input(0).dtype() != DType::kResource)
+bool is_planned(const KernelContext& c, int output) {
+  return output < 64 && ((c.planned_outputs_ >> output) & 1) != 0;
+}
+
+bool writes_variables(const OpTraits& traits) { return traits.stateful && !traits.reads_only; }
+
+// A new value, whatever the old one was.
+bool assigns(const OpTraits& traits) {
+  return writes_variables(traits) && traits.keeps_inputs != 0;
+}
+
+VariableResource* variable_at(const KernelContext& c, int input) {
+  const Array& handle = c.input(input);
+  if (handle.dtype() != DType::kResource || handle.num_elements() != 1) return nullptr;
+  return dynamic_cast<VariableResource*>(handle.data<ResourceHandle>()->resource());
+}
+
+// Steps of optimizers and the like: only the variables' values change.
+bool only_changes_variables(const KernelContext& c) {
+  if (!c.op().traits.stateful || c.num_inputs() == 0 || c.input(0).dtype() != DType::kResource)
     return false;
   for (int i = 1; i < c.num_inputs(); ++i) {
     if (is_inexact(c.input(i).dtype())) return true;
@@ -56,25 +64,29 @@ bool only_inexact_results(const KernelContext& c, const Node* node) {
   return false;
 }
 
-// What is compared with values that were not computed counts as true, so that a loop goes round as
-// often as its maximum_iterations say.
-void answer_unknown_comparisons(KernelContext& c) {
-  bool unknown = false;
-  for (int i = 0; i < c.num_inputs() && !unknown; ++i) {
-    const Array& in = c.input(i);
-    unknown = !in.on_host() && is_inexact(in.dtype()) && !in.buffer()->computed();
+// True if nothing that the kernel would do can be seen from the host.
+bool may_skip(const KernelContext& c, const Node* node, const UncomputedInputs& inputs) {
+  const OpTraits& traits = c.op().traits;
+  if (traits.kind != NodeKind::kPlain || traits.shares_memory != 0 || traits.brings_memory != 0 ||
+      traits.keeps_inputs != 0)
+    return false;
+  if (c.num_outputs() == 0) return !c.device().properties().computes && only_changes_variables(c);
+  for (int i = 0; i < c.num_outputs(); ++i) {
+    const DType dtype = c.output_dtype(i);
+    if (is_object(dtype) || is_ref(dtype) || !comes_uncomputed(c, i, inputs)) return false;
+    if (!is_planned(c, i) && !(node && node->output_shape(i).is_fully_known())) return false;
+    // Booleans of booleans follow from those that are there.
+    if (dtype == DType::kBool && !inputs.numbers) return false;
   }
-  for (int i = 0; unknown && i < c.num_outputs(); ++i) {
-    Array& value = *c.outputs_[i];
-    if (value.valid() && value.dtype() == DType::kBool)
-      std::memset(value.raw_data(), 1, value.num_bytes());
-  }
+  return !traits.stateful || traits.keeps_state;
 }
 
-void skip_kernel(KernelContext& c, const Node* node) {
-  for (int i = 0; i < c.num_outputs(); ++i) {
-    const bool planned = i < 64 && ((c.planned_outputs_ >> i) & 1) != 0;
-    if (!planned) c.allocate_output(i, node->output_shape(i).to_shape());
+void mark_variables(const KernelContext& c) {
+  for (int i = 0; i < c.num_inputs(); ++i) {
+    VariableResource* const variable = variable_at(c, i);
+    if (!variable) continue;
+    std::lock_guard lock(variable->mutex());
+    if (variable->initialized()) mark_uncomputed(variable->value());
   }
 }
 
@@ -94,23 +106,80 @@ const KernelList& kernels_on(const Runtime& runtime, const Device& device, const
   return kernels_on(runtime, device, node.op(), node.attrs(), is_host_work(node));
 }
 
-void run_device_kernel(const KernelList& kernels, KernelContext& c, const Node* node) {
-  const AllocationScope holder(c.node_name());
-  const ScopedFlushDenormals flush;
-  const bool computes = c.device().properties().computes;
-  if (!computes && only_inexact_results(c, node)) {
-    skip_kernel(c, node);
-  } else {
-    kernels.choose(c).run(c);
-    if (!computes) answer_unknown_comparisons(c);
+UncomputedInputs::UncomputedInputs(const KernelContext& c) {
+  for (int i = 0; i < c.num_inputs(); ++i) {
+    const Array& in = c.input(i);
+    if (!is_computed(in)) add(c, i);
+    if (assigns(c.op().traits)) continue;
+    if (VariableResource* const variable = variable_at(c, i)) {
+      std::lock_guard lock(variable->mutex());
+      if (variable->initialized() && !is_computed(variable->value())) any = numbers = true;
+    }
+  }
+}
+
+void UncomputedInputs::add(const KernelContext& c, int input) {
+  const DType dtype = c.input(input).dtype();
+  any = true;
+  if (dtype != DType::kBool) numbers = true;
+  if (!has_bit(c.op().traits.host_inputs, input)) return;
+  on_host = true;
+  if (is_integer(dtype)) host_integers = input;
+}
+
+bool comes_uncomputed(const KernelContext& c, int output, const UncomputedInputs& inputs) {
+  const OpTraits& traits = c.op().traits;
+  const DType dtype = c.output_dtype(output);
+  if (is_ref(dtype) || dtype == DType::kResource) return false;
+  // Shapes, and lengths of lists, follow from no element.
+  if (inputs.any && (inputs.on_host || !has_bit(traits.host_outputs, output))) return true;
+  return !c.device().properties().computes && !on_host(c, output) && is_inexact(dtype) &&
+         (traits.shares_memory == 0 || output != 0);
+}
+
+void mark_uncomputed(const Array& value) {
+  Buffer* const buffer = value.buffer().get();
+  if (buffer && buffer->computed() && !buffer->planned()) buffer->mark_uncomputed();
+}
+
+bool skip_kernel(KernelContext& c, const Node* node, const UncomputedInputs& inputs) {
+  if (!may_skip(c, node, inputs)) {
+    if (inputs.host_integers >= 0 && c.op().traits.kind == NodeKind::kPlain) {
+      throw FailedPreconditionError(
+          cat("Input ", inputs.host_integers,
+              " was not computed: it comes of values of a device "
+              "that does not compute, and what it decides cannot be known."));
+    }
+    return false;
   }
   for (int i = 0; i < c.num_outputs(); ++i) {
-    put_in_place(c, i);
-    Array& value = *c.outputs_[i];
-    if (!computes && value.valid() && !value.on_host() && is_inexact(value.dtype()) &&
-        value.buffer()->computed())
-      value.buffer()->mark_uncomputed();
+    Array& value =
+        is_planned(c, i) ? *c.outputs_[i] : c.allocate_output(i, node->output_shape(i).to_shape());
+    if (!is_inexact(value.dtype()) && value.num_bytes() != 0)
+      std::memset(value.raw_data(), value.dtype() == DType::kBool ? 1 : 0, value.num_bytes());
   }
+  if (c.num_outputs() == 0) mark_variables(c);
+  return true;
+}
+
+void mark_results(KernelContext& c, const UncomputedInputs& inputs) {
+  if (inputs.any && writes_variables(c.op().traits)) mark_variables(c);
+  for (int i = 0; i < c.num_outputs(); ++i) {
+    Array& value = *c.outputs_[i];
+    if (!value.valid() || !comes_uncomputed(c, i, inputs)) continue;
+    if (value.dtype() == DType::kBool && inputs.numbers && value.num_bytes() != 0)
+      std::memset(value.raw_data(), 1, value.num_bytes());
+    mark_uncomputed(value);
+  }
+}
+
+void run_device_kernel(const KernelList& kernels, KernelContext& c, const Node* node,
+                       const UncomputedInputs& inputs) {
+  const AllocationScope holder(c.node_name());
+  const ScopedFlushDenormals flush;
+  if (!skip_kernel(c, node, inputs)) kernels.choose(c).run(c);
+  for (int i = 0; i < c.num_outputs(); ++i) put_in_place(c, i);
+  mark_results(c, inputs);
 }
 
 KernelWork work_of(const Node& node) {

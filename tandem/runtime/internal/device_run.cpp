@@ -40,7 +40,11 @@ class Run : public std::enable_shared_from_this<Run> {
         readers_(plan.plan().readers().size()),
         streams_(plan.tasks().lanes.size()),
         stream_of_(plan.plan().steps().size(), -1),
+        some_do_not_compute_(
+            std::any_of(plan.runtime().devices().begin(), plan.runtime().devices().end(),
+                        [](const auto& device) { return !device->properties().computes; })),
         recorder_(StepRecorder::active()) {
+    if (some_do_not_compute_) uncomputed_.assign(frame.values.size(), 0);
     if (recorder_) {
       recorded_ = &recorder_->plan(plan.plan().id(), [&](const auto& each) {
         for (const Step& s : plan.plan().steps()) each(*s.node);
@@ -146,6 +150,11 @@ class Run : public std::enable_shared_from_this<Run> {
       if (cancellation_) cancellation_->check();
       const ScopedFlushDenormals flush;
       const AllocationScope holder(context.node_name());
+      if (some_do_not_compute_ && !runs_functions(step(s).node->kind()) &&
+          skip_kernel(context, step(s).node, uncomputed_inputs(s))) {
+        see_as_kernels_do(s);
+        return true;
+      }
       const KernelDecl& kernel = step(s).kernels->choose(context);
       if (!kernel.run) {
         kernel.run_async(context, [self = shared_from_this(), s](std::exception_ptr error) {
@@ -167,19 +176,42 @@ class Run : public std::enable_shared_from_this<Run> {
     return true;
   }
 
-  // Functions give tokens. What comes of values that were not computed was not computed either.
+  // Functions give tokens.
   void see_as_kernels_do(int s) {
-    bool computed = true;
-    for (int slot : step(s).inputs) {
-      const Array& in = at(frame_.values, slot);
-      if (in.buffer() && !in.buffer()->computed() && is_inexact(in.dtype())) computed = false;
-    }
     for (int slot : step(s).outputs) {
       Array& value = at(frame_.values, slot);
       value = kernel_view(std::move(value));
-      if (!computed && value.buffer() && is_inexact(value.dtype()))
-        value.buffer()->mark_uncomputed();
     }
+    if (!some_do_not_compute_) return;
+    KernelContext& context = at(frame_.contexts, s);
+    const UncomputedInputs inputs = uncomputed_inputs(s);
+    if (!runs_functions(step(s).node->kind())) {
+      mark_results(context, inputs);
+      return note_uncomputed(s, inputs);
+    }
+    // Which results come of which arguments is not known.
+    for (int slot : step(s).outputs) {
+      const Array& value = at(frame_.values, slot);
+      if (inputs.numbers && is_inexact(value.dtype())) mark_uncomputed(value);
+    }
+  }
+
+  UncomputedInputs uncomputed_inputs(int s) {
+    if (!some_do_not_compute_) return {};
+    const KernelContext& context = at(frame_.contexts, s);
+    UncomputedInputs inputs(context);
+    for (int i = 0; i < context.num_inputs(); ++i) {
+      if (at(uncomputed_, at(step(s).inputs, i)) != 0) inputs.add(context, i);
+    }
+    return inputs;
+  }
+
+  // For those in the arenas, whose buffers do not tell.
+  void note_uncomputed(int s, const UncomputedInputs& inputs) {
+    if (!some_do_not_compute_) return;
+    const KernelContext& context = at(frame_.contexts, s);
+    for (int i = 0; i < context.num_outputs(); ++i)
+      at(uncomputed_, at(step(s).outputs, i)) = comes_uncomputed(context, i, inputs) ? 1 : 0;
   }
 
   // Of a step that ran elsewhere.
@@ -275,7 +307,9 @@ class Run : public std::enable_shared_from_this<Run> {
     context.cancellation_ = cancellation_;
     if (cancellation_) cancellation_->check();
     if (recorder_) at(began_, s) = StepRecorder::now();
-    run_device_kernel(*step(s).kernels, context, step(s).node);
+    const UncomputedInputs inputs = uncomputed_inputs(s);
+    run_device_kernel(*step(s).kernels, context, step(s).node, inputs);
+    note_uncomputed(s, inputs);
   }
 
   template <class Over>
@@ -291,7 +325,11 @@ class Run : public std::enable_shared_from_this<Run> {
     } else if (!planned) {
       to = kernel_view(allocate_on(device, from.dtype(), from.shape()));
     }
-    if (from.buffer() && !from.buffer()->computed()) to.buffer()->mark_uncomputed();
+    if (some_do_not_compute_) {
+      const std::uint8_t uncomputed = at(uncomputed_, step(s).inputs[0]);
+      at(uncomputed_, step(s).outputs[0]) = uncomputed;
+      if (uncomputed || !is_computed(from)) mark_uncomputed(to);
+    }
     if (from.num_bytes() == 0) return over(nullptr);
     if (recorder_) at(began_, s) = StepRecorder::now();
     if (source && source != &device && !source->can_copy_to(device))
@@ -380,6 +418,8 @@ class Run : public std::enable_shared_from_this<Run> {
   std::vector<std::atomic<int>> readers_;  // by slot
   std::vector<std::vector<int>> streams_;  // by lane and stream: work that is not over
   std::vector<int> stream_of_;             // by step; -1: none
+  const bool some_do_not_compute_;         // devices of the runtime
+  std::vector<std::uint8_t> uncomputed_;   // by slot: of values in the arenas
   std::vector<int> host_ready_;            // a heap: who has most ahead goes first
   std::vector<int> finished_;              // steps that are over and have not yet been followed up
   bool following_up_ = false;

@@ -68,7 +68,7 @@ class Launch {
       l.run_here();
     } else if (l.only_hands_on()) {
       // What is late stays so: nothing looks at the elements.
-      run_device_kernel(*l.kernels_, l.context_, nullptr);
+      run_device_kernel(*l.kernels_, l.context_, nullptr, UncomputedInputs(l.context_));
       if (l.needs_.empty()) return l.outputs(nullptr);
       if (l.needs_.size() == 1) return l.outputs(l.needs_[0]);
       l.hand_needs_to_call();
@@ -91,10 +91,18 @@ class Launch {
       if (on_host && t.impl()->late) t.synchronize();
       if (functions && i != 0) {
         arrays_.push_back(a);  // functions take their arguments wherever they are
+      } else if (on_host && stays_here(a)) {
+        arrays_.push_back(copy_to_host_unchecked(a));
       } else {
         arrays_.push_back(on_host ? copy_to_host(a) : on_device(t));
       }
     }
+  }
+
+  // Nothing of it can be seen: conditions count as true, and results are uncomputed too.
+  bool stays_here(const Array& a) const {
+    if (runs_functions(op_.traits.kind)) return a.dtype() == DType::kBool;
+    return host_alone_ && op_.traits.kind == NodeKind::kPlain && !op_.traits.stateful;
   }
 
   // The compute stream will wait for what has to be copied.
@@ -113,7 +121,7 @@ class Launch {
       return kernel_view(copy_to_device(a, *device_));
     }
     const Array there = allocate(a.dtype(), a.shape());
-    if (!a.buffer()->computed()) there.buffer()->mark_uncomputed();
+    if (!is_computed(a)) mark_uncomputed(there);
     const Ref<LateCall> arrival = make_ref<LateCall>();
     Copy copy = transfer(a, there);
     copy.done = [arrival](std::exception_ptr error) { arrival->finish(std::move(error)); };
@@ -154,12 +162,21 @@ class Launch {
 
   void run_here() {
     const ScopedFlushDenormals flush;
+    UncomputedInputs uncomputed;
+    if (!runs_functions(op_.traits.kind)) uncomputed = UncomputedInputs(context_);
+    if (uncomputed.any) {
+      const CalledNode node(runtime_.ops(), op_, arrays_, attrs_);
+      const bool known = uncomputed.host_integers < 0;  // else shapes may follow from them
+      if (skip_kernel(context_, known ? node.with_known_results() : nullptr, uncomputed))
+        return mark_results(context_, uncomputed);
+    }
     const KernelDecl& kernel = kernels_->choose(context_);
     if (kernel.run) {
       kernel.run(context_);
     } else {
       wait_until_done([&](auto done) { kernel.run_async(context_, std::move(done)); });
     }
+    if (uncomputed.any) mark_results(context_, uncomputed);
   }
 
   // Reshape, Identity, the value of a variable. Writes to variables are waited for.
@@ -215,11 +232,11 @@ class Launch {
 
   void make_results(const Node& node) {
     const AllocationScope holder(op_.name);
+    const UncomputedInputs uncomputed(context_);
     for (int i = 0; i < node.num_outputs(); ++i) {
       Array& result = results_[static_cast<std::size_t>(i)];
       result = kernel_view(allocate(node.output_dtype(i), node.output_shape(i).to_shape()));
-      if (!device_->properties().computes && is_inexact(result.dtype()))
-        result.buffer()->mark_uncomputed();
+      if (comes_uncomputed(context_, i, uncomputed)) mark_uncomputed(result);
       context_.planned_outputs_ |= std::uint64_t{1} << i;
     }
     promised_ = results_;
@@ -236,7 +253,7 @@ class Launch {
       if (context_.cancellation_) context_.cancellation_->check();
       const auto recorder = StepRecorder::active();
       const StepRecorder::Time begin = recorder ? StepRecorder::now() : 0;
-      run_device_kernel(*kernels_, context_, nullptr);
+      run_device_kernel(*kernels_, context_, nullptr, UncomputedInputs(context_));
       if (recorder) {
         recorder->eager(recorder->stream_track(*device_, StreamKind::kCompute, 0), op_.name, begin,
                         StepRecorder::now(), StepRecorder::bytes_of(context_));

@@ -154,7 +154,8 @@ void FramedRun::bring_inputs(const FramedStep& s, Iteration& iteration) {
     Array& input = at(iteration.inputs, s.first_input + i);
     const bool host = input_on_host(*s.node, i) || (!s.accelerator && !runs_functions(s.kind));
     if (host) {
-      input = copy_to_host(input);
+      // Conditions count as true where they were not computed.
+      input = input.dtype() == DType::kBool ? copy_to_host_unchecked(input) : copy_to_host(input);
     } else if (s.accelerator) {
       const AllocationScope holder(s.node->name());
       input = kernel_view(copy_to_device(input, *s.accelerator));
@@ -171,7 +172,7 @@ void FramedRun::run_on_device(const Ready& entry) {
   work.bytes = cost.bytes;
   work.run = [this, &s, &context] {
     ThreadContextScope scope(context_);
-    run_device_kernel(*s.kernels, context, s.node);
+    run_device_kernel(*s.kernels, context, s.node, UncomputedInputs(context));
   };
   work.done = [this, entry, &s, &context](std::exception_ptr error) {
     if (error) error = node_failure(*s.node, context, std::move(error));
@@ -287,7 +288,7 @@ void FramedRun::run_switch(const Ready& entry) {
       return finish(entry, node_failure(*s.node, at(iteration.contexts, s.local)));
     }
   }
-  const int taken = *copy_to_host(pred).data<bool>() ? 1 : 0;
+  const int taken = *copy_to_host_unchecked(pred).data<bool>() ? 1 : 0;
   at(iteration.outputs, s.first_output + taken) = std::move(at(iteration.inputs, s.first_input));
   clear_inputs(s, iteration);
   send_outputs(s, iteration, false);

@@ -415,10 +415,7 @@ Plan::Frame::Frame(const Plan& plan) : values(static_cast<std::size_t>(plan.num_
     Ref<Buffer> arena = device.allocator().allocate(plan.arena_bytes_[m]);
     arena->mark_planned();
     std::byte* begin = static_cast<std::byte*>(arena->data());
-    if (const MemorySpace* space = arena->space()) {
-      begin += space->kernel_offset;
-      if (!device.properties().computes) arena->mark_uncomputed();
-    }
+    if (const MemorySpace* space = arena->space()) begin += space->kernel_offset;
     for (const PlannedSlot& p : plan.planned_) {
       if (p.memory == static_cast<int>(m))
         values[static_cast<std::size_t>(p.slot)] = Array(p.dtype, p.shape, arena, begin + p.offset);

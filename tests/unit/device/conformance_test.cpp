@@ -70,25 +70,8 @@ std::unique_ptr<Backend> null() {
 
 ConformanceOptions null_options() {
   ConformanceOptions options;
-  const char* const zero = "what is copied to the host is zero";
-  const char* const not_run = "work of the device is over without being run";
   const char* const synchronous = "work is over when enqueue returns";
   options.cannot = {
-      {"allocation/distinct", zero},
-      {"allocation/from_many_threads", zero},
-      {"limits/preallocated", zero},
-      {"limits/logical_devices_are_apart", zero},
-      {"copies/*", zero},
-      {"lifetime/last_held_by_copy", zero},
-      {"lifetime/many_devices", zero},
-      {"lifetime/made_by_many_threads", zero},
-      {"streams/in_order", not_run},
-      {"streams/done_after_run", not_run},
-      {"streams/failure_reaches_done", not_run},
-      {"streams/failure_reaches_synchronize", not_run},
-      {"streams/failure_reaches_event", not_run},
-      {"streams/goes_on_after_failure", not_run},
-      {"streams/foreign_exceptions", not_run},
       {"streams/independent", synchronous},
       {"streams/enqueue_does_not_block", synchronous},
       {"events/not_before", synchronous},

@@ -1,11 +1,7 @@
 #include "tandem/device/emulated/internal/emulated_memory.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -27,12 +23,6 @@ constexpr std::size_t kPoisonedWhole = std::size_t{1} << 20;
 // Gaps for guards: an eighth of the memory, and some so that small devices have enough.
 std::size_t padding_of(std::size_t bytes, bool first) {
   return bytes / 8 / kUnit * kUnit + (first ? kFirstPadding : 0);
-}
-
-[[noreturn]] void throw_no_room(std::size_t bytes, const char* what) {
-  throw ResourceExhaustedError(cat("The host has no room to emulate a device with ",
-                                   byte_text(bytes), " of memory: ", what, ": ",
-                                   std::strerror(errno), ". Emulate less (memory=...)."));
 }
 
 // All of a block up to a size; of larger ones the ends, and a line of each page.
@@ -72,50 +62,17 @@ EmulatedMemory::EmulatedMemory(std::shared_ptr<EmulatedPhysical> physical, std::
     : physical_(std::move(physical)),
       device_(std::move(device)),
       reports_(std::move(reports)),
-      guarded_(!physical_->spec().timed) {
-  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  const std::size_t needed = capacity + (guarded_ ? padding_of(capacity, true) : 0);
-  view_bytes_ = (needed + page - 1) / page * page;
-  const int file = memfd_create("tandem-emulated", MFD_CLOEXEC);
-  if (file < 0) throw_no_room(capacity, "memfd_create");
-  // Two views side by side, and a page behind them that nobody may touch.
-  const std::size_t total = 2 * view_bytes_ + page;
-  void* at = MAP_FAILED;
-  const char* what = "ftruncate";
-  if (ftruncate(file, static_cast<off_t>(view_bytes_)) == 0) {
-    what = "mmap";
-    at = mmap(nullptr, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  }
-  if (at != MAP_FAILED) {
-    base_ = static_cast<std::byte*>(at);
-    const int flags = MAP_SHARED | MAP_FIXED | MAP_NORESERVE;
-    if (mmap(base_, view_bytes_, PROT_NONE, flags, file, 0) == MAP_FAILED ||
-        mmap(base_ + view_bytes_, view_bytes_, PROT_READ | PROT_WRITE, flags, file, 0) ==
-            MAP_FAILED) {
-      const int error = errno;
-      munmap(base_, total);
-      errno = error;
-      at = MAP_FAILED;
-    }
-  }
-  const int error = errno;
-  close(file);
-  errno = error;
-  if (at == MAP_FAILED) throw_no_room(capacity, what);
-  // Device memory does not belong in a core dump of the host.
-  madvise(base_, total, MADV_DONTDUMP);
-  space_.kernel_offset = static_cast<std::ptrdiff_t>(view_bytes_);
+      guarded_(!physical_->spec().timed),
+      views_(capacity + (guarded_ ? padding_of(capacity, true) : 0), capacity) {
+  space_.kernel_offset = views_.offset();
 }
 
-EmulatedMemory::~EmulatedMemory() {
-  munmap(base_, 2 * view_bytes_ + static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
-  physical_->return_memory(taken_);
-}
+EmulatedMemory::~EmulatedMemory() { physical_->return_memory(taken_); }
 
 std::optional<MemoryRegion> EmulatedMemory::grow(std::size_t least, std::size_t wanted) {
   const std::size_t given = physical_->take_memory(least, wanted);
   if (given == 0) return {};
-  MemoryRegion region{.begin = base_ + extent_,
+  MemoryRegion region{.begin = views_.tokens() + extent_,
                       .bytes = given,
                       .padding = guarded_ ? padding_of(given, extent_ == 0) : 0,
                       .continues = extent_ != 0};

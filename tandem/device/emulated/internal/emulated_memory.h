@@ -11,6 +11,7 @@
 
 #include "tandem/device/block_allocator.h"
 #include "tandem/device/emulated/internal/emulated_physical.h"
+#include "tandem/device/internal/two_views.h"
 #include "tandem/device/memory_space.h"
 
 namespace tandem {
@@ -28,11 +29,8 @@ class EmulatedReports {
   std::exception_ptr error_;
 };
 
-/// The memory of one logical device: a file without a name, mapped twice. The first view, whose
-/// addresses are the tokens, can be neither read nor written; kernels use the second.
-///
-/// Pages take no memory of the host until they are written. A device that computes lays guards
-/// behind blocks, checks them when the block is freed, and overwrites what was freed.
+/// The memory of one logical device. One that computes lays guards behind blocks, checks them when
+/// the block is freed, and overwrites what was freed.
 class EmulatedMemory final : public RegionSource {
  public:
   /// Throws ResourceExhaustedError if the host has no room for `capacity` bytes of addresses.
@@ -59,9 +57,8 @@ class EmulatedMemory final : public RegionSource {
   const std::string device_;
   const std::shared_ptr<EmulatedReports> reports_;
   const bool guarded_;
+  const TwoViews views_;
   MemorySpace space_;
-  std::byte* base_ = nullptr;
-  std::size_t view_bytes_ = 0;
   std::size_t extent_ = 0;  // of the view, handed out so far
   std::size_t taken_ = 0;   // of the hardware's memory
 };
