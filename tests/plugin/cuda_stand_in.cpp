@@ -23,6 +23,28 @@ namespace {
 constexpr std::size_t kMemory = std::size_t{32} << 20;
 constexpr int kCount = 6;
 
+// What CUDA_VISIBLE_DEVICES leaves of them, in its order. As with a driver, the first entry that is
+// no GPU ends the list.
+const std::vector<int>& visible() {
+  static const auto* const all = [] {
+    auto* found = new std::vector<int>;
+    const char* text = std::getenv("CUDA_VISIBLE_DEVICES");
+    if (!text) {
+      for (int i = 0; i < kCount; ++i) found->push_back(i);
+      return found;
+    }
+    for (;;) {
+      char* end = nullptr;
+      const long gpu = std::strtol(text, &end, 10);
+      if (end == text || gpu < 0 || gpu >= kCount) return found;
+      found->push_back(static_cast<int>(gpu));
+      if (*end != ',') return found;
+      text = end + 1;
+    }
+  }();
+  return *all;
+}
+
 struct Memory {
   std::mutex mutex;
   std::map<CUdeviceptr, std::size_t> blocks;
@@ -156,11 +178,13 @@ STAND_IN cuDriverGetVersion(int* version) {
   return CUDA_SUCCESS;
 }
 STAND_IN cuDeviceGetCount(int* count) {
-  *count = kCount;
+  *count = static_cast<int>(visible().size());
   return CUDA_SUCCESS;
 }
 STAND_IN cuDeviceGet(CUdevice* device, int ordinal) {
-  *device = ordinal;
+  if (ordinal < 0 || ordinal >= static_cast<int>(visible().size()))
+    return CUDA_ERROR_INVALID_DEVICE;
+  *device = visible()[static_cast<std::size_t>(ordinal)];
   return CUDA_SUCCESS;
 }
 STAND_IN cuDeviceGetName(char* name, int size, CUdevice) {

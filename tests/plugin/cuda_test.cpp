@@ -1,7 +1,9 @@
 #include <cstdlib>
+#include <functional>
 #include <iostream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,6 +12,7 @@
 #include "tandem/device/conformance/conformance.h"
 #include "tandem/device/cuda/cuda_backend.h"
 #include "tandem/device/plugin_backend.h"
+#include "tandem/runtime/runtime.h"
 
 namespace tandem {
 namespace {
@@ -75,6 +78,48 @@ TEST_F(CudaDevices, TellOfThemselves) {
   EXPECT_GT(p.flops, 0);
   EXPECT_FALSE(p.emulated);
   EXPECT_THAT(p.details.at("compute_capability"), testing::MatchesRegex("[0-9]+\\.[0-9]"));
+}
+
+// Expects what `body` expects, in a new process with this CUDA_VISIBLE_DEVICES: a driver reads it
+// once.
+void with_visible(const char* gpus, const std::function<void()>& body) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        setenv("CUDA_VISIBLE_DEVICES", gpus, 1);
+        body();
+        std::exit(testing::Test::HasFailure() ? 1 : 0);
+      },
+      testing::ExitedWithCode(0), "")
+      << "CUDA_VISIBLE_DEVICES=" << gpus;
+}
+
+TEST(CudaVisibleDevices, HideAllGpus) {
+  with_visible("-1", [] {
+    const CudaBackend cuda = backend();
+    EXPECT_TRUE(cuda.physical_devices().empty());
+    EXPECT_FALSE(cuda.unavailable().empty());
+    if (stand_in()) {
+      EXPECT_EQ(cuda.unavailable(), "the CUDA driver finds no GPU");
+    }
+    EXPECT_EQ(Runtime().devices().size(), 1u) << "the CPU";
+  });
+}
+
+TEST(CudaVisibleDevices, HideTheOthersAndGiveTheOrder) {
+  if (!stand_in()) GTEST_SKIP() << "skipped: the stand-in has the GPUs that this needs";
+  with_visible("4,1", [] {
+    CudaBackend cuda = backend();
+    std::vector<std::string> found;
+    for (const PhysicalDevice& gpu : cuda.physical_devices())
+      found.push_back(gpu.name + " at " + cuda.properties(gpu).details.at("pci_bus_id"));
+    EXPECT_THAT(found, testing::ElementsAre("/physical_device:GPU:0 at 0000:05:00.0",
+                                            "/physical_device:GPU:1 at 0000:02:00.0"));
+    EXPECT_THROW(cuda.properties({"/physical_device:GPU:2", "GPU"}), InvalidArgumentError);
+    const auto device =
+        cuda.make_device(cuda.physical_devices()[1], {}, DeviceSpec::parse("GPU:1"));
+    EXPECT_TRUE(device->allocator().allocate(1024));
+  });
 }
 
 TEST(Cuda, WithoutADriverSaysSo) {

@@ -151,5 +151,24 @@ TEST_F(PluginRuntime, RunsAGraphThatWasWritten) {
   EXPECT_EQ(Tensor(y[0]).to_vector<float>(), (std::vector<float>{2, 0, 4}));
 }
 
+TEST(LaterPlugin, RunsItsKernels) {
+  Runtime runtime({.devices = {.plugins = {TANDEM_LATER_PLUGIN}}});
+  RuntimeScope scope(runtime);
+  const auto f = function([](Tensor x) {
+    Tensor y;
+    {
+      DeviceScope host("/CPU:0");
+      y = x + 1.0f;
+    }
+    return -y;
+  });
+  for (int i = 0; i < 3; ++i) {
+    const Tensor y = f(Tensor{1.0f, -2.0f});
+    EXPECT_EQ(y.device(), "/job:localhost/replica:0/task:0/device:LATER:0");
+    EXPECT_EQ(y.to_vector<float>(), (std::vector<float>{-2, 1}));
+  }
+  EXPECT_EQ((-Tensor{3.0f}).to_vector<float>(), (std::vector<float>{-3}));
+}
+
 }  // namespace
 }  // namespace tandem

@@ -55,6 +55,16 @@ TEST(Plugin, WithTheHostsKernelsPassesTheSuite) {
   EXPECT_TRUE(all_passed(results)) << describe(results);
 }
 
+// Its structs are longer than this Tandem knows: see later.cpp.
+TEST(Plugin, OfALaterMinorVersionPassesTheSuite) {
+  const auto backend = load_plugin(TANDEM_LATER_PLUGIN);
+  EXPECT_EQ(backend->name(), "later");
+  ConformanceOptions options = toy_options();
+  options.cannot = {{"copies/seen_by_kernels", "its kernels are its own"}};
+  const auto results = run_conformance(*backend, options);
+  EXPECT_TRUE(all_passed(results)) << describe(results);
+}
+
 TEST(Plugin, TellsOfItsDevices) {
   const auto backend = load_plugin(example("toy_device"));
   const auto physical = backend->physical_devices();

@@ -161,6 +161,31 @@ TEST_F(TdGraph, RunLeavesTheGraphAsItIs) {
   }
 }
 
+TEST_F(TdGraph, RunTellsWhereEachNodeGoesIfAsked) {
+  fs::write_file(path("p.pbtxt"), kProduct);
+  io::write_npy(path("m.npy"), Array::vector<float>({1, 2, -3, 4}).reshape({2, 2}));
+  const std::string arguments = "run p.pbtxt --feed x=m.npy --fetch y --out . --no-optimize";
+  // The way to the device takes far longer than the work.
+  const std::string devices = "TANDEM_EMULATE=GPU:1,memory=8MiB,latency=10ms ";
+  const auto count = [](const std::string& text, const std::string& line) {
+    int found = 0;
+    for (std::size_t at = text.find(line); at != text.npos; at = text.find(line, at + 1)) ++found;
+    return found;
+  };
+  const auto lines = [](const std::string& device) {
+    const std::string where = "): /job:localhost/replica:0/task:0/device:" + device + "\n";
+    return std::vector<std::string>{"xw: (MatMul" + where, "xwb: (BiasAdd" + where,
+                                    "y: (Relu" + where};
+  };
+  EXPECT_EQ(run(arguments, devices).err, "");
+  for (const auto& [policy, device] : {std::pair("greedy", "GPU:0"), std::pair("cost", "CPU:0")}) {
+    const TdResult r =
+        run(arguments, devices + "TANDEM_LOG_DEVICE_PLACEMENT=1 TANDEM_PLACEMENT=" + policy);
+    ASSERT_EQ(r.code, 0) << r.err;
+    for (const std::string& line : lines(device)) EXPECT_EQ(count(r.err, line), 1) << r.err;
+  }
+}
+
 TEST_F(TdGraph, GraphDraws) {
   EXPECT_THAT(
       run("graph g.pbtxt --dot").out,
