@@ -1,19 +1,19 @@
 #include "tandem/runtime/predicted_peak.h"
 
-#include <memory>
-
 #include "tandem/core/error.h"
 #include "tandem/runtime/internal/eager_choice.h"
-#include "tandem/runtime/internal/executable.h"
 #include "tandem/runtime/internal/function_executor.h"
 #include "tandem/runtime/internal/late_call.h"
+#include "tandem/runtime/internal/rehearsal.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/tensor_impl.h"
 
 namespace tandem::config {
+namespace {
 
-std::vector<DevicePeak> predicted_peak(const ConcreteFunction& function,
-                                       std::span<const Tensor> args) {
+// `outlines`: the arguments have only the shapes of the call's.
+std::vector<DevicePeak> peaks_of(const ConcreteFunction& function, std::span<const Tensor> args,
+                                 bool outlines) {
   if (!function.function()) throw InvalidArgumentError("An empty function has no memory peak.");
   const auto& params = function.function()->args();
   if (args.size() + function.captures().size() != params.size()) {
@@ -26,21 +26,29 @@ std::vector<DevicePeak> predicted_peak(const ConcreteFunction& function,
     t.synchronize();
     arrays.push_back(t.impl()->array);
   }
-  for (const Tensor& t : function.captures()) arrays.push_back(t.impl()->array);
+  for (const Tensor& t : function.captures()) {
+    t.synchronize();
+    arrays.push_back(t.impl()->array);
+  }
   FunctionExecutor::check(*function.function(), arrays);
   Runtime& runtime = Runtime::current();
   const std::vector<std::size_t> added =
-      FunctionExecutor::prepare(*function.function(), arrays,
-                                device_of_call(runtime, function.name()))
-          ->bytes_of_a_call();
+      rehearse(*function.function(), arrays, outlines ? args.size() : 0,
+               device_of_call(runtime, function.name()));
   std::vector<DevicePeak> peaks;
   for (std::size_t d = 0; d < runtime.devices().size(); ++d) {
     Device& device = *runtime.devices()[d];
     settle(device);
-    peaks.push_back(
-        {device.name(), device.allocator().stats().current + (d < added.size() ? added[d] : 0)});
+    peaks.push_back({device.name(), device.allocator().stats().current + added[d]});
   }
   return peaks;
+}
+
+}  // namespace
+
+std::vector<DevicePeak> predicted_peak(const ConcreteFunction& function,
+                                       std::span<const Tensor> args) {
+  return peaks_of(function, args, /*outlines=*/false);
 }
 
 std::vector<DevicePeak> predicted_peak(const ConcreteFunction& function,
@@ -62,7 +70,7 @@ std::vector<DevicePeak> predicted_peak(const ConcreteFunction& function) {
       args.emplace_back(Array(params[i]->output_dtype(0), shape.to_shape()));
     }
   }
-  return predicted_peak(function, args);
+  return peaks_of(function, args, /*outlines=*/true);
 }
 
 }  // namespace tandem::config

@@ -23,8 +23,11 @@ struct DevicePeak {
 ///     for (const auto& p : td::config::predicted_peak(step.concrete(x, y), {x, y}))
 ///       std::cout << p.device << ' ' << p.bytes << '\n';
 ///
-/// Places and plans the function, as the call will find it. Values whose size only the run tells,
-/// and graphs with TensorFlow 1 control flow, count nothing. Compare with get_memory_info.
+/// Places and plans the function and those that it calls, as the call will find them. Loops count
+/// as often as they go round where that follows from constants and small arguments, else once; of
+/// branches that only the run chooses the larger one counts. Values whose size only the run tells,
+/// what kernels take while they run, variables that change their size and graphs with TensorFlow 1
+/// control flow count nothing, nor do other calls at the same time. Compare with get_memory_info.
 TANDEM_EXPORT std::vector<DevicePeak> predicted_peak(const ConcreteFunction& function,
                                                      std::span<const Tensor> args);
 TANDEM_EXPORT std::vector<DevicePeak> predicted_peak(const ConcreteFunction& function,

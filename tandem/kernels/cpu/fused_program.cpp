@@ -296,9 +296,9 @@ FusedRun::FusedRun(const FusedProgram& program, const std::vector<BlockSource>& 
     values_[inputs + k].period = period;
     if (period != 0) floats[inputs + k] = period == 1 ? 1 : period + size;
   }
-  memory_ = Array(DType::kFloat,
-                  Shape{std::accumulate(floats.begin(), floats.end(), program.buffers() * size)});
-  float* const buffers = memory_.data<float>();
+  const std::int64_t all = std::accumulate(floats.begin(), floats.end(), program.buffers() * size);
+  memory_.emplace(static_cast<std::size_t>(all) * sizeof(float));
+  float* const buffers = memory_->as<float>();
   float* next = buffers + program.buffers() * size;
   for (std::size_t v = 0; v < values_.size(); ++v) {
     values_[v].memory = next;

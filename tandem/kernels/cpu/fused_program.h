@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "tandem/core/ref.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/kernel_context.h"
+#include "tandem/kernels/cpu/scratch.h"
 
 // Several elementwise ops computed in one pass: block by block, so that what is between them stays
 // in the nearest cache. Everything is computed in float.
@@ -113,7 +115,7 @@ class FusedRun {
   const FusedProgram& program_;
   const std::vector<BlockSource>& sources_;
   std::int64_t size_;
-  Array memory_;
+  std::optional<Scratch> memory_;
   std::vector<Value> values_;
 };
 

@@ -6,6 +6,7 @@
 #include "tandem/core/array.h"
 #include "tandem/kernels/cpu/reduce_plan.h"
 #include "tandem/kernels/cpu/reduce_steps.h"
+#include "tandem/kernels/cpu/scratch.h"
 
 // The driver of all reductions. How the work is split depends on the shape alone, so results have
 // the same bits for any number of threads.
@@ -56,8 +57,8 @@ class Reducer {
       return;
     }
     const std::int64_t step = (length + pieces - 1) / pieces;
-    const Array scratch(dtype_of<Partial>, Shape{tasks, pieces, width});
-    Partial* const partials = scratch.data<Partial>();
+    const Scratch scratch(static_cast<std::size_t>(tasks * pieces * width) * sizeof(Partial));
+    Partial* const partials = scratch.as<Partial>();
     pool.parallel_for(tasks * pieces, cost, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         const std::int64_t first = std::min(length, i % pieces * step);

@@ -47,9 +47,16 @@ std::vector<Array> AdaptivePlan::run_into(std::vector<Array> args, std::span<con
   return run_plan(*plan, std::move(args), cancellation, nullptr, places);
 }
 
-std::vector<std::size_t> AdaptivePlan::bytes_of_a_call() const {
-  const Plan* plan = chosen_.load(std::memory_order_acquire);
-  return (plan ? plan : sequential_.get())->bytes_of_a_call();
+const Plan* AdaptivePlan::next_plan() {
+  if (const Plan* plan = chosen_.load(std::memory_order_acquire)) return plan;
+  // Held for the whole of a call that measures, which may be one that asks.
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  return lock.owns_lock() ? &on_trial() : sequential_.get();
+}
+
+// Each in turn, once there are two.
+Plan& AdaptivePlan::on_trial() const {
+  return runs_ > kWarmRuns && runs_ % 2 ? *dataflow_ : *sequential_;
 }
 
 std::vector<Array> AdaptivePlan::run_adapting(std::vector<Array> args,
@@ -76,7 +83,7 @@ std::vector<Array> AdaptivePlan::run_adapting(std::vector<Array> args,
     }
     return results;
   }
-  Plan& plan = runs_ % 2 ? *dataflow_ : *sequential_;
+  Plan& plan = on_trial();
   double& best = runs_ % 2 ? best_dataflow_ : best_sequential_;
   const auto start = std::chrono::steady_clock::now();
   std::vector<Array> results = run_plan(plan, std::move(args), cancellation);

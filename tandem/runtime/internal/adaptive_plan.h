@@ -23,13 +23,14 @@ class AdaptivePlan final : public Executable {
   std::vector<Array> run(std::vector<Array> args, const Cancellation* cancellation) override;
   std::vector<Array> run_into(std::vector<Array> args, std::span<const Array> places,
                               const Cancellation* cancellation) override;
-  std::vector<std::size_t> bytes_of_a_call() const override;
+  const Plan* next_plan() override;
 
  private:
   std::vector<Array> run_plan(Plan& plan, std::vector<Array> args, const Cancellation* cancellation,
                               std::vector<StepTime>* times = nullptr,
                               std::span<const Array> places = {});
   std::vector<Array> run_adapting(std::vector<Array> args, const Cancellation* cancellation);
+  Plan& on_trial() const;
   bool may_gain(const std::vector<StepTime>& times) const;
 
   Runtime& runtime_;

@@ -65,8 +65,6 @@ void DevicePlan::make_tasks() {
   priority_ = tasks_.remaining_path();
 }
 
-std::vector<std::size_t> DevicePlan::bytes_of_a_call() const { return plan_.bytes_of_a_call(); }
-
 std::vector<Array> DevicePlan::run(std::vector<Array> args, const Cancellation* cancellation) {
   std::unique_ptr<Plan::Frame> frame = plan_.take_frame();
   for (std::size_t i = 0; i < args.size(); ++i) {

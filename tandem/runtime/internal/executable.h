@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <span>
 #include <utility>
 #include <vector>
@@ -10,6 +9,7 @@
 namespace tandem {
 
 class Cancellation;
+class Plan;
 
 /// A function made ready to run. Thread-safe: several calls may run at a time.
 class Executable {
@@ -25,9 +25,8 @@ class Executable {
                                       const Cancellation* cancellation) {
     return run(std::move(args), cancellation);
   }
-  /// Bytes that a call will take at its peak beyond what is taken now, by device; values of unknown
-  /// size do not count.
-  virtual std::vector<std::size_t> bytes_of_a_call() const = 0;
+  /// The plan that the next call follows; null if it follows none.
+  virtual const Plan* next_plan() = 0;
 };
 
 }  // namespace tandem

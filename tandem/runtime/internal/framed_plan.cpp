@@ -154,9 +154,6 @@ void FramedPlan::add_time(int step, double seconds, bool parallel_inside) const 
   cost.heavy.store(heavy, std::memory_order_relaxed);
 }
 
-// How often a loop goes round, and so what lives at a time, only the run tells.
-std::vector<std::size_t> FramedPlan::bytes_of_a_call() const { return {}; }
-
 std::vector<Array> FramedPlan::run(std::vector<Array> args, const Cancellation* cancellation) {
   std::unique_ptr<FramedRun> run;
   {

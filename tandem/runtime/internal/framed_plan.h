@@ -76,7 +76,7 @@ class FramedPlan final : public Executable {
   ~FramedPlan() override;
 
   std::vector<Array> run(std::vector<Array> args, const Cancellation* cancellation) override;
-  std::vector<std::size_t> bytes_of_a_call() const override;
+  const Plan* next_plan() override { return nullptr; }
 
   const std::vector<FramedStep>& steps() const { return steps_; }
   const std::vector<FramedLoop>& loops() const { return loops_; }

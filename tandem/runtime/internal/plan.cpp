@@ -477,41 +477,9 @@ void Plan::give_up_memory() {
   idle.swap(frames_);
 }
 
-// Follows the steps as they stand: other schedules keep values alive a little longer or shorter.
-std::vector<std::size_t> Plan::bytes_of_a_call() const {
-  const std::size_t devices = devices_.size();
-  std::vector<std::size_t> now(devices, 0), peak(devices, 0);
-  std::vector<std::size_t> held(static_cast<std::size_t>(num_slots_), 0);
-  {
-    std::lock_guard lock(frames_mutex_);
-    for (std::size_t m = 0; frames_.empty() && m < devices; ++m) {
-      if (arena_bytes_[m] != 0) now[m] = devices_[m]->allocator().counted_bytes(arena_bytes_[m]);
-    }
-  }
-  peak = now;
-  for (const Step& step : steps_) {
-    const OpTraits& traits = step.node->op().traits;
-    for (std::size_t o = 0; o < step.outputs.size(); ++o) {
-      const PartialShape& shape = step.node->output_shape(static_cast<int>(o));
-      const DType dtype = step.output_dtypes[o];
-      const bool planned = o < 64 && ((step.planned_outputs >> o) & 1);
-      const bool brought = o < 32 && ((traits.brings_memory >> o) & 1);
-      if (planned || brought || (o == 0 && traits.shares_memory != 0) || is_object(dtype) ||
-          is_ref(dtype) || !makes_plain_value(*step.node) || !shape.is_fully_known())
-        continue;
-      const auto memory = static_cast<std::size_t>(slot_memory(step.outputs[o]));
-      const std::size_t bytes = devices_[memory]->allocator().counted_bytes(
-          static_cast<std::size_t>(shape.to_shape().num_elements()) * dtype_size(dtype));
-      held[static_cast<std::size_t>(step.outputs[o])] = bytes;
-      now[memory] += bytes;
-      peak[memory] = std::max(peak[memory], now[memory]);
-    }
-    for (int slot : step.release) {
-      now[static_cast<std::size_t>(slot_memory(slot))] -=
-          std::exchange(held[static_cast<std::size_t>(slot)], 0);
-    }
-  }
-  return peak;
+std::size_t Plan::idle_frames() const {
+  std::lock_guard lock(frames_mutex_);
+  return frames_.size();
 }
 
 }  // namespace tandem

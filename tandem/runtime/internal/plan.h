@@ -109,8 +109,10 @@ class Plan : private MemoryKeeper {
     return slot_memory_.empty() ? 0 : slot_memory_[static_cast<std::size_t>(slot)];
   }
   const MutableFunction& function() const { return *function_; }
-  /// See Executable.
-  std::vector<std::size_t> bytes_of_a_call() const;
+  int num_slots() const { return num_slots_; }
+  int slot_of(Output output) const;
+  /// Frames that wait for a call.
+  std::size_t idle_frames() const;
   Schedule schedule() const { return schedule_; }
   bool has_asynchronous_steps() const;
   /// For the profiler; no other plan has it.
@@ -138,7 +140,6 @@ class Plan : private MemoryKeeper {
   void place_values(Lifetimes& lifetimes);
   void plan_releases();
   void name_arenas();
-  int slot_of(Output output) const;
   void give_up_memory() override;  // that of frames which no call uses
 
   const std::uint64_t id_ = StepRecorder::new_plan_id();

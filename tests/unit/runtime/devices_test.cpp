@@ -7,7 +7,6 @@
 #include "tandem/autodiff/gradient_tape.h"
 #include "tandem/core/error.h"
 #include "tandem/ops/ops.h"
-#include "tandem/runtime/predicted_peak.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/thread_context.h"
 #include "tandem/runtime/traced_function.h"
@@ -283,66 +282,6 @@ TEST_F(Devices, AllReduceNeedsLikeValues) {
   EXPECT_THROW(all_reduce({Tensor{1.0f}}, {"/GPU:0", "/GPU:1"}), InvalidArgumentError);
   EXPECT_THROW(all_reduce({Tensor{1.0f}, Tensor{1.0f, 2.0f}}, {"/GPU:0", "/GPU:1"}),
                InvalidArgumentError);
-}
-
-TEST_F(Devices, ThePeakOfACallIsKnownBeforeIt) {
-  Variable w;
-  {
-    DeviceScope on("/GPU:0");
-    w = Variable(ones({256, 512}));
-  }
-  auto step = function([&](Tensor x) {
-    GradientTape tape;
-    const Tensor y = nn::relu(matmul(x, w));
-    const Tensor loss = reduce_mean(square(y));
-    w.assign_sub(tape.gradient(loss, w) * 0.01f);
-    DeviceScope on("/GPU:1");
-    return reduce_sum(y * 2.0f);
-  });
-  const std::vector<Tensor> args{ones({64, 256})};
-  const auto predicted = config::predicted_peak(step.concrete(args[0]), args);
-  ASSERT_EQ(predicted.size(), 3u);
-  for (std::size_t d = 1; d < 3; ++d) runtime_.devices()[d]->allocator().reset_peak();
-  step(args[0]);
-  for (std::size_t d = 1; d < 3; ++d) {
-    EXPECT_EQ(predicted[d].device, runtime_.devices()[d]->name());
-    const auto measured = static_cast<double>(runtime_.devices()[d]->allocator().stats().peak);
-    EXPECT_NEAR(static_cast<double>(predicted[d].bytes), measured, 0.05 * measured)
-        << predicted[d].device;
-  }
-}
-
-// The host's blocks are of certain sizes, which count.
-TEST_F(Devices, ThePeakOfACallOnTheHostIsKnownBeforeIt) {
-  const Tensor w = ones({512, 512}), x = ones({256, 512});
-  auto step = function([](Tensor a, Tensor b) { return matmul(matmul(a, b), b); });
-  const std::vector<Tensor> args{x, w};
-  DeviceScope on("/CPU:0");
-  Allocator& memory = runtime_.devices()[0]->allocator();
-  const auto predicted = config::predicted_peak(step.concrete(x, w), args);
-  const std::size_t before = memory.stats().current;
-  memory.reset_peak();
-  step(x, w);
-  const auto measured = static_cast<double>(memory.stats().peak - before);
-  EXPECT_GE(measured, 2.0 * 256 * 512 * 4);
-  EXPECT_NEAR(static_cast<double>(predicted[0].bytes - before), measured, 0.02 * measured);
-  const std::vector<Tensor> wrong{x, x};
-  EXPECT_THROW(config::predicted_peak(step.concrete(x, w), wrong), InvalidArgumentError);
-  EXPECT_EQ(config::predicted_peak(step.concrete(x, w), {x, w})[0].bytes, predicted[0].bytes);
-}
-
-TEST_F(Devices, ThePeakIsKnownBeforeThereAreArguments) {
-  auto step = function([](Tensor a, Tensor b) { return matmul(matmul(a, b), b); });
-  const ConcreteFunction traced = step.concrete(ones({256, 512}), ones({512, 512}));
-  DeviceScope on("/CPU:0");
-  const std::size_t predicted = config::predicted_peak(traced)[0].bytes;
-  Allocator& memory = runtime_.devices()[0]->allocator();
-  memory.reset_peak();
-  step(ones({256, 512}), ones({512, 512}));
-  const auto measured = static_cast<double>(memory.stats().peak);
-  EXPECT_NEAR(static_cast<double>(predicted), measured, 0.02 * measured);
-  auto any = function([](Tensor a) { return matmul(a, a); }, {.input_shapes = {{-1, -1}}});
-  EXPECT_THROW(config::predicted_peak(any.concrete(ones({2, 2}))), InvalidArgumentError);
 }
 
 // A product and what follows it become one op, but not across devices.
