@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <string>
 
 #include "tandem/core/error.h"
 #include "tandem/core/flush_denormals.h"
@@ -169,6 +170,9 @@ void mark_results(KernelContext& c, const UncomputedInputs& inputs) {
     if (!value.valid() || !comes_uncomputed(c, i, inputs)) continue;
     if (value.dtype() == DType::kBool && inputs.numbers && value.num_bytes() != 0)
       std::memset(value.raw_data(), 1, value.num_bytes());
+    // Printed within a function, say.
+    if (value.dtype() == DType::kString && c.op().traits.shares_memory == 0)
+      std::fill_n(value.data<std::string>(), value.num_elements(), "<not computed>");
     mark_uncomputed(value);
   }
 }

@@ -20,8 +20,8 @@ const KernelList& kernels_on(const Runtime& runtime, const Device& device, const
 /// Which inputs of a kernel were never computed, in short.
 ///
 /// What comes of such values was not computed either, wherever it is made: reading it is an error.
-/// Inside, integers of that kind are 0, so that they serve as indices, and booleans are true, so
-/// that a loop goes round as often as its maximum_iterations say.
+/// Inside, integers of that kind are 0, so that they serve as indices, booleans are true, so that a
+/// loop goes round as often as its maximum_iterations say, and strings tell it.
 struct UncomputedInputs {
   UncomputedInputs() = default;
   /// Of what the inputs' buffers tell, and the variables that they are handles of.

@@ -34,7 +34,8 @@ constexpr int kDeepestCall = 200;
 struct CallPlaces {
   ArgPlaces args;
   int default_device = -1;
-  std::vector<bool> lost;  // by device; empty if none is
+  std::vector<bool> lost;   // by device; empty if none is
+  bool uncomputed = false;  // an argument on the host was not computed
   bool operator==(const CallPlaces&) const = default;
 };
 
@@ -125,13 +126,13 @@ class PlanCache {
                                             placement_choice(runtime));
     return std::make_shared<FramedPlan>(runtime, std::move(body), states_, &placement);
   }
-  // Null if the first CPU does everything.
+  // Null if the first CPU does everything, with values that are there.
   std::shared_ptr<Executable> on_devices(Runtime& runtime, const MutableFunction& body,
                                          const Entry& entry) {
     auto placed = std::make_shared<PlacedFunction>(
         place_function(runtime, with_shapes(body, entry.shapes), entry.places->args,
                        entry.places->default_device, placement_choice(runtime)));
-    if (on_one_cpu(*placed)) return nullptr;
+    if (on_one_cpu(*placed) && !entry.places->uncomputed) return nullptr;
     return std::make_shared<DevicePlan>(runtime, std::move(placed), states_);
   }
   const PlacementChoice& placement_choice(const Runtime& runtime) {
@@ -258,7 +259,10 @@ std::shared_ptr<Executable> FunctionExecutor::prepare(const Function& function,
   Runtime& runtime = Runtime::current();
   if (!runtime.places_calls()) return plans_of(function)->get(runtime, function, args, nullptr);
   CallPlaces places;
-  for (const Array& a : args) places.args.push_back(place_of(runtime, a));
+  for (const Array& a : args) {
+    places.args.push_back(place_of(runtime, a));
+    if (a.on_host() && !is_computed(a)) places.uncomputed = true;
+  }
   places.default_device = std::max(runtime.index_of(device), 0);
   const auto& devices = runtime.devices();
   for (std::size_t d = 0; d < devices.size(); ++d) {

@@ -16,6 +16,8 @@
 #include "tandem/runtime/thread_context.h"
 #include "tandem/runtime/traced_function.h"
 
+#include "tests/unit/runtime/control_flow_util.h"
+
 namespace tandem {
 namespace {
 
@@ -197,6 +199,64 @@ TEST_P(Uncomputed, OnTheHostOnlyWhatComesOfIt) {
     EXPECT_THAT(kept.to_vector<float>(), Each(4.0f));
     EXPECT_THAT(kept_int.to_vector<int>(), Each(3));
   }
+}
+
+TEST_P(Uncomputed, FunctionsOfTheHostThatAreGivenIt) {
+  auto f = function([](Tensor a) {
+    const Tensor u = exp(a);
+    DeviceScope on("/CPU:0");
+    return u + 1.0f;
+  });
+  const Tensor there = f(x);
+  EXPECT_THAT(there.device(), HasSubstr("CPU"));
+  auto g = function([](Tensor a) {
+    DeviceScope on("/CPU:0");
+    return std::pair(cast(a * 2.0f, DType::kInt32), shape(a));
+  });
+  const auto [twice, dims] = g(there);
+  expect_unreadable(twice);
+  EXPECT_EQ(dims.to_vector<int>(), (std::vector<int>{2, 2}));
+  EXPECT_EQ(g(Tensor{1.0f, 2.0f}).first.to_vector<int>(), (std::vector<int>{2, 4}));
+  DeviceScope on("/CPU:0");
+  EXPECT_EQ(g(ones({2, 2})).first.to_vector<int>(), (std::vector<int>{2, 2, 2, 2}));
+  const auto [count, v] = count_trips(there, 3);
+  EXPECT_EQ(count.item<int>(), 3);
+  expect_unreadable(v);
+  EXPECT_THROW(count_trips(there, -1), FailedPreconditionError);
+  expect_unreadable(there + 1.0f);
+}
+
+TEST_P(Uncomputed, StringsOfIt) {
+  auto f = function([](Tensor a) {
+    print({exp(a)});
+    return strings::as_string(exp(a));
+  });
+  testing::internal::CaptureStderr();
+  const Tensor text = f(x);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "<not computed>\n");
+  expect_unreadable(text);
+}
+
+// A loop of TensorFlow 1: i < 3 and x < 1e9, of which x is not computed.
+TEST_P(Uncomputed, ConditionsInGraphsWithControlFlowCountAsTrue) {
+  FlowBuilder b;
+  const Output x_now = b.loop_variable(b.enter(b.arg(DType::kFloat), "loop"));
+  const Output i = b.loop_variable(b.enter(b.constant(Array::scalar(0)), "loop"));
+  const Output most = b.enter(b.constant(Array::scalar(3)), "loop", true);
+  const Output limit = b.enter(b.constant(Array::scalar(1e9f)), "loop", true);
+  const Output go_on =
+      b.add1("LoopCond",
+             {b.add1("LogicalAnd", {b.add1("Less", {i, most}), b.add1("Less", {x_now, limit})})});
+  Node* i_switch = b.add("Switch", {i, go_on});
+  Node* x_switch = b.add("Switch", {x_now, go_on});
+  Node* pivot = b.add("Identity", {{i_switch, 1}});
+  b.close(i, b.add1("AddV2", {{pivot, 0}, b.constant(Array::scalar(1), {pivot})}));
+  b.close(x_now, b.add1("AddV2", {{x_switch, 1}, {x_switch, 1}}));
+  const FunctionRef f =
+      b.finish({b.add1("Exit", {{i_switch, 0}}), b.add1("Exit", {{x_switch, 0}})});
+  const std::vector<Tensor> results = run(f, {Tensor(1.0f) + 1.0f});
+  EXPECT_EQ(results[0].item<int>(), 3);
+  expect_unreadable(results[1]);
 }
 
 TEST_P(Uncomputed, VariablesOfIntegers) {
