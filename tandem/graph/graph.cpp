@@ -1,6 +1,7 @@
 #include "tandem/graph/graph.h"
 
 #include <algorithm>
+#include <deque>
 #include <optional>
 #include <queue>
 #include <sstream>
@@ -8,6 +9,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/graph/inference_context.h"
+#include "tandem/graph/internal/integer_values.h"
 
 namespace tandem {
 
@@ -24,16 +26,6 @@ void Node::throw_missing_attr(std::string_view name) const {
 }
 
 namespace {
-
-// Of a constant, or of an argument that is always the same handle.
-const Array* constant_value(Output output) {
-  const NodeKind kind = output.node->kind();
-  if (kind != NodeKind::kConst && kind != NodeKind::kArg) return nullptr;
-  const AttrValue* value =
-      output.node->attrs().find(kind == NodeKind::kConst ? "value" : "_handle");
-  const auto* tensor = value ? value->get_if<std::shared_ptr<const Array>>() : nullptr;
-  return tensor ? tensor->get() : nullptr;
-}
 
 // An input of a Merge that is not known yet has the dtype of the others.
 std::vector<DType> dtypes_of(const std::vector<Output>& inputs) {
@@ -110,71 +102,22 @@ Node* Graph::add(NodeSpec spec) {
 
 namespace {
 
-// What is known of the shape that an integer output holds; producers say in their traits how it
-// follows.
-std::optional<PartialShape> shape_value(Output output, int depth);
-
-std::optional<std::int64_t> scalar_value(Output output, int depth) {
-  if (const Array* value = constant_value(output); value && value->num_elements() == 1) {
-    if (value->dtype() == DType::kInt32) return *value->data<std::int32_t>();
-    if (value->dtype() == DType::kInt64) return *value->data<std::int64_t>();
-  }
-  if (output.node->op().traits.value == ShapeValue::kSliceOfShape) {
-    const auto whole = shape_value(output.node->inputs()[0], depth + 1);
-    const auto& in = output.node->inputs();
-    if (whole && whole->has_rank() && in.size() >= 2) {
-      const Array* begin = constant_value(in[1]);
-      if (begin && begin->num_elements() == 1 &&
-          output.node->output_shape(0) == PartialShape::scalar()) {
-        const std::int64_t at = begin->dtype() == DType::kInt32   ? *begin->data<std::int32_t>()
-                                : begin->dtype() == DType::kInt64 ? *begin->data<std::int64_t>()
-                                                                  : INT64_MAX;
-        if (at >= -whole->rank() && at < whole->rank()) return whole->dim(static_cast<int>(at));
-      }
-    }
-  }
-  return std::nullopt;
-}
-
-std::optional<PartialShape> shape_value(Output output, int depth) {
-  if (depth > 16) return std::nullopt;
+// What is known of the shape that an integer output holds.
+std::optional<PartialShape> shape_value(Output output) {
   const Node& node = *output.node;
-  if (const Array* value = constant_value(output)) {
-    if (value->rank() != 1 || !kIndexTypes.contains(value->dtype())) return std::nullopt;
-    std::vector<std::int64_t> dims;
-    for (std::int64_t i = 0; i < value->num_elements(); ++i) {
-      const std::int64_t d = value->dtype() == DType::kInt32 ? value->data<std::int32_t>()[i]
-                                                             : value->data<std::int64_t>()[i];
-      dims.push_back(d < 0 ? PartialShape::kUnknown : d);
-    }
-    return PartialShape(std::move(dims));
-  }
   if (node.kind() == NodeKind::kVariable) {  // a handle stands for its variable's shape
     const AttrValue* shape = node.attrs().find("shape");
     const PartialShape* known = shape ? shape->get_if<PartialShape>() : nullptr;
     return known ? std::optional(*known) : std::nullopt;
   }
-  switch (node.op().traits.value) {
-    case ShapeValue::kShapeOfInput: {
-      const Output in = node.inputs()[static_cast<std::size_t>(output.index)];
-      return in.node->output_shape(in.index);
-    }
-    case ShapeValue::kPackOfInputs: {
-      std::vector<std::int64_t> dims;
-      for (const Output& in : node.inputs()) {
-        const auto v = scalar_value(in, depth + 1);
-        dims.push_back(v && *v >= 0 ? *v : PartialShape::kUnknown);
-      }
-      return PartialShape(std::move(dims));
-    }
-    case ShapeValue::kSameAsInput: return shape_value(node.inputs()[0], depth + 1);
-    case ShapeValue::kNone:
-    case ShapeValue::kSliceOfShape: break;
-  }
-  // At least the length of a shape vector may be known.
   const PartialShape& own = node.output_shape(output.index);
-  if (own.rank() == 1 && own.dim(0) >= 0 && own.dim(0) <= Shape::kMaxRank) {
-    return PartialShape::unknown_of_rank(static_cast<int>(own.dim(0)));
+  if (own.has_rank() && own.rank() != 1) return std::nullopt;
+  if (const auto sizes = internal::known_elements(output);
+      sizes && sizes->size() <= Shape::kMaxRank) {
+    std::vector<std::int64_t> dims;
+    for (const internal::KnownInteger& d : *sizes)
+      dims.push_back(std::max(d.value_or(PartialShape::kUnknown), PartialShape::kUnknown));
+    return PartialShape(std::move(dims));
   }
   return std::nullopt;
 }
@@ -190,10 +133,16 @@ void Graph::infer_node(Node& node) {
     const bool known = in.node && !is_back_edge(*in.node, node);
     shapes.push_back(known ? in.node->output_shape(in.index) : PartialShape::unknown());
   }
+  std::deque<Array> computed;
+  const auto value_of = [&](int i) -> const Array* {
+    const Output in = node.inputs_[static_cast<std::size_t>(i)];
+    if (const Array* value = internal::constant_value(in); value || !in.node) return value;
+    std::optional<Array> value = internal::known_integers(in);
+    return value ? &computed.emplace_back(std::move(*value)) : nullptr;
+  };
   InferenceContext context(
       *node.op_, node.attrs_, std::move(shapes), dtypes_of(node.inputs_), node.num_outputs(),
-      [&](int i) { return constant_value(node.inputs_[static_cast<std::size_t>(i)]); },
-      [&](int i) { return shape_value(node.inputs_[static_cast<std::size_t>(i)], 0); });
+      value_of, [&](int i) { return shape_value(node.inputs_[static_cast<std::size_t>(i)]); });
   node.op_->shape(context);
   node.output_shapes_ = context.take_outputs();
 }

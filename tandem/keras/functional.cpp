@@ -1,9 +1,7 @@
 #include "tandem/keras/internal/functional.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
-#include <unordered_map>
 
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/masks.h"
@@ -21,7 +19,7 @@ CallGraph::CallGraph(std::vector<KerasTensor> inputs, std::vector<KerasTensor> o
   }
   for (const KerasTensor& output : outputs_) visit(output);
   for (const KerasTensor& input : inputs_) visit(input);  // those that no output uses
-  rank_by_depth();
+  rank_layers();
   number_values();
 }
 
@@ -39,37 +37,17 @@ void CallGraph::visit(const KerasTensor& tensor) {
                                    "the inputs given to Model: ",
                                    join(known), ". Add it to the inputs."));
   }
-  const auto& seen = visited_layers_;
-  if (std::find(seen.begin(), seen.end(), node->layer) == seen.end())
-    visited_layers_.push_back(node->layer);
   for (const KerasTensor& input : node->inputs) visit(input);
   order_.push_back(node);
 }
 
-void CallGraph::rank_by_depth() {
-  std::unordered_map<const CallNode*, int> node_depth;
-  std::unordered_map<const LayerImpl*, int> layer_depth;
-  for (auto at = order_.rbegin(); at != order_.rend(); ++at) {
-    const CallNode& node = **at;
-    const int depth = std::max(node_depth[&node], layer_depth[node.layer.get()]);
-    node_depth[&node] = depth;
-    layer_depth[node.layer.get()] = depth;
-    for (const KerasTensor& input : node.inputs) {
-      int& before = node_depth[input.node().get()];
-      before = std::max(before, depth + 1);
-    }
-  }
-  layers_ = visited_layers_;
-  std::stable_sort(layers_.begin(), layers_.end(), [&](const auto& a, const auto& b) {
-    return layer_depth[a.get()] > layer_depth[b.get()];
-  });
-  std::set<int> depths;
+void CallGraph::rank_layers() {
+  operations_ = order_operations(inputs_, outputs_);
+  chain_ = operations_.in_a_row && layers().size() == order_.size() &&
+           std::all_of(order_.begin(), order_.end(),
+                       [](const auto& node) { return node->inputs.size() <= 1; });
   std::set<std::string> names;
-  for (const auto& node : order_) {
-    chain_ = chain_ && depths.insert(node_depth[node.get()]).second && node->inputs.size() <= 1;
-  }
-  chain_ = chain_ && layers_.size() == order_.size();
-  for (const auto& layer : layers_) {
+  for (const auto& layer : layers()) {
     if (!names.insert(layer->name()).second) {
       throw InvalidArgumentError(cat("The name \"", layer->name(),
                                      "\" is used more than once in the model. All layer "
@@ -159,7 +137,7 @@ std::vector<Layer> FunctionalImpl::sublayers() const {
 std::vector<LayerImpl::SavedPart> FunctionalImpl::saved_parts() const {
   std::vector<SavedPart> parts;
   for (const Layer& layer : sublayers())
-    parts.push_back({cat("_operations/", parts.size()), {}, layer});
+    parts.push_back({cat("_operations/", graph_.positions()[parts.size()]), {}, layer});
   return parts;
 }
 

@@ -353,6 +353,7 @@ std::vector<KerasTensor> LayerImpl::run(const std::vector<KerasTensor>& inputs,
   node->options = options;
   node->index = num_calls_++;
   node->num_outputs = static_cast<int>(results.size());
+  internal::note_mask_ops(*node);
   output_shapes_.clear();
   std::vector<KerasTensor> outputs;
   for (const TensorSpec& spec : results) {

@@ -1,9 +1,13 @@
+#include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/core/log.h"
 #include "tandem/keras/internal/saved_tree.h"
 #include "tandem/keras/internal/trainer.h"
 #include "tandem/keras/model.h"
@@ -28,6 +32,21 @@ SavedTree tree_of(const Model& model, bool with_optimizer, const char* what) {
     tree.add_optimizer(*optimizer.impl());
   }
   return tree;
+}
+
+void warn_of_stacked_cells(const SavedTree& tree) {
+  static std::atomic<bool> told{false};
+  for (std::size_t i = 0; i < tree.variables().size(); ++i) {
+    if (!tree.variables()[i].defined() || !tree.is_of_stacked_cells(static_cast<int>(i))) continue;
+    if (!told.exchange(true)) {
+      log(LogLevel::kWarning,
+          cat("save_weights: TensorFlow cannot read the weights of StackedRNNCells from a ",
+              "checkpoint (", tree.graph().objects[i].key,
+              "); load_weights can. A model of layers in a row instead, such as LSTM(units, ",
+              "{.return_sequences = true}), is exchanged in full."));
+    }
+    return;
+  }
 }
 
 // Where the values of our objects are in a checkpoint.
@@ -73,11 +92,29 @@ class Matching {
     std::optional<int>& matched = matched_[static_cast<std::size_t>(ours)];
     if (matched) return;
     matched = theirs;
-    for (const auto& [name, child] :
-         tree_.graph().objects[static_cast<std::size_t>(ours)].children) {
-      const int found = find(theirs, name);
-      if (found >= 0) match(child, found);
+    const auto& children = tree_.graph().objects[static_cast<std::size_t>(ours)].children;
+    const bool compact = numbers_layers_alone(ours, theirs);
+    for (std::size_t i = 0; i < children.size(); ++i) {
+      const int found = find(theirs, compact ? std::to_string(i) : children[i].first);
+      if (found >= 0) match(children[i].second, found);
     }
+  }
+  // Tandem once left out the ops that compute masks where it numbers a model's layers.
+  bool numbers_layers_alone(int ours, int theirs) const {
+    const auto& children = tree_.graph().objects[static_cast<std::size_t>(ours)].children;
+    const std::size_t count = children.size();
+    const auto number = [](const auto& child) {
+      return child.first.find_first_not_of("0123456789") == std::string::npos;
+    };
+    const auto known = [&](const auto& child) { return file_.child(theirs, child.first) >= 0; };
+    if (!std::all_of(children.begin(), children.end(), number) ||
+        std::all_of(children.begin(), children.end(), known))
+      return false;
+    if (file_.objects[static_cast<std::size_t>(theirs)].children.size() != count) return false;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (file_.child(theirs, std::to_string(i)) < 0) return false;
+    }
+    return true;
   }
   // A Sequential's layers are those of a functional model within it: such differences are passed
   // over.
@@ -123,6 +160,7 @@ void Model::save_weights(const std::string& path, const SaveWeightsOptions& opti
             "in \"checkpoints/model\"."));
   }
   const SavedTree tree = tree_of(*this, options.optimizer, "save_weights");
+  warn_of_stacked_cells(tree);
   std::vector<Tensor> values;
   for (const Variable& variable : tree.variables())
     values.push_back(variable.defined() ? variable.read_value() : Tensor());
@@ -146,7 +184,10 @@ void Model::load_weights(const std::string& path, const LoadWeightsOptions& opti
         object < 0 ? "" : file->graph().objects[static_cast<std::size_t>(object)].key;
     if (key.empty()) {
       throw NotFoundError(cat(where(), ": checkpoint ", path, " has no value for it (",
-                              tree.graph().objects[i].key, ")."));
+                              tree.graph().objects[i].key, ").",
+                              tree.is_of_stacked_cells(static_cast<int>(i))
+                                  ? " TensorFlow writes no weights of StackedRNNCells."
+                                  : ""));
     }
     const Shape shape = file->shape(key);
     const Shape wanted = variable.shape().to_shape();

@@ -23,6 +23,7 @@ SavedTree::SavedTree(const ModelImpl& model) {
   graph_.objects.emplace_back();
   variables_.emplace_back();
   owners_.emplace_back();
+  of_stacked_cells_.push_back(false);
   places_.emplace_back();
   add_layer(add_object(0, "model"), model);
 }
@@ -32,6 +33,7 @@ int SavedTree::add_object(int parent, const std::string& name) {
   graph_.objects.emplace_back();
   variables_.emplace_back();
   owners_.emplace_back();
+  of_stacked_cells_.push_back(of_stacked_cells_[static_cast<std::size_t>(parent)]);
   const std::string& place = places_[static_cast<std::size_t>(parent)];
   places_.push_back(place.empty() ? escaped(name) : place + "/" + escaped(name));
   graph_.objects[static_cast<std::size_t>(parent)].children.emplace_back(name, object);
@@ -50,6 +52,8 @@ std::pair<int, std::string> SavedTree::last_of(int object, std::string path) {
 
 void SavedTree::add_layer(int object, const LayerImpl& layer) {
   layers_[&layer] = object;
+  if (layer.class_name() == "StackedRNNCells")
+    of_stacked_cells_[static_cast<std::size_t>(object)] = true;
   for (const LayerImpl::SavedPart& part : layer.saved_parts()) {
     if (part.variable.defined()) {
       add_variable(object, part.path, part.variable,

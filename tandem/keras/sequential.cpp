@@ -3,6 +3,7 @@
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/input_layer_impl.h"
 #include "tandem/keras/internal/masks.h"
+#include "tandem/keras/internal/operation_order.h"
 #include "tandem/keras/internal/sequential_impl.h"
 #include "tandem/keras/internal/shape_text.h"
 #include "tandem/ops/cast_ops.h"
@@ -110,9 +111,13 @@ std::vector<Layer> SequentialImpl::sublayers() const { return layers_; }
 
 // As of the functional model that Keras makes of a Sequential.
 std::vector<LayerImpl::SavedPart> SequentialImpl::saved_parts() const {
-  std::vector<SavedPart> parts{{"_functional/_operations/0", {}, Layer(input_)}};
-  for (const Layer& layer : layers_)
-    parts.push_back({cat("_functional/_operations/", parts.size()), {}, layer});
+  if (outputs_.empty()) return {};
+  const OperationOrder operations = order_operations({outputs_.front()}, {outputs_.back()});
+  std::vector<SavedPart> parts;
+  for (const auto& layer : operations.layers) {
+    parts.push_back(
+        {cat("_functional/_operations/", operations.positions[parts.size()]), {}, Layer(layer)});
+  }
   return parts;
 }
 

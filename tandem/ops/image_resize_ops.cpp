@@ -28,6 +28,9 @@ void resized_shape(InferenceContext& c) {
     height = (*size)[0];
     width = (*size)[1];
     if (height < 0 || width < 0) c.fail("output dimensions must be positive");
+  } else if (const PartialShape known = c.input_as_shape(1); known.rank() == 2) {
+    height = known.dim(0);
+    width = known.dim(1);
   }
   c.set_output(0, PartialShape({in.dim(0), height, width, in.dim(3)}));
 }

@@ -1,7 +1,8 @@
 // Models whose weights TensorFlow exchanges with us; check_weights.py builds equal ones.
 //
 //   weights save DIR    each model's weights, random, as a checkpoint DIR/NAME/ours, and what it
-//   computes weights load DIR    what each model computes with the weights of DIR/NAME/theirs
+//                       computes
+//   weights load DIR    what each model computes with the weights of DIR/NAME/theirs
 //
 // Models that are trained save the optimizer's state too, and tell what they compute after one more
 // step.
@@ -23,31 +24,6 @@ namespace {
 namespace td = tandem;
 using namespace td::keras;
 using td::Tensor;
-
-// As a recurrent layer keeps its weights: in a cell.
-class Cell final : public LayerImpl {
- public:
-  explicit Cell(std::int64_t units) : LayerImpl("Cell"), units_(units) {}
-  void build(const td::PartialShape& input) override {
-    const std::int64_t size = known_size(input, -1);
-    add_weight("kernel", {size, 4 * units_});
-    add_weight("recurrent_kernel", {units_, 4 * units_});
-    add_weight("bias", {4 * units_});
-  }
-  Tensor call(const Tensor& x, bool) override { return x; }
-
- private:
-  std::int64_t units_;
-};
-class Recurrent final : public LayerImpl {
- public:
-  explicit Recurrent(std::int64_t units)
-      : LayerImpl("Recurrent"), cell_(add_layer(make_layer<Cell>(units), "cell")) {}
-  Tensor call(const Tensor& x, bool) override { return cell_(x); }
-
- private:
-  Layer cell_;
-};
 
 Model dense() {
   return Sequential{Input({6}), Dense(5, {.activation = "relu"}), BatchNormalization(),
@@ -77,7 +53,102 @@ Model text() {
 }
 
 Model recurrent() {
-  return Sequential{Input({5, 4}), make_layer<Recurrent>(4), Flatten(), Dense(2)};
+  return Sequential{Input({5, 4}), LSTM(4, {.return_sequences = true}),
+                    GRU(3, {.return_sequences = true}), SimpleRNN(3), Dense(2)};
+}
+
+Model wrapped() {
+  return Sequential{Input({5, 4}), TimeDistributed(Dense(3)),
+                    Bidirectional(LSTM(3, {.return_sequences = true})),
+                    Bidirectional(GRU(2), {.merge_mode = "sum"}), Dense(2)};
+}
+
+Model sequences() {
+  return Sequential{Input({12, 4}),
+                    Conv1D(3, 3, {.padding = "causal", .dilation_rate = 2}),
+                    SeparableConv1D(4, 3),
+                    ZeroPadding1D(1),
+                    DepthwiseConv1D(3),
+                    Conv1DTranspose(2, 3),
+                    Flatten(),
+                    Dense(2)};
+}
+
+Model volumes() {
+  return Sequential{Input({6, 6, 6, 2}),   Conv3D(3, 2), ZeroPadding3D(1),
+                    Conv3DTranspose(2, 2), PReLU(),      GroupNormalization({.groups = 2}),
+                    RMSNormalization(),    Flatten(),    Dense(2)};
+}
+
+Model frames() {
+  return Sequential{Input({3, 6, 6, 2}),
+                    ConvLSTM2D(3, 2, {.return_sequences = true}),
+                    TimeDistributed(Conv2D(2, 2)),
+                    ConvLSTM2D(2, 2),
+                    Flatten(),
+                    Dense(2)};
+}
+
+Model unused_input() {
+  const auto a = Input({6}), b = Input({4});
+  return Model({a, b}, Dense(2)(Dense(3)(a)));
+}
+
+// ---- Models with masks: Keras counts the ops that compute them. ----
+
+KerasTensor tokens() { return Input({5}, {.dtype = td::int32}); }
+Layer words() { return Embedding(10, 4, {.mask_zero = true}); }
+
+Model masked_text() {
+  return Sequential{
+      tokens(), words(), LSTM(4, {.return_sequences = true}), Dropout(0.2), Bidirectional(GRU(3)),
+      Dense(2)};
+}
+
+Model masked_steps() {
+  return Sequential{Input({5, 4}),
+                    Masking(),
+                    GRU(4, {.return_sequences = true}),
+                    BatchNormalization(),
+                    TimeDistributed(Dense(3)),
+                    LSTM(3),
+                    Dense(2)};
+}
+
+Model mask_unused() { return Sequential{Input({5, 4}), Masking(), Dense(3), Flatten(), Dense(2)}; }
+
+Model masks_merged() {
+  const auto t = tokens();
+  const auto a = words()(t), b = words()(t);
+  const auto sum = LSTM(3, {.return_sequences = true})(Add()({a, b}));
+  const auto both = LSTM(3)(Concatenate()({a, sum}));
+  return Model(t, Dense(2)(both));
+}
+
+Model mask_of_one() {
+  const auto t = tokens();
+  const auto x = Input({5, 4});
+  return Model({t, x}, Dense(2)(GRU(3)(Concatenate({.axis = 1})({words()(t), x}))));
+}
+
+Model masked_attention() {
+  const auto t = tokens();
+  const auto x = words()(t);
+  const auto y = Attention({.use_scale = true})({MultiHeadAttention(2, 4)({x, x}), words()(t)});
+  return Model(t, Dense(2)(GlobalAveragePooling1D()(LayerNormalization()(y))));
+}
+
+Model masked_inner() {
+  const auto t = tokens();
+  const Sequential inner{Input({5, 4}), GRU(3, {.return_sequences = true})};
+  return Model(t, Dense(2)(LSTM(2)(inner(words()(t)))));
+}
+
+Model masked_twice() {
+  const auto t = tokens(), u = tokens();
+  const auto table = words();
+  const LSTM shared(3);
+  return Model({t, u}, Dense(2)(Concatenate()({shared(table(t)), shared(table(u))})));
 }
 
 Model trained(const Optimizer& optimizer) {
@@ -97,7 +168,20 @@ std::vector<Case> cases() {
                         {"convolutions", convolutions},
                         {"branches", branches},
                         {"text", text},
-                        {"recurrent", recurrent}};
+                        {"recurrent", recurrent},
+                        {"wrapped", wrapped},
+                        {"sequences", sequences},
+                        {"volumes", volumes},
+                        {"frames", frames},
+                        {"unused_input", unused_input},
+                        {"masked_text", masked_text},
+                        {"masked_steps", masked_steps},
+                        {"mask_unused", mask_unused},
+                        {"masks_merged", masks_merged},
+                        {"mask_of_one", mask_of_one},
+                        {"masked_attention", masked_attention},
+                        {"masked_inner", masked_inner},
+                        {"masked_twice", masked_twice}};
   for (const char* name :
        {"sgd", "adam", "adamw", "rmsprop", "adagrad", "adamax", "nadam", "adadelta"})
     all.push_back({name, [name] { return trained(name); }, true});
@@ -123,9 +207,19 @@ std::vector<Tensor> inputs_of(const Model& model) {
   for (const KerasTensor& input : model.model_impl().input_tensors()) {
     std::vector<std::int64_t> dims = input.shape().dims();
     dims[0] = 3;
-    inputs.push_back(input.dtype() == td::int32
-                         ? td::cast(td::random::uniform(dims, {.maxval = 10}), td::int32)
-                         : td::random::normal(dims));
+    const bool tokens = input.dtype() == td::int32;
+    Tensor x = tokens ? td::cast(td::random::uniform(dims, {.maxval = 10}), td::int32)
+                      : td::random::normal(dims);
+    // The last steps of the first example are masked, where the model has a mask.
+    if (dims.size() <= 3 && dims[1] == 5) {
+      std::vector<std::int64_t> ones(dims.size(), 1);
+      ones[0] = dims[0];
+      ones[1] = dims[1];
+      const Tensor counts =
+          td::reshape(Tensor{{1, 1, 1, 0, 0}, {1, 1, 1, 1, 1}, {1, 1, 1, 1, 0}}, ones);
+      x = x * td::cast(counts, x.dtype());
+    }
+    inputs.push_back(x);
   }
   return inputs;
 }

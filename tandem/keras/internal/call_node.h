@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tandem/keras/call_options.h"
+#include "tandem/keras/internal/mask_ops.h"
 #include "tandem/keras/keras_tensor.h"
 #include "tandem/keras/layer_impl.h"
 
@@ -16,6 +17,8 @@ struct CallNode {
   CallOptions options;
   int index = 0;  ///< how many calls of the layer came before
   int num_outputs = 1;
+  std::vector<MaskValue> mask_inputs = {};   ///< masks that Keras notes beside the inputs
+  std::vector<MaskValue> output_masks = {};  ///< by output; those left out have none
 };
 
 }  // namespace tandem::keras::internal

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tandem/keras/internal/call_node.h"
+#include "tandem/keras/internal/operation_order.h"
 #include "tandem/keras/keras_tensor.h"
 #include "tandem/keras/model_impl.h"
 
@@ -18,7 +19,9 @@ class CallGraph {
   const std::vector<KerasTensor>& inputs() const { return inputs_; }
   const std::vector<KerasTensor>& outputs() const { return outputs_; }
   /// Layers farthest from the outputs first, as Keras lists them; each once.
-  const std::vector<std::shared_ptr<LayerImpl>>& layers() const { return layers_; }
+  const std::vector<std::shared_ptr<LayerImpl>>& layers() const { return operations_.layers; }
+  /// Where each layer stands among the operations of Keras' model.
+  const std::vector<int>& positions() const { return operations_.positions; }
   bool contains(const CallNode* node) const;
   const std::vector<std::shared_ptr<CallNode>>& nodes() const { return order_; }
   /// True if every call has one input and no two are equally far from the outputs.
@@ -28,16 +31,14 @@ class CallGraph {
 
  private:
   void visit(const KerasTensor& tensor);
-  void rank_by_depth();
+  void rank_layers();
   void number_values();
   int slot_of(const KerasTensor& tensor) const;
 
   std::vector<KerasTensor> inputs_;
   std::vector<KerasTensor> outputs_;
   std::vector<std::shared_ptr<CallNode>> order_;
-  std::vector<std::shared_ptr<LayerImpl>> visited_layers_;  // in the order of the first visit
-  std::vector<std::shared_ptr<LayerImpl>> layers_;
-  std::vector<const CallNode*> in_progress_;
+  OperationOrder operations_;
   std::vector<int> first_slot_;  // by position in order_
   int num_slots_ = 0;
   bool chain_ = true;

@@ -30,6 +30,10 @@ class SavedTree {
   /// "Layer 'dense' (Dense)": whose value an object is.
   const std::string& owner(int object) const { return owners_[static_cast<std::size_t>(object)]; }
   static constexpr int kModel = 1;  // the object
+  /// Within a StackedRNNCells, of whose cells TensorFlow's checkpoints hold nothing.
+  bool is_of_stacked_cells(int object) const {
+    return of_stacked_cells_[static_cast<std::size_t>(object)];
+  }
 
  private:
   int add_object(int parent, const std::string& name);
@@ -42,6 +46,7 @@ class SavedTree {
   ObjectGraph graph_;
   std::vector<Variable> variables_;
   std::vector<std::string> owners_;
+  std::vector<bool> of_stacked_cells_;
   std::vector<std::string> places_;  // paths from the root, as keys begin
   std::map<const LayerImpl*, int> layers_;
 };

@@ -21,6 +21,23 @@ TEST(KerasReference, LayersTraced) {
   for_each_record("layers", "layer", {}, [](const Json& record) { check_layer(record, true); });
 }
 
+// What is known before any data comes: all sizes but the batch's, as Keras knows them.
+TEST(KerasReference, StaticShapesOfLayers) {
+  for_each_record("layers", "layer", {}, [](const Json& record) {
+    const Layer layer = make_layer(record.at("layer"), record.at("config"));
+    const NamedInputs values = inputs_of(record.at("inputs"));
+    std::vector<td::keras::KerasTensor> inputs;
+    for (const Tensor& value : values.values) {
+      const std::vector<std::int64_t> dims = value.shape().to_vector();
+      const td::PartialShape example(std::vector<std::int64_t>(dims.begin() + 1, dims.end()));
+      inputs.push_back(td::keras::Input(example, {.dtype = value.dtype()}));
+    }
+    std::vector<std::int64_t> wanted = tensor_of(record.at("output")).shape().to_vector();
+    wanted.front() = -1;
+    EXPECT_EQ(layer.outputs(inputs).front().shape(), td::PartialShape(wanted));
+  });
+}
+
 TEST(KerasReference, RegularizationLosses) {
   for_each_record("layers", "layer", {}, [](const Json& record) {
     if (!record.contains("regularization_loss")) return;

@@ -1,4 +1,5 @@
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,71 @@ TEST_F(Save, NamesAreThoseOfKeras) {
                           operation + "2/gamma" + value, operation + "2/moving_mean" + value,
                           operation + "2/moving_variance" + value, operation + "3/_kernel" + value,
                           operation + "3/bias" + value, "save_counter" + value));
+}
+
+// The numbers of the model's operations that have weights.
+std::set<int> operations_with_weights(const std::string& checkpoint) {
+  std::set<int> numbers;
+  const std::string list = "_operations/";
+  for (const std::string& name : io::TensorBundleReader(checkpoint).names()) {
+    const std::size_t at = name.find(list);
+    if (at != std::string::npos) numbers.insert(std::stoi(name.substr(at + list.size())));
+  }
+  return numbers;
+}
+
+// The numbers are those of Keras 3: what computes the masks comes between the layers.
+TEST_F(Save, OpsThatComputeMasksCountAmongTheOperations) {
+  const auto numbers = [&](const Model& model) {
+    model.save_weights(path("w"));
+    return operations_with_weights(path("w"));
+  };
+  const auto tokens = Input({5}, {.dtype = int32});
+  const auto text = [&] { return Embedding(9, 4, {.mask_zero = true})(tokens); };
+  EXPECT_THAT(numbers(Model(tokens, Dense(2)(LSTM(3)(text())))), ElementsAre(1, 3, 4));
+  EXPECT_THAT(numbers(Sequential{Input({5, 4}), Masking(), GRU(3), Dense(2)}), ElementsAre(4, 5));
+  EXPECT_THAT(numbers(Sequential{Input({5, 4}), Masking(), Dense(3), Flatten(), Dense(2)}),
+              ElementsAre(2, 4))
+      << "no one looks at the mask";
+  EXPECT_THAT(numbers(Model(tokens, Dense(2)(LSTM(3)(Add()({text(), text()}))))),
+              ElementsAre(1, 2, 7, 8));
+  EXPECT_THAT(numbers(Model(tokens, Dense(2)(LSTM(3)(Concatenate()({text(), text()}))))),
+              ElementsAre(1, 2, 14, 15));
+  const auto x = Input({3}), unused = Input({4});
+  EXPECT_THAT(numbers(Model({x, unused}, Dense(2)(Dense(3)(x)))), ElementsAre(1, 3));
+  const std::string bf16 = "mixed_bfloat16";
+  EXPECT_THAT(numbers(Sequential{Input({5, 4}), Masking({.dtype = bf16}), GRU(3, {.dtype = bf16}),
+                                 Dense(2, {.dtype = bf16})}),
+              ElementsAre(5, 6))
+      << "the mask is one of what was cast";
+}
+
+TEST_F(Save, FilesThatCountOnlyLayersAreRead) {
+  const auto model = [](const Layer& second) {
+    return Sequential{Input({5, 4}), second, GRU(3), Dense(2)};
+  };
+  const Sequential plain = model(Dropout(0.5)), masked = model(Masking());
+  plain.save_weights(path("w"));
+  EXPECT_THAT(operations_with_weights(path("w")), ElementsAre(2, 3));
+  masked.load_weights(path("w"));
+  expect_equal(masked.get_weights(), plain.get_weights());
+}
+
+TEST_F(Save, StackedCellsAreReadBackButNotFromTensorFlow) {
+  const auto model = [](const Layer& recurrent) {
+    return Sequential{Input({5, 4}), recurrent, Dense(2)};
+  };
+  const auto stack = [] { return RNN(StackedRNNCells({LSTMCell(3), GRUCell(4)})); };
+  const Sequential ours = model(stack()), again = model(stack());
+  testing::internal::CaptureStderr();
+  ours.save_weights(path("w"));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("StackedRNNCells"));
+  again.load_weights(path("w"));
+  expect_equal(again.get_weights(), ours.get_weights());
+  // As TensorFlow writes it: without the cells.
+  model(GlobalAveragePooling1D()).save_weights(path("without"));
+  EXPECT_THAT(error_of<NotFoundError>([&] { again.load_weights(path("without")); }),
+              HasSubstr("TensorFlow writes no weights of StackedRNNCells"));
 }
 
 TEST_F(Save, TrainingGoesOnWithTheOptimizersState) {

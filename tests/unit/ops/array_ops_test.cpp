@@ -10,7 +10,9 @@
 
 #include "tandem/autodiff/gradient_tape.h"
 #include "tandem/core/error.h"
+#include "tandem/ops/cast_ops.h"
 #include "tandem/ops/operators.h"
+#include "tandem/ops/reduction_ops.h"
 #include "tandem/runtime/traced_function.h"
 
 namespace tandem {
@@ -339,6 +341,54 @@ TEST(ArrayOps, ShapesFlowThroughTracedShapeArithmetic) {
   });
   EXPECT_EQ(f(counting({4, 2, 3})).shape(), (Shape{4, 6}));
   EXPECT_EQ(seen, (PartialShape{4, 6}));
+}
+
+// What is known of y's shape while a function of a float value of shape `x` is traced.
+PartialShape traced_shape(const PartialShape& x, const std::function<Tensor(Tensor)>& y) {
+  PartialShape seen;
+  trace_function("f", {float32}, {x}, [&](std::span<const Tensor> args) {
+    const Tensor result = y(args[0]);
+    seen = result.partial_shape();
+    return std::vector<Tensor>{result};
+  });
+  return seen;
+}
+
+TEST(ArrayOps, ShapesFollowWhatIsComputedFromConstants) {
+  const auto padded = [](const Tensor& x) {
+    return pad(x, reshape(Tensor{0, 0, 2, 1, 0, 0}, {3, 2}));
+  };
+  EXPECT_EQ(traced_shape({-1, 8, 3}, padded), (PartialShape{-1, 11, 3}));
+  const auto columns = [](const Tensor& x) {
+    const Tensor before = Tensor{0, 2, 0};
+    return pad(x, stack({before, before + 1}, 1));
+  };
+  EXPECT_EQ(traced_shape({-1, 8, 3}, columns), (PartialShape{-1, 13, 4}));
+  const auto tiled = [](const Tensor& x) {
+    return tile(x, cast(concat({Tensor{1}, Tensor{3}}, 0), int64));
+  };
+  EXPECT_EQ(traced_shape({-1, 4}, tiled), (PartialShape{-1, 12}));
+  const auto wrong = [](const Tensor& x) { return pad(x, reshape(Tensor{0, 0, -1, 1}, {2, 2})); };
+  EXPECT_THAT(message_of_error([&] { traced_shape({-1, 8}, wrong); }), HasSubstr("non-negative"));
+}
+
+TEST(ArrayOps, ShapesFollowWhatIsComputedFromSizes) {
+  const auto reshaped = [](const auto& sizes) {
+    return [sizes](const Tensor& x) { return reshape(x, IntList(sizes(shape(x)))); };
+  };
+  EXPECT_EQ(traced_shape({-1, -1, 3}, reshaped([](const Tensor& s) {
+                           return s * Tensor{1, 2, 1};
+                         })),
+            (PartialShape{-1, -1, 3}));
+  EXPECT_EQ(traced_shape({-1, 4, 3}, reshaped([](const Tensor& s) {
+                           return concat({slice(s, {0}, {1}), Tensor{12}}, 0);
+                         })),
+            (PartialShape{-1, 12}));
+  EXPECT_EQ(traced_shape({-1, 4, 3}, reshaped([](const Tensor& s) {
+                           const Tensor rest = reduce_prod(index(s, {Slice(1, {})}));
+                           return stack({index(s, {0}), rest});
+                         })),
+            (PartialShape{-1, 12}));
 }
 
 TEST(ArrayOps, TracedShapesAreRefusedWhereTheyCannotFit) {
