@@ -355,7 +355,7 @@ const OpRegistration kScatterNdNonAliasingAdd{
      .inputs = "input: T, indices: Tindices, updates: T",
      .outputs = "output: T",
      .attrs = "T: pod; Tindices: index; bad_indices_policy: string = ''",
-     .shape = tensor_scatter_shape,
+     .shape = shapes::unchanged,
      .gradient = add_grad,
      .traits = {.may_reuse = 1},
      .doc = "The input with updates added at index tuples."}};

@@ -180,6 +180,7 @@ void blocks_shape(InferenceContext& c, bool to_batch) {
   c.require_rank(2, 2);
   const PartialShape& in = c.input(0);
   if (!in.has_rank()) return c.set_output(0, PartialShape::unknown());
+  if (c.input(1).has_rank() && c.input(1).dim(0) == 0) return c.set_output(0, in);
   const auto blocks = c.input_ints(1);
   const auto margins = c.input_ints(2);
   if (!blocks || !margins) return c.set_output(0, PartialShape::unknown_of_rank(in.rank()));

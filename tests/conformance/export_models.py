@@ -10,11 +10,12 @@ import sys
 import export_graphs
 import export_layers
 import export_networks
+import export_state
 import export_text
 import export_training
 from exporting import CASES, Writer
 
-FILES = (export_graphs, export_layers, export_networks, export_text,
+FILES = (export_graphs, export_layers, export_networks, export_state, export_text,
          export_training)  # each adds its cases
 
 

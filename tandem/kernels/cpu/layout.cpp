@@ -83,6 +83,10 @@ void reverse(KernelContext& c) {
 void reverse_v2(KernelContext& c) {
   const int rank = c.input(0).rank();
   const IntInput axes(c, 1, "'axis'");
+  if (c.input(1).rank() != 1) {
+    throw InvalidArgumentError(
+        cat("'axis' must be 1-dimensional, but has shape ", c.input(1).shape()));
+  }
   bool backwards[Shape::kMaxRank] = {};
   for (std::int64_t i = 0; i < axes.size(); ++i) {
     const int axis = checked_axis(axes[i], rank, cat("'axis'[", i, "] ="));
@@ -164,7 +168,7 @@ void roll(KernelContext& c) {
   const IntInput shift(c, 1, "shift");
   const IntInput axes(c, 2, "axis");
   if (x.rank() < 1) throw InvalidArgumentError("input must be 1-D or higher");
-  if (shift.size() != axes.size()) {
+  if (!(c.input(1).shape() == c.input(2).shape())) {
     throw InvalidArgumentError("shift and axis must have the same size");
   }
   std::int64_t total[Shape::kMaxRank] = {};

@@ -118,21 +118,6 @@ void max_pool(KernelContext& c) {
   });
 }
 
-// Calls f(element of a window, place of its first largest one) for one image.
-template <class T, class F>
-void for_each_largest(const Pool3D& p, const T* in, F f) {
-  for (std::int64_t k = 0; k < p.channels; ++k) {
-    for_each_window(p, [&](std::int64_t window, std::int64_t, auto walk) {
-      std::int64_t best = -1;
-      walk([&](std::int64_t place) {
-        const std::int64_t at = place * p.channels + k;
-        if (best < 0 || widen(in[at]) > widen(in[best])) best = at;
-      });
-      if (best >= 0) f(window * p.channels + k, best);
-    });
-  }
-}
-
 void max_pool_grad(KernelContext& c) {
   const Shape& shape = c.input(0).shape();
   const Pool3D p = pool_of(c, shape);
@@ -180,8 +165,24 @@ void max_pool_grad_grad(KernelContext& c) {
       const std::int64_t size = p.windows() * p.channels;
       T* to = out.data<T>() + b * size;
       std::fill(to, to + size, T());
-      for_each_largest(p, c.input(0).data<T>() + b * p.image(),
-                       [&](std::int64_t window, std::int64_t at) { to[window] = grad[at]; });
+      const T* in = c.input(0).data<T>() + b * p.image();
+      const T* most = c.input(1).data<T>() + b * size;
+      std::vector<bool> found(static_cast<std::size_t>(p.channels));
+      // The first element that equals the largest passes its gradient on; none does where
+      // orig_output is not the largest.
+      for_each_window(p, [&](std::int64_t window, std::int64_t, auto walk) {
+        const std::int64_t first = window * p.channels;
+        found.assign(found.size(), false);
+        walk([&](std::int64_t place) {
+          const std::int64_t at = place * p.channels;
+          for (std::int64_t k = 0; k < p.channels; ++k) {
+            const auto channel = static_cast<std::size_t>(k);
+            if (found[channel] || widen(in[at + k]) != widen(most[first + k])) continue;
+            found[channel] = true;
+            to[first + k] = grad[at + k];
+          }
+        });
+      });
     });
   });
 }

@@ -17,18 +17,32 @@
 namespace tandem::cpu {
 
 IndexTuples::IndexTuples(const KernelContext& c, const Array& indices, const Shape& updates,
-                         const Shape& whole)
+                         const Shape& whole, VectorIs vector)
     : whole_(whole), dtype_(indices.dtype()), data_(indices.raw_data()) {
   const Shape& s = indices.shape();
   if (s.rank() < 1)
     throw InvalidArgumentError(cat("Indices shape must have rank at least one. Found:", s));
+  if (whole.rank() < 1) {
+    throw InvalidArgumentError(cat("Output must be at least 1-D, got shape: ", whole));
+  }
+  const bool all_empty = indices.num_elements() == 0 && updates.num_elements() == 0;
+  if (!all_empty &&
+      (whole.num_elements() == 0 || indices.num_elements() == 0 || updates.num_elements() == 0)) {
+    throw InvalidArgumentError(
+        cat("Either indices and updates are empty, or neither they nor the output: indices ", s,
+            ", updates ", updates, ", output ", whole));
+  }
+  const bool one = vector == VectorIs::kOfTuples && s == Shape{1};
   const std::int64_t depth = s[s.rank() - 1];
+  if (depth == 0 && whole.num_elements() > 0) {
+    throw InvalidArgumentError(cat("Index tuples of no elements in indices of shape ", s));
+  }
   if (depth > whole.rank()) {
     throw InvalidArgumentError(cat("Inner dimension of indices (", depth,
                                    ") must not exceed the rank of the shape ", whole, "."));
   }
   depth_ = static_cast<int>(depth);
-  const int outer = s.rank() - 1;
+  const int outer = one ? 1 : s.rank() - 1;
   bool fits = updates.rank() == outer + whole.rank() - depth_;
   for (int i = 0; fits && i < outer; ++i) fits = updates[i] == s[i];
   if (!fits) {
@@ -122,9 +136,6 @@ void scatter_nd(KernelContext& c) {
   const Array& indices = c.input(0);
   const Array& updates = c.input(1);
   const Shape shape = shape_input(c, 2);
-  if (shape.num_elements() == 0 && (indices.num_elements() > 0 || updates.num_elements() > 0)) {
-    throw InvalidArgumentError("Indices and updates specified for empty output");
-  }
   const IndexTuples tuples(c, indices, updates.shape(), shape);
   Array& out = c.allocate_output(0, shape);
   clear_flat(c.intra_op(), out.dtype(), out.raw_data(), out.num_elements());
@@ -133,10 +144,10 @@ void scatter_nd(KernelContext& c) {
 
 using Put = void (*)(KernelContext&, const IndexTuples&, Array&, const Array&);
 
-template <Put kPut>
+template <Put kPut, VectorIs kVector = VectorIs::kOneTuple>
 void tensor_scatter(KernelContext& c) {
   const Array& x = c.input(0);
-  const IndexTuples tuples(c, c.input(1), c.input(2).shape(), x.shape());
+  const IndexTuples tuples(c, c.input(1), c.input(2).shape(), x.shape(), kVector);
   Array& out = c.reuse_or_allocate_output(0, 0, x.shape());
   if (out.raw_data() != x.raw_data()) {
     copy_flat(c.intra_op(), x.dtype(), out.raw_data(), x.raw_data(), x.num_elements());
@@ -144,7 +155,7 @@ void tensor_scatter(KernelContext& c) {
   kPut(c, tuples, out, c.input(2));
 }
 
-template <Put kPut>
+template <Put kPut, VectorIs kVector = VectorIs::kOfTuples>
 void resource_scatter_nd(KernelContext& c) {
   VariableResource& variable = variable_input(c.input(0));
   const Array& updates = c.input(2);
@@ -155,17 +166,21 @@ void resource_scatter_nd(KernelContext& c) {
                                    " with updates of dtype ", updates.dtype(), ". Use td::cast."));
   }
   const Shape shape = variable.value().shape();
-  const IndexTuples tuples(c, c.input(1), updates.shape(), shape);
+  const IndexTuples tuples(c, c.input(1), updates.shape(), shape, kVector);
   kPut(c, tuples, variable.writable_value(), updates);
   if (c.num_outputs() > 0) c.set_output(0, c.input(0));
 }
+
+// References are of graphs alone, where TensorFlow's shape function takes a vector for one tuple.
+template <Put kPut>
+constexpr auto reference_scatter_nd = resource_scatter_nd<kPut, VectorIs::kOneTuple>;
 
 const KernelRegistration kScatterNd{{.op = "ScatterNd", .run = scatter_nd}};
 const KernelRegistration kUpdate{
     {.op = "TensorScatterUpdate", .run = tensor_scatter<put_replacement>}};
 const KernelRegistration kAdd{{.op = "TensorScatterAdd", .run = tensor_scatter<put_sum>}};
 const KernelRegistration kNonAliasingAdd{
-    {.op = "ScatterNdNonAliasingAdd", .run = tensor_scatter<put_sum>}};
+    {.op = "ScatterNdNonAliasingAdd", .run = tensor_scatter<put_sum, VectorIs::kOfTuples>}};
 const KernelRegistration kSub{{.op = "TensorScatterSub",
                                .types = {{"T", kNumberTypes}},
                                .run = tensor_scatter<put_numbers<SubtractFrom>>}};
@@ -183,8 +198,8 @@ const KernelRegistration kResourceSub{{.op = "ResourceScatterNdSub",
                                        .types = {{"T", kNumberTypes}},
                                        .run = resource_scatter_nd<put_numbers<SubtractFrom>>}};
 const KernelRegistration kRefUpdate{
-    {.op = "ScatterNdUpdate", .run = resource_scatter_nd<put_replacement>}};
-const KernelRegistration kRefAdd{{.op = "ScatterNdAdd", .run = resource_scatter_nd<put_sum>}};
+    {.op = "ScatterNdUpdate", .run = reference_scatter_nd<put_replacement>}};
+const KernelRegistration kRefAdd{{.op = "ScatterNdAdd", .run = reference_scatter_nd<put_sum>}};
 const KernelRegistration kResourceMax{{.op = "ResourceScatterNdMax",
                                        .types = {{"T", kRealTypes}},
                                        .run = resource_scatter_nd<put_numbers<Larger>>}};
@@ -193,13 +208,13 @@ const KernelRegistration kResourceMin{{.op = "ResourceScatterNdMin",
                                        .run = resource_scatter_nd<put_numbers<Smaller>>}};
 const KernelRegistration kRefMax{{.op = "ScatterNdMax",
                                   .types = {{"T", kRealTypes}},
-                                  .run = resource_scatter_nd<put_numbers<Larger>>}};
+                                  .run = reference_scatter_nd<put_numbers<Larger>>}};
 const KernelRegistration kRefMin{{.op = "ScatterNdMin",
                                   .types = {{"T", kRealTypes}},
-                                  .run = resource_scatter_nd<put_numbers<Smaller>>}};
+                                  .run = reference_scatter_nd<put_numbers<Smaller>>}};
 const KernelRegistration kRefSub{{.op = "ScatterNdSub",
                                   .types = {{"T", kNumberTypes}},
-                                  .run = resource_scatter_nd<put_numbers<SubtractFrom>>}};
+                                  .run = reference_scatter_nd<put_numbers<SubtractFrom>>}};
 
 }  // namespace
 }  // namespace tandem::cpu

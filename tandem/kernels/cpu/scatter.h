@@ -12,13 +12,17 @@
 
 namespace tandem::cpu {
 
+/// What indices of rank 1 are. TensorFlow's ops on variables take one number for a vector of one
+/// tuple. Of a longer vector they use the first number and forget the rest: that we do not follow.
+enum class VectorIs { kOneTuple, kOfTuples };
+
 /// Index tuples into a shape, checked against it and against the updates that go there.
 class IndexTuples {
  public:
   /// Throws InvalidArgumentError unless the shapes fit each other and every tuple lies inside
   /// (tuples that do not are left out under the op's bad_indices_policy IGNORE).
   IndexTuples(const KernelContext& c, const Array& indices, const Shape& updates,
-              const Shape& whole);
+              const Shape& whole, VectorIs vector = VectorIs::kOneTuple);
 
   std::int64_t size() const { return size_; }
   std::int64_t slice_size() const { return slice_size_; }

@@ -52,6 +52,8 @@ void where_of(KernelContext& c) {
 }
 
 void where(KernelContext& c) {
+  const int rank = c.input(0).rank();
+  if (rank < 1 || rank > 8) throw InvalidArgumentError(cat("Unhandled input dimensions: ", rank));
   const DType dtype = c.input(0).dtype();
   if (dtype == DType::kBool) return where_of<bool>(c);
   number_switch(dtype, c.op().name, [&]<class T>() { where_of<T>(c); });

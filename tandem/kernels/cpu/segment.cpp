@@ -23,9 +23,9 @@ using Accumulator = std::conditional_t<is_small_float<T>, float, T>;
 
 struct Sum {
   static constexpr bool kRealOnly = false;
-  template <class A>
-  static A start() {
-    return A(0);
+  template <class T>
+  static T start() {
+    return T(0);
   }
   template <class A>
   static A combine(A a, A b) {
@@ -34,51 +34,54 @@ struct Sum {
 };
 struct Prod {
   static constexpr bool kRealOnly = false;
-  template <class A>
-  static A start() {
-    return A(1);
+  template <class T>
+  static T start() {
+    return T(1);
   }
   template <class A>
   static A combine(A a, A b) {
     return multiply(a, b);
   }
 };
+
+// The largest finite number of T, or its negative.
+template <class T>
+T farthest(bool negative) {
+  if constexpr (std::is_same_v<T, Half>) {
+    return Half(negative ? -65504.0f : 65504.0f);
+  } else if constexpr (std::is_same_v<T, BFloat16>) {
+    BFloat16 largest;
+    largest.bits = negative ? 0xff7f : 0x7f7f;
+    return largest;
+  } else {
+    return negative ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max();
+  }
+}
+
+// As TensorFlow's, they take the later row unless the earlier ones win: a NaN lasts until the next
+// row comes, and of two zeros the last one stays.
 struct Max {
   static constexpr bool kRealOnly = true;
-  template <class A>
-  static A start() {
-    return std::numeric_limits<A>::lowest();
+  template <class T>
+  static T start() {
+    return farthest<T>(true);
   }
   template <class A>
   static A combine(A a, A b) {
-    return less(a, b) ? b : a;
+    return less(b, a) ? a : b;
   }
 };
 struct Min {
   static constexpr bool kRealOnly = true;
-  template <class A>
-  static A start() {
-    return std::numeric_limits<A>::max();
+  template <class T>
+  static T start() {
+    return farthest<T>(false);
   }
   template <class A>
   static A combine(A a, A b) {
-    return less(b, a) ? b : a;
+    return less(a, b) ? a : b;
   }
 };
-
-// What an empty segment is in T itself: the extremes of half are not those of float.
-template <class Reduce, class T>
-T empty_segment() {
-  if constexpr (std::is_same_v<T, Half> && Reduce::kRealOnly) {
-    return Half(Reduce::template start<float>() > 0 ? 65504.0f : -65504.0f);
-  } else if constexpr (std::is_same_v<T, BFloat16> && Reduce::kRealOnly) {
-    BFloat16 largest;
-    largest.bits = Reduce::template start<float>() > 0 ? 0x7f7f : 0xff7f;
-    return largest;
-  } else {
-    return T(Reduce::template start<Accumulator<T>>());
-  }
-}
 
 // The loops over elements, all that is compiled for each type. Rows have `inner` elements.
 struct Loops {
@@ -86,8 +89,7 @@ struct Loops {
   // Rows of `data` into segments [begin, end) of `to`, accumulators.
   void (*reduce)(void* to, const void* data, const Array& ids, std::int64_t inner,
                  std::int64_t begin, std::int64_t end);
-  // From accumulators; `seen` tells which segments have rows.
-  void (*narrow)(void* to, const void* from, const std::vector<bool>& seen, std::int64_t inner);
+  void (*narrow)(void* to, const void* from, std::int64_t n);  // From accumulators.
   // `rows` rows into one, by way of `row`, accumulators; none: zeros, or ones for a product.
   void (*reduce_run)(void* to, const void* from, std::int64_t rows, std::int64_t inner, void* row,
                      bool mean);
@@ -99,7 +101,7 @@ void reduce_segments(void* to, const void* data, const Array& ids, std::int64_t 
   using A = Accumulator<T>;
   A* out = static_cast<A*>(to);
   const T* from = static_cast<const T*>(data);
-  std::fill(out + begin * inner, out + end * inner, Reduce::template start<A>());
+  std::fill(out + begin * inner, out + end * inner, static_cast<A>(Reduce::template start<T>()));
   const DType index_type = ids.dtype();
   const void* index = ids.raw_data();
   const std::int64_t n = ids.num_elements();
@@ -111,15 +113,11 @@ void reduce_segments(void* to, const void* data, const Array& ids, std::int64_t 
   }
 }
 
-template <class Reduce, class T>
-void narrow_segments(void* to, const void* from, const std::vector<bool>& seen,
-                     std::int64_t inner) {
+template <class T>
+void narrow_segments(void* to, const void* from, std::int64_t n) {
   const auto* wide = static_cast<const Accumulator<T>*>(from);
   T* out = static_cast<T*>(to);
-  const T none = empty_segment<Reduce, T>();
-  for (const bool any : seen) {
-    for (std::int64_t k = 0; k < inner; ++k, ++out, ++wide) *out = any ? T(*wide) : none;
-  }
+  for (std::int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(wide[i]);
 }
 
 template <class Reduce, class T>
@@ -149,7 +147,7 @@ void reduce_run(void* to, const void* data, std::int64_t rows, std::int64_t inne
 
 template <class Reduce, class T>
 constexpr Loops kLoops = {sizeof(T), sizeof(Accumulator<T>), reduce_segments<Reduce, T>,
-                          narrow_segments<Reduce, T>, reduce_run<Reduce, T>};
+                          narrow_segments<T>, reduce_run<Reduce, T>};
 
 template <class Reduce>
 const Loops& loops_for(DType dtype, std::string_view op) {
@@ -174,13 +172,7 @@ void unsorted_segments(KernelContext& c, Array& out, const Array& data, const Ar
                  [&](std::int64_t begin, std::int64_t end) {
                    loops.reduce(to, data.raw_data(), ids, inner, begin, end);
                  });
-  if (!widened) return;
-  std::vector<bool> seen(static_cast<std::size_t>(segments), false);
-  for (std::int64_t i = 0; i < ids.num_elements(); ++i) {
-    const std::int64_t id = index_at(ids.dtype(), ids.raw_data(), i);
-    if (id >= 0) seen[static_cast<std::size_t>(id)] = true;
-  }
-  loops.narrow(out.raw_data(), to, seen, inner);
+  if (widened) loops.narrow(out.raw_data(), to, out.num_elements());
 }
 
 void unsorted_segment_of(KernelContext& c, const Loops& loops) {
