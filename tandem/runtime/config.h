@@ -125,8 +125,9 @@ TANDEM_EXPORT bool get_synchronous_execution();
 TANDEM_EXPORT void set_placement_policy(std::string_view policy);
 TANDEM_EXPORT std::string get_placement_policy();
 /// A file of measured costs, as `Profile::costs().save(path)` writes it (not the trace); with it
-/// the policy becomes "cost". It is read at once: throws NotFoundError, or InvalidArgumentError if
-/// it holds something else, and then changes nothing. "" for none.
+/// the policy becomes "cost". It is read at once, and again where functions are placed: throws
+/// NotFoundError, or InvalidArgumentError if it holds something else, and then changes nothing. ""
+/// for none.
 TANDEM_EXPORT void set_placement_profile(const std::string& path);
 TANDEM_EXPORT std::string get_placement_profile();
 

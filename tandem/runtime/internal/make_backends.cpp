@@ -1,6 +1,9 @@
 #include "tandem/runtime/internal/make_backends.h"
 
+#include <filesystem>
+#include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "tandem/core/error.h"
@@ -17,7 +20,11 @@ std::vector<std::shared_ptr<Backend>> make_backends(const DeviceConfig& config) 
   static const auto cuda = std::make_shared<CudaBackend>();
   std::vector<std::shared_ptr<Backend>> backends{host, cuda};
   const bool of_program = config.origin("plugins") == "program";
+  std::set<std::string> loaded;  // the same file may go by several names
   for (const std::string& path : config.plugins) {
+    std::error_code unknown;
+    const auto file = std::filesystem::weakly_canonical(path, unknown);
+    if (!unknown && !loaded.insert(file).second) continue;
     try {
       backends.push_back(load_plugin(path));
     } catch (const Error& error) {

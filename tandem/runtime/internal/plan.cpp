@@ -1,6 +1,7 @@
 #include "tandem/runtime/internal/plan.h"
 
 #include <algorithm>
+#include <exception>
 
 #include "tandem/core/error.h"
 #include "tandem/device/memory_space.h"
@@ -121,25 +122,28 @@ void Plan::number_slots(const std::vector<Node*>& order) {
     first_slot_[static_cast<std::size_t>(node->id())] = num_slots_;
     num_slots_ += node->num_outputs();
     if (node->kind() == NodeKind::kConst) {
-      constants_.emplace_back(num_slots_ - 1, *node->attr<std::shared_ptr<const Array>>("value"));
+      constants_.emplace_back(num_slots_ - 1, brought_constant(*node));
     }
     if (placed_) {
       for (int i = 0; i < node->num_outputs(); ++i)
         slot_memory_.push_back(placed_->placement.output_memory(*node, i));
     }
   }
-  bring_constants_to_devices();
   for (const Node* arg : function_->args)
     arg_slots_.push_back(slot_of({const_cast<Node*>(arg), 0}));
 }
 
-// Once, and not at each call.
-void Plan::bring_constants_to_devices() {
-  for (auto& [slot, value] : constants_) {
-    if (const int memory = slot_memory(slot)) {
-      const AllocationScope holder("constants");
-      value = kernel_view(copy_to_device(value, *devices_[static_cast<std::size_t>(memory)]));
-    }
+// To its device once, and not at each call.
+Array Plan::brought_constant(const Node& node) const {
+  const Array& value = *node.attr<std::shared_ptr<const Array>>("value");
+  const int memory = placed_ ? placed_->placement.output_memory(node, 0) : 0;
+  if (memory == 0) return value;
+  const AllocationScope holder("constants");
+  try {
+    return kernel_view(copy_to_device(value, *devices_[static_cast<std::size_t>(memory)]));
+  } catch (const Error&) {
+    std::rethrow_exception(
+        with_line(std::current_exception(), cat("in bringing ", node.describe())));
   }
 }
 

@@ -134,7 +134,7 @@ class Plan : private MemoryKeeper {
   void number_slots(const std::vector<Node*>& order);
   void make(Runtime& runtime, NodeStates& states);
   void make_steps(Runtime& runtime, const std::vector<Node*>& order, NodeStates& states);
-  void bring_constants_to_devices();
+  Array brought_constant(const Node& node) const;
   void plan_lifetimes();
   struct Lifetimes;
   void place_values(Lifetimes& lifetimes);
