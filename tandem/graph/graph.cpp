@@ -1,17 +1,18 @@
 #include "tandem/graph/graph.h"
 
 #include <algorithm>
-#include <deque>
-#include <optional>
 #include <queue>
 #include <sstream>
 #include <utility>
 
 #include "tandem/core/error.h"
-#include "tandem/graph/inference_context.h"
-#include "tandem/graph/internal/integer_values.h"
+#include "tandem/graph/function_shapes.h"
+#include "tandem/graph/internal/infer_node.h"
 
 namespace tandem {
+
+using internal::dtypes_of;
+using internal::is_back_edge;
 
 std::string Node::describe() const {
   std::string text = cat("{{node ", name_, "}} (", op_->name, ")");
@@ -26,26 +27,6 @@ void Node::throw_missing_attr(std::string_view name) const {
 }
 
 namespace {
-
-// An input of a Merge that is not known yet has the dtype of the others.
-std::vector<DType> dtypes_of(const std::vector<Output>& inputs) {
-  std::vector<DType> types;
-  types.reserve(inputs.size());
-  DType known = DType::kInvalid;
-  for (const Output& in : inputs) {
-    types.push_back(in.node ? in.node->output_dtype(in.index) : DType::kInvalid);
-    if (known == DType::kInvalid) known = types.back();
-  }
-  for (DType& t : types) {
-    if (t == DType::kInvalid) t = known;
-  }
-  return types;
-}
-
-// What closes a loop: its value belongs to the next iteration.
-bool is_back_edge(const Node& from, const Node& to) {
-  return from.kind() == NodeKind::kNextIteration && to.kind() == NodeKind::kMerge;
-}
 
 [[noreturn]] void fail_undefined(const Node& node, std::size_t input) {
   throw InvalidArgumentError(cat("Input ", input, " of ", node.describe(), " is undefined."));
@@ -100,51 +81,8 @@ Node* Graph::add(NodeSpec spec) {
   return added;
 }
 
-namespace {
-
-// What is known of the shape that an integer output holds.
-std::optional<PartialShape> shape_value(Output output) {
-  const Node& node = *output.node;
-  if (node.kind() == NodeKind::kVariable) {  // a handle stands for its variable's shape
-    const AttrValue* shape = node.attrs().find("shape");
-    const PartialShape* known = shape ? shape->get_if<PartialShape>() : nullptr;
-    return known ? std::optional(*known) : std::nullopt;
-  }
-  const PartialShape& own = node.output_shape(output.index);
-  if (own.has_rank() && own.rank() != 1) return std::nullopt;
-  if (const auto sizes = internal::known_elements(output);
-      sizes && sizes->size() <= Shape::kMaxRank) {
-    std::vector<std::int64_t> dims;
-    for (const internal::KnownInteger& d : *sizes)
-      dims.push_back(std::max(d.value_or(PartialShape::kUnknown), PartialShape::kUnknown));
-    return PartialShape(std::move(dims));
-  }
-  return std::nullopt;
-}
-
-}  // namespace
-
 void Graph::infer_node(Node& node) {
-  if (node.op_->shape == nullptr) return;
-  std::vector<PartialShape> shapes;
-  shapes.reserve(node.inputs_.size());
-  // The value that a loop hands back to its Merge may have any shape.
-  for (const Output& in : node.inputs_) {
-    const bool known = in.node && !is_back_edge(*in.node, node);
-    shapes.push_back(known ? in.node->output_shape(in.index) : PartialShape::unknown());
-  }
-  std::deque<Array> computed;
-  const auto value_of = [&](int i) -> const Array* {
-    const Output in = node.inputs_[static_cast<std::size_t>(i)];
-    if (const Array* value = internal::constant_value(in); value || !in.node) return value;
-    std::optional<Array> value = internal::known_integers(in);
-    return value ? &computed.emplace_back(std::move(*value)) : nullptr;
-  };
-  InferenceContext context(
-      *node.op_, node.attrs_, std::move(shapes), dtypes_of(node.inputs_), node.num_outputs(),
-      value_of, [&](int i) { return shape_value(node.inputs_[static_cast<std::size_t>(i)]); });
-  node.op_->shape(context);
-  node.output_shapes_ = context.take_outputs();
+  node.output_shapes_ = internal::infer_outputs(node, internal::KnownOutputs());
 }
 
 Node* Graph::find(std::string_view name) const {
@@ -232,10 +170,12 @@ void Graph::remove_if(const std::vector<bool>& drop_by_id) {
 }
 
 void Graph::infer_shapes() {
+  const InferenceMemory memory;
   for (Node* node : topological_order()) infer_node(*node);
 }
 
 void Graph::infer_shapes_to_run() {
+  const InferenceMemory memory;
   for (Node* node : topological_order()) {
     try {
       infer_node(*node);

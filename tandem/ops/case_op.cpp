@@ -16,12 +16,7 @@ namespace {
 void case_shape(InferenceContext& c) {
   const auto& branches = c.attr<std::vector<FunctionRef>>("branches");
   if (branches.empty()) c.fail("needs at least one branch.");
-  std::vector<PartialShape> all = result_shapes(c, branches[0]);
-  for (const FunctionRef& branch : branches) {
-    const std::vector<PartialShape> shapes = result_shapes(c, branch);
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = all[i].relax(shapes[i]);
-  }
-  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, all[static_cast<std::size_t>(i)]);
+  set_results_of_branches(c, branches);
 }
 
 void case_gradient(GradientContext& g);

@@ -12,12 +12,8 @@ namespace tandem::internal {
 namespace {
 
 void if_shape(InferenceContext& c) {
-  const auto then_shapes = result_shapes(c, c.attr<FunctionRef>("then_branch"));
-  const auto else_shapes = result_shapes(c, c.attr<FunctionRef>("else_branch"));
-  for (int i = 0; i < c.num_outputs(); ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    c.set_output(i, then_shapes.at(at).relax(else_shapes.at(at)));
-  }
+  set_results_of_branches(c,
+                          {c.attr<FunctionRef>("then_branch"), c.attr<FunctionRef>("else_branch")});
 }
 
 void if_gradient(GradientContext& g);

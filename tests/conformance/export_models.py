@@ -7,6 +7,7 @@ which models.py turns into a call of `td run`.
 import pathlib
 import sys
 
+import export_conditionals
 import export_graphs
 import export_layers
 import export_networks
@@ -15,7 +16,7 @@ import export_text
 import export_training
 from exporting import CASES, Writer
 
-FILES = (export_graphs, export_layers, export_networks, export_state, export_text,
+FILES = (export_conditionals, export_graphs, export_layers, export_networks, export_state, export_text,
          export_training)  # each adds its cases
 
 

@@ -2,6 +2,7 @@
 // graph.pbtxt, the feeds, what we compute, and case.json that names them.
 
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <string>
 #include <utility>
@@ -103,6 +104,20 @@ void write_control_flow(Writer& writer) {
   writer.write("control_flow", f.concrete(x, n), {x, n}, {f(x, n)});
 }
 
+void write_switch_case(Writer& writer) {
+  auto f = td::function([](Tensor index, Tensor x) {
+    td::GradientTape tape;
+    tape.watch(x);
+    const Tensor y =
+        td::switch_case(index, std::vector<std::function<Tensor()>>{
+                                   [&] { return x * 2.0; }, [&] { return td::sin(x) * x; },
+                                   [&] { return td::exp(x) + x * x; }});
+    return std::vector<Tensor>{y, tape.gradient(y, x)};
+  });
+  const Tensor index(1), x{0.5, 1.0, -0.25};
+  writer.write("switch_case", f.concrete(index, x), {index, x}, f(index, x));
+}
+
 void write_training(Writer& writer) {
   td::Variable w(td::random::normal({4, 1}).array()), b(0.0f);
   const Tensor x = td::random::normal({16, 4}), y = td::random::normal({16, 1});
@@ -152,6 +167,7 @@ int main(int argc, char** argv) {
   write_model(writer);
   write_functions(writer);
   write_control_flow(writer);
+  write_switch_case(writer);
   write_training(writer);
   write_dtypes(writer);
   return 0;

@@ -74,6 +74,8 @@ KnownInteger larger(KnownInteger a, KnownInteger b) {
 
 class Follower {
  public:
+  explicit Follower(const KnownOutputs& known) : known_(known) {}
+
   Maybe follow(Output output) {
     if (!output.node || !kIndexTypes.contains(output.node->output_dtype(output.index)))
       return std::nullopt;
@@ -94,12 +96,17 @@ class Follower {
  private:
   using Binary = KnownInteger (*)(KnownInteger, KnownInteger);
 
+  const KnownOutputs& known_;
   // Nodes looked at for one value: each may lead to several others, and those to the same ones.
   int budget_ = 256;
 
   Maybe computed(Output output) {
     const Node& node = *output.node;
     const auto& in = node.inputs();
+    if (node.kind() == NodeKind::kArg) {
+      const std::optional<PartialShape> held = known_.held(node);
+      return held && held->has_rank() ? Maybe(sizes_of(*held)) : std::nullopt;
+    }
     switch (node.op().traits.value) {
       case ShapeValue::kShapeOfInput: {
         const PartialShape& shape = shape_of(in[static_cast<std::size_t>(output.index)]);
@@ -138,17 +145,16 @@ class Follower {
     if (op == "Rank" && shape_of(in[0]).has_rank()) return Elements{shape_of(in[0]).rank()};
     if (op == "Prod") {
       const Maybe factors = follow(in[0]);
-      const bool of_all = node.output_shape(0).num_elements() == 1 && shape_of(in[0]).rank() == 1;
+      const bool of_all =
+          shape_of({output.node, 0}).num_elements() == 1 && shape_of(in[0]).rank() == 1;
       return factors && of_all ? Maybe(Elements{product(*factors)}) : std::nullopt;
     }
     return std::nullopt;
   }
 
-  static const PartialShape& shape_of(Output output) {
-    return output.node->output_shape(output.index);
-  }
+  const PartialShape& shape_of(Output output) const { return known_.shape(output); }
 
-  static Maybe size_of(Output output) { return Elements{product(sizes_of(shape_of(output)))}; }
+  Maybe size_of(Output output) const { return Elements{product(sizes_of(shape_of(output)))}; }
 
   // One after the other along an axis: of each the elements behind it, for each index before it.
   Maybe joined(std::span<const Output> values, int axis) {
@@ -274,13 +280,13 @@ const Array* constant_value(Output output) {
   return tensor ? tensor->get() : nullptr;
 }
 
-std::optional<std::vector<KnownInteger>> known_elements(Output output) {
-  return Follower().follow(output);
+std::optional<std::vector<KnownInteger>> known_elements(Output output, const KnownOutputs& known) {
+  return Follower(known).follow(output);
 }
 
-std::optional<Array> known_integers(Output output) {
-  const Maybe elements = known_elements(output);
-  const PartialShape& shape = output.node->output_shape(output.index);
+std::optional<Array> known_integers(Output output, const KnownOutputs& known) {
+  const Maybe elements = known_elements(output, known);
+  const PartialShape& shape = known.shape(output);
   if (!elements || !shape.is_fully_known()) return std::nullopt;
   Array value(output.node->output_dtype(output.index), Shape(shape.dims()));
   for (std::size_t i = 0; i < elements->size(); ++i) {

@@ -6,6 +6,7 @@
 
 #include "tandem/core/array.h"
 #include "tandem/graph/graph.h"
+#include "tandem/graph/internal/infer_node.h"
 
 // What follows of integers in a graph before it runs: shapes, paddings and axes are often computed
 // from constants and from sizes that are known.
@@ -19,9 +20,9 @@ using KnownInteger = std::optional<std::int64_t>;
 
 /// The elements of an int32 or int64 value in their order, those that are known; nothing if not
 /// even their number is.
-std::optional<std::vector<KnownInteger>> known_elements(Output output);
+std::optional<std::vector<KnownInteger>> known_elements(Output output, const KnownOutputs& known);
 
 /// An int32 or int64 value of which all is known.
-std::optional<Array> known_integers(Output output);
+std::optional<Array> known_integers(Output output, const KnownOutputs& known);
 
 }  // namespace tandem::internal

@@ -481,7 +481,10 @@ Output BodyImport::output(const Edge& edge, const std::string& user) const {
 void BodyImport::check_functions(const Pending& node, const Graph::NodeSpec& spec) const {
   const NodeKind kind = node.op->traits.kind;
   if (!runs_functions(kind)) return;
-  const std::size_t first = kind == NodeKind::kIf ? 1 : 0;
+  // What stands before the list (a condition, an index) is no argument of the functions.
+  const auto list_arg = std::find_if(node.op->inputs.begin(), node.op->inputs.end(),
+                                     [](const ArgDef& arg) { return !arg.type_list_attr.empty(); });
+  const auto first = static_cast<std::size_t>(list_arg - node.op->inputs.begin());
   std::vector<DType> inputs;
   for (std::size_t i = first; i < spec.inputs.size(); ++i)
     inputs.push_back(base_dtype(spec.inputs[i].node->output_dtype(spec.inputs[i].index)));

@@ -5,6 +5,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/device/device_spec.h"
+#include "tandem/graph/function_shapes.h"
 #include "tandem/io/internal/body_import.h"
 #include "tandem/io/internal/tensor_proto.h"
 #include "tandem/io/internal/wire.h"
@@ -23,6 +24,7 @@ class GraphImport final : public Library {
       : def_(def), options_(options), runtime_(Runtime::current()) {}
 
   ImportedGraph run() {
+    const InferenceMemory memory;
     check_versions();
     static_cast<void>(DeviceSpec::parse(options_.device));
     list_library();

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
@@ -12,6 +13,7 @@
 #include "tandem/kernels/cpu/float16_rows.h"
 #include "tandem/kernels/cpu/fused_program.h"
 #include "tandem/kernels/cpu/number_types.h"
+#include "tandem/kernels/cpu/optional.h"
 
 namespace tandem::cpu {
 namespace {
@@ -115,49 +117,85 @@ const KernelRegistration kAddN{
 const KernelRegistration kAccumulateN{
     {.op = "AccumulateNV2", .types = {{"T", kNumberTypes}}, .run = add_n}};
 
-// ---- Lists of tensors, whose gradients are lists too. ----
+// ---- Lists and optionals, whose gradients are lists and optionals too. ----
 
-// One item of the sum of two lists; an item that was never set counts as zero.
+Variant add_variants(IntraOpPool& pool, const Variant& x, const Variant& y);
+
+// What a list or an optional holds; an item that was never set counts as zero.
 Array add_items(IntraOpPool& pool, const Array& x, const Array& y) {
   if (!x.valid()) return y;
   if (!y.valid()) return x;
-  if (x.dtype() != y.dtype() || !(x.shape() == y.shape()) || !kNumberTypes.contains(x.dtype())) {
-    throw InvalidArgumentError(
-        cat("List items to be added must be numbers of one dtype and shape, not ", x.dtype(),
-            x.shape(), " and ", y.dtype(), y.shape(), "."));
+  const bool variants = x.dtype() == DType::kVariant;
+  if (x.dtype() != y.dtype() || !(x.shape() == y.shape()) ||
+      !(variants || kNumberTypes.contains(x.dtype()))) {
+    throw InvalidArgumentError(cat("Items to be added must be numbers of one dtype and shape, not ",
+                                   x.dtype(), x.shape(), " and ", y.dtype(), y.shape(), "."));
   }
   Array out(x.dtype(), x.shape());
-  const Array* const both[] = {&x, &y};
-  add_arrays(pool, both, out);
+  if (variants) {
+    for (std::int64_t i = 0; i < x.num_elements(); ++i)
+      out.data<Variant>()[i] = add_variants(pool, x.data<Variant>()[i], y.data<Variant>()[i]);
+  } else {
+    const Array* const both[] = {&x, &y};
+    add_arrays(pool, both, out);
+  }
   return out;
 }
 
-void add_list_to(IntraOpPool& pool, TensorList& sum, const TensorList& list) {
-  if (sum.items().size() != list.items().size()) {
+std::vector<Array> add_all_items(IntraOpPool& pool, const std::vector<Array>& x,
+                                 const std::vector<Array>& y) {
+  std::vector<Array> sums;
+  for (std::size_t i = 0; i < x.size(); ++i) sums.push_back(add_items(pool, x[i], y[i]));
+  return sums;
+}
+
+Variant add_lists(IntraOpPool& pool, const TensorList& x, const TensorList& y) {
+  if (x.items().size() != y.items().size()) {
     throw InvalidArgumentError(cat("Trying to add two lists of tensors with different lengths: ",
-                                   sum.items().size(), " vs. ", list.items().size(), "."));
+                                   x.items().size(), " vs. ", y.items().size(), "."));
   }
-  for (std::size_t i = 0; i < sum.items().size(); ++i) {
-    sum.items()[i] = add_items(pool, sum.items()[i], list.items()[i]);
-  }
+  auto sum = make_ref<TensorList>(x.dtype(), x.element_shape(), x.max_items());
+  sum->items() = add_all_items(pool, x.items(), y.items());
+  return Variant(std::move(sum));
 }
 
-void add_lists(KernelContext& c) {
-  Ref<TensorList> sum;
-  for (int k = 0; k < c.num_inputs(); ++k) {
-    const Array& input = c.input(k);
-    if (input.num_elements() == 1 && input.data<Variant>()->empty()) continue;  // zeros
-    const TensorList& list = TensorList::of(input);
-    if (!sum)
-      sum = list.copy();
-    else
-      add_list_to(c.intra_op(), *sum, list);
+Variant add_optionals(IntraOpPool& pool, const OptionalValue& x, const OptionalValue& y) {
+  if (x.has_value() != y.has_value()) {
+    throw InvalidArgumentError(
+        "Cannot add optionals because one has a value and the other doesn't.");
   }
-  c.set_output(0, sum ? TensorList::wrap(std::move(sum)) : c.input(0));
+  if (!x.has_value()) return Variant(make_ref<OptionalValue>());
+  if (x.components().size() != y.components().size()) {
+    throw InvalidArgumentError(
+        cat("Cannot add optionals because they have different numbers of components (",
+            x.components().size(), " vs. ", y.components().size(), ")."));
+  }
+  return Variant(make_ref<OptionalValue>(add_all_items(pool, x.components(), y.components())));
 }
 
-const KernelRegistration kAddLists{
-    {.op = "AddN", .name = "lists", .types = {{"T", DTypeSet{DType::kVariant}}}, .run = add_lists}};
+// An empty variant counts as zeros.
+Variant add_variants(IntraOpPool& pool, const Variant& x, const Variant& y) {
+  if (x.empty()) return y;
+  if (y.empty()) return x;
+  const auto *x_list = x.as<TensorList>(), *y_list = y.as<TensorList>();
+  if (x_list && y_list) return add_lists(pool, *x_list, *y_list);
+  const auto *x_optional = x.as<OptionalValue>(), *y_optional = y.as<OptionalValue>();
+  if (x_optional && y_optional) return add_optionals(pool, *x_optional, *y_optional);
+  throw InvalidArgumentError(
+      cat("A ", x.get()->type_name(), " and a ", y.get()->type_name(), " cannot be added."));
+}
+
+void add_variant_inputs(KernelContext& c) {
+  check_shapes(c);
+  Array sum = c.input(0);
+  for (int k = 1; k < c.num_inputs(); ++k) sum = add_items(c.intra_op(), sum, c.input(k));
+  c.set_output(0, std::move(sum));
+}
+
+const KernelRegistration kAddVariants{{.op = "AddN",
+                                       .name = "variants",
+                                       .types = {{"T", DTypeSet{DType::kVariant}}},
+                                       .run = add_variant_inputs}};
 
 }  // namespace
 }  // namespace tandem::cpu

@@ -36,13 +36,26 @@ bool is_true(const Array& a) {
   }
 }
 
+// The graph was made ready for results of the shapes that it announces.
+void set_results(KernelContext& c, std::vector<Array> results) {
+  const auto& announced = c.attr<std::vector<PartialShape>>("output_shapes");
+  for (int i = 0; i < c.num_outputs(); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    Array& result = results.at(at);
+    if (at < announced.size() && !announced[at].is_compatible(result.shape())) {
+      throw InvalidArgumentError(cat("Output ", i, " has shape ", result.shape(),
+                                     ", but the attribute output_shapes says ", announced[at],
+                                     "."));
+    }
+    c.set_output(i, std::move(result));
+  }
+}
+
 void if_kernel(KernelContext& c) {
   const auto& branch = c.attr<FunctionRef>(is_true(c.input(0)) ? "then_branch" : "else_branch");
   std::vector<Array> args;
   for (int i = 1; i < c.num_inputs(); ++i) args.push_back(c.input(i));
-  std::vector<Array> results = c.functions().run(*branch, std::move(args), c);
-  for (int i = 0; i < c.num_outputs(); ++i)
-    c.set_output(i, std::move(results.at(static_cast<std::size_t>(i))));
+  set_results(c, c.functions().run(*branch, std::move(args), c));
 }
 
 // An index outside of the list means the last branch.
@@ -58,9 +71,7 @@ void case_kernel(KernelContext& c) {
   const FunctionRef& branch = inside ? branches[static_cast<std::size_t>(index)] : branches.back();
   std::vector<Array> args;
   for (int i = 1; i < c.num_inputs(); ++i) args.push_back(c.input(i));
-  std::vector<Array> results = c.functions().run(*branch, std::move(args), c);
-  for (int i = 0; i < c.num_outputs(); ++i)
-    c.set_output(i, std::move(results.at(static_cast<std::size_t>(i))));
+  set_results(c, c.functions().run(*branch, std::move(args), c));
 }
 
 // True for `i < n && …` of integers, which td::while_loop makes of maximum_iterations.
@@ -96,8 +107,7 @@ void while_kernel(KernelContext& c) {
     // Moved in, so that the body may write over what it is the last to read.
     state = c.functions().run(body, std::move(state), c);
   }
-  for (int i = 0; i < c.num_outputs(); ++i)
-    c.set_output(i, std::move(state.at(static_cast<std::size_t>(i))));
+  set_results(c, std::move(state));
 }
 
 const KernelRegistration kIf{{.op = "If", .run = if_kernel}};

@@ -29,6 +29,14 @@ void empty(KernelContext& c) {
   clear_flat(c.intra_op(), out.dtype(), out.raw_data(), out.num_elements());
 }
 
+void fake_param(KernelContext& c) {
+  const auto& wanted = c.attr<PartialShape>("shape");
+  Shape shape;
+  for (const std::int64_t size : wanted.dims()) shape.add_dim(size < 0 ? 0 : size);
+  Array& out = c.allocate_output(0, shape);
+  clear_flat(c.intra_op(), out.dtype(), out.raw_data(), out.num_elements());
+}
+
 void zeros_like(KernelContext& c) {
   const Array& x = c.input(0);
   Array& out = c.reuse_or_allocate_output(0, 0, x.shape());
@@ -203,6 +211,7 @@ void one_hot(KernelContext& c) {
 
 const KernelRegistration kFill{{.op = "Fill", .run = fill}};
 const KernelRegistration kEmpty{{.op = "Empty", .run = empty}};
+const KernelRegistration kFakeParam{{.op = "FakeParam", .run = fake_param}};
 const KernelRegistration kZerosLike{{.op = "ZerosLike", .run = zeros_like}};
 const KernelRegistration kOnesLike{{.op = "OnesLike", .run = ones_like}};
 const KernelRegistration kRange{{.op = "Range", .run = range}};

@@ -5,6 +5,7 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/int_input.h"
+#include "tandem/kernels/cpu/optional.h"
 #include "tandem/kernels/cpu/strided_copy.h"
 
 namespace tandem::cpu {
@@ -283,24 +284,40 @@ void concat_lists(KernelContext& c) {
   c.set_output(0, std::move(out));
 }
 
-// Zeros like a list: a list of zeros. Like anything else that a variant may hold: nothing.
-void zero_lists(KernelContext& c) {
-  const Array& x = c.input(0);
-  Array out(DType::kVariant, x.shape());
-  for (std::int64_t i = 0; i < x.num_elements(); ++i) {
-    const auto* list = x.data<Variant>()[i].as<TensorList>();
-    if (!list) continue;
-    auto zeros = make_ref<TensorList>(list->dtype(), list->element_shape(), list->max_items());
-    for (const Array& item : list->items()) {
-      Array zero;
-      if (item.valid() && item.dtype() != DType::kVariant)
-        zero = Array::zeros(item.dtype(), item.shape());
-      zeros->items().push_back(std::move(zero));
-    }
-    out.data<Variant>()[i] = Variant(std::move(zeros));
-  }
-  c.set_output(0, std::move(out));
+Array zero_array(const Array& x);
+
+std::vector<Array> zero_arrays(const std::vector<Array>& values) {
+  std::vector<Array> zeros;
+  for (const Array& value : values) zeros.push_back(zero_array(value));
+  return zeros;
 }
+
+// Zeros like a list or an optional: one of zeros. Like anything else that a variant may hold:
+// nothing.
+Variant zero_variant(const Variant& x) {
+  if (const auto* list = x.as<TensorList>()) {
+    auto zeros = make_ref<TensorList>(list->dtype(), list->element_shape(), list->max_items());
+    zeros->items() = zero_arrays(list->items());
+    return Variant(std::move(zeros));
+  }
+  if (const auto* optional = x.as<OptionalValue>()) {
+    return Variant(optional->has_value()
+                       ? make_ref<OptionalValue>(zero_arrays(optional->components()))
+                       : make_ref<OptionalValue>());
+  }
+  return {};
+}
+
+Array zero_array(const Array& x) {
+  if (!x.valid()) return x;
+  if (x.dtype() != DType::kVariant) return Array::zeros(x.dtype(), x.shape());
+  Array zeros(DType::kVariant, x.shape());
+  for (std::int64_t i = 0; i < x.num_elements(); ++i)
+    zeros.data<Variant>()[i] = zero_variant(x.data<Variant>()[i]);
+  return zeros;
+}
+
+void zero_variants(KernelContext& c) { c.set_output(0, zero_array(c.input(0))); }
 
 const KernelRegistration kEmpty{{.op = "EmptyTensorList", .run = empty_list}};
 const KernelRegistration kReserve{{.op = "TensorListReserve", .run = reserve}};
@@ -314,10 +331,10 @@ const KernelRegistration kLength{{.op = "TensorListLength", .run = length}};
 const KernelRegistration kElementShape{{.op = "TensorListElementShape", .run = element_shape}};
 const KernelRegistration kConcatLists{{.op = "TensorListConcatLists", .run = concat_lists}};
 const KernelRegistration kZerosLike{{.op = "ZerosLike",
-                                     .name = "lists",
+                                     .name = "variants",
                                      .types = {{"T", DTypeSet{DType::kVariant}}},
                                      .priority = 10,
-                                     .run = zero_lists}};
+                                     .run = zero_variants}};
 
 }  // namespace
 }  // namespace tandem::cpu

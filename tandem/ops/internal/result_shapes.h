@@ -2,21 +2,27 @@
 
 #include <vector>
 
-#include "tandem/core/error.h"
-#include "tandem/graph/function.h"
+#include "tandem/graph/function_shapes.h"
 #include "tandem/graph/inference_context.h"
 
 namespace tandem::internal {
 
-/// The shapes of the results of a function that a node runs; refuses one that returns another
+/// What is known of the inputs from `first` on, which a node hands to the functions that it runs.
+std::vector<KnownValue> known_args(const InferenceContext& c, int first);
+
+/// What is known of the results of a function that a node runs; refuses one that returns another
 /// number of values than the node has outputs.
-inline std::vector<PartialShape> result_shapes(const InferenceContext& c, const FunctionRef& f) {
-  std::vector<PartialShape> shapes = f->result_shapes();
-  if (static_cast<int>(shapes.size()) != c.num_outputs()) {
-    c.fail(cat("function '", f->name(), "' returns ", shapes.size(), " values where ",
-               c.num_outputs(), " are needed."));
-  }
-  return shapes;
-}
+std::vector<KnownValue> known_results(const InferenceContext& c, const FunctionRef& f,
+                                      const std::vector<KnownValue>& args);
+
+/// What holds for a value that is one or the other.
+KnownValue either(const KnownValue& a, const KnownValue& b);
+
+/// Sets the outputs' shapes: what is known of the results, and what the attribute output_shapes
+/// says besides, if the op has it. Refuses a node where the two contradict each other.
+void set_results(InferenceContext& c, const std::vector<KnownValue>& results);
+
+/// The outputs of a node that runs one of these functions.
+void set_results_of_branches(InferenceContext& c, const std::vector<FunctionRef>& branches);
 
 }  // namespace tandem::internal

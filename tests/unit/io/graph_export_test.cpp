@@ -1,5 +1,6 @@
 #include "tandem/io/graph_export.h"
 
+#include <functional>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -79,6 +80,24 @@ TEST(GraphExport, TakesAlongWhatIsCalled) {
   });
   for (const Tensor& x : {Tensor{1.0, 2.0}, Tensor{-1.0, -2.0}})
     EXPECT_EQ(run(export_graph_def(outer.concrete(x)), {x})[0], outer(x).array());
+}
+
+TEST(GraphExport, ASwitchComesBackWithItsGradient) {
+  auto f = function([](Tensor index, Tensor x) {
+    GradientTape tape;
+    tape.watch(x);
+    const Tensor y = switch_case(
+        index, std::vector<std::function<Tensor()>>{
+                   [&] { return x * 2.0; }, [&] { return sin(x) * x; }, [&] { return exp(x); }});
+    return std::vector<Tensor>{y, tape.gradient(y, x)};
+  });
+  const Tensor x{0.5, -2.0};
+  for (const int i : {-1, 0, 1, 2, 3}) {
+    const Tensor index(i);
+    const auto values = run(export_graph_def(f.concrete(index, x)), {index, x});
+    EXPECT_EQ(values[0], f(index, x)[0].array()) << i;
+    EXPECT_EQ(values[1], f(index, x)[1].array()) << i;
+  }
 }
 
 TEST(GraphExport, ChecksTheNamesGiven) {

@@ -223,6 +223,19 @@ TEST(HostileGraph, Functions) {
                                                  {"f", "func { name: 'f' }"}}) +
                                            function("f", "", "x"),
                                        HasSubstr("returns [float] but [float, int32] is expected"));
+  // The index chooses a branch and is no argument of it.
+  const auto chosen = [](const std::vector<std::string>& inputs, const std::string& types) {
+    return placeholder("x") + ints("i", {0}) +
+           node("y", "StatelessCase", inputs,
+                {{"Tin", "list { " + types + " }"},
+                 {"Tout", "list { type: DT_FLOAT }"},
+                 {"branches", "list { func { name: 'f' } }"}}) +
+           function("f", "", "x");
+  };
+  EXPECT_NO_THROW(import_text(chosen({"i", "x"}, "type: DT_FLOAT")));
+  expect_refused<InvalidArgumentError>(
+      chosen({"i", "x", "x"}, "type: DT_FLOAT type: DT_FLOAT"),
+      HasSubstr("takes [float] but is called with [float, float]"));
 }
 
 TEST(HostileGraph, EveryCutOfAGraphIsRefusedOrRead) {
