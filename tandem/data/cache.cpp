@@ -17,6 +17,15 @@ struct Cached {
   std::vector<Element> elements;
   std::vector<std::int64_t> numbers;
   const RowTable* table = nullptr;
+
+  void visit_state(StateArchive& state) {
+    state.value(elements);
+    state.value(numbers);
+    for (const std::int64_t row : numbers) {
+      state.require(table && row >= 0 && row < table->num_rows(),
+                    "it holds numbers of rows that do not exist");
+    }
+  }
 };
 
 class CacheMemory {
@@ -162,12 +171,7 @@ class CacheIterator final : public IteratorBase {
     auto cached = reader_ ? reader_->cached() : std::make_shared<const Cached>();
     auto copy = std::make_shared<Cached>(*cached);
     if (state.restoring()) copy->table = rows();
-    state.value(copy->elements);
-    state.value(copy->numbers);
-    for (const std::int64_t row : copy->numbers) {
-      state.require(copy->table && row >= 0 && row < copy->table->num_rows(),
-                    "it holds numbers of rows that do not exist");
-    }
+    copy->visit_state(state);
     if (state.restoring()) {
       memory_->set(copy);
       read(std::move(copy));
@@ -198,6 +202,19 @@ class CacheDataset final : public UnaryDataset {
   std::string name() const override { return "MemoryCache"; }
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
     return std::make_unique<CacheIterator>(input(), memory_, context);
+  }
+  void visit_lasting_state(StateArchive& state, const IterationContext& context) const override {
+    const auto cached = memory_->get();
+    bool filled = cached != nullptr;
+    state.value(filled);
+    if (filled) {
+      auto copy = cached ? std::make_shared<Cached>(*cached) : std::make_shared<Cached>();
+      // What beginning a pass changes in the inputs, they take back below.
+      if (state.restoring()) copy->table = input().iterator(context)->rows();
+      copy->visit_state(state);
+      if (state.restoring()) memory_->set(std::move(copy));
+    }
+    UnaryDataset::visit_lasting_state(state, context);
   }
 
  private:

@@ -16,10 +16,12 @@ namespace {
 class ChooseIterator final : public IteratorBase {
  public:
   ChooseIterator(std::unique_ptr<IteratorBase> choices,
-                 std::vector<std::unique_ptr<IteratorBase>> inputs, bool stop_on_empty,
+                 std::vector<std::unique_ptr<IteratorBase>> inputs,
+                 const std::vector<DatasetRef>& datasets, bool stop_on_empty,
                  IterationContext context)
       : choices_(std::move(choices)),
         inputs_(std::move(inputs)),
+        datasets_(datasets),
         left_(inputs_.size()),
         stop_on_empty_(stop_on_empty),
         context_(std::move(context)) {}
@@ -44,12 +46,16 @@ class ChooseIterator final : public IteratorBase {
     state.value(number_);
     choices_->visit_state(state);
     left_ = 0;
-    for (auto& input : inputs_) {
-      bool open = input != nullptr;
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      bool open = inputs_[i] != nullptr;
       state.value(open);
-      if (!open) input = nullptr;
-      if (input) input->visit_state(state);
-      left_ += input ? 1 : 0;
+      if (open) {
+        inputs_[i]->visit_state(state);
+        ++left_;
+      } else {
+        inputs_[i] = nullptr;
+        datasets_[i]->visit_lasting_state(state, context_);
+      }
     }
   }
 
@@ -76,6 +82,7 @@ class ChooseIterator final : public IteratorBase {
 
   std::unique_ptr<IteratorBase> choices_;
   std::vector<std::unique_ptr<IteratorBase>> inputs_;  // null: it has ended
+  const std::vector<DatasetRef>& datasets_;            // theirs
   std::size_t left_;
   const bool stop_on_empty_;
   bool ended_ = false;
@@ -98,7 +105,7 @@ class ChooseDataset final : public DatasetBase {
     auto choices = choices_->iterator(context);
     std::vector<std::unique_ptr<IteratorBase>> iterators;
     for (const DatasetRef& input : inputs_) iterators.push_back(input->iterator(context));
-    return std::make_unique<ChooseIterator>(std::move(choices), std::move(iterators),
+    return std::make_unique<ChooseIterator>(std::move(choices), std::move(iterators), inputs_,
                                             stop_on_empty_, context);
   }
   const ElementSpec& element_spec() const override {
@@ -169,6 +176,10 @@ class DrawDataset final : public DatasetBase {
   }
   const ElementSpec& element_spec() const override { return spec_; }
   std::int64_t cardinality() const override { return kInfinite; }
+  void visit_lasting_state(StateArchive& state, const IterationContext& context) const override {
+    DatasetBase::visit_lasting_state(state, context);
+    context.visit_state(state, seeds_);
+  }
 
  private:
   const std::vector<double> sums_;

@@ -128,8 +128,12 @@ void check_alike(const DatasetBase& first, const Element& element) {
 class ConcatenateIterator final : public IteratorBase {
  public:
   ConcatenateIterator(std::unique_ptr<IteratorBase> first, std::unique_ptr<IteratorBase> second,
-                      const DatasetBase* unsure)
-      : first_(std::move(first)), second_(std::move(second)), unsure_(unsure) {}
+                      const DatasetBase& dataset, bool unsure, IterationContext context)
+      : first_(std::move(first)),
+        second_(std::move(second)),
+        dataset_(dataset),
+        unsure_(unsure),
+        context_(std::move(context)) {}
 
   bool next(Element& out) override {
     if (first_) {
@@ -139,7 +143,8 @@ class ConcatenateIterator final : public IteratorBase {
     if (!second_->next(out)) return false;
     if (unsure_) {
       try {
-        check_alike(*std::exchange(unsure_, nullptr), out);
+        unsure_ = false;
+        check_alike(dataset_, out);
       } catch (...) {
         throw_stage_error("concatenate, the second dataset", 0);
       }
@@ -151,15 +156,21 @@ class ConcatenateIterator final : public IteratorBase {
     state.stage("Concatenate");
     bool in_second = !first_;
     state.value(in_second);
-    if (in_second) first_ = nullptr;
-    if (first_) first_->visit_state(state);
+    if (in_second) {
+      first_ = nullptr;
+      dataset_.visit_lasting_state(state, context_);
+    } else {
+      first_->visit_state(state);
+    }
     second_->visit_state(state);
   }
 
  private:
-  std::unique_ptr<IteratorBase> first_;
+  std::unique_ptr<IteratorBase> first_;  // null: it has ended
   std::unique_ptr<IteratorBase> second_;
-  const DatasetBase* unsure_;  // the first dataset, where the elements are still to be compared
+  const DatasetBase& dataset_;  // the first one
+  bool unsure_;                 // the elements are still to be compared
+  IterationContext context_;
 };
 
 class ConcatenateDataset final : public DatasetBase {
@@ -173,7 +184,7 @@ class ConcatenateDataset final : public DatasetBase {
     auto first = first_->iterator(context);
     const bool unsure = first_->num_components() < 0 || second_->num_components() < 0;
     return std::make_unique<ConcatenateIterator>(std::move(first), second_->iterator(context),
-                                                 unsure ? first_.get() : nullptr);
+                                                 *first_, unsure, context);
   }
 
   const ElementSpec& element_spec() const override {

@@ -20,12 +20,11 @@ class CsvElements final : public FileElements {
       : stream_(stream_of(path, options)),
         reader_(std::move(reader)),
         most_(most_bytes(options)),
-        has_header_(options.header) {
-    std::string_view header;
-    if (options.header) find(header);
-  }
+        has_header_(options.header),
+        header_due_(options.header) {}
 
   bool next(Element& out) override {
+    if (header_due_) pass_header();
     std::string_view record;
     if (!find(record)) return false;
     const std::string where =
@@ -33,7 +32,9 @@ class CsvElements final : public FileElements {
     out.clear();
     try {
       reader_->split(record, fields_);
-      if (record.empty()) fields_.assign(1, "");  // a line of one empty field
+      // A line without anything has one empty field, which need not be of a wanted column.
+      const auto& wanted = reader_->format().columns;
+      if (record.empty() && (wanted.empty() || wanted.front() == 0)) fields_.assign(1, "");
       reader_->check_count(fields_.size(), where);
       for (std::size_t i = 0; i < fields_.size(); ++i) {
         Array value(reader_->format().defaults[i].dtype(), Shape{});
@@ -57,6 +58,7 @@ class CsvElements final : public FileElements {
     visit_place(state, stream_);
     state.value(number_);
     state.value(next_line_);
+    state.value(header_due_);
   }
 
  private:
@@ -87,6 +89,21 @@ class CsvElements final : public FileElements {
     bool quotes_;
     char delimiter_;
   };
+
+  // Where it cannot be read, the records behind it can.
+  void pass_header() {
+    header_due_ = false;
+    std::string_view header;
+    const auto fail = [this](std::string_view why) {
+      throw InvalidArgumentError(cat("Can't read the header of ", stream_.path(), ": ", why, "."));
+    };
+    if (!find(header)) fail("the file is empty");
+    try {
+      reader_->split(header, fields_);
+    } catch (const InvalidArgumentError& error) {
+      fail(error.what());
+    }
+  }
 
   // Takes the next record, without its line end, from the stream. A field that is never closed must
   // not read a whole disk into memory.
@@ -161,6 +178,7 @@ class CsvElements final : public FileElements {
   std::shared_ptr<const CsvReader> reader_;
   const std::size_t most_;
   const bool has_header_;
+  bool header_due_;
   std::optional<Scan> passing_;  // of a record that was too large
   std::vector<std::string> fields_;
   std::int64_t number_ = 0;

@@ -23,6 +23,10 @@ void IteratorBase::visit_state(StateArchive&) {
       "A stage of this pipeline cannot be saved: its iterator does not override visit_state.");
 }
 DatasetBase::~DatasetBase() = default;
+void DatasetBase::visit_lasting_state(StateArchive& state, const IterationContext& context) const {
+  state.stage(cat(name(), ", ended"));
+  for (const DatasetBase* input : inputs()) input->visit_lasting_state(state, context);
+}
 const Names& DatasetBase::names() const {
   static const Names none;
   return none;

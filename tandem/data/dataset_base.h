@@ -85,6 +85,11 @@ class TANDEM_EXPORT DatasetBase {
   /// The number of elements, kInfinite or kUnknown.
   virtual std::int64_t cardinality() const = 0;
 
+  /// Writes, or takes over, what passes leave to later ones, random state and caches, here and in
+  /// the inputs. Their iterators do so in `visit_state`; a stage that drops an iterator which has
+  /// ended calls this in its place. To be overridden where a dataset has such state itself.
+  virtual void visit_lasting_state(StateArchive& state, const IterationContext& context) const;
+
  protected:
   /// Begins a pass. Makes the iterators of its inputs at once (by `iterator`), so that random state
   /// is drawn in a fixed order.

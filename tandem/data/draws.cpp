@@ -42,8 +42,15 @@ const std::shared_ptr<SeedSequence>& FunctionDraws::sequence() const {
     const auto [seed, seed2] =
         origin_ ? std::pair(origin_->seed, origin_->seed2) : seeds_of_runtime(std::nullopt);
     sequence_ = std::make_shared<SeedSequence>(seed, seed2);
+    drawn_ = true;
   });
   return sequence_;
+}
+
+void FunctionDraws::visit_state(StateArchive& state, const IterationContext& context) const {
+  bool drawn = drawn_;
+  state.value(drawn);
+  if (drawn) context.visit_state(state, sequence());
 }
 
 DrawPass::DrawPass(const FunctionDraws* draws, const IterationContext& context) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "tandem/data/internal/row_stage.h"
+#include "tandem/data/internal/snapshot_files.h"
 
 namespace tandem::data {
 namespace {
@@ -91,17 +92,32 @@ Dataset from_variant(const Tensor& variant) {
 
 void save_dataset(StateArchive& state, const Variant& variant) {
   const auto* value = variant.as<DatasetValue>();
-  const auto* list =
-      value ? dynamic_cast<const ListDataset*>(value->dataset().base().get()) : nullptr;
-  if (!list) {
+  const DatasetBase* dataset = value ? value->dataset().base().get() : nullptr;
+  const auto* list = dynamic_cast<const ListDataset*>(dataset);
+  const SnapshotShard* shard = dataset ? shard_of(*dataset) : nullptr;
+  if (!list && !shard) {
     throw UnimplementedError(
-        "A variant in an iterator's buffers cannot be saved unless it holds a window.");
+        "A variant in an iterator's buffers cannot be saved unless it holds a window, or a shard "
+        "of a snapshot.");
   }
-  std::vector<Element> elements = list->elements();
-  state.value(elements);
+  bool is_shard = shard != nullptr;
+  state.value(is_shard);
+  if (shard) {
+    SnapshotShard(*shard).visit_state(state);
+  } else {
+    std::vector<Element> elements = list->elements();
+    state.value(elements);
+  }
 }
 
 Variant restore_dataset(StateArchive& state) {
+  bool is_shard = false;
+  state.value(is_shard);
+  if (is_shard) {
+    SnapshotShard shard;
+    shard.visit_state(state);
+    return Variant(make_ref<DatasetValue>(shard.read_storably()));
+  }
   auto elements = std::make_shared<std::vector<Element>>();
   state.value(*elements);
   ElementSpec spec = spec_of(*elements);

@@ -45,9 +45,11 @@ class ListedNames final : public Names {
 
 class DrawnNames final : public Names {
  public:
-  explicit DrawnNames(std::unique_ptr<IteratorBase> input) : input_(std::move(input)) {}
+  DrawnNames(std::unique_ptr<IteratorBase> input, IterationContext context)
+      : input_(std::move(input)), context_(std::move(context)) {}
   bool next(std::string& name) override {
     while (at_ == count_) {
+      context_.check();
       at_ = count_ = 0;
       if (!input_->next(element_)) return false;
       if (element_.size() != 1 || element_[0].dtype() != DType::kString) {
@@ -75,6 +77,7 @@ class DrawnNames final : public Names {
   std::unique_ptr<IteratorBase> input_;
   Element element_;
   std::size_t at_ = 0, count_ = 0;
+  IterationContext context_;
 };
 
 class FilesIterator final : public IteratorBase, public TextSource {
@@ -196,6 +199,7 @@ class CycleIterator final : public IteratorBase {
       for (Slot& slot : slots_) open(slot);
     }
     for (std::size_t empty = 0; empty < slots_.size();) {
+      context_.check();
       Slot& slot = slots_[at_];
       if (!slot.iterator) open(slot);
       if (slot.iterator) {
@@ -269,7 +273,7 @@ class CycleIterator final : public IteratorBase {
 std::unique_ptr<IteratorBase> FilesDataset::make_iterator(const IterationContext& context) const {
   std::unique_ptr<Names> names;
   if (names_) {
-    names = std::make_unique<DrawnNames>(names_->iterator(context));
+    names = std::make_unique<DrawnNames>(names_->iterator(context), context);
   } else {
     names = std::make_unique<ListedNames>(files_, context.options().file_shard);
   }

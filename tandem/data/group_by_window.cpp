@@ -176,6 +176,10 @@ class GroupByWindowDataset final : public UnaryDataset {
     });
   }
   std::int64_t cardinality() const override { return input().cardinality() == 0 ? 0 : kUnknown; }
+  void visit_lasting_state(StateArchive& state, const IterationContext& context) const override {
+    UnaryDataset::visit_lasting_state(state, context);
+    draws_.visit_state(state, context);
+  }
 
  private:
   const Grouping grouping_;

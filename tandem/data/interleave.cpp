@@ -128,6 +128,10 @@ class InterleaveDataset final : public UnaryDataset {
     return spec_.get([this] { return nested_spec(input(), fn_, stage()); });
   }
   std::int64_t cardinality() const override { return input().cardinality() == 0 ? 0 : kUnknown; }
+  void visit_lasting_state(StateArchive& state, const IterationContext& context) const override {
+    UnaryDataset::visit_lasting_state(state, context);
+    draws_.visit_state(state, context);
+  }
 
  private:
   const char* stage() const { return flat_ ? "flat_map" : "interleave"; }

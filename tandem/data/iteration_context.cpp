@@ -12,6 +12,7 @@
 #include "tandem/data/internal/host_scope.h"
 #include "tandem/data/internal/observer.h"
 #include "tandem/data/internal/seed_sequence.h"
+#include "tandem/data/internal/trial_context.h"
 #include "tandem/data/internal/tuner.h"
 #include "tandem/data/state_archive.h"
 #include "tandem/runtime/runtime.h"
@@ -89,8 +90,25 @@ StopSignal::Waker::~Waker() {
   std::erase_if(state.wakers, [this](const auto& waker) { return waker.first == id_; });
 }
 
+namespace {
+
+thread_local bool making_trial = false;
+
+struct MakingTrial {
+  MakingTrial() { making_trial = true; }
+  ~MakingTrial() { making_trial = false; }
+};
+
+}  // namespace
+
+IterationContext trial_context() {
+  const MakingTrial scope;
+  return IterationContext();
+}
+
 struct IterationContext::Shared {
   ThreadContext thread;
+  const bool trial = making_trial;
   std::mutex mutex;
   struct Passes {
     std::uint64_t first = 0;
@@ -189,6 +207,7 @@ IterationContext IterationContext::repeating() const {
 }
 
 std::uint64_t IterationContext::next_pass(const std::shared_ptr<SeedSequence>& sequence) const {
+  if (shared_->trial) return 0;
   if (!repeating_) return sequence->next();
   std::lock_guard lock(shared_->mutex);
   const auto [at, is_new] = shared_->passes.try_emplace(sequence);
@@ -209,8 +228,13 @@ void IterationContext::visit_state(StateArchive& state) const {
 void IterationContext::visit_state(StateArchive& state,
                                    const std::shared_ptr<SeedSequence>& sequence) const {
   sequence->visit_state(state);
-  if (!repeating_) return;
   std::lock_guard lock(shared_->mutex);
+  bool counted = shared_->passes.contains(sequence);
+  state.value(counted);
+  if (!counted) {
+    shared_->passes.erase(sequence);
+    return;
+  }
   Shared::Passes& passes = shared_->passes[sequence];
   state.value(passes.first);
   state.value(passes.count);

@@ -13,6 +13,7 @@
 #include "tandem/data/internal/parallel_map.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_error.h"
+#include "tandem/data/internal/trial_context.h"
 #include "tandem/device/alone.h"
 
 namespace tandem::data {
@@ -130,6 +131,10 @@ class MapDataset final : public UnaryDataset, public MapStage, public FusedStage
       return first_element_spec();
     });
   }
+  void visit_lasting_state(StateArchive& state, const IterationContext& context) const override {
+    UnaryDataset::visit_lasting_state(state, context);
+    draws_->visit_state(state, context);
+  }
 
  private:
   struct Traced {
@@ -185,7 +190,7 @@ class MapDataset final : public UnaryDataset, public MapStage, public FusedStage
 
   ElementSpec first_element_spec() const {
     const HostScope host;
-    const IterationContext context;
+    const IterationContext context = trial_context();
     MapIterator first(input().iterator(context), fn_, DrawPass::trial());
     Element element;
     if (!first.next(element)) {

@@ -6,6 +6,7 @@
 #include "tandem/data/internal/host_scope.h"
 #include "tandem/data/internal/origin.h"
 #include "tandem/data/internal/stage_error.h"
+#include "tandem/data/internal/trial_context.h"
 
 namespace tandem::data {
 
@@ -61,7 +62,7 @@ void NestedSource::visit_state(StateArchive& state, const Maker& maker) {
 
 bool nested_reads_files(const DatasetBase& input, const DatasetFn& fn) {
   const HostScope host;
-  const IterationContext context;
+  const IterationContext context = trial_context();
   const auto first = input.iterator(context);
   Element element;
   if (!first->next(element)) return false;
@@ -71,7 +72,7 @@ bool nested_reads_files(const DatasetBase& input, const DatasetFn& fn) {
 
 ElementSpec nested_spec(const DatasetBase& input, const DatasetFn& fn, const char* stage) {
   const HostScope host;
-  const IterationContext context;
+  const IterationContext context = trial_context();
   const auto first = input.iterator(context);
   Element element;
   if (!first->next(element)) {

@@ -1,7 +1,7 @@
 #include "tandem/data/internal/origin.h"
 
-#include <algorithm>
 #include <cstddef>
+#include <string_view>
 
 #include "tandem/core/error.h"
 
@@ -12,10 +12,40 @@ constexpr std::size_t kLongest = 1024;
 
 const std::string& text_of(const Tensor& name) { return name.array().data<std::string>()[0]; }
 
-bool printable(const std::string& text) {
-  return !text.empty() && std::none_of(text.begin(), text.end(), [](char c) {
-    return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-  });
+// The bytes of the character that begins at `at`, or 0 if none of UTF-8 does.
+std::size_t character(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned first = byte(at);
+  const std::size_t size = first < 0x80   ? 1
+                           : first < 0xc2 ? 0
+                           : first < 0xe0 ? 2
+                           : first < 0xf0 ? 3
+                           : first < 0xf5 ? 4
+                                          : 0;
+  if (size == 0 || size > text.size() - at) return 0;
+  for (std::size_t i = at + 1; i < at + size; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  if (size < 2) return size;
+  const unsigned second = byte(at + 1);
+  // Longer than need be, half of a pair of UTF-16, beyond the last character.
+  if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
+      (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f)) {
+    return 0;
+  }
+  // Control characters, too, are of no name.
+  return first == 0xc2 && second < 0xa0 ? 0 : size;
+}
+
+// Other strings are the contents of files, say.
+bool printable(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    if (static_cast<unsigned char>(text[at]) < 0x20 || text[at] == 0x7f) return false;
+    const std::size_t size = character(text, at);
+    if (size == 0) return false;
+    at += size;
+  }
+  return !text.empty();
 }
 
 std::string quoted(const Element& names) {

@@ -1,4 +1,5 @@
 #include <atomic>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,7 +24,7 @@ class RecordElements final : public FileElements {
  public:
   RecordElements(const std::string& path, const TFRecordOptions& options,
                  std::atomic<std::int64_t>* skipped)
-      : reader_(path, reader_options(options)), skipped_(skipped) {}
+      : reader_(path, reader_options(options, [this] { check(); })), skipped_(skipped) {}
 
   bool next(Element& out) override {
     std::string_view record;
@@ -37,7 +38,7 @@ class RecordElements final : public FileElements {
     out.assign(record);
     return true;
   }
-  void visit_state(StateArchive& state) override { visit_place(state, reader_); }
+  void visit_state(StateArchive& state) override { visit_place_or_end(state, reader_); }
 
  private:
   bool next_record(std::string_view& record) {
@@ -49,11 +50,13 @@ class RecordElements final : public FileElements {
     return found;
   }
 
-  static fs::RecordReaderOptions reader_options(const TFRecordOptions& options) {
+  static fs::RecordReaderOptions reader_options(const TFRecordOptions& options,
+                                                std::function<void()> check) {
     fs::RecordReaderOptions out;
     out.compression = fs::compression_of(options.compression_type);
     if (options.buffer_size > 0) out.buffer_bytes = options.buffer_size;
     out.skip_corrupt = options.skip_corrupt;
+    out.check = std::move(check);
     out.max_record_bytes = most_bytes(options, out.max_record_bytes);
     return out;
   }

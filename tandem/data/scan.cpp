@@ -7,6 +7,7 @@
 #include "tandem/data/internal/origin.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_error.h"
+#include "tandem/data/internal/trial_context.h"
 
 namespace tandem::data {
 namespace {
@@ -83,7 +84,7 @@ class ScanDataset final : public UnaryDataset {
   const ElementSpec& element_spec() const override {
     return spec_.get([this] {
       const HostScope host;
-      const IterationContext context;
+      const IterationContext context = trial_context();
       ScanIterator first(input().iterator(context), initial_, fn_, DrawPass::trial());
       Element element;
       if (!first.next(element)) {
@@ -97,6 +98,10 @@ class ScanDataset final : public UnaryDataset {
       }
       return spec;
     });
+  }
+  void visit_lasting_state(StateArchive& state, const IterationContext& context) const override {
+    UnaryDataset::visit_lasting_state(state, context);
+    draws_.visit_state(state, context);
   }
 
  private:
@@ -156,6 +161,10 @@ class TakeWhileDataset final : public UnaryDataset {
                                                std::move(draws), context);
   }
   std::int64_t cardinality() const override { return input().cardinality() == 0 ? 0 : kUnknown; }
+  void visit_lasting_state(StateArchive& state, const IterationContext& context) const override {
+    UnaryDataset::visit_lasting_state(state, context);
+    draws_.visit_state(state, context);
+  }
 
  private:
   const ElementPredicate predicate_;

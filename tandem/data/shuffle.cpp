@@ -122,6 +122,10 @@ class ShuffleDataset final : public UnaryDataset, public ShuffleStage {
   Philox next_random(const IterationContext& context) const override {
     return reshuffle_ ? seeds_->generator(context.next_pass(seeds_)) : seeds_->fixed();
   }
+  void visit_lasting_state(StateArchive& state, const IterationContext& context) const override {
+    UnaryDataset::visit_lasting_state(state, context);
+    context.visit_state(state, seeds_);
+  }
 
  private:
   const std::int64_t buffer_size_;

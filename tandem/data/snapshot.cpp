@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tandem/data/dataset.h"
+#include "tandem/data/internal/draws.h"
 #include "tandem/data/internal/fingerprint.h"
 #include "tandem/data/internal/held_element.h"
 #include "tandem/data/internal/row_stage.h"
@@ -16,14 +17,14 @@ namespace tandem::data {
 namespace {
 
 // The elements of all shards, in the order of writing where they were dealt out in turns.
-Dataset read_all(const std::vector<Dataset>& shards, const SnapshotOptions& options) {
+Dataset read_all(const std::vector<SnapshotShard>& shards, const SnapshotOptions& options) {
   const auto count = static_cast<std::int64_t>(shards.size());
   if (options.reader_func) {
     return options.reader_func(from_generator(
         [shards] {
           return [shards, at = std::size_t{0}](Element& out) mutable {
             if (at == shards.size()) return false;
-            out = {to_variant(shards[at++])};
+            out = {to_variant(shards[at++].read_storably())};
             return true;
           };
         },
@@ -31,7 +32,7 @@ Dataset read_all(const std::vector<Dataset>& shards, const SnapshotOptions& opti
   }
   return range(count).interleave(
       [shards](const Tensor& i) {
-        return shards[static_cast<std::size_t>(i.item<std::int64_t>())];
+        return shards[static_cast<std::size_t>(i.item<std::int64_t>())].read();
       },
       {.cycle_length = std::max<std::int64_t>(count, 1), .num_parallel_calls = kAutotune});
 }
@@ -40,8 +41,12 @@ Dataset read_all(const std::vector<Dataset>& shards, const SnapshotOptions& opti
 class SnapshotIterator final : public IteratorBase {
  public:
   SnapshotIterator(const DatasetBase& input, const SnapshotFolder& folder,
-                   const SnapshotOptions& options, IterationContext context)
-      : dataset_(input), folder_(folder), options_(options), context_(std::move(context)) {
+                   const SnapshotOptions& options, DrawPass draws, IterationContext context)
+      : dataset_(input),
+        folder_(folder),
+        options_(options),
+        draws_(std::move(draws)),
+        context_(std::move(context)) {
     if (is_there()) {
       begin_reading();
     } else {
@@ -76,10 +81,11 @@ class SnapshotIterator final : public IteratorBase {
 
   void visit_state(StateArchive& state) override {
     state.stage("Snapshot");
+    draws_.visit_state(state);
     bool reads = read_ != nullptr;
     state.value(reads);
     if (reads) {
-      if (!read_) begin_reading();
+      if (state.restoring()) begin_reading();
       return read_->visit_state(state);
     }
     read_ = nullptr;
@@ -104,7 +110,9 @@ class SnapshotIterator final : public IteratorBase {
       throw NotFoundError(cat(folder_.path(), ": the iteration read a snapshot that is gone."));
     }
     input_ = nullptr;
-    all_ = base_of(read_all(folder_.read(), options_));
+    read_ = nullptr;
+    const DrawScope drawing(draws_, 0);
+    all_ = base_of(read_all(folder_.shards(), options_));
     read_ = all_->iterator(context_);
   }
 
@@ -135,6 +143,7 @@ class SnapshotIterator final : public IteratorBase {
   const DatasetBase& dataset_;
   const SnapshotFolder& folder_;
   const SnapshotOptions& options_;
+  DrawPass draws_;  // of reader_func
   IterationContext context_;
   DatasetRef all_;  // of these two pairs one
   std::unique_ptr<IteratorBase> read_;
@@ -154,12 +163,19 @@ class SnapshotDataset final : public UnaryDataset {
   std::string name() const override { return "Snapshot"; }
   bool reads_files() const override { return false; }  // it is of the whole
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
-    return std::make_unique<SnapshotIterator>(input(), folder_, options_, context);
+    DrawPass draws(options_.reader_func ? &draws_ : nullptr, context);
+    return std::make_unique<SnapshotIterator>(input(), folder_, options_, std::move(draws),
+                                              context);
+  }
+  void visit_lasting_state(StateArchive& state, const IterationContext& context) const override {
+    UnaryDataset::visit_lasting_state(state, context);
+    draws_.visit_state(state, context);
   }
 
  private:
   const SnapshotOptions options_;
   const SnapshotFolder folder_;
+  const FunctionDraws draws_;
 };
 
 }  // namespace

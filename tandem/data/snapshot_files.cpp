@@ -35,7 +35,7 @@ class ShardElements final : public FileElements {
   }
 
   void visit_state(StateArchive& state) override {
-    visit_place(state, reader_);
+    visit_place_or_end(state, reader_);
     state.value(seen_);
   }
 
@@ -95,12 +95,30 @@ void visit(StateArchive& archive, TensorSpec& spec) {
   spec.shape = rank >= 0 ? PartialShape(std::move(dims)) : PartialShape();
 }
 
+void visit(StateArchive& archive, ElementSpec& spec) {
+  spec.resize(static_cast<std::size_t>(archive.length(spec.size())));
+  for (TensorSpec& component : spec) visit(archive, component);
+}
+
+class ShardDataset final : public UnaryDataset {
+ public:
+  explicit ShardDataset(const SnapshotShard& shard)
+      : UnaryDataset(shard.read().base()), shard_(shard) {}
+  std::string name() const override { return "SnapshotShard"; }
+  std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
+    return input().iterator(context);
+  }
+  const SnapshotShard& shard() const { return shard_; }
+
+ private:
+  const SnapshotShard shard_;
+};
+
 void visit_metadata(StateArchive& archive, std::string& description, ElementSpec& spec,
                     std::vector<Shard>& shards) {
   archive.stage("Snapshot");
   archive.value(description);
-  spec.resize(static_cast<std::size_t>(archive.length(spec.size())));
-  for (TensorSpec& component : spec) visit(archive, component);
+  visit(archive, spec);
   shards.resize(static_cast<std::size_t>(archive.length(shards.size())));
   for (Shard& shard : shards) {
     archive.value(shard.key);
@@ -128,7 +146,7 @@ bool SnapshotFolder::exists() const {
   return false;
 }
 
-std::vector<Dataset> SnapshotFolder::read() const {
+std::vector<SnapshotShard> SnapshotFolder::shards() const {
   const std::string name = path_ + "/" + kMetadata;
   std::vector<Shard> shards;
   ElementSpec spec;
@@ -146,17 +164,34 @@ std::vector<Dataset> SnapshotFolder::read() const {
     throw FailedPreconditionError(cat(path_, " has the snapshot of another pipeline, ", described,
                                       ". Give this one a folder of its own."));
   }
-  std::vector<Dataset> all;
+  std::vector<SnapshotShard> all;
   for (const Shard& shard : shards) {
-    all.push_back(
-        read_files(std::vector<std::string>{path_ + "/" + shard_name(shard.key)},
-                   {"Snapshot",
-                    [compression = compression_, count = shard.count](const std::string& path) {
-                      return std::make_unique<ShardElements>(path, compression, count);
-                    },
-                    spec, 0}));
+    all.push_back({path_ + "/" + shard_name(shard.key), compression_, shard.count, spec});
   }
   return all;
+}
+
+Dataset SnapshotShard::read() const {
+  return read_files(std::vector<std::string>{path},
+                    {"Snapshot",
+                     [compression = compression, count = count](const std::string& file) {
+                       return std::make_unique<ShardElements>(file, compression, count);
+                     },
+                     spec, 0});
+}
+
+Dataset SnapshotShard::read_storably() const { return make_dataset<ShardDataset>(*this); }
+
+void SnapshotShard::visit_state(StateArchive& state) {
+  state.value(path);
+  state.value(compression);
+  state.value(count);
+  visit(state, spec);
+}
+
+const SnapshotShard* shard_of(const DatasetBase& dataset) {
+  const auto* shard = dynamic_cast<const ShardDataset*>(&dataset);
+  return shard ? &shard->shard() : nullptr;
 }
 
 SnapshotWriter::SnapshotWriter(const SnapshotFolder& target)

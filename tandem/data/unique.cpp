@@ -1,4 +1,5 @@
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -38,10 +39,12 @@ std::string key_of(const Tensor& tensor) {
 
 class UniqueIterator final : public UnaryIterator {
  public:
-  using UnaryIterator::UnaryIterator;
+  UniqueIterator(std::unique_ptr<IteratorBase> input, IterationContext context)
+      : UnaryIterator(std::move(input)), context_(std::move(context)) {}
 
   bool next(Element& out) override {
     while (input().next(out)) {
+      context_.check();
       const std::int64_t number = number_++;
       try {
         ElementSpec spec;
@@ -67,6 +70,7 @@ class UniqueIterator final : public UnaryIterator {
  private:
   std::int64_t number_ = 0;
   std::unordered_set<std::string> seen_;
+  IterationContext context_;
 };
 
 class UniqueDataset final : public UnaryDataset {
@@ -74,7 +78,7 @@ class UniqueDataset final : public UnaryDataset {
   using UnaryDataset::UnaryDataset;
   std::string name() const override { return "Unique"; }
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {
-    return std::make_unique<UniqueIterator>(input().iterator(context));
+    return std::make_unique<UniqueIterator>(input().iterator(context), context);
   }
   std::int64_t cardinality() const override { return input().cardinality() == 0 ? 0 : kUnknown; }
 };

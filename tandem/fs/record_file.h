@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,6 +16,8 @@ struct RecordReaderOptions {
   std::size_t buffer_bytes = ByteStream::kBufferBytes;
   bool skip_corrupt = false;                          ///< pass over damaged records and count them
   std::uint64_t max_record_bytes = kMostRecordBytes;  ///< larger ones are errors
+  /// Called every so many bytes that are passed over; what it throws ends the search.
+  std::function<void()> check;
 
   static constexpr std::uint64_t kMostRecordBytes = std::uint64_t{1} << 32;
 };
@@ -39,6 +42,10 @@ class TANDEM_EXPORT RecordReader {
   std::uint64_t offset() const { return stream_.offset() + pending_ + passing_; }
   /// Goes on at an offset that `offset` gave.
   void seek(std::uint64_t offset);
+  /// Whether the file has no more records, also since an error is the last thing told of it.
+  bool ended() const { return ended_; }
+  /// Gives no more records.
+  void end() { ended_ = true; }
   /// Stretches of damaged bytes that were passed over.
   std::int64_t num_skipped() const { return num_skipped_; }
   const std::string& path() const { return stream_.path(); }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -10,6 +11,7 @@ namespace tandem::fs {
 namespace {
 
 constexpr std::size_t kHeader = 12, kFooter = 4;
+constexpr std::size_t kPiece = std::size_t{64} << 10;  // between looks at whether to go on
 
 template <class T>
 T little_endian(const char* bytes) {
@@ -25,10 +27,11 @@ bool header_holds(const char* header) {
 }  // namespace
 
 RecordReader::RecordReader(std::string path, RecordReaderOptions options)
-    : stream_(std::move(path), options.compression, options.buffer_bytes), options_(options) {}
+    : stream_(std::move(path), options.compression, options.buffer_bytes),
+      options_(std::move(options)) {}
 
 RecordReader::RecordReader(std::string_view bytes, std::string name, RecordReaderOptions options)
-    : stream_(bytes, std::move(name), options.compression), options_(options) {}
+    : stream_(bytes, std::move(name), options.compression), options_(std::move(options)) {}
 
 // Throws, or counts and returns true.
 bool RecordReader::corrupt(std::uint64_t at, std::string_view why) {
@@ -48,6 +51,7 @@ bool RecordReader::find_header() {
     const std::string_view some = stream_.peek_some();
     std::size_t at = 0;
     for (; at + kHeader <= some.size(); ++at) {
+      if (at % kPiece == 0 && options_.check) options_.check();
       if (header_holds(some.data() + at) &&
           little_endian<std::uint64_t>(some.data() + at) <= stream_.most_left() - at) {
         stream_.consume(at);
@@ -78,7 +82,11 @@ void RecordReader::pass_over() {
     stream_.drop();
     passing_ -= held;
   }
-  stream_.skip(std::exchange(passing_, 0));
+  while (passing_ > 0) {
+    if (options_.check) options_.check();
+    const std::uint64_t piece = std::min<std::uint64_t>(passing_, std::uint64_t{16} << 20);
+    passing_ = stream_.skip(piece) < piece ? 0 : passing_ - piece;
+  }
 }
 
 bool RecordReader::next(std::string_view& record) {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -10,6 +13,7 @@
 
 #include "tandem/core/csv.h"
 #include "tandem/core/error.h"
+#include "tandem/data/file_datasets.h"
 #include "tandem/fs/record_file.h"
 #include "tandem/io/example.h"
 #include "tandem/io/graph_def.h"
@@ -120,18 +124,64 @@ inline void example(std::string_view bytes) {
           io::parse_example(Tensor::from(std::vector<std::string>{text, text}), {{key, feature}});
         });
         attempt([&] { io::parse_single_example(Tensor(text), {{key, feature}}); });
-        attempt([&] {
-          io::parse_sequence_example(Tensor::from(std::vector<std::string>{text, text}), {},
-                                     {{key, feature}});
-        });
+        const Tensor two = Tensor::from(std::vector<std::string>{text, text});
+        const io::FeatureSpec one{{key, feature}};
+        attempt([&] { io::parse_sequence_example(two, {}, one); });
+        attempt([&] { io::parse_sequence_example(two, one, {{"d", io::VarLenFeature{dtype}}}); });
+        attempt([&] { io::parse_single_sequence_example(Tensor(text), {}, one); });
+        attempt([&] { io::parse_single_sequence_example(Tensor(text), one, {}); });
       }
     }
     attempt([&] { io::parse_tensor(Tensor(text), dtype); });
   }
 }
 
-/// A record of comma-separated values.
+/// The elements of a CSV file, and its errors.
+inline std::vector<std::string> csv_events(const std::string& path, std::size_t size,
+                                           const data::CsvOptions& options) {
+  std::vector<std::string> events;
+  const data::CsvDataset dataset({path}, {1.5f, data::CsvColumn(int64), "none"}, options);
+  data::Iterator iterator = dataset.iterator();
+  data::Element element;
+  for (;;) {
+    // Every record, and the header, takes a byte or ends the file.
+    if (events.size() > size + 2) std::abort();
+    try {
+      if (!iterator.next(element)) return events;
+      for (const Tensor& value : element) events.push_back(value.to_string());
+    } catch (const Error& error) {
+      events.emplace_back(error.what());
+    }
+  }
+}
+
+/// The same file read in pieces of other sizes has the same elements.
+inline void csv_file(std::string_view bytes) {
+  // A file that has no name, and needs no room on a disk.
+  const int file = memfd_create("csv", 0);
+  if (file < 0 || write(file, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size())) {
+    std::abort();
+  }
+  const std::string path = "/proc/self/fd/" + std::to_string(file);
+  for (const bool quotes : {true, false}) {
+    for (const bool header : {true, false}) {
+      for (const std::size_t most : {0, 20}) {
+        data::CsvOptions options;
+        options.use_quote_delim = quotes;
+        options.header = header;
+        options.max_record_bytes = most;
+        const auto events = csv_events(path, 3 * bytes.size(), options);
+        options.buffer_size = 1;
+        if (csv_events(path, 3 * bytes.size(), options) != events) std::abort();
+      }
+    }
+  }
+  close(file);
+}
+
+/// Comma-separated values: the bytes as one record, and as a file.
 inline void csv(std::string_view bytes) {
+  csv_file(bytes);
   for (const bool quotes : {true, false}) {
     CsvFormat format;
     format.quotes = quotes;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -27,11 +28,14 @@ class FunctionDraws {
   /// Seeds are drawn when the first pass begins.
   const std::shared_ptr<SeedSequence>& sequence() const;
   std::uint64_t origin() const { return origin_ ? origin_->origin : 0; }
+  /// For DatasetBase::visit_lasting_state.
+  void visit_state(StateArchive& state, const IterationContext& context) const;
 
  private:
   const std::optional<DrawPosition::Stream> origin_;
   mutable std::once_flag drawing_;
   mutable std::shared_ptr<SeedSequence> sequence_;
+  mutable std::atomic<bool> drawn_{false};
 };
 
 /// One pass of such a function: a member of the pass's iterator, made before the iterator of its

@@ -12,7 +12,8 @@ namespace tandem::data {
 /// Elements in memory as a dataset: what windows are.
 Dataset element_list(std::shared_ptr<const std::vector<Element>> elements, ElementSpec spec);
 
-/// For variants that hold a dataset made by `element_list`; throws UnimplementedError for others.
+/// For variants that hold a dataset made by `element_list`, or a shard of a snapshot; throws
+/// UnimplementedError for others.
 void save_dataset(StateArchive& state, const Variant& variant);
 Variant restore_dataset(StateArchive& state);
 

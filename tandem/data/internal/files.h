@@ -57,6 +57,15 @@ void visit_place(StateArchive& state, Reader& reader) {
   }
 }
 
+/// The same of a reader that may have ended before the content does, after damage.
+template <class Reader>
+void visit_place_or_end(StateArchive& state, Reader& reader) {
+  bool ended = reader.ended();
+  visit_place(state, reader);
+  state.value(ended);
+  if (state.restoring() && ended) reader.end();
+}
+
 /// Opens a file; throws where it cannot be read.
 using OpenFile = std::function<std::unique_ptr<FileElements>(const std::string& path)>;
 

@@ -6,11 +6,26 @@
 #include <string>
 #include <vector>
 
-#include "tandem/data/dataset.h"
+#include "tandem/data/dataset_base.h"
 #include "tandem/data/state_archive.h"
 #include "tandem/fs/record_file.h"
 
 namespace tandem::data {
+
+/// A file of a snapshot.
+struct SnapshotShard {
+  std::string path;
+  std::string compression;
+  std::int64_t count = 0;  ///< of its elements
+  ElementSpec spec;
+
+  Dataset read() const;
+  /// The same as a dataset that, in a variant, can be saved.
+  Dataset read_storably() const;
+  void visit_state(StateArchive& state);
+};
+/// What a dataset of `read_storably` reads; null of other ones.
+const SnapshotShard* shard_of(const DatasetBase& dataset);
 
 /// Where a snapshot lies, and what it was made of. In `path` there is a folder for each pipeline,
 /// named by its fingerprint; it appears whole, with these files:
@@ -24,8 +39,8 @@ class SnapshotFolder {
 
   const std::string& path() const { return path_; }
   bool exists() const;
-  /// The elements of each shard, by key. Throws DataLossError if the metadata is damaged.
-  std::vector<Dataset> read() const;
+  /// By key. Throws DataLossError if the metadata is damaged.
+  std::vector<SnapshotShard> shards() const;
 
  private:
   friend class SnapshotWriter;

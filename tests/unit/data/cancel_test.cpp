@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <future>
 #include <memory>
@@ -12,6 +13,8 @@
 #include <gmock/gmock.h>
 
 #include "tandem/autodiff/gradient_tape.h"
+#include "tandem/data/file_datasets.h"
+#include "tandem/fs/file_system.h"
 #include "tandem/graph/kernel_context.h"
 #include "tandem/ops/operators.h"
 #include "tandem/ops/shape_ops.h"
@@ -127,6 +130,64 @@ TEST_F(Cancel, ReachesEveryStage) {
     SCOPED_TRACE(name);
     EXPECT_THAT(cancelled(pipeline), HasSubstr("ancelled"));
     EXPECT_THAT(cancelled(unfused(pipeline)), HasSubstr("ancelled"));
+  }
+}
+
+TEST_F(Cancel, ReachesStagesThatGiveNothing) {
+  const Folder folder;
+  const auto never = [](const Tensor& x) { return x.item<std::int64_t>() < 0; };
+  const auto third = [](const Tensor& x) { return x.item<std::int64_t>() % 3; };
+  const auto joined = [](std::int64_t, const Dataset& window) { return window.batch(4); };
+  const Dataset all = range(kEndless);
+  // Zeros, which begin no record and end no line; they take no room on the disk.
+  const std::string zeros = folder.file("zeros"), empty = folder.file("empty");
+  fs::write_file(zeros, "");
+  fs::write_file(empty, "");
+  std::filesystem::resize_file(zeros, std::uintmax_t{1} << 38);
+  TFRecordOptions skipping;
+  skipping.skip_corrupt = true;
+  CsvOptions csv;
+  csv.max_record_bytes = 1 << 20;
+  const FileOptions lines{.max_record_bytes = 1 << 20};
+  const Dataset empties = from_tensors(Tensor(empty)).repeat();
+  const Dataset no_names = from_tensors(Tensor(Array(DType::kString, Shape{0}))).repeat();
+  const std::vector<std::pair<std::string, Dataset>> pipelines = {
+      {"unique", all.map([](Tensor x) { return x * 0; }).unique()},
+      {"group_by_window", all.group_by_window(third, joined, kEndless)},
+      {"group_by_window, of nothing",
+       all.group_by_window(
+           third, [](std::int64_t, const Dataset&) { return range(0); }, 2)},
+      {"bucket",
+       all.bucket_by_sequence_length([](const Tensor&) { return 1; }, {3}, {kEndless, kEndless})},
+      {"scan",
+       all.scan({Tensor(std::int64_t{0})}, [](Tensor s, Tensor x) { return std::pair(s, x); })
+           .filter(never)},
+      {"choose", choose_from_datasets({all.filter(never), all}, range(2).repeat())},
+      {"choose, of one that has ended",
+       choose_from_datasets({range(0), all}, from_tensors(Tensor(std::int64_t{0})).repeat(),
+                            false)},
+      {"sample", sample_from_datasets({all.filter(never), all.filter(never)})},
+      {"cache", all.cache().filter(never)},
+      {"file cache", all.cache(folder.file("cache")).filter(never)},
+      {"snapshot", all.snapshot(folder.file("snapshot")).filter(never)},
+      {"records, damaged", TFRecordDataset(zeros, skipping)},
+      {"records, damaged, several files",
+       [&] {
+         TFRecordOptions options = skipping;
+         options.num_parallel_reads = 2;
+         return TFRecordDataset({zeros, zeros}, options);
+       }()},
+      {"CSV", CsvDataset(zeros, {string}, csv).ignore_errors()},
+      {"lines", TextLineDataset(zeros, lines).ignore_errors()},
+      {"files without elements", TextLineDataset(empties)},
+      {"files without elements, several", TextLineDataset(empties, {.num_parallel_reads = 2})},
+      {"no files", TextLineDataset(no_names)},
+      {"prefetch_to_device", all.filter(never).prefetch_to_device("CPU:0")},
+  };
+  for (const auto& [name, pipeline] : pipelines) {
+    SCOPED_TRACE(name);
+    EXPECT_THAT(cancelled(pipeline), HasSubstr("ancelled"));
+    EXPECT_THAT(cancelled(pipeline.prefetch(2)), HasSubstr("ancelled"));
   }
 }
 

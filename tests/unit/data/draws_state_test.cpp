@@ -7,6 +7,7 @@
 
 #include <gmock/gmock.h>
 
+#include "tandem/data/dataset_base.h"
 #include "tandem/ops/array_ops.h"
 #include "tandem/ops/operators.h"
 #include "tandem/ops/random_ops.h"
@@ -98,6 +99,29 @@ TEST_F(DrawsState, OfNestedDatasetsFollowFromTheirElement) {
     const Dataset one = range(10).flat_map(nested).map(
         [component](const Element& e) { return e[static_cast<std::size_t>(component)]; });
     EXPECT_GE(different(values(one)), 39u) << component;
+  }
+}
+
+// What elements are like, only a first one tells: looking at it changes nothing that follows.
+TEST_F(DrawsState, AskingForASpecCountsNoPass) {
+  std::int64_t one = 1;  // held: such a function is called
+  const std::function<Dataset(const Dataset&)> stages[] = {
+      [](const Dataset& d) {
+        return d.interleave([](const Tensor& x) { return from_tensors(x); });
+      },
+      [](const Dataset& d) {
+        return d.scan({Tensor(std::int64_t{0})},
+                      [](Tensor s, Tensor x) { return std::pair(s, x); });
+      },
+      [=](const Dataset& d) { return d.map([one](const Tensor& x) { return plus(x, one); }); },
+  };
+  for (const auto& stage : stages) {
+    const auto make = [&] { return stage(range(20).shuffle(20, {.seed = 1})); };
+    const Dataset asked = make(), plain = make();
+    asked.element_spec();
+    asked.base()->reads_files();
+    EXPECT_EQ(numbers(asked), numbers(plain));
+    EXPECT_EQ(numbers(asked), numbers(plain));
   }
 }
 

@@ -94,9 +94,14 @@ TEST(ErrorOrigin, QuotesWhatAFunctionTookIfItCanBeRead) {
     return message_of_thrown<Error>(
         [&] { ds.map([](Tensor bytes, Tensor) { return decode(bytes); }).iterator().next(); });
   };
-  EXPECT_THAT(message("a b/\xC3\xA9.png"), HasSubstr("element 0 (from \"a b/\xC3\xA9.png\")"));
+  for (const std::string name : {"a b/\xC3\xA9.png", "\xe2\x82\xac", "\xf0\x9f\x90\x88.gif"}) {
+    EXPECT_THAT(message(name), HasSubstr("element 0 (from \"" + name + "\")"));
+  }
   for (const std::string& text :
-       {std::string(), std::string("two\nlines"), std::string(2000, 'x')}) {
+       {std::string(), std::string("two\nlines"), std::string(2000, 'x'),
+        std::string("\xff\xd8\xff"), std::string("caf\xe9"), std::string("\xe2\x82"),
+        std::string("\xc0\xaf"), std::string("\xed\xa0\x80"), std::string("\xf4\x90\x80\x80"),
+        std::string("\xc2\x80")}) {
     EXPECT_THAT(message(text), AllOf(HasSubstr("in map, element 0"), Not(HasSubstr("from \""))));
   }
 }

@@ -29,30 +29,56 @@ namespace stdfs = std::filesystem;
 
 std::string line(Iterator& it) { return it.next()[0].item<std::string>(); }
 
+template <class Options>
+Options reading(std::int64_t parallel) {
+  Options options;
+  options.num_parallel_reads = parallel;
+  return options;
+}
+
 TEST(Faults, FilesThatVanish) {
   const Folder folder;
   std::vector<std::string> files;
-  for (const char* name : {"a", "b", "c"}) {
-    files.push_back(folder.file(name));
-    fs::write_file(files.back(), std::string(name) + "\n");
-  }
+  for (const char* name : {"a", "b", "c"}) files.push_back(folder.file(name));
   for (const std::int64_t parallel : {0, 2}) {
-    fs::write_file(files[1], "b\n");
-    auto it = TextLineDataset(files, {.num_parallel_reads = parallel}).iterator();
-    stdfs::remove(files[1]);
-    std::vector<std::string> lines;
-    std::string message;
-    for (int i = 0; i < 3; ++i) {
-      try {
-        lines.push_back(line(it));
-      } catch (const NotFoundError& error) {
-        message = error.what();
+    const std::pair<const char*, Dataset> datasets[] = {
+        {"TextLine", TextLineDataset(files, {.num_parallel_reads = parallel})},
+        {"CSV", CsvDataset(files, {string}, reading<CsvOptions>(parallel))},
+        {"FixedLengthRecord",
+         FixedLengthRecordDataset(files, 1, reading<FixedLengthRecordOptions>(parallel))},
+        {"TFRecord", TFRecordDataset(files, reading<TFRecordOptions>(parallel))},
+    };
+    for (const auto& [name, dataset] : datasets) {
+      SCOPED_TRACE(name);
+      for (const std::string& file : files) {
+        const std::string content = stdfs::path(file).filename();
+        if (std::string(name) == "TFRecord") {
+          TFRecordWriter writer(file);
+          writer.write(content);
+          writer.close();
+        } else {
+          fs::write_file(file, content);
+        }
       }
+      auto it = dataset.iterator();
+      stdfs::remove(files[1]);
+      std::vector<std::string> elements;
+      std::string message;
+      for (int i = 0; i < 3; ++i) {
+        try {
+          elements.push_back(line(it));
+        } catch (const NotFoundError& error) {
+          message = error.what();
+        }
+      }
+      EXPECT_THAT(elements, ::testing::UnorderedElementsAre("a", "c"));
+      // Where each file is read on its own it is the first element of that.
+      EXPECT_THAT(message,
+                  AllOf(HasSubstr(files[1]), HasSubstr(std::string("in ") + name + ", element " +
+                                                       (parallel == 0 ? "1" : "0"))));
+      Element end;
+      EXPECT_FALSE(it.next(end));
     }
-    EXPECT_THAT(lines, ::testing::UnorderedElementsAre("a", "c"));
-    EXPECT_THAT(message, AllOf(HasSubstr(files[1]), HasSubstr("in TextLine, element")));
-    Element end;
-    EXPECT_FALSE(it.next(end));
   }
 }
 

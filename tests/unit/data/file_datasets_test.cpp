@@ -270,6 +270,50 @@ TEST_F(FileDatasets, CsvErrorsNameRecordAndFileAndReadingGoesOn) {
   EXPECT_THROW(iterator.next(), OutOfRangeError);
 }
 
+// As in TensorFlow: an empty line has one empty field, of the first column.
+TEST_F(FileDatasets, CsvLinesWithoutAnything) {
+  const auto path = put("a", "1,2\n\n3,4\n");
+  const auto read = [&](std::vector<std::int64_t> columns, std::vector<std::int64_t> left_out) {
+    CsvOptions options;
+    options.select_cols = std::move(columns);
+    options.exclude_cols = std::move(left_out);
+    return events(CsvDataset(Strings{path}, {7}, options));
+  };
+  EXPECT_THAT(read({0}, {}), ElementsAre("1;", "7;", "3;"));
+  EXPECT_THAT(read({}, {1}), ElementsAre("1;", "7;", "3;"));
+  const auto missing = HasSubstr("Expect 1 fields but have 0 in record 1 of " + path + " (line 2)");
+  EXPECT_THAT(read({1}, {}), ElementsAre("2;", missing, "4;"));
+  EXPECT_THAT(read({}, {0}), ElementsAre("2;", missing, "4;"));
+  EXPECT_THAT(events(CsvDataset(Strings{path}, {7, 7})),
+              ElementsAre("1;2;", HasSubstr("Expect 2 fields but have 1"), "3;4;"));
+}
+
+TEST_F(FileDatasets, CsvHeadersThatCannotBeRead) {
+  CsvOptions options;
+  options.header = true;
+  for (const std::int64_t parallel : {0, 2}) {
+    options.num_parallel_reads = parallel;
+    for (const auto& [content, why] : std::vector<std::pair<std::string, std::string>>{
+             {"", "the file is empty"},
+             {"a,\"b\n1", "Quoted field has to end with quote"},
+             {"a,b\"\n", "Unquoted fields cannot have quotes"},
+             {"\"a\"b\n", "Quote inside a string has to be escaped"}}) {
+      const Strings files{put("a", content), put("b", "a\n5\n")};
+      const auto found = events(CsvDataset(files, {7}, options));
+      EXPECT_EQ(found.size(), 2u) << content;
+      EXPECT_THAT(found, ::testing::Contains("5;"));
+      EXPECT_THAT(found, ::testing::Contains(
+                             HasSubstr("Can't read the header of " + files[0] + ": " + why)));
+    }
+    // What follows the header can be read.
+    EXPECT_THAT(events(CsvDataset(Strings{put("a", "x\"\n1\n2\n")}, {7}, options)),
+                ElementsAre(HasSubstr("Can't read the header"), "1;", "2;"));
+    EXPECT_THAT(events(CsvDataset(Strings{put("a", "\n1\n")}, {7}, options)), ElementsAre("1;"));
+    const auto path = put("a", "x\"\n1\n2\n");
+    expect_resumes([&] { return CsvDataset(Strings{path}, {7}, options).ignore_errors(); });
+  }
+}
+
 TEST_F(FileDatasets, CsvErrorsProposeTheHeaderOnTheFirstLine) {
   const auto path = put("a", "width,height\n1,2\nx,y\n");
   Iterator iterator = CsvDataset(Strings{path}, {DType::kInt32, DType::kInt32}).iterator();

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "tandem/data/file_datasets.h"
+#include "tandem/data/idx.h"
 #include "tandem/fs/file_system.h"
 #include "tandem/fs/gzip.h"
 
@@ -38,6 +39,7 @@ class FileState : public ::testing::Test {
     }
     return all;
   }
+  static Dataset words() { return from_tensor_slices(Tensor{"some", "words"}); }
   const Folder folder_;
 };
 
@@ -77,6 +79,11 @@ TEST_F(FileState, RecordsOfOneLength) {
   options.header_bytes = 4;
   options.footer_bytes = 3;
   expect_resumes([&] { return FixedLengthRecordDataset(files, 2, options); });
+  options.num_parallel_reads = 2;
+  expect_resumes([&] {
+    return FixedLengthRecordDataset(files, 2, options).shuffle(3).concatenate(words()).repeat(2);
+  });
+  options.num_parallel_reads = 0;
   for (const std::string& file : files) fs::write_file(file, fs::gzip(fs::read_file(file)));
   options.compression_type = "GZIP";
   expect_resumes([&] { return FixedLengthRecordDataset(files, 2, options); });
@@ -89,6 +96,20 @@ TEST_F(FileState, Csv) {
   CsvOptions options;
   options.header = true;
   expect_resumes([&] { return CsvDataset(files, {int32, string}, options); });
+  options.num_parallel_reads = 2;
+  expect_resumes([&] { return CsvDataset(files, {int32, string}, options).shuffle(3).repeat(2); });
+  options.select_cols = {1};
+  expect_resumes([&] {
+    return CsvDataset(files, {string}, options).shuffle(3).concatenate(words()).repeat(2);
+  });
+}
+
+TEST_F(FileState, RowsInAnIdxFile) {
+  const std::string file = folder_.file("rows");
+  fs::write_file(file, std::string("\0\0\x08\x02\0\0\0\x05\0\0\0\x02", 12) + "abcdefghij");
+  expect_resumes([&] { return from_idx({file}).shuffle(3).repeat(2).batch(2); });
+  expect_resumes(
+      [&] { return from_idx({file}).shuffle(3).concatenate(from_idx({file})).repeat(2); });
 }
 
 TEST_F(FileState, NamesFromADataset) {
@@ -111,6 +132,29 @@ TEST_F(FileState, GoesOnAfterAnError) {
   bytes[20] ^= 1;  // in the second record's length or before: one record is lost
   fs::write_file(files[0], bytes);
   expect_resumes([&] { return TFRecordDataset(files).ignore_errors(); });
+}
+
+// Of a length that cannot be trusted: the file's records are over, and that has been said.
+TEST_F(FileState, TellsAnErrorOnce) {
+  for (const std::int64_t parallel : {0, 2}) {
+    const Strings files = records("");
+    std::string bytes = fs::read_file(files[0]);
+    bytes[18] ^= 1;
+    fs::write_file(files[0], bytes);
+    TFRecordOptions options;
+    options.num_parallel_reads = parallel;
+    const auto make = [&] { return TFRecordDataset(files, options); };
+    const std::size_t count = events(make()).size();
+    EXPECT_EQ(count, 5u);
+    for (std::size_t stop = 0; stop <= count; ++stop) {
+      auto it = make().iterator();
+      events(it, stop);
+      const std::string saved = it.save();
+      auto restored = make().iterator();
+      restored.restore(saved);
+      EXPECT_EQ(events(restored, 20), events(it, 20)) << "saved after " << stop;
+    }
+  }
 }
 
 TEST_F(FileState, FilesThatChangedAreNoticed) {

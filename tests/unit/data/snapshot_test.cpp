@@ -42,6 +42,8 @@ std::vector<std::string> shards(const std::string& folder) {
   return all;
 }
 
+using Stage = std::function<Dataset(const Dataset&)>;
+
 TEST(Snapshot, IsWrittenOnceAndReadInOrder) {
   for (const std::string compression : {"AUTO", "GZIP", "ZLIB"}) {
     for (const std::int64_t count : {0, 1, 3, 4, 11}) {
@@ -183,6 +185,26 @@ TEST(Snapshot, IterationsAreSavedAndRestored) {
   restored.restore(state);
   EXPECT_EQ(numbers(restored), numbers(writing));
   EXPECT_EQ(numbers(make()), upto(10));
+  expect_resumes([&] { return make().shuffle(4).repeat(2); });
+}
+
+TEST(Snapshot, IterationsOfAReaderFunctionAreSavedAndRestored) {
+  const Folder folder;
+  const Stage readers[] = {
+      [](const Dataset& all) { return all.shuffle(8).flat_map(from_variant); },
+      [](const Dataset& all) {
+        return all.shuffle(8).interleave(from_variant, {.cycle_length = 2}).shuffle(3);
+      },
+      [](const Dataset& all) { return all.flat_map(from_variant).shuffle(3, {.seed = 1}); },
+  };
+  for (const Stage& reader : readers) {
+    const auto make = [&] {
+      return range(7).snapshot(folder.file("snap"), {.num_shards = 3, .reader_func = reader});
+    };
+    numbers(make());
+    expect_resumes([&] { return make().repeat(3); });
+    expect_resumes([&] { return make().concatenate(range(2)).repeat(3); });
+  }
 }
 
 TEST(Snapshot, SaysWhereItCannotLie) {

@@ -261,6 +261,32 @@ TEST_F(ImageDatasetTest, LinksAreFollowedIfAsked) {
   EXPECT_EQ(dataset({.follow_links = true}).file_paths.size(), 8u);
 }
 
+// Later epochs, too, are those that would have followed, also where it is the first of two.
+TEST_F(ImageDatasetTest, IterationsAreSavedAndRestored) {
+  const auto make = [&] {
+    const data::Dataset images = dataset({.batch_size = 2, .image_size = {2, 2}, .seed = 3});
+    return images.concatenate(images.take(1)).repeat(3);
+  };
+  const auto labels = [](data::Iterator& it, std::size_t limit) {
+    std::vector<std::string> all;
+    data::Element element;
+    while (all.size() < limit && it.next(element)) all.push_back(element[1].to_string());
+    return all;
+  };
+  auto whole = make().iterator();
+  const std::size_t count = labels(whole, 1000).size();
+  ASSERT_GT(count, 6u);
+  for (std::size_t stop = 0; stop <= count; ++stop) {
+    auto it = make().iterator();
+    labels(it, stop);
+    const std::string saved = it.save();
+    auto restored = make().iterator();
+    labels(restored, 1);
+    restored.restore(saved);
+    EXPECT_EQ(labels(restored, 1000), labels(it, 1000)) << "saved after " << stop;
+  }
+}
+
 TEST_F(ImageDatasetTest, ErrorsNameTheFile) {
   fs::write_file(folder_ + "/a_apes/a_broken.png", "\x89PNG no more");
   const ImageDataset images =
