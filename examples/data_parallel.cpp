@@ -48,8 +48,7 @@ std::vector<td::Tensor> gradients(const Replica& r, const td::Tensor& x, const t
 }  // namespace
 
 int main() try {
-  if (td::config::list_physical_devices("GPU").empty())
-    td::config::emulate("GPU:2,memory=64MiB");
+  if (td::config::list_physical_devices("GPU").empty()) td::config::emulate("GPU:2,memory=64MiB");
   utils::set_random_seed(3);
   const auto [train, test] = td::data::digits("examples/data/digits.csv.gz").split(0.8);
 

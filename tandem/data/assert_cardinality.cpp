@@ -22,12 +22,14 @@ class AssertCardinalityIterator final : public UnaryIterator {
     if (input().next(out)) {
       if (++count_ <= expected_ || expected_ == kInfinite) return true;
       ended_ = true;
-      fail("at least ");
+      fail("at least ", expected_);
     }
     ended_ = true;
-    if (count_ != expected_) fail("only ");
+    if (count_ != expected_) fail("only ", count_);
     return false;
   }
+
+  Origin origin() const override { return input().origin(); }
 
   void visit_state(StateArchive& state) override {
     state.stage("AssertCardinality");
@@ -37,10 +39,11 @@ class AssertCardinalityIterator final : public UnaryIterator {
   }
 
  private:
-  [[noreturn]] void fail(const char* how_many) const {
-    throw FailedPreconditionError(cat("Input dataset was expected to contain ",
-                                      elements_text(expected_), " but contained ", how_many,
-                                      elements_text(count_), "."));
+  // `number` is that of the element that is missing, or too many.
+  [[noreturn]] void fail(const char* how_many, std::int64_t number) const {
+    throw FailedPreconditionError(
+        cat("Input dataset was expected to contain ", elements_text(expected_), " but contained ",
+            how_many, elements_text(count_), ".\n\tin assert_cardinality, element ", number));
   }
 
   const std::int64_t expected_;

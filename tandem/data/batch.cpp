@@ -13,6 +13,7 @@
 #include "tandem/data/internal/draw_batch.h"
 #include "tandem/data/internal/files.h"
 #include "tandem/data/internal/fuse.h"
+#include "tandem/data/internal/origin.h"
 #include "tandem/data/internal/parallel_batch.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stacker.h"
@@ -71,6 +72,8 @@ class BatchIterator final : public UnaryIterator {
     return input().rows() ? gather(*input().rows(), out) : stack(out);
   }
 
+  Origin origin() const override { return of_several(first_); }
+
   void visit_state(StateArchive& state) override {
     state.stage(cat("Batch of ", size_));
     rows_.visit_state(state, ended_, input().rows());
@@ -105,6 +108,7 @@ class BatchIterator final : public UnaryIterator {
       context_.check();
       try {
         if (!texts_->next_text(rows.data<std::string>()[drawn])) break;
+        if (drawn == 0) first_ = input().origin();
       } catch (const CancelledError&) {
         throw;
       } catch (...) {
@@ -124,10 +128,11 @@ class BatchIterator final : public UnaryIterator {
   bool stack(Element& out) {
     Stacker stacker(size_);
     draw_batch(input(), context_, size_, ended_, [&](Element& element) {
+      if (stacker.size() == 0) first_ = input().origin();
       try {
         stacker.add(element);
       } catch (...) {
-        throw_stage_error("batch", number_ - 1);
+        throw_stage_error("batch", number_ - 1, told_unlike(input().origin(), first_));
       }
     });
     if (!keep(stacker.size())) return false;
@@ -149,6 +154,7 @@ class BatchIterator final : public UnaryIterator {
   const std::int64_t size_;
   const bool drop_remainder_;
   TextSource* texts_;  // null: the input gives none
+  Origin first_;       // of the batch's first element
   bool ended_ = false;
   std::int64_t number_ = 0;  // batches so far, with the one being made
   BatchRows rows_{size_};
@@ -213,7 +219,12 @@ class UnbatchIterator final : public UnaryIterator {
     while (at_ == count_) {
       context_.check();
       if (!input().next(batch_)) return false;
-      check();
+      const std::int64_t number = number_++;
+      try {
+        check();
+      } catch (...) {
+        throw_stage_error("unbatch", number, told(input().origin()));
+      }
     }
     out.clear();
     for (const Tensor& tensor : batch_) {
@@ -224,8 +235,11 @@ class UnbatchIterator final : public UnaryIterator {
     return true;
   }
 
+  Origin origin() const override { return input().origin(); }
+
   void visit_state(StateArchive& state) override {
     state.stage("Unbatch");
+    state.value(number_);
     std::int64_t at = at_;
     state.value(batch_);
     state.value(at);
@@ -260,6 +274,7 @@ class UnbatchIterator final : public UnaryIterator {
   Element batch_;
   std::int64_t at_ = 0;
   std::int64_t count_ = 0;
+  std::int64_t number_ = 0;  // batches so far
 };
 
 class UnbatchDataset final : public UnaryDataset {

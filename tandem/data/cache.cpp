@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tandem/data/dataset.h"
+#include "tandem/data/internal/origin.h"
 #include "tandem/data/internal/row_stage.h"
 
 namespace tandem::data {
@@ -15,11 +16,13 @@ namespace {
 // input owns.
 struct Cached {
   std::vector<Element> elements;
+  Origins origins;  // of these
   std::vector<std::int64_t> numbers;
   const RowTable* table = nullptr;
 
   void visit_state(StateArchive& state) {
     state.value(elements);
+    origins.visit_state(state);
     state.value(numbers);
     for (const std::int64_t row : numbers) {
       state.require(table && row >= 0 && row < table->num_rows(),
@@ -52,12 +55,16 @@ class CacheWriter final : public RowStage {
     collected_->table = rows();
   }
 
+  Origin origin() const override { return input().origin(); }
+
   void visit_state(StateArchive& state) override {
     state.stage("MemoryCache");
     state.value(complete_);
     std::vector<Element> none;
+    Origins no_origins;
     auto& elements = complete_ ? collected_->elements : none;
     state.value(elements);
+    (complete_ ? collected_->origins : no_origins).visit_state(state);
     state.value(collected_->numbers);
     for (const std::int64_t row : collected_->numbers) require_row(row);
     visit_kept(state);
@@ -90,7 +97,10 @@ class CacheWriter final : public RowStage {
       complete_ = false;
       throw;
     }
-    if (complete_) collected_->elements.push_back(out);
+    if (complete_) {
+      collected_->origins.add(collected_->elements.size(), input().origin());
+      collected_->elements.push_back(out);
+    }
     return true;
   }
 
@@ -111,6 +121,7 @@ class CacheReader final : public IteratorBase {
   const std::shared_ptr<const Cached>& cached() const { return cached_; }
 
   const RowTable* rows() const override { return cached_->table; }
+  Origin origin() const override { return at_ == 0 ? Origin() : cached_->origins.at(at_ - 1); }
 
   bool next(Element& out) override {
     if (cached_->table) {
@@ -156,6 +167,7 @@ class CacheIterator final : public IteratorBase {
 
   bool next(Element& out) override { return reader_ ? reader_->next(out) : writer_->next(out); }
   const RowTable* rows() const override { return reader_ ? reader_->rows() : writer_->rows(); }
+  Origin origin() const override { return reader_ ? reader_->origin() : writer_->origin(); }
   std::size_t next_rows(std::span<std::int64_t> out) override {
     return reader_ ? reader_->next_rows(out) : writer_->next_rows(out);
   }

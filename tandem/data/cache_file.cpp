@@ -93,9 +93,14 @@ class CacheFileReader {
     } catch (const Error& error) {
       damaged(error.what());
     }
+    given_at_ = at;
     if (count_++ == 0) check(out);
     return true;
   }
+
+  std::uint64_t count() const { return count_; }
+  // Of the element last given.
+  Origin origin() const { return {shown_path_, static_cast<std::int64_t>(given_at_)}; }
 
   void visit_state(StateArchive& state) {
     state.value(at_);
@@ -177,10 +182,13 @@ class CacheFileReader {
   }
 
   const std::string path_;
+  const std::shared_ptr<const Element> shown_path_ =
+      std::make_shared<const Element>(Element{Tensor(path_)});
   const DatasetBase& dataset_;
   const std::uint64_t size_;
   const std::unique_ptr<fs::ReadableFile> file_;
   std::uint64_t at_ = 0;
+  std::uint64_t given_at_ = 0;  // of the element last given
   std::uint64_t count_ = 0;
   bool damaged_ = false;
   std::string buffer_;
@@ -214,7 +222,7 @@ class CacheFileIterator final : public IteratorBase {
   }
 
   bool next(Element& out) override {
-    if (reader_) return reader_->next(out);
+    if (reader_) return read(out);
     if (held_.give(out)) return true;
     if (!begun_) {
       begun_ = true;
@@ -242,6 +250,8 @@ class CacheFileIterator final : public IteratorBase {
     return gave;
   }
 
+  Origin origin() const override { return reader_ ? reader_->origin() : input_->origin(); }
+
   void visit_state(StateArchive& state) override {
     state.stage("FileCache");
     bool reads = reader_.has_value();
@@ -257,6 +267,15 @@ class CacheFileIterator final : public IteratorBase {
   }
 
  private:
+  bool read(Element& out) {
+    const auto number = static_cast<std::int64_t>(reader_->count());
+    try {
+      return reader_->next(out);
+    } catch (...) {
+      throw_stage_error("cache", number);
+    }
+  }
+
   template <class Work>
   void write(Work work) {
     try {

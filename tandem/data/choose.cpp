@@ -32,6 +32,7 @@ class ChooseIterator final : public IteratorBase {
       if (left_ == 0 || !choices_->next(choice_)) return end();
       const std::size_t at = chosen();
       if (!inputs_[at]) continue;
+      last_ = at;
       if (inputs_[at]->next(out)) return true;
       inputs_[at] = nullptr;
       --left_;
@@ -39,6 +40,8 @@ class ChooseIterator final : public IteratorBase {
     }
     return false;
   }
+
+  Origin origin() const override { return inputs_[last_] ? inputs_[last_]->origin() : Origin(); }
 
   void visit_state(StateArchive& state) override {
     state.stage("DirectedInterleave");
@@ -84,6 +87,7 @@ class ChooseIterator final : public IteratorBase {
   std::vector<std::unique_ptr<IteratorBase>> inputs_;  // null: it has ended
   const std::vector<DatasetRef>& datasets_;            // theirs
   std::size_t left_;
+  std::size_t last_ = 0;  // that was asked
   const bool stop_on_empty_;
   bool ended_ = false;
   std::int64_t number_ = 0;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tandem/data/dataset.h"
+#include "tandem/data/internal/origin.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_error.h"
 
@@ -28,6 +29,12 @@ class ZipIterator final : public IteratorBase {
       for (Tensor& tensor : part_) out.push_back(std::move(tensor));
     }
     return true;
+  }
+
+  Origin origin() const override {
+    Origin all;
+    for (const auto& input : inputs_) all = nested(std::move(all), input->origin());
+    return all;
   }
 
   void visit_state(StateArchive& state) override {
@@ -152,6 +159,8 @@ class ConcatenateIterator final : public IteratorBase {
     return true;
   }
 
+  Origin origin() const override { return (first_ ? first_ : second_)->origin(); }
+
   void visit_state(StateArchive& state) override {
     state.stage("Concatenate");
     bool in_second = !first_;
@@ -225,6 +234,8 @@ class EnumerateIterator final : public UnaryIterator {
     out.insert(out.begin(), Tensor(number_++));
     return true;
   }
+
+  Origin origin() const override { return input().origin(); }
 
   void visit_state(StateArchive& state) override {
     state.stage("Enumerate");

@@ -53,6 +53,8 @@ class CsvElements final : public FileElements {
     return true;
   }
 
+  std::int64_t place() const override { return static_cast<std::int64_t>(begin_); }
+
   void visit_state(StateArchive& state) override {
     if (!state.restoring()) pass_over();
     visit_place(state, stream_);
@@ -111,6 +113,7 @@ class CsvElements final : public FileElements {
     pass_over();
     std::string_view bytes = stream_.peek_some();
     if (bytes.empty()) return false;
+    begin_ = stream_.offset();
     Scan scan(reader_->format());
     std::size_t at = 0;
     // True if there is a byte at `at`.
@@ -181,6 +184,7 @@ class CsvElements final : public FileElements {
   bool header_due_;
   std::optional<Scan> passing_;  // of a record that was too large
   std::vector<std::string> fields_;
+  std::uint64_t begin_ = 0;  // of the record last given
   std::int64_t number_ = 0;
   std::int64_t line_ = 0, next_line_ = 1;  // of the file, where the record begins and the next one
 };

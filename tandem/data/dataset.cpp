@@ -10,10 +10,7 @@
 namespace tandem::data {
 
 IteratorBase::~IteratorBase() = default;
-const Element& IteratorBase::origin() const {
-  static const Element nothing;
-  return nothing;
-}
+Origin IteratorBase::origin() const { return {}; }
 
 std::size_t IteratorBase::next_rows(std::span<std::int64_t>) {
   throw InternalError("next_rows was called on an iterator without rows");

@@ -19,6 +19,15 @@ namespace tandem::data {
 
 class RowTable;
 
+/// What an element was made of, for errors of later stages. Copied without allocating.
+struct Origin {
+  /// Short scalar strings: those that a function took, and last the file that a source read. Null
+  /// where nobody knows.
+  std::shared_ptr<const Element> names;
+  std::int64_t byte = -1;  ///< where in that file, in its decompressed content; -1: not known
+  bool and_more = false;   ///< it is that of the first of several elements, which were joined
+};
+
 /// One pass of one stage over its elements: what implementers of a dataset write. Used by one
 /// thread at a time, though not always the same. The iteration keeps the dataset alive that made
 /// it.
@@ -41,9 +50,9 @@ class TANDEM_EXPORT IteratorBase {
   /// at the end. Rows drawn before an exception are given by the next call.
   virtual std::size_t next_rows(std::span<std::int64_t> out);
 
-  /// For errors of later stages: the names, of files say, that the element last given was made of,
-  /// which are short scalar strings that a function took. Empty where nobody knows.
-  virtual const Element& origin() const;
+  /// For errors of later stages: that of the element last given. Called after `next` alone, by
+  /// stages that keep the element for later, or that have failed; nothing is remembered for it.
+  virtual Origin origin() const;
 
   /// Writes where the pass is, or takes up a pass, just begun, where another one was: see
   /// StateArchive. Nobody is in `next` meanwhile. Throws UnimplementedError unless overridden.

@@ -10,12 +10,14 @@ namespace {
 
 class ListIterator final : public IteratorBase {
  public:
-  explicit ListIterator(const std::vector<Element>& elements) : elements_(elements) {}
+  ListIterator(const std::vector<Element>& elements, const Origins* origins)
+      : elements_(elements), origins_(origins) {}
   bool next(Element& out) override {
     if (at_ == elements_.size()) return false;
     out = elements_[at_++];
     return true;
   }
+  Origin origin() const override { return origins_ && at_ > 0 ? origins_->at(at_ - 1) : Origin(); }
   void visit_state(StateArchive& state) override {
     state.stage("List");
     state.value(at_);
@@ -24,24 +26,28 @@ class ListIterator final : public IteratorBase {
 
  private:
   const std::vector<Element>& elements_;
+  const Origins* const origins_;  // null: not known
   std::size_t at_ = 0;
 };
 
 class ListDataset final : public DatasetBase {
  public:
-  ListDataset(std::shared_ptr<const std::vector<Element>> elements, ElementSpec spec)
-      : elements_(std::move(elements)), spec_(std::move(spec)) {}
+  ListDataset(std::shared_ptr<const std::vector<Element>> elements, ElementSpec spec,
+              std::shared_ptr<const Origins> origins)
+      : elements_(std::move(elements)), spec_(std::move(spec)), origins_(std::move(origins)) {}
   std::string name() const override { return "Window"; }
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext&) const override {
-    return std::make_unique<ListIterator>(*elements_);
+    return std::make_unique<ListIterator>(*elements_, origins_.get());
   }
   const ElementSpec& element_spec() const override { return spec_; }
   std::int64_t cardinality() const override { return static_cast<std::int64_t>(elements_->size()); }
   const std::vector<Element>& elements() const { return *elements_; }
+  const Origins* origins() const { return origins_.get(); }
 
  private:
   const std::shared_ptr<const std::vector<Element>> elements_;
   const ElementSpec spec_;
+  const std::shared_ptr<const Origins> origins_;
 };
 
 class DatasetValue final : public VariantValue {
@@ -72,8 +78,9 @@ ElementSpec spec_of(const std::vector<Element>& elements) {
 
 }  // namespace
 
-Dataset element_list(std::shared_ptr<const std::vector<Element>> elements, ElementSpec spec) {
-  return make_dataset<ListDataset>(std::move(elements), std::move(spec));
+Dataset element_list(std::shared_ptr<const std::vector<Element>> elements, ElementSpec spec,
+                     std::shared_ptr<const Origins> origins) {
+  return make_dataset<ListDataset>(std::move(elements), std::move(spec), std::move(origins));
 }
 
 Tensor to_variant(const Dataset& dataset) {
@@ -106,7 +113,9 @@ void save_dataset(StateArchive& state, const Variant& variant) {
     SnapshotShard(*shard).visit_state(state);
   } else {
     std::vector<Element> elements = list->elements();
+    Origins origins = list->origins() ? *list->origins() : Origins();
     state.value(elements);
+    origins.visit_state(state);
   }
 }
 
@@ -119,9 +128,12 @@ Variant restore_dataset(StateArchive& state) {
     return Variant(make_ref<DatasetValue>(shard.read_storably()));
   }
   auto elements = std::make_shared<std::vector<Element>>();
+  auto origins = std::make_shared<Origins>();
   state.value(*elements);
+  origins->visit_state(state);
   ElementSpec spec = spec_of(*elements);
-  return Variant(make_ref<DatasetValue>(element_list(std::move(elements), std::move(spec))));
+  return Variant(make_ref<DatasetValue>(
+      element_list(std::move(elements), std::move(spec), std::move(origins))));
 }
 
 }  // namespace tandem::data

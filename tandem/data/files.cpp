@@ -96,6 +96,14 @@ class FilesIterator final : public IteratorBase, public TextSource {
     return next_by([&](FileElements& file) { return file.next_text(out); });
   }
 
+  Origin origin() const override {
+    if (!file_) return {};
+    if (!shown_name_) {
+      shown_name_ = std::make_shared<const Element>(Element{Tensor(name_)});
+    }
+    return {shown_name_, file_->place()};
+  }
+
   void visit_state(StateArchive& state) override {
     state.stage(plan_.name);
     names_->visit_state(state);
@@ -113,6 +121,7 @@ class FilesIterator final : public IteratorBase, public TextSource {
 
  private:
   void open_file() {
+    shown_name_ = nullptr;
     file_ = plan_.open(name_);
     file_->read_for(context_);
   }
@@ -146,6 +155,7 @@ class FilesIterator final : public IteratorBase, public TextSource {
   const IterationContext context_;
   std::string name_;  // of the file last opened
   std::unique_ptr<FileElements> file_;
+  mutable std::shared_ptr<const Element> shown_name_;  // made when it is asked for
   std::int64_t number_ = 0;
   bool ended_ = false;
 };
@@ -203,10 +213,10 @@ class CycleIterator final : public IteratorBase {
       Slot& slot = slots_[at_];
       if (!slot.iterator) open(slot);
       if (slot.iterator) {
-        const std::size_t was = at_;
+        last_ = at_;
         at_ = (at_ + 1) % slots_.size();
-        if (slots_[was].iterator->next(out)) return true;
-        slots_[was] = {};
+        if (slots_[last_].iterator->next(out)) return true;
+        slots_[last_] = {};
         empty = 0;
         continue;
       }
@@ -214,6 +224,11 @@ class CycleIterator final : public IteratorBase {
       ++empty;
     }
     return false;
+  }
+
+  Origin origin() const override {
+    const Slot& slot = slots_[last_];
+    return slot.iterator ? slot.iterator->origin() : Origin();
   }
 
   void visit_state(StateArchive& state) override {
@@ -266,6 +281,7 @@ class CycleIterator final : public IteratorBase {
   IterationContext context_;
   std::vector<Slot> slots_;
   std::size_t at_ = 0;
+  std::size_t last_ = 0;  // whose element was given
   bool filled_ = false;
   bool ended_ = false;
 };

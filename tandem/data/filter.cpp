@@ -22,7 +22,7 @@ class FilterIterator final : public RowStage {
         draws_(std::move(draws)),
         context_(std::move(context)) {}
 
-  const Element& origin() const override { return input().origin(); }
+  Origin origin() const override { return input().origin(); }
 
   void visit_state(StateArchive& state) override {
     state.stage("Filter");

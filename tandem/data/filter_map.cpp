@@ -40,10 +40,7 @@ class FilterMapIterator final : public UnaryIterator {
     return false;
   }
 
-  const Element& origin() const override {
-    const Element& before = input().origin();
-    return before.empty() ? names_ : before;
-  }
+  Origin origin() const override { return joined(names_, input().origin()); }
 
   void visit_state(StateArchive& state) override {
     state.stage("Filter+Map");

@@ -17,6 +17,16 @@ namespace {
 // As the element for which windows are made into datasets, plus the window's number.
 constexpr std::int64_t kWindows = std::int64_t{1} << 62;
 
+struct Window {
+  std::vector<Element> elements;
+  Origins origins;
+
+  void visit_state(StateArchive& state) {
+    state.value(elements);
+    origins.visit_state(state);
+  }
+};
+
 struct Grouping {
   ElementNumber key;
   std::function<Dataset(std::int64_t, Dataset)> reduce;
@@ -55,6 +65,8 @@ class GroupByWindowIterator final : public UnaryIterator {
     }
   }
 
+  Origin origin() const override { return reduced_ ? reduced_->origin() : Origin(); }
+
   void visit_state(StateArchive& state) override {
     state.stage("GroupByWindow");
     state.value(number_);
@@ -73,18 +85,18 @@ class GroupByWindowIterator final : public UnaryIterator {
     const std::int64_t groups = state.length(groups_.size());
     auto group = groups_.begin();
     for (std::int64_t i = 0; i < groups; ++i) {
-      std::pair<std::int64_t, std::vector<Element>> entry;
+      std::pair<std::int64_t, Window> entry;
       if (!state.restoring()) entry = *group++;
       state.value(entry.first);
-      state.value(entry.second);
+      entry.second.visit_state(state);
       if (state.restoring()) groups_.insert(std::move(entry));
     }
     bool reducing = reduced_ != nullptr;
     state.value(reducing);
     if (reducing) {
       state.value(key_);
-      std::vector<Element> window = reduced_ ? *window_ : std::vector<Element>();
-      state.value(window);
+      Window window = reduced_ ? *window_ : Window();
+      window.visit_state(state);
       if (state.restoring()) reduce(key_, std::move(window));
       reduced_->visit_state(state);
     }
@@ -106,27 +118,31 @@ class GroupByWindowIterator final : public UnaryIterator {
       }
       sizes_[key] = size;
     } catch (...) {
-      throw_stage_error("group_by_window", number);
+      throw_stage_error("group_by_window", number, told(input().origin()));
     }
-    std::vector<Element>& group = groups_[key];
-    group.push_back(std::move(element));
-    if (static_cast<std::int64_t>(group.size()) == size) open(key);
+    Window& group = groups_[key];
+    group.origins.add(group.elements.size(), input().origin());
+    group.elements.push_back(std::move(element));
+    if (static_cast<std::int64_t>(group.elements.size()) == size) open(key);
   }
 
   void open(std::int64_t key) {
     const auto group = groups_.find(key);
-    std::vector<Element> window = std::move(group->second);
+    Window window = std::move(group->second);
     groups_.erase(group);
     ++windows_;
     reduce(key, std::move(window));
   }
 
-  void reduce(std::int64_t key, std::vector<Element> window) {
+  void reduce(std::int64_t key, Window window) {
     key_ = key;
-    window_ = std::make_shared<const std::vector<Element>>(std::move(window));
+    window_ = std::make_shared<const Window>(std::move(window));
     try {
       const DrawScope drawing(draws_, kWindows + windows_);
-      dataset_ = grouping_.reduce(key, element_list(window_, from_.element_spec())).base();
+      const std::shared_ptr<const std::vector<Element>> elements(window_, &window_->elements);
+      const std::shared_ptr<const Origins> origins(window_, &window_->origins);
+      dataset_ =
+          grouping_.reduce(key, element_list(elements, from_.element_spec(), origins)).base();
       if (!dataset_) throw InvalidArgumentError("reduce_func returned an undefined dataset.");
       reduced_ = dataset_->iterator(context_);
     } catch (...) {
@@ -144,7 +160,7 @@ class GroupByWindowIterator final : public UnaryIterator {
   const Grouping& grouping_;
   const DatasetBase& from_;
   DrawPass draws_;
-  std::map<std::int64_t, std::vector<Element>> groups_;
+  std::map<std::int64_t, Window> groups_;
   std::map<std::int64_t, std::int64_t> sizes_;
   std::int64_t number_ = 0;
   std::int64_t windows_ = 0;
@@ -152,7 +168,7 @@ class GroupByWindowIterator final : public UnaryIterator {
   IterationContext context_;
   // The window being given.
   std::int64_t key_ = 0;
-  std::shared_ptr<const std::vector<Element>> window_;
+  std::shared_ptr<const Window> window_;
   DatasetRef dataset_;
   std::unique_ptr<IteratorBase> reduced_;
 };

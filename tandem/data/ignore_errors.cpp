@@ -29,7 +29,7 @@ class IgnoreErrorsIterator final : public UnaryIterator {
     }
   }
 
-  const Element& origin() const override { return input().origin(); }
+  Origin origin() const override { return input().origin(); }
 
   void visit_state(StateArchive& state) override {
     state.stage("IgnoreErrors");

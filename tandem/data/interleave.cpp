@@ -25,6 +25,7 @@ class InterleaveIterator final : public UnaryIterator {
   bool next(Element& out) override {
     for (;;) {
       if (at_ < sources_.size() && sources_[at_].is_open()) {
+        last_ = at_;
         if (sources_[at_].next(out)) {
           if (++in_block_ == block_length_) advance();
           return true;
@@ -41,6 +42,10 @@ class InterleaveIterator final : public UnaryIterator {
       }
       maker_.context.check();
     }
+  }
+
+  Origin origin() const override {
+    return last_ < sources_.size() ? sources_[last_].origin() : Origin();
   }
 
   void visit_state(StateArchive& state) override {
@@ -84,6 +89,7 @@ class InterleaveIterator final : public UnaryIterator {
   const std::int64_t block_length_;
   std::vector<NestedSource> sources_;  // as many as have been opened, up to cycle_length_
   std::size_t at_ = 0;
+  std::size_t last_ = 0;  // that was asked
   std::int64_t in_block_ = 0;
   std::int64_t open_ = 0;
   std::int64_t number_ = 0;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tandem/data/internal/origin.h"
+
 namespace tandem::data {
 
 std::size_t first_ready(const Cycle& cycle) {
@@ -36,6 +38,7 @@ void visit(StateArchive& state, std::unique_ptr<Lane>& lane, const NestedSource:
   for (Lane::Item& item : lane->ready) {
     state.value(item.error);
     state.value(item.element);
+    visit(state, item.origin);
   }
   lane->source.visit_state(state, maker);
   state.require(!lane->opened || lane->ended || lane->source.is_open(), "a dataset is missing");

@@ -18,6 +18,7 @@ class LineElements final : public FileElements {
     pass_over();
     std::string_view line = stream_.peek_some();
     if (line.empty()) return false;
+    begin_ = stream_.offset();
     find(line);
     if (line.find('\r') == std::string_view::npos) {
       put_string(out, line);
@@ -30,6 +31,8 @@ class LineElements final : public FileElements {
     }
     return true;
   }
+
+  std::int64_t place() const override { return static_cast<std::int64_t>(begin_); }
 
   void visit_state(StateArchive& state) override {
     if (!state.restoring()) pass_over();
@@ -83,6 +86,7 @@ class LineElements final : public FileElements {
 
   fs::ByteStream stream_;
   const std::size_t most_;
+  std::uint64_t begin_ = 0;  // of the line last given
   bool passing_ = false;
   std::string without_;
 };

@@ -37,10 +37,7 @@ class MapIterator final : public UnaryIterator {
     return true;
   }
 
-  const Element& origin() const override {
-    const Element& before = input().origin();
-    return before.empty() ? names_ : before;
-  }
+  Origin origin() const override { return joined(names_, input().origin()); }
 
   void visit_state(StateArchive& state) override {
     state.stage("Map");

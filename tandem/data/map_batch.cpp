@@ -35,10 +35,12 @@ class RowMaker {
   RowMaker(const MapStage& map, const ElementProgram& program)
       : map_(map), program_(program), prepared_(all_known(program.spec())) {}
 
-  // Element `number` of the map's input, which it empties, made of what has the names `before`, for
-  // batch `batch`; in a pass that draws from `stream`.
-  void add(Element& element, const Element& before, std::int64_t number, std::int64_t batch,
-           Stacker& rows, const DrawPosition::Stream* stream) const {
+  // Element `number` of the map's input, which it empties and whose origin `before` tells, for
+  // batch `batch`; in a pass that draws from `stream`. `first` becomes the origin of the batch's
+  // first.
+  template <class Before>
+  void add(Element& element, Before before, std::int64_t number, std::int64_t batch, Stacker& rows,
+           const DrawPosition::Stream* stream, Origin& first) const {
     std::vector<Array> made;
     Element names;
     note_names(element, names);
@@ -51,12 +53,13 @@ class RowMaker {
         made = program_.run(element, rows.next_row());
       }
     } catch (...) {
-      throw_stage_error("map", number, told(names, before));
+      throw_stage_error("map", number, told(names, before()));
     }
+    if (rows.size() == 0) first = joined(names, before());
     try {
       element.empty() ? rows.add(made) : rows.add(element);
     } catch (...) {
-      throw_stage_error("batch", batch);
+      throw_stage_error("batch", batch, told_unlike(joined(names, before()), first));
     }
   }
 
@@ -83,12 +86,16 @@ class MapBatchIterator final : public UnaryIterator {
     const std::int64_t batch = batches_++;
     const std::int64_t drawn =
         draw_batch(input(), context_, size_, ended_, number_, [&](Element& element) {
-          maker_.add(element, input().origin(), number_, batch, rows, draws_.stream());
+          maker_.add(
+              element, [&] { return input().origin(); }, number_, batch, rows, draws_.stream(),
+              first_);
         });
     if (drawn == 0 || (drawn < size_ && drop_remainder_)) return false;
     rows.finish(out);
     return true;
   }
+
+  Origin origin() const override { return of_several(first_); }
 
   void visit_state(StateArchive& state) override {
     state.stage(cat("Map+Batch of ", size_));
@@ -105,14 +112,16 @@ class MapBatchIterator final : public UnaryIterator {
   const RowMaker& maker_;
   const std::int64_t size_;
   const bool drop_remainder_;
+  Origin first_;  // of the batch's first element
   bool ended_ = false;
   std::int64_t number_ = 0;   // elements so far
   std::int64_t batches_ = 0;  // with the one being made
 };
 
 // Elements that are to be in one batch, as one: the number of the batch, that of its first element,
-// how many, and then the components of one after the other, with a name that it is made of or "".
-constexpr std::size_t kHeader = 3;
+// how many, the places of their origins, and then the components of one after the other, each with
+// the name of its origin.
+constexpr std::size_t kHeader = 4;
 
 class GroupIterator final : public UnaryIterator {
  public:
@@ -128,16 +137,21 @@ class GroupIterator final : public UnaryIterator {
     out.clear();
     out.emplace_back(batches_++);
     out.emplace_back(number_);
-    out.emplace_back(std::int64_t{0});
+    out.resize(kHeader);
+    origins_.clear();
     const std::int64_t drawn =
         draw_batch(input(), context_, size_, ended_, number_, [&](Element& element) {
           for (Tensor& tensor : element) out.push_back(std::move(tensor));
-          const Element& origin = input().origin();
-          out.push_back(origin.empty() ? unnamed_ : origin.front());
+          const Origin origin = input().origin();
+          if (out.size() - kHeader == element.size()) first_ = origin;
+          out.push_back(origins_.add(origin));
         });
-    out[kHeader - 1] = Tensor(drawn);
+    out[2] = Tensor(drawn);
+    out[3] = origins_.places();
     return drawn == size_ || (drawn > 0 && !drop_remainder_);
   }
+
+  Origin origin() const override { return of_several(first_); }
 
   void visit_state(StateArchive& state) override {
     state.stage(cat("Group of ", size_));
@@ -151,7 +165,8 @@ class GroupIterator final : public UnaryIterator {
   const IterationContext context_;
   const std::int64_t size_;
   const bool drop_remainder_;
-  const Tensor unnamed_ = Tensor(std::string());
+  OriginTensors origins_;
+  Origin first_;  // of the batch's first element
   bool ended_ = false;
   std::int64_t number_ = 0;
   std::int64_t batches_ = 0;
@@ -200,15 +215,20 @@ class MapBatchDataset final : public DatasetBase {
     const std::int64_t batch = number(0), first = number(1), count = number(2);
     const std::size_t components = (group.size() - kHeader) / static_cast<std::size_t>(count);
     Stacker rows(count);
-    Element element, before;
+    const Tensor places = group[3];
+    Element element;
+    Origin of_first;
     for (std::int64_t i = 0; i < count; ++i) {
       const auto from = group.begin() + static_cast<std::ptrdiff_t>(
                                             kHeader + static_cast<std::size_t>(i) * components);
       element.assign(std::make_move_iterator(from),
                      std::make_move_iterator(from + static_cast<std::ptrdiff_t>(components)));
-      before.assign(1, std::move(element.back()));
+      const Tensor name = std::move(element.back());
       element.pop_back();
-      maker_.add(element, before, first + i, batch, rows, stream);
+      const auto before = [&] {
+        return OriginTensors::read(name, places, static_cast<std::size_t>(i));
+      };
+      maker_.add(element, before, first + i, batch, rows, stream, of_first);
     }
     rows.finish(group);
   }

@@ -101,13 +101,13 @@ class MapFilterIterator final : public UnaryIterator {
       try {
         if (Judge::take_verdict(out)) return true;
       } catch (...) {
-        throw_stage_error("filter", number, told({}, input().origin()));
+        throw_stage_error("filter", number, told(input().origin()));
       }
     }
     return false;
   }
 
-  const Element& origin() const override { return input().origin(); }
+  Origin origin() const override { return input().origin(); }
 
   void visit_state(StateArchive& state) override {
     state.stage("Map+Filter");

@@ -42,7 +42,19 @@ bool NestedSource::next(Element& out) {
   }
 }
 
+Origin NestedSource::origin() const {
+  Origin origin = iterator_ ? iterator_->origin() : Origin();
+  if (origin.names) return origin;
+  if (!made_of_) {
+    Element names;
+    note_names(element_, names);
+    made_of_ = joined(names, {});
+  }
+  return *made_of_;
+}
+
 void NestedSource::close() {
+  made_of_.reset();
   iterator_ = nullptr;
   dataset_ = nullptr;
   element_.clear();

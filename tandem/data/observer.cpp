@@ -81,7 +81,7 @@ class ObservedIterator final : public IteratorBase, public KnownPlaces {
     return known_->pass_over(count);
   }
 
-  const Element& origin() const override { return inner_->origin(); }
+  Origin origin() const override { return inner_->origin(); }
   void visit_state(StateArchive& state) override { inner_->visit_state(state); }
 
  private:

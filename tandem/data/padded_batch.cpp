@@ -1,14 +1,22 @@
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "tandem/data/dataset.h"
+#include "tandem/data/internal/origin.h"
 #include "tandem/data/internal/padding.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_error.h"
 
 namespace tandem::data {
 namespace {
+
+// Of what does not fit to the first of a batch.
+std::string told_misfit(const Origins& origins, std::size_t misfit) {
+  return told_unlike(origins.at(misfit), misfit == 0 ? Origin() : origins.at(0));
+}
 
 class PaddedBatchIterator final : public UnaryIterator {
  public:
@@ -23,25 +31,30 @@ class PaddedBatchIterator final : public UnaryIterator {
   bool next(Element& out) override {
     if (ended_) return false;
     elements_.clear();
+    origins_.clear();
     while (static_cast<std::int64_t>(elements_.size()) < size_) {
       Element element;
       if (!input().next(element)) {
         ended_ = true;
         break;
       }
+      origins_.add(elements_.size(), input().origin());
       elements_.push_back(std::move(element));
       context_.check();
     }
     if (elements_.empty() || (ended_ && drop_remainder_)) return false;
     const std::int64_t number = number_++;
+    std::size_t misfit = 0;
     try {
-      padding_.join(elements_, -1, out);
+      padding_.join(elements_, -1, out, misfit);
     } catch (...) {
-      throw_stage_error("padded_batch", number);
+      throw_stage_error("padded_batch", number, told_misfit(origins_, misfit));
     }
     elements_.clear();
     return true;
   }
+
+  Origin origin() const override { return of_several(origins_.at(0)); }
 
   void visit_state(StateArchive& state) override {
     state.stage(cat("PaddedBatch of ", size_));
@@ -55,6 +68,7 @@ class PaddedBatchIterator final : public UnaryIterator {
   const bool drop_remainder_;
   const Padding& padding_;
   std::vector<Element> elements_;
+  Origins origins_;  // of the batch's elements
   bool ended_ = false;
   std::int64_t number_ = 0;
   const IterationContext context_;
@@ -117,25 +131,32 @@ class BucketIterator final : public UnaryIterator {
       }
       context_.check();
       const std::size_t at = bucket_of(element);
-      buckets_[at].push_back(std::move(element));
-      if (static_cast<std::int64_t>(buckets_[at].size()) == setting_.sizes[at]) {
+      Bucket& bucket = buckets_[at];
+      bucket.origins.add(bucket.elements.size(), input().origin());
+      bucket.elements.push_back(std::move(element));
+      if (static_cast<std::int64_t>(bucket.elements.size()) == setting_.sizes[at]) {
         give(at, out);
         return true;
       }
     }
     for (; left_ < buckets_.size() && !setting_.options.drop_remainder; ++left_) {
-      if (buckets_[left_].empty()) continue;
+      if (buckets_[left_].elements.empty()) continue;
       give(left_, out);
       return true;
     }
     return false;
   }
 
+  Origin origin() const override { return of_several(first_); }
+
   void visit_state(StateArchive& state) override {
     state.stage("BucketBySequenceLength");
     const std::int64_t count = state.length(buckets_.size());
     state.require(count == static_cast<std::int64_t>(buckets_.size()), "it has other buckets");
-    for (auto& bucket : buckets_) state.value(bucket);
+    for (Bucket& bucket : buckets_) {
+      state.value(bucket.elements);
+      bucket.origins.visit_state(state);
+    }
     state.value(number_);
     state.value(input_ended_);
     state.value(left_);
@@ -143,6 +164,11 @@ class BucketIterator final : public UnaryIterator {
   }
 
  private:
+  struct Bucket {
+    std::vector<Element> elements;
+    Origins origins;
+  };
+
   std::size_t bucket_of(const Element& element) {
     const std::int64_t number = number_++;
     try {
@@ -157,27 +183,30 @@ class BucketIterator final : public UnaryIterator {
       }
       return at;
     } catch (...) {
-      throw_stage_error("bucket_by_sequence_length", number);
+      throw_stage_error("bucket_by_sequence_length", number, told(input().origin()));
     }
   }
 
   void give(std::size_t at, Element& out) {
-    std::vector<Element> elements = std::move(buckets_[at]);
-    buckets_[at].clear();
+    const Bucket bucket = std::exchange(buckets_[at], {});
+    first_ = bucket.origins.at(0);
+    std::size_t misfit = 0;
     try {
-      if (setting_.options.no_padding) check_alike(elements);
+      if (setting_.options.no_padding) check_alike(bucket.elements, misfit);
       const std::int64_t filled =
           setting_.options.pad_to_bucket_boundary && !setting_.options.no_padding
               ? setting_.boundaries[at] - 1
               : -1;
-      setting_.padding.join(elements, filled, out);
+      setting_.padding.join(bucket.elements, filled, out, misfit);
     } catch (...) {
-      throw_stage_error("bucket_by_sequence_length", number_ - 1);
+      throw_stage_error("bucket_by_sequence_length", number_ - 1,
+                        told_misfit(bucket.origins, misfit));
     }
   }
 
-  static void check_alike(const std::vector<Element>& elements) {
+  static void check_alike(const std::vector<Element>& elements, std::size_t& misfit) {
     for (std::size_t i = 0; i < elements.size(); ++i) {
+      misfit = i;
       for (std::size_t c = 0; c < elements[i].size() && c < elements[0].size(); ++c) {
         if (elements[i][c].shape() == elements[0][c].shape()) continue;
         throw InvalidArgumentError(cat("Cannot batch tensors with different shapes in component ",
@@ -189,7 +218,8 @@ class BucketIterator final : public UnaryIterator {
   }
 
   const Setting& setting_;
-  std::vector<std::vector<Element>> buckets_;
+  std::vector<Bucket> buckets_;
+  Origin first_;  // of the first element of the batch last given
   std::int64_t number_ = 0;
   bool input_ended_ = false;
   std::size_t left_ = 0;  // after the end: the first bucket that may hold something

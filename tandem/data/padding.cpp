@@ -111,7 +111,7 @@ ElementSpec Padding::batch_spec(const ElementSpec& spec, std::int64_t rows) cons
 }
 
 Shape Padding::row_shape(std::span<const Element> elements, std::size_t component,
-                         std::int64_t filled) const {
+                         std::int64_t filled, std::size_t& misfit) const {
   const Array& first = elements.front()[component].array();
   const PartialShape given = shapes_.empty() || !shapes_[component].has_rank()
                                  ? PartialShape::unknown_of_rank(first.rank())
@@ -123,6 +123,7 @@ Shape Padding::row_shape(std::span<const Element> elements, std::size_t componen
   const std::vector<std::int64_t> wanted = dims;
   for (std::size_t number = 0; number < elements.size(); ++number) {
     const Array& array = elements[number][component].array();
+    misfit = number;
     if (array.rank() != given.rank()) {
       throw InvalidArgumentError(
           cat("All elements in a batch must have the same rank as the padded shape for component ",
@@ -150,13 +151,16 @@ Shape Padding::row_shape(std::span<const Element> elements, std::size_t componen
   return Shape(std::span<const std::int64_t>(dims));
 }
 
-void Padding::join(std::span<const Element> elements, std::int64_t filled, Element& out) const {
+void Padding::join(std::span<const Element> elements, std::int64_t filled, Element& out,
+                   std::size_t& misfit) const {
+  misfit = 0;
   const std::size_t components = elements.front().size();
   ElementSpec spec;
   for (const Tensor& tensor : elements.front()) spec.push_back({tensor.dtype(), PartialShape()});
   check(spec);
   for (std::size_t i = 0; i < elements.size(); ++i) {
     if (elements[i].size() != components) {
+      misfit = i;
       throw InvalidArgumentError(
           cat("Cannot batch elements with different numbers of components. First element had ",
               components, " and element ", i, " had ", elements[i].size(), "."));
@@ -164,7 +168,7 @@ void Padding::join(std::span<const Element> elements, std::int64_t filled, Eleme
   }
   Element batch;
   for (std::size_t c = 0; c < components; ++c) {
-    const Shape row = row_shape(elements, c, filled);
+    const Shape row = row_shape(elements, c, filled, misfit);
     const std::int64_t size = row.num_elements();
     Array joined(elements.front()[c].dtype(),
                  with_rows(static_cast<std::int64_t>(elements.size()), row));

@@ -10,6 +10,7 @@
 #include "tandem/data/internal/batch_rows.h"
 #include "tandem/data/internal/draw_batch.h"
 #include "tandem/data/internal/group_dataset.h"
+#include "tandem/data/internal/origin.h"
 #include "tandem/data/internal/parallel_map.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stacker.h"
@@ -18,12 +19,13 @@ namespace tandem::data {
 namespace {
 
 // What passes between the stages: an int64 code, and then its things.
-//   kParts   the number of elements, the batch's number, and the components one after the other
+//   kParts   the number of elements, the batch's number, the places of the elements' origins, and
+//            the components of one after the other, each with the name of its origin
 //   kWhole   a batch
 //   others   an error's code, and its message: it is thrown where the batch is wanted
 constexpr std::int64_t kParts = -1;
 constexpr std::int64_t kWhole = -2;
-constexpr std::size_t kFirst = 3;  // of the components
+constexpr std::size_t kFirst = 4;  // of the components
 
 void put_error(const std::exception_ptr& error, Element& out) {
   out.clear();
@@ -52,6 +54,8 @@ class CollectIterator final : public UnaryIterator {
     return count == size_ || (count > 0 && !drop_remainder_);
   }
 
+  Origin origin() const override { return of_several(first_); }
+
   void visit_state(StateArchive& state) override {
     state.stage(cat("Collect of ", size_));
     rows_.visit_state(state, ended_, input().rows());
@@ -77,12 +81,14 @@ class CollectIterator final : public UnaryIterator {
 
   std::int64_t collect(Element& out) {
     out.emplace_back(kParts);
-    out.emplace_back();
-    out.emplace_back(number_);
+    out.resize(kFirst);
+    out[2] = Tensor(number_);
+    origins_.clear();
     try {
       const std::int64_t drawn = draw_batch(input(), context_, size_, ended_,
                                             [&](Element& element) { add(element, out); });
       out[1] = Tensor(drawn);
+      out[3] = origins_.places();
       return drawn;
     } catch (const CancelledError&) {
       throw;
@@ -94,20 +100,25 @@ class CollectIterator final : public UnaryIterator {
   }
 
   void add(Element& element, Element& out) {
+    const Origin origin = input().origin();
     if (out.size() == kFirst) {
       components_ = element.size();
+      first_ = origin;
     } else if (element.size() != components_) {
       throw InvalidArgumentError(
           cat("Cannot batch elements with different numbers of components. First element had ",
-              components_, " and element ", (out.size() - kFirst) / components_, " had ",
-              element.size(), ".\nin batch, element ", number_));
+              components_, " and element ", (out.size() - kFirst) / (components_ + 1), " had ",
+              element.size(), ".\n\tin batch, element ", number_, told_unlike(origin, first_)));
     }
     for (Tensor& tensor : element) out.push_back(std::move(tensor));
+    out.push_back(origins_.add(origin));
   }
 
   const IterationContext context_;
   const std::int64_t size_;
   const bool drop_remainder_;
+  OriginTensors origins_;
+  Origin first_;  // of the batch's first element
   bool ended_ = false;
   std::int64_t number_ = 0;
   std::size_t components_ = 0;
@@ -118,19 +129,24 @@ Element joined(const Element& parts) {
   if (parts[0].item<std::int64_t>() != kParts) return parts;
   const auto count = static_cast<std::size_t>(parts[1].item<std::int64_t>());
   Element out;
+  const auto width = (parts.size() - kFirst) / count;  // with the name of the origin
+  std::size_t at = 0;
   try {
     Stacker stacker(static_cast<std::int64_t>(count));
-    const std::size_t components = (parts.size() - kFirst) / count;
     Element element;
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto begin = parts.begin() + static_cast<std::ptrdiff_t>(kFirst + i * components);
-      element.assign(begin, begin + static_cast<std::ptrdiff_t>(components));
+    for (; at < count; ++at) {
+      const auto begin = parts.begin() + static_cast<std::ptrdiff_t>(kFirst + at * width);
+      element.assign(begin, begin + static_cast<std::ptrdiff_t>(width - 1));
       stacker.add(element);
     }
     stacker.finish(out);
     out.insert(out.begin(), Tensor(kWhole));
   } catch (...) {
-    const std::string line = cat("in batch, element ", parts[2].item<std::int64_t>());
+    const auto origin = [&](std::size_t i) {
+      return OriginTensors::read(parts[kFirst + (i + 1) * width - 1], parts[3], i);
+    };
+    const std::string line = cat("in batch, element ", parts[2].item<std::int64_t>(),
+                                 told_unlike(origin(std::min(at, count - 1)), origin(0)));
     put_error(with_line(std::current_exception(), line), out);
   }
   return out;
@@ -147,6 +163,8 @@ class ParallelBatchIterator final : public UnaryIterator {
     out.erase(out.begin());
     return true;
   }
+
+  Origin origin() const override { return input().origin(); }
 
   void visit_state(StateArchive& state) override {
     state.stage("ParallelBatch");

@@ -83,6 +83,8 @@ class ParallelInterleaveIterator final : public IteratorBase {
     }
   }
 
+  Origin origin() const override { return origin_; }
+
   void visit_state(StateArchive& state) override {
     std::unique_lock lock(mutex_);
     const PauseScope pause(pausing_, room_);
@@ -142,7 +144,7 @@ class ParallelInterleaveIterator final : public IteratorBase {
       try {
         ended = !input_->next(lane->from);
       } catch (...) {
-        lane->ready.push_back({{}, std::current_exception()});
+        lane->ready.push_back({{}, std::current_exception(), {}});
         lane->opened = lane->ended = lane->failed = true;
       }
       lock.lock();
@@ -170,6 +172,7 @@ class ParallelInterleaveIterator final : public IteratorBase {
     lock.unlock();
     if (item.error) std::rethrow_exception(item.error);
     std::swap(out, item.element);
+    std::swap(origin_, item.origin);
     return true;
   }
 
@@ -215,6 +218,7 @@ class ParallelInterleaveIterator final : public IteratorBase {
       } else {
         const StageMeter::Drawing drawing(meter_);
         gave = lane.source.next(item.element);
+        if (gave) item.origin = lane.source.origin();
       }
     } catch (...) {
       item.error = std::current_exception();
@@ -263,9 +267,10 @@ class ParallelInterleaveIterator final : public IteratorBase {
   const TunedPass tuned_;
   const StageMeter meter_;
   NestedSource::Maker maker_;
-  std::unique_ptr<IteratorBase> input_;  // used by the consumer alone, as are the next four
+  std::unique_ptr<IteratorBase> input_;  // used by the consumer alone, as are the next five
   std::size_t at_ = 0;                   // but this is read by the threads: guarded by mutex_
   std::int64_t in_block_ = 0;
+  Origin origin_;  // of the element last given
   std::int64_t number_ = 0;
   bool input_ended_ = false;
 

@@ -87,7 +87,8 @@ class ParallelMapIterator final : public IteratorBase {
         if (workers_waiting_ > 0) room_.notify_one();
         lock.unlock();
         if (slot->error) std::rethrow_exception(slot->error);
-        origin_ = std::move(slot->before.empty() ? slot->names : slot->before);
+        names_.swap(slot->names);
+        before_ = std::move(slot->before);
         out.clear();
         std::swap(out, slot->element);
         return true;
@@ -103,7 +104,7 @@ class ParallelMapIterator final : public IteratorBase {
     }
   }
 
-  const Element& origin() const override { return origin_; }
+  Origin origin() const override { return joined(names_, before_); }
 
   void visit_state(StateArchive& state) override {
     std::unique_lock lock(mutex_);
@@ -128,7 +129,7 @@ class ParallelMapIterator final : public IteratorBase {
       state.value(slot->error);
       state.value(slot->element);
       state.value(slot->names);
-      state.value(slot->before);
+      visit(state, slot->before);
     }
     input_->visit_state(state);
   }
@@ -136,8 +137,8 @@ class ParallelMapIterator final : public IteratorBase {
   struct Slot {
     Element element;
     std::exception_ptr error;
-    Element names;   // in what the function takes
-    Element before;  // that this is made of
+    Element names;  // in what the function takes
+    Origin before;  // of that
     std::int64_t number = 0;
     std::int64_t time = 0;  // that it took so far, if the stage is tuned; nanoseconds
     bool done = false;
@@ -195,26 +196,25 @@ class ParallelMapIterator final : public IteratorBase {
       return alone_ = false;
     }
     const std::int64_t number = number_++;
-    Element names;
-    note_names(out, names);
-    const Element& before = input_->origin();
+    note(out, names_);
+    before_ = input_->origin();
     try {
       const DrawScope drawing(draws_, number);
       fn_.apply(out);
     } catch (...) {
-      std::rethrow_exception(located(std::current_exception(), number, names, before));
-    }
-    if (before.empty()) {
-      origin_.swap(names);
-    } else {
-      origin_ = before;
+      std::rethrow_exception(located(std::current_exception(), number, names_, before_));
     }
     tuned_.made(out);
     return true;
   }
 
+  // A stage that tells no element from another leaves it to its function to know what it takes.
+  void note(const Element& element, Element& names) const {
+    if (stage_) note_names(element, names);
+  }
+
   std::exception_ptr located(std::exception_ptr error, std::int64_t number, const Element& names,
-                             const Element& before) const {
+                             const Origin& before) const {
     if (!stage_) return error;
     return with_line(error, cat("in ", stage_, ", element ", number, told(names, before)));
   }
@@ -322,7 +322,7 @@ class ParallelMapIterator final : public IteratorBase {
     try {
       const StageMeter::Drawing drawing(meter_);
       ended = !input_->next(slot->element);
-      note_names(slot->element, slot->names);
+      note(slot->element, slot->names);
       slot->before = input_->origin();
     } catch (...) {
       slot->error = std::current_exception();
@@ -388,7 +388,8 @@ class ParallelMapIterator final : public IteratorBase {
   bool alone_ = false;      // by_consumer_, and no thread is at work any more
   bool made_here_ = false;  // it has been alone
   bool refused_threads_ = false;
-  Element origin_;  // of the element last given
+  Element names_;  // in what the function took for the element last given
+  Origin before_;  // of that
 };
 
 }  // namespace

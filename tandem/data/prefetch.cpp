@@ -5,6 +5,7 @@
 
 #include "tandem/data/dataset.h"
 #include "tandem/data/internal/ahead_queue.h"
+#include "tandem/data/internal/origin.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/tuner.h"
 
@@ -44,7 +45,7 @@ class PrefetchIterator final : public IteratorBase {
     return true;
   }
 
-  const Element& origin() const override { return origin_; }
+  Origin origin() const override { return origin_; }
 
   void visit_state(StateArchive& state) override {
     queue_.paused([&] {
@@ -53,7 +54,7 @@ class PrefetchIterator final : public IteratorBase {
       queue_.visit_items(state, [&](Item& item) {
         state.value(item.error);
         state.value(item.element);
-        state.value(item.origin);
+        visit(state, item.origin);
       });
       input_->visit_state(state);
     });
@@ -63,7 +64,7 @@ class PrefetchIterator final : public IteratorBase {
   struct Item {
     Element element;
     std::exception_ptr error;
-    Element origin;
+    Origin origin;
   };
 
   AheadQueue<Item>::Plan plan(std::int64_t buffer_size) {
@@ -98,7 +99,7 @@ class PrefetchIterator final : public IteratorBase {
   const TunedPass tuned_;
   const StageMeter meter_;
   std::unique_ptr<IteratorBase> input_;  // used by the thread alone
-  Element origin_;
+  Origin origin_;
   AheadQueue<Item> queue_;
 };
 

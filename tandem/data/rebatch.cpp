@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tandem/data/dataset.h"
+#include "tandem/data/internal/origin.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/row_table.h"
 #include "tandem/data/internal/stage_error.h"
@@ -24,37 +25,47 @@ class RebatchIterator final : public UnaryIterator {
   bool next(Element& out) override {
     const std::int64_t size = sizes_[turn_];
     while (!input_ended_ && rows_ < size) {
-      Element batch;
-      if (!input().next(batch)) {
+      Kept batch;
+      if (!input().next(batch.element)) {
         input_ended_ = true;
         break;
       }
       context_.check();
       const std::int64_t number = number_++;
+      batch.origin = input().origin();
       try {
-        add(std::move(batch));
+        check(batch.element);
       } catch (...) {
-        throw_stage_error("rebatch", number);
+        const Origin first = batches_.empty() ? Origin() : batches_.front().origin;
+        throw_stage_error("rebatch", number, told_unlike(batch.origin, first));
       }
+      add(std::move(batch));
     }
     if (rows_ == 0 || (rows_ < size && drop_remainder_)) return false;
+    origin_ = of_several(batches_.front().origin);
     give(std::min(size, rows_), out);
     turn_ = (turn_ + 1) % sizes_.size();
     return true;
   }
 
+  Origin origin() const override { return origin_; }
+
   void visit_state(StateArchive& state) override {
     state.stage("Rebatch");
-    std::vector<Element> batches(batches_.begin(), batches_.end());
+    std::vector<Kept> batches(batches_.begin(), batches_.end());
     std::int64_t used = used_;
-    state.value(batches);
+    batches.resize(static_cast<std::size_t>(state.length(batches.size())));
+    for (Kept& batch : batches) visit(state, batch);
     state.value(used);
     state.value(turn_);
     state.value(number_);
     state.value(input_ended_);
     state.require(turn_ < sizes_.size(), "it has more sizes");
     if (state.restoring()) {
-      for (Element& batch : batches) add(std::move(batch));
+      for (Kept& batch : batches) {
+        check(batch.element);
+        add(std::move(batch));
+      }
       state.require(used >= 0 && used <= rows_, "its place is outside a batch");
       used_ = used;
       rows_ -= used;
@@ -63,7 +74,7 @@ class RebatchIterator final : public UnaryIterator {
   }
 
  private:
-  void add(Element batch) {
+  void check(const Element& batch) const {
     for (const Tensor& tensor : batch) {
       if (tensor.rank() == 0) {
         throw InvalidArgumentError("Cannot rebatch an input with scalar components.");
@@ -75,9 +86,12 @@ class RebatchIterator final : public UnaryIterator {
                 batch.front().dim(0), " and ", tensor.dim(0), "."));
       }
     }
-    if (!batches_.empty()) check_alike(batches_.front(), batch);
-    if (batch.empty() || batch.front().dim(0) == 0) return;
-    rows_ += batch.front().dim(0);
+    if (!batches_.empty()) check_alike(batches_.front().element, batch);
+  }
+
+  void add(Kept batch) {
+    if (batch.element.empty() || batch.element.front().dim(0) == 0) return;
+    rows_ += batch.element.front().dim(0);
     batches_.push_back(std::move(batch));
   }
 
@@ -100,7 +114,7 @@ class RebatchIterator final : public UnaryIterator {
 
   // The next `count` rows: a part of one batch shares its memory.
   void give(std::int64_t count, Element& out) {
-    const Element& first = batches_.front();
+    const Element& first = batches_.front().element;
     const std::int64_t in_first = first.front().dim(0) - used_;
     Element batch;
     if (count <= in_first) {
@@ -112,7 +126,7 @@ class RebatchIterator final : public UnaryIterator {
         joined.emplace_back(t.dtype(), with_rows(count, Shape(t.shape().dims().subspan(1))));
       }
       for (std::int64_t done = 0; done < count;) {
-        const Element& from = batches_.front();
+        const Element& from = batches_.front().element;
         const std::int64_t rows = std::min(count - done, from.front().dim(0) - used_);
         for (std::size_t i = 0; i < from.size(); ++i) {
           const Array& array = from[i].array();
@@ -131,19 +145,20 @@ class RebatchIterator final : public UnaryIterator {
   }
 
   void pass_used() {
-    if (batches_.empty() || used_ < batches_.front().front().dim(0)) return;
+    if (batches_.empty() || used_ < batches_.front().element.front().dim(0)) return;
     batches_.pop_front();
     used_ = 0;
   }
 
   const std::vector<std::int64_t>& sizes_;
   const bool drop_remainder_;
-  std::deque<Element> batches_;  // none without rows
-  std::int64_t used_ = 0;        // rows of the first one
-  std::int64_t rows_ = 0;        // that are left in all
+  std::deque<Kept> batches_;  // none without rows
+  std::int64_t used_ = 0;     // rows of the first one
+  std::int64_t rows_ = 0;     // that are left in all
   std::size_t turn_ = 0;
   std::int64_t number_ = 0;
   bool input_ended_ = false;
+  Origin origin_;  // of the batch last given
   IterationContext context_;
 };
 

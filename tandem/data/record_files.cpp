@@ -39,6 +39,7 @@ class RecordElements final : public FileElements {
     return true;
   }
   void visit_state(StateArchive& state) override { visit_place_or_end(state, reader_); }
+  std::int64_t place() const override { return static_cast<std::int64_t>(reader_.record_offset()); }
 
  private:
   bool next_record(std::string_view& record) {
@@ -108,6 +109,10 @@ class FixedLengthElements final : public FileElements {
     --left_;
     put_string(out, bytes.substr(0, record_));
     return true;
+  }
+
+  std::int64_t place() const override {
+    return static_cast<std::int64_t>(stream_.offset() - record_);
   }
 
   void visit_state(StateArchive& state) override {

@@ -76,7 +76,7 @@ class ClassesIterator final : public UnaryIterator {
     }
     return true;
   }
-  const Element& origin() const override { return input().origin(); }
+  Origin origin() const override { return input().origin(); }
   void visit_state(StateArchive& state) override {
     state.stage("RejectionResample");
     state.value(number_);

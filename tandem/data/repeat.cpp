@@ -13,6 +13,8 @@ class RepeatIterator final : public RowStage {
   RepeatIterator(const DatasetBase& dataset, std::int64_t count, const IterationContext& context)
       : RowStage(dataset.iterator(context)), dataset_(dataset), left_(count), context_(context) {}
 
+  Origin origin() const override { return input().origin(); }
+
   void visit_state(StateArchive& state) override {
     state.stage("Repeat");
     state.value(left_);

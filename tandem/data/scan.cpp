@@ -35,6 +35,8 @@ class ScanIterator final : public UnaryIterator {
     return true;
   }
 
+  Origin origin() const override { return input().origin(); }
+
   void visit_state(StateArchive& state) override {
     state.stage("Scan");
     Element carried = state_;
@@ -127,12 +129,16 @@ class TakeWhileIterator final : public UnaryIterator {
       const DrawScope scope(draws_, number);
       if (predicate_.test(out)) return true;
     } catch (...) {
-      throw_stage_error("take_while", number);
+      Element names;
+      note_names(out, names);
+      throw_stage_error("take_while", number, told(names, input().origin()));
     }
     ended_ = true;
     context_.leave_open();
     return false;
   }
+
+  Origin origin() const override { return input().origin(); }
 
   void visit_state(StateArchive& state) override {
     state.stage("TakeWhile");

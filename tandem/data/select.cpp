@@ -25,7 +25,7 @@ class TakeIterator final : public RowStage, public KnownPlaces {
     return passed;
   }
 
-  const Element& origin() const override { return input().origin(); }
+  Origin origin() const override { return input().origin(); }
 
   void visit_state(StateArchive& state) override {
     state.stage("Take");
@@ -94,7 +94,7 @@ class SkipIterator final : public RowStage, public KnownPlaces {
     return known_->pass_over(count);
   }
 
-  const Element& origin() const override { return input().origin(); }
+  Origin origin() const override { return input().origin(); }
 
   void visit_state(StateArchive& state) override {
     state.stage("Skip");
@@ -164,7 +164,7 @@ class ShardIterator final : public RowStage {
         to_pass_(index),
         context_(std::move(context)) {}
 
-  const Element& origin() const override { return input().origin(); }
+  Origin origin() const override { return input().origin(); }
 
   void visit_state(StateArchive& state) override {
     state.stage("Shard");

@@ -4,7 +4,9 @@
 #include <memory>
 #include <utility>
 
+#include "tandem/data/internal/origin.h"
 #include "tandem/data/internal/row_stage.h"
+#include "tandem/data/internal/stage_error.h"
 
 namespace tandem::data {
 namespace {
@@ -57,7 +59,12 @@ class DistributeIterator final : public UnaryIterator {
   bool next(Element& out) override {
     if (at_ == replicas_) {
       if (!input().next(batch_)) return false;
-      rows_ = count_rows();
+      const std::int64_t number = number_++;
+      try {
+        rows_ = count_rows();
+      } catch (...) {
+        throw_stage_error("distribute_batch", number, told(input().origin()));
+      }
       at_ = 0;
     }
     const std::int64_t size = rows_ / replicas_ + (rows_ % replicas_ != 0 ? 1 : 0);
@@ -69,8 +76,11 @@ class DistributeIterator final : public UnaryIterator {
     return true;
   }
 
+  Origin origin() const override { return input().origin(); }
+
   void visit_state(StateArchive& state) override {
     state.stage("DistributeBatch");
+    state.value(number_);
     state.value(batch_);
     state.value(at_);
     state.require(at_ >= 0 && at_ <= replicas_, "it has more replicas");
@@ -96,6 +106,7 @@ class DistributeIterator final : public UnaryIterator {
   const std::int64_t replicas_;
   Element batch_;
   std::int64_t rows_ = 0;
+  std::int64_t number_ = 0;  // batches so far
   std::int64_t at_;
 };
 

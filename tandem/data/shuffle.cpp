@@ -23,6 +23,8 @@ class ShuffleIterator final : public RowStage {
         elements_(buffer_size, random),
         context_(std::move(context)) {}
 
+  Origin origin() const override { return origin_; }
+
   void visit_state(StateArchive& state) override {
     state.stage("Shuffle");
     context_.visit_state(state, seeds_);
@@ -56,7 +58,7 @@ class ShuffleIterator final : public RowStage {
     while (!input_ended_ && !elements_.full()) {
       Element element;
       if (input().next(element)) {
-        elements_.put(std::move(element));
+        elements_.put(std::move(element), input().origin());
       } else {
         input_ended_ = true;
       }
@@ -64,7 +66,7 @@ class ShuffleIterator final : public RowStage {
     }
     if (elements_.empty()) return false;
     out.clear();
-    elements_.take(out);
+    elements_.take(out, origin_);
     return true;
   }
 
@@ -88,6 +90,7 @@ class ShuffleIterator final : public RowStage {
   const std::shared_ptr<SeedSequence> seeds_;
   Reservoir<std::int64_t> numbers_;
   Reservoir<Element> elements_;
+  Origin origin_;  // of the element last given
   std::array<std::int64_t, 128> ahead_;
   std::size_t at_ = 0;
   std::size_t have_ = 0;

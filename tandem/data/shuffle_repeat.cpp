@@ -29,6 +29,8 @@ class ShuffleRepeatIterator final : public RowStage {
         elements_(shuffle.buffer_size(), random),
         context_(context) {}
 
+  Origin origin() const override { return origin_; }
+
   void visit_state(StateArchive& state) override {
     state.stage("Shuffle+Repeat");
     context_.visit_state(state, shuffle_.seeds());
@@ -79,7 +81,7 @@ class ShuffleRepeatIterator final : public RowStage {
       if (!begun_) {
         Item item{};
         while (!input_ended_ && !items.full()) {
-          if (draw(item)) items.put(std::move(item));
+          if (draw(item)) put(std::move(item));
         }
       }
       if (!items.empty()) {
@@ -99,9 +101,17 @@ class ShuffleRepeatIterator final : public RowStage {
     }
   }
 
-  template <class Item>
-  void take(Reservoir<Item>& items, Item& out) {
-    items.take(out);
+  void put(std::int64_t row) { numbers_.put(row); }
+  void put(Element element) { elements_.put(std::move(element), input().origin()); }
+  void put_ahead(std::int64_t row) { numbers_.put_ahead(row); }
+  void put_ahead(Element element) { elements_.put_ahead(std::move(element), input().origin()); }
+
+  void take(Reservoir<std::int64_t>& rows, std::int64_t& out) {
+    rows.take(out);
+    given_in_pass_ = true;
+  }
+  void take(Reservoir<Element>& elements, Element& out) {
+    elements.take(out, origin_);
     given_in_pass_ = true;
   }
 
@@ -139,7 +149,7 @@ class ShuffleRepeatIterator final : public RowStage {
     try {
       if (!begun_) begin_next();
       Item item{};
-      if (draw(item)) items.put_ahead(std::move(item));
+      if (draw(item)) put_ahead(std::move(item));
     } catch (...) {
       context_.check();
       error_ = std::current_exception();
@@ -182,6 +192,7 @@ class ShuffleRepeatIterator final : public RowStage {
   Philox next_random_;        // of the pass last begun
   Reservoir<std::int64_t> numbers_;
   Reservoir<Element> elements_;
+  Origin origin_;                       // of the element last given
   std::array<std::int64_t, 128> rows_;  // of the input
   std::size_t at_ = 0;
   std::size_t have_ = 0;

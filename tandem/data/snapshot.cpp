@@ -79,6 +79,8 @@ class SnapshotIterator final : public IteratorBase {
     return false;
   }
 
+  Origin origin() const override { return (read_ ? read_ : input_)->origin(); }
+
   void visit_state(StateArchive& state) override {
     state.stage("Snapshot");
     draws_.visit_state(state);

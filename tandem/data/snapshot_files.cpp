@@ -39,6 +39,8 @@ class ShardElements final : public FileElements {
     state.value(seen_);
   }
 
+  std::int64_t place() const override { return static_cast<std::int64_t>(reader_.record_offset()); }
+
  private:
   static fs::RecordReader open(const std::string& path, const std::string& compression) {
     try {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tandem/data/dataset.h"
+#include "tandem/data/internal/origin.h"
 #include "tandem/data/internal/row_stage.h"
 #include "tandem/data/internal/stage_error.h"
 
@@ -52,11 +53,13 @@ class UniqueIterator final : public UnaryIterator {
         check(spec);
         if (seen_.insert(key_of(out[0])).second) return true;
       } catch (...) {
-        throw_stage_error("unique", number);
+        throw_stage_error("unique", number, told(input().origin()));
       }
     }
     return false;
   }
+
+  Origin origin() const override { return input().origin(); }
 
   void visit_state(StateArchive& state) override {
     state.stage("Unique");

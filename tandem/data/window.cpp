@@ -26,8 +26,8 @@ class WindowIterator final : public UnaryIterator {
     // From the window's first element to its last one, and what lies between them.
     const std::int64_t span = (setting_.size - 1) * setting_.stride + 1;
     while (!input_ended_ && static_cast<std::int64_t>(buffer_.size()) < span) {
-      Element element;
-      if (!input().next(element)) {
+      Kept kept;
+      if (!input().next(kept.element)) {
         input_ended_ = true;
         break;
       }
@@ -35,14 +35,18 @@ class WindowIterator final : public UnaryIterator {
       if (to_pass_ > 0) {
         --to_pass_;
       } else {
-        buffer_.push_back(std::move(element));
+        kept.origin = input().origin();
+        buffer_.push_back(std::move(kept));
       }
     }
     const auto held = static_cast<std::int64_t>(buffer_.size());
     if (held == 0 || (setting_.drop_remainder && held < span)) return false;
     std::vector<std::shared_ptr<std::vector<Element>>> windows;
+    const auto origins = std::make_shared<Origins>();
+    std::size_t place = 0;
     for (std::int64_t i = 0; i < std::min(held, span); i += setting_.stride) {
-      const Element& element = buffer_[static_cast<std::size_t>(i)];
+      const auto& [element, origin] = buffer_[static_cast<std::size_t>(i)];
+      origins->add(place++, origin);
       for (std::size_t c = 0; c < element.size(); ++c) {
         if (c == windows.size()) windows.push_back(std::make_shared<std::vector<Element>>());
         windows[c]->push_back({element[c]});
@@ -54,7 +58,7 @@ class WindowIterator final : public UnaryIterator {
       for (const Element& element : *window) {
         spec[0].shape = spec[0].shape.relax(element[0].array().shape());
       }
-      out.push_back(to_variant(element_list(std::move(window), std::move(spec))));
+      out.push_back(to_variant(element_list(std::move(window), std::move(spec), origins)));
     }
     const std::int64_t dropped = std::min(held, setting_.shift);
     buffer_.erase(buffer_.begin(), buffer_.begin() + dropped);
@@ -64,9 +68,9 @@ class WindowIterator final : public UnaryIterator {
 
   void visit_state(StateArchive& state) override {
     state.stage("Window");
-    std::vector<Element> buffer(buffer_.begin(), buffer_.end());
-    state.value(buffer);
-    buffer_.assign(buffer.begin(), buffer.end());
+    const std::int64_t count = state.length(buffer_.size());
+    if (state.restoring()) buffer_.resize(static_cast<std::size_t>(count));
+    for (Kept& kept : buffer_) visit(state, kept);
     state.value(to_pass_);
     state.value(input_ended_);
     input().visit_state(state);
@@ -74,7 +78,7 @@ class WindowIterator final : public UnaryIterator {
 
  private:
   const Setting setting_;
-  std::deque<Element> buffer_;
+  std::deque<Kept> buffer_;
   std::int64_t to_pass_ = 0;  // elements between windows
   bool input_ended_ = false;
   IterationContext context_;

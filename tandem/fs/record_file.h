@@ -40,6 +40,8 @@ class TANDEM_EXPORT RecordReader {
 
   /// Where the next record begins, in the decompressed content.
   std::uint64_t offset() const { return stream_.offset() + pending_ + passing_; }
+  /// Where the record last given begins.
+  std::uint64_t record_offset() const { return stream_.offset(); }
   /// Goes on at an offset that `offset` gave.
   void seek(std::uint64_t offset);
   /// Whether the file has no more records, also since an error is the last thing told of it.

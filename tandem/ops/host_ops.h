@@ -36,7 +36,8 @@ TANDEM_EXPORT Tensor read_file(Tensor filename);
 /// the whole of the new; links are followed, permissions kept, devices and pipes written in place.
 TANDEM_EXPORT void write_file(Tensor filename, Tensor contents);
 /// The paths that a pattern, or any of several, matches, sorted: `*` and `?` within a folder,
-/// `[a-z]`.
+/// `[a-z]`. A folder that may not be read is a PermissionDeniedError if the pattern names it; one
+/// that wildcards led to is left out, with a warning.
 TANDEM_EXPORT Tensor matching_files(Tensor pattern);
 }  // namespace io
 

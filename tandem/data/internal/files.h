@@ -18,6 +18,8 @@ class FileElements {
   virtual bool next(Element& out) = 0;
   /// The next element where that is one string scalar.
   virtual bool next_text(std::string& out);
+  /// Where in the (decompressed) content the element last given begins; -1: nobody knows.
+  virtual std::int64_t place() const { return -1; }
   /// Where it is: the place in the (decompressed) content, and what is not read anew from there. A
   /// restored one was just opened.
   virtual void visit_state(StateArchive& state) = 0;

@@ -17,6 +17,7 @@ struct Lane {
   struct Item {
     Element element;
     std::exception_ptr error;
+    Origin origin;
   };
   Element from;  ///< until `opened`
   std::int64_t number = 0;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "tandem/data/dataset_base.h"
 #include "tandem/data/element_functions.h"
@@ -26,6 +27,9 @@ class NestedSource {
   /// What it throws gets a line with stage and input element.
   bool next(Element& out);
   void close();
+  /// Of the element that `next` gave; where nobody knows, the names in what the dataset was made
+  /// of.
+  Origin origin() const;
   /// The function is called again on the element that was saved.
   void visit_state(StateArchive& state, const Maker& maker);
 
@@ -35,6 +39,7 @@ class NestedSource {
   const char* stage_ = "";
   DatasetRef dataset_;
   std::unique_ptr<IteratorBase> iterator_;
+  mutable std::optional<Origin> made_of_;
 };
 
 /// The spec of the dataset that the function makes of the input's first element.

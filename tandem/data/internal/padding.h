@@ -22,12 +22,14 @@ class Padding {
 
   /// Joins at least one element along a new first axis. Sizes that are not given become `filled`,
   /// or the longest if that is negative. Throws InvalidArgumentError if the elements do not agree,
-  /// DataLossError if one is larger than the size given for it.
-  void join(std::span<const Element> elements, std::int64_t filled, Element& out) const;
+  /// DataLossError if one is larger than the size given for it; `misfit` is then that element's
+  /// number.
+  void join(std::span<const Element> elements, std::int64_t filled, Element& out,
+            std::size_t& misfit) const;
 
  private:
-  Shape row_shape(std::span<const Element> elements, std::size_t component,
-                  std::int64_t filled) const;
+  Shape row_shape(std::span<const Element> elements, std::size_t component, std::int64_t filled,
+                  std::size_t& misfit) const;
   std::vector<PartialShape> shapes_;
   std::vector<Tensor> values_;
 };

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/data/internal/origin.h"
 #include "tandem/data/internal/philox.h"
 
 namespace tandem::data {
@@ -34,9 +35,17 @@ class Reservoir {
     place(std::move(item));
     ++count_;
   }
+  void put(Item item, Origin&& origin) {
+    place(std::move(item), std::move(origin));
+    ++count_;
+  }
   /// Of the next pass. Call while not full.
   void put_ahead(Item item) {
     place(std::move(item));
+    ++ahead_;
+  }
+  void put_ahead(Item item, Origin&& origin) {
+    place(std::move(item), std::move(origin));
     ++ahead_;
   }
   /// Begins the next pass, which draws by `random`. Call while empty.
@@ -46,12 +55,17 @@ class Reservoir {
   }
 
   /// Call while not empty.
-  void take(Item& out) {
-    const std::size_t chosen = wrap(first_ + random_() % count_);
-    std::swap(items_[chosen], items_[first_]);
-    std::swap(out, items_[first_]);
-    first_ = wrap(first_ + 1);
-    --count_;
+  void take(Item& out) { take_at(draw(), out); }
+  /// Of items that were put with their origins.
+  void take(Item& out, Origin& origin) {
+    const std::size_t chosen = draw();
+    if (!origins_.empty()) {
+      set(origin, std::move(origins_[chosen]));
+      set(origins_[chosen], std::move(origins_[first_]));
+    } else if (origin.names) {
+      origin = {};  // of an element before a state was restored
+    }
+    take_at(chosen, out);
   }
 
   /// Items are saved in the order in which they are drawn from, from the beginning on.
@@ -62,10 +76,11 @@ class Reservoir {
     state.require(count <= limit_, "a shuffle buffer holds more than fit");
     if (state.restoring()) {
       items_.assign(count, Item());
+      origins_.clear();
       first_ = ahead_ = 0;
       count_ = count;
     }
-    for (std::size_t i = 0; i < count; ++i) state.value(items_[wrap(first_ + i)]);
+    visit_items(state, first_, count);
   }
   /// Of the next pass's items; after `visit_state`.
   void visit_ahead(StateArchive& state) {
@@ -75,7 +90,7 @@ class Reservoir {
       items_.resize(count_ + ahead);
       ahead_ = ahead;
     }
-    for (std::size_t i = 0; i < ahead; ++i) state.value(items_[wrap(first_ + count_ + i)]);
+    visit_items(state, first_ + count_, ahead);
   }
   /// Calls `check` with every item.
   template <class Check>
@@ -84,6 +99,22 @@ class Reservoir {
   }
 
  private:
+  void visit_items(StateArchive& state, std::size_t from, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) state.value(items_[wrap(from + i)]);
+    bool known = !origins_.empty();
+    state.value(known);
+    if (known || !origins_.empty()) origins_.resize(items_.size());
+    for (std::size_t i = 0; known && i < count; ++i) visit(state, origins_[wrap(from + i)]);
+  }
+
+  std::size_t draw() { return wrap(first_ + random_() % count_); }
+  void take_at(std::size_t chosen, Item& out) {
+    std::swap(items_[chosen], items_[first_]);
+    std::swap(out, items_[first_]);
+    first_ = wrap(first_ + 1);
+    --count_;
+  }
+
   // Behind all others; the memory grows with them.
   void place(Item item) {
     const std::size_t held = count_ + ahead_;
@@ -91,9 +122,26 @@ class Reservoir {
       items_[wrap(first_ + held)] = std::move(item);
       return;
     }
-    std::rotate(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(first_), items_.end());
+    const auto first = static_cast<std::ptrdiff_t>(first_);
+    std::rotate(items_.begin(), items_.begin() + first, items_.end());
+    if (!origins_.empty()) std::rotate(origins_.begin(), origins_.begin() + first, origins_.end());
     first_ = 0;
     items_.push_back(std::move(item));
+  }
+  void place(Item item, Origin&& origin) {
+    place(std::move(item));
+    if (!origin.names && origins_.empty()) return;
+    origins_.resize(items_.size());
+    set(origins_[wrap(first_ + count_ + ahead_)], std::move(origin));
+  }
+  // Most elements that follow each other come from one file, whose name is then not counted anew.
+  static void set(Origin& to, Origin&& from) {
+    if (to.names == from.names) {
+      to.byte = from.byte;
+      to.and_more = from.and_more;
+    } else {
+      to = std::move(from);
+    }
   }
 
   std::size_t wrap(std::size_t i) const { return i >= items_.size() ? i - items_.size() : i; }
@@ -101,6 +149,7 @@ class Reservoir {
   const std::size_t limit_;
   Philox random_;
   std::vector<Item> items_;
+  std::vector<Origin> origins_;  // of these; empty as long as none is known
   std::size_t first_ = 0;
   std::size_t count_ = 0;
   std::size_t ahead_ = 0;  // of the next pass, which lie behind the `count_` of this one

@@ -146,28 +146,39 @@ bool is_pattern(std::string_view text) {
   return text.find_first_of("*?[\\") != std::string_view::npos;
 }
 
-// What `pattern`, from its first folder on, matches below `base` (empty, or ending in '/').
-void match_below(const std::string& base, std::string_view pattern,
+// What `pattern`, from its first folder on, matches below `base` (empty, or ending in '/'). A
+// folder that may not be read is an error where the pattern names it; where wildcards led to it, it
+// out, as in TensorFlow.
+void match_below(const std::string& base, bool named, std::string_view pattern,
                  std::vector<std::string>& found) {
   const std::size_t slash = pattern.find('/');
   const std::string part(pattern.substr(0, slash));
+  const bool name_given = named && !is_pattern(part);
+  const auto try_to = [&](const auto& look) {
+    try {
+      look();
+    } catch (const PermissionDeniedError& error) {
+      if (named) throw;
+      log(LogLevel::kWarning, cat(error.what(), ". Files there are left out."));
+    } catch (const Error&) {  // what is not there, or no folder, has nothing to match
+      if (name_given) throw;
+    }
+  };
   const bool last = slash == std::string_view::npos;
   const auto go_on = [&](const std::string& name) {
     const std::string path = base + name;
     if (last) {
-      if (!name.empty() && fs::exists(path)) found.push_back(path);
+      try_to([&] {
+        if (!name.empty() && fs::exists(path)) found.push_back(path);
+      });
     } else {
-      match_below(path + "/", pattern.substr(slash + 1), found);
+      match_below(path + "/", name_given, pattern.substr(slash + 1), found);
     }
   };
   if (!is_pattern(part)) return go_on(part);
   const std::string folder = base.empty() ? "." : base;
   std::vector<std::string> names;
-  try {
-    names = fs::file_system_of(folder).list(folder);
-  } catch (const Error&) {
-    return;  // a folder that is not there, or no folder, has nothing to match
-  }
+  try_to([&] { names = fs::file_system_of(folder).list(folder); });
   for (const std::string& name : names) {
     if (fnmatch(part.c_str(), name.c_str(), FNM_PERIOD) == 0) go_on(name);
   }
@@ -181,7 +192,7 @@ void matching_files(KernelContext& c) {
   }
   std::vector<std::string> found;
   for (const std::string& pattern : patterns.values<std::string>()) {
-    match_below("", pattern, found);
+    match_below("", true, pattern, found);
   }
   std::sort(found.begin(), found.end());
   Array& out = c.allocate_output(0, Shape{static_cast<std::int64_t>(found.size())});

@@ -126,7 +126,11 @@ void Candidates::fail(const Node& node) const {
                 names(filter({}, b.kinds)), "]. All available devices [", names(preference_), "]. ",
                 members(root));
   }
-  throw InvalidArgumentError(cat(text, "\n\t [[", node.name(), "]]"));
+  // TensorFlow's text ends here; it leaves open what would help.
+  text += cat("\n\t [[", node.name(), "]]");
+  if (filter(asked, support_.all()).empty())
+    text += cat("\nDevices with a kernel: [", names(filter({}, b.kinds)), "].");
+  throw InvalidArgumentError(text);
 }
 
 // For a value that is there already: whatever uses it must run where it lies.
@@ -166,9 +170,7 @@ std::string Candidates::explicitly_assigned(const Node& node, const DeviceSpec& 
              asked.type == "GPU" && !any_gpu
                  ? " The requested device appears to be a GPU, but CUDA is not "
                    "enabled."
-                 : "",
-             " Devices with a kernel: [",
-             names(filter({}, colocation_.bonds(colocation_.root(node.id())).kinds)), "].");
+                 : "");
 }
 
 std::string Candidates::names(const std::vector<int>& which) const {

@@ -15,7 +15,7 @@ namespace {
 // before it is needed: what counts is how long the accelerator has nothing to do.
 TEST(AcceleratorWaiting, IsNotThatOfTheThreadThatFeedsIt) {
   Runtime runtime(
-      {.devices = {.emulate = {"GPU:1,memory=64MiB,compute=timed,flops=2GFLOPS,latency=0us"}}});
+      {.devices = {.emulate = {"GPU:1,memory=64MiB,compute=timed,flops=2G,latency=0us"}}});
   RuntimeScope scope(runtime);
   const Dataset slow = range(1000)
                            .map(

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
-#include <iostream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -119,15 +118,76 @@ TEST(Faults, FoldersThatCannotBeRead) {
   EXPECT_THROW(numbers(TextLineDataset(file + "/below")), FailedPreconditionError);
   EXPECT_THROW(numbers(TextLineDataset(folder.file(""))), FailedPreconditionError);
   EXPECT_THROW(numbers(range(3).cache(file + "/cache")), FailedPreconditionError);
-  if (geteuid() == 0) {
-    std::cout << "Permissions are not tried: they do not hold for root.\n";
-    return;
+}
+
+// Permissions do not hold for the superuser, who steps down meanwhile.
+class Unprivileged {
+ public:
+  Unprivileged() { EXPECT_EQ(seteuid(super_ ? 65534 : geteuid()), 0); }
+  ~Unprivileged() { EXPECT_EQ(seteuid(super_ ? 0 : geteuid()), 0); }
+  Unprivileged(const Unprivileged&) = delete;
+  Unprivileged& operator=(const Unprivileged&) = delete;
+
+ private:
+  const bool super_ = geteuid() == 0;
+};
+
+TEST(Faults, FoldersThatMayNotBeRead) {
+  const Folder folder;
+  stdfs::permissions(folder.file(""), stdfs::perms::all);
+  const std::string open = folder.file("open"), closed = folder.file("closed");
+  for (const std::string& path : {open, closed}) {
+    stdfs::create_directory(path);
+    fs::write_file(path + "/file", "x\n");
   }
-  const std::string closed = folder.file("closed");
-  stdfs::create_directory(closed);
   stdfs::permissions(closed, stdfs::perms::none);
-  EXPECT_THROW(numbers(TextLineDataset(closed + "/file")), PermissionDeniedError);
+  {
+    const Unprivileged nobody;
+    EXPECT_THAT(
+        message_of_thrown<PermissionDeniedError>(
+            [&] { TextLineDataset(closed + "/file").iterator().next(); }),
+        AllOf(HasSubstr(closed + "/file; Permission denied"), HasSubstr("in TextLine, element 0")));
+    EXPECT_THAT(message_of_thrown<PermissionDeniedError>([&] {
+                  from_tensors(Tensor(closed + "/file"))
+                      .map([](const Tensor& path) { return io::read_file(path); })
+                      .iterator()
+                      .next();
+                }),
+                AllOf(HasSubstr(closed + "/file; Permission denied"),
+                      HasSubstr("in map, element 0 (from \"" + closed + "/file\")")));
+    for (const char* pattern : {"/*", "/file", "/*/file", "/below/*"}) {
+      EXPECT_THAT(message_of_thrown<PermissionDeniedError>([&] { list_files(closed + pattern); }),
+                  HasSubstr(closed))
+          << pattern;
+    }
+    EXPECT_THAT(
+        message_of_thrown<PermissionDeniedError>([&] { numbers(range(3).cache(closed + "/c")); }),
+        AllOf(HasSubstr(closed), HasSubstr("in cache")));
+    EXPECT_THAT(message_of_thrown<PermissionDeniedError>(
+                    [&] { numbers(range(3).snapshot(closed + "/s")); }),
+                AllOf(HasSubstr(closed), HasSubstr("in snapshot")));
+    // Where wildcards lead there, it is left out.
+    for (const char* pattern : {"*/*", "*/file"}) {
+      testing::internal::CaptureStderr();
+      std::vector<std::string> found;
+      for (const Element& path : list_files(folder.file(pattern))) {
+        found.push_back(path[0].item<std::string>());
+      }
+      EXPECT_EQ(found, std::vector<std::string>{open + "/file"});
+      EXPECT_THAT(testing::internal::GetCapturedStderr(),
+                  AllOf(HasSubstr(closed), HasSubstr("Permission denied")));
+    }
+  }
   stdfs::permissions(closed, stdfs::perms::owner_all);
+}
+
+TEST(Faults, APatternPassesOverPlainFiles) {
+  const Folder folder;
+  stdfs::create_directory(folder.file("below"));
+  fs::write_file(folder.file("below/file"), "x");
+  fs::write_file(folder.file("plain"), "x");
+  const Dataset found = list_files(folder.file("*/file"));
+  EXPECT_EQ(found.cardinality(), 1);
 }
 
 TEST(Faults, AnErrorOfAWholeFileIsToldOnce) {
@@ -230,7 +290,35 @@ TEST(Faults, DamagedImagesAreCounted) {
     }
     EXPECT_EQ(good, 3);
     EXPECT_EQ(count->count(), 5);
-    EXPECT_THAT(count->messages()[0], HasSubstr("in map, element 1"));
+    const std::vector<std::string> messages = count->messages();
+    ASSERT_EQ(messages.size(), 5u);
+    const std::vector<std::size_t> broken = {1, 3, 4, 5, 6};
+    for (std::size_t i = 0; i < broken.size(); ++i) {
+      EXPECT_THAT(messages[i], HasSubstr("in map, element " + std::to_string(broken[i]) +
+                                         " (from \"" + files[broken[i]] + "\")"));
+    }
+  }
+}
+
+TEST(Faults, IgnoredErrorsAreLoggedIfAsked) {
+  const Dataset ds = range(5).map([](const Tensor& x) {
+    if (x.item<std::int64_t>() % 2 == 1) throw DataLossError("odd");
+    return x;
+  });
+  for (const bool wanted : {false, true}) {
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(numbers(ds.ignore_errors({.log_warning = wanted})),
+              (std::vector<std::int64_t>{0, 2, 4}));
+    const std::string log = testing::internal::GetCapturedStderr();
+    if (!wanted) {
+      EXPECT_EQ(log, "");
+      continue;
+    }
+    for (const char* element : {"1", "3"}) {
+      EXPECT_THAT(log, HasSubstr(std::string("ignore_errors left out an element: odd\n\tin map, "
+                                             "element ") +
+                                 element));
+    }
   }
 }
 

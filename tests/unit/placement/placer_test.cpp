@@ -105,7 +105,9 @@ TEST(PlacerTest, ImpossibleRequestIsAnErrorWithoutSoftPlacement) {
             "/job:localhost/replica:0/task:0/device:CPU:0, "
             "/job:localhost/replica:0/task:0/device:CPU:1 ]. Make sure the device specification "
             "refers to a valid device. The requested device appears to be a GPU, but CUDA is not "
-            "enabled.\n\t [[a]]");
+            "enabled.\n\t [[a]]\n"
+            "Devices with a kernel: [/job:localhost/replica:0/task:0/device:CPU:0, "
+            "/job:localhost/replica:0/task:0/device:CPU:1].");
 }
 
 TEST(PlacerTest, UnknownJobIsAnErrorEvenWithSoftPlacement) {
@@ -115,7 +117,8 @@ TEST(PlacerTest, UnknownJobIsAnErrorEvenWithSoftPlacement) {
             "Cannot assign a device for operation a: {{node a}} was explicitly assigned to "
             "/job:foo/task:0/device:CPU:0 but available devices are [ "
             "/job:localhost/replica:0/task:0/device:CPU:0 ]. Make sure the device specification "
-            "refers to a valid device.\n\t [[a]]");
+            "refers to a valid device.\n\t [[a]]\n"
+            "Devices with a kernel: [/job:localhost/replica:0/task:0/device:CPU:0].");
 }
 
 TEST(PlacerTest, MalformedRequestNamesTheNode) {
