@@ -46,7 +46,7 @@ CLI::Option* add_json(CLI::App& command, bool& json, const char* about = nullptr
 }
 
 // Not a number is in no range, but CLI::Range does not say so.
-CLI::Validator positive_time() {
+CLI::Validator time_range() {
   CLI::Validator range = CLI::Range(0.0, 1e9);
   return CLI::Validator(
       [range](std::string& text) {
@@ -137,7 +137,8 @@ void add_explain(CLI::App& command, ExplainArguments& a) {
       .add_option("--measure", a.measure,
                   "Run so many steps here, with zeros for what is fed, and tell what they took")
       ->check(CLI::Range(1, 1'000'000))
-      ->excludes(devices);
+      ->excludes(devices)
+      ->excludes("--costs");
   command.add_option("--rows", a.rows, "Rows of a table in the text")
       ->check(CLI::Range(1, 1'000'000));
   command.add_flag("--no-advice", a.no_advice, "Do not simulate what might be better");
@@ -156,13 +157,13 @@ void add_data_bench(CLI::App& command, DataBenchArguments& a) {
   command
       .add_option("--seconds", a.seconds,
                   "Stop after so long (5; 0: run to the end of the dataset)")
-      ->check(positive_time());
+      ->check(time_range());
   command.add_option("--elements", a.elements, "Stop after so many elements")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 62));
   command
       .add_option("--step", a.step_ms,
                   "Milliseconds to wait after each element, as if it was trained on")
-      ->check(positive_time());
+      ->check(time_range());
   add_json(command, a.json);
 }
 

@@ -66,7 +66,7 @@ void print_dot(const Explanation& e) {
   std::cout << "}\n";
 }
 
-// Steps of the function, with zeros of the smallest shapes that its arguments can have.
+// Steps of the function, with zeros for its arguments.
 profiler::Profile measure(const WholeFunction& whole, int steps) {
   std::vector<Tensor> args;
   for (std::size_t i = 0; i < whole.arg_shapes.size(); ++i) {
@@ -99,7 +99,12 @@ profiler::Profile measure(const WholeFunction& whole, int steps) {
 void run_explain(const ExplainArguments& arguments) {
   ExplainOptions explain = explain_options(arguments);
   const WholeFunction whole = arguments.step();
-  if (arguments.measure > 0) explain.profile = measure(whole, arguments.measure);
+  if (arguments.measure > 0) {
+    Runtime& runtime = Runtime::current();
+    runtime.set_placement_policy(explain.placement->policy);
+    runtime.set_soft_placement(explain.placement->soft);
+    explain.profile = measure(whole, arguments.measure);
+  }
   Explanation explanation = explain_function(*whole.function, whole.arg_shapes, explain);
   explanation.title = arguments.graph;
   if (!arguments.html.empty()) {

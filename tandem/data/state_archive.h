@@ -31,7 +31,7 @@ namespace tandem::data {
 /// x error) and its value; texts and lists have their length (uint64) before them.
 class TANDEM_EXPORT StateArchive {
  public:
-  static constexpr std::uint32_t kVersion = 1;
+  static constexpr std::uint32_t kVersion = 2;
 
   /// To be written.
   StateArchive() = default;

@@ -24,7 +24,6 @@ ColocationScope::ColocationScope(const Tensor& tensor) : trace_(thread_context()
     trace_->begin_colocation(*trace_->resolve(tensor).node);
     device_.emplace("");
   } else {
-    device_.emplace("");
     device_.emplace(device_of_value(tensor));
   }
 }

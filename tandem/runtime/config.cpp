@@ -24,7 +24,7 @@ void set_threads(int Runtime::Options::*field, int threads, const char* which,
                  const int* in_force) {
   check_threads(threads, which);
   if (in_force) {
-    if (threads != *in_force) refuse_threads(which);
+    if (threads != 0 && threads != *in_force) refuse_threads(which);
     return;
   }
   default_options().change([&](Runtime::Options& options) {

@@ -124,11 +124,11 @@ std::vector<Tensor> Trace::add_op(const OpDef& op, std::span<const Tensor> input
   spec.inputs.reserve(inputs.size());
   for (const Tensor& input : inputs) spec.inputs.push_back(resolve(input));
   if (!context.devices.empty()) spec.device = context.devices.back();
-  if (!colocations_.empty()) {
+  // A scope within goes first.
+  if (!colocations_.empty() && spec.device.empty()) {
     const Colocation& with = colocations_.back();
     spec.attrs.set("_class", std::vector<std::string>{"loc:@" + with.name});
-    // For what optimization does before anything is placed.
-    if (spec.device.empty()) spec.device = with.device;
+    spec.device = with.device;  // for what optimization does before anything is placed
   }
   spec.where = StackTrace::capture();
   Node* node = graph_.add(std::move(spec));

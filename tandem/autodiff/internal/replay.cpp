@@ -17,6 +17,7 @@ namespace {
 AttrMap given_attrs(const Node& node) {
   AttrMap attrs;
   for (const auto& [name, value] : node.attrs()) {
+    if (name == "_class") continue;  // it names a node that is called otherwise there
     const AttrDef* def = node.op().find_attr(name);
     if (!def || !def->inferred) attrs.set(name, value);
   }

@@ -143,6 +143,17 @@ void mark_uncomputed(const Array& value) {
   if (buffer && buffer->computed() && !buffer->planned()) buffer->mark_uncomputed();
 }
 
+namespace {
+
+// The host can write to the memory of devices that run its kernels, and to no other's.
+void fill(const KernelContext& c, const Array& value, int byte) {
+  if (value.num_bytes() == 0) return;
+  if (value.on_host() || c.device().kernel_class() == "cpu")
+    std::memset(value.raw_data(), byte, value.num_bytes());
+}
+
+}  // namespace
+
 bool skip_kernel(KernelContext& c, const Node* node, const UncomputedInputs& inputs) {
   if (!may_skip(c, node, inputs)) {
     if (inputs.host_integers >= 0 && c.op().traits.kind == NodeKind::kPlain) {
@@ -156,8 +167,7 @@ bool skip_kernel(KernelContext& c, const Node* node, const UncomputedInputs& inp
   for (int i = 0; i < c.num_outputs(); ++i) {
     Array& value =
         is_planned(c, i) ? *c.outputs_[i] : c.allocate_output(i, node->output_shape(i).to_shape());
-    if (!is_inexact(value.dtype()) && value.num_bytes() != 0)
-      std::memset(value.raw_data(), value.dtype() == DType::kBool ? 1 : 0, value.num_bytes());
+    if (!is_inexact(value.dtype())) fill(c, value, value.dtype() == DType::kBool ? 1 : 0);
   }
   if (c.num_outputs() == 0) mark_variables(c);
   return true;
@@ -168,8 +178,7 @@ void mark_results(KernelContext& c, const UncomputedInputs& inputs) {
   for (int i = 0; i < c.num_outputs(); ++i) {
     Array& value = *c.outputs_[i];
     if (!value.valid() || !comes_uncomputed(c, i, inputs)) continue;
-    if (value.dtype() == DType::kBool && inputs.numbers && value.num_bytes() != 0)
-      std::memset(value.raw_data(), 1, value.num_bytes());
+    if (value.dtype() == DType::kBool && inputs.numbers) fill(c, value, 1);
     // Printed within a function, say.
     if (value.dtype() == DType::kString && c.op().traits.shares_memory == 0)
       std::fill_n(value.data<std::string>(), value.num_elements(), "<not computed>");

@@ -343,12 +343,14 @@ class Run : public std::enable_shared_from_this<Run> {
   // Out by the one device, and in by the other once that is over: nobody waits, since what comes
   // before on the one's stream may need the lock to be over.
   template <class Over>
-  static void copy_through_host(Device& source, const Array& from, Device& target, const Array& to,
-                                const Over& over) {
+  void copy_through_host(Device& source, const Array& from, Device& target, const Array& to,
+                         const Over& over) {
     const Array staged = allocate_staging(source, from.dtype(), from.shape());
     Copy out = transfer(from, staged);
-    out.done = [&target, in = transfer(staged, to), over](const std::exception_ptr& error) {
+    out.done = [self = shared_from_this(), &target, in = transfer(staged, to),
+                over](const std::exception_ptr& error) {
       if (error) return over(error);
+      ThreadContextScope scope(self->context_);  // what cancels the copy
       try {
         Copy copy = in;
         copy.done = over;

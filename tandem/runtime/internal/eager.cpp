@@ -269,7 +269,7 @@ class EagerCall {
 
 // With one device there is no choice, unless a scope asks for what is not there.
 bool is_placed(const Runtime& runtime) {
-  return runtime.places_calls() || !thread_context().devices.empty();
+  return runtime.places_calls() || (!thread_context().devices.empty() && asks_elsewhere());
 }
 
 std::vector<Tensor> run_on_devices(Runtime& runtime, const OpDef& op,

@@ -170,6 +170,11 @@ bool plainly_on_host(const Runtime& runtime, const OpDef& op, std::span<const Te
                                                  : names_first_cpu(scopes.back());
 }
 
+bool asks_elsewhere() {
+  const auto& scopes = thread_context().devices;
+  return !scopes.empty() && !scopes.back().empty() && !names_first_cpu(scopes.back());
+}
+
 Device& choose_device(const DeviceCall& call) {
   if (Device* device = device_of_resource(call)) {
     if (const std::string lost = device->lost(); !lost.empty()) {

@@ -31,6 +31,9 @@ bool plainly_on_host(const Runtime& runtime, const OpDef& op, std::span<const Te
 /// all has a kernel, the one that was asked for.
 Device& choose_device(const DeviceCall& call);
 
+/// Whether the thread's scope asks for something else than the first CPU.
+bool asks_elsewhere();
+
 /// The device on which a function called here runs what asks for nothing. Throws
 /// InvalidArgumentError, or tells the fallback, if the scope's is not there.
 Device& device_of_call(Runtime& runtime, const std::string& function);

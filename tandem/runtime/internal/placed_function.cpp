@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "tandem/core/error.h"
@@ -130,35 +131,83 @@ PlacedFunction place_function(Runtime& runtime, MutableFunction function, const 
   return placed;
 }
 
+namespace {
+
+// What a call needs: the rest is pruned, whatever it asks for.
+std::vector<const Node*> needed(const std::vector<Output>& results,
+                                const std::vector<Node*>& effects) {
+  std::vector<const Node*> nodes;
+  std::set<const Node*> seen;
+  const auto need = [&](const Node* node) {
+    if (node && seen.insert(node).second) nodes.push_back(node);
+  };
+  for (const Output& result : results) need(result.node);
+  for (const Node* effect : effects) need(effect);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const Node& node = *nodes[i];
+    for (const Output& in : node.inputs()) need(in.node);
+    for (const Node* before : node.control_inputs()) need(before);
+  }
+  return nodes;
+}
+
+DeviceSpec request_of(const Node& node) {
+  try {
+    return DeviceSpec::parse(node.requested_device());
+  } catch (const InvalidArgumentError& error) {
+    throw InvalidArgumentError(cat("Malformed device specification '", node.requested_device(),
+                                   "' in node: ", node.describe(), ". ", error.what()));
+  }
+}
+
+// The placer's text for such a node, which may not be there any more when it is asked.
+[[noreturn]] void refuse_request(const Runtime& runtime, const Node& node) {
+  std::string available, able;
+  bool any_gpu = false;
+  for (const auto& device : runtime.devices()) {
+    available += cat(available.empty() ? "" : ", ", device->name());
+    any_gpu = any_gpu || device->type() == "GPU";
+    if (runtime.kernels().find(node.op(), device->kernel_class(), node.attrs()))
+      able += cat(able.empty() ? "" : ", ", device->name());
+  }
+  const bool wants_gpu = DeviceSpec::parse(node.requested_device()).type == "GPU";
+  throw InvalidArgumentError(cat(
+      "Cannot assign a device for operation ", node.name(), ": {{node ", node.name(),
+      "}} was explicitly assigned to ", node.requested_device(), " but available devices are [ ",
+      available, " ]. Make sure the device specification refers to a valid device.",
+      wants_gpu && !any_gpu ? " The requested device appears to be a GPU, but CUDA is not enabled."
+                            : "",
+      "\n\t [[", node.name(), "]]\nDevices with a kernel: [", able, "]."));
+}
+
+}  // namespace
+
 void check_requests(Runtime& runtime, const MutableFunction& function) {
   const auto& devices = runtime.devices();
-  std::string met;  // the last one that was: nodes ask alike
-  const auto is_met = [&](const std::string& request) {
-    if (request.empty() || request == met) return true;
-    if (!runtime.soft_placement()) return false;  // there may be no kernel
-    const DeviceSpec spec = DeviceSpec::parse(request);
-    if (std::none_of(devices.begin(), devices.end(),
-                     [&](const auto& device) { return spec.matches(device->spec()); }))
-      return false;
-    met = request;
-    return true;
-  };
-  const auto check = [&](const Graph& graph) {
-    if (std::all_of(graph.nodes().begin(), graph.nodes().end(),
-                    [&](const auto& node) { return is_met(node->requested_device()); }))
+  const std::string* met = nullptr;  // the last one that was: nodes ask alike
+  const auto check = [&](const Node& node) {
+    const std::string& request = node.requested_device();
+    if (request.empty() || (met && request == *met)) return;
+    const DeviceSpec spec = request_of(node);
+    if (std::any_of(devices.begin(), devices.end(),
+                    [&](const auto& device) { return spec.matches(device->spec()); })) {
+      met = &request;
       return;
-    PlacementOptions options;
-    options.soft = runtime.soft_placement();
-    try {
-      const Placement placement =
-          place(graph, CostModel(DeviceSet::of(devices)), runtime.kernels(), options);
-      tell_soft_placement(runtime, soft_placement_line(graph, placement));
-    } catch (const UnimplementedError&) {
-      // An op without a kernel may be one that never runs.
     }
+    if (!runtime.soft_placement() || (spec.job && spec.job != "localhost") ||
+        (spec.replica && spec.replica != 0) || (spec.task && spec.task != 0))
+      refuse_request(runtime, node);
+    // With several devices the placer tells where it goes.
+    if (devices.size() > 1) return;
+    tell_soft_placement(
+        runtime,
+        cat("Soft placement: '", node.name(), "' (", node.op().name, ") asked for ", request,
+            ", but there is no such device; it runs on ", runtime.default_device().name(), "."));
   };
-  check(function.graph);
-  for (const Function* called : called_functions(function.graph)) check(called->body());
+  for (const Node* node : needed(function.results, function.control_results)) check(*node);
+  for (const Function* called : called_functions(function.graph)) {
+    for (const Node* node : needed(called->results(), called->control_results())) check(*node);
+  }
 }
 
 bool on_one_cpu(const PlacedFunction& placed) {

@@ -486,8 +486,8 @@ std::vector<std::size_t> rehearse(const Function& function, const std::vector<Ar
   Rehearsal rehearsal(Runtime::current());
   std::vector<Value> values;
   for (const Array& a : args) {
-    const bool known = is_small(a) || a.dtype() == DType::kVariant;
-    values.push_back({a, known && values.size() >= outlines ? a : Array()});
+    // Lists are not followed: kernels would work on the caller's own.
+    values.push_back({a, is_small(a) && values.size() >= outlines ? a : Array()});
   }
   rehearsal.call(function, std::move(values), device);
   return rehearsal.peak();

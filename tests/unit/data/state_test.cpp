@@ -204,9 +204,9 @@ TEST(State, ReportsDamage) {
     EXPECT_THROW(it.restore(damaged), DataLossError) << i;
   }
   std::string newer = saved;
-  newer[8] = 2;
+  newer[8] = 3;
   EXPECT_THAT(message_of_thrown<UnimplementedError>([&] { it.restore(newer); }),
-              HasSubstr("version 2"));
+              HasSubstr("version 3"));
   it.restore(saved);
 }
 

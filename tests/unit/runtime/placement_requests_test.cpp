@@ -1,6 +1,7 @@
 #include <cmath>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -210,6 +211,23 @@ TEST_F(Colocated, NodesOfAFunctionGoWithTheOneThatIsNamed) {
               (std::vector<std::string>{"loc:@MatMul"}));
   }
   EXPECT_TRUE(named);
+}
+
+TEST_F(Colocated, ScopesWithinGoFirst) {
+  const Tensor x = ones({4, 4});
+  const auto step = function([](Tensor a) {
+    Tensor there;
+    {
+      DeviceScope scope("/GPU:1");
+      there = matmul(a, a);
+    }
+    const auto near = colocate_with(there);
+    DeviceScope within("/GPU:0");
+    return std::pair(exp(a), there);
+  });
+  const auto [result, there] = step(x);
+  EXPECT_EQ(result.device(), gpu0_);
+  EXPECT_EQ(there.device(), gpu1_);
 }
 
 // The one's thread must not wait for a copy with a lock held that the other's needs.
