@@ -107,6 +107,7 @@ TEST(CudaVisibleDevices, HideAllGpus) {
 }
 
 TEST(CudaVisibleDevices, HideTheOthersAndGiveTheOrder) {
+  // It takes the fifth and the second of several GPUs, which no real machine is sure to have.
   if (!stand_in()) GTEST_SKIP() << "skipped: the stand-in has the GPUs that this needs";
   with_visible("4,1", [] {
     CudaBackend cuda = backend();

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "tandem/core/error.h"
+#include "tandem/placement/unmet_request.h"
 
 namespace tandem::placement {
 namespace {
@@ -118,7 +119,7 @@ void Candidates::fail(const Node& node) const {
                 "]. Devices with kernels for the group: [", names(filter({}, b.kinds)), "]. ",
                 members(root));
   } else if (filter(asked, support_.all()).empty()) {
-    text += explicitly_assigned(node, asked);
+    text += explicitly_assigned(node);
   } else {
     text += cat("Could not satisfy explicit device specification '", node.requested_device(),
                 "' because no supported kernel for ", asked.type.value_or("those"),
@@ -158,19 +159,13 @@ void Candidates::fail_where_it_lies(const Node& value, int device) const {
   }
 }
 
-std::string Candidates::explicitly_assigned(const Node& node, const DeviceSpec& asked) const {
+std::string Candidates::explicitly_assigned(const Node& node) const {
   std::vector<int> sorted = preference_;
   std::sort(sorted.begin(), sorted.end(),
             [&](int a, int b) { return model(devices_, a).name() < model(devices_, b).name(); });
   const bool any_gpu = std::any_of(devices_.devices.begin(), devices_.devices.end(),
                                    [](const DeviceModel& d) { return d.spec.type == "GPU"; });
-  return cat("{{node ", node.name(), "}} was explicitly assigned to ", node.requested_device(),
-             " but available devices are [ ", names(sorted),
-             " ]. Make sure the device specification refers to a valid device.",
-             asked.type == "GPU" && !any_gpu
-                 ? " The requested device appears to be a GPU, but CUDA is not "
-                   "enabled."
-                 : "");
+  return unmet_request(node, names(sorted), any_gpu);
 }
 
 std::string Candidates::names(const std::vector<int>& which) const {

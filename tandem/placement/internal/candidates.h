@@ -34,7 +34,7 @@ class Candidates {
   static DeviceSpec loosened(DeviceSpec spec, std::initializer_list<const DeviceSpec*> by);
   [[noreturn]] void fail(const Node& node) const;
   void fail_where_it_lies(const Node& value, int device) const;
-  std::string explicitly_assigned(const Node& node, const DeviceSpec& asked) const;
+  std::string explicitly_assigned(const Node& node) const;
   std::string names(const std::vector<int>& which) const;
   std::string members(int root) const;
 

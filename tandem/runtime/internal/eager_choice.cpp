@@ -148,10 +148,8 @@ void tell_fallback(Runtime& runtime, const std::string& what, const DeviceSpec& 
                                    ", but ", why, "; it runs on ", chosen.name(), "."));
 }
 
-// Soft placement never crosses to another process.
 void check_task(const DeviceSpec& wanted, const std::vector<Device*>& all) {
-  if ((wanted.job && wanted.job != "localhost") || (wanted.task && wanted.task != 0) ||
-      (wanted.replica && wanted.replica != 0)) {
+  if (names_other_task(wanted)) {
     throw InvalidArgumentError(
         cat(full_name(wanted), " unknown device. Devices that exist: ", names(all), "."));
   }
@@ -168,6 +166,11 @@ bool plainly_on_host(const Runtime& runtime, const OpDef& op, std::span<const Te
   const auto& scopes = thread_context().devices;
   return scopes.empty() || scopes.back().empty() ? is_small_integer_work(op, inputs)
                                                  : names_first_cpu(scopes.back());
+}
+
+bool names_other_task(const DeviceSpec& wanted) {
+  return (wanted.job && wanted.job != "localhost") || (wanted.task && wanted.task != 0) ||
+         (wanted.replica && wanted.replica != 0);
 }
 
 bool asks_elsewhere() {

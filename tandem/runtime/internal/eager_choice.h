@@ -31,6 +31,9 @@ bool plainly_on_host(const Runtime& runtime, const OpDef& op, std::span<const Te
 /// all has a kernel, the one that was asked for.
 Device& choose_device(const DeviceCall& call);
 
+/// A job, replica or task that is not this process, to which soft placement never crosses.
+bool names_other_task(const DeviceSpec& wanted);
+
 /// Whether the thread's scope asks for something else than the first CPU.
 bool asks_elsewhere();
 

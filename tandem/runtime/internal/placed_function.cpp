@@ -9,7 +9,9 @@
 #include "tandem/device/device.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/placement/cost_profile.h"
+#include "tandem/placement/unmet_request.h"
 #include "tandem/runtime/internal/called_functions.h"
+#include "tandem/runtime/internal/eager_choice.h"
 #include "tandem/runtime/internal/soft_placement.h"
 #include "tandem/runtime/runtime.h"
 
@@ -170,14 +172,9 @@ DeviceSpec request_of(const Node& node) {
     if (runtime.kernels().find(node.op(), device->kernel_class(), node.attrs()))
       able += cat(able.empty() ? "" : ", ", device->name());
   }
-  const bool wants_gpu = DeviceSpec::parse(node.requested_device()).type == "GPU";
-  throw InvalidArgumentError(cat(
-      "Cannot assign a device for operation ", node.name(), ": {{node ", node.name(),
-      "}} was explicitly assigned to ", node.requested_device(), " but available devices are [ ",
-      available, " ]. Make sure the device specification refers to a valid device.",
-      wants_gpu && !any_gpu ? " The requested device appears to be a GPU, but CUDA is not enabled."
-                            : "",
-      "\n\t [[", node.name(), "]]\nDevices with a kernel: [", able, "]."));
+  throw InvalidArgumentError(cat("Cannot assign a device for operation ", node.name(), ": ",
+                                 placement::unmet_request(node, available, any_gpu), "\n\t [[",
+                                 node.name(), "]]\nDevices with a kernel: [", able, "]."));
 }
 
 }  // namespace
@@ -194,9 +191,7 @@ void check_requests(Runtime& runtime, const MutableFunction& function) {
       met = &request;
       return;
     }
-    if (!runtime.soft_placement() || (spec.job && spec.job != "localhost") ||
-        (spec.replica && spec.replica != 0) || (spec.task && spec.task != 0))
-      refuse_request(runtime, node);
+    if (!runtime.soft_placement() || names_other_task(spec)) refuse_request(runtime, node);
     // With several devices the placer tells where it goes.
     if (devices.size() > 1) return;
     tell_soft_placement(
