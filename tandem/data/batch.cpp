@@ -228,8 +228,11 @@ class UnbatchIterator final : public UnaryIterator {
     }
     out.clear();
     for (const Tensor& tensor : batch_) {
-      const Array row = tensor.array().slice_outer(at_, at_ + 1);
-      out.emplace_back(row.reshape(Shape(row.shape().dims().subspan(1))));
+      const Array& rows = tensor.array();
+      const Shape row(rows.shape().dims().subspan(1));
+      const auto at = static_cast<std::size_t>(at_ * row.num_elements()) * dtype_size(rows.dtype());
+      out.emplace_back(
+          Array(rows.dtype(), row, rows.buffer(), static_cast<std::byte*>(rows.raw_data()) + at));
     }
     ++at_;
     return true;

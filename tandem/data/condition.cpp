@@ -40,8 +40,9 @@ void Condition::trace() const {
 bool Condition::test(const Element& element) const {
   const ElementProgram* program = this->program().get();
   if (!pays_ || !program->worth_running(element)) return predicate_.test(element);
-  Element args = element;
-  return *program->run(args).front().data<bool>();
+  Array result;
+  program->run_kept(element, {&result, 1});
+  return *result.data<bool>();
 }
 
 }  // namespace tandem::data

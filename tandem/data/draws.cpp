@@ -1,8 +1,10 @@
 #include "tandem/data/internal/draws.h"
 
+#include <memory>
 #include <random>
 #include <utility>
 
+#include "tandem/core/host_allocator.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/thread_context.h"
 
@@ -88,8 +90,9 @@ void DrawPass::visit_state(StateArchive& state) {
 DrawScope::DrawScope(const DrawPosition::Stream* stream, std::int64_t element)
     : set_(stream != nullptr) {
   if (!set_) return;
-  saved_ = std::exchange(thread_context().draws, std::make_shared<DrawPosition>(
-                                                     *stream, static_cast<std::uint64_t>(element)));
+  saved_ = std::exchange(thread_context().draws,
+                         std::allocate_shared<DrawPosition>(HostAllocator<DrawPosition>(), *stream,
+                                                            static_cast<std::uint64_t>(element)));
 }
 
 DrawScope::~DrawScope() {

@@ -5,6 +5,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/core/flush_denormals.h"
+#include "tandem/data/internal/call_list.h"
 #include "tandem/device/device_spec.h"
 #include "tandem/graph/draw_position.h"
 #include "tandem/graph/kernel_context.h"
@@ -100,13 +101,15 @@ bool ElementProgram::may_draw() const {
 
 bool ElementProgram::worth_running(const Element& element) const {
   if (same_sizes_) return true;
-  std::vector<Shape> sizes;
-  for (const Tensor& t : element) sizes.push_back(t.array().shape());
+  const auto has = [&](const std::vector<Shape>& sizes) {
+    return std::equal(sizes.begin(), sizes.end(), element.begin(), element.end(),
+                      [](const Shape& size, const Tensor& t) { return size == t.array().shape(); });
+  };
   std::lock_guard lock(mutex_);
-  const auto at = std::find(planned_.begin(), planned_.end(), sizes);
-  if (at != planned_.end()) return true;
+  if (std::any_of(planned_.begin(), planned_.end(), has)) return true;
   if (planned_.size() == kMostPlans) return false;
-  planned_.push_back(std::move(sizes));
+  std::vector<Shape>& sizes = planned_.emplace_back();
+  for (const Tensor& t : element) sizes.push_back(t.array().shape());
   return true;
 }
 
@@ -123,27 +126,47 @@ void ElementProgram::check(const Element& element) const {
                                  ", but an element is (", has, ")."));
 }
 
-std::vector<Array> ElementProgram::run(Element& element, std::span<const Array> places) const {
+// One call of the program, of a checked element.
+class ElementProgram::Call {
+ public:
+  Call(const ElementProgram& program, const Element& element)
+      : program_(program), args_(element.size() + program.captures_.size()) {
+    for (std::size_t i = 0; i < element.size(); ++i) args_[i] = element[i].array();
+    std::copy(program.captures_.begin(), program.captures_.end(),
+              args_.items().begin() + static_cast<std::ptrdiff_t>(element.size()));
+  }
+  void run(std::span<const Array> places, std::span<Array> results) {
+    const Function& function = *program_.function_.function();
+    const FunctionSpan span(function.name());
+    const auto plan =
+        FunctionExecutor::prepare(function, args_.items(), *Runtime::current().devices().front());
+    const ScopedFlushDenormals flush;
+    plan->run_between(args_.items(), places, results, thread_context().cancellation.get());
+  }
+
+ private:
+  const ElementProgram& program_;
+  CallList<Array> args_;
+};
+
+void ElementProgram::run(Element& element, std::span<const Array> places,
+                         std::span<Array> results) const {
   check(element);
-  std::vector<Array> args;
-  args.reserve(element.size() + captures_.size());
-  for (const Tensor& t : element) args.push_back(t.array());
+  Call call(*this, element);
   element.clear();  // the program may then take over their memory
-  args.insert(args.end(), captures_.begin(), captures_.end());
-  const Function& function = *function_.function();
-  const FunctionSpan span(function.name());
-  const auto plan =
-      FunctionExecutor::prepare(function, args, *Runtime::current().devices().front());
-  const ScopedFlushDenormals flush;
-  const Cancellation* cancellation = thread_context().cancellation.get();
-  return places.empty() ? plan->run(std::move(args), cancellation)
-                        : plan->run_into(std::move(args), places, cancellation);
+  call.run(places, results);
+}
+
+void ElementProgram::run_kept(const Element& element, std::span<Array> results) const {
+  check(element);
+  Call(*this, element).run({}, results);
 }
 
 void ElementProgram::apply(Element& element) const {
-  std::vector<Array> results = run(element);
+  CallList<Array> results(spec_.size());
+  run(element, {}, results.items());
   element.clear();
-  for (Array& result : results) element.emplace_back(std::move(result));
+  for (Array& result : results.items()) element.emplace_back(std::move(result));
 }
 
 std::shared_ptr<const ElementProgram> trace_map(const ElementFn& fn, const DatasetBase& input,

@@ -2,10 +2,12 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tandem/data/internal/call_list.h"
 #include "tandem/data/internal/draw_batch.h"
 #include "tandem/data/internal/fuse.h"
 #include "tandem/data/internal/group_dataset.h"
@@ -41,7 +43,8 @@ class RowMaker {
   template <class Before>
   void add(Element& element, Before before, std::int64_t number, std::int64_t batch, Stacker& rows,
            const DrawPosition::Stream* stream, Origin& first) const {
-    std::vector<Array> made;
+    CallList<Array> made(program_.spec().size());
+    bool ran = false;
     Element names;
     note_names(element, names);
     try {
@@ -50,14 +53,17 @@ class RowMaker {
         map_.function().apply(element);
       } else {
         if (prepared_ && rows.size() == 0) rows.prepare(program_.spec());
-        made = program_.run(element, rows.next_row());
+        CallList<Array> places(program_.spec().size());
+        const bool placed = rows.next_row(places.items());
+        program_.run(element, placed ? places.items() : std::span<Array>(), made.items());
+        ran = true;
       }
     } catch (...) {
       throw_stage_error("map", number, told(names, before()));
     }
     if (rows.size() == 0) first = joined(names, before());
     try {
-      element.empty() ? rows.add(made) : rows.add(element);
+      ran ? rows.add(made.items()) : rows.add(element);
     } catch (...) {
       throw_stage_error("batch", batch, told_unlike(joined(names, before()), first));
     }

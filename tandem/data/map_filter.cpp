@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -6,6 +7,7 @@
 #include <vector>
 
 #include "tandem/core/error.h"
+#include "tandem/data/internal/call_list.h"
 #include "tandem/data/internal/fuse.h"
 #include "tandem/data/internal/origin.h"
 #include "tandem/data/internal/parallel_map.h"
@@ -30,14 +32,14 @@ class Judge {
   // Throws what the map throws.
   void apply(Element& element) const {
     if (both_->worth_running(element)) {
-      Element kept;
-      if (!cannot_fail_) kept = element;
+      CallList<Tensor> kept(cannot_fail_ ? 0 : element.size());
+      std::copy_n(element.begin(), kept.items().size(), kept.items().begin());
       try {
         return both_->apply(element);
       } catch (...) {
         // Which of the two was it?
         if (cannot_fail_ && element.size() != both_->input_spec().size()) throw;
-        if (!cannot_fail_) element = std::move(kept);
+        if (!cannot_fail_) element.assign(kept.items().begin(), kept.items().end());
       }
     }
     map_.apply(element);

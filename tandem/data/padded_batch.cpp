@@ -1,5 +1,6 @@
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,27 +31,27 @@ class PaddedBatchIterator final : public UnaryIterator {
 
   bool next(Element& out) override {
     if (ended_) return false;
-    elements_.clear();
     origins_.clear();
-    while (static_cast<std::int64_t>(elements_.size()) < size_) {
-      Element element;
-      if (!input().next(element)) {
+    std::size_t count = 0;
+    while (static_cast<std::int64_t>(count) < size_) {
+      if (count == elements_.size()) elements_.emplace_back();
+      if (!input().next(elements_[count])) {
         ended_ = true;
         break;
       }
-      origins_.add(elements_.size(), input().origin());
-      elements_.push_back(std::move(element));
+      origins_.add(count++, input().origin());
       context_.check();
     }
-    if (elements_.empty() || (ended_ && drop_remainder_)) return false;
+    if (count == 0 || (ended_ && drop_remainder_)) return false;
+    const std::span<Element> batch = std::span(elements_).first(count);
     const std::int64_t number = number_++;
     std::size_t misfit = 0;
     try {
-      padding_.join(elements_, -1, out, misfit);
+      padding_.join(batch, -1, out, misfit);
     } catch (...) {
       throw_stage_error("padded_batch", number, told_misfit(origins_, misfit));
     }
-    elements_.clear();
+    for (Element& element : batch) element.clear();
     return true;
   }
 
@@ -67,8 +68,8 @@ class PaddedBatchIterator final : public UnaryIterator {
   const std::int64_t size_;
   const bool drop_remainder_;
   const Padding& padding_;
-  std::vector<Element> elements_;
-  Origins origins_;  // of the batch's elements
+  std::vector<Element> elements_;  // of the batch; then nothing, in memory that serves again
+  Origins origins_;                // of the batch's elements
   bool ended_ = false;
   std::int64_t number_ = 0;
   const IterationContext context_;
@@ -124,16 +125,17 @@ class BucketIterator final : public UnaryIterator {
 
   bool next(Element& out) override {
     while (!input_ended_) {
-      Element element;
-      if (!input().next(element)) {
+      if (spare_.empty()) spare_.emplace_back();
+      if (!input().next(spare_.back())) {
         input_ended_ = true;
         break;
       }
       context_.check();
-      const std::size_t at = bucket_of(element);
+      const std::size_t at = bucket_of(spare_.back());
       Bucket& bucket = buckets_[at];
       bucket.origins.add(bucket.elements.size(), input().origin());
-      bucket.elements.push_back(std::move(element));
+      bucket.elements.push_back(std::move(spare_.back()));
+      spare_.pop_back();
       if (static_cast<std::int64_t>(bucket.elements.size()) == setting_.sizes[at]) {
         give(at, out);
         return true;
@@ -169,6 +171,18 @@ class BucketIterator final : public UnaryIterator {
     Origins origins;
   };
 
+  // Empties a bucket however its batch ends; the memory of its elements serves again.
+  struct Emptying {
+    Bucket& bucket;
+    std::vector<Element>& spare;
+    ~Emptying() {
+      for (Element& element : bucket.elements) element.clear();
+      if (spare.size() < bucket.elements.size()) spare.swap(bucket.elements);
+      bucket.elements.clear();
+      bucket.origins.clear();
+    }
+  };
+
   std::size_t bucket_of(const Element& element) {
     const std::int64_t number = number_++;
     try {
@@ -188,7 +202,8 @@ class BucketIterator final : public UnaryIterator {
   }
 
   void give(std::size_t at, Element& out) {
-    const Bucket bucket = std::exchange(buckets_[at], {});
+    Bucket& bucket = buckets_[at];
+    const Emptying emptying{bucket, spare_};
     first_ = bucket.origins.at(0);
     std::size_t misfit = 0;
     try {
@@ -219,7 +234,8 @@ class BucketIterator final : public UnaryIterator {
 
   const Setting& setting_;
   std::vector<Bucket> buckets_;
-  Origin first_;  // of the first element of the batch last given
+  std::vector<Element> spare_;  // nothing, in memory that serves again
+  Origin first_;                // of the first element of the batch last given
   std::int64_t number_ = 0;
   bool input_ended_ = false;
   std::size_t left_ = 0;  // after the end: the first bucket that may hold something

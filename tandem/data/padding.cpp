@@ -34,20 +34,18 @@ void fill(Array& to, std::int64_t begin, std::int64_t end, const Array* value) {
   }
 }
 
-// Copies `from` into the corner of the row of shape `row` that begins at `at`.
-void copy_corner(const Array& from, const Shape& row, Array& to, std::int64_t at) {
-  const int rank = from.rank();
+// Copies what `from` has from element `from_at` on along `axis` and those after it into the corner
+// of the row of shape `row`, there from element `at` of `to` on.
+void copy_corner(const Array& from, std::int64_t from_at, const Shape& row, Array& to,
+                 std::int64_t at, int axis = 0) {
   if (from.num_elements() == 0) return;
-  if (rank == 0) return copy_elements(from, 0, to, at, 1);
-  const std::int64_t run = from.dim(rank - 1);
-  std::vector<std::int64_t> index(static_cast<std::size_t>(rank), 0);
-  for (std::int64_t done = 0; done < from.num_elements(); done += run) {
-    std::int64_t offset = 0;
-    for (int i = 0; i < rank; ++i) offset = offset * row[i] + index[static_cast<std::size_t>(i)];
-    copy_elements(from, done, to, at + offset, run);
-    for (int i = rank - 2; i >= 0 && ++index[static_cast<std::size_t>(i)] == from.dim(i); --i) {
-      index[static_cast<std::size_t>(i)] = 0;
-    }
+  if (axis >= from.rank() - 1) {
+    return copy_elements(from, from_at, to, at, from.rank() == 0 ? 1 : from.dim(axis));
+  }
+  const std::int64_t from_step = from.shape().product(axis + 1, from.rank());
+  const std::int64_t step = row.product(axis + 1, row.rank());
+  for (std::int64_t i = 0; i < from.dim(axis); ++i) {
+    copy_corner(from, from_at + i * from_step, row, to, at + i * step, axis + 1);
   }
 }
 
@@ -181,7 +179,7 @@ void Padding::join(std::span<const Element> elements, std::int64_t filled, Eleme
         fill(joined, at + array.num_elements(), at + size, value);
       } else {
         if (array.num_elements() < size) fill(joined, at, at + size, value);
-        copy_corner(array, row, joined, at);
+        copy_corner(array, 0, row, joined, at);
       }
       at += size;
     }

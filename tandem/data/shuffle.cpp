@@ -56,9 +56,8 @@ class ShuffleIterator final : public RowStage {
 
   bool next_element(Element& out) override {
     while (!input_ended_ && !elements_.full()) {
-      Element element;
-      if (input().next(element)) {
-        elements_.put(std::move(element), input().origin());
+      if (input().next(next_)) {
+        elements_.put(std::move(next_), input().origin());
       } else {
         input_ended_ = true;
       }
@@ -90,6 +89,7 @@ class ShuffleIterator final : public RowStage {
   const std::shared_ptr<SeedSequence> seeds_;
   Reservoir<std::int64_t> numbers_;
   Reservoir<Element> elements_;
+  Element next_;   // nothing, in memory that serves again
   Origin origin_;  // of the element last given
   std::array<std::int64_t, 128> ahead_;
   std::size_t at_ = 0;

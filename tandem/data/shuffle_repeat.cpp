@@ -79,9 +79,9 @@ class ShuffleRepeatIterator final : public RowStage {
   bool prepare(Reservoir<Item>& items) {
     for (;;) {
       if (!begun_) {
-        Item item{};
+        Item& item = drawn(items);
         while (!input_ended_ && !items.full()) {
-          if (draw(item)) put(std::move(item));
+          if (draw(item)) put(item);
         }
       }
       if (!items.empty()) {
@@ -101,10 +101,12 @@ class ShuffleRepeatIterator final : public RowStage {
     }
   }
 
+  std::int64_t& drawn(Reservoir<std::int64_t>&) { return drawn_row_; }
+  Element& drawn(Reservoir<Element>&) { return drawn_; }
   void put(std::int64_t row) { numbers_.put(row); }
-  void put(Element element) { elements_.put(std::move(element), input().origin()); }
+  void put(Element& element) { elements_.put(std::move(element), input().origin()); }
   void put_ahead(std::int64_t row) { numbers_.put_ahead(row); }
-  void put_ahead(Element element) { elements_.put_ahead(std::move(element), input().origin()); }
+  void put_ahead(Element& element) { elements_.put_ahead(std::move(element), input().origin()); }
 
   void take(Reservoir<std::int64_t>& rows, std::int64_t& out) {
     rows.take(out);
@@ -148,8 +150,8 @@ class ShuffleRepeatIterator final : public RowStage {
     if (items.full()) return;
     try {
       if (!begun_) begin_next();
-      Item item{};
-      if (draw(item)) put_ahead(std::move(item));
+      Item& item = drawn(items);
+      if (draw(item)) put_ahead(item);
     } catch (...) {
       context_.check();
       error_ = std::current_exception();
@@ -193,6 +195,8 @@ class ShuffleRepeatIterator final : public RowStage {
   Reservoir<std::int64_t> numbers_;
   Reservoir<Element> elements_;
   Origin origin_;                       // of the element last given
+  std::int64_t drawn_row_ = 0;          // on the way into the buffer
+  Element drawn_;                       // likewise; then nothing, in memory that serves again
   std::array<std::int64_t, 128> rows_;  // of the input
   std::size_t at_ = 0;
   std::size_t have_ = 0;

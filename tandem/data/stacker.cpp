@@ -37,19 +37,17 @@ void Stacker::prepare(const ElementSpec& spec) {
   begin(std::move(components));
 }
 
-std::vector<Array> Stacker::next_row() {
-  std::vector<Array> places;
+bool Stacker::next_row(std::span<Array> places) {
+  if (components_.empty()) return false;
   if (size_ == capacity_ && size_ > 0) grow();
-  for (const Component& c : components_) {
-    if (is_object(c.rows.dtype())) {
-      places.emplace_back();
-      continue;
-    }
+  for (std::size_t i = 0; i < components_.size(); ++i) {
+    const Component& c = components_[i];
+    if (is_object(c.rows.dtype())) continue;
     const auto at = static_cast<std::size_t>(size_ * c.row_elements) * dtype_size(c.rows.dtype());
-    places.emplace_back(c.rows.dtype(), c.row_shape, c.rows.buffer(),
-                        static_cast<std::byte*>(c.rows.raw_data()) + at);
+    places[i] = Array(c.rows.dtype(), c.row_shape, c.rows.buffer(),
+                      static_cast<std::byte*>(c.rows.raw_data()) + at);
   }
-  return places;
+  return true;
 }
 
 void Stacker::grow() {
@@ -65,7 +63,7 @@ void Stacker::add(const Element& element) {
   add(element.size(), [&](std::size_t i) -> const Array& { return element[i].array(); });
 }
 
-void Stacker::add(const std::vector<Array>& arrays) {
+void Stacker::add(std::span<const Array> arrays) {
   add(arrays.size(), [&](std::size_t i) -> const Array& { return arrays[i]; });
 }
 

@@ -40,11 +40,14 @@ class ElementProgram {
   /// Replaces the element by the results. Throws InvalidArgumentError if it has not the spec that
   /// the function was traced for.
   void apply(Element& element) const;
-  /// The results as arrays, of an element that it empties; made in `places`, one for each result,
-  /// where that can be done.
-  std::vector<Array> run(Element& element, std::span<const Array> places = {}) const;
+  /// Sets `results`, one for each of `spec`, of an element that it empties; made in `places`, as
+  /// many or none, where that can be done.
+  void run(Element& element, std::span<const Array> places, std::span<Array> results) const;
+  /// The same of an element that stays as it is.
+  void run_kept(const Element& element, std::span<Array> results) const;
 
  private:
+  class Call;
   void check(const Element& element) const;
 
   ElementSpec input_;

@@ -35,7 +35,8 @@ class Reservoir {
     place(std::move(item));
     ++count_;
   }
-  void put(Item item, Origin&& origin) {
+  /// Leaves in `item` what was in its place: an item that `take` got, whose memory serves again.
+  void put(Item&& item, Origin&& origin) {
     place(std::move(item), std::move(origin));
     ++count_;
   }
@@ -44,7 +45,7 @@ class Reservoir {
     place(std::move(item));
     ++ahead_;
   }
-  void put_ahead(Item item, Origin&& origin) {
+  void put_ahead(Item&& item, Origin&& origin) {
     place(std::move(item), std::move(origin));
     ++ahead_;
   }
@@ -116,10 +117,10 @@ class Reservoir {
   }
 
   // Behind all others; the memory grows with them.
-  void place(Item item) {
+  void place(Item&& item) {
     const std::size_t held = count_ + ahead_;
     if (held < items_.size()) {
-      items_[wrap(first_ + held)] = std::move(item);
+      std::swap(items_[wrap(first_ + held)], item);
       return;
     }
     const auto first = static_cast<std::ptrdiff_t>(first_);
@@ -128,7 +129,7 @@ class Reservoir {
     first_ = 0;
     items_.push_back(std::move(item));
   }
-  void place(Item item, Origin&& origin) {
+  void place(Item&& item, Origin&& origin) {
     place(std::move(item));
     if (!origin.names && origins_.empty()) return;
     origins_.resize(items_.size());

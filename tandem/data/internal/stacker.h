@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "tandem/core/array.h"
@@ -21,11 +22,12 @@ class Stacker {
   void add(const Element& element);
   /// For elements whose dtypes and shapes are known before the first is there.
   void prepare(const ElementSpec& spec);
-  /// Where the components of the next element may be made; nothing before the first element if
-  /// that has not been prepared, and an undefined array where there is no place to give.
-  std::vector<Array> next_row();
+  /// Sets `places`, one a component, to where the next element's may be made, and to undefined
+  /// arrays where there is no place to give. False before the first element unless that has been
+  /// prepared for.
+  bool next_row(std::span<Array> places);
   /// As above; what was made in its place is not copied.
-  void add(const std::vector<Array>& arrays);
+  void add(std::span<const Array> arrays);
   /// The batch, of `size()` > 0 rows; the stacker is empty afterwards.
   void finish(Element& out);
 

@@ -47,6 +47,18 @@ std::vector<Array> AdaptivePlan::run_into(std::vector<Array> args, std::span<con
   return run_plan(*plan, std::move(args), cancellation, nullptr, places);
 }
 
+void AdaptivePlan::run_between(std::span<Array> args, std::span<const Array> places,
+                               std::span<Array> results, const Cancellation* cancellation) {
+  Plan* plan = chosen_.load(std::memory_order_acquire);
+  if (!plan) return Executable::run_between(args, places, results, cancellation);
+  std::unique_ptr<Plan::Frame> frame = run_frame(*plan, args, cancellation, nullptr, places);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    results[i] = frame->values[static_cast<std::size_t>(plan->result_slots()[i])];
+  }
+  if (!places.empty()) plan->forget_places(*frame);
+  plan->give_back(std::move(frame));
+}
+
 const Plan* AdaptivePlan::next_plan() {
   if (const Plan* plan = chosen_.load(std::memory_order_acquire)) return plan;
   // Held for the whole of a call that measures, which may be one that asks.
@@ -116,10 +128,11 @@ bool AdaptivePlan::may_gain(const std::vector<StepTime>& times) const {
   return now - best > kLeastGain && best < 0.8 * now;
 }
 
-std::vector<Array> AdaptivePlan::run_plan(Plan& plan, std::vector<Array> args,
-                                          const Cancellation* cancellation,
-                                          std::vector<StepTime>* times,
-                                          std::span<const Array> places) {
+// The frame holds the results.
+std::unique_ptr<Plan::Frame> AdaptivePlan::run_frame(Plan& plan, std::span<Array> args,
+                                                     const Cancellation* cancellation,
+                                                     std::vector<StepTime>* times,
+                                                     std::span<const Array> places) {
   // A frame whose run failed half way is dropped, not cleaned.
   std::unique_ptr<Plan::Frame> frame = plan.take_frame();
   for (std::size_t i = 0; i < args.size(); ++i) {
@@ -131,6 +144,14 @@ std::vector<Array> AdaptivePlan::run_plan(Plan& plan, std::vector<Array> args,
   } else {
     run_dataflow(plan, *frame, cancellation, runtime_.inter_op_pool());
   }
+  return frame;
+}
+
+std::vector<Array> AdaptivePlan::run_plan(Plan& plan, std::vector<Array> args,
+                                          const Cancellation* cancellation,
+                                          std::vector<StepTime>* times,
+                                          std::span<const Array> places) {
+  std::unique_ptr<Plan::Frame> frame = run_frame(plan, args, cancellation, times, places);
   std::vector<Array> results;
   results.reserve(plan.result_slots().size());
   for (int slot : plan.result_slots())

@@ -23,12 +23,18 @@ class AdaptivePlan final : public Executable {
   std::vector<Array> run(std::vector<Array> args, const Cancellation* cancellation) override;
   std::vector<Array> run_into(std::vector<Array> args, std::span<const Array> places,
                               const Cancellation* cancellation) override;
+  void run_between(std::span<Array> args, std::span<const Array> places, std::span<Array> results,
+                   const Cancellation* cancellation) override;
   const Plan* next_plan() override;
 
  private:
   std::vector<Array> run_plan(Plan& plan, std::vector<Array> args, const Cancellation* cancellation,
                               std::vector<StepTime>* times = nullptr,
                               std::span<const Array> places = {});
+  std::unique_ptr<Plan::Frame> run_frame(Plan& plan, std::span<Array> args,
+                                         const Cancellation* cancellation,
+                                         std::vector<StepTime>* times,
+                                         std::span<const Array> places);
   std::vector<Array> run_adapting(std::vector<Array> args, const Cancellation* cancellation);
   Plan& on_trial() const;
   bool may_gain(const std::vector<StepTime>& times) const;

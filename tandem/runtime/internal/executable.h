@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <iterator>
 #include <span>
 #include <utility>
 #include <vector>
@@ -24,6 +26,16 @@ class Executable {
                                       [[maybe_unused]] std::span<const Array> places,
                                       const Cancellation* cancellation) {
     return run(std::move(args), cancellation);
+  }
+  /// The same for callers that have room for both lists: empties `args` and sets `results`, one for
+  /// each result. Of a plan whose values have their places it takes no heap memory.
+  virtual void run_between(std::span<Array> args, std::span<const Array> places,
+                           std::span<Array> results, const Cancellation* cancellation) {
+    std::vector<Array> given(std::make_move_iterator(args.begin()),
+                             std::make_move_iterator(args.end()));
+    std::vector<Array> made = places.empty() ? run(std::move(given), cancellation)
+                                             : run_into(std::move(given), places, cancellation);
+    std::move(made.begin(), made.end(), results.begin());
   }
   /// The plan that the next call follows; null if it follows none.
   virtual const Plan* next_plan() = 0;

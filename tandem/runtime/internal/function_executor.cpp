@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 
 #include "tandem/core/error.h"
 #include "tandem/core/flush_denormals.h"
@@ -44,7 +45,7 @@ class PlanCache {
  public:
   // `places`: null where there is one device.
   [[gnu::always_inline]] std::shared_ptr<Executable> get(Runtime& runtime, const Function& function,
-                                                         const std::vector<Array>& args,
+                                                         std::span<const Array> args,
                                                          const CallPlaces* places) {
     std::lock_guard lock(mutex_);
     if (runtime_id_ != runtime.id()) {
@@ -79,7 +80,7 @@ class PlanCache {
  private:
   // Kept out of `get`, which every call goes through.
   [[gnu::noinline]] std::shared_ptr<Executable> make(Runtime& runtime, const Function& function,
-                                                     const std::vector<Array>& args,
+                                                     std::span<const Array> args,
                                                      const CallPlaces* places) {
     if (!optimized_) {
       auto body = std::make_shared<MutableFunction>(function);
@@ -143,7 +144,7 @@ class PlanCache {
     if (!places || !made_for) return !places && !made_for;
     return *made_for == *places;
   }
-  static bool fits(const std::vector<Shape>& shapes, const std::vector<Array>& args) {
+  static bool fits(const std::vector<Shape>& shapes, std::span<const Array> args) {
     for (std::size_t i = 0; i < args.size(); ++i) {
       if (!(shapes[i] == args[i].shape())) return false;
     }
@@ -254,7 +255,7 @@ std::vector<Array> FunctionExecutor::run_watched(const Function& function, std::
 }
 
 std::shared_ptr<Executable> FunctionExecutor::prepare(const Function& function,
-                                                      const std::vector<Array>& args,
+                                                      std::span<const Array> args,
                                                       const Device& device) {
   Runtime& runtime = Runtime::current();
   if (!runtime.places_calls()) return plans_of(function)->get(runtime, function, args, nullptr);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "tandem/core/array.h"
@@ -23,8 +24,8 @@ class TANDEM_EXPORT FunctionExecutor final : public FunctionRunner {
   /// dtypes and shapes.
   static void check(const Function& function, const std::vector<Array>& args);
   /// The plan that such a call would use.
-  static std::shared_ptr<Executable> prepare(const Function& function,
-                                             const std::vector<Array>& args, const Device& device);
+  static std::shared_ptr<Executable> prepare(const Function& function, std::span<const Array> args,
+                                             const Device& device);
 
   /// The next call places the function, and what it calls, anew.
   static void place_again(const Function& function);
