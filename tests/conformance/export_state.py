@@ -115,6 +115,57 @@ def mutable_tables(writer):
     write_graph(writer, graph, outputs)
 
 
+def found(table, keys, missing, default):
+    asked = tf.reshape(tf.concat([keys[1:2], [missing], keys[:1], keys[2:]], 0), [2, 2])
+    return [lambda: raw.LookupTableSizeV2(table_handle=table),
+            lambda: raw.LookupTableFindV2(table_handle=table, keys=asked, default_value=default)]
+
+
+@case
+def tables_from_lists(writer):
+    """Tables that are filled once, of strings and numbers; the same words again are no error."""
+    graph = tf.Graph()
+    outputs = []
+    with graph.as_default():
+        words, numbers = ["b", "", "\u00e4 c"], [7, -1, 1 << 40]
+        for keys, values, missing, default in [
+                (words, numbers, "none", -9), (numbers, words, 8, "?"), (numbers, [0.5, np.nan, -0.0], 8, 2.0)]:
+            typed = [tf.constant(part, tf.int64 if part is numbers else None) for part in (keys, values)]
+            table = raw.HashTableV2(key_dtype=typed[0].dtype, value_dtype=typed[1].dtype)
+            fill = lambda t=table, k=typed[0], v=typed[1]: raw.InitializeTableV2(table_handle=t, keys=k, values=v)
+            outputs += one_after_the_other([fill, fill] + found(
+                table, typed[0], tf.constant(missing, typed[0].dtype),
+                tf.constant(default, typed[1].dtype)))
+    write_graph(writer, graph, outputs)
+
+
+@case
+def tables_from_files(writer):
+    """Vocabularies: lines, their numbers, columns, a part of the file."""
+    path = writer.folder / "words.txt"
+    path.write_bytes("red 3 0.5\ngreen -7 1.25\nblue 40 -2\n\u00e4 5 1e3\r\nlast 6 0".encode())
+    line, number = -2, -1
+    graph = tf.Graph()
+    outputs = []
+    with graph.as_default():
+        for key, value, types, options in [
+                (0, number, (tf.string, tf.int64), dict(delimiter=" ")), (number, 0, (tf.int64, tf.string), dict(delimiter=" ")),
+                (line, number, (tf.string, tf.int64), {}), (line, number, (tf.string, tf.int64), dict(vocab_size=2)),
+                (0, 1, (tf.string, tf.int64), dict(delimiter=" ", vocab_size=3)),
+                (1, 2, (tf.int64, tf.float32), dict(delimiter=" ", vocab_size=3)),
+                (0, number, (tf.string, tf.int64), dict(delimiter=" ", offset=2))]:
+            table = raw.HashTableV2(key_dtype=types[0], value_dtype=types[1])
+            fill = lambda t=table, k=key, v=value, o=options: raw.InitializeTableFromTextFileV2(
+                table_handle=t, filename=str(path), key_index=k, value_index=v, **o)
+            keys = {line: ["red 3 0.5", "green -7 1.25", "blue 40 -2"], number: [0, 1, 2], 0: ["red", "green", "\u00e4"],
+                    1: [3, -7, 40]}[key]
+            keys = tf.constant(keys, types[0])
+            missing = tf.constant("none" if types[0] == tf.string else 99, types[0])
+            default = tf.constant("?" if types[1] == tf.string else -9, types[1])
+            outputs += one_after_the_other([fill] + found(table, keys, missing, default))
+    write_graph(writer, graph, outputs)
+
+
 @case
 def tensor_arrays(writer):
     """Arrays written, read, spread out, gathered, joined, split, and their gradients."""

@@ -49,7 +49,9 @@ def main():
                 return 1
             print("tensorflow: " + answer.stdout.splitlines()[0], flush=True)
         data = options.out
-    return subprocess.run([options.test, "--data", str(data), "--report", options.report]).returncode
+    # Cases name files from the repository's root on.
+    return subprocess.run([options.test, "--data", str(data), "--report", options.report],
+                          cwd=REFERENCE.parent.parent).returncode
 
 
 if __name__ == "__main__":

@@ -384,7 +384,16 @@ def words(random, count, shape, dtype):
     return [bytes(random.randint(97, 123, random.randint(0, 6)).tolist()) for _ in range(count)]
 
 
+def encoded(kind):
+    """Images' bytes, one drawing after the other."""
+    def generator(random, count, shape, dtype, *arguments):
+        import encoded_images
+        return [encoded_images.MAKERS[kind](random, *arguments) for _ in range(count)]
+    return generator
+
+
 GENERATORS = {
+    **{kind: encoded(kind) for kind in ("jpeg", "png", "bmp", "gif")},
     "normal": both_parts(normal),
     "uniform": both_parts(uniform),
     "positive": both_parts(positive),

@@ -537,6 +537,8 @@ def main():
     parser.add_argument("--show", action="store_true", help="print the values")
     parser.add_argument("--verbose", action="store_true", help="name each case before it runs")
     arguments = parser.parse_args()
+    arguments.out = arguments.out.resolve()
+    os.chdir(HERE.parent.parent)  # cases name files from there
     tf.config.threading.set_inter_op_parallelism_threads(1)
     tf.config.threading.set_intra_op_parallelism_threads(1)
     total, failed = 0, False

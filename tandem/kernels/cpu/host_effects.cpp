@@ -166,10 +166,13 @@ void match_below(const std::string& base, bool named, std::string_view pattern,
   };
   const bool last = slash == std::string_view::npos;
   const auto go_on = [&](const std::string& name) {
-    const std::string path = base + name;
+    std::string path = base + name;
     if (last) {
+      // A slash at the end of a pattern is kept only where there are no wildcards, as in
+      // TensorFlow.
+      if (name.empty() && !named && path.size() > 1) path.pop_back();
       try_to([&] {
-        if (!name.empty() && fs::exists(path)) found.push_back(path);
+        if (!path.empty() && fs::exists(path)) found.push_back(path);
       });
     } else {
       match_below(path + "/", name_given, pattern.substr(slash + 1), found);
