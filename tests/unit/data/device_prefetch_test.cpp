@@ -1,4 +1,5 @@
 #include <atomic>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -10,6 +11,8 @@
 #include "tandem/ops/ops.h"
 #include "tandem/runtime/config.h"
 #include "tandem/runtime/runtime.h"
+#include "tandem/runtime/tensor_impl.h"
+#include "tandem/runtime/thread_context.h"
 
 #include "tests/unit/data/data_util.h"
 
@@ -181,6 +184,85 @@ TEST(PrefetchToDevice, MakesElementsWhileTheDeviceIsBusy) {
   it.next();
   while (*made < 5) std::this_thread::yield();  // hangs if nothing is made ahead
   EXPECT_LE(*made, 6);
+}
+
+// Keeps a device's compute stream busy until it is opened.
+class BusyStream {
+ public:
+  explicit BusyStream(Device& device) : stream_(device.stream(StreamKind::kCompute)) {
+    stream_.enqueue(Work{.run = [opened = opened_.get_future().share()] { opened.wait(); }});
+  }
+  ~BusyStream() { open(); }
+  void open() {
+    if (!std::exchange(open_, true)) opened_.set_value();
+  }
+
+ private:
+  Stream& stream_;
+  std::promise<void> opened_;
+  bool open_ = false;
+};
+
+// Copies that stood behind what the device computes would hang here.
+TEST(PrefetchToDevice, CopiesWhileTheDeviceComputes) {
+  constexpr std::int64_t kFloats = 1 << 18;  // 1 MiB
+  Runtime runtime(emulated("GPU:1,memory=64MiB,link=400MB/s"));
+  RuntimeScope scope(runtime);
+  Device& device = *runtime.devices()[1];
+  const auto made = std::make_shared<std::atomic<int>>(0);
+  auto it = rows(8, kFloats)
+                .map([made](Tensor x, Tensor name) {
+                  ++*made;
+                  return std::pair(x, name);
+                })
+                .prefetch_to_device("GPU:0")
+                .iterator();
+  BusyStream busy(device);
+  std::vector<Tensor> sums;
+  Element element;
+  for (int i = 0; i < 8; ++i) {
+    ASSERT_TRUE(it.next(element));
+    // It is here, and up to two after it.
+    EXPECT_LE(*made, i + 1 + 2);
+    if (i == 3) {
+      DeviceScope on("GPU:0");
+      sums.push_back(reduce_sum(element[0]));
+      EXPECT_FALSE(sums.back().impl()->late->done());
+    }
+  }
+  EXPECT_EQ(*made, 8);
+  busy.open();
+  EXPECT_EQ(sums.at(0).item<float>(), 3.0f * kFloats);
+}
+
+// Double buffered: the one in use and two that are copied ahead.
+TEST(PrefetchToDevice, HoldsTwoAheadUnlessTold) {
+  constexpr std::int64_t kFloats = 1 << 18;  // 1 MiB
+  Runtime runtime(emulated("GPU:1,memory=64MiB,link=400MB/s"));
+  RuntimeScope scope(runtime);
+  const Allocator& memory = runtime.devices()[1]->allocator();
+  auto it = rows(30, kFloats).prefetch_to_device("GPU:0").iterator();
+  Element element;
+  ASSERT_TRUE(it.next(element));
+  while (memory.stats().current < std::size_t{3} << 20) std::this_thread::yield();
+  while (it.next(element)) {
+  }
+  EXPECT_LE(memory.stats().peak, std::size_t{3} << 20);
+}
+
+// A step that stood behind the copy of the next element would hang here: that copy never ends.
+TEST(PrefetchToDevice, ComputesWhileTheNextElementIsCopied) {
+  constexpr std::int64_t kFloats = 1 << 18;
+  Runtime runtime(emulated("GPU:1,memory=64MiB,fault=stall@2"));
+  RuntimeScope scope(runtime);
+  const Allocator& memory = runtime.devices()[1]->allocator();
+  auto it = rows(8, kFloats).prefetch_to_device("GPU:0").iterator();
+  const Element element = it.next();
+  while (memory.stats().current < std::size_t{2} << 20) std::this_thread::yield();
+  const Tensor twice = element[0] + element[0];
+  EXPECT_THAT(twice.device(), HasSubstr("GPU:0"));
+  twice.synchronize();
+  EXPECT_TRUE(!twice.impl()->late || twice.impl()->late->done());
 }
 
 TEST(PrefetchToDevice, CopiesThatNeverEndKeepNobody) {
