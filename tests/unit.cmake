@@ -70,6 +70,15 @@ if(TARGET cli_test)
   add_dependencies(cli_test cli_test_silent)
 endif()
 
+# Writes a cache file that data_test reads or writes too.
+add_executable(cache_writer unit/data/programs/cache_writer.cpp)
+tandem_options(cache_writer)
+set_target_properties(cache_writer PROPERTIES RUNTIME_OUTPUT_DIRECTORY
+                                              "${PROJECT_BINARY_DIR}/tests")
+target_link_libraries(cache_writer PRIVATE tandem::tandem)
+target_include_directories(cache_writer PRIVATE "${PROJECT_SOURCE_DIR}")
+add_dependencies(data_test cache_writer)
+
 # The same once more on an emulated accelerator with memory of its own: what is trained and
 # differentiated on a CPU must be the same there.
 foreach(room IN ITEMS autodiff keras)
