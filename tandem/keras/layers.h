@@ -25,3 +25,10 @@
 #include "tandem/keras/layers/unit_normalization.h"
 #include "tandem/keras/layers/upsampling.h"
 #include "tandem/keras/layers/wrappers.h"
+
+namespace tandem::keras {
+
+/// Keras' name for where layers are: `td::keras::layers::Dense` is `td::keras::Dense`.
+namespace layers = ::tandem::keras;
+
+}  // namespace tandem::keras

@@ -2,6 +2,7 @@
 
 #include <initializer_list>
 #include <iosfwd>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -49,6 +50,11 @@ class TANDEM_EXPORT History {
   /// One value for each epoch that had one. Throws as Logs does.
   const std::vector<double>& operator[](std::string_view name) const;
   bool contains(std::string_view name) const;
+  /// All of them by name, as Keras' `History.history`; what was not computed is not in it.
+  std::map<std::string, std::vector<double>> history() const {
+    return {entries_.begin(), entries_.end()};
+  }
+  /// The same in the order of the first epoch's logs.
   const std::vector<std::pair<std::string, std::vector<double>>>& entries() const {
     return entries_;
   }

@@ -1,6 +1,9 @@
 #include <cmath>
 #include <limits>
+#include <map>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -56,6 +59,10 @@ TEST(Fit, Learns) {
       model.fit(data.x, data.y, {.epochs = 20, .verbose = kSilent, .validation_split = 0.25});
   EXPECT_EQ(history.epochs().size(), 20u);
   EXPECT_LT(history["loss"].back(), history["loss"].front());
+  const std::map<std::string, std::vector<double>> by_name = history.history();
+  EXPECT_EQ(by_name.size(), history.entries().size());
+  for (const auto& [name, values] : by_name) EXPECT_EQ(values, history[name]) << name;
+  EXPECT_EQ(by_name.at("loss").size(), history.epochs().size());
   EXPECT_GT(history["val_accuracy"].back(), 0.95);
   EXPECT_THAT(
       error_of([&] { history["acc"]; }),
@@ -63,6 +70,13 @@ TEST(Fit, Learns) {
           "There is no 'acc' among the logs, which have: accuracy, loss, val_accuracy, val_loss"));
   const Logs logs = model.evaluate(data.x, data.y, {.verbose = kSilent});
   EXPECT_GT(logs["accuracy"], 0.95);
+}
+
+// As Keras writes it.
+TEST(Fit, TakesLayersByTheNameOfTheirModule) {
+  const keras::layers::Dense last(2, {.activation = "softmax"});
+  const Sequential model{layers::Input({2}), layers::Dense(8, {.activation = "relu"}), last};
+  EXPECT_EQ(model.count_params(), 2 * 8 + 8 + 8 * 2 + 2);
 }
 
 TEST(Fit, RepeatsItselfForASeed) {
