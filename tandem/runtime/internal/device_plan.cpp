@@ -18,6 +18,7 @@ DevicePlan::DevicePlan(Runtime& runtime, std::shared_ptr<const PlacedFunction> p
       states_(std::move(states)),
       plan_(runtime, placed_, *states_) {
   make_tasks();
+  if (plan_.brought_constants().size() != 0) make_first_tasks();
 }
 
 DevicePlan::~DevicePlan() = default;
@@ -25,10 +26,11 @@ DevicePlan::~DevicePlan() = default;
 void DevicePlan::make_tasks() {
   const DeviceSet& devices = placed_->placement.devices;
   const CostModel costs(devices);
-  tasks_.lanes = TaskGraph::lanes_of(devices);
+  TaskGraph& tasks = schedule_.tasks;
+  tasks.lanes = TaskGraph::lanes_of(devices);
   const auto& steps = plan_.steps();
   // Host threads take what is ready by themselves; a step that waits for another holds up nobody.
-  for (Lane& lane : tasks_.lanes) {
+  for (Lane& lane : tasks.lanes) {
     if (!devices.devices[static_cast<std::size_t>(lane.device)].host_memory) continue;
     lane.width = lane.depth = static_cast<int>(std::max<std::size_t>(steps.size(), 2));
   }
@@ -57,12 +59,37 @@ void DevicePlan::make_tasks() {
     }
     on_host_.push_back(host && !is_copy(node));
     work_.push_back(work);
-    tasks_.add(task);
+    tasks.add(task);
   }
   for (std::size_t s = 0; s < steps.size(); ++s) {
-    for (int before : steps[s].before) tasks_.add_edge(before, static_cast<int>(s));
+    for (int before : steps[s].before) tasks.add_edge(before, static_cast<int>(s));
   }
-  priority_ = tasks_.remaining_path();
+  schedule_.priority = tasks.remaining_path();
+}
+
+// As copies from the host, for which those wait that read them.
+void DevicePlan::make_first_tasks() {
+  const DeviceSet& devices = placed_->placement.devices;
+  const BroughtConstants& constants = plan_.brought_constants();
+  TaskGraph& tasks = first_schedule_.tasks;
+  tasks = schedule_.tasks;
+  std::vector<int> task_of(static_cast<std::size_t>(plan_.num_slots()), -1);
+  for (int c = 0; c < constants.size(); ++c) {
+    const int slot = plan_.brought_slots()[static_cast<std::size_t>(c)];
+    const int memory = plan_.slot_memory(slot);
+    Task task;
+    task.lane = TaskGraph::copy_lane(0, memory);
+    task.seconds =
+        devices.copy_seconds(0, memory, static_cast<double>(constants.value(c).num_bytes()));
+    task_of[static_cast<std::size_t>(slot)] = tasks.add(task);
+  }
+  for (std::size_t s = 0; s < plan_.steps().size(); ++s) {
+    for (int slot : plan_.steps()[s].inputs) {
+      const int task = task_of[static_cast<std::size_t>(slot)];
+      if (task >= 0) tasks.add_edge(task, static_cast<int>(s));
+    }
+  }
+  first_schedule_.priority = tasks.remaining_path();
 }
 
 std::vector<Array> DevicePlan::run(std::vector<Array> args, const Cancellation* cancellation) {

@@ -28,8 +28,16 @@ class DevicePlan final : public Executable {
 
   const PlacedFunction& placed() const { return *placed_; }
   const Plan& plan() const { return plan_; }
-  const TaskGraph& tasks() const { return tasks_; }
-  const std::vector<double>& priority() const { return priority_; }
+  /// What a call does: a task for each step, and one behind them for each constant that is to be
+  /// brought first.
+  struct Schedule {
+    TaskGraph tasks;
+    std::vector<double> priority;
+  };
+  /// That of calls once all constants are where they are wanted.
+  const Schedule& schedule() const { return schedule_; }
+  /// That of calls before; those after may take it too.
+  const Schedule& first_schedule() const { return first_schedule_; }
   Runtime& runtime() const { return runtime_; }
   /// What a stream is told of a step.
   double flops(int step) const { return work_[static_cast<std::size_t>(step)].flops; }
@@ -44,13 +52,14 @@ class DevicePlan final : public Executable {
     double bytes = 0;
   };
   void make_tasks();
+  void make_first_tasks();
 
   Runtime& runtime_;
   const std::shared_ptr<const PlacedFunction> placed_;
   const std::shared_ptr<NodeStates> states_;
   Plan plan_;
-  TaskGraph tasks_;  // task i is step i
-  std::vector<double> priority_;
+  Schedule schedule_;        // task i is step i
+  Schedule first_schedule_;  // empty where no constant has to be brought
   std::vector<StepWork> work_;
   std::vector<std::uint8_t> on_host_;
 };

@@ -18,6 +18,7 @@
 #include "tandem/runtime/internal/device_kernel.h"
 #include "tandem/runtime/internal/op_failure.h"
 #include "tandem/runtime/internal/step_recorder.h"
+#include "tandem/runtime/internal/transfers.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/thread_context.h"
 
@@ -32,14 +33,16 @@ class Run : public std::enable_shared_from_this<Run> {
  public:
   Run(const DevicePlan& plan, Plan::Frame& frame, const Cancellation* cancellation)
       : plan_(plan),
+        schedule_(plan.plan().brought_constants().all_there() ? plan.schedule()
+                                                              : plan.first_schedule()),
         frame_(frame),
         cancellation_(cancellation),
         context_(thread_context()),
-        scheduler_(plan.tasks(), plan.priority()),
-        lost_(plan.plan().steps().size()),
+        scheduler_(schedule_.tasks, schedule_.priority),
+        lost_(schedule_.tasks.tasks.size()),
         readers_(plan.plan().readers().size()),
-        streams_(plan.tasks().lanes.size()),
-        stream_of_(plan.plan().steps().size(), -1),
+        streams_(schedule_.tasks.lanes.size()),
+        stream_of_(schedule_.tasks.tasks.size(), -1),
         some_do_not_compute_(
             std::any_of(plan.runtime().devices().begin(), plan.runtime().devices().end(),
                         [](const auto& device) { return !device->properties().computes; })),
@@ -49,13 +52,13 @@ class Run : public std::enable_shared_from_this<Run> {
       recorded_ = &recorder_->plan(plan.plan().id(), [&](const auto& each) {
         for (const Step& s : plan.plan().steps()) each(*s.node);
       });
-      began_.assign(plan.plan().steps().size(), 0);
-      lane_free_.assign(plan.tasks().lanes.size(), 0);
+      began_.assign(schedule_.tasks.tasks.size(), 0);
+      lane_free_.assign(schedule_.tasks.lanes.size(), 0);
     }
     for (std::size_t s = 0; s < readers_.size(); ++s)
       readers_[s].store(plan.plan().readers()[s], std::memory_order_relaxed);
     for (std::size_t l = 0; l < streams_.size(); ++l)
-      streams_[l].assign(static_cast<std::size_t>(plan.tasks().lanes[l].width), 0);
+      streams_[l].assign(static_cast<std::size_t>(schedule_.tasks.lanes[l].width), 0);
   }
 
   void operator()() {
@@ -80,6 +83,15 @@ class Run : public std::enable_shared_from_this<Run> {
     }
   };
 
+  // Which constant a task brings; -1: none, it is a step.
+  int constant_of(int task) const {
+    return std::max(task - static_cast<int>(plan_.plan().steps().size()), -1);
+  }
+  bool on_host(int task) const { return constant_of(task) < 0 && plan_.on_host(task); }
+  const std::vector<int>& after(int task) const {
+    return schedule_.tasks.after[static_cast<std::size_t>(task)];
+  }
+
   const Step& step(int s) const { return plan_.plan().steps()[static_cast<std::size_t>(s)]; }
 
   // Gives a lane what it can take. Call with the lock held.
@@ -87,9 +99,9 @@ class Run : public std::enable_shared_from_this<Run> {
     for (int s; (s = scheduler_.issue(lane)) >= 0;) {
       if (lost_[static_cast<std::size_t>(s)].load(std::memory_order_relaxed)) {
         finish(s);
-      } else if (plan_.on_host(s)) {
+      } else if (on_host(s)) {
         host_ready_.push_back(s);
-        std::push_heap(host_ready_.begin(), host_ready_.end(), Less{plan_.priority()});
+        std::push_heap(host_ready_.begin(), host_ready_.end(), Less{schedule_.priority});
         changed_.notify_one();
         if (host_ready_.size() > (caller_waits_ ? 1 : 0)) call_helper();
       } else {
@@ -125,7 +137,7 @@ class Run : public std::enable_shared_from_this<Run> {
     std::unique_lock lock(mutex_);
     for (;;) {
       if (!host_ready_.empty()) {
-        std::pop_heap(host_ready_.begin(), host_ready_.end(), Less{plan_.priority()});
+        std::pop_heap(host_ready_.begin(), host_ready_.end(), Less{schedule_.priority});
         const int s = host_ready_.back();
         host_ready_.pop_back();
         lock.unlock();
@@ -218,25 +230,36 @@ class Run : public std::enable_shared_from_this<Run> {
   void over(int s, std::exception_ptr error) {
     if (error) {
       fail(s, std::move(error));
-    } else if (plan_.on_host(s)) {
+    } else if (on_host(s)) {
       see_as_kernels_do(s);
     }
     std::lock_guard lock(mutex_);
-    if (recorder_ && !plan_.on_host(s)) record(s);
+    if (recorder_ && !on_host(s)) record(s);
     finish(s);
   }
 
   // A kernel from its beginning, a copy from when its lane was free; both to the end that the
   // device told. Call with the lock held.
   void record(int s) {
-    const Task& task = plan_.tasks().tasks[static_cast<std::size_t>(s)];
-    const Lane& lane = plan_.tasks().lanes[static_cast<std::size_t>(task.lane)];
+    const Task& task = schedule_.tasks.tasks[static_cast<std::size_t>(s)];
+    const Lane& lane = schedule_.tasks.lanes[static_cast<std::size_t>(task.lane)];
     const StepRecorder::Time end = StepRecorder::now();
     StepRecorder::Time& free = at(lane_free_, task.lane);
     const StepRecorder::Time begin = std::max(at(began_, s), free);
     free = end;
     if (at(stream_of_, s) < 0 || at(began_, s) == 0) return;
-    const Device& device = *plan_.runtime().devices()[static_cast<std::size_t>(lane.device)];
+    const auto& devices = plan_.runtime().devices();
+    const Device& device = *devices[static_cast<std::size_t>(lane.device)];
+    if (const int c = constant_of(s); c >= 0) {
+      const BroughtConstants& constants = plan_.plan().brought_constants();
+      return recorder_->copy({.track = recorder_->stream_track(device, StreamKind::kCopyIn, 0),
+                              .name = constants.node(c).name(),
+                              .from = devices[0]->name(),
+                              .to = device.name(),
+                              .bytes = static_cast<double>(constants.value(c).num_bytes()),
+                              .begin = begin,
+                              .end = end});
+    }
     const Node& node = *step(s).node;
     if (lane.kind == Lane::kCompute) {
       const int track = recorder_->stream_track(device, StreamKind::kCompute, at(stream_of_, s));
@@ -244,7 +267,6 @@ class Run : public std::enable_shared_from_this<Run> {
                                end, StepRecorder::bytes_of(at(frame_.contexts, s)));
     }
     const bool out = lane.kind == Lane::kCopyOut;
-    const auto& devices = plan_.runtime().devices();
     const int from = plan_.plan().slot_memory(step(s).inputs[0]);
     const int to = plan_.plan().slot_memory(step(s).outputs[0]);
     const Output value = node.inputs()[0];
@@ -271,11 +293,13 @@ class Run : public std::enable_shared_from_this<Run> {
       ThreadContextScope scope(self->context_);
       self->over(s, std::move(error));
     };
-    const Lane& where = plan_.tasks().lanes[static_cast<std::size_t>(lane)];
+    const Lane& where = schedule_.tasks.lanes[static_cast<std::size_t>(lane)];
     Device& device = *plan_.runtime().devices()[static_cast<std::size_t>(where.device)];
     try {
       if (cancellation_) cancellation_->check();
-      if (where.kind == Lane::kCompute) {
+      if (const int c = constant_of(s); c >= 0) {
+        bring(c, s);
+      } else if (where.kind == Lane::kCompute) {
         Work work;
         work.flops = plan_.flops(s);
         work.bytes = plan_.bytes(s);
@@ -316,8 +340,7 @@ class Run : public std::enable_shared_from_this<Run> {
   void start_copy(Device& device, Lane::Kind kind, int s, const Over& over) {
     const Array& from = at(frame_.values, step(s).inputs[0]);
     Array& to = at(frame_.values, step(s).outputs[0]);
-    Device* const source = device_of(from);
-    if (source) check_not_lost(*source);
+    if (const Device* const source = device_of(from)) check_not_lost(*source);
     const AllocationScope holder(step(s).node->name());
     const bool planned = (step(s).planned_outputs & 1) != 0 && to.shape() == from.shape();
     if (kind == Lane::kCopyOut) {
@@ -332,43 +355,29 @@ class Run : public std::enable_shared_from_this<Run> {
     }
     if (from.num_bytes() == 0) return over(nullptr);
     if (recorder_) at(began_, s) = StepRecorder::now();
-    if (source && source != &device && !source->can_copy_to(device))
-      return copy_through_host(*source, from, device, to, over);
-    Copy copy = transfer(from, to);
-    copy.done = over;
-    device.stream(kind == Lane::kCopyOut ? StreamKind::kCopyOut : StreamKind::kCopyIn)
-        .enqueue(std::move(copy));
+    start_transfer(from, to, over);
   }
 
-  // Out by the one device, and in by the other once that is over: nobody waits, since what comes
-  // before on the one's stream may need the lock to be over.
-  template <class Over>
-  void copy_through_host(Device& source, const Array& from, Device& target, const Array& to,
-                         const Over& over) {
-    const Array staged = allocate_staging(source, from.dtype(), from.shape());
-    Copy out = transfer(from, staged);
-    out.done = [self = shared_from_this(), &target, in = transfer(staged, to),
-                over](const std::exception_ptr& error) {
-      if (error) return over(error);
-      ThreadContextScope scope(self->context_);  // what cancels the copy
-      try {
-        Copy copy = in;
-        copy.done = over;
-        target.stream(StreamKind::kCopyIn).enqueue(std::move(copy));
-      } catch (...) {
-        over(std::current_exception());
-      }
-    };
-    source.stream(StreamKind::kCopyOut).enqueue(std::move(out));
+  // Another call may be bringing it; if that one is cancelled this one goes on.
+  void bring(int constant, int s, int tries = 3) {
+    if (recorder_) at(began_, s) = StepRecorder::now();
+    plan_.plan().brought_constants().bring(
+        constant, [self = shared_from_this(), constant, s, tries](std::exception_ptr error) {
+          ThreadContextScope scope(self->context_);
+          const bool mine = !self->cancellation_ || self->cancellation_->cancelled();
+          if (error && !mine && tries > 1 && code_of(error) == Code::kCancelled)
+            return self->bring(constant, s, tries - 1);
+          self->over(s, std::move(error));
+        });
   }
 
   void fail(int s, std::exception_ptr error) {
-    error = node_failure(*step(s).node, at(frame_.contexts, s), error);
+    if (constant_of(s) < 0) error = node_failure(*step(s).node, at(frame_.contexts, s), error);
     lost_[static_cast<std::size_t>(s)].store(true, std::memory_order_release);
     std::lock_guard lock(mutex_);
     if (!error_) error_ = std::move(error);
     // Those that were issued behind it on its stream must not run.
-    for (int next : step(s).after)
+    for (int next : after(s))
       lost_[static_cast<std::size_t>(next)].store(true, std::memory_order_release);
   }
 
@@ -388,19 +397,12 @@ class Run : public std::enable_shared_from_this<Run> {
   }
 
   void follow_up(int s) {
-    const Step& over = step(s);
-    const int lane = plan_.tasks().tasks[static_cast<std::size_t>(s)].lane;
+    const int lane = schedule_.tasks.tasks[static_cast<std::size_t>(s)].lane;
     const bool lost = lost_[static_cast<std::size_t>(s)].load(std::memory_order_relaxed);
     if (at(stream_of_, s) >= 0) --at(at(streams_, lane), at(stream_of_, s));
-    for (int slot : over.inputs) {
-      auto& readers = at(readers_, slot);
-      if (at(plan_.plan().readers(), slot) != 0 &&
-          readers.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-        at(frame_.values, slot) = Array();
-      }
-    }
+    if (constant_of(s) < 0) release_inputs(s);
     if (lost) {
-      for (int next : over.after)
+      for (int next : after(s))
         lost_[static_cast<std::size_t>(next)].store(true, std::memory_order_release);
     }
     std::vector<int> lanes;
@@ -408,7 +410,18 @@ class Run : public std::enable_shared_from_this<Run> {
     for (int l : lanes) issue(l);
   }
 
+  void release_inputs(int s) {
+    for (int slot : step(s).inputs) {
+      auto& readers = at(readers_, slot);
+      if (at(plan_.plan().readers(), slot) != 0 &&
+          readers.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        at(frame_.values, slot) = Array();
+      }
+    }
+  }
+
   const DevicePlan& plan_;
+  const DevicePlan::Schedule& schedule_;
   Plan::Frame& frame_;
   const Cancellation* const cancellation_;
   const ThreadContext context_;

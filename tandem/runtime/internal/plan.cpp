@@ -1,7 +1,6 @@
 #include "tandem/runtime/internal/plan.h"
 
 #include <algorithm>
-#include <exception>
 
 #include "tandem/core/error.h"
 #include "tandem/device/memory_space.h"
@@ -122,7 +121,7 @@ void Plan::number_slots(const std::vector<Node*>& order) {
     first_slot_[static_cast<std::size_t>(node->id())] = num_slots_;
     num_slots_ += node->num_outputs();
     if (node->kind() == NodeKind::kConst) {
-      constants_.emplace_back(num_slots_ - 1, brought_constant(*node));
+      constants_.emplace_back(num_slots_ - 1, constant_at(*node, num_slots_ - 1));
     }
     if (placed_) {
       for (int i = 0; i < node->num_outputs(); ++i)
@@ -133,18 +132,15 @@ void Plan::number_slots(const std::vector<Node*>& order) {
     arg_slots_.push_back(slot_of({const_cast<Node*>(arg), 0}));
 }
 
-// To its device once, and not at each call.
-Array Plan::brought_constant(const Node& node) const {
+// On a device its place alone: the first call copies it there.
+Array Plan::constant_at(const Node& node, int slot) {
   const Array& value = *node.attr<std::shared_ptr<const Array>>("value");
   const int memory = placed_ ? placed_->placement.output_memory(node, 0) : 0;
-  if (memory == 0) return value;
-  const AllocationScope holder("constants");
-  try {
-    return kernel_view(copy_to_device(value, *devices_[static_cast<std::size_t>(memory)]));
-  } catch (const Error&) {
-    std::rethrow_exception(
-        with_line(std::current_exception(), cat("in bringing ", node.describe())));
-  }
+  Device& device = *devices_[static_cast<std::size_t>(memory)];
+  if (memory == 0 || is_object(value.dtype()) || device_of(value) == &device)
+    return kernel_view(value);
+  brought_slots_.push_back(slot);
+  return brought_.add(node, value, device);
 }
 
 void Plan::make_steps(Runtime& runtime, const std::vector<Node*>& order, NodeStates& states) {

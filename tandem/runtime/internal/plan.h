@@ -13,6 +13,7 @@
 #include "tandem/graph/function.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/passes.h"
+#include "tandem/runtime/internal/brought_constants.h"
 #include "tandem/runtime/internal/step_recorder.h"
 
 namespace tandem {
@@ -109,6 +110,10 @@ class Plan : private MemoryKeeper {
     return slot_memory_.empty() ? 0 : slot_memory_[static_cast<std::size_t>(slot)];
   }
   const MutableFunction& function() const { return *function_; }
+  /// Constants that the first call brings to devices' memories; frames hold their places.
+  BroughtConstants& brought_constants() const { return brought_; }
+  /// The slots of them.
+  const std::vector<int>& brought_slots() const { return brought_slots_; }
   int num_slots() const { return num_slots_; }
   int slot_of(Output output) const;
   /// Frames that wait for a call.
@@ -134,7 +139,7 @@ class Plan : private MemoryKeeper {
   void number_slots(const std::vector<Node*>& order);
   void make(Runtime& runtime, NodeStates& states);
   void make_steps(Runtime& runtime, const std::vector<Node*>& order, NodeStates& states);
-  Array brought_constant(const Node& node) const;
+  Array constant_at(const Node& node, int slot);
   void plan_lifetimes();
   struct Lifetimes;
   void place_values(Lifetimes& lifetimes);
@@ -160,6 +165,8 @@ class Plan : private MemoryKeeper {
   std::vector<Maker> makers_;       // of the results
   std::vector<int> cleared_slots_;  // after each call: what no step releases
   std::vector<std::pair<int, Array>> constants_;
+  mutable BroughtConstants brought_;
+  std::vector<int> brought_slots_;
   std::vector<PlannedSlot> planned_;
   std::vector<int> slot_memory_;          // empty: all in the host's
   std::vector<std::size_t> arena_bytes_;  // by memory space

@@ -105,10 +105,9 @@ const KernelRegistration kTellKernel{{.op = "TestTell", .run = [](KernelContext&
 
 class SideBySide : public ::testing::TestWithParam<int> {};
 
-TEST_P(SideBySide, AChainEndsWhileAnotherDeviceOfItsFunctionStalls) {
-  Runtime runtime(two_gpus(GetParam()));
-  RuntimeScope scope(runtime);
-  const auto f = function(
+// A chain on each device; GPU:0's begins once GPU:1 stalls, and tells its end.
+auto two_chains() {
+  return function(
       [](Tensor x) {
         Tensor a, b;
         {
@@ -129,19 +128,17 @@ TEST_P(SideBySide, AChainEndsWhileAnotherDeviceOfItsFunctionStalls) {
         return a + b;
       },
       {.optimize = false});
-  // Its first call also brings constants to the devices.
-  std::promise<float> told_before, told;
-  g_told = &told_before;
-  g_stalling = nullptr;
-  const Tensor x{1.0f, 2.0f};
-  f(x);
+}
 
+// That the chain on GPU:0 ends while GPU:1 stalls, and the call when it is cancelled.
+void expect_gpu0_goes_on(Runtime& runtime, const std::function<void()>& call) {
+  std::promise<float> told;
   g_told = &told;
   g_stalling = runtime.devices()[2].get();
   stall_gpu1(runtime);
   std::future<float> value = told.get_future();
   {
-    Work work(runtime, [&] { f(x); });
+    Work work(runtime, call);
     // The limit only ends a test that has failed.
     EXPECT_EQ(value.wait_for(std::chrono::seconds(60)), std::future_status::ready)
         << "GPU:0 waits for GPU:1";
@@ -151,6 +148,63 @@ TEST_P(SideBySide, AChainEndsWhileAnotherDeviceOfItsFunctionStalls) {
   if (value.wait_for(std::chrono::seconds(0)) == std::future_status::ready) {
     EXPECT_EQ(value.get(), 6.0f);
   }
+}
+
+TEST_P(SideBySide, AChainEndsWhileAnotherDeviceOfItsFunctionStalls) {
+  Runtime runtime(two_gpus(GetParam()));
+  RuntimeScope scope(runtime);
+  const auto f = two_chains();
+  // Its first call also brings constants to the devices.
+  std::promise<float> told_before;
+  g_told = &told_before;
+  g_stalling = nullptr;
+  const Tensor x{1.0f, 2.0f};
+  f(x);
+  expect_gpu0_goes_on(runtime, [&] { f(x); });
+}
+
+TEST_P(SideBySide, AChainOfTheFirstCallEndsWhileAnotherDeviceStallsWithItsConstants) {
+  Runtime runtime(two_gpus(GetParam()));
+  RuntimeScope scope(runtime);
+  const auto f = two_chains();
+  const Tensor x{1.0f, 2.0f};
+  expect_gpu0_goes_on(runtime, [&] { f(x); });
+  // The cancelled call has left nothing half done.
+  std::promise<float> told;
+  g_told = &told;
+  g_stalling = nullptr;
+  EXPECT_THAT(f(x).to_vector<float>(), ::testing::ElementsAre(38, 71));
+}
+
+// Two calls wait for the same constant; the one that has it copied is cancelled.
+TEST_P(SideBySide, ACancelledFirstCallLeavesItsConstantsToTheNext) {
+  Runtime runtime(two_gpus(GetParam()));
+  RuntimeScope scope(runtime);
+  const auto f = function(
+      [](Tensor x) {
+        DeviceScope on("/GPU:1");
+        return x * 2.0f;
+      },
+      {.optimize = false});
+  Tensor x;
+  {
+    DeviceScope on("/GPU:1");
+    x = random::uniform({2});
+  }
+  x.synchronize();
+  ASSERT_EQ(dynamic_cast<EmulatedDevice&>(*runtime.devices()[2]).usage(StreamKind::kCopyIn).works,
+            0u)
+      << "the copy of the constant is the first";
+  stall_gpu1(runtime);
+  auto first = std::make_unique<Work>(runtime, [&] { f(x); });
+  while (!stalls(*runtime.devices()[2])) std::this_thread::yield();
+  std::vector<float> doubled;
+  Work second(runtime, [&] { doubled = f(x).to_vector<float>(); });
+  EXPECT_EQ(first->cancelled(), Code::kCancelled);
+  EXPECT_TRUE(second.ends());
+  EXPECT_EQ(second.cancelled(), Code::kOk);
+  const std::vector<float> before = x.to_vector<float>();
+  EXPECT_THAT(doubled, ::testing::ElementsAre(2 * before[0], 2 * before[1]));
 }
 
 TEST_P(SideBySide, FunctionsOnOneDeviceRunWhileOneOnAnotherStalls) {
