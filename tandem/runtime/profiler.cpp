@@ -95,6 +95,7 @@ Profile stop() {
       event.function = record.node->plan->function;
       event.op = record.node->op;
     }
+    if (record.plan) event.function = record.plan->function;
     if (record.name) event.name = *record.name;
     if (!record.node && record.kind == EventKind::kKernel) event.op = event.name;
     if (record.detail) event.op = *record.detail;

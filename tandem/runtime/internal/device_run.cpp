@@ -253,6 +253,7 @@ class Run : public std::enable_shared_from_this<Run> {
     if (const int c = constant_of(s); c >= 0) {
       const BroughtConstants& constants = plan_.plan().brought_constants();
       return recorder_->copy({.track = recorder_->stream_track(device, StreamKind::kCopyIn, 0),
+                              .plan = recorded_,
                               .name = constants.node(c).name(),
                               .from = devices[0]->name(),
                               .to = device.name(),
@@ -274,7 +275,7 @@ class Run : public std::enable_shared_from_this<Run> {
         value.node->kind() != NodeKind::kArg && value.node->kind() != NodeKind::kConst;
     recorder_->copy({.track = recorder_->stream_track(
                          device, out ? StreamKind::kCopyOut : StreamKind::kCopyIn, 0),
-                     .plan = made ? recorded_ : nullptr,
+                     .plan = recorded_,
                      .maker = made ? value.node : nullptr,
                      .output = value.index,
                      .name = value.node->name(),

@@ -38,6 +38,7 @@ FramedPlan::FramedPlan(Runtime& runtime, std::shared_ptr<const MutableFunction> 
                        std::shared_ptr<NodeStates> states, const Placement* placement)
     : function_(std::move(function)),
       pool_(runtime.inter_op_pool()),
+      host_(runtime.default_device()),
       several_memories_(placement != nullptr),
       states_(std::move(states)) {
   const std::vector<Node*> order = function_->graph.topological_order();

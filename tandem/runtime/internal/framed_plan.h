@@ -83,6 +83,7 @@ class FramedPlan final : public Executable {
   std::size_t num_results() const { return function_->results.size(); }
   /// True if values may lie in several memories.
   bool several_memories() const { return several_memories_; }
+  const Device& host() const { return host_; }
   /// For the profiler; no other plan has it.
   std::uint64_t id() const { return id_; }
   InterOpPool& pool() const { return pool_; }
@@ -111,6 +112,7 @@ class FramedPlan final : public Executable {
   const std::uint64_t id_ = StepRecorder::new_plan_id();
   const std::shared_ptr<const MutableFunction> function_;
   InterOpPool& pool_;
+  const Device& host_;
   const bool several_memories_;
   std::vector<int> step_of_;  // by node id
   std::vector<FramedStep> steps_;

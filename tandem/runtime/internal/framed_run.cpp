@@ -5,8 +5,6 @@
 
 #include "tandem/core/error.h"
 #include "tandem/device/inter_op_pool.h"
-#include "tandem/device/memory_space.h"
-#include "tandem/placement/placement.h"
 #include "tandem/runtime/internal/device_kernel.h"
 #include "tandem/runtime/internal/op_failure.h"
 
@@ -61,6 +59,8 @@ std::vector<Array> FramedRun::operator()(std::vector<Array> args,
     wait_for_others();
   }
   args_.clear();
+  constants_.clear();
+  track_free_.clear();
   if (error_) std::rethrow_exception(error_);
   std::vector<Array> results(results_.size());
   for (std::size_t r = 0; r < results.size(); ++r) {
@@ -97,10 +97,17 @@ void FramedRun::process(const Ready& entry) {
   }
   switch (s.kind) {
     case NodeKind::kSwitch: return run_switch(entry);
-    case NodeKind::kConst: at(iteration.outputs, s.first_output) = s.constant; break;
+    case NodeKind::kConst:
+      at(iteration.outputs, s.first_output) = s.constant;
+      if (!iteration.output_copies.empty()) {
+        Ref<Copies>& copies = constants_[entry.step];
+        if (!copies) copies = make_ref<Copies>(*s.node, 0);
+        at(iteration.output_copies, s.first_output) = copies;
+      }
+      break;
     case NodeKind::kArg: at(iteration.outputs, s.first_output) = std::move(at(args_, s.arg)); break;
     case NodeKind::kLoopCond:
-      at(iteration.outputs, s.first_output) = std::move(at(iteration.inputs, s.first_input));
+      hand_on(s, 0, iteration, take_input(s, 0, iteration));
       clear_inputs(s, iteration);
       break;
     default: return run_kernel(entry);
@@ -119,7 +126,7 @@ void FramedRun::run_kernel(const Ready& entry) {
   context.owned_inputs_ = ~std::uint64_t{0};
   try {
     if (cancellation_) cancellation_->check();
-    if (plan_.several_memories()) bring_inputs(s, iteration);
+    if (plan_.several_memories() && !bring_inputs(entry)) return;
     if (s.accelerator) return run_on_device(entry);
     const KernelDecl& kernel = s.kernels->choose(context);
     if (!kernel.run) {
@@ -147,22 +154,6 @@ void FramedRun::run_kernel(const Ready& entry) {
   finish(entry, nullptr);
 }
 
-// In graphs with control flow where a value lies follows from the way it came, so copies are made
-// when a step needs them.
-void FramedRun::bring_inputs(const FramedStep& s, Iteration& iteration) {
-  for (int i = 0; i < s.num_inputs; ++i) {
-    Array& input = at(iteration.inputs, s.first_input + i);
-    const bool host = input_on_host(*s.node, i) || (!s.accelerator && !runs_functions(s.kind));
-    if (host) {
-      // Conditions count as true where they were not computed.
-      input = input.dtype() == DType::kBool ? copy_to_host_unchecked(input) : copy_to_host(input);
-    } else if (s.accelerator) {
-      const AllocationScope holder(s.node->name());
-      input = kernel_view(copy_to_device(input, *s.accelerator));
-    }
-  }
-}
-
 void FramedRun::run_on_device(const Ready& entry) {
   const FramedStep& s = step(entry.step);
   KernelContext& context = at(entry.iteration->contexts, s.local);
@@ -170,11 +161,14 @@ void FramedRun::run_on_device(const Ready& entry) {
   Work work;
   work.flops = cost.flops;
   work.bytes = cost.bytes;
-  work.run = [this, &s, &context] {
+  const auto began = recorder_ ? std::make_shared<StepRecorder::Time>(0) : nullptr;
+  work.run = [this, &s, &context, began] {
     ThreadContextScope scope(context_);
+    if (began) *began = StepRecorder::now();
     run_device_kernel(*s.kernels, context, s.node, UncomputedInputs(context));
   };
-  work.done = [this, entry, &s, &context](std::exception_ptr error) {
+  work.done = [this, entry, &s, &context, began](std::exception_ptr error) {
+    if (began && !error) record_on_device(s, context, *began);
     if (error) error = node_failure(*s.node, context, std::move(error));
     report(entry, std::move(error));
   };
@@ -237,7 +231,7 @@ void FramedRun::run_elsewhere(const Ready& entry, const KernelDecl& kernel) {
 // Called by the thread that ran the step. Once the lock is free the run may be gone.
 void FramedRun::report(const Ready& entry, std::exception_ptr error) {
   std::lock_guard lock(mutex_);
-  done_.push_back({entry, std::move(error)});
+  done_.push_back({.entry = entry, .error = std::move(error)});
   any_done_.store(true, std::memory_order_release);
   changed_.notify_all();
 }
@@ -257,7 +251,11 @@ void FramedRun::wait_for_others() {
   }
   for (Done& d : collected_) {
     --elsewhere_;
-    finish(d.entry, std::move(d.error));
+    if (d.arrival) {
+      arrived(*d.arrival, std::move(d.error));
+    } else {
+      finish(d.entry, std::move(d.error));
+    }
   }
   collected_.clear();
 }
@@ -280,16 +278,17 @@ void FramedRun::run_switch(const Ready& entry) {
   const FramedStep& s = step(entry.step);
   Iteration& iteration = *entry.iteration;
   const Array& pred = at(iteration.inputs, s.first_input + 1);
-  if (pred.rank() != 0) {
-    try {
+  try {
+    if (pred.rank() != 0) {
       throw InvalidArgumentError(
           cat("The second input must be a scalar, but it has shape ", pred.shape(), "."));
-    } catch (...) {
-      return finish(entry, node_failure(*s.node, at(iteration.contexts, s.local)));
     }
+    if (plan_.several_memories() && !bring_inputs(entry)) return;
+  } catch (...) {
+    return finish(entry, node_failure(*s.node, at(iteration.contexts, s.local)));
   }
-  const int taken = *copy_to_host_unchecked(pred).data<bool>() ? 1 : 0;
-  at(iteration.outputs, s.first_output + taken) = std::move(at(iteration.inputs, s.first_input));
+  const int taken = *pred.data<bool>() ? 1 : 0;
+  hand_on(s, taken, iteration, take_input(s, 0, iteration));
   clear_inputs(s, iteration);
   send_outputs(s, iteration, false);
   end(entry);
@@ -299,9 +298,8 @@ void FramedRun::run_merge(const Ready& entry) {
   const FramedStep& s = step(entry.step);
   Iteration& iteration = *entry.iteration;
   for (int i = 0; i < s.num_inputs && !entry.dead; ++i) {
-    Array& input = at(iteration.inputs, s.first_input + i);
-    if (!input.valid()) continue;
-    at(iteration.outputs, s.first_output) = std::move(input);
+    if (!at(iteration.inputs, s.first_input + i).valid()) continue;
+    hand_on(s, 0, iteration, take_input(s, i, iteration));
     at(iteration.outputs, s.first_output + 1) = plan_.index(i);
     break;
   }
@@ -314,8 +312,8 @@ void FramedRun::run_enter(const Ready& entry) {
   const FramedStep& s = step(entry.step);
   Iteration& iteration = *entry.iteration;
   Frame& child = child_of(iteration, s.enters);
-  Array value;
-  if (!entry.dead) value = at(iteration.inputs, s.first_input);
+  Value value;
+  if (!entry.dead) value = take_input(s, 0, iteration);
   clear_inputs(s, iteration);
   if (s.is_constant) {
     for (Iteration* live : child.live) send(s, *live, value, entry.dead);
@@ -334,8 +332,8 @@ void FramedRun::run_exit(const Ready& entry) {
   const FramedStep& s = step(entry.step);
   Iteration& iteration = *entry.iteration;
   Frame& frame = *iteration.frame;
-  Array value;
-  if (!entry.dead) value = std::move(at(iteration.inputs, s.first_input));
+  Value value;
+  if (!entry.dead) value = take_input(s, 0, iteration);
   clear_inputs(s, iteration);
   if (!entry.dead) {
     const auto& exits = loop_of(frame).exits;
@@ -350,8 +348,8 @@ void FramedRun::run_next(const Ready& entry) {
   const FramedStep& s = step(entry.step);
   Iteration& iteration = *entry.iteration;
   Frame& frame = *iteration.frame;
-  Array value;
-  if (!entry.dead) value = std::move(at(iteration.inputs, s.first_input));
+  Value value;
+  if (!entry.dead) value = take_input(s, 0, iteration);
   clear_inputs(s, iteration);
   if (!entry.dead && !frame.failed) {
     if (frame.live.back() != &iteration) {
@@ -368,8 +366,23 @@ void FramedRun::run_next(const Ready& entry) {
 
 // ---- Values on their way ----
 
+// The slot counts as taken until clear_inputs.
+FramedRun::Value FramedRun::take_input(const FramedStep& s, int i, Iteration& iteration) {
+  Value value{std::move(at(iteration.inputs, s.first_input + i))};
+  if (!iteration.input_copies.empty())
+    value.copies = std::move(at(iteration.input_copies, s.first_input + i));
+  return value;
+}
+
+void FramedRun::hand_on(const FramedStep& s, int output, Iteration& iteration, Value value) {
+  at(iteration.outputs, s.first_output + output) = std::move(value.array);
+  if (!iteration.output_copies.empty())
+    at(iteration.output_copies, s.first_output + output) = std::move(value.copies);
+}
+
 void FramedRun::clear_inputs(const FramedStep& s, Iteration& iteration) {
   for (int i = 0; i < s.num_inputs; ++i) {
+    if (!iteration.input_copies.empty()) at(iteration.input_copies, s.first_input + i) = nullptr;
     Array& slot = at(iteration.inputs, s.first_input + i);
     if (!slot.valid()) continue;  // a slot whose value was moved away still counts as valid
     slot = Array();
@@ -388,38 +401,49 @@ void FramedRun::send_outputs(const FramedStep& s, Iteration& from, bool dead) {
     Array& output = at(from.outputs, s.first_output + edge.output);
     const bool gone = dead || !output.valid();
     const bool last = e + 1 == s.edges.size() || s.edges[e + 1].output != edge.output;
-    Array value;
-    if (!gone) value = output;
+    Value value;
+    if (!gone) value.array = output;
+    if (!gone && !from.output_copies.empty()) {
+      Ref<Copies>& copies = at(from.output_copies, s.first_output + edge.output);
+      if (!copies) copies = make_ref<Copies>(*s.node, edge.output);
+      value.copies = copies;
+      if (last) copies = nullptr;
+    }
     if (last) output = Array();
     if (edge.step >= 0) {
       deliver(edge.step, edge.input, from, std::move(value), gone, false);
     } else if (!gone) {
-      at(results_, edge.input) = std::move(value);
+      at(results_, edge.input) = std::move(value.array);
     }
   }
-  for (int o = 0; o < s.num_outputs; ++o) at(from.outputs, s.first_output + o) = Array();
+  for (int o = 0; o < s.num_outputs; ++o) {
+    at(from.outputs, s.first_output + o) = Array();
+    if (!from.output_copies.empty()) at(from.output_copies, s.first_output + o) = nullptr;
+  }
   for (int waiting : s.control_edges) deliver_control(waiting, from, dead);
 }
 
 // The one output of an Enter, Exit or NextIteration, into another iteration.
-void FramedRun::send(const FramedStep& s, Iteration& to, Array value, bool dead) {
+void FramedRun::send(const FramedStep& s, Iteration& to, Value value, bool dead) {
   for (std::size_t e = 0; e < s.edges.size(); ++e) {
     const FramedStep::Edge& edge = s.edges[e];
-    Array own = e + 1 == s.edges.size() ? std::move(value) : value;
+    Value own = e + 1 == s.edges.size() ? std::move(value) : value;
     if (edge.step >= 0) {
       deliver(edge.step, edge.input, to, std::move(own), dead, s.kind == NodeKind::kEnter);
     } else if (!dead) {
-      at(results_, edge.input) = std::move(own);
+      at(results_, edge.input) = std::move(own.array);
     }
   }
   for (int waiting : s.control_edges) deliver_control(waiting, to, dead);
 }
 
-void FramedRun::deliver(int number, int input, Iteration& to, Array value, bool dead,
+void FramedRun::deliver(int number, int input, Iteration& to, Value value, bool dead,
                         bool from_enter) {
   const FramedStep& s = step(number);
   const auto store = [&] {
-    at(to.inputs, s.first_input + input) = std::move(value);
+    at(to.inputs, s.first_input + input) = std::move(value.array);
+    if (!to.input_copies.empty())
+      at(to.input_copies, s.first_input + input) = std::move(value.copies);
     ++to.held;
   };
   if (s.kind != NodeKind::kMerge) {
@@ -530,6 +554,7 @@ void FramedRun::retire(Frame& frame) {
 void FramedRun::recycle(Iteration& iteration) {
   if (iteration.held > 0) {
     std::fill(iteration.inputs.begin(), iteration.inputs.end(), Array());
+    std::fill(iteration.input_copies.begin(), iteration.input_copies.end(), Ref<Copies>());
     iteration.held = 0;
   }
   at(free_iterations_, iteration.frame->loop).push_back(&iteration);
@@ -548,7 +573,7 @@ void FramedRun::end_frame(Frame& frame) {
   Iteration& outer = *frame.parent_iteration;
   at(outer.children, loop.child) = nullptr;
   for (std::size_t e = 0; e < loop.exits.size(); ++e)
-    if (!frame.exited[e]) send(step(loop.exits[e]), outer, Array(), true);
+    if (!frame.exited[e]) send(step(loop.exits[e]), outer, Value(), true);
   at(free_frames_, frame.loop).push_back(&frame);
   if (--outer.active == 0) retire(*outer.frame);
 }
@@ -561,6 +586,11 @@ FramedRun::Iteration* FramedRun::new_iteration(int number) {
   it.arrived.resize(loop.steps.size());
   it.inputs.resize(static_cast<std::size_t>(loop.num_inputs));
   it.outputs.resize(static_cast<std::size_t>(loop.num_outputs));
+  if (plan_.several_memories()) {
+    it.input_copies.resize(it.inputs.size());
+    it.output_copies.resize(it.outputs.size());
+    it.arriving.resize(loop.steps.size());
+  }
   it.children.resize(static_cast<std::size_t>(loop.num_children));
   for (Array& a : it.inputs) it.input_pointers.push_back(&a);
   for (Array& a : it.outputs) it.output_pointers.push_back(&a);

@@ -4,12 +4,14 @@
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
 
 #include "tandem/core/array.h"
 #include "tandem/graph/kernel_context.h"
+#include "tandem/runtime/internal/framed_copies.h"
 #include "tandem/runtime/internal/framed_plan.h"
 #include "tandem/runtime/thread_context.h"
 
@@ -25,6 +27,11 @@ namespace tandem {
 /// outputs are dead in turn, until a Merge takes the other branch's value or a loop ends. A failed
 /// step's outputs are dead too, so what depends on it is skipped while the rest goes on; loops that
 /// it belongs to start no further iteration.
+///
+/// Where there are several memories, a step that needs a value in another one than it lies in is
+/// put off until a copy has come; nothing waits for it but what needs it. The value and its copy go
+/// on together, so that others, and later iterations of a loop that a constant Enter leads into,
+/// find the copy.
 class FramedRun {
  public:
   explicit FramedRun(const FramedPlan& plan);
@@ -39,6 +46,18 @@ class FramedRun {
 
  private:
   struct Frame;
+  struct Iteration;
+  struct Ready {
+    Iteration* iteration;
+    int step;
+    bool dead;
+  };
+  using Arrival = FramedArrival<Ready>;
+  using Copies = FramedCopies<Ready>;
+  struct Value {
+    Array array;
+    Ref<Copies> copies = {};  // null where there is one memory
+  };
   // The state of one iteration of a frame: its steps' inputs, outputs and counts.
   struct Iteration {
     Frame* frame = nullptr;
@@ -49,6 +68,9 @@ class FramedRun {
     std::vector<std::uint8_t> arrived;  // of a Merge: a live value is there
     std::vector<Array> inputs;
     std::vector<Array> outputs;
+    std::vector<Ref<Copies>> input_copies;  // these three: empty where there is one memory
+    std::vector<Ref<Copies>> output_copies;
+    std::vector<int> arriving;  // inputs that are on their way
     std::vector<Frame*> children;
     std::vector<KernelContext> contexts;
     std::vector<const Array*> input_pointers;
@@ -56,7 +78,7 @@ class FramedRun {
   };
   struct Handed {
     int step;
-    Array value;
+    Value value;
     bool dead;
   };
   // A loop that one iteration of its parent has entered, or the graph itself.
@@ -71,14 +93,10 @@ class FramedRun {
     std::vector<std::uint8_t> exited;
     bool failed = false;  // starts no further iteration
   };
-  struct Ready {
-    Iteration* iteration;
-    int step;
-    bool dead;
-  };
   struct Done {
     Ready entry;
     std::exception_ptr error;
+    Ref<Arrival> arrival = {};  // if given, a copy is over, and no step
   };
 
   void process(const Ready& entry);
@@ -87,7 +105,17 @@ class FramedRun {
               int track);
   void run_here(const Ready& entry, const KernelDecl& kernel, KernelContext& context);
   void run_on_device(const Ready& entry);
-  void bring_inputs(const FramedStep& s, Iteration& iteration);
+  bool bring_inputs(const Ready& entry);
+  bool bring_input(const Ready& entry, int i);
+  Arrival& arrival_of(Copies& copies, const Array& value, Device* to);
+  void arrived(Arrival& arrival, std::exception_ptr error);
+  void record_on_device(const FramedStep& step, const KernelContext& context,
+                        StepRecorder::Time begin);
+  void record_copy(const Copies& copies, const Device* from, const Device* to, double bytes,
+                   StepRecorder::Time begin);
+  StepRecorder::Time begin_on(int track, StepRecorder::Time begin, StepRecorder::Time end);
+  Value take_input(const FramedStep& step, int i, Iteration& iteration);
+  void hand_on(const FramedStep& step, int output, Iteration& iteration, Value value);
   void run_elsewhere(const Ready& entry, const KernelDecl& kernel);
   void report(const Ready& entry, std::exception_ptr error);
   void wait_for_others();
@@ -103,8 +131,8 @@ class FramedRun {
   void clear_inputs(const FramedStep& step, Iteration& iteration);
   void end(const Ready& entry);
   void send_outputs(const FramedStep& step, Iteration& from, bool dead);
-  void send(const FramedStep& step, Iteration& to, Array value, bool dead);
-  void deliver(int step, int input, Iteration& to, Array value, bool dead, bool from_enter);
+  void send(const FramedStep& step, Iteration& to, Value value, bool dead);
+  void deliver(int step, int input, Iteration& to, Value value, bool dead, bool from_enter);
   void deliver_control(int step, Iteration& to, bool dead);
   void make_ready(int step, Iteration& iteration, bool dead);
   Frame& child_of(Iteration& iteration, int loop);
@@ -136,12 +164,14 @@ class FramedRun {
 
   std::shared_ptr<StepRecorder> recorder_;  // null: nobody records
   const RecordedPlan* recorded_ = nullptr;
+  std::map<int, Ref<Copies>> constants_;  // by step: those that this call has used
 
   ThreadContext context_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Done> done_;  // guarded by mutex_
   int queued_ = 0;          // guarded by mutex_: tasks that no thread has begun
+  std::map<int, StepRecorder::Time> track_free_;  // guarded by mutex_: ends of streams' last events
   std::atomic<bool> any_done_{false};
   std::vector<Done> collected_;
 };

@@ -49,17 +49,44 @@ double array_bytes(const Array& array) {
   return static_cast<double>(array.num_bytes());
 }
 
+// What hands its first input on; of a Merge any of them.
+bool hands_on(NodeKind kind) {
+  switch (kind) {
+    case NodeKind::kSend:
+    case NodeKind::kRecv:
+    case NodeKind::kSwitch:
+    case NodeKind::kMerge:
+    case NodeKind::kEnter:
+    case NodeKind::kExit:
+    case NodeKind::kNextIteration:
+    case NodeKind::kLoopCond: return true;
+    default: return false;
+  }
+}
+
+void add_makers(const Node& node, std::vector<int>& makers) {
+  std::vector<const Node*> seen{&node};
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    const Node& at = *seen[i];
+    if (!hands_on(at.kind())) {
+      makers.push_back(at.id());
+      continue;
+    }
+    const std::size_t inputs = at.kind() == NodeKind::kMerge ? at.inputs().size() : 1;
+    for (std::size_t in = 0; in < std::min(inputs, at.inputs().size()); ++in) {
+      const Node* from = at.inputs()[in].node;
+      if (std::find(seen.begin(), seen.end(), from) == seen.end()) seen.push_back(from);
+    }
+  }
+}
+
 RecordedNode recorded(const Node& node) {
   RecordedNode entry;
   entry.name = node.name();
   entry.op = node.op().name;
   entry.key = CostProfile::key(node);
   for (const Output& in : node.inputs()) {
-    const Node* maker = in.node;
-    while ((maker->kind() == NodeKind::kSend || maker->kind() == NodeKind::kRecv) &&
-           !maker->inputs().empty())
-      maker = maker->inputs()[0].node;
-    entry.inputs.push_back(maker->id());
+    add_makers(*in.node, entry.inputs);
     entry.bytes += known_bytes(in.node->output_dtype(in.index), in.node->output_shape(in.index));
   }
   for (int i = 0; i < node.num_outputs(); ++i)
@@ -242,6 +269,7 @@ void StepRecorder::copy(const CopySpan& span) {
   record.name =
       text(span.maker ? span.output ? cat(span.maker->name(), ':', span.output) : span.maker->name()
                       : std::string(span.name));
+  record.plan = span.plan;
   if (span.plan && span.maker &&
       static_cast<std::size_t>(span.maker->id()) < span.plan->nodes.size()) {
     record.node = &span.plan->of(*span.maker);

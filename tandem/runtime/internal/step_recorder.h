@@ -87,8 +87,8 @@ class StepRecorder {
   void eager(int track, std::string_view op, Time begin, Time end, double bytes);
   struct CopySpan {
     int track = 0;
-    const RecordedPlan* plan = nullptr;  ///< that the value's maker belongs to; null: an argument
-    const Node* maker = nullptr;
+    const RecordedPlan* plan = nullptr;  ///< that the copy belongs to
+    const Node* maker = nullptr;         ///< of the plan; null: an argument or a constant
     int output = 0;
     std::string_view name = {};  ///< where there is no maker
     std::string_view from;       ///< device names
@@ -111,6 +111,7 @@ class StepRecorder {
   struct Record {
     profiler::EventKind kind = profiler::EventKind::kKernel;
     int track = -1;
+    const RecordedPlan* plan = nullptr;   // of a copy
     const RecordedNode* node = nullptr;   // of a copy: what made the value
     const std::string* name = nullptr;    // of all but kernels of nodes
     const std::string* detail = nullptr;  // of input: the stages' shares
