@@ -37,7 +37,8 @@ bool made_once(const Node& node) {
 
 bool same_speed(const DeviceModel& a, const DeviceModel& b) {
   return a.flops == b.flops && a.memory_bandwidth == b.memory_bandwidth &&
-         a.launch_overhead == b.launch_overhead && a.spec.type == b.spec.type;
+         a.launch_overhead == b.launch_overhead && a.computes == b.computes &&
+         a.spec.type == b.spec.type;
 }
 
 }  // namespace
@@ -98,13 +99,22 @@ double CostModel::bytes(const Node& node) {
   return sum;
 }
 
+bool CostModel::makes_no_floats(const Node& node) {
+  if (runs_functions(node.kind())) return false;  // what is inside may
+  for (int i = 0; i < node.num_outputs(); ++i) {
+    const bool host = i < 32 && ((node.op().traits.host_outputs >> i) & 1) != 0;
+    if (!host && is_inexact(base_dtype(node.output_dtype(i)))) return false;
+  }
+  return node.num_outputs() != 0;
+}
+
 void CostModel::seconds_by_class(const Node& node, std::vector<double>& out) const {
   out.assign(representatives_.size(), 0.0);
   if (!has_work(node)) return;
   const double operations = flops(node);
   const double moved = bytes(node);
   for (std::size_t c = 0; c < out.size(); ++c) {
-    out[c] = roofline(operations, moved,
+    out[c] = estimate(node, operations, moved,
                       devices_.devices[static_cast<std::size_t>(representatives_[c])]);
   }
   if (!profile_) return;
@@ -123,7 +133,7 @@ double CostModel::seconds(const Node& node, int device) const {
       return *known;
     }
   }
-  return roofline(flops(node), bytes(node), model);
+  return estimate(node, flops(node), bytes(node), model);
 }
 
 bool CostModel::measured(const Node& node, int device) const {

@@ -41,11 +41,18 @@ class TANDEM_EXPORT CostModel {
   static double bytes(const Node& node);
   /// The size of an output.
   static double output_bytes(const Node& node, int output);
+  /// True if all outputs are integers, booleans, objects or in the host's memory: a device that
+  /// only takes time (DeviceModel::computes) computes them, and takes none for it.
+  static bool makes_no_floats(const Node& node);
   /// False for what takes no time anywhere: constants, arguments, handles, and nodes that only
   /// order others.
   static bool has_work(const Node& node);
 
  private:
+  double estimate(const Node& node, double flops, double bytes, const DeviceModel& device) const {
+    const bool untimed = !device.computes && makes_no_floats(node);
+    return untimed ? device.launch_overhead : roofline(flops, bytes, device);
+  }
   double roofline(double flops, double bytes, const DeviceModel& device) const {
     const double compute = device.flops > 0 ? flops / device.flops : 0;
     const double memory = device.memory_bandwidth > 0 ? bytes / device.memory_bandwidth : 0;

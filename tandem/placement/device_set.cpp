@@ -39,6 +39,7 @@ DeviceModel model_of(Device& device) {
     model.link_bandwidth = told(properties.link_bandwidth, kLinkBandwidth);
     model.link_latency = told(properties.link_latency, kLinkLatency);
   }
+  model.computes = properties.computes;
   const std::size_t limit = device.allocator().stats().limit;
   model.memory_bytes = limit > 0 ? limit : properties.memory_bytes;
   model.streams = std::max(1, properties.compute_streams);

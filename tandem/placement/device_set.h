@@ -25,6 +25,7 @@ struct DeviceModel {
   std::size_t memory_bytes = 0;      ///< 0: not limited
   int streams = 1;                   ///< pieces of work side by side
   bool host_memory = false;          ///< computes in the host's memory: CPUs
+  bool computes = true;              ///< false (compute=timed): integers are made in no time
   std::vector<std::string> without;  ///< ops for which it has no kernel
   std::string lost;                  ///< why nothing runs there any more; empty: it works
 

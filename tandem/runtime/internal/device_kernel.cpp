@@ -195,7 +195,8 @@ void run_device_kernel(const KernelList& kernels, KernelContext& c, const Node* 
   mark_results(c, inputs);
 }
 
-KernelWork work_of(const Node& node) {
+KernelWork work_of(const Node& node, const Device& device) {
+  if (!device.properties().computes && CostModel::makes_no_floats(node)) return {};
   return {.flops = CostModel::flops(node), .bytes = CostModel::bytes(node)};
 }
 
@@ -230,8 +231,8 @@ CalledNode::CalledNode(const OpRegistry& ops, const OpDef& op, const std::vector
 
 CalledNode::~CalledNode() = default;
 
-KernelWork CalledNode::work() const {
-  return node_ ? work_of(*node_) : KernelWork{.flops = 0, .bytes = handed_over_};
+KernelWork CalledNode::work(const Device& device) const {
+  return node_ ? work_of(*node_, device) : KernelWork{.flops = 0, .bytes = handed_over_};
 }
 
 const Node* CalledNode::with_known_results() const {

@@ -59,12 +59,13 @@ void mark_results(KernelContext& context, const UncomputedInputs& inputs);
 void run_device_kernel(const KernelList& kernels, KernelContext& context, const Node* node,
                        const UncomputedInputs& inputs);
 
-/// Floating-point operations and bytes of device memory that a stream is told of a kernel.
+/// Floating-point operations and bytes of device memory that a stream is told of a kernel: none
+/// where a device that only takes time makes no floats (CostModel::makes_no_floats).
 struct KernelWork {
   double flops = 0;
   double bytes = 0;
 };
-KernelWork work_of(const Node& node);
+KernelWork work_of(const Node& node, const Device& device);
 
 /// An op called with values, as a graph's node would be: what is known of it before it runs.
 class CalledNode {
@@ -73,7 +74,7 @@ class CalledNode {
   CalledNode(const OpRegistry& ops, const OpDef& op, const std::vector<Array>& inputs,
              const AttrMap& attrs);
   ~CalledNode();
-  KernelWork work() const;
+  KernelWork work(const Device& device) const;
   /// Null unless the shape of each output is known and no output lies on the host: then memory can
   /// be had before the kernel runs.
   const Node* with_known_results() const;

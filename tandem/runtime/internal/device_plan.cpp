@@ -53,7 +53,8 @@ void DevicePlan::make_tasks() {
       task.lane = host ? 0 : 3 * step.device;
       task.seconds = costs.seconds(node, step.device);
       if (!host) {
-        const KernelWork w = work_of(node);
+        const KernelWork w =
+            work_of(node, *runtime_.devices()[static_cast<std::size_t>(step.device)]);
         work = {w.flops, w.bytes};
       }
     }

@@ -207,7 +207,7 @@ class Launch {
     }
     l.hand_needs_to_call();
     Work work;
-    const KernelWork cost = node.work();
+    const KernelWork cost = node.work(*l.device_);
     work.flops = cost.flops;
     work.bytes = cost.bytes;
     work.run = [launch] { launch->run_on_stream(); };

@@ -157,7 +157,7 @@ void FramedRun::run_kernel(const Ready& entry) {
 void FramedRun::run_on_device(const Ready& entry) {
   const FramedStep& s = step(entry.step);
   KernelContext& context = at(entry.iteration->contexts, s.local);
-  const KernelWork cost = work_of(*s.node);
+  const KernelWork cost = work_of(*s.node, *s.accelerator);
   Work work;
   work.flops = cost.flops;
   work.bytes = cost.bytes;
