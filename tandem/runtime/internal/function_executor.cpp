@@ -40,6 +40,22 @@ struct CallPlaces {
   bool operator==(const CallPlaces&) const = default;
 };
 
+bool some_do_not_compute(const Runtime& runtime) {
+  const auto& devices = runtime.devices();
+  return std::any_of(devices.begin(), devices.end(),
+                     [](const auto& device) { return !device->properties().computes; });
+}
+
+// Variables may hold what was not computed by the time they are read.
+bool uses_resources(const Graph& graph) {
+  const auto& nodes = graph.nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [](const auto& node) {
+    const std::vector<DType>& made = node->output_dtypes();
+    return std::any_of(made.begin(), made.end(),
+                       [](DType t) { return t == DType::kResource || is_ref(t); });
+  });
+}
+
 // The plans of one function in one runtime.
 class PlanCache {
  public:
@@ -133,7 +149,9 @@ class PlanCache {
     auto placed = std::make_shared<PlacedFunction>(
         place_function(runtime, with_shapes(body, entry.shapes), entry.places->args,
                        entry.places->default_device, placement_choice(runtime)));
-    if (on_one_cpu(*placed) && !entry.places->uncomputed) return nullptr;
+    if (on_one_cpu(*placed) && !entry.places->uncomputed &&
+        !(some_do_not_compute(runtime) && uses_resources(placed->function.graph)))
+      return nullptr;
     return std::make_shared<DevicePlan>(runtime, std::move(placed), states_);
   }
   const PlacementChoice& placement_choice(const Runtime& runtime) {

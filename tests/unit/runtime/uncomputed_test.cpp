@@ -282,6 +282,31 @@ TEST_P(Uncomputed, VariablesOfIntegers) {
   expect_unreadable(v.read_value());
 }
 
+// The function itself computes on the host alone.
+TEST_P(Uncomputed, VariablesOfTheHostInFunctionsOfTheHost) {
+  DeviceScope host("/CPU:0");
+  Variable v(Tensor{1.0f, 2.0f}, {.name = "v"});
+  EXPECT_THAT(v.device(), HasSubstr("CPU"));
+  auto assign = function([&](Tensor a) {
+    {
+      DeviceScope gpu("/GPU:0");
+      a = exp(a);
+    }
+    v.assign(a);
+  });
+  auto read = function([&] { return v.value() + 1.0f; });
+  auto read_twice = function([&] { return read() * 2.0f; });
+  auto add = function([&](Tensor by) { v.assign_add(by); });
+  EXPECT_THAT(read().to_vector<float>(), testing::ElementsAre(2, 3));
+  assign(Tensor{1.0f, 2.0f});
+  expect_unreadable(read());
+  expect_unreadable(read_twice());
+  add(Tensor{1.0f, 1.0f});
+  expect_unreadable(v.read_value());
+  v.assign(Tensor{3.0f, 4.0f});
+  EXPECT_THAT(read().to_vector<float>(), testing::ElementsAre(4, 5));
+}
+
 TEST(UncomputedByOthers, GoesThroughTheHostToAnotherBackend) {
   NullSpec spec{.type = "TPU"};
   spec.properties.memory_bytes = std::size_t{1} << 30;
