@@ -1,9 +1,11 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <iomanip>
 #include <iostream>
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -11,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tandem/cli/commands.h"
+#include "tandem/core/error.h"
 #include "tandem/placement/placement.h"
 #include "tandem/runtime/device_inventory.h"
 #include "tandem/runtime/internal/environment_names.h"
@@ -121,6 +124,14 @@ nlohmann::ordered_json json_of(const Settings& settings) {
   return json;
 }
 
+nlohmann::ordered_json speed_json(const DeviceProperties& p) {
+  return {{"streams", p.compute_streams},
+          {"link_bytes_per_second", p.link_bandwidth},
+          {"latency_seconds", p.link_latency},
+          {"flops", p.flops},
+          {"memory_bytes_per_second", p.memory_bandwidth}};
+}
+
 void print_json(const Runtime& runtime) {
   const DeviceConfig& config = runtime.device_config();
   auto list = nlohmann::ordered_json::array();
@@ -151,6 +162,7 @@ void print_json(const Runtime& runtime) {
                     {"emulated", properties.emulated},
                     {"memory_bytes", properties.memory_bytes},
                     {"visible", DeviceInventory::visible(config, entry)},
+                    {"speed", speed_json(properties)},
                     {"details", properties.details},
                     {"settings",
                      {{"visible", {{"from", config.origin("visible")}}},
@@ -159,37 +171,102 @@ void print_json(const Runtime& runtime) {
   std::cout << list.dump(2) << '\n';
 }
 
-void print_logical(const Runtime& runtime, Device& device) {
-  const Entry& entry = entry_of(runtime, device);
-  const Memory memory = memory_of(runtime.device_config(), device, entry);
-  std::cout << device.name() << "  " << device.type() << "  memory " << memory_text(memory.bytes)
-            << " (" << memory.from << ")  ";
-  if (device.type() == "CPU") {
-    std::cout << "threads " << runtime.intra_op_pool().threads() << " intra-op (default), "
-              << runtime.inter_op_pool().threads() << " inter-op (default)";
-  } else {
-    for (const auto& [name, setting] : settings_of(runtime, device, entry))
-      std::cout << words(name) << ' ' << setting.text();
+using Row = std::vector<std::string>;
+
+// Columns, two blanks apart.
+void print_rows(const std::vector<Row>& rows) {
+  std::vector<std::size_t> widths;
+  for (const Row& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   }
-  std::cout << "  on " << entry.short_name() << (entry.properties().emulated ? "  emulated" : "")
-            << '\n';
+  for (const Row& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (widths[i] != 0) line += row[i] + std::string(widths[i] - row[i].size() + 2, ' ');
+    }
+    line.resize(line.find_last_not_of(' ') + 1);
+    std::cout << line << '\n';
+  }
 }
 
-void print_physical(const DeviceConfig& config, const Entry& entry) {
+// "12 GB/s", "1.5 Tflop/s": three digits.
+std::string rate_text(double rate, const char* unit) {
+  constexpr const char* kPrefixes[] = {"", "K", "M", "G", "T", "P"};
+  std::size_t prefix = 0;
+  for (; rate >= 999.5 && prefix + 1 < std::size(kPrefixes); ++prefix) rate /= 1000;
+  std::ostringstream out;
+  out << std::setprecision(3) << rate << ' ' << kPrefixes[prefix] << unit;
+  return std::move(out).str();
+}
+
+std::string time_text(double seconds) {
+  const bool whole = seconds >= 1, middle = seconds >= 1e-3;
+  std::ostringstream out;
+  out << std::setprecision(3)
+      << seconds * (whole    ? 1
+                    : middle ? 1e3
+                             : 1e6)
+      << (whole    ? " s"
+          : middle ? " ms"
+                   : " us");
+  return std::move(out).str();
+}
+
+// What planning knows of an accelerator; what it does not tell is left out, and the link of
+// emulated ones, which stands in their description.
+Row speed_of(const DeviceProperties& p) {
+  return {cat("streams ", p.compute_streams),
+          p.link_bandwidth > 0 && !p.emulated ? "link " + rate_text(p.link_bandwidth, "B/s") : "",
+          p.link_bandwidth > 0 ? "latency " + time_text(p.link_latency) : "",
+          p.flops > 0 ? rate_text(p.flops, "flop/s") : "",
+          p.memory_bandwidth > 0 ? "memory " + rate_text(p.memory_bandwidth, "B/s") : ""};
+}
+
+Row logical_row(const Runtime& runtime, Device& device) {
+  const Entry& entry = entry_of(runtime, device);
+  const Memory memory = memory_of(runtime.device_config(), device, entry);
+  std::string settings;
+  if (device.type() == "CPU") {
+    settings = cat("threads ", runtime.intra_op_pool().threads(), " intra-op (default), ",
+                   runtime.inter_op_pool().threads(), " inter-op (default)");
+  } else {
+    for (const auto& [name, setting] : settings_of(runtime, device, entry))
+      settings += words(name) + ' ' + setting.text();
+  }
+  return {device.name(),
+          device.type(),
+          "memory " + memory_text(memory.bytes) + " (" + memory.from + ")",
+          settings,
+          "on " + entry.short_name(),
+          entry.properties().emulated ? "emulated" : ""};
+}
+
+Row physical_row(const DeviceConfig& config, const Entry& entry) {
   const DeviceProperties properties = entry.properties();
   const bool visible = DeviceInventory::visible(config, entry);
   const bool silent =
       properties.emulated && properties.description.find("emulated") == std::string::npos;
-  std::cout << entry.device.name << "  " << entry.device.device_type << "  memory "
-            << memory_text(properties.memory_bytes) << " (" << origin_of(config, entry) << ")  "
-            << (visible ? "visible (" : "not visible (") << config.origin("visible") << ")  "
-            << (silent ? "emulated  " : "") << properties.description << '\n';
+  Row row{entry.device.name, entry.device.device_type,
+          "memory " + memory_text(properties.memory_bytes) + " (" + origin_of(config, entry) + ")",
+          (visible ? "visible (" : "not visible (") + config.origin("visible") + ")"};
+  if (entry.device.device_type != "CPU") {
+    const Row speed = speed_of(properties);
+    row.insert(row.end(), speed.begin(), speed.end());
+  } else {
+    row.resize(row.size() + 5);
+  }
+  row.push_back((silent ? "emulated  " : "") + properties.description);
+  return row;
 }
 
 void print_lines(const Runtime& runtime) {
-  for (const auto& device : runtime.devices()) print_logical(runtime, *device);
+  std::vector<Row> logical, physical;
+  for (const auto& device : runtime.devices()) logical.push_back(logical_row(runtime, *device));
   for (const Entry& entry : runtime.inventory().devices())
-    print_physical(runtime.device_config(), entry);
+    physical.push_back(physical_row(runtime.device_config(), entry));
+  print_rows(logical);
+  print_rows(physical);
   const char* separator = "";
   for (const auto& [name, setting] : settings_of(runtime)) {
     std::cout << separator << words(name) << ' ' << setting.text();

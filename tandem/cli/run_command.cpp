@@ -43,6 +43,17 @@ io::GraphSession::Feed read_feed(const std::string& text) {
   return feed;
 }
 
+// "x" and "x:0" are the same tensor.
+void check_feeds(const std::vector<std::string>& feeds) {
+  std::set<std::string> fed;
+  for (const std::string& text : feeds) {
+    std::string name = text.substr(0, text.find('='));
+    if (name.ends_with(":0")) name.resize(name.size() - 2);
+    if (!fed.insert(name).second)
+      throw UsageError(cat("--feed: ", name, " is fed twice. Give each tensor once."));
+  }
+}
+
 // What goes wrong with an option's file is told with the option.
 template <class Work>
 auto for_option(const std::string& option, Work work) {
@@ -174,6 +185,7 @@ void run_graph(const RunArguments& arguments) {
   if (arguments.fetches.empty() && arguments.targets.empty())
     throw UsageError("--fetch or --target is required");
   check_file_names(arguments);
+  check_feeds(arguments.feeds);
   if (arguments.no_optimize)
     config::optimizer::set_experimental_options({.disable_meta_optimizer = true});
   Runtime::Options threads;

@@ -37,7 +37,8 @@ void add_feed(const std::string& text, WholeGraph& step) {
     dims.push_back(number ? dim : -1);
     from = end + 1;
   }
-  step.shapes[name] = PartialShape(std::move(dims));
+  if (!step.shapes.emplace(name, PartialShape(std::move(dims))).second)
+    throw UsageError(cat("--feed: ", name, " is fed twice. Give each tensor once."));
 }
 
 // Of the ops and the classes of kernels that the file names each must exist: a typo would say

@@ -234,9 +234,12 @@ void DeviceInventory::check(const DeviceConfig& config) const {
   check_names(config);
   bool any_cpu = false;
   for (const Entry& entry : devices_) {
-    if (!visible(config, entry)) continue;
-    any_cpu = any_cpu || is_cpu(entry);
-    check_logical(config, entry);
+    any_cpu = any_cpu || (is_cpu(entry) && visible(config, entry));
+    // What is said of a hidden device by name must be possible too, as when a program says it.
+    const std::string name = entry.short_name();
+    if (visible(config, entry) || config.logical.contains(name) ||
+        config.memory_limit.contains(name))
+      check_logical(config, entry);
   }
   check_growth(config);
   if (!any_cpu) {

@@ -197,6 +197,13 @@ EmulatedSpec parse_one(std::string_view text, const Place& place) {
   const std::string_view type = trimmed(fields.front().substr(0, colon));
   if (!is_name(type)) place.fail(cat("expected a device type, not \"", type, '"'));
   spec.type = upper(type);
+  constexpr std::array<std::string_view, 5> kParts{"JOB", "REPLICA", "TASK", "DEVICE",
+                                                   "PHYSICAL_DEVICE"};
+  if (std::find(kParts.begin(), kParts.end(), spec.type) != kParts.end()) {
+    place.fail(cat("\"", type,
+                   "\" is a part of each device's name, so no device type can have it "
+                   "for its own"));
+  }
   if (spec.type == "CPU") place.fail("CPU is the host itself and cannot be emulated");
   if (colon == std::string_view::npos) place.fail("expected TYPE:COUNT, and there is no count");
   const std::string_view number = trimmed(fields.front().substr(colon + 1));

@@ -84,6 +84,23 @@ TEST_F(TdDevices, TellsWhereEachSettingCameFrom) {
   EXPECT_THAT(r.out, HasSubstr("CUDA_VISIBLE_DEVICES 3 (environment CUDA_VISIBLE_DEVICES)"));
 }
 
+TEST_F(TdDevices, TellsHowFastAcceleratorsAre) {
+  const TdResult r = devices(
+      "TANDEM_EMULATE='GPU:1,streams=2,latency=15us,flops=1.5T,bandwidth=300GB/s;NPU:1,"
+      "latency=2ms'");
+  EXPECT_EQ(r.code, 0) << r.err;
+  ASSERT_THAT(r.lines_with("/physical_device:GPU:0"), SizeIs(1));
+  const std::string gpu = r.lines_with("/physical_device:GPU:0")[0];
+  EXPECT_THAT(gpu, ContainsRegex("streams 2  latency 15 us +1.5 Tflop/s +memory 300 GB/s"));
+  EXPECT_THAT(gpu, HasSubstr("link 12 GB/s"));
+  const std::string npu = r.lines_with("/physical_device:NPU:0")[0];
+  EXPECT_THAT(npu, HasSubstr("streams 1  latency 2 ms"));
+  EXPECT_EQ(gpu.find("emulated GPU,"), npu.find("emulated NPU,")) << "in columns";
+  const TdResult json = devices("TANDEM_EMULATE=GPU:1,streams=2,flops=1.5T", "--json");
+  EXPECT_THAT(json.out,
+              AllOf(HasSubstr("\"streams\": 2,"), HasSubstr("\"flops\": 1500000000000.0")));
+}
+
 TEST_F(TdDevices, GivesJsonToPrograms) {
   const TdResult r = devices("TANDEM_EMULATE=GPU:1,memory=96MiB", "--json");
   EXPECT_EQ(r.code, 0) << r.err;
@@ -101,10 +118,16 @@ TEST_F(TdDevices, GivesJsonToPrograms) {
 
 TEST_F(TdDevices, RefusesAMalformedEnvironment) {
   const std::pair<const char*, const char*> wrong[] = {
-      {"TANDEM_EMULATE", "GPU:2,colour=red"}, {"TANDEM_EMULATE", "GPU"},
-      {"TANDEM_VISIBLE_DEVICES", "GPU:7"},    {"TANDEM_LOGICAL_DEVICES", "CPU:0"},
-      {"TANDEM_MEMORY_LIMIT_MB", "1GB"},      {"TANDEM_MEMORY_GROWTH", "true"},
-      {"TANDEM_SOFT_PLACEMENT", "-"},         {"TANDEM_PLACEMENT", "random"},
+      {"TANDEM_EMULATE", "GPU:2,colour=red"},
+      {"TANDEM_EMULATE", "GPU"},
+      {"TANDEM_EMULATE", "job:1"},
+      {"TANDEM_EMULATE", "task:1"},
+      {"TANDEM_VISIBLE_DEVICES", "GPU:7"},
+      {"TANDEM_LOGICAL_DEVICES", "CPU:0"},
+      {"TANDEM_MEMORY_LIMIT_MB", "1GB"},
+      {"TANDEM_MEMORY_GROWTH", "true"},
+      {"TANDEM_SOFT_PLACEMENT", "-"},
+      {"TANDEM_PLACEMENT", "random"},
       {"TANDEM_PLUGINS", "/no/such/file.so"},
   };
   for (const auto& [name, value] : wrong) {

@@ -48,6 +48,17 @@ TEST_F(Td, ExitsWith2OnWrongUsage) {
   EXPECT_THAT(run("--nonsense").err, HasSubstr("there is no option '--nonsense'"));
 }
 
+// Before anything is read: the files need not be there.
+TEST_F(Td, FeedsEachTensorOnce) {
+  for (const char* twice : {"run g.pb --fetch y --feed x=a.npy --feed x=b.npy",
+                            "run g.pb --fetch y --feed x=a.npy --feed x:0=b.npy"}) {
+    const TdResult r = run(twice);
+    EXPECT_EQ(r.code, 2) << twice;
+    EXPECT_THAT(r.err, HasSubstr("--feed: x is fed twice"));
+  }
+  EXPECT_EQ(run("run g.pb --fetch y --feed x=a.npy --feed x:1=b.npy").code, 1);
+}
+
 TEST_F(Td, ListsEveryOpOnALine) {
   const TdResult r = run("ops");
   EXPECT_EQ(r.code, 0);

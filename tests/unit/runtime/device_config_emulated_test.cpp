@@ -57,6 +57,22 @@ TEST(EmulatedConfig, LimitsHoldExactly) {
   EXPECT_THAT(thrown_by([&] { allocator.allocate(1); }), StartsWith("RESOURCE_EXHAUSTED: "));
 }
 
+// The limit for all devices is of no concern to a hidden one.
+TEST(EmulatedConfig, LimitsOfHiddenDevicesMustBePossibleToo) {
+  const auto with = [](DeviceConfig config) {
+    config.emulate = {"GPU:1,memory=64MiB"};
+    config.visible = {{"CPU:0"}};
+    return refused(config);
+  };
+  EXPECT_THAT(with({.logical = {{"GPU:0", {{.memory_limit = 60}, {.memory_limit = 5}}}}}),
+              HasSubstr("GPU:0 come to 65 MiB, but the device has 64 MiB"));
+  EXPECT_THAT(with({.memory_limit = {{"GPU:0", 65}}}), HasSubstr("but the device has 64 MiB"));
+  EXPECT_THAT(with({.logical = {{"GPU:0", {{}}}}}), HasSubstr("memory limit is required"));
+  EXPECT_EQ(with({.memory_limit = {{"", 65}}}), "nothing was thrown");
+  EXPECT_EQ(with({.logical = {{"GPU:0", {{.memory_limit = 60}, {.memory_limit = 4}}}}}),
+            "nothing was thrown");
+}
+
 TEST(EmulatedConfig, ByTheProgramBeforeTheStart) {
   in_new_process([] {
     const EnvironmentScope environment({{"TANDEM_EMULATE", "GPU:4"}});
