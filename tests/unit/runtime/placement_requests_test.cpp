@@ -1,5 +1,6 @@
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -211,6 +212,30 @@ TEST_F(Colocated, NodesOfAFunctionGoWithTheOneThatIsNamed) {
               (std::vector<std::string>{"loc:@MatMul"}));
   }
   EXPECT_TRUE(named);
+}
+
+// Nothing but its name ties the one to the other, which asks for no device itself: it lies where
+// its variable is.
+TEST_F(Colocated, NodesGoWithOneThatAsksForNothing) {
+  Variable table;
+  {
+    DeviceScope scope("/GPU:1");
+    table = Variable(ones({4}));
+  }
+  const auto step = [&](bool near_it) {
+    return function([&, near_it](Tensor x) {
+      const Tensor there = table.value();
+      std::optional<ColocationScope> near;
+      if (near_it) near.emplace(there);
+      return std::pair(exp(x), there + 1.0f);
+    });
+  };
+  const Tensor x = ones({4, 4});
+  const auto with = step(true), without = step(false);
+  EXPECT_EQ(with(x).first.device(), gpu1_);
+  EXPECT_EQ(without(x).first.device(), gpu0_);
+  for (const auto& node : with.concrete(x).graph().nodes())
+    EXPECT_EQ(node->requested_device(), "") << node->name();
 }
 
 TEST_F(Colocated, ScopesWithinGoFirst) {

@@ -51,6 +51,35 @@ TEST(Recovery, FunctionsThatDoNotFitTogetherRunInTurn) {
   EXPECT_EQ(evaluate(x).item<float>(), 2.0f * 512 * 512);
 }
 
+// Its constants take more than there is room for, so that not even a plan can be made.
+TEST(Recovery, AFunctionThatCannotBePlannedLeavesNothingBehind) {
+  Runtime runtime({.devices = {.emulate = {"GPU:1,memory=8MiB,latency=0us"}}});
+  RuntimeScope scope(runtime);
+  const Array weights = [] {
+    DeviceScope host("/CPU:0");
+    return fill({256, 1024}, 2.0f).array();  // 1 MiB
+  }();
+  auto f = function(
+      [&](Tensor x) {
+        for (int i = 0; i < 3; ++i) x = x * Tensor(Array(weights));
+        return reduce_max(x);
+      },
+      {.optimize = false});
+  DeviceScope gpu("/GPU:0");
+  const Tensor x = fill({256, 1024}, 1.0f);
+  Tensor more = fill({256, 5 * 1024}, 1.0f);
+  x.synchronize();
+  more.synchronize();
+  const Allocator& memory = runtime.devices()[1]->allocator();
+  const std::size_t before = memory.stats().current;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THROW(f(x), ResourceExhaustedError);
+    EXPECT_EQ(memory.stats().current, before);
+  }
+  more = Tensor();
+  EXPECT_EQ(f(x).item<float>(), 8.0f);
+}
+
 TEST(Recovery, RandomNumbersGoOnWhateverScheduleRuns) {
   const auto draw = [] {
     Runtime runtime({.inter_op_threads = 2, .intra_op_threads = 1});
