@@ -1,6 +1,7 @@
 #include "tandem/device/block_allocator.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
@@ -140,6 +141,19 @@ class BlockAllocator::State {
     free_.insert(std::move(block->node));
   }
 
+  std::size_t give_back_unused() {
+    std::lock_guard lock(mutex_);
+    if (!options_.growth || !source_->takes_back()) return 0;
+    std::size_t given_back = 0;
+    while (!regions_.empty() && drop(regions_.back())) {
+      given_back += regions_.back().bytes;
+      reserved_ -= regions_.back().bytes;
+      source_->take_back(regions_.back());
+      regions_.pop_back();
+    }
+    return given_back;
+  }
+
   void rename(Block* block, std::string_view holder) {
     std::lock_guard lock(mutex_);
     block->holder = holder;
@@ -225,6 +239,32 @@ class BlockAllocator::State {
     regions_.push_back(*region);
     reserved_ += region->bytes;
     add(*region);
+    return true;
+  }
+
+  // The newest region leaves the free block that it is, or is the end of. False if there is no such
+  // block, or too much of the region's padding has gone to the blocks before it.
+  bool drop(const MemoryRegion& region) {
+    Block* const block = last_;
+    if (!block || !block->free || std::less<>()(region.begin, block->at)) return false;
+    const bool whole = block->at == region.begin;
+    if (whole ? block->bytes != region.bytes
+              : block->bytes <= region.bytes || block->gap < region.padding)
+      return false;
+    block->node = free_.extract(block);
+    if (!whole) {
+      block->bytes -= region.bytes;
+      block->gap -= region.padding;
+      free_.insert(std::move(block->node));
+      return true;
+    }
+    last_ = block->before;
+    if (last_) {
+      last_->after = nullptr;
+    } else {
+      std::erase(firsts_, block);
+    }
+    delete block;
     return true;
   }
 
@@ -390,6 +430,7 @@ Ref<Buffer> BlockAllocator::allocate(std::size_t bytes) {
     state_->keepers().give_up_memory();
     block = state_->take(bytes);
   }
+  if (!block && state_->source().ask_others()) block = state_->take(bytes);
   if (!block) throw ResourceExhaustedError(report(bytes));
   try {
     return make_ref<BlockBuffer<State>>(state_, block, bytes);
@@ -403,6 +444,10 @@ MemoryStats BlockAllocator::stats() const { return state_->stats(); }
 std::size_t BlockAllocator::counted_bytes(std::size_t bytes) const { return rounded_up(bytes); }
 void BlockAllocator::reset_peak() { state_->reset_peak(); }
 MemoryKeepers* BlockAllocator::keepers() { return &state_->keepers(); }
+std::size_t BlockAllocator::give_back_unused() {
+  state_->keepers().give_up_memory();
+  return state_->give_back_unused();
+}
 std::string BlockAllocator::report(std::size_t bytes) const { return state_->report(bytes); }
 std::string BlockAllocator::use_report(std::size_t bytes) const {
   return state_->use_report(bytes);

@@ -31,6 +31,14 @@ class TANDEM_EXPORT RegionSource {
   virtual std::optional<MemoryRegion> grow(std::size_t least, std::size_t wanted) = 0;
   /// True if every region continues the last one.
   virtual bool contiguous() const { return false; }
+  /// True if `take_back` may be called: the newest region can be given back while others are used.
+  virtual bool takes_back() const { return false; }
+  /// The newest region is not used any more; the next one begins where it did. Never called
+  /// together with `grow`.
+  virtual void take_back(const MemoryRegion& /*region*/) noexcept {}
+  /// Asks others with the same hardware for what they hold and don't use. True if growing is worth
+  /// another try. Called on any thread, by several at a time.
+  virtual bool ask_others() { return false; }
   /// What stands in the way of growing, as a sentence for error texts; empty if nothing does.
   virtual std::string shortage() const { return {}; }
   /// What would give `needed` bytes, more than `limit` or in one piece, for error texts; empty if
@@ -74,6 +82,10 @@ class TANDEM_EXPORT BlockAllocator final : public Allocator {
   std::size_t counted_bytes(std::size_t bytes) const override;
   void reset_peak() override;
   MemoryKeepers* keepers() override;
+  /// Has its keepers give up what they can, and gives the newest regions back to the source as far
+  /// as nothing in them is used: bytes given back. An allocator that took all at first use keeps
+  /// it.
+  std::size_t give_back_unused();
 
   /// The text of the error for a request that can't be met: the request, the limit, what is in
   /// use, the largest holders, the fragmentation, and what would help.

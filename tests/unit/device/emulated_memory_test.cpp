@@ -150,6 +150,39 @@ TEST(EmulatedMemory, LogicalDevicesShareTheMemoryOfTheirHardware) {
   EXPECT_EQ(a->allocator().allocate(3 * kMiB)->size(), 3 * kMiB);
 }
 
+TEST(EmulatedMemory, LogicalDevicesGiveEachOtherWhatTheyDoNotUse) {
+  EmulatedBackend backend(EmulatedSpec::parse("GPU:1,memory=8MiB"));
+  const auto a = emulated_device(backend, 0, 0, {.memory_growth = true});
+  const auto b = emulated_device(backend, 0, 1, {.memory_growth = true});
+  const Ref<Buffer> stays = a->allocator().allocate(1000);
+  std::memset(kernel_bytes(stays), 7, 1000);
+  for (int i = 0; i < 3; ++i) {
+    Ref<Buffer> large = a->allocator().allocate(6 * kMiB);
+    std::memset(kernel_bytes(large), i, 6 * kMiB);
+    EXPECT_THROW(b->allocator().allocate(6 * kMiB), ResourceExhaustedError) << "a uses it";
+    large = nullptr;
+    EXPECT_GE(a->allocator().stats().reserved, 6 * kMiB) << "kept until somebody asks";
+    large = b->allocator().allocate(6 * kMiB);
+    std::memset(kernel_bytes(large), i, 6 * kMiB);
+    EXPECT_LE(a->allocator().stats().reserved, 2 * kMiB);
+    EXPECT_THROW(a->allocator().allocate(6 * kMiB), ResourceExhaustedError) << "b uses it";
+  }
+  EXPECT_EQ(kernel_bytes(stays)[999], 7);
+  EXPECT_EQ(a->allocator().allocate(6 * kMiB)->size(), 6 * kMiB) << "and back";
+  a->stream(StreamKind::kCompute).synchronize();  // no guard was written to
+  b->stream(StreamKind::kCompute).synchronize();
+}
+
+// Its whole memory is its own from the first use on.
+TEST(EmulatedMemory, IsNotGivenToOthersWithoutGrowth) {
+  EmulatedBackend backend(EmulatedSpec::parse("GPU:1,memory=8MiB"));
+  const auto a = emulated_device(backend, 0, 0, {.memory_limit = 6 * kMiB});
+  const auto b = emulated_device(backend, 0, 1, {.memory_growth = true});
+  a->allocator().allocate(kMiB);
+  EXPECT_THROW(b->allocator().allocate(4 * kMiB), ResourceExhaustedError);
+  EXPECT_EQ(a->allocator().allocate(6 * kMiB)->size(), 6 * kMiB);
+}
+
 TEST(EmulatedMemory, IsGivenBackWithTheDevice) {
   EmulatedBackend backend(EmulatedSpec::parse("GPU:1,memory=4MiB"));
   for (int i = 0; i < 3; ++i) {

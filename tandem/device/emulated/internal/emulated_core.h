@@ -28,6 +28,9 @@ class EmulatedCore final : public Allocator, public std::enable_shared_from_this
   const std::shared_ptr<EmulatedPhysical>& physical() const { return physical_; }
   const std::shared_ptr<EmulatedReports>& reports() const { return reports_; }
   MemorySpace& space() { return memory_->space(); }
+  bool has(const EmulatedMemory* memory) const { return memory_.get() == memory; }
+  /// For other logical devices of its hardware: bytes given back.
+  std::size_t give_back_unused() { return blocks_->give_back_unused(); }
   std::size_t memory_limit() const { return limit_; }
 
   EmulatedStream& stream(StreamKind kind, int index);

@@ -81,6 +81,12 @@ std::optional<MemoryRegion> EmulatedMemory::grow(std::size_t least, std::size_t 
   return region;
 }
 
+void EmulatedMemory::take_back(const MemoryRegion& region) noexcept {
+  physical_->return_memory(region.bytes);
+  extent_ -= region.bytes + region.padding;
+  taken_ -= region.bytes;
+}
+
 // What others have taken, in short.
 std::string EmulatedMemory::shortage() const {
   const std::size_t left = physical_->memory_left();

@@ -44,6 +44,9 @@ class EmulatedMemory final : public RegionSource {
 
   std::optional<MemoryRegion> grow(std::size_t least, std::size_t wanted) override;
   bool contiguous() const override { return true; }
+  bool takes_back() const override { return true; }
+  void take_back(const MemoryRegion& region) noexcept override;
+  bool ask_others() override { return physical_->ask_for_memory(this); }
   std::string shortage() const override;
   std::string way_to_more(std::size_t limit, std::size_t needed) const override;
   void on_allocate(std::byte* at, std::size_t bytes, std::size_t gap) override;

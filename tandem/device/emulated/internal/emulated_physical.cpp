@@ -79,15 +79,25 @@ void EmulatedPhysical::join(const std::shared_ptr<EmulatedCore>& core) {
   cores_.push_back(core);
 }
 
-void EmulatedPhysical::lose(const std::string& why) {
+std::vector<std::shared_ptr<EmulatedCore>> EmulatedPhysical::cores() const {
   std::vector<std::shared_ptr<EmulatedCore>> cores;
-  {
-    std::lock_guard lock(mutex_);
-    for (const auto& core : cores_) {
-      if (auto there = core.lock()) cores.push_back(std::move(there));
-    }
+  std::lock_guard lock(mutex_);
+  for (const auto& core : cores_) {
+    if (auto there = core.lock()) cores.push_back(std::move(there));
   }
-  for (const auto& core : cores) core->lose(why);
+  return cores;
+}
+
+void EmulatedPhysical::lose(const std::string& why) {
+  for (const auto& core : cores()) core->lose(why);
+}
+
+bool EmulatedPhysical::ask_for_memory(const EmulatedMemory* asks) {
+  std::size_t given = 0;
+  for (const auto& core : cores()) {
+    if (!core->has(asks)) given += core->give_back_unused();
+  }
+  return given != 0;
 }
 
 }  // namespace tandem

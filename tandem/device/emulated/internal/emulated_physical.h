@@ -15,6 +15,7 @@
 namespace tandem {
 
 class EmulatedCore;
+class EmulatedMemory;
 
 using EmulatedTime = std::chrono::steady_clock::time_point;
 
@@ -34,6 +35,9 @@ class EmulatedPhysical {
   /// Between `least` and `wanted` bytes of its memory, or 0 where there is not even the least.
   std::size_t take_memory(std::size_t least, std::size_t wanted);
   void return_memory(std::size_t bytes);
+  /// Has all logical devices but the one with this memory give back what they don't use. True if
+  /// they gave anything.
+  bool ask_for_memory(const EmulatedMemory* asks);
   std::size_t memory_left() const;
 
   /// Each counts an event and says whether it is the one that goes wrong.
@@ -56,6 +60,7 @@ class EmulatedPhysical {
   void lose(const std::string& why);
 
  private:
+  std::vector<std::shared_ptr<EmulatedCore>> cores() const;
   struct Fault {
     std::atomic<std::uint64_t> seen{0};
     std::atomic<std::uint64_t> at{0};
