@@ -266,6 +266,7 @@ std::vector<Array> FunctionExecutor::run_watched(const Function& function, std::
   const FunctionSpan span(function.name());
   RunningCalls& calls = Runtime::current().running_calls();
   const RunningCalls::Scope call(calls);
+  calls.closing()->check();
   const std::shared_ptr<Executable> plan = prepare(function, args, caller.device());
   const ScopedFlushDenormals flush;
   const Cancellation* const callers = caller.cancellation();

@@ -1,6 +1,9 @@
-// A copy that makes no way ends when its step is cancelled, or with its runtime.
+// Copies that make no way, and calls that never end, end when they are cancelled or with their
+// runtime.
 #include <atomic>
+#include <chrono>
 #include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -10,7 +13,11 @@
 
 #include "tandem/core/error.h"
 #include "tandem/device/device.h"
+#include "tandem/graph/kernel.h"
+#include "tandem/graph/kernel_context.h"
+#include "tandem/graph/op_registry.h"
 #include "tandem/ops/ops.h"
+#include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/thread_context.h"
 #include "tandem/runtime/traced_function.h"
@@ -19,6 +26,17 @@
 
 namespace tandem {
 namespace {
+
+// Hands its input on and counts.
+std::atomic<int> g_rounds{0};
+const OpRegistration kRound{{.name = "TestRound",
+                             .inputs = "x: int32",
+                             .outputs = "y: int32",
+                             .traits = {.stateful = true, .cpu_only = true}}};
+const KernelRegistration kRoundKernel{{.op = "TestRound", .run = [](KernelContext& c) {
+                                         ++g_rounds;
+                                         c.set_output(0, c.input(0));
+                                       }}};
 
 Runtime::Options stalls_at(int copy) {
   return {.devices = {
@@ -92,6 +110,59 @@ TEST(StalledCopy, EndsWhenAReadIsCancelled) {
     ones({16, 16}).array();
   };
   EXPECT_EQ(code_when_cancelled(runtime, body), Code::kCancelled);
+}
+
+// That `body`, which never ends by itself, ends with its runtime, whatever else may cancel it.
+void expect_ends_with_its_runtime(const std::function<void()>& body) {
+  auto runtime =
+      std::make_unique<Runtime>(Runtime::Options{.devices = {.emulate = {"GPU:1,latency=0us"}}});
+  const auto own = std::make_shared<Cancellation>();
+  g_rounds = 0;
+  Code code = Code::kOk;
+  std::thread worker([&, at = runtime.get()] {
+    RuntimeScope scope(*at);
+    CancellationScope stop(own);
+    try {
+      body();
+    } catch (const Error& error) {
+      code = error.code();
+    }
+  });
+  while (g_rounds < 3) std::this_thread::yield();
+  std::promise<void> gone;
+  std::thread end([&] {
+    runtime.reset();
+    gone.set_value();
+  });
+  // The limit only ends a test that has failed.
+  EXPECT_EQ(gone.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready)
+      << "it waits for the call";
+  EXPECT_FALSE(own->cancelled());
+  own->cancel();
+  worker.join();
+  end.join();
+  EXPECT_EQ(code, Code::kCancelled);
+}
+
+TEST(EndlessCall, OfALoopEndsWithItsRuntime) {
+  expect_ends_with_its_runtime([] {
+    auto f = function([](Tensor x) {
+      return while_loop([](Tensor i) { return i < 5; },
+                        [](Tensor i) { return raw_op("TestRound", {i})[0]; }, x);
+    });
+    f(Tensor(1));
+  });
+}
+
+TEST(EndlessCall, OfAGraphWithControlFlowEndsWithItsRuntime) {
+  expect_ends_with_its_runtime([] {
+    FlowBuilder b;
+    const Output i = b.loop_variable(b.enter(b.arg(DType::kInt32), "loop"));
+    const Output limit = b.enter(b.constant(Array::scalar(5)), "loop", true);
+    Node* const choice = b.add("Switch", {i, b.add1("LoopCond", {b.add1("Less", {i, limit})})});
+    b.close(i, b.add1("TestRound", {{choice, 1}}));
+    run(b.finish({b.add1("Exit", {{choice, 0}})}), {Tensor(1)});
+  });
 }
 
 TEST(StalledCopy, EndsWithItsRuntime) {
