@@ -11,6 +11,7 @@
 #include "tandem/ops/broadcast_gradient.h"
 #include "tandem/ops/complex_ops.h"
 #include "tandem/ops/internal/flops.h"
+#include "tandem/ops/internal/fuse_attention.h"
 #include "tandem/ops/matmul_ops.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/gradient_context.h"
@@ -74,6 +75,7 @@ const OpRegistration kEinsum{{
     .attrs = "equation: string; N: int >= 1; T: type",
     .shape = einsum_shape,
     .gradient = einsum_grad,
+    .fuse = internal::fuse_attention,
     .flops = flops::einsum,
     .doc =
         "Sum of products of one or two operands by Einstein's notation, such as \"bij,bjk->bik\".",

@@ -6,6 +6,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/graph/inference_context.h"
+#include "tandem/graph/internal/attention_axes.h"
 #include "tandem/graph/internal/window.h"
 #include "tandem/graph/op_decl.h"
 #include "tandem/ops/internal/flops.h"
@@ -215,6 +216,29 @@ const OpRegistration kGruGates{
      .doc = "The end of a GRU's step. The columns of the first two inputs are three groups: z = "
             "sigmoid(x0 + h0), r = sigmoid(x1 + h1), new_state = z * state + (1 - z) * tanh(x2 + r "
             "* h2)."}};
+
+void fused_attention_shape(InferenceContext& c) {
+  try {
+    const auto axes = AttentionAxes::read(c.attr<std::vector<std::string>>("axes"));
+    const AttentionSizes sizes(axes, c.input(0), c.input(1), c.input(2));
+    c.set_output(0, sizes.shape(axes.of[AttentionAxes::kOutput]));
+  } catch (const InvalidArgumentError& error) {
+    c.fail(error.what());
+  }
+}
+
+const OpRegistration kFusedAttention{
+    {.name = "_FusedAttention",
+     .inputs = "query: T, key: T, value: T, args: TArgs",
+     .outputs = "output: T",
+     .attrs = "T: {float}; TArgs: list(type); fused_ops: list(string); axes: list(string)",
+     .shape = fused_attention_shape,
+     .flops = flops::attention,
+     .doc = "softmax(query * transpose(key)) * value for batches of matrices, whose scores never "
+            "are in memory as a whole. fused_ops lists what is done to the scores: Softmax, before "
+            "and after it Mul, RealDiv, AddV2 and Sub with one of args, SelectV2 with two, a mask "
+            "of what is kept and what there is elsewhere. axes names the axes of query, key, "
+            "scores, value and output: batches B and N, queries T, keys S."}};
 
 }  // namespace
 }  // namespace tandem

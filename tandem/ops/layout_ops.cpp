@@ -7,6 +7,7 @@
 #include "tandem/graph/rewrite.h"
 #include "tandem/ops/creation_ops.h"
 #include "tandem/ops/gather_ops.h"
+#include "tandem/ops/internal/fuse_attention.h"
 #include "tandem/ops/internal/known.h"
 #include "tandem/ops/internal/sizes.h"
 #include "tandem/ops/join_ops.h"
@@ -263,6 +264,7 @@ const OpRegistration kTranspose{{.name = "Transpose",
                                  .gradient = transpose_grad,
                                  .traits = {.host_inputs = 0b10},
                                  .rewrite = join_transposes,
+                                 .fuse = internal::fuse_attention_transpose,
                                  .doc = "Axis i of the result is axis perm[i] of x."}};
 
 const OpRegistration kConjugateTranspose{

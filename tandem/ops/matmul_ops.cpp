@@ -12,6 +12,7 @@
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/complex_ops.h"
 #include "tandem/ops/internal/flops.h"
+#include "tandem/ops/internal/fuse_attention.h"
 #include "tandem/ops/internal/fuse_product.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/gradient_context.h"
@@ -53,6 +54,10 @@ void matmul_grad(GradientContext& g);
 void batch_matmul_grad(GradientContext& g);
 void batch_matmul_v2_grad(GradientContext& g);
 
+bool fuse_product_or_attention(RewriteContext& r) {
+  return internal::fuse_attention(r) || internal::fuse_matmul(r);
+}
+
 const OpRegistration kMatMul{{
     .name = "MatMul",
     .inputs = "a: T, b: T",
@@ -63,7 +68,7 @@ const OpRegistration kMatMul{{
         "false; grad_b: bool = false",
     .shape = matmul_shape,
     .gradient = matmul_grad,
-    .fuse = internal::fuse_matmul,
+    .fuse = fuse_product_or_attention,
     .flops = flops::matmul,
     .doc = "Product of two matrices, each turned first if asked for.",
 }};
@@ -77,6 +82,7 @@ const OpRegistration kBatchMatMul{{
         "false; adj_y: bool = false; grad_x: bool = false; grad_y: bool = false",
     .shape = batch_matmul_shape,
     .gradient = batch_matmul_grad,
+    .fuse = internal::fuse_attention,
     .flops = flops::batch_matmul,
     .doc = "Products of the matrices in the last two axes; the axes before them must be equal.",
 }};
@@ -91,6 +97,7 @@ const OpRegistration kBatchMatMulV2{{
         "false; grad_y: bool = false",
     .shape = batch_matmul_shape,
     .gradient = batch_matmul_v2_grad,
+    .fuse = internal::fuse_attention,
     .flops = flops::batch_matmul,
     .doc = "Products of the matrices in the last two axes; the axes before them broadcast.",
 }};

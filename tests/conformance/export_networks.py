@@ -72,6 +72,22 @@ def transformer(writer):
 
 
 @case
+def masked_attention(writer):
+    """Heads that see no later and no empty positions; one batch has none but empty ones."""
+    tf.keras.utils.set_random_seed(1)
+    layers = tf.keras.layers
+    tokens = layers.Input((24,), dtype="int32")
+    x = layers.Embedding(50, 32, mask_zero=True)(tokens)
+    x = layers.MultiHeadAttention(4, 8)(x, x, use_causal_mask=True)
+    x = x + layers.MultiHeadAttention(4, 8, dropout=0.1)(x, x)
+    model = tf.keras.Model(tokens, layers.Dense(5)(layers.Flatten()(x)))
+    inputs = np.random.default_rng(0).integers(1, 50, (3, 24)).astype(np.int32)
+    inputs[0, 10:] = inputs[1] = 0
+    write_model(writer, spread(model), inputs, any_batch=False,
+                optimized={"_FusedAttention": 2, "Softmax": 0})
+
+
+@case
 def lstm_classifier(writer):
     tf.keras.utils.set_random_seed(1)
     layers = tf.keras.layers

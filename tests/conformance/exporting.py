@@ -55,8 +55,9 @@ def frozen(function, *specs, **how):
             [t.name for t in concrete.outputs])
 
 
-def write_model(writer, model, *inputs, **more):
-    specs = [tf.TensorSpec((None, *i.shape[1:]), i.dtype) for i in inputs]
+def write_model(writer, model, *inputs, any_batch=True, **more):
+    specs = [tf.TensorSpec((None if any_batch else i.shape[0], *i.shape[1:]), i.dtype)
+             for i in inputs]
     def call(*args):
         return model(args[0] if len(args) == 1 else list(args), training=False)
 

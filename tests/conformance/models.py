@@ -35,6 +35,8 @@ def run_case(td, folder):
         raise ValueError(result.stderr.strip() or f"exit code {result.returncode}")
     if "stderr" in case and result.stderr != case["stderr"]:
         raise ValueError(f"printed {result.stderr!r}, not {case['stderr']!r}")
+    if "optimized" in case:
+        compare_ops(td, folder / case["graph"], case["optimized"])
     worst = 0.0
     for tensor, file in case["expected"].items():
         theirs = np.load(folder / file)
@@ -54,6 +56,16 @@ def run_case(td, folder):
         raise ValueError(f"the largest relative error is {worst:.2e}")
     timing = json.loads(result.stdout.strip().splitlines()[-1])
     return worst, timing
+
+
+def compare_ops(td, graph, wanted):
+    """How many nodes of these ops there are in the graph as it runs."""
+    result = subprocess.run([td, "graph", str(graph), "--optimized", "--json"], capture_output=True,
+                            text=True, check=True)
+    ops = json.loads(result.stdout)["ops"]
+    found = {op: ops.get(op, 0) for op in wanted}
+    if found != wanted:
+        raise ValueError(f"runs with {found}, not {wanted}")
 
 
 def compare(td, folder, report):

@@ -71,12 +71,40 @@ HWY_INLINE void Map(const float* x, float* y, std::int64_t n, F f) {
   if (i < n) StoreTail(f(LoadTail(d, x + i, n - i)), d, y + i, n - i);
 }
 
-HWY_INLINE SoftmaxParts Softmax(const float* x, float* y, std::int64_t n) {
-  const float largest = Largest(x, n);
+// The largest of y = x * scale.
+HWY_INLINE float LargestScaled(const float* x, float* y, std::int64_t n, float scale) {
+  const D d;
+  const std::int64_t step = lanes();
+  const V least = hn::Set(d, -std::numeric_limits<float>::infinity()), factor = hn::Set(d, scale);
+  V largest = least;
+  std::int64_t i = 0;
+  for (; i + step <= n; i += step) {
+    const V v = hn::Mul(hn::LoadU(d, x + i), factor);
+    hn::StoreU(v, d, y + i);
+    largest = hn::Max(largest, v);
+  }
+  if (i < n) {
+    const V v = hn::Mul(LoadTail(d, x + i, n - i), factor);
+    StoreTail(v, d, y + i, n - i);
+    largest = hn::Max(largest, hn::IfThenElse(First(n - i), v, least));
+  }
+  return hn::GetLane(hn::MaxOfLanes(d, largest));
+}
+
+HWY_INLINE SoftmaxParts ExpAndDivide(const float* x, float* y, std::int64_t n, float largest) {
   const float sum = SumExp<true>(x, y, n, largest);
   const V factor = hn::Set(D(), 1 / sum);
   Map(y, y, n, [factor](V v) HWY_ATTR { return hn::Mul(v, factor); });
   return {largest, sum};
+}
+
+HWY_INLINE SoftmaxParts Softmax(const float* x, float* y, std::int64_t n) {
+  return ExpAndDivide(x, y, n, Largest(x, n));
+}
+
+void ScaledSoftmaxRows(float* x, std::int64_t rows, std::int64_t n, float scale) {
+  for (std::int64_t i = 0; i < rows; ++i, x += n)
+    ExpAndDivide(x, x, n, LargestScaled(x, x, n, scale));
 }
 
 void SoftmaxRows(const float* x, float* y, std::int64_t rows, std::int64_t n) {
@@ -93,6 +121,21 @@ void LogSoftmaxRows(const float* x, float* y, std::int64_t rows, std::int64_t n)
 }
 
 SoftmaxParts SoftmaxRow(const float* x, float* y, std::int64_t n) { return Softmax(x, y, n); }
+
+void KeepOfRow(const bool* keep, float* x, std::int64_t n, float other) {
+  const D d;
+  const hn::Rebind<std::uint8_t, D> d8;
+  const hn::RebindToSigned<D> di;
+  const std::int64_t step = lanes();
+  const V others = hn::Set(d, other);
+  std::int64_t i = 0;
+  for (; i + step <= n; i += step) {
+    const auto bytes = hn::LoadU(d8, reinterpret_cast<const std::uint8_t*>(keep) + i);
+    const auto left_out = hn::RebindMask(d, hn::Eq(hn::PromoteTo(di, bytes), hn::Zero(di)));
+    hn::StoreU(hn::IfThenElse(left_out, others, hn::LoadU(d, x + i)), d, x + i);
+  }
+  for (; i < n; ++i) x[i] = keep[i] ? x[i] : other;
+}
 
 float CrossEntropyRow(const float* x, const float* labels, float* y, std::int64_t n, float largest,
                       float log_sum) {
@@ -126,18 +169,26 @@ HWY_AFTER_NAMESPACE();
 namespace tandem::cpu {
 
 HWY_EXPORT(SoftmaxRows);
+HWY_EXPORT(ScaledSoftmaxRows);
 HWY_EXPORT(LogSoftmaxRows);
 HWY_EXPORT(SoftmaxRow);
+HWY_EXPORT(KeepOfRow);
 HWY_EXPORT(CrossEntropyRow);
 
 void softmax_rows(const float* x, float* y, std::int64_t rows, std::int64_t n) {
   HWY_DYNAMIC_DISPATCH(SoftmaxRows)(x, y, rows, n);
+}
+void scaled_softmax_rows(float* x, std::int64_t rows, std::int64_t n, float scale) {
+  HWY_DYNAMIC_DISPATCH(ScaledSoftmaxRows)(x, rows, n, scale);
 }
 void log_softmax_rows(const float* x, float* y, std::int64_t rows, std::int64_t n) {
   HWY_DYNAMIC_DISPATCH(LogSoftmaxRows)(x, y, rows, n);
 }
 SoftmaxParts softmax_row(const float* x, float* y, std::int64_t n) {
   return HWY_DYNAMIC_DISPATCH(SoftmaxRow)(x, y, n);
+}
+void keep_of_row(const bool* keep, float* x, std::int64_t n, float other) {
+  HWY_DYNAMIC_DISPATCH(KeepOfRow)(keep, x, n, other);
 }
 float cross_entropy_row(const float* x, const float* labels, float* y, std::int64_t n,
                         float largest, float log_sum) {

@@ -8,6 +8,8 @@ namespace tandem::cpu {
 
 /// y = exp(x) / sum(exp(x)) for each row
 void softmax_rows(const float* x, float* y, std::int64_t rows, std::int64_t n);
+/// x = exp(scale * x) / sum(exp(scale * x)) for each row
+void scaled_softmax_rows(float* x, std::int64_t rows, std::int64_t n, float scale);
 /// y = x - log(sum(exp(x))) for each row
 void log_softmax_rows(const float* x, float* y, std::int64_t rows, std::int64_t n);
 
@@ -18,6 +20,9 @@ struct SoftmaxParts {
 };
 /// One row's softmax, and its parts.
 SoftmaxParts softmax_row(const float* x, float* y, std::int64_t n);
+
+/// x[i] = other wherever keep[i] is false.
+void keep_of_row(const bool* keep, float* x, std::int64_t n, float other);
 
 /// Turns one row's softmax in y into the gradient of its cross entropy, y - labels. Returns the
 /// cross entropy, the sum of labels * (log_sum - (x - largest)).

@@ -9,6 +9,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/graph/function.h"
+#include "tandem/graph/internal/attention_axes.h"
 #include "tandem/graph/internal/einsum_equation.h"
 #include "tandem/placement/cost_model.h"
 
@@ -90,6 +91,20 @@ double einsum(const Node& node) {
     double product = ranks.size() > 1 ? 2 : 1;
     for (const auto& [label, length] : sizes) product *= length;
     return product;
+  } catch (const InvalidArgumentError&) {
+    return kUnknown;  // the kernel tells
+  }
+}
+
+double attention(const Node& node) {
+  try {
+    const auto axes = AttentionAxes::read(node.attr<std::vector<std::string>>("axes"));
+    const AttentionSizes sizes(axes, input_shape(node, 0), input_shape(node, 1),
+                               input_shape(node, 2));
+    const double steps =
+        4 + static_cast<double>(node.attr<std::vector<std::string>>("fused_ops").size());
+    return elements(sizes.shape(axes.of[AttentionAxes::kScores])) *
+           (2 * size(sizes['D']) + 2 * size(sizes['E']) + steps);
   } catch (const InvalidArgumentError&) {
     return kUnknown;  // the kernel tells
   }

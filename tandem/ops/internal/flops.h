@@ -25,6 +25,7 @@ double per_output(const Node& node) {
 double matmul(const Node& node);        ///< MatMul and what is made of it
 double batch_matmul(const Node& node);  ///< adj_x, adj_y
 double einsum(const Node& node);
+double attention(const Node& node);  ///< _FusedAttention
 double sparse_dense_matmul(const Node& node);
 
 /// For each element of the convolution's result a product with one filter. `filter` is [window…,
