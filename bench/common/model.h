@@ -195,12 +195,21 @@ class ModelRunner {
 };
 
 // Without arguments, answers the harness on every exported model and on `rows`. With a model's
-// name, and perhaps `_memory`, makes a few steps of it alone and tells the peak memory.
+// name, and perhaps `_without_PASS` and `_memory`, makes a few steps of it alone and tells the peak
+// memory.
 inline int measure_models(int argc, char** argv, Rows rows = {}) {
   try {
     if (argc == 2) {
-      const std::string row = argv[1];
-      Model model(row.substr(0, row.find("_memory")));
+      std::string name = argv[1];
+      name.resize(std::min(name.size(), name.find("_memory")));
+      const std::size_t without = name.find("_without_");
+      for (const Switch& off : kSwitches) {
+        if (without == std::string::npos || name.substr(without + 9) != off.first) continue;
+        tandem::config::optimizer::Options options;
+        options.*off.second = false;
+        tandem::config::optimizer::set_experimental_options(options);
+      }
+      Model model(name.substr(0, without));
       for (int i = 0; i < 2; ++i) model.step();
       std::printf("{\"peak_mb\": %.3f}\n", peak_memory_mb());
       return 0;

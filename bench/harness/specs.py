@@ -66,6 +66,7 @@ TENSORFLOW_DATA_MEMORY = dataclasses.replace(TENSORFLOW_DATA, one_shot=True)
 TORCH_DATA = Program("torch", script="torch_data.py")
 PLAIN_DATA = Program("", native="plain_data")
 AGAIN = Program("", ours=True)
+AGAIN_MEMORY = Program("", ours=True, one_shot=True)
 
 
 def tensorflow(program, aim=0, row=""):
@@ -132,11 +133,18 @@ def mechanisms():
     for name, switch in (("batch_norm_folding", "remapping"), ("conv_bias_activation", "remapping"),
                          ("matmul_bias_activation", "remapping"), ("residual_add", "remapping"),
                          ("elementwise_chain", "elementwise_fusion"),
-                         ("packed_weights", "packed_weights")):
+                         ("packed_weights", "packed_weights"),
+                         ("fused_attention", "remapping"), ("attention_16", "remapping"),
+                         ("attention_64", "remapping"), ("attention_256", "remapping"),
+                         ("attention_256_causal", "remapping"), ("attention_1024", "remapping"),
+                         ("attention_1024_matmul", "remapping")):
         off = Peer("switched off", AGAIN, 1, f"{name}_without_{switch}")
         yield Row(name, "ms", "lower", (*peers, off), tolerance=1e-2)
-    for name in ("primitive_cache", "fused_lstm", "fused_attention"):
+    for name in ("primitive_cache", "fused_lstm"):
         yield Row(name, "ms", "lower", peers, tolerance=1e-2)
+    memory = "attention_1024_memory"
+    off = Peer("switched off", AGAIN_MEMORY, 1, "attention_1024_without_remapping_memory")
+    yield Row(memory, "MB", "lower", (tensorflow(TENSORFLOW_MODELS_MEMORY), off), one_shot=True)
     memory = "in_place_reuse_memory"
     yield Row("in_place_reuse", "MB", "lower", (tensorflow(TENSORFLOW_MODELS_MEMORY, row=memory),),
               ours=memory, one_shot=True)

@@ -117,6 +117,32 @@ def fused_attention(folder):
     on_keras(folder, (2, 128, 128), lambda x: layers.MultiHeadAttention(4, 32)(x, x))
 
 
+def attention(batch, heads, tokens, size, causal=False, matmul=False):
+    """Exports what MultiHeadAttention has between its projections, as Keras writes it, or by
+    products of matrices; of many heads' results the first batch is fetched."""
+    def einsums(q, k, v):
+        scores = tf.einsum("BTNH,BSNH->BNTS", q, k) * size**-0.5
+        if causal:
+            earlier = tf.linalg.band_part(tf.ones((1, 1, tokens, tokens), tf.bool), -1, 0)
+            scores = tf.where(earlier, scores, -3e38)
+        return tf.einsum("BNTS,BSNH->BTNH", tf.nn.softmax(scores), v)
+
+    def products(q, k, v):
+        scores = tf.matmul(q, k, transpose_b=True) * size**-0.5
+        return tf.matmul(tf.nn.softmax(scores), v)
+
+    shape = (batch, heads, tokens, size) if matmul else (batch, tokens, heads, size)
+    return lambda folder: on_variables(folder, products if matmul else einsums,
+                                       q=shape, k=shape, v=shape)
+
+
+MODELS["attention_16"] = attention(32, 12, 16, 64)
+MODELS["attention_64"] = attention(8, 8, 64, 32)
+MODELS["attention_256"] = attention(4, 12, 256, 64)
+MODELS["attention_256_causal"] = attention(16, 2, 256, 16, causal=True)
+MODELS["attention_1024"] = attention(1, 8, 1024, 64)
+MODELS["attention_1024_matmul"] = attention(1, 8, 1024, 64, matmul=True)
+
 LOOPS = 1000
 
 
