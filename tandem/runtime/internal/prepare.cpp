@@ -5,6 +5,7 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/runtime/internal/frame_tree.h"
+#include "tandem/runtime/internal/late_reads.h"
 
 namespace tandem {
 namespace {
@@ -94,7 +95,10 @@ void pass_on_control_of_constants(Graph& graph) {
 }  // namespace
 
 void prepare(MutableFunction& f, const OpRegistry& ops) {
-  if (makes_references(f.graph)) make_reads_explicit(f, ops.get(kReadOp));
+  if (makes_references(f.graph)) {
+    read_late(f);
+    make_reads_explicit(f, ops.get(kReadOp));
+  }
   if (!holds_control_flow(f.graph)) pass_on_control_of_constants(f.graph);
 }
 

@@ -108,6 +108,23 @@ TEST(References, AUserReadsWhenItsOtherInputsAreThere) {
   }
 }
 
+// An Identity is the variable's memory: who runs after a change sees it, however it got there.
+TEST(References, AnIdentityShowsChangesThatItsUserRunsAfter) {
+  const Graphs g("v");
+  g.assign(1);
+  FlowBuilder b;
+  const Output v = g.variable(b);
+  const Output read = b.add1("Identity", {b.add1("Identity", {v})});
+  const Output before = b.add1("Neg", {read});
+  Node* add = b.add("AssignAdd", {v, b.constant(Array::scalar(2.0f))}, {}, {before.node});
+  const Output waits = b.add1("Neg", {read}, {}, {add});
+  const Output late = b.add1("Square", {b.constant(Array::scalar(3.0f))}, {}, {add});
+  const auto results = run(b.finish({before, waits, b.add1("AddV2", {late, read})}), {});
+  EXPECT_EQ(results[0].item<float>(), -1.0f);
+  EXPECT_EQ(results[1].item<float>(), -3.0f);
+  EXPECT_EQ(results[2].item<float>(), 12.0f);
+}
+
 // Nodes that only wait for others through a constant wait all the same.
 TEST(References, ConstantsHandOnWhatTheyWaitFor) {
   const Graphs g("v");
