@@ -78,7 +78,8 @@ void add_run(CLI::App& command, RunArguments& a) {
       });
   add_list(command, "--fetch", a.fetches, "NAME[:I]: a tensor to compute");
   add_list(command, "--target", a.targets, "NODE: a node to run without fetching anything");
-  command.add_option("--init", a.init, "NODE: a node to run once, first");
+  add_list(command, "--init", a.inits,
+           "NODE: a node to run once, first; more of them one after the other");
   command.add_option("--steps", a.steps, "How many steps to run and save (1)")
       ->check(CLI::Range(1, 1'000'000'000));
   command

@@ -38,7 +38,7 @@ struct RunArguments {
   std::vector<std::string> feeds;    ///< "x:0=file.npy"
   std::vector<std::string> fetches;  ///< "y:0"
   std::vector<std::string> targets;
-  std::string init;
+  std::vector<std::string> inits;  ///< in the order in which they run
   int steps = 1;
   int repeat = 1;
   std::string device;

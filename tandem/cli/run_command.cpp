@@ -213,7 +213,7 @@ void run_graph(const RunArguments& arguments) {
     for_option("--out " + arguments.out,
                [&] { fs::file_system_of(arguments.out).make_directories(arguments.out); });
   }
-  if (!arguments.init.empty()) session.prepare(names, {}, {arguments.init}).run(values);
+  for (const std::string& init : arguments.inits) session.prepare(names, {}, {init}).run(values);
 
   std::vector<std::vector<Array>> fetched(arguments.fetches.size());
   for (int i = 0; i < arguments.steps; ++i) {

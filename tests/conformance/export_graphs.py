@@ -138,7 +138,7 @@ def resource_training(writer):
     with v1.Session(graph=graph) as session:
         session.run("init")
         losses = [session.run(["loss:0", "train"], feeds)[0] for _ in range(3)]
-    writer.write(graph.as_graph_def(), feeds, {"loss:0": np.stack(losses)}, init="init",
+    writer.write(graph.as_graph_def(), feeds, {"loss:0": np.stack(losses)}, inits=["init"],
                  targets=["train"], steps=3)
 
 

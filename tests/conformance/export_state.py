@@ -8,12 +8,12 @@ from exporting import case, floats, run_v1, v1
 raw = tf.raw_ops
 
 
-def write_graph(writer, graph, outputs, feeds=None):
+def write_graph(writer, graph, outputs, feeds=None, **more):
     """Each output by its name, in the order given."""
     feeds = feeds or {}
     with graph.as_default():
         names = [tf.identity(output, name=f"out{i}").name for i, output in enumerate(outputs)]
-    writer.write(graph.as_graph_def(), feeds, run_v1(graph, names, feeds))
+    writer.write(graph.as_graph_def(), feeds, run_v1(graph, names, feeds), **more)
 
 
 def one_after_the_other(steps):
@@ -67,6 +67,70 @@ def queues(writer):
             lambda: raw.QueueDequeueManyV2(handle=padded, n=3, component_types=[tf.int32]),
         ])
     write_graph(writer, graph, outputs)
+
+
+def dense_steps(prefix, dtype, reduction, name):
+    """An accumulator given gradients of two steps and emptied twice."""
+    def op(what, **inputs):
+        return getattr(raw, f"{prefix}{what}")(handle=handle, **inputs)
+
+    handle = getattr(raw, prefix + "ConditionalAccumulator")(
+        dtype=dtype, shape=[2, None], reduction_type=reduction, shared_name=name)
+
+    def give(step, seed):
+        return op("AccumulatorApplyGradient", local_step=tf.constant(step, tf.int64),
+                  gradient=tf.cast(floats(2, 3, seed=seed), dtype))
+
+    return [
+        lambda: give(0, 0), lambda: give(0, 1), lambda: give(5, 2),
+        lambda: op("AccumulatorNumAccumulated"),
+        lambda: op("AccumulatorTakeGradient", num_required=2, dtype=dtype),
+        lambda: op("AccumulatorNumAccumulated"),
+        lambda: give(0, 3),  # late: the accumulator is at step 1
+        lambda: op("AccumulatorNumAccumulated"),
+        lambda: op("AccumulatorSetGlobalStep", new_global_step=tf.constant(4, tf.int64)),
+        lambda: give(3, 4), lambda: give(4, 5),
+        lambda: op("AccumulatorTakeGradient", num_required=1, dtype=dtype),
+    ]
+
+
+def sparse_steps(dtype, shape, reduction):
+    """Rows: in order, out of order, twice the same, none."""
+    handle = raw.SparseConditionalAccumulator(dtype=dtype, shape=shape, reduction_type=reduction)
+
+    def give(indices, seed, known=False):
+        return raw.SparseAccumulatorApplyGradient(
+            handle=handle, local_step=tf.constant(1, tf.int64),
+            gradient_indices=tf.constant(indices, tf.int64),
+            gradient_values=tf.cast(floats(len(indices), 2, seed=seed), dtype),
+            gradient_shape=tf.constant([6, 2], tf.int64), has_known_shape=known)
+
+    def taken(count):
+        return lambda: raw.SparseAccumulatorTakeGradient(handle=handle, num_required=count,
+                                                         dtype=dtype)
+
+    return [
+        lambda: give([0, 3], 0, True), lambda: give([1, 3, 5], 1), lambda: give([], 2),
+        lambda: give([3, 4], 3), lambda: raw.AccumulatorNumAccumulated(handle=handle), taken(3),
+        lambda: give([5, 2, 2], 4), lambda: give([2, 5], 5), taken(2),
+    ]
+
+
+@case
+def gradient_accumulators(writer):
+    graph = tf.Graph()
+    outputs = []
+    with graph.as_default():
+        for prefix in ("", "Resource"):
+            for dtype in (tf.float32, tf.half, tf.double):
+                for reduction in ("MEAN", "SUM"):
+                    outputs += one_after_the_other(dense_steps(
+                        prefix, dtype, reduction, f"{prefix}{dtype.name}{reduction}"))
+        for dtype in (tf.float32, tf.half, tf.double):
+            for reduction, shape in (("MEAN", [6, 2]), ("SUM", [None, None]), ("MEAN", None),
+                                     ("SUM", [])):
+                outputs += one_after_the_other(sparse_steps(dtype, shape, reduction))
+    write_graph(writer, graph, outputs, repeat=0)  # in a second step all gradients would be late
 
 
 def table_steps(table, keys, values, missing, default):

@@ -29,7 +29,7 @@ def train_network(writer, optimizer, use_resource):
     with v1.Session(graph=graph) as session:
         session.run("init")
         losses = [session.run(["loss:0", "train"], feeds)[0] for _ in range(3)]
-    writer.write(graph.as_graph_def(), feeds, {"loss:0": np.stack(losses)}, init="init",
+    writer.write(graph.as_graph_def(), feeds, {"loss:0": np.stack(losses)}, inits=["init"],
                  targets=["train"], steps=3, tolerance=5e-4)
 
 
@@ -94,7 +94,7 @@ def train_with_every_optimizer(writer, use_resource):
         session.run("init")
         seen = [session.run([losses, "train_all"], feeds)[0] for _ in range(3)]
     expected = {name: np.stack([row[i] for row in seen]) for i, name in enumerate(losses)}
-    writer.write(graph.as_graph_def(), feeds, expected, init="init", targets=["train_all"], steps=3,
+    writer.write(graph.as_graph_def(), feeds, expected, inits=["init"], targets=["train_all"], steps=3,
                  tolerance=5e-4)
 
 
@@ -106,3 +106,44 @@ def optimizers_on_resources(writer):
 @case
 def optimizers_on_references(writer):
     train_with_every_optimizer(writer, False)
+
+
+def train_in_step_with_replicas(writer, optimizer, use_resource):
+    """Three steps of a chief that is the only worker: the gradients of a dense variable and of one that is
+    looked up in go through accumulators, and a token lets the worker go on."""
+    graph = tf.Graph()
+    with graph.as_default(), v1.variable_scope("", use_resource=use_resource):
+        ids = v1.placeholder(tf.int32, [None], name="ids")
+        y = v1.placeholder(tf.float32, [None, 2], name="y")
+        step = v1.get_variable("global_step", initializer=np.int64(7), trainable=False)
+        table = v1.get_variable("table", initializer=floats(6, 3))
+        w = v1.get_variable("w", initializer=floats(3, 2, seed=4))
+        found = tf.nn.embedding_lookup(table, ids)
+        loss = tf.reduce_mean(tf.square(tf.matmul(found, w) - y), name="loss")
+        replicas = v1.train.SyncReplicasOptimizer(optimizer(), replicas_to_aggregate=1,
+                                                  total_num_replicas=1)
+        train = replicas.minimize(loss, global_step=step)
+        chief, = replicas.get_chief_queue_runner().enqueue_ops
+        inits = [v1.global_variables_initializer(), v1.local_variables_initializer(),
+                 replicas.chief_init_op, replicas.get_init_tokens_op(0)]
+        with tf.control_dependencies([train, chief]):
+            tf.add(step, 0, name="step")
+    feeds = {"ids:0": np.array([1, 3, 1, 5], np.int32), "y:0": floats(4, 2)}
+    fetches = ["loss:0", "step:0"]
+    with v1.Session(graph=graph) as session:
+        for init in inits:
+            session.run(init)
+        seen = [session.run(fetches, feeds) for _ in range(3)]
+    expected = {name: np.stack([row[i] for row in seen]) for i, name in enumerate(fetches)}
+    writer.write(graph.as_graph_def(), feeds, expected, inits=[init.name for init in inits], steps=3,
+                 tolerance=5e-4)
+
+
+@case
+def sync_replicas_on_resources(writer):
+    train_in_step_with_replicas(writer, lambda: v1.train.AdamOptimizer(0.01), True)
+
+
+@case
+def sync_replicas_on_references(writer):
+    train_in_step_with_replicas(writer, lambda: v1.train.GradientDescentOptimizer(0.1), False)

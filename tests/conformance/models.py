@@ -27,9 +27,9 @@ def run_case(td, folder):
         command += ["--fetch", tensor]
     for target in case.get("targets", []):
         command += ["--target", target]
-    if "init" in case:
-        command += ["--init", case["init"]]
-    command += ["--steps", str(case.get("steps", 1))]
+    for init in case.get("inits", []):
+        command += ["--init", init]
+    command += ["--steps", str(case.get("steps", 1)), "--repeat", str(case.get("repeat", 1))]
     result = subprocess.run(command, capture_output=True, text=True)
     if result.returncode != 0:
         raise ValueError(result.stderr.strip() or f"exit code {result.returncode}")
@@ -74,8 +74,8 @@ def compare(td, folder, report):
     for case in cases:
         try:
             worst, timing = run_case(td, case)
-            print(f"ok      {case.name}: largest relative error {worst:.1e}, {timing['nodes']} nodes, "
-                  f"{timing['min_ms']:.2f} ms")
+            took = "not timed" if timing["min_ms"] is None else f"{timing['min_ms']:.2f} ms"
+            print(f"ok      {case.name}: largest relative error {worst:.1e}, {timing['nodes']} nodes, {took}")
         except ValueError as error:
             failed += 1
             print(f"FAILED  {case.name}: {error}")

@@ -1,58 +1,9 @@
 #include "tandem/kernels/cpu/queue.h"
 
-#include <chrono>
-#include <thread>
-
 #include "tandem/core/error.h"
 
 namespace tandem::cpu {
 namespace {
-
-// Cancellation tells nobody when it happens, so while requests wait that may be cancelled, one
-// thread looks after them.
-class CancelWatch {
- public:
-  static CancelWatch& instance() {
-    static auto* watch = new CancelWatch;  // never destroyed: its thread may outlive static objects
-    return *watch;
-  }
-  void add(Queue& queue) {
-    std::lock_guard lock(mutex_);
-    for (const auto& known : queues_) {
-      if (known.get() == &queue) return;
-    }
-    queues_.push_back(Ref<Queue>(&queue));
-    if (!running_) {
-      running_ = true;
-      std::thread([this] { run(); }).detach();
-    }
-  }
-
- private:
-  void run() {
-    for (;;) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      std::vector<Ref<Queue>> queues;
-      {
-        std::lock_guard lock(mutex_);
-        queues.swap(queues_);
-      }
-      std::vector<Ref<Queue>> still;
-      for (auto& queue : queues) {
-        if (queue->drop_cancelled()) still.push_back(queue);
-      }
-      std::lock_guard lock(mutex_);
-      queues_.insert(queues_.end(), still.begin(), still.end());
-      if (queues_.empty()) {
-        running_ = false;
-        return;
-      }
-    }
-  }
-  std::mutex mutex_;
-  std::vector<Ref<Queue>> queues_;
-  bool running_ = false;
-};
 
 std::exception_ptr cancelled(const char* what) {
   return std::make_exception_ptr(CancelledError(cat(what, " operation was cancelled")));
@@ -89,7 +40,7 @@ void Queue::put(std::vector<Tuple> elements, const Cancellation* cancellation, P
     } else {
       puts_.push_back({std::move(elements), 0, cancellation, std::move(done)});
       match(ready);
-      if (!puts_.empty()) watch_if(cancellation);
+      if (!puts_.empty() && cancellation != nullptr) watch_cancellation();
     }
   }
   for (const auto& callback : ready) callback();
@@ -101,7 +52,7 @@ void Queue::take(std::int64_t count, bool fewer, const Cancellation* cancellatio
     std::lock_guard lock(mutex_);
     takes_.push_back({count, fewer, {}, cancellation, std::move(done)});
     match(ready);
-    if (!takes_.empty()) watch_if(cancellation);
+    if (!takes_.empty() && cancellation != nullptr) watch_cancellation();
   }
   for (const auto& callback : ready) callback();
 }
@@ -153,10 +104,6 @@ bool Queue::drop_cancelled() {
   }
   for (const auto& callback : ready) callback();
   return some_left;
-}
-
-void Queue::watch_if(const Cancellation* cancellation) {
-  if (cancellation != nullptr) CancelWatch::instance().add(*this);
 }
 
 void Queue::give_back(Take& take) {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "tandem/core/array.h"
-#include "tandem/core/resource_handle.h"
 #include "tandem/graph/kernel.h"
+#include "tandem/kernels/cpu/waiting_resource.h"
 
 namespace tandem::cpu {
 
@@ -31,7 +31,7 @@ class QueueStore {
 
 /// A queue of tuples that kernels wait for: whoever cannot go on leaves a callback, in order, and
 /// no thread waits. Thread-safe.
-class Queue final : public Resource {
+class Queue final : public WaitingResource {
  public:
   struct Kind {
     std::string type;  ///< the op that makes it
@@ -62,8 +62,7 @@ class Queue final : public Resource {
   std::int64_t size() const;
   bool closed() const;
 
-  /// Ends the requests that are cancelled; false if none is left that could be.
-  bool drop_cancelled();
+  bool drop_cancelled() override;
 
  private:
   struct Put {
@@ -85,7 +84,6 @@ class Queue final : public Resource {
   bool serve(Put& put, Callbacks& ready);
   bool serve(Take& take, Callbacks& ready);
   void give_back(Take& take);
-  void watch_if(const Cancellation* cancellation);
 
   const Kind kind_;
   mutable std::mutex mutex_;
