@@ -100,6 +100,8 @@ void add_run(CLI::App& command, RunArguments& a) {
 }
 
 void add_graph_command(CLI::App& command, GraphArguments& a) {
+  command.footer(
+      "Exit code 0: the graph could be read, also where nodes cannot run; they are listed.");
   add_graph(command, a.graph);
   auto* dot = command.add_flag("--dot", a.dot, "Print the graph for Graphviz");
   auto* html = command.add_flag("--html", a.html, "Print a page that draws the graph");

@@ -44,14 +44,27 @@ void BodyImport::fail(const Pending& node, const std::string& message) const {
       cat("In ", where(node.name), node.def ? cat(" (", node.def->op, ")") : "", ": ", message));
 }
 
+// A node that contradicts something is told, and left to a stand-in.
+template <class F>
+void BodyImport::or_break(Pending& node, F&& step) {
+  try {
+    step();
+  } catch (const InvalidArgumentError& error) {
+    if (!follows_a_broken_one(node)) library_.add_problem(error.what());
+    node.broken = true;
+  }
+}
+
 Graph BodyImport::run(const std::vector<Result>& results) {
   if (function_) add_args();
   read_nodes();
   for (Pending& node : pending_) {
-    if (node.def) read_op(node);
+    if (!node.def || node.broken) continue;
+    or_break(node, [&] { read_op(node); });
+    if (node.broken) node.op = nullptr;
   }
   for (Pending& node : pending_) {
-    if (node.def) read_inputs(node);
+    if (node.def) or_break(node, [&] { read_inputs(node); });
   }
   const std::vector<int> sorted = order();
   tell_stand_ins();
@@ -139,10 +152,22 @@ bool is_node_name(std::string_view name) {
 
 void BodyImport::read_nodes() {
   for (proto::NodeDef& def : nodes_) {
-    Pending node;
-    node.def = &def;
-    node.name = def.name;
-    if (node.name.empty()) fail(node, "it has no name.");
+    try {
+      read_name(def);
+    } catch (const InvalidArgumentError& error) {
+      library_.add_problem(error.what());
+    }
+  }
+}
+
+void BodyImport::read_name(proto::NodeDef& def) {
+  Pending node;
+  node.def = &def;
+  node.name = def.name;
+  if (node.name.empty()) fail(node, "it has no name.");
+  if (!by_name_.emplace(node.name, static_cast<int>(pending_.size())).second)
+    fail(node, "there is another node of that name.");
+  or_break(node, [&] {
     if (node.name.front() == '^' || node.name.find(':') != std::string::npos)
       fail(node, "a name can't hold ':' or begin with '^'.");
     // As TensorFlow, which does not look at those in functions.
@@ -151,10 +176,8 @@ void BodyImport::read_nodes() {
            "Node name contains invalid characters: it begins with a letter, a digit or '.', and "
            "goes on with these and '_', '/', '-', '>'.");
     }
-    if (!by_name_.emplace(node.name, static_cast<int>(pending_.size())).second)
-      fail(node, "there is another node of that name.");
-    pending_.push_back(std::move(node));
-  }
+  });
+  pending_.push_back(std::move(node));
 }
 
 void BodyImport::read_op(Pending& node) {
@@ -296,6 +319,7 @@ std::vector<std::pair<int, int>> BodyImport::resolve(const std::string& text,
     return {{producer, first + *index}};
   }
   std::vector<std::pair<int, int>> all;
+  library_.count_outputs(count);
   for (int i = 0; i < count; ++i) all.emplace_back(producer, first + i);
   return all;
 }
@@ -351,14 +375,15 @@ int BodyImport::stand_in_output(Pending& node, const std::string& key) {
   return static_cast<int>(index);
 }
 
-std::vector<DType> expected_inputs(const OpDef& op, const AttrMap& attrs, std::size_t count) {
+std::vector<DType> expected_dtypes(const OpDef& op, const std::vector<ArgDef>& args,
+                                   const AttrMap& attrs, std::size_t count) {
   std::vector<DType> types;
   const auto value = [&](const std::string& name) -> const AttrValue* {
     if (const AttrValue* given = attrs.find(name)) return given;
     const AttrDef* def = op.find_attr(name);
     return def ? &def->default_value : nullptr;
   };
-  for (const ArgDef& arg : op.inputs) {
+  for (const ArgDef& arg : args) {
     if (types.size() >= count) break;
     if (!arg.type_list_attr.empty()) {
       const AttrValue* v = value(arg.type_list_attr);
@@ -388,18 +413,24 @@ std::vector<DType> expected_inputs(const OpDef& op, const AttrMap& attrs, std::s
   return types;
 }
 
-// What stands for a node that cannot run has the outputs that are used, with the dtypes that their
-// users expect.
+// What stands for a node that cannot run has the outputs that are used, with the dtypes that its
+// own op says, or else its users expect.
 void BodyImport::tell_stand_ins() {
+  for (const Pending& node : pending_) {
+    for (const Edge& e : node.inputs) {
+      int& used = pending_[static_cast<std::size_t>(e.producer)].used_outputs;
+      used = std::max(used, e.index + 1);
+    }
+  }
   for (Pending& node : pending_) {
-    if (!node.op) node.output_dtypes.assign(node.output_keys.size(), DType::kInvalid);
+    if (stands_in(node)) tell_outputs(node);
   }
   for (const Pending& node : pending_) {
     if (!node.op || !node.def) continue;
-    const auto types = expected_inputs(*node.op, node.attrs, node.inputs.size());
+    const auto types = expected_dtypes(*node.op, node.op->inputs, node.attrs, node.inputs.size());
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       Pending& from = pending_[static_cast<std::size_t>(node.inputs[i].producer)];
-      if (from.op) continue;
+      if (!stands_in(from)) continue;
       DType& dtype = from.output_dtypes[static_cast<std::size_t>(node.inputs[i].index)];
       if (dtype == DType::kInvalid) dtype = types[i];
     }
@@ -409,6 +440,24 @@ void BodyImport::tell_stand_ins() {
       if (dtype == DType::kInvalid) dtype = DType::kFloat;
     }
   }
+}
+
+void BodyImport::tell_outputs(Pending& node) {
+  std::size_t count = node.output_keys.size();
+  if (node.broken) {
+    library_.count_outputs(node.used_outputs);
+    count = std::max(count, static_cast<std::size_t>(node.used_outputs));
+  }
+  node.output_dtypes = node.op == nullptr
+                           ? std::vector<DType>(count, DType::kInvalid)
+                           : expected_dtypes(*node.op, node.op->outputs, node.attrs, count);
+}
+
+// Then what is wrong with it may be nothing but that.
+bool BodyImport::follows_a_broken_one(const Pending& node) const {
+  return std::any_of(node.inputs.begin(), node.inputs.end(), [&](const Edge& e) {
+    return pending_[static_cast<std::size_t>(e.producer)].broken;
+  });
 }
 
 // Producers first; of the nodes that are ready the first in the file goes first.
@@ -458,8 +507,11 @@ void BodyImport::read_results(const std::vector<Result>& results) {
     for (const auto& [producer, index] : resolve(result.text, "its results")) {
       result_edges_.push_back({producer, index, false});
       Pending& from = pending_[static_cast<std::size_t>(producer)];
-      if (from.op) continue;
-      from.output_dtypes.resize(from.output_keys.size(),
+      from.used_outputs = std::max(from.used_outputs, index + 1);
+      if (!stands_in(from)) continue;
+      library_.count_outputs(index);
+      const auto used = static_cast<std::size_t>(index) + 1;
+      from.output_dtypes.resize(std::max(used, from.output_dtypes.size()),
                                 result.dtype == DType::kInvalid ? DType::kFloat : result.dtype);
     }
   }
@@ -541,10 +593,17 @@ std::string BodyImport::describe_inputs(const Graph::NodeSpec& spec) const {
 }
 
 void BodyImport::make(Graph& graph, Pending& node) {
-  if (!node.op) {
-    make_stand_in(graph, node);
-    return;
+  if (!stands_in(node)) {
+    or_break(node, [&] { make_node(graph, node); });
+    if (!node.broken) return;
+    tell_outputs(node);
+    std::replace(node.output_dtypes.begin(), node.output_dtypes.end(), DType::kInvalid,
+                 DType::kFloat);
   }
+  make_stand_in(graph, node);
+}
+
+void BodyImport::make_node(Graph& graph, Pending& node) {
   Graph::NodeSpec spec;
   spec.op = node.op;
   spec.name = node.name;
@@ -626,7 +685,7 @@ void BodyImport::make_stand_in(Graph& graph, Pending& node) {
   for (const int c : node.controls)
     spec.control_inputs.push_back(pending_[static_cast<std::size_t>(c)].made);
   node.made = graph.add(std::move(spec));
-  mark(node);
+  if (!node.broken) mark(node);
 }
 
 void BodyImport::mark(Pending& node) {
@@ -647,9 +706,10 @@ void BodyImport::close_loops(Graph& graph) {
   for (Pending& node : pending_) {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const Edge& e = node.inputs[i];
-      if (!e.back || !node.op) continue;
-      graph.set_input(node.made, static_cast<int>(i),
-                      {pending_[static_cast<std::size_t>(e.producer)].made, e.index});
+      if (!e.back || stands_in(node)) continue;
+      or_break(node, [&] {
+        graph.set_input(node.made, static_cast<int>(i), output(e, cat("'", node.name, "'")));
+      });
     }
   }
 }

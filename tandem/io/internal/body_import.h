@@ -26,6 +26,8 @@ class Library {
   /// The function, imported at first use.
   virtual FunctionRef import(const proto::NameAttrList& name) = 0;
   virtual void add_unsupported(UnsupportedNode node) = 0;
+  /// Something that makes the graph unusable; the import goes on, to find the others as well.
+  virtual void add_problem(const std::string& message) = 0;
   virtual Runtime& runtime() const = 0;
   virtual const std::string& device() const = 0;
   /// Counts outputs that a number in the file announces; throws when they are out of proportion.
@@ -67,21 +69,27 @@ class BodyImport {
     std::string name;
     const OpDef* op = nullptr;  // null: cannot run
     AttrMap attrs;
-    std::string reason;  // why it cannot run
+    std::string reason;   // why it cannot run
+    bool broken = false;  // told as a problem: a stand-in lets the others be looked at
     const proto::FunctionDef* callee = nullptr;
     std::vector<Edge> inputs;
     std::vector<int> controls;
     std::vector<std::string> output_keys;  // of a node that cannot run, as they are met
     std::vector<DType> output_dtypes;      // of a node that cannot run, as their users tell
+    int used_outputs = 0;                  // one more than the last that somebody uses
     std::optional<Shape> repeated_to;      // of a constant that is one value
     Node* made = nullptr;
   };
 
+  static bool stands_in(const Pending& node) { return node.op == nullptr || node.broken; }
   [[noreturn]] void fail(const Pending& node, const std::string& message) const;
+  template <class F>
+  void or_break(Pending& node, F&& step);
   std::string where(const std::string& name) const;
   const proto::AttrValue* bound(const proto::AttrValue& value) const;
   void add_args();
   void read_nodes();
+  void read_name(proto::NodeDef& def);
   void read_op(Pending& node);
   void read_attrs(Pending& node);
   void read_colocation(Pending& node, const proto::AttrValue& value) const;
@@ -94,9 +102,12 @@ class BodyImport {
   int stand_in_output(Pending& node, const std::string& key);
   void read_results(const std::vector<Result>& results);
   void tell_stand_ins();
+  void tell_outputs(Pending& node);
+  bool follows_a_broken_one(const Pending& node) const;
   std::vector<int> order() const;
   Output output(const Edge& edge, const std::string& user) const;
   void make(Graph& graph, Pending& node);
+  void make_node(Graph& graph, Pending& node);
   void check_functions(const Pending& node, const Graph::NodeSpec& spec) const;
   void make_stand_in(Graph& graph, Pending& node);
   void make_constant(Graph& graph, Pending& node, Graph::NodeSpec spec);
@@ -116,8 +127,9 @@ class BodyImport {
   std::vector<Output> results_;
 };
 
-/// The dtypes that an op's inputs must have, as far as its attributes say (kInvalid where they do
-/// not).
-std::vector<DType> expected_inputs(const OpDef& op, const AttrMap& attrs, std::size_t count);
+/// The dtypes that `count` inputs or outputs of an op have, as far as its attributes say (kInvalid
+/// where they do not). `args` are the op's.
+std::vector<DType> expected_dtypes(const OpDef& op, const std::vector<ArgDef>& args,
+                                   const AttrMap& attrs, std::size_t count);
 
 }  // namespace tandem::io

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "tandem/core/error.h"
 #include "tandem/device/device_spec.h"
@@ -18,6 +19,10 @@ constexpr std::size_t kDeepestNesting = 100;
 // Outputs that a graph may announce by a number rather than by listing them.
 constexpr std::int64_t kMostOutputs = 1 << 20;
 
+// Of what is wrong in a graph an error shows the first ones; of so many each is told once.
+constexpr std::size_t kMostShown = 20;
+constexpr std::size_t kMostTold = 1000;
+
 class GraphImport final : public Library {
  public:
   GraphImport(proto::GraphDef& def, const ImportOptions& options)
@@ -29,7 +34,12 @@ class GraphImport final : public Library {
     static_cast<void>(DeviceSpec::parse(options_.device));
     list_library();
     BodyImport body(*this, def_.node, nullptr, nullptr);
-    result_.graph = std::make_shared<const Graph>(body.run());
+    try {
+      result_.graph = std::make_shared<const Graph>(body.run());
+    } catch (const InvalidArgumentError& error) {  // such as a cycle: nothing further can be told
+      add_problem(error.what());
+    }
+    if (!problems_.empty()) throw InvalidArgumentError(describe_problems());
     if (!result_.unsupported.empty() && !options_.allow_unsupported) {
       throw UnimplementedError(cat("This build cannot run ", result_.unsupported.size(), " node",
                                    result_.unsupported.size() == 1 ? "" : "s", " of ",
@@ -57,8 +67,18 @@ class GraphImport final : public Library {
       for (const auto& [attr, value] : attrs) key += cat('\n', attr.size(), attr, value);
     }
     if (const auto done = imported_.find(key); done != imported_.end()) return done->second;
+    if (const auto refused = refused_.find(key); refused != refused_.end()) {
+      throw InvalidArgumentError(refused->second);
+    }
     enter(name.name);
-    FunctionRef function = import_body(*def, name.attr);
+    FunctionRef function;
+    try {
+      function = import_body(*def, name.attr);
+    } catch (const InvalidArgumentError& error) {
+      running_.pop_back();
+      refused_.emplace(key, error.what());
+      throw;
+    }
     running_.pop_back();
     imported_.emplace(key, function);
     result_.functions.push_back(function);
@@ -67,6 +87,11 @@ class GraphImport final : public Library {
 
   void add_unsupported(UnsupportedNode node) override {
     result_.unsupported.push_back(std::move(node));
+  }
+  void add_problem(const std::string& message) override {
+    if (told_.size() < kMostTold && !told_.insert(message).second) return;
+    ++num_problems_;
+    if (problems_.size() < kMostShown) problems_.push_back(message);
   }
   Runtime& runtime() const override { return runtime_; }
   const std::string& device() const override { return options_.device; }
@@ -80,6 +105,27 @@ class GraphImport final : public Library {
   }
 
  private:
+  // One alone is its own text. The rest of a text of several lines is indented below its first.
+  std::string describe_problems() const {
+    if (num_problems_ == 1 && result_.unsupported.empty()) return problems_[0];
+    std::string text = num_problems_ == 1
+                           ? cat("Something is wrong in ", options_.name, ":")
+                           : cat(num_problems_, " things are wrong in ", options_.name, ":");
+    for (const std::string& problem : problems_) {
+      text += "\n  ";
+      for (const char c : problem) text += c == '\n' ? "\n    " : std::string(1, c);
+    }
+    if (num_problems_ > problems_.size()) {
+      text += cat("\n  and ", num_problems_ - problems_.size(), " more");
+    }
+    if (!result_.unsupported.empty()) {
+      text += cat("\nBesides, this build cannot run ", result_.unsupported.size(),
+                  result_.unsupported.size() == 1 ? " node:" : " nodes:",
+                  describe_unsupported(result_.unsupported));
+    }
+    return text;
+  }
+
   void check_versions() {
     result_.producer = def_.versions->producer;
     result_.min_consumer = def_.versions->min_consumer;
@@ -176,6 +222,10 @@ class GraphImport final : public Library {
   ImportedGraph result_;
   std::map<std::string, proto::FunctionDef*> functions_;
   std::map<std::string, FunctionRef> imported_;
+  std::map<std::string, std::string> refused_;  // why, for each function that could not be read
+  std::vector<std::string> problems_;           // the first ones
+  std::size_t num_problems_ = 0;
+  std::set<std::string> told_;
   std::vector<std::string> running_;
   std::int64_t announced_ = 0;
 };

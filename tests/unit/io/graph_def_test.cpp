@@ -11,6 +11,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::vector<std::pair<std::string, std::string>> kT{{"T", kFloatType}};
 
@@ -46,6 +47,67 @@ TEST(GraphDef, ListsEveryNodeThatCannotRun) {
   EXPECT_EQ(g.unsupported[0].nearest, "MatMul");
   // Users of a node that cannot run say what its outputs are.
   EXPECT_EQ(g.graph->find("a")->output_dtype(0), DType::kFloat);
+}
+
+TEST(GraphDef, TellsOfAllThatIsWrongAtOnce) {
+  const std::string seven = "dim { size: 7 }";
+  const std::string text =
+      placeholder("x", "dim { size: 2 }") + placeholder("y", "dim { size: 3 }") +
+      placeholder("z", seven) + node("a", "Foo", {"x"}) +
+      node("lost", "Relu", {"nowhere"}, {{"T", kFloatType}}) +
+      node("kind", "Relu", {"x"}, {{"T", "i: 1"}}) + node("not a name", "NoOp") +
+      node("x", "NoOp") + node("sum", "AddV2", {"x", "y"}, {{"T", kFloatType}}) +
+      node("after", "AddV2", {"sum", "z"}, {{"T", kFloatType}}) +
+      node("last", "AddV2", {"after", "y"}, {{"T", kFloatType}}) +
+      node("far", "Relu", {"x:3"}, {{"T", kFloatType}}) +
+      node("other", "Mul", {"z", "y"}, {{"T", kFloatType}}) + node("b", "Bar", {"other", "far"});
+  expect_refused<InvalidArgumentError>(
+      text, AllOf(HasSubstr("7 things are wrong in the graph:\n"),
+                  HasSubstr("In node 'lost': its input 'nowhere'"),
+                  HasSubstr("In node 'kind' (Relu): attribute 'T'"),
+                  HasSubstr("In node 'not a name' (NoOp): Node name contains"),
+                  HasSubstr("In node 'x' (NoOp): there is another node of that name"),
+                  HasSubstr("node 'x' (Placeholder) has 1 outputs, but 'far' uses output 3")));
+  expect_refused<InvalidArgumentError>(
+      text,
+      AllOf(HasSubstr("{{node sum}}"), HasSubstr("'x' (Placeholder) float[2], 'y' (Placeholder)"),
+            HasSubstr("{{node other}}"), HasSubstr("'z' (Placeholder) float[7], 'y' (Placeholder)"),
+            HasSubstr("Besides, this build cannot run 2 nodes:"), HasSubstr("'a' (Foo)"),
+            HasSubstr("'b' (Bar)"), Not(HasSubstr("node after")), Not(HasSubstr("node last"))));
+}
+
+TEST(GraphDef, OfManyThingsTheFirstAreShown) {
+  std::string text = placeholder("x", "dim { size: 2 }") + placeholder("y", "dim { size: 3 }");
+  for (int i = 0; i < 50; ++i) {
+    text += node("sum" + std::to_string(i), "AddV2", {"x", "y"}, {{"T", kFloatType}});
+    text += node("call" + std::to_string(i), "PartitionedCall", {"x"},
+                 {{"f", "func { name: 'missing' }"}});
+  }
+  expect_refused<InvalidArgumentError>(
+      text, AllOf(HasSubstr("100 things are wrong"), HasSubstr("'call19'"),
+                  Not(HasSubstr("'call20'")), HasSubstr("\n  and 80 more")));
+}
+
+TEST(GraphDef, TellsOfAllThatIsWrongInFunctions) {
+  const std::string relu = "attr { key: 'T' value { type: DT_FLOAT } }";
+  const std::string body =
+      "library { function { signature { name: 'f' input_arg { name: 'x' type: DT_FLOAT }"
+      " output_arg { name: 'y' type: DT_FLOAT } }"
+      " node_def { name: 'a' op: 'Relu' input: 'nothing' " +
+      relu +
+      " }"
+      " node_def { name: 'b' op: 'Foo' input: 'a:activations:0' }"
+      " node_def { name: 'c' op: 'Relu' input: 'x:0:9' " +
+      relu +
+      " }"
+      " ret { key: 'y' value: 'c:activations:0' } } }\n";
+  expect_refused<InvalidArgumentError>(
+      body + placeholder("x") + node("one", "f", {"x"}) + node("two", "f", {"one"}) +
+          node("three", "Relu", {"gone"}, {{"T", kFloatType}}),
+      AllOf(HasSubstr("3 things are wrong"),
+            HasSubstr("In node 'a' of function 'f': its input 'nothing'"),
+            HasSubstr("In node 'c' of function 'f': its input 'x:0:9'"),
+            HasSubstr("In node 'three'"), HasSubstr("'b' (Foo) of function 'f'")));
 }
 
 TEST(GraphDef, NamesAreThoseThatTensorFlowTakes) {
