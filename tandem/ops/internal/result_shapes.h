@@ -18,8 +18,8 @@ std::vector<KnownValue> known_results(const InferenceContext& c, const FunctionR
 /// What holds for a value that is one or the other.
 KnownValue either(const KnownValue& a, const KnownValue& b);
 
-/// Sets the outputs' shapes: what is known of the results, and what the attribute output_shapes
-/// says besides, if the op has it. Refuses a node where the two contradict each other.
+/// Sets the outputs' shapes to what is known of the results. Of the attribute output_shapes, if the
+/// op has it, only the length is checked: it may be wrong.
 void set_results(InferenceContext& c, const std::vector<KnownValue>& results);
 
 /// The outputs of a node that runs one of these functions.
