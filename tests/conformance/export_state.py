@@ -69,6 +69,30 @@ def queues(writer):
     write_graph(writer, graph, outputs)
 
 
+@case
+def staging_areas(writer):
+    """Values staged, looked at and taken out in order; some of a step's stay for the next one."""
+    graph = tf.Graph()
+    outputs = []
+    with graph.as_default():
+        types = [tf.float32, tf.string]
+        area = dict(shared_name="area", capacity=3, dtypes=types)
+        rows = [[tf.constant(floats(2, i + 1, seed=i)), tf.constant(["a", "bc"])] for i in range(3)]
+        outputs += one_after_the_other([
+            lambda: raw.StageSize(**area),
+            lambda: raw.Stage(values=rows[0], shared_name="area", capacity=3),
+            lambda: raw.Stage(values=rows[1], shared_name="area", capacity=3),
+            lambda: raw.StagePeek(index=1, **area),
+            lambda: raw.Unstage(**area),
+            lambda: raw.Stage(values=rows[2], shared_name="area", capacity=3),
+            lambda: raw.StageSize(**area),
+            lambda: raw.Unstage(**area),
+            lambda: raw.StageClear(**area),
+            lambda: raw.StageSize(**area),
+        ])
+    write_graph(writer, graph, outputs)
+
+
 def dense_steps(prefix, dtype, reduction, name):
     """An accumulator given gradients of two steps and emptied twice."""
     def op(what, **inputs):
