@@ -7,12 +7,13 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.python.framework import convert_to_constants
 
-from exporting import CASES, case, floats, spread, write_model
+from exporting import CASES, SLOW_CASES, case, floats, spread, write_model
 
 
 APPLICATIONS = {"MobileNet": 64, "MobileNetV3Small": 64, "EfficientNetB0": 64, "EfficientNetV2B0": 64,
                 "DenseNet121": 64, "InceptionV3": 80, "Xception": 72, "NASNetMobile": 64,
-                "ConvNeXtTiny": 64, "ResNet50V2": 64, "MobileNetV3Large": 64}
+                "ConvNeXtTiny": 64, "ResNet50V2": 64, "MobileNetV3Large": 64, "VGG16": 32}
+LARGE_APPLICATIONS = {"InceptionResNetV2": 75}  # half a minute to export
 
 
 def write_application(writer, name, size):
@@ -22,9 +23,10 @@ def write_application(writer, name, size):
     write_model(writer, spread(model), floats(1, *shape))
 
 
-for application, size in APPLICATIONS.items():
-    CASES["application_" + application.lower()] = functools.partial(
-        write_application, name=application, size=size)
+for cases, applications in ((CASES, APPLICATIONS), (SLOW_CASES, LARGE_APPLICATIONS)):
+    for application, size in applications.items():
+        cases["application_" + application.lower()] = functools.partial(
+            write_application, name=application, size=size)
 
 
 @case

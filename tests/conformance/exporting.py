@@ -12,6 +12,7 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 
 v1 = tf.compat.v1
 CASES = {}
+SLOW_CASES = {}  # exported only when named
 
 
 def case(function):
