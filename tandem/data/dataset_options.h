@@ -20,43 +20,44 @@ struct BatchOptions {
   bool drop_remainder = false;  ///< leave out a last batch of fewer elements
   std::int64_t num_parallel_calls =
       0;  ///< 0: where the batches are consumed; else on so many threads; or kAutotune
-  std::optional<bool> deterministic;  ///< keep the order of the batches; as for map
+  std::optional<bool> deterministic = std::nullopt;  ///< keep the order of the batches; as for map
 };
 struct ShuffleOptions {
-  std::optional<std::int64_t>
-      seed;  ///< without one: follows td::random::set_seed; without that, a new order each run
+  /// Without one: follows td::random::set_seed; without that, a new order each run.
+  std::optional<std::int64_t> seed = std::nullopt;
   bool reshuffle_each_iteration = true;  ///< another order each time the dataset is iterated
 };
 struct MapOptions {
   std::int64_t num_parallel_calls =
       0;  ///< 0: where the elements are consumed; else on so many threads; or kAutotune
-  std::optional<bool> deterministic;  ///< keep the order of the elements when calls are parallel;
-                                      ///< without a value as with_options says, else yes
+  /// Keep the order of the elements when calls are parallel; without a value as with_options says,
+  /// else yes.
+  std::optional<bool> deterministic = std::nullopt;
   /// Whether the function is traced once, when an iteration begins, and its graph run for each
   /// element. Without a value: if the callable holds nothing, the input's dtypes are known, and
   /// tracing succeeds without asking for sizes that only a run knows; what it does besides calling
   /// ops then happens once. True: in any case; what tracing throws comes out where the iteration
   /// begins. False: it is called for each element.
-  std::optional<bool> traced;
+  std::optional<bool> traced = std::nullopt;
 };
 struct InterleaveOptions {
   std::int64_t cycle_length = kAutotune;  ///< datasets taken from in turn; kAutotune: as many as
                                           ///< parallel calls, 4 if there are none
   std::int64_t block_length = 1;          ///< successive elements from each
   std::int64_t num_parallel_calls = 0;    ///< threads that make elements ahead; as for map
-  std::optional<bool> deterministic;      ///< as for map
+  std::optional<bool> deterministic = std::nullopt;  ///< as for map
 };
 struct PaddedBatchOptions {
   bool drop_remainder = false;
   /// One for each component; unknown sizes, or none at all: the longest in the batch.
-  std::vector<PartialShape> padded_shapes;
+  std::vector<PartialShape> padded_shapes = {};
   /// One scalar for each component; none: zeros and empty strings.
-  std::vector<Tensor> padding_values;
+  std::vector<Tensor> padding_values = {};
 };
 struct BucketOptions {
   bool drop_remainder = false;
-  std::vector<PartialShape> padded_shapes;  ///< as for padded_batch
-  std::vector<Tensor> padding_values;
+  std::vector<PartialShape> padded_shapes = {};  ///< as for padded_batch
+  std::vector<Tensor> padding_values = {};
   bool pad_to_bucket_boundary = false;  ///< unknown sizes become the bucket's boundary less one
   bool no_padding = false;              ///< the elements of a batch have one shape already
 };
@@ -67,19 +68,20 @@ struct WindowOptions {
 };
 struct ListFilesOptions {
   bool shuffle = true;  ///< else sorted
-  std::optional<std::int64_t> seed;
+  std::optional<std::int64_t> seed = std::nullopt;
 };
 struct SampleOptions {
-  std::vector<double> weights;              ///< one for each dataset, in any unit; none: equal ones
-  std::optional<std::int64_t> seed;         ///< as for shuffle
+  std::vector<double> weights = {};  ///< one for each dataset, in any unit; none: equal ones
+  std::optional<std::int64_t> seed = std::nullopt;  ///< as for shuffle
   bool stop_on_empty_dataset = false;       ///< end with the first that ends, else with the last
   bool rerandomize_each_iteration = false;  ///< other choices each time the dataset is iterated
 };
 
 struct ResampleOptions {
-  std::vector<float> initial_dist;  ///< how often classes come in the input; none: estimated from
-                                    ///< another pass over it, anew after every 32 elements
-  std::optional<std::int64_t> seed;
+  /// How often classes come in the input; none: estimated from another pass over it, anew after
+  /// every 32 elements.
+  std::vector<float> initial_dist = {};
+  std::optional<std::int64_t> seed = std::nullopt;
 };
 
 /// Counts errors that were left out, and keeps the first ones. Thread-safe.
@@ -97,23 +99,23 @@ class TANDEM_EXPORT ErrorCount {
   std::vector<std::string> messages_;
 };
 struct IgnoreErrorsOptions {
-  bool log_warning = false;           ///< a line on stderr for each
-  std::shared_ptr<ErrorCount> count;  ///< told of each
+  bool log_warning = false;                     ///< a line on stderr for each
+  std::shared_ptr<ErrorCount> count = nullptr;  ///< told of each
 };
 
 /// How stages with kAutotune find their threads and buffers: see "Seeing and tuning" in
 /// docs/data.md. The order of elements never depends on it.
 struct AutotuneOptions {
-  std::optional<bool> enabled;  ///< false: kAutotune gives each stage the whole CPU budget;
-                                ///< without a value yes
-  std::optional<std::int64_t> cpu_budget;  ///< threads of all such stages together; none or 0: as
-                                           ///< many as the runtime's inter-op pool has
-  std::optional<std::int64_t> ram_budget;  ///< bytes in their buffers together; none or 0: half of
-                                           ///< the machine's memory
+  /// False: kAutotune gives each stage the whole CPU budget; without a value yes.
+  std::optional<bool> enabled = std::nullopt;
+  /// Threads of all such stages together; none or 0: as many as the runtime's inter-op pool has.
+  std::optional<std::int64_t> cpu_budget = std::nullopt;
+  /// Bytes in their buffers together; none or 0: half of the machine's memory.
+  std::optional<std::int64_t> ram_budget = std::nullopt;
   /// Nanoseconds that handing an element from thread to thread takes. Where a map's elements, with
   /// what comes before it, take less, whoever asks for them makes them; 0: threads always do;
   /// none: 4,000.
-  std::optional<std::int64_t> hand_over_ns;
+  std::optional<std::int64_t> hand_over_ns = std::nullopt;
 };
 
 struct IteratorOptions {
@@ -136,15 +138,15 @@ struct FileShard {
 /// For all stages before with_options. What a stage says itself goes first; of several with_options
 /// the last one that says something.
 struct Options {
-  std::optional<bool> fusion;  ///< let stages run as one, or in a cheaper order with equal results
-                               ///< (docs/data.md, "Stages that run as one"); without a value yes
-  std::optional<bool> deterministic;  ///< keep the order where calls are parallel
-  std::optional<std::int64_t>
-      private_threadpool_size;  ///< how many threads kAutotune gives a stage, untuned; none or 0:
-                                ///< found by the pipeline
-  AutotuneOptions autotune;
-  std::optional<AutoShardPolicy> auto_shard_policy;  ///< without one kAuto
-  std::optional<FileShard> file_shard;               ///< set by auto_shard: what sources give
+  /// Let stages run as one, or in a cheaper order with equal results (docs/data.md, "Stages that
+  /// run as one"); without a value yes.
+  std::optional<bool> fusion = std::nullopt;
+  std::optional<bool> deterministic = std::nullopt;  ///< keep the order where calls are parallel
+  /// How many threads kAutotune gives a stage, untuned; none or 0: found by the pipeline.
+  std::optional<std::int64_t> private_threadpool_size = std::nullopt;
+  AutotuneOptions autotune = {};
+  std::optional<AutoShardPolicy> auto_shard_policy = std::nullopt;  ///< without one kAuto
+  std::optional<FileShard> file_shard = std::nullopt;  ///< set by auto_shard: what sources give
 };
 
 }  // namespace tandem::data

@@ -29,8 +29,8 @@ namespace tandem::data {
 
 /// The options that all of these datasets have.
 struct FileOptions {
-  std::string compression_type;  ///< "", "GZIP" or "ZLIB"
-  std::size_t buffer_size = 0;   ///< bytes read at a time; 0: 256 KiB
+  std::string compression_type = {};  ///< "", "GZIP" or "ZLIB"
+  std::size_t buffer_size = 0;        ///< bytes read at a time; 0: 256 KiB
   /// So many files are open at a time and give one element each in turn; each is read ahead on a
   /// thread of its own. 0: one file, on the consumer's thread.
   std::int64_t num_parallel_reads = 0;
@@ -38,7 +38,7 @@ struct FileOptions {
 };
 
 struct TFRecordOptions {
-  std::string compression_type;  ///< these three as in FileOptions
+  std::string compression_type = {};  ///< these three as in FileOptions
   std::size_t buffer_size = 0;
   std::int64_t num_parallel_reads = 0;
   bool skip_corrupt = false;         ///< pass over damaged records: see num_skipped
@@ -79,7 +79,7 @@ class TANDEM_EXPORT TextLineDataset : public Dataset {
 };
 
 struct FixedLengthRecordOptions {
-  std::string compression_type;  ///< these three as in FileOptions
+  std::string compression_type = {};  ///< these three as in FileOptions
   std::size_t buffer_size = 0;
   std::int64_t num_parallel_reads = 0;
   std::int64_t header_bytes = 0;  ///< passed over at the beginning of each file
@@ -97,16 +97,16 @@ class TANDEM_EXPORT FixedLengthRecordDataset : public Dataset {
 };
 
 struct CsvOptions {
-  std::string compression_type;  ///< these three as in FileOptions
+  std::string compression_type = {};  ///< these three as in FileOptions
   std::size_t buffer_size = 0;
   std::int64_t num_parallel_reads = 0;
   bool header = false;  ///< the first record of each file is passed over
   char field_delim = ',';
-  bool use_quote_delim = true;             ///< fields may stand in double quotes, line ends inside
-  std::string na_value;                    ///< a missing value, as an empty field is
-  std::vector<std::int64_t> select_cols;   ///< the columns wanted, increasing; empty: all
-  std::vector<std::int64_t> exclude_cols;  ///< or those not wanted
-  std::size_t max_record_bytes = 0;        ///< as in FileOptions
+  bool use_quote_delim = true;  ///< fields may stand in double quotes, line ends inside
+  std::string na_value = {};    ///< a missing value, as an empty field is
+  std::vector<std::int64_t> select_cols = {};   ///< the columns wanted, increasing; empty: all
+  std::vector<std::int64_t> exclude_cols = {};  ///< or those not wanted
+  std::size_t max_record_bytes = 0;             ///< as in FileOptions
 };
 
 /// A column of a CsvDataset: its dtype (float, double, int32, int64 or string), and the value where
@@ -127,7 +127,7 @@ class TANDEM_EXPORT CsvDataset : public Dataset {
 };
 
 struct TFRecordWriterOptions {
-  std::string compression_type;
+  std::string compression_type = {};
   int compression_level = 6;  ///< from 1 (fast) to 9 (small)
 };
 

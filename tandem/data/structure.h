@@ -30,7 +30,7 @@ class TANDEM_EXPORT TensorMap : public std::map<std::string, Tensor> {
   using Base = std::map<std::string, Tensor>;
   using Base::Base;
   TensorMap() = default;
-  TensorMap(Base map) : Base(std::move(map)) {}  // NOLINT: implicit, as it is one
+  TensorMap(Base tensors) : Base(std::move(tensors)) {}  // NOLINT: implicit, as it is one
 
   /// Throws NotFoundError.
   Tensor& at(const std::string& name);

@@ -56,7 +56,7 @@ class TANDEM_EXPORT RegionSource {
 };
 
 struct BlockAllocatorOptions {
-  std::string device;                  ///< its name, for error texts
+  std::string device = {};             ///< its name, for error texts
   std::size_t limit = 0;               ///< bytes that may be in use; 0: as much as the source gives
   bool growth = false;                 ///< take memory as it is needed, not all at first use
   const MemorySpace* space = nullptr;  ///< of the buffers; outlives them

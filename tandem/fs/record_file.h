@@ -17,7 +17,7 @@ struct RecordReaderOptions {
   bool skip_corrupt = false;                          ///< pass over damaged records and count them
   std::uint64_t max_record_bytes = kMostRecordBytes;  ///< larger ones are errors
   /// Called every so many bytes that are passed over; what it throws ends the search.
-  std::function<void()> check;
+  std::function<void()> check = nullptr;
 
   static constexpr std::uint64_t kMostRecordBytes = std::uint64_t{1} << 32;
 };

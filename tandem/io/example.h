@@ -48,8 +48,8 @@ struct TANDEM_EXPORT Example {
 /// tensorflow.SequenceExample: features of the whole, and lists of features, one a step. Many of
 /// them become tensors by `parse_sequence_example` (tandem/ops/sequence_example_ops.h).
 struct TANDEM_EXPORT SequenceExample {
-  std::map<std::string, FeatureValues> context;
-  std::map<std::string, std::vector<FeatureValues>> feature_lists;
+  std::map<std::string, FeatureValues> context = {};
+  std::map<std::string, std::vector<FeatureValues>> feature_lists = {};
 
   std::string serialize() const;
   /// Throws DataLossError if the bytes are none.

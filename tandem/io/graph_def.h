@@ -50,7 +50,7 @@ struct ImportOptions {
   /// True: nodes that cannot run stand in the graph as they are, and only running them is an error.
   bool allow_unsupported = false;
   /// Device asked for by nodes that name none.
-  std::string device;
+  std::string device = {};
   /// What errors call the graph.
   std::string name = "the graph";
 };

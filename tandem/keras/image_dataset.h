@@ -38,14 +38,14 @@ struct ImageDatasetOptions {
   FileLabels labels = "inferred";
   /// "int" (int32), "categorical" (float, one-hot), "binary" (float 0 or 1, shape [1]), or none.
   std::optional<std::string> label_mode = "int";
-  std::vector<std::string> class_names;         ///< their order; empty: alphabetical, all folders
+  std::vector<std::string> class_names = {};    ///< their order; empty: alphabetical, all folders
   std::string color_mode = "rgb";               ///< "grayscale", "rgb" or "rgba"
   std::optional<std::int64_t> batch_size = 32;  ///< std::nullopt: single images
-  std::array<std::int64_t, 2> image_size = {256, 256};  ///< height, width
-  bool shuffle = true;                                  ///< else in the order of the paths
-  std::optional<std::int64_t> seed;                     ///< from 0 to 2^32 - 1
-  std::optional<double> validation_split;               ///< this part of the files, the last ones
-  std::string subset;  ///< with a validation_split: "training" or "validation"
+  std::array<std::int64_t, 2> image_size = {256, 256};    ///< height, width
+  bool shuffle = true;                                    ///< else in the order of the paths
+  std::optional<std::int64_t> seed = std::nullopt;        ///< from 0 to 2^32 - 1
+  std::optional<double> validation_split = std::nullopt;  ///< this part of the files, the last ones
+  std::string subset = {};  ///< with a validation_split: "training" or "validation"
   /// bilinear, nearest, bicubic, area, lanczos3, lanczos5, gaussian or mitchellcubic.
   std::string interpolation = "bilinear";
   bool follow_links = false;          ///< also look into folders that are symbolic links

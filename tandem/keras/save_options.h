@@ -18,9 +18,9 @@ struct LoadWeightsOptions {
 
 struct ExportGraphOptions {
   /// Names of the placeholders, one for each input; empty: those of the model's inputs.
-  std::vector<std::string> inputs;
+  std::vector<std::string> inputs = {};
   /// Names of the nodes to fetch, one for each output; empty: those of the output layers.
-  std::vector<std::string> outputs;
+  std::vector<std::string> outputs = {};
 };
 
 /// How an exported graph is run.

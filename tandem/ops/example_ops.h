@@ -17,7 +17,7 @@ namespace tandem::io {
 /// A feature with `shape` in every example; one that lacks it has `default_value`, and without that
 /// it is an InvalidArgumentError.
 struct FixedLenFeature {
-  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> shape = {};
   DType dtype = DType::kFloat;
   std::optional<Tensor> default_value = std::nullopt;
 };
@@ -25,7 +25,7 @@ struct FixedLenFeature {
 /// `default_value`, else zeros or empty strings. Examples may lack it, whatever `allow_missing`
 /// says, which is for feature lists (tandem/ops/sequence_example_ops.h).
 struct FixedLenSequenceFeature {
-  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> shape = {};
   DType dtype = DType::kFloat;
   std::optional<Tensor> default_value = std::nullopt;
   bool allow_missing = false;

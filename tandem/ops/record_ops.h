@@ -12,10 +12,10 @@
 namespace tandem::io {
 
 struct DecodeCsvOptions {
-  std::string field_delim = ",";          ///< one character
-  bool use_quote_delim = true;            ///< fields may stand in double quotes
-  std::string na_value;                   ///< a missing value, as an empty field is
-  std::vector<std::int64_t> select_cols;  ///< the columns wanted, increasing; empty: all
+  std::string field_delim = ",";               ///< one character
+  bool use_quote_delim = true;                 ///< fields may stand in double quotes
+  std::string na_value = {};                   ///< a missing value, as an empty field is
+  std::vector<std::int64_t> select_cols = {};  ///< the columns wanted, increasing; empty: all
 };
 /// Each record's fields, one tensor a column with the records' shape. `record_defaults` has one
 /// tensor a column: its dtype (float, double, int32, int64 or string) and the value where one is

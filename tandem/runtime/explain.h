@@ -131,11 +131,11 @@ struct TANDEM_EXPORT Explanation {
 TANDEM_EXPORT std::ostream& operator<<(std::ostream& out, const Explanation& explanation);
 
 struct ExplainOptions {
-  std::optional<DeviceSet> devices;  ///< nothing: the runtime's
-  std::optional<PlacementOptions> placement;
-  std::shared_ptr<const CostProfile> costs;  ///< measured earlier
+  std::optional<DeviceSet> devices = std::nullopt;  ///< nothing: the runtime's
+  std::optional<PlacementOptions> placement = std::nullopt;
+  std::shared_ptr<const CostProfile> costs = nullptr;  ///< measured earlier
   /// A recording of calls of the function. Its times also serve as costs if there are no others.
-  std::optional<profiler::Profile> profile;
+  std::optional<profiler::Profile> profile = std::nullopt;
   bool advice = true;  ///< simulate what might be better
 };
 

@@ -51,7 +51,7 @@ struct FunctionOptions {
   std::string name = "function";
   /// If given (one for each tensor argument), sizes make no further trace: there is one, for these
   /// shapes (for each set of dtypes and of arguments that are no tensors).
-  std::vector<PartialShape> input_shapes;
+  std::vector<PartialShape> input_shapes = {};
   /// After this many traces that differ in sizes only, the sizes that differ become unknown and one
   /// trace serves all.
   int relax_after = 3;

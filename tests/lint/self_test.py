@@ -8,6 +8,7 @@ import _sources
 import forbidden
 import include_direction
 import include_order
+import option_members
 import public_headers
 
 GOOD = {
@@ -22,6 +23,10 @@ GOOD = {
                         '#include <png.h>\n\n#include "tandem/low/internal/b.h"\n',
     "tandem/low/internal/b.h": "#pragma once\n\n#include <png.h>\n",
     "tandem/high/c.h": '#pragma once\n\n#include "tandem/low/a.h"\n',
+    "tandem/high/options.h": "#pragma once\nstruct Options {\n  int a = 0;  ///< one; two\n"
+                             "  struct In {\n    int b = 1;\n  } in = {};\n"
+                             "  bool operator==(const Options&) const = default;\n"
+                             "  int sum() const;\n  int twice() const { return 2 * a; }\n};\n",
     "tests/unit/low/a_test.cpp": '#include "tandem/low/a.h"\n\n#include <gtest/gtest.h>\n\n'
                                  '#include "tandem/high/c.h"\n',
     "tandem/low/b.cpp": '#include "tandem/low/internal/b.h"\n\n#include <map>\n',
@@ -61,6 +66,13 @@ CASES = [
     ("forbidden", "tests/unit/low/x_test.cpp", "TEST(A, DIS" "ABLED_B) {}\n", "never runs"),
     ("forbidden", "README.md", "See /ho" "me/someone/notes.\n", "path of one machine"),
     ("forbidden", "setup.sh", "pip install --index" "-url=x\n", "package index"),
+    ("options", "tandem/low/x.h", "struct XOptions {\n  std::vector<int> a;\n};\n",
+     "`std::vector<int> a`"),
+    ("options", "tandem/low/x.h",
+     "struct Options {\n  int a = 0;  // {\n  std::function<int()> b;\n};\n",
+     "`std::function<int()> b`"),
+    ("options", "tandem/low/x.h",
+     "struct Options {\n  struct In {\n    int c = 0;\n  };\n  In b;\n};\n", "`In b`"),
     ("headers", "tandem/low/x.h", "#pragma once\n\n#include <png.h>\n", "neither of the standard"),
     ("headers", "tandem/low/x.h", '#pragma once\n\n#include "tandem/low/internal/b.h"\n', "neither"),
     ("headers", "tandem/low/x.h", "#pragma once\n\nstd::vector<int> x();\n", "compile alone"),
@@ -75,6 +87,8 @@ def run(check, root, cxx):
         return include_order.check(root)
     if check == "forbidden":
         return forbidden.check(root)
+    if check == "options":
+        return option_members.check(root)
     (root / "build/lint").mkdir(parents=True, exist_ok=True)
     return public_headers.check(root, root / "build", cxx)
 
@@ -91,7 +105,7 @@ def problems_of(check, changed, cxx):
 def main():
     cxx = _sources.arguments().cxx
     wrong = 0
-    for check in ("direction", "order", "forbidden", "headers"):
+    for check in ("direction", "order", "forbidden", "options", "headers"):
         for problem in problems_of(check, {}, cxx):
             wrong += 1
             print(f"{check}: the good tree is found wrong: {problem}")

@@ -29,12 +29,12 @@ struct ConformanceOptions {
   int many_devices = 1000;
   /// Makes a device lost, as if it fell off its bus; work that is pending then fails. Without it
   /// the cases `failure/lost_*` cannot pass, and are to be listed.
-  std::function<void(Device&)> lose;
-  std::vector<CannotPass> cannot;
+  std::function<void(Device&)> lose = nullptr;
+  std::vector<CannotPass> cannot = {};
   /// If given, only cases whose name contains it.
-  std::string only;
+  std::string only = {};
   /// Called with each case's name before it runs: tells where a case hangs.
-  std::function<void(std::string_view)> begin;
+  std::function<void(std::string_view)> begin = nullptr;
 };
 
 struct CaseResult {

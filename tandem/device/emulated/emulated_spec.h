@@ -39,8 +39,8 @@ struct TANDEM_EXPORT EmulatedSpec {
   bool timed = false;       ///< compute=timed: work takes the time that flops and bandwidth give
   double flops = 1e12;      ///< float operations a second
   double bandwidth = 1e11;  ///< of its memory, bytes a second
-  std::vector<std::string> without;  ///< ops for which it has no kernel: without=Conv2D|MatMul
-  EmulatedFaults fault;              ///< of each device by itself: fault=lost@3|slow@2
+  std::vector<std::string> without = {};  ///< ops for which it has no kernel: without=Conv2D|MatMul
+  EmulatedFaults fault = {};              ///< of each device by itself: fault=lost@3|slow@2
 
   /// In the form that parses to the same, every key said.
   std::string to_string() const;

@@ -13,7 +13,7 @@ namespace tandem {
 struct NullSpec {
   std::string type = "GPU";
   int count = 1;
-  DeviceProperties properties;
+  DeviceProperties properties = {};
 };
 
 class NullHardware;
