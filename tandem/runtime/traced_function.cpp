@@ -56,6 +56,28 @@ ConcreteFunction trace_function(
   return ConcreteFunction(std::move(function), trace.captures());
 }
 
+void internal::check_fits(const ConcreteFunction& function, bool same_structure,
+                          std::span<const Tensor> args) {
+  const std::vector<Node*>& wanted = function.function()->args();
+  const char* const advice = " The td::function that it is a trace of traces again where it must.";
+  // Captured tensors are arguments too, the last ones.
+  if (!same_structure || args.size() + function.captures().size() != wanted.size()) {
+    throw InvalidArgumentError(
+        cat("Function '", function.name(),
+            "' was traced for another structure of arguments, or other values of those that are no "
+            "tensors.",
+            advice));
+  }
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const DType dtype = wanted[i]->output_dtype(0);
+    const PartialShape& shape = wanted[i]->output_shape(0);
+    if (args[i].dtype() == dtype && shape.is_compatible(args[i].partial_shape())) continue;
+    throw InvalidArgumentError(cat("Function '", function.name(), "': argument ", i, " is ",
+                                   args[i].dtype(), args[i].partial_shape(),
+                                   " but the trace is for ", dtype, shape, ".", advice));
+  }
+}
+
 struct TraceCache::State {
   struct Entry {
     std::string key;

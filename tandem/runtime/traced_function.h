@@ -96,7 +96,49 @@ struct CallableTraits<R (C::*)(Args...) const> : CallableTraits<R (*)(Args...)> 
 template <class C, class R, class... Args>
 struct CallableTraits<R (C::*)(Args...)> : CallableTraits<R (*)(Args...)> {};
 
+/// The trace's results in the structure that the callable gave them.
+template <class Result>
+Result call_trace(const TraceCache::Trace& trace, std::span<const Tensor> args) {
+  std::vector<Tensor> results = trace.function.call(args);
+  if constexpr (!std::is_void_v<Result>) {
+    StructureReader reader(std::move(results));
+    return Structure<Result>::read(*std::any_cast<Result>(&trace.result_structure), reader);
+  }
+}
+/// Throws InvalidArgumentError unless the function was traced for tensors like these.
+TANDEM_EXPORT void check_fits(const ConcreteFunction& function, bool same_structure,
+                              std::span<const Tensor> args);
+
 }  // namespace internal
+
+/// One trace of a td::function, to look at as every ConcreteFunction, and to call as the function
+/// itself:
+///
+///     auto step = f.concrete(x, y);
+///     td::Tensor l = step(x, y);  // never traces
+///
+/// What it returns was traced: of arguments that are no tensors it takes the values that it was
+/// made for. Throws InvalidArgumentError for others, and for tensors whose dtypes or shapes it was
+/// not traced for.
+template <class Result, class Arguments>
+class CallableConcreteFunction : public ConcreteFunction {
+ public:
+  CallableConcreteFunction(std::shared_ptr<const TraceCache::Trace> trace, std::string key)
+      : ConcreteFunction(trace->function), trace_(std::move(trace)), key_(std::move(key)) {}
+
+  template <class... Args>
+  Result operator()(Args&&... args) const {
+    const Arguments arguments{std::forward<Args>(args)...};
+    StructureWriter writer;
+    Structure<Arguments>::write(arguments, writer);
+    internal::check_fits(*this, writer.key == key_, writer.tensors);
+    return internal::call_trace<Result>(*trace_, writer.tensors);
+  }
+
+ private:
+  std::shared_ptr<const TraceCache::Trace> trace_;
+  std::string key_;
+};
 
 /// A C++ callable that is traced once per signature into a graph, and then runs as that graph. Made
 /// by td::function.
@@ -121,21 +163,17 @@ class TracedFunction {
     const Arguments arguments{std::forward<Args>(args)...};
     StructureWriter writer;
     Structure<Arguments>::write(arguments, writer);
-    const auto trace = find(arguments, writer);
-    std::vector<Tensor> results = trace->function.call(writer.tensors);
-    if constexpr (!std::is_void_v<Result>) {
-      StructureReader reader(std::move(results));
-      return Structure<Result>::read(*std::any_cast<Result>(&trace->result_structure), reader);
-    }
+    return internal::call_trace<Result>(*find(arguments, writer), writer.tensors);
   }
 
   /// The trace that a call with these arguments would use.
   template <class... Args>
-  ConcreteFunction concrete(Args&&... args) const {
+  CallableConcreteFunction<Result, Arguments> concrete(Args&&... args) const {
     const Arguments arguments{std::forward<Args>(args)...};
     StructureWriter writer;
     Structure<Arguments>::write(arguments, writer);
-    return find(arguments, writer)->function;
+    auto trace = find(arguments, writer);
+    return {std::move(trace), std::move(writer.key)};
   }
 
   /// How many traces there are.

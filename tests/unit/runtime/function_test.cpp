@@ -1,10 +1,13 @@
 #include <atomic>
 #include <stdexcept>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "tandem/autodiff/gradient_tape.h"
 #include "tandem/core/error.h"
 #include "tandem/ops/control_flow.h"
 #include "tandem/ops/matmul_ops.h"
@@ -199,6 +202,52 @@ TEST(Function, OneFunctionRunsOnManyThreadsAtOnce) {
   }
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(wrong, 0);
+}
+
+TEST(Function, AConcreteFunctionIsCalledAsTheFunction) {
+  int traces = 0;
+  auto f = function([&](Tensor x, std::pair<Tensor, int> y) {
+    ++traces;
+    return std::pair(x + y.first, x * static_cast<float>(y.second));
+  });
+  const Tensor x{1.0, 2.0};
+  const auto concrete = f.concrete(x, std::pair(x, 3));
+  const auto [sum, product] = concrete(Tensor{5.0, 6.0}, std::pair(x, 3));
+  EXPECT_EQ(sum.to_vector<float>(), (std::vector<float>{6, 8}));
+  EXPECT_EQ(product.to_vector<float>(), (std::vector<float>{15, 18}));
+  EXPECT_EQ(traces, 1);
+  EXPECT_EQ(concrete.name(), f.concrete(x, std::pair(x, 3)).name());
+}
+
+TEST(Function, AConcreteFunctionRefusesWhatItWasNotTracedFor) {
+  const Tensor captured{1.0, 1.0};
+  auto f = function([&](Tensor x, int n) { return x * static_cast<float>(n) + captured; },
+                    {.name = "scaled"});
+  const auto concrete = f.concrete(Tensor{1.0, 2.0}, 2);
+  EXPECT_EQ(concrete(Tensor{1.0, 2.0}, 2).to_vector<float>(), (std::vector<float>{3, 5}));
+  const auto expect_refused = [&](const Tensor& x, int n, const std::string& why) {
+    try {
+      concrete(x, n);
+      ADD_FAILURE() << why;
+    } catch (const InvalidArgumentError& e) {
+      EXPECT_NE(std::string(e.what()).find(why), std::string::npos) << e.what();
+      EXPECT_NE(std::string(e.what()).find("'scaled_"), std::string::npos) << e.what();
+    }
+  };
+  expect_refused(Tensor{1.0, 2.0, 3.0}, 2, "argument 0 is float[3] but the trace is for float[2]");
+  expect_refused(Tensor{1, 2}, 2, "argument 0 is int32[2] but the trace is for float[2]");
+  expect_refused(Tensor{1.0, 2.0}, 3, "other values of those that are no tensors");
+  EXPECT_EQ(f.num_traces(), 1u);
+}
+
+TEST(Function, AConcreteFunctionIsTracedIntoOthers) {
+  Variable w(Tensor(2.0));
+  auto inner = function([&](Tensor x) { return x * x * w; });
+  const auto concrete = inner.concrete(Tensor(0.0));
+  auto outer = function([&](Tensor x) { return concrete(x) + 1.0; });
+  EXPECT_EQ(outer(Tensor(3.0)).item<float>(), 19.0f);
+  GradientTape tape;
+  EXPECT_EQ(tape.gradient(concrete(Tensor(3.0)), w).item<float>(), 9.0f);
 }
 
 TEST(Cond, RunsOneBranchEagerlyAndTraced) {
