@@ -16,6 +16,7 @@
 #include "tandem/core/error.h"
 #include "tandem/core/export.h"
 #include "tandem/core/shape.h"
+#include "tandem/runtime/callable_arity.h"
 #include "tandem/runtime/tensor.h"
 #include "tandem/runtime/traced_function.h"
 
@@ -124,40 +125,8 @@ inline void check_defined(const Element& element) {
   }
 }
 
-template <class F, class = void>
-inline constexpr int kArity = -2;  // a generic callable: as many tensors as it accepts
-template <class Arguments>
-inline constexpr int kArityOf = static_cast<int>(std::tuple_size_v<Arguments>);
-template <class... Tensors>
-inline constexpr int kArityOf<std::tuple<Element, Tensors...>> = -1;
-template <class F>
-using ArgumentsOf = typename tandem::internal::CallableTraits<F>::Arguments;
-template <class G>
-inline constexpr int kArity<TracedFunction<G>, void> =
-    kArityOf<typename TracedFunction<G>::Arguments>;
-template <class F>
-inline constexpr int kArity<F, std::void_t<decltype(&F::operator())>> = kArityOf<ArgumentsOf<F>>;
-template <class R, class... Args>
-inline constexpr int kArity<R (*)(Args...), void> = kArityOf<std::tuple<std::decay_t<Args>...>>;
-
-template <class F, std::size_t... I>
-constexpr bool takes(std::index_sequence<I...>) {
-  return std::is_invocable_v<F&, decltype((void(I), std::declval<Tensor>()))...>;
-}
-template <class F, std::size_t N = 1>
-constexpr int arity_of() {
-  if constexpr (kArity<F> != -2) {
-    return kArity<F>;
-  } else {
-    static_assert(N <= 16,
-                  "a function on elements takes tensors, or one `const td::data::Element&`");
-    if constexpr (takes<F>(std::make_index_sequence<N>())) {
-      return static_cast<int>(N);
-    } else {
-      return arity_of<F, N + 1>();
-    }
-  }
-}
+using tandem::internal::ArgumentsOf;
+using tandem::internal::arity_of;
 
 template <class F>
 inline constexpr bool kStateless =
@@ -200,13 +169,9 @@ void put(Element& to, std::array<Tensor, N> list) {
 }
 
 template <class F, class E, std::size_t... I>
-decltype(auto) spread(F& callable, E&& element, std::index_sequence<I...>) {
+decltype(auto) spread(F& callable, E&& element, std::index_sequence<I...> indices) {
   if (element.size() != sizeof...(I)) throw_arity(sizeof...(I), element.size());
-  if constexpr (std::is_const_v<std::remove_reference_t<E>>) {
-    return callable(element[I]...);
-  } else {
-    return callable(std::move(element[I])...);
-  }
+  return tandem::internal::call_spread(callable, std::forward<E>(element), indices);
 }
 
 }  // namespace internal
