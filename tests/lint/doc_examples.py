@@ -13,7 +13,8 @@ import sys
 import tempfile
 import textwrap
 
-DOCUMENTS = ["README.md", "docs/data.md", "docs/data-files.md", "docs/images.md"]
+DOCUMENTS = ["README.md", "docs/data.md", "docs/data-files.md", "docs/functions.md",
+             "docs/images.md"]
 
 PREAMBLE = """
 #include <cstdio>
