@@ -88,7 +88,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder) / "examples.cpp"
         source.write_text(whole, encoding="utf-8")
-        result = subprocess.run([args.cxx, "-std=c++20", "-fsyntax-only", f"-I{args.source}",
+        # Of warnings the one that the way in which options are written could draw.
+        result = subprocess.run([args.cxx, "-std=c++20", "-Werror=missing-field-initializers",
+                                 "-fsyntax-only", f"-I{args.source}",
                                  f"-I{args.build / 'include'}", str(source)], check=False)
     if result.returncode != 0:
         sys.exit("an example of the documents does not compile")
