@@ -136,12 +136,16 @@ void add_explain(CLI::App& command, ExplainArguments& a) {
       "--devices", a.devices,
       "A file of devices that need not be there (JSON); else those of this machine, "
       "emulated ones (TANDEM_EMULATE) among them");
-  command
-      .add_option("--measure", a.measure,
-                  "Run so many steps here, with zeros for what is fed, and tell what they took")
-      ->check(CLI::Range(1, 1'000'000))
-      ->excludes(devices)
-      ->excludes("--costs");
+  auto* measure =
+      command
+          .add_option("--measure", a.measure,
+                      "Run so many steps here, with zeros for what is fed, and tell what they took")
+          ->check(CLI::Range(1, 1'000'000))
+          ->excludes(devices)
+          ->excludes("--costs");
+  add_list(command, "--init", a.inits,
+           "NODE: a node to run once, before what is measured; more of them one after the other")
+      ->needs(measure);
   command.add_option("--rows", a.rows, "Rows of a table in the text")
       ->check(CLI::Range(1, 1'000'000));
   command.add_flag("--no-advice", a.no_advice, "Do not simulate what might be better");

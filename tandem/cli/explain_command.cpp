@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <exception>
 #include <iostream>
 #include <string>
 #include <utility>
@@ -66,21 +67,29 @@ void print_dot(const Explanation& e) {
   std::cout << "}\n";
 }
 
-// Steps of the function, with zeros for its arguments.
-profiler::Profile measure(const WholeFunction& whole, int steps) {
-  std::vector<Tensor> args;
+// Zeros for the function's arguments.
+std::vector<Array> zeros_for(const WholeFunction& whole) {
+  std::vector<Array> values;
   for (std::size_t i = 0; i < whole.arg_shapes.size(); ++i) {
     const Node& arg = *whole.function->args()[i];
     if (is_object(arg.output_dtype(0)) && arg.output_dtype(0) != DType::kString) {
-      throw InvalidArgumentError(cat("--measure: '", arg.name(), "' is a ", arg.output_dtype(0),
+      throw InvalidArgumentError(cat("--measure: '", whole.feeds[i], "' is a ", arg.output_dtype(0),
                                      ", of which there is none to give."));
     }
     if (!whole.arg_shapes[i].is_fully_known()) {
-      throw UsageError(cat("--measure needs the shape of '", arg.name(), "', which is ",
-                           whole.arg_shapes[i], ": give --feed ", arg.name(), "=SHAPE."));
+      throw UsageError(cat("--measure needs the shape of '", whole.feeds[i], "', which is ",
+                           whole.arg_shapes[i], ": give --feed ", whole.feeds[i], "=SHAPE."));
     }
-    args.emplace_back(Array::zeros(arg.output_dtype(0), whole.arg_shapes[i].to_shape()));
+    values.push_back(Array::zeros(arg.output_dtype(0), whole.arg_shapes[i].to_shape()));
   }
+  return values;
+}
+
+// Steps of the function, after its initializers.
+profiler::Profile measure(const WholeFunction& whole, int steps) {
+  const std::vector<Array> values = zeros_for(whole);
+  for (const io::GraphSession::Step& init : whole.inits) init.run(values);
+  const std::vector<Tensor> args(values.begin(), values.end());
   const ConcreteFunction function(whole.function, {});
   profiler::start();
   try {
@@ -103,7 +112,13 @@ void run_explain(const ExplainArguments& arguments) {
     Runtime& runtime = Runtime::current();
     runtime.set_placement_policy(explain.placement->policy);
     runtime.set_soft_placement(explain.placement->soft);
-    explain.profile = measure(whole, arguments.measure);
+    try {
+      explain.profile = measure(whole, arguments.measure);
+    } catch (const FailedPreconditionError&) {
+      if (!arguments.inits.empty()) throw;
+      std::rethrow_exception(with_line(std::current_exception(),
+                                       "in td explain --measure: --init NODE runs a node first"));
+    }
   }
   Explanation explanation = explain_function(*whole.function, whole.arg_shapes, explain);
   explanation.title = arguments.graph;

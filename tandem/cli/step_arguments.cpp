@@ -72,6 +72,7 @@ WholeFunction StepArguments::step() const {
   WholeGraph wanted;
   wanted.fetches = fetches;
   wanted.targets = targets;
+  wanted.inits = inits;
   for (const std::string& feed : feeds) add_feed(feed, wanted);
   io::ImportOptions import;
   import.allow_unsupported = true;

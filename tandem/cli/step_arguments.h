@@ -20,6 +20,7 @@ struct StepArguments {
   std::vector<std::string> feeds;  ///< "x=32,784"
   std::vector<std::string> fetches;
   std::vector<std::string> targets;
+  std::vector<std::string> inits;  ///< in the order in which they run; of explain
   bool hard_placement = false;
 
   /// The graph as one function. Nodes that cannot run are an error if the step needs them. Throws

@@ -1,9 +1,9 @@
 #include "tandem/cli/whole_graph.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "tandem/core/error.h"
-#include "tandem/io/graph_session.h"
 
 namespace tandem::cli {
 namespace {
@@ -35,13 +35,18 @@ WholeFunction whole_function(io::ImportedGraph imported, const WholeGraph& step)
     throw UnimplementedError(cat("The graph cannot be optimized, since some nodes cannot run:",
                                  io::describe_unsupported(imported.unsupported)));
   }
-  std::vector<std::string> feeds, fetches = step.fetches, targets = step.targets;
+  std::vector<std::string> fetches = step.fetches, targets = step.targets;
   WholeFunction whole;
+  std::vector<std::string>& feeds = whole.feeds;
   std::map<std::string, PartialShape> given = step.shapes;
   const auto users = imported.graph->consumers();
   std::vector<std::string> wanted = fetches;
   wanted.insert(wanted.end(), targets.begin(), targets.end());
+  wanted.insert(wanted.end(), step.inits.begin(), step.inits.end());
   const std::vector<bool> needed = needed_for(*imported.graph, wanted);
+  const auto is_init = [&](const Node& node) {
+    return std::find(step.inits.begin(), step.inits.end(), node.name()) != step.inits.end();
+  };
   for (const auto& node : imported.graph->nodes()) {
     const bool used = !users[static_cast<std::size_t>(node->id())].empty();
     if (node->op().name.starts_with("Placeholder")) {
@@ -52,7 +57,7 @@ WholeFunction whole_function(io::ImportedGraph imported, const WholeGraph& step)
       feeds.push_back(node->name());
       whole.arg_shapes.push_back(shape == given.end() ? node->output_shape(0) : shape->second);
       if (shape != given.end()) given.erase(shape);
-    } else if (everything && !used && node->kind() != NodeKind::kConst) {
+    } else if (everything && !used && node->kind() != NodeKind::kConst && !is_init(*node)) {
       for (int i = 0; i < node->num_outputs(); ++i) fetches.push_back(cat(node->name(), ":", i));
       if (node->num_outputs() == 0) targets.push_back(node->name());
     }
@@ -63,6 +68,8 @@ WholeFunction whole_function(io::ImportedGraph imported, const WholeGraph& step)
   }
   const io::GraphSession session(std::move(imported));
   whole.function = session.prepare(feeds, fetches, targets).function();
+  for (const std::string& init : step.inits)
+    whole.inits.push_back(session.prepare(feeds, {}, {init}));
   for (std::size_t i = 0; i < feeds.size(); ++i) {
     const Node& arg = *whole.function->args()[i];
     if (arg.output_shape(0).is_compatible(whole.arg_shapes[i])) continue;

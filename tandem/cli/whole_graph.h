@@ -7,6 +7,7 @@
 #include "tandem/core/shape.h"
 #include "tandem/graph/function.h"
 #include "tandem/io/graph_def.h"
+#include "tandem/io/graph_session.h"
 
 namespace tandem::cli {
 
@@ -14,12 +15,15 @@ namespace tandem::cli {
 struct WholeGraph {
   std::vector<std::string> fetches;  ///< none, and no targets: every output
   std::vector<std::string> targets;
+  std::vector<std::string> inits;              ///< nodes to run before, which are no part of it
   std::map<std::string, PartialShape> shapes;  ///< of feeds, by "node" or "node:1"
 };
 
 struct WholeFunction {
   FunctionRef function;
+  std::vector<std::string> feeds;  ///< what the user calls each argument
   std::vector<PartialShape> arg_shapes;
+  std::vector<io::GraphSession::Step> inits;  ///< each takes what the function takes
 };
 
 /// The graph as one function: placeholders (and what `shapes` names) are its arguments. Throws

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "tandem/core/error.h"
 #include "tandem/fs/file_system.h"
 
 #include "tests/unit/cli/td_util.h"
@@ -101,6 +102,52 @@ TEST_F(TdExplain, TellsWrongUsageFromFailure) {
   EXPECT_THAT(fails("g.pbtxt --feed q=2"), HasSubstr("'q'"));
   EXPECT_THAT(fails("g.pbtxt --fetch z"), HasSubstr("'z'"));
   EXPECT_THAT(fails("g.pbtxt --html no/folder/page.html"), HasSubstr("no/folder"));
+}
+
+// y = x v, of a variable that init gives its value.
+constexpr const char* kTraining = R"(
+node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } }
+       attr { key: 'shape' value { shape { dim { size: -1 } dim { size: 2 } } } } }
+node { name: 'v' op: 'VarHandleOp' attr { key: 'dtype' value { type: DT_FLOAT } }
+       attr { key: 'shape' value { shape { dim { size: 2 } dim { size: 1 } } } } }
+node { name: 'value' op: 'Const' attr { key: 'dtype' value { type: DT_FLOAT } }
+       attr { key: 'value' value { tensor { dtype: DT_FLOAT
+         tensor_shape { dim { size: 2 } dim { size: 1 } } float_val: 3 } } } }
+node { name: 'assign' op: 'AssignVariableOp' input: 'v' input: 'value'
+       attr { key: 'dtype' value { type: DT_FLOAT } } }
+node { name: 'init' op: 'NoOp' input: '^assign' }
+node { name: 'read' op: 'ReadVariableOp' input: 'v'
+       attr { key: 'dtype' value { type: DT_FLOAT } } }
+node { name: 'y' op: 'MatMul' input: 'x' input: 'read'
+       attr { key: 'T' value { type: DT_FLOAT } } }
+)";
+
+TEST_F(TdExplain, MeasuresByTheNamesOfTheGraph) {
+  const TdResult open = explain("g.pbtxt --measure 2 --fetch y");
+  EXPECT_EQ(open.code, 2);
+  EXPECT_THAT(open.err, AllOf(HasSubstr("the shape of 'x', which is [?,64]"),
+                              HasSubstr("give --feed x=SHAPE.")));
+  EXPECT_THAT(failure_of("explain g.pbtxt --measure 2 --fetch nosuch"), HasSubstr("'nosuch'"));
+  const TdResult r = explain("g.pbtxt --measure 2 --fetch y --feed x=64,64");
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_THAT(r.out, HasSubstr("measured"));
+}
+
+TEST_F(TdExplain, InitializesWhatItMeasures) {
+  fs::write_file(path("training.pbtxt"), kTraining);
+  EXPECT_THAT(failure_of("explain training.pbtxt --measure 2 --feed x=4,2 --fetch y"),
+              AllOf(HasSubstr("run its initializer"), HasSubstr("--init")));
+  for (const char* fetch : {"--fetch y", ""}) {
+    const TdResult r =
+        explain(cat("training.pbtxt --measure 2 --feed x=4,2 --init init --json ", fetch));
+    ASSERT_EQ(r.code, 0) << r.err;
+    const auto json = nlohmann::json::parse(r.out);
+    for (const auto& op : json["ops"]) EXPECT_NE(op["name"], "assign");
+  }
+  EXPECT_EQ(explain("training.pbtxt --measure 2 --feed x=4,2 --init assign --init init").code, 0);
+  EXPECT_THAT(failure_of("explain training.pbtxt --measure 2 --feed x=4,2 --init inot"),
+              HasSubstr("Did you mean 'init'"));
+  expect_wrong_usage({"explain training.pbtxt --init init"});
 }
 
 }  // namespace
