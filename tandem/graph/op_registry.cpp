@@ -120,7 +120,9 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string nearest_name(std::string_view wanted, const std::vector<std::string>& names) {
   std::string best;
-  std::size_t best_distance = std::max<std::size_t>(2, wanted.size() / 3) + 1;
+  // Where as many letters change as there are, nothing of the name is left.
+  std::size_t best_distance =
+      std::min(std::max<std::size_t>(2, wanted.size() / 3) + 1, wanted.size());
   for (const std::string& name : names) {
     const std::size_t d = edit_distance(wanted, name);
     if (d < best_distance) {

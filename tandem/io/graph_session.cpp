@@ -19,13 +19,27 @@
 namespace tandem::io {
 namespace {
 
-Node* find_node(const Graph& graph, const std::string& name) {
-  if (Node* node = graph.find(name)) return node;
+// What a name of no node may have meant: the nearest one, else some of which it is a part.
+std::string near_names(const Graph& graph, const std::string& name) {
+  constexpr int kMost = 3;
   std::vector<std::string> names;
   for (const auto& node : graph.nodes()) names.push_back(node->name());
   const std::string nearest = nearest_name(name, names);
-  throw NotFoundError(cat("The graph has no node '", name, "'.",
-                          nearest.empty() ? "" : cat(" Did you mean '", nearest, "'?")));
+  if (!nearest.empty()) return cat(" Did you mean '", nearest, "'?");
+  std::string list;
+  int found = 0;
+  for (const std::string& other : names) {
+    if (name.empty() || other.find(name) == std::string::npos || ++found > kMost) continue;
+    list += cat(list.empty() ? " It is a part of '" : ", '", other, "'");
+  }
+  if (found > kMost) list += cat(" and ", found - kMost, " more");
+  return list.empty() ? "" : list + ".";
+}
+
+Node* find_node(const Graph& graph, const std::string& name) {
+  if (Node* node = graph.find(name)) return node;
+  throw NotFoundError(cat("The graph has no node '", name, "'.", near_names(graph, name),
+                          " `td graph FILE` lists inputs and outputs, with --dot every node."));
 }
 
 // "node" or "node:1".
@@ -57,6 +71,11 @@ Output find_output(const Graph& graph, const std::string& text, const ImportedGr
 
 Node* find_target(const Graph& graph, std::string name) {
   if (name.starts_with("^")) name.erase(0, 1);
+  const std::size_t colon = name.rfind(':');
+  if (colon != std::string::npos && !graph.find(name) && graph.find(name.substr(0, colon))) {
+    throw InvalidArgumentError(cat("'", name, "' is a tensor, but a target is a node: write '",
+                                   name.substr(0, colon), "', or fetch the tensor."));
+  }
   return find_node(graph, name);
 }
 

@@ -44,6 +44,9 @@ TEST(NearestName, CountsEdits) {
   EXPECT_EQ(nearest_name("Convolution", names), "");
   EXPECT_EQ(nearest_name("x", {}), "");
   EXPECT_EQ(nearest_name("", names), "");
+  for (const char* nothing_left : {"", "*", "xy"})
+    EXPECT_EQ(nearest_name(nothing_left, {"If", "ab"}), "") << nothing_left;
+  EXPECT_EQ(nearest_name("i", {"If", "I"}), "I");
 }
 
 TEST(OpRegistry, TakesOpsThatComeLater) {

@@ -79,7 +79,11 @@ TEST(GraphSession, ChecksFeeds) {
               }),
               HasSubstr("fed twice"));
   EXPECT_THAT(message_of_call<NotFoundError>([&] { session.run({}, {"twise"}); }),
-              HasSubstr("Did you mean 'twice'?"));
+              AllOf(HasSubstr("Did you mean 'twice'?"), HasSubstr("`td graph FILE` lists")));
+  EXPECT_THAT(message_of_call<NotFoundError>([&] { session.run({}, {"nothing_alike"}); }),
+              HasSubstr("The graph has no node 'nothing_alike'. `td graph FILE` lists"));
+  EXPECT_THAT(message_of_call<InvalidArgumentError>([&] { session.run({}, {}, {"twice:0"}); }),
+              HasSubstr("write 'twice'"));
   EXPECT_THAT(message_of_call<NotFoundError>([&] { session.run({}, {"y:3"}); }),
               HasSubstr("has 1 output."));
   EXPECT_THAT(message_of_call<InvalidArgumentError>([&] { session.run({}, {"y:a"}); }),
