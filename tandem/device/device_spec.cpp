@@ -17,9 +17,8 @@ int parse_number(std::string_view text) {
   if (error != std::errc() || end != text.data() + text.size() || value < 0) {
     throw InvalidArgumentError(
         cat("'", text,
-            "' is not the number of a job's task, a replica or a device (in TensorFlow: "
-            "invalid literal for int() with base 10: '",
-            text, "'). A device name looks like \"/job:worker/task:0/device:GPU:0\"."));
+            "' is not the number of a job's task, a replica or a device. A device name looks like "
+            "\"GPU:0\", or in full \"/job:worker/task:0/device:GPU:0\"."));
   }
   return value;
 }
@@ -92,10 +91,10 @@ DeviceSpec DeviceSpec::parse(std::string_view name) {
     const std::string_view part = rest.substr(0, slash);
     rest = slash == std::string_view::npos ? std::string_view() : rest.substr(slash + 1);
     if (!part.empty() && !parse_part(spec, name, part)) {
-      throw InvalidArgumentError(
-          cat("Unknown attribute '", part.substr(0, part.find(':')),
-              "' is encountered while parsing the device spec: '", name,
-              "'. A device name looks like \"/job:worker/task:0/device:GPU:0\"."));
+      throw InvalidArgumentError(cat("Unknown attribute '", part.substr(0, part.find(':')),
+                                     "' is encountered while parsing the device spec: '", name,
+                                     "'. A device name looks like \"GPU:0\", or in full "
+                                     "\"/job:worker/task:0/device:GPU:0\"."));
     }
   }
   return spec;

@@ -164,12 +164,14 @@ struct TensorBundleReader::State {
     const Shard& from = shard(entry);
     const auto lost = [&](const std::string& why) -> DataLossError {
       return DataLossError(cat("TensorBundle at ", prefix, " shard ", entry.shard_id, " (",
-                               entry.size, " bytes): ", why));
+                               entry.size, " bytes): ", why, why.ends_with('.') ? "" : ".",
+                               " Tensor '", name, "', file ",
+                               data_path(prefix, entry.shard_id, index.num_shards), "."));
     };
     const auto offset = static_cast<std::uint64_t>(entry.offset);
     const auto size = static_cast<std::uint64_t>(entry.size);
     if (entry.offset < 0 || entry.size < 0 || offset > from.size || size > from.size - offset)
-      throw lost(cat("tensor '", name, "' reaches beyond the end of the file"));
+      throw lost("It reaches beyond the end of the file");
     const std::uint32_t stored = fs::unmask_crc32c(static_cast<std::uint32_t>(entry.crc32c));
     const auto read_to = [&](std::span<char> out) {
       if (from.file->read(offset, out) != out.size()) throw lost("Read less bytes than requested");

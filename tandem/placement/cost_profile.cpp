@@ -7,6 +7,7 @@
 #include "tandem/core/error.h"
 #include "tandem/fs/file_system.h"
 #include "tandem/placement/device_set.h"
+#include "tandem/placement/internal/json_reason.h"
 
 namespace tandem {
 namespace {
@@ -47,7 +48,7 @@ json parse(const std::string& text, const std::string& path) {
   try {
     return json::parse(text);
   } catch (const json::exception& error) {
-    fail(path, error.what());
+    fail(path, json_reason(error));
   }
 }
 

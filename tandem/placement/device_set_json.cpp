@@ -6,6 +6,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/placement/device_set.h"
+#include "tandem/placement/internal/json_reason.h"
 #include "tandem/placement/internal/quantity.h"
 
 namespace tandem {
@@ -19,7 +20,7 @@ constexpr std::int64_t kMostDevices = 100'000;
   throw InvalidArgumentError(cat("device set: ", what));
 }
 
-// The library lets the last of equal keys win, and begins its texts with a number of its own.
+// The library lets the last of equal keys win.
 json parse(std::string_view text) {
   std::vector<std::set<std::string>> open;  // the keys so far of each object around
   const auto look = [&](int, json::parse_event_t event, json& value) {
@@ -32,9 +33,7 @@ json parse(std::string_view text) {
   try {
     return json::parse(text, look);
   } catch (const json::exception& error) {
-    const std::string_view what = error.what();
-    const std::size_t end = what.find("] ");
-    fail(cat("no JSON: ", end == std::string_view::npos ? what : what.substr(end + 2)));
+    fail(json_reason(error));
   }
 }
 

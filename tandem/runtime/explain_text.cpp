@@ -83,7 +83,8 @@ class TextWriter {
          << counted(e_.copies.size(), "copy", "copies") << " a step, placed by the " << e_.policy
          << " policy\n";
     out_ << "  expected  " << seconds_text(e_.step_seconds) << " a step (costs of "
-         << e_.costs_measured << " ops measured, of the others modelled)\n";
+         << counted(static_cast<std::size_t>(e_.costs_measured), "op", "ops")
+         << " measured, of the others modelled)\n";
     if (e_.measured_step) {
       out_ << "  measured  " << seconds_text(*e_.measured_step) << " a step ("
            << mean_of(e_.measured_runs) << ")\n";

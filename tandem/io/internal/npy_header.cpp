@@ -117,7 +117,9 @@ class Parser {
     try {
       return Shape(dims);
     } catch (const InvalidArgumentError& error) {
-      damaged(error.what());
+      std::string why = error.what();
+      if (why.ends_with('.')) why.pop_back();
+      damaged(why);
     }
   }
 

@@ -142,7 +142,9 @@ void read_logical(DeviceConfig& config, const DeviceConfig& program) {
     std::vector<LogicalDeviceConfiguration> devices;
     if (entry.device.starts_with("CPU:")) {
       constexpr std::int64_t kMost = 1024;
-      if (entry.numbers.size() != 1 || entry.numbers[0] > kMost) variable.refuse(wanted);
+      if (entry.numbers.size() != 1) variable.refuse(wanted);
+      if (entry.numbers[0] > kMost)
+        variable.refuse(cat("at most ", kMost, " logical devices of a CPU,"));
       devices.resize(static_cast<std::size_t>(entry.numbers[0]));
     } else {
       for (const std::int64_t mib : entry.numbers) devices.push_back({.memory_limit = mib});

@@ -15,6 +15,7 @@
 namespace tandem::io {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 // A file with this header and data.
@@ -90,6 +91,16 @@ TEST(Npy, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(message(npy("'<M8'", "False", "(1,)", "")), HasSubstr("'<M8'"));
   EXPECT_THROW(encode_npy(Array(DType::kVariant, {})), UnimplementedError);
   EXPECT_THROW(encode_npy(Array::scalar(std::string("a\0", 2))), InvalidArgumentError);
+}
+
+TEST(Npy, RefusesShapesThatCouldNotBe) {
+  std::string why;
+  try {
+    decode_npy(npy("'<f4'", "False", "(9223372036854775807, 4)", ""), "file");
+  } catch (const DataLossError& error) {
+    why = error.what();
+  }
+  EXPECT_THAT(why, EndsWith("multiply to more than 2^63 elements."));
 }
 
 TEST(Npy, RefusesDamagedFiles) {

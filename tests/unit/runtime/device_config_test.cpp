@@ -325,6 +325,10 @@ TEST(DeviceEnvironment, NamesTheVariableThatIsWrong) {
                 AllOf(StartsWith("INVALID_ARGUMENT: "), HasSubstr(name)))
         << name << "=" << value;
   }
+  {
+    const EnvironmentScope environment({{"TANDEM_LOGICAL_DEVICES", "CPU:0=100000000"}});
+    EXPECT_THAT(refused({}), HasSubstr("must be at most 1024 logical devices of a CPU, but is"));
+  }
   const EnvironmentScope environment({{"TANDEM_MEMORY_GROWTH", "yes"}});
   EXPECT_EQ(refused({}), "INVALID_ARGUMENT: TANDEM_MEMORY_GROWTH must be 0 or 1 but is 'yes'.");
 }
