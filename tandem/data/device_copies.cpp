@@ -40,7 +40,13 @@ Tensor tensor_on(const std::shared_ptr<Device>& device, Array value) {
 
 }  // namespace
 
-void check_device_name(const std::string& device) { DeviceSpec::parse(device); }
+void check_device_name(const std::string& device) {
+  if (DeviceSpec::parse(device).type) return;
+  throw InvalidArgumentError(
+      cat("'", device,
+          "' names no device to copy elements to: write \"GPU:0\", or \"GPU\" for the first one."));
+}
+
 void require_device(const std::string& device, const char* stage) {
   try {
     find_device(device);

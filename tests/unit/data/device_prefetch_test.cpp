@@ -43,13 +43,13 @@ class Places : public ::testing::TestWithParam<bool> {
 TEST_P(Places, ElementsOnTheDevice) {
   Runtime runtime(emulated("GPU:2,memory=64MiB"));
   RuntimeScope scope(runtime);
-  for (const std::string device : {"GPU:0", "/gpu:1"}) {
+  for (const std::string device : {"GPU:0", "/gpu:1", "GPU"}) {
     const Dataset ds = placed(rows(20, 100), device);
     EXPECT_EQ(to_string(ds.element_spec()), "(float[?], string[])");
     EXPECT_EQ(ds.cardinality(), 20);
     int count = 0;
     for (const auto& [x, name] : ds.tuples<2>()) {
-      EXPECT_THAT(x.device(), HasSubstr(device == "GPU:0" ? "device:GPU:0" : "device:GPU:1"));
+      EXPECT_THAT(x.device(), HasSubstr(device == "/gpu:1" ? "device:GPU:1" : "device:GPU:0"));
       EXPECT_THAT(name.device(), HasSubstr("CPU"));
       EXPECT_EQ((x + 1.0f).to_vector<float>(),
                 std::vector<float>(100, static_cast<float>(count + 1)));
@@ -67,6 +67,10 @@ TEST_P(Places, RefusesDevicesThatAreNotThere) {
               AllOf(HasSubstr("no device GPU:7"),
                     HasSubstr(GetParam() ? "in prefetch_to_device" : "in copy_to_device")));
   EXPECT_THROW(placed(range(3), "no name:x:"), InvalidArgumentError);
+  for (const char* none : {"", "/", "/job:localhost/task:0"}) {
+    EXPECT_THAT(message_of_thrown<InvalidArgumentError>([&] { placed(range(3), none); }),
+                HasSubstr("names no device to copy elements to: write \"GPU:0\""));
+  }
   EXPECT_THROW(range(3).prefetch_to_device("GPU:0", 0), InvalidArgumentError);
 }
 
