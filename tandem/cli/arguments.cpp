@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -45,18 +46,58 @@ CLI::Option* add_json(CLI::App& command, bool& json, const char* about = nullptr
   return command.add_flag("--json", json, about ? about : "Print as JSON, for programs");
 }
 
+// What CLI::Range says of "1.5" and of "abc" is that they are in no range.
+CLI::Validator whole_number(std::int64_t least, std::int64_t most) {
+  return CLI::Validator(
+      [least, most](std::string& text) -> std::string {
+        std::int64_t value = 0;
+        const bool number = CLI::detail::lexical_cast(text, value);
+        if (number && value >= least && value <= most) return {};
+        const std::size_t sign = text[0] == '-' || text[0] == '+' ? 1 : 0;
+        const bool digits =
+            sign < text.size() && text.find_first_not_of("0123456789", sign) == std::string::npos;
+        if (!number && !digits) return "'" + text + "' is no whole number";
+        return text + " is not in the range " + std::to_string(least) + " to " +
+               std::to_string(most);
+      },
+      "INT in [" + std::to_string(least) + " - " + std::to_string(most) + "]");
+}
+
 // Not a number is in no range, but CLI::Range does not say so.
 CLI::Validator time_range() {
-  CLI::Validator range = CLI::Range(0.0, 1e9);
   return CLI::Validator(
-      [range](std::string& text) {
-        const std::string why = range(text);
+      [](std::string& text) -> std::string {
         double value = 0;
-        if (!why.empty() || !CLI::detail::lexical_cast(text, value) || !std::isnan(value))
-          return why;
-        return "Value " + text + " is no number";
+        if (!CLI::detail::lexical_cast(text, value) || std::isnan(value))
+          return "'" + text + "' is no number";
+        return value >= 0 && value <= 1e9 ? "" : text + " is not in the range 0 to 1e9";
       },
-      range.get_description());
+      "FLOAT in [0 - 1e9]");
+}
+
+// "2,1": inter and intra. Returns what is wrong, or "".
+std::string read_threads(const std::string& text, std::vector<int>& threads) {
+  constexpr int kMost = 4096;  // of a runtime
+  threads.clear();
+  const std::vector<std::string> parts = CLI::detail::split(text, ',');
+  if (parts.size() != 2 || parts[0].empty() || parts[1].empty())
+    return "write INTER,INTRA, such as 1,2, not " + text;
+  for (std::string part : parts) {
+    if (const std::string why = whole_number(1, kMost)(part); !why.empty()) return why;
+    CLI::detail::lexical_cast(part, threads.emplace_back());
+  }
+  return {};
+}
+
+// As a variable of the shell that is not set gives it: never what was meant.
+void refuse_empty_values(CLI::App& command) {
+  for (CLI::Option* option : command.get_options()) {
+    option->transform(CLI::Validator(
+        [](std::string& text) -> std::string {
+          return text.empty() ? "the value is empty. Is a variable of the shell not set?" : "";
+        },
+        ""));
+  }
 }
 
 void add_ops(CLI::App& command, OpsArguments& a) {
@@ -81,18 +122,22 @@ void add_run(CLI::App& command, RunArguments& a) {
   add_list(command, "--init", a.inits,
            "NODE: a node to run once, first; more of them one after the other");
   command.add_option("--steps", a.steps, "How many steps to run and save (1)")
-      ->check(CLI::Range(1, 1'000'000'000));
+      ->check(whole_number(1, 1'000'000'000));
   command
       .add_option("--repeat", a.repeat,
                   "How many steps to run after those, to time them; a --target that trains or "
                   "counts goes on in them (1; 0 for none)")
-      ->check(CLI::Range(0, 1'000'000'000));
+      ->check(whole_number(0, 1'000'000'000));
   command.add_option("--device", a.device, "Device of nodes that name none");
-  command.add_option("--threads", a.threads, "Threads between and within ops, such as 1,2")
-      ->type_name("INTER,INTRA")
-      ->delimiter(',')
-      ->expected(2)
-      ->check(CLI::Range(1, 1'000'000'000));
+  command
+      .add_option_function<std::string>(
+          "--threads",
+          [&a](const std::string& text) {
+            if (const std::string why = read_threads(text, a.threads); !why.empty())
+              throw CLI::ValidationError("--threads", why);
+          },
+          "Threads between and within ops, such as 1,2; 1 to 4096 of each")
+      ->type_name("INTER,INTRA");
   command.add_option("--out", a.out, "Save each fetch as DIR/NAME_I.npy");
   command.add_flag("--no-optimize", a.no_optimize,
                    "Run the nodes as they stand in the graph: nothing folded, merged or fused");
@@ -140,14 +185,14 @@ void add_explain(CLI::App& command, ExplainArguments& a) {
       command
           .add_option("--measure", a.measure,
                       "Run so many steps here, with zeros for what is fed, and tell what they took")
-          ->check(CLI::Range(1, 1'000'000))
+          ->check(whole_number(1, 1'000'000))
           ->excludes(devices)
           ->excludes("--costs");
   add_list(command, "--init", a.inits,
            "NODE: a node to run once, before what is measured; more of them one after the other")
       ->needs(measure);
   command.add_option("--rows", a.rows, "Rows of a table in the text")
-      ->check(CLI::Range(1, 1'000'000));
+      ->check(whole_number(1, 1'000'000));
   command.add_flag("--no-advice", a.no_advice, "Do not simulate what might be better");
   auto* json = add_json(command, a.json);
   auto* dot = command.add_flag("--dot", a.dot, "Print the graph for Graphviz");
@@ -166,7 +211,7 @@ void add_data_bench(CLI::App& command, DataBenchArguments& a) {
                   "Stop after so long (5; 0: run to the end of the dataset)")
       ->check(time_range());
   command.add_option("--elements", a.elements, "Stop after so many elements")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 62));
+      ->check(whole_number(1, std::int64_t{1} << 62));
   command
       .add_option("--step", a.step_ms,
                   "Milliseconds to wait after each element, as if it was trained on")
@@ -177,6 +222,19 @@ void add_data_bench(CLI::App& command, DataBenchArguments& a) {
 void add_version(CLI::App& app) {
   app.set_version_flag("--version", "tandem " TANDEM_VERSION_STRING, "Print the version and exit");
   app.set_help_flag("-h,--help", "Print this help and exit");
+}
+
+// As CLI11 wants them: the last first. "--out=" is "--out" with an empty value, not without any.
+std::vector<std::string> words_of(int argc, char** argv) {
+  std::vector<std::string> words;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const bool empty = word.starts_with("--") && word.find('=') == word.size() - 1;
+    words.push_back(empty ? word.substr(0, word.size() - 1) : word);
+    if (empty) words.emplace_back();
+  }
+  std::reverse(words.begin(), words.end());
+  return words;
 }
 
 int wrong_usage(const std::string& why) {
@@ -206,6 +264,7 @@ int run_command_line(int argc, char** argv) {
   add_version(td);
   std::vector<std::string> names;
   for (CLI::App* command : td.get_subcommands({})) {
+    refuse_empty_values(*command);
     add_version(*command);
     names.push_back(command->get_name());
   }
@@ -223,7 +282,7 @@ int run_command_line(int argc, char** argv) {
     return wrong_usage(why);
   }
   try {
-    td.parse(argc, argv);
+    td.parse(words_of(argc, argv));
   } catch (const CLI::ParseError& error) {
     // Help and version are results; what is wrong with the usage is not.
     return td.exit(error, std::cout, std::cerr) == 0 ? kDone : kWrongUsage;

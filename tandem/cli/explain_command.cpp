@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tandem/cli/commands.h"
+#include "tandem/cli/for_option.h"
 #include "tandem/core/error.h"
 #include "tandem/runtime/explain.h"
 #include "tandem/runtime/profiler.h"
@@ -123,7 +124,7 @@ void run_explain(const ExplainArguments& arguments) {
   Explanation explanation = explain_function(*whole.function, whole.arg_shapes, explain);
   explanation.title = arguments.graph;
   if (!arguments.html.empty()) {
-    explanation.save_html(arguments.html);
+    for_option("--html", [&] { explanation.save_html(arguments.html); });
     std::cerr << "td: wrote " << arguments.html << '\n';
   }
   if (arguments.json) {

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tandem/cli/commands.h"
+#include "tandem/cli/for_option.h"
 #include "tandem/core/error.h"
 #include "tandem/fs/file_system.h"
 #include "tandem/io/graph_session.h"
@@ -51,16 +52,6 @@ void check_feeds(const std::vector<std::string>& feeds) {
     if (name.ends_with(":0")) name.resize(name.size() - 2);
     if (!fed.insert(name).second)
       throw UsageError(cat("--feed: ", name, " is fed twice. Give each tensor once."));
-  }
-}
-
-// What goes wrong with an option's file is told with the option.
-template <class Work>
-auto for_option(const std::string& option, Work work) {
-  try {
-    return work();
-  } catch (const Error& error) {
-    throw_error(error.code(), cat(option, ": ", error.what()));
   }
 }
 

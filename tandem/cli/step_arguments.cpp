@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tandem/cli/commands.h"
+#include "tandem/cli/for_option.h"
 #include "tandem/core/error.h"
 #include "tandem/fs/file_system.h"
 #include "tandem/graph/kernel.h"
@@ -26,8 +27,9 @@ void add_feed(const std::string& text, WholeGraph& step) {
   if (equals == std::string::npos || equals == 0) fail("");
   std::string name = text.substr(0, equals);
   if (name.ends_with(":0")) name.resize(name.size() - 2);
-  std::vector<std::int64_t> dims;
-  for (std::size_t from = equals + 1; from < text.size();) {
+  std::vector<std::int64_t> dims, known;
+  bool more = equals + 1 < text.size();
+  for (std::size_t from = equals + 1; more;) {
     const std::size_t end = std::min(text.find(',', from), text.size());
     const std::string part = text.substr(from, end - from);
     std::int64_t dim = -1;
@@ -35,7 +37,14 @@ void add_feed(const std::string& text, WholeGraph& step) {
     const bool number = failure == std::errc() && rest == part.data() + part.size() && dim >= 0;
     if (!number && part != "?") fail(cat("'", part, "' is not a size; "));
     dims.push_back(number ? dim : -1);
+    if (number) known.push_back(dim);
+    more = end < text.size();
     from = end + 1;
+  }
+  try {
+    static_cast<void>(Shape(known));
+  } catch (const InvalidArgumentError& error) {
+    fail(cat(error.what(), " "));
   }
   if (!step.shapes.emplace(name, PartialShape(std::move(dims))).second)
     throw UsageError(cat("--feed: ", name, " is fed twice. Give each tensor once."));
@@ -81,21 +90,24 @@ WholeFunction StepArguments::step() const {
 
 DeviceSet StepArguments::read_devices() const {
   Runtime::current();  // what is wrong with the environment is not the file's fault
-  try {
-    DeviceSet set = DeviceSet::parse_json(fs::read_file(devices));
-    check_kernels(set);
-    return set;
-  } catch (const InvalidArgumentError& error) {
-    throw InvalidArgumentError(cat(devices, ": ", error.what()));
-  } catch (const NotFoundError& error) {
-    throw NotFoundError(cat("--devices: ", error.what(),
-                            ". It takes a file that describes devices: see docs/placement.md."));
-  }
+  return for_option("--devices", [&] {
+    try {
+      DeviceSet set = DeviceSet::parse_json(fs::read_file(devices));
+      check_kernels(set);
+      return set;
+    } catch (const InvalidArgumentError& error) {
+      throw InvalidArgumentError(cat(devices, ": ", error.what()));
+    } catch (const NotFoundError& error) {
+      throw NotFoundError(
+          cat(error.what(), ". It takes a file that describes devices: see docs/placement.md."));
+    }
+  });
 }
 
 std::shared_ptr<const CostProfile> StepArguments::read_costs() const {
   if (costs.empty()) return nullptr;
-  return std::make_shared<const CostProfile>(CostProfile::load(costs));
+  return for_option("--costs",
+                    [&] { return std::make_shared<const CostProfile>(CostProfile::load(costs)); });
 }
 
 PlacementOptions StepArguments::placement(PlacementPolicy otherwise) const {

@@ -27,6 +27,20 @@ std::vector<bool> needed_for(const Graph& graph, const std::vector<std::string>&
   return needed;
 }
 
+// That the sizes that are known leave a tensor that could be.
+void check_bytes(const std::string& name, DType dtype, const PartialShape& shape) {
+  if (is_object(dtype) || !shape.has_rank()) return;
+  auto bytes = static_cast<std::int64_t>(dtype_size(dtype));
+  try {
+    for (int i = 0; i < shape.rank(); ++i) {
+      if (shape.dim(i) > 0) bytes = checked_multiply(bytes, shape.dim(i));
+    }
+  } catch (const InvalidArgumentError&) {
+    throw InvalidArgumentError(
+        cat("Tensor '", name, "' of ", dtype, shape, " would have more than 2^63 bytes."));
+  }
+}
+
 }  // namespace
 
 WholeFunction whole_function(io::ImportedGraph imported, const WholeGraph& step) {
@@ -72,6 +86,7 @@ WholeFunction whole_function(io::ImportedGraph imported, const WholeGraph& step)
     whole.inits.push_back(session.prepare(feeds, {}, {init}));
   for (std::size_t i = 0; i < feeds.size(); ++i) {
     const Node& arg = *whole.function->args()[i];
+    check_bytes(feeds[i], arg.output_dtype(0), whole.arg_shapes[i]);
     if (arg.output_shape(0).is_compatible(whole.arg_shapes[i])) continue;
     throw InvalidArgumentError(cat("Tensor '", feeds[i], "' is ", arg.output_dtype(0),
                                    arg.output_shape(0), " but is fed ", arg.output_dtype(0),
