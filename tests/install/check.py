@@ -5,13 +5,15 @@
   check.py ... static FILE             CMake, archive
   check.py ... pkg_config FILE         compiler and pkg-config alone
   check.py ... add_subdirectory FILE   the sources as a part of the program's project
+  check.py ... document FILE           the program, CMakeLists.txt and commands of README.md
 
-A program passes if it exits with 0 and its last line is `ok`.
+A program passes if it exits with 0 and its last line is `ok`; README's, if that is its gradient.
 """
 
 import argparse
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -29,15 +31,15 @@ def run(*command, **options):
     subprocess.run([str(part) for part in command], check=True, **options)
 
 
-def run_program(program, **environment):
+def run_program(program, last="ok", cwd=None, **environment):
     print("+", program, flush=True)
     result = subprocess.run([str(program)], env={**os.environ, **environment}, text=True,
-                            stdout=subprocess.PIPE)
+                            stdout=subprocess.PIPE, cwd=cwd)
     print(result.stdout, end="")
     if result.returncode != 0:
         sys.exit(f"{program} exited with {result.returncode}")
-    if not result.stdout.endswith("ok\n"):
-        sys.exit(f"the last line of {program} is not 'ok'")
+    if not result.stdout.endswith(f"{last}\n"):
+        sys.exit(f"the last line of {program} is not '{last}'")
 
 
 def install_tree(args, scratch):
@@ -72,6 +74,26 @@ def cmake_program(args, folder, *settings):
     return folder / "program"
 
 
+def follow_document(args, prefix, folder):
+    """Does word for word what README.md says, where the home folder has Tandem installed."""
+    text = args.program.read_text(encoding="utf-8")
+
+    def blocks(language):
+        return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+    (folder / "program.cpp").write_text(blocks("cpp")[0], encoding="utf-8")
+    (folder / "CMakeLists.txt").write_text(blocks("cmake")[0], encoding="utf-8")
+    home = folder / "home"
+    home.mkdir()
+    (home / "tandem").symlink_to(prefix)
+    ways = blocks("sh")
+    for commands, program in zip(ways, ["build/program", "program"], strict=True):
+        lines = [line for line in commands.splitlines() if not line.startswith("./dev ")]
+        run("bash", "-ec", "\n".join(lines), cwd=folder,
+            env={**os.environ, "HOME": str(home), "CXX": args.cxx})
+        run_program(folder / program, "[2. 4. 6.]", cwd=args.source)
+
+
 def uses_shared_library(program):
     needed = subprocess.run(["readelf", "-d", str(program)], check=True, text=True,
                             stdout=subprocess.PIPE).stdout
@@ -84,7 +106,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--cxx", required=True)
     parser.add_argument("case", choices=["tree", "find_package", "capital", "static", "pkg_config",
-                                         "add_subdirectory"])
+                                         "add_subdirectory", "document"])
     parser.add_argument("program", type=pathlib.Path, nargs="?")
     args = parser.parse_args()
 
@@ -96,6 +118,8 @@ def main():
     folder = scratch / f"{args.case}-{args.program.stem}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
+    if args.case == "document":
+        return follow_document(args, prefix, folder)
     if args.case == "pkg_config":
         flags = subprocess.run(
             ["pkg-config", "--cflags", "--libs", "tandem"], check=True, text=True,
