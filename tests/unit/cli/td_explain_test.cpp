@@ -1,5 +1,6 @@
 // td explain, as a shell would call it.
 #include <filesystem>
+#include <sstream>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -148,6 +149,29 @@ TEST_F(TdExplain, InitializesWhatItMeasures) {
   EXPECT_THAT(failure_of("explain training.pbtxt --measure 2 --feed x=4,2 --init inot"),
               HasSubstr("Did you mean 'init'"));
   expect_wrong_usage({"explain training.pbtxt --init init"});
+}
+
+// Lines may be broken elsewhere.
+std::string words(const std::string& text) {
+  std::istringstream in(text);
+  std::string all;
+  for (std::string word; in >> word;) all += (all.empty() ? "" : " ") + word;
+  return all;
+}
+
+TEST_F(TdExplain, ThePageShowsWhatTheCommandPrints) {
+  const std::string page = fs::read_file("docs/explain.md"), begin = "\n    td explain ";
+  const std::size_t at = page.find(begin);
+  ASSERT_NE(at, std::string::npos);
+  const std::size_t command = at + begin.size(), line_end = page.find('\n', command);
+  const std::size_t end = page.find("\n\n|", line_end);
+  ASSERT_NE(end, std::string::npos);
+  std::filesystem::create_directories(path("examples"));
+  std::filesystem::create_directory_symlink(std::filesystem::absolute("examples/data"),
+                                            path("examples/data"));
+  const TdResult r = explain(page.substr(command, line_end - command));
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_EQ(words(r.out), words(page.substr(line_end, end - line_end)));
 }
 
 }  // namespace
