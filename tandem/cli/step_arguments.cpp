@@ -44,7 +44,8 @@ void add_feed(const std::string& text, WholeGraph& step) {
   try {
     static_cast<void>(Shape(known));
   } catch (const InvalidArgumentError& error) {
-    fail(cat(error.what(), " "));
+    const std::string why = error.what();
+    fail(cat(why.substr(0, why.find_last_not_of('.') + 1), "; "));
   }
   if (!step.shapes.emplace(name, PartialShape(std::move(dims))).second)
     throw UsageError(cat("--feed: ", name, " is fed twice. Give each tensor once."));

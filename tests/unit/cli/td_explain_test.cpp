@@ -132,6 +132,8 @@ TEST_F(TdExplain, MeasuresByTheNamesOfTheGraph) {
   const TdResult r = explain("g.pbtxt --measure 2 --fetch y --feed x=64,64");
   EXPECT_EQ(r.code, 0) << r.err;
   EXPECT_THAT(r.out, HasSubstr("measured"));
+  EXPECT_THAT(explain("g.pbtxt --measure 2 --fetch layer/product --feed x=64,64").out,
+              HasSubstr("costs of 1 op measured"));
 }
 
 TEST_F(TdExplain, InitializesWhatItMeasures) {
