@@ -138,10 +138,18 @@ void LayerImpl::ensure_built(const std::vector<PartialShape>& inputs) {
   if (built_) return;
   check_inputs(inputs);
   EagerScope eager;
+  // A build that failed leaves nothing of what it asked for to the next one.
+  const std::size_t layers = sublayers_.size(), sizes = sizes_.size();
+  const int rank = rank_, min_rank = min_rank_;
   try {
     build_many(inputs);
   } catch (...) {
     weights_.clear();
+    sublayers_.resize(layers);
+    sublayers_saved_as_.resize(layers);
+    sizes_.resize(sizes);
+    rank_ = rank;
+    min_rank_ = min_rank;
     throw;
   }
   built_ = true;

@@ -39,9 +39,11 @@ class LossScaleImpl final : public OptimizerImpl {
   }
 
   void make_slots(const std::vector<Variable>& weights) override {
-    counter_ = add_state("step_counter", Tensor(std::int64_t{0}));
-    scale_ = add_state("dynamic_scale", Tensor(options_.initial_scale));
+    Variable counter = add_state("step_counter", Tensor(std::int64_t{0}));
+    Variable scale = add_state("dynamic_scale", Tensor(options_.initial_scale));
     inner_.build(weights);
+    counter_ = std::move(counter);
+    scale_ = std::move(scale);
   }
   void update(std::size_t, const Variable&, const Tensor&, const Tensor&) override {
     throw InternalError("LossScaleOptimizer: weights are updated by the inner optimizer.");

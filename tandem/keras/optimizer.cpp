@@ -63,6 +63,23 @@ Variable OptimizerImpl::add_slot(const Variable& like, const std::string& name, 
   return variables_.back();
 }
 
+std::vector<Variable> OptimizerImpl::add_slots(const std::vector<Variable>& weights,
+                                               const std::string& name, double initial) {
+  std::vector<Variable> slots;
+  for (const Variable& weight : weights) slots.push_back(add_slot(weight, name, initial));
+  return slots;
+}
+
+std::pair<std::vector<Variable>, std::vector<Variable>> OptimizerImpl::add_slot_pairs(
+    const std::vector<Variable>& weights, const std::string& first, const std::string& second) {
+  std::pair<std::vector<Variable>, std::vector<Variable>> slots;
+  for (const Variable& weight : weights) {
+    slots.first.push_back(add_slot(weight, first));
+    slots.second.push_back(add_slot(weight, second));
+  }
+  return slots;
+}
+
 Variable OptimizerImpl::add_scalar(const std::string& name, double initial,
                                    const std::string& attribute) {
   variables_.emplace_back(Tensor(initial),
@@ -103,8 +120,15 @@ void OptimizerImpl::build(const std::vector<Variable>& weights) {
   }
   TraceScope eager(nullptr);
   StopRecording quiet;
-  make_slots(weights);
-  weights_ = weights;
+  const std::size_t variables = variables_.size(), attributes = attributes_.size();
+  try {
+    make_slots(weights);
+    weights_ = weights;
+  } catch (...) {
+    variables_.resize(variables);
+    attributes_.resize(attributes);
+    throw;
+  }
   built_ = true;
 }
 

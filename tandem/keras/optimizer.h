@@ -32,12 +32,15 @@ class TANDEM_EXPORT OptimizerImpl {
   OptimizerImpl(const OptimizerImpl&) = delete;
   OptimizerImpl& operator=(const OptimizerImpl&) = delete;
 
+  /// Where it throws (memory may run out) what it added is taken back, and the next `build` calls
+  /// it again: it assigns members rather than appends to them.
   virtual void make_slots(const std::vector<Variable>& weights) = 0;
   /// Before the updates of a step; `step` is its number as a float scalar, the first being 1.
   virtual void begin_step(const Tensor& step);
   virtual void update(std::size_t index, const Variable& weight, const Tensor& gradient,
                       const Tensor& learning_rate) = 0;
 
+  /// All or nothing: after a failure it may be called again.
   void build(const std::vector<Variable>& weights);
   bool built() const { return built_; }
   const OptimizerSettings& settings() const { return settings_; }
@@ -56,6 +59,12 @@ class TANDEM_EXPORT OptimizerImpl {
  protected:
   /// A variable like a weight, filled with `initial`.
   Variable add_slot(const Variable& like, const std::string& name, double initial = 0);
+  /// … one for each weight.
+  std::vector<Variable> add_slots(const std::vector<Variable>& weights, const std::string& name,
+                                  double initial = 0);
+  /// … two for each weight, in Keras' order: both of the first weight, both of the second, …
+  std::pair<std::vector<Variable>, std::vector<Variable>> add_slot_pairs(
+      const std::vector<Variable>& weights, const std::string& first, const std::string& second);
   /// `attribute` is Keras' name of a variable that Keras does not list among the optimizer's.
   Variable add_scalar(const std::string& name, double initial, const std::string& attribute = "");
   /// … of any dtype, which Keras lists and has as an attribute too, as `name`.

@@ -1,6 +1,8 @@
 #include "tandem/keras/optimizers.h"
 
 #include <map>
+#include <tuple>
+#include <utility>
 
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/checks.h"
@@ -35,7 +37,7 @@ class SGDImpl final : public OptimizerImpl {
   }
   void make_slots(const std::vector<Variable>& weights) override {
     if (options_.momentum == 0) return;
-    for (const Variable& w : weights) momentums_.push_back(add_slot(w, "momentum"));
+    momentums_ = add_slots(weights, "momentum");
   }
   void update(std::size_t i, const Variable& w, const Tensor& g, const Tensor& rate) override {
     if (options_.momentum == 0) {
@@ -70,13 +72,9 @@ class AdamImpl final : public OptimizerImpl {
     check(class_name, betas);
   }
   void make_slots(const std::vector<Variable>& weights) override {
-    for (const Variable& w : weights) {
-      m_.push_back(add_slot(w, "momentum"));
-      v_.push_back(add_slot(w, "velocity"));
-    }
-    for (const Variable& w : weights) {
-      if (amsgrad_) largest_.push_back(add_slot(w, "velocity_hat"));
-    }
+    auto pairs = add_slot_pairs(weights, "momentum", "velocity");
+    if (amsgrad_) largest_ = add_slots(weights, "velocity_hat");
+    std::tie(m_, v_) = std::move(pairs);
   }
   void begin_step(const Tensor& step) override {
     beta_1_power_ = pow(betas_.beta_1, step);
@@ -111,13 +109,12 @@ class RMSpropImpl final : public OptimizerImpl {
     internal::require_range("RMSprop", "momentum", o.momentum, 0, 1);
   }
   void make_slots(const std::vector<Variable>& weights) override {
-    for (const Variable& w : weights) velocities_.push_back(add_slot(w, "velocity"));
-    for (const Variable& w : weights) {
-      if (options_.momentum > 0) momentums_.push_back(add_slot(w, "momentum"));
-    }
-    for (const Variable& w : weights) {
-      if (options_.centered) means_.push_back(add_slot(w, "average_gradient"));
-    }
+    std::vector<Variable> velocities = add_slots(weights, "velocity"), momentums, means;
+    if (options_.momentum > 0) momentums = add_slots(weights, "momentum");
+    if (options_.centered) means = add_slots(weights, "average_gradient");
+    velocities_ = std::move(velocities);
+    momentums_ = std::move(momentums);
+    means_ = std::move(means);
   }
   void update(std::size_t i, const Variable& w, const Tensor& g, const Tensor& rate) override {
     if (options_.momentum == 0) return update_without_momentum(i, w, g, rate);
@@ -162,8 +159,7 @@ class AdagradImpl final : public OptimizerImpl {
                             1e30);
   }
   void make_slots(const std::vector<Variable>& weights) override {
-    for (const Variable& w : weights)
-      sums_.push_back(add_slot(w, "accumulator", options_.initial_accumulator_value));
+    sums_ = add_slots(weights, "accumulator", options_.initial_accumulator_value);
   }
   // Not the fused op: Keras adds epsilon under the root.
   void update(std::size_t i, const Variable& w, const Tensor& g, const Tensor& rate) override {
@@ -184,10 +180,7 @@ class AdamaxImpl final : public OptimizerImpl {
     check("Adamax", betas_);
   }
   void make_slots(const std::vector<Variable>& weights) override {
-    for (const Variable& w : weights) {
-      m_.push_back(add_slot(w, "momentum"));
-      norms_.push_back(add_slot(w, "norm"));
-    }
+    std::tie(m_, norms_) = add_slot_pairs(weights, "momentum", "norm");
   }
   void begin_step(const Tensor& step) override { beta_1_power_ = pow(betas_.beta_1, step); }
   void update(std::size_t i, const Variable& w, const Tensor& g, const Tensor& rate) override {
@@ -210,11 +203,9 @@ class NadamImpl final : public OptimizerImpl {
     check("Nadam", betas_);
   }
   void make_slots(const std::vector<Variable>& weights) override {
-    for (const Variable& w : weights) {
-      m_.push_back(add_slot(w, "momentum"));
-      v_.push_back(add_slot(w, "velocity"));
-    }
+    auto pairs = add_slot_pairs(weights, "momentum", "velocity");
     product_ = add_scalar("u_product", 1.0, "_u_product");
+    std::tie(m_, v_) = std::move(pairs);
   }
   void begin_step(const Tensor& step) override {
     const auto mu = [&](const Tensor& t) { return (1 - pow(0.96, t) * 0.5) * betas_.beta_1; };
@@ -250,10 +241,7 @@ class AdadeltaImpl final : public OptimizerImpl {
     internal::require_range("Adadelta", "rho", o.rho, 0, 1);
   }
   void make_slots(const std::vector<Variable>& weights) override {
-    for (const Variable& w : weights) {
-      sums_.push_back(add_slot(w, "accumulated_grad"));
-      steps_.push_back(add_slot(w, "accumulated_delta_var"));
-    }
+    std::tie(sums_, steps_) = add_slot_pairs(weights, "accumulated_grad", "accumulated_delta_var");
   }
   void update(std::size_t i, const Variable& w, const Tensor& g, const Tensor& rate) override {
     training::apply_adadelta(w, sums_[i], steps_[i], rate, number(options_.rho, w),

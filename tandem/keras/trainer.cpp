@@ -174,15 +174,17 @@ void Trainer::prepare(const data::Element& batch, bool training) {
     test_ready_ = true;
   }
   if (training && !train_ready_) {
+    std::vector<Variable> trainable;
     for (const LayerImpl::Weight& weight : model_.collect_weights()) {
-      if (weight.trainable) trainable_.push_back(weight.variable);
+      if (weight.trainable) trainable.push_back(weight.variable);
     }
-    if (trainable_.empty()) {
+    if (trainable.empty()) {
       throw FailedPreconditionError(cat("Model '", model_.name(),
                                         "' has no trainable weights, so there is nothing to train. "
                                         "Check set_trainable."));
     }
-    options_.optimizer.build(trainable_);
+    options_.optimizer.build(trainable);
+    trainable_ = std::move(trainable);
     train_ready_ = true;
   }
 }

@@ -171,6 +171,7 @@ class LayerNormalizationImpl final : public LayerImpl {
   }
 
   void build(const PartialShape& input) override {
+    axes_.clear();
     for (const int axis : options_.axis.list()) axes_.push_back(normalize_axis(axis, input.rank()));
     std::sort(axes_.begin(), axes_.end());
     Shape sizes;
