@@ -10,6 +10,7 @@
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/clip_ops.h"
 #include "tandem/ops/operators.h"
+#include "tandem/runtime/colocation_scope.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/thread_context.h"
 #include "tandem/runtime/trace.h"
@@ -54,6 +55,7 @@ OptimizerImpl::~OptimizerImpl() = default;
 void OptimizerImpl::begin_step(const Tensor&) {}
 
 Variable OptimizerImpl::add_slot(const Variable& like, const std::string& name, double initial) {
+  const ColocationScope near(like.handle());
   Tensor value = fill(like.shape().to_shape(), constant(Tensor(initial), like.dtype()));
   std::string path = like.name();
   std::replace(path.begin(), path.end(), '/', '_');

@@ -57,7 +57,7 @@ class TANDEM_EXPORT OptimizerImpl {
   virtual void set_learning_rate(double value);
 
  protected:
-  /// A variable like a weight, filled with `initial`.
+  /// A variable like a weight and on its device, filled with `initial`.
   Variable add_slot(const Variable& like, const std::string& name, double initial = 0);
   /// … one for each weight.
   std::vector<Variable> add_slots(const std::vector<Variable>& weights, const std::string& name,

@@ -147,7 +147,9 @@ void Colocation::join_edge(const Node& from, const Node& to) {
             "groups with incompatible ",
             what, " devices: ", specs_[a].to_string(), " vs ", specs_[b].to_string(),
             ". The edge src node is ", from.name(), " , and the dst node is ", to.name(), ". ",
-            sides(source, target)));
+            sides(source, target),
+            " What one op changes together must be on one device: make both in one "
+            "td::DeviceScope, or the one under td::colocate_with(the other)."));
   };
   require(have.given, want.given, "assigned");
   require(have.resource, want.resource, "resource");
