@@ -142,13 +142,14 @@ void Colocation::join_edge(const Node& from, const Node& to) {
   Bonds& want = member(target).bonds;
   const auto require = [&](int a, int b, const char* what) {
     if (specs_.compatible(a, b)) return;
+    const std::string who = sides(source, target);
     throw InvalidArgumentError(
         cat("Cannot place the graph because a reference or resource edge connects colocation "
             "groups with incompatible ",
             what, " devices: ", specs_[a].to_string(), " vs ", specs_[b].to_string(),
-            ". The edge src node is ", from.name(), " , and the dst node is ", to.name(), ". ",
-            sides(source, target),
-            " What one op changes together must be on one device: make both in one "
+            ". The edge src node is ", from.name(), " , and the dst node is ", to.name(), ". ", who,
+            who.empty() ? "" : " ",
+            "What one op changes together must be on one device: make both in one "
             "td::DeviceScope, or the one under td::colocate_with(the other)."));
   };
   require(have.given, want.given, "assigned");
