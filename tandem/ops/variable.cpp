@@ -9,6 +9,7 @@
 #include "tandem/ops/internal/variable_calls.h"
 #include "tandem/ops/resource_variable_ops.h"
 #include "tandem/runtime/dispatch.h"
+#include "tandem/runtime/made_variables.h"
 #include "tandem/runtime/tensor_impl.h"
 #include "tandem/runtime/trace.h"
 
@@ -58,6 +59,7 @@ Variable::Variable(Tensor initial_value, const VariableOptions& options) {
     internal::assign_variable(state->handle, std::move(initial_value), state->assign_attrs);
   }
   state_ = std::move(state);
+  note_made_variable(state_, state_->handle, state_->name);
 }
 
 Tensor Variable::made_eagerly(const std::function<Tensor()>& make) {

@@ -32,6 +32,10 @@ struct VariableOptions {
 /// function, reads and assignments become part of the graph, in the order of the program.
 /// Thread-safe; two assignments at the same time happen one after the other.
 ///
+/// A variable made while a function is traced is made once for that trace, not once for each call.
+/// So whoever makes one there must keep it (a static, a member that is not yet `defined()`): if it
+/// is used and gone at the end of the body, the call throws FailedPreconditionError.
+///
 ///     td::Variable w(td::zeros({3}), {.name = "w"});
 ///     w.assign_add({1.0, 2.0, 3.0});
 ///     td::Tensor y = x * w;   // reads w

@@ -8,6 +8,7 @@
 #include "tandem/graph/op_registry.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/function_calls.h"
+#include "tandem/runtime/made_variables.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/tensor_impl.h"
 #include "tandem/runtime/thread_context.h"
@@ -46,8 +47,10 @@ ConcreteFunction trace_function(
   for (std::size_t i = 0; i < dtypes.size(); ++i)
     args.push_back(trace.add_arg(dtypes[i], shapes[i], cat("arg_", i)));
   std::vector<Tensor> results;
+  const MadeVariables made;
   try {
     results = body(args);
+    made.check(trace);
   } catch (...) {
     std::rethrow_exception(
         with_line(std::current_exception(), cat("while tracing function '", name, "'")));

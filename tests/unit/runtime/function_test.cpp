@@ -311,5 +311,54 @@ TEST(WhileLoop, AtMostSoManyIterations) {
   EXPECT_EQ(f(Tensor(0.0)).item<float>(), 7.0f);
 }
 
+// Once for each trace and not for each call, which nobody can mean; TensorFlow refuses it too.
+TEST(Function, AVariableThatItsBodyLetsGoOfIsRefused) {
+  const auto refused = [](auto&& f) {
+    try {
+      f(Tensor(1.0f));
+    } catch (const FailedPreconditionError& e) {
+      return std::string(e.what());
+    }
+    return std::string("no FailedPreconditionError");
+  };
+  const auto expect_named = [](const std::string& text) {
+    EXPECT_NE(text.find("td::Variable 'scratch' was made in the function's body"), text.npos)
+        << text;
+  };
+  auto counts = function([](Tensor x) {
+    const Variable v(Tensor(1.0f), {.name = "scratch"});
+    v.assign_add(x);
+    return v.read_value();
+  });
+  expect_named(refused(counts));
+  expect_named(refused(counts));  // nothing of the first try is left
+  auto in_branch = function([](Tensor x) {
+    return cond(
+        x > 0.0f,
+        [&] {
+          const Variable v([] { return Tensor(1.0f); }, {.name = "scratch"});
+          return v.assign_add(x).read_value();
+        },
+        [&] { return x; });
+  });
+  expect_named(refused(in_branch));
+  auto outer = function([&](Tensor x) { return counts(x) + 1.0f; });
+  expect_named(refused(outer));
+}
+
+TEST(Function, AVariableThatIsKeptOrNotUsedIsFine) {
+  Variable kept;
+  auto counts = function([&](Tensor x) {
+    if (!kept.defined()) kept = Variable(Tensor(1.0f), {.name = "kept"});
+    const Variable unused(Tensor(5.0f));
+    kept.assign_add(x);
+    return kept.read_value();
+  });
+  for (const float expected : {2.0f, 3.0f, 4.0f})
+    EXPECT_EQ(counts(Tensor(1.0f)).item<float>(), expected);
+  auto around = function([&](Tensor x) { return counts(x) * 2.0f; });
+  EXPECT_EQ(around(Tensor(1.0f)).item<float>(), 10.0f);
+}
+
 }  // namespace
 }  // namespace tandem
