@@ -101,11 +101,12 @@ struct MemoryInfo {
   std::size_t peak = 0;     ///< the most since the start or reset_memory_stats
 };
 /// Of a logical device, "GPU:0", once it has run the eager calls that were made. Starts the
-/// runtime.
+/// runtime. Throws UnavailableError if the device is lost.
 TANDEM_EXPORT MemoryInfo get_memory_info(std::string_view device);
 TANDEM_EXPORT void reset_memory_stats(std::string_view device);
 
-/// What the backend knows: "device_name", … Empty for CPUs.
+/// What the backend knows: "device_name", … Empty for CPUs. Under "lost", why the device is lost if
+/// it is, in the thread's runtime.
 TANDEM_EXPORT std::map<std::string, std::string> get_device_details(const DeviceArgument& device);
 
 /// Whether ops go elsewhere where the device asked for can't be had (the default) or throw. May

@@ -232,21 +232,46 @@ void set_memory_limit(const DeviceArgument& device, std::int64_t mebibytes) {
             });
 }
 
+namespace {
+
+// With what lay in it goes what there is to tell of its memory.
+void check_not_lost(const char* call, const Device& device) {
+  const std::string why = device.lost();
+  if (why.empty()) return;
+  throw UnavailableError(
+      cat(call, ": ", device.name(), " is lost: ", why,
+          ". What lay in its memory is gone. Ask for another device; a new td::Runtime takes up "
+          "this one again, if it works."));
+}
+
+}  // namespace
+
 MemoryInfo get_memory_info(std::string_view device) {
   Device& found = logical_device(device);
+  check_not_lost("get_memory_info", found);
   settle(found);
   const MemoryStats stats = found.allocator().stats();
   return {.current = stats.current, .peak = stats.peak};
 }
 void reset_memory_stats(std::string_view device) {
   Device& found = logical_device(device);
+  check_not_lost("reset_memory_stats", found);
   settle(found);
   found.allocator().reset_peak();
 }
 
 std::map<std::string, std::string> get_device_details(const DeviceArgument& device) {
   const Devices now = devices_now();
-  return entry_of(*now.inventory, device).properties().details;
+  const Entry& entry = entry_of(*now.inventory, device);
+  std::map<std::string, std::string> details = entry.properties().details;
+  if (!running()) return details;
+  const Runtime& runtime = Runtime::current();
+  for (const auto& logical : runtime.devices()) {
+    const std::string why = logical->lost();
+    if (!why.empty() && runtime.physical_device(*logical).name == entry.device.name)
+      details["lost"] = why;
+  }
+  return details;
 }
 
 void emulate(const std::string& specs) {

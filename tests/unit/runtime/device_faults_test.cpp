@@ -12,6 +12,7 @@
 #include "tandem/device/device.h"
 #include "tandem/device/emulated/emulated_device.h"
 #include "tandem/ops/ops.h"
+#include "tandem/runtime/config.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/thread_context.h"
 #include "tandem/runtime/traced_function.h"
@@ -285,6 +286,28 @@ TEST(DeviceFaults, WhatALostDeviceHeldIsGoneAndEveryErrorSaysSo) {
     } catch (const UnavailableError& error) {
       EXPECT_THAT(error.what(), testing::HasSubstr("device:GPU:0")) << i;
       EXPECT_THAT(error.what(), testing::HasSubstr("somebody pulled it out")) << i;
+    }
+  }
+}
+
+// A program can ask before it uses them.
+TEST(DeviceFaults, ALostDeviceIsToldOf) {
+  Runtime runtime({.devices = {.emulate = {"GPU:2,memory=8MiB,latency=0us"}}});
+  RuntimeScope scope(runtime);
+  const Tensor x = ones({16}) + 1.0f;
+  EXPECT_GT(config::get_memory_info("GPU:0").current, 0u);
+  EXPECT_FALSE(config::get_device_details("GPU:0").contains("lost"));
+  static_cast<EmulatedDevice&>(*runtime.devices()[1]).lose("somebody pulled it out");
+  EXPECT_EQ(config::get_device_details("GPU:0").at("lost"), "somebody pulled it out");
+  EXPECT_FALSE(config::get_device_details("GPU:1").contains("lost"));
+  EXPECT_EQ(config::get_memory_info("GPU:1").current, 0u);
+  for (const auto& asks : std::vector<std::function<void()>>{
+           [] { config::get_memory_info("GPU:0"); }, [] { config::reset_memory_stats("GPU:0"); }}) {
+    try {
+      asks();
+      ADD_FAILURE() << "told of memory that is gone";
+    } catch (const UnavailableError& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr("device:GPU:0 is lost: somebody pulled it out"));
     }
   }
 }
