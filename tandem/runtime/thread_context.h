@@ -57,8 +57,8 @@ class TANDEM_EXPORT DeviceScope {
 /// once `cancellation` is cancelled, from any thread:
 ///
 ///     auto stop = std::make_shared<td::Cancellation>();
-///     std::thread worker([&] { td::CancellationScope scope(stop); train(); });
-///     stop->cancel();
+///     auto done = std::async(std::launch::async, [&] { td::CancellationScope on(stop); train(); });
+///     stop->cancel();  // done.get() then throws CancelledError
 class TANDEM_EXPORT CancellationScope {
  public:
   explicit CancellationScope(std::shared_ptr<const Cancellation> cancellation);
