@@ -98,12 +98,18 @@ class BlockAllocator::State {
   }
 
   // Null if there is no room.
+  // Memory of others does not help.
+  bool beyond_limit(std::size_t bytes) const {
+    std::lock_guard lock(mutex_);
+    return bytes > SIZE_MAX - kUnit || over_limit(rounded_up(bytes));
+  }
+
   Block* take(std::size_t bytes) {
     if (bytes > SIZE_MAX - kUnit) return nullptr;
     const std::size_t needed = rounded_up(bytes);
     std::string holder(AllocationScope::current());
     std::lock_guard lock(mutex_);
-    if (options_.limit != 0 && needed > options_.limit - current_) return nullptr;
+    if (over_limit(needed)) return nullptr;
     auto found = free_.lower_bound(needed);
     if (found == free_.end()) {
       if (!grow(needed)) return nullptr;
@@ -141,9 +147,10 @@ class BlockAllocator::State {
     free_.insert(std::move(block->node));
   }
 
+  bool may_give_back() const { return options_.growth && source_->takes_back(); }
   std::size_t give_back_unused() {
     std::lock_guard lock(mutex_);
-    if (!options_.growth || !source_->takes_back()) return 0;
+    if (!may_give_back()) return 0;
     std::size_t given_back = 0;
     while (!regions_.empty() && drop(regions_.back())) {
       given_back += regions_.back().bytes;
@@ -193,6 +200,9 @@ class BlockAllocator::State {
   const MemorySpace* space() const { return options_.space; }
 
  private:
+  bool over_limit(std::size_t needed) const {
+    return options_.limit != 0 && needed > options_.limit - current_;
+  }
   std::size_t largest_free() const { return free_.empty() ? 0 : (*free_.rbegin())->bytes; }
 
   // The free block keeps `needed` bytes and leaves the list; the rest is a free block of its own.
@@ -430,7 +440,8 @@ Ref<Buffer> BlockAllocator::allocate(std::size_t bytes) {
     state_->keepers().give_up_memory();
     block = state_->take(bytes);
   }
-  if (!block && state_->source().ask_others()) block = state_->take(bytes);
+  if (!block && !state_->beyond_limit(bytes) && state_->source().ask_others())
+    block = state_->take(bytes);
   if (!block) throw ResourceExhaustedError(report(bytes));
   try {
     return make_ref<BlockBuffer<State>>(state_, block, bytes);
@@ -445,6 +456,7 @@ std::size_t BlockAllocator::counted_bytes(std::size_t bytes) const { return roun
 void BlockAllocator::reset_peak() { state_->reset_peak(); }
 MemoryKeepers* BlockAllocator::keepers() { return &state_->keepers(); }
 std::size_t BlockAllocator::give_back_unused() {
+  if (!state_->may_give_back()) return 0;
   state_->keepers().give_up_memory();
   return state_->give_back_unused();
 }

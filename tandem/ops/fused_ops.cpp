@@ -234,11 +234,13 @@ const OpRegistration kFusedAttention{
      .attrs = "T: {float}; TArgs: list(type); fused_ops: list(string); axes: list(string)",
      .shape = fused_attention_shape,
      .flops = flops::attention,
-     .doc = "softmax(query * transpose(key)) * value for batches of matrices, whose scores never "
-            "are in memory as a whole. fused_ops lists what is done to the scores: Softmax, before "
-            "and after it Mul, RealDiv, AddV2 and Sub with one of args, SelectV2 with two, a mask "
-            "of what is kept and what there is elsewhere. axes names the axes of query, key, "
-            "scores, value and output: batches B and N, queries T, keys S."}};
+     .doc =
+         "softmax(query * transpose(key)) * value for batches of matrices, whose scores never "
+         "are in memory as a whole. fused_ops lists what is done to the scores: Softmax, before "
+         "and after it Mul, RealDiv, AddV2 and Sub with one of args, SelectV2 with two, a mask "
+         "of what is kept and what there is elsewhere. axes names the axes of query, key, "
+         "scores, value and output: batches B and N, queries T, keys S, D what a query and a key "
+         "are multiplied along, E a value's elements."}};
 
 }  // namespace
 }  // namespace tandem

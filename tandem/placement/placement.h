@@ -84,8 +84,8 @@ struct PlacementOptions {
   bool soft = true;  ///< fall back to a device that can where the one asked for can't
   bool log = false;  ///< "mul: (Mul): /job:…/device:CPU:0" on stderr for each node
   std::string default_device = {};  ///< of nodes that ask for nothing
-  std::vector<std::pair<const Node*, int>> fixed =
-      {};  ///< arguments and resources whose place is known
+  /// Arguments and resources whose place is known.
+  std::vector<std::pair<const Node*, int>> fixed = {};
 };
 
 /// Assigns every node to one of the cost model's devices. The greedy policy does not look at memory

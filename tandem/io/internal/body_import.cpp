@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <limits>
 #include <queue>
 
 #include "tandem/core/error.h"
@@ -24,7 +25,9 @@ bool has_name(const std::string& op, const char* name) {
 std::optional<int> parse_index(std::string_view text) {
   int value = 0;
   const auto [next, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || next != text.data() + text.size() || value < 0) return std::nullopt;
+  if (error != std::errc() || next != text.data() + text.size() || value < 0 ||
+      value == std::numeric_limits<int>::max())  // one more is a count of outputs
+    return std::nullopt;
   return value;
 }
 

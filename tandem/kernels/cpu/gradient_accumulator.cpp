@@ -62,6 +62,10 @@ std::vector<Source> merged(std::span<const std::int64_t> sum, std::span<const st
   return rows;
 }
 
+std::exception_ptr take_was_cancelled() {
+  return std::make_exception_ptr(CancelledError("TakeGrad operation was cancelled"));
+}
+
 }  // namespace
 
 GradientAccumulator::GradientAccumulator(Kind kind) : kind_(std::move(kind)) {}
@@ -192,7 +196,7 @@ void GradientAccumulator::add_rows(const Array& indices, const Array& values) {
   with_gradient_type(kind_.dtype, [&]<class T>() {
     T* to = sum.values.data<T>();
     for (const Source& row : rows) {
-      const T* added_row = values.data<T>() + row.added * width;
+      const T* added_row = row.added < 0 ? nullptr : values.data<T>() + row.added * width;
       if (row.sum < 0) {
         copy_elements(to, added_row, width);
         sum.indices.push_back(added[static_cast<std::size_t>(row.added)]);
@@ -232,6 +236,7 @@ GradientRows GradientAccumulator::hand_over() {
 
 void GradientAccumulator::take(std::int64_t count, const Cancellation* cancellation,
                                TakeDone done) {
+  if (cancellation != nullptr && cancellation->cancelled()) return done(take_was_cancelled(), {});
   Callbacks ready;
   {
     std::lock_guard lock(mutex_);
@@ -263,9 +268,7 @@ bool GradientAccumulator::drop_cancelled() {
         ++take;
         continue;
       }
-      ready.push_back([done = std::move(take->done)] {
-        done(std::make_exception_ptr(CancelledError("TakeGrad operation was cancelled")), {});
-      });
+      ready.push_back([done = std::move(take->done)] { done(take_was_cancelled(), {}); });
       take = takes_.erase(take);
     }
     match(ready);

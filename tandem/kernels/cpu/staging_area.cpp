@@ -155,7 +155,8 @@ bool StagingArea::drop_cancelled() {
         ++take;
         continue;
       }
-      ready.push_back([done = std::move(take->done)] { done(cancelled("Unstage"), {}); });
+      const char* const what = take->index >= 0 ? "StagePeek" : "Unstage";
+      ready.push_back([done = std::move(take->done), what] { done(cancelled(what), {}); });
       take = takes_.erase(take);
     }
     match(ready);

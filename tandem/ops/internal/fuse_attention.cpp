@@ -172,6 +172,13 @@ class Attention {
   bool begin(const Output& o, const Labels& axes) {
     auto p = labelled_product(o);
     if (!p || !may_take(*o.node) || p->result.size() != axes.size()) return false;
+    // What is summed over must be one axis of both: "td,sx->ts" is another product.
+    const auto sums_alone = [&](const Labels& labels, const Labels& others) {
+      return std::any_of(labels.begin(), labels.end(), [&](int label) {
+        return !has_label(p->result, label) && !has_label(others, label);
+      });
+    };
+    if (sums_alone(p->a.axes, p->b.axes) || sums_alone(p->b.axes, p->a.axes)) return false;
     const auto rename = [&](Labels& labels) {
       for (int& label : labels) {
         const auto at = std::find(p->result.begin(), p->result.end(), label);

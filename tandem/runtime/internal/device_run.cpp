@@ -365,7 +365,7 @@ class Run : public std::enable_shared_from_this<Run> {
     plan_.plan().brought_constants().bring(
         constant, [self = shared_from_this(), constant, s, tries](std::exception_ptr error) {
           ThreadContextScope scope(self->context_);
-          const bool mine = !self->cancellation_ || self->cancellation_->cancelled();
+          const bool mine = self->cancellation_ && self->cancellation_->cancelled();
           if (error && !mine && tries > 1 && code_of(error) == Code::kCancelled)
             return self->bring(constant, s, tries - 1);
           self->over(s, std::move(error));

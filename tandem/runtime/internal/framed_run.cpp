@@ -29,7 +29,7 @@ std::vector<Array> FramedRun::operator()(std::vector<Array> args,
                                          const Cancellation* cancellation) {
   args_ = std::move(args);
   cancellation_ = cancellation;
-  if (plan_.several_memories()) closing_ = Runtime::current().running_calls().closing();
+  closing_ = Runtime::current().running_calls().closing();
   context_ = thread_context();
   clean_ = false;
   recorder_ = StepRecorder::active();

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tandem/core/dtype.h"
@@ -28,23 +29,39 @@ Output aliased(const Node* node) {
   return {};
 }
 
-// The variables that a reference may be of: where it begins, through the ops that hand it on.
-void add_variables(const Node* node, NodeSet& seen, NodeSet& variables) {
-  if (!seen.insert(node).second) return;
-  bool handed_on = false;
-  for (const Output in : node->inputs()) {
-    if (!is_reference(in)) continue;
-    handed_on = true;
-    add_variables(in.node, seen, variables);
+// The variables that references may be of: where they begin, through the ops that hand them on.
+class Variables {
+ public:
+  const NodeSet& of(Output reference) {
+    const auto known = known_.find(reference.node);
+    if (known != known_.end()) return known->second;
+    NodeSet seen{reference.node}, variables;
+    std::vector<const Node*> open{reference.node};
+    while (!open.empty()) {
+      const Node* const node = open.back();
+      open.pop_back();
+      if (const auto found = known_.find(node); found != known_.end()) {
+        variables.insert(found->second.begin(), found->second.end());
+        continue;
+      }
+      bool handed_on = false;
+      for (const Output in : node->inputs()) {
+        if (!is_reference(in)) continue;
+        handed_on = true;
+        if (seen.insert(in.node).second) open.push_back(in.node);
+      }
+      if (!handed_on) variables.insert(node);
+    }
+    // All on the way to a single one are of that one, so that long chains are walked once.
+    if (variables.size() == 1) {
+      for (const Node* node : seen) known_.emplace(node, variables);
+    }
+    return known_.insert_or_assign(reference.node, std::move(variables)).first->second;
   }
-  if (!handed_on) variables.insert(node);
-}
 
-NodeSet variables_of(Output reference) {
-  NodeSet seen, variables;
-  add_variables(reference.node, seen, variables);
-  return variables;
-}
+ private:
+  std::map<const Node*, NodeSet> known_;
+};
 
 // Ops that take a reference and do not write: they hand it on, read it or ask about it.
 bool may_write(const Node& node) {
@@ -100,16 +117,17 @@ Node* add_late_identity(MutableFunction& f, const Node* early, Output reference,
 }  // namespace
 
 void read_late(MutableFunction& f) {
+  Variables variables;
   std::map<const Node*, Nodes> aliases, writers;  // by variable
   for (const auto& node : f.graph.nodes()) {
     const Output reference = aliased(node.get());
     if (reference.node != nullptr) {
-      for (const Node* variable : variables_of(reference)) aliases[variable].push_back(node.get());
+      for (const Node* variable : variables.of(reference)) aliases[variable].push_back(node.get());
     }
     if (!may_write(*node)) continue;
     for (const Output in : node->inputs()) {
       if (!is_reference(in)) continue;
-      for (const Node* variable : variables_of(in)) writers[variable].push_back(node.get());
+      for (const Node* variable : variables.of(in)) writers[variable].push_back(node.get());
     }
   }
   const std::map<const Node*, Nodes> used_by = users(f.graph);

@@ -9,6 +9,7 @@ namespace tandem::io {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -108,6 +109,19 @@ TEST(GraphDef, TellsOfAllThatIsWrongInFunctions) {
             HasSubstr("In node 'a' of function 'f': its input 'nothing'"),
             HasSubstr("In node 'c' of function 'f': its input 'x:0:9'"),
             HasSubstr("In node 'three'"), HasSubstr("'b' (Foo) of function 'f'")));
+}
+
+// A node that is wrong itself does not say how many outputs it would have.
+TEST(GraphDef, NoOutputIsBeyondCounting) {
+  const std::string lost = node("a", "Neg", {"missing"}, {{"T", kFloatType}});
+  const std::string sound = placeholder("a");
+  for (const std::string& first : {lost, sound}) {
+    for (const char* index : {"2147483646", "2147483647", "2147483648"}) {
+      expect_refused<InvalidArgumentError>(
+          first + node("b", "Neg", {cat("a:", index)}, {{"T", kFloatType}}),
+          AnyOf(HasSubstr("'b'"), HasSubstr("announce more than 1048576 outputs")));
+    }
+  }
 }
 
 TEST(GraphDef, NamesAreThoseThatTensorFlowTakes) {

@@ -233,6 +233,17 @@ TEST(FuseAttention, NotWhereAGradientNeedsThem) {
   expect_not_fused(body, heads_last(2, 20, 30, 3, 16));
 }
 
+// Each operand summed over an axis of its own.
+TEST(FuseAttention, NotWhereQueryAndKeyShareNoAxis) {
+  const Body body = [](const Tensors& in) -> Tensors {
+    const Tensor scores = einsum("BTNH,BSNX->BNTS", {in[0], in[1]});
+    return {einsum("BNTS,BSNH->BTNH", {nn::softmax(scores), in[2]})};
+  };
+  expect_not_fused(body, heads_last(2, 20, 30, 3, 16));
+  expect_not_fused(
+      body, {numbers({2, 20, 3, 16}, 1), numbers({2, 30, 3, 8}, 2), numbers({2, 30, 3, 16}, 3)});
+}
+
 TEST(FuseAttention, NotOverAnotherAxis) {
   const Body over_queries = [](const Tensors& in) -> Tensors {
     const Tensor scores = einsum("BTNH,BSNH->BNST", {in[0], in[1]});

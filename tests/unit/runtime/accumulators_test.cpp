@@ -109,6 +109,19 @@ TEST(Accumulators, WaitingEndsWhenItIsCancelled) {
   EXPECT_THAT(take(a, 1).to_vector<float>(), ElementsAre(1, 2));
 }
 
+TEST(Accumulators, ACancelledTakeLeavesWhatThereIs) {
+  const Tensor a = accumulator(PartialShape({2}));
+  apply(a, 0, Tensor{1.0f, 2.0f});
+  const auto stop = std::make_shared<Cancellation>();
+  stop->cancel();
+  {
+    const CancellationScope scope(stop);
+    EXPECT_THROW(take(a, 1), CancelledError);
+  }
+  EXPECT_EQ(accumulated(a), 1);
+  EXPECT_THAT(take(a, 1).to_vector<float>(), ElementsAre(1, 2));
+}
+
 // Giving and taking are nodes of one graph that nothing orders; a single thread runs it.
 TEST(Accumulators, WaitingHoldsNoThread) {
   Runtime runtime(Runtime::Options{1, 1});

@@ -125,6 +125,17 @@ TEST(References, AnIdentityShowsChangesThatItsUserRunsAfter) {
   EXPECT_EQ(results[2].item<float>(), 12.0f);
 }
 
+TEST(References, LongChainsAreFollowed) {
+  const Graphs g("v");
+  g.assign(0);
+  FlowBuilder b;
+  const Output one = b.constant(Array::scalar(1.0f));
+  Output v = g.variable(b);
+  constexpr int kAdds = 20000;
+  for (int i = 0; i < kAdds; ++i) v = b.add1("AssignAdd", {v, one});
+  EXPECT_EQ(run_float(b.finish({b.add1("Identity", {v})}), {}), static_cast<float>(kAdds));
+}
+
 // Nodes that only wait for others through a constant wait all the same.
 TEST(References, ConstantsHandOnWhatTheyWaitFor) {
   const Graphs g("v");
