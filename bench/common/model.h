@@ -203,12 +203,15 @@ inline int measure_models(int argc, char** argv, Rows rows = {}) {
       std::string name = argv[1];
       name.resize(std::min(name.size(), name.find("_memory")));
       const std::size_t without = name.find("_without_");
+      bool found = without == std::string::npos;
       for (const Switch& off : kSwitches) {
         if (without == std::string::npos || name.substr(without + 9) != off.first) continue;
         tandem::config::optimizer::Options options;
         options.*off.second = false;
         tandem::config::optimizer::set_experimental_options(options);
+        found = true;
       }
+      if (!found) throw std::runtime_error("there is no pass to switch off in " + name);
       Model model(name.substr(0, without));
       for (int i = 0; i < 2; ++i) model.step();
       std::printf("{\"peak_mb\": %.3f}\n", peak_memory_mb());

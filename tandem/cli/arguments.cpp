@@ -63,7 +63,7 @@ CLI::Validator whole_number(std::int64_t least, std::int64_t most) {
       "INT in [" + std::to_string(least) + " - " + std::to_string(most) + "]");
 }
 
-// Not a number is in no range, but CLI::Range does not say so.
+// Seconds or milliseconds; NaN is no number.
 CLI::Validator time_range() {
   return CLI::Validator(
       [](std::string& text) -> std::string {
@@ -80,7 +80,8 @@ std::string read_threads(const std::string& text, std::vector<int>& threads) {
   constexpr int kMost = 4096;  // of a runtime
   threads.clear();
   const std::vector<std::string> parts = CLI::detail::split(text, ',');
-  if (parts.size() != 2 || parts[0].empty() || parts[1].empty())
+  // `split` drops an empty part behind the last comma.
+  if (parts.size() != 2 || parts[0].empty() || parts[1].empty() || text.back() == ',')
     return "write INTER,INTRA, such as 1,2, not " + text;
   for (std::string part : parts) {
     if (const std::string why = whole_number(1, kMost)(part); !why.empty()) return why;

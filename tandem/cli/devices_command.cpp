@@ -124,12 +124,17 @@ nlohmann::ordered_json json_of(const Settings& settings) {
   return json;
 }
 
-nlohmann::ordered_json speed_json(const DeviceProperties& p) {
-  return {{"streams", p.compute_streams},
-          {"link_bytes_per_second", p.link_bandwidth},
-          {"latency_seconds", p.link_latency},
-          {"flops", p.flops},
-          {"memory_bytes_per_second", p.memory_bandwidth}};
+// What planning knows of an accelerator; nothing of a CPU.
+nlohmann::ordered_json speed_json(const Entry& entry, const DeviceProperties& p) {
+  if (entry.device.device_type == "CPU") return nlohmann::ordered_json::object();
+  nlohmann::ordered_json json = {{"streams", p.compute_streams}};
+  if (p.link_bandwidth > 0) {
+    json["link_bytes_per_second"] = p.link_bandwidth;
+    json["latency_seconds"] = p.link_latency;
+  }
+  if (p.flops > 0) json["flops"] = p.flops;
+  if (p.memory_bandwidth > 0) json["memory_bytes_per_second"] = p.memory_bandwidth;
+  return json;
 }
 
 void print_json(const Runtime& runtime) {
@@ -162,7 +167,7 @@ void print_json(const Runtime& runtime) {
                     {"emulated", properties.emulated},
                     {"memory_bytes", properties.memory_bytes},
                     {"visible", DeviceInventory::visible(config, entry)},
-                    {"speed", speed_json(properties)},
+                    {"speed", speed_json(entry, properties)},
                     {"details", properties.details},
                     {"settings",
                      {{"visible", {{"from", config.origin("visible")}}},
@@ -190,27 +195,30 @@ void print_rows(const std::vector<Row>& rows) {
   }
 }
 
-// "12 GB/s", "1.5 Tflop/s": three digits.
-std::string rate_text(double rate, const char* unit) {
-  constexpr const char* kPrefixes[] = {"", "K", "M", "G", "T", "P"};
-  std::size_t prefix = 0;
-  for (; rate >= 999.5 && prefix + 1 < std::size(kPrefixes); ++prefix) rate /= 1000;
+// Three digits, or all of a whole number that has more.
+std::string digits(double value) {
   std::ostringstream out;
-  out << std::setprecision(3) << rate << ' ' << kPrefixes[prefix] << unit;
+  if (value >= 999.5) {
+    out << std::fixed << std::setprecision(0);
+  } else {
+    out << std::setprecision(3);
+  }
+  out << value;
   return std::move(out).str();
 }
 
+// "12 GB/s", "1.5 Tflop/s".
+std::string rate_text(double rate, const char* unit) {
+  constexpr const char* kPrefixes[] = {"", "K", "M", "G", "T", "P", "E"};
+  std::size_t prefix = 0;
+  for (; rate >= 999.5 && prefix + 1 < std::size(kPrefixes); ++prefix) rate /= 1000;
+  return digits(rate) + ' ' + kPrefixes[prefix] + unit;
+}
+
 std::string time_text(double seconds) {
-  const bool whole = seconds >= 1, middle = seconds >= 1e-3;
-  std::ostringstream out;
-  out << std::setprecision(3)
-      << seconds * (whole    ? 1
-                    : middle ? 1e3
-                             : 1e6)
-      << (whole    ? " s"
-          : middle ? " ms"
-                   : " us");
-  return std::move(out).str();
+  if (seconds >= 0.9995) return digits(seconds) + " s";
+  if (seconds >= 0.9995e-3) return digits(seconds * 1e3) + " ms";
+  return digits(seconds * 1e6) + " us";
 }
 
 // What planning knows of an accelerator; what it does not tell is left out, and the link of

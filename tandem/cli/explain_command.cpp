@@ -116,7 +116,7 @@ void run_explain(const ExplainArguments& arguments) {
     try {
       explain.profile = measure(whole, arguments.measure);
     } catch (const FailedPreconditionError&) {
-      if (!arguments.inits.empty()) throw;
+      if (!whole.function->stateful() || !arguments.inits.empty()) throw;
       std::rethrow_exception(with_line(std::current_exception(),
                                        "in td explain --measure: --init NODE runs a node first"));
     }

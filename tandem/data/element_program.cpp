@@ -108,8 +108,9 @@ bool ElementProgram::worth_running(const Element& element) const {
   std::lock_guard lock(mutex_);
   if (std::any_of(planned_.begin(), planned_.end(), has)) return true;
   if (planned_.size() == kMostPlans) return false;
-  std::vector<Shape>& sizes = planned_.emplace_back();
+  std::vector<Shape> sizes;
   for (const Tensor& t : element) sizes.push_back(t.array().shape());
+  planned_.push_back(std::move(sizes));
   return true;
 }
 

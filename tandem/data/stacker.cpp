@@ -42,7 +42,10 @@ bool Stacker::next_row(std::span<Array> places) {
   if (size_ == capacity_ && size_ > 0) grow();
   for (std::size_t i = 0; i < components_.size(); ++i) {
     const Component& c = components_[i];
-    if (is_object(c.rows.dtype())) continue;
+    if (is_object(c.rows.dtype())) {
+      places[i] = Array();
+      continue;
+    }
     const auto at = static_cast<std::size_t>(size_ * c.row_elements) * dtype_size(c.rows.dtype());
     places[i] = Array(c.rows.dtype(), c.row_shape, c.rows.buffer(),
                       static_cast<std::byte*>(c.rows.raw_data()) + at);

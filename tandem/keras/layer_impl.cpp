@@ -138,7 +138,8 @@ void LayerImpl::ensure_built(const std::vector<PartialShape>& inputs) {
   if (built_) return;
   check_inputs(inputs);
   EagerScope eager;
-  // A build that failed leaves nothing of what it asked for to the next one.
+  // A build that failed leaves nothing of what it asked for to the next one, but for sublayers that
+  // were built: these stay so.
   const std::size_t layers = sublayers_.size(), sizes = sizes_.size();
   const int rank = rank_, min_rank = min_rank_;
   try {

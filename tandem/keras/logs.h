@@ -50,7 +50,7 @@ class TANDEM_EXPORT History {
   /// One value for each epoch that had one. Throws as Logs does.
   const std::vector<double>& operator[](std::string_view name) const;
   bool contains(std::string_view name) const;
-  /// All of them by name, as Keras' `History.history`; what was not computed is not in it.
+  /// Every entry by name, as Keras' `History.history`; what was not computed is not in it.
   std::map<std::string, std::vector<double>> history() const {
     return {entries_.begin(), entries_.end()};
   }

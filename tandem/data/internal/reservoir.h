@@ -35,7 +35,8 @@ class Reservoir {
     place(std::move(item));
     ++count_;
   }
-  /// Leaves in `item` what was in its place: an item that `take` got, whose memory serves again.
+  /// Leaves in `item` nothing, or what `take`'s `out` held before (clear that first): its memory
+  /// serves again.
   void put(Item&& item, Origin&& origin) {
     place(std::move(item), std::move(origin));
     ++count_;

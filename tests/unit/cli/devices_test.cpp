@@ -98,7 +98,23 @@ TEST_F(TdDevices, TellsHowFastAcceleratorsAre) {
   EXPECT_EQ(gpu.find("emulated GPU,"), npu.find("emulated NPU,")) << "in columns";
   const TdResult json = devices("TANDEM_EMULATE=GPU:1,streams=2,flops=1.5T", "--json");
   EXPECT_THAT(json.out,
-              AllOf(HasSubstr("\"streams\": 2,"), HasSubstr("\"flops\": 1500000000000.0")));
+              AllOf(HasSubstr("\"streams\": 2,"), HasSubstr("\"flops\": 1500000000000.0"),
+                    HasSubstr("\"speed\": {},"))) << "nothing is known of the CPU";
+}
+
+TEST_F(TdDevices, WritesNumbersWithoutExponents) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"latency=999us", "latency 999 us"}, {"latency=999.6us", "latency 1 ms"},
+      {"latency=1ms", "latency 1 ms"},     {"latency=999.6ms", "latency 1 s"},
+      {"latency=3600s", "latency 3600 s"}, {"flops=999.7G", "1 Tflop/s"},
+      {"flops=2000000T", "2 Eflop/s"},
+  };
+  for (const auto& [given, shown] : cases) {
+    const TdResult r = devices("TANDEM_EMULATE=GPU:1," + std::string(given));
+    EXPECT_EQ(r.code, 0) << r.err;
+    ASSERT_THAT(r.lines_with("/physical_device:GPU:0"), SizeIs(1));
+    EXPECT_THAT(r.lines_with("/physical_device:GPU:0")[0], HasSubstr("  " + std::string(shown) + "  "));
+  }
 }
 
 TEST_F(TdDevices, GivesJsonToPrograms) {

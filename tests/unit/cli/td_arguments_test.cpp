@@ -86,7 +86,7 @@ TEST_F(TdArguments, NumbersAreTold) {
 
 TEST_F(TdArguments, ThreadsAreTwo) {
   const std::string run = "run g.pbtxt --fetch dense/y --threads ";
-  for (const char* wrong : {"2", "1,2,3", "1,", ",2", ","})
+  for (const char* wrong : {"2", "1,2,3", "1,2,", "1,", ",2", ","})
     EXPECT_THAT(refusal_of(run + wrong), HasSubstr("write INTER,INTRA, such as 1,2")) << wrong;
   EXPECT_THAT(refusal_of(run + "a,b"), HasSubstr("'a' is no whole number"));
   EXPECT_THAT(refusal_of(run + "1,4097"), HasSubstr("4097 is not in the range 1 to 4096"));

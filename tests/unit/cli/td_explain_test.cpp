@@ -153,6 +153,29 @@ TEST_F(TdExplain, InitializesWhatItMeasures) {
   expect_wrong_usage({"explain training.pbtxt --init init"});
 }
 
+// A shape that follows from what was not computed: an initializer would not help.
+constexpr const char* kSizes = R"(
+node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } }
+       attr { key: 'shape' value { shape { dim { size: 2 } } } } }
+node { name: 'relu' op: 'Relu' input: 'x' device: '/GPU:0'
+       attr { key: 'T' value { type: DT_FLOAT } } }
+node { name: 'sizes' op: 'Cast' input: 'relu'
+       attr { key: 'SrcT' value { type: DT_FLOAT } } attr { key: 'DstT' value { type: DT_INT32 } } }
+node { name: 'value' op: 'Const' attr { key: 'dtype' value { type: DT_FLOAT } }
+       attr { key: 'value' value { tensor { dtype: DT_FLOAT tensor_shape {} float_val: 3 } } } }
+node { name: 'y' op: 'Fill' input: 'sizes' input: 'value'
+       attr { key: 'T' value { type: DT_FLOAT } }
+       attr { key: 'index_type' value { type: DT_INT32 } } }
+)";
+
+TEST_F(TdExplain, SpeaksOfInitializersWhereThereAreVariables) {
+  fs::write_file(path("sizes.pbtxt"), kSizes);
+  const TdResult r =
+      run("explain sizes.pbtxt --measure 2 --fetch y", "TANDEM_EMULATE=GPU:1,compute=timed ");
+  EXPECT_EQ(r.code, 1);
+  EXPECT_THAT(r.err, AllOf(HasSubstr("not computed"), Not(HasSubstr("--init"))));
+}
+
 // Lines may be broken elsewhere.
 std::string words(const std::string& text) {
   std::istringstream in(text);

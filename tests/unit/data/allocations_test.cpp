@@ -23,7 +23,7 @@ double allocations(const Dataset& dataset, int count) {
   Element element;
   for (int i = 0; i < kWarm; ++i) EXPECT_TRUE(it.next(element));
   const AllocationCount counted;
-  for (int i = 0; i < count; ++i) it.next(element);
+  for (int i = 0; i < count; ++i) EXPECT_TRUE(it.next(element));
   return static_cast<double>(counted.so_far()) / count;
 }
 
@@ -42,7 +42,7 @@ Tensor twice(Tensor x) { return x + x; }
 struct Pipeline {
   std::string name;
   std::function<Dataset(Dataset)> of_numbers;
-  double per_batch = 0;  // allowed for each batch, whatever its size
+  double allowed = 0;  // blocks for each element, or batch whatever its size
 };
 std::ostream& operator<<(std::ostream& out, const Pipeline& p) { return out << p.name; }
 std::string name_of(const ::testing::TestParamInfo<Pipeline>& info) { return info.param.name; }
@@ -52,10 +52,11 @@ class OfBatches : public ::testing::TestWithParam<Pipeline> {};
 
 TEST_P(OfElements, TakeNoHeapMemory) {
   if (!AllocationCount::possible()) GTEST_SKIP() << "a sanitizer has the heap";
-  EXPECT_EQ(allocations(GetParam().of_numbers(range(kMany)), 1000), 0);
+  EXPECT_LE(allocations(GetParam().of_numbers(range(kMany)), 1000), GetParam().allowed);
 }
 
-const Tensor k_outside(std::int64_t{5});
+Tensor outside() { return Tensor(std::int64_t{5}); }
+
 INSTANTIATE_TEST_SUITE_P(
     Allocations, OfElements,
     ::testing::Values(
@@ -63,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(
         Pipeline{"map", [](Dataset d) { return d.map(plus_one); }},
         Pipeline{"map_of_vectors", [](Dataset d) { return d.map(eight); }},
         Pipeline{"map_called",
-                 [](Dataset d) { return d.map([k = k_outside](Tensor x) { return x + k; }); }},
+                 [](Dataset d) { return d.map([k = outside()](Tensor x) { return x + k; }); }},
         Pipeline{"map_of_two",
                  [](Dataset d) {
                    return d.enumerate().map([](Tensor n, Tensor x) { return std::pair(x, n + x); });
@@ -75,14 +76,17 @@ INSTANTIATE_TEST_SUITE_P(
         Pipeline{"filter_map", [](Dataset d) { return d.filter(even).map(plus_one); }},
         Pipeline{"shuffle_map", [](Dataset d) { return d.map(eight).shuffle(100).map(twice); }},
         Pipeline{"shuffle_repeat",
-                 [](Dataset d) { return d.take(50000).map(eight).shuffle(100).repeat(); }},
-        Pipeline{"unbatch", [](Dataset d) { return d.map(eight).unbatch().batch(1600).unbatch(); }},
+                 [](Dataset d) { return d.take(500).map(eight).shuffle(100).repeat(); },
+                 2 * 3 / 1000.0},  // two passes begin, with an iterator for each of three stages
+        Pipeline{"unbatch", [](Dataset d) { return d.map(eight).unbatch(); }},
+        Pipeline{"skip_take",
+                 [](Dataset d) { return d.skip(5).take(kMany / 2).map(plus_one); }},
         Pipeline{"sizes", [](Dataset d) { return d.map(some).map(twice, {.traced = true}); }}),
     name_of);
 
 TEST_P(OfBatches, TakeNoHeapMemoryForTheirElements) {
   if (!AllocationCount::possible()) GTEST_SKIP() << "a sanitizer has the heap";
-  EXPECT_LE(allocations(GetParam().of_numbers(range(kMany)), 100), GetParam().per_batch);
+  EXPECT_LE(allocations(GetParam().of_numbers(range(kMany)), 100), GetParam().allowed);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -92,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(
         Pipeline{"map_batch", [](Dataset d) { return d.map(eight).batch(64); }, 4},
         Pipeline{
             "map_called_batch",
-            [](Dataset d) { return d.map([k = k_outside](Tensor x) { return x + k; }).batch(64); },
+            [](Dataset d) { return d.map([k = outside()](Tensor x) { return x + k; }).batch(64); },
             3},
         Pipeline{"filter_batch", [](Dataset d) { return d.filter(even).batch(64); }, 3},
         Pipeline{"map_filter_batch", [](Dataset d) { return d.map(eight).filter(large).batch(64); },

@@ -1,4 +1,5 @@
 #include <atomic>
+#include <chrono>
 #include <future>
 #include <memory>
 #include <string>
@@ -262,7 +263,12 @@ TEST(PrefetchToDevice, ComputesWhileTheNextElementIsCopied) {
   const Allocator& memory = runtime.devices()[1]->allocator();
   auto it = rows(8, kFloats).prefetch_to_device("GPU:0").iterator();
   const Element element = it.next();
-  while (memory.stats().current < std::size_t{2} << 20) std::this_thread::yield();
+  // Memory for the third element is taken once the copy of the second has been enqueued.
+  const auto too_late = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (memory.stats().current < std::size_t{3} << 20) {
+    ASSERT_LT(std::chrono::steady_clock::now(), too_late);
+    std::this_thread::yield();
+  }
   const Tensor twice = element[0] + element[0];
   EXPECT_THAT(twice.device(), HasSubstr("GPU:0"));
   twice.synchronize();
