@@ -41,8 +41,9 @@ class TANDEM_EXPORT Buffer : public RefCounted {
   void mark_planned() noexcept { planned_ = true; }
   /// The device memory that this is part of; null for the host's.
   const MemorySpace* space() const noexcept { return space_; }
-  /// False for device memory to which no value was written, since the device only takes the time
-  /// that computing would. Reading it is an error.
+  /// False for memory to which no value was written: of a device that computes nothing or only
+  /// takes the time that computing would, and of the host for what is made of such. Reading it is
+  /// an error.
   bool computed() const noexcept { return computed_; }
   void mark_uncomputed() noexcept { computed_ = false; }
   /// New memory of the same kind: the host's, or of the same device.

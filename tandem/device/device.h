@@ -197,7 +197,7 @@ struct PhysicalDevice {
 
 /// How a logical device is cut from a physical one.
 struct LogicalDeviceOptions {
-  std::optional<std::size_t> memory_limit;  ///< bytes; nothing: all that is there
+  std::optional<std::size_t> memory_limit = std::nullopt;  ///< bytes; nothing: all that is there
   bool memory_growth = false;  ///< take memory as it is needed instead of all at first use
 };
 

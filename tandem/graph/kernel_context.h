@@ -6,6 +6,7 @@
 #include <mutex>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tandem/core/array.h"
@@ -34,8 +35,20 @@ class TANDEM_EXPORT FunctionRunner {
 /// Tells work in progress to stop. Thread-safe.
 class TANDEM_EXPORT Cancellation {
  public:
+  Cancellation() = default;
+  /// Is cancelled with either of the two as well.
+  Cancellation(std::shared_ptr<const Cancellation> one, std::shared_ptr<const Cancellation> other)
+      : one_(std::move(one)), other_(std::move(other)) {}
+
   void cancel() { cancelled_.store(true, std::memory_order_release); }
-  bool cancelled() const { return cancelled_.load(std::memory_order_acquire); }
+  bool cancelled() const {
+    return cancelled_.load(std::memory_order_acquire) || (one_ && one_->cancelled()) ||
+           (other_ && other_->cancelled());
+  }
+  /// Whether this was made of `one`.
+  bool joins(const std::shared_ptr<const Cancellation>& one) const {
+    return one_ == one || other_ == one;
+  }
   /// Throws CancelledError if cancelled; long loops call it now and then.
   void check() const {
     if (cancelled()) throw CancelledError("The computation was cancelled.");
@@ -43,6 +56,7 @@ class TANDEM_EXPORT Cancellation {
 
  private:
   std::atomic<bool> cancelled_{false};
+  const std::shared_ptr<const Cancellation> one_, other_;
 };
 
 /// What a `keeps_state` op keeps from one execution to the next (a random generator's position,

@@ -54,8 +54,8 @@ enum class ShapeValue : std::uint8_t {
   kNone,
   kShapeOfInput,  ///< output i holds the shape of input i (Shape, ShapeN)
   kPackOfInputs,  ///< the inputs are the elements (Pack along axis 0)
-  kSliceOfShape,  ///< a slice of the vector in input 0, beginning at input 1 (StridedSlice of one
-                  ///< element)
+  kSliceOfShape,  ///< of the vector in input 0: what begin, end and strides (inputs 1 to 3) and
+                  ///< StridedSlice's masks take; of an op of two inputs, the element at input 1
   kSameAsInput,   ///< holds what input 0 holds (Identity, Cast between index types)
 };
 

@@ -65,8 +65,8 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
   LayerImpl& operator=(const LayerImpl&) = delete;
 
   // ---- What a layer may override. ----
-  /// Makes the weights. Sizes of -1 are unknown. Where it throws, the weights and layers that it added
-  /// are taken back, and the next call builds again: assign members, do not append to them.
+  /// Makes the weights. Sizes of -1 are unknown. Where it throws, the weights and layers that it
+  /// added are taken back, and the next call builds again: assign members, do not append to them.
   virtual void build(const PartialShape& input);
   virtual void build_many(const std::vector<PartialShape>& inputs);
   virtual Tensor call(const Tensor& input, bool training);

@@ -8,7 +8,8 @@
 namespace tandem::internal {
 
 // A span with a share of the buffer it shows: what data() of a temporary tensor gives, so that
-// `for (float v : td::sqrt(x).data<float>())` reads memory that is still there.
+// `for (float v : td::sqrt(x).data<float>())` reads memory that is still there. Turned into a plain
+// std::span it keeps nothing.
 template <class T>
 class KeptValues : public std::span<const T> {
  public:

@@ -144,7 +144,8 @@ class TANDEM_EXPORT Tensor {
   std::span<const T> data() const& {
     return array().values<T>();
   }
-  /// Of a temporary, which would take its elements with it: the span keeps them.
+  /// Of a temporary, which would take its elements with it: what is given keeps them, so hold it as
+  /// `auto`; a `std::span<const T>` made of it does not.
   template <class T>
   internal::KeptValues<T> data() const&& {
     return internal::KeptValues<T>(array());

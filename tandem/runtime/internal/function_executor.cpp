@@ -24,6 +24,7 @@
 #include "tandem/runtime/internal/running_calls.h"
 #include "tandem/runtime/internal/step_recorder.h"
 #include "tandem/runtime/runtime.h"
+#include "tandem/runtime/thread_context.h"
 
 namespace tandem {
 namespace {
@@ -270,7 +271,16 @@ std::vector<Array> FunctionExecutor::run_watched(const Function& function, std::
   const std::shared_ptr<Executable> plan = prepare(function, args, caller.device());
   const ScopedFlushDenormals flush;
   const Cancellation* const callers = caller.cancellation();
-  return plan->run(std::move(args), callers ? callers : calls.closing().get());
+  if (callers == nullptr) return plan->run(std::move(args), calls.closing().get());
+  const std::shared_ptr<const Cancellation> own = thread_context().cancellation;
+  // Calls within a call come with what was made for that one.
+  if (callers != own.get() || own->joins(calls.closing()))
+    return plan->run(std::move(args), callers);
+  // What waits in the call, a dequeue say, ends with the runtime as well. The scope keeps it for
+  // what outlives the call.
+  const auto both = std::make_shared<const Cancellation>(own, calls.closing());
+  const CancellationScope scope(both);
+  return plan->run(std::move(args), both.get());
 }
 
 std::shared_ptr<Executable> FunctionExecutor::prepare(const Function& function,

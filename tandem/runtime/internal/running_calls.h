@@ -23,10 +23,7 @@ class RunningCalls {
     RunningCalls& calls_;
   };
 
-  /// Cancelled with the runtime: what cancels calls for which the caller has nothing of his own. A
-  /// call under a CancellationScope gives its kernels that one; it looks at this one too where it
-  /// begins, at each call of a function within it (so in each round of a loop), and before each
-  /// kernel of a graph with TensorFlow 1 control flow.
+  /// Cancelled with the runtime: what cancels calls, alone or joined with the caller's own.
   const std::shared_ptr<const Cancellation>& closing() const { return closing_; }
   /// Cancels and waits until all are over; from within one of them (a kernel that ends the program)
   /// does not wait.

@@ -97,9 +97,9 @@ TEST_F(TdDevices, TellsHowFastAcceleratorsAre) {
   EXPECT_THAT(npu, HasSubstr("streams 1  latency 2 ms"));
   EXPECT_EQ(gpu.find("emulated GPU,"), npu.find("emulated NPU,")) << "in columns";
   const TdResult json = devices("TANDEM_EMULATE=GPU:1,streams=2,flops=1.5T", "--json");
-  EXPECT_THAT(json.out,
-              AllOf(HasSubstr("\"streams\": 2,"), HasSubstr("\"flops\": 1500000000000.0"),
-                    HasSubstr("\"speed\": {},"))) << "nothing is known of the CPU";
+  EXPECT_THAT(json.out, AllOf(HasSubstr("\"streams\": 2,"), HasSubstr("\"flops\": 1500000000000.0"),
+                              HasSubstr("\"speed\": {},")))
+      << "nothing is known of the CPU";
 }
 
 TEST_F(TdDevices, WritesNumbersWithoutExponents) {
@@ -113,7 +113,8 @@ TEST_F(TdDevices, WritesNumbersWithoutExponents) {
     const TdResult r = devices("TANDEM_EMULATE=GPU:1," + std::string(given));
     EXPECT_EQ(r.code, 0) << r.err;
     ASSERT_THAT(r.lines_with("/physical_device:GPU:0"), SizeIs(1));
-    EXPECT_THAT(r.lines_with("/physical_device:GPU:0")[0], HasSubstr("  " + std::string(shown) + "  "));
+    EXPECT_THAT(r.lines_with("/physical_device:GPU:0")[0],
+                HasSubstr("  " + std::string(shown) + "  "));
   }
 }
 

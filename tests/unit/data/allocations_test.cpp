@@ -79,8 +79,7 @@ INSTANTIATE_TEST_SUITE_P(
                  [](Dataset d) { return d.take(500).map(eight).shuffle(100).repeat(); },
                  2 * 3 / 1000.0},  // two passes begin, with an iterator for each of three stages
         Pipeline{"unbatch", [](Dataset d) { return d.map(eight).unbatch(); }},
-        Pipeline{"skip_take",
-                 [](Dataset d) { return d.skip(5).take(kMany / 2).map(plus_one); }},
+        Pipeline{"skip_take", [](Dataset d) { return d.skip(5).take(kMany / 2).map(plus_one); }},
         Pipeline{"sizes", [](Dataset d) { return d.map(some).map(twice, {.traced = true}); }}),
     name_of);
 

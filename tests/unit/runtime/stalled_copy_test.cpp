@@ -166,6 +166,17 @@ TEST(EndlessCall, OfAGraphWithControlFlowEndsWithItsRuntime) {
   });
 }
 
+TEST(EndlessCall, ThatWaitsForAQueueEndsWithItsRuntime) {
+  expect_ends_with_its_runtime([] {
+    FlowBuilder b;
+    Node* last = nullptr;
+    for (int i = 0; i < 3; ++i) last = b.add("TestRound", {b.constant(Array::scalar(i))});
+    const AttrMap types{{"component_types", std::vector<DType>{int32}}};
+    const Output queue = b.add1("FIFOQueueV2", {}, types);
+    run(b.finish({b.add1("QueueDequeueV2", {queue}, types, {last})}), {});
+  });
+}
+
 TEST(StalledCopy, EndsWithItsRuntime) {
   auto runtime = std::make_unique<Runtime>(stalls_at(1));
   EXPECT_EQ(code_after(*runtime, nullptr, step_on_gpu(), [&] { runtime.reset(); }),
