@@ -52,6 +52,25 @@ struct Same {
 }  // namespace
 
 AttrValue::AttrValue() noexcept = default;
+AttrValue::AttrValue(Integer value) : storage_(value.value) {}
+AttrValue::AttrValue(float value) : storage_(value) {}
+AttrValue::AttrValue(double value) : storage_(static_cast<float>(value)) {}
+AttrValue::AttrValue(bool value) : storage_(value) {}
+AttrValue::AttrValue(const char* value) : storage_(std::string(value)) {}
+AttrValue::AttrValue(std::string_view value) : storage_(std::string(value)) {}
+AttrValue::AttrValue(std::string value) : storage_(std::move(value)) {}
+AttrValue::AttrValue(DType value) : storage_(value) {}
+AttrValue::AttrValue(PartialShape value) : storage_(std::move(value)) {}
+AttrValue::AttrValue(const Shape& value) : storage_(PartialShape(value)) {}
+AttrValue::AttrValue(Array value) : storage_(std::make_shared<const Array>(std::move(value))) {}
+AttrValue::AttrValue(FunctionRef value) : storage_(std::move(value)) {}
+AttrValue::AttrValue(std::vector<std::int64_t> value) : storage_(std::move(value)) {}
+AttrValue::AttrValue(std::vector<float> value) : storage_(std::move(value)) {}
+AttrValue::AttrValue(std::vector<bool> value) : storage_(std::move(value)) {}
+AttrValue::AttrValue(std::vector<std::string> value) : storage_(std::move(value)) {}
+AttrValue::AttrValue(std::vector<DType> value) : storage_(std::move(value)) {}
+AttrValue::AttrValue(std::vector<PartialShape> value) : storage_(std::move(value)) {}
+AttrValue::AttrValue(std::vector<FunctionRef> value) : storage_(std::move(value)) {}
 AttrValue::AttrValue(const AttrValue& other) = default;
 AttrValue::AttrValue(AttrValue&& other) noexcept = default;
 AttrValue& AttrValue::operator=(const AttrValue& other) = default;

@@ -32,8 +32,9 @@ class TANDEM_EXPORT AttrValue {
                    std::vector<float>, std::vector<bool>, std::vector<std::string>,
                    std::vector<DType>, std::vector<PartialShape>, std::vector<FunctionRef>>;
 
+  // Out of line: each makes or visits all kinds, which costs whoever includes this a third of a
+  // second of compiling where it is inline.
   AttrValue() noexcept;
-  // Out of line: each visits all kinds.
   AttrValue(const AttrValue& other);
   AttrValue(AttrValue&& other) noexcept;
   AttrValue& operator=(const AttrValue& other);
@@ -41,28 +42,28 @@ class TANDEM_EXPORT AttrValue {
   ~AttrValue();
   template <class Int,
             std::enable_if_t<std::is_integral_v<Int> && !std::is_same_v<Int, bool>, int> = 0>
-  AttrValue(Int value) : storage_(static_cast<std::int64_t>(value)) {}
-  AttrValue(float value) : storage_(value) {}
-  AttrValue(double value) : storage_(static_cast<float>(value)) {}
-  AttrValue(bool value) : storage_(value) {}
-  AttrValue(const char* value) : storage_(std::string(value)) {}
-  AttrValue(std::string_view value) : storage_(std::string(value)) {}
-  AttrValue(std::string value) : storage_(std::move(value)) {}
-  AttrValue(DType value) : storage_(value) {}
-  AttrValue(PartialShape value) : storage_(std::move(value)) {}
-  AttrValue(const Shape& value) : storage_(PartialShape(value)) {}
-  AttrValue(Array value) : storage_(std::make_shared<const Array>(std::move(value))) {}
-  AttrValue(FunctionRef value) : storage_(std::move(value)) {}
-  AttrValue(std::vector<std::int64_t> value) : storage_(std::move(value)) {}
-  AttrValue(std::vector<float> value) : storage_(std::move(value)) {}
-  AttrValue(std::vector<bool> value) : storage_(std::move(value)) {}
-  AttrValue(std::vector<std::string> value) : storage_(std::move(value)) {}
-  AttrValue(std::vector<DType> value) : storage_(std::move(value)) {}
-  AttrValue(std::vector<PartialShape> value) : storage_(std::move(value)) {}
-  AttrValue(std::vector<FunctionRef> value) : storage_(std::move(value)) {}
+  AttrValue(Int value) : AttrValue(Integer{static_cast<std::int64_t>(value)}) {}
+  AttrValue(float value);
+  AttrValue(double value);
+  AttrValue(bool value);
+  AttrValue(const char* value);
+  AttrValue(std::string_view value);
+  AttrValue(std::string value);
+  AttrValue(DType value);
+  AttrValue(PartialShape value);
+  AttrValue(const Shape& value);
+  AttrValue(Array value);
+  AttrValue(FunctionRef value);
+  AttrValue(std::vector<std::int64_t> value);
+  AttrValue(std::vector<float> value);
+  AttrValue(std::vector<bool> value);
+  AttrValue(std::vector<std::string> value);
+  AttrValue(std::vector<DType> value);
+  AttrValue(std::vector<PartialShape> value);
+  AttrValue(std::vector<FunctionRef> value);
 
   const Storage& storage() const { return storage_; }
-  bool empty() const { return std::holds_alternative<std::monostate>(storage_); }
+  bool empty() const { return storage_.index() == 0; }
   template <class T>
   const T* get_if() const {
     return std::get_if<T>(&storage_);
@@ -74,6 +75,11 @@ class TANDEM_EXPORT AttrValue {
   bool operator==(const AttrValue& other) const;
 
  private:
+  struct Integer {
+    std::int64_t value;
+  };
+  explicit AttrValue(Integer value);
+
   Storage storage_;
 };
 
