@@ -32,7 +32,7 @@ def write_served(writer, function, *inputs):
             expected = dict(zip(fetches, session.run(fetches, feeds)))
             nodes = [name.split(":")[0] for name in [init, *fetches]]
             constant = v1.graph_util.convert_variables_to_constants(session, graph.as_graph_def(), nodes)
-    writer.write(constant, feeds, expected, init=nodes[0])
+    writer.write(constant, feeds, expected, inits=nodes[:1])
 
 
 @case
