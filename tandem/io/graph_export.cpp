@@ -5,13 +5,11 @@
 #include <utility>
 
 #include "tandem/core/error.h"
-#include "tandem/fs/file_system.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/graph/passes.h"
 #include "tandem/graph/resource_manager.h"
 #include "tandem/io/internal/body_export.h"
-#include "tandem/io/internal/text.h"
-#include "tandem/io/internal/wire.h"
+#include "tandem/io/internal/graph_bytes.h"
 #include "tandem/runtime/runtime.h"
 
 namespace tandem::io {
@@ -38,15 +36,14 @@ class FunctionExport {
     BodyExport body(library, graph.node, false);
     name_ends(body);
     ExportedGraph result;
-    for (std::size_t i = 0; i < f_.args.size(); ++i) {
-      const Node* placeholder = placeholders_[i];
-      body.write(*placeholder);
-      result.inputs.push_back(body.name(*placeholder) + ":0");
-    }
+    std::vector<const Node*> nodes(placeholders_.begin(), placeholders_.end());
     for (const Node* node : f_.graph.topological_order()) {
-      if (node->kind() == NodeKind::kArg || is_placeholder(node)) continue;
-      body.write(*node);
+      if (node->kind() != NodeKind::kArg && !is_placeholder(node)) nodes.push_back(node);
     }
+    body.plan(nodes);
+    body.write();
+    for (const Node* placeholder : placeholders_)
+      result.inputs.push_back(body.name(*placeholder) + ":0");
     for (std::size_t i = 0; i < f_.results.size(); ++i) {
       const std::string value = body.value(f_.results[i]);
       result.outputs.push_back(value.find(':') == std::string::npos ? value + ":0" : value);
@@ -55,8 +52,7 @@ class FunctionExport {
       if (node != init_) result.targets.push_back(body.name(*node));
     }
     if (init_) result.init = body.name(*init_);
-    result.bytes = options_.format == GraphFormat::kText ? proto::TextWriter::write(graph)
-                                                         : proto::WireWriter::write(graph);
+    result.bytes = graph_bytes(graph, options_.format);
     return result;
   }
 
@@ -194,11 +190,8 @@ ExportedGraph export_graph_def(const FunctionRef& function, const ExportOptions&
 
 ExportedGraph write_graph_def(const std::string& path, const ConcreteFunction& function,
                               ExportOptions options) {
-  if (path.ends_with(".pbtxt")) options.format = GraphFormat::kText;
-  ExportedGraph graph = export_graph_def(function, options);
-  fs::write_file(path, graph.bytes);
-  graph.bytes.clear();
-  return graph;
+  if (is_text_file(path)) options.format = GraphFormat::kText;
+  return written(path, export_graph_def(function, options));
 }
 
 }  // namespace tandem::io

@@ -49,9 +49,22 @@ TANDEM_EXPORT ExportedGraph export_graph_def(const ConcreteFunction& function,
 TANDEM_EXPORT ExportedGraph export_graph_def(const FunctionRef& function,
                                              const ExportOptions& options = {});
 
+/// A graph that was read, whole, as a GraphDef again: nodes, names, devices, control inputs,
+/// colocation groups, the loops of TensorFlow 1, and the functions that its nodes call. `inputs`
+/// are its placeholders; it has no results of its own, so the rest of what is returned is empty.
+/// What its steps have put into variables, queues and tables is no part of a graph.
+///
+/// Not written: functions that no node calls, and attributes that begin with "_", `_class` apart,
+/// which are notes for TensorFlow's own use. A call by a function's name is a PartitionedCall.
+/// Nodes that cannot run here are written as they came; those that are in functions, or name some,
+/// are an UnimplementedError.
+TANDEM_EXPORT ExportedGraph export_graph_def(const ImportedGraph& graph,
+                                             GraphFormat format = GraphFormat::kBinary);
+
 /// Writes the export to a file, as text if its name ends in .pbtxt; `bytes` of the result is empty.
 TANDEM_EXPORT ExportedGraph write_graph_def(const std::string& path,
                                             const ConcreteFunction& function,
                                             ExportOptions options = {});
+TANDEM_EXPORT ExportedGraph write_graph_def(const std::string& path, const ImportedGraph& graph);
 
 }  // namespace tandem::io

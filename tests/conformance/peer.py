@@ -13,6 +13,7 @@ def arguments():
                         help="that of TensorFlow's environment (./dev peers tensorflow)")
     parser.add_argument("--writer", required=True, help="the program that writes what is compared")
     parser.add_argument("--library", required=True, help="libtandem.so")
+    parser.add_argument("--td", help="the tool, where a test runs it")
     parser.add_argument("--out", required=True, type=pathlib.Path)
     parser.add_argument("--report", required=True)
     args = parser.parse_args()

@@ -33,11 +33,12 @@ class Writer {
     td::fs::file_system_of(folder).make_directories(folder);
     const auto graph = td::io::write_graph_def(folder + "/" + file, function, std::move(options));
     nlohmann::ordered_json json{{"graph", file},
-                                {"init", graph.init},
+                                {"inits", nlohmann::json::array()},
                                 {"targets", graph.targets},
                                 {"steps", steps},
                                 {"feeds", nlohmann::json::object()},
                                 {"expected", nlohmann::json::object()}};
+    if (!graph.init.empty()) json["inits"].push_back(graph.init);
     for (std::size_t i = 0; i < inputs.size(); ++i)
       json["feeds"][graph.inputs.at(i)] = save(folder, "feed", i, inputs[i]);
     for (std::size_t i = 0; i < expected.size(); ++i)

@@ -1,11 +1,14 @@
 #include "tandem/io/internal/body_export.h"
 
 #include <cstddef>
+#include <memory>
+#include <string_view>
 #include <utility>
 
 #include "tandem/core/error.h"
 #include "tandem/io/internal/attr_proto.h"
 #include "tandem/io/internal/stand_in.h"
+#include "tandem/io/internal/tensor_proto.h"
 
 namespace tandem::io {
 
@@ -71,27 +74,99 @@ std::string BodyExport::value(Output output) const {
   throw InternalError(cat("node ", name, " has no output ", output.index));
 }
 
-void BodyExport::write(const Node& node) {
-  if (const std::string* why = why_unsupported(node)) {
-    throw UnimplementedError(
-        cat("Node '", node.name(), "' was imported but cannot run here (", *why, ")."));
+namespace {
+
+// A Fill that a constant has become when it was read.
+bool stands_for_constant(const Node& node) {
+  return node.attrs().find(kConstantAttr) != nullptr && node.inputs().size() == 2 &&
+         node.inputs()[0].node->kind() == NodeKind::kConst &&
+         node.inputs()[1].node->kind() == NodeKind::kConst;
+}
+
+// Nodes that nobody but such a Fill uses.
+std::set<const Node*> parts_of_constants(const std::vector<const Node*>& nodes) {
+  std::set<const Node*> parts, used;
+  for (const Node* node : nodes) {
+    std::set<const Node*>& users = stands_for_constant(*node) ? parts : used;
+    for (const Output& in : node->inputs()) users.insert(in.node);
+    used.insert(node->control_inputs().begin(), node->control_inputs().end());
+  }
+  std::erase_if(parts, [&](const Node* node) { return used.contains(node); });
+  return parts;
+}
+
+}  // namespace
+
+void BodyExport::plan(const std::vector<const Node*>& nodes) {
+  const std::set<const Node*> parts = parts_of_constants(nodes);
+  for (const Node* node : nodes) {
+    if (parts.contains(node)) continue;
+    const auto asked = asked_.find(node);
+    name_of_[node] = asked != asked_.end() ? asked->second : names_.make(node->name());
+    by_own_name_.emplace(node->name(), node);
+    planned_.push_back(node);
+  }
+}
+
+void BodyExport::write(const std::function<bool(const Node&)>& other) {
+  for (const Node* node : planned_) {
+    if (!other || !other(*node)) write_node(*node);
+  }
+}
+
+void BodyExport::write_node(const Node& node) {
+  if (&node.op() == &stand_in_op()) {
+    throw UnimplementedError(cat("Node '", node.name(), "' was imported but cannot run here (",
+                                 *why_unsupported(node), "), and so is not exported."));
   }
   proto::NodeDef def;
-  const auto asked = asked_.find(&node);
-  def.name = asked != asked_.end() ? asked->second : names_.make(node.name());
-  name_of_[&node] = def.name;
-  def.op = node.op().name;
+  def.name = name_of_.at(&node);
   def.device = node.requested_device();
-  for (const Output& in : node.inputs()) def.input.push_back(value(in));
+  if (stands_for_constant(node)) {
+    write_constant(node, def);
+  } else {
+    def.op = node.op().name;
+    for (const Output& in : node.inputs()) def.input.push_back(value(in));
+    const NameFunction name_of = [this](const FunctionRef& f) { return library_.add(f); };
+    for (const auto& [name, value] : node.attrs()) {
+      if (!name.starts_with("_")) encode_attr(value, name_of, def.attr[name]);
+    }
+  }
   for (const Node* before : node.control_inputs()) {
     if (const auto found = name_of_.find(before); found != name_of_.end())
       def.input.push_back("^" + found->second);
   }
-  const NameFunction name_of = [this](const FunctionRef& f) { return library_.add(f); };
-  for (const auto& [name, value] : node.attrs()) {
-    if (!name.starts_with("_")) encode_attr(value, name_of, def.attr[name]);
+  if (const AttrValue* groups = node.attrs().find("_class")) {
+    if (const auto* list = groups->get_if<std::vector<std::string>>()) write_colocation(*list, def);
   }
   nodes_.push_back(std::move(def));
+}
+
+void BodyExport::write_constant(const Node& fill, proto::NodeDef& def) const {
+  const auto value_of = [&](int input) -> const Array& {
+    return *fill.inputs()[static_cast<std::size_t>(input)].node->attr<std::shared_ptr<const Array>>(
+        "value");
+  };
+  const auto sizes = value_of(0).values<std::int64_t>();
+  def.op = "Const";
+  encode_attr(value_of(1).dtype(), {}, def.attr["dtype"]);
+  proto::AttrValue& value = def.attr["value"];
+  value.which_value = proto::AttrValue::Case::kTensor;
+  encode_repeated(value_of(1), Shape(std::vector<std::int64_t>(sizes.begin(), sizes.end())),
+                  value.tensor.make());
+}
+
+// TensorFlow refuses a group that is named after no node.
+void BodyExport::write_colocation(const std::vector<std::string>& groups,
+                                  proto::NodeDef& def) const {
+  constexpr std::string_view kPrefix = "loc:@";
+  std::vector<std::string> known;
+  for (const std::string& group : groups) {
+    if (!group.starts_with(kPrefix)) continue;
+    const auto found = by_own_name_.find(group.substr(kPrefix.size()));
+    if (found != by_own_name_.end()) known.push_back(cat(kPrefix, name_of_.at(found->second)));
+  }
+  if (!known.empty()) encode_attr(known, {}, def.attr["_class"]);
 }
 
 namespace {
@@ -112,7 +187,7 @@ std::string LibraryExport::add(const FunctionRef& function) {
     const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
     if (!letter && c != '_') c = '_';
   }
-  const std::string wanted = name.empty() || name.front() == '_' ? "f" + name : name;
+  const std::string wanted = name.empty() ? "f" : name;
   name = wanted;
   for (int i = 1; !taken_.insert(name).second; ++i) name = cat(wanted, "_", i);
   names_.emplace(function.get(), name);
@@ -128,9 +203,12 @@ std::string LibraryExport::add(const FunctionRef& function) {
     body.set_name(arg, arg_name);
     signature.input_arg.push_back(argument(arg_name, arg.output_dtype(0)));
   }
+  std::vector<const Node*> nodes;
   for (const Node* node : function->body().topological_order()) {
-    if (node->kind() != NodeKind::kArg) body.write(*node);
+    if (node->kind() != NodeKind::kArg) nodes.push_back(node);
   }
+  body.plan(nodes);
+  body.write();
   for (std::size_t i = 0; i < function->results().size(); ++i) {
     const Output result = function->results()[i];
     const std::string result_name = cat("result_", i);

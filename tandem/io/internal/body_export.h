@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -35,7 +36,7 @@ class ExportNames {
   std::set<std::string> taken_;
 };
 
-/// Writes the nodes of a body.
+/// Writes the nodes of a body: first `plan` names those that are written, then `write` writes each.
 class BodyExport {
  public:
   /// In a function, values are named by output argument ("node:output:0"), else by number.
@@ -45,19 +46,30 @@ class BodyExport {
   ExportNames& names() { return names_; }
   /// What its users call the value of a node that is not written: an argument's name.
   void set_name(const Node& node, const std::string& name);
-  /// Before anything is written: a node that is to have exactly this name.
+  /// Before anything is planned: a node that is to have exactly this name.
   void ask(const Node& node, const std::string& name);
-  void write(const Node& node);
+  /// Names the nodes, in this order, so that inputs may refer to what is written later (the loops
+  /// of TensorFlow 1 go round). Called once.
+  void plan(const std::vector<const Node*>& nodes);
+  /// The planned nodes in their order, without those that are a part of another. For each `other`
+  /// is asked whether it has written it.
+  void write(const std::function<bool(const Node&)>& other = {});
   const std::string& name(const Node& node) const { return name_of_.at(&node); }
   /// "node", "node:1" or "node:output:0".
   std::string value(Output output) const;
 
  private:
+  void write_node(const Node& node);
+  void write_constant(const Node& fill, proto::NodeDef& def) const;
+  void write_colocation(const std::vector<std::string>& groups, proto::NodeDef& def) const;
+
   LibraryExport& library_;
   std::vector<proto::NodeDef>& nodes_;
   bool in_function_;
   ExportNames names_;
+  std::vector<const Node*> planned_;
   std::map<const Node*, std::string> name_of_;
+  std::map<std::string, const Node*> by_own_name_;
   std::map<const Node*, std::string> asked_;
   std::set<const Node*> arguments_;
 };

@@ -11,6 +11,7 @@
 #include "tandem/graph/op_registry.h"
 #include "tandem/io/internal/stand_in.h"
 #include "tandem/io/internal/tensor_proto.h"
+#include "tandem/io/internal/wire.h"
 #include "tandem/runtime/runtime.h"
 
 namespace tandem::io {
@@ -658,6 +659,7 @@ void BodyImport::make_constant(Graph& graph, Pending& node, Graph::NodeSpec spec
     part.op = node.op;
     part.name = free_name(cat(node.name, suffix));
     part.device = spec.device;
+    part.control_inputs = spec.control_inputs;  // which put it into a loop
     part.attrs = AttrMap{{"dtype", value.dtype()}, {"value", std::move(value)}};
     return Output{graph.add(std::move(part)), 0};
   };
@@ -665,7 +667,8 @@ void BodyImport::make_constant(Graph& graph, Pending& node, Graph::NodeSpec spec
   spec.inputs = {constant("/shape", Array::vector(node.repeated_to->to_vector())),
                  constant("/value", value)};
   spec.op = &ops.get("Fill");
-  spec.attrs = AttrMap{{"T", value.dtype()}, {"index_type", DType::kInt64}};
+  spec.attrs = AttrMap{{"T", value.dtype()}, {"index_type", DType::kInt64}, {kConstantAttr, true}};
+  if (const AttrValue* groups = node.attrs.find("_class")) spec.attrs.set("_class", *groups);
   node.made = graph.add(std::move(spec));
 }
 
@@ -685,6 +688,7 @@ void BodyImport::make_stand_in(Graph& graph, Pending& node) {
                        {"Tout", node.output_dtypes},
                        {kOpAttr, node.def->op},
                        {kUnsupportedAttr, node.reason}};
+  if (!node.broken && !function_) spec.attrs.set(kNodeDefAttr, proto::WireWriter::write(*node.def));
   for (const int c : node.controls)
     spec.control_inputs.push_back(pending_[static_cast<std::size_t>(c)].made);
   node.made = graph.add(std::move(spec));

@@ -15,6 +15,11 @@ inline constexpr const char* kUnsupportedAttr = "_unsupported";
 /// Private attribute of stand-ins: the op's name in the file.
 inline constexpr const char* kOpAttr = "_op";
 
+/// Private attribute of stand-ins in a graph, not of those in functions: the NodeDef as it came.
+inline constexpr const char* kNodeDefAttr = "_node_def";
+/// Private attribute of a Fill of two constants, made for it, that stands for a large constant.
+inline constexpr const char* kConstantAttr = "_constant";
+
 /// Null for a node that can run.
 const std::string* why_unsupported(const Node& node);
 

@@ -1,6 +1,7 @@
 #include "tandem/io/internal/tensor_proto.h"
 
 #include <algorithm>
+#include <array>
 #include <complex>
 #include <cstdint>
 #include <cstring>
@@ -249,6 +250,57 @@ void encode_tensor(const Array& value, TensorProto& proto) {
   } else {
     proto.tensor_content.assign(static_cast<const char*>(value.raw_data()), value.num_bytes());
   }
+}
+
+namespace {
+
+// The reverse of listed_values, for one element.
+void list_value(const Array& value, TensorProto& proto) {
+  const void* data = value.raw_data();
+  const auto as = [&]<class T>(T) { return *static_cast<const T*>(data); };
+  switch (value.dtype()) {
+    case DType::kFloat: return proto.float_val.push_back(as(float{}));
+    case DType::kDouble: return proto.double_val.push_back(as(double{}));
+    case DType::kInt32:
+    case DType::kQint32: return proto.int_val.push_back(as(std::int32_t{}));
+    case DType::kUint8:
+    case DType::kQuint8:
+    case DType::kUint4:
+    case DType::kUint2: return proto.int_val.push_back(as(std::uint8_t{}));
+    case DType::kInt8:
+    case DType::kQint8:
+    case DType::kInt4:
+    case DType::kInt2: return proto.int_val.push_back(as(std::int8_t{}));
+    case DType::kInt16:
+    case DType::kQint16: return proto.int_val.push_back(as(std::int16_t{}));
+    case DType::kUint16:
+    case DType::kQuint16: return proto.int_val.push_back(as(std::uint16_t{}));
+    case DType::kInt64: return proto.int64_val.push_back(as(std::int64_t{}));
+    case DType::kUint32: return proto.uint32_val.push_back(as(std::uint32_t{}));
+    case DType::kUint64: return proto.uint64_val.push_back(as(std::uint64_t{}));
+    case DType::kBool: return proto.bool_val.push_back(as(bool{}));
+    case DType::kHalf:
+    case DType::kBFloat16: return proto.half_val.push_back(as(std::uint16_t{}));
+    case DType::kComplex64:
+      for (const float part : as(std::array<float, 2>{})) proto.scomplex_val.push_back(part);
+      return;
+    case DType::kComplex128:
+      for (const double part : as(std::array<double, 2>{})) proto.dcomplex_val.push_back(part);
+      return;
+    case DType::kString: return proto.string_val.push_back(as(std::string{}));
+    default: break;
+  }
+  if (dtype_size(value.dtype()) != 1)
+    throw UnimplementedError(cat("A constant of dtype ", value.dtype(), " can't be written."));
+  proto.float8_val.assign(static_cast<const char*>(data), 1);
+}
+
+}  // namespace
+
+void encode_repeated(const Array& value, const Shape& shape, TensorProto& proto) {
+  proto.dtype = static_cast<proto::DataType>(static_cast<int>(value.dtype()));
+  encode_shape(shape, proto.tensor_shape.make());
+  list_value(value, proto);
 }
 
 }  // namespace tandem::io

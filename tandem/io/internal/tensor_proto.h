@@ -32,5 +32,7 @@ DecodedTensor decode_tensor(const proto::TensorProto& proto, std::size_t max_fil
 
 /// Throws UnimplementedError for resources and variants.
 void encode_tensor(const Array& value, proto::TensorProto& proto);
+/// A tensor of `shape`, of which every element is the one of `value`: written once.
+void encode_repeated(const Array& value, const Shape& shape, proto::TensorProto& proto);
 
 }  // namespace tandem::io

@@ -1,0 +1,22 @@
+#include "tandem/io/internal/graph_bytes.h"
+
+#include "tandem/fs/file_system.h"
+#include "tandem/io/internal/text.h"
+#include "tandem/io/internal/wire.h"
+
+namespace tandem::io {
+
+std::string graph_bytes(const proto::GraphDef& graph, GraphFormat format) {
+  return format == GraphFormat::kText ? proto::TextWriter::write(graph)
+                                      : proto::WireWriter::write(graph);
+}
+
+bool is_text_file(const std::string& path) { return path.ends_with(".pbtxt"); }
+
+ExportedGraph written(const std::string& path, ExportedGraph graph) {
+  fs::write_file(path, graph.bytes);
+  graph.bytes.clear();
+  return graph;
+}
+
+}  // namespace tandem::io

@@ -1,0 +1,261 @@
+// Graphs that were read and are written again.
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tandem/fs/file_system.h"
+#include "tandem/io/graph_export.h"
+#include "tandem/runtime/runtime.h"
+
+#include "tests/unit/io/graph_text_util.h"
+
+namespace tandem::io {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const std::vector<std::pair<std::string, std::string>> kT{{"T", kFloatType}};
+
+ImportedGraph again(const ImportedGraph& graph, GraphFormat format = GraphFormat::kBinary) {
+  ImportOptions options;
+  options.format = format;
+  options.allow_unsupported = true;
+  return import_graph_def(export_graph_def(graph, format).bytes, options);
+}
+
+std::vector<std::string> devices(const ImportedGraph& graph) {
+  std::vector<std::string> all;
+  for (const auto& node : graph.graph->nodes()) all.push_back(node->requested_device());
+  return all;
+}
+
+// Nodes with all that belongs to them, in order; versions.
+void expect_same(const ImportedGraph& a, const ImportedGraph& b) {
+  EXPECT_EQ(a.graph->to_string(), b.graph->to_string());
+  EXPECT_EQ(devices(a), devices(b));
+  EXPECT_EQ(a.producer, b.producer);
+  EXPECT_EQ(a.min_consumer, b.min_consumer);
+}
+
+std::string constant(const std::string& name, const std::string& type, const std::string& shape,
+                     const std::string& value, const std::vector<std::string>& inputs = {}) {
+  return node(
+      name, "Const", inputs,
+      {{"dtype", "type: " + type},
+       {"value", "tensor { dtype: " + type + " tensor_shape { " + shape + " } " + value + " }"}});
+}
+
+// What can be fetched of a graph, in two steps after `init`, for some values of its placeholders.
+std::vector<Array> computed(const std::string& bytes, const std::vector<std::string>& fetches) {
+  Runtime runtime;
+  const RuntimeScope scope(runtime);
+  const GraphSession session(import_graph_def(bytes));
+  const Graph& graph = *session.imported().graph;
+  std::vector<GraphSession::Feed> feeds;
+  for (const auto& node : graph.nodes()) {
+    if (node->op().name != "Placeholder") continue;
+    std::vector<std::int64_t> sizes;
+    for (const std::int64_t size : node->output_shape(0).dims())
+      sizes.push_back(size < 0 ? 4 : size);
+    const Shape shape(sizes);
+    Array value(node->output_dtype(0), shape);
+    for (std::int64_t i = 0; i < shape.num_elements(); ++i) {
+      if (value.dtype() == DType::kFloat) {
+        value.data<float>()[i] = 0.25f * static_cast<float>(i % 7) - 0.5f;
+      } else {
+        value.data<std::int32_t>()[i] = 5;
+      }
+    }
+    feeds.push_back({node->name(), std::move(value)});
+  }
+  if (graph.find("init")) session.run({}, {}, {"init"});
+  std::vector<Array> values = session.run(feeds, fetches);
+  for (Array& value : session.run(feeds, fetches)) values.push_back(std::move(value));
+  return values;
+}
+
+std::vector<std::string> fetchable(const ImportedGraph& graph) {
+  std::vector<std::string> names;
+  for (const auto& node : graph.graph->nodes()) {
+    for (int i = 0; i < node->num_outputs(); ++i) {
+      const DType dtype = node->output_dtype(i);
+      if (!is_ref(dtype) && dtype != DType::kResource) names.push_back(cat(node->name(), ":", i));
+    }
+  }
+  return names;
+}
+
+TEST(ImportedExport, StoredGraphsComeBackWithEqualValues) {
+  for (const char* name : {"mlp", "functions", "control_flow", "training"}) {
+    const std::string bytes = fs::read_file(cat("tests/fuzz/corpus/graph_def_fuzz/", name, ".pb"));
+    const ImportedGraph graph = import_graph_def(bytes);
+    expect_same(graph, again(graph, GraphFormat::kText));
+    expect_same(graph, again(graph));
+    const std::vector<std::string> fetches = fetchable(graph);
+    EXPECT_EQ(computed(export_graph_def(graph).bytes, fetches), computed(bytes, fetches)) << name;
+  }
+}
+
+// while i < limit { x = x * 0.5 + (the mean of a large constant); i += 1 }, and in it
+// while j < i { x = x + 1; j += 1 }.
+std::string loops() {
+  const std::string int_type = "type: DT_INT32";
+  const std::vector<std::pair<std::string, std::string>> f{{"T", kFloatType}}, i{{"T", int_type}};
+  const auto enter = [](const std::string& name, const std::string& input, const std::string& type,
+                        const std::string& frame, bool same = false) {
+    return node(name, "Enter", {input},
+                {{"T", type},
+                 {"frame_name", "s: '" + frame + "'"},
+                 {"is_constant", same ? "b: true" : "b: false"}});
+  };
+  const auto number = [](const std::string& name, const std::string& type, const std::string& value,
+                         const std::vector<std::string>& inputs = {}) {
+    return constant(name, type, "", value, inputs);
+  };
+  return placeholder("x", "dim { size: 2 }") +
+         node("limit", "Placeholder", {}, {{"dtype", int_type}, {"shape", "shape { }"}}) +
+         number("zero", "DT_INT32", "int_val: 0") + enter("enter_i", "zero", int_type, "outer") +
+         enter("enter_x", "x", kFloatType, "outer") +
+         enter("in_limit", "limit", int_type, "outer", true) +
+         node("merge_i", "Merge", {"enter_i", "next_i"}, i) +
+         node("merge_x", "Merge", {"enter_x", "next_x"}, f) +
+         node("less", "Less", {"merge_i", "in_limit"}, i) + node("go_on", "LoopCond", {"less"}) +
+         node("switch_i", "Switch", {"merge_i", "go_on"}, i) +
+         node("switch_x", "Switch", {"merge_x", "go_on"}, f) +
+         node("i", "Identity", {"switch_i:1"}, i) +
+         number("one", "DT_INT32", "int_val: 1", {"^i"}) +
+         constant("large", "DT_FLOAT", "dim { size: 600 } dim { size: 600 }", "float_val: 0.5",
+                  {"^i"}) +
+         constant("axes", "DT_INT32", "dim { size: 2 }", "int_val: 0 int_val: 1", {"^i"}) +
+         node("mean", "Mean", {"large", "axes"}, {{"T", kFloatType}, {"Tidx", int_type}}) +
+         number("half", "DT_FLOAT", "float_val: 0.5", {"^i"}) +
+         node("halved", "Mul", {"switch_x:1", "half"}, f) +
+         node("more", "AddV2", {"halved", "mean"}, f) +
+         number("inner_zero", "DT_INT32", "int_val: 0", {"^i"}) +
+         enter("enter_j", "inner_zero", int_type, "inner") +
+         enter("enter_y", "more", kFloatType, "inner") +
+         enter("in_i", "i", int_type, "inner", true) +
+         node("merge_j", "Merge", {"enter_j", "next_j"}, i) +
+         node("merge_y", "Merge", {"enter_y", "next_y"}, f) +
+         node("inner_less", "Less", {"merge_j", "in_i"}, i) +
+         node("inner_go_on", "LoopCond", {"inner_less"}) +
+         node("switch_j", "Switch", {"merge_j", "inner_go_on"}, i) +
+         node("switch_y", "Switch", {"merge_y", "inner_go_on"}, f) +
+         node("j", "Identity", {"switch_j:1"}, i) +
+         number("inner_one", "DT_INT32", "int_val: 1", {"^j"}) +
+         number("up", "DT_FLOAT", "float_val: 1", {"^j"}) +
+         node("add_j", "AddV2", {"j", "inner_one"}, i) +
+         node("add_y", "AddV2", {"switch_y:1", "up"}, f) +
+         node("next_j", "NextIteration", {"add_j"}, i) +
+         node("next_y", "NextIteration", {"add_y"}, f) + node("out_y", "Exit", {"switch_y"}, f) +
+         node("add_i", "AddV2", {"i", "one"}, i) + node("next_i", "NextIteration", {"add_i"}, i) +
+         node("next_x", "NextIteration", {"out_y"}, f) + node("out", "Exit", {"switch_x"}, f);
+}
+
+TEST(ImportedExport, LoopsOfTensorFlow1GoRoundAsBefore) {
+  const ImportedGraph graph = import_text(loops());
+  const ExportedGraph exported = export_graph_def(graph);
+  EXPECT_THAT(exported.inputs, ElementsAre("x:0", "limit:0"));
+  EXPECT_THAT(exported.outputs, ElementsAre());
+  expect_same(graph, again(graph));
+  float x = 1;
+  for (int i = 0; i < 4; ++i) x = x * 0.5f + 0.5f + static_cast<float>(i);
+  const std::vector<GraphSession::Feed> feeds{{"x", Array::vector(std::vector<float>{1, 1})},
+                                              {"limit", Array::scalar(4)}};
+  for (const ImportedGraph& g : {graph, import_graph_def(exported.bytes)})
+    EXPECT_EQ(GraphSession(g).run(feeds, {"out"})[0], Array::vector(std::vector<float>{x, x}));
+}
+
+TEST(ImportedExport, NamesDevicesControlInputsAndGroupsStay) {
+  const ImportedGraph graph = import_text(
+      "node { name: 'v' op: 'VariableV2' device: '/job:localhost/device:CPU:0' "
+      "attr { key: 'dtype' value { type: DT_FLOAT } } "
+      "attr { key: 'shape' value { shape { dim { size: 2 } } } } "
+      "attr { key: 'shared_name' value { s: 'weights' } } }\n" +
+      constant("first", "DT_FLOAT", "dim { size: 2 }", "float_val: 3") +
+      node("a/set", "Assign", {"v", "first"},
+           {{"T", kFloatType}, {"_class", "list { s: 'loc:@v' }"}}) +
+      node("read", "Identity", {"v"}, {{"T", kFloatType}, {"_class", "list { s: 'loc:@v' }"}}) +
+      node("up", "AssignAdd", {"v", "first", "^read"}, kT) + node("init", "NoOp", {"^a/set"}) +
+      "versions { producer: 1000 min_consumer: 12 }");
+  const ImportedGraph back = again(graph, GraphFormat::kText);
+  expect_same(graph, back);
+  EXPECT_EQ(back.graph->find("a/set")->attr<std::vector<std::string>>("_class"),
+            std::vector<std::string>{"loc:@v"});
+  EXPECT_EQ(back.graph->find("v")->requested_device(), "/job:localhost/device:CPU:0");
+  EXPECT_EQ(back.producer, 1000);
+  const GraphSession session(back);
+  session.run({}, {}, {"init"});
+  session.run({}, {}, {"up"});
+  EXPECT_EQ(session.run({}, {"read"})[0], Array::vector(std::vector<float>{6, 6}));
+}
+
+TEST(ImportedExport, AConstantOfOneValueStaysShort) {
+  const std::pair<const char*, const char*> values[] = {
+      {"DT_FLOAT", "float_val: 1.5"},      {"DT_DOUBLE", "double_val: -2.5"},
+      {"DT_HALF", "half_val: 15360"},      {"DT_BFLOAT16", "half_val: 16256"},
+      {"DT_INT8", "int_val: -3"},          {"DT_UINT8", "int_val: 200"},
+      {"DT_INT16", "int_val: -300"},       {"DT_UINT16", "int_val: 60000"},
+      {"DT_INT32", "int_val: -70000"},     {"DT_UINT32", "uint32_val: 4000000000"},
+      {"DT_INT64", "int64_val: -5"},       {"DT_UINT64", "uint64_val: 5"},
+      {"DT_BOOL", "bool_val: true"},       {"DT_COMPLEX64", "scomplex_val: 1 scomplex_val: -2"},
+      {"DT_STRING", "string_val: 'word'"}, {"DT_COMPLEX128", "dcomplex_val: 1 dcomplex_val: 3"}};
+  for (const auto& [type, value] : values) {
+    const ImportedGraph graph =
+        import_text(constant("c", type, "dim { size: 3000 } dim { size: 1000 }", value) +
+                    constant("d", type, "", value));
+    const std::string bytes = export_graph_def(graph).bytes;
+    EXPECT_LT(bytes.size(), 300u) << type;
+    const ImportedGraph back = import_graph_def(bytes);
+    expect_same(graph, back);
+    const auto found = GraphSession(back).run({}, {"c", "d"});
+    EXPECT_EQ(found[0].shape(), (Shape{3000, 1000})) << type;
+    if (found[0].dtype() == DType::kString) {
+      EXPECT_EQ(found[0].values<std::string>()[2'999'999], "word");
+    } else {
+      EXPECT_EQ(std::memcmp(static_cast<const char*>(found[0].raw_data()) + found[0].num_bytes() -
+                                found[1].num_bytes(),
+                            found[1].raw_data(), found[1].num_bytes()),
+                0)
+          << type;
+    }
+  }
+}
+
+TEST(ImportedExport, NodesThatCannotRunAreWrittenAsTheyCame) {
+  const ImportedGraph graph =
+      import_text(placeholder("x") +
+                      node("odd", "NoSuchOp", {"x", "x:0", "^later"},
+                           {{"T", kFloatType}, {"what", "s: 'this'"}, {"_note", "i: 3"}}) +
+                      node("y", "Neg", {"odd:2"}, kT) + node("later", "Relu", {"x"}, kT),
+                  true);
+  const ImportedGraph back = again(graph, GraphFormat::kText);
+  expect_same(graph, back);
+  ASSERT_EQ(back.unsupported.size(), 1u);
+  EXPECT_EQ(back.unsupported[0].op, "NoSuchOp");
+  EXPECT_THAT(export_graph_def(graph, GraphFormat::kText).bytes,
+              AllOf(HasSubstr("\"this\""), HasSubstr("_note"), HasSubstr("\"odd:2\"")));
+}
+
+TEST(ImportedExport, NodesThatCannotRunAreRefusedInFunctions) {
+  const ImportedGraph graph = import_text(
+      placeholder("x") + node("call", "f", {"x"}) +
+          "library { function { signature { name: 'f' input_arg { name: 'x' type: DT_FLOAT } "
+          "output_arg { name: 'y' type: DT_FLOAT } } "
+          "node_def { name: 'odd' op: 'NoSuchOp' input: 'x' } ret { key: 'y' value: 'odd:z:0' } } "
+          "}",
+      true);
+  try {
+    export_graph_def(graph);
+    ADD_FAILURE() << "a node without an op was exported";
+  } catch (const UnimplementedError& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("'odd'"), HasSubstr("no op 'NoSuchOp'")));
+  }
+}
+
+}  // namespace
+}  // namespace tandem::io
