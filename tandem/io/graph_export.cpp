@@ -1,31 +1,30 @@
 #include "tandem/io/graph_export.h"
 
 #include <algorithm>
-#include <mutex>
 #include <utility>
 
 #include "tandem/core/error.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/graph/passes.h"
-#include "tandem/graph/resource_manager.h"
 #include "tandem/io/internal/body_export.h"
+#include "tandem/io/internal/capture_export.h"
 #include "tandem/io/internal/graph_bytes.h"
 #include "tandem/runtime/runtime.h"
 
 namespace tandem::io {
 namespace {
 
-Array value_of(VariableResource& variable) {
-  std::lock_guard lock(variable.mutex());
-  return variable.value().clone();
-}
-
 class FunctionExport {
  public:
   FunctionExport(const Function& function, const std::vector<Tensor>& captures,
                  const ExportOptions& options)
       : f_(function), options_(options), ops_(Runtime::current().ops()) {
-    bind_captures(captures);
+    const std::vector<Node*> first = bind_captures(f_, captures, options.variables, ops_);
+    if (!first.empty()) {
+      init_ = add("NoOp", "init", {}, {});
+      for (Node* node : first) f_.graph.add_control_input(init_, node);
+      f_.control_results.push_back(init_);
+    }
     passes::prune(f_);
   }
 
@@ -76,10 +75,6 @@ class FunctionExport {
     spec.attrs = std::move(attrs);
     return f_.graph.add(std::move(spec));
   }
-  Node* constant(const std::string& name, Array value) {
-    const DType dtype = value.dtype();
-    return add("Const", name, {}, {{"dtype", dtype}, {"value", std::move(value)}});
-  }
 
   // Arguments become placeholders, results get nodes of the names asked for. Names that the caller
   // gave go before all others.
@@ -101,80 +96,10 @@ class FunctionExport {
     }
   }
 
-  // Captured values are the last arguments.
-  void bind_captures(const std::vector<Tensor>& captures) {
-    if (captures.size() > f_.args.size())
-      throw InternalError("a function has more captures than arguments");
-    const std::size_t first = f_.args.size() - captures.size();
-    for (std::size_t i = 0; i < captures.size(); ++i) {
-      Node* arg = f_.args[first + i];
-      const Array& value = captures[i].array();
-      if (value.dtype() != DType::kResource) {
-        f_.replace({arg, 0}, {constant(arg->name(), value), 0});
-      } else if (options_.variables == ExportVariables::kFreeze) {
-        freeze(arg, variable_of(value));
-      } else {
-        keep(arg, variable_of(value));
-      }
-    }
-    f_.args.resize(first);
-    if (assignments_.empty()) return;
-    init_ = add("NoOp", "init", {}, {});
-    for (Node* assign : assignments_) f_.graph.add_control_input(init_, assign);
-    f_.control_results.push_back(init_);
-  }
-
-  void freeze(Node* handle, VariableResource& variable) {
-    const std::string name = variable.name().empty() ? handle->name() : variable.name();
-    Node* frozen = nullptr;
-    const std::vector<Node*> users = f_.graph.consumers()[static_cast<std::size_t>(handle->id())];
-    for (Node* user : users) {
-      if (!frozen) frozen = constant(name, value_of(variable));
-      const std::string& op = user->op().name;
-      if (op == "ReadVariableOp") {
-        f_.replace({user, 0}, {frozen, 0});
-      } else if (op == "ResourceGather") {
-        Node* axis = constant(
-            user->name() + "/axis",
-            Array::scalar<std::int32_t>(static_cast<int>(user->attr<std::int64_t>("batch_dims"))));
-        Node* gather =
-            add("GatherV2", user->name() + "/frozen", {{frozen, 0}, user->inputs()[1], {axis, 0}},
-                {{"batch_dims", user->attr<std::int64_t>("batch_dims")}});
-        f_.replace({user, 0}, {gather, 0});
-      } else if (op == "VariableShape") {
-        Node* shape = add("Shape", user->name() + "/frozen", {{frozen, 0}},
-                          {{"out_type", user->attr<DType>("out_type")}});
-        f_.replace({user, 0}, {shape, 0});
-      } else {
-        throw InvalidArgumentError(cat("Variable '", name, "' can't be frozen: ", user->describe(),
-                                       " needs the variable itself. Export with "
-                                       "ExportVariables::kKeep."));
-      }
-      // Whoever waited for the read needs not wait for a constant.
-      for (const auto& node : f_.graph.nodes()) {
-        std::vector<Node*> before = node->control_inputs();
-        if (std::erase(before, user) > 0) f_.graph.set_control_inputs(node.get(), before);
-      }
-      std::erase(f_.control_results, user);
-    }
-  }
-
-  void keep(Node* arg, VariableResource& variable) {
-    const std::string name = variable.name().empty() ? arg->name() : variable.name();
-    Node* handle =
-        add("VarHandleOp", name, {}, {{"dtype", variable.dtype()}, {"shape", variable.shape()}});
-    f_.graph.set_attr(handle, "shared_name", handle->name());
-    f_.replace({arg, 0}, {handle, 0});
-    Node* initial = constant(handle->name() + "/initial_value", value_of(variable));
-    assignments_.push_back(add("AssignVariableOp", handle->name() + "/assign",
-                               {{handle, 0}, {initial, 0}}, {{"dtype", variable.dtype()}}));
-  }
-
   MutableFunction f_;
   const ExportOptions& options_;
   const OpRegistry& ops_;
   std::vector<Node*> placeholders_;
-  std::vector<Node*> assignments_;
   Node* init_ = nullptr;
 };
 

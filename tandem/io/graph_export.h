@@ -38,10 +38,12 @@ struct ExportedGraph {
 ///     auto predict = td::function([&](td::Tensor x) { return model(x); });
 ///     td::io::write_graph_def("model.pb", predict.concrete(example), {.outputs = {"y"}});
 ///
-/// Captured tensors become constants. Functions that it calls go to the graph's library. Throws
-/// InvalidArgumentError if it changes variables that are to be frozen, UnimplementedError for
-/// constants without a form in a GraphDef. The names asked for are the nodes' names; one that is
-/// given twice or that TensorFlow refuses is an InvalidArgumentError.
+/// Captured tensors become constants. Captured tables that are filled once are filled with the same
+/// keys and values: by the node `init` where variables are kept, else by whatever step uses them.
+/// Functions that it calls go to the graph's library. Throws InvalidArgumentError if it changes
+/// variables that are to be frozen, UnimplementedError for what has no form in a GraphDef: mutable
+/// tables, queues and other resources that it captured. The names asked for are the nodes' names;
+/// one that is given twice or that TensorFlow refuses is an InvalidArgumentError.
 TANDEM_EXPORT ExportedGraph export_graph_def(const ConcreteFunction& function,
                                              const ExportOptions& options = {});
 

@@ -156,6 +156,37 @@ void write_dtypes(Writer& writer) {
   writer.write("dtypes", f.concrete(x), {x}, f(x));
 }
 
+// Filled by each step that uses them, or once by `init`; looked up in functions and branches, too.
+void write_tables(Writer& writer) {
+  using td::lookup::KeyValueTensorInitializer;
+  const td::lookup::StaticHashTable prices(
+      KeyValueTensorInitializer{.keys = Tensor{"apple", "pear", "plum"},
+                                .values = Tensor{1.5, 2.0, -0.25}},
+      9.0);
+  const td::lookup::StaticHashTable names(
+      KeyValueTensorInitializer{.keys = td::tensor<std::int64_t>({3, 1}),
+                                .values = Tensor{"three", "one"}},
+      "many");
+  const td::lookup::StaticVocabularyTable words(
+      KeyValueTensorInitializer{.keys = Tensor{"plum", "apple"},
+                                .values = td::tensor<std::int64_t>({0, 1})},
+      5);
+  auto inner = td::function([&](Tensor x) { return td::reduce_sum(prices.lookup(x)); });
+  auto f = td::function([&](Tensor x, Tensor n) {
+    const Tensor total = td::cond(
+        td::reduce_sum(n) > Tensor(std::int64_t{3}), [&] { return inner(x); },
+        [&] { return td::reduce_max(prices.lookup(x)); });
+    return std::vector<Tensor>{prices.lookup(x), names.lookup(n), words.lookup(x), total,
+                               prices.size()};
+  });
+  const Tensor x{"plum", "quince", "apple"}, n = td::tensor<std::int64_t>({1, 2, 3});
+  std::vector<Tensor> twice;
+  for (const Tensor& value : f(x, n)) twice.push_back(td::stack(std::vector<Tensor>{value, value}));
+  writer.write("tables", f.concrete(x, n), {x, n}, twice, {}, 2);
+  writer.write("tables_initialised", f.concrete(x, n), {x, n}, twice,
+               {.variables = td::io::ExportVariables::kKeep}, 2);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -171,5 +202,6 @@ int main(int argc, char** argv) {
   write_switch_case(writer);
   write_training(writer);
   write_dtypes(writer);
+  write_tables(writer);
   return 0;
 }

@@ -54,7 +54,8 @@ LookupTable::LookupTable(Kind kind, Array empty_key, Array deleted_key) : kind_(
 }
 
 std::string LookupTable::debug_string() const {
-  return cat("table from ", kind_.key, kind_.key_shape, " to ", kind_.value, kind_.value_shape);
+  return cat(kind_.fixed ? "" : "mutable ", "table from ", kind_.key, kind_.key_shape, " to ",
+             kind_.value, kind_.value_shape);
 }
 
 std::string LookupTable::key_at(const Array& keys, std::int64_t i) const {

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "tandem/core/array.h"
-#include "tandem/core/resource_handle.h"
+#include "tandem/graph/table_resource.h"
 
 namespace tandem::cpu {
 
 /// A map from keys to values, both of any element type; a key, or a value, may be a whole array.
 /// Thread-safe: every member function takes the lock.
-class LookupTable final : public Resource {
+class LookupTable final : public TableResource {
  public:
   struct Kind {
     DType key = DType::kInvalid, value = DType::kInvalid;
@@ -35,10 +35,8 @@ class LookupTable final : public Resource {
   /// Of a fixed table: fills it; a second time it must be with the same.
   void initialize(const Array& keys, const Array& values);
   std::int64_t size() const;
-  struct Contents {
-    Array keys, values;
-  };
-  Contents contents() const;
+  bool may_change() const override { return !kind_.fixed; }
+  Contents contents() const override;
 
  private:
   Shape batch_of(const Array& keys) const;

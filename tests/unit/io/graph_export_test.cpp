@@ -1,5 +1,6 @@
 #include "tandem/io/graph_export.h"
 
+#include <cstdint>
 #include <functional>
 #include <vector>
 
@@ -13,6 +14,7 @@
 namespace tandem::io {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -98,6 +100,80 @@ TEST(GraphExport, ASwitchComesBackWithItsGradient) {
     EXPECT_EQ(values[0], f(index, x)[0].array()) << i;
     EXPECT_EQ(values[1], f(index, x)[1].array()) << i;
   }
+}
+
+TEST(GraphExport, TablesComeAlongFilled) {
+  const lookup::StaticHashTable ids(
+      lookup::KeyValueTensorInitializer{.keys = Tensor{"salt", "pepper"},
+                                        .values = tensor<std::int64_t>({4, 7})},
+      -1);
+  const lookup::StaticVocabularyTable words(
+      lookup::KeyValueTensorInitializer{.keys = Tensor{"salt", "thyme"},
+                                        .values = tensor<std::int64_t>({0, 1})},
+      3);
+  auto inner = function([&](Tensor x) { return words.lookup(x); });
+  auto f = function([&](Tensor x) {
+    const Tensor found = cond(
+        reduce_any(equal(ids.lookup(x), Tensor(std::int64_t{7}))), [&] { return inner(x); },
+        [&] { return ids.lookup(x) * Tensor(std::int64_t{2}); });
+    return std::vector<Tensor>{ids.lookup(x), found, ids.size()};
+  });
+  for (const Tensor& x : {Tensor{"pepper", "thyme", "mint"}, Tensor{"salt", "mint"}}) {
+    const auto expected = f(x);
+    for (const ExportVariables variables : {ExportVariables::kFreeze, ExportVariables::kKeep}) {
+      const ExportedGraph graph = export_graph_def(f.concrete(x), {.variables = variables});
+      EXPECT_EQ(graph.init, variables == ExportVariables::kKeep ? "init" : "");
+      Runtime runtime;
+      const RuntimeScope scope(runtime);
+      for (int step = 0; step < 2; ++step) {
+        const auto values = run(graph, {x});
+        for (std::size_t i = 0; i < values.size(); ++i) EXPECT_EQ(values[i], expected[i].array());
+      }
+    }
+  }
+}
+
+// Two graphs in one runtime: a table is found by its name.
+TEST(GraphExport, OtherTablesHaveOtherNames) {
+  const auto exported = [](std::int64_t value) {
+    const lookup::StaticHashTable table(
+        lookup::KeyValueTensorInitializer{.keys = Tensor{"salt"},
+                                          .values = tensor<std::int64_t>({value})},
+        -1);
+    auto f = function([&](Tensor x) { return table.lookup(x); });
+    return export_graph_def(f.concrete(Tensor{"salt"}));
+  };
+  const ExportedGraph one = exported(1), two = exported(2);
+  EXPECT_EQ(run(one, {Tensor{"salt"}})[0], tensor<std::int64_t>({1}).array());
+  EXPECT_EQ(run(two, {Tensor{"salt"}})[0], tensor<std::int64_t>({2}).array());
+  EXPECT_EQ(one.bytes, exported(1).bytes);
+}
+
+TEST(GraphExport, OtherResourcesAreRefused) {
+  const lookup::MutableHashTable table(DType::kInt64, DType::kFloat, Tensor(0.0f));
+  auto find = function([&](Tensor x) { return table.lookup(x); });
+  const Tensor queue =
+      raw_op("FIFOQueueV2", {}, {{"component_types", std::vector<DType>{DType::kFloat}}})[0];
+  auto dequeue = function([&](Tensor x) {
+    return x + raw_op("QueueDequeueV2", {queue},
+                      {{"component_types", std::vector<DType>{DType::kFloat}}})[0];
+  });
+  const auto message = [](const ConcreteFunction& f) -> std::string {
+    for (const ExportVariables variables : {ExportVariables::kFreeze, ExportVariables::kKeep}) {
+      try {
+        export_graph_def(f, {.variables = variables});
+        return "exported";
+      } catch (const UnimplementedError& error) {
+        if (variables == ExportVariables::kKeep) return error.what();
+      }
+    }
+    return "";
+  };
+  EXPECT_THAT(message(find.concrete(tensor<std::int64_t>({1}))),
+              AllOf(HasSubstr("a mutable table from int64[] to float[]"),
+                    HasSubstr("LookupTableFindV2"), HasSubstr("as an argument")));
+  EXPECT_THAT(message(dequeue.concrete(Tensor(1.0f))),
+              AllOf(HasSubstr("queue of kind"), HasSubstr("QueueDequeueV2")));
 }
 
 TEST(GraphExport, ChecksTheNamesGiven) {
