@@ -12,7 +12,9 @@
 
 #include "tandem/fs/file_system.h"
 #include "tandem/io/graph_export.h"
+#include "tandem/io/graph_session.h"
 #include "tandem/io/npy.h"
+#include "tandem/runtime/function_calls.h"
 #include "tandem/tandem.h"
 
 namespace {
@@ -187,6 +189,59 @@ void write_tables(Writer& writer) {
                {.variables = td::io::ExportVariables::kKeep}, 2);
 }
 
+// while i < 4: x = x * x + 0.5, i += 1, as TensorFlow 1 writes it.
+constexpr const char* kFrames = R"(
+node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } }
+       attr { key: 'shape' value { shape { dim { size: 2 } } } } }
+node { name: 'zero' op: 'Const' attr { key: 'dtype' value { type: DT_INT32 } }
+       attr { key: 'value' value { tensor { dtype: DT_INT32 tensor_shape { } int_val: 0 } } } }
+node { name: 'enter_i' op: 'Enter' input: 'zero' attr { key: 'T' value { type: DT_INT32 } }
+       attr { key: 'frame_name' value { s: 'loop' } } }
+node { name: 'enter_x' op: 'Enter' input: 'x' attr { key: 'T' value { type: DT_FLOAT } }
+       attr { key: 'frame_name' value { s: 'loop' } } }
+node { name: 'merge_i' op: 'Merge' input: 'enter_i' input: 'next_i'
+       attr { key: 'N' value { i: 2 } } attr { key: 'T' value { type: DT_INT32 } } }
+node { name: 'merge_x' op: 'Merge' input: 'enter_x' input: 'next_x'
+       attr { key: 'N' value { i: 2 } } attr { key: 'T' value { type: DT_FLOAT } } }
+node { name: 'four' op: 'Const' input: '^merge_i' attr { key: 'dtype' value { type: DT_INT32 } }
+       attr { key: 'value' value { tensor { dtype: DT_INT32 tensor_shape { } int_val: 4 } } } }
+node { name: 'less' op: 'Less' input: 'merge_i' input: 'four'
+       attr { key: 'T' value { type: DT_INT32 } } }
+node { name: 'go_on' op: 'LoopCond' input: 'less' }
+node { name: 'switch_i' op: 'Switch' input: 'merge_i' input: 'go_on'
+       attr { key: 'T' value { type: DT_INT32 } } }
+node { name: 'switch_x' op: 'Switch' input: 'merge_x' input: 'go_on'
+       attr { key: 'T' value { type: DT_FLOAT } } }
+node { name: 'i' op: 'Identity' input: 'switch_i:1' attr { key: 'T' value { type: DT_INT32 } } }
+node { name: 'one' op: 'Const' input: '^i' attr { key: 'dtype' value { type: DT_INT32 } }
+       attr { key: 'value' value { tensor { dtype: DT_INT32 tensor_shape { } int_val: 1 } } } }
+node { name: 'half' op: 'Const' input: '^i' attr { key: 'dtype' value { type: DT_FLOAT } }
+       attr { key: 'value' value { tensor { dtype: DT_FLOAT tensor_shape { } float_val: 0.5 } } } }
+node { name: 'square' op: 'Mul' input: 'switch_x:1' input: 'switch_x:1'
+       attr { key: 'T' value { type: DT_FLOAT } } }
+node { name: 'more' op: 'AddV2' input: 'square' input: 'half'
+       attr { key: 'T' value { type: DT_FLOAT } } }
+node { name: 'up' op: 'AddV2' input: 'i' input: 'one' attr { key: 'T' value { type: DT_INT32 } } }
+node { name: 'next_i' op: 'NextIteration' input: 'up' attr { key: 'T' value { type: DT_INT32 } } }
+node { name: 'next_x' op: 'NextIteration' input: 'more'
+       attr { key: 'T' value { type: DT_FLOAT } } }
+node { name: 'out' op: 'Exit' input: 'switch_x' attr { key: 'T' value { type: DT_FLOAT } } }
+)";
+
+// An imported step whose loop is in frames, called twice by a traced function.
+void write_frames(Writer& writer) {
+  const td::io::GraphSession session(
+      td::io::import_graph_def(kFrames, {.format = td::io::GraphFormat::kText}));
+  const td::FunctionRef loop = session.prepare({"x"}, {"out"}).function();
+  const auto looped = [&](Tensor x) { return td::call_function(loop, std::vector<Tensor>{x})[0]; };
+  auto f = td::function([&](Tensor x) {
+    const Tensor once = looped(x);
+    return std::vector<Tensor>{once, looped(once * 0.25)};
+  });
+  const Tensor x{0.5, -0.25};
+  writer.write("frames", f.concrete(x), {x}, f(x));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -203,5 +258,6 @@ int main(int argc, char** argv) {
   write_training(writer);
   write_dtypes(writer);
   write_tables(writer);
+  write_frames(writer);
   return 0;
 }

@@ -7,7 +7,9 @@
 
 #include "tandem/fs/file_system.h"
 #include "tandem/io/graph_export.h"
+#include "tandem/runtime/function_calls.h"
 #include "tandem/runtime/runtime.h"
+#include "tandem/tandem.h"
 
 #include "tests/unit/io/graph_text_util.h"
 
@@ -168,6 +170,35 @@ TEST(ImportedExport, LoopsOfTensorFlow1GoRoundAsBefore) {
                                               {"limit", Array::scalar(4)}};
   for (const ImportedGraph& g : {graph, import_graph_def(exported.bytes)})
     EXPECT_EQ(GraphSession(g).run(feeds, {"out"})[0], Array::vector(std::vector<float>{x, x}));
+}
+
+// As the body of a function that a traced one calls, within a branch too; and that graph once more.
+TEST(ImportedExport, LoopsOfTensorFlow1GoRoundInFunctions) {
+  const GraphSession session(import_text(loops()));
+  const FunctionRef step = session.prepare({"x", "limit"}, {"out"}).function();
+  const auto looped = [&](Tensor x, Tensor n) {
+    return call_function(step, std::vector<Tensor>{x, n})[0];
+  };
+  auto f = function([&](Tensor x, Tensor n) {
+    return cond(
+        n > 2, [&] { return looped(looped(x, n), n); }, [&] { return looped(x, n); });
+  });
+  const Tensor x{1.0, -2.0};
+  const ExportedGraph called = export_graph_def(f.concrete(x, Tensor(3)));
+  const ExportedGraph alone = export_graph_def(step);
+  const ExportedGraph twice = export_graph_def(import_graph_def(called.bytes));
+  for (const int limit : {2, 3}) {
+    const auto run = [&](const ExportedGraph& graph, const std::string& output) {
+      return GraphSession(import_graph_def(graph.bytes))
+          .run({{graph.inputs.at(0), x.array()}, {graph.inputs.at(1), Array::scalar(limit)}},
+               {output})[0];
+    };
+    const Array once = looped(x, Tensor(limit)).array();
+    const Array expected = limit > 2 ? looped(Tensor(once), Tensor(limit)).array() : once;
+    EXPECT_EQ(run(alone, alone.outputs.at(0)), once);
+    EXPECT_EQ(run(called, called.outputs.at(0)), expected);
+    EXPECT_EQ(run(twice, called.outputs.at(0)), expected);
+  }
 }
 
 TEST(ImportedExport, NamesDevicesControlInputsAndGroupsStay) {
