@@ -1,5 +1,7 @@
 #include "tandem/ops/internal/fuse_recurrent.h"
 
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -80,20 +82,66 @@ bool fuse_lstm(RewriteContext& r) {
 
 namespace {
 
-// A sum of part i of two splits, in either order.
-struct Parts {
-  const Node* of_input;
-  const Node* of_state;
+// Two whole numbers of a constant.
+std::optional<std::array<std::int64_t, 2>> two_numbers(const Output& o) {
+  if (o.node->kind() != NodeKind::kConst) return std::nullopt;
+  const Array& value = *o.node->attr<std::shared_ptr<const Array>>("value");
+  if (value.num_elements() != 2) return std::nullopt;
+  if (value.dtype() == DType::kInt64)
+    return std::array{value.data<std::int64_t>()[0], value.data<std::int64_t>()[1]};
+  if (value.dtype() != DType::kInt32) return std::nullopt;
+  return std::array<std::int64_t, 2>{value.data<std::int32_t>()[0], value.data<std::int32_t>()[1]};
+}
+
+// One of the three groups of a value's columns, which nothing else reads.
+struct Group {
+  Output of;
+  int index;
+  bool operator==(const Group&) const = default;
 };
 
-bool sums_parts(const Output& sum, const Parts& splits, int i) {
+// of[:, index * units : (index + 1) * units]
+std::optional<Group> sliced_group(const RewriteContext& r, const Output& o) {
+  if (!is(o, "StridedSlice") || r.uses().of(o.node) != 1) return std::nullopt;
+  const Node& slice = *o.node;
+  const Output of = slice.inputs()[0];
+  const PartialShape& shape = of.node->output_shape(of.index);
+  if (slice.output_dtype(0) != DType::kFloat || !shape.has_rank() || shape.rank() != 2)
+    return std::nullopt;
+  for (const char* mask : {"ellipsis_mask", "new_axis_mask", "shrink_axis_mask"})
+    if (slice.attr<std::int64_t>(mask) != 0) return std::nullopt;
+  const std::int64_t columns = shape.dim(1);
+  const std::int64_t no_begin = slice.attr<std::int64_t>("begin_mask");
+  const std::int64_t no_end = slice.attr<std::int64_t>("end_mask");
+  const auto begin = two_numbers(slice.inputs()[1]), end = two_numbers(slice.inputs()[2]);
+  const auto step = two_numbers(slice.inputs()[3]);
+  if (columns <= 0 || columns % 3 != 0 || (no_begin & no_end & 1) == 0 || !begin || !end ||
+      step != std::array<std::int64_t, 2>{1, 1})
+    return std::nullopt;
+  const std::int64_t units = columns / 3;
+  const std::int64_t first = (no_begin & 2) != 0 ? 0 : (*begin)[1];
+  const std::int64_t last = (no_end & 2) != 0 ? columns : (*end)[1];
+  if (first < 0 || first % units != 0 || last != first + units || last > columns)
+    return std::nullopt;
+  return Group{of, static_cast<int>(first / units)};
+}
+
+std::optional<Group> group(const RewriteContext& r, const Output& o) {
+  if (splits_columns(r, *o.node, 3)) return Group{o.node->inputs()[1], o.index};
+  return sliced_group(r, o);
+}
+
+// A sum of group i of two values, in either order.
+struct Groups {
+  Output of_input;
+  Output of_state;
+};
+
+bool sums_groups(const RewriteContext& r, const Output& sum, const Groups& values, int i) {
   if (!is(sum, "AddV2") && !is(sum, "Add")) return false;
-  const auto& in = sum.node->inputs();
-  const auto part = [&](const Output& o, const Node* split) {
-    return o.node == split && o.index == i;
-  };
-  return (part(in[0], splits.of_input) && part(in[1], splits.of_state)) ||
-         (part(in[1], splits.of_input) && part(in[0], splits.of_state));
+  const auto a = group(r, sum.node->inputs()[0]), b = group(r, sum.node->inputs()[1]);
+  const Group x{values.of_input, i}, h{values.of_state, i};
+  return (a == x && b == h) || (a == h && b == x);
 }
 
 bool is_one(const Output& o) {
@@ -127,18 +175,18 @@ bool fuse_gru(RewriteContext& r) {
       const auto sum = under(r, candidate, "Tanh");
       if (!sum || !(is(*sum, "AddV2") || is(*sum, "Add")) || r.uses().of(sum->node) != 1) continue;
       for (std::size_t k = 0; k < 2; ++k) {
-        const Output x2 = sum->node->inputs()[k], reset = sum->node->inputs()[1 - k];
-        if (x2.index != 2 || !is(reset, "Mul") || r.uses().of(reset.node) != 1) continue;
+        const auto x2 = group(r, sum->node->inputs()[k]);
+        const Output reset = sum->node->inputs()[1 - k];
+        if (!x2 || x2->index != 2 || !is(reset, "Mul") || r.uses().of(reset.node) != 1) continue;
         const auto part = gated(r, *reset.node);
-        if (!part || part->value.index != 2) continue;
-        const Parts splits{x2.node, part->value.node};
-        if (splits.of_input == splits.of_state || !splits_columns(r, *splits.of_input, 3) ||
-            !splits_columns(r, *splits.of_state, 3) || !sums_parts(part->gate, splits, 1) ||
-            !sums_parts(z.node->inputs()[0], splits, 0) || r.uses().of(part->gate.node) != 1 ||
+        const auto h2 = part ? group(r, part->value) : std::nullopt;
+        if (!h2 || h2->index != 2) continue;
+        const Groups values{x2->of, h2->of};
+        if (values.of_input == values.of_state || !sums_groups(r, part->gate, values, 1) ||
+            !sums_groups(r, z.node->inputs()[0], values, 0) || r.uses().of(part->gate.node) != 1 ||
             r.uses().of(z.node->inputs()[0].node) != 1)
           continue;
-        Node* fused = r.add(
-            "_GruGates", {splits.of_input->inputs()[1], splits.of_state->inputs()[1], state}, {});
+        Node* fused = r.add("_GruGates", {values.of_input, values.of_state, state}, {});
         r.graph().set_output_shape(fused, 0, r.node().output_shape(0));
         r.replace({&r.node(), 0}, {fused, 0});
         return true;

@@ -1,6 +1,9 @@
 // The elementwise ends of recurrent steps: one op in the graph that runs, with the values that the
 // single ops give eagerly.
 
+#include <array>
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -32,6 +35,22 @@ Tensors gru(const Tensors& in) {
   const Tensor z = sigmoid(x[0] + h[0]), r = sigmoid(x[1] + h[1]);
   const Tensor candidate = tanh(x[2] + r * h[2]);
   return {z * in[2] + (1.0 - z) * candidate};
+}
+
+// The same, the groups from the state sliced, as Keras does for TensorFlow; `of` tells which.
+Body sliced_gru(std::array<std::int64_t, 3> of) {
+  return [of](const Tensors& in) -> Tensors {
+    const std::int64_t units = in[2].partial_shape().dim(1);
+    const auto x = split(in[0], 3, 1);
+    const auto h = [&](std::size_t i) {
+      const std::optional<std::int64_t> begin = of[i] * units;
+      return index(in[1],
+                   {Slice(), of[i] == 2 ? Slice(begin, none) : Slice(begin, *begin + units)});
+    };
+    const Tensor z = sigmoid(x[0] + h(0)), r = sigmoid(x[1] + h(1));
+    const Tensor candidate = tanh(x[2] + r * h(2));
+    return {z * in[2] + (1.0 - z) * candidate};
+  };
 }
 
 TEST(FuseRecurrent, LstmStepIsOneOp) {
@@ -83,6 +102,24 @@ TEST(FuseRecurrent, GruStepIsOneOp) {
         EXPECT_EQ(count_op(f, left), 0) << left;
       expect_as_eager(gru, args, kTolerance);
     }
+  }
+}
+
+TEST(FuseRecurrent, GruStepOfSlicesIsOneOp) {
+  const Tensors args{numbers({3, 18}, 1), numbers({3, 18}, 2), numbers({3, 6}, 3)};
+  const Body body = sliced_gru({0, 1, 2});
+  const MutableFunction f = optimized_graph(body, args);
+  EXPECT_EQ(count_op(f, "_GruGates"), 1) << f.graph.to_string();
+  for (const char* left : {"Split", "StridedSlice", "Sigmoid", "Tanh", "Mul", "AddV2", "Sub"})
+    EXPECT_EQ(count_op(f, left), 0) << left;
+  expect_as_eager(body, args, kTolerance);
+}
+
+TEST(FuseRecurrent, OtherSlicesStayAsTheyAre) {
+  const Tensors args{numbers({3, 18}, 1), numbers({3, 18}, 2), numbers({3, 6}, 3)};
+  for (const Body& body : {sliced_gru({1, 0, 2}), sliced_gru({0, 1, 1}), sliced_gru({2, 1, 0})}) {
+    EXPECT_EQ(count_op(optimized_graph(body, args), "_GruGates"), 0);
+    expect_as_eager(body, args, kTolerance);
   }
 }
 
