@@ -113,6 +113,11 @@ def fused_lstm(folder):
 
 
 @model
+def fused_gru(folder):
+    on_keras(folder, (2, 20, 64), layers.GRU(64))
+
+
+@model
 def fused_attention(folder):
     on_keras(folder, (2, 128, 128), lambda x: layers.MultiHeadAttention(4, 32)(x, x))
 
