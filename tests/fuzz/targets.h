@@ -17,6 +17,7 @@
 #include "tandem/fs/record_file.h"
 #include "tandem/io/example.h"
 #include "tandem/io/graph_def.h"
+#include "tandem/io/graph_export.h"
 #include "tandem/io/npy.h"
 #include "tandem/io/tensor_bundle.h"
 #include "tandem/ops/example_ops.h"
@@ -26,16 +27,20 @@
 /// What the fuzz targets do with an input: whatever the bytes, a value or an Error comes of it.
 namespace tandem::fuzz {
 
+/// What was read and could be written can be read again.
 inline void graph_def(std::string_view bytes) {
   for (const auto format : {io::GraphFormat::kBinary, io::GraphFormat::kText}) {
     for (const bool allow_unsupported : {false, true}) {
       io::ImportOptions options;
       options.format = format;
       options.allow_unsupported = allow_unsupported;
+      std::string written;
       try {
-        io::import_graph_def(bytes, options);
+        written = io::export_graph_def(io::import_graph_def(bytes, options), format).bytes;
       } catch (const Error&) {
+        continue;
       }
+      io::import_graph_def(written, options);
     }
   }
 }

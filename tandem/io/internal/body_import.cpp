@@ -205,7 +205,7 @@ void BodyImport::read_op(Pending& node) {
 }
 
 void BodyImport::read_attrs(Pending& node) {
-  for (auto& [name, unbound] : node.def->attr) {
+  for (const auto& [name, unbound] : node.def->attr) {
     if (name == "_class") read_colocation(node, unbound);
     if (name.starts_with("_")) continue;  // notes for TensorFlow's own use
     const AttrDef* def = node.op->find_attr(name);
@@ -218,7 +218,6 @@ void BodyImport::read_attrs(Pending& node) {
       if (node.op->traits.kind == NodeKind::kConst && name == "value" &&
           value.which_value == proto::AttrValue::Case::kTensor) {
         read_constant(node, value);
-        if (!function_) unbound.tensor.clear();
       } else {
         node.attrs.set(name, decode_attr(*def, value, [&](const proto::NameAttrList& f) {
                          return library_.import(f);
@@ -231,7 +230,11 @@ void BodyImport::read_attrs(Pending& node) {
       fail(node, cat("attribute '", name, "': ", error.what()));
     }
   }
-  if (!node.reason.empty()) node.op = nullptr;
+  if (!node.reason.empty()) {
+    node.op = nullptr;
+  } else if (!function_ && node.op->traits.kind == NodeKind::kConst) {
+    node.def->attr["value"].tensor.clear();
+  }
 }
 
 // "loc:@NAME": the node goes where NAME goes (docs/placement.md).
