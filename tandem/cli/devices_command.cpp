@@ -195,10 +195,10 @@ void print_rows(const std::vector<Row>& rows) {
   }
 }
 
-// Three digits, or all of a whole number that has more.
+// Three digits, or all of a whole number that has more. What nobody measures may have an exponent.
 std::string digits(double value) {
   std::ostringstream out;
-  if (value >= 999.5) {
+  if (value >= 999.5 && value < 1e9) {
     out << std::fixed << std::setprecision(0);
   } else {
     out << std::setprecision(3);
@@ -218,7 +218,8 @@ std::string rate_text(double rate, const char* unit) {
 std::string time_text(double seconds) {
   if (seconds >= 0.9995) return digits(seconds) + " s";
   if (seconds >= 0.9995e-3) return digits(seconds * 1e3) + " ms";
-  return digits(seconds * 1e6) + " us";
+  if (seconds >= 0.9995e-6 || seconds == 0) return digits(seconds * 1e6) + " us";
+  return digits(seconds * 1e9) + " ns";
 }
 
 // What planning knows of an accelerator; what it does not tell is left out, and the link of

@@ -97,13 +97,13 @@ class BlockAllocator::State {
     for (const MemoryRegion& region : regions_) source_->release(region);
   }
 
-  // Null if there is no room.
   // Memory of others does not help.
   bool beyond_limit(std::size_t bytes) const {
     std::lock_guard lock(mutex_);
     return bytes > SIZE_MAX - kUnit || over_limit(rounded_up(bytes));
   }
 
+  // Null if there is no room.
   Block* take(std::size_t bytes) {
     if (bytes > SIZE_MAX - kUnit) return nullptr;
     const std::size_t needed = rounded_up(bytes);

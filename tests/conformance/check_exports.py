@@ -51,11 +51,14 @@ def error_of(name, expected, computed):
         if not np.array_equal(expected, computed):
             raise ValueError(f"{name} has other values")
         return 0.0
-    if not np.array_equal(np.isnan(expected), np.isnan(computed)):
-        raise ValueError(f"{name} has other NaNs")
-    difference = np.abs(expected.astype(np.complex128) - computed)
-    largest = np.nanmax(np.abs(computed.astype(np.complex128)), initial=0) or 1.0
-    return float(np.nanmax(difference, initial=0) / largest)
+    finite = np.isfinite(expected)
+    if not np.array_equal(expected[~finite], computed[~finite], equal_nan=True):
+        raise ValueError(f"{name} has other NaNs or infinities")
+    if not np.isfinite(computed[finite]).all():
+        raise ValueError(f"{name} has NaNs or infinities where numbers are expected")
+    expected, computed = (each[finite].astype(np.complex128) for each in (expected, computed))
+    largest = np.max(np.abs(computed), initial=0) or 1.0
+    return float(np.max(np.abs(expected - computed), initial=0) / largest)
 
 
 def main():

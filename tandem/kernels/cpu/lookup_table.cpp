@@ -1,5 +1,6 @@
 #include "tandem/kernels/cpu/lookup_table.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "tandem/core/error.h"
@@ -17,13 +18,17 @@ void copy_between(Array& to, std::int64_t to_at, const Array& from, std::int64_t
   });
 }
 
-bool same_elements(const Array& a, const Array& b) {
-  if (a.dtype() != b.dtype() || !(a.shape() == b.shape())) return false;
-  if (a.dtype() == DType::kString) {
-    const auto x = a.values<std::string>(), y = b.values<std::string>();
-    return std::equal(x.begin(), x.end(), y.begin());
+// Whether row i of `values`, of the dtype and as many elements as `row`, is equal to it.
+bool row_equals(const Array& values, std::int64_t i, const Array& row) {
+  const std::int64_t n = row.num_elements();
+  if (row.dtype() == DType::kString) {
+    const std::string* const given = values.data<std::string>() + i * n;
+    return std::equal(given, given + n, row.data<std::string>());
   }
-  return std::memcmp(a.raw_data(), b.raw_data(), a.num_bytes()) == 0;
+  const std::size_t bytes = row.num_bytes();
+  const char* const given = static_cast<const char*>(values.raw_data());
+  return bytes == 0 ||
+         std::memcmp(given + static_cast<std::size_t>(i) * bytes, row.raw_data(), bytes) == 0;
 }
 
 Shape joined(const Shape& first, const Shape& second) {
@@ -182,6 +187,17 @@ void LookupTable::replace(const Array& keys, const Array& values) {
   for (std::int64_t i = 0; i < count; ++i) put(key_at(keys, i), values, i);
 }
 
+// With the lock held. Steps of exported graphs fill their tables each time, so this only looks: at
+// whether each row is there, and whether there can be others.
+void LookupTable::require_same(const Array& keys, const Array& values, std::int64_t count) const {
+  bool same = static_cast<std::size_t>(count) >= rows_.size();
+  for (std::int64_t i = 0; same && i < count; ++i) {
+    const auto at = rows_.find(key_at(keys, i));
+    same = at != rows_.end() && row_equals(values, i, at->second);
+  }
+  if (!same) throw FailedPreconditionError("Table was already initialized with different data.");
+}
+
 void LookupTable::initialize(const Array& keys, const Array& values) {
   if (!kind_.fixed) {
     throw InvalidArgumentError("Table initialization is only supported by HashTable.");
@@ -189,28 +205,17 @@ void LookupTable::initialize(const Array& keys, const Array& values) {
   check_values(keys, values);
   const std::int64_t count = batch_of(keys).num_elements();
   std::lock_guard lock(mutex_);
-  std::unordered_map<std::string, Array> before;
-  before.swap(rows_);
+  if (initialized_) return require_same(keys, values, count);
+  rows_.clear();  // of an attempt that failed
   for (std::int64_t i = 0; i < count; ++i) {
     std::string key = key_at(keys, i);
     const auto known = rows_.find(key);
-    const Array old = known == rows_.end() ? Array() : known->second;
-    put(std::move(key), values, i);
-    if (old.valid() && !same_elements(old, rows_.find(key_at(keys, i))->second)) {
-      rows_.swap(before);
+    if (known == rows_.end()) {
+      put(std::move(key), values, i);
+    } else if (!row_equals(values, i, known->second)) {
+      rows_.clear();
       throw FailedPreconditionError(
           cat("HashTable has different values for the same key, at position ", i, "."));
-    }
-  }
-  if (initialized_) {
-    bool same = before.size() == rows_.size();
-    for (const auto& [key, value] : before) {
-      const auto at = rows_.find(key);
-      same = same && at != rows_.end() && same_elements(at->second, value);
-    }
-    if (!same) {
-      rows_.swap(before);
-      throw FailedPreconditionError("Table was already initialized with different data.");
     }
   }
   initialized_ = true;

@@ -44,6 +44,7 @@ class LookupTable final : public TableResource {
   void check_dtypes(const Array& keys, const Array* values) const;
   std::string key_at(const Array& keys, std::int64_t i) const;
   void put(std::string key, const Array& values, std::int64_t i);
+  void require_same(const Array& keys, const Array& values, std::int64_t count) const;
   void require_open(const char* what) const;
 
   const Kind kind_;

@@ -33,15 +33,28 @@ std::optional<Gated> gated(const RewriteContext& r, const Node& mul) {
   return std::nullopt;
 }
 
+// Whether the value is a matrix of so many columns. Rows may be one for all: the steps repeat it.
+bool has_columns(const Output& o, std::int64_t columns) {
+  const PartialShape& shape = o.node->output_shape(o.index);
+  return shape.has_rank() && shape.rank() == 2 && shape.dim(1) == columns;
+}
+
+// The columns of one of `groups` groups; -1 if that is not known.
+std::int64_t units_of(const Output& o, std::int64_t groups) {
+  const PartialShape& shape = o.node->output_shape(o.index);
+  if (!shape.has_rank() || shape.rank() != 2 || shape.dim(1) <= 0 || shape.dim(1) % groups != 0)
+    return -1;
+  return shape.dim(1) / groups;
+}
+
 bool splits_columns(const RewriteContext& r, const Node& split, int parts) {
   if (split.op().name != "Split" || !split.control_inputs().empty() ||
       split.num_outputs() != parts || split.output_dtype(0) != DType::kFloat)
     return false;
   for (int i = 0; i < parts; ++i)
     if (r.uses().of(Output{const_cast<Node*>(&split), i}) != 1) return false;
-  const Output axis = split.inputs()[0], gates = split.inputs()[1];
-  const PartialShape& shape = gates.node->output_shape(gates.index);
-  if (axis.node->kind() != NodeKind::kConst || !shape.has_rank() || shape.rank() != 2) return false;
+  const Output axis = split.inputs()[0];
+  if (axis.node->kind() != NodeKind::kConst || units_of(split.inputs()[1], parts) < 0) return false;
   const auto value = *axis.node->attr<std::shared_ptr<const Array>>("value");
   const std::int32_t at = *value.data<std::int32_t>();
   return at == 1 || at == -1;
@@ -71,7 +84,7 @@ bool fuse_lstm(RewriteContext& r) {
       takes_in = candidate && candidate->node == split && candidate->index == 2;
     }
   }
-  if (!cell || !takes_in) return false;
+  if (!cell || !takes_in || !has_columns(*cell, units_of(split->inputs()[1], 4))) return false;
   Node* fused = r.add("_LstmGates", {split->inputs()[1], *cell}, {});
   r.graph().set_output_shape(fused, 0, new_cell->node->output_shape(0));
   r.graph().set_output_shape(fused, 1, root.output_shape(0));
@@ -105,23 +118,19 @@ std::optional<Group> sliced_group(const RewriteContext& r, const Output& o) {
   if (!is(o, "StridedSlice") || r.uses().of(o.node) != 1) return std::nullopt;
   const Node& slice = *o.node;
   const Output of = slice.inputs()[0];
-  const PartialShape& shape = of.node->output_shape(of.index);
-  if (slice.output_dtype(0) != DType::kFloat || !shape.has_rank() || shape.rank() != 2)
-    return std::nullopt;
+  const std::int64_t units = units_of(of, 3);
+  if (slice.output_dtype(0) != DType::kFloat || units < 0) return std::nullopt;
   for (const char* mask : {"ellipsis_mask", "new_axis_mask", "shrink_axis_mask"})
     if (slice.attr<std::int64_t>(mask) != 0) return std::nullopt;
-  const std::int64_t columns = shape.dim(1);
   const std::int64_t no_begin = slice.attr<std::int64_t>("begin_mask");
   const std::int64_t no_end = slice.attr<std::int64_t>("end_mask");
   const auto begin = two_numbers(slice.inputs()[1]), end = two_numbers(slice.inputs()[2]);
   const auto step = two_numbers(slice.inputs()[3]);
-  if (columns <= 0 || columns % 3 != 0 || (no_begin & no_end & 1) == 0 || !begin || !end ||
-      step != std::array<std::int64_t, 2>{1, 1})
+  if ((no_begin & no_end & 1) == 0 || !begin || !end || step != std::array<std::int64_t, 2>{1, 1})
     return std::nullopt;
-  const std::int64_t units = columns / 3;
   const std::int64_t first = (no_begin & 2) != 0 ? 0 : (*begin)[1];
-  const std::int64_t last = (no_end & 2) != 0 ? columns : (*end)[1];
-  if (first < 0 || first % units != 0 || last != first + units || last > columns)
+  const std::int64_t last = (no_end & 2) != 0 ? 3 * units : (*end)[1];
+  if (first < 0 || first % units != 0 || last != first + units || last > 3 * units)
     return std::nullopt;
   return Group{of, static_cast<int>(first / units)};
 }
@@ -185,6 +194,10 @@ bool fuse_gru(RewriteContext& r) {
         if (values.of_input == values.of_state || !sums_groups(r, part->gate, values, 1) ||
             !sums_groups(r, z.node->inputs()[0], values, 0) || r.uses().of(part->gate.node) != 1 ||
             r.uses().of(z.node->inputs()[0].node) != 1)
+          continue;
+        // Widths that are broadcast are no gates of one step.
+        const std::int64_t units = units_of(values.of_input, 3);
+        if (units < 0 || !has_columns(values.of_state, 3 * units) || !has_columns(state, units))
           continue;
         Node* fused = r.add("_GruGates", {values.of_input, values.of_state, state}, {});
         r.graph().set_output_shape(fused, 0, r.node().output_shape(0));

@@ -278,7 +278,7 @@ std::vector<Array> FunctionExecutor::run_watched(const Function& function, std::
     return plan->run(std::move(args), callers);
   // What waits in the call, a dequeue say, ends with the runtime as well. The scope keeps it for
   // what outlives the call.
-  const auto both = std::make_shared<const Cancellation>(own, calls.closing());
+  const std::shared_ptr<const Cancellation> both = calls.closing_or(own);
   const CancellationScope scope(both);
   return plan->run(std::move(args), both.get());
 }

@@ -22,6 +22,16 @@ RunningCalls::Scope::~Scope() {
   if (--calls_.running_ == 0) calls_.over_.notify_all();
 }
 
+std::shared_ptr<const Cancellation> RunningCalls::closing_or(
+    const std::shared_ptr<const Cancellation>& own) {
+  std::lock_guard lock(mutex_);
+  if (own_ != own) {
+    closing_or_own_ = std::make_shared<const Cancellation>(own, closing_);
+    own_ = own;
+  }
+  return closing_or_own_;
+}
+
 void RunningCalls::end() {
   closes_->cancel();
   if (std::find(t_inside.begin(), t_inside.end(), this) != t_inside.end()) return;

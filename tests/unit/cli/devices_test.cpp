@@ -104,9 +104,10 @@ TEST_F(TdDevices, TellsHowFastAcceleratorsAre) {
 
 TEST_F(TdDevices, WritesNumbersWithoutExponents) {
   const std::pair<const char*, const char*> cases[] = {
-      {"latency=999us", "latency 999 us"}, {"latency=999.6us", "latency 1 ms"},
-      {"latency=1ms", "latency 1 ms"},     {"latency=999.6ms", "latency 1 s"},
-      {"latency=3600s", "latency 3600 s"}, {"flops=999.7G", "1 Tflop/s"},
+      {"latency=0.00001us", "latency 0.01 ns"}, {"latency=0.9us", "latency 900 ns"},
+      {"latency=999us", "latency 999 us"},      {"latency=999.6us", "latency 1 ms"},
+      {"latency=1ms", "latency 1 ms"},          {"latency=999.6ms", "latency 1 s"},
+      {"latency=3600s", "latency 3600 s"},      {"flops=999.7G", "1 Tflop/s"},
       {"flops=2000000T", "2 Eflop/s"},
   };
   for (const auto& [given, shown] : cases) {

@@ -3,7 +3,9 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -115,12 +117,72 @@ TEST(FuseRecurrent, GruStepOfSlicesIsOneOp) {
   expect_as_eager(body, args, kTolerance);
 }
 
+// The GRU's end with other things in the place of the groups from the state.
+Body gru_of(std::function<Tensor(Tensor gates, int i)> group) {
+  return [group = std::move(group)](const Tensors& in) -> Tensors {
+    const auto x = split(in[0], 3, 1);
+    const Tensor z = sigmoid(x[0] + group(in[1], 0)), r = sigmoid(x[1] + group(in[1], 1));
+    const Tensor candidate = tanh(x[2] + r * group(in[1], 2));
+    return {z * in[2] + (1.0 - z) * candidate};
+  };
+}
+
 TEST(FuseRecurrent, OtherSlicesStayAsTheyAre) {
+  const std::pair<const char*, Body> bodies[] = {
+      {"other groups", sliced_gru({1, 0, 2})},
+      {"one group twice", sliced_gru({0, 1, 1})},
+      {"groups from behind", sliced_gru({2, 1, 0})},
+      {"between the groups", gru_of([](Tensor h, int i) {
+         return index(h, {Slice(), Slice(5 * i, 5 * i + 6)});
+       })},
+      {"every third column", gru_of([](Tensor h, int i) {
+         return index(h, {Slice(), Slice(i, none, 3)});
+       })},
+      {"some rows", gru_of([](Tensor h, int i) {
+         return index(h, {Slice(0, 1), Slice(6 * i, 6 * i + 6)});
+       })},
+      {"one row", gru_of([](Tensor h, int i) {
+         return index(h, {0, Slice(6 * i, 6 * i + 6)});
+       })},
+      {"one column", gru_of([](Tensor h, int i) {
+         return index(h, {Slice(), 6 * i, newaxis});
+       })},
+      {"a slice read twice", gru_of([](Tensor h, int i) {
+         const Tensor part = index(h, {Slice(), Slice(6 * i, 6 * i + 6)});
+         return part + part;
+       })},
+  };
   const Tensors args{numbers({3, 18}, 1), numbers({3, 18}, 2), numbers({3, 6}, 3)};
-  for (const Body& body : {sliced_gru({1, 0, 2}), sliced_gru({0, 1, 1}), sliced_gru({2, 1, 0})}) {
-    EXPECT_EQ(count_op(optimized_graph(body, args), "_GruGates"), 0);
+  for (const auto& [what, body] : bodies) {
+    EXPECT_EQ(count_op(optimized_graph(body, args), "_GruGates"), 0) << what;
     expect_as_eager(body, args, kTolerance);
   }
+}
+
+TEST(FuseRecurrent, WidthsThatAreBroadcastStayAsTheyAre) {
+  const Tensors of_gru[] = {
+      {numbers({4, 6}, 1), numbers({4, 3}, 2), numbers({4, 2}, 3)},
+      {numbers({4, 3}, 1), numbers({4, 6}, 2), numbers({4, 2}, 3)},
+      {numbers({4, 6}, 1), numbers({4, 6}, 2), numbers({4, 1}, 3)},
+      {numbers({4, 6}, 1), numbers({4, 6}, 2), numbers({2}, 3)},
+      {numbers({4, 3}, 1), numbers({4, 3}, 2), numbers({4, 5}, 3)},
+  };
+  for (const Tensors& args : of_gru) {
+    EXPECT_EQ(count_op(optimized_graph(gru, args), "_GruGates"), 0);
+    expect_as_eager(gru, args, kTolerance);
+  }
+  const Tensors of_lstm[] = {{numbers({4, 8}, 1), numbers({4, 1}, 2)},
+                             {numbers({4, 8}, 1), numbers({2}, 2)},
+                             {numbers({4, 4}, 1), numbers({4, 3}, 2)}};
+  for (const Tensors& args : of_lstm) {
+    EXPECT_EQ(count_op(optimized_graph(lstm, args), "_LstmGates"), 0);
+    expect_as_eager(lstm, args, kTolerance);
+  }
+}
+
+TEST(FuseRecurrent, RowsThatAreBroadcastAreRepeated) {
+  expect_as_eager(gru, {numbers({1, 6}, 1), numbers({3, 6}, 2), numbers({1, 2}, 3)}, kTolerance);
+  expect_as_eager(gru, {numbers({3, 6}, 1), numbers({1, 6}, 2), numbers({3, 2}, 3)}, kTolerance);
 }
 
 }  // namespace
