@@ -2,6 +2,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/fs/file_system.h"
+#include "tandem/io/internal/graph_bytes.h"
 #include "tandem/io/internal/import.h"
 #include "tandem/io/internal/parse.h"
 
@@ -13,7 +14,7 @@ ImportedGraph import_graph_def(std::string_view bytes, const ImportOptions& opti
 }
 
 ImportedGraph read_graph_def(const std::string& path, ImportOptions options) {
-  if (path.ends_with(".pbtxt")) options.format = GraphFormat::kText;
+  if (is_text_file(path)) options.format = GraphFormat::kText;
   options.name = cat("'", path, "'");
   const auto saved_model = [&] {
     return InvalidArgumentError(cat(

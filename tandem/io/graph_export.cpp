@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "tandem/core/error.h"
-#include "tandem/graph/op_registry.h"
 #include "tandem/graph/passes.h"
+#include "tandem/io/internal/add_node.h"
 #include "tandem/io/internal/body_export.h"
 #include "tandem/io/internal/capture_export.h"
 #include "tandem/io/internal/graph_bytes.h"
@@ -19,13 +19,14 @@ class FunctionExport {
   FunctionExport(const Function& function, const std::vector<Tensor>& captures,
                  const ExportOptions& options)
       : f_(function), options_(options), ops_(Runtime::current().ops()) {
+    passes::prune(f_);  // what is captured for nothing is neither written nor refused
     const std::vector<Node*> first = bind_captures(f_, captures, options.variables, ops_);
     if (!first.empty()) {
       init_ = add("NoOp", "init", {}, {});
       for (Node* node : first) f_.graph.add_control_input(init_, node);
       f_.control_results.push_back(init_);
     }
-    passes::prune(f_);
+    passes::prune(f_);  // what values have taken the place of
   }
 
   ExportedGraph run() {
@@ -39,7 +40,7 @@ class FunctionExport {
     for (const Node* node : f_.graph.topological_order()) {
       if (node->kind() != NodeKind::kArg && !is_placeholder(node)) nodes.push_back(node);
     }
-    body.plan(nodes);
+    body.plan(nodes, f_.results, f_.control_results);
     body.write();
     for (const Node* placeholder : placeholders_)
       result.inputs.push_back(body.name(*placeholder) + ":0");
@@ -68,12 +69,7 @@ class FunctionExport {
   }
 
   Node* add(const char* op, const std::string& name, std::vector<Output> inputs, AttrMap attrs) {
-    Graph::NodeSpec spec;
-    spec.op = &ops_.get(op);
-    spec.name = name;
-    spec.inputs = std::move(inputs);
-    spec.attrs = std::move(attrs);
-    return f_.graph.add(std::move(spec));
+    return add_node(f_.graph, ops_, op, name, std::move(inputs), std::move(attrs));
   }
 
   // Arguments become placeholders, results get nodes of the names asked for. Names that the caller
@@ -116,7 +112,7 @@ ExportedGraph export_graph_def(const FunctionRef& function, const ExportOptions&
 ExportedGraph write_graph_def(const std::string& path, const ConcreteFunction& function,
                               ExportOptions options) {
   if (is_text_file(path)) options.format = GraphFormat::kText;
-  return written(path, export_graph_def(function, options));
+  return write_file(path, export_graph_def(function, options));
 }
 
 }  // namespace tandem::io

@@ -40,14 +40,15 @@ struct ExportedGraph {
 ///
 /// Captured tensors become constants. Captured tables that are filled once are filled with the same
 /// keys and values: by the node `init` where variables are kept, else by whatever step uses them.
-/// Functions that it calls go to the graph's library; loops of TensorFlow 1 in imported ones stay
-/// such. The names asked for are the nodes' names; one that is given twice or that TensorFlow
-/// refuses is an InvalidArgumentError.
+/// What was captured and no result or effect needs is left out. Functions that it calls go to the
+/// graph's library; loops of TensorFlow 1 in imported ones stay such. The names asked for are the
+/// nodes' names; one that is given twice or that TensorFlow refuses is an InvalidArgumentError.
 ///
 /// Throws InvalidArgumentError if variables that are to be frozen are changed, or used within
 /// branches, loops or functions that it calls (kKeep takes them along); UnimplementedError for what
-/// has no form in a GraphDef: mutable tables, queues and other resources that it captured, and
-/// nodes of imported functions that cannot run here.
+/// has no form in a GraphDef: mutable tables, queues and other resources that it captured, lists of
+/// tensors and other variants too, and nodes of imported functions whose op or attributes are
+/// unknown here; FailedPreconditionError if a captured table is not filled yet.
 TANDEM_EXPORT ExportedGraph export_graph_def(const ConcreteFunction& function,
                                              const ExportOptions& options = {});
 

@@ -51,7 +51,7 @@ ExportedGraph export_graph_def(const ImportedGraph& imported, GraphFormat format
   ExportedGraph result;
   std::vector<const Node*> nodes;
   for (const auto& node : imported.graph->nodes()) nodes.push_back(node.get());
-  body.plan(nodes);
+  body.plan(nodes, {}, {});
   body.write([&](const Node& node) {
     const std::string* bytes = as_it_came(node);
     if (bytes) graph.node.push_back(message_of(node, *bytes));
@@ -66,8 +66,8 @@ ExportedGraph export_graph_def(const ImportedGraph& imported, GraphFormat format
 }
 
 ExportedGraph write_graph_def(const std::string& path, const ImportedGraph& imported) {
-  return written(path, export_graph_def(imported, is_text_file(path) ? GraphFormat::kText
-                                                                     : GraphFormat::kBinary));
+  return write_file(path, export_graph_def(imported, is_text_file(path) ? GraphFormat::kText
+                                                                        : GraphFormat::kBinary));
 }
 
 }  // namespace tandem::io

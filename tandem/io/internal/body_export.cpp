@@ -83,9 +83,10 @@ bool stands_for_constant(const Node& node) {
          node.inputs()[1].node->kind() == NodeKind::kConst;
 }
 
-// Nodes that nobody but such a Fill uses.
-std::set<const Node*> parts_of_constants(const std::vector<const Node*>& nodes) {
-  std::set<const Node*> parts, used;
+// Nodes that nobody but such a Fill uses. `used` are those of the body's results and effects.
+std::set<const Node*> parts_of_constants(const std::vector<const Node*>& nodes,
+                                         std::set<const Node*> used) {
+  std::set<const Node*> parts;
   for (const Node* node : nodes) {
     std::set<const Node*>& users = stands_for_constant(*node) ? parts : used;
     for (const Output& in : node->inputs()) users.insert(in.node);
@@ -97,8 +98,11 @@ std::set<const Node*> parts_of_constants(const std::vector<const Node*>& nodes) 
 
 }  // namespace
 
-void BodyExport::plan(const std::vector<const Node*>& nodes) {
-  const std::set<const Node*> parts = parts_of_constants(nodes);
+void BodyExport::plan(const std::vector<const Node*>& nodes, const std::vector<Output>& results,
+                      const std::vector<Node*>& control_results) {
+  std::set<const Node*> used(control_results.begin(), control_results.end());
+  for (const Output& result : results) used.insert(result.node);
+  const std::set<const Node*> parts = parts_of_constants(nodes, std::move(used));
   for (const Node* node : nodes) {
     if (parts.contains(node)) continue;
     const auto asked = asked_.find(node);
@@ -207,7 +211,7 @@ std::string LibraryExport::add(const FunctionRef& function) {
   for (const Node* node : function->body().topological_order()) {
     if (node->kind() != NodeKind::kArg) nodes.push_back(node);
   }
-  body.plan(nodes);
+  body.plan(nodes, function->results(), function->control_results());
   body.write();
   for (std::size_t i = 0; i < function->results().size(); ++i) {
     const Output result = function->results()[i];

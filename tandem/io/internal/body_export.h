@@ -49,8 +49,10 @@ class BodyExport {
   /// Before anything is planned: a node that is to have exactly this name.
   void ask(const Node& node, const std::string& name);
   /// Names the nodes, in this order, so that inputs may refer to what is written later (the loops
-  /// of TensorFlow 1 go round). Called once.
-  void plan(const std::vector<const Node*>& nodes);
+  /// of TensorFlow 1 go round). Nodes of results and effects are written even if they are a part of
+  /// another. Called once.
+  void plan(const std::vector<const Node*>& nodes, const std::vector<Output>& results,
+            const std::vector<Node*>& control_results);
   /// The planned nodes in their order, without those that are a part of another. For each `other`
   /// is asked whether it has written it.
   void write(const std::function<bool(const Node&)>& other = {});

@@ -2,13 +2,14 @@
 
 #include <cstdint>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 
 #include "tandem/core/error.h"
-#include "tandem/graph/op_registry.h"
 #include "tandem/graph/resource_manager.h"
 #include "tandem/graph/table_resource.h"
+#include "tandem/io/internal/add_node.h"
 #include "tandem/io/internal/tensor_proto.h"
 #include "tandem/io/internal/wire.h"
 
@@ -58,7 +59,7 @@ class CaptureExport {
     const auto* table = dynamic_cast<TableResource*>(resource);
     if (!table || table->may_change())
       refuse(arg, resource ? cat("a ", resource->debug_string()) : "a resource");
-    add_table(arg, table->contents());
+    add_table(arg, contents_of(*table, arg));
   }
 
   std::vector<Node*> first() && { return std::move(first_); }
@@ -68,23 +69,33 @@ class CaptureExport {
     return f_.graph.consumers()[static_cast<std::size_t>(node->id())];
   }
 
-  [[noreturn]] void refuse(const Node* arg, const std::string& what) const {
+  // "The function can't be exported, since it captures a table, which {{node find}} uses".
+  std::string why_not(const Node* arg, const std::string& what) const {
     const std::vector<Node*> users = users_of(arg);
+    return cat("The function can't be exported, since it captures ", what,
+               users.empty() ? "" : cat(", which ", users.front()->describe(), " uses"));
+  }
+
+  [[noreturn]] void refuse(const Node* arg, const std::string& what) const {
     throw UnimplementedError(
-        cat("The function can't be exported, since it captures ", what,
-            users.empty() ? "" : cat(", which ", users.front()->describe(), " uses"),
+        cat(why_not(arg, what),
             ". A GraphDef takes along captured values, variables, and tables that are filled once "
             "(StaticHashTable, StaticVocabularyTable): make it in the function, or give what is "
             "read from it to the function as an argument."));
   }
 
+  TableResource::Contents contents_of(const TableResource& table, const Node* arg) const {
+    try {
+      return table.contents();
+    } catch (const FailedPreconditionError& error) {
+      throw FailedPreconditionError(
+          cat(why_not(arg, cat("a ", table.debug_string(), " that is not filled yet")),
+              ". Fill it, then export.\n", error.what()));
+    }
+  }
+
   Node* add(const char* op, const std::string& name, std::vector<Output> inputs, AttrMap attrs) {
-    Graph::NodeSpec spec;
-    spec.op = &ops_.get(op);
-    spec.name = name;
-    spec.inputs = std::move(inputs);
-    spec.attrs = std::move(attrs);
-    return f_.graph.add(std::move(spec));
+    return add_node(f_.graph, ops_, op, name, std::move(inputs), std::move(attrs));
   }
   Node* constant(const std::string& name, Array value) {
     const DType dtype = value.dtype();
@@ -170,9 +181,16 @@ std::vector<Node*> bind_captures(MutableFunction& f, const std::vector<Tensor>& 
   if (captures.size() > f.args.size())
     throw InternalError("a function has more captures than arguments");
   const std::size_t first = f.args.size() - captures.size();
+  std::set<const Node*> used;
+  for (const auto& node : f.graph.nodes()) {
+    for (const Output& in : node->inputs()) used.insert(in.node);
+    used.insert(node->control_inputs().begin(), node->control_inputs().end());
+  }
+  for (const Output& result : f.results) used.insert(result.node);
   CaptureExport bound(f, variables, ops);
-  for (std::size_t i = 0; i < captures.size(); ++i)
-    bound.bind(f.args[first + i], captures[i].array());
+  for (std::size_t i = 0; i < captures.size(); ++i) {
+    if (used.contains(f.args[first + i])) bound.bind(f.args[first + i], captures[i].array());
+  }
   f.args.resize(first);
   return std::move(bound).first();
 }

@@ -13,7 +13,7 @@ std::string graph_bytes(const proto::GraphDef& graph, GraphFormat format) {
 
 bool is_text_file(const std::string& path) { return path.ends_with(".pbtxt"); }
 
-ExportedGraph written(const std::string& path, ExportedGraph graph) {
+ExportedGraph write_file(const std::string& path, ExportedGraph graph) {
   fs::write_file(path, graph.bytes);
   graph.bytes.clear();
   return graph;

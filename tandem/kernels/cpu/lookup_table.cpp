@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "tandem/core/error.h"
 #include "tandem/kernels/cpu/elements.h"
@@ -234,8 +237,16 @@ LookupTable::Contents LookupTable::contents() const {
                Array(kind_.value, joined(count, kind_.value_shape))};
   const std::int64_t keys = kind_.key_shape.num_elements();
   const std::int64_t inner = kind_.value_shape.num_elements();
+  // By key: equal tables have equal contents, however their rows came in.
+  using Row = std::pair<const std::string, Array>;
+  std::vector<const Row*> sorted;
+  sorted.reserve(rows_.size());
+  for (const Row& row : rows_) sorted.push_back(&row);
+  std::sort(sorted.begin(), sorted.end(),
+            [](const Row* a, const Row* b) { return a->first < b->first; });
   std::int64_t i = 0;
-  for (const auto& [key, value] : rows_) {
+  for (const Row* row : sorted) {
+    const auto& [key, value] = *row;
     if (kind_.key != DType::kString) {
       std::memcpy(
           static_cast<char*>(all.keys.raw_data()) + static_cast<std::size_t>(i) * key.size(),

@@ -1,7 +1,9 @@
 #include "tandem/io/graph_export.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -15,6 +17,7 @@ namespace tandem::io {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -149,6 +152,53 @@ TEST(GraphExport, OtherTablesHaveOtherNames) {
   EXPECT_EQ(one.bytes, exported(1).bytes);
 }
 
+// A table's name follows from what is in it, not from how that came in.
+TEST(GraphExport, EqualTablesAreTheSameBytes) {
+  std::vector<std::string> words;
+  std::vector<std::int64_t> numbers;
+  for (std::int64_t i = 0; i < 50; ++i) {
+    words.push_back(cat("word ", i));
+    numbers.push_back(i * i - 100);
+  }
+  const auto exported = [&] {
+    const lookup::StaticHashTable ids(
+        lookup::KeyValueTensorInitializer{.keys = Tensor::from(words),
+                                          .values = Tensor::from(numbers)},
+        -1);
+    const lookup::StaticHashTable names(
+        lookup::KeyValueTensorInitializer{.keys = Tensor::from(numbers),
+                                          .values = Tensor::from(words)},
+        "?");
+    auto f = function([&](Tensor x) { return names.lookup(ids.lookup(x)); });
+    return export_graph_def(f.concrete(Tensor{"word 7"}));
+  };
+  const ExportedGraph graph = exported();
+  std::reverse(words.begin(), words.end());
+  std::reverse(numbers.begin(), numbers.end());
+  EXPECT_EQ(graph.bytes, exported().bytes);
+  EXPECT_EQ(run(graph, {Tensor{"word 7"}})[0], Tensor{"word 7"}.array());
+}
+
+TEST(GraphExport, ATableThatIsNotFilledYetIsRefused) {
+  const Tensor table = raw_op("AnonymousHashTable", {},
+                              {{"key_dtype", DType::kString}, {"value_dtype", DType::kInt64}})[0];
+  auto find = function([&](Tensor x) {
+    return raw_op("LookupTableFindV2", {table, x, tensor<std::int64_t>({0})})[0];
+  });
+  const ConcreteFunction concrete = find.concrete(Tensor{"salt"});
+  try {
+    export_graph_def(concrete);
+    ADD_FAILURE() << "an empty table was exported";
+  } catch (const FailedPreconditionError& error) {
+    EXPECT_THAT(error.what(),
+                AllOf(HasSubstr("can't be exported"), HasSubstr("a table from string[] to int64[]"),
+                      HasSubstr("LookupTableFindV2"), HasSubstr("not initialized")));
+  }
+  raw_op("InitializeTableV2", {table, Tensor{"salt"}, tensor<std::int64_t>({4})});
+  EXPECT_EQ(run(export_graph_def(concrete), {Tensor{"salt"}})[0],
+            tensor<std::int64_t>({4}).array());
+}
+
 TEST(GraphExport, OtherResourcesAreRefused) {
   const lookup::MutableHashTable table(DType::kInt64, DType::kFloat, Tensor(0.0f));
   auto find = function([&](Tensor x) { return table.lookup(x); });
@@ -158,22 +208,49 @@ TEST(GraphExport, OtherResourcesAreRefused) {
     return x + raw_op("QueueDequeueV2", {queue},
                       {{"component_types", std::vector<DType>{DType::kFloat}}})[0];
   });
-  const auto message = [](const ConcreteFunction& f) -> std::string {
+  const Tensor list =
+      raw_op("EmptyTensorList", {Tensor(-1), Tensor(3)}, {{"element_dtype", DType::kFloat}})[0];
+  auto push = function([&](Tensor x) {
+    const Tensor more = raw_op("TensorListPushBack", {list, x})[0];
+    return raw_op("TensorListLength", {more})[0];
+  });
+  const auto messages = [](const ConcreteFunction& f) {
+    std::vector<std::string> all;
     for (const ExportVariables variables : {ExportVariables::kFreeze, ExportVariables::kKeep}) {
       try {
         export_graph_def(f, {.variables = variables});
-        return "exported";
+        all.emplace_back("exported");
       } catch (const UnimplementedError& error) {
-        if (variables == ExportVariables::kKeep) return error.what();
+        all.emplace_back(error.what());
       }
     }
-    return "";
+    return all;
   };
-  EXPECT_THAT(message(find.concrete(tensor<std::int64_t>({1}))),
-              AllOf(HasSubstr("a mutable table from int64[] to float[]"),
-                    HasSubstr("LookupTableFindV2"), HasSubstr("as an argument")));
-  EXPECT_THAT(message(dequeue.concrete(Tensor(1.0f))),
-              AllOf(HasSubstr("queue of kind"), HasSubstr("QueueDequeueV2")));
+  EXPECT_THAT(messages(find.concrete(tensor<std::int64_t>({1}))),
+              Each(AllOf(HasSubstr("a mutable table from int64[] to float[]"),
+                         HasSubstr("LookupTableFindV2"), HasSubstr("as an argument"))));
+  EXPECT_THAT(messages(dequeue.concrete(Tensor(1.0f))),
+              Each(AllOf(HasSubstr("queue of kind"), HasSubstr("QueueDequeueV2"))));
+  EXPECT_THAT(messages(push.concrete(Tensor{1.0, 2.0, 3.0})),
+              Each(AllOf(HasSubstr("a variant"), HasSubstr("TensorListPushBack"))));
+}
+
+// Neither resources that can't be exported nor variables of which no result comes.
+TEST(GraphExport, WhatNoResultNeedsIsLeftOut) {
+  const lookup::MutableHashTable table(DType::kInt64, DType::kFloat, Tensor(0.0f));
+  const Variable unused(2.0f);
+  auto f = function([&](Tensor x) {
+    table.lookup(cast(x, DType::kInt64));
+    unused.read_value();
+    return x + 1.0;
+  });
+  const Tensor x{1.0, 2.0};
+  ASSERT_EQ(f.concrete(x).captures().size(), 3u);  // with what unknown keys have
+  for (const ExportVariables variables : {ExportVariables::kFreeze, ExportVariables::kKeep}) {
+    const ExportedGraph graph = export_graph_def(f.concrete(x), {.variables = variables});
+    EXPECT_EQ(graph.init, "");
+    EXPECT_EQ(run(graph, {x})[0], f(x).array());
+  }
 }
 
 TEST(GraphExport, ChecksTheNamesGiven) {

@@ -265,6 +265,33 @@ TEST(ImportedExport, AConstantOfOneValueStaysShort) {
   }
 }
 
+// A session knows the nodes that a large constant has become, so a step may hand them out.
+TEST(ImportedExport, PartsOfAConstantThatAreUsedAreWritten) {
+  const GraphSession session(import_text(
+      constant("c", "DT_FLOAT", "dim { size: 600 } dim { size: 600 }", "float_val: 0.5")));
+  const Tensor x(1.0f);
+  for (const FunctionRef& step : {session.prepare({}, {"c", "c/value"}).function(),
+                                  session.prepare({}, {"c"}, {"c/value"}).function()}) {
+    auto f = function([&](Tensor given) {
+      std::vector<Tensor> all = call_function(step, std::vector<Tensor>{});
+      all.push_back(given);
+      return all;
+    });
+    for (const ExportedGraph& graph : {export_graph_def(step), export_graph_def(f.concrete(x))}) {
+      EXPECT_LT(graph.bytes.size(), 2000u);
+      std::vector<GraphSession::Feed> feeds;
+      for (const std::string& input : graph.inputs) feeds.push_back({input, x.array()});
+      const auto values =
+          GraphSession(import_graph_def(graph.bytes)).run(feeds, graph.outputs, graph.targets);
+      EXPECT_EQ(values[0].shape(), (Shape{600, 600}));
+      EXPECT_EQ(values[0].values<float>().back(), 0.5f);
+      if (step->results().size() == 2) {
+        EXPECT_EQ(values[1], Array::scalar(0.5f));
+      }
+    }
+  }
+}
+
 TEST(ImportedExport, NodesThatCannotRunAreWrittenAsTheyCame) {
   const ImportedGraph graph =
       import_text(placeholder("x") +
