@@ -62,9 +62,12 @@ TANDEM_EXPORT ExportedGraph export_graph_def(const FunctionRef& function,
 /// What its steps have put into variables, queues and tables is no part of a graph.
 ///
 /// Not written: functions that no node calls, and attributes that begin with "_", `_class` apart,
-/// which are notes for TensorFlow's own use. A call by a function's name is a PartitionedCall.
-/// Nodes that cannot run here are written as they came; those that are in functions, or name some,
-/// are an UnimplementedError.
+/// which are notes for TensorFlow's own use. A call by a function's name is a PartitionedCall;
+/// docs/graphs.md lists what else does not come back as it was.
+///
+/// Nodes whose op or attributes are unknown here are written as they came; those that are in
+/// functions, or name some, are an UnimplementedError. Nodes that only lack a kernel are written as
+/// all others.
 TANDEM_EXPORT ExportedGraph export_graph_def(const ImportedGraph& graph,
                                              GraphFormat format = GraphFormat::kBinary);
 

@@ -1,8 +1,12 @@
 // Graphs that were read, written again.
 
 #include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "tandem/core/array.h"
 #include "tandem/core/error.h"
 #include "tandem/io/graph_export.h"
 #include "tandem/io/internal/body_export.h"
@@ -23,19 +27,22 @@ bool names_function(const proto::NodeDef& def) {
 
 // Null for nodes that have an op here. What the message says of other nodes still holds: all keep
 // their names and outputs. What it says of functions does not.
-const std::string* as_it_came(const Node& node) {
+const Array* as_it_came(const Node& node) {
   const AttrValue* bytes = node.attrs().find(kNodeDefAttr);
-  return bytes ? bytes->get_if<std::string>() : nullptr;
+  const auto* array = bytes ? bytes->get_if<std::shared_ptr<const Array>>() : nullptr;
+  return array ? array->get() : nullptr;
 }
 
-proto::NodeDef message_of(const Node& node, const std::string& bytes) {
+proto::NodeDef message_of(const Node& node, const std::string& name, const Array& bytes) {
   proto::NodeDef def;
-  proto::WireReader(bytes).read(def);
+  const std::string_view text(static_cast<const char*>(bytes.raw_data()), bytes.num_bytes());
+  proto::WireReader(text).read(def);
   if (names_function(def)) {
     throw UnimplementedError(cat("Node '", node.name(), "' (", def.op,
-                                 ") was imported but cannot run here (", *why_unsupported(node),
+                                 ") was imported but is unknown here (", *why_unsupported(node),
                                  "), and since it names functions it is not exported either."));
   }
+  def.name = name;
   return def;
 }
 
@@ -53,8 +60,8 @@ ExportedGraph export_graph_def(const ImportedGraph& imported, GraphFormat format
   for (const auto& node : imported.graph->nodes()) nodes.push_back(node.get());
   body.plan(nodes, {}, {});
   body.write([&](const Node& node) {
-    const std::string* bytes = as_it_came(node);
-    if (bytes) graph.node.push_back(message_of(node, *bytes));
+    const Array* bytes = as_it_came(node);
+    if (bytes) graph.node.push_back(message_of(node, body.name(node), *bytes));
     return bytes != nullptr;
   });
   for (const Node* node : nodes) {

@@ -120,8 +120,9 @@ void BodyExport::write(const std::function<bool(const Node&)>& other) {
 
 void BodyExport::write_node(const Node& node) {
   if (&node.op() == &stand_in_op()) {
-    throw UnimplementedError(cat("Node '", node.name(), "' was imported but cannot run here (",
-                                 *why_unsupported(node), "), and so is not exported."));
+    throw UnimplementedError(cat("Node '", node.name(), "' was imported but is unknown here (",
+                                 *why_unsupported(node),
+                                 "), and so is not exported as a part of a function."));
   }
   proto::NodeDef def;
   def.name = name_of_.at(&node);

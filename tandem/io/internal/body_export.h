@@ -54,7 +54,8 @@ class BodyExport {
   void plan(const std::vector<const Node*>& nodes, const std::vector<Output>& results,
             const std::vector<Node*>& control_results);
   /// The planned nodes in their order, without those that are a part of another. For each `other`
-  /// is asked whether it has written it.
+  /// is asked whether it has written it: it must itself have pushed the message to the list of
+  /// nodes, under `name(node)`, which is what users of the node call it.
   void write(const std::function<bool(const Node&)>& other = {});
   const std::string& name(const Node& node) const { return name_of_.at(&node); }
   /// "node", "node:1" or "node:output:0".

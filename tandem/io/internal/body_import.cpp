@@ -691,7 +691,11 @@ void BodyImport::make_stand_in(Graph& graph, Pending& node) {
                        {"Tout", node.output_dtypes},
                        {kOpAttr, node.def->op},
                        {kUnsupportedAttr, node.reason}};
-  if (!node.broken && !function_) spec.attrs.set(kNodeDefAttr, proto::WireWriter::write(*node.def));
+  if (!node.broken && !function_) {
+    const std::string bytes = proto::WireWriter::write(*node.def);
+    spec.attrs.set(kNodeDefAttr,
+                   Array::vector(std::vector<std::uint8_t>(bytes.begin(), bytes.end())));
+  }
   for (const int c : node.controls)
     spec.control_inputs.push_back(pending_[static_cast<std::size_t>(c)].made);
   node.made = graph.add(std::move(spec));

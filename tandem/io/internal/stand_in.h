@@ -15,7 +15,8 @@ inline constexpr const char* kUnsupportedAttr = "_unsupported";
 /// Private attribute of stand-ins: the op's name in the file.
 inline constexpr const char* kOpAttr = "_op";
 
-/// Private attribute of stand-ins in a graph, not of those in functions: the NodeDef as it came.
+/// Private attribute of stand-ins in a graph, not of those in functions: the NodeDef as it came, an
+/// array of its bytes, which copies of the graph share and dumps do not show.
 inline constexpr const char* kNodeDefAttr = "_node_def";
 /// Private attribute of a Fill of two constants, made for it, that stands for a large constant.
 inline constexpr const char* kConstantAttr = "_constant";

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tandem/fs/file_system.h"
+#include "tandem/graph/op_registry.h"
 #include "tandem/io/graph_export.h"
 #include "tandem/runtime/function_calls.h"
 #include "tandem/runtime/runtime.h"
@@ -19,6 +20,10 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
+
+const OpRegistration kNowhere{
+    {.name = "TestRunsNowhere", .inputs = "x: float", .outputs = "y: float"}};
 
 const std::vector<std::pair<std::string, std::string>> kT{{"T", kFloatType}};
 
@@ -265,6 +270,40 @@ TEST(ImportedExport, AConstantOfOneValueStaysShort) {
   }
 }
 
+// In a function's body: "node" is "node_def" there.
+std::string in_function(const std::string& node) { return "node_def" + node.substr(4); }
+
+// A function f of x that returns `value`.
+std::string library(const std::string& nodes, const std::string& value) {
+  return "library { function { signature { name: 'f' input_arg { name: 'x' type: DT_FLOAT } "
+         "output_arg { name: 'y' type: DT_FLOAT } } " +
+         nodes + " ret { key: 'y' value: '" + value + "' } } }";
+}
+
+TEST(ImportedExport, AConstantOfOneValueStaysShortInAFunction) {
+  const std::string int_type = "type: DT_INT32";
+  const ImportedGraph graph = import_text(
+      placeholder("x", "dim { size: 2 }") + node("call", "f", {"x"}) +
+      library(in_function(constant("large", "DT_FLOAT", "dim { size: 600 } dim { size: 600 }",
+                                   "float_val: 0.5")) +
+                  in_function(
+                      constant("axes", "DT_INT32", "dim { size: 2 }", "int_val: 0 int_val: 1")) +
+                  in_function(node("mean", "Mean", {"large:output:0", "axes:output:0"},
+                                   {{"T", kFloatType}, {"Tidx", int_type}})) +
+                  in_function(node("sum", "AddV2", {"x", "mean:output:0"}, kT)),
+              "sum:z:0"));
+  const std::string bytes = export_graph_def(graph, GraphFormat::kText).bytes;
+  EXPECT_LT(bytes.size(), 4000u);
+  EXPECT_THAT(bytes,
+              AllOf(HasSubstr("\"large\""), Not(HasSubstr("large/")), Not(HasSubstr("Fill"))));
+  const ImportedGraph back = again(graph);
+  expect_same(back, again(back));
+  for (const ImportedGraph& g : {graph, back}) {
+    EXPECT_EQ(GraphSession(g).run({{"x", Array::vector(std::vector<float>{1, -1})}}, {"call"})[0],
+              Array::vector(std::vector<float>{1.5f, -0.5f}));
+  }
+}
+
 // A session knows the nodes that a large constant has become, so a step may hand them out.
 TEST(ImportedExport, PartsOfAConstantThatAreUsedAreWritten) {
   const GraphSession session(import_text(
@@ -301,6 +340,8 @@ TEST(ImportedExport, NodesThatCannotRunAreWrittenAsTheyCame) {
                   true);
   const ImportedGraph back = again(graph, GraphFormat::kText);
   expect_same(graph, back);
+  EXPECT_EQ(export_graph_def(graph).bytes, export_graph_def(back).bytes);
+  EXPECT_THAT(graph.graph->to_string(), Not(HasSubstr("this")));  // the bytes are no text
   ASSERT_EQ(back.unsupported.size(), 1u);
   EXPECT_EQ(back.unsupported[0].op, "NoSuchOp");
   EXPECT_THAT(export_graph_def(graph, GraphFormat::kText).bytes,
@@ -320,20 +361,45 @@ TEST(ImportedExport, AConstantThatCannotRunKeepsItsValue) {
               AllOf(HasSubstr("int_val: 57"), HasSubstr("zone")));
 }
 
-TEST(ImportedExport, NodesThatCannotRunAreRefusedInFunctions) {
-  const ImportedGraph graph = import_text(
-      placeholder("x") + node("call", "f", {"x"}) +
-          "library { function { signature { name: 'f' input_arg { name: 'x' type: DT_FLOAT } "
-          "output_arg { name: 'y' type: DT_FLOAT } } "
-          "node_def { name: 'odd' op: 'NoSuchOp' input: 'x' } ret { key: 'y' value: 'odd:z:0' } } "
-          "}",
-      true);
+// What the message says of nodes that cannot run.
+std::string refusal(const ImportedGraph& graph) {
   try {
     export_graph_def(graph);
-    ADD_FAILURE() << "a node without an op was exported";
+    return "exported";
   } catch (const UnimplementedError& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("'odd'"), HasSubstr("no op 'NoSuchOp'")));
+    return error.what();
   }
+}
+
+TEST(ImportedExport, UnknownNodesAreRefusedInFunctions) {
+  const ImportedGraph graph =
+      import_text(placeholder("x") + node("call", "f", {"x"}) +
+                      library(in_function(node("odd", "NoSuchOp", {"x"})), "odd:z:0"),
+                  true);
+  EXPECT_THAT(refusal(graph), AllOf(HasSubstr("'odd'"), HasSubstr("no op 'NoSuchOp'")));
+}
+
+TEST(ImportedExport, UnknownNodesThatNameFunctionsAreRefused) {
+  for (const char* named : {"func { name: 'f' }", "list { func { name: 'f' } }"}) {
+    const ImportedGraph graph = import_text(
+        placeholder("x") + node("odd", "NoSuchOp", {"x"}, {{"of", named}}) + library("", "x"),
+        true);
+    EXPECT_THAT(refusal(graph), AllOf(HasSubstr("'odd'"), HasSubstr("no op 'NoSuchOp'"),
+                                      HasSubstr("names functions")));
+  }
+}
+
+// What they are is known, unlike what an unknown op's outputs are called.
+TEST(ImportedExport, NodesWithoutAKernelAreWrittenInFunctionsToo) {
+  const ImportedGraph graph = import_text(
+      placeholder("x") + node("alone", "TestRunsNowhere", {"x"}) + node("call", "f", {"x"}) +
+          library(in_function(node("inside", "TestRunsNowhere", {"x"})), "inside:y:0"),
+      true);
+  ASSERT_EQ(graph.unsupported.size(), 2u);
+  const ImportedGraph back = again(graph, GraphFormat::kText);
+  expect_same(back, again(back));
+  ASSERT_EQ(back.unsupported.size(), 2u);
+  for (const UnsupportedNode& node : back.unsupported) EXPECT_EQ(node.op, "TestRunsNowhere");
 }
 
 }  // namespace
