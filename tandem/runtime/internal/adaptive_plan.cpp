@@ -47,6 +47,24 @@ std::vector<Array> AdaptivePlan::run_into(std::vector<Array> args, std::span<con
   return run_plan(*plan, std::move(args), cancellation, nullptr, places);
 }
 
+// The frame holds the results. Every call goes through here.
+[[gnu::always_inline]] inline std::unique_ptr<Plan::Frame> AdaptivePlan::run_frame(
+    Plan& plan, std::span<Array> args, const Cancellation* cancellation,
+    std::vector<StepTime>* times, std::span<const Array> places) {
+  // A frame whose run failed half way is dropped, not cleaned.
+  std::unique_ptr<Plan::Frame> frame = plan.take_frame();
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    frame->values[static_cast<std::size_t>(plan.arg_slots()[i])] = std::move(args[i]);
+  }
+  if (!places.empty()) plan.place_results(*frame, places);
+  if (plan.schedule() == Schedule::kSequential) {
+    run_sequential(plan, *frame, cancellation, times);
+  } else {
+    run_dataflow(plan, *frame, cancellation, runtime_.inter_op_pool());
+  }
+  return frame;
+}
+
 void AdaptivePlan::run_between(std::span<Array> args, std::span<const Array> places,
                                std::span<Array> results, const Cancellation* cancellation) {
   Plan* plan = chosen_.load(std::memory_order_acquire);
@@ -126,25 +144,6 @@ bool AdaptivePlan::may_gain(const std::vector<StepTime>& times) const {
   const double best = std::max(longest, parallel_inside + serial / threads);
   const double now = serial + parallel_inside;
   return now - best > kLeastGain && best < 0.8 * now;
-}
-
-// The frame holds the results.
-std::unique_ptr<Plan::Frame> AdaptivePlan::run_frame(Plan& plan, std::span<Array> args,
-                                                     const Cancellation* cancellation,
-                                                     std::vector<StepTime>* times,
-                                                     std::span<const Array> places) {
-  // A frame whose run failed half way is dropped, not cleaned.
-  std::unique_ptr<Plan::Frame> frame = plan.take_frame();
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    frame->values[static_cast<std::size_t>(plan.arg_slots()[i])] = std::move(args[i]);
-  }
-  if (!places.empty()) plan.place_results(*frame, places);
-  if (plan.schedule() == Schedule::kSequential) {
-    run_sequential(plan, *frame, cancellation, times);
-  } else {
-    run_dataflow(plan, *frame, cancellation, runtime_.inter_op_pool());
-  }
-  return frame;
 }
 
 std::vector<Array> AdaptivePlan::run_plan(Plan& plan, std::vector<Array> args,

@@ -228,11 +228,12 @@ int place_of(const Runtime& runtime, const Array& value) {
   }
   for (std::size_t i = 0; i < args.size(); ++i) {
     const Node& arg = *function.args()[i];
-    if (base_dtype(args[i].dtype()) != base_dtype(arg.output_dtype(0)) ||
+    const DType dtype = args[i].dtype(), wanted = arg.output_dtype(0);
+    if ((dtype != wanted && base_dtype(dtype) != base_dtype(wanted)) ||
         !arg.output_shape(0).is_compatible(args[i].shape())) {
       throw InvalidArgumentError(cat("Function '", function.name(), "': argument ", i, " must be ",
-                                     arg.output_dtype(0), arg.output_shape(0), " but is ",
-                                     args[i].dtype(), args[i].shape(), "."));
+                                     wanted, arg.output_shape(0), " but is ", dtype,
+                                     args[i].shape(), "."));
     }
   }
 }
