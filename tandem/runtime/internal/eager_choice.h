@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tandem/core/attr.h"
+#include "tandem/device/device_spec.h"
 #include "tandem/graph/op_def.h"
 #include "tandem/runtime/tensor.h"
 
