@@ -101,12 +101,23 @@ class FunctionExport {
 
 }  // namespace
 
+namespace {
+
+const Function& there(const FunctionRef& function) {
+  if (!function)
+    throw InvalidArgumentError(
+        "There is no function to export. td::function(...).concrete(...) gives one.");
+  return *function;
+}
+
+}  // namespace
+
 ExportedGraph export_graph_def(const ConcreteFunction& function, const ExportOptions& options) {
-  return FunctionExport(*function.function(), function.captures(), options).run();
+  return FunctionExport(there(function.function()), function.captures(), options).run();
 }
 
 ExportedGraph export_graph_def(const FunctionRef& function, const ExportOptions& options) {
-  return FunctionExport(*function, {}, options).run();
+  return FunctionExport(there(function), {}, options).run();
 }
 
 ExportedGraph write_graph_def(const std::string& path, const ConcreteFunction& function,

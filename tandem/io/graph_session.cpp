@@ -139,6 +139,9 @@ struct GraphSession::State {
 };
 
 GraphSession::GraphSession(ImportedGraph graph) : state_(std::make_unique<State>()) {
+  if (!graph.graph)
+    throw InvalidArgumentError(
+        "There is no graph to run. import_graph_def and read_graph_def give one.");
   state_->imported = std::move(graph);
   state_->runtime = &Runtime::current();
   state_->graph = with_pinned_resources(state_->imported.graph, *state_->runtime);

@@ -49,6 +49,9 @@ proto::NodeDef message_of(const Node& node, const std::string& name, const Array
 }  // namespace
 
 ExportedGraph export_graph_def(const ImportedGraph& imported, GraphFormat format) {
+  if (!imported.graph)
+    throw InvalidArgumentError(
+        "There is no graph to export. import_graph_def and read_graph_def give one.");
   proto::GraphDef graph;
   auto& versions = graph.versions.make();
   versions.producer = imported.producer;

@@ -402,5 +402,12 @@ TEST(ImportedExport, NodesWithoutAKernelAreWrittenInFunctionsToo) {
   for (const UnsupportedNode& node : back.unsupported) EXPECT_EQ(node.op, "TestRunsNowhere");
 }
 
+TEST(ImportedExport, WhatHoldsNoGraphIsRefused) {
+  EXPECT_THROW(export_graph_def(ImportedGraph()), InvalidArgumentError);
+  EXPECT_THROW(export_graph_def(FunctionRef()), InvalidArgumentError);
+  EXPECT_THROW(export_graph_def(ConcreteFunction()), InvalidArgumentError);
+  EXPECT_THROW(GraphSession{ImportedGraph()}, InvalidArgumentError);
+}
+
 }  // namespace
 }  // namespace tandem::io
