@@ -1,9 +1,11 @@
 #include "tandem/runtime/thread_context.h"
 
+#include <memory>
 #include <utility>
 
 #include "tandem/core/error.h"
 #include "tandem/graph/draw_position.h"
+#include "tandem/graph/kernel_context.h"
 #include "tandem/runtime/internal/configured.h"
 
 namespace tandem {
@@ -55,8 +57,23 @@ DeviceScope::DeviceScope(const std::string& device) {
 }
 DeviceScope::~DeviceScope() { thread_context().devices.pop_back(); }
 
+namespace {
+
+// What stops the calls of an inner scope: its own or the outer one's, so that a library's scope
+// does not keep its caller's from being heard.
+std::shared_ptr<const Cancellation> joined(std::shared_ptr<const Cancellation> inner,
+                                           const std::shared_ptr<const Cancellation>& outer) {
+  if (!inner || inner == outer) return outer;
+  if (!outer || inner->joins(outer)) return inner;
+  return std::make_shared<const Cancellation>(std::move(inner), outer);
+}
+
+}  // namespace
+
 CancellationScope::CancellationScope(std::shared_ptr<const Cancellation> cancellation)
-    : saved_(std::exchange(thread_context().cancellation, std::move(cancellation))) {}
+    : saved_(thread_context().cancellation) {
+  thread_context().cancellation = joined(std::move(cancellation), saved_);
+}
 CancellationScope::~CancellationScope() { thread_context().cancellation = std::move(saved_); }
 
 NameScope::NameScope(const std::string& name) : saved_(thread_context().name_scope) {

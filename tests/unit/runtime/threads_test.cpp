@@ -106,6 +106,24 @@ TEST(Cancellation, StopsALoopFromAnotherThread) {
   EXPECT_EQ(endless(Tensor(-1)).item<int>(), -1);  // usable, and no longer cancelled
 }
 
+TEST(Cancellation, OfAnOuterScopeIsHeardWithinAnInnerOne) {
+  const auto outer = std::make_shared<Cancellation>(), inner = std::make_shared<Cancellation>();
+  auto f = function([](Tensor x) {
+    return while_loop([](Tensor i) { return i < 3; }, [](Tensor i) { return i + 1; }, x);
+  });
+  const CancellationScope scope(outer);
+  {
+    const CancellationScope none(nullptr), own(inner);
+    EXPECT_EQ(f(Tensor(1)).item<int>(), 3);
+    inner->cancel();
+    EXPECT_THROW(f(Tensor(1)), CancelledError);
+  }
+  EXPECT_EQ(f(Tensor(1)).item<int>(), 3);
+  outer->cancel();
+  const CancellationScope none(nullptr), own(std::make_shared<Cancellation>());
+  EXPECT_THROW(f(Tensor(1)), CancelledError);
+}
+
 TEST(Cancellation, StopsFit) {
   const auto stop = std::make_shared<Cancellation>();
   stop->cancel();
