@@ -115,26 +115,27 @@ void set_global_step(KernelContext& c) {
   to->set_global_step(scalar_input<std::int64_t>(c, 1, "new_global_step"));
 }
 
-#define TANDEM_GRADIENTS .types = {{"dtype", {DType::kHalf, DType::kFloat, DType::kDouble}}}
+constexpr DTypeSet kGradients{DType::kHalf, DType::kFloat, DType::kDouble};
 
 const KernelRegistration kMake{
-    {.op = "ResourceConditionalAccumulator", TANDEM_GRADIENTS, .run = make_dense}};
+    {.op = "ResourceConditionalAccumulator", .types = {{"dtype", kGradients}}, .run = make_dense}};
 const KernelRegistration kMakeByName{
-    {.op = "ConditionalAccumulator", TANDEM_GRADIENTS, .run = make_dense}};
+    {.op = "ConditionalAccumulator", .types = {{"dtype", kGradients}}, .run = make_dense}};
 const KernelRegistration kMakeSparse{
-    {.op = "SparseConditionalAccumulator", TANDEM_GRADIENTS, .run = make_sparse}};
+    {.op = "SparseConditionalAccumulator", .types = {{"dtype", kGradients}}, .run = make_sparse}};
 const KernelRegistration kApply{
-    {.op = "ResourceAccumulatorApplyGradient", TANDEM_GRADIENTS, .run = apply}};
+    {.op = "ResourceAccumulatorApplyGradient", .types = {{"dtype", kGradients}}, .run = apply}};
 const KernelRegistration kApplyByName{
-    {.op = "AccumulatorApplyGradient", TANDEM_GRADIENTS, .run = apply}};
+    {.op = "AccumulatorApplyGradient", .types = {{"dtype", kGradients}}, .run = apply}};
 const KernelRegistration kApplyRows{
-    {.op = "SparseAccumulatorApplyGradient", TANDEM_GRADIENTS, .run = apply_rows}};
+    {.op = "SparseAccumulatorApplyGradient", .types = {{"dtype", kGradients}}, .run = apply_rows}};
 const KernelRegistration kTake{
-    {.op = "ResourceAccumulatorTakeGradient", TANDEM_GRADIENTS, .run_async = take}};
+    {.op = "ResourceAccumulatorTakeGradient", .types = {{"dtype", kGradients}}, .run_async = take}};
 const KernelRegistration kTakeByName{
-    {.op = "AccumulatorTakeGradient", TANDEM_GRADIENTS, .run_async = take}};
-const KernelRegistration kTakeRows{
-    {.op = "SparseAccumulatorTakeGradient", TANDEM_GRADIENTS, .run_async = take_rows}};
+    {.op = "AccumulatorTakeGradient", .types = {{"dtype", kGradients}}, .run_async = take}};
+const KernelRegistration kTakeRows{{.op = "SparseAccumulatorTakeGradient",
+                                    .types = {{"dtype", kGradients}},
+                                    .run_async = take_rows}};
 const KernelRegistration kCount{
     {.op = "ResourceAccumulatorNumAccumulated", .run = num_accumulated}};
 const KernelRegistration kCountByName{{.op = "AccumulatorNumAccumulated", .run = num_accumulated}};

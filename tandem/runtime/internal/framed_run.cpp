@@ -7,7 +7,6 @@
 #include "tandem/device/inter_op_pool.h"
 #include "tandem/runtime/internal/device_kernel.h"
 #include "tandem/runtime/internal/op_failure.h"
-#include "tandem/runtime/internal/running_calls.h"
 #include "tandem/runtime/runtime.h"
 
 namespace tandem {
@@ -29,7 +28,6 @@ std::vector<Array> FramedRun::operator()(std::vector<Array> args,
                                          const Cancellation* cancellation) {
   args_ = std::move(args);
   cancellation_ = cancellation;
-  closing_ = Runtime::current().running_calls().closing();
   context_ = thread_context();
   clean_ = false;
   recorder_ = StepRecorder::active();
@@ -129,7 +127,6 @@ void FramedRun::run_kernel(const Ready& entry) {
   context.owned_inputs_ = ~std::uint64_t{0};
   try {
     if (cancellation_) cancellation_->check();
-    if (closing_) closing_->check();
     if (plan_.several_memories() && !bring_inputs(entry)) return;
     if (s.accelerator) return run_on_device(entry);
     const KernelDecl& kernel = s.kernels->choose(context);

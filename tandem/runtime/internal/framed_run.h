@@ -158,7 +158,6 @@ class FramedRun {
   std::vector<Array> args_;
   std::vector<Array> results_;
   const Cancellation* cancellation_ = nullptr;
-  std::shared_ptr<const Cancellation> closing_;  // the runtime's
   std::exception_ptr error_;
   bool clean_ = false;
   int elsewhere_ = 0;  // steps that others run
