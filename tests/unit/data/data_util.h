@@ -15,6 +15,8 @@
 #include "tandem/core/error.h"
 #include "tandem/data/dataset.h"
 
+#include "tests/unit/folder.h"
+
 namespace tandem::data {
 
 /// The int64 scalars in the first components of the next `limit` elements.
@@ -44,26 +46,6 @@ std::string message_of_thrown(F f) {
 
 /// A scalar map for tests that need no ops.
 inline Tensor plus(const Tensor& x, std::int64_t y) { return Tensor(x.item<std::int64_t>() + y); }
-
-/// A folder for one test, empty at first.
-class Folder {
- public:
-  Folder()
-      : path_(std::filesystem::temp_directory_path() /
-              ("tandem_data_" + std::to_string(getpid()) + "_" + std::to_string(next_++))) {
-    std::filesystem::create_directories(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-  std::size_t files() const {
-    const std::filesystem::directory_iterator all(path_);
-    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
-  }
-
- private:
-  static inline std::atomic<int> next_{0};
-  std::filesystem::path path_;
-};
 
 /// The elements of an iteration as texts.
 std::vector<std::string> rest(Iterator& iterator);

@@ -1,8 +1,5 @@
 // Models whose weights lie where a scope or a user put them, trained outside of it: the optimizer's
 // variables are with their weights, and the figures are those of one device.
-#include <unistd.h>
-
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -11,6 +8,8 @@
 #include <gtest/gtest.h>
 
 #include <tandem/tandem.h>
+
+#include "tests/unit/folder.h"
 
 namespace tandem::keras {
 namespace {
@@ -83,23 +82,6 @@ void expect_near(const Trained& trained, const Trained& expected) {
     EXPECT_THAT(trained.weights[i],
                 testing::Pointwise(testing::FloatNear(1e-6f), expected.weights[i]));
 }
-
-// Of this process, and gone with it.
-class Folder {
- public:
-  Folder()
-      : path_(std::filesystem::temp_directory_path() /
-              ("tandem_model_devices_" + std::to_string(getpid()))) {
-    std::filesystem::create_directories(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 class ModelDevices : public testing::TestWithParam<const char*> {};
 
