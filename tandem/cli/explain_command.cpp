@@ -7,6 +7,8 @@
 
 #include "tandem/cli/commands.h"
 #include "tandem/cli/for_option.h"
+#include "tandem/cli/initializers.h"
+#include "tandem/cli/machine_memory.h"
 #include "tandem/core/error.h"
 #include "tandem/runtime/explain.h"
 #include "tandem/runtime/profiler.h"
@@ -71,6 +73,7 @@ void print_dot(const Explanation& e) {
 // Zeros for the function's arguments.
 std::vector<Array> zeros_for(const WholeFunction& whole) {
   std::vector<Array> values;
+  double bytes = 0;
   for (std::size_t i = 0; i < whole.arg_shapes.size(); ++i) {
     const Node& arg = *whole.function->args()[i];
     if (is_object(arg.output_dtype(0)) && arg.output_dtype(0) != DType::kString) {
@@ -81,7 +84,11 @@ std::vector<Array> zeros_for(const WholeFunction& whole) {
       throw UsageError(cat("--measure needs the shape of '", whole.feeds[i], "', which is ",
                            whole.arg_shapes[i], ": give --feed ", whole.feeds[i], "=SHAPE."));
     }
-    values.push_back(Array::zeros(arg.output_dtype(0), whole.arg_shapes[i].to_shape()));
+    const Shape shape = whole.arg_shapes[i].to_shape();
+    bytes += static_cast<double>(shape.num_elements()) *
+             static_cast<double>(dtype_size(arg.output_dtype(0)));
+    check_fits("--measure: what is fed", bytes, "Give smaller sizes by --feed.");
+    values.push_back(Array::zeros(arg.output_dtype(0), shape));
   }
   return values;
 }
@@ -117,8 +124,8 @@ void run_explain(const ExplainArguments& arguments) {
       explain.profile = measure(whole, arguments.measure);
     } catch (const FailedPreconditionError&) {
       if (!whole.function->stateful() || !arguments.inits.empty()) throw;
-      std::rethrow_exception(with_line(std::current_exception(),
-                                       "in td explain --measure: --init NODE runs a node first"));
+      std::rethrow_exception(
+          with_line(std::current_exception(), propose_init("td explain --measure", *whole.graph)));
     }
   }
   Explanation explanation = explain_function(*whole.function, whole.arg_shapes, explain);

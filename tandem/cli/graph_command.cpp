@@ -9,6 +9,7 @@
 
 #include "tandem/cli/commands.h"
 #include "tandem/cli/graph_drawing.h"
+#include "tandem/cli/initializers.h"
 #include "tandem/cli/whole_graph.h"
 #include "tandem/core/error.h"
 #include "tandem/io/graph_def.h"
@@ -33,6 +34,7 @@ struct Summary {
   std::vector<NamedTensor> inputs;
   std::vector<NamedTensor> outputs;
   std::vector<NamedTensor> variables;
+  std::vector<std::string> initializers;
 };
 
 bool steers(const std::string& op) {
@@ -76,6 +78,7 @@ NamedTensor tensor(const Node& node, const std::string& op, int output) {
 
 Summary summarize(const io::ImportedGraph& imported) {
   Summary summary;
+  summary.initializers = initializers(*imported.graph);
   const OpNames names(imported);
   const auto users = imported.graph->consumers();
   for (const auto& node : imported.graph->nodes()) {
@@ -130,10 +133,17 @@ void print_tensors(const char* title, const std::vector<NamedTensor>& tensors) {
 void print_text(const GraphArguments& arguments, const io::ImportedGraph& imported) {
   const Summary summary = summarize(imported);
   std::cout << arguments.graph << ": " << imported.graph->num_nodes() << " nodes, "
-            << imported.library.size() << " functions, producer " << imported.producer << '\n';
+            << imported.library.size() << " functions, "
+            << (imported.producer == 0 ? "no version: very old, or cut short"
+                                       : cat("producer ", imported.producer))
+            << '\n';
   print_tensors("inputs", summary.inputs);
   print_tensors("outputs", summary.outputs);
   print_tensors("variables", summary.variables);
+  if (!summary.initializers.empty()) {
+    std::cout << "initializers, for td run --init:\n";
+    for (const std::string& name : summary.initializers) std::cout << "  " << name << '\n';
+  }
   print_counts("ops", summary.ops);
   print_counts("control flow, functions included", summary.control_flow);
   if (!imported.library.empty()) std::cout << "functions:\n";
@@ -183,6 +193,7 @@ void print_json(const io::ImportedGraph& imported) {
                     {"inputs", tensors_json(summary.inputs)},
                     {"outputs", tensors_json(summary.outputs)},
                     {"variables", tensors_json(summary.variables)},
+                    {"initializers", summary.initializers},
                     {"ops", summary.ops},
                     {"control_flow", summary.control_flow},
                     {"functions", std::move(functions)},

@@ -2,17 +2,23 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <iomanip>
 #include <iostream>
+#include <map>
+#include <memory>
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "tandem/cli/commands.h"
 #include "tandem/cli/for_option.h"
+#include "tandem/cli/initializers.h"
+#include "tandem/cli/machine_memory.h"
 #include "tandem/core/error.h"
 #include "tandem/fs/file_system.h"
 #include "tandem/io/graph_session.h"
@@ -65,43 +71,83 @@ std::string file_name(const std::string& fetch) {
 }
 
 void check_file_names(const RunArguments& arguments) {
-  std::set<std::string> seen;
+  std::map<std::string, std::string> seen;
   for (const std::string& fetch : arguments.fetches) {
-    if (!seen.insert(file_name(fetch)).second) {
-      throw InvalidArgumentError(
-          cat("Two fetches would be saved as ", file_name(fetch), "; fetch them apart."));
+    const std::string name = fetch.find(':') == std::string::npos ? fetch + ":0" : fetch;
+    const auto [other, is_new] = seen.emplace(file_name(fetch), name);
+    if (is_new) continue;
+    if (other->second == name) {
+      throw InvalidArgumentError(cat("--fetch: ", fetch,
+                                     " is fetched twice, and both would be saved as ", other->first,
+                                     ". Fetch each tensor once."));
     }
+    throw InvalidArgumentError(cat("--fetch: ", other->second, " and ", name,
+                                   " would both be saved as ", other->first,
+                                   ". Fetch them apart."));
   }
 }
 
-// The values of all steps as one, with a leading axis of steps.
-Array stack(const std::vector<Array>& values, const std::string& fetch) {
-  const Array& first = values.front();
-  for (const Array& value : values) {
-    if (!(value.shape() == first.shape())) {
-      throw InvalidArgumentError(cat("'", fetch, "' has shape ", first.shape(), " in one step and ",
+// The values of a fetch: of one step as it is, of several as one with a leading axis of steps.
+class Fetched {
+ public:
+  Fetched(std::string fetch, int steps) : fetch_(std::move(fetch)), steps_(steps) {}
+
+  void add(Array value) {
+    if (steps_ == 1) {
+      all_ = std::move(value);
+      return;
+    }
+    if (added_ == 0) make_room(value);
+    if (!(value.shape() == shape_)) {
+      throw InvalidArgumentError(cat("'", fetch_, "' has shape ", shape_, " in one step and ",
                                      value.shape(), " in another, so they can't be saved as one."));
     }
-  }
-  std::vector<std::int64_t> dims = first.shape().to_vector();
-  dims.insert(dims.begin(), static_cast<std::int64_t>(values.size()));
-  Array all(first.dtype(), Shape(dims));
-  const std::int64_t count = first.num_elements();
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::int64_t at = static_cast<std::int64_t>(i) * count;
-    if (first.dtype() == DType::kString) {
-      const auto from = values[i].values<std::string>();
-      std::copy(from.begin(), from.end(), all.data<std::string>() + at);
+    const std::int64_t count = value.num_elements(), at = added_++ * count;
+    if (value.dtype() == DType::kString) {
+      const auto from = value.values<std::string>();
+      std::copy(from.begin(), from.end(), all_.data<std::string>() + at);
     } else if (count > 0) {
-      std::memcpy(static_cast<char*>(all.raw_data()) +
-                      static_cast<std::size_t>(at) * dtype_size(first.dtype()),
-                  values[i].raw_data(), values[i].num_bytes());
+      std::memcpy(static_cast<char*>(all_.raw_data()) +
+                      static_cast<std::size_t>(at) * dtype_size(value.dtype()),
+                  value.raw_data(), value.num_bytes());
     }
   }
-  return all;
+  const std::string& fetch() const { return fetch_; }
+  const Array& all() const { return all_; }
+
+ private:
+  void make_room(const Array& first) {
+    shape_ = first.shape();
+    check_fits(
+        cat("--steps ", steps_, ": '", fetch_, "' (", first.dtype(), shape_, ") of all steps"),
+        static_cast<double>(first.num_bytes()) * steps_,
+        "Ask for fewer steps; --repeat runs steps without keeping what they fetch.");
+    std::vector<std::int64_t> dims = shape_.to_vector();
+    dims.insert(dims.begin(), steps_);
+    all_ = Array(first.dtype(), Shape(dims));
+  }
+
+  std::string fetch_;
+  int steps_;
+  std::int64_t added_ = 0;
+  Shape shape_;  // of a step
+  Array all_;
+};
+
+std::vector<Fetched> run_steps(const RunArguments& arguments, const io::GraphSession::Step& step,
+                               const std::vector<Array>& values) {
+  std::vector<Fetched> fetched;
+  for (const std::string& fetch : arguments.fetches) fetched.emplace_back(fetch, arguments.steps);
+  for (int i = 0; i < arguments.steps; ++i) {
+    std::vector<Array> results = step.run(values);
+    for (std::size_t f = 0; f < results.size(); ++f) fetched[f].add(std::move(results[f]));
+  }
+  return fetched;
 }
 
-void report_fetch(const RunArguments& arguments, const std::string& fetch, const Array& value) {
+void report_fetch(const RunArguments& arguments, const Fetched& fetched) {
+  const std::string& fetch = fetched.fetch();
+  const Array& value = fetched.all();
   std::cout << fetch << ": " << value.dtype() << value.shape();
   if (arguments.out.empty()) {
     std::cout << '\n' << value.to_string() << '\n';
@@ -190,7 +236,9 @@ void run_graph(const RunArguments& arguments) {
   io::ImportOptions import;
   import.allow_unsupported = true;  // what the step needs is checked before it runs
   import.device = arguments.device;
-  const io::GraphSession session(io::read_graph_def(arguments.graph, import));
+  io::ImportedGraph imported = io::read_graph_def(arguments.graph, import);
+  const std::shared_ptr<const Graph> graph = imported.graph;
+  const io::GraphSession session(std::move(imported));
 
   std::vector<std::string> names;
   std::vector<Array> values;
@@ -204,18 +252,13 @@ void run_graph(const RunArguments& arguments) {
     for_option("--out " + arguments.out,
                [&] { fs::file_system_of(arguments.out).make_directories(arguments.out); });
   }
-  for (const std::string& init : arguments.inits) session.prepare(names, {}, {init}).run(values);
-
-  std::vector<std::vector<Array>> fetched(arguments.fetches.size());
-  for (int i = 0; i < arguments.steps; ++i) {
-    std::vector<Array> results = step.run(values);
-    for (std::size_t f = 0; f < results.size(); ++f) fetched[f].push_back(std::move(results[f]));
-  }
-  for (std::size_t f = 0; f < fetched.size(); ++f) {
-    report_fetch(
-        arguments, arguments.fetches[f],
-        arguments.steps > 1 ? stack(fetched[f], arguments.fetches[f]) : fetched[f].front());
-    fetched[f].clear();
+  try {
+    for (const std::string& init : arguments.inits) session.prepare(names, {}, {init}).run(values);
+    for (const Fetched& fetched : run_steps(arguments, step, values))
+      report_fetch(arguments, fetched);
+  } catch (const FailedPreconditionError&) {
+    if (!arguments.inits.empty()) throw;
+    std::rethrow_exception(with_line(std::current_exception(), propose_init("td run", *graph)));
   }
   const Timing timing = arguments.repeat > 0 ? measure(step, values, arguments.repeat) : Timing{};
   report(arguments, timing, step.num_nodes(), peak_bytes(runtime));

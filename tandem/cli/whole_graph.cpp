@@ -51,6 +51,7 @@ WholeFunction whole_function(io::ImportedGraph imported, const WholeGraph& step)
   }
   std::vector<std::string> fetches = step.fetches, targets = step.targets;
   WholeFunction whole;
+  whole.graph = imported.graph;
   std::vector<std::string>& feeds = whole.feeds;
   std::map<std::string, PartialShape> given = step.shapes;
   const auto users = imported.graph->consumers();

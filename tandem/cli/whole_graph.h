@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,8 @@ struct WholeGraph {
 
 struct WholeFunction {
   FunctionRef function;
-  std::vector<std::string> feeds;  ///< what the user calls each argument
+  std::shared_ptr<const Graph> graph;  ///< the whole one, as it was read
+  std::vector<std::string> feeds;      ///< what the user calls each argument
   std::vector<PartialShape> arg_shapes;
   std::vector<io::GraphSession::Step> inits;  ///< each takes what the function takes
 };

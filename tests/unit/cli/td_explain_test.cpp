@@ -129,6 +129,8 @@ TEST_F(TdExplain, MeasuresByTheNamesOfTheGraph) {
   EXPECT_THAT(open.err, AllOf(HasSubstr("the shape of 'x', which is [?,64]"),
                               HasSubstr("give --feed x=SHAPE.")));
   EXPECT_THAT(failure_of("explain g.pbtxt --measure 2 --fetch nosuch"), HasSubstr("'nosuch'"));
+  EXPECT_THAT(failure_of("explain g.pbtxt --measure 2 --fetch y --feed x=100000000000,64"),
+              HasSubstr("what is fed would take 25600.0 GB, more than the"));
   const TdResult r = explain("g.pbtxt --measure 2 --fetch y --feed x=64,64");
   EXPECT_EQ(r.code, 0) << r.err;
   EXPECT_THAT(r.out, HasSubstr("measured"));
@@ -138,8 +140,9 @@ TEST_F(TdExplain, MeasuresByTheNamesOfTheGraph) {
 
 TEST_F(TdExplain, InitializesWhatItMeasures) {
   fs::write_file(path("training.pbtxt"), kTraining);
-  EXPECT_THAT(failure_of("explain training.pbtxt --measure 2 --feed x=4,2 --fetch y"),
-              AllOf(HasSubstr("run its initializer"), HasSubstr("--init")));
+  EXPECT_THAT(
+      failure_of("explain training.pbtxt --measure 2 --feed x=4,2 --fetch y"),
+      AllOf(HasSubstr("run its initializer"), HasSubstr("--init NODE"), HasSubstr("'init'")));
   for (const char* fetch : {"--fetch y", ""}) {
     const TdResult r =
         explain(cat("training.pbtxt --measure 2 --feed x=4,2 --init init --json ", fetch));

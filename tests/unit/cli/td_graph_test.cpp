@@ -91,7 +91,13 @@ TEST_F(TdGraph, RunTellsWrongUsageFromFailure) {
   EXPECT_THAT(fails("x.npy --fetch x"), HasSubstr("is no GraphDef"));
   EXPECT_THAT(fails("g.pbtxt --fetch scope/y"), HasSubstr("'x' (float[2])"));
   EXPECT_THAT(fails("g.pbtxt --feed x=x.npy --fetch scope/z"), HasSubstr("Did you mean 'scope/y'"));
-  EXPECT_THAT(fails("g.pbtxt --feed x=x.npy --fetch x --fetch x:0 --out ."), HasSubstr("x_0.npy"));
+  EXPECT_THAT(fails("g.pbtxt --feed x=x.npy --fetch x --fetch x:0 --out ."),
+              AllOf(HasSubstr("x:0 is fetched twice"), HasSubstr("x_0.npy")));
+  EXPECT_THAT(fails("g.pbtxt --feed x=x.npy --fetch scope/y --fetch scope_y"),
+              HasSubstr("scope/y:0 and scope_y:0 would both be saved as scope_y_0.npy"));
+  EXPECT_THAT(
+      fails("g.pbtxt --feed x=x.npy --fetch now"),
+      HasSubstr("in td run: --init NODE runs a node first; 'init' looks like one that does"));
   EXPECT_THAT(fails("g.pbtxt --feed x=x.npy --fetch x --device GPU:7"), HasSubstr("GPU:7"));
   EXPECT_THAT(fails("g.pbtxt --feed x=no.npy --fetch x"),
               StartsWith("td: --feed x=no.npy: no.npy;"));
@@ -113,7 +119,9 @@ TEST_F(TdGraph, GraphSummarizes) {
   EXPECT_EQ(r.code, 0) << r.err;
   EXPECT_THAT(r.out, AllOf(HasSubstr("11 nodes"), HasSubstr("  x  float[2]  Placeholder"),
                            HasSubstr("  scope/y  float[2]  AddV2"), ContainsRegex("Placeholder +2"),
+                           HasSubstr("no version: very old, or cut short"),
                            HasSubstr("variables:\n  v  float[2]  VarHandleOp"),
+                           HasSubstr("initializers, for td run --init:\n  init\nops:"),
                            HasSubstr("'odd' (MatMull): there is no op 'MatMull' (the nearest is "
                                      "'MatMul')")));
   EXPECT_THAT(run("graph g.pbtxt --json").out,
@@ -159,6 +167,16 @@ TEST_F(TdGraph, RunLeavesTheGraphAsItIs) {
     const Array y = io::read_npy(path("y_0.npy"));
     EXPECT_THAT(y.values<float>(), ::testing::ElementsAre(10, 13, 0, 14, 15, 0));
   }
+}
+
+TEST_F(TdGraph, RunKeepsNoMoreThanThereIsMemoryFor) {
+  fs::write_file(path("p.pbtxt"), kProduct);
+  io::write_npy(path("m.npy"), Array(DType::kFloat, Shape{1000, 2}));
+  const std::string run = "run p.pbtxt --feed x=m.npy --repeat 0 --steps 1000000000 ";
+  EXPECT_THAT(failure_of(run + "--fetch y"),
+              AllOf(HasSubstr("--steps 1000000000: 'y' (float[1000,3]) of all steps would take "
+                              "12000.0 GB"),
+                    HasSubstr("--repeat")));
 }
 
 TEST_F(TdGraph, RunTellsWhereEachNodeGoesIfAsked) {
