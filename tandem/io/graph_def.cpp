@@ -30,6 +30,7 @@ ImportedGraph read_graph_def(const std::string& path, ImportOptions options) {
     if (bytes.empty()) throw DataLossError(cat("'", path, "' is empty."));
     // schema_version (1), then meta_graphs: field 1 of a GraphDef is a node.
     if (bytes.starts_with("\x08\x01\x12")) throw saved_model();
+    if (is_text(bytes)) options.format = GraphFormat::kText;
     return parse_graph_def(bytes, options.format, options.name);
   }();
   return import_message(def, options);

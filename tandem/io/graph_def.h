@@ -68,7 +68,7 @@ inline constexpr int kGraphDefVersion = 2474;
 TANDEM_EXPORT ImportedGraph import_graph_def(std::string_view bytes,
                                              const ImportOptions& options = {});
 
-/// The same from a file; one whose name ends in .pbtxt is text.
+/// The same from a file; one whose name ends in .pbtxt, or that begins as text does, is text.
 TANDEM_EXPORT ImportedGraph read_graph_def(const std::string& path, ImportOptions options = {});
 
 /// What of `unsupported` the text of an error shows: a line for each node.

@@ -59,8 +59,8 @@ class FunctionExport {
  private:
   static void check_count(const char* what, std::size_t named, std::size_t there) {
     if (named != 0 && named != there) {
-      throw InvalidArgumentError(
-          cat("The function has ", there, " ", what, " but ", named, " are named."));
+      throw InvalidArgumentError(cat("The function has ", there, " ", what, there == 1 ? "" : "s",
+                                     " but ", named, named == 1 ? " is named." : " are named."));
     }
   }
 
@@ -75,8 +75,8 @@ class FunctionExport {
   // Arguments become placeholders, results get nodes of the names asked for. Names that the caller
   // gave go before all others.
   void name_ends(BodyExport& body) {
-    check_count("arguments", options_.inputs.size(), f_.args.size());
-    check_count("results", options_.outputs.size(), f_.results.size());
+    check_count("argument", options_.inputs.size(), f_.args.size());
+    check_count("result", options_.outputs.size(), f_.results.size());
     for (std::size_t i = 0; i < f_.args.size(); ++i) {
       const Node& arg = *f_.args[i];
       const std::string name = options_.inputs.empty() ? arg.name() : options_.inputs[i];

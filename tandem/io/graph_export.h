@@ -42,7 +42,8 @@ struct ExportedGraph {
 /// keys and values: by the node `init` where variables are kept, else by whatever step uses them.
 /// What was captured and no result or effect needs is left out. Functions that it calls go to the
 /// graph's library; loops of TensorFlow 1 in imported ones stay such. The names asked for are the
-/// nodes' names; one that is given twice or that TensorFlow refuses is an InvalidArgumentError.
+/// nodes' names; one that is given twice or that TensorFlow refuses is an InvalidArgumentError, and
+/// so are names in another number than that of arguments or results.
 ///
 /// Throws InvalidArgumentError if variables that are to be frozen are changed, or used within
 /// branches, loops or functions that it calls (kKeep takes them along); UnimplementedError for what
@@ -59,7 +60,8 @@ TANDEM_EXPORT ExportedGraph export_graph_def(const FunctionRef& function,
 /// A graph that was read, whole, as a GraphDef again: nodes, names, devices, control inputs,
 /// colocation groups, the loops of TensorFlow 1, and the functions that its nodes call. `inputs`
 /// are its placeholders; it has no results of its own, so the rest of what is returned is empty.
-/// What its steps have put into variables, queues and tables is no part of a graph.
+/// What its steps have put into variables, queues and tables is no part of a graph, and neither is
+/// which node initializes it: what the `init` of an export was is not known to the next one.
 ///
 /// Not written: functions that no node calls, and attributes that begin with "_", `_class` apart,
 /// which are notes for TensorFlow's own use. A call by a function's name is a PartitionedCall;

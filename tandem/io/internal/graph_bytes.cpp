@@ -1,5 +1,8 @@
 #include "tandem/io/internal/graph_bytes.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "tandem/fs/file_system.h"
 #include "tandem/io/internal/text.h"
 #include "tandem/io/internal/wire.h"
@@ -9,6 +12,12 @@ namespace tandem::io {
 std::string graph_bytes(const proto::GraphDef& graph, GraphFormat format) {
   return format == GraphFormat::kText ? proto::TextWriter::write(graph)
                                       : proto::WireWriter::write(graph);
+}
+
+bool is_text(std::string_view bytes) {
+  static constexpr std::string_view kBeginnings[] = {"#", "node", "library", "version"};
+  return std::any_of(std::begin(kBeginnings), std::end(kBeginnings),
+                     [&](std::string_view beginning) { return bytes.starts_with(beginning); });
 }
 
 bool is_text_file(const std::string& path) { return path.ends_with(".pbtxt"); }

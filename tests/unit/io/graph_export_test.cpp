@@ -13,6 +13,8 @@
 #include "tandem/io/graph_session.h"
 #include "tandem/tandem.h"
 
+#include "tests/unit/folder.h"
+
 namespace tandem::io {
 namespace {
 
@@ -46,6 +48,20 @@ TEST(GraphExport, ComesBackTheSame) {
     const auto values = run(graph, {x}, format);
     EXPECT_EQ(values[0], f(x)[0].array());
     EXPECT_EQ(values[1], x.array());
+  }
+}
+
+TEST(GraphExport, TextIsReadWhateverTheFilesName) {
+  const Folder folder;
+  auto f = function([](Tensor x) { return x + x; });
+  const Tensor x{1.0, 2.0};
+  for (const char* name : {"x.pbtxt", "x.pb"}) {
+    const ExportedGraph graph = write_graph_def(
+        folder.file(name), f.concrete(x), {.format = GraphFormat::kText, .outputs = {"twice"}});
+    const GraphSession session(read_graph_def(folder.file(name)));
+    EXPECT_EQ(session.run({{graph.inputs.at(0), x.array()}}, {"twice"})[0],
+              Array::vector<float>({2, 4}))
+        << name;
   }
 }
 
