@@ -141,11 +141,20 @@ bool exists(const Runtime& runtime, const DeviceSpec& wanted) {
 
 void tell_fallback(Runtime& runtime, const std::string& what, const DeviceSpec& wanted,
                    const Device& chosen) {
-  const char* const why = lost_device(runtime, wanted) ? "that is lost"
-                          : exists(runtime, wanted)    ? "that has no kernel for it"
-                                                       : "there is no such device";
-  tell_soft_placement(runtime, cat("Soft placement: ", what, " asked for ", full_name(wanted),
-                                   ", but ", why, "; it runs on ", chosen.name(), "."));
+  const bool lost = lost_device(runtime, wanted) != nullptr;
+  const bool no_kernel = !lost && exists(runtime, wanted);
+  const char* const why = lost        ? "that is lost"
+                          : no_kernel ? "that has no kernel for it"
+                                      : "there is no such device";
+  const std::string request = cat("asked for ", full_name(wanted), ", but ", why);
+  const std::string line =
+      cat("Soft placement: ", what, " ", request, "; it runs on ", chosen.name());
+  if (no_kernel) return tell_soft_placement(runtime, line + '.');
+  tell_soft_placement(runtime,
+                      line +
+                          ", and what else asks for it elsewhere too. td devices lists what there "
+                          "is; td::config::set_soft_device_placement(false) makes this an error.",
+                      request);
 }
 
 void check_task(const DeviceSpec& wanted, const std::vector<Device*>& all) {

@@ -182,6 +182,11 @@ DeviceSpec request_of(const Node& node) {
 void check_requests(Runtime& runtime, const MutableFunction& function) {
   const auto& devices = runtime.devices();
   const std::string* met = nullptr;  // the last one that was: nodes ask alike
+  struct Unmet {
+    const Node* first;
+    int others;
+  };
+  std::map<std::string, Unmet> unmet;
   const auto check = [&](const Node& node) {
     const std::string& request = node.requested_device();
     if (request.empty() || (met && request == *met)) return;
@@ -194,14 +199,19 @@ void check_requests(Runtime& runtime, const MutableFunction& function) {
     if (!runtime.soft_placement() || names_other_task(spec)) refuse_request(runtime, node);
     // With several devices the placer tells where it goes.
     if (devices.size() > 1) return;
-    tell_soft_placement(
-        runtime,
-        cat("Soft placement: '", node.name(), "' (", node.op().name, ") asked for ", request,
-            ", but there is no such device; it runs on ", runtime.default_device().name(), "."));
+    const auto [at, is_first] = unmet.try_emplace(request, Unmet{&node, 0});
+    if (!is_first) ++at->second.others;
   };
   for (const Node* node : needed(function.results, function.control_results)) check(*node);
   for (const Function* called : called_functions(function.graph)) {
     for (const Node* node : needed(called->results(), called->control_results())) check(*node);
+  }
+  for (const auto& [request, nodes] : unmet) {
+    std::string line =
+        cat("Soft placement: '", nodes.first->name(), "' (", nodes.first->op().name, ") asked for ",
+            request, ", but there is no such device; it runs on ", runtime.default_device().name());
+    if (nodes.others > 0) line += cat(" (and ", nodes.others, " more)");
+    tell_soft_placement(runtime, line + '.');
   }
 }
 

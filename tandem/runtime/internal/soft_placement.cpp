@@ -13,11 +13,11 @@ namespace {
 
 class ToldLines final : public Resource {
  public:
-  bool is_new(const std::string& line) {
+  bool is_new(const std::string& about) {
     std::lock_guard lock(mutex_);
-    return told_.insert(line).second;
+    return told_.insert(about).second;
   }
-  std::string debug_string() const override { return "lines of soft placement that were told"; }
+  std::string debug_string() const override { return "what was told of soft placement"; }
 
  private:
   std::mutex mutex_;
@@ -26,12 +26,12 @@ class ToldLines final : public Resource {
 
 }  // namespace
 
-void tell_soft_placement(Runtime& runtime, const std::string& line) {
+void tell_soft_placement(Runtime& runtime, const std::string& line, const std::string& about) {
   if (line.empty()) return;
   ResourceManager& resources = runtime.resources(runtime.default_device());
   const Ref<Resource> told = resources.lookup_or_create(
       "_runtime", "soft_placement", [] { return Ref<Resource>(make_ref<ToldLines>()); });
-  if (static_cast<ToldLines&>(*told).is_new(line)) log(LogLevel::kWarning, line);
+  if (static_cast<ToldLines&>(*told).is_new(about)) log(LogLevel::kWarning, line);
 }
 
 }  // namespace tandem

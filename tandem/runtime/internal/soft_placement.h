@@ -6,7 +6,12 @@ namespace tandem {
 
 class Runtime;
 
-/// Warns of what soft placement decided: each line once for a runtime, however often it decides so.
-void tell_soft_placement(Runtime& runtime, const std::string& line);
+/// Warns of what soft placement decided: once for a runtime and `about`, however often it decides
+/// so.
+void tell_soft_placement(Runtime& runtime, const std::string& line, const std::string& about);
+/// Each line once.
+inline void tell_soft_placement(Runtime& runtime, const std::string& line) {
+  tell_soft_placement(runtime, line, line);
+}
 
 }  // namespace tandem

@@ -71,7 +71,7 @@ TEST_F(OneCpu, RefusesAnUnknownTask) {
 TEST_F(OneCpu, TellsWhatSoftPlacementDoes) {
   const auto inside = function([](Tensor a) {
     DeviceScope on("/GPU:3");
-    return a + 1.0f;
+    return square(a + 1.0f);
   });
   const auto eager = [&] {
     DeviceScope on("/GPU:3");
@@ -81,7 +81,14 @@ TEST_F(OneCpu, TellsWhatSoftPlacementDoes) {
               AllOf(HasSubstr("Soft placement: AddV2 asked for"), HasSubstr("device:GPU:3"),
                     HasSubstr("it runs on /job:localhost/replica:0/task:0/device:CPU:0")));
   EXPECT_THAT(told_on_stderr(eager), IsEmpty()) << "once";
-  EXPECT_THAT(told_on_stderr([&] { inside(x_); }), HasSubstr("asked for /device:GPU:3"));
+  EXPECT_THAT(told_on_stderr([&] {
+                DeviceScope on("/GPU:3");
+                x_* x_;
+              }),
+              IsEmpty())
+      << "once for a device that is not there";
+  EXPECT_THAT(told_on_stderr([&] { inside(x_); }),
+              AllOf(HasSubstr("asked for /device:GPU:3"), HasSubstr("(and 1 more)")));
   EXPECT_THAT(told_on_stderr([&] {
                 DeviceScope on("/CPU:0");
                 x_ + x_;
