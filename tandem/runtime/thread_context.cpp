@@ -77,7 +77,12 @@ CancellationScope::CancellationScope(std::shared_ptr<const Cancellation> cancell
 CancellationScope::~CancellationScope() { thread_context().cancellation = std::move(saved_); }
 
 NameScope::NameScope(const std::string& name) : saved_(thread_context().name_scope) {
-  thread_context().name_scope += name + "/";
+  std::string& scope = thread_context().name_scope;
+  if (name.empty() || name.ends_with('/')) {
+    scope = name;
+  } else {
+    scope += name + "/";
+  }
 }
 NameScope::~NameScope() { thread_context().name_scope = std::move(saved_); }
 

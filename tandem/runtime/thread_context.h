@@ -15,8 +15,13 @@ class OpRecorder;
 class Runtime;
 class Trace;
 
+// Scopes belong to the thread that makes them: other threads neither see them nor may end them, and
+// of one thread's scopes the one made last ends first, as blocks do by themselves. Threads begin
+// without any; ThreadContextScope takes a thread's scopes to another.
+
 /// Everything of a thread that changes what an op call means. One struct, so that pools, map
-/// functions and callbacks capture and restore all of it at once (`ThreadContextScope`).
+/// functions and callbacks capture and restore all of it at once (`ThreadContextScope`). What it
+/// points to must outlive its use.
 struct ThreadContext {
   Runtime* runtime = nullptr;          ///< null: the default runtime
   Trace* trace = nullptr;              ///< the function being traced, or null for eager calls
@@ -27,7 +32,7 @@ struct ThreadContext {
   std::shared_ptr<DrawPosition> draws;  ///< where random ops draw from, or null: what they keep
 };
 
-/// The calling thread's context.
+/// The calling thread's context; the reference is good until the thread ends.
 TANDEM_EXPORT ThreadContext& thread_context();
 
 /// Sets the thread's context for a block and restores it afterwards.
@@ -57,8 +62,11 @@ class TANDEM_EXPORT DeviceScope {
 /// once `cancellation` is cancelled, from any thread:
 ///
 ///     auto stop = std::make_shared<td::Cancellation>();
-///     auto done = std::async(std::launch::async, [&] { td::CancellationScope on(stop); train(); });
-///     stop->cancel();  // done.get() then throws CancelledError
+///     auto done = std::async(std::launch::async, [&] { td::CancellationScope on(stop); train();
+///     }); stop->cancel();  // done.get() then throws CancelledError
+///
+/// In a scope within a scope calls stop with either's cancellation. Without one (null) the scope
+/// changes nothing.
 class TANDEM_EXPORT CancellationScope {
  public:
   explicit CancellationScope(std::shared_ptr<const Cancellation> cancellation);
@@ -70,7 +78,9 @@ class TANDEM_EXPORT CancellationScope {
   std::shared_ptr<const Cancellation> saved_;
 };
 
-/// Names of nodes made in the block begin with "name/".
+/// Names of nodes made in the block begin with "name/", behind those of outer scopes. As in
+/// TensorFlow a name that ends in "/" stands for itself, whatever the outer scopes, and "" leaves
+/// them.
 class TANDEM_EXPORT NameScope {
  public:
   explicit NameScope(const std::string& name);

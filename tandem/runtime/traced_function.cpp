@@ -19,7 +19,16 @@ namespace tandem {
 ConcreteFunction::ConcreteFunction(FunctionRef function, std::vector<Tensor> captures)
     : function_(std::move(function)), captures_(std::move(captures)) {}
 
+const Function& ConcreteFunction::made() const {
+  if (!function_) {
+    throw InvalidArgumentError(
+        "This ConcreteFunction holds no function. td::function(f).concrete(arguments) gives one.");
+  }
+  return *function_;
+}
+
 std::vector<Tensor> ConcreteFunction::call(std::span<const Tensor> args) const {
+  static_cast<void>(made());
   std::vector<Tensor> inputs;
   inputs.reserve(args.size() + captures_.size());
   inputs.insert(inputs.end(), args.begin(), args.end());

@@ -22,19 +22,24 @@ namespace tandem {
 /// shared handle.
 class TANDEM_EXPORT ConcreteFunction {
  public:
+  /// Nothing, of which only defined(), function() and captures() may be asked: the rest throws
+  /// InvalidArgumentError.
   ConcreteFunction() = default;
   ConcreteFunction(FunctionRef function, std::vector<Tensor> captures);
 
+  bool defined() const { return function_ != nullptr; }
   /// The graph, to look at: `concrete.graph().to_string()`.
-  const Graph& graph() const { return function_->body(); }
+  const Graph& graph() const { return made().body(); }
   const FunctionRef& function() const { return function_; }
-  const std::string& name() const { return function_->name(); }
+  const std::string& name() const { return made().name(); }
   const std::vector<Tensor>& captures() const { return captures_; }
   /// Calls with flat arguments (captures are added). Passes the dispatch seam, so it can be traced
   /// and differentiated.
   std::vector<Tensor> call(std::span<const Tensor> args) const;
 
  private:
+  const Function& made() const;  // throws if there is none
+
   FunctionRef function_;
   std::vector<Tensor> captures_;
 };

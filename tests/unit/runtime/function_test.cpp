@@ -1,4 +1,5 @@
 #include <atomic>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -15,6 +16,7 @@
 #include "tandem/ops/reduction_ops.h"
 #include "tandem/ops/unary_ops.h"
 #include "tandem/ops/variable.h"
+#include "tandem/runtime/thread_context.h"
 #include "tandem/runtime/traced_function.h"
 
 namespace tandem {
@@ -358,6 +360,40 @@ TEST(Function, AVariableThatIsKeptOrNotUsedIsFine) {
     EXPECT_EQ(counts(Tensor(1.0f)).item<float>(), expected);
   auto around = function([&](Tensor x) { return counts(x) * 2.0f; });
   EXPECT_EQ(around(Tensor(1.0f)).item<float>(), 10.0f);
+}
+
+TEST(Function, AConcreteFunctionThatHoldsNoneSaysSo) {
+  const ConcreteFunction none;
+  EXPECT_FALSE(none.defined());
+  EXPECT_EQ(none.function(), nullptr);
+  for (const auto& asks : std::vector<std::function<void()>>{
+           [&] { none.call({}); }, [&] { none.graph(); }, [&] { none.name(); }}) {
+    EXPECT_THROW(asks(), InvalidArgumentError);
+  }
+}
+
+// TensorFlow's: a name behind those outside, a name with "/" as it is, none at all.
+TEST(Function, NameScopes) {
+  auto f = function([](Tensor x) {
+    const NameScope outer("outer");
+    Tensor y;
+    {
+      const NameScope inner("inner");
+      y = square(x);
+    }
+    {
+      const NameScope again("other/again/");
+      y = square(y);
+    }
+    const NameScope none("");
+    return square(y);
+  });
+  const auto traced = f.concrete(Tensor{1.0});
+  std::vector<std::string> names;
+  for (const auto& node : traced.graph().nodes()) {
+    if (node->op().name == "Square") names.push_back(node->name());
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"outer/inner/Square", "other/again/Square", "Square"}));
 }
 
 }  // namespace
