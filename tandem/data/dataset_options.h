@@ -10,6 +10,11 @@
 #include "tandem/core/export.h"
 #include "tandem/data/element.h"
 
+// Options of the functions of td::data::Dataset. A number that is out of its range is an
+// InvalidArgumentError which names it, where the dataset is made. Sizes and counts are >= 1 where
+// nothing else is said, numbers of calls 0, kAutotune or >= 1; more than 4,096 are
+// taken for 4,096.
+
 namespace tandem::data {
 
 /// For numbers of calls and sizes of buffers: found by the pipeline itself. The number is that of

@@ -104,9 +104,10 @@ Dataset Dataset::ignore_errors(IgnoreErrorsOptions options) const {
 }
 
 Dataset Dataset::with_options(Options options) const {
-  if (options.private_threadpool_size.value_or(1) <= 0) {
-    throw InvalidArgumentError(cat("private_threadpool_size must be greater than zero, got ",
-                                   *options.private_threadpool_size, "."));
+  if (options.private_threadpool_size.value_or(0) < 0) {
+    throw InvalidArgumentError(
+        cat("private_threadpool_size must be >= 0 (0: found by the pipeline), got ",
+            *options.private_threadpool_size, "."));
   }
   const auto check_budget = [](const char* name, const std::optional<std::int64_t>& budget) {
     if (budget.value_or(0) < 0) {

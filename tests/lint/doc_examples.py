@@ -14,7 +14,7 @@ import tempfile
 import textwrap
 
 DOCUMENTS = ["README.md", "docs/data.md", "docs/data-files.md", "docs/functions.md",
-             "docs/images.md"]
+             "docs/images.md", "docs/keras.md"]
 
 PREAMBLE = """
 #include <cstdio>
@@ -25,8 +25,11 @@ namespace td = tandem;
 template <class... T> void step(const T&...) {}
 td::data::Dataset ds, train;
 td::data::Element batch;
-td::Tensor images, labels, image, bytes;
+td::Tensor images, labels, image, bytes, tokens;
 std::vector<std::string> files;
+td::GradientTape tape;
+std::vector<td::Variable> weights;
+td::Tensor loss_of(const td::data::Element&);
 td::Tensor expensive(td::Tensor x) { return x; }
 """
 
@@ -58,11 +61,11 @@ def is_whole(code):
     return is_cpp and "…" not in code and code[0] not in ".$["
 
 
-def as_function(number, document, line, code):
+def as_function(number, document, line, code, usings):
     kept = [text for text in code.splitlines()
             if not text.startswith(("#include", "namespace td"))]
     body = "\n".join(kept).replace("int main()", f"int main_{number}()")
-    place = f'#line {line} "{document}"\n'
+    place = f'{usings}\n#line {line} "{document}"\n'
     if re.search(r"^(int main_|td::Tensor \w+\()[^;]*\{$", body, re.MULTILINE):
         return f"namespace block_{number} {{\n{place}{body}\n}}\n"
     return f"[[maybe_unused]] static void block_{number}() {{\n{place}{body}\n;\n}}\n"
@@ -78,9 +81,11 @@ def main():
     count = 0
     for document in DOCUMENTS:
         found = 0
+        usings = ""  # that a reader has met before
         for line, code in blocks((args.source / document).read_text(encoding="utf-8")):
             if is_whole(code):
-                whole += as_function(count + found, document, line, code)
+                whole += as_function(count + found, document, line, code, usings)
+                usings += "".join(re.findall(r"^using namespace .*;", code, re.MULTILINE))
                 found += 1
         if found == 0:
             sys.exit(f"{document} has no example any more")
