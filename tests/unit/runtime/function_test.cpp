@@ -393,7 +393,8 @@ TEST(Function, NameScopes) {
   for (const auto& node : traced.graph().nodes()) {
     if (node->op().name == "Square") names.push_back(node->name());
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"outer/inner/Square", "other/again/Square", "Square"}));
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"outer/inner/Square", "other/again/Square", "Square"}));
 }
 
 }  // namespace
