@@ -32,6 +32,11 @@ C worst() {
 template <bool kLargest, class C>
 C best_of(const C* x, std::int64_t n) {
   constexpr int kLanes = 16;  // independent, which compilers turn into vectors
+  if (n < kLanes) {
+    C best = worst<kLargest, C>();
+    for (std::int64_t i = 0; i < n; ++i) best = better<kLargest>(x[i], best) ? x[i] : best;
+    return best;
+  }
   C best[kLanes];
   std::fill_n(best, kLanes, worst<kLargest, C>());
   std::int64_t i = 0;
@@ -42,6 +47,27 @@ C best_of(const C* x, std::int64_t n) {
   for (; i < n; ++i) best[0] = better<kLargest>(x[i], best[0]) ? x[i] : best[0];
   for (int k = 1; k < kLanes; ++k) best[0] = better<kLargest>(best[k], best[0]) ? best[k] : best[0];
   return best[0];
+}
+
+constexpr std::int64_t kBlock = 16;  // results at once
+
+// Results `first` + places into out from `at` on; negative places change nothing.
+template <class I>
+void put(const I* places, std::int64_t n, std::int64_t first, Array& out, std::int64_t at) {
+  const auto put_as = [&]<class O>(O* to) {
+    if (first == 0 && n == kBlock) {
+      for (std::int64_t k = 0; k < kBlock; ++k) to[k] = static_cast<O>(places[k]);
+      return;
+    }
+    for (std::int64_t k = 0; k < n; ++k) {
+      if (places[k] >= 0) to[k] = static_cast<O>(first + places[k]);
+    }
+  };
+  switch (out.dtype()) {
+    case DType::kInt32: return put_as(out.data<std::int32_t>() + at);
+    case DType::kInt64: return put_as(out.data<std::int64_t>() + at);
+    default: return put_as(out.data<std::uint16_t>() + at);  // and int16
+  }
 }
 
 // Only a block that holds something better is searched for its place.
@@ -69,56 +95,71 @@ std::int64_t arg_row(const T* x, std::int64_t n) {
   return place;
 }
 
-// `columns` neighbours at once, over rows `stride` elements apart.
-template <bool kLargest, class T, class I, class O>
-void arg_columns(const T* x, std::int64_t rows, std::int64_t stride, std::int64_t columns, O* out) {
+// The results [begin, end) of a view. Places are counted in 32 bits, as wide as most values are: so
+// many rows at a time.
+template <bool kLargest, class T>
+void arg_columns(const T* x, const AxisView& v, std::int64_t begin, std::int64_t end, Array& out) {
   using C = Compute<T>;
-  constexpr std::int64_t kBlock = 16;
-  for (std::int64_t j = 0; j < columns; j += kBlock, x += kBlock, out += kBlock) {
-    const std::int64_t count = std::min(kBlock, columns - j);
+  constexpr std::int64_t kRows = std::numeric_limits<std::int32_t>::max();
+  std::int64_t j = begin % v.inner;
+  x += begin / v.inner * v.size * v.inner;
+  while (begin < end) {
+    const std::int64_t count = std::min({kBlock, v.inner - j, end - begin});
     C best[kBlock];
-    I place[kBlock] = {};
     std::fill_n(best, kBlock, worst<kLargest, C>());
-    const auto take = [&](const T* row, I r, std::int64_t n) {
-      for (std::int64_t k = 0; k < n; ++k) {
-        const C value = static_cast<C>(row[k]);
-        const bool is_better = better<kLargest>(value, best[k]);
-        best[k] = is_better ? value : best[k];
-        place[k] = is_better ? r : place[k];
+    for (std::int64_t first = 0; first < v.size; first += kRows) {
+      std::int32_t place[kBlock];
+      std::fill_n(place, kBlock, first == 0 ? 0 : -1);
+      const auto take = [&](const T* row, std::int32_t r, std::int64_t n) {
+        for (std::int64_t k = 0; k < n; ++k) {
+          const C value = static_cast<C>(row[k]);
+          const bool is_better = better<kLargest>(value, best[k]);
+          best[k] = is_better ? value : best[k];
+          place[k] = is_better ? r : place[k];
+        }
+      };
+      const auto rows = static_cast<std::int32_t>(std::min(kRows, v.size - first));
+      const T* row = x + first * v.inner + j;
+      for (std::int32_t r = 0; r < rows; ++r, row += v.inner) {
+        if (count == kBlock)
+          take(row, r, kBlock);
+        else
+          take(row, r, count);
       }
-    };
-    for (std::int64_t r = 0; r < rows; ++r) {
-      if (count == kBlock)
-        take(x + r * stride, static_cast<I>(r), kBlock);
-      else
-        take(x + r * stride, static_cast<I>(r), count);
+      put(place, count, first, out, begin);
     }
-    for (std::int64_t k = 0; k < count; ++k) out[k] = static_cast<O>(place[k]);
+    begin += count;
+    j += count;
+    if (j == v.inner) {
+      j = 0;
+      x += v.size * v.inner;
+    }
   }
 }
 
-template <bool kLargest, class T, class O>
-void arg_as(IntraOpPool& pool, const AxisView& v, const T* x, O* out) {
-  const double cost = 0.5 * static_cast<double>(v.size) + 5;
-  pool.parallel_for(v.outer * v.inner, cost, [&](std::int64_t begin, std::int64_t end) {
-    if (v.inner == 1) {
-      for (std::int64_t i = begin; i < end; ++i)
-        out[i] = static_cast<O>(arg_row<kLargest>(x + i * v.size, v.size));
-      return;
-    }
-    while (begin < end) {
-      const std::int64_t o = begin / v.inner;
-      const std::int64_t j = begin % v.inner;
-      const std::int64_t columns = std::min(v.inner - j, end - begin);
-      const T* const first = x + o * v.size * v.inner + j;
-      if (v.size <= std::numeric_limits<std::int32_t>::max()) {
-        arg_columns<kLargest, T, std::int32_t>(first, v.size, v.inner, columns, out + begin);
-      } else {
-        arg_columns<kLargest, T, std::int64_t>(first, v.size, v.inner, columns, out + begin);
-      }
-      begin += columns;
-    }
-  });
+template <bool kLargest, class T>
+void arg_rows(const T* x, const AxisView& v, std::int64_t begin, std::int64_t end, Array& out) {
+  for (; begin < end; begin += kBlock) {
+    std::int64_t place[kBlock];
+    const std::int64_t count = std::min(kBlock, end - begin);
+    for (std::int64_t k = 0; k < count; ++k)
+      place[k] = arg_row<kLargest>(x + (begin + k) * v.size, v.size);
+    put(place, count, 0, out, begin);
+  }
+}
+
+using Find = void (*)(const void* x, const AxisView& v, std::int64_t begin, std::int64_t end,
+                      Array& out);
+
+template <bool kLargest>
+Find find_of(DType dtype) {
+  const auto of = []<class T>() -> Find {
+    return [](const void* x, const AxisView& v, std::int64_t begin, std::int64_t end, Array& out) {
+      const auto find = v.inner == 1 ? arg_rows<kLargest, T> : arg_columns<kLargest, T>;
+      find(static_cast<const T*>(x), v, begin, end, out);
+    };
+  };
+  return dtype == DType::kBool ? of.template operator()<std::uint8_t>() : with_real(dtype, of);
 }
 
 template <bool kLargest>
@@ -144,20 +185,11 @@ void arg(KernelContext& c) {
   }
   Array& out = c.allocate_output(0, shape);
   const AxisView view(x.shape(), axis);
-  const auto run = [&]<class T>() {
-    const T* const values = x.data<T>();
-    switch (out.dtype()) {
-      case DType::kInt32:
-        return arg_as<kLargest>(c.intra_op(), view, values, out.data<std::int32_t>());
-      case DType::kInt64:
-        return arg_as<kLargest>(c.intra_op(), view, values, out.data<std::int64_t>());
-      default:
-        return arg_as<kLargest>(c.intra_op(), view, values,
-                                out.data<std::uint16_t>());  // and int16
-    }
-  };
-  if (x.dtype() == DType::kBool) return run.template operator()<std::uint8_t>();
-  with_real(x.dtype(), run);
+  const Find find = find_of<kLargest>(x.dtype());
+  const double cost = 0.5 * static_cast<double>(view.size) + 5;
+  c.intra_op().parallel_for(
+      view.outer * view.inner, cost,
+      [&](std::int64_t begin, std::int64_t end) { find(x.raw_data(), view, begin, end, out); });
 }
 
 constexpr DTypeSet kOrderedTypes = kRealTypes | DTypeSet{DType::kBool};
