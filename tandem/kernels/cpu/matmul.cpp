@@ -136,40 +136,31 @@ void batch_matmul(KernelContext& c) {
   multiply(c, p);
 }
 
-const KernelRegistration kMatMul{
-    {.op = "MatMul", .types = {{"T", kNumberTypes}}, .run = matmul<multiply_matrices_reference>}};
-const KernelRegistration kBatchMatMul{{.op = "BatchMatMul",
-                                       .types = {{"T", kNumberTypes}},
-                                       .run = batch_matmul<multiply_matrices_reference>}};
-const KernelRegistration kBatchMatMulV2{{.op = "BatchMatMulV2",
-                                         .types = {{"T", kNumberTypes}},
-                                         .run = batch_matmul<multiply_matrices_reference>}};
-const KernelRegistration kBatchMatMulV3{{.op = "BatchMatMulV3",
-                                         .types = {{"Tout", kNumberTypes}},
-                                         .run = batch_matmul<multiply_matrices_reference>}};
+constexpr DTypeSet kLibraryTypes{DType::kFloat, DType::kBFloat16, DType::kHalf};
+constexpr DTypeSet kBlasTypes{DType::kDouble, DType::kComplex64, DType::kComplex128};
 
-constexpr DTypeSet kFastTypes{DType::kFloat, DType::kBFloat16, DType::kHalf};
+// Of one op: plain loops for every type, and the libraries for what they multiply.
+#define TANDEM_PRODUCT(OP, TYPE, RUN)                                                        \
+  KernelRegistration(                                                                        \
+      {.op = OP, .types = {{TYPE, kNumberTypes}}, .run = RUN<multiply_matrices_reference>}), \
+      KernelRegistration({.op = OP,                                                          \
+                          .name = "oneDNN",                                                  \
+                          .types = {{TYPE, kLibraryTypes}},                                  \
+                          .priority = 10,                                                    \
+                          .run = RUN<multiply_matrices>}),                                   \
+      KernelRegistration({.op = OP,                                                          \
+                          .name = "BLAS",                                                    \
+                          .types = {{TYPE, kBlasTypes}},                                     \
+                          .priority = 10,                                                    \
+                          .run = RUN<multiply_matrices>})
 
-const KernelRegistration kMatMulFast{{.op = "MatMul",
-                                      .name = "oneDNN",
-                                      .types = {{"T", kFastTypes}},
-                                      .priority = 10,
-                                      .run = matmul<multiply_matrices>}};
-const KernelRegistration kBatchMatMulFast{{.op = "BatchMatMul",
-                                           .name = "oneDNN",
-                                           .types = {{"T", kFastTypes}},
-                                           .priority = 10,
-                                           .run = batch_matmul<multiply_matrices>}};
-const KernelRegistration kBatchMatMulV2Fast{{.op = "BatchMatMulV2",
-                                             .name = "oneDNN",
-                                             .types = {{"T", kFastTypes}},
-                                             .priority = 10,
-                                             .run = batch_matmul<multiply_matrices>}};
-const KernelRegistration kBatchMatMulV3Fast{{.op = "BatchMatMulV3",
-                                             .name = "oneDNN",
-                                             .types = {{"Tout", kFastTypes}},
-                                             .priority = 10,
-                                             .run = batch_matmul<multiply_matrices>}};
+const KernelRegistration kKernels[] = {
+    TANDEM_PRODUCT("MatMul", "T", matmul),
+    TANDEM_PRODUCT("BatchMatMul", "T", batch_matmul),
+    TANDEM_PRODUCT("BatchMatMulV2", "T", batch_matmul),
+    TANDEM_PRODUCT("BatchMatMulV3", "Tout", batch_matmul),
+};
+#undef TANDEM_PRODUCT
 
 }  // namespace
 }  // namespace tandem::cpu

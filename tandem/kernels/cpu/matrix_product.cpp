@@ -259,7 +259,7 @@ void multiply_matrices(KernelContext& context, const MatrixProduct& product) {
     multiply_directly(context, p);
   } else if (p.dtype == DType::kHalf || p.dtype == DType::kBFloat16) {
     multiply_in_float(context, p);
-  } else {
+  } else if (!multiply_matrices_blas(context, p)) {
     multiply_matrices_reference(context, p);
   }
 }

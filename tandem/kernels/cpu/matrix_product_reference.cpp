@@ -71,27 +71,51 @@ void tile(const Matrix<T>& a, std::int64_t row, std::int64_t rows, std::int64_t 
   }
 }
 
+// Row by row, where the products are too small or too narrow for panels.
+template <class T>
+void multiply_rows(const Matrix<T>& a, const Matrix<T>& b, std::int64_t row, std::int64_t rows,
+                   std::int64_t n, std::int64_t k, T* c) {
+  for (std::int64_t r = row; r < row + rows; ++r) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      SumOf<T> sum{};
+      for (std::int64_t p = 0; p < k; ++p) sum += a(r, p) * b(p, j);
+      c[r * n + j] = static_cast<T>(sum);
+    }
+  }
+}
+
 template <class T>
 void multiply(KernelContext& context, const MatrixProduct& p) {
-  const std::int64_t panels = (p.n + kColumns - 1) / kColumns;
+  constexpr std::int64_t kNarrow = 8, kSmall = 256, kMostRows = 256;
+  const bool in_rows = p.n < kNarrow || p.k == 0 || p.m <= kSmall / p.n / p.k;
+  const std::int64_t width = in_rows ? p.n : kColumns;
+  const std::int64_t panels = (p.n + width - 1) / width;
+  const std::int64_t blocks = (p.m + kMostRows - 1) / kMostRows;
   const auto work = [&](std::int64_t begin, std::int64_t end) {
-    std::vector<SumOf<T>> panel(static_cast<std::size_t>(p.k * kColumns));
+    std::vector<SumOf<T>> panel(in_rows ? 0 : static_cast<std::size_t>(p.k * kColumns));
     for (std::int64_t piece = begin; piece < end; ++piece) {
-      const std::int64_t i = piece / panels, column = piece % panels * kColumns;
-      const std::int64_t columns = std::min(kColumns, p.n - column);
+      const std::int64_t block = piece % blocks, i = piece / blocks / panels;
+      const std::int64_t column = piece / blocks % panels * width;
+      const std::int64_t columns = std::min(width, p.n - column);
+      const std::int64_t first = block * kMostRows, last = std::min(p.m, first + kMostRows);
       const Matrix<T> a{static_cast<const T*>(p.a) + p.a_matrix(i) * p.m * p.k,
                         p.transpose_a ? 1 : p.k, p.transpose_a ? p.m : 1, p.conjugate_a};
       const Matrix<T> b{static_cast<const T*>(p.b) + p.b_matrix(i) * p.k * p.n,
                         p.transpose_b ? 1 : p.n, p.transpose_b ? p.k : 1, p.conjugate_b};
       T* c = static_cast<T*>(p.c) + i * p.m * p.n + column;
-      pack(b, p.k, column, columns, panel.data());
-      for (std::int64_t row = 0; row < p.m; row += kRows) {
-        tile(a, row, std::min(kRows, p.m - row), p.k, panel.data(), c + row * p.n, p.n, columns);
+      if (in_rows) {
+        multiply_rows(a, b, first, last - first, p.n, p.k, c);
+        continue;
+      }
+      if (piece == begin || block == 0) pack(b, p.k, column, columns, panel.data());
+      for (std::int64_t row = first; row < last; row += kRows) {
+        tile(a, row, std::min(kRows, last - row), p.k, panel.data(), c + row * p.n, p.n, columns);
       }
     }
   };
-  const double cost = static_cast<double>(p.m) * static_cast<double>(p.k) * kColumns * 0.3;
-  context.intra_op().parallel_for(checked_multiply(p.batch, panels), cost, work);
+  const double cost = static_cast<double>(std::min(p.m, kMostRows)) *
+                      static_cast<double>(std::max<std::int64_t>(p.k, 1) * width) * 0.3;
+  context.intra_op().parallel_for(checked_multiply(p.batch, panels * blocks), cost, work);
 }
 
 }  // namespace

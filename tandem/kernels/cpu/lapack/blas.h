@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+
+// BLAS' products of matrices for float, double and their complex types: the one door to the
+// library. Matrices are row-major and may be parts of larger ones. Everything runs on the calling
+// thread.
+
+namespace tandem::cpu::blas {
+
+enum class Turn { kNone, kTranspose, kAdjoint };
+
+/// c = turn(a) turn(b). A stride is the number of elements from one row, as it lies in memory, to
+/// the next.
+template <class T>
+struct Product {
+  Turn turn_a = Turn::kNone;
+  Turn turn_b = Turn::kNone;
+  std::int64_t m = 0;  ///< rows of c
+  std::int64_t n = 0;  ///< columns of c
+  std::int64_t k = 0;  ///< length of the sums
+  const T* a = nullptr;
+  std::int64_t a_stride = 0;
+  const T* b = nullptr;
+  std::int64_t b_stride = 0;
+  T* c = nullptr;
+  std::int64_t c_stride = 0;
+};
+
+/// False, and nothing done, if the library cannot count so far. No size is 0.
+template <class T>
+bool multiply(const Product<T>& product);
+
+/// Solves turn(A) X = B in place for the lower or upper triangle of A (n x n, dense) and `columns`
+/// right sides. A zero on the diagonal gives infinities or NaNs, not always those of a division.
+template <class T>
+void solve_triangle(bool lower, Turn turn, std::int64_t n, std::int64_t columns, const T* a, T* b);
+
+}  // namespace tandem::cpu::blas
