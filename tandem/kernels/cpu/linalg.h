@@ -5,11 +5,14 @@
 #include <complex>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel_context.h"
+#include "tandem/kernels/cpu/lapack/blas.h"
 #include "tandem/kernels/cpu/lapack/lapack.h"
+#include "tandem/kernels/cpu/transpose_block.h"
 
 // What the kernels of linear algebra share: matrices in the last two axes.
 
@@ -86,12 +89,65 @@ std::vector<T> matrix_copy(const T* from, std::int64_t rows, std::int64_t column
   return to;
 }
 
+/// to[columns, rows] = from[rows, columns]ᵀ: from row-major to column-major, or back with the sizes
+/// exchanged.
+template <class T>
+void transposed_copy(const T* from, std::int64_t rows, std::int64_t columns, T* to) {
+  if constexpr (sizeof(T) <= sizeof(std::uint64_t)) {
+    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+    transpose_block(reinterpret_cast<Bits*>(to), rows, reinterpret_cast<const Bits*>(from), columns,
+                    columns, rows);
+  } else {
+    for (std::int64_t i = 0; i < rows; ++i) {
+      for (std::int64_t j = 0; j < columns; ++j) to[j * rows + i] = from[i * columns + j];
+    }
+  }
+}
+
 template <class T>
 bool has_zero_on_diagonal(const T* a, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
     if (a[i * n + i] == T(0)) return true;
   }
   return false;
+}
+
+/// A product of dense matrices: strides are the columns that there are.
+template <class T>
+void multiply(blas::Product<T> p) {
+  p.a_stride = p.turn_a == blas::Turn::kNone ? p.k : p.m;
+  p.b_stride = p.turn_b == blas::Turn::kNone ? p.n : p.k;
+  p.c_stride = p.n;
+  if (p.m == 0 || p.n == 0) return;
+  if (!blas::multiply(p)) {
+    throw InvalidArgumentError(
+        "A matrix is too large: BLAS counts its rows and columns in 32 bits.");
+  }
+}
+
+/// Solves A X = B, or Aᴴ X = B, in place for the lower or upper triangle of A. Singular matrices
+/// give what the divisions by zero do.
+template <class T>
+void solve_triangle(bool lower, bool adjoint, std::int64_t n, std::int64_t columns, const T* a,
+                    T* b) {
+  constexpr std::int64_t kSmall = 1024;
+  const bool singular = has_zero_on_diagonal(a, n);
+  const blas::Turn turn = adjoint ? blas::Turn::kAdjoint : blas::Turn::kNone;
+  if (n > kSmall / n / columns && !singular &&
+      blas::solve_triangle(lower, turn, n, columns, a, b)) {
+    return;
+  }
+  const bool forward = lower != adjoint;
+  for (std::int64_t step = 0; step < n; ++step) {
+    const std::int64_t i = forward ? step : n - 1 - step;
+    for (std::int64_t before = 0; before < step; ++before) {
+      const std::int64_t j = forward ? before : n - 1 - before;
+      const T factor = adjoint ? conjugate(a[j * n + i]) : a[i * n + j];
+      for (std::int64_t k = 0; k < columns; ++k) b[i * columns + k] -= factor * b[j * columns + k];
+    }
+    const T divisor = adjoint ? conjugate(a[i * n + i]) : a[i * n + i];
+    for (std::int64_t k = 0; k < columns; ++k) b[i * columns + k] /= divisor;
+  }
 }
 
 template <class T>

@@ -60,18 +60,23 @@ void cholesky_grad(KernelContext& c) {
   for_each_matrix(c, m, [&](std::int64_t b) {
     const T* factor = l.data<T>() + b * m.size();
     const T* grad = g.data<T>() + b * m.size();
-    std::vector<T> p(static_cast<std::size_t>(n * n), T(0)), turned(p.size());
-    for (std::int64_t k = 0; k < n; ++k) {
-      for (std::int64_t i = 0; i <= k; ++i) {
-        for (std::int64_t j = 0; j <= i; ++j) {
-          p[static_cast<std::size_t>(i * n + j)] += factor[k * n + i] * grad[k * n + j];
-        }
-      }
-    }
+    std::vector<T> p(static_cast<std::size_t>(n * n)), lower(p.size()), turned(p.size());
+    std::copy(factor, factor + n * n, lower.begin());
+    clear_above(lower.data(), n, n);
+    std::copy(grad, grad + n * n, turned.begin());
+    clear_above(turned.data(), n, n);
+    multiply<T>({.turn_a = blas::Turn::kAdjoint,
+                 .m = n,
+                 .n = n,
+                 .k = n,
+                 .a = lower.data(),
+                 .b = turned.data(),
+                 .c = p.data()});
+    clear_above(p.data(), n, n);
     for (std::int64_t i = 0; i < n; ++i) p[static_cast<std::size_t>(i * n + i)] /= T(2);
-    lapack::triangular_solve(true, true, n, n, factor, p.data());
+    solve_triangle(true, true, n, n, factor, p.data());
     adjoint_copy(p.data(), n, n, turned.data());
-    lapack::triangular_solve(true, true, n, n, factor, turned.data());
+    solve_triangle(true, true, n, n, factor, turned.data());
     T* to = out.data<T>() + b * m.size();
     for (std::int64_t i = 0; i < n; ++i) {
       for (std::int64_t j = 0; j < n; ++j) {
@@ -92,17 +97,17 @@ void lu(KernelContext& c) {
   Array& p = c.allocate_output(1, batch_shape(x, {m.rows}));
   if (x.num_elements() == 0) return;
   for_each_matrix(c, m, [&](std::int64_t i) {
-    T* a = out.data<T>() + i * m.size();
-    const T* from = x.data<T>() + i * m.size();
-    std::copy(from, from + m.size(), a);
+    std::vector<T> columns(static_cast<std::size_t>(m.size()));
+    transposed_copy(x.data<T>() + i * m.size(), m.rows, m.columns, columns.data());
     std::vector<std::int32_t> pivots(static_cast<std::size_t>(m.rows));
-    if (lapack::lu(m.rows, m.columns, a, pivots.data()) < 0) {
+    if (lapack::lu(m.rows, m.columns, columns.data(), pivots.data()) < 0) {
       for (std::int64_t k = 0; k < m.rows; ++k) pivots[static_cast<std::size_t>(k)] = 1;
-      fill_nan(a, m.size());
+      fill_nan(columns.data(), m.size());
     }
-    if (has_zero_on_diagonal(a, m.rows)) {
+    if (has_zero_on_diagonal(columns.data(), m.rows)) {
       throw InvalidArgumentError("Input is not invertible.");
     }
+    transposed_copy(columns.data(), m.columns, m.rows, out.data<T>() + i * m.size());
     Index* order = p.data<Index>() + i * m.rows;
     for (std::int64_t k = 0; k < m.rows; ++k) order[k] = static_cast<Index>(k);
     for (std::int64_t k = 0; k < m.rows; ++k) {

@@ -64,7 +64,7 @@ Matrix triangle_log(Matrix r, std::int64_t n) {
     r[static_cast<std::size_t>(i * n + i)] -= 1.0;
     above[static_cast<std::size_t>(i * n + i)] += 1.0;
   }
-  lapack::triangular_solve(false, false, n, n, above.data(), r.data());
+  solve_triangle(false, false, n, n, above.data(), r.data());
   const Matrix square = product(r, r, n);
   Matrix power = r;
   for (int k = 3; k <= 15; k += 2) {

@@ -8,6 +8,7 @@ namespace {
 
 constexpr const char* kSingular = "Input matrix is not invertible.";
 
+// L and U, column-major.
 template <class T>
 struct Factored {
   std::vector<T> lu;
@@ -15,7 +16,12 @@ struct Factored {
   bool invalid;  // of values that are not numbers
 
   Factored(const T* a, std::int64_t n, bool adjoint)
-      : lu(matrix_copy(a, n, n, adjoint)), pivots(static_cast<std::size_t>(n)) {
+      : lu(static_cast<std::size_t>(n * n)), pivots(static_cast<std::size_t>(n)) {
+    if (adjoint) {
+      std::transform(a, a + n * n, lu.data(), conjugate<T>);
+    } else {
+      transposed_copy(a, n, n, lu.data());
+    }
     invalid = lapack::lu(n, n, lu.data(), pivots.data()) < 0;
   }
 };
@@ -32,6 +38,7 @@ void inverse(KernelContext& c) {
     const Stored* from = x.data<Stored>() + i * m.size();
     std::vector<T> wide(from, from + m.size());
     Factored<T> f(wide.data(), m.rows, adjoint);
+    std::vector<T>& result = wide;
     if (f.invalid) {
       fill_nan(f.lu.data(), m.size());
     } else {
@@ -40,7 +47,8 @@ void inverse(KernelContext& c) {
       }
       lapack::lu_inverse(m.rows, f.lu.data(), f.pivots.data());
     }
-    std::transform(f.lu.begin(), f.lu.end(), out.data<Stored>() + i * m.size(),
+    transposed_copy(f.lu.data(), m.rows, m.rows, result.data());
+    std::transform(result.begin(), result.end(), out.data<Stored>() + i * m.size(),
                    [](T v) { return static_cast<Stored>(v); });
   });
 }
@@ -76,10 +84,13 @@ void solve(KernelContext& c) {
     if (!f.invalid && has_zero_on_diagonal(f.lu.data(), m.rows)) {
       throw InvalidArgumentError(kSingular);
     }
-    std::copy(b, b + right.size(), to);
-    if (f.invalid ||
-        lapack::lu_solve(adjoint, m.rows, right.columns, f.lu.data(), f.pivots.data(), to) != 0) {
+    std::vector<T> work(static_cast<std::size_t>(right.size()));
+    transposed_copy(b, right.rows, right.columns, work.data());
+    if (f.invalid || lapack::lu_solve(adjoint, m.rows, right.columns, f.lu.data(), f.pivots.data(),
+                                      work.data()) != 0) {
       fill_nan(to, right.size());
+    } else {
+      transposed_copy(work.data(), right.columns, right.rows, to);
     }
   });
 }
@@ -110,22 +121,6 @@ void for_each_broadcast(KernelContext& c, const Shape& a, const Shape& b, const 
       });
 }
 
-// What LAPACK refuses: singular matrices, whose solutions are infinite or NaN.
-template <class T>
-void substitute(bool lower, bool adjoint, std::int64_t n, std::int64_t columns, const T* a, T* b) {
-  const bool forward = lower != adjoint;
-  for (std::int64_t step = 0; step < n; ++step) {
-    const std::int64_t i = forward ? step : n - 1 - step;
-    for (std::int64_t before = 0; before < step; ++before) {
-      const std::int64_t j = forward ? before : n - 1 - before;
-      const T factor = adjoint ? conjugate(a[j * n + i]) : a[i * n + j];
-      for (std::int64_t k = 0; k < columns; ++k) b[i * columns + k] -= factor * b[j * columns + k];
-    }
-    const T divisor = adjoint ? conjugate(a[i * n + i]) : a[i * n + i];
-    for (std::int64_t k = 0; k < columns; ++k) b[i * columns + k] /= divisor;
-  }
-}
-
 template <class T>
 void triangular_solve(KernelContext& c) {
   const Array& x = c.input(0);
@@ -147,32 +142,14 @@ void triangular_solve(KernelContext& c) {
   const bool lower = c.attr<bool>("lower"), adjoint = c.attr<bool>("adjoint");
   Array& out = c.allocate_output(0, shape);
   if (out.num_elements() == 0) return;
-  for_each_broadcast(
-      c, batch_shape(x, {}), batch_shape(rhs, {}), outer, m,
-      [&](std::int64_t i, std::int64_t j, std::int64_t k) {
-        const T* a = x.data<T>() + i * m.size();
-        const T* b = rhs.data<T>() + j * right.size();
-        T* to = out.data<T>() + k * right.size();
-        std::copy(b, b + right.size(), to);
-        if (lapack::triangular_solve(lower, adjoint, m.rows, right.columns, a, to) != 0) {
-          std::copy(b, b + right.size(), to);
-          substitute(lower, adjoint, m.rows, right.columns, a, to);
-        }
-      });
-}
-
-// sum(i, k, j): a product of two factors for each element of a rows x columns matrix, added over k.
-template <class T, class F>
-std::vector<T> product(std::int64_t rows, std::int64_t inner, std::int64_t columns, F factors) {
-  std::vector<T> out(static_cast<std::size_t>(rows * columns), T(0));
-  for (std::int64_t i = 0; i < rows; ++i) {
-    for (std::int64_t k = 0; k < inner; ++k) {
-      for (std::int64_t j = 0; j < columns; ++j) {
-        out[static_cast<std::size_t>(i * columns + j)] += factors(i, k, j);
-      }
-    }
-  }
-  return out;
+  for_each_broadcast(c, batch_shape(x, {}), batch_shape(rhs, {}), outer, m,
+                     [&](std::int64_t i, std::int64_t j, std::int64_t k) {
+                       const T* a = x.data<T>() + i * m.size();
+                       const T* b = rhs.data<T>() + j * right.size();
+                       T* to = out.data<T>() + k * right.size();
+                       std::copy(b, b + right.size(), to);
+                       solve_triangle(lower, adjoint, m.rows, right.columns, a, to);
+                     });
 }
 
 template <class T>
@@ -185,8 +162,8 @@ void positive_solve(std::vector<T>& gram, std::int64_t n, std::int64_t columns, 
         "Input matrix was rank deficient or ill-conditioned. Try setting fast=False or provide a "
         "larger l2_regularizer > 0.");
   }
-  lapack::triangular_solve(true, false, n, columns, gram.data(), b);
-  lapack::triangular_solve(true, true, n, columns, gram.data(), b);
+  solve_triangle(true, false, n, columns, gram.data(), b);
+  solve_triangle(true, true, n, columns, gram.data(), b);
 }
 
 // Through the normal equations.
@@ -194,23 +171,18 @@ template <class T>
 void least_squares_fast(const MatrixBatch& m, std::int64_t right, double l2, const T* a, const T* b,
                         T* x) {
   const std::int64_t r = m.rows, q = m.columns;
+  constexpr blas::Turn kAdjoint = blas::Turn::kAdjoint;
+  const std::int64_t least = std::min(r, q);
+  std::vector<T> gram(static_cast<std::size_t>(least * least));
   if (r >= q) {
-    auto gram = product<T>(
-        q, r, q, [&](auto i, auto k, auto j) { return conjugate(a[k * q + i]) * a[k * q + j]; });
-    const auto ab = product<T>(q, r, right, [&](auto i, auto k, auto j) {
-      return conjugate(a[k * q + i]) * b[k * right + j];
-    });
-    std::copy(ab.begin(), ab.end(), x);
+    multiply<T>({.turn_a = kAdjoint, .m = q, .n = q, .k = r, .a = a, .b = a, .c = gram.data()});
+    multiply<T>({.turn_a = kAdjoint, .m = q, .n = right, .k = r, .a = a, .b = b, .c = x});
     positive_solve(gram, q, right, l2, x);
   } else {
-    auto gram = product<T>(
-        r, q, r, [&](auto i, auto k, auto j) { return a[i * q + k] * conjugate(a[j * q + k]); });
+    multiply<T>({.turn_b = kAdjoint, .m = r, .n = r, .k = q, .a = a, .b = a, .c = gram.data()});
     std::vector<T> z(b, b + r * right);
     positive_solve(gram, r, right, l2, z.data());
-    const auto ax = product<T>(q, r, right, [&](auto i, auto k, auto j) {
-      return conjugate(a[k * q + i]) * z[static_cast<std::size_t>(k * right + j)];
-    });
-    std::copy(ax.begin(), ax.end(), x);
+    multiply<T>({.turn_a = kAdjoint, .m = q, .n = right, .k = r, .a = a, .b = z.data(), .c = x});
   }
 }
 

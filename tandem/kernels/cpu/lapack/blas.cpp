@@ -1,6 +1,7 @@
 #include "tandem/kernels/cpu/lapack/blas.h"
 
 #include <cblas.h>
+#include <dlfcn.h>
 
 #include <algorithm>
 #include <complex>
@@ -48,6 +49,7 @@ TANDEM_BLAS(Z, z, &)
 #undef TANDEM_BLAS
 
 bool fits(std::initializer_list<std::int64_t> sizes) {
+  keep_to_one_thread();
   return std::max(sizes) <= std::numeric_limits<int>::max();
 }
 
@@ -63,6 +65,17 @@ void times_vector(Turn turn, std::int64_t rows, std::int64_t columns, const T* a
 }
 
 }  // namespace
+
+void keep_to_one_thread() {
+  static const bool done = [] {
+    using SetThreads = void (*)(int);
+    if (void* found = dlsym(RTLD_DEFAULT, "openblas_set_num_threads")) {
+      reinterpret_cast<SetThreads>(found)(1);
+    }
+    return true;
+  }();
+  static_cast<void>(done);
+}
 
 template <class T>
 bool multiply(const Product<T>& p) {
@@ -83,14 +96,16 @@ bool multiply(const Product<T>& p) {
 }
 
 template <class T>
-void solve_triangle(bool lower, Turn turn, std::int64_t n, std::int64_t columns, const T* a, T* b) {
+bool solve_triangle(bool lower, Turn turn, std::int64_t n, std::int64_t columns, const T* a, T* b) {
+  if (!fits({n, columns})) return false;
   trsm(lower ? CblasLower : CblasUpper, cblas(turn), static_cast<int>(n), static_cast<int>(columns),
        a, b);
+  return true;
 }
 
 #define TANDEM_BLAS_INSTANCES(T)             \
   template bool multiply(const Product<T>&); \
-  template void solve_triangle(bool, Turn, std::int64_t, std::int64_t, const T*, T*);
+  template bool solve_triangle(bool, Turn, std::int64_t, std::int64_t, const T*, T*);
 TANDEM_BLAS_INSTANCES(float)
 TANDEM_BLAS_INSTANCES(double)
 TANDEM_BLAS_INSTANCES(C)

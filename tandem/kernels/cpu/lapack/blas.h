@@ -31,9 +31,12 @@ struct Product {
 template <class T>
 bool multiply(const Product<T>& product);
 
-/// Solves turn(A) X = B in place for the lower or upper triangle of A (n x n, dense) and `columns`
-/// right sides. A zero on the diagonal gives infinities or NaNs, not always those of a division.
+/// Solves turn(A) X = B in place for the lower or upper triangle of A (n x n, dense, no zero on its
+/// diagonal) and `columns` right sides. False as above.
 template <class T>
-void solve_triangle(bool lower, Turn turn, std::int64_t n, std::int64_t columns, const T* a, T* b);
+bool solve_triangle(bool lower, Turn turn, std::int64_t n, std::int64_t columns, const T* a, T* b);
+
+/// Threads are the pool's business: an OpenBLAS with threads of its own is told to keep to one.
+void keep_to_one_thread();
 
 }  // namespace tandem::cpu::blas

@@ -1,7 +1,5 @@
 #include "tandem/kernels/cpu/lapack/lapack.h"
 
-#include <dlfcn.h>
-
 // What LAPACKE's header is to call complex numbers.
 #define lapack_complex_float std::complex<float>
 #define lapack_complex_double std::complex<double>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "tandem/core/error.h"
+#include "tandem/kernels/cpu/lapack/blas.h"
 
 namespace tandem::cpu::lapack {
 namespace {
@@ -19,48 +18,38 @@ namespace {
 using C = std::complex<float>;
 using Z = std::complex<double>;
 constexpr int kRows = LAPACK_ROW_MAJOR;
-
-// Threads are the pool's business: an OpenBLAS with threads of its own is told to keep to one.
-void keep_to_one_thread() {
-  static const bool done = [] {
-    using SetThreads = void (*)(int);
-    if (void* found = dlsym(RTLD_DEFAULT, "openblas_set_num_threads")) {
-      reinterpret_cast<SetThreads>(found)(1);
-    }
-    return true;
-  }();
-  static_cast<void>(done);
-}
+// The library's own order: nothing is turned around on the way.
+constexpr int kColumns = LAPACK_COL_MAJOR;
 
 lapack_int size(std::int64_t n) {
   if (n > std::numeric_limits<lapack_int>::max()) {
     throw InvalidArgumentError(
         cat("A matrix with ", n, " rows or columns is too large: LAPACK counts in 32 bits."));
   }
-  keep_to_one_thread();
+  blas::keep_to_one_thread();
   return static_cast<lapack_int>(n);
 }
 // The distance between rows, which must not be 0 even where there is nothing.
 lapack_int stride(std::int64_t n) { return std::max(size(n), lapack_int{1}); }
 
 // One overload of a LAPACKE function a type, under one name.
-#define TANDEM_LAPACK_REAL(NAME, FUNCTION)      \
-  template <class... Args>                      \
-  lapack_int NAME(float, Args... args) {        \
-    return LAPACKE_s##FUNCTION(kRows, args...); \
-  }                                             \
-  template <class... Args>                      \
-  lapack_int NAME(double, Args... args) {       \
-    return LAPACKE_d##FUNCTION(kRows, args...); \
+#define TANDEM_LAPACK_REAL(NAME, FUNCTION) \
+  template <class... Args>                 \
+  lapack_int NAME(float, Args... args) {   \
+    return LAPACKE_s##FUNCTION(args...);   \
+  }                                        \
+  template <class... Args>                 \
+  lapack_int NAME(double, Args... args) {  \
+    return LAPACKE_d##FUNCTION(args...);   \
   }
-#define TANDEM_LAPACK_COMPLEX(NAME, FUNCTION)   \
-  template <class... Args>                      \
-  lapack_int NAME(C, Args... args) {            \
-    return LAPACKE_c##FUNCTION(kRows, args...); \
-  }                                             \
-  template <class... Args>                      \
-  lapack_int NAME(Z, Args... args) {            \
-    return LAPACKE_z##FUNCTION(kRows, args...); \
+#define TANDEM_LAPACK_COMPLEX(NAME, FUNCTION) \
+  template <class... Args>                    \
+  lapack_int NAME(C, Args... args) {          \
+    return LAPACKE_c##FUNCTION(args...);      \
+  }                                           \
+  template <class... Args>                    \
+  lapack_int NAME(Z, Args... args) {          \
+    return LAPACKE_z##FUNCTION(args...);      \
   }
 #define TANDEM_LAPACK(NAME, FUNCTION) \
   TANDEM_LAPACK_REAL(NAME, FUNCTION)  \
@@ -70,7 +59,6 @@ TANDEM_LAPACK(potrf, potrf)
 TANDEM_LAPACK(getrf, getrf)
 TANDEM_LAPACK(getrs, getrs)
 TANDEM_LAPACK(getri, getri)
-TANDEM_LAPACK(trtrs, trtrs)
 TANDEM_LAPACK(geqrf, geqrf)
 TANDEM_LAPACK_REAL(ungqr, orgqr)
 TANDEM_LAPACK_COMPLEX(ungqr, ungqr)
@@ -104,55 +92,50 @@ void check_size(std::int64_t rows, std::int64_t columns) {
 
 template <class T>
 int cholesky(std::int64_t n, T* a) {
-  return potrf(T(), 'L', size(n), a, stride(n));
+  // Row by row A is the transpose of what the library sees, and U of that Lᵀ.
+  return potrf(T(), kColumns, 'U', size(n), a, stride(n));
 }
 
 template <class T>
 int lu(std::int64_t rows, std::int64_t columns, T* a, std::int32_t* pivots) {
-  return getrf(T(), size(rows), size(columns), a, stride(columns), pivots);
+  return getrf(T(), kColumns, size(rows), size(columns), a, stride(rows), pivots);
 }
 
 template <class T>
 int lu_solve(bool adjoint, std::int64_t n, std::int64_t columns, const T* lu,
              const std::int32_t* pivots, T* b) {
-  return getrs(T(), adjoint ? 'C' : 'N', size(n), size(columns), lu, stride(n), pivots, b,
-               stride(columns));
+  return getrs(T(), kColumns, adjoint ? 'C' : 'N', size(n), size(columns), lu, stride(n), pivots, b,
+               stride(n));
 }
 
 template <class T>
 int lu_inverse(std::int64_t n, T* lu, const std::int32_t* pivots) {
-  return getri(T(), size(n), lu, stride(n), pivots);
-}
-
-template <class T>
-int triangular_solve(bool lower, bool adjoint, std::int64_t n, std::int64_t columns, const T* a,
-                     T* b) {
-  return trtrs(T(), lower ? 'L' : 'U', adjoint ? 'C' : 'N', 'N', size(n), size(columns), a,
-               stride(n), b, stride(columns));
+  return getri(T(), kColumns, size(n), lu, stride(n), pivots);
 }
 
 template <class T>
 int qr(std::int64_t rows, std::int64_t columns, T* a, T* tau) {
-  return geqrf(T(), size(rows), size(columns), a, stride(columns), tau);
+  return geqrf(T(), kRows, size(rows), size(columns), a, stride(columns), tau);
 }
 
 template <class T>
 int qr_basis(std::int64_t rows, std::int64_t columns, std::int64_t reflectors, T* a, const T* tau) {
-  return ungqr(T(), size(rows), size(columns), size(reflectors), a, stride(columns), tau);
+  return ungqr(T(), kRows, size(rows), size(columns), size(reflectors), a, stride(columns), tau);
 }
 
 template <class T>
 int svd(bool full, std::int64_t rows, std::int64_t columns, T* a, Real<T>* s, T* u, T* vh) {
   check_size(rows, columns);
   const std::int64_t k = std::min(rows, columns);
-  return gesdd(T(), u ? (full ? 'A' : 'S') : 'N', size(rows), size(columns), a, stride(columns), s,
-               u, stride(full ? rows : k), vh, stride(columns));
+  // Row by row A is Aᵀ = (Vᴴ)ᵀ diag(s) Uᵀ to the library, whose two bases so change places.
+  return gesdd(T(), kColumns, u ? (full ? 'A' : 'S') : 'N', size(columns), size(rows), a,
+               stride(columns), s, vh, stride(columns), u, stride(full ? rows : k));
 }
 
 template <class T>
 int self_adjoint_eig(bool vectors, std::int64_t n, T* a, Real<T>* e) {
   check_size(n, n);
-  return heevd(T(), vectors ? 'V' : 'N', 'L', size(n), a, stride(n), e);
+  return heevd(T(), kRows, vectors ? 'V' : 'N', 'L', size(n), a, stride(n), e);
 }
 
 template <class T>
@@ -161,12 +144,12 @@ int eig(std::int64_t n, T* a, std::complex<Real<T>>* e, std::complex<Real<T>>* v
   const char job = v ? 'V' : 'N';
   T* none = nullptr;
   if constexpr (is_complex<T>) {
-    return geev(T(), 'N', job, size(n), a, stride(n), e, none, stride(n), v, stride(n));
+    return geev(T(), kRows, 'N', job, size(n), a, stride(n), e, none, stride(n), v, stride(n));
   } else {
     const auto count = static_cast<std::size_t>(n);
     std::vector<T> real(count), imag(count), vectors(v ? count * count : 0);
-    const int info = real_geev(T(), 'N', job, size(n), a, stride(n), real.data(), imag.data(), none,
-                               stride(n), vectors.data(), stride(n));
+    const int info = real_geev(T(), kRows, 'N', job, size(n), a, stride(n), real.data(),
+                               imag.data(), none, stride(n), vectors.data(), stride(n));
     for (std::size_t i = 0; i < count; ++i) e[i] = {real[i], imag[i]};
     // Of a pair of conjugate eigenvalues the columns hold real and imaginary part.
     for (std::size_t j = 0; v && j < count; ++j) {
@@ -199,13 +182,13 @@ int least_squares(std::int64_t rows, std::int64_t columns, std::int64_t right, T
   check_size(rows, columns);
   std::vector<Real<T>> s(static_cast<std::size_t>(std::min(rows, columns)));
   lapack_int rank = 0;
-  return gelsd(T(), size(rows), size(columns), size(right), a, stride(columns), b, stride(right),
-               s.data(), Real<T>(-1), &rank);
+  return gelsd(T(), kRows, size(rows), size(columns), size(right), a, stride(columns), b,
+               stride(right), s.data(), Real<T>(-1), &rank);
 }
 
 template <class T>
 int tridiagonal_solve(std::int64_t n, std::int64_t columns, T* below, T* diagonal, T* above, T* b) {
-  return gtsv(T(), size(n), size(columns), below, diagonal, above, b, stride(columns));
+  return gtsv(T(), kRows, size(n), size(columns), below, diagonal, above, b, stride(columns));
 }
 
 #define TANDEM_LAPACK_INSTANCES(T)                                                            \
@@ -213,7 +196,6 @@ int tridiagonal_solve(std::int64_t n, std::int64_t columns, T* below, T* diagona
   template int lu(std::int64_t, std::int64_t, T*, std::int32_t*);                             \
   template int lu_solve(bool, std::int64_t, std::int64_t, const T*, const std::int32_t*, T*); \
   template int lu_inverse(std::int64_t, T*, const std::int32_t*);                             \
-  template int triangular_solve(bool, bool, std::int64_t, std::int64_t, const T*, T*);        \
   template int qr(std::int64_t, std::int64_t, T*, T*);                                        \
   template int qr_basis(std::int64_t, std::int64_t, std::int64_t, T*, const T*);              \
   template int svd(bool, std::int64_t, std::int64_t, T*, Real<T>*, T*, T*);                   \

@@ -5,9 +5,9 @@
 #include <type_traits>
 
 // LAPACK's factorisations for float, double and their complex types: the one door to the library.
-// Matrices are row-major and dense; sizes beyond 32 bits throw InvalidArgumentError. Functions that
-// may fail return LAPACK's number: 0 is success, above 0 the place where the method broke down,
-// below 0 that a value is not a number.
+// Matrices are dense and row-major, those of `lu` and what takes its results column-major; sizes
+// beyond 32 bits throw InvalidArgumentError. Functions that may fail return LAPACK's number: 0 is
+// success, above 0 the place where the method broke down, below 0 that a value is not a number.
 
 namespace tandem::cpu::lapack {
 
@@ -37,10 +37,6 @@ int lu_solve(bool adjoint, std::int64_t n, std::int64_t columns, const T* lu,
              const std::int32_t* pivots, T* b);
 template <class T>
 int lu_inverse(std::int64_t n, T* lu, const std::int32_t* pivots);
-/// Solves A X = B, or Aᴴ X = B, in place for the lower or upper triangle of A.
-template <class T>
-int triangular_solve(bool lower, bool adjoint, std::int64_t n, std::int64_t columns, const T* a,
-                     T* b);
 /// A becomes R and the reflectors that `qr_basis` takes; tau: min(rows, columns) numbers.
 template <class T>
 int qr(std::int64_t rows, std::int64_t columns, T* a, T* tau);
