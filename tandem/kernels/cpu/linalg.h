@@ -5,14 +5,13 @@
 #include <complex>
 #include <cstdint>
 #include <limits>
-#include <type_traits>
 #include <vector>
 
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel_context.h"
 #include "tandem/kernels/cpu/lapack/blas.h"
 #include "tandem/kernels/cpu/lapack/lapack.h"
-#include "tandem/kernels/cpu/transpose_block.h"
+#include "tandem/kernels/cpu/lapack/transposed_copy.h"
 
 // What the kernels of linear algebra share: matrices in the last two axes.
 
@@ -87,21 +86,6 @@ std::vector<T> matrix_copy(const T* from, std::int64_t rows, std::int64_t column
     std::copy(from, from + rows * columns, to.data());
   }
   return to;
-}
-
-/// to[columns, rows] = from[rows, columns]ᵀ: from row-major to column-major, or back with the sizes
-/// exchanged.
-template <class T>
-void transposed_copy(const T* from, std::int64_t rows, std::int64_t columns, T* to) {
-  if constexpr (sizeof(T) <= sizeof(std::uint64_t)) {
-    using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-    transpose_block(reinterpret_cast<Bits*>(to), rows, reinterpret_cast<const Bits*>(from), columns,
-                    columns, rows);
-  } else {
-    for (std::int64_t i = 0; i < rows; ++i) {
-      for (std::int64_t j = 0; j < columns; ++j) to[j * rows + i] = from[i * columns + j];
-    }
-  }
 }
 
 template <class T>

@@ -137,21 +137,27 @@ void batch_matmul(KernelContext& c) {
 }
 
 constexpr DTypeSet kLibraryTypes{DType::kFloat, DType::kBFloat16, DType::kHalf};
+constexpr DTypeSet kVectorTypes{DType::kInt32, DType::kUint32, DType::kInt64, DType::kUint64};
 constexpr DTypeSet kBlasTypes{DType::kDouble, DType::kComplex64, DType::kComplex128};
 
 // Of one op: plain loops for every type, and the libraries for what they multiply.
-#define TANDEM_PRODUCT(OP, TYPE, RUN)                                                        \
-  KernelRegistration(                                                                        \
-      {.op = OP, .types = {{TYPE, kNumberTypes}}, .run = RUN<multiply_matrices_reference>}), \
-      KernelRegistration({.op = OP,                                                          \
-                          .name = "oneDNN",                                                  \
-                          .types = {{TYPE, kLibraryTypes}},                                  \
-                          .priority = 10,                                                    \
-                          .run = RUN<multiply_matrices>}),                                   \
-      KernelRegistration({.op = OP,                                                          \
-                          .name = "BLAS",                                                    \
-                          .types = {{TYPE, kBlasTypes}},                                     \
-                          .priority = 10,                                                    \
+#define TANDEM_PRODUCT(OP, TYPE, RUN)                                                            \
+  KernelRegistration({.op = OP,                                                                  \
+                      .name = "vectors",                                                         \
+                      .types = {{TYPE, kVectorTypes}},                                           \
+                      .priority = 10,                                                            \
+                      .run = RUN<multiply_matrices>}),                                           \
+      KernelRegistration(                                                                        \
+          {.op = OP, .types = {{TYPE, kNumberTypes}}, .run = RUN<multiply_matrices_reference>}), \
+      KernelRegistration({.op = OP,                                                              \
+                          .name = "oneDNN",                                                      \
+                          .types = {{TYPE, kLibraryTypes}},                                      \
+                          .priority = 10,                                                        \
+                          .run = RUN<multiply_matrices>}),                                       \
+      KernelRegistration({.op = OP,                                                              \
+                          .name = "BLAS",                                                        \
+                          .types = {{TYPE, kBlasTypes}},                                         \
+                          .priority = 10,                                                        \
                           .run = RUN<multiply_matrices>})
 
 const KernelRegistration kKernels[] = {

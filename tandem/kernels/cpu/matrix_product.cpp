@@ -7,6 +7,7 @@
 #include "tandem/kernels/cpu/in_float.h"
 #include "tandem/kernels/cpu/onednn/matmul.h"
 #include "tandem/kernels/cpu/onednn/support.h"
+#include "tandem/kernels/cpu/scratch.h"
 
 namespace tandem::cpu {
 namespace {
@@ -204,8 +205,47 @@ std::int64_t matrices(bool once, std::span<const std::int64_t> index, std::int64
   return index.empty() ? batch : *std::max_element(index.begin(), index.end()) + 1;
 }
 
+// Small matrices of half or bfloat16 a few at a time: their floats stay in a core's cache.
+void multiply_batch_in_float(KernelContext& context, const MatrixProduct& p, std::int64_t step) {
+  const std::int64_t a_size = p.m * p.k, b_size = p.k * p.n, c_size = p.m * p.n;
+  const std::int64_t blocks = (p.batch + step - 1) / step;
+  const double cost = static_cast<double>(a_size + b_size + c_size) * 0.5 +
+                      multiplications(p) / static_cast<double>(p.batch) * 0.05;
+  const auto run = [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t floats = step * (a_size + b_size + c_size);
+    const Scratch scratch(static_cast<std::size_t>(floats) * sizeof(float));
+    float* const a = scratch.as<float>();
+    float* const b = a + step * a_size;
+    float* const c = b + step * b_size;
+    for (std::int64_t at = begin * step; at < std::min(end * step, p.batch); at += step) {
+      MatrixProduct few = p;
+      few.dtype = DType::kFloat;
+      few.batch = std::min(step, p.batch - at);
+      few.a_once = p.a_once || few.batch == 1;
+      few.b_once = p.b_once || few.batch == 1;
+      few.a = a;
+      few.b = b;
+      few.c = c;
+      const std::size_t size = dtype_size(p.dtype);
+      IntraOpPool& pool = context.intra_op();
+      to_float(pool, p.dtype, tandem::cpu::at(p.a, p.a_once ? 0 : at * a_size, size), a,
+               (p.a_once ? 1 : few.batch) * a_size);
+      to_float(pool, p.dtype, tandem::cpu::at(p.b, p.b_once ? 0 : at * b_size, size), b,
+               (p.b_once ? 1 : few.batch) * b_size);
+      multiply_directly(context, few);
+      from_float(pool, c, p.dtype, tandem::cpu::at(p.c, at * c_size, size), few.batch * c_size);
+    }
+  };
+  context.intra_op().parallel_for(blocks, cost * static_cast<double>(step), run);
+}
+
 // half, and bfloat16 where the processor lacks it: through float.
 void multiply_in_float(KernelContext& context, const MatrixProduct& p) {
+  constexpr std::int64_t kBlock = 1 << 16;
+  const std::int64_t floats = p.m * p.k + p.k * p.n + p.m * p.n;
+  if (p.batch > 1 && p.a_index.empty() && p.b_index.empty() && floats <= kBlock) {
+    return multiply_batch_in_float(context, p, std::min(p.batch, kBlock / floats));
+  }
   const std::int64_t a_count = matrices(p.a_once, p.a_index, p.batch) * p.m * p.k;
   const std::int64_t b_count = matrices(p.b_once, p.b_index, p.batch) * p.k * p.n;
   const std::int64_t c_count = p.batch * p.m * p.n;
@@ -259,7 +299,7 @@ void multiply_matrices(KernelContext& context, const MatrixProduct& product) {
     multiply_directly(context, p);
   } else if (p.dtype == DType::kHalf || p.dtype == DType::kBFloat16) {
     multiply_in_float(context, p);
-  } else if (!multiply_matrices_blas(context, p)) {
+  } else if (!multiply_matrices_blas(context, p) && !multiply_matrices_integer(context, p)) {
     multiply_matrices_reference(context, p);
   }
 }

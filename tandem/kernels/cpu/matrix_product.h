@@ -47,9 +47,12 @@ std::vector<std::int64_t> matrix_numbers(const Shape& from, const Shape& to);
 /// The fastest way there is for the case.
 void multiply_matrices(KernelContext& context, const MatrixProduct& product);
 
-/// Through BLAS: double and complex numbers. False, and nothing of use done, if it does not take the
-/// case or plain loops are faster. No size but k is 0.
+/// Through BLAS: double and complex numbers. False, and nothing of use done, if it does not take
+/// the case or plain loops are faster. No size but k is 0.
 bool multiply_matrices_blas(KernelContext& context, const MatrixProduct& product);
+
+/// Integers of 32 and 64 bits in vectors; as above.
+bool multiply_matrices_integer(KernelContext& context, const MatrixProduct& product);
 
 /// Plain loops for every dtype; half and bfloat16 sum in float. The oracle of the others.
 void multiply_matrices_reference(KernelContext& context, const MatrixProduct& product);

@@ -1,181 +1,29 @@
 #include "tandem/kernels/cpu/strided_product.h"
 
-#include <algorithm>
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tandem/kernels/cpu/strided_product.cpp"
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "tandem/kernels/cpu/simd_loops-inl.h"
+#include "tandem/kernels/cpu/strided_product-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace tandem::cpu {
-namespace HWY_NAMESPACE {
+namespace tandem::cpu::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-using D = hn::ScalableTag<float>;
-using V = hn::Vec<D>;
-
-// A tile of c stays in registers: with 32 of them 24, with 16 of them 12, beside a row of b.
-constexpr int kMostVecs = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
-// So many rows of b stay in the nearest cache while all rows of a pass.
-constexpr std::int64_t kDepth = 128;
-
-// Neighbouring vectors of one row, of which the last one may be shorter. Members, not an array,
-// which compilers would keep in memory.
-template <int kVecs>
-struct Line {
-  V v0, v1, v2, v3;
-
-  HWY_INLINE void Clear() { v0 = v1 = v2 = v3 = hn::Zero(D()); }
-  template <bool kTail>
-  HWY_INLINE void Load(const float* from, std::int64_t last) {
-    const D d;
-    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-    const auto end = [&](const float* at) HWY_ATTR {
-      if constexpr (kTail) return LoadTail(d, at, last);
-      return hn::LoadU(d, at);
-    };
-    v0 = kVecs == 1 ? end(from) : hn::LoadU(d, from);
-    if constexpr (kVecs == 2) v1 = end(from + lanes);
-    if constexpr (kVecs > 2) v1 = hn::LoadU(d, from + lanes);
-    if constexpr (kVecs == 3) v2 = end(from + 2 * lanes);
-    if constexpr (kVecs > 3) v2 = hn::LoadU(d, from + 2 * lanes);
-    if constexpr (kVecs == 4) v3 = end(from + 3 * lanes);
-  }
-  template <bool kTail>
-  HWY_INLINE void Store(float* to, std::int64_t last) const {
-    const D d;
-    const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-    const auto end = [&](V v, float* at) HWY_ATTR {
-      if constexpr (kTail)
-        StoreTail(v, d, at, last);
-      else
-        hn::StoreU(v, d, at);
-    };
-    if constexpr (kVecs == 1) end(v0, to);
-    if constexpr (kVecs > 1) hn::StoreU(v0, d, to);
-    if constexpr (kVecs == 2) end(v1, to + lanes);
-    if constexpr (kVecs > 2) hn::StoreU(v1, d, to + lanes);
-    if constexpr (kVecs == 3) end(v2, to + 2 * lanes);
-    if constexpr (kVecs > 3) hn::StoreU(v2, d, to + 2 * lanes);
-    if constexpr (kVecs == 4) end(v3, to + 3 * lanes);
-  }
-  HWY_INLINE void MulAdd(V x, const Line& b) {
-    v0 = hn::MulAdd(x, b.v0, v0);
-    if constexpr (kVecs > 1) v1 = hn::MulAdd(x, b.v1, v1);
-    if constexpr (kVecs > 2) v2 = hn::MulAdd(x, b.v2, v2);
-    if constexpr (kVecs > 3) v3 = hn::MulAdd(x, b.v3, v3);
-  }
-};
-
-// Some rows of it.
-template <int kRows, int kVecs>
-struct Lines {
-  Line<kVecs> line;
-  Lines<kRows - 1, kVecs> others;
-
-  HWY_INLINE void Clear() {
-    line.Clear();
-    others.Clear();
-  }
-  template <bool kTail>
-  HWY_INLINE void Load(const float* from, std::int64_t row, std::int64_t last) {
-    line.template Load<kTail>(from, last);
-    others.template Load<kTail>(from + row, row, last);
-  }
-  template <bool kTail>
-  HWY_INLINE void Store(float* to, std::int64_t row, std::int64_t last) const {
-    line.template Store<kTail>(to, last);
-    others.template Store<kTail>(to + row, row, last);
-  }
-  HWY_INLINE void MulAdd(const float* a, std::int64_t row, const Line<kVecs>& b) {
-    line.MulAdd(hn::Set(D(), *a), b);
-    others.MulAdd(a + row, row, b);
-  }
-};
-template <int kVecs>
-struct Lines<0, kVecs> {
-  HWY_INLINE void Clear() {}
-  template <bool kTail>
-  HWY_INLINE void Load(const float*, std::int64_t, std::int64_t) {}
-  template <bool kTail>
-  HWY_INLINE void Store(float*, std::int64_t, std::int64_t) const {}
-  HWY_INLINE void MulAdd(const float*, std::int64_t, const Line<kVecs>&) {}
-};
-
-// Rows of c from `i` on, in the columns from `j` on, with the terms [begin, end) of their sums.
-template <int kRows, int kVecs, bool kTail>
-HWY_INLINE void Tile(const StridedProduct& p, std::int64_t i, std::int64_t j, std::int64_t begin,
-                     std::int64_t end, std::int64_t last) {
-  float* const c = p.c + i * p.c_row + j;
-  Lines<kRows, kVecs> sums;
-  if (begin > 0 || p.add)
-    sums.template Load<kTail>(c, p.c_row, last);
-  else
-    sums.Clear();
-  const float* a = p.a + i * p.a_row + begin * p.a_column;
-  const float* b = p.b + begin * p.b_row + j;
-  for (std::int64_t l = begin; l < end; ++l, a += p.a_column, b += p.b_row) {
-    Line<kVecs> line;
-    line.template Load<kTail>(b, last);
-    sums.MulAdd(a, p.a_row, line);
-  }
-  sums.template Store<kTail>(c, p.c_row, last);
-}
-
-template <int kVecs, bool kTail>
-void Columns(const StridedProduct& p, std::int64_t j, std::int64_t last) {
-  std::int64_t begin = 0;
-  do {
-    const std::int64_t end = std::min(p.k, begin + kDepth);
-    std::int64_t i = 0;
-    if constexpr (kVecs * 2 <= kMostVecs)
-      for (; i + 12 <= p.m; i += 12) Tile<12, kVecs, kTail>(p, i, j, begin, end, last);
-    for (; i + 6 <= p.m; i += 6) Tile<6, kVecs, kTail>(p, i, j, begin, end, last);
-    for (; i + 2 <= p.m; i += 2) Tile<2, kVecs, kTail>(p, i, j, begin, end, last);
-    for (; i < p.m; ++i) Tile<1, kVecs, kTail>(p, i, j, begin, end, last);
-    begin = end;
-  } while (begin < p.k);
-}
-
-template <int kVecs>
-HWY_INLINE void Columns(const StridedProduct& p, std::int64_t j, std::int64_t last, bool tail) {
-  if (tail)
-    Columns<kVecs, true>(p, j, last);
-  else
-    Columns<kVecs, false>(p, j, last);
-}
-
-void MultiplyStrided(const StridedProduct& p) {
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(D()));
-  for (std::int64_t j = 0; j < p.n; j += kMostVecs * lanes) {
-    const std::int64_t left = std::min(p.n - j, kMostVecs * lanes);
-    const std::int64_t vecs = (left + lanes - 1) / lanes, last = left - (vecs - 1) * lanes;
-    const bool tail = last != lanes;
-    if (vecs == 1) Columns<1>(p, j, last, tail);
-    if (vecs == 2) Columns<2>(p, j, last, tail);
-    if constexpr (kMostVecs > 2) {
-      if (vecs == 3) Columns<3>(p, j, last, tail);
-      if (vecs == 4) Columns<4>(p, j, last, tail);
-    }
-  }
-}
+void Floats(const StridedProductOf<float>& p) { MultiplyStrided(p); }
 
 }  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace tandem::cpu
+}  // namespace tandem::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tandem::cpu {
 
-HWY_EXPORT(MultiplyStrided);
+HWY_EXPORT(Floats);
 
-void multiply_strided(const StridedProduct& product) {
-  HWY_DYNAMIC_DISPATCH(MultiplyStrided)(product);
+void multiply_strided(const StridedProductOf<float>& product) {
+  HWY_DYNAMIC_DISPATCH(Floats)(product);
 }
 
 }  // namespace tandem::cpu

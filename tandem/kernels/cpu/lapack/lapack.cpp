@@ -11,6 +11,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/kernels/cpu/lapack/blas.h"
+#include "tandem/kernels/cpu/lapack/transposed_copy.h"
 
 namespace tandem::cpu::lapack {
 namespace {
@@ -126,10 +127,25 @@ int qr_basis(std::int64_t rows, std::int64_t columns, std::int64_t reflectors, T
 template <class T>
 int svd(bool full, std::int64_t rows, std::int64_t columns, T* a, Real<T>* s, T* u, T* vh) {
   check_size(rows, columns);
-  const std::int64_t k = std::min(rows, columns);
-  // Row by row A is Aᵀ = (Vᴴ)ᵀ diag(s) Uᵀ to the library, whose two bases so change places.
-  return gesdd(T(), kColumns, u ? (full ? 'A' : 'S') : 'N', size(columns), size(rows), a,
-               stride(columns), s, vh, stride(columns), u, stride(full ? rows : k));
+  const char job = u ? (full ? 'A' : 'S') : 'N';
+  if (rows <= columns) {
+    // Row by row A is Aᵀ = (Vᴴ)ᵀ diag(s) Uᵀ to the library, whose two bases so change places.
+    return gesdd(T(), kColumns, job, size(columns), size(rows), a, stride(columns), s, vh,
+                 stride(columns), u, stride(rows));
+  }
+  // A tall matrix stays one: the library takes longer for its transpose.
+  const std::int64_t width = full ? rows : columns;
+  std::vector<T> work(static_cast<std::size_t>(rows * columns));
+  std::vector<T> left(u ? static_cast<std::size_t>(rows * width) : 0);
+  std::vector<T> right(u ? static_cast<std::size_t>(columns * columns) : 0);
+  transposed_copy(a, rows, columns, work.data());
+  const int info = gesdd(T(), kColumns, job, size(rows), size(columns), work.data(), stride(rows),
+                         s, left.data(), stride(rows), right.data(), stride(columns));
+  if (u) {
+    transposed_copy(left.data(), width, rows, u);
+    transposed_copy(right.data(), columns, columns, vh);
+  }
+  return info;
 }
 
 template <class T>
