@@ -61,6 +61,25 @@ void Unary(const void* x, void* out, std::int64_t n, float /*parameter*/) {
   if (i < n) StoreTail(f(d, LoadTail(d, from + i, n - i)), d, to + i, n - i);
 }
 
+// The same for float, calculated in double.
+template <class F>
+void UnaryInDouble(const void* x, void* out, std::int64_t n, float /*parameter*/) {
+  const hn::ScalableTag<double> d;
+  const hn::Rebind<float, decltype(d)> narrow;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const float* from = static_cast<const float*>(x);
+  float* to = static_cast<float*>(out);
+  const F f;
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const auto wide = hn::PromoteTo(d, hn::LoadU(narrow, from + i));
+    hn::StoreU(hn::DemoteTo(narrow, f(d, wide)), narrow, to + i);
+  }
+  if (i == n) return;
+  const auto wide = hn::PromoteTo(d, LoadTail(narrow, from + i, n - i));
+  StoreTail(hn::DemoteTo(narrow, f(d, wide)), narrow, to + i, n - i);
+}
+
 // A mask as bytes of 0 and 1.
 template <class D>
 HWY_INLINE auto BytesOf(hn::Mask<D> m, D /*d*/) {

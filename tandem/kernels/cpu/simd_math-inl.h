@@ -126,15 +126,22 @@ HWY_INLINE V Limit(D d, V x, T low, T high) {
 #endif
 }
 
-template <class D, class V>
-HWY_INLINE V Exp(D d, V x) {
+// 2^power exp(x) for a small power, also where exp(x) alone would be too large.
+template <int power, class D, class V>
+HWY_INLINE V ScaledExp(D d, V x) {
   using C = ConstantsOf<D>;
-  const auto limited = Limit(d, x, C::kExpLow, C::kExpHigh);
+  const hn::RebindToSigned<D> di;
+  const auto limited = Limit(d, x, C::kExpLow, C::kExpHigh + (power < 0));
   const auto reduced = ReduceExp(d, limited);
   // In two steps: 2^n may be too large or too small for a normal number where the result is not.
-  const auto half = hn::ShiftRight<1>(reduced.n);
+  const auto n = power == 0 ? reduced.n : hn::Add(reduced.n, hn::Set(di, power));
+  const auto half = hn::ShiftRight<1>(n);
   const auto y = hn::Add(ReducedExpm1(d, reduced.r), hn::Set(d, 1));
-  return hn::Mul(hn::Mul(y, PowerOfTwo(d, half)), PowerOfTwo(d, hn::Sub(reduced.n, half)));
+  return hn::Mul(hn::Mul(y, PowerOfTwo(d, half)), PowerOfTwo(d, hn::Sub(n, half)));
+}
+template <class D, class V>
+HWY_INLINE V Exp(D d, V x) {
+  return ScaledExp<0>(d, x);
 }
 
 template <class D, class V>
