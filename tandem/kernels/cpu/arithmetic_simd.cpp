@@ -16,9 +16,10 @@ namespace tandem::cpu {
 namespace {
 
 struct ArithmeticTables {
-  BinaryOp add, sub, mul, div, div_no_nan, maximum, minimum, squared_difference;
+  BinaryOp add, sub, mul, div, div_no_nan, mul_no_nan, xdivy, maximum, minimum, squared_difference;
   BinaryOp tanh_grad, sigmoid_grad;
   BinaryOp equal, not_equal, less, less_equal, greater, greater_equal;
+  BinaryOp logical_and, logical_or;
   UnaryOp neg, abs, sign, square, sqrt, rsqrt, reciprocal, floor, ceil, round;
 };
 
@@ -50,6 +51,8 @@ TANDEM_VECTOR_BINARY(MulOf, hn::Mul(x, y));
 TANDEM_VECTOR_BINARY(DivOf, hn::Div(x, y));
 TANDEM_VECTOR_BINARY(DivNoNanOf,
                      hn::IfThenElse(hn::Eq(y, hn::Zero(d)), hn::Zero(d), hn::Div(x, y)));
+TANDEM_VECTOR_BINARY(MulNoNanOf, hn::IfThenZeroElse(hn::Eq(y, hn::Zero(d)), hn::Mul(x, y)));
+TANDEM_VECTOR_BINARY(XdivyOf, hn::IfThenZeroElse(hn::Eq(x, hn::Zero(d)), hn::Div(x, y)));
 // NaN from either side.
 TANDEM_VECTOR_BINARY(MaximumOf, hn::IfThenElse(hn::Or(hn::Gt(x, y), hn::IsNaN(x)), x, y));
 TANDEM_VECTOR_BINARY(MinimumOf, hn::IfThenElse(hn::Or(hn::Lt(x, y), hn::IsNaN(x)), x, y));
@@ -81,6 +84,9 @@ TANDEM_VECTOR_UNARY(ReciprocalOf, hn::Div(hn::Set(d, 1), x));
 TANDEM_VECTOR_UNARY(FloorOf, hn::Floor(x));
 TANDEM_VECTOR_UNARY(CeilOf, hn::Ceil(x));
 TANDEM_VECTOR_UNARY(RoundOf, hn::Round(x));
+// Bools that come from outside may hold any byte: all but 0 are true.
+TANDEM_VECTOR_BINARY(LogicalAndOf, hn::And(hn::Min(x, hn::Set(d, 1)), hn::Min(y, hn::Set(d, 1))));
+TANDEM_VECTOR_BINARY(LogicalOrOf, hn::Min(hn::Or(x, y), hn::Set(d, 1)));
 #undef TANDEM_VECTOR_BINARY
 #undef TANDEM_VECTOR_UNARY
 
@@ -105,6 +111,13 @@ constexpr UnaryOp unary(Types<Ts...>, double cost = 0.2) {
   (op.set(dtype_of<Ts>, Unary<F, Ts>), ...);
   return op;
 }
+template <class F>
+constexpr BinaryOp logical() {
+  BinaryOp op;
+  op.cost = 0.05;
+  op.set(DType::kBool, Binary<F, std::uint8_t>);
+  return op;
+}
 constexpr BinaryOp both(BinaryOp of_floats, const BinaryOp& of_integers) {
   for (DType t : {DType::kInt32, DType::kInt64}) of_floats.set(t, of_integers.loop(t));
   return of_floats;
@@ -120,6 +133,8 @@ constexpr ArithmeticTables kTables{
     .mul = binary<MulOf>(Types<float, double, std::int32_t>{}),
     .div = binary<DivOf>(Wide{}, 0.3),
     .div_no_nan = binary<DivNoNanOf>(Wide{}, 0.3),
+    .mul_no_nan = binary<MulNoNanOf>(Wide{}),
+    .xdivy = binary<XdivyOf>(Wide{}, 0.3),
     .maximum = both(binary<MaximumOf>(Wide{}), binary<IntegerMaximumOf>(Integers{})),
     .minimum = both(binary<MinimumOf>(Wide{}), binary<IntegerMinimumOf>(Integers{})),
     .squared_difference = binary<SquaredDifferenceOf>(Wide{}),
@@ -132,8 +147,10 @@ constexpr ArithmeticTables kTables{
     .greater = compare<GreaterOf>(All{}),
     .greater_equal =
         both(compare<GreaterEqualOf>(Wide{}), compare<IntegerGreaterEqualOf>(Integers{})),
+    .logical_and = logical<LogicalAndOf>(),
+    .logical_or = logical<LogicalOrOf>(),
     .neg = unary<NegOf>(Wide{}),
-    .abs = unary<AbsOf>(Wide{}),
+    .abs = unary<AbsOf>(All{}),
     .sign = unary<SignOf>(Wide{}),
     .square = unary<SquareOf>(Wide{}),
     .sqrt = unary<SqrtOf>(Wide{}, 0.4),
@@ -183,6 +200,13 @@ constexpr KernelDecl gradient(const char* op) {
   return decl;
 }
 
+template <auto member>
+constexpr KernelDecl logical(const char* op) {
+  KernelDecl decl = vectors<member>(op);
+  decl.types[0] = {};
+  return decl;
+}
+
 // Equality of shapes that do not broadcast has an answer of its own, which the reference gives.
 const char* shapes_fit(const KernelContext& c) {
   const Shape &x = c.input(0).shape(), &y = c.input(1).shape();
@@ -205,6 +229,8 @@ const KernelRegistration kKernels[] = {
     KernelRegistration(vectors<&Tables::div>("RealDiv")),
     KernelRegistration(vectors<&Tables::div>("Div")),
     KernelRegistration(vectors<&Tables::div_no_nan>("DivNoNan")),
+    KernelRegistration(vectors<&Tables::mul_no_nan>("MulNoNan")),
+    KernelRegistration(vectors<&Tables::xdivy>("Xdivy")),
     KernelRegistration(vectors<&Tables::maximum>("Maximum", kAll)),
     KernelRegistration(vectors<&Tables::minimum>("Minimum", kAll)),
     KernelRegistration(vectors<&Tables::squared_difference>("SquaredDifference")),
@@ -216,8 +242,10 @@ const KernelRegistration kKernels[] = {
     KernelRegistration(vectors<&Tables::less_equal>("LessEqual", kAll)),
     KernelRegistration(vectors<&Tables::greater>("Greater", kAll)),
     KernelRegistration(vectors<&Tables::greater_equal>("GreaterEqual", kAll)),
+    KernelRegistration(logical<&Tables::logical_and>("LogicalAnd")),
+    KernelRegistration(logical<&Tables::logical_or>("LogicalOr")),
     KernelRegistration(vectors<&Tables::neg>("Neg")),
-    KernelRegistration(vectors<&Tables::abs>("Abs")),
+    KernelRegistration(vectors<&Tables::abs>("Abs", kAll)),
     KernelRegistration(vectors<&Tables::sign>("Sign")),
     KernelRegistration(vectors<&Tables::square>("Square")),
     KernelRegistration(vectors<&Tables::sqrt>("Sqrt")),

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "tandem/core/error.h"
@@ -11,6 +12,7 @@
 #include "tandem/core/variant.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/broadcast_rows.h"
+#include "tandem/kernels/cpu/choose_rows.h"
 
 namespace tandem::cpu {
 namespace {
@@ -19,10 +21,17 @@ struct Bytes16 {
   std::uint64_t low, high;
 };
 
-// One row: where the condition moves along with the result.
-template <int kThenStep, int kElseStep, class T>
-void choose(const bool* condition, const T* t, const T* e, T* out, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) out[i] = condition[i] ? t[i * kThenStep] : e[i * kElseStep];
+// One row: where the condition moves along with the result. Numbers are chosen in vectors.
+template <class T>
+void choose(const bool* condition, const T* t, bool t_repeats, const T* e, bool e_repeats, T* out,
+            std::int64_t n) {
+  if constexpr (std::is_integral_v<T>) {
+    choose_row(sizeof(T))(condition, t, t_repeats, e, e_repeats, out, n);
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) {
+      out[i] = condition[i] ? t[t_repeats ? 0 : i] : e[e_repeats ? 0 : i];
+    }
+  }
 }
 
 template <class T>
@@ -43,18 +52,8 @@ void select_as(KernelContext& c, const BroadcastRows<3>& rows, Array& out) {
                  std::copy_n(source, n, to);
                return;
              }
-             const bool* const row = condition + from[0];
-             if (step[1] != 0) {
-               if (step[2] != 0)
-                 choose<1, 1>(row, t + from[1], e + from[2], to, n);
-               else
-                 choose<1, 0>(row, t + from[1], e + from[2], to, n);
-             } else {
-               if (step[2] != 0)
-                 choose<0, 1>(row, t + from[1], e + from[2], to, n);
-               else
-                 choose<0, 0>(row, t + from[1], e + from[2], to, n);
-             }
+             choose(condition + from[0], t + from[1], step[1] == 0, e + from[2], step[2] == 0, to,
+                    n);
            });
 }
 

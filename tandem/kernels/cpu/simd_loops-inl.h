@@ -18,8 +18,8 @@ namespace tandem::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // The elements that are left when there are too few for a vector. Masked loads and stores do not
-// touch what they leave out on processors that have them; elsewhere the elements go through a
-// buffer.
+// touch what they leave out on processors that have them, for elements of at least 4 bytes;
+// elsewhere the elements go through a buffer.
 #undef TANDEM_MASKED_TAILS
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
 #define TANDEM_MASKED_TAILS 1
@@ -29,24 +29,24 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> LoadTail(D d, const T* from, std::int64_t n) {
-#if TANDEM_MASKED_TAILS
-  return hn::MaskedLoad(hn::FirstN(d, static_cast<std::size_t>(n)), d, from);
-#else
-  HWY_ALIGN T each[hn::MaxLanes(d)] = {};
-  std::memcpy(each, from, static_cast<std::size_t>(n) * sizeof(T));
-  return hn::Load(d, each);
-#endif
+  if constexpr (TANDEM_MASKED_TAILS && sizeof(T) >= 4) {
+    return hn::MaskedLoad(hn::FirstN(d, static_cast<std::size_t>(n)), d, from);
+  } else {
+    HWY_ALIGN T each[hn::MaxLanes(d)] = {};
+    std::memcpy(each, from, static_cast<std::size_t>(n) * sizeof(T));
+    return hn::Load(d, each);
+  }
 }
 
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE void StoreTail(hn::Vec<D> v, D d, T* to, std::int64_t n) {
-#if TANDEM_MASKED_TAILS
-  hn::BlendedStore(v, hn::FirstN(d, static_cast<std::size_t>(n)), d, to);
-#else
-  HWY_ALIGN T each[hn::MaxLanes(d)];
-  hn::Store(v, d, each);
-  std::memcpy(to, each, static_cast<std::size_t>(n) * sizeof(T));
-#endif
+  if constexpr (TANDEM_MASKED_TAILS && sizeof(T) >= 4) {
+    hn::BlendedStore(v, hn::FirstN(d, static_cast<std::size_t>(n)), d, to);
+  } else {
+    HWY_ALIGN T each[hn::MaxLanes(d)];
+    hn::Store(v, d, each);
+    std::memcpy(to, each, static_cast<std::size_t>(n) * sizeof(T));
+  }
 }
 
 template <class F, class T>
@@ -78,6 +78,33 @@ void UnaryInDouble(const void* x, void* out, std::int64_t n, float /*parameter*/
   if (i == n) return;
   const auto wide = hn::PromoteTo(d, LoadTail(narrow, from + i, n - i));
   StoreTail(hn::DemoteTo(narrow, f(d, wide)), narrow, to + i, n - i);
+}
+
+// Binary of float, calculated in double.
+template <class F>
+void BinaryInDouble(const void* a, const void* b, void* out, std::int64_t n, bool a_scalar,
+                    bool b_scalar, float /*parameter*/) {
+  const hn::ScalableTag<double> d;
+  const hn::Rebind<float, decltype(d)> narrow;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  const float* x = static_cast<const float*>(a);
+  const float* y = static_cast<const float*>(b);
+  float* to = static_cast<float*>(out);
+  const F f;
+  for (std::int64_t i = 0; i < n; i += lanes) {
+    const std::int64_t m = n - i < lanes ? n - i : lanes;
+    const auto load = [&](const float* from, bool scalar) HWY_ATTR {
+      if (scalar) return hn::Set(narrow, *from);
+      return m == lanes ? hn::LoadU(narrow, from + i) : LoadTail(narrow, from + i, m);
+    };
+    const auto u = hn::PromoteTo(d, load(x, a_scalar)), v = hn::PromoteTo(d, load(y, b_scalar));
+    const auto result = hn::DemoteTo(narrow, f(d, u, v));
+    if (m == lanes) {
+      hn::StoreU(result, narrow, to + i);
+    } else {
+      StoreTail(result, narrow, to + i, m);
+    }
+  }
 }
 
 // A mask as bytes of 0 and 1.
