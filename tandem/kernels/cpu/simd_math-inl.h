@@ -225,30 +225,64 @@ HWY_INLINE V Sigmoid(D d, V x) {
   return hn::Div(hn::IfThenElse(hn::Ge(x, hn::Zero(d)), one, e), hn::Add(e, one));
 }
 
-// Float alone: a polynomial near 0, and 1 minus an exponential from there on.
+// erf of 0 <= x < 1, float.
+template <class D, class V>
+HWY_INLINE V ErfNear(D d, V x) {
+  constexpr float k[] = {-5.96761703e-4f, 4.99119423e-3f,  -2.67681349e-2f,
+                         1.12819925e-1f,  -3.76125336e-1f, 1.28379166e-1f};
+  return hn::MulAdd(Polynomial(d, hn::Mul(x, x), k), x, x);
+}
+
+// A polynomial near 0, and 1 minus an exponential from there on; both are minimax fits of our own.
+template <class D, class V>
+HWY_INLINE V ErfOfDouble(D d, V x) {
+  constexpr double kNear[] = {
+      5.9571761477489114e-11, -1.1372848856791674e-9,  1.4659775274047436e-8,
+      -1.6350312701054695e-7, 1.6461000484121368e-6,   -1.4925595266831182e-5,
+      0.00012055331111642711, -0.00085483269808337899, 0.0052239776248180145,
+      -0.026866170645076793,  0.11283791670954879,     -0.37612638903183748,
+      0.12837916709551257};
+  // exp(x^2) erfc(x) for 1/2 <= x <= 6, in t = 1 / (1 + x / 2) moved to [-1, 1].
+  constexpr double kFar[] = {
+      4.4133850329466984e-13,  1.8386753405993422e-11, -7.4551044962063099e-11,
+      -2.6260417449824267e-10, 2.6248030731791733e-9,  -5.9376429346490129e-10,
+      -7.0053561504327599e-8,  1.6350179331888475e-7,  1.9795619117948378e-6,
+      -7.3405185545281367e-6,  -8.0792204274463084e-5, 0.00019713917780504528,
+      0.0055888162818401483,   0.038560570425178751,   0.16189356804102498,
+      0.22142954022993184};
+  const auto one = hn::Set(d, 1.0);
+  const auto a = Limit(d, hn::Abs(x), 0.0, 6.0);  // erf(6) is 1
+  const auto z = hn::Mul(a, a);
+  const auto near = hn::MulAdd(Polynomial(d, z, kNear), a, a);
+  const auto t = hn::Div(one, hn::MulAdd(a, hn::Set(d, 0.5), one));
+  const auto s = hn::MulSub(t, hn::Set(d, 4.8), hn::Set(d, 2.2));
+  const auto far = hn::NegMulAdd(Exp(d, hn::Neg(z)), Polynomial(d, s, kFar), one);
+  return hn::CopySignToAbs(hn::IfThenElse(hn::Gt(a, one), far, near), x);
+}
+
 template <class D, class V>
 HWY_INLINE V Erf(D d, V x) {
-  constexpr float kNear[] = {-5.96761703e-4f, 4.99119423e-3f,  -2.67681349e-2f,
-                             1.12819925e-1f,  -3.76125336e-1f, 1.28379166e-1f};
-  const auto t = Limit(d, hn::Abs(x), 0.0f, 4.0f);  // erf(4) is 1
-  const auto s = hn::Mul(t, t);
-  const auto near = hn::MulAdd(Polynomial(d, s, kNear), t, t);
-
-  auto r = hn::MulAdd(hn::Set(d, -1.72853470e-5f), t, hn::Set(d, 3.83197126e-4f));
-  const auto u = hn::MulAdd(hn::Set(d, -3.88396438e-3f), t, hn::Set(d, 2.42546219e-2f));
-  r = hn::MulAdd(r, s, u);
-  r = hn::MulAdd(r, t, hn::Set(d, -1.06777877e-1f));
-  r = hn::MulAdd(r, t, hn::Set(d, -6.34846687e-1f));
-  r = hn::MulAdd(r, t, hn::Set(d, -1.28717512e-1f));
-  r = hn::MulAdd(r, t, hn::Neg(t));
-  const auto far = hn::Sub(hn::Set(d, 1.0f), Exp(d, r));
-
-  return hn::CopySignToAbs(hn::IfThenElse(hn::Gt(t, hn::Set(d, 0.927734375f)), far, near), x);
+  if constexpr (sizeof(hn::TFromD<D>) == 8) {
+    return ErfOfDouble(d, x);
+  } else {
+    const auto t = Limit(d, hn::Abs(x), 0.0f, 4.0f);  // erf(4) is 1
+    const auto s = hn::Mul(t, t);
+    auto r = hn::MulAdd(hn::Set(d, -1.72853470e-5f), t, hn::Set(d, 3.83197126e-4f));
+    const auto u = hn::MulAdd(hn::Set(d, -3.88396438e-3f), t, hn::Set(d, 2.42546219e-2f));
+    r = hn::MulAdd(r, s, u);
+    r = hn::MulAdd(r, t, hn::Set(d, -1.06777877e-1f));
+    r = hn::MulAdd(r, t, hn::Set(d, -6.34846687e-1f));
+    r = hn::MulAdd(r, t, hn::Set(d, -1.28717512e-1f));
+    r = hn::MulAdd(r, t, hn::Neg(t));
+    const auto far = hn::Sub(hn::Set(d, 1.0f), Exp(d, r));
+    const auto is_far = hn::Gt(t, hn::Set(d, 0.927734375f));
+    return hn::CopySignToAbs(hn::IfThenElse(is_far, far, ErfNear(d, t)), x);
+  }
 }
 
 // Float alone. For x >= 0, erfc(x) = t exp(g(t) - x^2) with t = 1 / (1 + x / 2), where g is nearly
 // linear (as in W. H. Press et al., Numerical Recipes, 6.2); the polynomial is a fit of our own,
-// good to 5e-8. x^2 is taken in two parts, since an error in it is one of the result's own size.
+// good to 5e-8. An error in the exponent is one of the result's own size, so that is a sum of two.
 template <class D, class V>
 HWY_INLINE V Erfc(D d, V x) {
   constexpr float kG[] = {5.834373466e-05f, 7.261723737e-05f,  -5.581761824e-04f, -2.126358594e-04f,
@@ -260,10 +294,14 @@ HWY_INLINE V Erfc(D d, V x) {
   const auto s = hn::Mul(hn::Sub(t, hn::Set(d, 0.58125f)), hn::Set(d, 1.0f / 0.41875f));
   const hn::RebindToUnsigned<D> du;
   const auto high = hn::BitCast(d, hn::And(hn::BitCast(du, a), hn::Set(du, 0xfffff000u)));
-  const auto low = hn::NegMulAdd(hn::Sub(a, high), hn::Add(a, high), Polynomial(d, s, kG));
-  const auto far = hn::Mul(t, hn::Mul(Exp(d, hn::Neg(hn::Mul(high, high))), Exp(d, low)));
+  const auto rest = hn::NegMulAdd(hn::Sub(a, high), hn::Add(a, high), Polynomial(d, s, kG));
+  const auto square = hn::Mul(high, high);  // exact
+  const auto exponent = hn::Sub(rest, square);
+  const auto lost = hn::Sub(rest, hn::Add(exponent, square));
+  const auto e = Exp(d, exponent);
+  const auto far = hn::Mul(t, hn::MulAdd(e, lost, e));
   const auto whole = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Sub(hn::Set(d, 2.0f), far), far);
-  const auto near = hn::Sub(one, Erf(d, x));
+  const auto near = hn::Sub(one, hn::CopySignToAbs(ErfNear(d, a), x));
   const auto result = hn::IfThenElse(hn::Lt(a, hn::Set(d, 0.5f)), near, whole);
   return hn::IfThenElse(hn::Eq(x, x), result, x);
 }

@@ -1,6 +1,8 @@
 // Erf, Erfc, Erfinv, Ndtri, Lgamma, Digamma, Zeta, Polygamma, NextAfter. Float is computed in
 // double where there is no function of the standard library.
 
+#include "tandem/kernels/cpu/special.h"
+
 #include <math.h>
 
 #include <cmath>
@@ -25,42 +27,7 @@ double polynomial(const double (&coefficients)[n], double x) {
 // The z with normal distribution function 1/2 + q, where `tail` is min(p, 1 - p): Wichura's
 // algorithm AS 241, good to 16 digits.
 double normal_quantile(double q, double tail) {
-  constexpr double kCentreTop[] = {3.3871328727963666080e0, 1.3314166789178437745e2,
-                                   1.9715909503065514427e3, 1.3731693765509461125e4,
-                                   4.5921953931549871457e4, 6.7265770927008700853e4,
-                                   3.3430575583588128105e4, 2.5090809287301226727e3};
-  constexpr double kCentreBottom[] = {1.0,
-                                      4.2313330701600911252e1,
-                                      6.8718700749205790830e2,
-                                      5.3941960214247511077e3,
-                                      2.1213794301586595867e4,
-                                      3.9307895800092710610e4,
-                                      2.8729085735721942674e4,
-                                      5.2264952788528545610e3};
-  constexpr double kMiddleTop[] = {1.42343711074968357734e0,  4.63033784615654529590e0,
-                                   5.76949722146069140550e0,  3.64784832476320460504e0,
-                                   1.27045825245236838258e0,  2.41780725177450611770e-1,
-                                   2.27238449892691845833e-2, 7.74545014278341407640e-4};
-  constexpr double kMiddleBottom[] = {1.0,
-                                      2.05319162663775882187e0,
-                                      1.67638483018380384940e0,
-                                      6.89767334985100004550e-1,
-                                      1.48103976427480074590e-1,
-                                      1.51986665636164571966e-2,
-                                      5.47593808499534494600e-4,
-                                      1.05075007164441684324e-9};
-  constexpr double kFarTop[] = {6.65790464350110377720e0,  5.46378491116411436990e0,
-                                1.78482653991729133580e0,  2.96560571828504891230e-1,
-                                2.65321895265761230930e-2, 1.24266094738807843860e-3,
-                                2.71155556874348757815e-5, 2.01033439929228813265e-7};
-  constexpr double kFarBottom[] = {1.0,
-                                   5.99832206555887937690e-1,
-                                   1.36929880922735805310e-1,
-                                   1.48753612908506148525e-2,
-                                   7.86869131145613259100e-4,
-                                   1.84631831751005468180e-5,
-                                   1.42151175831644588870e-7,
-                                   2.04426310338993978564e-15};
+  using namespace normal_quantile_polynomials;
   if (std::fabs(q) <= 0.425) {
     const double r = 0.180625 - q * q;
     return q * polynomial(kCentreTop, r) / polynomial(kCentreBottom, r);
@@ -102,22 +69,9 @@ double zeta_of_positive(double x, double q) {
     if (std::fabs(term) < std::fabs(sum) * 1e-17) return sum;
   }
   sum += term * q / (x - 1) - 0.5 * term;
-  // Bernoulli numbers over factorials: (2k)! / B2k.
-  constexpr double kTerms[] = {12.0,
-                               -720.0,
-                               30240.0,
-                               -1209600.0,
-                               47900160.0,
-                               -1.8924375803183791606e9,
-                               7.47242496e10,
-                               -2.950130727918164224e12,
-                               1.1646782814350067249e14,
-                               -4.5979787224074726105e15,
-                               1.8152105401943546773e17,
-                               -7.1661652561756670113e18};
   double factor = 1;
   double k = 0;
-  for (const double divisor : kTerms) {
+  for (const double divisor : kZetaDivisors) {
     factor *= x + k;
     term /= q;
     const double correction = factor * term / divisor;
@@ -130,6 +84,8 @@ double zeta_of_positive(double x, double q) {
   }
   return sum;
 }
+
+}  // namespace
 
 double zeta(double x, double q) {
   if (x == 1) return kInfinity;
@@ -150,6 +106,8 @@ double polygamma(double order, double x) {
   const double sign = std::fmod(order, 2) == 0 ? -1 : 1;
   return sign * std::tgamma(order + 1) * zeta(order + 1, x);
 }
+
+namespace {
 
 struct ErfOf {
   template <class T>

@@ -60,8 +60,8 @@ constexpr MathTables kTables{
     .log1p = unary<Log1pOf>(Types<float, double>{}, 1.0),
     .tanh = unary<TanhOf>(Types<float, double>{}, 0.9),
     .sigmoid = unary<SigmoidOf>(Types<float, double>{}, 0.8),
-    .erf = unary<ErfOf>(Types<float>{}, 1.0),
-    .erfc = unary<ErfcOf>(Types<float>{}, 2.5),
+    .erf = unary<ErfOf>(Types<float, double>{}, 1.0),
+    .erfc = unary<ErfcOf>(Types<float>{}, 1.2),
 };
 
 }  // namespace
@@ -94,8 +94,7 @@ const KernelRegistration kKernels[] = {
     KernelRegistration(vectors<&MathTables::log1p>("Log1p")),
     KernelRegistration(vectors<&MathTables::tanh>("Tanh")),
     KernelRegistration(vectors<&MathTables::sigmoid>("Sigmoid")),
-    KernelRegistration(
-        vectors<&MathTables::erf>("Erf", {DType::kHalf, DType::kBFloat16, DType::kFloat})),
+    KernelRegistration(vectors<&MathTables::erf>("Erf")),
     KernelRegistration(
         vectors<&MathTables::erfc>("Erfc", {DType::kHalf, DType::kBFloat16, DType::kFloat})),
 };
