@@ -6,6 +6,7 @@
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/number_types.h"
 #include "tandem/kernels/cpu/pool_geometry.h"
+#include "tandem/kernels/cpu/volume_pool.h"
 
 namespace tandem::cpu {
 namespace {
@@ -13,17 +14,6 @@ namespace {
 constexpr DTypeSet kPoolTypes =
     kFloatTypes | DTypeSet{DType::kInt32, DType::kInt64, DType::kUint8,
                            DType::kInt16, DType::kInt8,  DType::kUint16};
-
-// What counts as nothing: a window that lies in the padding altogether.
-template <class T>
-T least() {
-  using W = Wide<T>;
-  if constexpr (std::numeric_limits<W>::has_infinity) {
-    return static_cast<T>(-std::numeric_limits<W>::infinity());
-  } else {
-    return std::numeric_limits<T>::lowest();
-  }
-}
 
 // NaN counts as the largest of all.
 template <class W>
@@ -36,7 +26,7 @@ double cost_of_row(const PoolGeometry& g) {
          static_cast<double>(g.height.filter * g.width.filter);
 }
 
-// The windows of one row of one image.
+// The windows of one row of one image of integers.
 template <class T>
 void max_row(const PoolGeometry& g, const T* image, T* out, std::int64_t row) {
   const Span h = PoolGeometry::covered(g.height, row);
@@ -52,11 +42,11 @@ void max_row(const PoolGeometry& g, const T* image, T* out, std::int64_t row) {
           continue;
         }
         for (std::int64_t i = 0; i < g.channels; ++i) {
-          if (is_larger(widen(in[i]), widen(out[i]))) out[i] = in[i];
+          if (in[i] > out[i]) out[i] = in[i];
         }
       }
     }
-    if (first) std::fill(out, out + g.channels, least<T>());
+    if (first) std::fill(out, out + g.channels, std::numeric_limits<T>::lowest());
   }
 }
 
@@ -64,7 +54,7 @@ void run_max_pool(KernelContext& c, int first_size) {
   const PoolGeometry g = pool_geometry(pool_attrs(c, first_size), c.input(0).shape());
   Array& out = c.allocate_output(0, g.output);
   if (out.num_elements() == 0) return;
-  with_real(out.dtype(), [&]<class T>() {
+  const auto whole_numbers = [&]<class T>() {
     const T* in = c.input(0).data<T>();
     T* to = out.data<T>();
     c.intra_op().parallel_for(g.batch * g.height.output, cost_of_row(g),
@@ -75,7 +65,14 @@ void run_max_pool(KernelContext& c, int first_size) {
                                           to + i * g.output_row(), i % g.height.output);
                                 }
                               });
-  });
+  };
+  switch (out.dtype()) {
+    case DType::kHalf:
+    case DType::kBFloat16:
+    case DType::kFloat:
+    case DType::kDouble: return pool_largest(c, volume_of(g), c.input(0), out);
+    default: with_integer(out.dtype(), whole_numbers);
+  }
 }
 
 // Calls f(window, element) for every window of one image with the place of its first largest

@@ -1,35 +1,32 @@
 // Pooling of volumes: largest values, means, and their gradients.
 
 #include <algorithm>
-#include <limits>
 #include <vector>
 
 #include "tandem/graph/internal/window3d.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/number_types.h"
+#include "tandem/kernels/cpu/volume_pool.h"
 
 namespace tandem::cpu {
 namespace {
 
-// Every channel is pooled for itself: with channels first, a channel counts as an image of one.
-struct Pool3D {
-  std::int64_t batch = 0, channels = 0;
-  WindowAxis axis[3];
+struct Geometry : VolumePool {
   Shape output;
-  std::int64_t image() const { return axis[0].input * axis[1].input * axis[2].input * channels; }
-  std::int64_t windows() const { return axis[0].output * axis[1].output * axis[2].output; }
+  std::int64_t image() const { return input_rows() * input_row(); }
+  std::int64_t windows() const { return output_rows() * axis[2].output; }
   double cost() const {
     return static_cast<double>(windows() * channels) *
            static_cast<double>(axis[0].filter * axis[1].filter * axis[2].filter);
   }
 };
 
-Pool3D pool_of(const KernelContext& c, const Shape& image) {
+Geometry pool_of(const KernelContext& c, const Shape& image) {
   const Window3D w = read_pool3d_attrs(c);
   if (image.rank() != 5) {
     throw InvalidArgumentError(cat("tensor_in must be 5-dimensional, but has shape ", image));
   }
-  Pool3D p;
+  Geometry p;
   std::int64_t spatial[3];
   for (int i = 0; i < 3; ++i) {
     p.axis[i] = w.axis(i, image[w.spatial_axis(i)], w.ksize[i]);
@@ -45,32 +42,17 @@ Pool3D pool_of(const KernelContext& c, const Shape& image) {
   return p;
 }
 
-void require_shape(const KernelContext& c, int i, const Shape& shape, const char* what) {
-  if (!(c.input(i).shape() == shape)) {
-    throw InvalidArgumentError(
-        cat("Expected ", what, " shape to be ", shape, ", but got ", c.input(i).shape()));
-  }
-}
-
-struct Range {
-  std::int64_t begin, end;
-};
-Range covered(const WindowAxis& a, std::int64_t window) {
-  const std::int64_t begin = window * a.stride - a.pad_before;
-  return {std::max<std::int64_t>(begin, 0), std::min(begin + a.filter, a.input)};
-}
-
-// Calls f(window, elements in it) with a function that walks over the window's positions.
+// Calls f(window) with a function that walks over the window's positions.
 template <class F>
-void for_each_window(const Pool3D& p, F f) {
+void for_each_window(const Geometry& p, F f) {
   std::int64_t window = 0;
   const WindowAxis &az = p.axis[0], &ay = p.axis[1], &ax = p.axis[2];
   for (std::int64_t oz = 0; oz < az.output; ++oz) {
-    const Range z = covered(az, oz);
+    const Span z = PoolGeometry::covered(az, oz);
     for (std::int64_t oy = 0; oy < ay.output; ++oy) {
-      const Range y = covered(ay, oy);
+      const Span y = PoolGeometry::covered(ay, oy);
       for (std::int64_t ox = 0; ox < ax.output; ++ox, ++window) {
-        const Range x = covered(ax, ox);
+        const Span x = PoolGeometry::covered(ax, ox);
         const auto walk = [&](auto visit) {
           for (std::int64_t k = z.begin; k < z.end; ++k) {
             for (std::int64_t j = y.begin; j < y.end; ++j) {
@@ -80,81 +62,35 @@ void for_each_window(const Pool3D& p, F f) {
             }
           }
         };
-        f(window, (z.end - z.begin) * (y.end - y.begin) * (x.end - x.begin), walk);
+        f(window, walk);
       }
     }
   }
 }
 
 template <class F>
-void for_each_image(KernelContext& c, const Pool3D& p, F f) {
+void for_each_image(KernelContext& c, const Geometry& p, F f) {
   c.intra_op().parallel_for(p.batch, p.cost(), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t b = begin; b < end; ++b) f(b);
   });
 }
 
 void max_pool(KernelContext& c) {
-  const Pool3D p = pool_of(c, c.input(0).shape());
-  Array& out = c.allocate_output(0, p.output);
-  if (out.num_elements() == 0) return;
-  with_floating(out.dtype(), [&]<class T>() {
-    using W = Wide<T>;
-    for_each_image(c, p, [&](std::int64_t b) {
-      const T* in = c.input(0).data<T>() + b * p.image();
-      T* to = out.data<T>() + b * p.windows() * p.channels;
-      for_each_window(p, [&](std::int64_t window, std::int64_t, auto walk) {
-        T* most = to + window * p.channels;
-        std::fill(most, most + p.channels, static_cast<T>(-std::numeric_limits<W>::infinity()));
-        walk([&](std::int64_t place) {
-          const T* value = in + place * p.channels;
-          for (std::int64_t k = 0; k < p.channels; ++k) {
-            if (widen(value[k]) > widen(most[k]) || widen(value[k]) != widen(value[k])) {
-              most[k] = value[k];
-            }
-          }
-        });
-      });
-    });
-  });
+  const Geometry p = pool_of(c, c.input(0).shape());
+  pool_largest(c, p, c.input(0), c.allocate_output(0, p.output));
 }
 
 void max_pool_grad(KernelContext& c) {
   const Shape& shape = c.input(0).shape();
-  const Pool3D p = pool_of(c, shape);
+  const Geometry p = pool_of(c, shape);
   require_shape(c, 1, p.output, "orig_output");
   require_shape(c, 2, p.output, "grad");
-  Array& out = c.allocate_output(0, shape);
-  if (out.num_elements() == 0) return;
-  with_floating(out.dtype(), [&]<class T>() {
-    with_floating(c.input(0).dtype(), [&]<class In>() {
-      using W = Wide<T>;
-      for_each_image(c, p, [&](std::int64_t b) {
-        std::vector<W> sums(static_cast<std::size_t>(p.image()));
-        const T* grad = c.input(2).data<T>() + b * p.windows() * p.channels;
-        const In* in = c.input(0).data<In>() + b * p.image();
-        const In* most = c.input(1).data<In>() + b * p.windows() * p.channels;
-        // Unlike MaxPoolGrad, every element that equals the largest gets the window's gradient.
-        for_each_window(p, [&](std::int64_t window, std::int64_t, auto walk) {
-          const std::int64_t first = window * p.channels;
-          walk([&](std::int64_t place) {
-            const std::int64_t at = place * p.channels;
-            for (std::int64_t k = 0; k < p.channels; ++k) {
-              if (widen(in[at + k]) == widen(most[first + k])) {
-                sums[static_cast<std::size_t>(at + k)] += widen(grad[first + k]);
-              }
-            }
-          });
-        });
-        T* to = out.data<T>() + b * p.image();
-        for (std::size_t i = 0; i < sums.size(); ++i) to[i] = static_cast<T>(sums[i]);
-      });
-    });
-  });
+  pool_largest_grad(c, p, c.input(0), c.input(1), c.input(2), c.allocate_output(0, shape));
 }
 
 void max_pool_grad_grad(KernelContext& c) {
   const Shape& shape = c.input(0).shape();
-  const Pool3D p = pool_of(c, shape);
+  const Geometry p = pool_of(c, shape);
   require_shape(c, 1, p.output, "orig_output");
   require_shape(c, 2, shape, "grad");
   Array& out = c.allocate_output(0, p.output);
@@ -170,7 +106,7 @@ void max_pool_grad_grad(KernelContext& c) {
       std::vector<bool> found(static_cast<std::size_t>(p.channels));
       // The first element that equals the largest passes its gradient on; none does where
       // orig_output is not the largest.
-      for_each_window(p, [&](std::int64_t window, std::int64_t, auto walk) {
+      for_each_window(p, [&](std::int64_t window, auto walk) {
         const std::int64_t first = window * p.channels;
         found.assign(found.size(), false);
         walk([&](std::int64_t place) {
@@ -188,30 +124,8 @@ void max_pool_grad_grad(KernelContext& c) {
 }
 
 void avg_pool(KernelContext& c) {
-  const Pool3D p = pool_of(c, c.input(0).shape());
-  Array& out = c.allocate_output(0, p.output);
-  if (out.num_elements() == 0) return;
-  with_floating(out.dtype(), [&]<class T>() {
-    using W = Wide<T>;
-    for_each_image(c, p, [&](std::int64_t b) {
-      const T* in = c.input(0).data<T>() + b * p.image();
-      T* to = out.data<T>() + b * p.windows() * p.channels;
-      std::vector<W> sums(static_cast<std::size_t>(p.channels));
-      for_each_window(p, [&](std::int64_t window, std::int64_t count, auto walk) {
-        std::fill(sums.begin(), sums.end(), W(0));
-        walk([&](std::int64_t place) {
-          const T* value = in + place * p.channels;
-          for (std::int64_t k = 0; k < p.channels; ++k) {
-            sums[static_cast<std::size_t>(k)] += widen(value[k]);
-          }
-        });
-        T* mean = to + window * p.channels;
-        for (std::int64_t k = 0; k < p.channels; ++k) {
-          mean[k] = static_cast<T>(sums[static_cast<std::size_t>(k)] / static_cast<W>(count));
-        }
-      });
-    });
-  });
+  const Geometry p = pool_of(c, c.input(0).shape());
+  pool_means(c, p, c.input(0), c.allocate_output(0, p.output));
 }
 
 void avg_pool_grad(KernelContext& c) {
@@ -224,34 +138,15 @@ void avg_pool_grad(KernelContext& c) {
   }
   const auto values = sizes.values<std::int32_t>();
   const Shape shape(std::vector<std::int64_t>(values.begin(), values.end()));
-  const Pool3D p = pool_of(c, shape);
+  const Geometry p = pool_of(c, shape);
   require_shape(c, 1, p.output, "grad");
-  Array& out = c.allocate_output(0, shape);
-  if (out.num_elements() == 0) return;
-  with_floating(out.dtype(), [&]<class T>() {
-    using W = Wide<T>;
-    for_each_image(c, p, [&](std::int64_t b) {
-      std::vector<W> sums(static_cast<std::size_t>(p.image()));
-      const T* grad = c.input(1).data<T>() + b * p.windows() * p.channels;
-      for_each_window(p, [&](std::int64_t window, std::int64_t count, auto walk) {
-        const T* from = grad + window * p.channels;
-        walk([&](std::int64_t place) {
-          W* to = sums.data() + place * p.channels;
-          for (std::int64_t k = 0; k < p.channels; ++k) {
-            to[k] += widen(from[k]) / static_cast<W>(count);
-          }
-        });
-      });
-      T* to = out.data<T>() + b * p.image();
-      for (std::size_t i = 0; i < sums.size(); ++i) to[i] = static_cast<T>(sums[i]);
-    });
-  });
+  pool_means_grad(c, p, c.input(1), c.allocate_output(0, shape));
 }
 
-const KernelRegistration kMaxPool{
-    {.op = "MaxPool3D", .types = {{"T", kFloatTypes}}, .run = max_pool}};
+constexpr DTypeSet kInFloat{DType::kHalf, DType::kBFloat16, DType::kFloat};
+const KernelRegistration kMaxPool{{.op = "MaxPool3D", .types = {{"T", kInFloat}}, .run = max_pool}};
 const KernelRegistration kMaxPoolGrad{
-    {.op = "MaxPool3DGrad", .types = {{"T", kFloatTypes}}, .run = max_pool_grad}};
+    {.op = "MaxPool3DGrad", .types = {{"T", kInFloat}}, .run = max_pool_grad}};
 const KernelRegistration kMaxPoolGradGrad{
     {.op = "MaxPool3DGradGrad", .types = {{"T", kRealTypes}}, .run = max_pool_grad_grad}};
 const KernelRegistration kAvgPool{

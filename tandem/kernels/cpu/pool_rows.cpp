@@ -1,7 +1,5 @@
 #include "tandem/kernels/cpu/pool_rows.h"
 
-#include <limits>
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tandem/kernels/cpu/pool_rows.cpp"
 #include <hwy/foreach_target.h>
@@ -45,106 +43,53 @@ HWY_INLINE void for_each_vector(const PoolGeometry& g, Span rows, F f) {
   }
 }
 
-// NaN is larger than anything, and the first of equal values counts.
+// NaN is larger than anything, and the first of equal values counts: not a <= b, and b a number.
 template <class V>
 HWY_INLINE auto is_larger(V a, V b) {
-  return hn::Or(hn::Gt(a, b), hn::And(hn::IsNaN(a), hn::Not(hn::IsNaN(b))));
-}
-
-void MaxPoolRows(const PoolGeometry& g, const float* image, float* out, Span rows) {
-  const std::int64_t line = g.input_row();
-  const std::int64_t step = g.channels;
-  for_each_vector(g, rows, [=](auto d, const Window& window, std::int64_t to) HWY_ATTR {
-    auto largest = hn::Set(d, -std::numeric_limits<float>::infinity());
-    std::int64_t at = window.at;
-    for (std::int64_t y = 0; y < window.height; ++y, at += line) {
-      for (std::int64_t x = 0; x < window.width; ++x) {
-        const auto v = hn::LoadU(d, image + at + x * step);
-        largest = hn::IfThenElse(hn::Or(hn::Gt(v, largest), hn::IsNaN(v)), v, largest);
-      }
-    }
-    hn::StoreU(largest, d, out + to);
-  });
+  return hn::AndNot(hn::Le(a, b), hn::Eq(b, b));
 }
 
 void MaxPoolGradRows(const PoolGeometry& g, const float* image, const float* gradient, float* dx,
                      Span rows, bool disjoint) {
   const std::int64_t line = g.input_row();
   const std::int64_t step = g.channels;
+  // Of large windows only the places with a share are gone to, one by one.
+  const bool few = disjoint || g.height.filter * g.width.filter <= 12;
   for_each_vector(g, rows, [=](auto d, const Window& window, std::int64_t from) HWY_ATTR {
-    // The place of the largest element, counted in the window: a float, which windows are small
-    // enough for.
+    const hn::Rebind<std::int32_t, decltype(d)> di;
+    // The place of the largest element, counted from the window's first.
     auto largest = hn::LoadU(d, image + window.at);
-    auto place = hn::Zero(d);
-    float k = 0;
-    std::int64_t at = window.at;
-    for (std::int64_t y = 0; y < window.height; ++y, at += line) {
-      for (std::int64_t x = 0; x < window.width; ++x, k += 1) {
-        const auto v = hn::LoadU(d, image + at + x * step);
+    auto place = hn::Zero(di);
+    for (std::int64_t y = 0; y < window.height; ++y) {
+      std::int64_t k = y * line;
+      for (std::int64_t x = 0; x < window.width; ++x, k += step) {
+        const auto v = hn::LoadU(d, image + window.at + k);
         const auto better = is_larger(v, largest);
         largest = hn::IfThenElse(better, v, largest);
-        place = hn::IfThenElse(better, hn::Set(d, k), place);
+        place = hn::IfThenElse(hn::RebindMask(di, better),
+                               hn::Set(di, static_cast<std::int32_t>(k)), place);
       }
     }
+    if (!few) {
+      HWY_ALIGN std::int32_t places[hn::MaxLanes(di)];
+      hn::Store(place, di, places);
+      for (std::size_t i = 0; i < hn::Lanes(d); ++i) {
+        dx[window.at + places[i] + static_cast<std::int64_t>(i)] +=
+            gradient[from + static_cast<std::int64_t>(i)];
+      }
+      return;
+    }
     const auto upstream = hn::LoadU(d, gradient + from);
-    k = 0;
-    at = window.at;
-    for (std::int64_t y = 0; y < window.height; ++y, at += line) {
-      for (std::int64_t x = 0; x < window.width; ++x, k += 1) {
-        float* const to = dx + at + x * step;
-        const auto share = hn::IfThenElseZero(hn::Eq(place, hn::Set(d, k)), upstream);
+    for (std::int64_t y = 0; y < window.height; ++y) {
+      std::int64_t k = y * line;
+      for (std::int64_t x = 0; x < window.width; ++x, k += step) {
+        float* const to = dx + window.at + k;
+        const auto here = hn::Eq(place, hn::Set(di, static_cast<std::int32_t>(k)));
+        const auto share = hn::IfThenElseZero(hn::RebindMask(d, here), upstream);
         hn::StoreU(disjoint ? share : hn::Add(hn::LoadU(d, to), share), d, to);
       }
     }
   });
-}
-
-void AvgPoolRows(const PoolGeometry& g, const float* image, float* out, Span rows) {
-  const std::int64_t line = g.input_row();
-  const std::int64_t step = g.channels;
-  for_each_vector(g, rows, [=](auto d, const Window& window, std::int64_t to) HWY_ATTR {
-    auto sum = hn::Zero(d);
-    std::int64_t at = window.at;
-    for (std::int64_t y = 0; y < window.height; ++y, at += line) {
-      for (std::int64_t x = 0; x < window.width; ++x) {
-        sum = hn::Add(sum, hn::LoadU(d, image + at + x * step));
-      }
-    }
-    const auto count = hn::Set(d, static_cast<float>(window.height * window.width));
-    hn::StoreU(hn::Div(sum, count), d, out + to);
-  });
-}
-
-// The shares of one input element's channels.
-template <class Tag>
-HWY_INLINE void GatherShares(Tag d, const PoolGeometry& g, const float* gradient, float* to, Span h,
-                             Span w) {
-  auto sum = hn::Zero(d);
-  for (std::int64_t row = h.begin; row < h.end; ++row) {
-    const Span tall = PoolGeometry::covered(g.height, row);
-    for (std::int64_t column = w.begin; column < w.end; ++column) {
-      const Span wide = PoolGeometry::covered(g.width, column);
-      const auto share =
-          hn::Set(d, 1 / static_cast<float>((tall.end - tall.begin) * (wide.end - wide.begin)));
-      const auto v = hn::LoadU(d, gradient + (row * g.width.output + column) * g.channels);
-      sum = hn::MulAdd(v, share, sum);
-    }
-  }
-  hn::StoreU(sum, d, to);
-}
-
-void AvgPoolGradRows(const PoolGeometry& g, const float* gradient, float* dx, Span rows) {
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(D()));
-  float* to = dx + rows.begin * g.input_row();
-  for (std::int64_t y = rows.begin; y < rows.end; ++y) {
-    const Span h = PoolGeometry::covering(g.height, y);
-    for (std::int64_t x = 0; x < g.width.input; ++x, to += g.channels) {
-      const Span w = PoolGeometry::covering(g.width, x);
-      std::int64_t c = 0;
-      for (; c + lanes <= g.channels; c += lanes) GatherShares(D(), g, gradient + c, to + c, h, w);
-      for (; c < g.channels; ++c) GatherShares(D1(), g, gradient + c, to + c, h, w);
-    }
-  }
 }
 
 }  // namespace
@@ -155,23 +100,11 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tandem::cpu {
 
-HWY_EXPORT(MaxPoolRows);
 HWY_EXPORT(MaxPoolGradRows);
-HWY_EXPORT(AvgPoolRows);
-HWY_EXPORT(AvgPoolGradRows);
 
-void max_pool_rows(const PoolGeometry& g, const float* image, float* out, Span rows) {
-  HWY_DYNAMIC_DISPATCH(MaxPoolRows)(g, image, out, rows);
-}
 void max_pool_grad_rows(const PoolGeometry& g, const float* image, const float* gradient, float* dx,
                         Span rows, bool disjoint) {
   HWY_DYNAMIC_DISPATCH(MaxPoolGradRows)(g, image, gradient, dx, rows, disjoint);
-}
-void avg_pool_rows(const PoolGeometry& g, const float* image, float* out, Span rows) {
-  HWY_DYNAMIC_DISPATCH(AvgPoolRows)(g, image, out, rows);
-}
-void avg_pool_grad_rows(const PoolGeometry& g, const float* gradient, float* dx, Span rows) {
-  HWY_DYNAMIC_DISPATCH(AvgPoolGradRows)(g, gradient, dx, rows);
 }
 
 }  // namespace tandem::cpu

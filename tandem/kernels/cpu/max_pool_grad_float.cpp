@@ -1,7 +1,9 @@
-// Max pooling of floats, channels last and not few: vectors of channels. Short floats go through
-// float, an image at a time.
+// The gradient of max pooling of floats, channels last and not few: vectors of channels. Short
+// floats go through float, an image at a time.
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/float16_rows.h"
@@ -13,15 +15,12 @@ namespace {
 
 const char* accepts(const KernelContext& c) {
   constexpr std::int64_t kFewest = 4;
-  constexpr std::int64_t kLargestWindow = 1 << 20;  // places are counted in floats
   const Shape& shape = c.input(0).shape();
   if (shape.rank() != 4) return "the images are not of rank 4";
   if (c.attr<std::string>("data_format") != "NHWC") return "the channels are not last";
   if (shape[3] < kFewest) return "there are too few channels to fill vectors with";
-  const auto& ksize = c.attr<std::vector<std::int64_t>>("ksize");
-  if (ksize.size() != 4 || ksize[1] > kLargestWindow || ksize[2] > kLargestWindow ||
-      ksize[1] * ksize[2] > kLargestWindow) {
-    return "the windows are too large";
+  if (shape.product(1, 4) > std::numeric_limits<std::int32_t>::max()) {
+    return "the images are too large for places of 32 bits";
   }
   return nullptr;
 }
@@ -29,20 +28,6 @@ const char* accepts(const KernelContext& c) {
 double cost_of_row(const PoolGeometry& g) {
   return 0.15 * static_cast<double>(g.output_row()) *
          static_cast<double>(g.height.filter * g.width.filter);
-}
-
-void max_pool(KernelContext& c) {
-  const PoolGeometry g = pool_geometry(pool_attrs(c, 0), c.input(0).shape());
-  Array& out = c.allocate_output(0, g.output);
-  if (out.num_elements() == 0) return;
-  const float* in = c.input(0).data<float>();
-  float* to = out.data<float>();
-  c.intra_op().parallel_for(
-      g.batch * g.height.output, cost_of_row(g), [&](std::int64_t begin, std::int64_t end) {
-        by_image(g.height.output, begin, end, [&](std::int64_t image, Span rows) {
-          max_pool_rows(g, in + image * g.image_elements(), to + image * g.window_elements(), rows);
-        });
-      });
 }
 
 // The input rows that belong to an output row where windows are disjoint: those from its window's
@@ -122,16 +107,6 @@ void through_float(KernelContext& c, const PoolGeometry& g, std::int64_t results
 }
 
 template <class T>
-void max_pool_short(KernelContext& c) {
-  const PoolGeometry g = pool_geometry(pool_attrs(c, 0), c.input(0).shape());
-  Array& out = c.allocate_output(0, g.output);
-  if (out.num_elements() == 0) return;
-  through_float<T>(c, g, g.window_elements(), out, [&](std::int64_t, const float* in, float* to) {
-    max_pool_rows(g, in, to, {0, g.height.output});
-  });
-}
-
-template <class T>
 void max_pool_grad_short(KernelContext& c) {
   const Shape& shape = c.input(0).shape();
   const PoolGeometry g = pool_geometry(pool_attrs(c, 0), shape);
@@ -150,8 +125,8 @@ void max_pool_grad_short(KernelContext& c) {
       });
 }
 
-KernelDecl vector_kernel(const char* op, DType dtype, KernelFn run) {
-  return {.op = op,
+KernelDecl vector_kernel(DType dtype, KernelFn run) {
+  return {.op = "MaxPoolGrad",
           .name = "vectors",
           .types = {{"T", {dtype}}},
           .priority = 10,
@@ -159,13 +134,9 @@ KernelDecl vector_kernel(const char* op, DType dtype, KernelFn run) {
           .accepts = accepts};
 }
 const KernelRegistration kKernels[] = {
-    KernelRegistration(vector_kernel("MaxPool", DType::kFloat, max_pool)),
-    KernelRegistration(vector_kernel("MaxPool", DType::kBFloat16, max_pool_short<BFloat16>)),
-    KernelRegistration(vector_kernel("MaxPool", DType::kHalf, max_pool_short<Half>)),
-    KernelRegistration(vector_kernel("MaxPoolGrad", DType::kFloat, max_pool_grad)),
-    KernelRegistration(
-        vector_kernel("MaxPoolGrad", DType::kBFloat16, max_pool_grad_short<BFloat16>)),
-    KernelRegistration(vector_kernel("MaxPoolGrad", DType::kHalf, max_pool_grad_short<Half>))};
+    KernelRegistration(vector_kernel(DType::kFloat, max_pool_grad)),
+    KernelRegistration(vector_kernel(DType::kBFloat16, max_pool_grad_short<BFloat16>)),
+    KernelRegistration(vector_kernel(DType::kHalf, max_pool_grad_short<Half>))};
 
 }  // namespace
 }  // namespace tandem::cpu
