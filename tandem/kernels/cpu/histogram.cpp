@@ -1,12 +1,15 @@
 // Values counted: the Bincount family, HistogramFixedWidth, Bucketize.
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
-#include "tandem/kernels/cpu/gather.h"
+#include "tandem/kernels/cpu/elements.h"
 #include "tandem/kernels/cpu/int_input.h"
+#include "tandem/kernels/cpu/rows.h"
+#include "tandem/kernels/cpu/strided_copy.h"
 #include "tandem/kernels/cpu/type_switch.h"
 
 namespace tandem::cpu {
@@ -22,54 +25,152 @@ void weight_switch(DType dtype, F&& f) {
   }
 }
 
-// Rows of bins into which values are counted.
-struct Counter {
-  const Array& values;
-  const Array& weights;
-  std::int64_t size;
-  bool binary = false;
+// Values that are counted into bins.
+struct Count {
+  const void* values;   // int32 or int64, none negative; those that have no bin are left out
+  const void* weights;  // of the bins' type; null: each weighs 1
+  std::int64_t size;    // bins
+  bool binary;          // a bin is 1 if it has any value
+};
 
+// Counts values [begin, end) into one row of bins.
+using CountRun = void (*)(const Count& count, std::int64_t begin, std::int64_t end, void* bins);
+
+template <class T, class Value>
+void count_run(const Count& count, std::int64_t begin, std::int64_t end, void* row) {
+  const Value* const values = static_cast<const Value*>(count.values);
+  const T* const weights = static_cast<const T*>(count.weights);
+  T* const bins = static_cast<T*>(row);
+  const std::int64_t size = count.size;
+  const auto each = [&](auto put) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t v = values[i];
+      if (v < size) put(bins[v], i);
+    }
+  };
+  if (count.binary) {
+    each([](T& bin, std::int64_t) { bin = T(1); });
+  } else if (weights == nullptr) {
+    each([](T& bin, std::int64_t) { bin = add(bin, T(1)); });
+  } else {
+    each([weights](T& bin, std::int64_t i) { bin = add(bin, weights[i]); });
+  }
+}
+
+template <class T>
+void add_bins(void* to, const void* from, std::int64_t n) {
+  combine_rows(static_cast<T*>(to), static_cast<const T*>(from), n,
+               [](T a, T b) { return add(a, b); });
+}
+
+template <class Value>
+bool any_negative(const Value* values, std::int64_t n) {
+  constexpr std::int64_t kRun = 16;  // a fixed number, which compilers turn into vectors
+  Value all[kRun] = {};
+  std::int64_t i = 0;
+  for (; i + kRun <= n; i += kRun) {
+    for (std::int64_t j = 0; j < kRun; ++j) all[j] |= values[i + j];
+  }
+  for (; i < n; ++i) all[0] |= values[i];
+  return std::any_of(all, all + kRun, [](Value v) { return v < 0; });
+}
+
+// Rows of bins into which values are counted.
+class Counter {
+ public:
   Counter(const KernelContext& c, int values_input, int size_input, int weights_input)
-      : values(c.input(values_input)),
-        weights(c.input(weights_input)),
-        size(scalar_int_input(c, size_input, "size")) {
+      : values(c.input(values_input)), size(scalar_int_input(c, size_input, "size")) {
+    const Array& weights = c.input(weights_input);
     if (size < 0) throw InvalidArgumentError(cat("size (", size, ") must be non-negative"));
-    const std::int64_t n = weights.num_elements();
-    if (n != 0 && !(weights.shape() == values.shape())) {
+    const std::int64_t n = values.num_elements();
+    if (weights.num_elements() != 0 && !(weights.shape() == values.shape())) {
       throw InvalidArgumentError(
           cat("`weights` must be the same shape as `arr` or a length-0 "
               "`Tensor`, in which case it acts as all weights equal to 1. "
               "Received ",
               weights.shape()));
     }
-    for (std::int64_t i = 0; i < values.num_elements(); ++i) {
-      if (value(i) < 0) throw InvalidArgumentError("Input arr must be non-negative!");
+    const bool narrow = values.dtype() == DType::kInt32;
+    if (narrow ? any_negative(values.data<std::int32_t>(), n)
+               : any_negative(values.data<std::int64_t>(), n)) {
+      throw InvalidArgumentError("Input arr must be non-negative!");
     }
-  }
-  std::int64_t value(std::int64_t i) const {
-    return index_at(values.dtype(), values.raw_data(), i);
-  }
-
-  // row_of(i): the row of bins for value i.
-  template <class RowOf>
-  void count(Array& out, RowOf row_of) const {
-    weight_switch(out.dtype(), [&]<class T>() {
-      T* bins = out.data<T>();
-      std::fill(bins, bins + out.num_elements(), T(0));
-      for (std::int64_t i = 0; i < values.num_elements(); ++i) {
-        const std::int64_t v = value(i);
-        if (v >= size) continue;
-        T& bin = bins[row_of(i) * size + v];
-        const T weight = weights.num_elements() == 0 ? T(1) : weights.data<T>()[i];
-        bin = binary ? T(1) : add(bin, weight);
-      }
+    count_ = {values.raw_data(), weights.num_elements() == 0 ? nullptr : weights.raw_data(), size,
+              false};
+    weight_switch(weights.dtype(), [&]<class T>() {
+      run_ = narrow ? count_run<T, std::int32_t> : count_run<T, std::int64_t>;
+      add_ = add_bins<T>;
     });
   }
+  void set_binary(bool binary) { count_.binary = binary; }
+
+  // All values into one row. Many are counted in pieces, each into bins of its own: how many there
+  // are depends on the sizes alone, and so does the order in which weights are added up.
+  void count_all(KernelContext& c, Array& out) const {
+    const std::int64_t n = values.num_elements();
+    clear_flat(c.intra_op(), out.dtype(), out.raw_data(), size);
+    constexpr std::int64_t kPiece = 1 << 14, kMostPieces = 16;
+    const std::int64_t pieces =
+        count_.binary ? 1 : std::min({n / kPiece, n / (size + 1), kMostPieces});
+    if (pieces < 2) return run_(count_, 0, n, out.raw_data());
+    const Array parts = c.allocate_temp(out.dtype(), Shape{pieces, size});
+    const double cost = 1.5 * static_cast<double>(n / pieces);
+    c.intra_op().parallel_for(pieces, cost, [&](std::int64_t first, std::int64_t last) {
+      clear(parts, first * size, (last - first) * size);
+      for (std::int64_t p = first; p < last; ++p) {
+        run_(count_, n * p / pieces, n * (p + 1) / pieces, row(parts, p));
+      }
+    });
+    for (std::int64_t p = 0; p < pieces; ++p) add_(out.raw_data(), row(parts, p), size);
+  }
+
+  // Values [begin_of(r), begin_of(r + 1)) into each row r.
+  template <class BeginOf>
+  void count_rows(KernelContext& c, Array& out, const BeginOf& begin_of) const {
+    const std::int64_t rows = out.shape()[0];
+    const double work = 1.5 * static_cast<double>(values.num_elements()) +
+                        move_cost(out.dtype()) * static_cast<double>(out.num_elements());
+    c.intra_op().parallel_for(rows, work / static_cast<double>(rows),
+                              [&](std::int64_t first, std::int64_t last) {
+                                clear(out, first * size, (last - first) * size);
+                                for (std::int64_t r = first; r < last; ++r) {
+                                  run_(count_, begin_of(r), begin_of(r + 1), row(out, r));
+                                }
+                              });
+  }
+
+  // Value i into row row_of(i): values of one row are most often side by side.
+  template <class RowOf>
+  void count_scattered(KernelContext& c, Array& out, const RowOf& row_of) const {
+    const std::int64_t n = values.num_elements();
+    clear_flat(c.intra_op(), out.dtype(), out.raw_data(), out.num_elements());
+    for (std::int64_t i = 0; i < n;) {
+      const std::int64_t begin = i, r = row_of(i);
+      while (i < n && row_of(i) == r) ++i;
+      run_(count_, begin, i, row(out, r));
+    }
+  }
+
+  const Array& values;
+  const std::int64_t size;
+
+ private:
+  void* row(const Array& bins, std::int64_t r) const {
+    return element_at(bins.raw_data(), bins.dtype(), r * size);
+  }
+  static void clear(const Array& bins, std::int64_t begin, std::int64_t n) {
+    std::memset(element_at(bins.raw_data(), bins.dtype(), begin), 0,
+                static_cast<std::size_t>(n) * dtype_size(bins.dtype()));
+  }
+
+  Count count_{};
+  CountRun run_ = nullptr;
+  void (*add_)(void* to, const void* from, std::int64_t n) = nullptr;
 };
 
 void bincount(KernelContext& c) {
   const Counter counter(c, 0, 1, 2);
-  counter.count(c.allocate_output(0, Shape{counter.size}), [](std::int64_t) { return 0; });
+  counter.count_all(c, c.allocate_output(0, Shape{counter.size}));
 }
 
 void dense_bincount(KernelContext& c) {
@@ -78,11 +179,11 @@ void dense_bincount(KernelContext& c) {
     throw InvalidArgumentError(cat("Shape must be at most rank 2 but is rank ", in.rank()));
   }
   Counter counter(c, 0, 1, 2);
-  counter.binary = c.attr<bool>("binary_output");
-  const std::int64_t columns = in.rank() == 2 ? in.shape()[1] : in.num_elements();
-  const Shape shape = in.rank() == 2 ? Shape{in.shape()[0], counter.size} : Shape{counter.size};
-  counter.count(c.allocate_output(0, shape),
-                [&](std::int64_t i) { return in.rank() == 2 ? i / columns : 0; });
+  counter.set_binary(c.attr<bool>("binary_output"));
+  if (in.rank() < 2) return counter.count_all(c, c.allocate_output(0, Shape{counter.size}));
+  Array& out = c.allocate_output(0, Shape{in.shape()[0], counter.size});
+  const std::int64_t columns = in.shape()[1];
+  counter.count_rows(c, out, [columns](std::int64_t row) { return row * columns; });
 }
 
 void sparse_bincount(KernelContext& c) {
@@ -100,7 +201,7 @@ void sparse_bincount(KernelContext& c) {
     throw InvalidArgumentError(cat("The sparse tensor must have 1 or 2 axes but has ", rank, "."));
   }
   Counter counter(c, 1, 3, 4);
-  counter.binary = c.attr<bool>("binary_output");
+  counter.set_binary(c.attr<bool>("binary_output"));
   const std::int64_t rows = rank == 1 ? 1 : dims.data<std::int64_t>()[0];
   if (rows < 0) throw InvalidArgumentError(cat("dense_shape[0] = ", rows, " is negative."));
   const std::int64_t* place = indices.data<std::int64_t>();
@@ -110,15 +211,15 @@ void sparse_bincount(KernelContext& c) {
           cat("Index ", place[2 * i], " at place ", i, " is not in [0, ", rows, ")."));
     }
   }
-  const Shape shape = rank == 1 ? Shape{counter.size} : Shape{rows, counter.size};
-  counter.count(c.allocate_output(0, shape),
-                [&](std::int64_t i) { return rank == 1 ? 0 : place[2 * i]; });
+  if (rank == 1) return counter.count_all(c, c.allocate_output(0, Shape{counter.size}));
+  counter.count_scattered(c, c.allocate_output(0, Shape{rows, counter.size}),
+                          [place](std::int64_t i) { return place[2 * i]; });
 }
 
 void ragged_bincount(KernelContext& c) {
   const Array& splits = c.input(0);
   Counter counter(c, 1, 2, 3);
-  counter.binary = c.attr<bool>("binary_output");
+  counter.set_binary(c.attr<bool>("binary_output"));
   const std::int64_t n = splits.num_elements();
   const std::int64_t* split = splits.data<std::int64_t>();
   if (splits.rank() != 1 || n < 1) throw InvalidArgumentError("Splits must be non-empty");
@@ -129,10 +230,8 @@ void ragged_bincount(KernelContext& c) {
                                    " instead of ", counter.values.num_elements()));
   }
   if (!std::is_sorted(split, split + n)) throw InvalidArgumentError("Splits must not fall.");
-  const auto row_of = [&](std::int64_t i) {
-    return std::upper_bound(split, split + n, i) - split - 1;
-  };
-  counter.count(c.allocate_output(0, Shape{n - 1, counter.size}), row_of);
+  counter.count_rows(c, c.allocate_output(0, Shape{n - 1, counter.size}),
+                     [split](std::int64_t row) { return split[row]; });
 }
 
 template <class T, class Count>

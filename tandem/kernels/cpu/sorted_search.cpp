@@ -1,6 +1,7 @@
-// Places by order: LowerBound, UpperBound, NthElement; and Cross.
+// Places by order: LowerBound, UpperBound, NthElement, InvertPermutation; and Cross.
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "tandem/core/error.h"
@@ -10,6 +11,64 @@
 
 namespace tandem::cpu {
 namespace {
+
+// Rows of sorted elements in which places are looked for.
+struct Bounds {
+  const Array& sorted;
+  const Array& values;
+  Array& out;
+};
+
+// out[i]: how many elements of the row come before value i. Several values are searched for side by
+// side, by steps that do not depend on what is found: there is nothing to be guessed wrong, and
+// nothing waits for another's element.
+template <class T, class Index, class Before>
+void find_places(const T* sorted, std::int64_t n, const T* values, std::int64_t count, Index* out,
+                 Before before) {
+  constexpr std::int64_t kTogether = 8;
+  if (n == 0) return std::fill(out, out + count, Index(0));
+  for (std::int64_t i = 0; i < count; i += kTogether) {
+    const std::int64_t together = std::min(kTogether, count - i);
+    T value[kTogether];
+    std::int64_t at[kTogether] = {};
+    for (std::int64_t j = 0; j < kTogether; ++j) value[j] = values[i + std::min(j, together - 1)];
+    const auto advance = [&](std::int64_t step) {
+      for (std::int64_t j = 0; j < kTogether; ++j) {
+        at[j] += step & -static_cast<std::int64_t>(before(sorted[at[j] + step - 1], value[j]));
+      }
+    };
+    for (std::int64_t left = n; left > 1; left -= left / 2) advance(left / 2);
+    advance(1);
+    for (std::int64_t j = 0; j < together; ++j) out[i + j] = static_cast<Index>(at[j]);
+  }
+}
+
+// For values [begin, end).
+template <class T, class Index>
+void find_bounds(const Bounds& b, bool upper, std::int64_t begin, std::int64_t end) {
+  const std::int64_t n = b.sorted.shape()[1], m = b.values.shape()[1];
+  const auto not_after = [](T element, T value) { return !less(value, element); };
+  for (std::int64_t row = begin / m; begin < end; ++row) {
+    const T* const sorted = b.sorted.data<T>() + row * n;
+    const T* const values = b.values.data<T>() + begin;
+    Index* const out = b.out.data<Index>() + begin;
+    const std::int64_t count = std::min(end, (row + 1) * m) - begin;
+    begin += count;
+    if (!upper) {
+      find_places(sorted, n, values, count, out,
+                  [](T element, T value) { return less(element, value); });
+    } else if (n == 0 || sorted[n - 1] == sorted[n - 1]) {
+      find_places(sorted, n, values, count, out, not_after);
+    } else {
+      // NaNs at the end come after nothing: what is found depends on where it is looked for.
+      for (std::int64_t i = 0; i < count; ++i) {
+        const auto after = [](T value, T element) { return less(value, element); };
+        out[i] =
+            static_cast<Index>(std::upper_bound(sorted, sorted + n, values[i], after) - sorted);
+      }
+    }
+  }
+}
 
 template <bool kUpper>
 void bound(KernelContext& c) {
@@ -22,26 +81,18 @@ void bound(KernelContext& c) {
         sorted.shape(), " and ", values.shape()));
   }
   const std::int64_t n = sorted.shape()[1];
-  const std::int64_t m = values.shape()[1];
   if (c.output_dtype(0) == DType::kInt32 && n >= INT32_MAX) {
     throw InvalidArgumentError(cat("Rows of ", n, " elements need out_type int64."));
   }
-  Array& out = c.allocate_output(0, values.shape());
+  const Bounds bounds{sorted, values, c.allocate_output(0, values.shape())};
+  void (*find)(const Bounds&, bool, std::int64_t, std::int64_t) = nullptr;
   real_switch(values.dtype(), c.op().name, [&]<class T>() {
-    const auto compare = [](T a, T b) { return less(a, b); };
-    c.intra_op().parallel_for(values.num_elements(), 30, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const T* row = sorted.data<T>() + i / m * n;
-        const T value = values.data<T>()[i];
-        const T* at = kUpper ? std::upper_bound(row, row + n, value, compare)
-                             : std::lower_bound(row, row + n, value, compare);
-        if (out.dtype() == DType::kInt32) {
-          out.data<std::int32_t>()[i] = static_cast<std::int32_t>(at - row);
-        } else {
-          out.data<std::int64_t>()[i] = at - row;
-        }
-      }
-    });
+    find = bounds.out.dtype() == DType::kInt32 ? find_bounds<T, std::int32_t>
+                                               : find_bounds<T, std::int64_t>;
+  });
+  const double cost = 2 + std::log2(static_cast<double>(n) + 1);
+  c.intra_op().parallel_for(values.num_elements(), cost, [&](std::int64_t begin, std::int64_t end) {
+    find(bounds, kUpper, begin, end);
   });
 }
 
@@ -103,10 +154,35 @@ void cross(KernelContext& c) {
   });
 }
 
+template <class T>
+void invert(const Array& x, Array& out) {
+  const std::int64_t n = x.num_elements();
+  T* const y = out.data<T>();
+  std::fill(y, y + n, T(-1));
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t at = x.data<T>()[i];
+    if (at < 0 || at >= n) throw InvalidArgumentError(cat(at, " is not between 0 and ", n));
+    if (y[at] != -1) throw InvalidArgumentError(cat(at, " is duplicated in the input."));
+    y[at] = static_cast<T>(i);
+  }
+}
+
+void invert_permutation(KernelContext& c) {
+  const Array& x = c.input(0);
+  if (x.rank() != 1) {
+    throw InvalidArgumentError(
+        cat("invert_permutation expects a 1D vector, got shape ", x.shape()));
+  }
+  Array& out = c.allocate_output(0, x.shape());
+  if (x.dtype() == DType::kInt32) return invert<std::int32_t>(x, out);
+  invert<std::int64_t>(x, out);
+}
+
 constexpr TypeConstraint kReals{"T", kRealTypes};
 const KernelRegistration kLower{{.op = "LowerBound", .types = {kReals}, .run = bound<false>}};
 const KernelRegistration kUpper{{.op = "UpperBound", .types = {kReals}, .run = bound<true>}};
 const KernelRegistration kNth{{.op = "NthElement", .types = {kReals}, .run = nth_element}};
+const KernelRegistration kInvertPermutation{{.op = "InvertPermutation", .run = invert_permutation}};
 const KernelRegistration kCross{{.op = "Cross", .types = {kReals}, .run = cross}};
 
 }  // namespace
