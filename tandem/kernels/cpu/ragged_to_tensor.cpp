@@ -9,6 +9,7 @@
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/elements.h"
 #include "tandem/kernels/cpu/ragged.h"
+#include "tandem/kernels/cpu/strided_copy.h"
 
 namespace tandem::cpu {
 namespace {
@@ -16,9 +17,32 @@ namespace {
 constexpr int kFirstPartition = 3;
 constexpr std::int64_t kNowhere = -1;
 
-// How the rows of one axis are made of those of the next: row splits, or each value's row.
 constexpr std::int64_t kMostPlaces = std::int64_t{1} << 26;
 
+// Values of one row, side by side, and the place of the first of them, or that they have none.
+struct Run {
+  std::int64_t count, place;
+};
+
+std::int64_t count_of(const std::vector<Run>& runs) {
+  std::int64_t count = 0;
+  for (const Run& run : runs) count += run.count;
+  return count;
+}
+
+// The place of each value, those of a run being `step` apart.
+std::vector<std::int64_t> places_of(const std::vector<Run>& runs, std::int64_t step) {
+  std::vector<std::int64_t> places;
+  places.reserve(static_cast<std::size_t>(count_of(runs)));
+  for (const Run& run : runs) {
+    for (std::int64_t i = 0; i < run.count; ++i) {
+      places.push_back(run.place == kNowhere ? kNowhere : run.place + i * step);
+    }
+  }
+  return places;
+}
+
+// How the rows of one axis are made of those of the next: row splits, or each value's row.
 struct Partition {
   bool splits = true;
   std::vector<std::int64_t> numbers;
@@ -37,15 +61,17 @@ struct Partition {
     return most;
   }
 
-  // The places of the values, from those of their rows: `step` apart, at most `width` in a row.
+  // The values in order, from the places of their rows: at most `width` of a row have a place.
   // There are `count` rows; those for which `rows` has no place have none.
-  std::vector<std::int64_t> places(const std::vector<std::int64_t>& rows, std::int64_t count,
-                                   std::int64_t step, std::int64_t width) const {
-    std::vector<std::int64_t> found;
-    const auto put = [&](std::int64_t row, std::int64_t column) {
+  std::vector<Run> runs(const std::vector<std::int64_t>& rows, std::int64_t count,
+                        std::int64_t width) const {
+    std::vector<Run> found;
+    const auto put = [&](std::int64_t row, std::int64_t length) {
       const auto r = static_cast<std::size_t>(row);
-      const std::int64_t begin = r < rows.size() ? rows[r] : kNowhere;
-      found.push_back(begin == kNowhere || column >= width ? kNowhere : begin + column * step);
+      const std::int64_t place = r < rows.size() ? rows[r] : kNowhere;
+      const std::int64_t kept = place == kNowhere ? 0 : std::min(length, width);
+      if (kept > 0) found.push_back({kept, place});
+      if (length > kept) found.push_back({length - kept, kNowhere});
     };
     const auto n = static_cast<std::int64_t>(numbers.size());
     if (splits) {
@@ -53,30 +79,28 @@ struct Partition {
         throw InvalidArgumentError(
             cat("Row partition size is greater than output size: ", n - 1, " > ", count));
       }
+      std::int64_t known = 0;
       for (std::int64_t row = 0; row + 1 < n; ++row) {
         const std::int64_t length = at(row + 1) - at(row);
         if (bounded && at(row + 1) > values) throw_too_few(at(row + 1));
-        if (length > kMostPlaces - static_cast<std::int64_t>(found.size()) &&
-            values > kMostPlaces) {
+        if (length > kMostPlaces - known && values > kMostPlaces) {
           throw ResourceExhaustedError(
               cat("Row ", row, " announces ", length, " values, more than are kept track of."));
         }
-        for (std::int64_t column = 0; column < length; ++column) {
-          if (static_cast<std::int64_t>(found.size()) == values) return found;
-          put(row, column);
-        }
+        put(row, std::min(length, values - known));
+        if (length > values - known) break;
+        known += length;
       }
       return found;
     }
     if (bounded && n > values) throw_too_few(n);
-    std::int64_t column = 0;
-    for (std::int64_t i = 0; i < n; ++i) {
+    for (std::int64_t i = 0, end = 0; i < n; i = end) {
       if (at(i) < 0 || at(i) >= count) {
         throw InvalidArgumentError(
             cat("Got value_rowid=", at(i), " which is not in [0, ", count, ")"));
       }
-      column = i > 0 && at(i) == at(i - 1) ? column + 1 : 0;
-      put(at(i), column);
+      for (end = i + 1; end < n && at(end) == at(i);) ++end;
+      put(at(i), end - i);
     }
     return found;
   }
@@ -208,24 +232,24 @@ void to_tensor(KernelContext& c) {
   Array& out = c.allocate_output(0, result_shape(c.input(0), values.shape(), request));
   const Shape& shape = out.shape();
   if (out.num_elements() == 0) return;
-  std::vector<std::int64_t> places;
   // Without partitions the rows are the values.
   std::int64_t rows =
       std::min(request.rows, ragged > 0 ? request.partitions[0].rows() : values.shape()[0] + 1);
-  for (std::int64_t row = 0; row < std::min(rows, shape[0]); ++row)
-    places.push_back(row * shape.product(1, ragged + 1));
+  std::vector<Run> runs{{std::min(rows, shape[0]), 0}};
+  std::int64_t step = shape.product(1, ragged + 1);
   for (int i = 0; i < ragged; ++i) {
     Partition& partition = request.partitions[static_cast<std::size_t>(i)];
     partition.bounded = i + 1 == ragged;
     partition.values = partition.bounded
                            ? values.shape()[0]
                            : request.partitions[static_cast<std::size_t>(i + 1)].rows();
-    places = partition.places(places, rows, shape.product(i + 2, ragged + 1), shape[i + 1]);
-    rows = static_cast<std::int64_t>(places.size());
+    runs = partition.runs(places_of(runs, step), rows, shape[i + 1]);
+    rows = count_of(runs);
+    step = shape.product(i + 2, ragged + 1);
   }
-  if (static_cast<std::int64_t>(places.size()) > values.shape()[0]) {
-    throw InvalidArgumentError(
-        cat("The partitions are of ", places.size(), " values, but there are ", values.shape()[0]));
+  if (count_of(runs) > values.shape()[0]) {
+    throw InvalidArgumentError(cat("The partitions are of ", count_of(runs),
+                                   " values, but there are ", values.shape()[0]));
   }
   const std::int64_t inner = values.shape().product(1, values.rank());
   with_element(values.dtype(), [&]<class T>() {
@@ -233,27 +257,31 @@ void to_tensor(KernelContext& c) {
             *unset = static_cast<const T*>(fallback.raw_data());
     T* to = static_cast<T*>(out.raw_data());
     // A default value that is smaller than an element is broadcast over it.
-    std::vector<std::int64_t> step(static_cast<std::size_t>(values.rank()), 0);
+    std::vector<std::int64_t> strides(static_cast<std::size_t>(values.rank()), 0);
     std::int64_t size = 1;
     for (int i = 1; i <= fallback.rank(); ++i) {
       const std::int64_t own = fallback.shape()[fallback.rank() - i];
-      if (own != 1) step[static_cast<std::size_t>(values.rank() - i)] = size;
+      if (own != 1) strides[static_cast<std::size_t>(values.rank() - i)] = size;
       size *= own;
     }
     for (std::int64_t i = 0; i < inner; ++i) {
       std::int64_t rest = i, at = 0;
       for (int k = values.rank() - 1; k > 0; --k) {
-        at += rest % values.shape()[k] * step[static_cast<std::size_t>(k)];
+        at += rest % values.shape()[k] * strides[static_cast<std::size_t>(k)];
         rest /= values.shape()[k];
       }
       to[i] = unset[at];
     }
-    for (std::int64_t i = 1; i < out.num_elements() / inner; ++i) {
-      copy_elements(to + i * inner, to, inner);
+    if (inner == 1) {
+      fill_flat(c.intra_op(), out.dtype(), to, unset, out.num_elements());
+    } else {
+      for (std::int64_t i = 1; i < out.num_elements() / inner; ++i) {
+        copy_elements(to + i * inner, to, inner);
+      }
     }
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      if (places[i] == kNowhere) continue;
-      copy_elements(to + places[i] * inner, from + static_cast<std::int64_t>(i) * inner, inner);
+    for (const Run& run : runs) {
+      if (run.place != kNowhere) copy_elements(to + run.place * inner, from, run.count * inner);
+      from += run.count * inner;
     }
   });
 }

@@ -3,9 +3,9 @@
 
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/elements.h"
-#include "tandem/kernels/cpu/gather.h"
 #include "tandem/kernels/cpu/int_input.h"
 #include "tandem/kernels/cpu/sparse_tensor.h"
+#include "tandem/kernels/cpu/strided_copy.h"
 #include "tandem/kernels/cpu/type_switch.h"
 
 namespace tandem::cpu {
@@ -13,32 +13,54 @@ namespace {
 
 // ---- SparseToDense: indices of rank 0 to 2, of either index dtype ----
 
-struct DensePlaces {
-  std::vector<std::int64_t> flat;
+// Finds out, run by run, where the elements go.
+class DensePlaces {
+ public:
+  static constexpr std::int64_t kRun = 256;
 
-  DensePlaces(const Array& indices, const Shape& shape, bool validate) {
-    const std::int64_t n = indices.rank() == 0 ? 1 : indices.shape()[0];
-    const int rank = shape.rank();
-    flat.reserve(static_cast<std::size_t>(n));
-    for (std::int64_t i = 0; i < n; ++i) {
+  DensePlaces(const Array& indices, const Shape& shape, bool validate)
+      : indices_(indices), shape_(shape), validate_(validate) {}
+
+  // Of the next n elements, kRun at most.
+  void next(std::int64_t n, std::int64_t* places) {
+    if (indices_.dtype() == DType::kInt32) return read<std::int32_t>(n, places);
+    read<std::int64_t>(n, places);
+  }
+
+ private:
+  template <class Index>
+  void read(std::int64_t n, std::int64_t* places) {
+    const int rank = shape_.rank();
+    const Index* index = indices_.data<Index>() + done_ * rank;
+    for (std::int64_t i = 0; i < n; ++i, index += rank) {
       std::int64_t at = 0;
       for (int k = 0; k < rank; ++k) {
-        const std::int64_t index = index_at(indices.dtype(), indices.raw_data(), i * rank + k);
-        if (index < 0 || index >= shape[k]) {
-          throw InvalidArgumentError(cat("indices[", i, "] is out of bounds: need 0 <= index < ",
-                                         shape, ", but index ", k, " is ", index));
-        }
-        at = at * shape[k] + index;
+        if (index[k] < 0 || index[k] >= shape_[k]) throw_outside(done_ + i, k, index[k]);
+        at = at * shape_[k] + index[k];
       }
-      if (validate && i > 0 && at <= flat.back()) {
-        throw InvalidArgumentError(cat("indices[", i, "] is ",
-                                       at == flat.back() ? "repeated" : "out of order",
-                                       ". Many sparse ops require sorted indices. Use "
-                                       "SparseReorder to create a correctly ordered copy."));
-      }
-      flat.push_back(at);
+      if (validate_ && at <= before_) throw_disorder(done_ + i, at);
+      before_ = at;
+      places[i] = at;
     }
+    done_ += n;
   }
+
+  [[noreturn]] void throw_outside(std::int64_t i, int axis, std::int64_t index) const {
+    throw InvalidArgumentError(cat("indices[", i, "] is out of bounds: need 0 <= index < ", shape_,
+                                   ", but index ", axis, " is ", index));
+  }
+  [[noreturn]] void throw_disorder(std::int64_t i, std::int64_t at) const {
+    throw InvalidArgumentError(cat("indices[", i, "] is ",
+                                   at == before_ ? "repeated" : "out of order",
+                                   ". Many sparse ops require sorted indices. Use "
+                                   "SparseReorder to create a correctly ordered copy."));
+  }
+
+  const Array& indices_;
+  const Shape& shape_;
+  const bool validate_;
+  std::int64_t done_ = 0;
+  std::int64_t before_ = -1;
 };
 
 void sparse_to_dense(KernelContext& c) {
@@ -62,16 +84,20 @@ void sparse_to_dense(KernelContext& c) {
         cat("sparse_values has incorrect shape ", values.shape(), ", should be [] or [", n, "]"));
   }
   if (c.input(3).rank() != 0) throw InvalidArgumentError("default_value should be a scalar.");
-  const DensePlaces places(indices, shape, c.attr<bool>("validate_indices"));
   Array& out = c.allocate_output(0, shape);
-  with_element(out.dtype(), [&]<class T>() {
-    const T* from = static_cast<const T*>(values.raw_data());
-    T* to = static_cast<T*>(out.raw_data());
-    std::fill(to, to + out.num_elements(), *static_cast<const T*>(c.input(3).raw_data()));
-    for (std::size_t i = 0; i < places.flat.size(); ++i) {
-      to[places.flat[i]] = from[values.rank() == 0 ? 0 : i];
-    }
-  });
+  fill_flat(c.intra_op(), out.dtype(), out.raw_data(), c.input(3).raw_data(), out.num_elements());
+  DensePlaces all(indices, shape, c.attr<bool>("validate_indices"));
+  for (std::int64_t begin = 0; begin < n; begin += DensePlaces::kRun) {
+    const std::int64_t run = std::min(DensePlaces::kRun, n - begin);
+    std::int64_t places[DensePlaces::kRun];
+    all.next(run, places);
+    with_element(out.dtype(), [&]<class T>() {
+      T* to = static_cast<T*>(out.raw_data());
+      const T* from = static_cast<const T*>(values.raw_data());
+      const std::int64_t step = values.rank() == 0 ? 0 : 1;
+      for (std::int64_t i = 0; i < run; ++i) to[places[i]] = from[(begin + i) * step];
+    });
+  }
 }
 
 // ---- SparseReshape ----
