@@ -1,8 +1,15 @@
 // Sparse tensors whose elements go elsewhere: SparseToDense, SparseReshape, SparseConcat,
 // SparseSlice, SparseReorder.
 
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/elements.h"
+#include "tandem/kernels/cpu/gather.h"
 #include "tandem/kernels/cpu/int_input.h"
 #include "tandem/kernels/cpu/sparse_tensor.h"
 #include "tandem/kernels/cpu/strided_copy.h"
@@ -13,7 +20,7 @@ namespace {
 
 // ---- SparseToDense: indices of rank 0 to 2, of either index dtype ----
 
-// Finds out, run by run, where the elements go.
+// Where the elements go.
 class DensePlaces {
  public:
   static constexpr std::int64_t kRun = 256;
@@ -21,46 +28,63 @@ class DensePlaces {
   DensePlaces(const Array& indices, const Shape& shape, bool validate)
       : indices_(indices), shape_(shape), validate_(validate) {}
 
-  // Of the next n elements, kRun at most.
-  void next(std::int64_t n, std::int64_t* places) {
-    if (indices_.dtype() == DType::kInt32) return read<std::int32_t>(n, places);
-    read<std::int64_t>(n, places);
+  // The places of elements [begin, begin + n), kRun at most; false: one of them may not be.
+  bool read(std::int64_t begin, std::int64_t n, std::int64_t* places) const {
+    return indices_.dtype() == DType::kInt32 ? read_as<std::int32_t>(begin, n, places)
+                                             : read_as<std::int64_t>(begin, n, places);
+  }
+
+  // Throws for the first element that may not be.
+  void refuse(std::int64_t n) const {
+    std::int64_t before = -1;
+    for (std::int64_t i = 0; i < n; ++i) {
+      for (int k = 0; k < shape_.rank(); ++k) {
+        const std::int64_t index =
+            index_at(indices_.dtype(), indices_.raw_data(), i * shape_.rank() + k);
+        if (index < 0 || index >= shape_[k]) {
+          throw InvalidArgumentError(cat("indices[", i, "] is out of bounds: need 0 <= index < ",
+                                         shape_, ", but index ", k, " is ", index));
+        }
+      }
+      std::int64_t at = 0;
+      read(i, 1, &at);
+      if (validate_ && at <= before) {
+        throw InvalidArgumentError(cat("indices[", i, "] is ",
+                                       at == before ? "repeated" : "out of order",
+                                       ". Many sparse ops require sorted indices. Use "
+                                       "SparseReorder to create a correctly ordered copy."));
+      }
+      before = at;
+    }
   }
 
  private:
   template <class Index>
-  void read(std::int64_t n, std::int64_t* places) {
+  bool read_as(std::int64_t begin, std::int64_t n, std::int64_t* places) const {
     const int rank = shape_.rank();
-    const Index* index = indices_.data<Index>() + done_ * rank;
-    for (std::int64_t i = 0; i < n; ++i, index += rank) {
-      std::int64_t at = 0;
-      for (int k = 0; k < rank; ++k) {
-        if (index[k] < 0 || index[k] >= shape_[k]) throw_outside(done_ + i, k, index[k]);
-        at = at * shape_[k] + index[k];
+    const Index* const index = indices_.data<Index>() + begin * rank;
+    bool inside = true;
+    // Axis by axis, so that elements do not wait for each other. Places of indices that are outside
+    // may overflow: nobody asks for them.
+    std::uint64_t at[kRun] = {};
+    for (int k = 0; k < rank; ++k) {
+      const auto size = static_cast<std::uint64_t>(shape_[k]);
+      for (std::int64_t i = 0; i < n; ++i) {
+        const auto own = static_cast<std::uint64_t>(std::int64_t{index[i * rank + k]});
+        inside &= own < size;
+        at[i] = at[i] * size + own;
       }
-      if (validate_ && at <= before_) throw_disorder(done_ + i, at);
-      before_ = at;
-      places[i] = at;
     }
-    done_ += n;
-  }
-
-  [[noreturn]] void throw_outside(std::int64_t i, int axis, std::int64_t index) const {
-    throw InvalidArgumentError(cat("indices[", i, "] is out of bounds: need 0 <= index < ", shape_,
-                                   ", but index ", axis, " is ", index));
-  }
-  [[noreturn]] void throw_disorder(std::int64_t i, std::int64_t at) const {
-    throw InvalidArgumentError(cat("indices[", i, "] is ",
-                                   at == before_ ? "repeated" : "out of order",
-                                   ". Many sparse ops require sorted indices. Use "
-                                   "SparseReorder to create a correctly ordered copy."));
+    for (std::int64_t i = 0; i < n; ++i) places[i] = static_cast<std::int64_t>(at[i]);
+    if (!inside || !validate_) return inside;
+    bool rising = true;
+    for (std::int64_t i = 1; i < n; ++i) rising &= places[i] > places[i - 1];
+    return rising;
   }
 
   const Array& indices_;
   const Shape& shape_;
   const bool validate_;
-  std::int64_t done_ = 0;
-  std::int64_t before_ = -1;
 };
 
 void sparse_to_dense(KernelContext& c) {
@@ -86,18 +110,36 @@ void sparse_to_dense(KernelContext& c) {
   if (c.input(3).rank() != 0) throw InvalidArgumentError("default_value should be a scalar.");
   Array& out = c.allocate_output(0, shape);
   fill_flat(c.intra_op(), out.dtype(), out.raw_data(), c.input(3).raw_data(), out.num_elements());
-  DensePlaces all(indices, shape, c.attr<bool>("validate_indices"));
-  for (std::int64_t begin = 0; begin < n; begin += DensePlaces::kRun) {
-    const std::int64_t run = std::min(DensePlaces::kRun, n - begin);
+  const bool validate = c.attr<bool>("validate_indices");
+  const DensePlaces all(indices, shape, validate);
+  // Every run begins with the last element of the one before, to see that places rise.
+  constexpr std::int64_t kStep = DensePlaces::kRun - 1;
+  std::atomic<bool> wrong = false;
+  const auto put = [&](std::int64_t first, std::int64_t last) {
     std::int64_t places[DensePlaces::kRun];
-    all.next(run, places);
-    with_element(out.dtype(), [&]<class T>() {
-      T* to = static_cast<T*>(out.raw_data());
-      const T* from = static_cast<const T*>(values.raw_data());
-      const std::int64_t step = values.rank() == 0 ? 0 : 1;
-      for (std::int64_t i = 0; i < run; ++i) to[places[i]] = from[(begin + i) * step];
-    });
+    for (std::int64_t r = first; r < last; ++r) {
+      const std::int64_t begin = r * kStep;
+      const std::int64_t run = std::min(DensePlaces::kRun, n - begin);
+      if (!all.read(begin, run, places)) {
+        wrong.store(true, std::memory_order_relaxed);
+        return;
+      }
+      with_element(out.dtype(), [&]<class T>() {
+        T* to = static_cast<T*>(out.raw_data());
+        const T* from = static_cast<const T*>(values.raw_data());
+        const std::int64_t step = values.rank() == 0 ? 0 : 1;
+        for (std::int64_t i = r == 0 ? 0 : 1; i < run; ++i)
+          to[places[i]] = from[(begin + i) * step];
+      });
+    }
+  };
+  const std::int64_t runs = (n + kStep - 1) / kStep;
+  if (validate) {
+    c.intra_op().parallel_for(runs, 3.0 * static_cast<double>(kStep), put);
+  } else {
+    put(0, runs);  // The last of those with one place stays.
   }
+  if (wrong.load(std::memory_order_relaxed)) all.refuse(n);
 }
 
 // ---- SparseReshape ----

@@ -14,9 +14,18 @@ constexpr double kScatteredCost = 0.7;
 // Pieces of one row that are handed out to threads.
 constexpr std::int64_t kRowPiece = 1 << 15;
 
+// In pieces of a fixed size, which compilers turn into vector instructions.
 template <class T>
 void fill_row(T* to, const T& value, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) to[i] = value;
+  std::int64_t i = 0;
+  if constexpr (std::is_trivially_copyable_v<T>) {
+    constexpr std::int64_t kPiece = 64 / static_cast<std::int64_t>(sizeof(T));
+    const T one = value;
+    for (; i + kPiece <= n; i += kPiece) {
+      for (std::int64_t j = 0; j < kPiece; ++j) to[i + j] = one;
+    }
+  }
+  for (; i < n; ++i) to[i] = value;
 }
 
 // Both sides side by side. Short rows are not worth a call.
