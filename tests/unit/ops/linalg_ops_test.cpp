@@ -10,6 +10,8 @@
 
 #include "tandem/core/error.h"
 #include "tandem/ops/ops.h"
+#include "tandem/runtime/runtime.h"
+#include "tandem/runtime/traced_function.h"
 
 namespace tandem {
 namespace {
@@ -70,6 +72,25 @@ TEST(Linalg, SingularMatricesAreNamed) {
   EXPECT_THROW(linalg::inv(singular), InvalidArgumentError);
   EXPECT_THROW(linalg::solve(singular, singular), InvalidArgumentError);
   EXPECT_THROW(linalg::cholesky(Tensor{1.0, 2.0}), InvalidArgumentError);
+}
+
+// The library is entered by several threads at once, which one build of OpenBLAS does not bear.
+TEST(Linalg, ThreadsDoNotDisturbEachOther) {
+  Runtime runtime({.inter_op_threads = 2, .intra_op_threads = 4});
+  RuntimeScope scope(runtime);
+  const auto draw = [](const IntList& shape, int seed) {
+    return random::stateless_normal(shape, {seed, 0}, {.dtype = float64});
+  };
+  const Tensor a = draw({300, 24, 24}, 1) + unit(24, float64) * 16, b = draw({300, 24, 2}, 2);
+  const auto both = function([](Tensor m, Tensor right) {
+    return std::vector<Tensor>{matmul(m, linalg::solve(m, right)) - right,
+                               matmul(linalg::inv(m), m)};
+  });
+  for (int step = 0; step < 60; ++step) {
+    const auto results = both(a, b);
+    ASSERT_LT(furthest(results[0], zeros_like(b)), 1e-10) << step;
+    ASSERT_LT(furthest(results[1], unit(24, float64)), 1e-10) << step;
+  }
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <complex>
 #include <initializer_list>
 #include <limits>
+#include <mutex>
 
 namespace tandem::cpu::blas {
 namespace {
@@ -23,21 +24,41 @@ CBLAS_TRANSPOSE cblas(Turn turn) {
   return CblasNoTrans;
 }
 
+bool one_at_a_time() {
+  static const bool kSerial = [] {
+    using SetThreads = void (*)(int);
+    using GetParallel = int (*)();
+    if (void* found = dlsym(RTLD_DEFAULT, "openblas_set_num_threads"))
+      reinterpret_cast<SetThreads>(found)(1);
+    void* const parallel = dlsym(RTLD_DEFAULT, "openblas_get_parallel");
+    return parallel != nullptr && reinterpret_cast<GetParallel>(parallel)() == 0;
+  }();
+  return kSerial;
+}
+
+std::mutex& entered() {
+  static std::mutex mutex;
+  return mutex;
+}
+
 // One overload of a CBLAS function a type, under one name; real ones take factors as values,
 // complex ones by address.
 #define TANDEM_BLAS(T, LETTER, ONE)                                                                \
   void gemm(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int m, int n, int k, const T* a, int lda,      \
             const T* b, int ldb, T* c, int ldc) {                                                  \
+    const Entry entry;                                                                             \
     const T one(1), zero(0);                                                                       \
     cblas_##LETTER##gemm(CblasRowMajor, ta, tb, m, n, k, ONE one, a, lda, b, ldb, ONE zero, c,     \
                          ldc);                                                                     \
   }                                                                                                \
   void gemv(CBLAS_TRANSPOSE t, int rows, int columns, const T* a, int lda, const T* x, int dx,     \
             T* y, int dy) {                                                                        \
+    const Entry entry;                                                                             \
     const T one(1);                                                                                \
     cblas_##LETTER##gemv(CblasRowMajor, t, rows, columns, ONE one, a, lda, x, dx, ONE one, y, dy); \
   }                                                                                                \
   void trsm(CBLAS_UPLO uplo, CBLAS_TRANSPOSE t, int n, int columns, const T* a, T* b) {            \
+    const Entry entry;                                                                             \
     const T one(1);                                                                                \
     cblas_##LETTER##trsm(CblasRowMajor, CblasLeft, uplo, t, CblasNonUnit, n, columns, ONE one, a,  \
                          n, b, columns);                                                           \
@@ -49,7 +70,6 @@ TANDEM_BLAS(Z, z, &)
 #undef TANDEM_BLAS
 
 bool fits(std::initializer_list<std::int64_t> sizes) {
-  keep_to_one_thread();
   return std::max(sizes) <= std::numeric_limits<int>::max();
 }
 
@@ -66,15 +86,11 @@ void times_vector(Turn turn, std::int64_t rows, std::int64_t columns, const T* a
 
 }  // namespace
 
-void keep_to_one_thread() {
-  static const bool done = [] {
-    using SetThreads = void (*)(int);
-    if (void* found = dlsym(RTLD_DEFAULT, "openblas_set_num_threads")) {
-      reinterpret_cast<SetThreads>(found)(1);
-    }
-    return true;
-  }();
-  static_cast<void>(done);
+Entry::Entry() {
+  if (one_at_a_time()) entered().lock();
+}
+Entry::~Entry() {
+  if (one_at_a_time()) entered().unlock();
 }
 
 template <class T>

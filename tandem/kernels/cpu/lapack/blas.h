@@ -36,7 +36,16 @@ bool multiply(const Product<T>& product);
 template <class T>
 bool solve_triangle(bool lower, Turn turn, std::int64_t n, std::int64_t columns, const T* a, T* b);
 
-/// Threads are the pool's business: an OpenBLAS with threads of its own is told to keep to one.
-void keep_to_one_thread();
+/// To be held around each call of BLAS or LAPACK. Threads are the pool's business: an OpenBLAS with
+/// threads of its own is told to keep to one. One that was built without threads has no locks
+/// either, and gives wrong results if two threads are in it (Debian's libopenblas0-serial): there
+/// calls wait for each other.
+class Entry {
+ public:
+  Entry();
+  ~Entry();
+  Entry(const Entry&) = delete;
+  Entry& operator=(const Entry&) = delete;
+};
 
 }  // namespace tandem::cpu::blas

@@ -27,7 +27,6 @@ lapack_int size(std::int64_t n) {
     throw InvalidArgumentError(
         cat("A matrix with ", n, " rows or columns is too large: LAPACK counts in 32 bits."));
   }
-  blas::keep_to_one_thread();
   return static_cast<lapack_int>(n);
 }
 // The distance between rows, which must not be 0 even where there is nothing.
@@ -37,19 +36,23 @@ lapack_int stride(std::int64_t n) { return std::max(size(n), lapack_int{1}); }
 #define TANDEM_LAPACK_REAL(NAME, FUNCTION) \
   template <class... Args>                 \
   lapack_int NAME(float, Args... args) {   \
+    const blas::Entry entry;               \
     return LAPACKE_s##FUNCTION(args...);   \
   }                                        \
   template <class... Args>                 \
   lapack_int NAME(double, Args... args) {  \
+    const blas::Entry entry;               \
     return LAPACKE_d##FUNCTION(args...);   \
   }
 #define TANDEM_LAPACK_COMPLEX(NAME, FUNCTION) \
   template <class... Args>                    \
   lapack_int NAME(C, Args... args) {          \
+    const blas::Entry entry;                  \
     return LAPACKE_c##FUNCTION(args...);      \
   }                                           \
   template <class... Args>                    \
   lapack_int NAME(Z, Args... args) {          \
+    const blas::Entry entry;                  \
     return LAPACKE_z##FUNCTION(args...);      \
   }
 #define TANDEM_LAPACK(NAME, FUNCTION) \
@@ -189,6 +192,7 @@ int schur(std::int64_t n, std::complex<double>* a, std::complex<double>* z) {
   check_size(n, n);
   std::vector<std::complex<double>> e(static_cast<std::size_t>(n));
   lapack_int selected = 0;
+  const blas::Entry entry;
   return LAPACKE_zgees(kRows, 'V', 'N', nullptr, size(n), a, stride(n), &selected, e.data(), z,
                        stride(n));
 }
