@@ -1,6 +1,9 @@
 // Arithmetic of sparse tensors.
 
+#include <algorithm>
 #include <cmath>
+#include <type_traits>
+#include <vector>
 
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/gather.h"
@@ -21,6 +24,19 @@ T conjugate(T value) {
 }
 
 // ---- SparseTensorDenseMatMul ----
+
+// to[i] += factor * from[i], for arrays that do not overlap.
+template <class A, class T>
+void add_product(A* to, A factor, const T* from, std::int64_t count) {
+  constexpr std::int64_t kStep = 8;
+  std::int64_t i = 0;
+  for (; i + kStep <= count; i += kStep) {
+    A terms[kStep];
+    for (std::int64_t j = 0; j < kStep; ++j) terms[j] = factor * static_cast<A>(from[i + j]);
+    for (std::int64_t j = 0; j < kStep; ++j) to[i + j] += terms[j];
+  }
+  for (; i < count; ++i) to[i] += factor * static_cast<A>(from[i]);
+}
 
 void sparse_dense_matmul(KernelContext& c) {
   const Array& indices = c.input(0);
@@ -51,29 +67,73 @@ void sparse_dense_matmul(KernelContext& c) {
             b.shape()[adjoint_b ? 1 : 0], ". Did you forget a transpose?"));
   }
   Array& out = c.allocate_output(0, Shape{rows, columns});
+  std::vector<std::int64_t> widened;
+  const std::int64_t* places = nullptr;
+  if (indices.dtype() == DType::kInt64) {
+    places = indices.data<std::int64_t>();
+  } else {
+    for (std::int64_t i = 0; i < 2 * n; ++i) {
+      widened.push_back(index_at(indices.dtype(), indices.raw_data(), i));
+    }
+    places = widened.data();
+  }
+  const int row = adjoint_a ? 1 : 0, column = 1 - row;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t m = places[2 * i + row], k = places[2 * i + column];
+    if (m < 0 || m >= rows || k < 0 || k >= inner) {
+      throw InvalidArgumentError(cat("index [", m, ",", k, "] of element ", i,
+                                     " is out of bounds: need it below [", rows, ",", inner, "]"));
+    }
+  }
   number_switch(values.dtype(), c.op().name, [&]<class T>() {
     using A = Arithmetic<T>;
-    std::vector<A> sum(static_cast<std::size_t>(out.num_elements()), A(0));
-    for (std::int64_t i = 0; i < n; ++i) {
-      std::int64_t m = index_at(indices.dtype(), indices.raw_data(), 2 * i);
-      std::int64_t k = index_at(indices.dtype(), indices.raw_data(), 2 * i + 1);
-      if (adjoint_a) std::swap(m, k);
-      if (m < 0 || m >= rows || k < 0 || k >= inner) {
-        throw InvalidArgumentError(cat("index [", m, ",", k, "] of element ", i,
-                                       " is out of bounds: need it below [", rows, ",", inner,
-                                       "]"));
-      }
-      const T value = values.data<T>()[i];
-      const A factor = static_cast<A>(adjoint_a ? conjugate(value) : value);
-      A* to = sum.data() + m * columns;
-      for (std::int64_t j = 0; j < columns; ++j) {
-        const T right =
-            adjoint_b ? conjugate(b.data<T>()[j * inner + k]) : b.data<T>()[k * columns + j];
-        to[j] += factor * static_cast<A>(right);
-      }
-    }
-    for (std::int64_t i = 0; i < out.num_elements(); ++i) {
-      out.data<T>()[i] = static_cast<T>(sum[static_cast<std::size_t>(i)]);
+    // Short formats are summed in wider ones.
+    constexpr bool kDirect = std::is_same_v<A, T>;
+    std::vector<A> wide(kDirect ? 0 : static_cast<std::size_t>(out.num_elements()));
+    A* sum = wide.data();
+    if constexpr (kDirect) sum = out.data<T>();
+    std::fill(sum, sum + out.num_elements(), A(0));
+    if (out.num_elements() == 0) return;
+    // Every thread takes all elements of A for its own columns of B.
+    constexpr std::int64_t kColumns = 64;
+    c.intra_op().parallel_for(
+        (columns + kColumns - 1) / kColumns,
+        static_cast<double>(n) * static_cast<double>(std::min(columns, kColumns)) * 0.3,
+        [&](std::int64_t first, std::int64_t last) {
+          const std::int64_t begin = first * kColumns, end = std::min(columns, last * kColumns);
+          // Of a vector the sum of a row stays in a register for as long as the row does.
+          std::int64_t current = 0;
+          A running = columns == 1 ? sum[0] : A(0);
+          for (std::int64_t i = 0; i < n; ++i) {
+            const std::int64_t k = places[2 * i + column];
+            const T value = values.data<T>()[i];
+            const A factor = static_cast<A>(adjoint_a ? conjugate(value) : value);
+            if (columns == 1) {
+              const std::int64_t m = places[2 * i + row];
+              const T right = adjoint_b ? conjugate(b.data<T>()[k]) : b.data<T>()[k];
+              if (m != current) {
+                sum[current] = running;
+                running = sum[m];
+                current = m;
+              }
+              running += factor * static_cast<A>(right);
+              continue;
+            }
+            A* const to = sum + places[2 * i + row] * columns;
+            if (adjoint_b) {
+              const T* const from = b.data<T>() + k;
+              for (std::int64_t j = begin; j < end; ++j) {
+                to[j] += factor * static_cast<A>(conjugate(from[j * inner]));
+              }
+            } else {
+              add_product(to + begin, factor, b.data<T>() + k * columns + begin, end - begin);
+            }
+          }
+          if (columns == 1) sum[current] = running;
+        });
+    if constexpr (!kDirect) {
+      for (std::int64_t i = 0; i < out.num_elements(); ++i)
+        out.data<T>()[i] = static_cast<T>(sum[i]);
     }
   });
 }
