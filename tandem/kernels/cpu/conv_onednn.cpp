@@ -136,10 +136,43 @@ const char* one_filter_a_channel(const Shape& filter) {
 const char* accepts_filter(const KernelContext& c) {
   return one_filter_a_channel(c.input(1).shape());
 }
-const char* accepts_filter_sizes(const KernelContext& c) {
-  const Array& sizes = c.input(1);
-  const bool other = sizes.num_elements() == 4 && sizes.data<std::int32_t>()[3] != 1;
-  return other ? "the depth multiplier is not 1" : nullptr;
+
+// Every channel `times` times. A channel of a pixel is one element, that of a plane `inner`.
+template <class T>
+void repeat_channels(IntraOpPool& pool, const T* from, T* to, std::int64_t channels,
+                     std::int64_t inner, std::int64_t times) {
+  pool.parallel_for(channels, static_cast<double>(inner * times) * 0.5,
+                    [=](std::int64_t begin, std::int64_t end) {
+                      T* at = to + begin * inner * times;
+                      for (std::int64_t i = begin; i < end; ++i) {
+                        for (std::int64_t k = 0; k < times; ++k) {
+                          for (std::int64_t j = 0; j < inner; ++j) *at++ = from[i * inner + j];
+                        }
+                      }
+                    });
+}
+
+// Several filters a channel are one each of as many equal channels: the gradient lies the same.
+void depthwise_backprop_filter(KernelContext& c) {
+  const ConvCase p = backprop_filter_case(c, true);
+  Array& result = c.allocate_output(0, p.filter_shape);
+  const Array &image = c.input(0), &gradient = c.input(2);
+  const std::int64_t times = p.filter_shape[3];
+  if (times == 1 || p.no_work()) return run_conv(c, p, kBackpropFilter, image, gradient, result);
+  ConvCase wide = p;
+  wide.in_depth = wide.groups = p.out_depth;
+  wide.filter_shape = Shape{p.y.filter, p.x.filter, p.out_depth, 1};
+  const Array repeated = c.allocate_temp(p.dtype, wide.input_shape());
+  const std::int64_t inner = p.nchw ? p.y.input * p.x.input : 1;
+  const std::int64_t channels = image.num_elements() / inner;
+  if (dtype_size(p.dtype) == 4) {
+    repeat_channels(c.intra_op(), static_cast<const std::uint32_t*>(image.raw_data()),
+                    static_cast<std::uint32_t*>(repeated.raw_data()), channels, inner, times);
+  } else {
+    repeat_channels(c.intra_op(), static_cast<const std::uint16_t*>(image.raw_data()),
+                    static_cast<std::uint16_t*>(repeated.raw_data()), channels, inner, times);
+  }
+  run_conv(c, wide, kBackpropFilter, repeated, gradient, result);
 }
 
 const KernelRegistration kDepthwise{{.op = "DepthwiseConv2dNative",
@@ -155,13 +188,11 @@ const KernelRegistration kDepthwiseBackpropInput{
      .priority = 10,
      .run = conv_backprop_input_kernel<kBackpropInput, true>,
      .accepts = accepts_filter}};
-const KernelRegistration kDepthwiseBackpropFilter{
-    {.op = "DepthwiseConv2dNativeBackpropFilter",
-     .name = "oneDNN",
-     .types = {{"T", kTypes}},
-     .priority = 10,
-     .run = conv_backprop_filter_kernel<kBackpropFilter, true>,
-     .accepts = accepts_filter_sizes}};
+const KernelRegistration kDepthwiseBackpropFilter{{.op = "DepthwiseConv2dNativeBackpropFilter",
+                                                   .name = "oneDNN",
+                                                   .types = {{"T", kTypes}},
+                                                   .priority = 10,
+                                                   .run = depthwise_backprop_filter}};
 
 }  // namespace
 
