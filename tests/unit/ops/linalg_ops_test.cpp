@@ -31,7 +31,8 @@ Tensor some_matrix(std::int64_t rows, std::int64_t columns) {
 Tensor unit(std::int64_t n, DType dtype) { return eye(n, {}, dtype); }
 
 TEST(Linalg, SvdFactorsMakeTheMatrixAgain) {
-  for (const auto& [rows, columns] : {std::pair{3, 3}, std::pair{5, 2}, std::pair{2, 4}}) {
+  for (const auto& [rows, columns] :
+       {std::pair{3, 3}, std::pair{5, 2}, std::pair{2, 4}, std::pair{40, 3}, std::pair{3, 40}}) {
     const Tensor a = some_matrix(rows, columns);
     const auto [s, u, v] = linalg::svd(a);
     EXPECT_LT(furthest(matmul(matmul(u, linalg::diag(s)), v, {.adjoint_b = true}), a), 1e-12);

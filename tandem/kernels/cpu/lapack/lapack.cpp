@@ -66,7 +66,7 @@ TANDEM_LAPACK(getri, getri)
 TANDEM_LAPACK(geqrf, geqrf)
 TANDEM_LAPACK_REAL(ungqr, orgqr)
 TANDEM_LAPACK_COMPLEX(ungqr, ungqr)
-TANDEM_LAPACK(gesdd, gesdd)
+TANDEM_LAPACK(gesdd_work, gesdd_work)
 TANDEM_LAPACK_REAL(heevd, syevd)
 TANDEM_LAPACK_COMPLEX(heevd, heevd)
 TANDEM_LAPACK_REAL(real_geev, geev)
@@ -79,6 +79,40 @@ TANDEM_LAPACK(gtsv, gtsv)
 
 template <class T>
 constexpr bool is_complex = !std::is_same_v<T, Real<T>>;
+
+// Column-major. To ask for the length of the working memory takes as long as a small decomposition
+// itself, so each thread remembers the last answer: a batch's matrices have one size.
+template <class T>
+int gesdd(char job, lapack_int m, lapack_int n, T* a, Real<T>* s, T* u, lapack_int u_stride, T* vh,
+          lapack_int vh_stride) {
+  struct Known {
+    char job = 0;
+    lapack_int m = 0, n = 0, length = 0;
+  };
+  thread_local Known known;
+  const auto more = static_cast<std::size_t>(std::max(m, n));
+  const auto less = static_cast<std::size_t>(std::min(m, n));
+  if (std::any_of(a, a + more * less, [](T v) { return v != v; })) return -1;
+  std::vector<lapack_int> integers(8 * less);
+  std::vector<Real<T>> reals(is_complex<T> ? less * std::max(5 * less + 7, 2 * (more + less) + 1)
+                                           : 0);
+  const auto call = [&](T* work, lapack_int length) -> int {
+    if constexpr (is_complex<T>) {
+      return gesdd_work(T(), kColumns, job, m, n, a, m, s, u, u_stride, vh, vh_stride, work, length,
+                        reals.data(), integers.data());
+    } else {
+      return gesdd_work(T(), kColumns, job, m, n, a, m, s, u, u_stride, vh, vh_stride, work, length,
+                        integers.data());
+    }
+  };
+  if (known.job != job || known.m != m || known.n != n) {
+    T best(0);
+    if (const int info = call(&best, -1); info != 0) return info;
+    known = {job, m, n, static_cast<lapack_int>(std::real(best))};
+  }
+  std::vector<T> work(static_cast<std::size_t>(known.length));
+  return call(work.data(), known.length);
+}
 
 }  // namespace
 
@@ -133,8 +167,7 @@ int svd(bool full, std::int64_t rows, std::int64_t columns, T* a, Real<T>* s, T*
   const char job = u ? (full ? 'A' : 'S') : 'N';
   if (rows <= columns) {
     // Row by row A is Aᵀ = (Vᴴ)ᵀ diag(s) Uᵀ to the library, whose two bases so change places.
-    return gesdd(T(), kColumns, job, size(columns), size(rows), a, stride(columns), s, vh,
-                 stride(columns), u, stride(rows));
+    return gesdd(job, size(columns), size(rows), a, s, vh, stride(columns), u, stride(rows));
   }
   // A tall matrix stays one: the library takes longer for its transpose.
   const std::int64_t width = full ? rows : columns;
@@ -142,8 +175,8 @@ int svd(bool full, std::int64_t rows, std::int64_t columns, T* a, Real<T>* s, T*
   std::vector<T> left(u ? static_cast<std::size_t>(rows * width) : 0);
   std::vector<T> right(u ? static_cast<std::size_t>(columns * columns) : 0);
   transposed_copy(a, rows, columns, work.data());
-  const int info = gesdd(T(), kColumns, job, size(rows), size(columns), work.data(), stride(rows),
-                         s, left.data(), stride(rows), right.data(), stride(columns));
+  const int info = gesdd(job, size(rows), size(columns), work.data(), s, left.data(), stride(rows),
+                         right.data(), stride(columns));
   if (u) {
     transposed_copy(left.data(), width, rows, u);
     transposed_copy(right.data(), columns, columns, vh);
