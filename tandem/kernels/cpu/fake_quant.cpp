@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <vector>
 
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
+#include "tandem/kernels/cpu/level_rows.h"
 
 namespace tandem::cpu {
 namespace {
@@ -21,13 +24,6 @@ struct Levels {
     const float nudged = zero < first ? first : zero > last ? last : std::round(zero);
     low = (first - nudged) * scale;
     high = (last - nudged) * scale;
-  }
-  float round(float x) const {
-    if (none) return 0;
-    const float inverse = 1.0f / scale;
-    const float zero = std::floor(-low * inverse + 0.5f);
-    const float inside = std::min(std::max(x, low), high);
-    return std::floor((inside - low) * inverse - zero + 0.5f) * scale;
   }
   bool contains(float x) const { return none || (x >= low && x <= high); }
 };
@@ -75,15 +71,57 @@ void check_same_shape(const Array& gradient, const Array& x) {
   }
 }
 
-void round_row(const Levels& levels, const float* x, float* to, std::int64_t n, std::int64_t step) {
-  for (std::int64_t i = 0; i < n; ++i) to[i * step] = levels.round(x[i * step]);
-}
+// The numbers for rounding to the levels of each channel, the channels repeated until they fill
+// rows of some length.
+class ChannelLevels {
+ public:
+  explicit ChannelLevels(const std::vector<Levels>& channels) {
+    constexpr std::size_t kLength = 256;
+    const std::size_t depth = channels.size();
+    const std::size_t repeats = depth == 0 ? 0 : (kLength + depth - 1) / depth;
+    for (std::size_t i = 0; i < repeats * depth; ++i) {
+      const Levels& levels = channels[i % depth];
+      const float inverse = 1.0f / levels.scale;
+      low_.push_back(levels.low);
+      high_.push_back(levels.high);
+      scale_.push_back(levels.scale);
+      inverse_.push_back(inverse);
+      zero_.push_back(std::floor(-levels.low * inverse + 0.5f));
+      if (levels.none) none_.push_back(i);
+    }
+  }
+
+  void round(IntraOpPool& pool, const float* x, float* to, std::int64_t n) const {
+    const auto length = static_cast<std::int64_t>(low_.size());
+    if (n == 0) return;
+    const std::int64_t rows = (n + length - 1) / length;
+    pool.parallel_for(rows, 0.3 * static_cast<double>(length),
+                      [&](std::int64_t begin, std::int64_t end) {
+                        for (std::int64_t r = begin; r < end; ++r) {
+                          const std::int64_t at = r * length;
+                          round_row(x + at, to + at, std::min(length, n - at));
+                        }
+                      });
+  }
+
+ private:
+  void round_row(const float* x, float* to, std::int64_t n) const {
+    round_to_levels({low_.data(), high_.data(), scale_.data(), inverse_.data(), zero_.data()}, x,
+                    to, n);
+    for (const std::size_t at : none_) {
+      if (static_cast<std::int64_t>(at) < n) to[at] = 0;
+    }
+  }
+
+  std::vector<float> low_, high_, scale_, inverse_, zero_;
+  std::vector<std::size_t> none_;
+};
 
 void args(KernelContext& c) {
   const Array& x = c.input(0);
-  const Levels levels = levels_of_args(c);
+  const ChannelLevels levels({levels_of_args(c)});
   Array& out = c.allocate_output(0, x.shape());
-  round_row(levels, x.data<float>(), out.data<float>(), x.num_elements(), 1);
+  levels.round(c.intra_op(), x.data<float>(), out.data<float>(), x.num_elements());
 }
 
 void args_gradient(KernelContext& c) {
@@ -97,17 +135,24 @@ void args_gradient(KernelContext& c) {
   }
 }
 
+// From the ends in inputs `first` and the one after.
+std::vector<Levels> levels_of_vars(const KernelContext& c, int first, const Bits& bits) {
+  std::vector<Levels> channels;
+  for (std::int64_t k = 0; k < c.input(first).num_elements(); ++k) {
+    channels.push_back(
+        bits.levels(c.input(first).data<float>()[k], c.input(first + 1).data<float>()[k]));
+  }
+  return channels;
+}
+
 template <bool kChannels>
 void vars(KernelContext& c) {
   const Array& x = c.input(0);
   const Bits bits(c);
   check_ends(c, 1, x, kChannels);
   Array& out = c.allocate_output(0, x.shape());
-  const std::int64_t depth = c.input(1).num_elements();
-  for (std::int64_t k = 0; k < depth; ++k) {
-    const Levels levels = bits.levels(c.input(1).data<float>()[k], c.input(2).data<float>()[k]);
-    round_row(levels, x.data<float>() + k, out.data<float>() + k, x.num_elements() / depth, depth);
-  }
+  const ChannelLevels levels(levels_of_vars(c, 1, bits));
+  levels.round(c.intra_op(), x.data<float>(), out.data<float>(), x.num_elements());
 }
 
 template <bool kChannels>
@@ -118,20 +163,21 @@ void vars_gradient(KernelContext& c) {
   const Bits bits(c);
   check_ends(c, 2, x, kChannels);
   float* to = c.allocate_output(0, x.shape()).data<float>();
-  float* to_min = c.allocate_output(1, c.input(2).shape()).data<float>();
-  float* to_max = c.allocate_output(2, c.input(2).shape()).data<float>();
-  const std::int64_t depth = c.input(2).num_elements();
-  for (std::int64_t k = 0; k < depth; ++k) {
-    const Levels levels = bits.levels(c.input(2).data<float>()[k], c.input(3).data<float>()[k]);
-    float below = 0, above = 0;
-    for (std::int64_t i = k; i < x.num_elements(); i += depth) {
-      const float value = x.data<float>()[i], g = gradient.data<float>()[i];
-      to[i] = levels.contains(value) ? g : 0;
-      if (!levels.none && value < levels.low) below += g;
-      if (!levels.none && value > levels.high) above += g;
+  float* below = c.allocate_output(1, c.input(2).shape()).data<float>();
+  float* above = c.allocate_output(2, c.input(2).shape()).data<float>();
+  const std::vector<Levels> channels = levels_of_vars(c, 2, bits);
+  const std::size_t depth = channels.size();
+  std::fill(below, below + depth, 0.0f);
+  std::fill(above, above + depth, 0.0f);
+  const float *value = x.data<float>(), *g = gradient.data<float>();
+  const std::int64_t rows = depth == 0 ? 0 : x.num_elements() / static_cast<std::int64_t>(depth);
+  for (std::int64_t r = 0; r < rows; ++r, value += depth, g += depth, to += depth) {
+    for (std::size_t k = 0; k < depth; ++k) {
+      const Levels& levels = channels[k];
+      to[k] = levels.contains(value[k]) ? g[k] : 0;
+      below[k] += !levels.none && value[k] < levels.low ? g[k] : 0;
+      above[k] += !levels.none && value[k] > levels.high ? g[k] : 0;
     }
-    to_min[k] = below;
-    to_max[k] = above;
   }
 }
 
