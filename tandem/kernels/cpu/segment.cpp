@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -90,9 +91,10 @@ struct Loops {
   void (*reduce)(void* to, const void* data, const Array& ids, std::int64_t inner,
                  std::int64_t begin, std::int64_t end);
   void (*narrow)(void* to, const void* from, std::int64_t n);  // From accumulators.
-  // `rows` rows into one, by way of `row`, accumulators; none: zeros, or ones for a product.
-  void (*reduce_run)(void* to, const void* from, std::int64_t rows, std::int64_t inner, void* row,
-                     bool mean);
+  // Rows [starts[s], starts[s + 1]) of `from` into row s of `to` for s in [begin, end), by way of
+  // `row`, accumulators; none: zeros, or ones for a product.
+  void (*reduce_runs)(void* to, const void* from, const std::int64_t* starts, std::int64_t begin,
+                      std::int64_t end, std::int64_t inner, void* row, bool mean);
 };
 
 template <class Reduce, class T>
@@ -121,33 +123,43 @@ void narrow_segments(void* to, const void* from, std::int64_t n) {
 }
 
 template <class Reduce, class T>
-void reduce_run(void* to, const void* data, std::int64_t rows, std::int64_t inner, void* wide,
-                bool mean) {
+T finished(Accumulator<T> value, [[maybe_unused]] std::int64_t rows, [[maybe_unused]] bool mean) {
+  if constexpr (std::is_same_v<Reduce, Sum>) {
+    using A = Accumulator<T>;
+    if (mean) value = static_cast<A>(value / static_cast<A>(rows));
+  }
+  return static_cast<T>(value);
+}
+
+template <class Reduce, class T>
+void reduce_runs(void* to, const void* data, const std::int64_t* starts, std::int64_t begin,
+                 std::int64_t end, std::int64_t inner, void* wide, bool mean) {
   using A = Accumulator<T>;
-  T* out = static_cast<T*>(to);
-  if (rows == 0) {
-    std::fill(out, out + inner, std::is_same_v<Reduce, Prod> ? T(1) : T(0));
-    return;
-  }
-  const T* from = static_cast<const T*>(data);
+  const auto combine = [](A a, T b) { return Reduce::combine(a, static_cast<A>(b)); };
+  T* out = static_cast<T*>(to) + begin * inner;
   A* row = static_cast<A*>(wide);
-  for (std::int64_t k = 0; k < inner; ++k) row[k] = static_cast<A>(from[k]);
-  for (std::int64_t r = 1; r < rows; ++r) {
-    combine_rows(row, from + r * inner, inner,
-                 [](A a, T b) { return Reduce::combine(a, static_cast<A>(b)); });
-  }
-  for (std::int64_t k = 0; k < inner; ++k) {
-    A value = row[k];
-    if constexpr (std::is_same_v<Reduce, Sum>) {
-      if (mean) value = static_cast<A>(value / static_cast<A>(rows));
+  for (std::int64_t s = begin; s < end; ++s, out += inner) {
+    const std::int64_t rows = starts[s + 1] - starts[s];
+    const T* from = static_cast<const T*>(data) + starts[s] * inner;
+    if (rows == 0) {
+      std::fill(out, out + inner, std::is_same_v<Reduce, Prod> ? T(1) : T(0));
+    } else if (inner == 1) {
+      A value = static_cast<A>(from[0]);
+      for (std::int64_t r = 1; r < rows; ++r) value = combine(value, from[r]);
+      out[0] = finished<Reduce, T>(value, rows, mean);
+    } else {
+      if constexpr (std::is_same_v<A, T>) row = out;
+      for (std::int64_t k = 0; k < inner; ++k) row[k] = static_cast<A>(from[k]);
+      for (std::int64_t r = 1; r < rows; ++r) combine_rows(row, from + r * inner, inner, combine);
+      if (std::is_same_v<A, T> && !mean) continue;
+      for (std::int64_t k = 0; k < inner; ++k) out[k] = finished<Reduce, T>(row[k], rows, mean);
     }
-    out[k] = static_cast<T>(value);
   }
 }
 
 template <class Reduce, class T>
 constexpr Loops kLoops = {sizeof(T), sizeof(Accumulator<T>), reduce_segments<Reduce, T>,
-                          narrow_segments<T>, reduce_run<Reduce, T>};
+                          narrow_segments<T>, reduce_runs<Reduce, T>};
 
 template <class Reduce>
 const Loops& loops_for(DType dtype, std::string_view op) {
@@ -209,6 +221,22 @@ void unsorted_segment(KernelContext& c) {
 
 // ---- Sorted ids ----
 
+template <class Index>
+void check_sorted(const Array& ids) {
+  const std::span<const Index> all = ids.values<Index>();
+  const std::int64_t last = all.empty() ? -1 : std::int64_t{all.back()};
+  Index before = 0;
+  for (const Index id : all) {
+    if (id < 0 || last == INT64_MAX) {
+      throw InvalidArgumentError(cat("Segment id ", id, " out of range [0, ",
+                                     std::max<std::int64_t>(last, 0) + (last != INT64_MAX),
+                                     "), possibly because 'segment_ids' input is not sorted."));
+    }
+    if (id < before) throw InvalidArgumentError("segment ids are not increasing");
+    before = id;
+  }
+}
+
 // Checks the ids and allocates the output: a row more than the last id.
 Array& sorted_output(KernelContext& c) {
   const Array& data = c.input(0);
@@ -218,49 +246,50 @@ Array& sorted_output(KernelContext& c) {
   if (data.rank() < 1 || data.shape()[0] != ids.num_elements()) {
     throw InvalidArgumentError("segment_ids should be the same size as dimension 0 of input.");
   }
-  const std::int64_t n = ids.num_elements();
-  const std::int64_t last = n == 0 ? -1 : index_at(ids.dtype(), ids.raw_data(), n - 1);
-  std::int64_t before = 0;
-  for (std::int64_t i = 0; i < n; ++i) {
-    const std::int64_t id = index_at(ids.dtype(), ids.raw_data(), i);
-    if (id < 0 || last == INT64_MAX) {
-      throw InvalidArgumentError(cat("Segment id ", id, " out of range [0, ",
-                                     std::max<std::int64_t>(last, 0) + (last != INT64_MAX),
-                                     "), possibly because 'segment_ids' input is not sorted."));
-    }
-    if (id < before) throw InvalidArgumentError("segment ids are not increasing");
-    before = id;
+  if (ids.dtype() == DType::kInt32) {
+    check_sorted<std::int32_t>(ids);
+  } else {
+    check_sorted<std::int64_t>(ids);
   }
+  const std::int64_t n = ids.num_elements();
   Shape shape = data.shape();
-  shape.set_dim(0, last + 1);
+  shape.set_dim(0, n == 0 ? 0 : index_at(ids.dtype(), ids.raw_data(), n - 1) + 1);
   return c.allocate_output(0, shape);
 }
 
-// Calls f(row of out, first row of data, rows) for each segment; rows is 0 for those without any.
-template <class F>
-void for_each_segment(KernelContext& c, const Array& out, F f) {
-  const Array& ids = c.input(1);
-  const std::int64_t n = ids.num_elements();
-  std::int64_t first = 0;
-  for (std::int64_t s = 0; s < out.shape()[0]; ++s) {
-    std::int64_t end = first;
-    while (end < n && index_at(ids.dtype(), ids.raw_data(), end) == s) ++end;
-    f(s, first, end - first);
-    first = end;
+// Where each segment begins, and a last one where the last ends.
+template <class Index>
+std::vector<std::int64_t> starts_of(const Array& ids, std::int64_t segments) {
+  std::vector<std::int64_t> starts(static_cast<std::size_t>(segments) + 1, 0);
+  const std::span<const Index> all = ids.values<Index>();
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (; next <= static_cast<std::size_t>(all[i]); ++next) {
+      starts[next] = static_cast<std::int64_t>(i);
+    }
   }
+  starts.back() = static_cast<std::int64_t>(all.size());
+  return starts;
 }
 
 void sorted_segment_of(KernelContext& c, const Loops& loops, bool mean) {
   const Array& data = c.input(0);
+  const Array& ids = c.input(1);
   Array& out = sorted_output(c);
+  if (out.num_elements() == 0) return;
   const std::int64_t inner = data.shape().product(1, data.rank());
-  std::vector<std::max_align_t> row(
-      static_cast<std::size_t>(inner * loops.accumulator_bytes) / sizeof(std::max_align_t) + 1);
-  const auto* from = static_cast<const std::byte*>(data.raw_data());
-  auto* to = static_cast<std::byte*>(out.raw_data());
-  const std::int64_t row_bytes = inner * loops.element_bytes;
-  for_each_segment(c, out, [&](std::int64_t s, std::int64_t first, std::int64_t rows) {
-    loops.reduce_run(to + s * row_bytes, from + first * row_bytes, rows, inner, row.data(), mean);
+  const std::int64_t segments = out.shape()[0];
+  const std::vector<std::int64_t> starts = ids.dtype() == DType::kInt32
+                                               ? starts_of<std::int32_t>(ids, segments)
+                                               : starts_of<std::int64_t>(ids, segments);
+  const double each = inner == 1 ? 1.0 : 0.1 * static_cast<double>(loops.element_bytes);
+  const double cost = (each * static_cast<double>(data.num_elements() + out.num_elements())) /
+                      static_cast<double>(segments);
+  c.intra_op().parallel_for(segments, cost, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<std::max_align_t> row(
+        static_cast<std::size_t>(inner * loops.accumulator_bytes) / sizeof(std::max_align_t) + 1);
+    loops.reduce_runs(out.raw_data(), data.raw_data(), starts.data(), begin, end, inner, row.data(),
+                      mean);
   });
 }
 
