@@ -1,8 +1,11 @@
 // Several values as one, and one as several: Concat, Pack, Unpack.
 
+#include <vector>
+
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/int_input.h"
+#include "tandem/kernels/cpu/split_rows.h"
 #include "tandem/kernels/cpu/strided_copy.h"
 
 namespace tandem::cpu {
@@ -147,16 +150,21 @@ void unpack(KernelContext& c) {
   }
   const std::int64_t rows = x.shape().product(0, axis);
   const std::int64_t inner = x.shape().product(axis + 1, x.rank());
+  std::vector<RowPart> parts;
   for (int k = 0; k < n; ++k) {
     void* from = element_at(x.raw_data(), x.dtype(), k * inner);
     if (rows == 1) {
       c.set_output(k, Array(x.dtype(), shape, x.buffer(), from));
       continue;
     }
-    Array& out = c.allocate_output(k, shape);
-    if (shape.num_elements() == 0) continue;
-    copy_rows(c, x.dtype(), out.raw_data(), inner, from, n * inner, rows, inner);
+    void* to = c.allocate_output(k, shape).raw_data();
+    if (rows >= kFewRows) {
+      parts.push_back({to, inner});
+    } else if (shape.num_elements() > 0) {
+      copy_rows(c, x.dtype(), to, inner, from, n * inner, rows, inner);
+    }
   }
+  if (rows >= kFewRows) split_rows(c.intra_op(), x.dtype(), x.raw_data(), rows, parts);
 }
 
 const KernelRegistration kConcatV2{{.op = "ConcatV2", .run = concat_v2}};

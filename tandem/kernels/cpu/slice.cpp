@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <mutex>
+#include <vector>
 
 #include "tandem/core/error.h"
 #include "tandem/core/strided_index.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/reference.h"
 #include "tandem/kernels/cpu/int_input.h"
+#include "tandem/kernels/cpu/split_rows.h"
 #include "tandem/kernels/cpu/strided_copy.h"
 
 namespace tandem::cpu {
@@ -206,19 +208,29 @@ void strided_slice_assign(KernelContext& c) {
   if (c.num_outputs() > 0) c.set_output(0, c.input(0));
 }
 
-// Output k: n elements from `from` on along the axis.
-void take_part(KernelContext& c, int k, const Array& x, int axis, std::int64_t from,
-               std::int64_t n) {
-  std::int64_t begin[Shape::kMaxRank];
+// The outputs: size_of(k) elements each along the axis, one after the other.
+template <class SizeOf>
+void take_parts(KernelContext& c, const Array& x, int axis, const SizeOf& size_of) {
+  const std::int64_t rows = x.shape().product(0, axis);
+  const std::int64_t inner = x.shape().product(axis + 1, x.rank());
+  // What lies in one piece is not copied.
+  const bool together = rows >= kFewRows && c.num_outputs() > 1;
+  std::vector<RowPart> parts;
+  std::int64_t begin[Shape::kMaxRank] = {};
   std::int64_t stride[Shape::kMaxRank];
-  for (int i = 0; i < x.rank(); ++i) {
-    begin[i] = 0;
-    stride[i] = 1;
-  }
-  begin[axis] = from;
+  std::fill(stride, stride + x.rank(), 1);
   Shape shape = x.shape();
-  shape.set_dim(axis, n);
-  take_box(c, k, x, begin, stride, shape.data(), shape);
+  for (int k = 0; k < c.num_outputs(); ++k) {
+    const std::int64_t n = size_of(k);
+    shape.set_dim(axis, n);
+    if (together) {
+      parts.push_back({c.allocate_output(k, shape).raw_data(), n * inner});
+    } else {
+      take_box(c, k, x, begin, stride, shape.data(), shape);
+    }
+    begin[axis] += n;
+  }
+  if (together) split_rows(c.intra_op(), x.dtype(), x.raw_data(), rows, parts);
 }
 
 int split_axis(const KernelContext& c, int input, const Array& x) {
@@ -241,7 +253,7 @@ void split(KernelContext& c) {
             "but got split_dim ",
             axis, " (size = ", size, ") and num_split ", n));
   }
-  for (int k = 0; k < n; ++k) take_part(c, k, x, axis, k * (size / n), size / n);
+  take_parts(c, x, axis, [&](int) { return size / n; });
 }
 
 void split_v(KernelContext& c) {
@@ -276,12 +288,7 @@ void split_v(KernelContext& c) {
             "specified.  Got: ",
             given));
   }
-  std::int64_t from = 0;
-  for (int k = 0; k < c.num_outputs(); ++k) {
-    const std::int64_t n = k == open ? all - given : sizes[k];
-    take_part(c, k, x, axis, from, n);
-    from += n;
-  }
+  take_parts(c, x, axis, [&](int k) { return k == open ? all - given : sizes[k]; });
 }
 
 const KernelRegistration kSlice{{.op = "Slice", .run = slice}};
