@@ -172,16 +172,17 @@ void transform_of(KernelContext& c, bool nearest, Fill mode, float fill, Array& 
       const auto y = static_cast<float>(line % to[1]);
       const float* t = transforms + (one ? 0 : b * 8);
       const T* image = images + b * height * width * depth;
-      const auto read = [&](float from_y, float from_x, std::int64_t k) {
+      // The pixel at whole numbers, null outside.
+      const auto find = [&](float from_y, float from_x) -> const T* {
         // NaN compares false and is outside too.
         const bool there = from_y >= 0 && from_y < static_cast<float>(height) && from_x >= 0 &&
                            from_x < static_cast<float>(width);
-        if (!there) return outside;
-        return image[(static_cast<std::int64_t>(from_y) * width +
-                      static_cast<std::int64_t>(from_x)) *
-                         depth +
-                     k];
+        if (!there) return nullptr;
+        return image +
+               (static_cast<std::int64_t>(from_y) * width + static_cast<std::int64_t>(from_x)) *
+                   depth;
       };
+      const auto read = [&](const T* found, std::int64_t k) { return found ? found[k] : outside; };
       T* pixel = made + line * to[2] * depth;
       for (std::int64_t column = 0; column < to[2]; ++column, pixel += depth) {
         const auto x = static_cast<float>(column);
@@ -192,19 +193,22 @@ void transform_of(KernelContext& c, bool nearest, Fill mode, float fill, Array& 
         }
         const float from_x = inside(mode, (t[0] * x + t[1] * y + t[2]) / projection, width);
         const float from_y = inside(mode, (t[3] * x + t[4] * y + t[5]) / projection, height);
+        if (nearest) {
+          const T* found = find(std::round(from_y), std::round(from_x));
+          for (std::int64_t k = 0; k < depth; ++k) pixel[k] = read(found, k);
+          continue;
+        }
+        const float top = std::floor(from_y), left = std::floor(from_x);
+        const float bottom = top + 1, right = left + 1;
+        const T *top_left = find(top, left), *top_right = find(top, right);
+        const T *bottom_left = find(bottom, left), *bottom_right = find(bottom, right);
         for (std::int64_t k = 0; k < depth; ++k) {
-          if (nearest) {
-            pixel[k] = read(std::round(from_y), std::round(from_x), k);
-            continue;
-          }
-          const float top = std::floor(from_y), left = std::floor(from_x);
-          const float bottom = top + 1, right = left + 1;
-          const auto mixed = [&](float row) {
-            return (right - from_x) * static_cast<float>(read(row, left, k)) +
-                   (from_x - left) * static_cast<float>(read(row, right, k));
+          const auto mixed = [&](const T* at_left, const T* at_right) {
+            return (right - from_x) * static_cast<float>(read(at_left, k)) +
+                   (from_x - left) * static_cast<float>(read(at_right, k));
           };
-          pixel[k] =
-              static_cast<T>((bottom - from_y) * mixed(top) + (from_y - top) * mixed(bottom));
+          pixel[k] = static_cast<T>((bottom - from_y) * mixed(top_left, top_right) +
+                                    (from_y - top) * mixed(bottom_left, bottom_right));
         }
       }
     }
