@@ -7,6 +7,7 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/int_input.h"
+#include "tandem/kernels/cpu/put_indices.h"
 #include "tandem/kernels/cpu/type_switch.h"
 
 namespace tandem::cpu {
@@ -19,14 +20,13 @@ struct Bounds {
   Array& out;
 };
 
-// out[i]: how many elements of the row come before value i. Several values are searched for side by
-// side, by steps that do not depend on what is found: there is nothing to be guessed wrong, and
-// nothing waits for another's element.
-template <class T, class Index, class Before>
-void find_places(const T* sorted, std::int64_t n, const T* values, std::int64_t count, Index* out,
-                 Before before) {
+// Element `to` + i of out: how many elements of the row come before value i. Several values are
+// searched for side by side, by steps that do not depend on what is found: there is nothing to be
+// guessed wrong, and nothing waits for another's element.
+template <class T, class Before>
+void find_places(const T* sorted, std::int64_t n, const T* values, std::int64_t count, Array& out,
+                 std::int64_t to, Before before) {
   constexpr std::int64_t kTogether = 8;
-  if (n == 0) return std::fill(out, out + count, Index(0));
   for (std::int64_t i = 0; i < count; i += kTogether) {
     const std::int64_t together = std::min(kTogether, count - i);
     T value[kTogether];
@@ -38,35 +38,33 @@ void find_places(const T* sorted, std::int64_t n, const T* values, std::int64_t 
       }
     };
     for (std::int64_t left = n; left > 1; left -= left / 2) advance(left / 2);
-    advance(1);
-    for (std::int64_t j = 0; j < together; ++j) out[i + j] = static_cast<Index>(at[j]);
+    if (n > 0) advance(1);
+    put_indices(out, to + i, at, together);
   }
 }
 
 // For values [begin, end).
-template <class T, class Index>
+template <class T>
 void find_bounds(const Bounds& b, bool upper, std::int64_t begin, std::int64_t end) {
   const std::int64_t n = b.sorted.shape()[1], m = b.values.shape()[1];
   const auto not_after = [](T element, T value) { return !less(value, element); };
+  const auto is_less = [](T element, T value) { return less(element, value); };
   for (std::int64_t row = begin / m; begin < end; ++row) {
     const T* const sorted = b.sorted.data<T>() + row * n;
     const T* const values = b.values.data<T>() + begin;
-    Index* const out = b.out.data<Index>() + begin;
     const std::int64_t count = std::min(end, (row + 1) * m) - begin;
-    begin += count;
     if (!upper) {
-      find_places(sorted, n, values, count, out,
-                  [](T element, T value) { return less(element, value); });
+      find_places(sorted, n, values, count, b.out, begin, is_less);
     } else if (n == 0 || sorted[n - 1] == sorted[n - 1]) {
-      find_places(sorted, n, values, count, out, not_after);
+      find_places(sorted, n, values, count, b.out, begin, not_after);
     } else {
       // NaNs at the end come after nothing: what is found depends on where it is looked for.
       for (std::int64_t i = 0; i < count; ++i) {
-        const auto after = [](T value, T element) { return less(value, element); };
-        out[i] =
-            static_cast<Index>(std::upper_bound(sorted, sorted + n, values[i], after) - sorted);
+        const std::int64_t at = std::upper_bound(sorted, sorted + n, values[i], less<T>) - sorted;
+        put_indices(b.out, begin + i, &at, 1);
       }
     }
+    begin += count;
   }
 }
 
@@ -86,10 +84,7 @@ void bound(KernelContext& c) {
   }
   const Bounds bounds{sorted, values, c.allocate_output(0, values.shape())};
   void (*find)(const Bounds&, bool, std::int64_t, std::int64_t) = nullptr;
-  real_switch(values.dtype(), c.op().name, [&]<class T>() {
-    find = bounds.out.dtype() == DType::kInt32 ? find_bounds<T, std::int32_t>
-                                               : find_bounds<T, std::int64_t>;
-  });
+  real_switch(values.dtype(), c.op().name, [&]<class T>() { find = find_bounds<T>; });
   const double cost = 2 + std::log2(static_cast<double>(n) + 1);
   c.intra_op().parallel_for(values.num_elements(), cost, [&](std::int64_t begin, std::int64_t end) {
     find(bounds, kUpper, begin, end);
