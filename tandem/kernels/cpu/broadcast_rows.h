@@ -42,29 +42,17 @@ class BroadcastRows {
                       [&](std::int64_t begin, std::int64_t end) { run_range(begin, end, f); });
   }
 
- private:
-  struct Dim {
-    std::int64_t size;
-    std::array<std::int64_t, N> stride;
-  };
+  /// The elements of a whole row.
+  std::int64_t row_size() const { return rank_ == 0 ? 1 : dims_[rank_ - 1].size; }
 
-  void add_axis(int axis, const std::array<const Shape*, N>& shapes) {
-    const std::int64_t size = shape_[axis];
-    if (size == 1) return;
-    Dim dim{size, {}};
-    for (int k = 0; k < N; ++k) {
-      const int own = axis - (shape_.rank() - shapes[k]->rank());
-      dim.stride[k] = own >= 0 && (*shapes[k])[own] != 1 ? 1 : 0;
-    }
-    if (rank_ > 0 && dims_[rank_ - 1].stride == dim.stride) {
-      dims_[rank_ - 1].size *= size;
-    } else {
-      dims_[rank_++] = dim;
-    }
+  /// Whether value k repeats from row to row, and is nothing but a row.
+  bool is_row(int k, std::int64_t elements) const {
+    return rank_ > 0 && dims_[rank_ - 1].stride[k] != 0 && elements == row_size();
   }
 
+  /// `run` for the result's elements [begin, end), on this thread.
   template <class F>
-  void run_range(std::int64_t begin, std::int64_t end, F& f) const {
+  void run_range(std::int64_t begin, std::int64_t end, F&& f) const {
     std::array<std::int64_t, N> from{};
     if (rank_ == 0) return f(begin, from, from, end - begin);
     std::int64_t index[Shape::kMaxRank];
@@ -88,6 +76,27 @@ class BroadcastRows {
         for (int k = 0; k < N; ++k) from[k] -= dims_[i].size * dims_[i].stride[k];
         index[i] = 0;
       }
+    }
+  }
+
+ private:
+  struct Dim {
+    std::int64_t size;
+    std::array<std::int64_t, N> stride;
+  };
+
+  void add_axis(int axis, const std::array<const Shape*, N>& shapes) {
+    const std::int64_t size = shape_[axis];
+    if (size == 1) return;
+    Dim dim{size, {}};
+    for (int k = 0; k < N; ++k) {
+      const int own = axis - (shape_.rank() - shapes[k]->rank());
+      dim.stride[k] = own >= 0 && (*shapes[k])[own] != 1 ? 1 : 0;
+    }
+    if (rank_ > 0 && dims_[rank_ - 1].stride == dim.stride) {
+      dims_[rank_ - 1].size *= size;
+    } else {
+      dims_[rank_++] = dim;
     }
   }
 

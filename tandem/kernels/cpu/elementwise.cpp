@@ -127,10 +127,72 @@ void run_same_shape(KernelContext& c, const BinaryPiece& p) {
   });
 }
 
+template <class T>
+void copy_row(const void* from, bool repeats, void* to, std::int64_t n) {
+  const T* const source = static_cast<const T*>(from);
+  T* const target = static_cast<T*>(to);
+  for (std::int64_t i = 0; i < n; ++i) target[i] = source[repeats ? 0 : i];
+}
+using CopyRow = void (*)(const void* from, bool repeats, void* to, std::int64_t n);
+CopyRow copy_row_of(std::size_t size) {
+  switch (size) {
+    case 1: return copy_row<std::uint8_t>;
+    case 2: return copy_row<std::uint16_t>;
+    case 4: return copy_row<std::uint32_t>;
+    case 8: return copy_row<std::uint64_t>;
+    default: return nullptr;
+  }
+}
+
+// Rows of a few elements, of which an op's loop would make little: it runs over many at once, on
+// copies of the operands that do not lie there in the result's shape already. Of an operand that is
+// but one row the copies serve all the time.
+constexpr std::int64_t kShortRow = 24;
+void run_short_rows(KernelContext& c, const BinaryPiece& p, const BroadcastRows<2>& rows,
+                    Array& out, CopyRow copy) {
+  const Array* const in[] = {&c.input(0), &c.input(1)};
+  const std::int64_t size = out.num_elements(), row = rows.row_size();
+  const auto bytes = [&](std::int64_t n) { return static_cast<std::size_t>(n) * p.in_size; };
+  c.intra_op().parallel_for(size, p.cost + 0.5, [&](std::int64_t begin, std::int64_t end) {
+    alignas(64) std::byte copies[2][(kChunk + 2 * kShortRow) * 8];
+    bool whole[2], one_row[2];
+    for (int k = 0; k < 2; ++k) {
+      whole[k] = in[k]->num_elements() == size;
+      one_row[k] = !whole[k] && rows.is_row(k, in[k]->num_elements());
+      if (!one_row[k]) continue;
+      for (std::int64_t i = 0; i < std::min(kChunk, end - begin) + row; i += row)
+        copy(in[k]->raw_data(), false, copies[k] + bytes(i), row);
+    }
+    for (std::int64_t n; begin < end; begin += n) {
+      n = std::min(kChunk, end - begin);
+      if (!(whole[0] || one_row[0]) || !(whole[1] || one_row[1])) {
+        rows.run_range(begin, begin + n,
+                       [&](std::int64_t to, const auto& from, const auto& step, std::int64_t m) {
+                         for (std::size_t k = 0; k < 2; ++k) {
+                           if (whole[k] || one_row[k]) continue;
+                           copy(at(*in[k], from[k], p.in_size), step[k] == 0,
+                                copies[k] + bytes(to - begin), m);
+                         }
+                       });
+      }
+      const std::byte* operands[2];
+      for (int k = 0; k < 2; ++k) {
+        operands[k] = whole[k] ? at(*in[k], begin, p.in_size)
+                               : copies[k] + (one_row[k] ? bytes(begin % row) : 0);
+      }
+      run(p, operands[0], operands[1], at(out, begin, p.out_size), n, false, false);
+    }
+  });
+}
+
 void run_broadcast(KernelContext& c, const BinaryPiece& p) {
   const Array &a = c.input(0), &b = c.input(1);
   const BroadcastRows<2> rows({&a.shape(), &b.shape()});
   Array& out = output_for(c, rows.shape());
+  const CopyRow copy = copy_row_of(p.in_size);
+  if (copy && rows.row_size() < kShortRow && out.num_elements() > rows.row_size()) {
+    return run_short_rows(c, p, rows, out, copy);
+  }
   rows.run(c.intra_op(), p.cost,
            [&](std::int64_t begin, const auto& from, const auto& step, std::int64_t n) {
              run(p, at(a, from[0], p.in_size), at(b, from[1], p.in_size),
