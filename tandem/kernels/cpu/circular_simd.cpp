@@ -36,13 +36,22 @@ namespace {
       return NAME(d, x);                      \
     }                                         \
   }
-TANDEM_VECTOR_FUNCTION(Sin);
-TANDEM_VECTOR_FUNCTION(Cos);
-TANDEM_VECTOR_FUNCTION(Tan);
+#define TANDEM_PERIODIC_FUNCTION(NAME)        \
+  template <bool of_float>                    \
+  struct NAME##Of {                           \
+    template <class D, class V>               \
+    HWY_INLINE V operator()(D d, V x) const { \
+      return NAME<of_float>(d, x);            \
+    }                                         \
+  }
+TANDEM_PERIODIC_FUNCTION(Sin);
+TANDEM_PERIODIC_FUNCTION(Cos);
+TANDEM_PERIODIC_FUNCTION(Tan);
 TANDEM_VECTOR_FUNCTION(Asin);
 TANDEM_VECTOR_FUNCTION(Acos);
 TANDEM_VECTOR_FUNCTION(Atan);
 #undef TANDEM_VECTOR_FUNCTION
+#undef TANDEM_PERIODIC_FUNCTION
 struct Atan2Of {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V y, V x) const {
@@ -59,9 +68,9 @@ constexpr LoopTable<Loop> table(Loop for_float, Loop for_double, double cost) {
   return op;
 }
 // Float in double: the reduction by multiples of pi / 2 needs its digits.
-template <class F>
+template <template <bool> class F>
 constexpr UnaryOp periodic(double cost) {
-  return table<UnaryLoop>(UnaryInDouble<F>, Unary<F, double>, cost);
+  return table<UnaryLoop>(UnaryInDouble<F<true>>, Unary<F<false>, double>, cost);
 }
 template <class F>
 constexpr UnaryOp inverse(double cost) {

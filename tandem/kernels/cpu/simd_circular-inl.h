@@ -144,7 +144,8 @@ struct Quarters {
   hn::Vec<D> r, low;
   hn::Vec<hn::RebindToSigned<D>> n;
 };
-template <class D, class V>
+// For a result that becomes a float, r alone says enough.
+template <bool of_float, class D, class V>
 HWY_INLINE Quarters<D> ReduceCircle(D d, V x) {
   const hn::RebindToSigned<D> di;
   const auto shift = hn::Set(d, MathConstants<double>::kShift);
@@ -152,6 +153,10 @@ HWY_INLINE Quarters<D> ReduceCircle(D d, V x) {
   const auto whole = hn::Sub(shifted, shift);
   // pi / 2 in three parts; the first two have 33 bits, so their products are exact.
   const auto first = hn::NegMulAdd(whole, hn::Set(d, 0x1.921fb544p+0), x);
+  if constexpr (of_float) {
+    const auto r = hn::NegMulAdd(whole, hn::Set(d, 0x1.0b4611a626331p-34), first);
+    return {r, hn::Zero(d), hn::BitCast(di, shifted)};
+  }
   const auto part = hn::Mul(whole, hn::Set(d, 0x1.0b4611a6p-34));
   const auto r = hn::Sub(first, part);
   const auto lost = hn::Sub(hn::Sub(first, r), part);
@@ -164,7 +169,7 @@ template <class D>
 struct SineAndCosine {
   hn::Vec<D> sin, cos;
 };
-template <class D>
+template <bool of_float = false, class D>
 HWY_INLINE SineAndCosine<D> OfReduced(D d, const Quarters<D>& q) {
   constexpr double kSin[] = {1.5918115263265975e-10,  -2.5051131650235181e-8, 2.7557316101617874e-6,
                              -0.00019841269836756773, 0.0083333333333309473,  -0.16666666666666665};
@@ -175,6 +180,10 @@ HWY_INLINE SineAndCosine<D> OfReduced(D d, const Quarters<D>& q) {
   const auto z = hn::Mul(q.r, q.r);
   const auto half = hn::Mul(z, hn::Set(d, 0.5));
   const auto rest = hn::Sub(one, half);
+  if constexpr (of_float) {
+    return {hn::MulAdd(hn::Mul(q.r, z), Polynomial(d, z, kSin), q.r),
+            hn::MulAdd(hn::Mul(z, z), Polynomial(d, z, kCos), rest)};
+  }
   const auto sin =
       hn::Add(q.r, hn::MulAdd(hn::Mul(q.r, z), Polynomial(d, z, kSin), hn::Mul(q.low, rest)));
   const auto small = hn::MulSub(hn::Mul(z, z), Polynomial(d, z, kCos), hn::Mul(q.r, q.low));
@@ -208,29 +217,29 @@ HWY_INLINE V OrStandard(D d, V x, V y, double (*standard)(double)) {
   return hn::Load(d, ys);
 }
 
-template <class D, class V>
+template <bool of_float = false, class D, class V>
 HWY_INLINE V Sin(D d, V x) {
-  const auto q = ReduceCircle(d, hn::Abs(x));
-  const auto of = OfReduced(d, q);
+  const auto q = ReduceCircle<of_float>(d, hn::Abs(x));
+  const auto of = OfReduced<of_float>(d, q);
   const auto magnitude = hn::IfThenElse(IsOdd(d, q.n), of.cos, of.sin);
   const auto sign = hn::Xor(SignOf<62>(d, q.n), hn::And(x, hn::SignBit(d)));
   return OrStandard(d, x, hn::Xor(magnitude, sign), [](double v) { return std::sin(v); });
 }
 
-template <class D, class V>
+template <bool of_float = false, class D, class V>
 HWY_INLINE V Cos(D d, V x) {
   const hn::RebindToSigned<D> di;
-  const auto q = ReduceCircle(d, hn::Abs(x));
-  const auto of = OfReduced(d, q);
+  const auto q = ReduceCircle<of_float>(d, hn::Abs(x));
+  const auto of = OfReduced<of_float>(d, q);
   const auto magnitude = hn::IfThenElse(IsOdd(d, q.n), of.sin, of.cos);
   const auto sign = SignOf<62>(d, hn::Add(q.n, hn::Set(di, 1)));
   return OrStandard(d, x, hn::Xor(magnitude, sign), [](double v) { return std::cos(v); });
 }
 
-template <class D, class V>
+template <bool of_float = false, class D, class V>
 HWY_INLINE V Tan(D d, V x) {
-  const auto q = ReduceCircle(d, hn::Abs(x));
-  const auto of = OfReduced(d, q);
+  const auto q = ReduceCircle<of_float>(d, hn::Abs(x));
+  const auto of = OfReduced<of_float>(d, q);
   const auto odd = IsOdd(d, q.n);
   const auto y =
       hn::Div(hn::IfThenElse(odd, hn::Neg(of.cos), of.sin), hn::IfThenElse(odd, of.sin, of.cos));
