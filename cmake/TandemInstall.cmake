@@ -62,7 +62,6 @@ install(FILES "${PROJECT_BINARY_DIR}/tandemConfigVersion.cmake" DESTINATION "${p
 install(
   FILES "${PROJECT_BINARY_DIR}/tandemConfig.cmake" "${PROJECT_BINARY_DIR}/tandemConfigVersion.cmake"
         "${PROJECT_SOURCE_DIR}/cmake/TandemConfig.cmake"
-        "${PROJECT_SOURCE_DIR}/cmake/Findkissfft_headers.cmake"
         "${PROJECT_SOURCE_DIR}/cmake/Findlapacke.cmake"
         "${PROJECT_SOURCE_DIR}/cmake/FindoneDNN.cmake"
         "${PROJECT_SOURCE_DIR}/cmake/TandemDependencies.cmake"

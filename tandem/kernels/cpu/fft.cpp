@@ -1,34 +1,102 @@
-// Fourier transforms over the last axes, on KissFFT. Lines of float are transformed in double:
-// its float twiddle factors would cost digits.
+// Fourier transforms over the last axes. Lines of float are transformed in double. A transform
+// back is one forwards with real and imaginary parts swapped before and after it.
 
 #include <algorithm>
 #include <cmath>
 #include <complex>
 #include <vector>
 
-#include <kissfft/kissfft.hh>
-
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
+#include "tandem/kernels/cpu/fft_buffers.h"
+#include "tandem/kernels/cpu/fft_lines.h"
+#include "tandem/kernels/cpu/fft_long.h"
 #include "tandem/kernels/cpu/int_input.h"
 
 namespace tandem::cpu {
 namespace {
 
-using Complex = std::complex<double>;
+// Lines in the making, one to a lane: parts(i) are the real parts of their elements i, followed by
+// the imaginary ones at + lanes.
+struct Lines {
+  std::int64_t first, count, lanes;
+  double* data;
 
-double line_cost(std::int64_t n) {
-  return 5.0 * static_cast<double>(n) * std::log2(static_cast<double>(n) + 2);
+  double* parts(std::int64_t i) const { return data + 2 * lanes * i; }
+  Lines at(double* other) const { return {first, count, lanes, other}; }
+};
+
+// Calls load(lines), transforms them and calls store(lines, memory for as many again), for all
+// lines of n elements. There is room for `extra` elements more.
+template <class Load, class Store>
+void transform_lines(IntraOpPool& pool, std::int64_t lines, std::int64_t n, std::int64_t extra,
+                     Load load, Store store) {
+  if (fft_is_long(n, lines)) {
+    const FftBuffers buffers(n + extra, 1);
+    for (std::int64_t line = 0; line < lines; ++line) {
+      const Lines one{line, 1, 1, buffers.a()};
+      load(one, buffers.b());
+      fft_long(pool, n, reinterpret_cast<std::complex<double>*>(one.data));
+      store(one, buffers.b());
+    }
+    return;
+  }
+  const auto plan = fft_plan(n);
+  const std::int64_t lanes = fft_lanes(), size = plan->buffer() + extra;
+  const double cost =
+      static_cast<double>(plan->buffer() * lanes) * (3 + std::log2(static_cast<double>(n)));
+  pool.parallel_for((lines + lanes - 1) / lanes, cost, [&](std::int64_t begin, std::int64_t end) {
+    const FftBuffers buffers(size, lanes);
+    std::fill(buffers.a(), buffers.a() + 2 * size * lanes, 0.0);
+    std::fill(buffers.b(), buffers.b() + 2 * size * lanes, 0.0);
+    for (std::int64_t i = begin * lanes; i < std::min(end * lanes, lines); i += lanes) {
+      Lines some{i, std::min(lanes, lines - i), lanes, buffers.a()};
+      load(some, buffers.b());
+      some.data = fft_run(*plan, buffers.a(), buffers.b());
+      store(some, some.data == buffers.a() ? buffers.b() : buffers.a());
+    }
+  });
 }
 
-// Calls f(fft, from, to) for pieces of lines: a transform of n and two lines of memory.
-template <class F>
-void for_each_line(IntraOpPool& pool, std::int64_t lines, std::int64_t n, bool inverse, F f) {
-  pool.parallel_for(lines, line_cost(n), [&](std::int64_t begin, std::int64_t end) {
-    const kissfft<double> fft(static_cast<std::size_t>(n), inverse);
-    std::vector<Complex> from(static_cast<std::size_t>(n)), to(static_cast<std::size_t>(n));
-    for (std::int64_t line = begin; line < end; ++line) f(line, fft, from.data(), to.data());
-  });
+// Where complex lines are: elements `step` apart, in units of R.
+template <class R>
+struct Place {
+  R* data;
+  std::int64_t n, step;
+
+  R* line(std::int64_t i) const { return data + (i / (step / 2) * n * step) + i % (step / 2) * 2; }
+};
+
+constexpr int kMostLanes = 8;
+
+template <class R>
+void load_complex(const Lines& lines, const Place<const R>& from, bool swap) {
+  const R* at[kMostLanes];
+  for (std::int64_t k = 0; k < lines.count; ++k) at[k] = from.line(lines.first + k);
+  const std::int64_t re = swap ? lines.lanes : 0, im = swap ? 0 : lines.lanes;
+  for (std::int64_t i = 0; i < from.n; ++i) {
+    double* to = lines.parts(i);
+    for (std::int64_t k = 0; k < lines.count; ++k) {
+      const R* value = at[k] + i * from.step;
+      to[re + k] = static_cast<double>(value[0]);
+      to[im + k] = static_cast<double>(value[1]);
+    }
+  }
+}
+
+template <class R>
+void store_complex(const Lines& lines, const Place<R>& place, bool swap, double scale) {
+  R* at[kMostLanes];
+  for (std::int64_t k = 0; k < lines.count; ++k) at[k] = place.line(lines.first + k);
+  const std::int64_t re = swap ? lines.lanes : 0, im = swap ? 0 : lines.lanes;
+  for (std::int64_t i = 0; i < place.n; ++i) {
+    const double* from = lines.parts(i);
+    for (std::int64_t k = 0; k < lines.count; ++k) {
+      R* value = at[k] + i * place.step;
+      value[0] = static_cast<R>(from[re + k] * scale);
+      value[1] = static_cast<R>(from[im + k] * scale);
+    }
+  }
 }
 
 // One axis of size n in place; `inner` elements lie between its elements.
@@ -36,15 +104,15 @@ template <class R>
 void transform_axis(IntraOpPool& pool, std::complex<R>* data, std::int64_t outer, std::int64_t n,
                     std::int64_t inner, bool inverse, double scale) {
   if (n == 1 || outer * n * inner == 0) return;
-  for_each_line(pool, outer * inner, n, inverse,
-                [&](std::int64_t line, const kissfft<double>& fft, Complex* from, Complex* to) {
-                  std::complex<R>* at = data + line / inner * n * inner + line % inner;
-                  for (std::int64_t i = 0; i < n; ++i) from[i] = Complex(at[i * inner]);
-                  fft.transform(from, to);
-                  for (std::int64_t i = 0; i < n; ++i) {
-                    at[i * inner] = std::complex<R>(to[i] * scale);
-                  }
-                });
+  R* at = reinterpret_cast<R*>(data);
+  transform_lines(
+      pool, outer * inner, n, 0,
+      [&](const Lines& lines, double*) {
+        load_complex<R>(lines, {at, n, 2 * inner}, inverse);
+      },
+      [&](const Lines& lines, double*) {
+        store_complex<R>(lines, {at, n, 2 * inner}, inverse, scale);
+      });
 }
 
 // The last `rank` axes of a value of `shape`, the others as one.
@@ -145,6 +213,76 @@ Shape half_of(Shape shape) {
   return shape;
 }
 
+// Real lines, which row_of(line) gives, to their spectra up to n / 2. An even number of elements
+// is transformed as half as many complex ones.
+template <class R, class RowOf>
+void real_lines(IntraOpPool& pool, std::int64_t lines, std::int64_t n, R* spectra, RowOf row_of) {
+  const std::int64_t m = n / 2 + 1;
+  const bool even = n % 2 == 0;
+  const auto roots = even ? fft_half_roots(n) : nullptr;
+  transform_lines(
+      pool, lines, even ? n / 2 : n, 1,
+      [&](const Lines& x, double*) {
+        for (std::int64_t k = 0; k < x.count; ++k) {
+          const R* row = row_of(x.first + k);
+          for (std::int64_t i = 0; i < (even ? n / 2 : n); ++i) {
+            double* to = x.parts(i) + k;
+            to[0] = static_cast<double>(even ? row[2 * i] : row[i]);
+            to[x.lanes] = even ? static_cast<double>(row[2 * i + 1]) : 0;
+          }
+        }
+      },
+      [&](const Lines& x, double* other) {
+        if (even) fft_split(n, roots->data(), x.lanes, x.data, other);
+        store_complex<R>(even ? x.at(other) : x, {spectra, m, 2}, false, 1);
+      });
+}
+
+// The reverse, scaled.
+template <class R>
+void real_lines_back(IntraOpPool& pool, std::int64_t lines, std::int64_t n, const R* spectra, R* to,
+                     double scale) {
+  const std::int64_t m = n / 2 + 1;
+  const bool even = n % 2 == 0;
+  const auto roots = even ? fft_half_roots(n) : nullptr;
+  transform_lines(
+      pool, lines, even ? n / 2 : n, 1,
+      [&](const Lines& x, double* other) {
+        const Lines half = even ? x.at(other) : x;
+        load_complex<R>(half, {spectra, m, 2}, !even);
+        // What should be real is taken so.
+        double* first = half.parts(0);
+        if (!even) {
+          std::fill(first, first + x.lanes, 0.0);
+          for (std::int64_t i = 1; i < m; ++i) {
+            for (std::int64_t k = 0; k < x.lanes; ++k) {
+              x.parts(n - i)[k] = -x.parts(i)[k];
+              x.parts(n - i)[x.lanes + k] = x.parts(i)[x.lanes + k];
+            }
+          }
+          return;
+        }
+        double* last = half.parts(n / 2);
+        std::fill(first + x.lanes, first + 2 * x.lanes, 0.0);
+        std::fill(last + x.lanes, last + 2 * x.lanes, 0.0);
+        fft_merge(n, roots->data(), x.lanes, half.data, x.data);
+      },
+      [&](const Lines& x, double*) {
+        for (std::int64_t k = 0; k < x.count; ++k) {
+          R* row = to + (x.first + k) * n;
+          for (std::int64_t i = 0; i < (even ? n / 2 : n); ++i) {
+            const double* from = x.parts(i) + k;
+            if (even) {
+              row[2 * i] = static_cast<R>(from[x.lanes] * scale);
+              row[2 * i + 1] = static_cast<R>(from[0] * scale);
+            } else {
+              row[i] = static_cast<R>(from[x.lanes] * scale);
+            }
+          }
+        }
+      });
+}
+
 template <class R, int kRank>
 void real_to_complex(KernelContext& c) {
   const Array& x = c.input(0);
@@ -154,19 +292,14 @@ void real_to_complex(KernelContext& c) {
   if (x.num_elements() == 0) std::fill(data, data + out.num_elements(), std::complex<R>(0));
   if (x.num_elements() == 0 || out.num_elements() == 0) return;
   const Block from(x.shape(), kRank), whole(real, kRank), half(out.shape(), kRank);
-  const std::int64_t n = whole.dims[2], m = half.dims[2];
+  const std::int64_t n = whole.dims[2];
   const std::int64_t rows = whole.batch * whole.dims[0] * whole.dims[1];
-  for_each_line(
-      c.intra_op(), rows, n, false,
-      [&](std::int64_t row, const kissfft<double>& fft, Complex* line, Complex* spectrum) {
-        const std::int64_t j = row % whole.dims[1];
-        const std::int64_t i = row / whole.dims[1] % whole.dims[0];
-        const std::int64_t k = row / whole.dims[1] / whole.dims[0];
-        const R* at = x.data<R>() + ((k * from.dims[0] + i) * from.dims[1] + j) * from.dims[2];
-        for (std::int64_t l = 0; l < n; ++l) line[l] = static_cast<double>(at[l]);
-        fft.transform(line, spectrum);
-        for (std::int64_t l = 0; l < m; ++l) data[row * m + l] = std::complex<R>(spectrum[l]);
-      });
+  real_lines(c.intra_op(), rows, n, reinterpret_cast<R*>(data), [&](std::int64_t row) {
+    const std::int64_t j = row % whole.dims[1];
+    const std::int64_t i = row / whole.dims[1] % whole.dims[0];
+    const std::int64_t k = row / whole.dims[1] / whole.dims[0];
+    return x.data<R>() + ((k * from.dims[0] + i) * from.dims[1] + j) * from.dims[2];
+  });
   transform_outer_axes(c.intra_op(), data, half, false, 1);
 }
 
@@ -182,22 +315,9 @@ void complex_to_real(KernelContext& c) {
   std::vector<std::complex<R>> spectrum(static_cast<std::size_t>(half.size()));
   crop(x.data<std::complex<R>>(), from, spectrum.data(), half);
   transform_outer_axes(c.intra_op(), spectrum.data(), half, true, 1);
-  const std::int64_t n = whole.dims[2], m = half.dims[2];
-  const double scale = 1 / static_cast<double>(whole.dims[0] * whole.dims[1] * n);
-  for_each_line(c.intra_op(), half.batch * half.dims[0] * half.dims[1], n, true,
-                [&](std::int64_t row, const kissfft<double>& fft, Complex* line, Complex* values) {
-                  const std::complex<R>* at = spectrum.data() + row * m;
-                  line[0] = static_cast<double>(at[0].real());
-                  for (std::int64_t l = 1; l < m; ++l) {
-                    line[l] = Complex(at[l]);
-                    line[n - l] = std::conj(line[l]);
-                  }
-                  if (n % 2 == 0) line[n / 2] = static_cast<double>(at[n / 2].real());
-                  fft.transform(line, values);
-                  for (std::int64_t l = 0; l < n; ++l) {
-                    to[row * n + l] = static_cast<R>(values[l].real() * scale);
-                  }
-                });
+  const double scale = 1 / static_cast<double>(whole.dims[0] * whole.dims[1] * whole.dims[2]);
+  real_lines_back(c.intra_op(), half.batch * half.dims[0] * half.dims[1], whole.dims[2],
+                  reinterpret_cast<const R*>(spectrum.data()), to, scale);
 }
 
 constexpr TypeConstraint kComplex64{"Tcomplex", {DType::kComplex64}};

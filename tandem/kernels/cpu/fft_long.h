@@ -1,0 +1,17 @@
+#pragma once
+
+#include <complex>
+#include <cstdint>
+
+#include "tandem/device/intra_op_pool.h"
+
+namespace tandem::cpu {
+
+/// True if a line of n elements, one of `lines`, is worth the work of all vectors' lanes and all
+/// threads.
+bool fft_is_long(std::int64_t n, std::int64_t lines);
+
+/// Transforms one line in place.
+void fft_long(IntraOpPool& pool, std::int64_t n, std::complex<double>* line);
+
+}  // namespace tandem::cpu
