@@ -6,7 +6,9 @@
 
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
+#include "tandem/kernels/cpu/in_float.h"
 #include "tandem/kernels/cpu/number_types.h"
+#include "tandem/kernels/cpu/rows.h"
 
 namespace tandem::cpu {
 namespace {
@@ -133,7 +135,8 @@ void crop(KernelContext& c) {
           }
           if (nearest) {
             const T* from = top + static_cast<std::int64_t>(std::round(x)) * k.depth;
-            for (std::int64_t d = 0; d < k.depth; ++d) pixel[d] = static_cast<float>(from[d]);
+            combine_rows(pixel, from, k.depth,
+                         [](float, T value) { return static_cast<float>(value); });
             continue;
           }
           const std::int64_t left = static_cast<std::int64_t>(std::floor(x)) * k.depth;
@@ -171,41 +174,62 @@ void crop_grad_image(KernelContext& c) {
   Array& out = c.allocate_output(0, image_shape);
   with_floating(out.dtype(), [&]<class T>() {
     using W = Wide<T>;
-    std::vector<W> sums(static_cast<std::size_t>(out.num_elements()));
     const float* from = c.input(0).data<float>();
     const std::int64_t row = k.image_width * k.depth;
-    for (std::int64_t b = 0; b < k.boxes; ++b) {
-      const float* box = k.box + b * 4;
-      W* image = sums.data() + k.image_of[b] * k.image_height * row;
-      const CropAxis ys(box[0], box[2], k.image_height, k.height);
-      const CropAxis xs(box[1], box[3], k.image_width, k.width);
-      for (std::int64_t i = 0; i < k.height; ++i) {
-        const float y = ys.at(i);
-        if (!ys.inside(y)) continue;
-        for (std::int64_t j = 0; j < k.width; ++j) {
-          const float x = xs.at(j);
-          if (!xs.inside(x)) continue;
-          const float* grad = from + ((b * k.height + i) * k.width + j) * k.depth;
-          const auto add = [&](float to_y, float to_x, float weight) {
-            W* pixel = image + static_cast<std::int64_t>(to_y) * row +
-                       static_cast<std::int64_t>(to_x) * k.depth;
-            for (std::int64_t d = 0; d < k.depth; ++d) pixel[d] += static_cast<W>(grad[d] * weight);
+    std::vector<W> short_sums(is_float16<T> ? static_cast<std::size_t>(out.num_elements())
+                                            : std::size_t{0});
+    W* sums = short_sums.data();
+    if constexpr (!is_float16<T>) sums = out.data<T>();
+    // Every share looks at all crops, in order, and adds what falls into its rows of all images.
+    const auto share = [&](std::int64_t first_row, std::int64_t last_row) {
+      std::fill(sums + first_row * row, sums + last_row * row, W(0));
+      for (std::int64_t b = 0; b < k.boxes; ++b) {
+        const float* box = k.box + b * 4;
+        const std::int64_t image = k.image_of[b] * k.image_height;
+        if (image + k.image_height <= first_row || image >= last_row) continue;
+        const CropAxis ys(box[0], box[2], k.image_height, k.height);
+        const CropAxis xs(box[1], box[3], k.image_width, k.width);
+        for (std::int64_t i = 0; i < k.height; ++i) {
+          const float y = ys.at(i);
+          if (!ys.inside(y)) continue;
+          const auto mine = [&](float to_y) -> W* {
+            const std::int64_t at = image + static_cast<std::int64_t>(to_y);
+            return at >= first_row && at < last_row ? sums + at * row : nullptr;
           };
-          if (nearest) {
-            add(std::round(y), std::round(x), 1);
-            continue;
+          const float top = std::floor(y), down = y - top;
+          W* const upper = mine(nearest ? std::round(y) : top);
+          W* const lower = nearest ? nullptr : mine(std::ceil(y));
+          if (upper == nullptr && lower == nullptr) continue;
+          const float* grad = from + (b * k.height + i) * k.width * k.depth;
+          for (std::int64_t j = 0; j < k.width; ++j, grad += k.depth) {
+            const float x = xs.at(j);
+            if (!xs.inside(x)) continue;
+            const auto add = [&](W* to_row, float to_x, float weight) {
+              combine_rows(to_row + static_cast<std::int64_t>(to_x) * k.depth, grad, k.depth,
+                           [weight](W sum, float g) { return sum + static_cast<W>(g * weight); });
+            };
+            if (nearest) {
+              add(upper, std::round(x), 1);
+              continue;
+            }
+            const float left = std::floor(x), right = std::ceil(x), across = x - left;
+            if (upper != nullptr) {
+              add(upper, left, (1 - down) * (1 - across));
+              add(upper, right, (1 - down) * across);
+            }
+            if (lower != nullptr) {
+              add(lower, left, down * (1 - across));
+              add(lower, right, down * across);
+            }
           }
-          const float top = std::floor(y), left = std::floor(x);
-          const float down = y - top, across = x - left;
-          add(top, left, (1 - down) * (1 - across));
-          add(top, std::ceil(x), (1 - down) * across);
-          add(std::ceil(y), left, down * (1 - across));
-          add(std::ceil(y), std::ceil(x), down * across);
         }
       }
+    };
+    const std::int64_t rows = k.batch * k.image_height;
+    for_each_share(c.intra_op(), rows, c.input(0).num_elements(), row, share);
+    if constexpr (is_float16<T>) {
+      from_float(c.intra_op(), sums, out.dtype(), out.raw_data(), out.num_elements());
     }
-    T* to = out.data<T>();
-    for (std::size_t i = 0; i < sums.size(); ++i) to[i] = static_cast<T>(sums[i]);
   });
 }
 

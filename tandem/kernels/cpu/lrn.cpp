@@ -1,10 +1,11 @@
 // Local response normalisation across channels, and its gradient.
 
 #include <algorithm>
-#include <cmath>
 
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
+#include "tandem/kernels/cpu/float16_rows.h"
+#include "tandem/kernels/cpu/lrn_rows.h"
 #include "tandem/kernels/cpu/number_types.h"
 
 namespace tandem::cpu {
@@ -31,25 +32,53 @@ Settings settings_of(const KernelContext& c) {
           c.attr<float>("beta")};
 }
 
-// Calls f(begin, end, channel) with the channels around each one.
-template <class F>
-void for_each_window(std::int64_t channels, std::int64_t radius, F f) {
-  for (std::int64_t i = 0; i < channels; ++i) {
-    f(std::max<std::int64_t>(0, i - radius), std::min(channels, i + radius + 1), i);
+// Memory for a row of pixels, each array of as many floats as there are channels; `padded` has
+// zeros before and behind them, for windows that reach beyond.
+struct Row {
+  Row(const KernelContext& c, std::int64_t channels, const Settings& s)
+      : memory(c.allocate_temp(DType::kFloat, Shape{7 * channels + 2 * s.radius})),
+        norms(memory.data<float>()),
+        powers(norms + channels),
+        result(powers + channels),
+        x(result + channels),
+        y(x + channels),
+        gradient(y + channels),
+        padded(gradient + channels) {
+    std::fill(padded, padded + channels + 2 * s.radius, 0.0f);
+    padded += s.radius;
+  }
+
+  Array memory;
+  float *norms, *powers, *result, *x, *y, *gradient, *padded;
+};
+
+template <class T>
+void read_row(const T* from, float* to, std::int64_t n) {
+  if constexpr (is_float16<T>) {
+    to_floats(from, to, n);
+  } else {
+    std::copy(from, from + n, to);
   }
 }
 
 template <class T>
-void norms_of(const T* x, float* norms, std::int64_t channels, const Settings& s) {
-  for_each_window(channels, s.radius, [&](std::int64_t begin, std::int64_t end, std::int64_t i) {
-    float sum = 0;
-    for (std::int64_t k = begin; k < end; ++k) sum += widen(x[k]) * widen(x[k]);
-    norms[i] = s.bias + s.alpha * sum;
-  });
+void write_row(const float* from, T* to, std::int64_t n) {
+  if constexpr (is_float16<T>) {
+    from_floats(from, to, n);
+  } else {
+    std::copy(from, from + n, to);
+  }
+}
+
+void find_norms(const Row& row, std::int64_t channels, const Settings& s) {
+  for (std::int64_t i = 0; i < channels; ++i) row.padded[i] = row.x[i] * row.x[i];
+  window_sums(row.padded - s.radius, 2 * s.radius + 1, row.norms, channels);
+  for (std::int64_t i = 0; i < channels; ++i) row.norms[i] = s.bias + s.alpha * row.norms[i];
+  negative_powers(row.norms, s.beta, row.powers, channels);
 }
 
 double cost_of_row(std::int64_t channels, const Settings& s) {
-  return static_cast<double>(channels) * (30.0 + static_cast<double>(2 * s.radius + 1));
+  return static_cast<double>(channels) * (3.0 + 0.1 * static_cast<double>(s.radius));
 }
 
 void lrn(KernelContext& c) {
@@ -63,13 +92,12 @@ void lrn(KernelContext& c) {
     T* y = out.data<T>();
     c.intra_op().parallel_for(
         shape.product(0, 3), cost_of_row(channels, s), [&](std::int64_t begin, std::int64_t end) {
-          const Array scratch = c.allocate_temp(DType::kFloat, Shape{channels});
-          float* norms = scratch.data<float>();
+          const Row row(c, channels, s);
           for (std::int64_t at = begin * channels; at < end * channels; at += channels) {
-            norms_of(x + at, norms, channels, s);
-            for (std::int64_t i = 0; i < channels; ++i) {
-              y[at + i] = static_cast<T>(widen(x[at + i]) * std::pow(norms[i], -s.beta));
-            }
+            read_row(x + at, row.x, channels);
+            find_norms(row, channels, s);
+            for (std::int64_t i = 0; i < channels; ++i) row.result[i] = row.x[i] * row.powers[i];
+            write_row(row.result, y + at, channels);
           }
         });
   });
@@ -98,22 +126,21 @@ void lrn_grad(KernelContext& c) {
     T* to = out.data<T>();
     c.intra_op().parallel_for(
         shape.product(0, 3), cost_of_row(channels, s), [&](std::int64_t begin, std::int64_t end) {
-          const Array scratch = c.allocate_temp(DType::kFloat, Shape{2, channels});
-          float* norms = scratch.data<float>();
-          float* shares = norms + channels;
+          const Row row(c, channels, s);
           for (std::int64_t at = begin * channels; at < end * channels; at += channels) {
-            norms_of(x + at, norms, channels, s);
+            read_row(x + at, row.x, channels);
+            read_row(y + at, row.y, channels);
+            read_row(gradient + at, row.gradient, channels);
+            find_norms(row, channels, s);
             for (std::int64_t i = 0; i < channels; ++i) {
-              shares[i] = widen(gradient[at + i]) * widen(y[at + i]) / norms[i];
+              row.padded[i] = row.gradient[i] * row.y[i] / row.norms[i];
             }
-            for_each_window(
-                channels, s.radius, [&](std::int64_t first, std::int64_t last, std::int64_t i) {
-                  float sum = 0;
-                  for (std::int64_t k = first; k < last; ++k) sum += shares[k];
-                  to[at + i] =
-                      static_cast<T>(widen(gradient[at + i]) * std::pow(norms[i], -s.beta) -
-                                     2 * s.alpha * s.beta * widen(x[at + i]) * sum);
-                });
+            window_sums(row.padded - s.radius, 2 * s.radius + 1, row.result, channels);
+            for (std::int64_t i = 0; i < channels; ++i) {
+              row.result[i] =
+                  row.gradient[i] * row.powers[i] - 2 * s.alpha * s.beta * row.x[i] * row.result[i];
+            }
+            write_row(row.result, to + at, channels);
           }
         });
   });

@@ -9,6 +9,7 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/elements.h"
+#include "tandem/kernels/cpu/float16_rows.h"
 #include "tandem/kernels/cpu/number_types.h"
 
 namespace tandem::cpu {
@@ -258,27 +259,31 @@ void resize_nearest_grad(KernelContext& c) {
       using W = Wide<T>;
       const T* grads = static_cast<const T*>(c.input(0).raw_data());
       T* image = static_cast<T*>(out.raw_data());
-      const std::int64_t n = r.channels, size = r.in_height * r.in_width * n;
-      const double cost = static_cast<double>(r.out_height * r.out_width * n);
-      c.intra_op().parallel_for(r.batch, cost, [&](std::int64_t begin, std::int64_t end) {
-        std::vector<W> sums(static_cast<std::size_t>(size));
-        for (std::int64_t b = begin; b < end; ++b) {
-          std::fill(sums.begin(), sums.end(), W(0));
-          const T* from = grads + b * r.out_height * r.out_width * n;
-          for (std::int64_t y = 0; y < r.out_height; ++y) {
-            W* row = sums.data() + ys[static_cast<std::size_t>(y)] * r.in_width * n;
+      const std::int64_t n = r.channels, row = r.in_width * n;
+      const double cost = static_cast<double>(row + r.out_height * r.out_width / r.in_height * n);
+      const auto run = [&](std::int64_t begin, std::int64_t end) {
+        std::vector<W> sums(is_float16<T> ? static_cast<std::size_t>(row) : 0);
+        for (std::int64_t i = begin; i < end; ++i) {
+          T* made = image + i * row;
+          W* sum = sums.data();
+          if constexpr (!is_float16<T>) sum = made;
+          std::fill(sum, sum + row, W(0));
+          // The rows that this one was taken for lie side by side.
+          const auto [first, last] = std::equal_range(ys.begin(), ys.end(), i % r.in_height);
+          const T* from =
+              grads + (i / r.in_height * r.out_height + (first - ys.begin())) * r.out_width * n;
+          for (auto y = first; y != last; ++y) {
             for (std::int64_t x = 0; x < r.out_width; ++x, from += n) {
-              W* pixel = row + xs[static_cast<std::size_t>(x)] * n;
+              W* pixel = sum + xs[static_cast<std::size_t>(x)] * n;
               for (std::int64_t k = 0; k < n; ++k) {
                 pixel[k] = static_cast<W>(pixel[k] + static_cast<W>(from[k]));
               }
             }
           }
-          for (std::int64_t i = 0; i < size; ++i) {
-            image[b * size + i] = static_cast<T>(sums[static_cast<std::size_t>(i)]);
-          }
+          if constexpr (is_float16<T>) from_floats(sum, made, row);
         }
-      });
+      };
+      c.intra_op().parallel_for(r.batch * r.in_height, cost, run);
     }
   });
 }
