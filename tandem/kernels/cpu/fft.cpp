@@ -29,14 +29,14 @@ struct Lines {
 // Calls load(lines), transforms them and calls store(lines, memory for as many again), for all
 // lines of n elements. There is room for `extra` elements more.
 template <class Load, class Store>
-void transform_lines(IntraOpPool& pool, std::int64_t lines, std::int64_t n, std::int64_t extra,
+void transform_lines(KernelContext& c, std::int64_t lines, std::int64_t n, std::int64_t extra,
                      Load load, Store store) {
   if (fft_is_long(n, lines)) {
-    const FftBuffers buffers(n + extra, 1);
+    const FftBuffers buffers(c, n + extra, 1);
     for (std::int64_t line = 0; line < lines; ++line) {
       const Lines one{line, 1, 1, buffers.a()};
       load(one, buffers.b());
-      fft_long(pool, n, reinterpret_cast<std::complex<double>*>(one.data));
+      fft_long(c, n, reinterpret_cast<std::complex<double>*>(one.data));
       store(one, buffers.b());
     }
     return;
@@ -45,17 +45,17 @@ void transform_lines(IntraOpPool& pool, std::int64_t lines, std::int64_t n, std:
   const std::int64_t lanes = fft_lanes(), size = plan->buffer() + extra;
   const double cost =
       static_cast<double>(plan->buffer() * lanes) * (3 + std::log2(static_cast<double>(n)));
-  pool.parallel_for((lines + lanes - 1) / lanes, cost, [&](std::int64_t begin, std::int64_t end) {
-    const FftBuffers buffers(size, lanes);
-    std::fill(buffers.a(), buffers.a() + 2 * size * lanes, 0.0);
-    std::fill(buffers.b(), buffers.b() + 2 * size * lanes, 0.0);
-    for (std::int64_t i = begin * lanes; i < std::min(end * lanes, lines); i += lanes) {
-      Lines some{i, std::min(lanes, lines - i), lanes, buffers.a()};
-      load(some, buffers.b());
-      some.data = fft_run(*plan, buffers.a(), buffers.b());
-      store(some, some.data == buffers.a() ? buffers.b() : buffers.a());
-    }
-  });
+  c.intra_op().parallel_for(
+      (lines + lanes - 1) / lanes, cost, [&](std::int64_t begin, std::int64_t end) {
+        const FftBuffers buffers(c, size, lanes);
+        for (std::int64_t i = begin * lanes; i < std::min(end * lanes, lines); i += lanes) {
+          Lines some{i, std::min(lanes, lines - i), lanes, buffers.a()};
+          if (some.count < lanes) buffers.clear();
+          load(some, buffers.b());
+          some.data = fft_run(*plan, buffers.a(), buffers.b());
+          store(some, some.data == buffers.a() ? buffers.b() : buffers.a());
+        }
+      });
 }
 
 // Where complex lines are: elements `step` apart, in units of R.
@@ -101,12 +101,12 @@ void store_complex(const Lines& lines, const Place<R>& place, bool swap, double 
 
 // One axis of size n in place; `inner` elements lie between its elements.
 template <class R>
-void transform_axis(IntraOpPool& pool, std::complex<R>* data, std::int64_t outer, std::int64_t n,
+void transform_axis(KernelContext& c, std::complex<R>* data, std::int64_t outer, std::int64_t n,
                     std::int64_t inner, bool inverse, double scale) {
   if (n == 1 || outer * n * inner == 0) return;
   R* at = reinterpret_cast<R*>(data);
   transform_lines(
-      pool, outer * inner, n, 0,
+      c, outer * inner, n, 0,
       [&](const Lines& lines, double*) {
         load_complex<R>(lines, {at, n, 2 * inner}, inverse);
       },
@@ -143,10 +143,10 @@ void crop(const From* from, const Block& a, To* to, const Block& b) {
 
 // All axes but the last, which may be the only one.
 template <class R>
-void transform_outer_axes(IntraOpPool& pool, std::complex<R>* data, const Block& b, bool inverse,
+void transform_outer_axes(KernelContext& c, std::complex<R>* data, const Block& b, bool inverse,
                           double scale) {
-  transform_axis(pool, data, b.batch * b.dims[0], b.dims[1], b.dims[2], inverse, scale);
-  transform_axis(pool, data, b.batch, b.dims[0], b.dims[1] * b.dims[2], inverse, 1);
+  transform_axis(c, data, b.batch * b.dims[0], b.dims[1], b.dims[2], inverse, scale);
+  transform_axis(c, data, b.batch, b.dims[0], b.dims[1] * b.dims[2], inverse, 1);
 }
 
 void check_rank(const Array& x, int rank) {
@@ -169,14 +169,13 @@ void complex_transform(KernelContext& c) {
   double scale = kInverse ? 1 / static_cast<double>(b.dims[0] * b.dims[1] * b.dims[2]) : 1;
   if (b.dims[2] == 1) {  // axes of one element are passed over, and their scale is 1
     if (b.dims[1] == 1) {
-      return transform_axis(c.intra_op(), data, b.batch, b.dims[0], 1, kInverse, scale);
+      return transform_axis(c, data, b.batch, b.dims[0], 1, kInverse, scale);
     }
-    transform_axis(c.intra_op(), data, b.batch * b.dims[0], b.dims[1], 1, kInverse, scale);
-    return transform_axis(c.intra_op(), data, b.batch, b.dims[0], b.dims[1], kInverse, 1);
+    transform_axis(c, data, b.batch * b.dims[0], b.dims[1], 1, kInverse, scale);
+    return transform_axis(c, data, b.batch, b.dims[0], b.dims[1], kInverse, 1);
   }
-  transform_axis(c.intra_op(), data, b.batch * b.dims[0] * b.dims[1], b.dims[2], 1, kInverse,
-                 scale);
-  transform_outer_axes(c.intra_op(), data, b, kInverse, 1);
+  transform_axis(c, data, b.batch * b.dims[0] * b.dims[1], b.dims[2], 1, kInverse, scale);
+  transform_outer_axes(c, data, b, kInverse, 1);
 }
 
 // The shape of the real side of a real transform, with the lengths of input 1 in its last axes;
@@ -216,12 +215,12 @@ Shape half_of(Shape shape) {
 // Real lines, which row_of(line) gives, to their spectra up to n / 2. An even number of elements
 // is transformed as half as many complex ones.
 template <class R, class RowOf>
-void real_lines(IntraOpPool& pool, std::int64_t lines, std::int64_t n, R* spectra, RowOf row_of) {
+void real_lines(KernelContext& c, std::int64_t lines, std::int64_t n, R* spectra, RowOf row_of) {
   const std::int64_t m = n / 2 + 1;
   const bool even = n % 2 == 0;
   const auto roots = even ? fft_half_roots(n) : nullptr;
   transform_lines(
-      pool, lines, even ? n / 2 : n, 1,
+      c, lines, even ? n / 2 : n, 1,
       [&](const Lines& x, double*) {
         for (std::int64_t k = 0; k < x.count; ++k) {
           const R* row = row_of(x.first + k);
@@ -240,13 +239,13 @@ void real_lines(IntraOpPool& pool, std::int64_t lines, std::int64_t n, R* spectr
 
 // The reverse, scaled.
 template <class R>
-void real_lines_back(IntraOpPool& pool, std::int64_t lines, std::int64_t n, const R* spectra, R* to,
+void real_lines_back(KernelContext& c, std::int64_t lines, std::int64_t n, const R* spectra, R* to,
                      double scale) {
   const std::int64_t m = n / 2 + 1;
   const bool even = n % 2 == 0;
   const auto roots = even ? fft_half_roots(n) : nullptr;
   transform_lines(
-      pool, lines, even ? n / 2 : n, 1,
+      c, lines, even ? n / 2 : n, 1,
       [&](const Lines& x, double* other) {
         const Lines half = even ? x.at(other) : x;
         load_complex<R>(half, {spectra, m, 2}, !even);
@@ -294,13 +293,13 @@ void real_to_complex(KernelContext& c) {
   const Block from(x.shape(), kRank), whole(real, kRank), half(out.shape(), kRank);
   const std::int64_t n = whole.dims[2];
   const std::int64_t rows = whole.batch * whole.dims[0] * whole.dims[1];
-  real_lines(c.intra_op(), rows, n, reinterpret_cast<R*>(data), [&](std::int64_t row) {
+  real_lines(c, rows, n, reinterpret_cast<R*>(data), [&](std::int64_t row) {
     const std::int64_t j = row % whole.dims[1];
     const std::int64_t i = row / whole.dims[1] % whole.dims[0];
     const std::int64_t k = row / whole.dims[1] / whole.dims[0];
     return x.data<R>() + ((k * from.dims[0] + i) * from.dims[1] + j) * from.dims[2];
   });
-  transform_outer_axes(c.intra_op(), data, half, false, 1);
+  transform_outer_axes(c, data, half, false, 1);
 }
 
 template <class R, int kRank>
@@ -314,9 +313,9 @@ void complex_to_real(KernelContext& c) {
   const Block from(x.shape(), kRank), half(half_of(real), kRank), whole(real, kRank);
   std::vector<std::complex<R>> spectrum(static_cast<std::size_t>(half.size()));
   crop(x.data<std::complex<R>>(), from, spectrum.data(), half);
-  transform_outer_axes(c.intra_op(), spectrum.data(), half, true, 1);
+  transform_outer_axes(c, spectrum.data(), half, true, 1);
   const double scale = 1 / static_cast<double>(whole.dims[0] * whole.dims[1] * whole.dims[2]);
-  real_lines_back(c.intra_op(), half.batch * half.dims[0] * half.dims[1], whole.dims[2],
+  real_lines_back(c, half.batch * half.dims[0] * half.dims[1], whole.dims[2],
                   reinterpret_cast<const R*>(spectrum.data()), to, scale);
 }
 

@@ -1,30 +1,29 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
-#include <new>
+
+#include "tandem/core/array.h"
+#include "tandem/graph/kernel_context.h"
 
 namespace tandem::cpu {
 
-/// The two buffers of a transform of `lanes` lines of `elements` complex numbers, for vectors.
+/// The two buffers of transforms of `lanes` lines of `elements` complex numbers.
 class FftBuffers {
  public:
-  FftBuffers(std::int64_t elements, std::int64_t lanes)
-      : size_(((2 * elements * lanes + 7) / 8) * 8),
-        memory_(static_cast<double*>(
-            std::aligned_alloc(64, static_cast<std::size_t>(2 * size_) * sizeof(double)))) {
-    if (!memory_) throw std::bad_alloc();
-  }
-  double* a() const { return memory_.get(); }
-  double* b() const { return memory_.get() + size_; }
+  FftBuffers(const KernelContext& c, std::int64_t elements, std::int64_t lanes)
+      : size_((2 * elements * lanes + 7) / 8 * 8),
+        memory_(c.allocate_temp(DType::kDouble, Shape{2 * size_})),
+        a_(memory_.data<double>()) {}
+  double* a() const { return a_; }
+  double* b() const { return a_ + size_; }
+  /// Nothing in lanes that no line is in: what was there before might be slow to compute with.
+  void clear() const { std::fill(a_, a_ + size_, 0.0); }
 
  private:
-  struct Free {
-    void operator()(double* p) const { std::free(p); }
-  };
   std::int64_t size_;
-  std::unique_ptr<double, Free> memory_;
+  Array memory_;
+  double* a_;
 };
 
 }  // namespace tandem::cpu

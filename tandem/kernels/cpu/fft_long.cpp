@@ -43,19 +43,20 @@ class Roots {
 
 // Calls f(first line, lines, buffers) for all lines, as many as there are lanes at a time.
 template <class F>
-void for_each_bundle(IntraOpPool& pool, std::int64_t lines, std::int64_t n, F f) {
+void for_each_bundle(KernelContext& c, std::int64_t lines, std::int64_t n, F f) {
   const std::int64_t lanes = fft_lanes();
   const double cost = 2.0 * static_cast<double>(lanes * n) * std::log2(static_cast<double>(n) + 2);
-  pool.parallel_for((lines + lanes - 1) / lanes, cost, [&](std::int64_t begin, std::int64_t end) {
-    const FftBuffers buffers(n, lanes);
-    std::fill(buffers.a(), buffers.a() + 2 * lanes * n, 0.0);
-    for (std::int64_t i = begin * lanes; i < std::min(end * lanes, lines); i += lanes) {
-      f(i, std::min(lanes, lines - i), buffers);
-    }
-  });
+  c.intra_op().parallel_for(
+      (lines + lanes - 1) / lanes, cost, [&](std::int64_t begin, std::int64_t end) {
+        const FftBuffers buffers(c, n, lanes);
+        for (std::int64_t i = begin * lanes; i < std::min(end * lanes, lines); i += lanes) {
+          if (lines - i < lanes) buffers.clear();
+          f(i, std::min(lanes, lines - i), buffers);
+        }
+      });
 }
 
-void transform(IntraOpPool& pool, std::int64_t n, const Complex* line, Complex* out,
+void transform(KernelContext& c, std::int64_t n, const Complex* line, Complex* out,
                Complex* between) {
   std::int64_t rows = static_cast<std::int64_t>(std::sqrt(static_cast<double>(n)));
   while (n % rows != 0) --rows;
@@ -63,7 +64,7 @@ void transform(IntraOpPool& pool, std::int64_t n, const Complex* line, Complex* 
   const auto down = fft_plan(rows), across = fft_plan(columns);
   const Roots roots(n);
   const std::int64_t lanes = fft_lanes();
-  for_each_bundle(pool, columns, rows,
+  for_each_bundle(c, columns, rows,
                   [&](std::int64_t first, std::int64_t count, const FftBuffers& x) {
                     for (std::int64_t i = 0; i < rows; ++i) {
                       const Complex* from = line + i * columns + first;
@@ -82,7 +83,7 @@ void transform(IntraOpPool& pool, std::int64_t n, const Complex* line, Complex* 
                       }
                     }
                   });
-  for_each_bundle(pool, rows, columns,
+  for_each_bundle(c, rows, columns,
                   [&](std::int64_t first, std::int64_t count, const FftBuffers& x) {
                     for (std::int64_t i = 0; i < columns; ++i) {
                       const Complex* from = between + first * columns + i;
@@ -104,7 +105,7 @@ void transform(IntraOpPool& pool, std::int64_t n, const Complex* line, Complex* 
 Complex swapped(const Complex& x) { return {x.imag(), x.real()}; }
 
 // Bluestein's algorithm, as in FftPlan.
-void convolve(IntraOpPool& pool, std::int64_t n, Complex* line) {
+void convolve(KernelContext& c, std::int64_t n, Complex* line) {
   const std::int64_t m = fft_good_size(2 * n - 1);
   const auto size = static_cast<std::size_t>(m);
   std::vector<Complex> chirp(static_cast<std::size_t>(n)), x(size), filter(size), other(size);
@@ -117,10 +118,10 @@ void convolve(IntraOpPool& pool, std::int64_t n, Complex* line) {
     filter[at] = filter[k == 0 ? 0 : size - at] = std::conj(root);
     square = (square + 2 * k + 1) % (2 * n);
   }
-  transform(pool, m, filter.data(), filter.data(), other.data());
-  transform(pool, m, x.data(), x.data(), other.data());
+  transform(c, m, filter.data(), filter.data(), other.data());
+  transform(c, m, x.data(), x.data(), other.data());
   for (std::size_t k = 0; k < size; ++k) x[k] = swapped(product(x[k], filter[k]));
-  transform(pool, m, x.data(), x.data(), other.data());
+  transform(c, m, x.data(), x.data(), other.data());
   const double scale = 1 / static_cast<double>(m);
   for (std::int64_t k = 0; k < n; ++k) {
     const auto at = static_cast<std::size_t>(k);
@@ -134,10 +135,10 @@ bool fft_is_long(std::int64_t n, std::int64_t lines) {
   return n > 8192 || (lines <= 2 && n >= 1024 && fft_has_passes(n));
 }
 
-void fft_long(IntraOpPool& pool, std::int64_t n, Complex* line) {
-  if (!fft_has_passes(n)) return convolve(pool, n, line);
+void fft_long(KernelContext& c, std::int64_t n, Complex* line) {
+  if (!fft_has_passes(n)) return convolve(c, n, line);
   std::vector<Complex> between(static_cast<std::size_t>(n));
-  transform(pool, n, line, line, between.data());
+  transform(c, n, line, line, between.data());
 }
 
 }  // namespace tandem::cpu

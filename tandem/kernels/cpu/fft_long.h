@@ -3,7 +3,7 @@
 #include <complex>
 #include <cstdint>
 
-#include "tandem/device/intra_op_pool.h"
+#include "tandem/graph/kernel_context.h"
 
 namespace tandem::cpu {
 
@@ -12,6 +12,6 @@ namespace tandem::cpu {
 bool fft_is_long(std::int64_t n, std::int64_t lines);
 
 /// Transforms one line in place.
-void fft_long(IntraOpPool& pool, std::int64_t n, std::complex<double>* line);
+void fft_long(KernelContext& c, std::int64_t n, std::complex<double>* line);
 
 }  // namespace tandem::cpu
