@@ -31,6 +31,15 @@ struct ReducePlan {
   /// Where group `o`, and where block `q` of a group, begin.
   std::int64_t output_offset(std::int64_t o) const { return offset(kept_, kept_dims_, o); }
   std::int64_t block_offset(std::int64_t q) const { return offset(reduced_, reduced_dims_, q); }
+  /// How many blocks from `q` on lie `block_stride` elements apart.
+  std::int64_t even_blocks(std::int64_t q) const {
+    if (reduced_dims_ == 0) return 1;
+    const std::int64_t size = reduced_[reduced_dims_ - 1].size;
+    return reduced_dims_ == 1 ? size - q : size - q % size;
+  }
+  std::int64_t block_stride() const {
+    return reduced_dims_ == 0 ? 0 : reduced_[reduced_dims_ - 1].stride;
+  }
 
  private:
   struct Dim {

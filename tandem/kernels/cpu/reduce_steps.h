@@ -96,16 +96,24 @@ C reduce_row(const T* x, std::int64_t n) {
 }
 
 template <Reduction kKind, class T, class C>
-void reduce_columns(const T* x, std::int64_t rows, std::int64_t stride, std::int64_t columns,
-                    C* acc) {
-  constexpr int kBlock = 16;
-  for (std::int64_t r = 0; r < rows; ++r, x += stride) {
-    std::int64_t j = 0;
-    for (; j + kBlock <= columns; j += kBlock) {
-      for (int k = 0; k < kBlock; ++k)
-        acc[j + k] = combine<kKind>(acc[j + k], contribution<kKind, C>(x[j + k]));
+void reduce_columns(const T* __restrict x, std::int64_t rows, std::int64_t stride,
+                    std::int64_t columns, C* __restrict acc) {
+  constexpr std::int64_t kBlock = 16;
+  // Vectors of SSE2 do not compare integers of 64 bits: one by one is faster.
+  constexpr bool kVectors = !std::is_integral_v<C> || sizeof(C) < 8 ||
+                            (kKind != Reduction::kMax && kKind != Reduction::kMin);
+  const std::int64_t whole = kVectors ? columns - columns % kBlock : 0;
+  const T* row = x;
+  for (std::int64_t r = 0; whole > 0 && r < rows; ++r, row += stride) {
+    for (std::int64_t j = 0; j < whole; j += kBlock) {
+      for (std::int64_t k = 0; k < kBlock; ++k)
+        acc[j + k] = combine<kKind>(acc[j + k], contribution<kKind, C>(row[j + k]));
     }
-    for (; j < columns; ++j) acc[j] = combine<kKind>(acc[j], contribution<kKind, C>(x[j]));
+  }
+  row = x;
+  for (std::int64_t r = 0; whole < columns && r < rows; ++r, row += stride) {
+    for (std::int64_t j = whole; j < columns; ++j)
+      acc[j] = combine<kKind>(acc[j], contribution<kKind, C>(row[j]));
   }
 }
 
@@ -154,7 +162,7 @@ void reduce_float16_columns(const T* x, std::int64_t rows, std::int64_t stride,
 
 /// The loops for T: C is float for 16-bit floats, any type that T converts to otherwise.
 template <Reduction kKind, class T, class C>
-ReduceSteps<T, C> reduce_steps() {
+constexpr ReduceSteps<T, C> reduce_steps() {
   if constexpr (std::is_floating_point_v<T> && std::is_same_v<T, C>) {
     return simd_reduce_steps<T>(kKind);
   } else if constexpr (is_float16<T>) {
