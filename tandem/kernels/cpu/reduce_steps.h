@@ -74,8 +74,10 @@ struct ReduceSteps {
   void (*columns)(const T* x, std::int64_t rows, std::int64_t stride, std::int64_t columns, C* acc);
 };
 
+// Aligned: its loops are of so few instructions that where they lie makes up to a third of the
+// time.
 template <Reduction kKind, class T, class C>
-C reduce_row(const T* x, std::int64_t n) {
+[[gnu::aligned(64)]] C reduce_row(const T* x, std::int64_t n) {
   constexpr int kLanes = 32;  // independent accumulators, which compilers turn into vectors
   std::int64_t i = 0;
   C result = reduction_identity<kKind, C>();
