@@ -1,39 +1,76 @@
 // ClipByValue.
 
+#include <algorithm>
 #include <cstdint>
 
 #include "tandem/graph/kernel.h"
-#include "tandem/kernels/cpu/broadcast_rows.h"
+#include "tandem/kernels/cpu/float16_rows.h"
 #include "tandem/kernels/cpu/number_types.h"
 
 namespace tandem::cpu {
 namespace {
 
-// A bound that is NaN bounds nothing, and NaN stays.
-template <int kStep, class T>
+constexpr std::int64_t kBlock = 1024;  // elements at once: four rows of them fit the nearest cache
+
+// A bound's values for a block of elements: where they lie, converted, or one repeated.
+template <class T>
+class Bound {
+ public:
+  Bound(const Array& bound, std::int64_t longest)
+      : values_(bound.data<T>()), scalar_(bound.rank() == 0) {
+    if (scalar_) std::fill_n(block_, std::min(longest, kBlock), static_cast<Compute<T>>(*values_));
+  }
+  const Compute<T>* row(std::int64_t at, std::int64_t n) {
+    if (scalar_) return block_;
+    if constexpr (is_float16<T>) {
+      to_floats(values_ + at, block_, n);
+      return block_;
+    } else {
+      return values_ + at;
+    }
+  }
+
+ private:
+  const T* values_;
+  bool scalar_;
+  Compute<T> block_[kBlock];
+};
+
+// A bound that is NaN bounds nothing, and NaN stays. `out` may be x.
+template <class T>
 void clip_row(const T* x, const T* low, const T* high, T* out, std::int64_t n) {
-  using C = Compute<T>;
-  constexpr int kBlock = 16;  // a constant count is what compilers turn into vector instructions
+  constexpr int kPiece = 16;  // a constant count is what compilers turn into vector instructions
   const auto clip_one = [=](std::int64_t i) {
-    const C value = static_cast<C>(x[i]);
-    const C most = static_cast<C>(high[i * kStep]);
-    const C least = static_cast<C>(low[i * kStep]);
-    const C below = most < value ? most : value;
-    out[i] = static_cast<T>(below < least ? least : below);
+    const T below = high[i] < x[i] ? high[i] : x[i];
+    return below < low[i] ? low[i] : below;
   };
   std::int64_t i = 0;
-  for (; i + kBlock <= n; i += kBlock) {
-    for (int k = 0; k < kBlock; ++k) clip_one(i + k);
+  for (; i + kPiece <= n; i += kPiece) {
+    T piece[kPiece];
+    for (int k = 0; k < kPiece; ++k) piece[k] = clip_one(i + k);
+    for (int k = 0; k < kPiece; ++k) out[i + k] = piece[k];
   }
-  for (; i < n; ++i) clip_one(i);
+  for (; i < n; ++i) out[i] = clip_one(i);
 }
 
 template <class T>
-void clip_mixed_row(const T* x, const T* low, std::int64_t low_step, const T* high,
-                    std::int64_t high_step, T* out, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T bounds[] = {low[i * low_step], high[i * high_step]};
-    clip_row<0>(x + i, bounds, bounds + 1, out + i, 1);
+void clip_range(const Array& x, const Array& least, const Array& most, Array& out,
+                std::int64_t begin, std::int64_t end) {
+  Bound<T> low(least, end - begin), high(most, end - begin);
+  const T* const from = x.data<T>();
+  T* const to = out.data<T>();
+  for (std::int64_t at = begin; at < end; at += kBlock) {
+    const std::int64_t n = std::min(kBlock, end - at);
+    const Compute<T>* const lows = low.row(at, n);
+    const Compute<T>* const highs = high.row(at, n);
+    if constexpr (is_float16<T>) {
+      float values[kBlock];
+      to_floats(from + at, values, n);
+      clip_row(values, lows, highs, values, n);
+      from_floats(values, to + at, n);
+    } else {
+      clip_row(from + at, lows, highs, to + at, n);
+    }
   }
 }
 
@@ -49,20 +86,9 @@ void clip_by_value(KernelContext& c) {
         x.shape(), " clip_value_min shape: ", low_shape, " clip_value_max shape: ", high_shape));
   }
   Array& out = c.reuse_or_allocate_output(0, 0, x.shape());
-  const std::int64_t low_step = low_shape.rank() == 0 ? 0 : 1;
-  const std::int64_t high_step = high_shape.rank() == 0 ? 0 : 1;
   with_real(x.dtype(), [&]<class T>() {
     c.intra_op().parallel_for(x.num_elements(), 0.5, [&](std::int64_t begin, std::int64_t end) {
-      const T* const values = x.data<T>() + begin;
-      const T* const low = c.input(1).data<T>() + begin * low_step;
-      const T* const high = c.input(2).data<T>() + begin * high_step;
-      T* const to = out.data<T>() + begin;
-      if (low_step != high_step)
-        clip_mixed_row(values, low, low_step, high, high_step, to, end - begin);
-      else if (low_step == 0)
-        clip_row<0>(values, low, high, to, end - begin);
-      else
-        clip_row<1>(values, low, high, to, end - begin);
+      clip_range<T>(x, c.input(1), c.input(2), out, begin, end);
     });
   });
 }
