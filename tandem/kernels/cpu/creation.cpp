@@ -155,60 +155,6 @@ void linspace(KernelContext& c) {
   }
 }
 
-// ---- OneHot ----
-
-std::int64_t index_at(const Array& indices, std::int64_t i) {
-  switch (indices.dtype()) {
-    case DType::kInt32: return indices.data<std::int32_t>()[i];
-    case DType::kUint8: return indices.data<std::uint8_t>()[i];
-    case DType::kInt8: return indices.data<std::int8_t>()[i];
-    default: return indices.data<std::int64_t>()[i];
-  }
-}
-
-void one_hot(KernelContext& c) {
-  const Array& indices = c.input(0);
-  const std::int64_t depth = scalar_int_input(c, 1, "depth");
-  if (depth < 0) throw InvalidArgumentError(cat("depth must be non-negative, got: ", depth));
-  for (int i : {2, 3}) {
-    if (c.input(i).rank() != 0) {
-      throw InvalidArgumentError(cat(i == 2 ? "on_value" : "off_value",
-                                     " must be a scalar, but got: ", c.input(i).shape()));
-    }
-  }
-  const auto attr = c.attr<std::int64_t>("axis");
-  if (attr < -1 || attr > indices.rank()) {
-    throw InvalidArgumentError(cat("Expected axis to be -1 or between [0, ", indices.rank() + 1,
-                                   ").  But received: ", attr));
-  }
-  const int axis = attr == -1 ? indices.rank() : static_cast<int>(attr);
-  Shape shape;
-  for (int i = 0; i <= indices.rank(); ++i) {
-    if (i == axis) shape.add_dim(depth);
-    if (i < indices.rank()) shape.add_dim(indices.shape()[i]);
-  }
-  Array& out = c.allocate_output(0, shape);
-  const std::int64_t before = indices.shape().product(0, axis);
-  const std::int64_t behind = indices.shape().product(axis, indices.rank());
-  with_element(out.dtype(), [&]<class T>() {
-    const T on = *static_cast<const T*>(c.input(2).raw_data());
-    const T off = *static_cast<const T*>(c.input(3).raw_data());
-    T* data = static_cast<T*>(out.raw_data());
-    const double cost =
-        static_cast<double>(depth * behind) * move_cost(out.dtype()) + static_cast<double>(behind);
-    c.intra_op().parallel_for(before, cost, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        T* row = data + i * depth * behind;
-        for (std::int64_t k = 0; k < depth * behind; ++k) row[k] = off;
-        for (std::int64_t k = 0; k < behind; ++k) {
-          const std::int64_t at = index_at(indices, i * behind + k);
-          if (at >= 0 && at < depth) row[at * behind + k] = on;
-        }
-      }
-    });
-  });
-}
-
 const KernelRegistration kFill{{.op = "Fill", .run = fill}};
 const KernelRegistration kEmpty{{.op = "Empty", .run = empty}};
 const KernelRegistration kFakeParam{{.op = "FakeParam", .run = fake_param}};
@@ -216,7 +162,6 @@ const KernelRegistration kZerosLike{{.op = "ZerosLike", .run = zeros_like}};
 const KernelRegistration kOnesLike{{.op = "OnesLike", .run = ones_like}};
 const KernelRegistration kRange{{.op = "Range", .run = range}};
 const KernelRegistration kLinSpace{{.op = "LinSpace", .run = linspace}};
-const KernelRegistration kOneHot{{.op = "OneHot", .run = one_hot}};
 
 }  // namespace
 }  // namespace tandem::cpu
