@@ -4,13 +4,20 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
-#include "tandem/kernels/cpu/axis_view.h"
+#include "tandem/kernels/cpu/axis_runs.h"
+#include "tandem/kernels/cpu/float16_rows.h"
+#include "tandem/kernels/cpu/quantize_rows.h"
 
 namespace tandem::cpu {
 namespace {
+
+constexpr std::int64_t kBlock = 1024;  // elements at once, through memory that stays near
 
 template <class F>
 void quantized_switch(DType dtype, F&& f) {
@@ -50,97 +57,131 @@ AxisView entries_of(const KernelContext& c, const Array& x) {
   return view;
 }
 
-// f(place) for each element of entry k.
-template <class F>
-void for_each(const AxisView& view, std::int64_t k, F f) {
-  for (std::int64_t o = 0; o < view.outer; ++o) {
-    const std::int64_t at = (o * view.size + k) * view.inner;
-    for (std::int64_t i = at; i < at + view.inner; ++i) f(i);
+// Integers to the dtype that holds them, floats from such: in pieces of a constant size, which
+// compilers turn into vector instructions.
+template <class To, class From>
+void convert_row(const From* from, To* to, std::int64_t n) {
+  constexpr std::int64_t kPiece = 16;
+  std::int64_t i = 0;
+  for (; i + kPiece <= n; i += kPiece) {
+    To piece[kPiece];
+    for (std::int64_t k = 0; k < kPiece; ++k) piece[k] = static_cast<To>(from[i + k]);
+    for (std::int64_t k = 0; k < kPiece; ++k) to[i + k] = piece[k];
   }
+  for (; i < n; ++i) to[i] = static_cast<To>(from[i]);
 }
 
-// The nearest integer of T, also for what is none.
-template <class T>
-T saturated(double value) {
-  if (!(value > static_cast<double>(std::numeric_limits<T>::lowest()))) {
-    return std::numeric_limits<T>::lowest();
-  }
-  return value >= static_cast<double>(std::numeric_limits<T>::max()) ? std::numeric_limits<T>::max()
-                                                                     : static_cast<T>(value);
-}
-
-template <class T>
-struct Quantizer {
-  std::string mode;
-  bool to_even, narrow;
+// The range of one entry: as asked for, then as the integers cover it.
+struct Range {
   float min, max;
 
-  T operator()(float x) const {
-    if (mode == "MIN_FIRST") {
-      const double per_unit =
-          (steps<T> - 1.0) / (static_cast<double>(max) - static_cast<double>(min));
-      const double offset = std::round(static_cast<double>(min) * per_unit);
-      return saturated<T>(std::round(static_cast<double>(x) * per_unit) - offset +
-                          static_cast<double>(lowest<T>));
+  Range(float low, float high, float least) {
+    if (low > high) {
+      throw InvalidArgumentError(
+          cat("min_range must not be larger than max_range: ", low, " > ", high));
     }
-    const float inside = std::min(std::max(x, min), max);
-    if (mode == "SCALED") {
-      const float scaled = inside * scale;
-      return saturated<T>(
-          static_cast<double>(to_even ? std::nearbyint(scaled) : std::round(scaled)));
-    }
-    const float spread = (highest<T> - lowest<T>) / (max - min);
-    if (std::is_signed_v<T>) {
-      const float half = (highest<T> - lowest<T> + 1) / 2.0f;
-      return saturated<T>(static_cast<double>(std::round((inside - min) * spread - half)));
-    }
-    return saturated<T>(static_cast<double>(std::floor((inside - min) * spread + 0.5f)));
+    min = std::min(0.0f, low);
+    const float room = std::max(1.0f, std::max(std::fabs(low), std::fabs(high))) * least;
+    max = std::max(0.0f, std::max(high, min + room));
   }
-
-  // For SCALED: the range that the integers cover.
-  void set_scale() {
-    const float least = lowest<T> + (narrow ? 1.0f : 0.0f);
-    constexpr float kMost = std::numeric_limits<float>::max();
-    const float from_min = least * min > 0 ? least / min : kMost;
-    const float from_max = highest<T> * max > 0 ? highest<T> / max : kMost;
-    scale = std::min(from_min, from_max);
-    min = least / scale;
-    max = highest<T> / scale;
-  }
-  float scale = 1;
 };
 
-void quantize(KernelContext& c) {
+template <class T>
+QuantizeWideRow min_first_row(const Range& range) {
+  const double low = range.min, high = range.max;
+  QuantizeWideRow row;
+  row.scale = (steps<T> - 1.0) / (high - low);
+  row.offset = std::round(low * row.scale);
+  row.lowest = std::numeric_limits<T>::lowest();
+  row.highest = std::numeric_limits<T>::max();
+  return row;
+}
+
+// Both ends move to where the integers end.
+template <class T>
+QuantizeRow scaled_row(Range& range, bool narrow, bool to_even) {
+  const float least = lowest<T> + (narrow ? 1.0f : 0.0f);
+  constexpr float kMost = std::numeric_limits<float>::max();
+  const float from_min = least * range.min > 0 ? least / range.min : kMost;
+  const float from_max = highest<T> * range.max > 0 ? highest<T> / range.max : kMost;
+  const float scale = std::min(from_min, from_max);
+  range.min = least / scale;
+  range.max = highest<T> / scale;
+  return {to_even ? Rounding::kToEven : Rounding::kAwayFromZero,
+          range.min,
+          range.max,
+          0,
+          scale,
+          0,
+          lowest<T>,
+          highest<T>};
+}
+
+template <class T>
+QuantizeRow min_combined_row(const Range& range) {
+  const float scale = (highest<T> - lowest<T>) / (range.max - range.min);
+  const float half = (highest<T> - lowest<T> + 1) / 2.0f;
+  return {std::is_signed_v<T> ? Rounding::kAwayFromZero : Rounding::kDown,
+          range.min,
+          range.max,
+          range.min,
+          scale,
+          std::is_signed_v<T> ? -half : 0.5f,
+          lowest<T>,
+          highest<T>};
+}
+
+template <class T, class Row>
+void quantize_entries(IntraOpPool& pool, const AxisView& view, const std::vector<Row>& rows,
+                      const float* x, T* to) {
+  for_each_run(pool, view, kBlock, 0.5, [&](std::int64_t k, std::int64_t at, std::int64_t n) {
+    const Row& row = rows[static_cast<std::size_t>(k)];
+    if constexpr (std::is_same_v<T, std::int32_t>) {
+      quantize_row(row, x + at, to + at, n);
+    } else {
+      std::int32_t values[kBlock];
+      quantize_row(row, x + at, values, n);
+      convert_row(values, to + at, n);
+    }
+  });
+}
+
+// Output 0 by the rows that make(range) gives; it may change the range, which is outputs 1 and 2.
+template <class T, class Make>
+void quantize_by(KernelContext& c, const AxisView& view, const Make& make) {
   const Array& x = c.input(0);
-  const AxisView view = entries_of(c, x);
+  const float least = c.attr<float>("ensure_minimum_range");
+  Array& out = c.allocate_output(0, x.shape());
+  float* const min = c.allocate_output(1, c.input(1).shape()).template data<float>();
+  float* const max = c.allocate_output(2, c.input(2).shape()).template data<float>();
+  std::vector<decltype(make(std::declval<Range&>()))> rows;
+  for (std::int64_t k = 0; k < view.size; ++k) {
+    Range range(c.input(1).data<float>()[k], c.input(2).data<float>()[k], least);
+    rows.push_back(make(range));
+    min[k] = range.min;
+    max[k] = range.max;
+  }
+  quantize_entries(c.intra_op(), view, rows, x.data<float>(), out.data<T>());
+}
+
+void quantize(KernelContext& c) {
+  const AxisView view = entries_of(c, c.input(0));
   const auto& mode = c.attr<std::string>("mode");
   const bool to_even = c.attr<std::string>("round_mode") == "HALF_TO_EVEN";
+  const bool narrow = c.attr<bool>("narrow_range");
   if (to_even && mode != "SCALED") {
     throw InvalidArgumentError(
         cat("Round mode 'HALF_TO_EVEN' only supported for mode 'SCALED', "
             "but mode is '",
             mode, "'."));
   }
-  const float least = c.attr<float>("ensure_minimum_range");
-  Array& out = c.allocate_output(0, x.shape());
-  Array& out_min = c.allocate_output(1, c.input(1).shape());
-  Array& out_max = c.allocate_output(2, c.input(2).shape());
-  quantized_switch(out.dtype(), [&]<class T>() {
-    for (std::int64_t k = 0; k < view.size; ++k) {
-      const float low = c.input(1).data<float>()[k], high = c.input(2).data<float>()[k];
-      if (low > high) {
-        throw InvalidArgumentError(
-            cat("min_range must not be larger than max_range: ", low, " > ", high));
-      }
-      Quantizer<T> quantizer{mode, to_even, c.attr<bool>("narrow_range"), 0, 0};
-      quantizer.min = std::min(0.0f, low);
-      const float room = std::max(1.0f, std::max(std::fabs(low), std::fabs(high))) * least;
-      quantizer.max = std::max(0.0f, std::max(high, quantizer.min + room));
-      if (mode == "SCALED") quantizer.set_scale();
-      const float* from = x.data<float>();
-      for_each(view, k, [&](std::int64_t i) { out.data<T>()[i] = quantizer(from[i]); });
-      out_min.data<float>()[k] = quantizer.min;
-      out_max.data<float>()[k] = quantizer.max;
+  quantized_switch(c.output_dtype(0), [&]<class T>() {
+    if (mode == "MIN_FIRST") {
+      quantize_by<T>(c, view, [](const Range& range) { return min_first_row<T>(range); });
+    } else if (mode == "SCALED") {
+      quantize_by<T>(c, view, [=](Range& range) { return scaled_row<T>(range, narrow, to_even); });
+    } else {
+      quantize_by<T>(c, view, [](const Range& range) { return min_combined_row<T>(range); });
     }
   });
 }
@@ -165,27 +206,41 @@ struct Dequantizer {
       offset = shift = 0;
     }
   }
-  float operator()(T x) const { return (static_cast<float>(x) + shift) * scale + offset; }
+  void row(const T* x, float* to, std::int64_t n) const {
+    constexpr std::int64_t kPiece = 16;  // a constant count becomes vector instructions
+    const Dequantizer by = *this;
+    convert_row(x, to, n);
+    std::int64_t i = 0;
+    for (; i + kPiece <= n; i += kPiece) {
+      for (std::int64_t k = 0; k < kPiece; ++k) to[i + k] = by.value(to[i + k]);
+    }
+    for (; i < n; ++i) to[i] = by.value(to[i]);
+  }
+
+ private:
+  float value(float x) const { return (x + shift) * scale + offset; }
 };
 
 void dequantize(KernelContext& c) {
   const Array& x = c.input(0);
   const AxisView view = entries_of(c, x);
   const auto& mode = c.attr<std::string>("mode");
+  const bool narrow = c.attr<bool>("narrow_range");
   Array& out = c.allocate_output(0, x.shape());
   quantized_switch(x.dtype(), [&]<class T>() {
+    std::vector<Dequantizer<T>> entries;
     for (std::int64_t k = 0; k < view.size; ++k) {
-      const Dequantizer<T> value(mode, c.attr<bool>("narrow_range"), c.input(1).data<float>()[k],
-                                 c.input(2).data<float>()[k]);
-      for_each(view, k, [&](std::int64_t i) {
-        const float result = value(x.data<T>()[i]);
-        if (out.dtype() == DType::kFloat) {
-          out.data<float>()[i] = result;
-        } else {
-          out.data<BFloat16>()[i] = BFloat16(result);
-        }
-      });
+      entries.emplace_back(mode, narrow, c.input(1).data<float>()[k], c.input(2).data<float>()[k]);
     }
+    const auto run = [&](std::int64_t k, std::int64_t at, std::int64_t n) {
+      const Dequantizer<T>& entry = entries[static_cast<std::size_t>(k)];
+      const T* const from = x.data<T>() + at;
+      if (out.dtype() == DType::kFloat) return entry.row(from, out.data<float>() + at, n);
+      float values[kBlock];
+      entry.row(from, values, n);
+      from_floats(values, out.data<BFloat16>() + at, n);
+    };
+    for_each_run(c.intra_op(), view, kBlock, 0.3, run);
   });
 }
 

@@ -1,18 +1,22 @@
 // QuantizeAndDequantize: rounding to levels at equal distances on both sides of zero.
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
-#include "tandem/kernels/cpu/axis_view.h"
+#include "tandem/kernels/cpu/axis_runs.h"
+#include "tandem/kernels/cpu/float16_rows.h"
 #include "tandem/kernels/cpu/int_input.h"
 #include "tandem/kernels/cpu/number_types.h"
+#include "tandem/kernels/cpu/quantize_rows.h"
 
 namespace tandem::cpu {
 namespace {
+
+constexpr std::int64_t kBlock = 1024;  // elements at once, through memory that stays near
 
 // The values as entries of one axis, each with a range of its own; axis -1: all as one.
 struct Entries {
@@ -41,46 +45,75 @@ struct Entries {
       }
     }
   }
-
-  // f(place) for each element of entry k.
-  template <class F>
-  void for_each(std::int64_t k, F f) const {
-    for (std::int64_t o = 0; o < view.outer; ++o) {
-      const std::int64_t at = (o * view.size + k) * view.inner;
-      for (std::int64_t i = at; i < at + view.inner; ++i) f(i);
-    }
-  }
 };
+
+// Half and bfloat16 pass through these a block at a time.
+template <class T>
+const Wide<T>* widened(const T* from, [[maybe_unused]] Wide<T>* block, std::int64_t n) {
+  if constexpr (is_float16<T>) {
+    to_floats(from, block, n);
+    return block;
+  } else {
+    return from;
+  }
+}
 
 template <class W>
-struct Rounding {
-  W min, max, scale, inverse;
-  bool clamp, half_up;
+RoundTripRow<W> row_for(W min, W max, bool is_signed, std::int64_t bits, bool narrow) {
+  const auto power = [](std::int64_t n) { return static_cast<W>(std::int64_t{1} << n); };
+  const W lowest = !is_signed ? W(0) : narrow ? -power(bits - 1) + W(1) : -power(bits - 1);
+  const W highest = (is_signed ? power(bits - 1) : power(bits)) - W(1);
+  constexpr W kMost = std::numeric_limits<W>::max();
+  const W from_min = lowest * min > 0 ? lowest / min : kMost;
+  const W from_max = highest * max > 0 ? highest / max : kMost;
+  RoundTripRow<W> row;
+  if (from_min < from_max) {
+    row.scale = from_min;
+    row.inverse = min / lowest;
+    row.min = min;
+    row.max = highest * row.inverse;
+  } else {
+    row.scale = from_max;
+    row.inverse = max / highest;
+    row.min = lowest * row.inverse;
+    row.max = max;
+  }
+  return row;
+}
 
-  Rounding(W low, W high, bool is_signed, std::int64_t bits, bool narrow, bool clamp_,
-           bool half_up_)
-      : min(low), max(high), clamp(clamp_), half_up(half_up_) {
-    const auto power = [](std::int64_t n) { return static_cast<W>(std::int64_t{1} << n); };
-    const W lowest = !is_signed ? W(0) : narrow ? -power(bits - 1) + W(1) : -power(bits - 1);
-    const W highest = (is_signed ? power(bits - 1) : power(bits)) - W(1);
-    constexpr W kMost = std::numeric_limits<W>::max();
-    const W from_min = lowest * min > 0 ? lowest / min : kMost;
-    const W from_max = highest * max > 0 ? highest / max : kMost;
-    if (from_min < from_max) {
-      scale = from_min;
-      inverse = min / lowest;
-      max = highest * inverse;
-    } else {
-      scale = from_max;
-      inverse = max / highest;
-      min = lowest * inverse;
+// The ends of each entry's elements. In pieces of a fixed size: which of two zeros is an end must
+// not depend on the number of threads.
+template <class T>
+void find_ends(const T* x, const AxisView& view, std::int64_t k, Wide<T>& low, Wide<T>& high,
+               IntraOpPool& pool) {
+  using W = Wide<T>;
+  constexpr std::int64_t kPiece = 16 * kBlock;
+  const std::int64_t per_row = (view.inner + kPiece - 1) / kPiece;
+  const W none = std::numeric_limits<W>::infinity();
+  std::vector<W> lows(static_cast<std::size_t>(per_row), none);
+  std::vector<W> highs(static_cast<std::size_t>(per_row), -none);
+  const auto piece = [&](std::int64_t p, std::int64_t) {
+    W least = none, most = -none;
+    for (std::int64_t o = 0; o < view.outer; ++o) {
+      const T* const row = x + (o * view.size + k) * view.inner;
+      const std::int64_t end = std::min(view.inner, (p + 1) * kPiece);
+      for (std::int64_t at = p * kPiece; at < end; at += kBlock) {
+        W block[kBlock];
+        const std::int64_t n = std::min(kBlock, end - at);
+        extend_range(widened(row + at, block, n), n, least, most);
+      }
     }
+    lows[static_cast<std::size_t>(p)] = least;
+    highs[static_cast<std::size_t>(p)] = most;
+  };
+  if (per_row == 1) {
+    piece(0, 1);
+  } else {
+    pool.for_each_piece(per_row, piece);
   }
-  W operator()(W x) const {
-    if (clamp) x = std::min(std::max(x, min), max);
-    return (half_up ? std::floor(x * scale + W(0.5)) : std::nearbyint(x * scale)) * inverse;
-  }
-};
+  low = *std::min_element(lows.begin(), lows.end());
+  high = *std::max_element(highs.begin(), highs.end());
+}
 
 void round_trip(KernelContext& c, std::int64_t bits, bool half_up) {
   const Array& x = c.input(0);
@@ -95,25 +128,33 @@ void round_trip(KernelContext& c, std::int64_t bits, bool half_up) {
   if (x.num_elements() == 0) return;
   with_floating(x.dtype(), [&]<class T>() {
     using W = Wide<T>;
-    const T* from = x.data<T>();
+    const T* const from = x.data<T>();
+    T* const to = out.data<T>();
+    std::vector<RoundTripRow<W>> rows;
     for (std::int64_t k = 0; k < entries.view.size; ++k) {
       W low = widen(c.input(1).data<T>()[given ? k : 0]);
       W high = widen(c.input(2).data<T>()[given ? k : 0]);
       if (given && !(low <= high)) {
         throw InvalidArgumentError(cat("Invalid range: input_min ", low, " > input_max ", high));
       }
-      if (!given) {
-        low = std::numeric_limits<W>::infinity();
-        high = -low;
-        entries.for_each(k, [&](std::int64_t i) {
-          low = std::min(low, widen(from[i]));
-          high = std::max(high, widen(from[i]));
-        });
-      }
-      const Rounding<W> round(low, high, is_signed, bits, narrow, given, half_up);
-      entries.for_each(
-          k, [&](std::int64_t i) { out.data<T>()[i] = static_cast<T>(round(widen(from[i]))); });
+      if (!given) find_ends(from, entries.view, k, low, high, c.intra_op());
+      rows.push_back(row_for(low, high, is_signed, bits, narrow));
+      rows.back().half_up = half_up;
+      if (given) continue;
+      rows.back().max = std::numeric_limits<W>::infinity();  // no element is outside
+      rows.back().min = -rows.back().max;
     }
+    const auto run = [&](std::int64_t k, std::int64_t at, std::int64_t n) {
+      const RoundTripRow<W>& row = rows[static_cast<std::size_t>(k)];
+      if constexpr (is_float16<T>) {
+        float block[kBlock], rounded[kBlock];
+        round_trip_row(row, widened(from + at, block, n), rounded, n);
+        from_floats(rounded, to + at, n);
+      } else {
+        round_trip_row(row, from + at, to + at, n);
+      }
+    };
+    for_each_run(c.intra_op(), entries.view, kBlock, 0.5, run);
   });
 }
 
@@ -135,16 +176,20 @@ void gradient(KernelContext& c) {
   Array& to_min = c.allocate_output(1, c.input(2).shape());
   Array& to_max = c.allocate_output(2, c.input(3).shape());
   with_floating(x.dtype(), [&]<class T>() {
-    using W = Wide<T>;
-    for (std::int64_t k = 0; k < entries.view.size; ++k) {
-      const W low = widen(c.input(2).data<T>()[k]), high = widen(c.input(3).data<T>()[k]);
-      entries.for_each(k, [&](std::int64_t i) {
-        const W value = widen(x.data<T>()[i]);
-        to.data<T>()[i] = value >= low && value <= high ? grad.data<T>()[i] : T(0);
-      });
-      // As in TensorFlow, the ends of the range are not moved.
-      to_min.data<T>()[k] = to_max.data<T>()[k] = T(0);
-    }
+    const T *const values = x.data<T>(), *const from = grad.data<T>();
+    T* const out = to.data<T>();
+    const T *const lows = c.input(2).data<T>(), *const highs = c.input(3).data<T>();
+    const auto run = [&](std::int64_t k, std::int64_t at, std::int64_t n) {
+      const auto low = widen(lows[k]), high = widen(highs[k]);
+      for (std::int64_t i = at; i < at + n; ++i) {
+        const auto value = widen(values[i]);
+        out[i] = value >= low && value <= high ? from[i] : T(0);
+      }
+    };
+    for_each_run(c.intra_op(), entries.view, kBlock, 1, run);
+    // As in TensorFlow, the ends of the range are not moved.
+    std::fill_n(to_min.data<T>(), entries.view.size, T(0));
+    std::fill_n(to_max.data<T>(), entries.view.size, T(0));
   });
 }
 
