@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <complex>
+#include <limits>
 
 #include "tandem/kernels/cpu/elementwise.h"
 
@@ -93,21 +94,43 @@ struct RoundOf {
 struct IsNanOf {
   template <class T>
   static bool of(T x) {
-    return std::isnan(x);
+    return x != x;
   }
 };
 struct IsInfOf {
   template <class T>
   static bool of(T x) {
-    return std::isinf(x);
+    return std::fabs(x) > std::numeric_limits<T>::max();
   }
 };
 struct IsFiniteOf {
   template <class T>
   static bool of(T x) {
-    return std::isfinite(x);
+    return std::fabs(x) <= std::numeric_limits<T>::max();
   }
 };
+
+// In pieces of a constant size, which compilers turn into vector instructions.
+template <class F, class T>
+void test_loop(const void* x, void* out, std::int64_t n, float) {
+  constexpr std::int64_t kPiece = 16;
+  const T* from = static_cast<const T*>(x);
+  bool* to = static_cast<bool*>(out);
+  std::int64_t i = 0;
+  for (; i + kPiece <= n; i += kPiece) {
+    bool piece[kPiece];
+    for (std::int64_t k = 0; k < kPiece; ++k) piece[k] = F::of(from[i + k]);
+    for (std::int64_t k = 0; k < kPiece; ++k) to[i + k] = piece[k];
+  }
+  for (; i < n; ++i) to[i] = F::of(from[i]);
+}
+template <class F>
+constexpr UnaryOp test_op() {
+  UnaryOp op;
+  op.set(DType::kFloat, test_loop<F, float>);
+  op.set(DType::kDouble, test_loop<F, double>);
+  return op;
+}
 
 constexpr auto kFields = Floats{} + Complexes{};
 
@@ -122,9 +145,9 @@ constexpr UnaryOp kFloor = unary_op<FloorOf>(Floats{});
 constexpr UnaryOp kCeil = unary_op<CeilOf>(Floats{});
 constexpr UnaryOp kRound = unary_op<RoundOf>(Floats{} + SignedInts{});
 constexpr UnaryOp kRint = unary_op<RoundOf>(Floats{});
-constexpr UnaryOp kIsNan = unary_op<IsNanOf>(Floats{});
-constexpr UnaryOp kIsInf = unary_op<IsInfOf>(Floats{});
-constexpr UnaryOp kIsFinite = unary_op<IsFiniteOf>(Floats{});
+constexpr UnaryOp kIsNan = test_op<IsNanOf>();
+constexpr UnaryOp kIsInf = test_op<IsInfOf>();
+constexpr UnaryOp kIsFinite = test_op<IsFiniteOf>();
 
 const KernelRegistration kKernels[] = {
     KernelRegistration(kernel_of<kNeg>("Neg")),
