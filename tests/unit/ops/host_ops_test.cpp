@@ -23,6 +23,8 @@
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/traced_function.h"
 
+#include "tests/unit/folder.h"
+
 namespace tandem {
 namespace {
 
@@ -64,14 +66,15 @@ TEST(HostOps, AnAssertionNamesItsData) {
 }
 
 TEST(HostOps, FilesAreWrittenFoundAndRead) {
-  const std::string folder = testing::TempDir() + "tandem_host_ops/deep";
+  const Folder own;
+  const std::string folder = own.file("some/deep");
   io::write_file(Tensor(folder + "/a1.txt"), Tensor("one"));
   io::write_file(Tensor(folder + "/a2.txt"), Tensor("two"));
   EXPECT_EQ(io::read_file(Tensor(folder + "/a2.txt")).item<std::string>(), "two");
   EXPECT_THAT(io::matching_files(Tensor(folder + "/a?.t*")).to_vector<std::string>(),
               ElementsAre(folder + "/a1.txt", folder + "/a2.txt"));
-  EXPECT_EQ(io::matching_files(Tensor(testing::TempDir() + "tandem_host_*/d*/*2*")).dim(0), 1);
-  std::filesystem::remove_all(testing::TempDir() + "tandem_host_ops");
+  EXPECT_EQ(io::matching_files(Tensor(own.file("so*/d*/*2*"))).dim(0), 1);
+  std::filesystem::remove_all(folder);
   EXPECT_THROW(io::read_file(Tensor(folder + "/a2.txt")), NotFoundError);
 }
 

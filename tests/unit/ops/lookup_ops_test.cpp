@@ -13,6 +13,8 @@
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/traced_function.h"
 
+#include "tests/unit/folder.h"
+
 namespace tandem {
 namespace {
 
@@ -134,7 +136,8 @@ TEST(LookupOps, WrongTypesAreRefused) {
 }
 
 TEST(LookupOps, ReadATextFile) {
-  const std::string path = testing::TempDir() + "tandem_words.txt";
+  const Folder folder;
+  const std::string path = folder.file("words.txt");
   std::ofstream(path) << "head\nsalt 3\npepper 4\n";
   const auto fill = [&](const Tensor& t, int key, int value, AttrMap attrs = {}) {
     attrs.set("key_index", key);
