@@ -252,14 +252,15 @@ void run_graph(const RunArguments& arguments) {
     for_option("--out " + arguments.out,
                [&] { fs::file_system_of(arguments.out).make_directories(arguments.out); });
   }
+  std::vector<Fetched> fetched;
   try {
     for (const std::string& init : arguments.inits) session.prepare(names, {}, {init}).run(values);
-    for (const Fetched& fetched : run_steps(arguments, step, values))
-      report_fetch(arguments, fetched);
+    fetched = run_steps(arguments, step, values);
   } catch (const FailedPreconditionError&) {
     if (!arguments.inits.empty()) throw;
     std::rethrow_exception(with_line(std::current_exception(), propose_init("td run", *graph)));
   }
+  for (const Fetched& one : fetched) report_fetch(arguments, one);
   const Timing timing = arguments.repeat > 0 ? measure(step, values, arguments.repeat) : Timing{};
   report(arguments, timing, step.num_nodes(), peak_bytes(runtime));
 }

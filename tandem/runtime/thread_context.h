@@ -62,8 +62,9 @@ class TANDEM_EXPORT DeviceScope {
 /// once `cancellation` is cancelled, from any thread:
 ///
 ///     auto stop = std::make_shared<td::Cancellation>();
-///     auto done = std::async(std::launch::async, [&] { td::CancellationScope on(stop); train();
-///     }); stop->cancel();  // done.get() then throws CancelledError
+///     auto stop_here = [&] { td::CancellationScope on(stop); train(); };
+///     auto done = std::async(std::launch::async, stop_here);
+///     stop->cancel();  // done.get() then throws CancelledError
 ///
 /// In a scope within a scope calls stop with either's cancellation. Without one (null) the scope
 /// changes nothing.

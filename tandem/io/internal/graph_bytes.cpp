@@ -15,7 +15,8 @@ std::string graph_bytes(const proto::GraphDef& graph, GraphFormat format) {
 }
 
 bool is_text(std::string_view bytes) {
-  static constexpr std::string_view kBeginnings[] = {"#", "node", "library", "version"};
+  static constexpr std::string_view kBeginnings[] = {"#", "node", "library", "version",
+                                                     "debug_info"};
   return std::any_of(std::begin(kBeginnings), std::end(kBeginnings),
                      [&](std::string_view beginning) { return bytes.starts_with(beginning); });
 }

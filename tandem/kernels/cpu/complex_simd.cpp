@@ -11,7 +11,6 @@
 #include <hwy/highway.h>
 
 #include "tandem/kernels/cpu/simd_circular-inl.h"
-#include "tandem/kernels/cpu/simd_loops-inl.h"
 #include "tandem/kernels/cpu/simd_math-inl.h"
 
 #ifndef TANDEM_KERNELS_CPU_COMPLEX_SIMD

@@ -1,4 +1,5 @@
-// Convolutions of double, which the library for the others lacks: as products of matrices.
+// Convolutions of double, which the library for the others lacks: as products of matrices. Padding
+// is multiplied as zeros are, so that an infinite weight over it makes a NaN.
 
 #include <algorithm>
 #include <atomic>
@@ -48,13 +49,17 @@ void conv_double(KernelContext& c, const ConvCase& p, const void* image, const v
   const std::int64_t positions = p.batch * p.y.output * p.x.output;
   // The patches of a block stay in a core's cache; the sizes alone say how many it has.
   constexpr std::int64_t kBlock = 1 << 15;
-  const std::int64_t step = std::clamp<std::int64_t>(kBlock / length, 32, 512);
+  // Long patches are taken one by one: some of them would be larger than the image.
+  const std::int64_t least = length > 16 * kBlock ? 1 : 32;
+  const std::int64_t step =
+      std::min(std::clamp<std::int64_t>(kBlock / length, least, 512), positions);
   const std::int64_t blocks = (positions + step - 1) / step;
   std::atomic<bool> possible{true};
   c.intra_op().parallel_for(
       blocks, p.multiplications() / static_cast<double>(blocks) * 0.3,
       [&](std::int64_t begin, std::int64_t end) {
-        const Scratch scratch(static_cast<std::size_t>(step * length) * sizeof(double));
+        const std::int64_t patches_size = is_product(p) ? 0 : step * length;
+        const Scratch scratch(static_cast<std::size_t>(patches_size) * sizeof(double));
         for (std::int64_t block = begin; block < end; ++block) {
           const std::int64_t first = block * step, last = std::min(positions, first + step);
           for (std::int64_t g = 0; g < p.groups; ++g) {

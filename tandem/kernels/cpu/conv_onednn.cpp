@@ -162,6 +162,10 @@ void depthwise_backprop_filter(KernelContext& c) {
   ConvCase wide = p;
   wide.in_depth = wide.groups = p.out_depth;
   wide.filter_shape = Shape{p.y.filter, p.x.filter, p.out_depth, 1};
+  if (!fits(wide) || wide.input_shape().num_elements() > 4 * gradient.num_elements()) {
+    // With long strides the equal channels would be much more than all that is read.
+    return run_conv(c, p, conv_backprop_filter_reference, image, gradient, result);
+  }
   const Array repeated = c.allocate_temp(p.dtype, wide.input_shape());
   const std::int64_t inner = p.nchw ? p.y.input * p.x.input : 1;
   const std::int64_t channels = image.num_elements() / inner;

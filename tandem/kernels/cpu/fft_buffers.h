@@ -18,7 +18,7 @@ class FftBuffers {
   double* a() const { return a_; }
   double* b() const { return a_ + size_; }
   /// Nothing in lanes that no line is in: what was there before might be slow to compute with.
-  void clear() const { std::fill(a_, a_ + size_, 0.0); }
+  void clear() const { std::fill(a_, a_ + 2 * size_, 0.0); }
 
  private:
   std::int64_t size_;

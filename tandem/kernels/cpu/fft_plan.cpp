@@ -27,7 +27,8 @@ std::vector<std::int64_t> radices(std::int64_t n) {
   return found;
 }
 
-// Values by size, of which the newest are kept; those of large sizes cost too much memory.
+// Values by size; when there are many all are made anew, and those of large sizes, which cost too
+// much memory, each time.
 template <class T>
 class Kept {
  public:

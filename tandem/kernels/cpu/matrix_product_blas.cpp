@@ -36,7 +36,8 @@ Grid cut(const MatrixProduct& p, double ns) {
     if (std::max(height, width) < 2 * kShortestSide) break;
     (height > width ? grid.rows : grid.columns) *= 2;
   }
-  if (grid.rows * grid.columns == 1) {
+  // A batch has pieces enough, and each part of a sum is another result to be kept.
+  if (grid.rows * grid.columns == 1 && p.batch < 8) {
     grid.sums = std::clamp<std::int64_t>(p.k / kShortestSum, 1, std::max<std::int64_t>(wanted, 1));
   }
   return grid;

@@ -126,7 +126,13 @@ template <class Reduce, class T>
 T finished(Accumulator<T> value, [[maybe_unused]] std::int64_t rows, [[maybe_unused]] bool mean) {
   if constexpr (std::is_same_v<Reduce, Sum>) {
     using A = Accumulator<T>;
-    if (mean) value = static_cast<A>(value / static_cast<A>(rows));
+    if constexpr (std::is_integral_v<A>) {
+      // Small types cannot hold every number of rows.
+      using Wide = std::conditional_t<std::is_signed_v<A>, std::int64_t, std::uint64_t>;
+      if (mean) value = static_cast<A>(static_cast<Wide>(value) / static_cast<Wide>(rows));
+    } else {
+      if (mean) value = static_cast<A>(value / static_cast<A>(rows));
+    }
   }
   return static_cast<T>(value);
 }
@@ -286,8 +292,11 @@ void sorted_segment_of(KernelContext& c, const Loops& loops, bool mean) {
   const double cost = (each * static_cast<double>(data.num_elements() + out.num_elements())) /
                       static_cast<double>(segments);
   c.intra_op().parallel_for(segments, cost, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<std::max_align_t> row(
-        static_cast<std::size_t>(inner * loops.accumulator_bytes) / sizeof(std::max_align_t) + 1);
+    // Only what is added up in a wider type needs a row of it.
+    const std::int64_t wide =
+        loops.accumulator_bytes == loops.element_bytes ? 0 : inner * loops.accumulator_bytes;
+    std::vector<std::max_align_t> row(static_cast<std::size_t>(wide) / sizeof(std::max_align_t) +
+                                      1);
     loops.reduce_runs(out.raw_data(), data.raw_data(), starts.data(), begin, end, inner, row.data(),
                       mean);
   });

@@ -115,15 +115,19 @@ void sparse_to_dense(KernelContext& c) {
   // Every run begins with the last element of the one before, to see that places rise.
   constexpr std::int64_t kStep = DensePlaces::kRun - 1;
   std::atomic<bool> wrong = false;
+  const auto read = [&](std::int64_t r, std::int64_t* places) {
+    const std::int64_t begin = r * kStep, run = std::min(DensePlaces::kRun, n - begin);
+    if (!all.read(begin, run, places)) wrong.store(true, std::memory_order_relaxed);
+    return !wrong.load(std::memory_order_relaxed);
+  };
+  const auto check = [&](std::int64_t first, std::int64_t last) {
+    std::int64_t places[DensePlaces::kRun];
+    for (std::int64_t r = first; r < last && read(r, places); ++r) continue;
+  };
   const auto put = [&](std::int64_t first, std::int64_t last) {
     std::int64_t places[DensePlaces::kRun];
-    for (std::int64_t r = first; r < last; ++r) {
-      const std::int64_t begin = r * kStep;
-      const std::int64_t run = std::min(DensePlaces::kRun, n - begin);
-      if (!all.read(begin, run, places)) {
-        wrong.store(true, std::memory_order_relaxed);
-        return;
-      }
+    for (std::int64_t r = first; r < last && read(r, places); ++r) {
+      const std::int64_t begin = r * kStep, run = std::min(DensePlaces::kRun, n - begin);
       with_element(out.dtype(), [&]<class T>() {
         T* to = static_cast<T*>(out.raw_data());
         const T* from = static_cast<const T*>(values.raw_data());
@@ -135,7 +139,10 @@ void sparse_to_dense(KernelContext& c) {
   };
   const std::int64_t runs = (n + kStep - 1) / kStep;
   if (validate) {
-    c.intra_op().parallel_for(runs, 3.0 * static_cast<double>(kStep), put);
+    // All first: threads must not meet at a place that is named twice.
+    c.intra_op().parallel_for(runs, 2.0 * static_cast<double>(kStep), check);
+    if (!wrong.load(std::memory_order_relaxed))
+      c.intra_op().parallel_for(runs, 3.0 * static_cast<double>(kStep), put);
   } else {
     put(0, runs);  // The last of those with one place stays.
   }

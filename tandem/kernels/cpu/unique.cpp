@@ -95,7 +95,7 @@ class Distinct {
     return static_cast<std::size_t>(key ^ key >> 32) & (slots_.size() - 1);
   }
   void grow() {
-    std::vector<Slot> old(4 * slots_.size());
+    std::vector<Slot> old(2 * slots_.size());
     old.swap(slots_);
     for (const Slot& slot : old) {
       if (slot.number < 0) continue;

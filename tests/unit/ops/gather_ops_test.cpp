@@ -181,6 +181,12 @@ TEST(SegmentOps, LongHalfSumsKeepTheirDigits) {
   EXPECT_EQ(static_cast<float>(sum.at<Half>({0, 0})), 4096.0f);
 }
 
+TEST(SegmentOps, MeansOfMoreRowsThanTheirTypeCounts) {
+  const std::vector<std::int8_t> values(256, std::int8_t{0});
+  const Tensor mean = math::segment_mean(Tensor::from(values, {256}), zeros({256}, int32));
+  EXPECT_EQ(mean.at<std::int8_t>({0}), 0);
+}
+
 TEST(SegmentOps, SumsHaveTheSameBitsForEveryNumberOfThreads) {
   const std::int64_t rows = 3000, inner = 67, segments = 100;
   std::vector<float> values(static_cast<std::size_t>(rows * inner));
