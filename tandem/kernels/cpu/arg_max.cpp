@@ -74,12 +74,12 @@ void put(const I* places, std::int64_t n, std::int64_t first, Array& out, std::i
 template <bool kLargest, class T>
 std::int64_t arg_row(const T* x, std::int64_t n) {
   using C = Compute<T>;
-  constexpr std::int64_t kBlock = 512;
-  [[maybe_unused]] C stage[kBlock];
+  constexpr std::int64_t kStage = 512;
+  [[maybe_unused]] C stage[kStage];
   C best = worst<kLargest, C>();
   std::int64_t place = 0;
-  for (std::int64_t i = 0; i < n; i += kBlock) {
-    const std::int64_t count = std::min(kBlock, n - i);
+  for (std::int64_t i = 0; i < n; i += kStage) {
+    const std::int64_t count = std::min(kStage, n - i);
     const C* block;
     if constexpr (is_float16<T>) {
       to_floats(x + i, stage, count);

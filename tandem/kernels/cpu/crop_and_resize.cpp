@@ -135,8 +135,8 @@ void crop(KernelContext& c) {
           }
           if (nearest) {
             const T* from = top + static_cast<std::int64_t>(std::round(x)) * k.depth;
-            combine_rows(pixel, from, k.depth,
-                         [](float, T value) { return static_cast<float>(value); });
+            std::transform(from, from + k.depth, pixel,
+                           [](T value) { return static_cast<float>(value); });
             continue;
           }
           const std::int64_t left = static_cast<std::int64_t>(std::floor(x)) * k.depth;

@@ -138,6 +138,7 @@ void args_gradient(KernelContext& c) {
 // From the ends in inputs `first` and the one after.
 std::vector<Levels> levels_of_vars(const KernelContext& c, int first, const Bits& bits) {
   std::vector<Levels> channels;
+  channels.reserve(static_cast<std::size_t>(c.input(first).num_elements()));
   for (std::int64_t k = 0; k < c.input(first).num_elements(); ++k) {
     channels.push_back(
         bits.levels(c.input(first).data<float>()[k], c.input(first + 1).data<float>()[k]));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "tandem/core/error.h"
@@ -234,6 +235,17 @@ void ragged_bincount(KernelContext& c) {
                      [split](std::int64_t row) { return split[row]; });
 }
 
+// How far a value is above `low`, which is not greater.
+template <class T>
+double above(T value, T low) {
+  if constexpr (std::is_integral_v<T>) {
+    using U = std::make_unsigned_t<T>;
+    return static_cast<double>(static_cast<U>(value) - static_cast<U>(low));
+  } else {
+    return static_cast<double>(value - low);
+  }
+}
+
 template <class T, class Count>
 void histogram_of(const Array& values, const T* range, Array& out) {
   const std::int64_t bins = out.num_elements();
@@ -242,7 +254,7 @@ void histogram_of(const Array& values, const T* range, Array& out) {
   Count* count = out.data<Count>();
   std::fill(count, count + bins, Count(0));
   for (const T value : values.values<T>()) {
-    const double at = static_cast<double>(std::max(value, range[0]) - range[0]) / step;
+    const double at = above(std::max(value, range[0]), range[0]) / step;
     const double place = std::min(at, static_cast<double>(bins - 1));
     ++count[place > 0 ? static_cast<std::int64_t>(place) : 0];
   }

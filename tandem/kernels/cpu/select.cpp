@@ -8,18 +8,13 @@
 #include <vector>
 
 #include "tandem/core/error.h"
-#include "tandem/core/resource_handle.h"
-#include "tandem/core/variant.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/broadcast_rows.h"
 #include "tandem/kernels/cpu/choose_rows.h"
+#include "tandem/kernels/cpu/elements.h"
 
 namespace tandem::cpu {
 namespace {
-
-struct Bytes16 {
-  std::uint64_t low, high;
-};
 
 // One row: where the condition moves along with the result. Numbers are chosen in vectors.
 template <class T>
@@ -64,19 +59,7 @@ void select_rows(KernelContext& c, const Shape& condition) {
   const int reused = t == rows.shape() && c.may_overwrite_input(1) ? 1 : 2;
   Array& out = c.reuse_or_allocate_output(reused, 0, rows.shape());
   if (out.num_elements() == 0) return;
-  switch (out.dtype()) {
-    case DType::kString: return select_as<std::string>(c, rows, out);
-    case DType::kVariant: return select_as<Variant>(c, rows, out);
-    case DType::kResource: return select_as<ResourceHandle>(c, rows, out);
-    default: break;
-  }
-  switch (dtype_size(out.dtype())) {
-    case 1: return select_as<std::uint8_t>(c, rows, out);
-    case 2: return select_as<std::uint16_t>(c, rows, out);
-    case 4: return select_as<std::uint32_t>(c, rows, out);
-    case 8: return select_as<std::uint64_t>(c, rows, out);
-    default: return select_as<Bytes16>(c, rows, out);
-  }
+  with_element(out.dtype(), [&]<class T>() { select_as<T>(c, rows, out); });
 }
 
 void select_v2(KernelContext& c) { select_rows(c, c.input(0).shape()); }

@@ -39,16 +39,27 @@ auto rank_of(T element) {
   }
 }
 
+// An element of a row: U holds ranks and places.
+template <class U>
+struct Ranked {
+  U rank, place;
+  bool operator<(const Ranked& other) const {
+    return rank != other.rank ? rank < other.rank : place < other.place;
+  }
+};
+
 // The loops over elements, all that is compiled for each type.
 struct Loops {
-  void (*ranks)(const void* row, std::int64_t n, std::uint64_t* to);
+  void (*narrow)(const void* row, std::int64_t n, Ranked<std::uint32_t>* to);
+  void (*wide)(const void* row, std::int64_t n, Ranked<std::uint64_t>* to);
   std::int64_t (*best)(const void* row, std::int64_t n);  // The place of the first of the greatest.
 };
 
-template <class T>
-void ranks_of(const void* row, std::int64_t n, std::uint64_t* to) {
+template <class T, class U>
+void ranks_of(const void* row, std::int64_t n, Ranked<U>* to) {
   const T* from = static_cast<const T*>(row);
-  for (std::int64_t i = 0; i < n; ++i) to[i] = rank_of(from[i]);
+  for (std::int64_t i = 0; i < n; ++i)
+    to[i] = {static_cast<U>(rank_of(from[i])), static_cast<U>(i)};
 }
 
 template <class T>
@@ -76,15 +87,6 @@ std::int64_t best_of(const void* input, std::int64_t n) {
   return best;
 }
 
-// An element of a row: U holds ranks and places.
-template <class U>
-struct Ranked {
-  U rank, place;
-  bool operator<(const Ranked& other) const {
-    return rank != other.rank ? rank < other.rank : place < other.place;
-  }
-};
-
 // Sorts elements whose places rise, digit by digit of their ranks: no branch depends on them.
 template <class U>
 void sort_by_digits(std::vector<Ranked<U>>& all, std::vector<Ranked<U>>& other) {
@@ -101,15 +103,15 @@ void sort_by_digits(std::vector<Ranked<U>>& all, std::vector<Ranked<U>>& other) 
   }
 }
 
-// Finds the k greatest of rows of n, given their ranks.
+// Finds the k greatest of rows of n.
 template <class U>
 class Order {
  public:
   // The places, best first; of equal values the first comes first, NaNs come last.
-  void find(const std::uint64_t* ranks, std::int64_t n, std::int64_t k, std::int64_t* to) {
+  void find(void (*ranks)(const void*, std::int64_t, Ranked<U>*), const void* row, std::int64_t n,
+            std::int64_t k, std::int64_t* to) {
     all_.resize(static_cast<std::size_t>(n));
-    for (std::size_t i = 0; i < all_.size(); ++i)
-      all_[i] = {static_cast<U>(ranks[i]), static_cast<U>(i)};
+    ranks(row, n, all_.data());
     const auto begin = all_.begin(), middle = begin + k;
     constexpr std::int64_t kMany = 128;  // are sorted by digits
     if (k == n && n >= kMany) {
@@ -148,10 +150,11 @@ void top_k_of(KernelContext& c, std::int64_t k) {
   Array& indices = c.allocate_output(1, shape);
   if (values.num_elements() == 0) return;
   Loops loops{};
-  real_switch(x.dtype(), c.op().name, [&]<class T>() { loops = {ranks_of<T>, best_of<T>}; });
+  real_switch(x.dtype(), c.op().name, [&]<class T>() {
+    loops = {ranks_of<T, std::uint32_t>, ranks_of<T, std::uint64_t>, best_of<T>};
+  });
   const double cost = static_cast<double>(n) * (k == 1 ? 1.0 : 4.0);
   c.intra_op().parallel_for(x.num_elements() / n, cost, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<std::uint64_t> ranks(static_cast<std::size_t>(k == 1 ? 0 : n));
     std::vector<std::int64_t> order(static_cast<std::size_t>(k));
     Order<std::uint32_t> narrow;
     Order<std::uint64_t> wide;
@@ -161,11 +164,10 @@ void top_k_of(KernelContext& c, std::int64_t k) {
       if (k == 1) {
         order[0] = loops.best(row, n);
       } else {
-        loops.ranks(row, n, ranks.data());
         if (fits) {
-          narrow.find(ranks.data(), n, k, order.data());
+          narrow.find(loops.narrow, row, n, k, order.data());
         } else {
-          wide.find(ranks.data(), n, k, order.data());
+          wide.find(loops.wide, row, n, k, order.data());
         }
       }
       put_indices(indices, r * k, order.data(), k);

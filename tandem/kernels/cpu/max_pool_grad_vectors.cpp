@@ -1,5 +1,5 @@
-// The gradient of max pooling of floats, channels last and not few: vectors of channels. Short
-// floats go through float, an image at a time.
+// The gradient of max pooling where the channels are last and not few: vectors of channels. Half
+// and bfloat16 go through float, an image at a time.
 
 #include <algorithm>
 #include <cstdint>
@@ -88,24 +88,7 @@ void max_pool_grad(KernelContext& c) {
   }
 }
 
-// Calls work(image, its floats, a place for `results` floats) and stores these, for every image.
-template <class T, class Work>
-void through_float(KernelContext& c, const PoolGeometry& g, std::int64_t results, Array& out,
-                   Work work) {
-  const std::int64_t elements = g.image_elements();
-  c.intra_op().parallel_for(
-      g.batch, 2 * cost_of_row(g) * static_cast<double>(g.height.output),
-      [&](std::int64_t begin, std::int64_t end) {
-        const Array floats = c.allocate_temp(DType::kFloat, Shape{elements + results});
-        float* const in = floats.data<float>();
-        for (std::int64_t image = begin; image < end; ++image) {
-          to_floats(c.input(0).data<T>() + image * elements, in, elements);
-          work(image, in, in + elements);
-          from_floats(in + elements, out.data<T>() + image * results, results);
-        }
-      });
-}
-
+// An image at a time in float.
 template <class T>
 void max_pool_grad_short(KernelContext& c) {
   const Shape& shape = c.input(0).shape();
@@ -114,15 +97,21 @@ void max_pool_grad_short(KernelContext& c) {
   require_shape(c, 2, g.output, "grad");
   Array& out = c.allocate_output(0, shape);
   if (out.num_elements() == 0) return;
-  const std::int64_t windows = g.window_elements();
-  through_float<T>(
-      c, g, g.image_elements(), out, [&](std::int64_t image, const float* in, float* to) {
-        std::fill(to, to + g.image_elements(), 0.0f);
-        if (windows == 0) return;
-        const Array gradient = c.allocate_temp(DType::kFloat, Shape{windows});
-        to_floats(c.input(2).data<T>() + image * windows, gradient.data<float>(), windows);
-        max_pool_grad_rows(g, in, gradient.data<float>(), to, {0, g.height.output}, false);
-      });
+  const std::int64_t elements = g.image_elements(), windows = g.window_elements();
+  const double cost = 2 * cost_of_row(g) * static_cast<double>(g.height.output);
+  c.intra_op().parallel_for(g.batch, cost, [&](std::int64_t begin, std::int64_t end) {
+    const Array floats = c.allocate_temp(DType::kFloat, Shape{2 * elements + windows});
+    float* const in = floats.data<float>();
+    float* const to = in + elements;
+    float* const gradient = to + elements;
+    for (std::int64_t image = begin; image < end; ++image) {
+      to_floats(c.input(0).data<T>() + image * elements, in, elements);
+      to_floats(c.input(2).data<T>() + image * windows, gradient, windows);
+      std::fill(to, gradient, 0.0f);
+      if (windows != 0) max_pool_grad_rows(g, in, gradient, to, {0, g.height.output}, false);
+      from_floats(to, out.data<T>() + image * elements, elements);
+    }
+  });
 }
 
 KernelDecl vector_kernel(DType dtype, KernelFn run) {
