@@ -1,6 +1,7 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/conv.h"
+#include "tandem/kernels/cpu/conv_product.h"
 #include "tandem/kernels/cpu/in_float.h"
 #include "tandem/kernels/cpu/onednn/conv.h"
 #include "tandem/kernels/cpu/onednn/support.h"
@@ -92,6 +93,14 @@ bool fits(const ConvCase& p) {
          static_cast<double>(p.filter_shape.num_elements()) * 4 <= kLargest;
 }
 
+template <LibraryFn run, ConvFn product>
+bool product_or(KernelContext& c, const ConvCase& p, const void* first, const void* second,
+                void* result) {
+  if (!runs_as_product(p)) return run(c, p, first, second, result);
+  product(c, p, first, second, result);
+  return true;
+}
+
 template <LibraryFn run, ConvFn reference, Role first_role, Role second_role, Role result_role>
 void conv(KernelContext& c, const ConvCase& p, const void* first, const void* second,
           void* result) {
@@ -101,13 +110,14 @@ void conv(KernelContext& c, const ConvCase& p, const void* first, const void* se
   }
 }
 
-constexpr ConvFn kForward =
-    conv<onednn::conv_forward, conv_reference, Role::kInput, Role::kFilter, Role::kOutput>;
-constexpr ConvFn kBackpropInput = conv<onednn::conv_backprop_input, conv_backprop_input_reference,
-                                       Role::kFilter, Role::kOutput, Role::kInput>;
+constexpr ConvFn kForward = conv<product_or<onednn::conv_forward, conv_forward_product>,
+                                 conv_reference, Role::kInput, Role::kFilter, Role::kOutput>;
+constexpr ConvFn kBackpropInput =
+    conv<product_or<onednn::conv_backprop_input, conv_backprop_input_product>,
+         conv_backprop_input_reference, Role::kFilter, Role::kOutput, Role::kInput>;
 constexpr ConvFn kBackpropFilter =
-    conv<onednn::conv_backprop_filter, conv_backprop_filter_reference, Role::kInput, Role::kOutput,
-         Role::kFilter>;
+    conv<product_or<onednn::conv_backprop_filter, conv_backprop_filter_product>,
+         conv_backprop_filter_reference, Role::kInput, Role::kOutput, Role::kFilter>;
 
 constexpr DTypeSet kTypes{DType::kFloat, DType::kBFloat16, DType::kHalf};
 

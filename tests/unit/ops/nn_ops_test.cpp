@@ -12,7 +12,9 @@
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/layout_ops.h"
 #include "tandem/ops/operators.h"
+#include "tandem/ops/random_ops.h"
 #include "tandem/ops/reduction_ops.h"
+#include "tandem/ops/unary_ops.h"
 #include "tandem/runtime/tensor.h"
 
 namespace tandem {
@@ -31,6 +33,30 @@ Tensor image(const Shape& shape) {
     values.push_back(static_cast<float>((i * 7919) % 101) - 50.0f);
   }
   return Tensor::from(values, shape);
+}
+
+// Filters of one entry with so many weights are multiplied in another way, in float alone.
+TEST(Convolution, ManyWeightsOfOneEntry) {
+  const Tensor x = random::stateless_normal({2, 5, 7, 512}, {1, 2});
+  const Tensor filter = random::stateless_normal({1, 1, 512, 1024}, {3, 4});
+  for (const nn::Size2D stride :
+       {nn::Size2D(1, 1), nn::Size2D(2, 2), nn::Size2D(1, 3), nn::Size2D(5, 1)}) {
+    const auto results = [&](DType dtype) {
+      const Tensor in = cast(x, dtype), weights = cast(filter, dtype);
+      GradientTape tape;
+      tape.watch(in);
+      tape.watch(weights);
+      const Tensor y = nn::conv2d(in, weights, stride, "VALID");
+      const std::vector<Tensor> gradients = tape.gradient(y * y, std::vector<Tensor>{in, weights});
+      return std::vector<Tensor>{y, gradients[0], gradients[1]};
+    };
+    const std::vector<Tensor> single = results(float32), twice = results(float64);
+    for (std::size_t i = 0; i < single.size(); ++i) {
+      ASSERT_EQ(single[i].shape(), twice[i].shape());
+      const Tensor error = reduce_max(abs(cast(single[i], float64) - twice[i]));
+      EXPECT_LT((error / reduce_max(abs(twice[i]))).item<double>(), 1e-6);
+    }
+  }
 }
 
 TEST(Dropout, KeepsTheMeanAndScales) {
