@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -14,6 +12,7 @@
 
 #include "tandem/cli/commands.h"
 #include "tandem/core/error.h"
+#include "tandem/core/machine.h"
 #include "tandem/placement/placement.h"
 #include "tandem/runtime/device_inventory.h"
 #include "tandem/runtime/internal/environment_names.h"
@@ -45,11 +44,6 @@ std::string memory_text(std::uint64_t bytes) {
   return std::move(out).str();
 }
 
-std::uint64_t machine_memory() {
-  const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
-  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
-}
-
 // Bytes that a logical device may use, and who said so.
 struct Memory {
   std::uint64_t bytes = 0;
@@ -57,7 +51,10 @@ struct Memory {
 };
 Memory memory_of(const DeviceConfig& config, Device& device, const Entry& entry) {
   const std::string name = entry.short_name();
-  if (device.type() == "CPU") return {machine_memory(), "the machine's"};
+  if (device.type() == "CPU") {
+    const MachineLimits machine = machine_limits();
+    return {machine.memory, machine.memory_of_group ? "the container's" : "the machine's"};
+  }
   const std::uint64_t limit = device.allocator().stats().limit;
   const std::uint64_t bytes = limit != 0 ? limit : device.properties().memory_bytes;
   if (const auto cut = config.logical.find(name); cut != config.logical.end())

@@ -1,21 +1,20 @@
 #include "tandem/cli/machine_memory.h"
 
-#include <unistd.h>
-
 #include <iomanip>
 #include <sstream>
 
 #include "tandem/core/error.h"
+#include "tandem/core/machine.h"
 
 namespace tandem::cli {
 
 void check_fits(const std::string& what, double bytes, const std::string& advice) {
-  const double machine =
-      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  const MachineLimits limits = machine_limits();
+  const double machine = static_cast<double>(limits.memory);
   if (bytes <= machine) return;
   std::ostringstream sizes;
   sizes << std::fixed << std::setprecision(1) << bytes / 1e9 << " GB, more than the "
-        << machine / 1e9 << " GB of this machine";
+        << machine / 1e9 << " GB of this " << (limits.memory_of_group ? "container" : "machine");
   throw ResourceExhaustedError(cat(what, " would take ", sizes.str(), ". ", advice));
 }
 

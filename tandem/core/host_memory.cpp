@@ -1,7 +1,5 @@
 #include "tandem/core/host_memory.h"
 
-#include <unistd.h>
-
 #include <array>
 #include <atomic>
 #include <bit>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "tandem/core/error.h"
+#include "tandem/core/machine.h"
 
 #if defined(__has_feature)
 #define TANDEM_HAS_FEATURE(x) __has_feature(x)
@@ -47,15 +46,10 @@ void* system_allocate(std::size_t bytes) {
   return nullptr;
 }
 
-std::uint64_t machine_bytes() {
-  return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-         static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-}
-
 [[noreturn]] void throw_exhausted(std::size_t bytes) {
   throw ResourceExhaustedError(
       cat("Out of host memory: a block of ", bytes, " bytes was asked for while ", g_current.load(),
-          " bytes are in use by tensors and the machine has ", machine_bytes() >> 20,
+          " bytes are in use by tensors and the process may use ", machine_limits().memory >> 20,
           " MiB. Use smaller batches or free tensors that are no longer needed."));
 }
 

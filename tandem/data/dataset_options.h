@@ -115,7 +115,8 @@ struct AutotuneOptions {
   std::optional<bool> enabled = std::nullopt;
   /// Threads of all such stages together; none or 0: as many as the runtime's inter-op pool has.
   std::optional<std::int64_t> cpu_budget = std::nullopt;
-  /// Bytes in their buffers together; none or 0: half of the machine's memory.
+  /// Bytes in their buffers together; none or 0: half of the machine's memory, or of
+  /// the container's.
   std::optional<std::int64_t> ram_budget = std::nullopt;
   /// Nanoseconds that handing an element from thread to thread takes. Where a map's elements, with
   /// what comes before it, take less, whoever asks for them makes them; 0: threads always do;

@@ -1,12 +1,11 @@
 #include "tandem/data/internal/tuner.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
 
+#include "tandem/core/machine.h"
 #include "tandem/data/iteration_context.h"
 #include "tandem/runtime/runtime.h"
 
@@ -34,10 +33,6 @@ bool takes_cores(const TunedStage& stage) {
   return stage.kind != TunedStage::Kind::kPrefetch && !stage.made_by_consumer();
 }
 
-std::int64_t machine_memory() {
-  return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
-}
-
 }  // namespace
 
 std::int64_t cpu_budget(const AutotuneOptions& options) {
@@ -47,7 +42,7 @@ std::int64_t cpu_budget(const AutotuneOptions& options) {
 
 std::int64_t ram_budget(const AutotuneOptions& options) {
   const std::int64_t said = options.ram_budget.value_or(0);
-  return said > 0 ? said : machine_memory() / 2;
+  return said > 0 ? said : static_cast<std::int64_t>(machine_limits().memory / 2);
 }
 
 void TunedStage::measure(const Element& element) {

@@ -1,9 +1,9 @@
 #include "tandem/placement/device_set.h"
 
 #include <algorithm>
-#include <thread>
 
 #include "tandem/core/error.h"
+#include "tandem/core/machine.h"
 #include "tandem/device/device.h"
 
 namespace tandem {
@@ -28,7 +28,7 @@ DeviceModel model_of(Device& device) {
   model.kernel_class = device.kernel_class();
   model.host_memory = device.memory_space() == nullptr;
   const bool host = model.host_memory;
-  const double cores = std::max(1u, std::thread::hardware_concurrency());
+  const double cores = machine_limits().processors;
   model.flops = told(properties.flops, host ? kFlopsOfCore * cores : kFlops);
   model.memory_bandwidth = told(properties.memory_bandwidth, host ? kHostBandwidth : kBandwidth);
   // Emulated devices take the modelled time and nothing else.

@@ -1,7 +1,5 @@
 #include "tandem/runtime/runtime.h"
 
-#include <sched.h>
-
 #include <atomic>
 #include <exception>
 #include <map>
@@ -12,6 +10,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/core/log.h"
+#include "tandem/core/machine.h"
 #include "tandem/device/copy_cancellation.h"
 #include "tandem/runtime/device_inventory.h"
 #include "tandem/runtime/internal/configured.h"
@@ -26,16 +25,9 @@
 namespace tandem {
 namespace {
 
-int processors() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) != 0) return 1;
-  return CPU_COUNT(&set);
-}
-
 int threads_of(int said, const char* which) {
   check_threads(said, which);
-  return said != 0 ? said : processors();
+  return said != 0 ? said : machine_limits().processors;
 }
 
 std::uint64_t next_runtime_id() {

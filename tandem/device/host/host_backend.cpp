@@ -1,12 +1,11 @@
 #include "tandem/device/host/host_backend.h"
 
-#include <unistd.h>
-
 #include <cstring>
 #include <fstream>
 
 #include "tandem/core/error.h"
 #include "tandem/core/host_memory.h"
+#include "tandem/core/machine.h"
 
 namespace tandem {
 namespace {
@@ -79,8 +78,7 @@ std::string processor_name() {
 DeviceProperties host_properties() {
   DeviceProperties p;
   p.description = processor_name();
-  p.memory_bytes = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
-                   static_cast<std::size_t>(sysconf(_SC_PAGE_SIZE));
+  p.memory_bytes = machine_limits().memory;
   return p;
 }
 
