@@ -15,8 +15,10 @@ std::string graph_bytes(const proto::GraphDef& graph, GraphFormat format) {
 }
 
 bool is_text(std::string_view bytes) {
-  static constexpr std::string_view kBeginnings[] = {"#", "node", "library", "version",
-                                                     "debug_info"};
+  static constexpr std::string_view kBeginnings[] = {"node", "library", "version", "debug_info"};
+  // A line's end and a '#' are also how a message begins, whose first node has 35 bytes.
+  if (bytes.starts_with('#')) return true;
+  bytes.remove_prefix(std::min(bytes.find_first_not_of(" \t\r\n"), bytes.size()));
   return std::any_of(std::begin(kBeginnings), std::end(kBeginnings),
                      [&](std::string_view beginning) { return bytes.starts_with(beginning); });
 }

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/core/error.h"
+#include "tandem/fs/file_system.h"
 #include "tandem/io/graph_session.h"
 #include "tandem/tandem.h"
 
@@ -63,6 +64,24 @@ TEST(GraphExport, TextIsReadWhateverTheFilesName) {
               Array::vector<float>({2, 4}))
         << name;
   }
+}
+
+TEST(GraphExport, TextMayBeginWithBlanks) {
+  const Folder folder;
+  auto f = function([](Tensor x) { return x + x; });
+  const ExportedGraph graph =
+      export_graph_def(f.concrete(Tensor{1.0}), {.format = GraphFormat::kText});
+  fs::write_file(folder.file("x.pb"), " \r\n\t" + graph.bytes);
+  EXPECT_NO_THROW(read_graph_def(folder.file("x.pb")));
+}
+
+// Its beginning, a line's end and a '#', might be taken for text.
+TEST(GraphExport, BinaryWhoseFirstNodeHas35BytesIsRead) {
+  const std::string name(27, 'n'), node = "\n\x1b" + name + "\x12\x04NoOp";
+  ASSERT_EQ(node.size(), 35u);
+  const Folder folder;
+  fs::write_file(folder.file("x"), "\n#" + node);
+  EXPECT_NO_THROW(read_graph_def(folder.file("x")));
 }
 
 TEST(GraphExport, IsTheSameBytesEachTime) {
