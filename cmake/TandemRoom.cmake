@@ -5,16 +5,18 @@ define_property(GLOBAL PROPERTY TANDEM_ROOMS BRIEF_DOCS "Object libraries of roo
 define_property(GLOBAL PROPERTY TANDEM_LINKS BRIEF_DOCS "Libraries that the rooms link to")
 
 # tandem_room(NAME [DEPENDS room...] [LINKS target...] [DEFINES definition...]
-#             [PRECOMPILE header...] [ALSO_INCLUDES header...] [COLD])
+#             [PRECOMPILE header...] [ALSO_INCLUDES header...] [COLD] [COLD_FILES pattern...])
 #
 # Sources are found by name, so that adding a file touches no list. DEPENDS names the rooms that
 # this one uses directly; it may include their headers and those of the rooms below them, and no
 # others: tests/lint/include_direction.py reads these calls. PRECOMPILE names headers that most
 # files of the room include (TandemPrecompile.cmake). ALSO_INCLUDES lists single headers of other
-# rooms that are allowed besides; keep it empty where you can. COLD: see tandem_cold. A room without
-# sources is left out of the library, and rooms may depend on it all the same.
+# rooms that are allowed besides; keep it empty where you can. COLD, and COLD_FILES for some files of
+# a room: see tandem_cold. A room without sources is left out of the library, and rooms may depend on
+# it all the same.
 function(tandem_room name)
-  cmake_parse_arguments(PARSE_ARGV 1 room "COLD" "" "DEPENDS;LINKS;DEFINES;PRECOMPILE;ALSO_INCLUDES")
+  cmake_parse_arguments(PARSE_ARGV 1 room "COLD" ""
+                        "DEPENDS;LINKS;DEFINES;PRECOMPILE;ALSO_INCLUDES;COLD_FILES")
   if(room_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "tandem_room(${name}): what is ${room_UNPARSED_ARGUMENTS}?")
   endif()
@@ -48,6 +50,7 @@ function(tandem_room name)
   if(room_COLD)
     tandem_cold(${target})
   endif()
+  tandem_cold_files(${room_COLD_FILES})
   set_property(GLOBAL APPEND PROPERTY TANDEM_ROOMS ${target})
   set_property(GLOBAL APPEND PROPERTY TANDEM_LINKS ${room_LINKS})
 endfunction()

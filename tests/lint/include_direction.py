@@ -22,7 +22,7 @@ def declarations(root):
         text = re.sub(r"#.*", "", (root / f"tandem/{room}/CMakeLists.txt").read_text())
         words = re.search(r"tandem_room\(([^)]*)\)", text)[1].split()
         keywords = {"DEPENDS": [], "LINKS": [], "DEFINES": [], "PRECOMPILE": [],
-                    "ALSO_INCLUDES": []}
+                    "ALSO_INCLUDES": [], "COLD_FILES": []}
         current = None
         for word in words[1:]:
             if word == "COLD":
