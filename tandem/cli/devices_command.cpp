@@ -52,7 +52,7 @@ struct Memory {
 Memory memory_of(const DeviceConfig& config, Device& device, const Entry& entry) {
   const std::string name = entry.short_name();
   if (device.type() == "CPU") {
-    const MachineLimits machine = machine_limits();
+    const MachineLimits& machine = machine_limits();
     return {machine.memory, machine.memory_of_group ? "the container's" : "the machine's"};
   }
   const std::uint64_t limit = device.allocator().stats().limit;

@@ -9,7 +9,7 @@
 namespace tandem::cli {
 
 void check_fits(const std::string& what, double bytes, const std::string& advice) {
-  const MachineLimits limits = machine_limits();
+  const MachineLimits& limits = machine_limits();
   const double machine = static_cast<double>(limits.memory);
   if (bytes <= machine) return;
   std::ostringstream sizes;

@@ -49,7 +49,8 @@ void* system_allocate(std::size_t bytes) {
 [[noreturn]] void throw_exhausted(std::size_t bytes) {
   throw ResourceExhaustedError(
       cat("Out of host memory: a block of ", bytes, " bytes was asked for while ", g_current.load(),
-          " bytes are in use by tensors and the process may use ", machine_limits().memory >> 20,
+          " bytes are in use by tensors and the machine, or its container, has ",
+          machine_limits().memory >> 20,
           " MiB. Use smaller batches or free tensors that are no longer needed."));
 }
 

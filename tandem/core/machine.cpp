@@ -11,6 +11,7 @@
 #include <optional>
 #include <sstream>
 #include <string_view>
+#include <thread>
 
 namespace tandem {
 namespace {
@@ -31,7 +32,8 @@ void for_each_group(const std::string& hierarchy, std::string group,
                     const std::function<void(const std::string&)>& f) {
   while (!group.empty() && group != "/") {
     f(hierarchy + group);
-    group.erase(std::min(group.rfind('/'), group.size()));
+    const std::size_t slash = group.rfind('/');
+    group.resize(slash == std::string::npos ? 0 : slash);
   }
   f(hierarchy);
 }
@@ -45,15 +47,22 @@ bool names(std::string_view controllers, std::string_view controller) {
   }
 }
 
+int processors_of_machine() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  // Refused where the machine may have more processors than a set has room for.
+  const int count = sched_getaffinity(0, sizeof(set), &set) == 0
+                        ? CPU_COUNT(&set)
+                        : static_cast<int>(std::thread::hardware_concurrency());
+  return std::max(1, count);
+}
+
 class Reader {
  public:
-  explicit Reader(const std::string& root) : groups_(root + "/sys/fs/cgroup") {
+  Reader(const std::string& root, int processors) : groups_(root + "/sys/fs/cgroup") {
     const auto pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     limits_.memory = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof(set), &set) == 0)
-      limits_.processors = std::max(1, CPU_COUNT(&set));
+    limits_.processors = processors > 0 ? processors : processors_of_machine();
     // Lines of "ID:CONTROLLERS:/GROUP", without controllers for version 2.
     std::ifstream file(root + "/proc/self/cgroup");
     for (std::string line; std::getline(file, line);) {
@@ -61,7 +70,8 @@ class Reader {
       std::string id, controllers, group;
       std::getline(std::getline(fields, id, ':'), controllers, ':');
       std::getline(fields, group);
-      read(controllers, group);
+      // A group outside what the process sees: whatever lies there is not its own.
+      if (!group.starts_with("/..")) read(controllers, group);
     }
   }
   const MachineLimits& limits() const { return limits_; }
@@ -69,24 +79,34 @@ class Reader {
  private:
   void read(const std::string& controllers, const std::string& group) {
     if (controllers.empty()) {
-      for_each_group(groups_, group, [this](const std::string& folder) {
-        if (const auto bytes = numbers_in<1>(folder + "/memory.max")) memory((*bytes)[0]);
-        if (const auto time = numbers_in<2>(folder + "/cpu.max")) quota((*time)[0], (*time)[1]);
-      });
+      // Beside hierarchies of version 1 it has a folder of its own.
+      for (const char* folder : {"", "/unified"}) read_version_2(groups_ + folder, group);
     }
-    if (names(controllers, "memory")) {
-      for_each_group(groups_ + "/memory", group, [this](const std::string& folder) {
-        if (const auto bytes = numbers_in<1>(folder + "/memory.limit_in_bytes"))
-          memory((*bytes)[0]);
-      });
+    // Systems name a hierarchy after one controller, after all of its controllers, or both.
+    for (const std::string& folder : {std::string("/memory"), "/" + controllers}) {
+      if (names(controllers, "memory")) read_memory(groups_ + folder, group);
     }
-    if (names(controllers, "cpu")) {
-      for_each_group(groups_ + "/cpu", group, [this](const std::string& folder) {
-        const auto time = numbers_in<1>(folder + "/cpu.cfs_quota_us");
-        const auto period = numbers_in<1>(folder + "/cpu.cfs_period_us");
-        if (time && period) quota((*time)[0], (*period)[0]);
-      });
+    for (const std::string& folder : {std::string("/cpu"), "/" + controllers}) {
+      if (names(controllers, "cpu")) read_quota(groups_ + folder, group);
     }
+  }
+  void read_version_2(const std::string& hierarchy, const std::string& group) {
+    for_each_group(hierarchy, group, [this](const std::string& folder) {
+      if (const auto bytes = numbers_in<1>(folder + "/memory.max")) memory((*bytes)[0]);
+      if (const auto time = numbers_in<2>(folder + "/cpu.max")) quota((*time)[0], (*time)[1]);
+    });
+  }
+  void read_memory(const std::string& hierarchy, const std::string& group) {
+    for_each_group(hierarchy, group, [this](const std::string& folder) {
+      if (const auto bytes = numbers_in<1>(folder + "/memory.limit_in_bytes")) memory((*bytes)[0]);
+    });
+  }
+  void read_quota(const std::string& hierarchy, const std::string& group) {
+    for_each_group(hierarchy, group, [this](const std::string& folder) {
+      const auto time = numbers_in<1>(folder + "/cpu.cfs_quota_us");
+      const auto period = numbers_in<1>(folder + "/cpu.cfs_period_us");
+      if (time && period) quota((*time)[0], (*period)[0]);
+    });
   }
   void memory(double bytes) {
     if (!(bytes > 0 && bytes < static_cast<double>(limits_.memory))) return;
@@ -106,6 +126,13 @@ class Reader {
 
 }  // namespace
 
-MachineLimits machine_limits(const std::string& root) { return Reader(root).limits(); }
+const MachineLimits& machine_limits() {
+  static const MachineLimits limits = read_machine_limits();
+  return limits;
+}
+
+MachineLimits read_machine_limits(const std::string& root, int processors) {
+  return Reader(root, processors).limits();
+}
 
 }  // namespace tandem

@@ -9,7 +9,8 @@
 namespace tandem {
 
 /// How many values fall into each of `nbins` equal parts of value_range = [low, high]; what lies
-/// outside counts at the ends. Throws InvalidArgumentError unless low < high and nbins > 0.
+/// outside counts at the ends. Throws InvalidArgumentError unless low < high and nbins > 0, and for
+/// NaN.
 TANDEM_EXPORT Tensor histogram_fixed_width(Tensor values, Tensor value_range,
                                            std::int64_t nbins = 100, DType dtype = int32);
 

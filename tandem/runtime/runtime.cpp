@@ -27,7 +27,7 @@ namespace {
 
 int threads_of(int said, const char* which) {
   check_threads(said, which);
-  return said != 0 ? said : machine_limits().processors;
+  return said != 0 ? said : read_machine_limits().processors;
 }
 
 std::uint64_t next_runtime_id() {

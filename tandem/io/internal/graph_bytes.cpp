@@ -9,18 +9,35 @@
 
 namespace tandem::io {
 
+namespace {
+
+// The fields of GraphDef.
+constexpr std::string_view kFields[] = {"node", "library", "version", "versions", "debug_info"};
+constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz_";
+
+void skip_blanks(std::string_view& text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+}
+
+}  // namespace
+
 std::string graph_bytes(const proto::GraphDef& graph, GraphFormat format) {
   return format == GraphFormat::kText ? proto::TextWriter::write(graph)
                                       : proto::WireWriter::write(graph);
 }
 
 bool is_text(std::string_view bytes) {
-  static constexpr std::string_view kBeginnings[] = {"node", "library", "version", "debug_info"};
-  // A line's end and a '#' are also how a message begins, whose first node has 35 bytes.
+  // A message begins with a line's end, too: the tag of its first node, whose length comes next and
+  // may be another blank or, followed by the tag of the node's name, a '#'.
+  if (bytes.starts_with("\n#\n")) return false;
+  skip_blanks(bytes);
   if (bytes.starts_with('#')) return true;
-  bytes.remove_prefix(std::min(bytes.find_first_not_of(" \t\r\n"), bytes.size()));
-  return std::any_of(std::begin(kBeginnings), std::end(kBeginnings),
-                     [&](std::string_view beginning) { return bytes.starts_with(beginning); });
+  const std::size_t word = std::min(bytes.find_first_not_of(kLetters), bytes.size());
+  const std::string_view field = bytes.substr(0, word);
+  if (std::find(std::begin(kFields), std::end(kFields), field) == std::end(kFields)) return false;
+  bytes.remove_prefix(word);
+  skip_blanks(bytes);
+  return bytes.starts_with(':') || bytes.starts_with('{') || bytes.starts_with('<');
 }
 
 bool is_text_file(const std::string& path) { return path.ends_with(".pbtxt"); }

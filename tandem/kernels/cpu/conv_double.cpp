@@ -50,7 +50,7 @@ void conv_double(KernelContext& c, const ConvCase& p, const void* image, const v
   // The patches of a block stay in a core's cache; the sizes alone say how many it has.
   constexpr std::int64_t kBlock = 1 << 15;
   // Long patches are taken one by one: some of them would be larger than the image.
-  const std::int64_t least = length > 16 * kBlock ? 1 : 32;
+  const std::int64_t least = std::clamp<std::int64_t>(64 * kBlock / length, 1, 32);
   const std::int64_t step =
       std::min(std::clamp<std::int64_t>(kBlock / length, least, 512), positions);
   const std::int64_t blocks = (positions + step - 1) / step;

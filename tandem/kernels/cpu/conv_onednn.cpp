@@ -172,8 +172,10 @@ void depthwise_backprop_filter(KernelContext& c) {
   ConvCase wide = p;
   wide.in_depth = wide.groups = p.out_depth;
   wide.filter_shape = Shape{p.y.filter, p.x.filter, p.out_depth, 1};
-  if (!fits(wide) || wide.input_shape().num_elements() > 4 * gradient.num_elements()) {
-    // With long strides the equal channels would be much more than all that is read.
+  // With long strides the equal channels are much more than all that is read.
+  constexpr std::int64_t kMany = std::int64_t{1} << 24;
+  const std::int64_t elements = wide.input_shape().num_elements();
+  if (!fits(wide) || (elements > kMany && elements > 8 * gradient.num_elements())) {
     return run_conv(c, p, conv_backprop_filter_reference, image, gradient, result);
   }
   const Array repeated = c.allocate_temp(p.dtype, wide.input_shape());

@@ -242,18 +242,18 @@ double above(T value, T low) {
     using U = std::make_unsigned_t<T>;
     return static_cast<double>(static_cast<U>(value) - static_cast<U>(low));
   } else {
-    return static_cast<double>(value - low);
+    return static_cast<double>(value) - static_cast<double>(low);
   }
 }
 
 template <class T, class Count>
 void histogram_of(const Array& values, const T* range, Array& out) {
   const std::int64_t bins = out.num_elements();
-  const double low = static_cast<double>(range[0]);
-  const double step = (static_cast<double>(range[1]) - low) / static_cast<double>(bins);
+  const double step = above(range[1], range[0]) / static_cast<double>(bins);
   Count* count = out.data<Count>();
   std::fill(count, count + bins, Count(0));
   for (const T value : values.values<T>()) {
+    if (!(value == value)) throw InvalidArgumentError("Histogram values must not contain NaN");
     const double at = above(std::max(value, range[0]), range[0]) / step;
     const double place = std::min(at, static_cast<double>(bins - 1));
     ++count[place > 0 ? static_cast<std::int64_t>(place) : 0];

@@ -54,7 +54,9 @@ Grid cut(const MatrixProduct& p, std::int64_t pieces) {
     return grid;
   }
   const bool weights_are_most = !p.transpose_b && p.k >= 8 * p.m && p.k >= 128;
-  if (p.dtype == DType::kFloat && p.batch == 1 && weights_are_most) {
+  const bool is_gradient =
+      p.transpose_a && (p.m / 16) * std::max<std::int64_t>(p.n / 64, 1) >= pieces;
+  if (p.dtype == DType::kFloat && p.batch == 1 && weights_are_most && !is_gradient) {
     grid.sums = std::min(pieces, p.k / 64);
     return grid;
   }

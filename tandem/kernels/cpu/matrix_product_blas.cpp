@@ -36,9 +36,11 @@ Grid cut(const MatrixProduct& p, double ns) {
     if (std::max(height, width) < 2 * kShortestSide) break;
     (height > width ? grid.rows : grid.columns) *= 2;
   }
-  // A batch has pieces enough, and each part of a sum is another result to be kept.
-  if (grid.rows * grid.columns == 1 && p.batch < 8) {
-    grid.sums = std::clamp<std::int64_t>(p.k / kShortestSum, 1, std::max<std::int64_t>(wanted, 1));
+  // Each part of a sum is another result to be kept; large batches have pieces enough.
+  constexpr std::int64_t kMostPieces = 64;
+  if (grid.rows * grid.columns == 1 && p.batch < kMostPieces) {
+    const std::int64_t most = std::min(wanted, kMostPieces / std::max<std::int64_t>(p.batch, 1));
+    grid.sums = std::clamp<std::int64_t>(p.k / kShortestSum, 1, std::max<std::int64_t>(most, 1));
   }
   return grid;
 }

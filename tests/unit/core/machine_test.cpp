@@ -19,7 +19,8 @@ class FakeRoot {
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file) << text << '\n';
   }
-  MachineLimits limits() const { return machine_limits(folder_.file("")); }
+  // On a machine of eight processors.
+  MachineLimits limits() const { return read_machine_limits(folder_.file(""), 8); }
 
  private:
   Folder folder_;
@@ -28,7 +29,7 @@ class FakeRoot {
 TEST(MachineLimits, AreTheMachinesWithoutGroups) {
   const MachineLimits limits = FakeRoot().limits();
   EXPECT_GT(limits.memory, 1u << 20);
-  EXPECT_GE(limits.processors, 1);
+  EXPECT_EQ(limits.processors, 8);
   EXPECT_FALSE(limits.memory_of_group);
   EXPECT_FALSE(limits.processors_of_group);
 }
@@ -52,6 +53,20 @@ TEST(MachineLimits, OfAContainerLieInTheRootOfWhatItSees) {
   const MachineLimits limits = root.limits();
   EXPECT_EQ(limits.memory, 67108864u);
   EXPECT_EQ(limits.processors, 1);
+  EXPECT_TRUE(limits.processors_of_group);
+}
+
+TEST(MachineLimits, ProcessorTimeIsRoundedUp) {
+  FakeRoot root;
+  root.write("proc/self/cgroup", "0::/");
+  root.write("sys/fs/cgroup/cpu.max", "150000 100000");
+  EXPECT_EQ(root.limits().processors, 2);
+  EXPECT_TRUE(root.limits().processors_of_group);
+  for (const char* enough : {"800000 100000", "750000 100000"}) {
+    root.write("sys/fs/cgroup/cpu.max", enough);
+    EXPECT_EQ(root.limits().processors, 8) << enough;
+    EXPECT_FALSE(root.limits().processors_of_group) << enough;
+  }
 }
 
 TEST(MachineLimits, AreReadFromEitherVersion) {
@@ -66,9 +81,28 @@ TEST(MachineLimits, AreReadFromEitherVersion) {
   EXPECT_EQ(limits.processors, 1);
 }
 
+TEST(MachineLimits, AreFoundWhereSystemsMountThem) {
+  FakeRoot mixed;
+  mixed.write("proc/self/cgroup", "0::/job");
+  mixed.write("sys/fs/cgroup/unified/job/memory.max", "67108864");
+  EXPECT_EQ(mixed.limits().memory, 67108864u);
+  FakeRoot joined;
+  joined.write("proc/self/cgroup", "5:cpu,cpuacct:/job");
+  joined.write("sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us", "200000");
+  joined.write("sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us", "100000");
+  EXPECT_EQ(joined.limits().processors, 2);
+}
+
+TEST(MachineLimits, OfGroupsOutsideAreNotThisProcess) {
+  FakeRoot root;
+  root.write("proc/self/cgroup", "0::/../other");
+  root.write("sys/fs/cgroup/memory.max", "67108864");
+  EXPECT_FALSE(root.limits().memory_of_group);
+}
+
 TEST(MachineLimits, GroupsThatLimitNothingOrAreBrokenAreNone) {
   FakeRoot root;
-  root.write("proc/self/cgroup", "nonsense\n5:cpu:/job\n0::/job");
+  root.write("proc/self/cgroup", "nonsense\n5:cpu:/job\n0::job/a\n0::/job");
   root.write("sys/fs/cgroup/job/memory.max", "-5");
   root.write("sys/fs/cgroup/memory.max", "");
   root.write("sys/fs/cgroup/job/cpu.max", "max 100000");

@@ -71,16 +71,23 @@ TEST(GraphExport, TextMayBeginWithBlanks) {
   auto f = function([](Tensor x) { return x + x; });
   const ExportedGraph graph =
       export_graph_def(f.concrete(Tensor{1.0}), {.format = GraphFormat::kText});
-  fs::write_file(folder.file("x.pb"), " \r\n\t" + graph.bytes);
-  EXPECT_NO_THROW(read_graph_def(folder.file("x.pb")));
+  for (const char* beginning : {" \r\n\t", "\n# A comment\n", "#\n", "version: 1 # old\n"}) {
+    fs::write_file(folder.file("x.pb"), beginning + graph.bytes);
+    EXPECT_NO_THROW(read_graph_def(folder.file("x.pb"))) << beginning;
+  }
 }
 
-// Its beginning, a line's end and a '#', might be taken for text.
-TEST(GraphExport, BinaryWhoseFirstNodeHas35BytesIsRead) {
-  const std::string name(27, 'n'), node = "\n\x1b" + name + "\x12\x04NoOp";
-  ASSERT_EQ(node.size(), 35u);
+// Beginnings that might be taken for text.
+TEST(GraphExport, BinaryIsReadWhateverItsFirstNodesLength) {
   const Folder folder;
-  fs::write_file(folder.file("x"), "\n#" + node);
+  const std::string comment = "\n\x1b" + std::string(27, 'n') + "\x12\x04NoOp";
+  ASSERT_EQ(comment.size(), '#');
+  fs::write_file(folder.file("x"), "\n#" + comment);
+  EXPECT_NO_THROW(read_graph_def(folder.file("x")));
+  const std::string blank = "\n\nnode_group\x12\x04NoOp\x1a\x0c^" + std::string(11, 'i');
+  ASSERT_EQ(blank.size(), ' ');
+  fs::write_file(folder.file("x"),
+                 "\n " + blank + "\n\x13\n\x0b" + std::string(11, 'i') + "\x12\x04NoOp");
   EXPECT_NO_THROW(read_graph_def(folder.file("x")));
 }
 

@@ -182,9 +182,17 @@ TEST(SegmentOps, LongHalfSumsKeepTheirDigits) {
 }
 
 TEST(SegmentOps, MeansOfMoreRowsThanTheirTypeCounts) {
-  const std::vector<std::int8_t> values(256, std::int8_t{0});
-  const Tensor mean = math::segment_mean(Tensor::from(values, {256}), zeros({256}, int32));
-  EXPECT_EQ(mean.at<std::int8_t>({0}), 0);
+  std::vector<std::int8_t> values(257, std::int8_t{0});
+  values[0] = -128;
+  values[256] = 100;
+  std::vector<std::int32_t> ids(257, 0);
+  ids[256] = 1;
+  const Tensor mean = math::segment_mean(Tensor::from(values, {257}), Tensor::from(ids, {257}));
+  EXPECT_EQ(mean.at<std::int8_t>({0}), 0);  // a division by 256 as int8 would be one by 0
+  EXPECT_EQ(mean.at<std::int8_t>({1}), 100);
+  const std::vector<std::uint8_t> ones(200, std::uint8_t{1});
+  EXPECT_EQ(
+      math::segment_mean(Tensor::from(ones, {200}), zeros({200}, int32)).at<std::uint8_t>({0}), 1);
 }
 
 TEST(SegmentOps, SumsHaveTheSameBitsForEveryNumberOfThreads) {

@@ -10,6 +10,7 @@
 #include "tandem/core/error.h"
 #include "tandem/ops/arithmetic_ops.h"
 #include "tandem/ops/comparison_ops.h"
+#include "tandem/ops/histogram_ops.h"
 #include "tandem/ops/operators.h"
 #include "tandem/ops/reduction_ops.h"
 #include "tandem/ops/special_ops.h"
@@ -213,6 +214,19 @@ TEST(Special, SumsThatCouldRunForEver) {
   // Far below 0 the terms before q are not walked through.
   EXPECT_NEAR(math::zeta(scalar(2.0), scalar(-1e15 + 0.5)).item<double>(), 9.8696, 1e-3);
   EXPECT_NEAR(math::polygamma(Tensor(1.0), Tensor(1.0)).item<float>(), 1.644934, 1e-6);
+}
+
+// Neighbours among them are the same double.
+TEST(Histogram, LargeIntegersAreToldApart) {
+  const std::int64_t low = std::int64_t{1} << 62;
+  const Tensor values = Tensor::from(std::vector<std::int64_t>{low, low + 5, low + 9, 1}, {4});
+  const Tensor range = Tensor::from(std::vector<std::int64_t>{low, low + 10}, {2});
+  EXPECT_EQ(histogram_fixed_width(values, range, 5).to_vector<std::int32_t>(),
+            (std::vector<std::int32_t>{2, 0, 1, 0, 1}));
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  const Tensor ends = Tensor::from(std::vector<std::int64_t>{-most, most}, {2});
+  EXPECT_EQ(histogram_fixed_width(ends, ends, 2).to_vector<std::int32_t>(),
+            (std::vector<std::int32_t>{1, 1}));
 }
 
 TEST(Gradients, UndoBroadcasting) {

@@ -36,8 +36,10 @@ std::vector<T> values(std::int64_t count) {
 struct Size {
   std::int64_t m, k, n;
 };
-constexpr Size kSizes[] = {{1, 1, 1},   {1, 70, 9},   {2, 3, 35},  {5, 129, 1},    {7, 33, 17},
-                           {13, 17, 1}, {33, 300, 5}, {97, 5, 70}, {130, 131, 66}, {3, 9000, 2}};
+constexpr Size kSizes[] = {{1, 1, 1},      {1, 70, 9},     {2, 3, 35},    {5, 129, 1},
+                           {7, 33, 17},    {13, 17, 1},    {33, 300, 5},  {97, 5, 70},
+                           {130, 131, 66}, {3, 9000, 2},   {1, 301, 299}, {310, 290, 1},
+                           {70, 97, 129},  {530, 33, 257}, {4, 300, 513}};
 
 // Sums of whole numbers are exact in any order.
 template <class T>
@@ -71,6 +73,7 @@ void expect_plain_sums() {
 TEST(MatMul, SizesThatFillNoBlock) {
   expect_plain_sums<std::int32_t>();
   expect_plain_sums<std::int64_t>();
+  expect_plain_sums<float>();
   expect_plain_sums<double>();
   expect_plain_sums<std::complex<float>>();
 }

@@ -40,7 +40,7 @@ TEST(Convolution, ManyWeightsOfOneEntry) {
   const Tensor x = random::stateless_normal({2, 5, 7, 512}, {1, 2});
   const Tensor filter = random::stateless_normal({1, 1, 512, 1024}, {3, 4});
   for (const nn::Size2D stride :
-       {nn::Size2D(1, 1), nn::Size2D(2, 2), nn::Size2D(1, 3), nn::Size2D(5, 1)}) {
+       {nn::Size2D(1, 1), nn::Size2D(2, 2), nn::Size2D(1, 3), nn::Size2D(5, 1), nn::Size2D(2, 4)}) {
     const auto results = [&](DType dtype) {
       const Tensor in = cast(x, dtype), weights = cast(filter, dtype);
       GradientTape tape;
