@@ -100,7 +100,9 @@ class ParallelMapIterator final : public IteratorBase {
         return make_here(out);
       }
       const StageMeter::Waiting waiting(meter_);
+      const std::int64_t since = tuned_ ? clock_now() : 0;
       result_.wait(lock);
+      if (tuned_) hand_over_.waited(clock_now() - since);
     }
   }
 

@@ -7,7 +7,8 @@ namespace tandem::data {
 
 /// Tells whether the elements of a stage are so short that to hand them from thread to thread takes
 /// longer than to make them: a lock on either side and, more often than not, waking who waits. Goes
-/// by the mean of many, less the longest, in which the machine may have been at something else. Not
+/// by the mean of many, less the longest, in which the machine may have been at something else; and
+/// where the consumer waits longer for threads than all that they made took, by that. Not
 /// thread-safe. Times are nanoseconds.
 class HandOver {
  public:
@@ -21,10 +22,18 @@ class HandOver {
   bool made_apart(std::int64_t time) {
     add(time);
     if (count_ < kMadeApart) return false;
-    const bool is_short = short_so_far();
+    bool is_short = short_so_far();
+    if (const std::int64_t made = sum_ - longest_;
+        !is_short && time_ > 0 && made < waited_ / 4 * 3) {
+      // This machine takes longer to hand over: the next ones are to be held against that.
+      time_ = made / (count_ - 1);
+      is_short = true;
+    }
     begin();
     return is_short;
   }
+  /// The consumer waited for threads.
+  void waited(std::int64_t time) { waited_ += time; }
   /// For when there are no more: true if those that threads made were short, and not too few.
   bool short_so_far() const { return count_ >= kFew && sum_ - longest_ < (count_ - 1) * time_; }
 
@@ -55,10 +64,10 @@ class HandOver {
     sum_ += time;
     longest_ = std::max(longest_, time);
   }
-  void begin() { count_ = sum_ = longest_ = 0; }
+  void begin() { count_ = sum_ = longest_ = waited_ = 0; }
 
   std::int64_t time_;
-  std::int64_t count_ = 0, sum_ = 0, longest_ = 0;
+  std::int64_t count_ = 0, sum_ = 0, longest_ = 0, waited_ = 0;
   std::uint32_t random_ = 1;
   int until_timed_ = 1;
   bool long_ = false;  // the last one

@@ -14,6 +14,13 @@ int made_apart(HandOver& hand_over, Time time) {
   }
   return -1;
 }
+// The same while the consumer waits so long for each.
+int made_apart(HandOver& hand_over, std::int64_t time, std::int64_t waited) {
+  return made_apart(hand_over, [&](int) {
+    hand_over.waited(waited);
+    return time;
+  });
+}
 template <class Time>
 int made_here(HandOver& hand_over, Time time) {
   for (int i = 1; i <= 100'000; ++i) {
@@ -47,6 +54,18 @@ TEST(HandOver, KeepsThingsAsTheyAreInBetween) {
   HandOver apart, here;
   EXPECT_EQ(made_apart(apart, all(6'000)), -1);
   EXPECT_EQ(made_here(here, all(6'000)), -1);
+}
+
+// On a slow or busy machine.
+TEST(HandOver, GoesByWhatWaitingForThreadsTakes) {
+  HandOver slow;
+  EXPECT_GT(made_apart(slow, 10'000, 15'000), 0);
+  EXPECT_EQ(made_here(slow, all(15'000)), -1);
+  EXPECT_GT(made_here(slow, all(25'000)), 0);
+  HandOver two_threads, one_thread, always_apart(0);
+  EXPECT_EQ(made_apart(two_threads, 10'000, 7'000), -1);
+  EXPECT_EQ(made_apart(one_thread, 10'000, 12'000), -1);
+  EXPECT_EQ(made_apart(always_apart, 10'000, 15'000), -1);
 }
 
 // Their mean is 101 us.
