@@ -102,12 +102,12 @@ std::string with_unit(double value, double one, std::initializer_list<const char
     if (value < 999.95 * scale || unit == *(units.end() - 1)) break;
     scale *= 1e3;
   }
-  char text[48];
+  char text[400];  // any double, without an exponent
   std::snprintf(text, sizeof(text), "%.*f %s", value == 0 ? 0 : 1, value / scale, name);
   return text;
 }
 std::string bytes_text(double bytes) { return with_unit(bytes, 1, {"B", "KB", "MB", "GB", "TB"}); }
-std::string time_text(double seconds) { return with_unit(seconds, 1e-6, {"us", "ms", "s"}); }
+std::string time_text(double seconds) { return with_unit(seconds, 1e-9, {"ns", "us", "ms", "s"}); }
 
 // Devices without work are counted, not listed: there may be a thousand.
 void print_text(const SimulateArguments& arguments, const Forecast& f) {

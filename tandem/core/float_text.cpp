@@ -109,6 +109,17 @@ std::string float_part_text(DType dtype, double value) {
                   positional ? std::chars_format::fixed : std::chars_format::scientific);
 }
 
+std::string fixed_text(double value, int digits) {
+  constexpr double kLong = 1e15;
+  char text[64];
+  return std::abs(value) < kLong ? std::string(text, std::to_chars(text, text + sizeof(text), value,
+                                                                   std::chars_format::fixed, digits)
+                                                         .ptr)
+                                 : std::string(text, std::to_chars(text, text + sizeof(text), value,
+                                                                   std::chars_format::general, 3)
+                                                         .ptr);
+}
+
 std::string float_scalar_text(DType dtype, double value) {
   std::string text = float_part_text(dtype, value);
   if (std::isfinite(value) && text.find_first_of(".e") == std::string::npos) text += ".0";

@@ -37,7 +37,8 @@ Code code_of_errno(int error) {
 }  // namespace
 
 void throw_system_error(int error, const std::string& path) {
-  throw_error(code_of_errno(error), cat(path, "; ", std::generic_category().message(error)));
+  throw_error(code_of_errno(error),
+              cat(path.empty() ? "(no path)" : path, "; ", std::generic_category().message(error)));
 }
 
 }  // namespace tandem::fs

@@ -134,6 +134,8 @@ void read_entry(const json& object, const std::string& where, DeviceSet& set) {
   model.link_latency = entry.quantity("latency", placement::parse_seconds, "\"10us\"", 0);
   const double memory = entry.quantity("memory", placement::parse_bytes, "\"8GiB\"", 0);
   if (memory > 9e18) fail(cat(where, ".memory is too large"));
+  if (memory == 0 && entry.find("memory"))
+    fail(cat(where, ".memory is 0; without it there is no limit"));
   model.memory_bytes = static_cast<std::size_t>(memory);
   model.streams = static_cast<int>(entry.count("streams", 1024));
   model.without = entry.texts("without");

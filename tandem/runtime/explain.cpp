@@ -3,11 +3,13 @@
 #include <ostream>
 #include <utility>
 
+#include "tandem/core/error.h"
 #include "tandem/core/resource_handle.h"
 #include "tandem/device/memory_space.h"
 #include "tandem/fs/file_system.h"
 #include "tandem/placement/cost_model.h"
 #include "tandem/placement/cost_profile.h"
+#include "tandem/runtime/internal/placed_function.h"
 #include "tandem/runtime/optimized.h"
 #include "tandem/runtime/runtime.h"
 
@@ -30,8 +32,7 @@ Explanation explain_body(const MutableFunction& body, const std::string& name,
                          PlacementOptions placement, const std::vector<int>& places = {}) {
   Runtime& runtime = Runtime::current();
   std::shared_ptr<const CostProfile> costs = options.costs;
-  if (const std::string path = runtime.placement_profile(); !costs && !path.empty())
-    costs = std::make_shared<const CostProfile>(CostProfile::load(path));
+  if (!costs) costs = PlacementChoice::of(runtime).profile;
   placement.log = false;
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (places[i] >= 0) placement.fixed.emplace_back(body.args[i], places[i]);
@@ -64,6 +65,25 @@ int device_of_argument(const Tensor& tensor, const DeviceSet& devices) {
   return device ? devices.find(device->name()) : 0;
 }
 
+// `all`: with what the function captured.
+void check_arguments(const ConcreteFunction& function, const std::vector<Tensor>& all) {
+  const std::vector<Node*>& params = function.function()->args();
+  if (all.size() != params.size()) {
+    const std::size_t captured = function.captures().size();
+    throw InvalidArgumentError(cat("Function '", function.name(), "' takes ",
+                                   params.size() - captured, " arguments but got ",
+                                   all.size() - captured, "."));
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const DType dtype = params[i]->output_dtype(0);
+    const PartialShape& shape = params[i]->output_shape(0);
+    if (all[i].dtype() == dtype && all[i].partial_shape().is_compatible(shape)) continue;
+    throw InvalidArgumentError(cat("Function '", function.name(), "': argument ", i, " must be ",
+                                   dtype, shape, " but is ", all[i].dtype(), all[i].partial_shape(),
+                                   "."));
+  }
+}
+
 }  // namespace
 
 Explanation explain_function(const Function& function, const std::vector<PartialShape>& arg_shapes,
@@ -80,11 +100,13 @@ Explanation explain_function(const Function& function, const std::vector<Partial
 
 Explanation explain_call(const ConcreteFunction& function, std::span<const Tensor> args,
                          const ExplainOptions& options) {
+  if (!function.function()) throw InvalidArgumentError("An empty function has nothing to explain.");
   std::vector<Tensor> all(args.begin(), args.end());
   all.insert(all.end(), function.captures().begin(), function.captures().end());
   std::vector<PartialShape> shapes;
   shapes.reserve(all.size());
   for (const Tensor& t : all) shapes.push_back(t.partial_shape());
+  check_arguments(function, all);
   const MutableFunction body = optimized(*function.function(), shapes);
   const DeviceSet devices = devices_of(options);
   std::vector<int> places;

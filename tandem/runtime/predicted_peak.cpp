@@ -38,6 +38,7 @@ std::vector<DevicePeak> peaks_of(const ConcreteFunction& function, std::span<con
   std::vector<DevicePeak> peaks;
   for (std::size_t d = 0; d < runtime.devices().size(); ++d) {
     Device& device = *runtime.devices()[d];
+    if (!device.lost().empty()) continue;
     settle(device);
     peaks.push_back({device.name(), device.allocator().stats().current + added[d]});
   }

@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tandem/core/internal/float_text.h"
 #include "tandem/runtime/internal/profile_data.h"
 #include "tandem/runtime/internal/step_recorder.h"
 #include "tandem/runtime/profiler.h"
@@ -21,12 +22,7 @@ std::string in_json(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::string microseconds(double seconds) {
-  char buffer[64];
-  const auto end =
-      std::to_chars(buffer, buffer + sizeof(buffer), 1e6 * seconds, std::chars_format::fixed, 3);
-  return {buffer, end.ptr};
-}
+std::string microseconds(double seconds) { return fixed_text(1e6 * seconds, 3); }
 
 std::string whole(double number) {
   char buffer[400];

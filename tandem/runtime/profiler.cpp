@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tandem/core/error.h"
 #include "tandem/fs/file_system.h"
 #include "tandem/placement/cost_profile.h"
 #include "tandem/runtime/internal/profile_data.h"
@@ -64,6 +65,10 @@ CostProfile Profile::costs() const {
 void Profile::save(const std::string& path) const { fs::write_file(path, to_json()); }
 
 void start(const Options& options) {
+  if (options.max_events < 1 || options.max_events > Options::kMostEvents) {
+    throw InvalidArgumentError(cat("td::profiler::start: max_events must be from 1 to ",
+                                   Options::kMostEvents, ", not ", options.max_events, "."));
+  }
   StepRecorder::start(std::make_shared<StepRecorder>(options.max_events));
 }
 

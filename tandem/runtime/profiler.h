@@ -24,13 +24,15 @@ class CostProfile;  // tandem/placement/cost_profile.h
 ///     }
 ///     td::profiler::Profile profile = td::profiler::stop();
 ///     profile.save("trace.json");           // for chrome://tracing and ui.perfetto.dev
-///     profile.costs().save("costs.json");   // for the placer: TANDEM_PLACEMENT=cost
+///     profile.costs().save("costs.json");   // for td::config::set_placement_profile
 ///
 /// One recording at a time, of the whole process. While there is none, a run looks at one flag.
 namespace profiler {
 
 struct Options {
-  std::size_t max_events = 500'000;  ///< of more the latest are kept; some 80 bytes each
+  static constexpr std::size_t kMostEvents = 1'000'000'000;
+  /// From 1 to kMostEvents; of more the latest are kept. Some 80 bytes each, taken as they come.
+  std::size_t max_events = 500'000;
 };
 
 enum class EventKind : std::uint8_t {

@@ -180,6 +180,8 @@ Runtime::Runtime(const Options& options) : state_(std::make_unique<State>(option
 
 Runtime::~Runtime() {
   if (!state_) return;
+  // A scope of the calling thread that outlives it leaves the default runtime in its place.
+  if (thread_context().runtime == this) thread_context().runtime = nullptr;
   state_->late_calls->drain();
   state_->calls.end();
   state_->late_calls->close();

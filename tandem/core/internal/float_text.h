@@ -14,6 +14,9 @@ std::string float_scalar_text(DType dtype, double value);
 /// The same without a needless ".0", as NumPy prints the parts of a complex number.
 std::string float_part_text(DType dtype, double value);
 
+/// A value for people: so many digits after the point, but 1e15 and more as "1.2e+20".
+std::string fixed_text(double value, int digits);
+
 /// How NumPy prints the floats of one array: all in one form, positional or scientific, with at
 /// most eight digits after the point, padded so that the points stand below each other.
 class FloatFormat {

@@ -1,12 +1,12 @@
 #include "tandem/runtime/internal/explainer.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/core/internal/float_text.h"
 #include "tandem/runtime/internal/frame_tree.h"
 
 namespace tandem {
@@ -18,11 +18,7 @@ constexpr std::size_t kMostTraced = 2000;
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 std::string number(double value) {
-  char buffer[64];
-  const int digits = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
-  const auto end =
-      std::to_chars(buffer, buffer + sizeof(buffer), value, std::chars_format::fixed, digits);
-  return {buffer, end.ptr};
+  return fixed_text(value, value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2);
 }
 
 std::string value_name(const Output& value) {
@@ -319,12 +315,7 @@ std::string bytes_text(double bytes) {
   return cat(number(bytes), ' ', kUnits[std::max(unit, 0)]);
 }
 
-std::string percent_text(double share) {
-  char buffer[64];
-  const auto end =
-      std::to_chars(buffer, buffer + sizeof(buffer), 100 * share, std::chars_format::fixed, 1);
-  return cat(std::string(buffer, end.ptr), " %");
-}
+std::string percent_text(double share) { return cat(fixed_text(100 * share, 1), " %"); }
 
 std::string counted(std::size_t count, const char* one, const char* many) {
   return cat(count, ' ', count == 1 ? one : many);

@@ -1,6 +1,7 @@
 #include "tandem/runtime/internal/placed_function.h"
 
 #include <algorithm>
+#include <exception>
 #include <map>
 #include <set>
 #include <utility>
@@ -102,8 +103,15 @@ class Cut {
 
 PlacementChoice PlacementChoice::of(const Runtime& runtime) {
   PlacementChoice choice{.policy = runtime.placement_policy(), .profile = nullptr};
-  if (const std::string path = runtime.placement_profile(); !path.empty())
-    choice.profile = std::make_shared<const CostProfile>(CostProfile::load(path));
+  if (const std::string path = runtime.placement_profile(); !path.empty()) {
+    try {
+      choice.profile = std::make_shared<const CostProfile>(CostProfile::load(path));
+    } catch (...) {
+      std::rethrow_exception(with_line(std::current_exception(),
+                                       "in reading the placement profile, which is in force "
+                                       "(td::config::set_placement_profile)"));
+    }
+  }
   return choice;
 }
 

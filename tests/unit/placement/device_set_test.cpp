@@ -88,6 +88,7 @@ TEST(DeviceSetTest, MalformedIsRefusedByField) {
   EXPECT_THAT(refusal(with(R"({"name": "GPU:0", "flops": 1, "bandwidth": 1, "link": "12"})")),
               HasSubstr("devices[1].link is \"12\" but must be such as \"12GB/s\""));
   EXPECT_THAT(gpu(R"(, "memory": -1)"), HasSubstr("devices[1].memory"));
+  EXPECT_THAT(gpu(R"(, "memory": "0B")"), HasSubstr("devices[1].memory is 0"));
   EXPECT_THAT(gpu(R"(, "memory": 1e30)"), HasSubstr("devices[1].memory is too large"));
   EXPECT_THAT(gpu(R"(, "count": 0)"), HasSubstr("devices[1].count"));
   EXPECT_THAT(gpu(R"(, "count": 1e9)"), HasSubstr("devices[1].count"));

@@ -344,6 +344,30 @@ TEST(Explain, FunctionsInsideCountAsOneOp) {
   EXPECT_THAT(e.notes, Contains(HasSubstr("runs a function")));
 }
 
+TEST(Explain, RefusesWhatACallWould) {
+  const std::vector<Tensor> none;
+  EXPECT_THROW(td::explain_call(td::ConcreteFunction(), none), td::InvalidArgumentError);
+  const auto f = td::function([](Tensor a) { return td::exp(a); });
+  const auto concrete = f.concrete(td::ones({2}));
+  EXPECT_THROW(td::explain_call(concrete, none), td::InvalidArgumentError);
+  for (const Tensor& other : {td::ones({9}), td::ones({2}, td::int32)}) {
+    EXPECT_THROW(td::explain_call(concrete, std::vector<Tensor>{other}), td::InvalidArgumentError);
+  }
+  EXPECT_EQ(td::explain_call(concrete, std::vector<Tensor>{td::ones({2})}).notes.size(), 0u);
+}
+
+TEST(Explain, TimesMayBeAbsurd) {
+  const char* slow = R"({"devices": [
+  {"name": "CPU:0", "flops": "1e-80", "bandwidth": "1B/s"},
+  {"name": "GPU:0", "flops": "1e-80", "bandwidth": "1B/s", "link": "1GB/s", "latency": "1e90s"}]})";
+  const Explanation e = td::explain(on(slow), sandwich("/CPU:0"), td::ones({2, 2}));
+  EXPECT_GT(e.step_seconds, 1e80);
+  for (const std::string& text : {e.to_text(), e.to_html()}) {
+    EXPECT_THAT(text, HasSubstr("e+"));
+    EXPECT_EQ(text.find('\0'), std::string::npos);
+  }
+}
+
 TEST(Explain, UnknownSizesAreSaid) {
   const auto f = td::function([](Tensor a) { return td::exp(a); });
   const auto concrete = f.concrete(td::ones({2, 3}));

@@ -75,6 +75,14 @@ TEST(Memory, ThatCannotBeHadIsAnErrorEagerly) {
   EXPECT_EQ((zeros({2}) + 1).to_vector<float>(), (std::vector<float>{1, 1}));
 }
 
+TEST(Runtime, ThatEndsBeforeItsScopeLeavesTheDefaultOne) {
+  auto runtime = std::make_unique<Runtime>();
+  const RuntimeScope scope(*runtime);
+  const Tensor x = ones({2});
+  runtime.reset();
+  EXPECT_EQ((x + 1).to_vector<float>(), (std::vector<float>{2, 2}));
+}
+
 TEST(Memory, ThatCannotBeHadIsAnErrorInFunctions) {
   auto f = function(
       [](Tensor x, Tensor size) { return reduce_sum(broadcast_to(x, reshape(size, {1})) * 2.0); });

@@ -1,4 +1,6 @@
 // The policy by which functions are placed when they run.
+
+#include <filesystem>
 #include <map>
 #include <set>
 #include <string>
@@ -7,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tandem/core/error.h"
 #include "tandem/ops/ops.h"
 #include "tandem/placement/cost_profile.h"
 #include "tandem/runtime/config.h"
@@ -24,6 +27,7 @@ using ::testing::_;
 using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::EndsWith;
+using ::testing::HasSubstr;
 using ::testing::Pair;
 using ::testing::SizeIs;
 
@@ -99,6 +103,22 @@ TEST(PlacementPolicy, AProfileMovesWork) {
   for (const char* fast : {"GPU", "CPU"}) {
     config::set_placement_profile(profile_for(fast));
     EXPECT_THAT(places(chain(), small()), all_on(std::string(fast) + ":0"));
+  }
+}
+
+TEST(PlacementPolicy, AProfileThatIsGoneIsNamed) {
+  Runtime runtime(far_gpu());
+  RuntimeScope scope(runtime);
+  const std::string path = profile_for("GPU") + ".gone";
+  std::filesystem::rename(profile_for("GPU"), path);
+  config::set_placement_profile(path);
+  std::filesystem::remove(path);
+  try {
+    places(chain(), small());
+    FAIL() << "placed";
+  } catch (const NotFoundError& error) {
+    EXPECT_THAT(error.what(), HasSubstr(path));
+    EXPECT_THAT(error.what(), HasSubstr("set_placement_profile"));
   }
 }
 

@@ -160,6 +160,13 @@ TEST(Profiler, KeepsTheLatestAndCountsTheRest) {
   EXPECT_EQ(nlohmann::json::parse(profile.to_json())["otherData"]["dropped_events"], 16);
 }
 
+TEST(Profiler, RefusesToKeepNothingOrTooMuch) {
+  for (const std::size_t events : {std::size_t{0}, SIZE_MAX, SIZE_MAX / 2}) {
+    EXPECT_THROW(td::profiler::start({.max_events = events}), td::InvalidArgumentError);
+    EXPECT_FALSE(td::profiler::running());
+  }
+}
+
 TEST(Profiler, StartsAndStopsInTurn) {
   EXPECT_THROW(td::profiler::stop(), td::FailedPreconditionError);
   td::profiler::start();
