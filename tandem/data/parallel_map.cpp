@@ -89,6 +89,7 @@ class ParallelMapIterator final : public IteratorBase {
         if (slot->error) std::rethrow_exception(slot->error);
         names_.swap(slot->names);
         before_ = std::move(slot->before);
+        before_is_inputs_ = false;
         out.clear();
         std::swap(out, slot->element);
         return true;
@@ -106,7 +107,9 @@ class ParallelMapIterator final : public IteratorBase {
     }
   }
 
-  Origin origin() const override { return joined(names_, before_); }
+  Origin origin() const override {
+    return joined(names_, before_is_inputs_ ? input_->origin() : before_);
+  }
 
   void visit_state(StateArchive& state) override {
     std::unique_lock lock(mutex_);
@@ -176,6 +179,8 @@ class ParallelMapIterator final : public IteratorBase {
       const bool are_long = hand_over_.made_here(time());
       tuned_.tick();
       if (!are_long || refused_threads_) return;
+      before_ = input_->origin();
+      before_is_inputs_ = false;  // threads draw from it
       std::lock_guard lock(mutex_);
       let_consumer_make(false);
       alone_ = false;
@@ -187,8 +192,10 @@ class ParallelMapIterator final : public IteratorBase {
       count();
       throw;
     }
-    if (made) count();
-    return made;
+    if (!made) return false;
+    tuned_.made(out);
+    count();
+    return true;
   }
 
   bool make(Element& out) {
@@ -199,14 +206,13 @@ class ParallelMapIterator final : public IteratorBase {
     }
     const std::int64_t number = number_++;
     note(out, names_);
-    before_ = input_->origin();
+    before_is_inputs_ = true;
     try {
       const DrawScope drawing(draws_, number);
       fn_.apply(out);
     } catch (...) {
-      std::rethrow_exception(located(std::current_exception(), number, names_, before_));
+      std::rethrow_exception(located(std::current_exception(), number, names_, input_->origin()));
     }
-    tuned_.made(out);
     return true;
   }
 
@@ -390,8 +396,9 @@ class ParallelMapIterator final : public IteratorBase {
   bool alone_ = false;      // by_consumer_, and no thread is at work any more
   bool made_here_ = false;  // it has been alone
   bool refused_threads_ = false;
-  Element names_;  // in what the function took for the element last given
-  Origin before_;  // of that
+  Element names_;                  // in what the function took for the element last given
+  Origin before_;                  // of that
+  bool before_is_inputs_ = false;  // that is the input's, which the consumer alone draws from
 };
 
 }  // namespace

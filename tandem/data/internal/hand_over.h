@@ -37,13 +37,13 @@ class HandOver {
   /// For when there are no more: true if those that threads made were short, and not too few.
   bool short_so_far() const { return count_ >= kFew && sum_ - longest_ < (count_ - 1) * time_; }
 
-  /// Whether the consumer should take the time of the element that it makes next: of one in eight,
-  /// more or less, as long as they are short; with equal steps those that come at equal steps too
-  /// might never be seen.
+  /// Whether the consumer should take the time of the element that it makes next: of one in
+  /// sixteen, more or less, as long as they are short; with equal steps those that come at equal
+  /// steps too might never be seen.
   bool wants_time() {
     if (!long_ && --until_timed_ > 0) return false;
     random_ = 1664525 * random_ + 1013904223;  // Numerical Recipes, 7.1: the upper bits are good
-    until_timed_ = 1 + static_cast<int>(random_ >> 28);
+    until_timed_ = 1 + static_cast<int>(random_ >> 27);
     return true;
   }
   /// The consumer made one of which it took the time. True if threads had better make them: told
