@@ -36,6 +36,8 @@ class Reasons {
  private:
   void asked(const Node& node, NodePlacement& p) const;
   void free(const Node& node, int group, NodePlacement& p) const;
+  /// Whether `device` is one that a node with a request asked for.
+  bool is_where_asked(const Node& node, int device) const;
 
   const DeviceSet& devices_;
   const SpecTable& specs_;

@@ -14,7 +14,17 @@ bool works_on_host_memory(const Node& node) {
   return !node.inputs().empty() || node.num_outputs() > 0;
 }
 
+bool makes_resource(const Node& node) {
+  return node.num_outputs() > 0 &&
+         (node.output_dtype(0) == DType::kResource || is_ref(node.output_dtype(0)));
+}
+
 }  // namespace
+
+bool Reasons::is_where_asked(const Node& node, int device) const {
+  return specs_[colocation_.request(node)].matches(
+      devices_.devices[static_cast<std::size_t>(device)].spec);
+}
 
 NodePlacement Reasons::of(const Node& node) const {
   const auto id = static_cast<std::size_t>(node.id());
@@ -64,9 +74,11 @@ void Reasons::asked(const Node& node, NodePlacement& p) const {
     p.reason += "that is lost";
   } else if (!runs) {
     p.reason += "that has no kernel for it";
-  } else if (bonds.asked_by >= 0 && bonds.asked_by != node.id()) {
+  } else if (bonds.asked_by >= 0 && bonds.asked_by != node.id() &&
+             is_where_asked(*colocation_.node(bonds.asked_by), p.device)) {
     const Node& other = *colocation_.node(bonds.asked_by);
-    p.by = PlacedBy::kColocation;
+    // That a variable is used where it is, is no news.
+    if (colocation_.given(other) || makes_resource(other)) p.by = PlacedBy::kColocation;
     p.reason += cat("it is colocated with '", other.name(),
                     colocation_.given(other) ? "', which is on " : "', which asked for ",
                     specs_[colocation_.request(other)].to_string());
@@ -85,8 +97,10 @@ void Reasons::free(const Node& node, int group, NodePlacement& p) const {
   p.by = PlacedBy::kColocation;
   if (bonds.asked_by >= 0) {
     const Node& other = *colocation_.node(bonds.asked_by);
-    p.reason = cat("colocated with '", other.name(),
-                   colocation_.given(other) ? "', which is on " : "', which asked for ",
+    p.reason = cat("colocated with '", other.name(), "', which ",
+                   colocation_.given(other)          ? "is on "
+                   : is_where_asked(other, p.device) ? "asked for "
+                                                     : "could not have ",
                    specs_[colocation_.request(other)].to_string());
   } else if (greedy_.first[g] != &node) {
     p.reason = cat("colocated with '", greedy_.first[g]->name(), "'");

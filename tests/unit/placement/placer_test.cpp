@@ -329,12 +329,31 @@ TEST(PlacerTest, ContradictingColocationNamesBothSides) {
   EXPECT_EQ(s.placement.of(*b).by, PlacedBy::kRequest);
   EXPECT_EQ(s.placement.of(*a).reason,
             "asked for /CPU:1, but it is colocated with 'b', which asked for /device:GPU:0");
+  EXPECT_THAT(soft_placement_line(s.graph, s.placement),
+              HasSubstr("'a' (Identity) asked for /CPU:1"));
   s.options.soft = false;
   EXPECT_EQ(s.failure(),
             "Cannot colocate nodes {{colocation_node b}} and {{colocation_node a}}: Cannot merge "
             "devices with incompatible types: '/device:GPU:0' and '/device:CPU:1'. 'b' (Identity) "
             "asked for '/device:GPU:0'; 'a' (Identity) asked for '/device:CPU:1'."
             "\n\t [[{{node b}}]]");
+}
+
+TEST(PlacerTest, ReasonsOfAContradictionTellWhatNobodyGot) {
+  Scene s(devices(2, 2));
+  Node* a = s.value("a", "/GPU:1");
+  Node* b = s.add("Identity", "b", {{s.source("x"), 0}}, "/CPU:1", colocated("a"));
+  Node* c = s.add("Identity", "c", {{s.source("y"), 0}}, "", colocated("a"));
+  s.run();
+  ASSERT_EQ(s.where(a), "GPU:0");
+  EXPECT_EQ(s.where(b), "GPU:0");
+  EXPECT_EQ(s.where(c), "GPU:0");
+  for (const Node* node : {a, b}) {
+    EXPECT_EQ(s.placement.of(*node).by, PlacedBy::kSoft);
+    EXPECT_THAT(s.placement.of(*node).reason, HasSubstr("nodes colocated with it ask for others"));
+  }
+  EXPECT_THAT(s.placement.of(*c).reason, HasSubstr("which could not have /device:"));
+  EXPECT_THAT(soft_placement_line(s.graph, s.placement), HasSubstr("(and 1 more)"));
 }
 
 TEST(PlacerTest, ContradictingColocationOfResources) {
