@@ -124,7 +124,10 @@ class Launch {
     if (!is_computed(a)) mark_uncomputed(there);
     const Ref<LateCall> arrival = make_ref<LateCall>();
     Copy copy = transfer(a, there);
-    copy.done = [arrival](std::exception_ptr error) { arrival->finish(std::move(error)); };
+    copy.done = [arrival, op = &op_](std::exception_ptr error) {
+      arrival->finish(error ? with_line(error, cat("in bringing an input of [Op:", op->name, "]"))
+                            : nullptr);
+    };
     Stream& stream = copy_stream(source, device_);
     if (late) stream.wait_for(source->stream(StreamKind::kCompute).record());
     stream.enqueue(std::move(copy));
@@ -211,7 +214,12 @@ class Launch {
     work.flops = cost.flops;
     work.bytes = cost.bytes;
     work.run = [launch] { launch->run_on_stream(); };
-    work.done = [calls = l.calls_, call = l.call_](std::exception_ptr error) {
+    work.done = [held = launch, calls = l.calls_,
+                 call = l.call_](std::exception_ptr error) mutable {
+      // A stream that runs nothing any more knows no op.
+      if (error && !held->begun_ && !held->promised_.empty())
+        error = op_failure(held->op_, held->inputs_, error);
+      held.reset();  // whoever waits may end the runtime
       calls->finish(call, std::move(error));
     };
     l.calls_->add(l.call_);
@@ -244,6 +252,7 @@ class Launch {
 
   // On a thread of the device.
   void run_on_stream() {
+    begun_ = true;
     for (const Ref<LateCall>& before : needs_) {
       if (const std::exception_ptr error = before->error()) fail(error);
     }
@@ -313,6 +322,7 @@ class Launch {
   std::vector<Array> arrays_;  // as the kernel sees them
   std::vector<Array> results_;
   std::vector<Array> promised_;  // given to the caller before the kernel ran
+  bool begun_ = false;           // the call, by its stream
   std::vector<const Array*> in_;
   std::vector<Array*> out_;
   ThreadContext thread_;

@@ -149,6 +149,33 @@ TEST(DeviceFaults, ALostDeviceFailsTheStepAndNothingElse) {
   EXPECT_TRUE(ever_lost);
 }
 
+// Whichever of its device's actions fails first.
+TEST(DeviceFaults, ErrorsOfALostDeviceNameTheOp) {
+  int failed = 0;
+  for (int n = 1; n <= 12; ++n) {
+    Runtime::Options options;
+    options.devices.emulate = {cat("GPU:1,memory=64MiB,fault=lost@", n)};
+    Runtime runtime(options);
+    RuntimeScope scope(runtime);
+    const Tensor host = [] {
+      const DeviceScope cpu("/CPU:0");
+      return Tensor::from(std::vector<float>(64, 1.0f), {8, 8});
+    }();
+    const DeviceScope gpu("/GPU:0");
+    try {
+      const Tensor sum = matmul(ones({8, 8}), host);
+      auto f = function([](Tensor a) { return exp(a) * 2.0f; });
+      f(sum).synchronize();
+    } catch (const UnavailableError& error) {
+      ++failed;
+      EXPECT_THAT(error.what(),
+                  testing::AnyOf(testing::HasSubstr("[Op:"), testing::HasSubstr("{{node ")))
+          << n;
+    }
+  }
+  EXPECT_GT(failed, 5);
+}
+
 TEST(DeviceFaults, WhatALostDeviceHeldIsGone) {
   Runtime runtime({.devices = {.emulate = {"GPU:2,memory=8MiB,latency=0us"}}});
   RuntimeScope scope(runtime);
