@@ -112,12 +112,11 @@ std::string float_part_text(DType dtype, double value) {
 std::string fixed_text(double value, int digits) {
   constexpr double kLong = 1e15;
   char text[64];
-  return std::abs(value) < kLong ? std::string(text, std::to_chars(text, text + sizeof(text), value,
-                                                                   std::chars_format::fixed, digits)
-                                                         .ptr)
-                                 : std::string(text, std::to_chars(text, text + sizeof(text), value,
-                                                                   std::chars_format::general, 3)
-                                                         .ptr);
+  const bool is_long = !(std::abs(value) < kLong);
+  char* const end = text + sizeof(text);
+  const auto written = is_long ? std::to_chars(text, end, value, std::chars_format::general, 3)
+                               : std::to_chars(text, end, value, std::chars_format::fixed, digits);
+  return {text, written.ptr};
 }
 
 std::string float_scalar_text(DType dtype, double value) {
