@@ -176,7 +176,8 @@ void set_memory_growth(const DeviceArgument& device, bool enable) {
               }
               if (entry.device.device_type == "CPU") {
                 throw InvalidArgumentError(
-                    "Cannot set memory growth on non-GPU and non-Pluggable devices");
+                    cat("Cannot set memory growth on non-GPU and non-Pluggable devices: ",
+                        entry.short_name(), " uses the machine's memory."));
               }
               config.memory_growth[entry.short_name()] = enable;
             });

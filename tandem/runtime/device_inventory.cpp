@@ -143,7 +143,8 @@ void DeviceInventory::check_known(const DeviceConfig& config, const std::string&
   std::string there;
   for (const Entry& entry : devices_) there += cat(there.empty() ? "" : ", ", entry.short_name());
   refuse(config, setting,
-         cat("Unrecognized device: '", name, "'. The physical devices are ", there, "."));
+         cat("Unrecognized device: '", name, "'. The physical devices are ", there,
+             ". The setting ", setting.substr(0, setting.find(' ')), " names it."));
 }
 
 void DeviceInventory::check_logical(const DeviceConfig& config, const Entry& entry) const {
@@ -202,7 +203,8 @@ void DeviceInventory::check_names(const DeviceConfig& config) const {
     check_known(config, "memory_growth " + name, name);
     if (is_cpu(*find(name))) {
       refuse(config, "memory_growth " + name,
-             "Cannot set memory growth on non-GPU and non-Pluggable devices");
+             cat("Cannot set memory growth on non-GPU and non-Pluggable devices: ", name,
+                 " uses the machine's memory."));
     }
   }
 }

@@ -42,7 +42,8 @@ Loaded& loaded() {
 InitFunction entry_of(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) {
-    throw NotFoundError(cat("There is no plugin at ", path, '.'));
+    throw NotFoundError(path.empty() ? std::string("A plugin needs a path.")
+                                     : cat("There is no plugin at ", path, '.'));
   }
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (!library) {
