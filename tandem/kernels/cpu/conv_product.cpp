@@ -11,8 +11,12 @@ bool reads_every_pixel(const ConvCase& p) { return p.y.stride == 1 && p.x.stride
 
 std::int64_t positions(const ConvCase& p) { return p.batch * p.y.output * p.x.output; }
 
-// The pixels that the filter sees, side by side.
-void gather_pixels(KernelContext& c, const ConvCase& p, const float* image, float* to) {
+// The pixels that the filter sees, side by side: the image itself, or a copy that `holder` keeps.
+const void* seen_pixels(KernelContext& c, const ConvCase& p, const void* whole, Array& holder) {
+  if (reads_every_pixel(p)) return whole;
+  holder = c.allocate_temp(DType::kFloat, Shape{positions(p), p.in_depth});
+  const float* const image = static_cast<const float*>(whole);
+  float* const to = holder.data<float>();
   const std::int64_t depth = p.in_depth, rows = p.batch * p.y.output;
   const double cost = 0.1 * static_cast<double>(p.x.output * depth);
   c.intra_op().parallel_for(rows, cost, [&](std::int64_t begin, std::int64_t end) {
@@ -24,6 +28,7 @@ void gather_pixels(KernelContext& c, const ConvCase& p, const float* image, floa
       }
     }
   });
+  return to;
 }
 
 // Back to their places; pixels that the filter does not see are 0.
@@ -64,13 +69,10 @@ void conv_forward_product(KernelContext& c, const ConvCase& p, const void* image
   product.m = positions(p);
   product.n = p.out_depth;
   product.k = p.in_depth;
-  product.a = image;
+  Array pixels;
+  product.a = seen_pixels(c, p, image, pixels);
   product.b = filter;
   product.c = output;
-  if (reads_every_pixel(p)) return multiply_matrices(c, product);
-  Array pixels = c.allocate_temp(DType::kFloat, Shape{product.m, product.k});
-  gather_pixels(c, p, static_cast<const float*>(image), pixels.data<float>());
-  product.a = pixels.raw_data();
   multiply_matrices(c, product);
 }
 
@@ -98,13 +100,10 @@ void conv_backprop_filter_product(KernelContext& c, const ConvCase& p, const voi
   product.n = p.out_depth;
   product.k = positions(p);
   product.transpose_a = true;
-  product.a = image;
+  Array pixels;
+  product.a = seen_pixels(c, p, image, pixels);
   product.b = gradient;
   product.c = filter;
-  if (reads_every_pixel(p)) return multiply_matrices(c, product);
-  Array pixels = c.allocate_temp(DType::kFloat, Shape{product.k, product.m});
-  gather_pixels(c, p, static_cast<const float*>(image), pixels.data<float>());
-  product.a = pixels.raw_data();
   multiply_matrices(c, product);
 }
 

@@ -46,12 +46,16 @@ bool has_gaps(const WindowAxis& axis) {
   return axis.stride > axis.filter || axis.output * axis.stride - axis.pad_before < axis.input;
 }
 
-void max_pool_grad(KernelContext& c) {
-  const Shape& shape = c.input(0).shape();
-  const PoolGeometry g = pool_geometry(pool_attrs(c, 0), shape);
+PoolGeometry checked_geometry(const KernelContext& c) {
+  const PoolGeometry g = pool_geometry(pool_attrs(c, 0), c.input(0).shape());
   require_shape(c, 1, g.output, "orig_output");
   require_shape(c, 2, g.output, "grad");
-  Array& out = c.allocate_output(0, shape);
+  return g;
+}
+
+void max_pool_grad(KernelContext& c) {
+  const PoolGeometry g = checked_geometry(c);
+  Array& out = c.allocate_output(0, c.input(0).shape());
   if (out.num_elements() == 0) return;
   const float* in = c.input(0).data<float>();
   const float* gradient = c.input(2).data<float>();
@@ -91,11 +95,8 @@ void max_pool_grad(KernelContext& c) {
 // An image at a time in float.
 template <class T>
 void max_pool_grad_short(KernelContext& c) {
-  const Shape& shape = c.input(0).shape();
-  const PoolGeometry g = pool_geometry(pool_attrs(c, 0), shape);
-  require_shape(c, 1, g.output, "orig_output");
-  require_shape(c, 2, g.output, "grad");
-  Array& out = c.allocate_output(0, shape);
+  const PoolGeometry g = checked_geometry(c);
+  Array& out = c.allocate_output(0, c.input(0).shape());
   if (out.num_elements() == 0) return;
   const std::int64_t elements = g.image_elements(), windows = g.window_elements();
   const double cost = 2 * cost_of_row(g) * static_cast<double>(g.height.output);
