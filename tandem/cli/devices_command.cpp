@@ -33,6 +33,7 @@ struct Setting {
 
 std::string memory_text(std::uint64_t bytes) {
   constexpr std::uint64_t kGib = std::uint64_t{1} << 30, kMib = std::uint64_t{1} << 20;
+  if (bytes < kMib) return std::to_string(bytes) + " B";
   const bool large = bytes >= kGib;
   std::ostringstream out;
   out << std::fixed
@@ -85,6 +86,8 @@ Settings settings_of(const Runtime& runtime) {
       {"log_device_placement", {on(runtime.log_placement()), config.origin("log_placement")}},
       {"placement", {cost ? "cost" : "greedy", config.origin("placement")}},
       {"log_level", {std::to_string(config.log_level.value_or(0)), config.origin("log_level")}}};
+  if (const std::string profile = runtime.placement_profile(); !profile.empty())
+    all.push_back({"placement_profile", {profile, config.origin("placement_profile")}});
   std::string plugins;
   for (const std::string& path : config.plugins) plugins += (plugins.empty() ? "" : " ") + path;
   if (!plugins.empty()) all.push_back({"plugins", {plugins, config.origin("plugins")}});

@@ -128,8 +128,7 @@ void run_explain(const ExplainArguments& arguments) {
       explain.profile = measure(whole, arguments.measure);
     } catch (const FailedPreconditionError&) {
       if (!whole.function->stateful() || !arguments.inits.empty()) throw;
-      std::rethrow_exception(
-          with_line(std::current_exception(), propose_init("td explain --measure", *whole.graph)));
+      rethrow_proposing_init("td explain --measure", *whole.graph);
     }
   }
   Explanation explanation = explain_function(*whole.function, whole.arg_shapes, explain);

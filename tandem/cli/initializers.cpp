@@ -41,13 +41,17 @@ std::vector<std::string> initializers(const Graph& graph) {
   return names;
 }
 
-std::string propose_init(const std::string& command, const Graph& graph) {
+[[noreturn]] void rethrow_proposing_init(const std::string& command, const Graph& graph) {
+  const std::exception_ptr error = std::current_exception();
+  // Of a device that computes nothing: there is a value, and no other node would give one.
+  if (message_of(error).find("was not computed") != std::string::npos)
+    std::rethrow_exception(error);
   std::string line = cat("in ", command, ": --init NODE runs a node first");
   const std::vector<std::string> found = initializers(graph);
   for (std::size_t i = 0; i < found.size() && i < 3; ++i)
     line += cat(i == 0 ? "; '" : ", '", found[i], "'");
   if (!found.empty()) line += found.size() == 1 ? " looks like one that does" : " look like such";
-  return line;
+  std::rethrow_exception(with_line(error, line));
 }
 
 }  // namespace tandem::cli

@@ -13,8 +13,9 @@ namespace tandem::cli {
 /// step which assigns constants looks like one too.
 std::vector<std::string> initializers(const Graph& graph);
 
-/// A line for the error of a step of `graph` that lacked a variable's or a table's value: "in td
-/// run: --init NODE runs a node first; 'init' looks like one that does".
-std::string propose_init(const std::string& command, const Graph& graph);
+/// Rethrows the FailedPreconditionError of a step of `graph` that is being handled. If a variable's
+/// or a table's value was missing, with a line more: "in td run: --init NODE runs a node first;
+/// 'init' looks like one that does".
+[[noreturn]] void rethrow_proposing_init(const std::string& command, const Graph& graph);
 
 }  // namespace tandem::cli

@@ -258,7 +258,7 @@ void run_graph(const RunArguments& arguments) {
     fetched = run_steps(arguments, step, values);
   } catch (const FailedPreconditionError&) {
     if (!arguments.inits.empty()) throw;
-    std::rethrow_exception(with_line(std::current_exception(), propose_init("td run", *graph)));
+    rethrow_proposing_init("td run", *graph);
   }
   for (const Fetched& one : fetched) report_fetch(arguments, one);
   const Timing timing = arguments.repeat > 0 ? measure(step, values, arguments.repeat) : Timing{};

@@ -190,8 +190,8 @@ class TANDEM_EXPORT Device {
 
 /// A piece of hardware (or an emulation of it), of which one or several logical devices are made.
 struct PhysicalDevice {
-  std::string name;  ///< "/physical_device:GPU:0"
-  std::string device_type;
+  std::string name;         ///< "/physical_device:GPU:0"
+  std::string device_type;  ///< "GPU", in upper case
   bool operator==(const PhysicalDevice&) const = default;
 };
 

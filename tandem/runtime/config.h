@@ -19,7 +19,8 @@
 /// that runtime, else the default one, which starts at the first op and at list_logical_devices.
 /// What the devices are made of can be set until then; a later change throws
 /// FailedPreconditionError, saying again what is in force does not. What a program sets here wins
-/// over the environment (docs/devices.md). All functions are thread-safe.
+/// over the environment (docs/devices.md). Functions that take a device throw InvalidArgumentError
+/// for one that does not exist, naming those that do. All functions are thread-safe.
 namespace tandem::config {
 
 using tandem::LogicalDeviceConfiguration;
@@ -57,7 +58,8 @@ class TANDEM_EXPORT DeviceArguments {
   std::vector<DeviceArgument> devices_;
 };
 
-/// The devices there are, used or not; of one type or, with "", of all.
+/// The devices there are, used or not; of one type ("GPU", in any case) or, with "", of all. None
+/// of a type that nobody knows. Does not start the runtime.
 TANDEM_EXPORT std::vector<PhysicalDevice> list_physical_devices(std::string_view type = "");
 
 /// "/device:GPU:0", "GPU".
@@ -66,24 +68,30 @@ struct LogicalDevice {
   std::string device_type;
   bool operator==(const LogicalDevice&) const = default;
 };
-/// The devices that ops run on. Starts the runtime.
+/// The devices that ops run on. Starts the runtime, which throws what is contradictory or
+/// impossible in all that was set.
 TANDEM_EXPORT std::vector<LogicalDevice> list_logical_devices(std::string_view type = "");
 
-/// Which physical devices are used. With a type, those of other types stay as they are. Throws
-/// InvalidArgumentError for a device that does not exist or is of another type.
+/// Which physical devices are used. With a type, those of other types stay as they are: `({},
+/// "GPU")` hides all GPUs. Without one the list is all that is used, CPU:0 too: if it is missing,
+/// the start of the runtime throws NotFoundError, as in TensorFlow. Throws InvalidArgumentError for
+/// a device of another type.
 TANDEM_EXPORT void set_visible_devices(const DeviceArguments& devices, std::string_view type = "");
 TANDEM_EXPORT std::vector<PhysicalDevice> get_visible_devices(std::string_view type = "");
 
 /// Takes an accelerator's memory as it is needed instead of all at first use. Must be the same for
-/// all visible accelerators when the runtime starts.
+/// all visible accelerators when the runtime starts. Throws InvalidArgumentError for a CPU and for
+/// a device that logical ones are cut from.
 TANDEM_EXPORT void set_memory_growth(const DeviceArgument& device, bool enable);
 /// Nothing if it was never set; throws NotFoundError for a CPU, as TensorFlow does.
 TANDEM_EXPORT std::optional<bool> get_memory_growth(const DeviceArgument& device);
 
-/// Cuts a physical device into logical ones: an accelerator's each with a memory limit, the CPU's
-/// without. Limits hold exactly, and their sum may not exceed what the device has.
+/// Cuts a physical device into logical ones, 1 to 1024: an accelerator's each with a memory limit
+/// in MiB, the CPU's without. Limits hold exactly, and their sum may not exceed what the device
+/// has, else InvalidArgumentError.
 TANDEM_EXPORT void set_logical_device_configuration(
     const DeviceArgument& device, const std::vector<LogicalDeviceConfiguration>& logical_devices);
+/// Nothing if it was never set.
 TANDEM_EXPORT std::optional<std::vector<LogicalDeviceConfiguration>>
 get_logical_device_configuration(const DeviceArgument& device);
 /// TensorFlow's older names of the same.
@@ -92,21 +100,25 @@ TANDEM_EXPORT void set_virtual_device_configuration(
 TANDEM_EXPORT std::optional<std::vector<LogicalDeviceConfiguration>>
 get_virtual_device_configuration(const DeviceArgument& device);
 
-/// At most so much of an accelerator's memory is used, which stays one logical device. Goes
-/// together with memory growth.
-TANDEM_EXPORT void set_memory_limit(const DeviceArgument& device, std::int64_t mebibytes);
+/// At most so much of an accelerator's memory is used, which stays one logical device: 1 MiB to
+/// what the device has, else InvalidArgumentError. std::nullopt takes back what was set here, so
+/// that the environment's limit holds, if there is one. Goes together with memory growth, not with
+/// logical devices.
+TANDEM_EXPORT void set_memory_limit(const DeviceArgument& device,
+                                    std::optional<std::int64_t> mebibytes);
 
 struct MemoryInfo {
   std::size_t current = 0;  ///< bytes in use
   std::size_t peak = 0;     ///< the most since the start or reset_memory_stats
 };
-/// Of a logical device, "GPU:0", once it has run the eager calls that were made. Starts the
-/// runtime. Throws UnavailableError if the device is lost.
+/// Of a logical device, "GPU:0", once it has run the eager calls that were made. Both start the
+/// runtime. Both throw InvalidArgumentError for a name without type and index, UnavailableError if
+/// the device is lost.
 TANDEM_EXPORT MemoryInfo get_memory_info(std::string_view device);
 TANDEM_EXPORT void reset_memory_stats(std::string_view device);
 
-/// What the backend knows: "device_name", … Empty for CPUs. Under "lost", why the device is lost if
-/// it is, in the thread's runtime.
+/// What the backend knows of a physical device: "device_name", … Empty for CPUs. Under "lost", why
+/// the device is lost if it is, in the thread's runtime.
 TANDEM_EXPORT std::map<std::string, std::string> get_device_details(const DeviceArgument& device);
 
 /// Whether ops go elsewhere where the device asked for can't be had (the default) or throw. May
@@ -134,9 +146,11 @@ TANDEM_EXPORT std::string get_placement_profile();
 
 /// Emulates accelerators, `emulate("GPU:2,memory=1GiB,link=12GB/s")`, several types with ';'
 /// between them, "" for none; docs/devices.md has the keys. Replaces what was emulated before.
+/// Throws InvalidArgumentError for a malformed text, saying what is wrong in it.
 TANDEM_EXPORT void emulate(const std::string& specs);
 /// Adds the devices of a shared library (tandem/device/plugin.h). The same file again changes
-/// nothing.
+/// nothing. Throws NotFoundError for a file that isn't there, InvalidArgumentError for one that is
+/// no plugin.
 TANDEM_EXPORT void load_plugin(const std::string& path);
 /// Adds the devices of a backend of the program's own.
 TANDEM_EXPORT void add_backend(std::shared_ptr<Backend> backend);
@@ -169,8 +183,9 @@ TANDEM_EXPORT Options get_experimental_options();
 
 namespace threading {
 
-/// Threads for the work inside one op (0: one for each processor). Throws FailedPreconditionError
-/// once the runtime has started, unless the number is the one in force.
+/// Threads for the work inside one op, at most 4096 (0: one for each processor). Throws
+/// InvalidArgumentError for others, FailedPreconditionError once the runtime has started, unless
+/// the number is the one in force.
 TANDEM_EXPORT void set_intra_op_parallelism_threads(int threads);
 TANDEM_EXPORT int get_intra_op_parallelism_threads();
 /// Ops of a graph that run side by side (0: one for each processor). Throws like the above.

@@ -224,12 +224,17 @@ std::optional<std::vector<LogicalDeviceConfiguration>> get_virtual_device_config
   return get_logical_device_configuration(device);
 }
 
-void set_memory_limit(const DeviceArgument& device, std::int64_t mebibytes) {
+void set_memory_limit(const DeviceArgument& device, std::optional<std::int64_t> mebibytes) {
   configure("set_memory_limit", "Physical devices cannot be modified after being initialized.",
             [&](DeviceConfig& config, const Devices& now) {
               const Entry& entry = entry_of(*now.inventory, device);
-              config.memory_limit[entry.short_name()] = mebibytes;
-              check_one(config, now, entry);
+              const std::string name = entry.short_name();
+              if (mebibytes) {
+                config.memory_limit[name] = *mebibytes;
+                check_one(config, now, entry);
+              } else if (!config.from.contains("memory_limit " + name)) {
+                config.memory_limit.erase(name);
+              }
             });
 }
 

@@ -40,6 +40,7 @@ std::string in_force(const DeviceConfig& config, std::string_view setting) {
   if (what == "memory_growth") return of_device(config.memory_growth);
   if (what == "soft_placement") return single(config.soft_placement.has_value());
   if (what == "log_placement") return single(config.log_placement.has_value());
+  if (what == "synchronous") return single(config.synchronous.has_value());
   if (what == "placement") return single(config.placement.has_value());
   if (what == "placement_profile") return single(config.placement_profile.has_value());
   if (what == "log_level") return single(config.log_level.has_value());

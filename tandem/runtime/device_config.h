@@ -43,7 +43,7 @@ struct TANDEM_EXPORT DeviceConfig {
   /// Physical devices that are used; unsaid: all. The environment's list is an order too.
   /// A list without a CPU throws NotFoundError, as in TensorFlow; the environment's keeps the CPU.
   std::optional<std::vector<std::string>> visible = std::nullopt;
-  /// By physical device: the logical devices cut from it.
+  /// By physical device: the logical devices cut from it, at most kMostLogicalDevices.
   std::map<std::string, std::vector<LogicalDeviceConfiguration>> logical = {};
   /// By physical device: MiB of its one logical device. "" is all accelerators without an entry.
   std::map<std::string, std::int64_t> memory_limit = {};
@@ -51,9 +51,9 @@ struct TANDEM_EXPORT DeviceConfig {
   /// at first use.
   std::map<std::string, bool> memory_growth = {};
 
-  std::optional<bool> soft_placement = std::nullopt;  ///< true unless said
-  std::optional<bool> log_placement = std::nullopt;
-  std::optional<bool> synchronous = std::nullopt;           ///< eager calls wait for their device
+  std::optional<bool> soft_placement = std::nullopt;        ///< true unless said
+  std::optional<bool> log_placement = std::nullopt;         ///< false unless said
+  std::optional<bool> synchronous = std::nullopt;           ///< eager calls wait; false unless said
   std::optional<PlacementPolicy> placement = std::nullopt;  ///< greedy unless said
   /// File of measured costs for the cost policy, which it implies unless another is said.
   std::optional<std::string> placement_profile = std::nullopt;
@@ -63,6 +63,8 @@ struct TANDEM_EXPORT DeviceConfig {
   /// Who said it, by setting ("visible", "memory_limit GPU:0"): "environment TANDEM_…". What has a
   /// value and no entry was said by the program.
   std::map<std::string, std::string> from = {};
+
+  static constexpr int kMostLogicalDevices = 1024;
 
   /// "default", "environment TANDEM_VISIBLE_DEVICES" or "program".
   std::string origin(std::string_view setting) const;

@@ -18,14 +18,18 @@ namespace {
 constexpr std::int64_t kMib = std::int64_t{1} << 20;
 constexpr std::string_view kPhysical = "/physical_device:";
 
+// The one that said it; empty if none did.
+std::string variable_of(const DeviceConfig& config, const std::string& setting) {
+  constexpr std::string_view kEnvironment = "environment ";
+  const std::string origin = config.origin(setting);
+  return origin.starts_with(kEnvironment) ? origin.substr(kEnvironment.size()) : std::string();
+}
+
 // Errors about what the environment said name the variable.
 [[noreturn]] void refuse(const DeviceConfig& config, const std::string& setting,
                          const std::string& text) {
-  constexpr std::string_view kEnvironment = "environment ";
-  const std::string origin = config.origin(setting);
-  if (origin.starts_with(kEnvironment))
-    throw InvalidArgumentError(cat(origin.substr(kEnvironment.size()), ": ", text));
-  throw InvalidArgumentError(text);
+  const std::string variable = variable_of(config, setting);
+  throw InvalidArgumentError(variable.empty() ? text : cat(variable, ": ", text));
 }
 
 bool is_cpu(const DeviceInventory::Entry& entry) { return entry.device.device_type == "CPU"; }
@@ -173,6 +177,11 @@ void DeviceInventory::check_logical(const DeviceConfig& config, const Entry& ent
            cat("The list of logical devices of ", name,
                " is empty. To hide a device, leave it out of the visible ones."));
   }
+  if (logical->second.size() > DeviceConfig::kMostLogicalDevices) {
+    refuse(config, logical_setting,
+           cat("Device ", name, " is to be cut into ", logical->second.size(),
+               " logical devices; at most ", DeviceConfig::kMostLogicalDevices, " can be."));
+  }
   std::vector<std::int64_t> limits;
   for (const LogicalDeviceConfiguration& device : logical->second) {
     if (is_cpu(entry)) {
@@ -232,7 +241,15 @@ void DeviceInventory::check(const DeviceConfig& config) const {
   if (config.log_level.value_or(0) < 0 || config.log_level.value_or(0) > 3)
     throw InvalidArgumentError(cat("The log level must be 0 to 3 but is ", *config.log_level, "."));
   // Read again where functions are placed; what is wrong with it is told here.
-  if (!config.placement_profile.value_or("").empty()) CostProfile::load(*config.placement_profile);
+  if (!config.placement_profile.value_or("").empty()) {
+    try {
+      CostProfile::load(*config.placement_profile);
+    } catch (const Error& error) {
+      const std::string variable = variable_of(config, "placement_profile");
+      if (variable.empty()) throw;
+      throw_error(error.code(), cat(variable, ": ", error.what()));
+    }
+  }
   check_names(config);
   bool any_cpu = false;
   for (const Entry& entry : devices_) {

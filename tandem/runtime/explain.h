@@ -25,17 +25,19 @@ namespace tandem {
 ///     td::explain(step, x, y).save_html("step.html");  // the graph, a timeline, all tables
 ///
 /// Expected times come from the cost model on a virtual clock; measured ones from a profile, if
-/// there is one. All times are in seconds; indices refer to the vectors of this struct.
+/// there is one. All times are in seconds, all sizes in bytes; indices refer to the vectors of this
+/// struct. A plain value.
 struct TANDEM_EXPORT Explanation {
   struct Device {
     std::string name;        ///< full
     std::string short_name;  ///< "GPU:0"
     int ops = 0;
-    double seconds = 0;       ///< of expected work
+    double seconds = 0;       ///< of expected work, of all streams together
     double busy = 0;          ///< share of the step, 0 to 1
     double memory_peak = 0;   ///< bytes of values alive at a time, and of variables
-    double memory_limit = 0;  ///< 0: none
-    /// Bytes held from a time on.
+    double memory_limit = 0;  ///< bytes; 0: none
+    std::string lost;         ///< why the device is lost, if it is: nothing is placed on it
+    /// (time in the step, bytes held from then on), by time.
     std::vector<std::pair<double, double>> memory;
   };
   struct Op {
@@ -46,14 +48,14 @@ struct TANDEM_EXPORT Explanation {
     PlacedBy by = PlacedBy::kGreedy;
     std::string reason;
     std::vector<std::string> refused;  ///< "GPU:0: no kernel for string"
-    std::string asked;                 ///< the scope's device
+    std::string asked;                 ///< the device asked for by scope or graph; empty: none
     double bytes = 0;                  ///< of its outputs
     double seconds = 0;                ///< expected
     bool cost_measured = false;        ///< and that comes from a cost profile
     double begin = -1;                 ///< expected, from the step's beginning; -1: does no work
-    std::optional<profiler::NodeTime> measured;
-    std::vector<int> inputs;    ///< ops
-    std::vector<int> controls;  ///< ops it waits for
+    std::optional<profiler::NodeTime> measured;  ///< nothing: no profile, or not in it
+    std::vector<int> inputs;                     ///< ops
+    std::vector<int> controls;                   ///< ops it waits for
     bool is_constant = false;
   };
   struct Copy {
@@ -106,7 +108,7 @@ struct TANDEM_EXPORT Explanation {
   /// Of the time from the first measured call to the end of the last, the share that consumers of
   /// datasets spent in Iterator::next: waiting for input. Nothing where there were none.
   std::optional<double> input_waiting;
-  int costs_measured = 0;  ///< ops with measured costs
+  int costs_measured = 0;  ///< number of ops whose expected time comes from a cost profile
   std::vector<Device> devices;
   std::vector<Op> ops;  ///< in the order of the graph: inputs first
   std::vector<Copy> copies;
@@ -122,24 +124,27 @@ struct TANDEM_EXPORT Explanation {
   /// Rows beyond `most_rows` of a table are counted instead of shown; with 0 there are no tables of
   /// copies and ops.
   std::string to_text(std::size_t most_rows = 60) const;
+  /// The fields of this struct; ops and devices by name instead of index.
   std::string to_json() const;
   /// One page that needs nothing else. Of large graphs the important parts are drawn; it says so.
   std::string to_html() const;
+  /// Throws what writing a file throws: NotFoundError, PermissionDeniedError, …
   void save_html(const std::string& path) const;
 };
 
 TANDEM_EXPORT std::ostream& operator<<(std::ostream& out, const Explanation& explanation);
 
 struct ExplainOptions {
-  std::optional<DeviceSet> devices = std::nullopt;  ///< nothing: the runtime's
-  std::optional<PlacementOptions> placement = std::nullopt;
-  std::shared_ptr<const CostProfile> costs = nullptr;  ///< measured earlier
+  std::optional<DeviceSet> devices = std::nullopt;           ///< nothing: the runtime's
+  std::optional<PlacementOptions> placement = std::nullopt;  ///< nothing: as the runtime places
+  std::shared_ptr<const CostProfile> costs = nullptr;  ///< null: the placement profile in force
   /// A recording of calls of the function. Its times also serve as costs if there are no others.
   std::optional<profiler::Profile> profile = std::nullopt;
   bool advice = true;  ///< simulate what might be better
 };
 
-/// Of a graph that has been placed. `function`: as the profile calls it.
+/// Of a graph that has been placed. `function`: as the profile calls it. Starts no runtime; the
+/// others below start the thread's.
 TANDEM_EXPORT Explanation explain_placement(const Graph& graph, const Placement& placement,
                                             const CostModel& costs, const KernelRegistry& kernels,
                                             const std::string& function,
@@ -147,13 +152,16 @@ TANDEM_EXPORT Explanation explain_placement(const Graph& graph, const Placement&
                                             const profiler::Profile* profile = nullptr,
                                             bool advice = true);
 
-/// Of a function as it is optimized and placed for arguments of these shapes that lie in host
-/// memory.
+/// Of a function as it is optimized and placed for arguments of these shapes (any number of
+/// unknown dimensions) that lie in host memory. Throws what tracing's shape inference and placing
+/// throw.
 TANDEM_EXPORT Explanation explain_function(const Function& function,
                                            const std::vector<PartialShape>& arg_shapes,
                                            const ExplainOptions& options = {});
 
-/// Of a trace as a call with these arguments would run it; where they are counts.
+/// Of a trace as a call with these arguments would run it; where they are counts. Nothing runs.
+/// Throws InvalidArgumentError for arguments of other number, dtype or shape, and what placing
+/// throws: a device that can't be had without soft placement, say.
 TANDEM_EXPORT Explanation explain_call(const ConcreteFunction& function,
                                        std::span<const Tensor> args,
                                        const ExplainOptions& options = {});

@@ -73,6 +73,7 @@ class JsonWriter {
             {"seconds", d.seconds},
             {"memory_peak", d.memory_peak},
             {"memory_limit", d.memory_limit},
+            {"lost", d.lost},
             {"memory", std::move(memory)}};
   }
   Json of(const Explanation::Op& op) const {

@@ -103,8 +103,8 @@ class TextWriter {
     out_ << "\ndevices\n";
     Table table({"device", "ops", "busy", "work", "memory, most", "limit"});
     for (const auto& d : e_.devices) {
-      table.add({d.short_name, std::to_string(d.ops), percent(d.busy), seconds_text(d.seconds),
-                 bytes_text(d.memory_peak),
+      table.add({d.lost.empty() ? d.short_name : d.short_name + ", lost", std::to_string(d.ops),
+                 percent(d.busy), seconds_text(d.seconds), bytes_text(d.memory_peak),
                  d.memory_limit <= 0              ? std::string("-")
                  : d.memory_peak > d.memory_limit ? bytes_text(d.memory_limit) + ", too little"
                                                   : bytes_text(d.memory_limit)});

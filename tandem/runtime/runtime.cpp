@@ -124,8 +124,7 @@ Runtime::Runtime() : Runtime(Options{}) {}
 
 // An op that is misspelt would have its kernels all the same.
 void Runtime::State::check_emulated() const {
-  const char* const origin =
-      config.origin("emulate") == "program" ? "td::config::emulate" : "TANDEM_EMULATE";
+  const char* const origin = emulate_setting(config);
   for (const EmulatedSpec& spec : emulated_specs(config)) {
     for (const std::string& op : spec.without) {
       try {

@@ -51,7 +51,7 @@ struct TANDEM_EXPORT EmulatedSpec {
   static std::vector<EmulatedSpec> parse(std::string_view text,
                                          std::string_view variable = "TANDEM_EMULATE");
   /// Throws InvalidArgumentError, as parse, if a field has a value that no text can give.
-  void validate(std::string_view variable = "td::config::emulate") const;
+  void validate(std::string_view variable = "emulate") const;
 };
 
 }  // namespace tandem

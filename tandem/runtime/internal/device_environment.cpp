@@ -141,10 +141,11 @@ void read_logical(DeviceConfig& config, const DeviceConfig& program) {
     const Entry entry = read_entry(variable, text, wanted, seen);
     std::vector<LogicalDeviceConfiguration> devices;
     if (entry.device.starts_with("CPU:")) {
-      constexpr std::int64_t kMost = 1024;
       if (entry.numbers.size() != 1) variable.refuse(wanted);
-      if (entry.numbers[0] > kMost)
-        variable.refuse(cat("at most ", kMost, " logical devices of a CPU,"));
+      if (entry.numbers[0] > DeviceConfig::kMostLogicalDevices) {
+        variable.refuse(
+            cat("at most ", DeviceConfig::kMostLogicalDevices, " logical devices of a CPU,"));
+      }
       devices.resize(static_cast<std::size_t>(entry.numbers[0]));
     } else {
       for (const std::int64_t mib : entry.numbers) devices.push_back({.memory_limit = mib});
@@ -197,6 +198,10 @@ void read_flags(DeviceConfig& config) {
     if (policy.text() != "greedy" && policy.text() != "cost") policy.refuse("greedy or cost");
     fill(config, config.placement, "placement", policy,
          policy.text() == "cost" ? PlacementPolicy::kCost : PlacementPolicy::kGreedy);
+  }
+  if (const Variable profile("TANDEM_PLACEMENT_PROFILE"); profile) {
+    fill(config, config.placement_profile, "placement_profile", profile,
+         std::string(profile.text()));
   }
   if (const Variable level("TANDEM_LOG_LEVEL"); level) {
     if (level.text().size() != 1 || level.text() < "0" || level.text() > "3")

@@ -65,6 +65,7 @@ class Explainer {
       device.name = model.name();
       device.short_name = short_device_name(g_.placement.devices, d);
       device.memory_limit = static_cast<double>(model.memory_bytes);
+      device.lost = model.lost;
       out_.devices.push_back(std::move(device));
     }
   }
@@ -251,6 +252,12 @@ class Explainer {
   }
 
   void notes() {
+    for (const Explanation::Device& device : out_.devices) {
+      if (!device.lost.empty()) {
+        out_.notes.push_back(
+            cat(device.short_name, " is lost: ", device.lost, ". Nothing is placed on it."));
+      }
+    }
     std::size_t calls = 0, unknown = 0;
     bool open_arguments = false;
     for (const Node* node : g_.order) {

@@ -35,9 +35,12 @@ std::vector<std::shared_ptr<Backend>> make_backends(const DeviceConfig& config) 
   return backends;
 }
 
+const char* emulate_setting(const DeviceConfig& config) {
+  return config.origin("emulate") == "program" ? "emulate" : "TANDEM_EMULATE";
+}
+
 std::vector<EmulatedSpec> emulated_specs(const DeviceConfig& config) {
-  const bool of_program = config.origin("emulate") == "program";
-  const char* const variable = of_program ? "td::config::emulate" : "TANDEM_EMULATE";
+  const char* const variable = emulate_setting(config);
   std::vector<EmulatedSpec> specs;
   for (const std::string& text : config.emulate) {
     const std::vector<EmulatedSpec> more = EmulatedSpec::parse(text, variable);

@@ -12,6 +12,9 @@ namespace tandem {
 /// The host, CUDA and the configured plugins.
 std::vector<std::shared_ptr<Backend>> make_backends(const DeviceConfig& config);
 
+/// Where it is said what to emulate, for errors: the variable, or the name that a program uses.
+const char* emulate_setting(const DeviceConfig& config);
+
 /// What is to be emulated. Throws InvalidArgumentError naming where a malformed text comes from.
 std::vector<EmulatedSpec> emulated_specs(const DeviceConfig& config);
 

@@ -142,7 +142,7 @@ TEST(EmulatedSpec, ChecksWhatAProgramSays) {
     spec.validate();
     ADD_FAILURE() << "a negative rate was taken";
   } catch (const InvalidArgumentError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("td::config::emulate: key \"link\""));
+    EXPECT_THAT(error.what(), HasSubstr("emulate: key \"link\""));
   }
   EXPECT_THROW(EmulatedSpec{.count = 0}.validate(), InvalidArgumentError);
   EXPECT_THROW(EmulatedSpec{.type = "a,b"}.validate(), InvalidArgumentError);

@@ -215,6 +215,24 @@ TEST(Config, NothingChangesAfterTheStart) {
   });
 }
 
+TEST(Config, AMemoryLimitCanBeTakenBack) {
+  in_new_process([] {
+    const EnvironmentScope environment({{"TANDEM_MEMORY_LIMIT_MB", "GPU:1=128"}});
+    const auto backend = gpus(2);
+    config::add_backend(backend);
+    for (const auto& gpu : {kGpu0, kGpu1}) {
+      config::set_memory_limit(gpu, 64);
+      config::set_memory_limit(gpu, std::nullopt);
+    }
+    config::set_logical_device_configuration(kGpu0, {{.memory_limit = 5}, {.memory_limit = 6}});
+    config::list_logical_devices();
+    ASSERT_EQ(backend->made.size(), 3u);
+    EXPECT_EQ(backend->made[0].options.memory_limit, 5 * kMib);
+    EXPECT_EQ(backend->made[2].options.memory_limit, 128 * kMib) << "the environment's";
+    config::set_memory_limit(kGpu1, std::nullopt);
+  });
+}
+
 TEST(Config, AFailedStartCanBeMended) {
   in_new_process([] {
     config::add_backend(gpus(2));

@@ -80,7 +80,7 @@ TEST(EmulatedConfig, ByTheProgramBeforeTheStart) {
     config::emulate("GPU:2,memory=32MiB");
     EXPECT_EQ(config::list_physical_devices("GPU").size(), 2u) << "the program wins";
     EXPECT_THAT(thrown_by([] { config::emulate("GPU:2,speed=9"); }),
-                AllOf(StartsWith("INVALID_ARGUMENT: td::config::emulate"), HasSubstr("speed")));
+                AllOf(StartsWith("INVALID_ARGUMENT: emulate"), HasSubstr("speed")));
     EXPECT_EQ(config::list_physical_devices("GPU").size(), 2u) << "what was refused is not set";
     config::set_logical_device_configuration("GPU:1", {{.memory_limit = 30}, {.memory_limit = 2}});
     EXPECT_THAT(thrown_by([] { config::set_memory_limit("GPU:0", 33); }), HasSubstr("has 32 MiB"));
@@ -114,7 +114,7 @@ TEST(EmulatedConfig, StandsInForRealDevicesOfItsType) {
 }
 
 TEST(EmulatedConfig, ErrorsNameWhereTheSpecificationIs) {
-  EXPECT_THAT(refused({.emulate = {"GPU:x"}}), StartsWith("INVALID_ARGUMENT: td::config::emulate"));
+  EXPECT_THAT(refused({.emulate = {"GPU:x"}}), StartsWith("INVALID_ARGUMENT: emulate"));
   EXPECT_THAT(refused({.emulate = {"GPU:1"}, .visible = {{"CPU:0", "GPU:1"}}}),
               StartsWith("INVALID_ARGUMENT: Unrecognized device: 'GPU:1'"));
   const EnvironmentScope environment({{"TANDEM_EMULATE", "GPU:1,color=red"}});

@@ -316,6 +316,7 @@ TEST(DeviceEnvironment, NamesTheVariableThatIsWrong) {
       {"TANDEM_SOFT_PLACEMENT", "2"},
       {"TANDEM_LOG_DEVICE_PLACEMENT", "on"},
       {"TANDEM_PLACEMENT", "best"},
+      {"TANDEM_PLACEMENT_PROFILE", "/proc/self/status"},
       {"TANDEM_LOG_LEVEL", "4"},
       {"TANDEM_LOG_LEVEL", "info"},
   };
@@ -328,6 +329,8 @@ TEST(DeviceEnvironment, NamesTheVariableThatIsWrong) {
   {
     const EnvironmentScope environment({{"TANDEM_LOGICAL_DEVICES", "CPU:0=100000000"}});
     EXPECT_THAT(refused({}), HasSubstr("must be at most 1024 logical devices of a CPU, but is"));
+    EXPECT_THAT(refused({.logical = {{"CPU:0", std::vector<LogicalDeviceConfiguration>(1025)}}}),
+                HasSubstr("cut into 1025 logical devices; at most 1024"));
   }
   const EnvironmentScope environment({{"TANDEM_MEMORY_GROWTH", "yes"}});
   EXPECT_EQ(refused({}), "INVALID_ARGUMENT: TANDEM_MEMORY_GROWTH must be 0 or 1 but is 'yes'.");

@@ -13,6 +13,7 @@
 #include "tandem/device/emulated/emulated_device.h"
 #include "tandem/ops/ops.h"
 #include "tandem/runtime/config.h"
+#include "tandem/runtime/explain.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/thread_context.h"
 #include "tandem/runtime/traced_function.h"
@@ -337,6 +338,22 @@ TEST(DeviceFaults, ALostDeviceIsToldOf) {
       EXPECT_THAT(error.what(), testing::HasSubstr("device:GPU:0 is lost: somebody pulled it out"));
     }
   }
+}
+
+TEST(DeviceFaults, AnExplanationMarksALostDevice) {
+  Runtime runtime({.devices = {.emulate = {"GPU:2,memory=8MiB,latency=0us"}}});
+  RuntimeScope scope(runtime);
+  const auto step = function([](const Tensor& x) { return x * 2.0f; });
+  static_cast<EmulatedDevice&>(*runtime.devices()[1]).lose("somebody pulled it out");
+  const Explanation explanation = explain(step, ones({16}));
+  EXPECT_EQ(explanation.devices.at(1).lost, "somebody pulled it out");
+  EXPECT_EQ(explanation.devices.at(1).ops, 0);
+  EXPECT_EQ(explanation.devices.at(2).lost, "");
+  const std::string text = explanation.to_text();
+  EXPECT_THAT(text, testing::HasSubstr("note: GPU:0 is lost: somebody pulled it out."));
+  EXPECT_THAT(text, testing::HasSubstr("GPU:0, lost "));
+  EXPECT_THAT(explanation.to_json(), testing::HasSubstr("somebody pulled it out"));
+  EXPECT_THAT(explanation.to_html(), testing::HasSubstr("GPU:0 is lost: somebody pulled it out."));
 }
 
 // With soft placement it goes elsewhere, and the line says why.

@@ -30,6 +30,7 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Pair;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 // So slow a link that small work is not worth the way by any model.
 Runtime::Options far_gpu() { return {.devices = {.emulate = {"GPU:1,memory=64MiB,latency=1ms"}}}; }
@@ -94,6 +95,24 @@ TEST(PlacementPolicy, IsTheEnvironments) {
   Runtime runtime(far_gpu());
   RuntimeScope scope(runtime);
   EXPECT_THAT(places(chain(), small()), all_on("CPU:0"));
+}
+
+TEST(PlacementPolicy, TheProfileIsTheEnvironments) {
+  const EnvironmentScope environment({{"TANDEM_PLACEMENT_PROFILE", profile_for("GPU").c_str()}});
+  Runtime runtime(far_gpu());
+  EXPECT_EQ(runtime.device_config().origin("placement_profile"),
+            "environment TANDEM_PLACEMENT_PROFILE");
+  RuntimeScope scope(runtime);
+  EXPECT_EQ(config::get_placement_policy(), "cost");
+  EXPECT_EQ(config::get_placement_profile(), profile_for("GPU"));
+  EXPECT_THAT(places(chain(), small()), all_on("GPU:0"));
+}
+
+TEST(PlacementPolicy, AnEnvironmentsProfileThatIsGoneIsNamed) {
+  const EnvironmentScope environment({{"TANDEM_PLACEMENT_PROFILE", "no/such/file.json"}});
+  EXPECT_THAT(
+      thrown_by([] { Runtime runtime; }),
+      AllOf(StartsWith("NOT_FOUND: TANDEM_PLACEMENT_PROFILE: "), HasSubstr("no/such/file.json")));
 }
 
 // Against the model, which would keep the work on the host, and with it.
