@@ -77,6 +77,12 @@ Settings settings_of(const Runtime& runtime, const Device& device, const Entry& 
   return {{"memory_growth", {growth ? "on" : "off", config.origin("memory_growth " + name)}}};
 }
 
+// A profile implies the policy.
+std::string policy_origin(const DeviceConfig& config) {
+  const bool implied = !config.placement && !config.placement_profile.value_or("").empty();
+  return config.origin(implied ? "placement_profile" : "placement");
+}
+
 Settings settings_of(const Runtime& runtime) {
   const DeviceConfig& config = runtime.device_config();
   const auto on = [](bool flag) { return flag ? "on" : "off"; };
@@ -84,7 +90,7 @@ Settings settings_of(const Runtime& runtime) {
   Settings all = {
       {"soft_placement", {on(runtime.soft_placement()), config.origin("soft_placement")}},
       {"log_device_placement", {on(runtime.log_placement()), config.origin("log_placement")}},
-      {"placement", {cost ? "cost" : "greedy", config.origin("placement")}},
+      {"placement", {cost ? "cost" : "greedy", policy_origin(config)}},
       {"log_level", {std::to_string(config.log_level.value_or(0)), config.origin("log_level")}}};
   if (const std::string profile = runtime.placement_profile(); !profile.empty())
     all.push_back({"placement_profile", {profile, config.origin("placement_profile")}});

@@ -116,8 +116,9 @@ void print_text(const SimulateArguments& arguments, const Forecast& f) {
     return cat(n, ' ', n == 1 ? one : many);
   };
   std::cout << arguments.graph << ": " << counted(f.nodes, "node", "nodes") << " on "
-            << f.devices.size() << " devices, placed by the " << arguments.policy_name()
-            << " policy; costs of " << f.measured << " measured, of the others modelled\n"
+            << counted(static_cast<int>(f.devices.size()), "device", "devices")
+            << ", placed by the " << arguments.policy_name() << " policy; costs of " << f.measured
+            << " measured, of the others modelled\n"
             << time_text(f.step) << " a step, " << time_text(f.path)
             << " of it on the critical path\n"
             << counted(f.copies, "copy", "copies") << ", " << bytes_text(f.copied_bytes) << '\n';
@@ -148,6 +149,22 @@ void print_text(const SimulateArguments& arguments, const Forecast& f) {
   if (idle > 0) std::cout << counted(idle, "device has", "devices have") << " nothing to do\n";
 }
 
+// What asks for devices that the file does not have is easily a slip in one of the names.
+void tell_fallbacks(const Graph& graph, const Placement& placed) {
+  int count = 0;
+  const Node* first = nullptr;
+  for (const auto& node : graph.nodes()) {
+    if (placed.of(*node).by != PlacedBy::kSoft) continue;
+    if (count++ == 0) first = node.get();
+  }
+  if (count == 0) return;
+  std::cerr << "td: soft placement: " << count
+            << (count == 1 ? " node does not run on the device that it asks"
+                           : " nodes do not run on the devices that they ask")
+            << " for, '" << first->name() << "' (" << first->requested_device()
+            << ") for one; td explain tells why, --no-soft-placement refuses it\n";
+}
+
 }  // namespace
 
 void run_simulate(const SimulateArguments& arguments) {
@@ -158,8 +175,9 @@ void run_simulate(const SimulateArguments& arguments) {
   PlacementOptions placement = arguments.placement(PlacementPolicy::kGreedy);
   // What is fed comes from the host.
   for (const Node* arg : f.args) placement.fixed.emplace_back(arg, 0);
-  const Forecast result =
-      forecast(f.graph, place(f.graph, costs, Runtime::current().kernels(), placement), costs);
+  const Placement placed = place(f.graph, costs, Runtime::current().kernels(), placement);
+  tell_fallbacks(f.graph, placed);
+  const Forecast result = forecast(f.graph, placed, costs);
   arguments.json ? print_json(arguments, result) : print_text(arguments, result);
 }
 

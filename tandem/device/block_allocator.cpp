@@ -18,8 +18,9 @@ RegionSource::~RegionSource() = default;
 
 std::string RegionSource::way_to_more(std::size_t limit, std::size_t) const {
   if (limit == 0) return {};
-  return "a larger limit (td::config::set_memory_limit or TANDEM_MEMORY_LIMIT_MB), if the hardware "
-         "has more";
+  return "a larger limit (td::config::set_memory_limit or TANDEM_MEMORY_LIMIT_MB; where it was cut "
+         "into logical devices set_logical_device_configuration or TANDEM_LOGICAL_DEVICES), if the "
+         "hardware has more";
 }
 
 namespace {
@@ -380,7 +381,7 @@ std::string BlockAllocator::State::advice_text(std::size_t bytes) const {
       "device scope";
   const std::string more = source_->way_to_more(options_.limit, current_ + bytes);
   if (!more.empty()) text += "; " + more;
-  if (!shortage.empty()) {
+  if (!shortage.empty() && !options_.growth) {
     text +=
         "; memory growth (td::config::set_memory_growth), if other logical devices of the same "
         "hardware hold memory that they don't use";

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "tandem/device/wait_until_done.h"
+
 namespace tandem {
 
 Allocator::~Allocator() = default;
@@ -25,27 +27,29 @@ std::string_view AllocationScope::current() { return holder(); }
 void Device::copy_to_host(const Ref<Buffer>& from, std::size_t offset, void* to,
                           std::size_t bytes) {
   if (bytes == 0) return;
-  Stream& out = stream(StreamKind::kCopyOut);
-  out.enqueue(Copy{.from = from,
-                   .from_offset = offset,
-                   .to = wrap_memory(to, bytes, {}),
-                   .to_offset = 0,
-                   .bytes = bytes,
-                   .done = {}});
-  out.record()->wait();
+  wait_until_done([&](auto done) {
+    stream(StreamKind::kCopyOut)
+        .enqueue(Copy{.from = from,
+                      .from_offset = offset,
+                      .to = wrap_memory(to, bytes, {}),
+                      .to_offset = 0,
+                      .bytes = bytes,
+                      .done = std::move(done)});
+  });
 }
 
 void Device::copy_from_host(const void* from, const Ref<Buffer>& to, std::size_t offset,
                             std::size_t bytes) {
   if (bytes == 0) return;
-  Stream& in = stream(StreamKind::kCopyIn);
-  in.enqueue(Copy{.from = wrap_memory(const_cast<void*>(from), bytes, {}),
-                  .from_offset = 0,
-                  .to = to,
-                  .to_offset = offset,
-                  .bytes = bytes,
-                  .done = {}});
-  in.record()->wait();
+  wait_until_done([&](auto done) {
+    stream(StreamKind::kCopyIn)
+        .enqueue(Copy{.from = wrap_memory(const_cast<void*>(from), bytes, {}),
+                      .from_offset = 0,
+                      .to = to,
+                      .to_offset = offset,
+                      .bytes = bytes,
+                      .done = std::move(done)});
+  });
 }
 
 }  // namespace tandem

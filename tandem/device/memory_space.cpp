@@ -5,6 +5,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/device/lost_device.h"
+#include "tandem/device/wait_until_done.h"
 
 namespace tandem {
 namespace {
@@ -104,8 +105,12 @@ namespace {
 void copy_and_wait(const Array& from, const Array& to) {
   if (from.num_bytes() == 0) return;
   Stream& stream = copy_stream(device_of(from), device_of(to));
-  stream.enqueue(transfer(from, to));
-  stream.record()->wait();
+  // Not by an event: that tells what failed of others' copies too, and each failure once.
+  wait_until_done([&](auto done) {
+    Copy copy = transfer(from, to);
+    copy.done = std::move(done);
+    stream.enqueue(std::move(copy));
+  });
 }
 
 }  // namespace

@@ -60,6 +60,10 @@ int DeviceSet::find(std::string_view name) const {
 
 double DeviceSet::copy_seconds(int from_memory, int to_memory, double bytes) const {
   if (from_memory == to_memory) return 0;
+  const DeviceModel& source = devices[static_cast<std::size_t>(from_memory)];
+  const DeviceModel& target = devices[static_cast<std::size_t>(to_memory)];
+  if (source.physical >= 0 && source.physical == target.physical && source.memory_bandwidth > 0)
+    return bytes / source.memory_bandwidth;
   double latency = 0;
   double bandwidth = 0;
   for (const int space : {from_memory, to_memory}) {

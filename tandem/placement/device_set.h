@@ -17,14 +17,17 @@ class Device;
 struct DeviceModel {
   DeviceSpec spec;  ///< full
   std::string kernel_class = "cpu";
-  double flops = 0;                  ///< float operations a second
-  double memory_bandwidth = 0;       ///< bytes a second
-  double launch_overhead = 0;        ///< seconds between two pieces of work
-  double link_bandwidth = 0;         ///< to and from the host, bytes a second; 0 for CPUs
-  double link_latency = 0;           ///< seconds a copy
-  std::size_t memory_bytes = 0;      ///< 0: not limited
-  int streams = 1;                   ///< pieces of work side by side
-  bool host_memory = false;          ///< computes in the host's memory: CPUs
+  double flops = 0;              ///< float operations a second
+  double memory_bandwidth = 0;   ///< bytes a second
+  double launch_overhead = 0;    ///< seconds between two pieces of work
+  double link_bandwidth = 0;     ///< to and from the host, bytes a second; 0 for CPUs
+  double link_latency = 0;       ///< seconds a copy
+  std::size_t memory_bytes = 0;  ///< 0: not limited
+  int streams = 1;               ///< pieces of work side by side
+  bool host_memory = false;      ///< computes in the host's memory: CPUs
+  /// Devices with the same number, if not negative, are cut from one physical device: copies
+  /// between them go through its memory.
+  int physical = -1;
   bool computes = true;              ///< false (compute=timed): integers are made in no time
   std::vector<std::string> without;  ///< ops for which it has no kernel
   std::string lost;                  ///< why nothing runs there any more; empty: it works
@@ -44,7 +47,7 @@ struct TANDEM_EXPORT DeviceSet {
     return devices[static_cast<std::size_t>(device)].host_memory ? 0 : device;
   }
   /// Seconds to copy between two memory spaces; 0 within one. Between two accelerators the slower
-  /// link counts once.
+  /// link counts once, between two parts of one its memory's bandwidth.
   double copy_seconds(int from_memory, int to_memory, double bytes) const;
 
   /// Of devices in being. What a device does not tell of itself is estimated.

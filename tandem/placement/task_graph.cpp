@@ -19,16 +19,12 @@ class Builder {
     tasks_.lanes = TaskGraph::lanes_of(costs.devices());
     task_.assign(static_cast<std::size_t>(graph.id_limit()), -1);
     values_.assign(static_cast<std::size_t>(graph.id_limit()), 0);
-    readers_.resize(static_cast<std::size_t>(graph.id_limit()));
-    for (const auto& node : graph.nodes()) {
-      for (const Output& in : node->inputs()) {
-        if (in.node) count_reader(in, node->id());
-      }
-    }
+    last_reader_.resize(static_cast<std::size_t>(graph.id_limit()));
   }
 
   TaskGraph build(const Graph& graph) {
     const std::vector<Node*> order = graph.topological_order();
+    for (const Node* node : order) note_reader(*node);
     for (const Node* node : order) add(*node);
     for (const Node* node : order) {
       if (node->kind() == NodeKind::kRetval) keep(*node);
@@ -37,10 +33,8 @@ class Builder {
   }
 
  private:
-  struct Readers {
-    int count = 0;
-    int last = -1;  ///< node id
-  };
+  static constexpr int kNobody = -1, kResult = -2;
+
   struct Arrived {
     Output value;
     int memory;
@@ -59,16 +53,19 @@ class Builder {
     ++tasks_.before[static_cast<std::size_t>(then)];
   }
 
-  // Each reader once, however often it reads the value.
-  void count_reader(const Output& value, int reader) {
-    auto& counts = readers_[static_cast<std::size_t>(value.node->id())];
-    if (counts.size() <= static_cast<std::size_t>(value.index)) {
-      counts.resize(static_cast<std::size_t>(value.index) + 1);
+  int& last_reader(const Output& value) {
+    auto& readers = last_reader_[static_cast<std::size_t>(value.node->id())];
+    const auto i = static_cast<std::size_t>(value.index);
+    if (readers.size() <= i) readers.resize(i + 1, kNobody);
+    return readers[i];
+  }
+  void note_reader(const Node& node) {
+    for (const Output& in : node.inputs()) {
+      if (!in.node) continue;
+      int& last = last_reader(in);
+      if (last == kResult) continue;
+      last = node.kind() == NodeKind::kRetval ? kResult : node.id();
     }
-    Readers& readers = counts[static_cast<std::size_t>(value.index)];
-    if (readers.last == reader) return;
-    readers.last = reader;
-    ++readers.count;
   }
 
   // Where a value lies: in the memory where it was made, or a copy of it.
@@ -159,14 +156,12 @@ class Builder {
   int sharing(const Node& node, int output, const std::vector<Place>& inputs, int memory) {
     int input = placement::shared_input(node, output);
     if (input < 0) {
-      input = placement::reusable_input(node, output);
+      input = placement::reusable_input(node, output, [&](int i) {
+        const int held = inputs[static_cast<std::size_t>(i)].held;
+        return held >= 0 && !tasks_.held[static_cast<std::size_t>(held)].stays &&
+               last_reader(node.inputs()[static_cast<std::size_t>(i)]) == node.id();
+      });
       if (input < 0) return -1;
-      const Output& in = node.inputs()[static_cast<std::size_t>(input)];
-      const bool alone =
-          readers_[static_cast<std::size_t>(in.node->id())][static_cast<std::size_t>(in.index)]
-              .count == 1;
-      const int held = inputs[static_cast<std::size_t>(input)].held;
-      if (!alone || held < 0 || tasks_.held[static_cast<std::size_t>(held)].stays) return -1;
     }
     const int held = inputs[static_cast<std::size_t>(input)].held;
     return held >= 0 && tasks_.held[static_cast<std::size_t>(held)].memory == memory ? held : -1;
@@ -190,7 +185,7 @@ class Builder {
   std::vector<int> held_of_value_;
   std::vector<int> copies_of_value_;  ///< index of the newest in arrived_
   std::vector<Arrived> arrived_;
-  std::vector<std::vector<Readers>> readers_;  ///< by node id and output
+  std::vector<std::vector<int>> last_reader_;  ///< by node id and output: a node's id, or the above
 };
 
 }  // namespace

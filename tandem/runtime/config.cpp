@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "tandem/core/error.h"
+#include "tandem/core/machine.h"
 #include "tandem/device/inter_op_pool.h"
 #include "tandem/device/intra_op_pool.h"
 #include "tandem/runtime/internal/default_options.h"
@@ -29,7 +30,11 @@ void set_threads(int Runtime::Options::*field, int threads, const char* which,
   }
   default_options().change([&](Runtime::Options& options) {
     if (options.*field == threads) return;
-    if (Runtime::default_exists()) refuse_threads(which);
+    if (Runtime::default_exists()) {
+      // 0 stands for what it came to.
+      if (options.*field == 0 && threads == machine_limits().processors) return;
+      refuse_threads(which);
+    }
     options.*field = threads;
   });
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/core/log.h"
 #include "tandem/device/device_types.h"
 #include "tandem/placement/cost_profile.h"
 #include "tandem/runtime/internal/make_backends.h"
@@ -237,6 +238,22 @@ void DeviceInventory::check_growth(const DeviceConfig& config) const {
   }
 }
 
+// On a server where each program sees its GPU as "GPU:0" one is easily taken for another.
+void DeviceInventory::tell_hidden(const DeviceConfig& config) const {
+  for (const Entry& entry : devices_) {
+    if (visible(config, entry)) continue;
+    for (const char* what : {"logical ", "memory_limit "}) {
+      const std::string setting = what + entry.short_name();
+      const std::string variable = variable_of(config, setting);
+      if (variable.empty()) continue;
+      log(LogLevel::kWarning,
+          cat(variable, " names ", entry.short_name(),
+              ", which is not visible: it has no effect. It takes physical devices, by the names "
+              "that `td devices` gives them."));
+    }
+  }
+}
+
 void DeviceInventory::check(const DeviceConfig& config) const {
   if (config.log_level.value_or(0) < 0 || config.log_level.value_or(0) > 3)
     throw InvalidArgumentError(cat("The log level must be 0 to 3 but is ", *config.log_level, "."));
@@ -246,8 +263,8 @@ void DeviceInventory::check(const DeviceConfig& config) const {
       CostProfile::load(*config.placement_profile);
     } catch (const Error& error) {
       const std::string variable = variable_of(config, "placement_profile");
-      if (variable.empty()) throw;
-      throw_error(error.code(), cat(variable, ": ", error.what()));
+      throw_error(error.code(),
+                  cat(variable.empty() ? "placement_profile" : variable, ": ", error.what()));
     }
   }
   check_names(config);
@@ -261,6 +278,7 @@ void DeviceInventory::check(const DeviceConfig& config) const {
       check_logical(config, entry);
   }
   check_growth(config);
+  tell_hidden(config);
   if (!any_cpu) {
     throw NotFoundError(
         "No CPU devices are available in this process. The host takes part in everything: list "

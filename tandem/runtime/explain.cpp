@@ -9,6 +9,7 @@
 #include "tandem/fs/file_system.h"
 #include "tandem/placement/cost_model.h"
 #include "tandem/placement/cost_profile.h"
+#include "tandem/runtime/internal/function_executor.h"
 #include "tandem/runtime/internal/placed_function.h"
 #include "tandem/runtime/optimized.h"
 #include "tandem/runtime/runtime.h"
@@ -16,23 +17,22 @@
 namespace tandem {
 namespace {
 
-// As the runtime places.
-PlacementOptions placement_in_force(const ExplainOptions& options) {
-  if (options.placement) return *options.placement;
-  const Runtime& runtime = Runtime::current();
-  PlacementOptions placement;
-  placement.policy = runtime.placement_policy();
-  placement.soft = runtime.soft_placement();
-  return placement;
-}
-
-// `places`: for each argument the device where the caller has it, or -1.
-Explanation explain_body(const MutableFunction& body, const std::string& name,
+// `body`: of `function`, optimized. `places`: for each argument the device where the caller has it,
+// or -1.
+Explanation explain_body(const MutableFunction& body, const Function& function,
                          const ExplainOptions& options, const DeviceSet& devices,
-                         PlacementOptions placement, const std::vector<int>& places = {}) {
+                         const std::vector<int>& places) {
   Runtime& runtime = Runtime::current();
-  std::shared_ptr<const CostProfile> costs = options.costs;
-  if (!costs) costs = PlacementChoice::of(runtime).profile;
+  // As a call would place it.
+  const PlacementChoice choice = FunctionExecutor::placement_choice(function, runtime);
+  PlacementOptions placement;
+  if (options.placement) {
+    placement = *options.placement;
+  } else {
+    placement.policy = choice.policy;
+    placement.soft = runtime.soft_placement();
+  }
+  std::shared_ptr<const CostProfile> costs = options.costs ? options.costs : choice.profile;
   placement.log = false;
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (places[i] >= 0) placement.fixed.emplace_back(body.args[i], places[i]);
@@ -43,12 +43,12 @@ Explanation explain_body(const MutableFunction& body, const std::string& name,
   if (!options.costs && options.profile)
     costs = std::make_shared<const CostProfile>(options.profile->costs());
   const CostModel model(devices, std::move(costs));
-  return explain_placement(body.graph, placed, model, runtime.kernels(), name, placement,
+  return explain_placement(body.graph, placed, model, runtime.kernels(), function.name(), placement,
                            options.profile ? &*options.profile : nullptr, options.advice);
 }
 
 DeviceSet devices_of(const ExplainOptions& options) {
-  return options.devices ? *options.devices : DeviceSet::of(Runtime::current().devices());
+  return options.devices ? *options.devices : device_set_of(Runtime::current());
 }
 
 // Where an argument is: a variable's handle tells the variable's place.
@@ -94,8 +94,7 @@ Explanation explain_function(const Function& function, const std::vector<Partial
     const DType dtype = arg->output_dtype(0);
     places.push_back(dtype == DType::kResource || is_ref(dtype) ? -1 : 0);
   }
-  return explain_body(body, function.name(), options, devices_of(options),
-                      placement_in_force(options), places);
+  return explain_body(body, function, options, devices_of(options), places);
 }
 
 Explanation explain_call(const ConcreteFunction& function, std::span<const Tensor> args,
@@ -113,7 +112,7 @@ Explanation explain_call(const ConcreteFunction& function, std::span<const Tenso
   for (std::size_t i = 0; i < all.size() && i < body.args.size(); ++i) {
     places.push_back(device_of_argument(all[i], devices));
   }
-  return explain_body(body, function.name(), options, devices, placement_in_force(options), places);
+  return explain_body(body, *function.function(), options, devices, places);
 }
 
 double Explanation::copied_bytes() const {

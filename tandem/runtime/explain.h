@@ -124,7 +124,7 @@ struct TANDEM_EXPORT Explanation {
   /// Rows beyond `most_rows` of a table are counted instead of shown; with 0 there are no tables of
   /// copies and ops.
   std::string to_text(std::size_t most_rows = 60) const;
-  /// The fields of this struct; ops and devices by name instead of index.
+  /// What this struct holds; ops and devices by name instead of index.
   std::string to_json() const;
   /// One page that needs nothing else. Of large graphs the important parts are drawn; it says so.
   std::string to_html() const;

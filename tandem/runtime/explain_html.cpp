@@ -59,8 +59,8 @@ class PageWriter {
  private:
   std::string colour(int device) const { return cat("d", device % kColours); }
   const std::string& device(int d) const { return e_.devices[index(d)].short_name; }
-  std::string device_cell(int d) const {
-    return cat("<td><span class=\"swatch ", colour(d), "\"></span>", escape_html(device(d)),
+  std::string device_cell(int d, const char* state = "") const {
+    return cat("<td><span class=\"swatch ", colour(d), "\"></span>", escape_html(device(d)), state,
                "</td>");
   }
 
@@ -91,7 +91,7 @@ class PageWriter {
            "class=n>limit</tr></thead><tbody>\n";
     for (std::size_t d = 0; d < e_.devices.size(); ++d) {
       const auto& model = e_.devices[d];
-      out_ << "<tr>" << device_cell(static_cast<int>(d))
+      out_ << "<tr>" << device_cell(static_cast<int>(d), model.lost.empty() ? "" : ", lost")
            << number_cell(model.ops, std::to_string(model.ops))
            << number_cell(model.busy, percent(model.busy))
            << number_cell(model.seconds, seconds_text(model.seconds))

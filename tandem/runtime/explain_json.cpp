@@ -68,6 +68,7 @@ class JsonWriter {
     Json memory = Json::array();
     for (const auto& [time, bytes] : d.memory) memory.push_back({time, bytes});
     return {{"name", d.name},
+            {"short_name", d.short_name},
             {"ops", d.ops},
             {"busy", d.busy},
             {"seconds", d.seconds},
@@ -91,7 +92,9 @@ class JsonWriter {
             {"begin", op.begin < 0 ? Json() : Json(op.begin)},
             {"measured_seconds", op.measured ? Json(op.measured->seconds) : Json()},
             {"measured_runs", op.measured ? Json(op.measured->runs) : Json()},
-            {"inputs", ops(op.inputs)}};
+            {"inputs", ops(op.inputs)},
+            {"controls", ops(op.controls)},
+            {"is_constant", op.is_constant}};
   }
   Json of(const Explanation::Copy& copy) const {
     return {{"value", copy.value},

@@ -271,6 +271,10 @@ std::vector<EmulatedSpec> EmulatedSpec::parse(std::string_view text, std::string
   return specs;
 }
 
-void EmulatedSpec::validate(std::string_view variable) const { parse(to_string(), variable); }
+void EmulatedSpec::validate(std::string_view variable) const {
+  const std::vector<EmulatedSpec> read = parse(to_string(), variable);
+  if (read.size() != 1 || read[0].type != type || read[0].count != count)
+    Place{variable, type}.fail(cat("'", type, "' is no device type, which is in upper case,"));
+}
 
 }  // namespace tandem

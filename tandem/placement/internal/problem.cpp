@@ -96,15 +96,22 @@ void Problem::add_sharing() {
     const int producer = value_node[v];
     const Node& node = *nodes[static_cast<std::size_t>(producer)];
     const int output = static_cast<int>(v) - first_value(producer);
+    const auto value_of = [&](int input) {
+      const Output& in = node.inputs()[static_cast<std::size_t>(input)];
+      return first_value(index_[static_cast<std::size_t>(in.node->id())]) + in.index;
+    };
+    const auto is_last_reader = [&](int input) {
+      const std::span<const int> all = readers(value_of(input));
+      return !all.empty() && all.back() == producer &&
+             std::none_of(all.begin(), all.end(),
+                          [&](int r) { return is_result[static_cast<std::size_t>(r)] != 0; });
+    };
     int input = placement::shared_input(node, output);
     const bool reuses = input < 0;
-    if (reuses) input = placement::reusable_input(node, output);
+    if (reuses) input = placement::reusable_input(node, output, is_last_reader);
     if (input < 0) continue;
-    const Output& in = node.inputs()[static_cast<std::size_t>(input)];
-    if (is_back_edge(*in.node, node)) continue;
-    const int value = first_value(index_[static_cast<std::size_t>(in.node->id())]) + in.index;
-    if (reuses && readers(value).size() != 1) continue;
-    shares[v] = value;
+    if (is_back_edge(*node.inputs()[static_cast<std::size_t>(input)].node, node)) continue;
+    shares[v] = value_of(input);
     only_reuses[v] = reuses;
   }
 }

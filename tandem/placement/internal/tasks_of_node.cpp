@@ -33,16 +33,16 @@ int shared_input(const Node& node, int output) {
   return output == 0 ? first_of(node.op().traits.shares_memory, node) : -1;
 }
 
-int reusable_input(const Node& node, int output) {
+int reusable_input(const Node& node, int output, const std::function<bool(int)>& is_last_reader) {
   if (output != 0) return -1;
   const std::uint32_t mask = node.op().traits.may_reuse;
   const int inputs = std::min(static_cast<int>(node.inputs().size()), 32);
   const double bytes = CostModel::output_bytes(node, 0);
   for (int i = 0; i < inputs; ++i) {
     const Output& in = node.inputs()[static_cast<std::size_t>(i)];
-    if ((mask >> i & 1) != 0 && in.node && CostModel::output_bytes(*in.node, in.index) == bytes) {
+    if ((mask >> i & 1) != 0 && in.node && CostModel::output_bytes(*in.node, in.index) == bytes &&
+        is_last_reader(i))
       return i;
-    }
   }
   return -1;
 }

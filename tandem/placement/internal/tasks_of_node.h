@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "tandem/graph/graph.h"
 
 namespace tandem::placement {
@@ -25,8 +27,10 @@ inline bool is_back_edge(const Node& from, const Node& to) {
 /// The bytes of the variable that a node stands for; 0 for other nodes and unknown sizes.
 double variable_bytes(const Node& node);
 
-/// The input whose memory an output lies in, or takes over if nobody else reads it; -1 if none.
+/// The input whose memory an output lies in; -1 if there is none.
 int shared_input(const Node& node, int output);
-int reusable_input(const Node& node, int output);
+/// The first input whose memory an output may take over and for which `is_last_reader(input)`, so
+/// that nobody reads it later; -1 if there is none.
+int reusable_input(const Node& node, int output, const std::function<bool(int)>& is_last_reader);
 
 }  // namespace tandem::placement

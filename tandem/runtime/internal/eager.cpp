@@ -7,6 +7,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/core/flush_denormals.h"
+#include "tandem/device/wait_until_done.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/runtime/dispatch.h"
@@ -15,7 +16,6 @@
 #include "tandem/runtime/internal/op_failure.h"
 #include "tandem/runtime/internal/step_recorder.h"
 #include "tandem/runtime/internal/undefined_hint.h"
-#include "tandem/runtime/internal/wait_until_done.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/tensor_impl.h"
 #include "tandem/runtime/thread_context.h"

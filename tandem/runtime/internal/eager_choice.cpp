@@ -247,8 +247,15 @@ Device& device_of_call(Runtime& runtime, const std::string& function) {
   }
   check_task(wanted, all);
   if (!runtime.soft_placement()) {
-    throw InvalidArgumentError(cat("Unable to find any devices for spec ", wanted.to_string(),
-                                   ". All available devices [", names(all), "]."));
+    if (const Device* const gone = lost_device(runtime, wanted)) {
+      throw UnavailableError(cat("Function '", function, "' was asked to run on ", gone->name(),
+                                 ", which is lost: ", gone->lost(),
+                                 ". Ask for another device: ", names(all), "."));
+    }
+    throw InvalidArgumentError(
+        cat("Unable to find any devices for spec ", wanted.to_string(), ". All available devices [",
+            names(all),
+            "]. Ask for one of these, or call td::config::set_soft_device_placement(true)."));
   }
   tell_fallback(runtime, cat("function '", function, "'"), wanted, *all.front());
   return *all.front();

@@ -10,6 +10,7 @@
 #include "tandem/core/error.h"
 #include "tandem/core/flush_denormals.h"
 #include "tandem/device/memory_space.h"
+#include "tandem/device/wait_until_done.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/placement/placement.h"
@@ -18,7 +19,6 @@
 #include "tandem/runtime/internal/late_call.h"
 #include "tandem/runtime/internal/op_failure.h"
 #include "tandem/runtime/internal/step_recorder.h"
-#include "tandem/runtime/internal/wait_until_done.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/tensor_impl.h"
 #include "tandem/runtime/thread_context.h"
@@ -44,6 +44,7 @@ class Launch {
   Launch(Runtime& runtime, const OpDef& op, std::span<const Tensor> inputs, const AttrMap& attrs)
       : runtime_(runtime),
         calls_(runtime.late_calls()),
+        op_owner_(op.shared_from_this()),
         op_(op),
         given_(attrs),
         inputs_(inputs.begin(), inputs.end()) {
@@ -124,7 +125,7 @@ class Launch {
     if (!is_computed(a)) mark_uncomputed(there);
     const Ref<LateCall> arrival = make_ref<LateCall>();
     Copy copy = transfer(a, there);
-    copy.done = [arrival, op = &op_](std::exception_ptr error) {
+    copy.done = [arrival, op = op_owner_](std::exception_ptr error) {
       arrival->finish(error ? with_line(error, cat("in bringing an input of [Op:", op->name, "]"))
                             : nullptr);
     };
@@ -310,6 +311,7 @@ class Launch {
 
   Runtime& runtime_;  // on the device's thread only while `calls_` are in use
   const std::shared_ptr<LateCalls> calls_;
+  const std::shared_ptr<const OpDef> op_owner_;  // a copy may end after the runtime
   const OpDef& op_;
   const AttrMap given_;
   const std::vector<Tensor> inputs_;

@@ -76,7 +76,7 @@ class PlanCache {
       forget();
       options_version_ = version;
     }
-    if (framed_ && (!places || framed_lost_ == places->lost)) return framed_;
+    if (framed_ && (!places || placed_alike(framed_places_, *places))) return framed_;
     for (std::size_t i = 0; i < plans_.size(); ++i) {
       if (!fits(plans_[i].shapes, args) || !fits(plans_[i].places, places)) continue;
       const auto at = plans_.begin() + static_cast<std::ptrdiff_t>(i);
@@ -84,6 +84,12 @@ class PlanCache {
       return plans_.front().plan;
     }
     return make(runtime, function, args, places);
+  }
+
+  // By what the function has been placed in the runtime, if it has.
+  std::optional<PlacementChoice> choice(const Runtime& runtime) {
+    std::lock_guard lock(mutex_);
+    return runtime_id_ == runtime.id() ? choice_ : std::nullopt;
   }
 
   // The next call places anew, by what the runtime then says.
@@ -139,7 +145,7 @@ class PlanCache {
   std::shared_ptr<Executable> framed(Runtime& runtime, std::shared_ptr<MutableFunction> body,
                                      const CallPlaces* places) {
     if (!places) return std::make_shared<FramedPlan>(runtime, std::move(body), states_);
-    framed_lost_ = places->lost;
+    framed_places_ = *places;
     const Placement placement = place_nodes(runtime, *body, places->args, places->default_device,
                                             placement_choice(runtime));
     return std::make_shared<FramedPlan>(runtime, std::move(body), states_, &placement);
@@ -158,6 +164,10 @@ class PlanCache {
   const PlacementChoice& placement_choice(const Runtime& runtime) {
     if (!choice_) choice_ = PlacementChoice::of(runtime);
     return *choice_;
+  }
+  // What is not computed is found as the graph runs.
+  static bool placed_alike(const CallPlaces& a, const CallPlaces& b) {
+    return a.default_device == b.default_device && a.args == b.args && a.lost == b.lost;
   }
   static bool fits(const std::unique_ptr<const CallPlaces>& made_for, const CallPlaces* places) {
     if (!places || !made_for) return !places && !made_for;
@@ -183,8 +193,8 @@ class PlanCache {
   std::shared_ptr<NodeStates> states_;
   std::vector<Entry> plans_;
   bool holds_control_flow_ = false;     // of `optimized_`
-  std::shared_ptr<Executable> framed_;  // serves all shapes, until another device is lost
-  std::vector<bool> framed_lost_;
+  std::shared_ptr<Executable> framed_;  // serves all shapes, for the latest places
+  CallPlaces framed_places_;
 };
 
 int& call_depth() {
@@ -242,6 +252,12 @@ int place_of(const Runtime& runtime, const Array& value) {
 
 void FunctionExecutor::check(const Function& function, const std::vector<Array>& args) {
   check_args(function, args);
+}
+
+PlacementChoice FunctionExecutor::placement_choice(const Function& function,
+                                                   const Runtime& runtime) {
+  const std::optional<PlacementChoice> kept = plans_of(function)->choice(runtime);
+  return kept ? *kept : PlacementChoice::of(runtime);
 }
 
 void FunctionExecutor::place_again(const Function& function) {

@@ -11,6 +11,7 @@
 namespace tandem {
 
 class Executable;
+struct PlacementChoice;
 class Runtime;
 
 /// Runs functions: optimises each once, makes a plan for each set of argument shapes (the latest 32
@@ -27,6 +28,9 @@ class TANDEM_EXPORT FunctionExecutor final : public FunctionRunner {
   static std::shared_ptr<Executable> prepare(const Function& function, std::span<const Array> args,
                                              const Device& device);
 
+  /// By what the next call places the function: what it was first placed by in this runtime, else
+  /// what is in force.
+  static PlacementChoice placement_choice(const Function& function, const Runtime& runtime);
   /// The next call places the function, and what it calls, anew.
   static void place_again(const Function& function);
 

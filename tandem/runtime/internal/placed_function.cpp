@@ -101,6 +101,16 @@ class Cut {
 
 }  // namespace
 
+DeviceSet device_set_of(const Runtime& runtime) {
+  DeviceSet set = DeviceSet::of(runtime.devices());
+  std::map<std::string, int> numbers;
+  for (std::size_t d = 0; d < set.devices.size(); ++d) {
+    const std::string& physical = runtime.physical_device(*runtime.devices()[d]).name;
+    set.devices[d].physical = numbers.emplace(physical, static_cast<int>(d)).first->second;
+  }
+  return set;
+}
+
 PlacementChoice PlacementChoice::of(const Runtime& runtime) {
   PlacementChoice choice{.policy = runtime.placement_policy(), .profile = nullptr};
   if (const std::string path = runtime.placement_profile(); !path.empty()) {
@@ -121,7 +131,7 @@ Placement place_nodes(Runtime& runtime, const MutableFunction& function, const A
   options.policy = choice.policy;
   options.soft = runtime.soft_placement();
   options.log = runtime.log_placement();
-  const DeviceSet devices = DeviceSet::of(runtime.devices());
+  const DeviceSet devices = device_set_of(runtime);
   if (default_device >= 0)
     options.default_device = devices.devices[static_cast<std::size_t>(default_device)].name();
   for (std::size_t i = 0; i < args.size(); ++i) {

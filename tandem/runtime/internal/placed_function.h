@@ -38,6 +38,9 @@ struct PlacementChoice {
   std::shared_ptr<const CostProfile> profile;  ///< null: none
 };
 
+/// The runtime's devices, for planning.
+DeviceSet device_set_of(const Runtime& runtime);
+
 /// Places the nodes of a function on the runtime's devices. `default_device` (an index, or -1)
 /// takes what asks for nothing.
 Placement place_nodes(Runtime& runtime, const MutableFunction& function, const ArgPlaces& args,

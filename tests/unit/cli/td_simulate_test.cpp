@@ -44,6 +44,16 @@ class TdSimulate : public TdTest {
   TdResult simulate(const std::string& arguments) { return run("simulate " + arguments); }
 };
 
+TEST_F(TdSimulate, TellsWhatDoesNotRunWhereItAsks) {
+  fs::write_file(path("asks.pbtxt"),
+                 "node { name: 't' op: 'NoOp' device: '/device:TPU:0' }" + std::string(kGraph));
+  const TdResult r = simulate("asks.pbtxt --devices devices.json --target t --feed x=512,512");
+  EXPECT_EQ(r.code, 0) << r.err;
+  EXPECT_THAT(r.err, HasSubstr("td: soft placement: 1 node does not run on the device that it asks "
+                               "for, 't' (/device:TPU:0)"));
+  EXPECT_EQ(simulate("g.pbtxt --devices devices.json --feed x=512,512").err, "");
+}
+
 TEST_F(TdSimulate, AThousandDevices) {
   const TdResult r = simulate("g.pbtxt --devices devices.json --policy cost --feed x=512,512");
   EXPECT_EQ(r.code, 0) << r.err;

@@ -58,6 +58,11 @@ TEST(DeviceSetTest, CopiesTakeTheSlowerLinkOnce) {
   EXPECT_EQ(set.copy_seconds(0, 1, 1000), 12);
   EXPECT_EQ(set.copy_seconds(2, 0, 1000), 21);
   EXPECT_EQ(set.copy_seconds(1, 2, 1000), 22);
+  // Cut from one physical device they exchange data in its memory.
+  DeviceSet cut = set;
+  cut.devices[1].physical = cut.devices[2].physical = 1;
+  EXPECT_EQ(cut.copy_seconds(1, 2, 1000), 1000);
+  EXPECT_EQ(cut.copy_seconds(0, 1, 1000), 12);
 }
 
 TEST(DeviceSetTest, MalformedIsRefusedByField) {

@@ -18,6 +18,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr std::size_t kMib = std::size_t{1} << 20;
@@ -288,6 +289,18 @@ TEST(DeviceEnvironment, ListsOfDevices) {
   EXPECT_EQ(runtime.devices().size(), 2u) << "an empty variable says nothing";
 }
 
+TEST(DeviceEnvironment, TellsOfAHiddenDeviceThatItNames) {
+  const EnvironmentScope environment({{"TANDEM_VISIBLE_DEVICES", "GPU:1"},
+                                      {"TANDEM_LOGICAL_DEVICES", "GPU:2=5,6"},
+                                      {"TANDEM_MEMORY_LIMIT_MB", "GPU:0=5;GPU:1=7"}});
+  ::testing::internal::CaptureStderr();
+  const Runtime runtime({.devices = {.backends = {gpus(3)}}});
+  const std::string told = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(told, HasSubstr("TANDEM_MEMORY_LIMIT_MB names GPU:0, which is not visible"));
+  EXPECT_THAT(told, HasSubstr("TANDEM_LOGICAL_DEVICES names GPU:2, which is not visible"));
+  EXPECT_THAT(told, Not(HasSubstr("names GPU:1")));
+}
+
 TEST(DeviceEnvironment, NamesTheVariableThatIsWrong) {
   const std::pair<const char*, const char*> wrong[] = {
       {"TANDEM_VISIBLE_DEVICES", "GPU"},
@@ -329,9 +342,9 @@ TEST(DeviceEnvironment, NamesTheVariableThatIsWrong) {
   {
     const EnvironmentScope environment({{"TANDEM_LOGICAL_DEVICES", "CPU:0=100000000"}});
     EXPECT_THAT(refused({}), HasSubstr("must be at most 1024 logical devices of a CPU, but is"));
-    EXPECT_THAT(refused({.logical = {{"CPU:0", std::vector<LogicalDeviceConfiguration>(1025)}}}),
-                HasSubstr("cut into 1025 logical devices; at most 1024"));
   }
+  EXPECT_THAT(refused({.logical = {{"CPU:0", std::vector<LogicalDeviceConfiguration>(1025)}}}),
+              HasSubstr("cut into 1025 logical devices; at most 1024"));
   const EnvironmentScope environment({{"TANDEM_MEMORY_GROWTH", "yes"}});
   EXPECT_EQ(refused({}), "INVALID_ARGUMENT: TANDEM_MEMORY_GROWTH must be 0 or 1 but is 'yes'.");
 }

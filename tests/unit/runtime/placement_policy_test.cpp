@@ -13,6 +13,8 @@
 #include "tandem/ops/ops.h"
 #include "tandem/placement/cost_profile.h"
 #include "tandem/runtime/config.h"
+#include "tandem/runtime/explain.h"
+#include "tandem/runtime/place_again.h"
 #include "tandem/runtime/profiler.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/thread_context.h"
@@ -154,6 +156,21 @@ auto chains() {
         return sum;
       },
       {.optimize = false});
+}
+
+// A function stays where it is, and the explanation tells where that is.
+TEST(PlacementPolicy, AnExplanationIsOfThePlacementInForce) {
+  Runtime runtime(far_gpu());
+  RuntimeScope scope(runtime);
+  const auto step = chain();
+  const Tensor x = small();
+  config::set_placement_policy("cost");
+  step(x);
+  config::set_placement_policy("greedy");
+  EXPECT_EQ(explain(step, x).policy, "cost");
+  EXPECT_EQ(explain(chain(), x).policy, "greedy");
+  config::place_again(step.concrete(x));
+  EXPECT_EQ(explain(step, x).policy, "greedy");
 }
 
 // What was measured in running is no part of it, unless it is asked for as a profile.

@@ -301,5 +301,21 @@ TEST_F(PredictedPeakOfTwo, IsKnownOfDataParallelSteps) {
                [&](const auto& a) { step(a[0], a[1]); });
 }
 
+// The simulator's memory knows what the plan reuses: what nobody reads later is written over, also
+// where others have read it before.
+TEST(ExplainedPeak, IsThePredictedOne) {
+  Runtime runtime({.devices = {.emulate = {"GPU:1,memory=256MiB"}}});
+  RuntimeScope scope(runtime);
+  const auto step = function([](const Tensor& x) {
+    const Tensor y = matmul(x, x), z = nn::relu(y) * y;
+    return reduce_sum(reduce_mean(z, 0)) + reduce_sum(z + y);
+  });
+  const Tensor x = ones({1024, 1024});
+  const std::vector<config::DevicePeak> peaks = config::predicted_peak(step.concrete(x), {x});
+  const Explanation explanation = explain(step, x);
+  EXPECT_NEAR(explanation.devices.at(1).memory_peak / static_cast<double>(peaks.at(1).bytes), 1,
+              0.05);
+}
+
 }  // namespace
 }  // namespace tandem

@@ -1,4 +1,4 @@
-#include "tandem/runtime/internal/wait_until_done.h"
+#include "tandem/device/wait_until_done.h"
 
 #include <condition_variable>
 #include <memory>
