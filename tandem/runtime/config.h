@@ -27,6 +27,7 @@ using tandem::LogicalDeviceConfiguration;
 using VirtualDeviceConfiguration = LogicalDeviceConfiguration;  ///< TensorFlow's older name
 
 /// How functions take a physical device: what list_physical_devices gave, or its name "GPU:0".
+/// Where devices are hidden, the logical device of this name may be another one.
 class TANDEM_EXPORT DeviceArgument {
  public:
   DeviceArgument(const PhysicalDevice& device);
@@ -62,12 +63,18 @@ class TANDEM_EXPORT DeviceArguments {
 /// of a type that nobody knows. Does not start the runtime.
 TANDEM_EXPORT std::vector<PhysicalDevice> list_physical_devices(std::string_view type = "");
 
-/// "/device:GPU:0", "GPU".
+/// What ops run on.
 struct LogicalDevice {
-  std::string name;
-  std::string device_type;
-  bool operator==(const LogicalDevice&) const = default;
+  std::string name;                  ///< "/device:GPU:0"
+  std::string device_type;           ///< "GPU"
+  std::string physical_device = {};  ///< "/physical_device:GPU:0": what it is, or is cut from
+
+  /// By name and type.
+  bool operator==(const LogicalDevice& other) const {
+    return name == other.name && device_type == other.device_type;
+  }
 };
+
 /// The devices that ops run on. Starts the runtime, which throws what is contradictory or
 /// impossible in all that was set.
 TANDEM_EXPORT std::vector<LogicalDevice> list_logical_devices(std::string_view type = "");
@@ -133,8 +140,8 @@ TANDEM_EXPORT void set_synchronous_execution(bool enabled);
 TANDEM_EXPORT bool get_synchronous_execution();
 
 /// "greedy" (TensorFlow's choice, the default) or "cost" (the cheapest by measured or estimated
-/// times). May change at any time; functions placed before stay where they are (see
-/// place_again).
+/// times). May change at any time; functions placed before stay where they are (see place_again
+/// in tandem/runtime/place_again.h).
 TANDEM_EXPORT void set_placement_policy(std::string_view policy);
 TANDEM_EXPORT std::string get_placement_policy();
 /// A file of measured costs, as `Profile::costs().save(path)` writes it (not the trace); with it
@@ -146,7 +153,8 @@ TANDEM_EXPORT std::string get_placement_profile();
 
 /// Emulates accelerators, `emulate("GPU:2,memory=1GiB,link=12GB/s")`, several types with ';'
 /// between them, "" for none; docs/devices.md has the keys. Replaces what was emulated before.
-/// Throws InvalidArgumentError for a malformed text, saying what is wrong in it.
+/// Throws InvalidArgumentError for a malformed text, saying what is wrong in it; that the ops of
+/// `without` exist is seen when the runtime starts.
 TANDEM_EXPORT void emulate(const std::string& specs);
 /// Adds the devices of a shared library (tandem/device/plugin.h). The same file again changes
 /// nothing. Throws NotFoundError for a file that isn't there, InvalidArgumentError for one that is

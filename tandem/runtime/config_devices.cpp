@@ -119,12 +119,13 @@ std::vector<PhysicalDevice> list_physical_devices(std::string_view type) {
 
 std::vector<LogicalDevice> list_logical_devices(std::string_view type) {
   std::vector<LogicalDevice> found;
-  for (const auto& device : Runtime::current().devices()) {
+  const Runtime& runtime = Runtime::current();
+  for (const auto& device : runtime.devices()) {
     if (!type.empty() && !same_type(device->type(), type)) continue;
     DeviceSpec local;  // without job and task, as long as there is one process
     local.type = device->spec().type;
     local.index = device->spec().index;
-    found.push_back({local.to_string(), device->type()});
+    found.push_back({local.to_string(), device->type(), runtime.physical_device(*device).name});
   }
   return found;
 }

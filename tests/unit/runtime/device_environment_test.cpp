@@ -9,6 +9,7 @@
 #include "tandem/runtime/config.h"
 #include "tandem/runtime/internal/environment_names.h"
 #include "tandem/runtime/runtime.h"
+#include "tandem/runtime/thread_context.h"
 
 #include "tests/unit/runtime/device_config_util.h"
 
@@ -38,6 +39,18 @@ TEST(VisibleDevices, AreNumberedAsTheEnvironmentListsThem) {
                           "/physical_device:NPU:0", "/physical_device:GPU:0"));
   EXPECT_EQ(runtime.devices()[1]->name(), "/job:localhost/replica:0/task:0/device:GPU:0");
   EXPECT_EQ(runtime.devices()[3]->name(), "/job:localhost/replica:0/task:0/device:GPU:1");
+}
+
+TEST(VisibleDevices, ALogicalDeviceTellsThePhysicalOne) {
+  Runtime runtime(
+      {.devices = {.emulate = {"GPU:3,memory=8MiB"},
+                   .visible = {{"CPU:0", "GPU:2"}},
+                   .logical = {{"GPU:2", {{.memory_limit = 1}, {.memory_limit = 2}}}}}});
+  RuntimeScope scope(runtime);
+  for (const config::LogicalDevice& device : config::list_logical_devices("GPU")) {
+    EXPECT_EQ(device.physical_device, "/physical_device:GPU:2") << device.name;
+    EXPECT_FALSE(config::get_device_details(device.physical_device).contains("lost"));
+  }
 }
 
 // As TensorFlow has it: the list is a set.
