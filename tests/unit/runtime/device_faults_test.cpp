@@ -373,6 +373,8 @@ TEST(DeviceFaults, ALostDeviceThatIsAskedForIsUnavailable) {
     EXPECT_THAT(error.what(), testing::HasSubstr("somebody pulled it out"));
     EXPECT_THAT(error.what(), testing::HasSubstr("device:GPU:1"));
   }
+  const auto more = function([](const Tensor& x) { return x + 1.0f; });
+  EXPECT_THROW(more(Tensor{1.0f}), UnavailableError);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "tandem/device/emulated/emulated_device.h"
 #include "tandem/ops/ops.h"
 #include "tandem/runtime/runtime.h"
+#include "tandem/runtime/thread_context.h"
 
 #include "tests/unit/runtime/control_flow_util.h"
 
@@ -48,6 +49,19 @@ TEST(LostInFrames, TheNextRunGoesToAnotherDevice) {
   }
   gpu(runtime, 1).lose("unplugged too");
   EXPECT_EQ(run(f, {x})[0].to_vector<float>(), (std::vector<float>{32, 64})) << "on the host";
+}
+
+TEST(InFrames, TheNextRunGoesWhereItsScopeSays) {
+  Runtime runtime({.devices = {.emulate = {"GPU:2,memory=8MiB,latency=0us"}}});
+  RuntimeScope scope(runtime);
+  const FunctionRef f = doubled_five_times();
+  const Tensor x = Tensor::from(std::vector<float>{1, 2}, {2});
+  for (const char* asked : {"/GPU:0", "/GPU:1", "/CPU:0", "/GPU:1"}) {
+    const DeviceScope device(asked);
+    const Tensor y = run(f, {x})[0];
+    EXPECT_TRUE(y.device().ends_with(std::string(asked).substr(1))) << asked << " " << y.device();
+    EXPECT_EQ(y.to_vector<float>(), (std::vector<float>{32, 64}));
+  }
 }
 
 TEST(LostInFrames, AStepInWhichTheDeviceIsLostFailsAndTheNextWorks) {
