@@ -1,6 +1,8 @@
-/* Kernels for three ops on floats. Each reads its inputs, allocates its output, and computes; a
+/* Kernels for four ops on floats. Each reads its inputs, allocates its output, and computes; a
  * status that is not written to means success. Tandem adds op, node and shapes to what fails. */
 #include "toy.h"
+
+#include <string.h>
 
 #define FLOAT 1 /* TensorFlow's number of the type */
 
@@ -100,6 +102,79 @@ static void mat_mul(TandemKernelContext* context, TandemStatus* status) {
   }
 }
 
+/* Of the attribute's four numbers, for images of [batch, height, width, channels], those of height
+ * and width. */
+static int read_window(TandemKernelContext* context, const char* name, int64_t window[2],
+                       TandemStatus* status) {
+  const int64_t* values = NULL;
+  size_t count = 0;
+  toy_host->kernel_attr_int_list(context, name, &values, &count, status);
+  if (status->code != TANDEM_OK) return 0;
+  if (count != 4 || values[0] != 1 || values[3] != 1) {
+    toy_fail(status, TANDEM_UNIMPLEMENTED, "the toy pools over height and width alone");
+    return 0;
+  }
+  window[0] = values[1];
+  window[1] = values[2];
+  return 1;
+}
+
+static int attr_is(TandemKernelContext* context, const char* name, const char* wanted,
+                   TandemStatus* status) {
+  const char* value = NULL;
+  size_t length = 0;
+  toy_host->kernel_attr_string(context, name, &value, &length, status);
+  if (status->code != TANDEM_OK) return 0;
+  if (length == strlen(wanted) && memcmp(value, wanted, length) == 0) return 1;
+  toy_fail(status, TANDEM_UNIMPLEMENTED, "the toy pools NHWC images without padding alone");
+  return 0;
+}
+
+static void avg_pool(TandemKernelContext* context, TandemStatus* status) {
+  TandemTensor in;
+  int64_t size[2];
+  int64_t stride[2];
+  int64_t dims[4];
+  int64_t n;
+  int64_t y;
+  int64_t x;
+  int64_t c;
+  int64_t v;
+  int64_t u;
+  float* out;
+  if (!inputs(context, 1, &in, status) || !read_window(context, "ksize", size, status) ||
+      !read_window(context, "strides", stride, status) ||
+      !attr_is(context, "padding", "VALID", status) ||
+      !attr_is(context, "data_format", "NHWC", status))
+    return;
+  if (in.rank != 4 || in.dims[1] < size[0] || in.dims[2] < size[1]) {
+    toy_fail(status, TANDEM_INVALID_ARGUMENT, "the window does not fit into the images");
+    return;
+  }
+  dims[0] = in.dims[0];
+  dims[1] = (in.dims[1] - size[0]) / stride[0] + 1;
+  dims[2] = (in.dims[2] - size[1]) / stride[1] + 1;
+  dims[3] = in.dims[3];
+  out = output(context, 4, dims, status);
+  if (!out) return;
+  for (n = 0; n < dims[0]; ++n) {
+    for (y = 0; y < dims[1]; ++y) {
+      for (x = 0; x < dims[2]; ++x) {
+        for (c = 0; c < dims[3]; ++c) {
+          float sum = 0;
+          for (v = 0; v < size[0]; ++v) {
+            for (u = 0; u < size[1]; ++u) {
+              const int64_t row = n * in.dims[1] + y * stride[0] + v;
+              sum += ((const float*)in.data)[(row * in.dims[2] + x * stride[1] + u) * dims[3] + c];
+            }
+          }
+          *out++ = sum / (float)(size[0] * size[1]);
+        }
+      }
+    }
+  }
+}
+
 static const int32_t floats[] = {FLOAT};
 
 #define TOY_KERNEL(variable, op_name, function)      \
@@ -114,8 +189,10 @@ static const int32_t floats[] = {FLOAT};
   }
 
 TOY_KERNEL(add_kernel, "AddV2", add);
+TOY_KERNEL(avg_pool_kernel, "AvgPool", avg_pool);
 TOY_KERNEL(mat_mul_kernel, "MatMul", mat_mul);
 TOY_KERNEL(relu_kernel, "Relu", relu);
 
-const TandemKernel* const toy_kernels[] = {&add_kernel, &mat_mul_kernel, &relu_kernel};
+const TandemKernel* const toy_kernels[] = {&add_kernel, &avg_pool_kernel, &mat_mul_kernel,
+                                          &relu_kernel};
 const size_t toy_num_kernels = sizeof(toy_kernels) / sizeof(toy_kernels[0]);

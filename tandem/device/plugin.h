@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 #define TANDEM_PLUGIN_VERSION_MAJOR 1
-#define TANDEM_PLUGIN_VERSION_MINOR 0
+#define TANDEM_PLUGIN_VERSION_MINOR 1
 
 /* Put before the definition of tandem_plugin_init. */
 #if defined(__GNUC__)
@@ -215,6 +215,11 @@ typedef struct TandemHostApi {
                              size_t* length, TandemStatus* status);
   void (*kernel_attr_type)(TandemKernelContext* context, const char* name, int32_t* value,
                            TandemStatus* status);
+  /* Since 1.1. Lists, such as "strides"; the values stay until the kernel returns. */
+  void (*kernel_attr_int_list)(TandemKernelContext* context, const char* name,
+                               const int64_t** values, size_t* count, TandemStatus* status);
+  void (*kernel_attr_float_list)(TandemKernelContext* context, const char* name,
+                                 const float** values, size_t* count, TandemStatus* status);
 } TandemHostApi;
 
 /* ---- What the plugin offers to Tandem ---- */

@@ -154,6 +154,17 @@ void read_string(TandemKernelContext* context, const char* name, const char** ou
   });
 }
 
+template <class T>
+void read_list(TandemKernelContext* context, const char* name, const T** out, std::size_t* count,
+               TandemStatus* status) {
+  guarded(status, [&] {
+    if (const auto* values = attr<std::vector<T>>(context, name, status)) {
+      *out = values->data();
+      *count = values->size();
+    }
+  });
+}
+
 void read_type(TandemKernelContext* context, const char* name, std::int32_t* out,
                TandemStatus* status) {
   guarded(status, [&] { *out = static_cast<std::int32_t>(real(context).type_attr(name)); });
@@ -178,6 +189,8 @@ const bool kOffered = [] {
   host.kernel_attr_bool = read_attr<bool, std::int32_t>;
   host.kernel_attr_string = read_string;
   host.kernel_attr_type = read_type;
+  host.kernel_attr_int_list = read_list<std::int64_t>;
+  host.kernel_attr_float_list = read_list<float>;
   set_plugin_kernel_sink(register_plugin_kernels);
   return true;
 }();

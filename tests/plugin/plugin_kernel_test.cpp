@@ -99,6 +99,15 @@ TEST_P(PluginKernels, ComputeInTheDevicesMemory) {
   const Array turned =
       run(*device, "MatMul", {kA, kB}, {{"transpose_a", true}, {"transpose_b", false}});
   EXPECT_THAT(to_host(*device, turned), ElementsAre(5, 0, -2, 3, 0, -9, -3, 0, 12));
+  const Array images =
+      Array::from<float>(std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8, 9}, Shape{1, 3, 3, 1});
+  const AttrMap windows = {{"ksize", std::vector<std::int64_t>{1, 2, 1, 1}},
+                           {"strides", std::vector<std::int64_t>{1, 1, 2, 1}},
+                           {"padding", std::string("VALID")},
+                           {"data_format", std::string("NHWC")}};
+  const Array pooled = run(*device, "AvgPool", {images}, windows);
+  EXPECT_EQ(pooled.shape(), (Shape{1, 2, 2, 1}));
+  EXPECT_THAT(to_host(*device, pooled), ElementsAre(2.5f, 4.5f, 5.5f, 7.5f));
 }
 
 INSTANTIATE_TEST_SUITE_P(Toys, PluginKernels, testing::Values("toy_device", "toy_memory"),
