@@ -62,10 +62,9 @@ class Run : public std::enable_shared_from_this<Run> {
   }
 
   void operator()() {
-    {
-      std::lock_guard lock(mutex_);
+    locked([&] {
       for (int lane = 0; lane < static_cast<int>(streams_.size()); ++lane) issue(lane);
-    }
+    });
     work_on_host(/*to_the_end=*/true);
     std::unique_lock lock(mutex_);
     over_ = true;
@@ -142,8 +141,8 @@ class Run : public std::enable_shared_from_this<Run> {
         host_ready_.pop_back();
         lock.unlock();
         const bool over = run_host_step(s);
+        if (over) locked([&] { finish(s); });
         lock.lock();
-        if (over) finish(s);
       } else if (!to_the_end || scheduler_.done()) {
         return;
       } else {
@@ -233,9 +232,39 @@ class Run : public std::enable_shared_from_this<Run> {
     } else if (on_host(s)) {
       see_as_kernels_do(s);
     }
-    std::lock_guard lock(mutex_);
-    if (recorder_ && !on_host(s)) record(s);
-    finish(s);
+    locked([&] {
+      if (recorder_ && !on_host(s)) record(s);
+      finish(s);
+    });
+  }
+
+  // Calls `body` with the lock held. Constants are brought when the outermost such call lets go of
+  // it: other runs may wait for them, whose locks are then taken. One thread at a time brings them,
+  // in a loop, as they may be there at once and set others going.
+  template <class Body>
+  void locked(Body body) {
+    {
+      std::lock_guard lock(mutex_);
+      ++depth_;
+      body();
+      if (--depth_ > 0 || bringing_ || to_bring_.empty()) return;
+      bringing_ = true;
+    }
+    for (;;) {
+      int s;
+      {
+        std::lock_guard lock(mutex_);
+        bringing_ = !to_bring_.empty();
+        if (!bringing_) return;
+        s = to_bring_.back();
+        to_bring_.pop_back();
+      }
+      try {
+        bring(constant_of(s), s);
+      } catch (...) {
+        over(s, std::current_exception());
+      }
+    }
   }
 
   // A kernel from its beginning, a copy from when its lane was free; both to the end that the
@@ -298,8 +327,8 @@ class Run : public std::enable_shared_from_this<Run> {
     Device& device = *plan_.runtime().devices()[static_cast<std::size_t>(where.device)];
     try {
       if (cancellation_) cancellation_->check();
-      if (const int c = constant_of(s); c >= 0) {
-        bring(c, s);
+      if (constant_of(s) >= 0) {
+        to_bring_.push_back(s);
       } else if (where.kind == Lane::kCompute) {
         Work work;
         work.flops = plan_.flops(s);
@@ -428,6 +457,8 @@ class Run : public std::enable_shared_from_this<Run> {
   const ThreadContext context_;
 
   std::recursive_mutex mutex_;
+  int depth_ = 0;          // of `locked`
+  bool bringing_ = false;  // a thread takes what is in to_bring_
   std::condition_variable_any changed_;
   ListScheduler scheduler_;
   std::vector<std::atomic<bool>> lost_;    // by step
@@ -437,6 +468,7 @@ class Run : public std::enable_shared_from_this<Run> {
   const bool some_do_not_compute_;         // devices of the runtime
   std::vector<std::uint8_t> uncomputed_;   // by slot: of values in the arenas
   std::vector<int> host_ready_;            // a heap: who has most ahead goes first
+  std::vector<int> to_bring_;              // constants, by task
   std::vector<int> finished_;              // steps that are over and have not yet been followed up
   bool following_up_ = false;
   bool caller_waits_ = false;
