@@ -251,18 +251,19 @@ class Run : public std::enable_shared_from_this<Run> {
       bringing_ = true;
     }
     for (;;) {
-      int s;
+      std::vector<int> constants;  // in the order in which they were issued
       {
         std::lock_guard lock(mutex_);
-        bringing_ = !to_bring_.empty();
+        constants.swap(to_bring_);
+        bringing_ = !constants.empty();
         if (!bringing_) return;
-        s = to_bring_.back();
-        to_bring_.pop_back();
       }
-      try {
-        bring(constant_of(s), s);
-      } catch (...) {
-        over(s, std::current_exception());
+      for (const int s : constants) {
+        try {
+          bring(constant_of(s), s);
+        } catch (...) {
+          over(s, std::current_exception());
+        }
       }
     }
   }

@@ -45,7 +45,7 @@ class Launch {
       : runtime_(runtime),
         calls_(runtime.late_calls()),
         op_owner_(op.shared_from_this()),
-        op_(op),
+        op_(*op_owner_),
         given_(attrs),
         inputs_(inputs.begin(), inputs.end()) {
     std::vector<DType> input_dtypes;

@@ -117,9 +117,10 @@ PlacementChoice PlacementChoice::of(const Runtime& runtime) {
     try {
       choice.profile = std::make_shared<const CostProfile>(CostProfile::load(path));
     } catch (...) {
-      std::rethrow_exception(with_line(std::current_exception(),
-                                       "in reading the placement profile, which is in force "
-                                       "(td::config::set_placement_profile)"));
+      std::rethrow_exception(
+          with_line(std::current_exception(),
+                    "in reading the placement profile, which is in force "
+                    "(td::config::set_placement_profile or TANDEM_PLACEMENT_PROFILE)"));
     }
   }
   return choice;
