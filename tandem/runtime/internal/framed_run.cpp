@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "tandem/core/error.h"
 #include "tandem/device/inter_op_pool.h"
@@ -13,6 +14,13 @@ namespace tandem {
 namespace {
 
 auto& at(auto& v, int i) { return v[static_cast<std::size_t>(i)]; }
+
+// Copied from memory that was written long ago: a fresh Array's parts would be written one by one
+// and read together at once, which the processor can't forward from its store buffer.
+void clear(Array& slot) {
+  static const Array none;
+  slot = none;
+}
 
 }  // namespace
 
@@ -108,7 +116,7 @@ void FramedRun::process(const Ready& entry) {
       break;
     case NodeKind::kArg: at(iteration.outputs, s.first_output) = std::move(at(args_, s.arg)); break;
     case NodeKind::kLoopCond:
-      hand_on(s, 0, iteration, take_input(s, 0, iteration));
+      hand_on(s, 0, 0, iteration);
       clear_inputs(s, iteration);
       break;
     default: return run_kernel(entry);
@@ -289,7 +297,7 @@ void FramedRun::run_switch(const Ready& entry) {
     return finish(entry, node_failure(*s.node, at(iteration.contexts, s.local)));
   }
   const int taken = *pred.data<bool>() ? 1 : 0;
-  hand_on(s, taken, iteration, take_input(s, 0, iteration));
+  hand_on(s, 0, taken, iteration);
   clear_inputs(s, iteration);
   send_outputs(s, iteration, false);
   end(entry);
@@ -300,7 +308,7 @@ void FramedRun::run_merge(const Ready& entry) {
   Iteration& iteration = *entry.iteration;
   for (int i = 0; i < s.num_inputs && !entry.dead; ++i) {
     if (!at(iteration.inputs, s.first_input + i).valid()) continue;
-    hand_on(s, 0, iteration, take_input(s, i, iteration));
+    hand_on(s, i, 0, iteration);
     at(iteration.outputs, s.first_output + 1) = plan_.index(i);
     break;
   }
@@ -317,7 +325,7 @@ void FramedRun::run_enter(const Ready& entry) {
   if (!entry.dead) value = take_input(s, 0, iteration);
   clear_inputs(s, iteration);
   if (s.is_constant) {
-    for (Iteration* live : child.live) send(s, *live, value, entry.dead);
+    for (Iteration* live : child.live) send_copy(s, *live, value, entry.dead);
     child.constants.push_back({entry.step, std::move(value), entry.dead});
   } else {
     send(s, *child.live.front(), std::move(value), entry.dead);
@@ -375,10 +383,14 @@ FramedRun::Value FramedRun::take_input(const FramedStep& s, int i, Iteration& it
   return value;
 }
 
-void FramedRun::hand_on(const FramedStep& s, int output, Iteration& iteration, Value value) {
-  at(iteration.outputs, s.first_output + output) = std::move(value.array);
-  if (!iteration.output_copies.empty())
-    at(iteration.output_copies, s.first_output + output) = std::move(value.copies);
+// The same for a step that gives one of its inputs out again.
+void FramedRun::hand_on(const FramedStep& s, int input, int output, Iteration& iteration) {
+  at(iteration.outputs, s.first_output + output) =
+      std::move(at(iteration.inputs, s.first_input + input));
+  if (!iteration.input_copies.empty()) {
+    at(iteration.output_copies, s.first_output + output) =
+        std::move(at(iteration.input_copies, s.first_input + input));
+  }
 }
 
 void FramedRun::clear_inputs(const FramedStep& s, Iteration& iteration) {
@@ -386,7 +398,7 @@ void FramedRun::clear_inputs(const FramedStep& s, Iteration& iteration) {
     if (!iteration.input_copies.empty()) at(iteration.input_copies, s.first_input + i) = nullptr;
     Array& slot = at(iteration.inputs, s.first_input + i);
     if (!slot.valid()) continue;  // a slot whose value was moved away still counts as valid
-    slot = Array();
+    clear(slot);
     --iteration.held;
   }
 }
@@ -400,73 +412,91 @@ void FramedRun::send_outputs(const FramedStep& s, Iteration& from, bool dead) {
   for (std::size_t e = 0; e < s.edges.size(); ++e) {
     const FramedStep::Edge& edge = s.edges[e];
     Array& output = at(from.outputs, s.first_output + edge.output);
-    const bool gone = dead || !output.valid();
-    const bool last = e + 1 == s.edges.size() || s.edges[e + 1].output != edge.output;
-    Value value;
-    if (!gone) value.array = output;
-    if (!gone && !from.output_copies.empty()) {
-      Ref<Copies>& copies = at(from.output_copies, s.first_output + edge.output);
-      if (!copies) copies = make_ref<Copies>(*s.node, edge.output);
-      value.copies = copies;
-      if (last) copies = nullptr;
+    if (dead || !output.valid()) {
+      deliver_dead(edge, from, false);
+      continue;
     }
-    if (last) output = Array();
-    if (edge.step >= 0) {
-      deliver(edge.step, edge.input, from, std::move(value), gone, false);
-    } else if (!gone) {
-      at(results_, edge.input) = std::move(value.array);
+    const bool last = e + 1 == s.edges.size() || s.edges[e + 1].output != edge.output;
+    Ref<Copies> copies;
+    if (!from.output_copies.empty()) {
+      Ref<Copies>& own = at(from.output_copies, s.first_output + edge.output);
+      if (!own) own = make_ref<Copies>(*s.node, edge.output);
+      copies = last ? std::move(own) : own;
+    }
+    if (last) {
+      deliver(edge, from, std::move(output), std::move(copies));
+    } else {
+      deliver(edge, from, std::as_const(output), std::move(copies));
     }
   }
   for (int o = 0; o < s.num_outputs; ++o) {
-    at(from.outputs, s.first_output + o) = Array();
+    Array& output = at(from.outputs, s.first_output + o);
+    if (output.valid()) clear(output);
     if (!from.output_copies.empty()) at(from.output_copies, s.first_output + o) = nullptr;
   }
   for (int waiting : s.control_edges) deliver_control(waiting, from, dead);
 }
 
 // The one output of an Enter, Exit or NextIteration, into another iteration.
-void FramedRun::send(const FramedStep& s, Iteration& to, Value value, bool dead) {
+void FramedRun::send(const FramedStep& s, Iteration& to, Value&& value, bool dead) {
   for (std::size_t e = 0; e < s.edges.size(); ++e) {
-    const FramedStep::Edge& edge = s.edges[e];
-    Value own = e + 1 == s.edges.size() ? std::move(value) : value;
-    if (edge.step >= 0) {
-      deliver(edge.step, edge.input, to, std::move(own), dead, s.kind == NodeKind::kEnter);
-    } else if (!dead) {
-      at(results_, edge.input) = std::move(own.array);
+    if (dead) {
+      deliver_dead(s.edges[e], to, s.kind == NodeKind::kEnter);
+    } else if (e + 1 == s.edges.size()) {
+      deliver(s.edges[e], to, std::move(value.array), std::move(value.copies));
+    } else {
+      deliver(s.edges[e], to, std::as_const(value.array), value.copies);
     }
   }
   for (int waiting : s.control_edges) deliver_control(waiting, to, dead);
 }
 
-void FramedRun::deliver(int number, int input, Iteration& to, Value value, bool dead,
-                        bool from_enter) {
-  const FramedStep& s = step(number);
-  const auto store = [&] {
-    at(to.inputs, s.first_input + input) = std::move(value.array);
-    if (!to.input_copies.empty())
-      at(to.input_copies, s.first_input + input) = std::move(value.copies);
-    ++to.held;
-  };
-  if (s.kind != NodeKind::kMerge) {
+// The same for one that others need as well.
+void FramedRun::send_copy(const FramedStep& s, Iteration& to, const Value& value, bool dead) {
+  for (const FramedStep::Edge& edge : s.edges) {
     if (dead) {
-      ++at(to.dead, s.local);
+      deliver_dead(edge, to, s.kind == NodeKind::kEnter);
     } else {
-      store();
+      deliver(edge, to, value.array, value.copies);
     }
-    if (--at(to.waiting, s.local) == 0) make_ready(number, to, at(to.dead, s.local) > 0);
+  }
+  for (int waiting : s.control_edges) deliver_control(waiting, to, dead);
+}
+
+template <class A>
+void FramedRun::deliver(const FramedStep::Edge& edge, Iteration& to, A&& array,
+                        Ref<Copies> copies) {
+  if (edge.step < 0) {
+    at(results_, edge.input) = std::forward<A>(array);
     return;
   }
-  if (at(to.arrived, s.local)) return;  // only the first live value counts
-  if (!dead) {
-    store();
+  const FramedStep& s = step(edge.step);
+  const bool merge = s.kind == NodeKind::kMerge;
+  if (merge && at(to.arrived, s.local)) return;  // only the first live value counts
+  at(to.inputs, s.first_input + edge.input) = std::forward<A>(array);
+  if (!to.input_copies.empty()) at(to.input_copies, s.first_input + edge.input) = std::move(copies);
+  ++to.held;
+  if (merge) {
     at(to.arrived, s.local) = 1;
-    if (at(to.waiting, s.local) == 0) make_ready(number, to, false);
+    if (at(to.waiting, s.local) == 0) make_ready(edge.step, to, false);
+  } else if (--at(to.waiting, s.local) == 0) {
+    make_ready(edge.step, to, at(to.dead, s.local) > 0);
+  }
+}
+
+void FramedRun::deliver_dead(const FramedStep::Edge& edge, Iteration& to, bool from_enter) {
+  if (edge.step < 0) return;
+  const FramedStep& s = step(edge.step);
+  int& dead = at(to.dead, s.local);
+  if (s.kind != NodeKind::kMerge) {
+    ++dead;
+    if (--at(to.waiting, s.local) == 0) make_ready(edge.step, to, true);
     return;
   }
+  if (at(to.arrived, s.local)) return;
   // A loop entered by a dead value does not wait for its next iteration.
-  at(to.dead, s.local) = from_enter ? s.num_inputs : at(to.dead, s.local) + 1;
-  if (at(to.dead, s.local) == s.num_inputs && at(to.waiting, s.local) == 0)
-    make_ready(number, to, true);
+  dead = from_enter ? s.num_inputs : dead + 1;
+  if (dead == s.num_inputs && at(to.waiting, s.local) == 0) make_ready(edge.step, to, true);
 }
 
 void FramedRun::deliver_control(int number, Iteration& to, bool dead) {
@@ -530,7 +560,7 @@ FramedRun::Iteration& FramedRun::start_iteration(Frame& frame) {
   std::fill(iteration->arrived.begin(), iteration->arrived.end(), 0);
   frame.live.push_back(iteration);
   for (const Handed& constant : frame.constants)
-    send(step(constant.step), *iteration, constant.value, constant.dead);
+    send_copy(step(constant.step), *iteration, constant.value, constant.dead);
   return *iteration;
 }
 

@@ -115,7 +115,7 @@ class FramedRun {
                    StepRecorder::Time begin);
   StepRecorder::Time begin_on(int track, StepRecorder::Time begin, StepRecorder::Time end);
   Value take_input(const FramedStep& step, int i, Iteration& iteration);
-  void hand_on(const FramedStep& step, int output, Iteration& iteration, Value value);
+  void hand_on(const FramedStep& step, int input, int output, Iteration& iteration);
   void run_elsewhere(const Ready& entry, const KernelDecl& kernel);
   void report(const Ready& entry, std::exception_ptr error);
   void wait_for_others();
@@ -131,8 +131,11 @@ class FramedRun {
   void clear_inputs(const FramedStep& step, Iteration& iteration);
   void end(const Ready& entry);
   void send_outputs(const FramedStep& step, Iteration& from, bool dead);
-  void send(const FramedStep& step, Iteration& to, Value value, bool dead);
-  void deliver(int step, int input, Iteration& to, Value value, bool dead, bool from_enter);
+  void send(const FramedStep& step, Iteration& to, Value&& value, bool dead);
+  void send_copy(const FramedStep& step, Iteration& to, const Value& value, bool dead);
+  template <class A>
+  void deliver(const FramedStep::Edge& edge, Iteration& to, A&& array, Ref<Copies> copies);
+  void deliver_dead(const FramedStep::Edge& edge, Iteration& to, bool from_enter);
   void deliver_control(int step, Iteration& to, bool dead);
   void make_ready(int step, Iteration& iteration, bool dead);
   Frame& child_of(Iteration& iteration, int loop);
