@@ -1,5 +1,7 @@
 #include "tandem/core/host_memory.h"
 
+#include <sys/mman.h>
+
 #include <array>
 #include <atomic>
 #include <bit>
@@ -37,13 +39,26 @@ constexpr std::size_t kLargest = std::size_t{1}
 constexpr std::size_t kLargest = SIZE_MAX - kAlignment;
 #endif
 
+// Large blocks are read and written from end to end: in large pages, where the system has them,
+// that takes fewer faults at first and fewer walks through the page tables ever after.
+void ask_for_large_pages([[maybe_unused]] void* block, [[maybe_unused]] std::size_t bytes) {
+#if defined(MADV_HUGEPAGE) && !defined(TANDEM_PLAIN_HEAP)
+  constexpr std::size_t kPage = std::size_t{2} << 20, kLeast = 4 * kPage;
+  if (bytes < kLeast) return;
+  const auto address = reinterpret_cast<std::uintptr_t>(block);
+  const std::uintptr_t begin = (address + kPage - 1) / kPage * kPage;
+  const std::uintptr_t end = (address + bytes) / kPage * kPage;
+  // A refusal costs nothing but speed.
+  madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+#endif
+}
+
 void* system_allocate(std::size_t bytes) {
-  if (bytes <= kLargest) {
-    const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    if (void* block = std::aligned_alloc(kAlignment, rounded == 0 ? kAlignment : rounded))
-      return block;
-  }
-  return nullptr;
+  if (bytes > kLargest) return nullptr;
+  const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  void* block = std::aligned_alloc(kAlignment, rounded == 0 ? kAlignment : rounded);
+  if (block) ask_for_large_pages(block, rounded);
+  return block;
 }
 
 [[noreturn]] void throw_exhausted(std::size_t bytes) {

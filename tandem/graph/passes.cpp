@@ -1,8 +1,10 @@
 #include "tandem/graph/passes.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "tandem/core/error.h"
 #include "tandem/graph/internal/pure_node.h"
@@ -147,13 +149,31 @@ bool fold_constants(MutableFunction& f, const OpRegistry& ops, Evaluator& evalua
   return changed;
 }
 
+namespace {
+
+// Of a constant every bit counts: 0 equals -0, but what is divided by them differs.
+bool same_attrs(const Node& a, const Node& b) {
+  if (a.kind() != NodeKind::kConst) return a.attrs() == b.attrs();
+  const Array &x = **constant(a), &y = **constant(b);  // of one dtype and shape
+  if (is_object(x.dtype())) return x == y;
+  return std::memcmp(x.raw_data(), y.raw_data(), x.num_bytes()) == 0;
+}
+
+}  // namespace
+
 bool merge_common(MutableFunction& f) {
   std::map<std::string, std::vector<Node*>> seen;
   bool changed = false;
   for (Node* node : f.graph.topological_order()) {
     if (!is_pure(*node)) continue;
     std::string key = cat(node->op().name, "@", node->requested_device());
-    for (const Output& in : node->inputs()) key += cat("|", in.node->id(), ":", in.index);
+    std::vector<Output> inputs = node->inputs();
+    if (node->op().traits.commutative) {
+      std::sort(inputs.begin(), inputs.end(), [](const Output& a, const Output& b) {
+        return std::pair(a.node->id(), a.index) < std::pair(b.node->id(), b.index);
+      });
+    }
+    for (const Output& in : inputs) key += cat("|", in.node->id(), ":", in.index);
     for (const Node* before : node->control_inputs()) key += cat("^", before->id());
     if (node->kind() == NodeKind::kConst) {
       const auto* value = constant(*node);
@@ -162,7 +182,7 @@ bool merge_common(MutableFunction& f) {
     }
     auto& same = seen[key];
     const auto twin = std::find_if(same.begin(), same.end(),
-                                   [&](const Node* n) { return n->attrs() == node->attrs(); });
+                                   [&](const Node* n) { return same_attrs(*n, *node); });
     if (twin == same.end()) {
       same.push_back(node);
       continue;
@@ -260,7 +280,7 @@ bool simplify(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator,
     if (!changed) break;
     ever = true;
   }
-  return ever;
+  return passes::pass_on_waiting_of_constants(f) || ever;
 }
 
 void optimize(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator,

@@ -55,6 +55,9 @@ TANDEM_EXPORT bool merge_common(MutableFunction& f);
 TANDEM_EXPORT bool clean_arithmetic(MutableFunction& f, const OpRegistry& ops);
 /// Drops control edges that others imply, and nodes that only hand on a value once others have run.
 TANDEM_EXPORT bool simplify_waiting(MutableFunction& f, const OpRegistry& ops);
+/// What constants wait for, those who use them wait for: plans have constants at hand from the
+/// start. Not in graphs with TensorFlow 1 control flow, whose constants take part in it.
+TANDEM_EXPORT bool pass_on_waiting_of_constants(MutableFunction& f);
 /// Computes elementwise ops of a broadcast value and scalars before the broadcast, where shapes are
 /// known: equal to the bit, with fewer elements to compute and to hold.
 TANDEM_EXPORT bool broadcast_late(MutableFunction& f, const OpRegistry& ops);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tandem/core/error.h"
+#include "tandem/graph/internal/anchors.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/graph/passes.h"
 
@@ -121,6 +122,18 @@ bool RewriteContext::is_constant(int i, double value) const {
     case DType::kInt64: return all_equal_to<std::int64_t>(*a, value);
     default: return false;
   }
+}
+
+bool RewriteContext::may_drop(int i) const {
+  return passes::may_drop(node_.inputs()[static_cast<std::size_t>(i)]);
+}
+
+bool RewriteContext::replace_with_constant(const Array& value, int i) {
+  const auto anchors = passes::anchors_of(node_.inputs()[static_cast<std::size_t>(i)]);
+  if (!anchors) return false;
+  const Output constant = add_constant(value);
+  graph_.set_control_inputs(constant.node, *anchors);
+  return replace_with(constant);
 }
 
 // Where not even the rank is known, an operand that broadcasts may still decide the shape.

@@ -57,9 +57,14 @@ class TANDEM_EXPORT RewriteContext {
   const Array* constant(int i) const;
   /// True if input i is a constant all of whose elements equal `value`.
   bool is_constant(int i, double value) const;
+  /// True if input i need not be there any more: no effect, branch or loop comes with it.
+  bool may_drop(int i) const;
   /// Adds a node named and placed after this one. Throws like Graph::add.
   Node* add(std::string_view op, std::vector<Output> inputs, AttrMap attrs);
   Output add_constant(const Array& value);
+  /// Makes users of output 0 use a constant, which is there when input i would be. False if that
+  /// can't be had.
+  bool replace_with_constant(const Array& value, int i);
   /// Makes users of output 0 use `value`. False if the dtypes or known shapes would differ.
   bool replace_with(Output value);
   /// For `fuse`: makes users of another node's output use `to`, which has its dtype and shape.

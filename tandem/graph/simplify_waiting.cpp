@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "tandem/graph/internal/frames.h"
 #include "tandem/graph/internal/pure_node.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/graph/passes.h"
@@ -18,8 +19,10 @@ bool hand_on_waiting(MutableFunction& f, const OpRegistry& ops) {
   bool changed = false;
   const auto consumers = f.graph.consumers();
   for (Node* node : f.graph.topological_order()) {
-    if (!node->op().rewrite || !is_pure(*node) || node->control_inputs().empty() ||
-        node->inputs().size() != 1 || node->num_outputs() != 1)
+    // The sizes of a value are another one.
+    if (!node->op().rewrite || node->op().traits.value == ShapeValue::kShapeOfInput ||
+        !is_pure(*node) || node->control_inputs().empty() || node->inputs().size() != 1 ||
+        node->num_outputs() != 1)
       continue;
     const auto& users = consumers[static_cast<std::size_t>(node->id())];
     const auto is = [&](const Output& o) { return o.node == node; };
@@ -112,6 +115,41 @@ bool drop_implied(MutableFunction& f) {
 }
 
 }  // namespace
+
+bool pass_on_waiting_of_constants(MutableFunction& f) {
+  Graph& graph = f.graph;
+  const auto waits = [](const Node* node) {
+    return node->kind() == NodeKind::kConst && !node->control_inputs().empty();
+  };
+  const auto& nodes = graph.nodes();
+  if (std::none_of(nodes.begin(), nodes.end(), [&](const auto& n) { return waits(n.get()); }) ||
+      holds_control_flow(graph))
+    return false;
+  for (Node* node : graph.topological_order()) {
+    std::vector<const Node*> constants;
+    for (const Output& in : node->inputs())
+      if (waits(in.node)) constants.push_back(in.node);
+    for (const Node* before : node->control_inputs())
+      if (waits(before)) constants.push_back(before);
+    for (const Node* constant : constants)
+      for (Node* before : constant->control_inputs()) graph.add_control_input(node, before);
+  }
+  const auto keep = [&](const Node* constant) {
+    for (Node* before : constant->control_inputs()) {
+      if (std::find(f.control_results.begin(), f.control_results.end(), before) ==
+          f.control_results.end())
+        f.control_results.push_back(before);
+    }
+  };
+  for (const Output& result : f.results)
+    if (waits(result.node)) keep(result.node);
+  for (std::size_t i = 0; i < f.control_results.size(); ++i)
+    if (const Node* node = f.control_results[i]; waits(node)) keep(node);
+  for (const auto& node : nodes)
+    if (node->kind() == NodeKind::kConst) graph.set_control_inputs(node.get(), {});
+  drop_implied(f);
+  return true;
+}
 
 bool simplify_waiting(MutableFunction& f, const OpRegistry& ops) {
   const bool handed_on = hand_on_waiting(f, ops);

@@ -2,6 +2,7 @@
 
 #include "tandem/graph/inference_context.h"
 #include "tandem/graph/op_decl.h"
+#include "tandem/graph/rewrite.h"
 #include "tandem/ops/broadcast_gradient.h"
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/comparison_ops.h"
@@ -112,11 +113,26 @@ void atan2_grad(GradientContext& g) {
   if (g.needs(1)) set_y(g, -y * scaled);
 }
 
+// x * 1 and 1 * x are x.
+bool drop_factor_one(RewriteContext& r) {
+  for (int i = 0; i < 2; ++i) {
+    if (r.is_constant(i, 1) && r.may_drop(i) &&
+        r.replace_with(r.node().inputs()[static_cast<std::size_t>(1 - i)]))
+      return true;
+  }
+  return false;
+}
+
+// x / 1 is x.
+bool drop_divisor_one(RewriteContext& r) {
+  return r.is_constant(1, 1) && r.may_drop(1) && r.replace_with(r.node().inputs()[0]);
+}
+
 constexpr OpTraits kElementwise{.elementwise = true, .may_reuse = 0b11};
 constexpr OpTraits kCommutative{.elementwise = true, .commutative = true, .may_reuse = 0b11};
 
 constexpr OpDecl binary(const char* name, const char* attrs, GradientFn gradient, OpTraits traits,
-                        const char* doc, RewriteFn fuse = nullptr) {
+                        const char* doc, RewriteFn fuse = nullptr, RewriteFn rewrite = nullptr) {
   return {.name = name,
           .inputs = "x: T, y: T",
           .outputs = "z: T",
@@ -124,6 +140,7 @@ constexpr OpDecl binary(const char* name, const char* attrs, GradientFn gradient
           .shape = shapes::broadcast_binary,
           .gradient = gradient,
           .traits = traits,
+          .rewrite = rewrite,
           .fuse = fuse,
           .doc = doc};
 }
@@ -143,12 +160,14 @@ const OpRegistration kAdd(
            "x + y, broadcast; strings are joined.", internal::fuse_add));
 const OpRegistration kSub(binary("Sub", "T: numbers", sub_grad, kElementwise, "x - y, broadcast."));
 const OpRegistration kMul(binary("Mul", "T: numbers", mul_grad, kCommutative, "x * y, broadcast.",
-                                 internal::fuse_mul));
+                                 internal::fuse_mul, drop_factor_one));
 const OpRegistration kDiv(
     binary("Div", "T: numbers", quotient_grad<realdiv>, kElementwise,
-           "x / y, broadcast; of integers cut off towards zero, and no division by zero."));
+           "x / y, broadcast; of integers cut off towards zero, and no division by zero.", nullptr,
+           drop_divisor_one));
 const OpRegistration kRealDiv(binary("RealDiv", "T: numbers", quotient_grad<realdiv>, kElementwise,
-                                     "x / y, broadcast, of floating and complex numbers."));
+                                     "x / y, broadcast, of floating and complex numbers.", nullptr,
+                                     drop_divisor_one));
 const OpRegistration kFloorDiv(
     binary("FloorDiv", "T: numbers", not_differentiable, kElementwise,
            "x / y, broadcast, rounded towards minus infinity; no integer division by zero."));

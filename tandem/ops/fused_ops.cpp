@@ -175,6 +175,32 @@ const OpRegistration kFusedElementwiseSums{
             "axes "
             "of size 1 in front as sum_ranks says."}};
 
+void moments_shape(InferenceContext& c) {
+  const PartialShape& x = c.input(0);
+  const char* const names[] = {"keep_mean_dims", "keep_variance_dims"};
+  for (int i = 0; i < 2; ++i) {
+    if (!x.has_rank()) {
+      c.set_output(i, x);
+      continue;
+    }
+    if (x.rank() < 2) c.fail(cat("x must have rank 2 or more, but has shape ", x, "."));
+    std::vector<std::int64_t> dims;
+    if (c.attr<bool>(names[i])) dims.assign(static_cast<std::size_t>(x.rank() - 1), 1);
+    dims.push_back(x.dim(x.rank() - 1));
+    c.set_output(i, PartialShape(std::move(dims)));
+  }
+}
+
+const OpRegistration kMoments{
+    {.name = "_Moments",
+     .inputs = "x: T",
+     .outputs = "mean: Tout, variance: Tout",
+     .attrs = "T: {bfloat16, float}; Tout: {bfloat16, float}; keep_mean_dims: bool = false; "
+              "keep_variance_dims: bool = false",
+     .shape = moments_shape,
+     .flops = flops::per_input<3>,
+     .doc = "The mean and the variance over all axes but the last, read once."}};
+
 void lstm_gates_shape(InferenceContext& c) {
   c.require_rank(0, 2);
   const std::int64_t columns = c.input(0).dim(1);

@@ -14,6 +14,7 @@
 #include "tandem/ops/comparison_ops.h"
 #include "tandem/ops/complex_ops.h"
 #include "tandem/ops/identity_ops.h"
+#include "tandem/ops/internal/fuse_moments.h"
 #include "tandem/ops/internal/known.h"
 #include "tandem/ops/internal/reduced_shape.h"
 #include "tandem/ops/unary_ops.h"
@@ -103,32 +104,33 @@ void euclidean_norm_grad(GradientContext& g) {
 // shape are such sums.
 bool drop_where_nothing_is_reduced(RewriteContext& r) {
   const Array* axes = r.constant(1);
-  return axes && axes->num_elements() == 0 && r.replace_with(r.node().inputs()[0]);
+  return axes && axes->num_elements() == 0 && r.may_drop(1) && r.replace_with(r.node().inputs()[0]);
 }
 
-// The root of a square is no identity.
+// The root of a square is no identity, and most are not fused.
 constexpr RewriteFn kKeep = nullptr;
 
-#define TANDEM_REDUCTION(NAME, TYPES, GRADIENT, JOINS, REWRITE, DOC)                        \
+#define TANDEM_REDUCTION(NAME, TYPES, GRADIENT, JOINS, REWRITE, FUSE, DOC)                  \
   const OpRegistration k##NAME {                                                            \
     {                                                                                       \
       .name = #NAME, .inputs = "input: T, reduction_indices: Tidx", .outputs = "output: T", \
       .attrs = "keep_dims: bool = false; T: " TYPES "; Tidx: index = int32",                \
       .shape = reduction_shape, .gradient = GRADIENT,                                       \
-      .traits = {.host_inputs = 0b10, .joins = JOINS}, .rewrite = REWRITE, .doc = DOC       \
+      .traits = {.host_inputs = 0b10, .joins = JOINS}, .rewrite = REWRITE, .fuse = FUSE,    \
+      .doc = DOC                                                                            \
     }                                                                                       \
   }
-TANDEM_REDUCTION(Sum, "numbers", sum_grad, Joins::kSum, drop_where_nothing_is_reduced,
+TANDEM_REDUCTION(Sum, "numbers", sum_grad, Joins::kSum, drop_where_nothing_is_reduced, kKeep,
                  "The sum over the axes given.");
 TANDEM_REDUCTION(Mean, "numbers", mean_grad, Joins::kMean, drop_where_nothing_is_reduced,
-                 "The mean over the axes given.");
-TANDEM_REDUCTION(Prod, "numbers", prod_grad, Joins::kNothing, drop_where_nothing_is_reduced,
+                 internal::fuse_moments, "The mean over the axes given.");
+TANDEM_REDUCTION(Prod, "numbers", prod_grad, Joins::kNothing, drop_where_nothing_is_reduced, kKeep,
                  "The product over the axes given.");
-TANDEM_REDUCTION(Max, "reals", extreme_grad, Joins::kNothing, drop_where_nothing_is_reduced,
+TANDEM_REDUCTION(Max, "reals", extreme_grad, Joins::kNothing, drop_where_nothing_is_reduced, kKeep,
                  "The largest value over the axes given.");
-TANDEM_REDUCTION(Min, "reals", extreme_grad, Joins::kNothing, drop_where_nothing_is_reduced,
+TANDEM_REDUCTION(Min, "reals", extreme_grad, Joins::kNothing, drop_where_nothing_is_reduced, kKeep,
                  "The smallest value over the axes given.");
-TANDEM_REDUCTION(EuclideanNorm, "numbers", euclidean_norm_grad, Joins::kNothing, kKeep,
+TANDEM_REDUCTION(EuclideanNorm, "numbers", euclidean_norm_grad, Joins::kNothing, kKeep, kKeep,
                  "The root of the sum of the squares over the axes given.");
 #undef TANDEM_REDUCTION
 

@@ -69,12 +69,37 @@ void back_to_input_shape(GradientContext& g) {
   g.set(0, reshape(g.grad(), dims ? IntList(*dims) : IntList(shape(x))));
 }
 
+// Whether a Reshape to constant sizes fits whatever its input turns out to be.
+bool always_fits(const Node& reshape) {
+  const Node& sizes = *reshape.inputs()[1].node;
+  const Output in = reshape.inputs()[0];
+  const PartialShape& shape = in.node->output_shape(in.index);
+  if (sizes.kind() != NodeKind::kConst || !sizes.control_inputs().empty() || !shape.has_rank())
+    return false;
+  if (shape.is_fully_known()) return true;  // or its shape would have been an error
+  const Array& value = *sizes.attr<std::shared_ptr<const Array>>("value");
+  std::int64_t given = 1, known = 1;  // the products of what is known
+  bool open = false;
+  for (std::int64_t i = 0; i < value.num_elements(); ++i) {
+    const std::int64_t size = value.dtype() == DType::kInt64 ? value.data<std::int64_t>()[i]
+                                                             : value.data<std::int32_t>()[i];
+    open = open || size == -1;
+    if (size != -1) given = checked_multiply(given, size);
+  }
+  for (const std::int64_t size : shape.dims())
+    if (size != kUnknown) known = checked_multiply(known, size);
+  return open && given > 0 && known % given == 0;
+}
+
 // Reshape(x) to x's own shape is x; Reshape(Reshape(x)) looks at x alone.
 bool skip_reshape(RewriteContext& r) {
   Node& node = r.node();
   const Output in = node.inputs()[0];
-  if (in.node->output_shape(in.index).is_fully_known() && r.replace_with(in)) return true;
-  if (in.node->op().name != node.op().name || !in.node->control_inputs().empty()) return false;
+  if (in.node->output_shape(in.index).is_fully_known() && r.may_drop(1) && r.replace_with(in))
+    return true;
+  if (in.node->op().name != node.op().name || !in.node->control_inputs().empty() ||
+      !always_fits(*in.node))
+    return false;
   r.graph().set_input(&node, 0, in.node->inputs()[0]);
   return true;
 }
@@ -93,7 +118,7 @@ bool shape_as_constant(RewriteContext& r) {
       sizes.data<std::int64_t>()[i] = shape.dim(i);
     }
   }
-  return r.replace_with(r.add_constant(sizes));
+  return r.replace_with_constant(sizes, 0);
 }
 
 void expand_dims_shape(InferenceContext& c) {

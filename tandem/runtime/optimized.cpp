@@ -1,8 +1,8 @@
 #include "tandem/runtime/optimized.h"
 
 #include "tandem/core/error.h"
+#include "tandem/graph/internal/frames.h"
 #include "tandem/runtime/internal/default_options.h"
-#include "tandem/runtime/internal/frame_tree.h"
 #include "tandem/runtime/internal/kernel_evaluator.h"
 #include "tandem/runtime/internal/prepare.h"
 #include "tandem/runtime/runtime.h"

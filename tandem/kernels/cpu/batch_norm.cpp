@@ -13,6 +13,7 @@
 #include "tandem/kernels/cpu/channel_rows.h"
 #include "tandem/kernels/cpu/channels.h"
 #include "tandem/kernels/cpu/float_blocks.h"
+#include "tandem/kernels/cpu/moments.h"
 #include "tandem/kernels/cpu/number_types.h"
 
 namespace tandem::cpu {
@@ -47,50 +48,6 @@ Forward check_forward(const KernelContext& c) {
     require_channels(c, 4, f.d.channels, cat(when, "variance"));
   }
   return f;
-}
-
-// The mean and the (biased) variance of each channel.
-template <class T>
-void batch_moments(KernelContext& c, const Channels& d, const T* x, float* mean, float* variance) {
-  const Pieces pieces = Pieces::of(d);
-  const auto block = rows_at_once(d) * d.row();
-  pieces.sum(c, d, d.channels, mean, [&](std::int64_t begin, std::int64_t end, float* sums) {
-    Reader<T> in(c, block);
-    in_blocks(d, begin, end, [&](std::int64_t at, std::int64_t rows) {
-      const float* values = in.floats(x + at, rows * d.row());
-      if (d.inner == 1) return sum_rows(values, sums, rows, d.channels);
-      for_each_run(d, rows, [&](std::int64_t offset, std::int64_t channel) {
-        sum_run(values + offset, sums + channel, d.inner);
-      });
-    });
-  });
-  const auto share = 1 / static_cast<float>(d.outer * d.inner);
-  for (std::int64_t i = 0; i < d.channels; ++i) mean[i] *= share;
-  // What rounding left of the mean comes out of the deviations from it, so that moments stay exact
-  // far from zero.
-  const Array scratch = c.allocate_temp(DType::kFloat, Shape{2, d.channels});
-  float* rest = scratch.data<float>();
-  const float* squares = rest + d.channels;
-  pieces.sum(c, d, 2 * d.channels, rest, [&](std::int64_t begin, std::int64_t end, float* sums) {
-    Reader<T> in(c, block);
-    float* sums_of_squares = sums + d.channels;
-    in_blocks(d, begin, end, [&](std::int64_t at, std::int64_t rows) {
-      const float* values = in.floats(x + at, rows * d.row());
-      if (d.inner == 1) {
-        return deviation_rows(values, mean, sums, sums_of_squares, rows, d.channels);
-      }
-      for_each_run(d, rows, [&](std::int64_t offset, std::int64_t channel) {
-        deviation_run(values + offset, mean[channel], sums + channel, sums_of_squares + channel,
-                      d.inner);
-      });
-    });
-  });
-  for (std::int64_t i = 0; i < d.channels; ++i) {
-    const float missed = rest[i] * share;
-    mean[i] += missed;
-    const float v = squares[i] * share - missed * missed;
-    variance[i] = v < 0 ? 0 : v;  // NaN stays
-  }
 }
 
 template <class T>
@@ -151,7 +108,7 @@ void batch_norm(KernelContext& c) {
     float* mean = outputs[3];
     float* variance = outputs[4];
     if (f.training) {
-      batch_moments(c, d, x, mean, variance);
+      batch_moments(c, d, y.dtype(), x, mean, variance);
       update_averages(c, f, mean, variance, outputs[1], outputs[2]);
     } else {
       for (const int i : {1, 3}) std::copy_n(c.input(3).data<float>(), d.channels, outputs[i]);

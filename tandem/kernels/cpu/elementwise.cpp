@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <complex>
 #include <cstddef>
 #include <cstring>
 
 #include "tandem/core/error.h"
 #include "tandem/kernels/cpu/broadcast_rows.h"
 #include "tandem/kernels/cpu/float16_rows.h"
+#include "tandem/kernels/cpu/past_cache.h"
 
 namespace tandem::cpu {
 namespace {
@@ -118,12 +120,30 @@ Array& output_for(KernelContext& c, const Shape& shape) {
   return c.reuse_or_allocate_output(first ? 0 : 1, 0, shape);
 }
 
+// Elements [begin, end) of the result, by `compute(first, n, to)`: where they belong, or in blocks
+// that are written past the caches.
+template <class Compute>
+void run_range(Array& out, std::size_t size, bool past_cache, std::int64_t begin, std::int64_t end,
+               Compute compute) {
+  if (!past_cache) return compute(begin, end - begin, at(out, begin, size));
+  alignas(64) std::byte block[kChunk * sizeof(std::complex<double>)];
+  PastCache past;
+  for (std::int64_t n; begin < end; begin += n) {
+    n = std::min(kChunk, end - begin);
+    compute(begin, n, block);
+    past.write(at(out, begin, size), block, static_cast<std::size_t>(n) * size);
+  }
+}
+
 void run_same_shape(KernelContext& c, const BinaryPiece& p) {
   const Array &a = c.input(0), &b = c.input(1);
   Array& out = output_for(c, a.shape());
+  const bool past_cache = PastCache::pays(c, out);
   c.intra_op().parallel_for(out.num_elements(), p.cost, [&](std::int64_t begin, std::int64_t end) {
-    run(p, at(a, begin, p.in_size), at(b, begin, p.in_size), at(out, begin, p.out_size),
-        end - begin, false, false);
+    run_range(out, p.out_size, past_cache, begin, end,
+              [&](std::int64_t first, std::int64_t n, std::byte* to) {
+                run(p, at(a, first, p.in_size), at(b, first, p.in_size), to, n, false, false);
+              });
   });
 }
 
@@ -193,10 +213,16 @@ void run_broadcast(KernelContext& c, const BinaryPiece& p) {
   if (copy && rows.row_size() < kShortRow && out.num_elements() > rows.row_size()) {
     return run_short_rows(c, p, rows, out, copy);
   }
+  const bool past_cache = rows.row_size() >= kChunk && PastCache::pays(c, out);
   rows.run(c.intra_op(), p.cost,
            [&](std::int64_t begin, const auto& from, const auto& step, std::int64_t n) {
-             run(p, at(a, from[0], p.in_size), at(b, from[1], p.in_size),
-                 at(out, begin, p.out_size), n, step[0] == 0, step[1] == 0);
+             run_range(out, p.out_size, past_cache, begin, begin + n,
+                       [&](std::int64_t first, std::int64_t m, std::byte* to) {
+                         const std::int64_t done = first - begin;
+                         run(p, at(a, from[0] + done * step[0], p.in_size),
+                             at(b, from[1] + done * step[1], p.in_size), to, m, step[0] == 0,
+                             step[1] == 0);
+                       });
            });
 }
 
@@ -206,8 +232,12 @@ void run_unary(KernelContext& c, const UnaryOp& op, float parameter) {
   const UnaryPiece p(c, op, parameter);
   const Array& x = c.input(0);
   Array& out = c.reuse_or_allocate_output(0, 0, x.shape());
+  const bool past_cache = PastCache::pays(c, out);
   c.intra_op().parallel_for(out.num_elements(), p.cost, [&](std::int64_t begin, std::int64_t end) {
-    run(p, at(x, begin, p.in_size), at(out, begin, p.out_size), end - begin);
+    run_range(out, p.out_size, past_cache, begin, end,
+              [&](std::int64_t first, std::int64_t n, std::byte* to) {
+                run(p, at(x, first, p.in_size), to, n);
+              });
   });
 }
 

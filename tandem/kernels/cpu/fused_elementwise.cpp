@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "tandem/core/error.h"
@@ -11,6 +12,7 @@
 #include "tandem/kernels/cpu/channels.h"
 #include "tandem/kernels/cpu/float16_rows.h"
 #include "tandem/kernels/cpu/fused_program.h"
+#include "tandem/kernels/cpu/past_cache.h"
 
 namespace tandem::cpu {
 namespace {
@@ -61,6 +63,29 @@ Array& output_for(KernelContext& c, const Shape& shape) {
   return c.reuse_or_allocate_output(reused, 0, shape);
 }
 
+// A block of the result, from floats.
+void write_block(PastCache* past, const float* values, Array& out, std::int64_t begin,
+                 std::int64_t n) {
+  if (out.dtype() == DType::kFloat) {
+    float* const to = out.data<float>() + begin;
+    const std::size_t bytes = static_cast<std::size_t>(n) * sizeof(float);
+    if (past) {
+      past->write(to, values, bytes);
+    } else {
+      std::memcpy(to, values, bytes);
+    }
+    return;
+  }
+  BFloat16* const to = out.data<BFloat16>() + begin;
+  if (!past) return from_floats(values, to, n);
+  BFloat16 rounded[kBlock];
+  for (std::int64_t done = 0; done < n; done += kBlock) {
+    const std::int64_t m = std::min(kBlock, n - done);
+    from_floats(values + done, rounded, m);
+    past->write(to + done, rounded, static_cast<std::size_t>(m) * sizeof(BFloat16));
+  }
+}
+
 void fused_elementwise(KernelContext& c) {
   const Ref<FusedProgram> program = FusedProgram::of(c);
   const Shape shape = common_shape(c);
@@ -68,17 +93,20 @@ void fused_elementwise(KernelContext& c) {
   const std::vector<BlockSource> sources = sources_of(c, shape, &out);
   const std::int64_t count = out.num_elements();
   const std::int64_t blocks = (count + kBlock - 1) / kBlock;
-  const bool is_float = out.dtype() == DType::kFloat;
+  const bool past_cache = PastCache::pays(c, out);
+  const bool in_place = out.dtype() == DType::kFloat && !past_cache;
   c.intra_op().parallel_for(
       blocks, (program->cost() + 0.3) * kBlock, [&](std::int64_t first, std::int64_t last) {
         FusedRun run(*program, sources, kBlock);
+        std::optional<PastCache> past;
+        if (past_cache) past.emplace();
         float values[kBlock];
         for (std::int64_t b = first; b < last; ++b) {
           const std::int64_t begin = b * kBlock, n = std::min(kBlock, count - begin);
-          if (is_float) {
+          if (in_place) {
             run.block(begin, n, out.data<float>() + begin);
           } else {
-            from_floats(run.compute(begin, n, values), out.data<BFloat16>() + begin, n);
+            write_block(past ? &*past : nullptr, run.compute(begin, n, values), out, begin, n);
           }
         }
       });
@@ -189,12 +217,15 @@ void fused_elementwise_sums(KernelContext& c) {
   }
   if (columns == 0) return;
   const std::int64_t rows = RowSums::rows(columns);
+  const bool past_cache = PastCache::pays(c, out);
   std::vector<double> totals(static_cast<std::size_t>(count * columns));
   Pieces::of(d).sum(
       c, d, count * columns, totals.data(),
       [&](std::int64_t begin, std::int64_t end, double* sums) {
         FusedRun run(*program, sources, rows * columns);
         std::vector<float> scratch(static_cast<std::size_t>(rows * columns));
+        std::optional<PastCache> past;
+        if (past_cache) past.emplace();
         RowSums sum(count, columns, sums);
         for (std::int64_t row = begin; row < end; row += rows) {
           const std::int64_t n = std::min(rows, end - row);
@@ -204,13 +235,7 @@ void fused_elementwise_sums(KernelContext& c) {
             sum.add(s, run.result(static_cast<std::size_t>(s) + 1, size, scratch.data()), n);
           sum.added(n);
           // Last, since an input may lie there.
-          const float* values = run.result(0, size, scratch.data());
-          if (out.dtype() == DType::kFloat) {
-            std::memcpy(out.data<float>() + at, values,
-                        static_cast<std::size_t>(size) * sizeof(float));
-          } else {
-            from_floats(values, out.data<BFloat16>() + at, size);
-          }
+          write_block(past ? &*past : nullptr, run.result(0, size, scratch.data()), out, at, size);
         }
         sum.flush();
       });

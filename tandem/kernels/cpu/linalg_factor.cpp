@@ -251,6 +251,12 @@ void eig(KernelContext& c) {
   if (x.num_elements() == 0) return;
   for_each_matrix(c, m, [&](std::int64_t i) {
     std::vector<T> a = matrix_copy(x.data<T>() + i * m.size(), m.rows, m.rows, false);
+    // LAPACK writes outside of its arrays for infinite ones.
+    const auto finite = [](const T& value) { return std::isfinite(std::abs(value)); };
+    if (!std::all_of(a.begin(), a.end(), finite)) {
+      throw InvalidArgumentError(
+          "Eigen decomposition was not successful. The input might not be valid.");
+    }
     Out* to_v = vectors ? v.data<Out>() + i * m.size() : nullptr;
     Out* to_e = e.data<Out>() + i * m.rows;
     if (lapack::eig(m.rows, a.data(), to_e, to_v) != 0) {

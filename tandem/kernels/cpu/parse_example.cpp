@@ -26,6 +26,15 @@ void parse_example_v2(KernelContext& c) {
     throw InvalidArgumentError(
         cat("Expected serialized to be a scalar or vector, got shape: ", c.input(0).shape()));
   }
+  // Before anything is written: outputs are found by the numbers of keys.
+  const auto types = [&](const char* name) { return c.attr<std::vector<DType>>(name).size(); };
+  const auto sparse = static_cast<std::size_t>(c.input(2).num_elements());
+  const auto ragged = static_cast<std::size_t>(c.input(4).num_elements());
+  check_count("sparse_keys", sparse, "sparse_types", types("sparse_types"));
+  check_count("sparse_keys", sparse, "num_sparse",
+              static_cast<std::size_t>(c.attr<std::int64_t>("num_sparse")));
+  check_count("ragged_keys", ragged, "ragged_value_types", types("ragged_value_types"));
+  check_count("ragged_keys", ragged, "ragged_split_types", types("ragged_split_types"));
   parse(c, {strings_of(c.input(2)), strings_of(c.input(3)), strings_of(c.input(4)), 5},
         &c.input(1));
 }

@@ -156,7 +156,9 @@ Taps cubic_taps(const Placement& place, std::int64_t in, std::int64_t out) {
 
 // An output pixel is the mean of the area that it covers.
 Taps area_taps(const Placement& place, std::int64_t in, std::int64_t out) {
-  const float scale = place.scale(in, out);
+  float scale = place.scale(in, out);
+  // Corners of one pixel are no distance apart.
+  if (scale == 0) scale = static_cast<float>(in) / static_cast<float>(out);
   const auto range = [&](std::int64_t i) {
     const float begin = static_cast<float>(i) * scale, end = static_cast<float>(i + 1) * scale;
     return std::pair(begin, end);

@@ -156,7 +156,8 @@ bool sums_groups(const RewriteContext& r, const Output& sum, const Groups& value
 bool is_one(const Output& o) {
   if (o.node->kind() != NodeKind::kConst) return false;
   const Array& value = *o.node->attr<std::shared_ptr<const Array>>("value");
-  return value.dtype() == DType::kFloat && value.num_elements() == 1 &&
+  // More axes would be the result's too.
+  return value.dtype() == DType::kFloat && value.num_elements() == 1 && value.rank() <= 2 &&
          *value.data<float>() == 1.0f;
 }
 

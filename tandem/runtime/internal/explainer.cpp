@@ -7,6 +7,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/core/internal/float_text.h"
+#include "tandem/graph/internal/frames.h"
 #include "tandem/runtime/internal/frame_tree.h"
 
 namespace tandem {

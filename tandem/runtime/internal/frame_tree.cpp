@@ -15,19 +15,6 @@ bool is_back_edge(const Node& from, const Node& to) {
 
 }  // namespace
 
-bool holds_control_flow(const Graph& graph) {
-  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const auto& node) {
-    switch (node->kind()) {
-      case NodeKind::kSwitch:
-      case NodeKind::kMerge:
-      case NodeKind::kEnter:
-      case NodeKind::kExit:
-      case NodeKind::kNextIteration: return true;
-      default: return false;
-    }
-  });
-}
-
 FrameTree::FrameTree(const Graph& graph, const std::vector<Node*>& order) : frames(1) {
   frame_of.assign(static_cast<std::size_t>(graph.id_limit()), 0);
   enters_into.assign(static_cast<std::size_t>(graph.id_limit()), -1);

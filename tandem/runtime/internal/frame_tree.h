@@ -7,9 +7,6 @@
 
 namespace tandem {
 
-/// True if the graph holds TensorFlow 1 control flow, which takes the framed executor.
-bool holds_control_flow(const Graph& graph);
-
 /// Which loop each node of a graph belongs to. An Enter belongs to the frame that it leaves, an
 /// Exit to the frame of the loop that it ends.
 struct FrameTree {

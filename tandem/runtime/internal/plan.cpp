@@ -289,6 +289,9 @@ void Plan::place_values(Lifetimes& life) {
       const std::uint32_t reusable = o == 0 ? step.node->op().traits.may_reuse : 0;
       for (std::size_t i = 0; i < step.inputs.size() && i < 32 && index < 0; ++i) {
         if (!((reusable >> i) & 1)) continue;
+        // As many bytes of smaller elements are another number of them, which broadcast.
+        const Output in = step.node->inputs()[i];
+        if (dtype_size(in.node->output_dtype(in.index)) != dtype_size(dtype)) continue;
         const int source = at(place, at(life.root, step.inputs[i]));
         // The step may read the same memory as another input too, in an order of its own.
         const auto else_read = [&] {

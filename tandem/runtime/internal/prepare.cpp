@@ -4,7 +4,6 @@
 
 #include "tandem/core/error.h"
 #include "tandem/graph/op_registry.h"
-#include "tandem/runtime/internal/frame_tree.h"
 #include "tandem/runtime/internal/late_reads.h"
 
 namespace tandem {
@@ -72,26 +71,6 @@ void make_reads_explicit(MutableFunction& f, const OpDef& op) {
     if (is_reference(result)) result = {add_read(f, op, result, {}, ""), 0};
 }
 
-void pass_on_control_of_constants(Graph& graph) {
-  const auto waits = [](const Node* node) {
-    return node->kind() == NodeKind::kConst && !node->control_inputs().empty();
-  };
-  if (std::none_of(graph.nodes().begin(), graph.nodes().end(),
-                   [&](const auto& node) { return waits(node.get()); }))
-    return;
-  for (Node* node : graph.topological_order()) {
-    std::vector<const Node*> constants;
-    for (const Output& in : node->inputs())
-      if (waits(in.node)) constants.push_back(in.node);
-    for (const Node* before : node->control_inputs())
-      if (waits(before)) constants.push_back(before);
-    for (const Node* constant : constants)
-      for (Node* before : constant->control_inputs()) graph.add_control_input(node, before);
-  }
-  for (const auto& node : graph.nodes())
-    if (node->kind() == NodeKind::kConst) graph.set_control_inputs(node.get(), {});
-}
-
 }  // namespace
 
 void prepare(MutableFunction& f, const OpRegistry& ops) {
@@ -99,7 +78,7 @@ void prepare(MutableFunction& f, const OpRegistry& ops) {
     read_late(f);
     make_reads_explicit(f, ops.get(kReadOp));
   }
-  if (!holds_control_flow(f.graph)) pass_on_control_of_constants(f.graph);
+  passes::pass_on_waiting_of_constants(f);
 }
 
 }  // namespace tandem

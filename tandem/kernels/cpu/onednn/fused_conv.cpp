@@ -99,9 +99,10 @@ bool fused_conv(KernelContext& c, const ConvCase& p, const Epilogue& e, const vo
         weights = kept->in_order(wanted, 0, pack);
       } else if (wanted == packed_desc) {
         weights = packed.data();
-      } else {
+      }
+      if (!weights) {
         mine = c.allocate_temp(DType::kUint8, Shape{static_cast<std::int64_t>(wanted.get_size())});
-        pack(filter.raw_data(), mine.raw_data());
+        pack(plain_weights(filter).raw_data(), mine.raw_data());
         weights = mine.raw_data();
       }
       const void* from = element_at(image, part.input, p.dtype);

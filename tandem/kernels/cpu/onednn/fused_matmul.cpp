@@ -1,6 +1,7 @@
 #include "tandem/kernels/cpu/onednn/fused_matmul.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "tandem/core/error.h"
 #include "tandem/kernels/cpu/onednn/call.h"
@@ -83,7 +84,7 @@ struct Cut {
   std::int64_t parts = 1;
 };
 
-Cut cut(const KernelContext& context, const FusedMatMul& w) {
+Cut cut(const KernelContext& context, const FusedMatMul& w, bool packed) {
   constexpr double kPiece = 1e6;  // multiplications that are worth a thread
   // The same under determinism, whatever the number of threads.
   constexpr double kFixedPiece = 1.6e7;
@@ -98,6 +99,9 @@ Cut cut(const KernelContext& context, const FusedMatMul& w) {
   const std::int64_t limit = std::min<std::int64_t>(
       most, context.deterministic() ? kMostFixed : context.intra_op().threads());
   cut.parts = std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(wanted, 1e6)), 1, limit);
+  // Each number of parts asks for packed weights of its own: few numbers, for any batch.
+  if (!cut.rows && packed && cut.parts < limit)
+    cut.parts = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(cut.parts)));
   return cut;
 }
 
@@ -114,7 +118,7 @@ void fused_matmul(KernelContext& context, const FusedMatMul& w, const float* a, 
   PackedWeights* const kept = packed_weights(b);
   const float* const plain = (kept ? kept->plain() : b).data<float>();
   const float* const bias = w.epilogue.bias ? w.epilogue.bias->data<float>() : nullptr;
-  const Cut grid = cut(context, w);
+  const Cut grid = cut(context, w, kept != nullptr);
   const auto run = [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) {
       const std::int64_t unit = grid.rows ? 1 : kColumns, count = grid.rows ? w.m : w.n;
@@ -126,12 +130,21 @@ void fused_matmul(KernelContext& context, const FusedMatMul& w, const float* a, 
       if (!call.possible()) throw UnimplementedError("oneDNN has no such product of matrices.");
       const float* const rows = a + row * (w.transpose_a ? 1 : w.k);
       const void* weights = plain + column * (w.transpose_b ? w.k : 1);
+      Array mine;
       if (const memory::desc& wanted = call.plan().arguments[1].desc;
           kept && !(wanted == part.plain_b())) {
-        weights = kept->in_order(wanted, column, [&](const void*, void* to) {
+        const auto pack = [&](const void*, void* to) {
           const Reorder order{part.plain_b(), wanted};
           find_call(part.key(kPack), make_reorder, &order).run({weights, to});
-        });
+        };
+        const void* packed = kept->in_order(wanted, column, pack);
+        if (!packed) {
+          mine = context.allocate_temp(DType::kUint8,
+                                       Shape{static_cast<std::int64_t>(wanted.get_size())});
+          pack(nullptr, mine.raw_data());
+          packed = mine.raw_data();
+        }
+        weights = packed;
       }
       float* const to = c + row * w.n + column;
       if (bias) {

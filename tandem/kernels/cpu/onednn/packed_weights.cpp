@@ -1,6 +1,7 @@
 #include "tandem/kernels/cpu/onednn/packed_weights.h"
 
-#include <cstdlib>
+#include <algorithm>
+#include <utility>
 
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
@@ -11,15 +12,14 @@ const void* PackedWeights::in_order(const dnnl::memory::desc& desc, std::int64_t
                                     const Pack& pack) {
   std::lock_guard lock(mutex_);
   for (const Order& order : orders_)
-    if (order.part == part && order.desc == desc) return order.data.get();
-  constexpr std::size_t kLine = 64;
-  const std::size_t bytes = (desc.get_size() + kLine - 1) / kLine * kLine;
-  auto* memory = static_cast<std::byte*>(std::aligned_alloc(kLine, bytes));
-  if (!memory) throw ResourceExhaustedError(cat("No ", bytes, " bytes for packed weights."));
-  std::shared_ptr<std::byte> data(memory, [](std::byte* p) { std::free(p); });
-  pack(plain_.raw_data(), memory);
+    if (order.part == part && order.desc == desc) return order.data->data();
+  const std::size_t bytes = desc.get_size();
+  if (kept_bytes_ + bytes > std::max(kMostCopies * plain_.num_bytes(), kAlwaysKept)) return nullptr;
+  Ref<Buffer> data = allocate_host_buffer(bytes);
+  pack(plain_.raw_data(), data->data());
+  kept_bytes_ += bytes;
   orders_.push_back({desc, part, std::move(data)});
-  return memory;
+  return orders_.back().data->data();
 }
 
 PackedWeights* packed_weights(const Array& input) {

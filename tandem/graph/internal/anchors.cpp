@@ -1,0 +1,58 @@
+#include "tandem/graph/internal/anchors.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace tandem::passes {
+namespace {
+
+bool ends_a_frame_or_branch(const Node& node) {
+  switch (node.kind()) {
+    case NodeKind::kMerge:
+    case NodeKind::kEnter:
+    case NodeKind::kExit:
+    case NodeKind::kNextIteration:
+    case NodeKind::kLoopCond: return true;
+    default: return false;
+  }
+}
+
+bool has_effects(const Node& node) {
+  return node.op().traits.stateful && !node.op().traits.reads_only;
+}
+
+}  // namespace
+
+std::optional<std::vector<Node*>> anchors_of(const Output& value) {
+  std::vector<Node*> anchors, pending{value.node};
+  std::unordered_set<const Node*> seen{value.node};
+  const auto add = [&](Node* node) {
+    if (std::find(anchors.begin(), anchors.end(), node) == anchors.end()) anchors.push_back(node);
+  };
+  while (!pending.empty()) {
+    Node* node = pending.back();
+    pending.pop_back();
+    if (node->kind() == NodeKind::kSwitch) return std::nullopt;
+    if (ends_a_frame_or_branch(*node) || has_effects(*node)) {
+      add(node);
+      continue;
+    }
+    for (Node* before : node->control_inputs()) add(before);
+    for (const Output& in : node->inputs()) {
+      // Dead in the other branch, as the Switch itself is not.
+      if (in.node->kind() == NodeKind::kSwitch) {
+        add(node);
+      } else if (seen.insert(in.node).second) {
+        pending.push_back(in.node);
+      }
+    }
+  }
+  return anchors;
+}
+
+bool may_drop(const Output& value) {
+  const auto anchors = anchors_of(value);
+  return anchors && anchors->empty();
+}
+
+}  // namespace tandem::passes
