@@ -95,7 +95,9 @@ bool always_fits(const Node& reshape) {
 bool skip_reshape(RewriteContext& r) {
   Node& node = r.node();
   const Output in = node.inputs()[0];
-  if (in.node->output_shape(in.index).is_fully_known() && r.may_drop(1) && r.replace_with(in))
+  // Sizes that only the run knows may not fit: that is an error of the run.
+  if (in.node->output_shape(in.index).is_fully_known() && r.constant(1) && r.may_drop(1) &&
+      r.replace_with(in))
     return true;
   if (in.node->op().name != node.op().name || !in.node->control_inputs().empty() ||
       !always_fits(*in.node))

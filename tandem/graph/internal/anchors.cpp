@@ -3,19 +3,10 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "tandem/graph/internal/pure_node.h"
+
 namespace tandem::passes {
 namespace {
-
-bool ends_a_frame_or_branch(const Node& node) {
-  switch (node.kind()) {
-    case NodeKind::kMerge:
-    case NodeKind::kEnter:
-    case NodeKind::kExit:
-    case NodeKind::kNextIteration:
-    case NodeKind::kLoopCond: return true;
-    default: return false;
-  }
-}
 
 bool has_effects(const Node& node) {
   return node.op().traits.stateful && !node.op().traits.reads_only;
@@ -33,7 +24,7 @@ std::optional<std::vector<Node*>> anchors_of(const Output& value) {
     Node* node = pending.back();
     pending.pop_back();
     if (node->kind() == NodeKind::kSwitch) return std::nullopt;
-    if (ends_a_frame_or_branch(*node) || has_effects(*node)) {
+    if (is_control_flow(node->kind()) || has_effects(*node)) {
       add(node);
       continue;
     }

@@ -13,6 +13,8 @@ bool uses_references(const Node& node) {
                      [](const Output& in) { return is_ref(in.node->output_dtype(in.index)); });
 }
 
+}  // namespace
+
 bool is_control_flow(NodeKind kind) {
   switch (kind) {
     case NodeKind::kSwitch:
@@ -24,8 +26,6 @@ bool is_control_flow(NodeKind kind) {
     default: return false;
   }
 }
-
-}  // namespace
 
 bool is_pure(const Node& node) {
   return !node.op().traits.stateful && node.kind() != NodeKind::kArg &&
