@@ -93,7 +93,9 @@ bool fits(const ConvCase& p) {
          static_cast<double>(p.filter_shape.num_elements()) * 4 <= kLargest;
 }
 
-template <LibraryFn run, ConvFn product>
+using RunsAsProduct = bool (*)(const ConvCase&);
+
+template <LibraryFn run, RunsAsProduct runs_as_product, ConvFn product>
 bool product_or(KernelContext& c, const ConvCase& p, const void* first, const void* second,
                 void* result) {
   if (!runs_as_product(p)) return run(c, p, first, second, result);
@@ -110,13 +112,16 @@ void conv(KernelContext& c, const ConvCase& p, const void* first, const void* se
   }
 }
 
-constexpr ConvFn kForward = conv<product_or<onednn::conv_forward, conv_forward_product>,
-                                 conv_reference, Role::kInput, Role::kFilter, Role::kOutput>;
+constexpr ConvFn kForward =
+    conv<product_or<onednn::conv_forward, forward_runs_as_product, conv_forward_product>,
+         conv_reference, Role::kInput, Role::kFilter, Role::kOutput>;
 constexpr ConvFn kBackpropInput =
-    conv<product_or<onednn::conv_backprop_input, conv_backprop_input_product>,
+    conv<product_or<onednn::conv_backprop_input, backprop_input_runs_as_product,
+                    conv_backprop_input_product>,
          conv_backprop_input_reference, Role::kFilter, Role::kOutput, Role::kInput>;
 constexpr ConvFn kBackpropFilter =
-    conv<product_or<onednn::conv_backprop_filter, conv_backprop_filter_product>,
+    conv<product_or<onednn::conv_backprop_filter, backprop_filter_runs_as_product,
+                    conv_backprop_filter_product>,
          conv_backprop_filter_reference, Role::kInput, Role::kOutput, Role::kFilter>;
 
 constexpr DTypeSet kTypes{DType::kFloat, DType::kBFloat16, DType::kHalf};

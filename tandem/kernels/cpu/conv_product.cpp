@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tandem/kernels/cpu/matrix_product.h"
+#include "tandem/kernels/cpu/onednn/fused_matmul.h"
 
 namespace tandem::cpu {
 namespace {
@@ -10,6 +11,18 @@ namespace {
 bool reads_every_pixel(const ConvCase& p) { return p.y.stride == 1 && p.x.stride == 1; }
 
 std::int64_t positions(const ConvCase& p) { return p.batch * p.y.output * p.x.output; }
+
+std::int64_t weights(const ConvCase& p) { return p.in_depth * p.out_depth; }
+
+constexpr std::int64_t kFewWeights = 6000;
+constexpr std::int64_t kSomeWeights = std::int64_t{1} << 13;
+constexpr std::int64_t kManyWeights = std::int64_t{1} << 19;  // 2 MiB, a core's second cache
+
+bool is_product(const ConvCase& p) {
+  return p.dtype == DType::kFloat && !p.nchw && p.groups == 1 && p.y.filter == 1 &&
+         p.x.filter == 1 && p.y.pad_before == 0 && p.x.pad_before == 0 && p.y.pad_after == 0 &&
+         p.x.pad_after == 0;
+}
 
 // The pixels that the filter sees, side by side: the image itself, or a copy that `holder` keeps.
 const void* seen_pixels(KernelContext& c, const ConvCase& p, const void* whole, Array& holder) {
@@ -56,11 +69,18 @@ void scatter_pixels(KernelContext& c, const ConvCase& p, const float* from, floa
 
 }  // namespace
 
-bool runs_as_product(const ConvCase& p) {
-  constexpr std::int64_t kManyWeights = std::int64_t{1} << 19;  // 2 MiB, a core's second cache
-  return p.dtype == DType::kFloat && !p.nchw && p.groups == 1 && p.y.filter == 1 &&
-         p.x.filter == 1 && p.y.pad_before == 0 && p.x.pad_before == 0 && p.y.pad_after == 0 &&
-         p.x.pad_after == 0 && p.in_depth * p.out_depth >= kManyWeights;
+bool forward_runs_as_product(const ConvCase& p) {
+  if (!is_product(p)) return false;
+  const bool widens = reads_every_pixel(p) && p.out_depth >= p.in_depth;
+  return weights(p) >= (widens ? kSomeWeights : kManyWeights);
+}
+
+bool backprop_input_runs_as_product(const ConvCase& p) {
+  return is_product(p) && weights(p) >= kManyWeights;
+}
+
+bool backprop_filter_runs_as_product(const ConvCase& p) {
+  return is_product(p) && weights(p) >= (reads_every_pixel(p) ? kFewWeights : kManyWeights);
 }
 
 void conv_forward_product(KernelContext& c, const ConvCase& p, const void* image,
@@ -105,6 +125,18 @@ void conv_backprop_filter_product(KernelContext& c, const ConvCase& p, const voi
   product.b = gradient;
   product.c = filter;
   multiply_matrices(c, product);
+}
+
+void fused_conv_product(KernelContext& c, const ConvCase& p, const Epilogue& epilogue,
+                        const void* image, const Array& filter, float* output) {
+  onednn::FusedMatMul product;
+  product.m = positions(p);
+  product.n = p.out_depth;
+  product.k = p.in_depth;
+  product.epilogue = epilogue;
+  Array pixels;
+  const void* const seen = seen_pixels(c, p, image, pixels);
+  onednn::fused_matmul(c, product, static_cast<const float*>(seen), filter, output);
 }
 
 }  // namespace tandem::cpu

@@ -8,6 +8,7 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/conv.h"
+#include "tandem/kernels/cpu/conv_product.h"
 #include "tandem/kernels/cpu/epilogue.h"
 #include "tandem/kernels/cpu/in_float.h"
 
@@ -38,6 +39,19 @@ Shape result_shape(const ConvCase& p, const Array* addend) {
   return shape[0] == 1 ? other : shape;
 }
 
+// False if it is none. Constant weights are packed for the convolution.
+bool run_as_product(KernelContext& c, const ConvCase& p, const Epilogue& e, const Array& filter,
+                    Array& out) {
+  const bool floats = out.dtype() == DType::kFloat && (!e.bias || e.bias->dtype() == DType::kFloat);
+  if (!floats || &onednn::plain_weights(filter) != &filter || !forward_runs_as_product(p))
+    return false;
+  if (e.bias && e.bias->raw_data() == out.raw_data()) return false;
+  if (e.addend && e.addend->raw_data() != out.raw_data())
+    std::memcpy(out.raw_data(), e.addend->raw_data(), out.num_bytes());
+  fused_conv_product(c, p, e, c.input(0).raw_data(), filter, out.data<float>());
+  return true;
+}
+
 void fused_conv(KernelContext& c) {
   const Array& filter = c.input(1);
   const auto& sizes = c.attr<std::vector<std::int64_t>>("filter_sizes");
@@ -58,6 +72,7 @@ void fused_conv(KernelContext& c) {
   if (out.num_elements() == 0) return;
 
   if (!p.no_work() && same_size && (!e.addend || may_reuse) && library_takes(p)) {
+    if (run_as_product(c, p, e, filter, out)) return;
     Array holder;
     const float* bias = float_bias(c, e.bias, out, holder);
     if (onednn::fused_conv(c, p, e, c.input(0).raw_data(), filter, bias, out)) return;

@@ -293,6 +293,23 @@ TEST(FuseConvolution, TakesEveryKindOfWindow) {
   }
 }
 
+// Filters of one entry that are no constants run as products of matrices.
+TEST(FuseConvolution, TakesFiltersOfOneEntryThatAreComputed) {
+  for (const auto& [strides, height, width] : {std::tuple{1, 5, 4}, {2, 3, 2}}) {
+    for (const auto& [in, out] : {std::pair{64, 144}, {144, 64}, {512, 1024}}) {
+      SCOPED_TRACE(cat(in, " to ", out, " by ", strides));
+      const Tensors x{numbers({2, 5, 4, in}, 1), numbers({1, 1, in, out}, 2), numbers({out}, 3),
+                      numbers({2, height, width, out}, 4)};
+      const auto conv = [&, strides = strides](const Tensors& v) {
+        return nn::bias_add(nn::conv2d(v[0], v[1], strides, "SAME"), v[2]);
+      };
+      expect_fused([&](const Tensors& v) { return Tensors{conv(v)}; }, x, kConv, "BiasAdd", 1e-5);
+      expect_fused([&](const Tensors& v) { return Tensors{nn::relu(conv(v) + v[3])}; }, x, kConv,
+                   "BiasAdd Add Relu", 1e-5);
+    }
+  }
+}
+
 TEST(FuseConvolution, TakesShortFloats) {
   const auto half = [](const Tensor& t) { return cast(t, DType::kBFloat16); };
   const Tensor x0 = half(image()), w0 = half(filter()), b0 = half(bias());
