@@ -1,5 +1,6 @@
 // What optimising and planning must not change.
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <vector>
@@ -7,12 +8,16 @@
 #include <gtest/gtest.h>
 
 #include "tandem/core/error.h"
+#include "tandem/ops/activation_ops.h"
 #include "tandem/ops/arithmetic_ops.h"
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/comparison_ops.h"
+#include "tandem/ops/matmul_ops.h"
+#include "tandem/ops/nn_ops.h"
 #include "tandem/ops/operators.h"
 #include "tandem/ops/reduction_ops.h"
 #include "tandem/ops/shape_ops.h"
+#include "tandem/ops/unary_ops.h"
 #include "tandem/runtime/traced_function.h"
 
 #include "tests/unit/ops/fusion_util.h"
@@ -58,6 +63,39 @@ TEST(KeptResults, SizesThatDoNotFitAreAnError) {
   const Tensor x = counted(6, DType::kFloat);
   EXPECT_EQ(f(x, Tensor::from(std::vector<std::int32_t>{6}, {1})).shape(), (Shape{2, 3}));
   EXPECT_THROW(f(x, Tensor::from(std::vector<std::int32_t>{5}, {1})), InvalidArgumentError);
+}
+
+// Larger than a last cache, and no multiple of a block.
+TEST(KeptResults, LargeResultsAreWholeFusedOrNot) {
+  constexpr std::int64_t kCount = 20'000'003;
+  std::vector<float> values(kCount);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<float>(static_cast<int>(i % 1021) - 510);
+  const Tensor x = Tensor::from(values);
+  const auto sum_up = [](const Tensor& in) { return nn::relu(in * 2.0f + 1.0f); };
+  const auto f = function([&](const Tensor& in) { return sum_up(in); });
+  for (const std::vector<float>& got : {sum_up(x).to_vector<float>(), f(x).to_vector<float>()}) {
+    ASSERT_EQ(got.size(), values.size());
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      wrong += got[i] != std::max(0.0f, values[i] * 2 + 1);
+    EXPECT_EQ(wrong, 0u);
+  }
+}
+
+// Each batch size may ask for weights in another order.
+TEST(KeptResults, PackedWeightsServeAnyBatch) {
+  constexpr std::int64_t kSide = 512;
+  const Tensor weights = numbers({kSide, kSide}, 1), bias = numbers({kSide}, 2);
+  const auto f =
+      function([&](const Tensor& x) { return nn::relu(nn::bias_add(matmul(x, weights), bias)); },
+               {.input_shapes = {PartialShape{-1, kSide}}});
+  for (std::int64_t batch = 1; batch <= 700; batch += batch < 40 ? 3 : 60) {
+    const Tensor x = numbers({batch, kSide}, 3);
+    const Tensor want = nn::relu(matmul(x, weights) + bias);
+    const Tensor error = reduce_max(abs(f(x) - want)) / reduce_max(abs(want));
+    EXPECT_LT(error.item<float>(), 1e-5f) << batch;
+  }
 }
 
 TEST(KeptResults, MomentsInOnePassAreExactFarFromZero) {

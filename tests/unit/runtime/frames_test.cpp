@@ -264,6 +264,53 @@ TEST(Frames, DeadnessGoesAlongControlEdgesAndEndsAtAControlTrigger) {
   EXPECT_EQ(g_probes, 1);
 }
 
+// A shape that is known becomes a constant; when, and whether, it is there must not change.
+
+TEST(Frames, AKnownShapeStaysInItsBranch) {
+  FlowBuilder b;
+  const Output pred = b.arg(DType::kBool), x = b.arg(DType::kFloat, PartialShape{3});
+  Node* data = b.add("Switch", {x, pred});
+  const AttrMap to_float{{"SrcT", DType::kInt32}, {"DstT", DType::kFloat}};
+  const Output shape = b.add1("Cast", {b.add1("Shape", {{data, 1}})}, to_float);
+  Node* merge = b.add("Merge", {b.add1("TestProbe", {shape}), b.add1("Neg", {{data, 0}})});
+  const FunctionRef f = b.finish({{merge, 0}, {merge, 1}});
+  const Tensor three = Tensor::from(std::vector<float>{5, 6, 7});
+  g_probes = 0;
+  const std::vector<Tensor> no = run(f, {Tensor(false), three});
+  EXPECT_EQ(no[0].to_vector<float>(), (std::vector<float>{-5, -6, -7}));
+  EXPECT_EQ(no[1].item<std::int32_t>(), 1);
+  EXPECT_EQ(g_probes, 0) << "the branch that was not taken ran";
+  const std::vector<Tensor> yes = run(f, {Tensor(true), three});
+  EXPECT_EQ(yes[0].to_vector<float>(), std::vector<float>{3});
+  EXPECT_EQ(yes[1].item<std::int32_t>(), 0);
+}
+
+TEST(Frames, AKnownShapeStaysInItsLoop) {
+  FlowBuilder b;
+  const Output x = b.arg(DType::kFloat, PartialShape{2}), from = b.arg(DType::kInt32);
+  const Output limit = b.enter(b.constant(scalar(5)), "loop", true);
+  const Output rows = b.enter(x, "loop", true);
+  const Output i = b.loop_variable(b.enter(from, "loop"));
+  const Output go_on = b.add1("LoopCond", {b.add1("Less", {i, limit})});
+  Node* i_switch = b.add("Switch", {i, go_on});
+  const Output size = b.add1("Size", {rows});
+  b.close(i, b.add1("AddV2", {{i_switch, 1}, size}));
+  const FunctionRef f = b.finish({b.add1("Exit", {{i_switch, 0}})});
+  EXPECT_EQ(run_int(f, {Tensor::from(std::vector<float>{1, 2}), Tensor(0)}), 6);
+  EXPECT_EQ(run_int(f, {Tensor::from(std::vector<float>{1, 2}), Tensor(5)}), 5);
+}
+
+TEST(Frames, AKnownShapeWaitsForAnAssertion) {
+  FlowBuilder b;
+  const Output holds = b.arg(DType::kBool), x = b.arg(DType::kFloat, PartialShape{4});
+  Node* assertion = b.add("Assert", {holds, x});
+  const Output checked = b.add1("Identity", {x}, {}, {assertion});
+  const FunctionRef f = b.finish({b.add1("Size", {checked})});
+  const Tensor four = Tensor::from(std::vector<float>{1, 2, 3, 4});
+  EXPECT_EQ(run_int(f, {Tensor(true), four}), 4);
+  EXPECT_THROW(run_int(f, {Tensor(false), four}), InvalidArgumentError);
+}
+
 TEST(Frames, ADeadResultIsAnError) {
   FlowBuilder b;
   const Output pred = b.arg(DType::kBool), x = b.arg(DType::kFloat);
