@@ -140,7 +140,7 @@ def mechanisms():
                          ("attention_1024_matmul", "remapping")):
         off = Peer("switched off", AGAIN, 1, f"{name}_without_{switch}")
         yield Row(name, "ms", "lower", (*peers, off), tolerance=1e-2)
-    for name in ("primitive_cache", "fused_lstm", "fused_gru"):
+    for name in ("primitive_cache", "pointwise_gradient", "fused_lstm", "fused_gru"):
         yield Row(name, "ms", "lower", peers, tolerance=1e-2)
     memory = "attention_1024_memory"
     off = Peer("switched off", AGAIN_MEMORY, 1, "attention_1024_without_remapping_memory")

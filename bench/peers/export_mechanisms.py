@@ -71,6 +71,17 @@ def residual_add(folder):
 
 
 @model
+def pointwise_gradient(folder):
+    """Of 1x1 filters, as training asks for them."""
+    def gradients(x, y):
+        return tf.raw_ops.Conv2DBackpropFilter(
+            input=x, filter_sizes=(1, 1, x.shape[-1], y.shape[-1]), out_backprop=y,
+            strides=[1, 1, 1, 1], padding="SAME")
+
+    on_variables(folder, gradients, x=(8, 56, 56, 64), y=(8, 56, 56, 256))
+
+
+@model
 def matmul_bias_activation(folder):
     on_keras(folder, (256, 256), layers.Dense(1024, activation="relu"),
              layers.Dense(1024, activation="gelu"), layers.Dense(10))

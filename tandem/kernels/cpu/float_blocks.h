@@ -6,6 +6,7 @@
 #include "tandem/core/array.h"
 #include "tandem/graph/kernel_context.h"
 #include "tandem/kernels/cpu/channels.h"
+#include "tandem/kernels/cpu/fetch_ahead.h"
 #include "tandem/kernels/cpu/float16_rows.h"
 
 // Kernels that calculate in float see rows of any floating type through these, a few rows at a
@@ -13,13 +14,14 @@
 
 namespace tandem::cpu {
 
-// Gives rows as floats: where they lie, or converted.
+// Gives rows as floats: where they lie, or converted. Rows are expected one after the other.
 template <class T>
 class Reader {
  public:
   Reader(KernelContext& c, std::int64_t block)
       : scratch_(c.allocate_temp(DType::kFloat, Shape{block})) {}
   const float* floats(const T* from, std::int64_t n) {
+    fetch_ahead(from + n, static_cast<std::size_t>(n) * sizeof(T));
     to_floats(from, scratch_.data<float>(), n);
     return scratch_.data<float>();
   }
@@ -31,7 +33,10 @@ template <>
 class Reader<float> {
  public:
   Reader(KernelContext&, std::int64_t) {}
-  const float* floats(const float* from, std::int64_t) { return from; }
+  const float* floats(const float* from, std::int64_t n) {
+    fetch_ahead(from + n, static_cast<std::size_t>(n) * sizeof(float));
+    return from;
+  }
 };
 
 // Takes rows as floats to where they belong.

@@ -8,6 +8,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/core/half.h"
+#include "tandem/kernels/cpu/fetch_ahead.h"
 #include "tandem/kernels/cpu/float16_rows.h"
 
 namespace tandem::cpu {
@@ -242,10 +243,20 @@ void BlockSource::prepare(float* scratch, std::int64_t size) const {
   for (std::int64_t i = 0; i < size; ++i) scratch[period_ + i] = scratch[i];
 }
 
+void BlockSource::fetch(std::int64_t begin, std::int64_t n) const {
+  constexpr std::size_t kNear = std::size_t{1} << 18;  // stays in a core's second cache
+  const std::size_t size = dtype_size(values_.dtype()), all = values_.num_bytes();
+  const std::size_t from = static_cast<std::size_t>(begin) * size;
+  if (all <= kNear || from >= all) return;
+  fetch_ahead(static_cast<const std::byte*>(values_.raw_data()) + from,
+              std::min(static_cast<std::size_t>(n) * size, all - from));
+}
+
 const float* BlockSource::block(float* scratch, std::int64_t size, std::int64_t begin,
                                 std::int64_t n) const {
   switch (kind_) {
     case Kind::kFull:
+      fetch(begin + n, n);
       if (values_.dtype() == DType::kFloat) return values_.data<float>() + begin;
       load(begin, n, scratch);
       return scratch;

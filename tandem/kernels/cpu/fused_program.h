@@ -73,6 +73,7 @@ class BlockSource {
   BlockSource() = default;
   enum class Kind { kFull, kScalar, kRow, kColumn, kGiven };
   void load(std::int64_t begin, std::int64_t n, float* to) const;
+  void fetch(std::int64_t begin, std::int64_t n) const;
   float element(std::int64_t i) const;
   bool is_short(std::int64_t size) const { return period_ <= 4 * size; }
 
