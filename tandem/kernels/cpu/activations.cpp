@@ -9,6 +9,8 @@ namespace tandem::cpu {
 namespace {
 
 // ---- Relu, Relu6, LeakyRelu. Comparisons with NaN are false: written like this NaN goes through.
+// The gradients of Relu and Relu6 are products with 0 or 1, so that a gradient of NaN or infinity
+// is NaN where they are flat.
 
 struct ReluOf {
   template <class T>
@@ -19,7 +21,7 @@ struct ReluOf {
 struct ReluGradOf {
   template <class T>
   static T of(T g, T x) {
-    return x > T(0) ? g : T(0);
+    return g * static_cast<T>(x > T(0));
   }
 };
 struct Relu6Of {
@@ -31,7 +33,7 @@ struct Relu6Of {
 struct Relu6GradOf {
   template <class T>
   static T of(T g, T x) {
-    return x > T(0) && x < T(6) ? g : T(0);
+    return g * static_cast<T>(x > T(0) && x < T(6));
   }
 };
 struct LeakyReluOf {

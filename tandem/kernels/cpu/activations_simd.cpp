@@ -31,7 +31,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Comparisons with NaN are false: written like this NaN goes through.
+// Comparisons with NaN are false: written like this NaN goes through. The gradients of Relu and
+// Relu6 are products with 0 or 1, so that a gradient of NaN or infinity is NaN where they are flat.
 struct ReluOf {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V x) const {
@@ -41,7 +42,7 @@ struct ReluOf {
 struct ReluGradOf {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V g, V x) const {
-    return hn::IfThenElseZero(hn::Gt(x, hn::Zero(d)), g);
+    return hn::Mul(g, hn::IfThenElseZero(hn::Gt(x, hn::Zero(d)), hn::Set(d, 1)));
   }
 };
 struct Relu6Of {
@@ -54,7 +55,8 @@ struct Relu6Of {
 struct Relu6GradOf {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V g, V x) const {
-    return hn::IfThenElseZero(hn::And(hn::Gt(x, hn::Zero(d)), hn::Lt(x, hn::Set(d, 6))), g);
+    const auto slopes = hn::And(hn::Gt(x, hn::Zero(d)), hn::Lt(x, hn::Set(d, 6)));
+    return hn::Mul(g, hn::IfThenElseZero(slopes, hn::Set(d, 1)));
   }
 };
 

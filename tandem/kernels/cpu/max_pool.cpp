@@ -15,12 +15,6 @@ constexpr DTypeSet kPoolTypes =
     kFloatTypes | DTypeSet{DType::kInt32, DType::kInt64, DType::kUint8,
                            DType::kInt16, DType::kInt8,  DType::kUint16};
 
-// NaN counts as the largest of all.
-template <class W>
-bool is_larger(W a, W b) {
-  return a > b || (a != a && b == b);
-}
-
 double cost_of_row(const PoolGeometry& g) {
   return 0.7 * static_cast<double>(g.output_row()) *
          static_cast<double>(g.height.filter * g.width.filter);
@@ -75,10 +69,11 @@ void run_max_pool(KernelContext& c, int first_size) {
   }
 }
 
-// Calls f(window, element) for every window of one image with the place of its first largest
-// element, both counted from the image's beginning.
-template <class T, class F>
-void for_each_largest(const PoolGeometry& g, const T* image, F f) {
+// Calls f(window, element) for every window of one image with the place of one of its elements,
+// both counted from the image's beginning: the last for which better(window, element, the best
+// before it or −1) holds.
+template <class Better, class F>
+void for_each_best(const PoolGeometry& g, Better better, F f) {
   std::int64_t window = 0;
   for (std::int64_t row = 0; row < g.height.output; ++row) {
     const Span h = PoolGeometry::covered(g.height, row);
@@ -89,13 +84,29 @@ void for_each_largest(const PoolGeometry& g, const T* image, F f) {
         for (std::int64_t y = h.begin; y < h.end; ++y) {
           std::int64_t at = (y * g.width.input + w.begin) * g.channels + channel;
           for (std::int64_t x = w.begin; x < w.end; ++x, at += g.channels) {
-            if (best < 0 || is_larger(widen(image[at]), widen(image[best]))) best = at;
+            if (better(window, at, best)) best = at;
           }
         }
         if (best >= 0) f(window, best);
       }
     }
   }
+}
+
+// The first largest element. Nothing is larger than NaN, and NaN than nothing: it counts where it
+// is the window's first.
+template <class T>
+auto larger_in(const T* image) {
+  return [image](std::int64_t, std::int64_t at, std::int64_t best) {
+    return best < 0 || widen(image[at]) > widen(image[best]);
+  };
+}
+// The first element that equals the window's value in `most`; there may be none.
+template <class T>
+auto equal_in(const T* image, const T* most) {
+  return [image, most](std::int64_t window, std::int64_t at, std::int64_t best) {
+    return best < 0 && widen(image[at]) == widen(most[window]);
+  };
 }
 
 double cost_of_image(const PoolGeometry& g) {
@@ -130,7 +141,7 @@ void run_max_pool_grad(KernelContext& c, int first_size) {
           sums = to + i * elements;
         }
         std::fill(sums, sums + elements, W(0));
-        for_each_largest(g, in + i * elements, [&](std::int64_t window, std::int64_t at) {
+        for_each_best(g, larger_in(in + i * elements), [&](std::int64_t window, std::int64_t at) {
           sums[at] = static_cast<W>(sums[at] + widen(upstream[window]));
         });
         if constexpr (kNarrow) {
@@ -151,6 +162,7 @@ void run_max_pool_grad_grad(KernelContext& c, int first_size) {
   if (out.num_elements() == 0) return;
   with_real(out.dtype(), [&]<class T>() {
     const T* in = c.input(0).data<T>();
+    const T* most = c.input(1).data<T>();
     const T* gradient = c.input(2).data<T>();
     T* to = out.data<T>();
     c.intra_op().parallel_for(g.batch, cost_of_image(g), [&](std::int64_t begin, std::int64_t end) {
@@ -158,7 +170,8 @@ void run_max_pool_grad_grad(KernelContext& c, int first_size) {
         const T* upstream = gradient + i * g.image_elements();
         T* windows = to + i * g.window_elements();
         std::fill(windows, windows + g.window_elements(), T());
-        for_each_largest(g, in + i * g.image_elements(), [&](std::int64_t window, std::int64_t at) {
+        const auto equal = equal_in(in + i * g.image_elements(), most + i * g.window_elements());
+        for_each_best(g, equal, [&](std::int64_t window, std::int64_t at) {
           windows[window] = upstream[at];
         });
       }

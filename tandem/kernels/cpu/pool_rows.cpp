@@ -43,12 +43,6 @@ HWY_INLINE void for_each_vector(const PoolGeometry& g, Span rows, F f) {
   }
 }
 
-// NaN is larger than anything, and the first of equal values counts: not a <= b, and b a number.
-template <class V>
-HWY_INLINE auto is_larger(V a, V b) {
-  return hn::AndNot(hn::Le(a, b), hn::Eq(b, b));
-}
-
 void MaxPoolGradRows(const PoolGeometry& g, const float* image, const float* gradient, float* dx,
                      Span rows, bool disjoint) {
   const std::int64_t line = g.input_row();
@@ -64,7 +58,8 @@ void MaxPoolGradRows(const PoolGeometry& g, const float* image, const float* gra
       std::int64_t k = y * line;
       for (std::int64_t x = 0; x < window.width; ++x, k += step) {
         const auto v = hn::LoadU(d, image + window.at + k);
-        const auto better = is_larger(v, largest);
+        // The first of equal values counts; nothing is larger than NaN, and NaN than nothing.
+        const auto better = hn::Gt(v, largest);
         largest = hn::IfThenElse(better, v, largest);
         place = hn::IfThenElse(hn::RebindMask(di, better),
                                hn::Set(di, static_cast<std::int32_t>(k)), place);

@@ -1,5 +1,7 @@
 #include "tandem/kernels/cpu/volume_pool.h"
 
+#include <limits>
+
 #include "tandem/kernels/cpu/in_float.h"
 
 namespace tandem::cpu {
@@ -33,12 +35,23 @@ void for_each_row(KernelContext& c, const VolumePool& p, std::int64_t rows, std:
   });
 }
 
+// What is said of a window without anything larger: of half and bfloat16 their own lowest values.
+template <class W>
+W lowest_of(DType dtype) {
+  switch (dtype) {
+    case DType::kHalf: return W(-65504);
+    case DType::kBFloat16: return W(-0x1.FEp127);
+    default: return std::numeric_limits<W>::lowest();
+  }
+}
+
 template <class W>
 void largest(KernelContext& c, const VolumePool& p, const Array& in, Array& out) {
+  const W lowest = lowest_of<W>(out.dtype());
   const Array wide = widened(c, in);
   make_output<W>(c, out, [&](W* to) {
     for_each_row<W>(c, p, p.output_rows(), p.input_row(), [&](RowSpan rows, W* row) {
-      max_volume_rows(p, rows, wide.data<W>(), row, to);
+      max_volume_rows(p, rows, lowest, wide.data<W>(), row, to);
     });
   });
 }

@@ -15,7 +15,7 @@ VolumePool volume_of(const PoolGeometry& images);
 void pool_largest(KernelContext& c, const VolumePool& p, const Array& in, Array& out);
 void pool_means(KernelContext& c, const VolumePool& p, const Array& in, Array& out);
 void pool_means_grad(KernelContext& c, const VolumePool& p, const Array& gradient, Array& out);
-/// Every element that equals the largest of its window gets the window's gradient.
+/// Every finite element within 1e-5 of the largest of its window gets the window's gradient.
 /// Not of double.
 void pool_largest_grad(KernelContext& c, const VolumePool& p, const Array& in, const Array& most,
                        const Array& gradient, Array& out);

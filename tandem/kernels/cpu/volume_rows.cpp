@@ -1,7 +1,6 @@
 #include "tandem/kernels/cpu/volume_rows.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "tandem/kernels/cpu/pool_geometry.h"
 
@@ -35,21 +34,23 @@ HWY_INLINE void for_each_vector(std::int64_t n, F f) {
   f(load_rest, store_rest, i);
 }
 
+// NaN is larger than nothing: a window of NaN alone has the lowest value, as in TensorFlow.
+template <class T>
 struct Max {
+  T lowest;
   template <class D>
-  static HWY_INLINE auto start(D d) {
-    return hn::Set(d, -std::numeric_limits<hn::TFromD<D>>::infinity());
+  HWY_INLINE auto start(D d) const {
+    return hn::Set(d, lowest);
   }
-  // NaN is larger than anything.
   template <class V>
   static HWY_INLINE V join(V a, V v) {
-    return hn::IfThenElse(hn::Or(hn::Gt(v, a), hn::IsNaN(v)), v, a);
+    return hn::IfThenElse(hn::Gt(v, a), v, a);
   }
 };
 
 struct Sum {
   template <class D>
-  static HWY_INLINE auto start(D d) {
+  HWY_INLINE auto start(D d) const {
     return hn::Zero(d);
   }
   template <class V>
@@ -60,10 +61,10 @@ struct Sum {
 
 // The elements of the input rows that windows of planes z and rows y cover, joined into one row.
 template <class How, class T>
-HWY_INLINE void JoinRows(const VolumePool& p, Span z, Span y, const T* in, T* row) {
+HWY_INLINE void JoinRows(const VolumePool& p, How how, Span z, Span y, const T* in, T* row) {
   const hn::ScalableTag<T> d;
   for_each_vector<T>(p.input_row(), [&](auto load, auto store, std::int64_t i) HWY_ATTR {
-    auto all = How::start(d);
+    auto all = how.start(d);
     for (std::int64_t k = z.begin; k < z.end; ++k) {
       for (std::int64_t j = y.begin; j < y.end; ++j) {
         all = How::join(all, load(in + (k * p.axis[1].input + j) * p.input_row() + i));
@@ -75,7 +76,7 @@ HWY_INLINE void JoinRows(const VolumePool& p, Span z, Span y, const T* in, T* ro
 
 // Calls finish(the row's elements of a window joined, number of elements in the window).
 template <class How, class T, class Finish>
-HWY_INLINE void Forward(const VolumePool& p, RowSpan rows, const T* in, T* row, T* out,
+HWY_INLINE void Forward(const VolumePool& p, How how, RowSpan rows, const T* in, T* row, T* out,
                         Finish finish) {
   const hn::ScalableTag<T> d;
   out += rows.begin * p.output_row();
@@ -84,12 +85,12 @@ HWY_INLINE void Forward(const VolumePool& p, RowSpan rows, const T* in, T* row, 
     const std::int64_t place = r % p.output_rows();
     const Span z = PoolGeometry::covered(p.axis[0], place / p.axis[1].output);
     const Span y = PoolGeometry::covered(p.axis[1], place % p.axis[1].output);
-    JoinRows<How>(p, z, y, image, row);
+    JoinRows(p, how, z, y, image, row);
     for (std::int64_t column = 0; column < p.axis[2].output; ++column, out += p.channels) {
       const Span x = PoolGeometry::covered(p.axis[2], column);
       const auto count = static_cast<T>((z.end - z.begin) * (y.end - y.begin) * (x.end - x.begin));
       for_each_vector<T>(p.channels, [&](auto load, auto store, std::int64_t c) HWY_ATTR {
-        auto all = How::start(d);
+        auto all = how.start(d);
         for (std::int64_t i = x.begin; i < x.end; ++i) {
           all = How::join(all, load(row + i * p.channels + c));
         }
@@ -100,19 +101,21 @@ HWY_INLINE void Forward(const VolumePool& p, RowSpan rows, const T* in, T* row, 
 }
 
 template <class T>
-HWY_INLINE void MaxRows(const VolumePool& p, RowSpan rows, const T* in, T* row, T* out) {
-  Forward<Max>(p, rows, in, row, out, [](auto all, T) HWY_ATTR { return all; });
+HWY_INLINE void MaxRows(const VolumePool& p, RowSpan rows, T lowest, const T* in, T* row, T* out) {
+  Forward(p, Max<T>{lowest}, rows, in, row, out, [](auto all, T) HWY_ATTR { return all; });
 }
 
 template <class T>
 HWY_INLINE void MeanRows(const VolumePool& p, RowSpan rows, const T* in, T* row, T* out) {
-  Forward<Sum>(p, rows, in, row, out, [](auto all, T count) HWY_ATTR {
+  Forward(p, Sum{}, rows, in, row, out, [](auto all, T count) HWY_ATTR {
     return hn::Div(all, hn::Set(hn::ScalableTag<T>(), count));
   });
 }
 
 void MaxGradRows(const VolumePool& p, RowSpan rows, const float* in, const float* most,
                  const float* gradient, float* dx) {
+  // Less apart than this is equal in TensorFlow; infinities never are.
+  const auto same = hn::Set(hn::ScalableTag<float>(), 1e-5f);
   for (std::int64_t r = rows.begin; r < rows.end; ++r) {
     const std::int64_t image = r / p.input_rows(), place = r % p.input_rows();
     const Span z = PoolGeometry::covering(p.axis[0], place / p.axis[1].input);
@@ -130,7 +133,8 @@ void MaxGradRows(const VolumePool& p, RowSpan rows, const float* in, const float
             const auto upstream = load(gradient + window + c);
             for (std::int64_t i = x.begin * p.channels + c; i < x.end * p.channels;
                  i += p.channels) {
-              const auto share = hn::IfThenElseZero(hn::Eq(load(from + i), largest), upstream);
+              const auto apart = hn::Abs(hn::Sub(load(from + i), largest));
+              const auto share = hn::IfThenElseZero(hn::Lt(apart, same), upstream);
               store(hn::Add(load(to + i), share), to + i);
             }
           });
@@ -183,11 +187,13 @@ HWY_INLINE void MeanGradRows(const VolumePool& p, RowSpan rows, const T* gradien
   }
 }
 
-void MaxRowsF(const VolumePool& p, RowSpan rows, const float* in, float* row, float* out) {
-  MaxRows(p, rows, in, row, out);
+void MaxRowsF(const VolumePool& p, RowSpan rows, float lowest, const float* in, float* row,
+              float* out) {
+  MaxRows(p, rows, lowest, in, row, out);
 }
-void MaxRowsD(const VolumePool& p, RowSpan rows, const double* in, double* row, double* out) {
-  MaxRows(p, rows, in, row, out);
+void MaxRowsD(const VolumePool& p, RowSpan rows, double lowest, const double* in, double* row,
+              double* out) {
+  MaxRows(p, rows, lowest, in, row, out);
 }
 void MeanRowsF(const VolumePool& p, RowSpan rows, const float* in, float* row, float* out) {
   MeanRows(p, rows, in, row, out);
@@ -221,13 +227,14 @@ HWY_EXPORT(MeanGradRowsF);
 HWY_EXPORT(MeanGradRowsD);
 
 template <>
-void max_volume_rows(const VolumePool& p, RowSpan rows, const float* in, float* row, float* out) {
-  HWY_DYNAMIC_DISPATCH(MaxRowsF)(p, rows, in, row, out);
+void max_volume_rows(const VolumePool& p, RowSpan rows, float lowest, const float* in, float* row,
+                     float* out) {
+  HWY_DYNAMIC_DISPATCH(MaxRowsF)(p, rows, lowest, in, row, out);
 }
 template <>
-void max_volume_rows(const VolumePool& p, RowSpan rows, const double* in, double* row,
-                     double* out) {
-  HWY_DYNAMIC_DISPATCH(MaxRowsD)(p, rows, in, row, out);
+void max_volume_rows(const VolumePool& p, RowSpan rows, double lowest, const double* in,
+                     double* row, double* out) {
+  HWY_DYNAMIC_DISPATCH(MaxRowsD)(p, rows, lowest, in, row, out);
 }
 template <>
 void mean_volume_rows(const VolumePool& p, RowSpan rows, const float* in, float* row, float* out) {

@@ -29,14 +29,14 @@ struct RowSpan {
   std::int64_t end;
 };
 
-/// `row` is memory for an input row.
+/// `row` is memory for an input row. `lowest` is the value of a window where nothing is larger.
 template <class T>
-void max_volume_rows(const VolumePool& p, RowSpan rows, const T* in, T* row, T* out);
+void max_volume_rows(const VolumePool& p, RowSpan rows, T lowest, const T* in, T* row, T* out);
 template <class T>
 void mean_volume_rows(const VolumePool& p, RowSpan rows, const T* in, T* row, T* out);
 
-/// Input rows, of float: each element that equals its window's largest value gets the window's
-/// gradient, and the sum of those of several windows.
+/// Input rows, of float: each finite element within 1e-5 of its window's largest value gets the
+/// window's gradient, and the sum of those of several windows.
 void max_volume_grad_rows(const VolumePool& p, RowSpan rows, const float* in, const float* most,
                           const float* gradient, float* dx);
 
