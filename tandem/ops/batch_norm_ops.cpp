@@ -6,10 +6,15 @@
 
 #include "tandem/core/error.h"
 #include "tandem/graph/inference_context.h"
+#include "tandem/ops/cast_ops.h"
 #include "tandem/ops/creation_ops.h"
 #include "tandem/ops/internal/flops.h"
 #include "tandem/ops/internal/fuse_product.h"
 #include "tandem/ops/norm_ops.h"
+#include "tandem/ops/operators.h"
+#include "tandem/ops/reduction_ops.h"
+#include "tandem/ops/shape_ops.h"
+#include "tandem/ops/unary_ops.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/gradient_context.h"
 
@@ -84,6 +89,79 @@ void gradient_v1(GradientContext& g) { gradient(g, "FusedBatchNormGrad"); }
 void gradient_v2(GradientContext& g) { gradient(g, "FusedBatchNormGradV2"); }
 void gradient_v3(GradientContext& g) { gradient(g, "FusedBatchNormGradV3"); }
 
+// ---- Gradients of the gradient ----
+
+// A call of FusedBatchNormGrad in float, and what is asked of its outputs.
+struct SecondOrder {
+  Tensor dy, x, scale;
+  Tensor upstream, upstream_of_scale, upstream_of_offset;
+  std::vector<std::int64_t> others;  // the axes but the channels'
+
+  // Axes for values of the channels that `x` has last, or second.
+  Tensor along_channels(Tensor vector) const {
+    if (others.back() + 1 == static_cast<std::int64_t>(others.size())) return vector;
+    std::vector<std::int64_t> sizes(others.size() + 1, 1);
+    sizes[1] = -1;
+    return reshape(std::move(vector), sizes);
+  }
+  Tensor mean(const Tensor& values) const { return reduce_mean(values, others, true); }
+  Tensor sums(const Tensor& values) const { return reduce_sum(values, others); }
+};
+struct SecondOrderGradients {
+  Tensor dy, x, scale;
+};
+
+// With n = (x - mean) r normalised and r = 1 / sqrt(variance + epsilon),
+//   dx = scale r (dy - mean(dy) - n mean(dy n)), d scale = sum(dy n), d offset = sum(dy),
+// where the moments are those of x, also where other ones were reserved.
+SecondOrderGradients through_own_moments(const SecondOrder& c, float epsilon) {
+  const Tensor offset = c.x - c.mean(c.x);
+  const Tensor r = math::rsqrt(c.mean(square(offset)) + epsilon);
+  const Tensor n = offset * r;
+  const Tensor dy = c.dy - c.mean(c.dy);
+  const Tensor up = c.upstream - c.mean(c.upstream);
+  const Tensor dy_n = c.mean(dy * n), up_n = c.mean(up * n);
+  const Tensor factor = c.along_channels(c.scale) * r;
+  const Tensor of_scale = c.along_channels(c.upstream_of_scale);
+  const Tensor curved = (c.mean(up * dy) - 3.0f * up_n * dy_n) * n + dy_n * up + up_n * dy;
+  return {factor * (up - n * up_n) + of_scale * n + c.along_channels(c.upstream_of_offset),
+          of_scale * r * (dy - n * dy_n) - factor * r * curved,
+          c.sums(c.upstream * r * (dy - n * dy_n))};
+}
+
+// With given moments: dx = scale r dy, d scale = sum(dy (x - mean) r), d offset = sum(dy).
+SecondOrderGradients through_given_moments(const SecondOrder& c, const Tensor& mean,
+                                           const Tensor& variance, float epsilon) {
+  const Tensor r = math::rsqrt(c.along_channels(variance) + epsilon);
+  const Tensor of_scale = c.along_channels(c.upstream_of_scale) * r;
+  return {c.along_channels(c.scale) * r * c.upstream + of_scale * (c.x - c.along_channels(mean)) +
+              c.along_channels(c.upstream_of_offset),
+          of_scale * c.dy, c.sums(c.upstream * r * c.dy)};
+}
+
+// Half and bfloat16 are taken in float, and go back at the end.
+void second_gradient(GradientContext& g) {
+  const auto& format = g.attr<std::string>("data_format");
+  const auto in_float = [](const Tensor& x) { return cast(x, DType::kFloat); };
+  SecondOrder c{in_float(g.input(0)),
+                in_float(g.input(1)),
+                g.input(2),
+                in_float(g.grad(0)),
+                g.grad(1),
+                g.grad(2),
+                {}};
+  for (std::size_t i = 0; i < format.size(); ++i) {
+    if (format[i] != 'C') c.others.push_back(static_cast<std::int64_t>(i));
+  }
+  const float epsilon = g.attr<float>("epsilon");
+  const SecondOrderGradients made = g.attr<bool>("is_training")
+                                        ? through_own_moments(c, epsilon)
+                                        : through_given_moments(c, g.input(3), g.input(4), epsilon);
+  if (g.needs(0)) g.set(0, cast(made.dy, g.input(0).dtype()));
+  if (g.needs(1)) g.set(1, cast(made.x, g.input(1).dtype()));
+  if (g.needs(2)) g.set(2, made.scale);
+}
+
 const OpRegistration kFusedBatchNorm{
     {.name = "FusedBatchNorm",
      .inputs = "x: T, scale: T, offset: T, mean: T, variance: T",
@@ -133,6 +211,7 @@ const OpRegistration kFusedBatchNormGrad{
      .attrs = "T: {float}; epsilon: float = 0.0001; data_format: {'NHWC', 'NCHW'} = 'NHWC'; "
               "is_training: bool = true",
      .shape = batch_norm_grad_shape,
+     .gradient = second_gradient,
      .flops = flops::per_input<12>,
      .doc = "FusedBatchNormGradV3 for floats alone."}};
 
@@ -144,6 +223,7 @@ const OpRegistration kFusedBatchNormGradV2{
      .attrs = "T: {half, bfloat16, float}; U: {float}; epsilon: float = 0.0001; data_format: "
               "{'NHWC', 'NCHW'} = 'NHWC'; is_training: bool = true",
      .shape = batch_norm_grad_shape,
+     .gradient = second_gradient,
      .flops = flops::per_input<12>,
      .doc = "FusedBatchNormGradV3 without its last input."}};
 
@@ -156,6 +236,7 @@ const OpRegistration kFusedBatchNormGradV3{
      .attrs = "T: {half, bfloat16, float}; U: {float}; epsilon: float = 0.0001; data_format: "
               "{'NHWC', 'NCHW', 'NDHWC', 'NCDHW'} = 'NHWC'; is_training: bool = true",
      .shape = batch_norm_grad_shape,
+     .gradient = second_gradient,
      .flops = flops::per_input<12>,
      .doc = "The gradients of FusedBatchNorm towards x, scale and offset, from the mean and "
             "variance that it used."}};

@@ -102,7 +102,8 @@ void betainc_grad(GradientContext& g) {
   const Tensor &a = g.input(0), &b = g.input(1), &x = g.input(2);
   if (!g.needs(2)) return;
   const Tensor log_beta = math::lgamma(a) + math::lgamma(b) - math::lgamma(a + b);
-  const Tensor slope = exp((b - 1) * math::log1p(-x) + (a - 1) * math::log(x) - log_beta);
+  // At the ends 0 · log(0) is 0: there the slope is finite where a or b is 1.
+  const Tensor slope = exp(math::xlog1py(b - 1, -x) + math::xlogy(a - 1, x) - log_beta);
   g.set(2, sum_to_shape_of(g.grad() * slope, x));
 }
 

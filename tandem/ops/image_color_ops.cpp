@@ -51,15 +51,19 @@ void rgb_to_hsv_grad(GradientContext& g) {
   const Tensor range = most - least;
   const Tensor numerator =
       largest[0] * (green - blue) + largest[1] * (blue - red) + largest[2] * (red - green);
+  // TensorFlow's numbers: nothing flows through the hue where no channel is positive, nor through
+  // the saturation to a channel that is not.
+  const Tensor has_value = flag(greater(most, 0));
   std::vector<Tensor> results;
   for (int i = 0; i < 3; ++i) {
     // In the numerator for the largest channel k, channel k + 1 counts positive, k + 2 negative.
     const Tensor in_numerator = largest[(i + 2) % 3] - largest[(i + 1) % 3];
     const Tensor in_range = largest[i] - smallest[i];
-    const Tensor hue =
-        math::divide_no_nan(in_numerator * range - numerator * in_range, range * range * 6.0);
-    const Tensor saturation = math::divide_no_nan(largest[i] * least, most * most) -
-                              math::divide_no_nan(smallest[i], most);
+    const Tensor hue = has_value * math::divide_no_nan(in_numerator * range - numerator * in_range,
+                                                       range * range * 6.0);
+    const Tensor saturation =
+        flag(greater(rgb[i], 0)) * (math::divide_no_nan(largest[i] * least, most * most) -
+                                    math::divide_no_nan(smallest[i], most));
     results.push_back(grads[0] * hue + grads[1] * saturation + grads[2] * largest[i]);
   }
   g.set(0, stack(results, -1));

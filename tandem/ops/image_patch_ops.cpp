@@ -1,6 +1,7 @@
 // Windows of images as vectors, and images under projective transforms.
 
 #include <utility>
+#include <vector>
 
 #include "tandem/core/error.h"
 #include "tandem/graph/inference_context.h"
@@ -9,7 +10,9 @@
 #include "tandem/ops/image_ops.h"
 #include "tandem/ops/internal/known.h"
 #include "tandem/ops/internal/sizes.h"
+#include "tandem/ops/join_ops.h"
 #include "tandem/ops/layout_ops.h"
+#include "tandem/ops/linalg_ops.h"
 #include "tandem/ops/operators.h"
 #include "tandem/ops/reduction_ops.h"
 #include "tandem/ops/segment_ops.h"
@@ -102,6 +105,23 @@ void transform_shape(InferenceContext& c) {
   c.set_output(0, PartialShape({c.input(0).dim(0), height, width, c.input(0).dim(3)}));
 }
 
+// As TensorFlow has it: the gradient seen through the inverse transforms, which is not quite the
+// transpose where the transform shrinks or stretches. Needs them to be invertible.
+void transform_grad(GradientContext& g) {
+  if (!g.needs(0)) return;
+  const Tensor& transforms = g.input(1);
+  const Tensor one = ones_like(slice(transforms, {0, 0}, {-1, 1}));
+  const Tensor matrices = reshape(concat({transforms, one}, 1), {-1, 3, 3});
+  const Tensor inverse = reshape(linalg::inv(matrices), {-1, 9});
+  const Tensor flat = slice(inverse / slice(inverse, {0, 8}, {-1, 1}), {0, 0}, {-1, 8});
+  std::vector<Tensor> inputs{g.grad(), flat, slice(shape(g.input(0)), {1}, {2})};
+  if (g.num_inputs() > 3) inputs.push_back(Tensor(0.0f));
+  const auto made = raw_op(g.op().name, inputs,
+                           {{"interpolation", g.attr<std::string>("interpolation")},
+                            {"fill_mode", g.attr<std::string>("fill_mode")}});
+  g.set(0, made[0]);
+}
+
 const OpRegistration kPatches{
     {.name = "ExtractImagePatches",
      .inputs = "images: T",
@@ -132,6 +152,7 @@ const OpRegistration kTransformV2{
      .outputs = "transformed_images: dtype",
      .attrs = TANDEM_TRANSFORM,
      .shape = transform_shape,
+     .gradient = transform_grad,
      .traits = {.host_inputs = 0b100},
      .doc = "Images seen through projective transforms, zero where there is none."}};
 const OpRegistration kTransformV3{
@@ -140,6 +161,7 @@ const OpRegistration kTransformV3{
      .outputs = "transformed_images: dtype",
      .attrs = TANDEM_TRANSFORM,
      .shape = transform_shape,
+     .gradient = transform_grad,
      .traits = {.host_inputs = 0b1100},
      .doc = "ImageProjectiveTransformV2 with the value where there is no image."}};
 
