@@ -37,7 +37,9 @@ void fill_grad(GradientContext& g) {
   } else {
     axes = range(tandem::rank(g.grad()));
   }
-  g.set(1, reduce_sum(g.grad(), axes));
+  const Tensor sum = reduce_sum(g.grad(), axes);
+  // The kernel also takes a vector of one element.
+  g.set(1, g.input(1).rank() == 0 ? sum : reshape(sum, shape(g.input(1))));
 }
 
 // The number of elements from start to limit; fails where there can be none.

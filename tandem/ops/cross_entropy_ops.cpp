@@ -55,11 +55,21 @@ void sparse_shape(InferenceContext& c) {
   c.set_output(1, PartialShape({rows, c.input(0).dim(1)}));
 }
 
+// The logits with as many classes as the result has: where they have one class and the labels more,
+// that one is repeated, and softmax and its logarithm are of the repeated ones.
+Tensor logits_of_classes(const GradientContext& g) {
+  const PartialShape logits = g.input(0).partial_shape(), all = g.output(1).partial_shape();
+  if (logits.has_rank() && all.has_rank() && logits.dim(-1) == all.dim(-1) && all.dim(-1) >= 0) {
+    return g.input(0);
+  }
+  return broadcast_to(g.input(0), shape(g.output(1)));
+}
+
 // Towards the logits: the loss has a gradient ready in output 1, whose own gradient is softmax's.
 Tensor towards_logits(GradientContext& g) {
   Tensor result = expand_dims(g.grad(0), -1) * g.output(1);
   if (const Tensor& second = g.grad_or_undefined(1); second.defined()) {
-    const Tensor softmax = op1("Softmax", {g.input(0)});
+    const Tensor softmax = op1("Softmax", {logits_of_classes(g)});
     result = result + (second - reduce_sum(second * softmax, -1, true)) * softmax;
   }
   return result;
@@ -68,7 +78,7 @@ Tensor towards_logits(GradientContext& g) {
 void dense_gradient(GradientContext& g) {
   if (g.needs(0)) g.set(0, sum_to_shape_of(towards_logits(g), g.input(0)));
   if (g.needs(1)) {
-    Tensor result = expand_dims(g.grad(0), -1) * -op1("LogSoftmax", {g.input(0)});
+    Tensor result = expand_dims(g.grad(0), -1) * -op1("LogSoftmax", {logits_of_classes(g)});
     if (const Tensor& second = g.grad_or_undefined(1); second.defined()) result = result - second;
     g.set(1, sum_to_shape_of(std::move(result), g.input(1)));
   }

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tandem/autodiff/gradient_tape.h"
 #include "tandem/core/error.h"
 #include "tandem/ops/shape_ops.h"
 #include "tandem/runtime/traced_function.h"
@@ -46,6 +47,16 @@ TEST(CreationOps, FillsShapes) {
               HasSubstr("value must represent a scalar, got shape [2]"));
   EXPECT_THROW(zeros({INT64_MAX, 2}), InvalidArgumentError);
   EXPECT_THROW(zeros({std::int64_t{1} << 58}), ResourceExhaustedError);
+}
+
+TEST(CreationOps, FillHasAGradientForAVectorOfOneElement) {
+  const Tensor value = Tensor::from(std::vector<float>{2});
+  GradientTape tape;
+  tape.watch(value);
+  const Tensor filled = fill({2, 3}, value);
+  const Tensor gradient = tape.gradient(filled, value);
+  EXPECT_EQ(gradient.shape(), Shape{1});
+  EXPECT_THAT(floats(gradient), ElementsAre(6));
 }
 
 TEST(CreationOps, LikeAnother) {

@@ -12,6 +12,7 @@
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/layout_ops.h"
 #include "tandem/ops/operators.h"
+#include "tandem/ops/pad_ops.h"
 #include "tandem/ops/reduction_ops.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/tensor.h"
@@ -38,6 +39,39 @@ TEST(SparseCrossEntropy, NamesALabelOutOfRange) {
                                                 HasSubstr("Label values: 0 3"))));
   EXPECT_THROW(nn::sparse_softmax_cross_entropy_with_logits(Tensor{-1, 0}, logits),
                InvalidArgumentError);
+}
+
+// Gradients of the loss towards logits and labels, which the op, or an op before it, broadcasts.
+std::vector<Tensor> dense_gradients(const Shape& of_logits, const Shape& of_labels, bool before) {
+  const auto values = [](const Shape& shape, float first) {
+    std::vector<float> numbers;
+    for (std::int64_t i = 0; i < shape.num_elements(); ++i)
+      numbers.push_back(first + 0.25f * static_cast<float>(i * i % 7));
+    return Tensor::from(numbers, shape);
+  };
+  const Tensor logits = values(of_logits, -0.5f), labels = values(of_labels, 0.125f);
+  GradientTape tape;
+  tape.watch(logits);
+  tape.watch(labels);
+  const auto wide = [&](const Tensor& x) { return before ? broadcast_to(x, {2, 3}) : x; };
+  const Tensor loss = raw_op("SoftmaxCrossEntropyWithLogits", {wide(logits), wide(labels)})[0];
+  const Tensor target = reduce_sum(loss * Tensor{2.0f, -3.0f});
+  return tape.gradient(target, std::vector<Tensor>{logits, labels});
+}
+
+TEST(CrossEntropy, HasGradientsOfTheShapesThatItBroadcast) {
+  const std::vector<std::pair<Shape, Shape>> cases{
+      {{1, 3}, {2, 3}}, {{2, 3}, {1, 3}}, {{2, 1}, {2, 3}}, {{2, 3}, {2, 1}},
+      {{1, 1}, {2, 3}}, {{3}, {2, 3}},    {{2, 3}, {3}},    {{2, 1}, {1, 3}}};
+  for (const auto& [logits, labels] : cases) {
+    const auto made = dense_gradients(logits, labels, false);
+    const auto expected = dense_gradients(logits, labels, true);
+    for (std::size_t i = 0; i < 2; ++i) {
+      EXPECT_EQ(made[i].shape(), i == 0 ? logits : labels);
+      EXPECT_THAT(made[i].to_vector<float>(),
+                  Pointwise(FloatNear(1e-5f), expected[i].to_vector<float>()));
+    }
+  }
 }
 
 TEST(SparseCrossEntropy, TakesAnyRank) {
