@@ -55,21 +55,26 @@ void apply(KernelContext& c, const Step& step) {
   return_reference(c);
 }
 
+// Calls f with the type of the gradient's elements, which may be complex.
+template <class F>
+void number_switch(KernelContext& c, F f) {
+  switch (c.input(gradient_input(c)).dtype()) {
+    case DType::kComplex64: return f.template operator()<std::complex<float>>();
+    case DType::kComplex128: return f.template operator()<std::complex<double>>();
+    default: return float_switch(c, f);
+  }
+}
+
 void gradient_descent(KernelContext& c) {
-  const auto run = [&]<class T>() {
+  number_switch(c, [&]<class T>() {
     const Scalars<T> in(c);
     apply<T>(c, training::GradientDescent<ScalarFor<T>>{in("alpha")});
-  };
-  switch (c.input(2).dtype()) {
-    case DType::kComplex64: return run.template operator()<std::complex<float>>();
-    case DType::kComplex128: return run.template operator()<std::complex<double>>();
-    default: return float_switch(c, run);
-  }
+  });
 }
 
 template <template <class> class Step>
 void momentum(KernelContext& c) {
-  float_switch(c, [&]<class T>() {
+  number_switch(c, [&]<class T>() {
     const Scalars<T> in(c);
     apply<T>(c, Step<ScalarFor<T>>{in("lr"), in("momentum"), in.flag("use_nesterov")});
   });
@@ -82,7 +87,7 @@ ScalarFor<T> adam_rate(const Scalars<T>& in) {
 }
 
 void adam(KernelContext& c) {
-  float_switch(c, [&]<class T>() {
+  number_switch(c, [&]<class T>() {
     const Scalars<T> in(c);
     apply<T>(c, training::Adam<ScalarFor<T>>{adam_rate<T>(in), in("beta1"), in("beta2"),
                                              in("epsilon"), in.flag("use_nesterov")});
@@ -108,21 +113,21 @@ void ada_max(KernelContext& c) {
 
 template <template <class> class Step>
 void rms_prop(KernelContext& c) {
-  float_switch(c, [&]<class T>() {
+  number_switch(c, [&]<class T>() {
     const Scalars<T> in(c);
     apply<T>(c, Step<ScalarFor<T>>{in("lr"), in("rho"), in("momentum"), in("epsilon")});
   });
 }
 
 void adagrad(KernelContext& c) {
-  float_switch(c, [&]<class T>() {
+  number_switch(c, [&]<class T>() {
     const Scalars<T> in(c);
     apply<T>(c, training::Adagrad<ScalarFor<T>>{in("lr"), in.flag("update_slots")});
   });
 }
 
 void adagrad_v2(KernelContext& c) {
-  float_switch(c, [&]<class T>() {
+  number_switch(c, [&]<class T>() {
     const Scalars<T> in(c);
     apply<T>(c,
              training::AdagradV2<ScalarFor<T>>{in("lr"), in("epsilon"), in.flag("update_slots")});
@@ -130,49 +135,48 @@ void adagrad_v2(KernelContext& c) {
 }
 
 void adadelta(KernelContext& c) {
-  float_switch(c, [&]<class T>() {
+  number_switch(c, [&]<class T>() {
     const Scalars<T> in(c);
     apply<T>(c, training::Adadelta<ScalarFor<T>>{in("lr"), in("rho"), in("epsilon")});
   });
 }
 
 constexpr TypeConstraint kFloats{"T", kFloatTypes};
+constexpr TypeConstraint kNumbers{"T", kFloatTypes | kComplexTypes};
 
-const KernelRegistration kGradientDescent{{.op = "ResourceApplyGradientDescent",
-                                           .types = {{"T", kFloatTypes | kComplexTypes}},
-                                           .run = gradient_descent}};
+const KernelRegistration kGradientDescent{
+    {.op = "ResourceApplyGradientDescent", .types = {kNumbers}, .run = gradient_descent}};
 const KernelRegistration kMomentum{
-    {.op = "ResourceApplyMomentum", .types = {kFloats}, .run = momentum<training::Momentum>}};
+    {.op = "ResourceApplyMomentum", .types = {kNumbers}, .run = momentum<training::Momentum>}};
 const KernelRegistration kKerasMomentum{{.op = "ResourceApplyKerasMomentum",
-                                         .types = {kFloats},
+                                         .types = {kNumbers},
                                          .run = momentum<training::KerasMomentum>}};
-const KernelRegistration kAdam{{.op = "ResourceApplyAdam", .types = {kFloats}, .run = adam}};
+const KernelRegistration kAdam{{.op = "ResourceApplyAdam", .types = {kNumbers}, .run = adam}};
 const KernelRegistration kAmsgrad{
     {.op = "ResourceApplyAdamWithAmsgrad", .types = {kFloats}, .run = amsgrad}};
 const KernelRegistration kAdaMax{{.op = "ResourceApplyAdaMax", .types = {kFloats}, .run = ada_max}};
 const KernelRegistration kRMSProp{
-    {.op = "ResourceApplyRMSProp", .types = {kFloats}, .run = rms_prop<training::RMSProp>}};
+    {.op = "ResourceApplyRMSProp", .types = {kNumbers}, .run = rms_prop<training::RMSProp>}};
 const KernelRegistration kCenteredRMSProp{{.op = "ResourceApplyCenteredRMSProp",
-                                           .types = {kFloats},
+                                           .types = {kNumbers},
                                            .run = rms_prop<training::CenteredRMSProp>}};
 const KernelRegistration kAdagrad{
-    {.op = "ResourceApplyAdagrad", .types = {kFloats}, .run = adagrad}};
+    {.op = "ResourceApplyAdagrad", .types = {kNumbers}, .run = adagrad}};
 const KernelRegistration kAdagradV2{
-    {.op = "ResourceApplyAdagradV2", .types = {kFloats}, .run = adagrad_v2}};
+    {.op = "ResourceApplyAdagradV2", .types = {kNumbers}, .run = adagrad_v2}};
 const KernelRegistration kAdadelta{
-    {.op = "ResourceApplyAdadelta", .types = {kFloats}, .run = adadelta}};
+    {.op = "ResourceApplyAdadelta", .types = {kNumbers}, .run = adadelta}};
 
 // The same steps on references, and on rows alone.
 #define TANDEM_STEP(NAME, RUN) \
-  const KernelRegistration kRef##NAME{{.op = "Apply" #NAME, .types = {kFloats}, .run = RUN}};
-#define TANDEM_SPARSE_STEP(NAME, RUN)                                       \
-  const KernelRegistration kSparse##NAME{                                   \
-      {.op = "ResourceSparseApply" #NAME, .types = {kFloats}, .run = RUN}}; \
-  const KernelRegistration kRefSparse##NAME{                                \
-      {.op = "SparseApply" #NAME, .types = {kFloats}, .run = RUN}};
+  const KernelRegistration kRef##NAME{{.op = "Apply" #NAME, .types = {kNumbers}, .run = RUN}};
+#define TANDEM_SPARSE_STEP(NAME, RUN)                                        \
+  const KernelRegistration kSparse##NAME{                                    \
+      {.op = "ResourceSparseApply" #NAME, .types = {kNumbers}, .run = RUN}}; \
+  const KernelRegistration kRefSparse##NAME{                                 \
+      {.op = "SparseApply" #NAME, .types = {kNumbers}, .run = RUN}};
 TANDEM_STEP(Momentum, momentum<training::Momentum>)
 TANDEM_STEP(Adam, adam)
-TANDEM_STEP(AdaMax, ada_max)
 TANDEM_STEP(RMSProp, rms_prop<training::RMSProp>)
 TANDEM_STEP(CenteredRMSProp, rms_prop<training::CenteredRMSProp>)
 TANDEM_STEP(Adagrad, adagrad)
@@ -186,11 +190,11 @@ TANDEM_SPARSE_STEP(AdagradV2, adagrad_v2)
 TANDEM_SPARSE_STEP(Adadelta, adadelta)
 #undef TANDEM_STEP
 #undef TANDEM_SPARSE_STEP
-const KernelRegistration kRefGradientDescent{{.op = "ApplyGradientDescent",
-                                              .types = {{"T", kFloatTypes | kComplexTypes}},
-                                              .run = gradient_descent}};
+const KernelRegistration kRefAdaMax{{.op = "ApplyAdaMax", .types = {kFloats}, .run = ada_max}};
+const KernelRegistration kRefGradientDescent{
+    {.op = "ApplyGradientDescent", .types = {kNumbers}, .run = gradient_descent}};
 const KernelRegistration kSparseKerasMomentum{{.op = "ResourceSparseApplyKerasMomentum",
-                                               .types = {kFloats},
+                                               .types = {kNumbers},
                                                .run = momentum<training::KerasMomentum>}};
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Optimizers' steps that are rarely used, or full of cases: element by element for every type.
 
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
 
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
@@ -43,7 +45,23 @@ namespace {
 
 template <class S>
 S sign(S x) {
+  if (std::isnan(x)) return x;
   return static_cast<S>((x > S(0)) - (x < S(0)));
+}
+
+// Hyperparameters that TensorFlow refuses. Comparisons are such that NaN is refused too.
+template <class T>
+void require_positive(const Scalars<T>& in, const char* name) {
+  if (!(in(name) > 0))
+    throw InvalidArgumentError(cat(name, " must be positive, but is ", in(name)));
+}
+template <class T>
+void require_not_negative(const Scalars<T>& in, std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    if (!(in(name) >= 0)) {
+      throw InvalidArgumentError(cat(name, " must not be negative, but is ", in(name)));
+    }
+  }
 }
 
 // Runs a step, which changes a variable's element and those of its slots.
@@ -80,7 +98,7 @@ void apply_each(KernelContext& c, const Step& step) {
   return_reference(c);
 }
 
-template <class S>
+template <class S, bool kSparse>
 struct Ftrl {
   static constexpr int kSlots = 2;  // squared gradients, linear
   S lr, l1, l2, shrinkage, power;
@@ -103,18 +121,38 @@ struct Ftrl {
       linear += shrunk - sigma / lr * var;
       quadratic = scaled(next) / lr + S(2) * l2;
     }
-    var = std::abs(linear) > weight ? (weight * sign(linear) - linear) / quadratic : S(0);
+    // The same number but for NaN, which TensorFlow turns into 0 in its dense form alone.
+    if constexpr (kSparse) {
+      var = (std::clamp(linear, -weight, weight) - linear) / quadratic;
+    } else {
+      var = std::abs(linear) > weight ? (weight * sign(linear) - linear) / quadratic : S(0);
+    }
     accum = next;
   }
 };
 
-template <bool kShrinkage>
+template <class T>
+void check_sparse_ftrl(const Scalars<T>& in, bool by_rate, bool shrinks) {
+  if (by_rate) {
+    require_not_negative(in, {"lr"});
+  } else {
+    require_positive(in, "lr");
+  }
+  require_not_negative(in, {"l1", "l2"});
+  if (shrinks) require_not_negative(in, {"l2_shrinkage"});
+  if (!(in("lr_power") <= 0)) {
+    throw InvalidArgumentError(cat("lr_power must not be positive, but is ", in("lr_power")));
+  }
+}
+
+template <bool kShrinkage, bool kSparse>
 void ftrl(KernelContext& c) {
   float_switch(c, [&]<class T>() {
     using S = ScalarFor<T>;
     const Scalars<T> in(c);
-    Ftrl<S> step{in("lr"), in("l1"),       in("l2"),
-                 S(0),     in("lr_power"), in.flag("multiply_linear_by_lr")};
+    const bool by_rate = in.flag("multiply_linear_by_lr");
+    if constexpr (kSparse) check_sparse_ftrl(in, by_rate, kShrinkage);
+    Ftrl<S, kSparse> step{in("lr"), in("l1"), in("l2"), S(0), in("lr_power"), by_rate};
     if constexpr (kShrinkage) step.shrinkage = in("l2_shrinkage");
     apply_each<T>(c, step);
   });
@@ -189,6 +227,8 @@ void proximal_gradient_descent(KernelContext& c) {
 void proximal_adagrad(KernelContext& c) {
   float_switch(c, [&]<class T>() {
     const Scalars<T> in(c);
+    require_positive(in, "lr");
+    require_not_negative(in, {"l1", "l2"});
     apply_each<T>(c, ProximalAdagrad<ScalarFor<T>>{in("lr"), in("l1"), in("l2")});
   });
 }
@@ -230,15 +270,15 @@ constexpr TypeConstraint kFloats{"T", kFloatTypes};
       {.op = "ResourceSparseApply" #NAME, .types = {kFloats}, .run = RUN}}; \
   const KernelRegistration kRefSparse##NAME{                                \
       {.op = "SparseApply" #NAME, .types = {kFloats}, .run = RUN}};
-TANDEM_STEP(Ftrl, ftrl<false>)
-TANDEM_STEP(FtrlV2, ftrl<true>)
+TANDEM_STEP(Ftrl, (ftrl<false, false>))
+TANDEM_STEP(FtrlV2, (ftrl<true, false>))
 TANDEM_STEP(ProximalGradientDescent, proximal_gradient_descent)
 TANDEM_STEP(ProximalAdagrad, proximal_adagrad)
 TANDEM_STEP(AdagradDA, adagrad_da)
 TANDEM_STEP(AddSign, add_sign)
 TANDEM_STEP(PowerSign, power_sign)
-TANDEM_SPARSE_STEP(Ftrl, ftrl<false>)
-TANDEM_SPARSE_STEP(FtrlV2, ftrl<true>)
+TANDEM_SPARSE_STEP(Ftrl, (ftrl<false, true>))
+TANDEM_SPARSE_STEP(FtrlV2, (ftrl<true, true>))
 TANDEM_SPARSE_STEP(ProximalGradientDescent, proximal_gradient_descent)
 TANDEM_SPARSE_STEP(ProximalAdagrad, proximal_adagrad)
 TANDEM_SPARSE_STEP(AdagradDA, adagrad_da)

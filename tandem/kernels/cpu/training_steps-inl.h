@@ -4,6 +4,7 @@
 // two. Compiled anew for each kind of processor.
 
 #include <cmath>
+#include <complex>
 
 #include <hwy/highway.h>
 
@@ -21,6 +22,10 @@ namespace tandem::cpu::HWY_NAMESPACE {
 
 HWY_INLINE float square_root(float x) { return std::sqrt(x); }
 HWY_INLINE double square_root(double x) { return std::sqrt(x); }
+template <class T>
+HWY_INLINE std::complex<T> square_root(std::complex<T> x) {
+  return std::sqrt(x);
+}
 HWY_INLINE float larger(float a, float b) { return a < b ? b : a; }
 HWY_INLINE double larger(double a, double b) { return a < b ? b : a; }
 HWY_INLINE float magnitude(float x) { return std::abs(x); }
