@@ -14,6 +14,7 @@
 #include "tandem/kernels/cpu/fused_program.h"
 #include "tandem/kernels/cpu/number_types.h"
 #include "tandem/kernels/cpu/optional.h"
+#include "tandem/kernels/cpu/ragged_value.h"
 
 namespace tandem::cpu {
 namespace {
@@ -117,7 +118,7 @@ const KernelRegistration kAddN{
 const KernelRegistration kAccumulateN{
     {.op = "AccumulateNV2", .types = {{"T", kNumberTypes}}, .run = add_n}};
 
-// ---- Lists and optionals, whose gradients are lists and optionals too. ----
+// ---- Lists, optionals and ragged arrays, whose gradients are such too. ----
 
 Variant add_variants(IntraOpPool& pool, const Variant& x, const Variant& y);
 
@@ -173,6 +174,13 @@ Variant add_optionals(IntraOpPool& pool, const OptionalValue& x, const OptionalV
   return Variant(make_ref<OptionalValue>(add_all_items(pool, x.components(), y.components())));
 }
 
+Variant add_ragged(IntraOpPool& pool, const Ragged& x, const Ragged& y) {
+  if (x.splits != y.splits) {
+    throw InvalidArgumentError("Trying to add ragged arrays whose rows end at different places.");
+  }
+  return Variant(make_ref<Ragged>(x.splits_dtype, x.splits, add_items(pool, x.values, y.values)));
+}
+
 // An empty variant counts as zeros.
 Variant add_variants(IntraOpPool& pool, const Variant& x, const Variant& y) {
   if (x.empty()) return y;
@@ -181,6 +189,8 @@ Variant add_variants(IntraOpPool& pool, const Variant& x, const Variant& y) {
   if (x_list && y_list) return add_lists(pool, *x_list, *y_list);
   const auto *x_optional = x.as<OptionalValue>(), *y_optional = y.as<OptionalValue>();
   if (x_optional && y_optional) return add_optionals(pool, *x_optional, *y_optional);
+  const auto *x_ragged = x.as<Ragged>(), *y_ragged = y.as<Ragged>();
+  if (x_ragged && y_ragged) return add_ragged(pool, *x_ragged, *y_ragged);
   throw InvalidArgumentError(
       cat("A ", x.get()->type_name(), " and a ", y.get()->type_name(), " cannot be added."));
 }

@@ -1,29 +1,20 @@
-// Ragged arrays in variants: RaggedTensorToVariant, RaggedTensorFromVariant.
+// Ragged arrays in variants: RaggedTensorToVariant and its gradient, RaggedTensorFromVariant.
 
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tandem/core/error.h"
-#include "tandem/core/variant.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/elements.h"
+#include "tandem/kernels/cpu/int_input.h"
 #include "tandem/kernels/cpu/ragged.h"
+#include "tandem/kernels/cpu/ragged_value.h"
 
 namespace tandem::cpu {
 namespace {
 
-using Splits = std::vector<std::vector<std::int64_t>>;
-
-struct Ragged final : VariantValue {
-  Ragged(DType splits_dtype_, Splits splits_, Array values_)
-      : splits_dtype(splits_dtype_), splits(std::move(splits_)), values(std::move(values_)) {}
-  std::string type_name() const override { return "RaggedTensorVariant"; }
-
-  DType splits_dtype;
-  Splits splits;
-  Array values;
-};
+using Splits = Ragged::Splits;
 
 // Row `row` of a ragged array, whose outermost splits are left off.
 Ref<Ragged> row_of(const Splits& splits, const Array& values, DType dtype, std::int64_t row) {
@@ -175,6 +166,69 @@ void from_variant(KernelContext& c) {
   join_values(c, parts);
 }
 
+// The shape of the values of part `i` of what RaggedTensorToVariant made of values of shape `all`:
+// everything where it was not batched, else what the outermost splits say, or a row where the
+// values are not ragged and there are none.
+Shape shape_of_part(const Array& parts, const std::vector<std::int64_t>& ends, const Shape& all,
+                    std::int64_t i) {
+  if (parts.rank() == 0 || all.rank() == 0) return all;
+  std::vector<std::int64_t> sizes = all.to_vector();
+  if (ends.empty()) {
+    sizes.erase(sizes.begin());
+  } else {
+    sizes[0] = ends[static_cast<std::size_t>(i) + 1] - ends[static_cast<std::size_t>(i)];
+    if (sizes[0] < 0) throw InvalidArgumentError("row_splits must not fall.");
+  }
+  return Shape(std::move(sizes));
+}
+
+// The parts' values one after the other; an empty variant counts as zeros.
+void to_variant_gradient(KernelContext& c) {
+  const Array &parts = c.input(0), &splits = c.input(1);
+  const Shape shape = shape_input(c, 2, "dense_values_shape");
+  const DType dtype = c.type_attr("Tvalues");
+  const std::int64_t count = parts.num_elements();
+  const auto ends = splits.rank() > 0 ? integers_of(splits) : std::vector<std::int64_t>{};
+  if (splits.rank() > 0 && parts.rank() > 0 && splits.num_elements() != count + 1) {
+    throw InvalidArgumentError(cat("row_splits must have one element more than the ", count,
+                                   " gradients, but has shape ", splits.shape(), "."));
+  }
+  Array all = Array::zeros(dtype, shape);
+  std::int64_t at = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Variant& part = parts.data<Variant>()[i];
+    const auto* ragged = part.as<Ragged>();
+    if (ragged == nullptr && !part.empty()) {
+      throw InvalidArgumentError(
+          cat("Gradient ", i, " is a ", part.get()->type_name(), ", not a RaggedTensorVariant."));
+    }
+    if (ragged != nullptr && ragged->values.dtype() != dtype) {
+      throw InvalidArgumentError(
+          cat("Gradient ", i, " has values of ", ragged->values.dtype(), ", not of ", dtype, "."));
+    }
+    const std::int64_t size = ragged != nullptr
+                                  ? ragged->values.num_elements()
+                                  : shape_of_part(parts, ends, shape, i).num_elements();
+    if (size > all.num_elements() - at) {
+      throw InvalidArgumentError(cat("The gradients have more values than shape ", shape, "."));
+    }
+    if (ragged != nullptr) {
+      with_element(dtype, [&]<class T>() {
+        copy_elements(static_cast<T*>(all.raw_data()) + at,
+                      static_cast<const T*>(ragged->values.raw_data()), size);
+      });
+    }
+    at += size;
+  }
+  if (at != all.num_elements()) {
+    throw InvalidArgumentError(cat("The gradients have ", at, " values, but shape ", shape, " has ",
+                                   all.num_elements(), "."));
+  }
+  c.set_output(0, std::move(all));
+}
+
+const KernelRegistration kToVariantGradient{
+    {.op = "RaggedTensorToVariantGradient", .run = to_variant_gradient}};
 const KernelRegistration kToVariant{{.op = "RaggedTensorToVariant", .run = to_variant}};
 const KernelRegistration kFromVariant{{.op = "RaggedTensorFromVariant", .run = from_variant}};
 

@@ -7,7 +7,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tandem/autodiff/gradient_tape.h"
 #include "tandem/core/error.h"
+#include "tandem/ops/operators.h"
+#include "tandem/ops/reduction_ops.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/tensor.h"
 
@@ -130,6 +133,67 @@ TEST(UnicodeEncode, LooksAtSplitsBeforeCharacters) {
                        {{"output_encoding", "UTF-8"}});
               }),
               HasSubstr("ascending"));
+}
+
+// The gradient towards the values of the sum of each of them times its place, counted from 1.
+std::vector<float> gradient_through_variants(const std::vector<Tensor>& splits,
+                                             const Tensor& values, bool batched, int uses) {
+  GradientTape tape;
+  tape.watch(values);
+  std::vector<Tensor> parts = splits;
+  parts.push_back(values);
+  const Tensor encoded = encode(parts, batched);
+  const auto rank = static_cast<std::int64_t>(splits.size());
+  const bool rows = splits.empty() && batched;
+  Tensor target(0.0f);
+  for (int i = 0; i < uses; ++i) {
+    const Tensor back =
+        decode(encoded, rows ? 0 : rank - (batched ? 1 : 0), rows ? 1 : rank).back();
+    target = target + reduce_sum(back * Tensor{1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f});
+  }
+  return tape.gradient(target, values).to_vector<float>();
+}
+
+TEST(RaggedVariant, HasGradients) {
+  const Tensor flat{1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f};
+  const std::vector<Tensor> nested{longs({0, 2, 2, 3}), longs({0, 1, 4, 6})};
+  const Tensor matrix{{1.0f, 2.0f, 3.0f}, {4.0f, 5.0f, 6.0f}};
+  for (const int uses : {1, 2}) {
+    const auto u = static_cast<float>(uses);
+    const auto places = ElementsAre(u, 2 * u, 3 * u, 4 * u, 5 * u, 6 * u);
+    EXPECT_THAT(gradient_through_variants({}, flat, false, uses), places);
+    EXPECT_THAT(gradient_through_variants({longs({0, 2, 6})}, flat, true, uses), places);
+    EXPECT_THAT(gradient_through_variants(nested, flat, false, uses), places);
+    EXPECT_THAT(gradient_through_variants(nested, flat, true, uses), places);
+    EXPECT_THAT(gradient_through_variants({}, matrix, true, uses), places);
+  }
+}
+
+Tensor gradient_of_values(const Tensor& parts, const Tensor& splits, const Tensor& shape) {
+  return raw_op("RaggedTensorToVariantGradient", {parts, splits, shape},
+                {{"Tvalues", DType::kFloat}})[0];
+}
+
+TEST(RaggedVariant, GradientsThatNobodyMadeAreZeros) {
+  const Tensor part = encode({Tensor{1.0f, 2.0f}}, false);
+  const Tensor none = raw_op("ZerosLike", {part})[0];
+  const Tensor parts = raw_op("Pack", {none, part, none}, {{"axis", std::int64_t{0}}})[0];
+  EXPECT_THAT(gradient_of_values(parts, longs({0, 1, 3, 5}), Tensor{5}).to_vector<float>(),
+              ElementsAre(0, 1, 2, 0, 0));
+  EXPECT_THAT(gradient_of_values(parts, Tensor(0), Tensor{3, 2}).to_vector<float>(),
+              ElementsAre(0, 0, 1, 2, 0, 0));
+  EXPECT_THAT(gradient_of_values(none, Tensor(0), Tensor{2}).to_vector<float>(), ElementsAre(0, 0));
+  const auto refused = [&](const Tensor& splits, const Tensor& shape) {
+    return refusal([&] { gradient_of_values(parts, splits, shape); });
+  };
+  EXPECT_THAT(refused(longs({0, 1, 3}), Tensor{3}), HasSubstr("row_splits must have one element"));
+  EXPECT_THAT(refused(longs({0, 1, 3, 2}), Tensor{5}), HasSubstr("must not fall"));
+  EXPECT_THAT(refused(longs({0, 1, 3, 4}), Tensor{5}), HasSubstr("have 4 values"));
+  EXPECT_THAT(refused(longs({0, 1, 3, 4}), Tensor{2}), HasSubstr("more values than"));
+  EXPECT_THAT(refusal([&] {
+                gradient_of_values(encode({longs({1, 2})}, false), Tensor(0), Tensor{2});
+              }),
+              HasSubstr("has values of int64"));
 }
 
 }  // namespace
