@@ -184,13 +184,20 @@ struct ProximalAdagrad {
   }
 };
 
-template <class S>
+template <class S, bool kSparse>
 struct AdagradDA {
   static constexpr int kSlots = 2;  // sums of gradients and of their squares
   S rate, l1, l2, steps;
   void operator()(S& var, S* slot, S g) const {
     slot[0] += g;
     slot[1] += g * g;
+    // The same numbers but before the first step, where TensorFlow's form on rows is NaN.
+    if constexpr (kSparse) {
+      const S left = l1 > S(0) ? sign(slot[0]) * std::max(std::abs(slot[0]) / steps - l1, S(0))
+                               : slot[0] / steps;
+      var = -left / (l2 + std::sqrt(slot[1]) / (steps * rate));
+      return;
+    }
     const S sum =
         l1 > S(0) ? sign(slot[0]) * std::max(std::abs(slot[0]) - l1 * steps, S(0)) : slot[0];
     var = -rate * sum / (l2 * steps * rate + std::sqrt(slot[1]));
@@ -233,6 +240,7 @@ void proximal_adagrad(KernelContext& c) {
   });
 }
 
+template <bool kSparse>
 void adagrad_da(KernelContext& c) {
   int at = 0;
   while (c.op().inputs[static_cast<std::size_t>(at)].name != "global_step") ++at;
@@ -240,7 +248,7 @@ void adagrad_da(KernelContext& c) {
   float_switch(c, [&]<class T>() {
     using S = ScalarFor<T>;
     const Scalars<T> in(c);
-    apply_each<T>(c, AdagradDA<S>{in("lr"), in("l1"), in("l2"), static_cast<S>(steps)});
+    apply_each<T>(c, AdagradDA<S, kSparse>{in("lr"), in("l1"), in("l2"), static_cast<S>(steps)});
   });
 }
 
@@ -274,14 +282,14 @@ TANDEM_STEP(Ftrl, (ftrl<false, false>))
 TANDEM_STEP(FtrlV2, (ftrl<true, false>))
 TANDEM_STEP(ProximalGradientDescent, proximal_gradient_descent)
 TANDEM_STEP(ProximalAdagrad, proximal_adagrad)
-TANDEM_STEP(AdagradDA, adagrad_da)
+TANDEM_STEP(AdagradDA, adagrad_da<false>)
 TANDEM_STEP(AddSign, add_sign)
 TANDEM_STEP(PowerSign, power_sign)
 TANDEM_SPARSE_STEP(Ftrl, (ftrl<false, true>))
 TANDEM_SPARSE_STEP(FtrlV2, (ftrl<true, true>))
 TANDEM_SPARSE_STEP(ProximalGradientDescent, proximal_gradient_descent)
 TANDEM_SPARSE_STEP(ProximalAdagrad, proximal_adagrad)
-TANDEM_SPARSE_STEP(AdagradDA, adagrad_da)
+TANDEM_SPARSE_STEP(AdagradDA, adagrad_da<true>)
 #undef TANDEM_STEP
 #undef TANDEM_SPARSE_STEP
 
