@@ -18,8 +18,9 @@ struct Colour {
 
 template <class W>
 Colour<W> to_hsv(Colour<W> rgb) {
-  const W most = std::max(rgb.a, std::max(rgb.b, rgb.c));
-  const W range = most - std::min(rgb.a, std::min(rgb.b, rgb.c));
+  // In this order TensorFlow's numbers come of NaN: what follows one replaces it.
+  const W most = std::max(rgb.c, std::max(rgb.b, rgb.a));
+  const W range = most - std::min(rgb.c, std::min(rgb.b, rgb.a));
   const W saturation = most > 0 ? range / most : W(0);
   const W norm = W(1) / (W(6) * range);
   W hue = rgb.a == most   ? norm * (rgb.b - rgb.c)
