@@ -7,10 +7,11 @@
 
 namespace tandem::cli {
 
-/// Names of the nodes that give variables and tables their first values, as TensorFlow's "init"
-/// and "init_all_tables" do: what assigns without reading anything that is fed, and what only waits
-/// for such; of those the ones that no other waits for. They are known by their form, so that a
-/// step which assigns constants looks like one too.
+/// Names of the nodes that give variables and tables their first values, as TensorFlow's "init",
+/// "init_all_tables" and the init op of a SavedModel do: what assigns without reading anything that
+/// is fed, the variable itself, or one that gets no value; what fills a table, perhaps in a
+/// function; and what only waits for such. Of those the ones that no other waits for. They are
+/// known by their form, so that a step which assigns constants looks like one too.
 std::vector<std::string> initializers(const Graph& graph);
 
 /// Rethrows the FailedPreconditionError of a step of `graph` that is being handled. If a variable's

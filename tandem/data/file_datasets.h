@@ -138,6 +138,7 @@ class TANDEM_EXPORT TFRecordWriter {
   explicit TFRecordWriter(const std::string& filename, TFRecordWriterOptions options = {});
   /// Closes, hiding errors.
   ~TFRecordWriter();
+  /// Whoever was moved from throws FailedPreconditionError when it is written to or flushed.
   TFRecordWriter(TFRecordWriter&&) noexcept;
   TFRecordWriter& operator=(TFRecordWriter&&) noexcept;
 
@@ -149,6 +150,7 @@ class TANDEM_EXPORT TFRecordWriter {
 
  private:
   struct State;
+  State& state() const;
   std::unique_ptr<State> state_;
 };
 

@@ -215,7 +215,12 @@ TFRecordWriter::~TFRecordWriter() = default;
 TFRecordWriter::TFRecordWriter(TFRecordWriter&&) noexcept = default;
 TFRecordWriter& TFRecordWriter::operator=(TFRecordWriter&&) noexcept = default;
 
-void TFRecordWriter::write(std::string_view record) { state_->writer.write(record); }
+TFRecordWriter::State& TFRecordWriter::state() const {
+  if (!state_) throw FailedPreconditionError("This TFRecordWriter was moved to another.");
+  return *state_;
+}
+
+void TFRecordWriter::write(std::string_view record) { state().writer.write(record); }
 
 void TFRecordWriter::write(const Dataset& records) {
   for (const Element& element : records) {
@@ -228,7 +233,9 @@ void TFRecordWriter::write(const Dataset& records) {
   }
 }
 
-void TFRecordWriter::flush() { state_->writer.flush(); }
-void TFRecordWriter::close() { state_->writer.close(); }
+void TFRecordWriter::flush() { state().writer.flush(); }
+void TFRecordWriter::close() {
+  if (state_) state_->writer.close();
+}
 
 }  // namespace tandem::data

@@ -79,6 +79,7 @@ class TANDEM_EXPORT RecordWriter {
   explicit RecordWriter(const std::string& path, RecordWriterOptions options = {});
   /// Closes, hiding errors.
   ~RecordWriter();
+  /// Whoever was moved from throws FailedPreconditionError when it is written to or flushed.
   RecordWriter(RecordWriter&&) noexcept;
   RecordWriter& operator=(RecordWriter&&) noexcept;
 
@@ -91,6 +92,7 @@ class TANDEM_EXPORT RecordWriter {
 
  private:
   struct State;
+  State& open_state() const;
   std::unique_ptr<State> state_;
 };
 

@@ -105,9 +105,15 @@ RecordWriter& RecordWriter::operator=(RecordWriter&& other) noexcept {
   return *this;
 }
 
+RecordWriter::State& RecordWriter::open_state() const {
+  if (!state_) throw FailedPreconditionError("This RecordWriter was moved to another.");
+  if (!state_->file)
+    throw FailedPreconditionError(cat(state_->path, ": the record file is closed."));
+  return *state_;
+}
+
 void RecordWriter::write(std::string_view record) {
-  State& s = *state_;
-  if (!s.file) throw FailedPreconditionError(cat(s.path, ": the record file is closed."));
+  State& s = open_state();
   const std::uint64_t length = record.size();
   char header[8];
   std::memcpy(header, &length, sizeof(header));
@@ -123,13 +129,13 @@ void RecordWriter::write(std::string_view record) {
 }
 
 void RecordWriter::flush() {
-  State& s = *state_;
-  if (!s.file) throw FailedPreconditionError(cat(s.path, ": the record file is closed."));
+  State& s = open_state();
   s.drain();
   if (s.deflater) s.deflater->add({}, Z_SYNC_FLUSH);
 }
 
 void RecordWriter::close() {
+  if (!state_) return;
   State& s = *state_;
   if (!s.file) return;
   // Closed for its user whatever happens.

@@ -64,7 +64,7 @@ inline constexpr int kGraphDefVersion = 2474;
 /// (names twice, missing inputs, cycles, attributes of the wrong kind, shapes that do not fit), and
 /// UnimplementedError that lists every node which this build cannot run. Either tells of all that
 /// it finds at once, an InvalidArgumentError of the first 20 contradictions and of the nodes that
-/// cannot run as well. Without protobuf every call throws UnimplementedError.
+/// cannot run as well.
 TANDEM_EXPORT ImportedGraph import_graph_def(std::string_view bytes,
                                              const ImportOptions& options = {});
 

@@ -10,6 +10,7 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/graph/passes.h"
+#include "tandem/io/internal/loop_checks.h"
 #include "tandem/io/internal/pin_resources.h"
 #include "tandem/io/internal/stand_in.h"
 #include "tandem/runtime/function_calls.h"
@@ -150,7 +151,12 @@ GraphSession::~GraphSession() = default;
 GraphSession::GraphSession(GraphSession&&) noexcept = default;
 GraphSession& GraphSession::operator=(GraphSession&&) noexcept = default;
 
-const ImportedGraph& GraphSession::imported() const { return state_->imported; }
+GraphSession::State& GraphSession::state() const {
+  if (!state_) throw FailedPreconditionError("This GraphSession was moved to another.");
+  return *state_;
+}
+
+const ImportedGraph& GraphSession::imported() const { return state().imported; }
 
 namespace {
 
@@ -183,41 +189,41 @@ Node* cut(Graph& graph, const OpRegistry& ops, Output fed, std::int64_t index,
 GraphSession::Step GraphSession::prepare(const std::vector<std::string>& feeds,
                                          const std::vector<std::string>& fetches,
                                          const std::vector<std::string>& targets) const {
+  State& state = this->state();
   std::string key;
   for (const auto* list : {&feeds, &fetches, &targets}) {
     key += cat(list->size(), ';');
     for (const std::string& name : *list) key += cat(name.size(), ':', name);
   }
-  std::lock_guard lock(state_->mutex);
-  if (const auto found = state_->steps.find(key); found != state_->steps.end())
-    return found->second;
+  std::lock_guard lock(state.mutex);
+  if (const auto found = state.steps.find(key); found != state.steps.end()) return found->second;
 
-  Graph graph = state_->graph->clone();
+  Graph graph = state.graph->clone();
   std::vector<Output> results, fed;
   std::vector<Node*> effects, args;
   for (const std::string& name : fetches)
-    results.push_back(find_output(graph, name, state_->imported));
+    results.push_back(find_output(graph, name, state.imported));
   for (const std::string& name : targets) {
     Node* target = find_target(graph, name);
     if (std::find(effects.begin(), effects.end(), target) == effects.end())
       effects.push_back(target);
   }
   for (const std::string& name : feeds) {
-    const Output output = find_output(graph, name, state_->imported);
+    const Output output = find_output(graph, name, state.imported);
     if (std::find(fed.begin(), fed.end(), output) != fed.end())
       throw InvalidArgumentError(cat("Tensor '", name, "' is fed twice."));
     fed.push_back(output);
   }
   for (std::size_t i = 0; i < fed.size(); ++i) {
-    args.push_back(
-        cut(graph, state_->runtime->ops(), fed[i], static_cast<std::int64_t>(i), results));
+    args.push_back(cut(graph, state.runtime->ops(), fed[i], static_cast<std::int64_t>(i), results));
   }
   const Function whole("session", std::move(graph), std::move(args), std::move(results),
                        std::move(effects));
   MutableFunction needed(whole);
   passes::prune(needed);
-  check_runs(needed.graph, state_->imported);
+  check_runs(needed.graph, state.imported);
   check_fed(needed.graph);
+  check_outside_of_loops(needed, feeds, fetches);
 
   Step step;
   step.feed_names_ = feeds;
@@ -225,11 +231,16 @@ GraphSession::Step GraphSession::prepare(const std::vector<std::string>& feeds,
   step.function_ = std::make_shared<const Function>(
       "session", std::move(needed.graph), std::move(needed.args), std::move(needed.results),
       std::move(needed.control_results));
-  state_->steps.emplace(key, step);
+  state.steps.emplace(key, step);
   return step;
 }
 
 std::vector<Array> GraphSession::Step::run(const std::vector<Array>& feeds) const {
+  if (!function_) {
+    throw FailedPreconditionError(
+        "This Step runs nothing: it was default-constructed, or moved from. "
+        "GraphSession::prepare(feeds, fetches, targets) makes one.");
+  }
   if (feeds.size() != feed_names_.size()) {
     throw InvalidArgumentError(
         cat("The step takes ", feed_names_.size(), " feeds but got ", feeds.size(), "."));

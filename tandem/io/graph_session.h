@@ -23,6 +23,7 @@ class TANDEM_EXPORT GraphSession {
  public:
   explicit GraphSession(ImportedGraph graph);
   ~GraphSession();
+  /// Whoever was moved from throws FailedPreconditionError when it is used.
   GraphSession(GraphSession&&) noexcept;
   GraphSession& operator=(GraphSession&&) noexcept;
 
@@ -41,7 +42,8 @@ class TANDEM_EXPORT GraphSession {
   /// A step made ready: the part of the graph that it needs, as a function of the feeds.
   class TANDEM_EXPORT Step {
    public:
-    /// As GraphSession::run; `feeds` in the order of the names that the step was made for.
+    /// As GraphSession::run; `feeds` in the order of the names that the step was made for. Throws
+    /// FailedPreconditionError if no session made it.
     std::vector<Array> run(const std::vector<Array>& feeds) const;
     /// Nodes that the step needs, feeds not counted, before any optimisation.
     int num_nodes() const { return num_nodes_; }
@@ -59,6 +61,7 @@ class TANDEM_EXPORT GraphSession {
 
  private:
   struct State;
+  State& state() const;
   std::unique_ptr<State> state_;
 };
 

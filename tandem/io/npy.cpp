@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <vector>
 
@@ -35,14 +36,56 @@ void swap_bytes(char* data, std::size_t bytes, std::size_t size) {
   for (std::size_t i = 0; i + size <= bytes; i += size) std::reverse(data + i, data + i + size);
 }
 
-Array strings(const char* data, const NpyHeader& header) {
+void append_utf8(std::uint32_t c, std::string& text) {
+  const auto add = [&](std::uint32_t byte) { text += static_cast<char>(byte); };
+  const auto add_rest = [&](unsigned shift) { add(0x80 | (c >> shift & 0x3f)); };
+  if (c < 0x80) {
+    add(c);
+  } else if (c < 0x800) {
+    add(0xc0 | c >> 6);
+    add_rest(0);
+  } else if (c < 0x10000) {
+    add(0xe0 | c >> 12);
+    add_rest(6);
+    add_rest(0);
+  } else {
+    add(0xf0 | c >> 18);
+    add_rest(12);
+    add_rest(6);
+    add_rest(0);
+  }
+}
+
+std::uint32_t utf32_at(const char* data, bool big_endian) {
+  std::uint32_t c = 0;
+  for (unsigned i = 0; i < 4; ++i)
+    c |= std::uint32_t{static_cast<unsigned char>(data[i])} << 8 * (big_endian ? 3 - i : i);
+  return c;
+}
+
+std::string utf8_of(std::string_view utf32, bool big_endian, const std::string& name) {
+  constexpr std::uint32_t kFirstSurrogate = 0xd800, kLastSurrogate = 0xdfff, kLast = 0x10ffff;
+  std::string text;
+  for (std::size_t at = 0; at < utf32.size(); at += 4) {
+    const std::uint32_t c = utf32_at(utf32.data() + at, big_endian);
+    if (c > kLast || (c >= kFirstSurrogate && c <= kLastSurrogate)) {
+      throw DataLossError(
+          cat(name, " is damaged: the number ", c, " in a string is no character of Unicode."));
+    }
+    append_utf8(c, text);
+  }
+  return text;
+}
+
+Array strings(const char* data, const NpyHeader& header, const std::string& name) {
   Array array(DType::kString, header.shape);
   auto* out = array.data<std::string>();
   for (std::int64_t i = 0; i < array.num_elements(); ++i) {
     std::string_view value(data, header.element_bytes);
     data += header.element_bytes;
-    while (!value.empty() && value.back() == '\0') value.remove_suffix(1);
-    out[i] = value;
+    const std::size_t unit = header.utf32 ? 4 : 1;
+    while (value.ends_with(std::string_view("\0\0\0\0", unit))) value.remove_suffix(unit);
+    out[i] = header.utf32 ? utf8_of(value, header.big_endian, name) : std::string(value);
   }
   return array;
 }
@@ -64,7 +107,7 @@ Array decode_npy(std::string_view bytes, const std::string& name) {
     from_fortran(data, header.shape, header.element_bytes, reordered.data());
     data = reordered.data();
   }
-  if (header.dtype == DType::kString) return strings(data, header);
+  if (header.dtype == DType::kString) return strings(data, header, name);
   Array array(header.dtype, header.shape);
   auto* out = static_cast<char*>(array.raw_data());
   const std::size_t size = count * header.element_bytes;

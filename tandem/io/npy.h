@@ -13,9 +13,9 @@ namespace tandem::io {
 /// The array of a NumPy file (.npy, versions 1 to 3).
 ///
 /// Taken are bool, all integers, half, float, double, complex, bfloat16 (`<V2`), and strings of
-/// fixed length (`|S`; the NULs that pad them are dropped), in either byte order; Fortran order is
-/// converted. Throws DataLossError if the file is damaged or cut off, UnimplementedError for other
-/// element types; pickled objects are refused.
+/// fixed length (`|S`, and `<U`, which becomes UTF-8; the NULs that pad them are dropped), in
+/// either byte order; Fortran order is converted. Throws DataLossError if the file is damaged or
+/// cut off, UnimplementedError for other element types; pickled objects are refused.
 TANDEM_EXPORT Array read_npy(const std::string& path);
 
 /// The same from bytes in memory; errors call them `name`.

@@ -52,8 +52,8 @@ class TANDEM_EXPORT TensorBundleWriter {
   TensorBundleWriter(const TensorBundleWriter&) = delete;
   TensorBundleWriter& operator=(const TensorBundleWriter&) = delete;
 
-  /// Throws InvalidArgumentError for an empty name or one that was added already, and
-  /// UnimplementedError for resources and variants.
+  /// Throws InvalidArgumentError for an empty name, one that was added already or an Array without
+  /// a dtype, and UnimplementedError for resources and variants.
   void add(const std::string& name, const Array& value);
   /// A part of a tensor of shape `whole`. Parts that overlap are an error when they are read.
   void add_slice(const std::string& name, const Shape& whole, const TensorSlice& slice,

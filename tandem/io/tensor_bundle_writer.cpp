@@ -92,6 +92,11 @@ namespace {
 
 void check(const std::string& name, const Array& value) {
   if (name.empty()) throw InvalidArgumentError("A tensor in a checkpoint needs a name.");
+  if (!value.valid()) {
+    throw InvalidArgumentError(
+        cat("Tensor '", name, "': the array is empty: it was default-constructed, or moved from. ",
+            "Give one with a dtype and a shape."));
+  }
   if (value.dtype() == DType::kResource || value.dtype() == DType::kVariant) {
     throw UnimplementedError(
         cat("Tensor '", name, "': values of dtype ", value.dtype(), " can't be saved."));

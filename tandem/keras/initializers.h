@@ -28,6 +28,9 @@ class TANDEM_EXPORT Initializer {
   template <class F>
   requires(std::is_invocable_r_v<Tensor, const F&, const Shape&, DType>) Initializer(F function)
       : Initializer("custom", Function(std::move(function))) {}
+  // Copies only: there is none that makes nothing.
+  Initializer(const Initializer&) = default;
+  Initializer& operator=(const Initializer&) = default;
 
   Tensor operator()(const Shape& shape, DType dtype = float32) const {
     return function_(shape, dtype);

@@ -29,6 +29,9 @@ class TANDEM_EXPORT KerasTensor {
 
   // ---- For layers and models. ----
   KerasTensor(std::shared_ptr<internal::CallNode> node, int index, PartialShape shape, DType dtype);
+  // Copies only: there is none that refers to nothing.
+  KerasTensor(const KerasTensor&) = default;
+  KerasTensor& operator=(const KerasTensor&) = default;
   const std::shared_ptr<internal::CallNode>& node() const { return node_; }
   int index() const { return index_; }
   bool is_same(const KerasTensor& other) const {

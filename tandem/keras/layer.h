@@ -78,6 +78,10 @@ class TANDEM_EXPORT Layer {
   std::vector<Variable> weights() const;
   std::vector<Variable> trainable_weights() const;
   std::vector<Variable> non_trainable_weights() const;
+  // The same by Keras' other names. What optimizers and metrics keep is not among them.
+  std::vector<Variable> variables() const { return weights(); }
+  std::vector<Variable> trainable_variables() const { return trainable_weights(); }
+  std::vector<Variable> non_trainable_variables() const { return non_trainable_weights(); }
   /// The values of `weights()`.
   std::vector<Tensor> get_weights() const;
   /// Throws InvalidArgumentError unless number, shapes and dtypes fit.

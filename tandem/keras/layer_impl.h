@@ -139,6 +139,8 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
   void add_loss(const Tensor& loss) const;
   /// For layers that have no weights of their own: they count as built from the start.
   void without_weights() { built_ = true; }
+  /// The next use builds again.
+  void build_again() { built_ = false; }
   /// What summaries show, for layers that are not called with KerasTensors.
   void show_output_shapes(std::vector<PartialShape> shapes) { output_shapes_ = std::move(shapes); }
   /// Inputs must have this rank from now on (checked at each call).

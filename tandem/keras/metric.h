@@ -67,6 +67,9 @@ class TANDEM_EXPORT Metric {
            !std::is_base_of_v<Metric, F>) Metric(F function)
       : Metric(from_function("metric", std::move(function))) {}
   explicit Metric(std::shared_ptr<MetricImpl> impl);
+  // Copies only: there is none that refers to nothing.
+  Metric(const Metric&) = default;
+  Metric& operator=(const Metric&) = default;
 
   void update_state(const Tensor& y_true, const Tensor& y_pred,
                     const Tensor& sample_weight = {}) const;

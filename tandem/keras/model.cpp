@@ -22,9 +22,14 @@ ModelImpl::ModelImpl(std::string class_name, LayerSettings settings)
     : LayerImpl(std::move(class_name), std::move(settings)) {}
 ModelImpl::~ModelImpl() = default;
 
-internal::Predictor& ModelImpl::predictor() {
+const std::shared_ptr<internal::Predictor>& ModelImpl::predictor() {
   if (!predictor_) predictor_ = std::make_shared<internal::Predictor>(*this);
-  return *predictor_;
+  return predictor_;
+}
+
+void ModelImpl::layers_changed() {
+  predictor_.reset();
+  if (trainer_) trainer_ = std::make_shared<Trainer>(*this, trainer_->options());
 }
 
 Model::Model(const KerasTensors& inputs, const KerasTensors& outputs, const std::string& name)
@@ -153,14 +158,14 @@ std::vector<Tensor> Model::predict_all(const data::Dataset& dataset,
   const Verbose verbose = internal::resolve(options.verbose);
   const CallbackList callbacks(options.callbacks, self, {.steps = reader.steps()});
   internal::Progress progress(verbose, reader.steps());
-  const internal::Predictor& predictor = model_impl().predictor();
+  const std::shared_ptr<internal::Predictor> predictor = model_impl().predictor();
   callbacks.tell([](Callback& c) { c.on_predict_begin(); });
   std::vector<std::vector<Tensor>> parts;  // by output, then by batch
   data::Element batch;
   std::int64_t step = 0;
   for (reader.begin(); reader.next(batch);) {
     callbacks.tell([&](Callback& c) { c.on_predict_batch_begin(step); });
-    std::vector<Tensor> outputs = predictor.predict(batch);
+    std::vector<Tensor> outputs = predictor->predict(batch);
     parts.resize(outputs.size());
     for (std::size_t i = 0; i < outputs.size(); ++i) parts[i].push_back(std::move(outputs[i]));
     callbacks.tell([&](Callback& c) { c.on_predict_batch_end(step); });
@@ -205,7 +210,7 @@ Tensor Model::predict(const TensorList& x, const PredictOptions& options) const 
 }
 Tensor Model::predict_on_batch(const TensorList& x) const {
   internal::check_examples({x, {}, {}});
-  return only_output(model_impl().predictor().predict(x.tensors()), *this);
+  return only_output(model_impl().predictor()->predict(x.tensors()), *this);
 }
 
 Logs Model::train_on_batch(const TensorList& x, const TensorList& y,

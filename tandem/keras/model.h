@@ -92,6 +92,8 @@ class TANDEM_EXPORT Model : public Layer {
 
   /// Writes the weights as a checkpoint (`path` is what the names of its files begin with) that
   /// TensorFlow reads: tf.train.Checkpoint(model=model).restore(path) of an equal model of Keras.
+  /// Throws InvalidArgumentError for a folder, and for a name of Keras' own formats
+  /// (".weights.h5").
   void save_weights(const std::string& path, const SaveWeightsOptions& options = {}) const;
   /// Reads what save_weights or tf.train.Checkpoint(model=model) wrote, of a model of equal layers.
   /// Throws NotFoundError for weights that the checkpoint lacks, InvalidArgumentError where shapes
@@ -118,15 +120,22 @@ class TANDEM_EXPORT Model : public Layer {
 ///
 ///     td::keras::Sequential model{td::keras::Input({784}), td::keras::Dense(10)};
 ///
-/// Without an Input the layers are built at the first use, or by build(shape with batch axis).
+/// With an Input layers are built as they come, without one at the first use, or by build(shape
+/// with batch axis).
 class TANDEM_EXPORT Sequential : public Model {
  public:
   Sequential(std::initializer_list<Layer> layers = {}, const std::string& name = "");
   explicit Sequential(const std::vector<Layer>& layers, const std::string& name = "");
 
-  /// To be called before the model is built. Throws InvalidArgumentError if the name of the layer
-  /// is taken.
+  /// Puts a layer behind the others. If the model is built, or begins with an Input, it is built at
+  /// once; a compiled model then counts as compiled anew, with a new optimizer if that was named.
+  /// Functions and models that used this one before keep what they traced. Throws
+  /// InvalidArgumentError, and changes nothing, if the name of the layer is taken, if it does not
+  /// fit, or if it is an Input and not the first.
   void add(const Layer& layer) const;
+  /// Takes the last layer away and returns it; an Input stays. Throws FailedPreconditionError if
+  /// there is none.
+  Layer pop() const;
 };
 
 }  // namespace tandem::keras

@@ -47,8 +47,12 @@ class TANDEM_EXPORT ModelImpl : public LayerImpl {
   // ---- For Model and fit. ----
   void set_trainer(std::shared_ptr<internal::Trainer> trainer) { trainer_ = std::move(trainer); }
   const std::shared_ptr<internal::Trainer>& trainer() const { return trainer_; }
-  internal::Predictor& predictor();
+  const std::shared_ptr<internal::Predictor>& predictor();
   bool stop_training = false;
+
+ protected:
+  /// Drops what was traced of the layers as they were; a compiled model is as if compiled again.
+  void layers_changed();
 
  private:
   std::shared_ptr<internal::Trainer> trainer_;

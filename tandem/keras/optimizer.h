@@ -94,6 +94,9 @@ class TANDEM_EXPORT Optimizer {
   Optimizer(const char* name) : Optimizer(std::string(name)) {}
   Optimizer(const std::string& name);
   explicit Optimizer(std::shared_ptr<OptimizerImpl> impl) : impl_(std::move(impl)) {}
+  // Copies only: there is none that refers to nothing.
+  Optimizer(const Optimizer&) = default;
+  Optimizer& operator=(const Optimizer&) = default;
 
   /// One step: clips, decays, updates. Undefined gradients are left out (with a warning the first
   /// time); InvalidArgumentError if there is no other. May be traced, once `build` has been called.

@@ -4,10 +4,12 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "tandem/core/error.h"
 #include "tandem/core/log.h"
+#include "tandem/fs/file_system.h"
 #include "tandem/keras/internal/saved_tree.h"
 #include "tandem/keras/internal/trainer.h"
 #include "tandem/keras/model.h"
@@ -152,13 +154,56 @@ std::string node_name(std::string name) {
 
 }  // namespace
 
-void Model::save_weights(const std::string& path, const SaveWeightsOptions& options) const {
-  if (path.empty() || path.back() == '/') {
-    throw InvalidArgumentError(
-        cat("save_weights: '", path,
-            "' must end in a name that the checkpoint's files begin with, as "
-            "in \"checkpoints/model\"."));
+namespace {
+
+// "model.weights.h5": what such a file's checkpoint would be called, or "" if it is no name of one.
+std::string without_keras_ending(const std::string& path) {
+  for (const std::string_view ending : {".weights.h5", ".h5", ".hdf5", ".keras"}) {
+    if (path.ends_with(ending)) return path.substr(0, path.size() - ending.size());
   }
+  return "";
+}
+
+bool is_folder(const std::string& path) {
+  return fs::exists(path) && fs::file_system_of(path).stat(path).is_directory;
+}
+
+void check_save_path(const std::string& path) {
+  constexpr std::string_view kFormat =
+      "What is written is a checkpoint of TensorFlow, PATH.index and PATH.data-00000-of-00001: ";
+  if (path.empty() || path.back() == '/') {
+    throw InvalidArgumentError(cat("save_weights: '", path,
+                                   "' must end in a name that the checkpoint's files begin with, ",
+                                   "as in \"checkpoints/model\"."));
+  }
+  if (const std::string name = without_keras_ending(path); !name.empty()) {
+    throw InvalidArgumentError(cat("save_weights: '", path, "' names a file of Keras' own format. ",
+                                   kFormat, "give '", name, "'."));
+  }
+  if (is_folder(path)) {
+    throw InvalidArgumentError(
+        cat("save_weights: '", path, "' is a folder. ", kFormat, "give '", path, "/model'."));
+  }
+}
+
+void check_load_path(const std::string& path) {
+  if (fs::exists(path + ".index")) return;
+  if (!without_keras_ending(path).empty() && fs::exists(path)) {
+    throw InvalidArgumentError(
+        cat("load_weights: '", path, "' is a file of Keras' own format, which is not read. In ",
+            "Keras tf.train.Checkpoint(model=model).write(PATH) writes what is."));
+  }
+  if (is_folder(path)) {
+    throw InvalidArgumentError(
+        cat("load_weights: '", path, "' is a folder. Give what the names of ",
+            "the checkpoint's files begin with: '", path, "/model' for model.index."));
+  }
+}
+
+}  // namespace
+
+void Model::save_weights(const std::string& path, const SaveWeightsOptions& options) const {
+  check_save_path(path);
   const SavedTree tree = tree_of(*this, options.optimizer, "save_weights");
   warn_of_stacked_cells(tree);
   std::vector<Tensor> values;
@@ -168,6 +213,7 @@ void Model::save_weights(const std::string& path, const SaveWeightsOptions& opti
 }
 
 void Model::load_weights(const std::string& path, const LoadWeightsOptions& options) const {
+  check_load_path(path);
   const auto file = saving_for("Model::load_weights").open_checkpoint(path);
   const SavedTree tree = tree_of(*this, options.optimizer, "load_weights");
   const Matching matching(tree, file->graph());

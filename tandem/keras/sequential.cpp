@@ -11,22 +11,23 @@
 namespace tandem::keras {
 namespace internal {
 
+void SequentialImpl::add_input(std::shared_ptr<InputLayerImpl> input) {
+  if (input_) {
+    throw InvalidArgumentError(cat("Sequential model '", name(), "' takes inputs of shape ",
+                                   shape_text(input_->batch_shape()),
+                                   " already: no other Input can be added to it."));
+  }
+  if (!layers_.empty()) {
+    throw InvalidArgumentError(cat("Sequential model '", name(),
+                                   "': an Input must be the first of its layers, and the "
+                                   "only one."));
+  }
+  input_ = std::move(input);
+}
+
 void SequentialImpl::add(const Layer& layer) {
-  if (built()) {
-    throw FailedPreconditionError(
-        cat("Model '", name(),
-            "' is built already. Add all layers before it is called, or give "
-            "them all to the constructor."));
-  }
-  if (auto input = std::dynamic_pointer_cast<InputLayerImpl>(layer.impl())) {
-    if (input_ || !layers_.empty()) {
-      throw InvalidArgumentError(cat("Sequential model '", name(),
-                                     "': an Input must be the first of its layers, and the "
-                                     "only one."));
-    }
-    input_ = std::move(input);
-    return;
-  }
+  if (auto input = std::dynamic_pointer_cast<InputLayerImpl>(layer.impl()))
+    return add_input(std::move(input));
   for (const Layer& other : layers_) {
     if (other.name() == layer.name()) {
       throw InvalidArgumentError(cat(
@@ -36,10 +37,37 @@ void SequentialImpl::add(const Layer& layer) {
     }
   }
   layers_.push_back(layer);
+  try {
+    build_last();
+  } catch (...) {
+    layers_.pop_back();
+    throw;
+  }
+  layers_changed();
 }
 
-void SequentialImpl::build_if_known() {
-  if (input_ && !layers_.empty()) ensure_built({input_->batch_shape()});
+void SequentialImpl::build_last() {
+  if (!outputs_.empty()) {
+    outputs_.push_back(layers_.back()(outputs_.back()));
+  } else if (input_) {
+    ensure_built({input_->batch_shape()});
+  }
+}
+
+Layer SequentialImpl::pop() {
+  if (layers_.empty()) {
+    throw FailedPreconditionError(
+        cat("Sequential model '", name(), "' has no layer that could be taken away."));
+  }
+  Layer last = std::move(layers_.back());
+  layers_.pop_back();
+  if (!outputs_.empty()) outputs_.pop_back();
+  if (layers_.empty()) {
+    outputs_.clear();
+    build_again();
+  }
+  layers_changed();
+  return last;
 }
 
 void SequentialImpl::build_many(const std::vector<PartialShape>& inputs) {
@@ -137,7 +165,6 @@ std::shared_ptr<internal::SequentialImpl> sequence(const std::vector<Layer>& lay
                                                    const std::string& name) {
   auto impl = std::make_shared<internal::SequentialImpl>(name);
   for (const Layer& layer : layers) impl->add(layer);
-  impl->build_if_known();
   return impl;
 }
 
@@ -151,5 +178,6 @@ Sequential::Sequential(const std::vector<Layer>& layers, const std::string& name
 void Sequential::add(const Layer& layer) const {
   static_cast<internal::SequentialImpl&>(model_impl()).add(layer);
 }
+Layer Sequential::pop() const { return static_cast<internal::SequentialImpl&>(model_impl()).pop(); }
 
 }  // namespace tandem::keras

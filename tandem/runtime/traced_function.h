@@ -162,6 +162,9 @@ class TracedFunction {
   TracedFunction(F callable, FunctionOptions options)
       : callable_(std::make_shared<F>(std::move(callable))),
         cache_(std::make_shared<TraceCache>(std::move(options))) {}
+  // Copies only: whoever was moved from can still be called.
+  TracedFunction(const TracedFunction&) = default;
+  TracedFunction& operator=(const TracedFunction&) = default;
 
   template <class... Args>
   Result operator()(Args&&... args) const {

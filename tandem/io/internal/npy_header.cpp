@@ -136,16 +136,20 @@ class Parser {
       type.remove_prefix(1);
     }
     if (type.starts_with('O')) {
-      throw UnimplementedError(cat(name_,
-                                   " holds pickled Python objects, which are not read: they ",
-                                   "could run any code. Save numbers, or strings as dtype 'S'."));
+      throw UnimplementedError(
+          cat(name_, " holds pickled Python objects, which are not read: they ",
+              "could run any code. Save numbers, or strings as dtype 'S' or 'U'."));
     }
-    if (type.starts_with('S')) {
+    if (type.starts_with('S') || type.starts_with('U')) {
+      constexpr std::size_t kUtf32Bytes = 4;
       const std::string_view digits = type.substr(1);
       const auto [next, error] =
           std::from_chars(digits.data(), digits.data() + digits.size(), header.element_bytes);
-      if (error != std::errc() || next != digits.data() + digits.size())
+      header.utf32 = type.starts_with('U');
+      if (error != std::errc() || next != digits.data() + digits.size() ||
+          (header.utf32 && header.element_bytes > SIZE_MAX / kUtf32Bytes))
         damaged(cat("'", descr, "' is no element type"));
+      if (header.utf32) header.element_bytes *= kUtf32Bytes;
       header.dtype = DType::kString;
       return;
     }
@@ -157,8 +161,7 @@ class Parser {
       }
     }
     throw UnimplementedError(cat(name_, " has elements of type '", descr, "', which is not ",
-                                 "supported. Convert it in NumPy with astype",
-                                 type.starts_with('U') ? "('S')." : "."));
+                                 "supported. Convert it in NumPy with astype."));
   }
 
   std::string_view text_;

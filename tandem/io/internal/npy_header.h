@@ -14,6 +14,7 @@ struct NpyHeader {
   DType dtype = DType::kInvalid;
   Shape shape;
   std::size_t element_bytes = 0;  ///< in the file; the length of strings
+  bool utf32 = false;             ///< strings: of four bytes a character
   bool fortran_order = false;
   bool big_endian = false;
   std::size_t data_offset = 0;

@@ -157,7 +157,7 @@ class Reader {
     constexpr std::size_t kEndSize = 22, kLongestComment = 65535;
     if (bytes_.starts_with("\x93NUMPY")) {
       throw InvalidArgumentError(
-          cat(name_, " is one array (.npy), no archive of arrays (.npz): read it with load_npy."));
+          cat(name_, " is one array (.npy), no archive of arrays (.npz): read it with read_npy."));
     }
     if (!bytes_.starts_with(std::string_view("PK").substr(0, bytes_.size())))
       throw InvalidArgumentError(cat(name_, " is no zip archive."));

@@ -17,9 +17,9 @@ class SequentialImpl final : public ModelImpl {
     keep_dtypes();
   }
 
+  /// Builds the layer if it is known for which shape.
   void add(const Layer& layer);
-  /// Builds at once if the first layer says for which shape.
-  void build_if_known();
+  Layer pop();
 
   void build_many(const std::vector<PartialShape>& inputs) override;
   std::vector<Tensor> call_many(std::span<const Tensor> inputs,
@@ -30,9 +30,12 @@ class SequentialImpl final : public ModelImpl {
   std::vector<KerasTensor> input_tensors() const override;
 
  private:
+  void add_input(std::shared_ptr<InputLayerImpl> input);
+  void build_last();
+
   std::shared_ptr<InputLayerImpl> input_;
   std::vector<Layer> layers_;         // without the InputLayer
-  std::vector<KerasTensor> outputs_;  // of each layer; keeps the record of the calls
+  std::vector<KerasTensor> outputs_;  // the input's and each layer's, if built; keeps the calls
 };
 
 }  // namespace tandem::keras::internal

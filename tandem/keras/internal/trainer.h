@@ -35,6 +35,7 @@ class Trainer {
   void reset() const;
 
   const Optimizer& optimizer() const { return options_.optimizer; }
+  const CompileOptions& options() const { return options_; }
   /// The metric of that name, for callbacks that must know its direction; null if there is none.
   const MetricImpl* find_metric(const std::string& name) const;
 

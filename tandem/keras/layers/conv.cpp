@@ -17,12 +17,22 @@ bool is_causal(const ConvOptions<Size>& o) {
 }
 
 template <class Size>
+std::string padding_of(const std::string& class_name, const ConvOptions<Size>& o) {
+  if (is_causal(o)) return "valid";
+  if (std::is_same_v<Size, std::int64_t> && o.padding != "valid" && o.padding != "same") {
+    throw InvalidArgumentError(cat(class_name, ": padding must be 'valid', 'same' or 'causal', ",
+                                   "got '", o.padding, "'."));
+  }
+  return o.padding;
+}
+
+template <class Size>
 class ConvImpl final : public ConvBase<ConvOptions<Size>> {
  public:
   ConvImpl(const std::string& class_name, std::int64_t filters, const Size& kernel_size,
            const ConvOptions<Size>& o)
       : ConvBase<ConvOptions<Size>>(class_name, internal::sizes_of(kernel_size), o,
-                                    is_causal(o) ? "valid" : o.padding),
+                                    padding_of(class_name, o)),
         filters_(filters) {
     internal::require_positive(class_name, "filters", filters);
     internal::require_positive(class_name, "groups", o.groups);

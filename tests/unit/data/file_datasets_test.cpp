@@ -107,6 +107,10 @@ TEST_F(FileDatasets, ADatasetIsWritten) {
     writer.write(from_tensor_slices(Tensor{"x", "y", "z"}));
     writer.write(from_tensor_slices(Tensor{"p", "q"}).batch(2));
     EXPECT_THROW(writer.write(range(3)), InvalidArgumentError);
+    const TFRecordWriter other = std::move(writer);
+    EXPECT_THROW(writer.write("q"), FailedPreconditionError);
+    EXPECT_THROW(writer.flush(), FailedPreconditionError);
+    writer.close();
   }
   EXPECT_THAT(strings(TFRecordDataset(file("a"))), ElementsAre("x", "y", "z", "p", "q"));
 }

@@ -184,6 +184,10 @@ TEST(RecordFile, AClosedWriterRefuses) {
   writer.close();
   writer.close();
   EXPECT_THROW(writer.write("b"), FailedPreconditionError);
+  const RecordWriter other = std::move(writer);
+  EXPECT_THROW(writer.write("b"), FailedPreconditionError);
+  EXPECT_THROW(writer.flush(), FailedPreconditionError);
+  writer.close();
   EXPECT_THROW(RecordWriter(path, {.level = 0}), InvalidArgumentError);
   EXPECT_THROW(compression_of("LZ4"), InvalidArgumentError);
   std::remove(path.c_str());

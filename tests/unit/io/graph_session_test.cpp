@@ -1,6 +1,7 @@
 #include "tandem/io/graph_session.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tandem/placement/placement.h"
@@ -112,6 +113,72 @@ std::string counter() {
          node("init", "AssignVariableOp", {"v", "start"}, {{"dtype", "type: DT_INT32"}}) +
          node("up", "AssignAddVariableOp", {"v", "one"}, {{"dtype", "type: DT_INT32"}}) +
          node("value", "ReadVariableOp", {"v", "^up"}, {{"dtype", "type: DT_INT32"}});
+}
+
+TEST(GraphSession, OnesThatWereMovedFromAndEmptyStepsSaySo) {
+  GraphSession first(import_text(graph()));
+  GraphSession::Step step = first.prepare({"x"}, {"y"});
+  const GraphSession second = std::move(first);
+  EXPECT_EQ(second.run({{"x", row(1, 2)}}, {"y"})[0], row(-2, -4));
+  const auto told = [](const auto& action) {
+    return message_of_call<FailedPreconditionError>(action);
+  };
+  EXPECT_THAT(told([&] { first.run({}, {"y"}); }), HasSubstr("was moved"));
+  EXPECT_THAT(told([&] { first.prepare({}, {"y"}); }), HasSubstr("was moved"));
+  EXPECT_THAT(told([&] { first.imported(); }), HasSubstr("was moved"));
+  EXPECT_THAT(told([&] { GraphSession::Step().run({}); }), HasSubstr("GraphSession::prepare"));
+  const GraphSession::Step other = std::move(step);
+  EXPECT_EQ(other.run({row(1, 2)})[0], row(-2, -4));
+  EXPECT_THAT(told([&] { step.run({row(1, 2)}); }), HasSubstr("GraphSession::prepare"));
+}
+
+// while (i < n) { i = i + 1; a = a + a; } as TensorFlow 1 writes it.
+std::string loop() {
+  const auto enter = [](const std::string& name, const std::string& input, const char* constant) {
+    return node(name, "Enter", {input},
+                {{"T", kFloatType},
+                 {"frame_name", "s: \"loop\""},
+                 {"is_constant", std::string("b: ") + constant}});
+  };
+  const auto carried = [&](const std::string& name) {
+    return node(name + "/merge", "Merge", {name + "/enter", name + "/next"},
+                {{"T", kFloatType}, {"N", "i: 2"}}) +
+           node(name + "/switch", "Switch", {name + "/merge", "cond"}, kT) +
+           node(name + "/next", "NextIteration", {name + "/new"}, kT) +
+           node(name + "/exit", "Exit", {name + "/switch"}, kT);
+  };
+  return placeholder("n") + placeholder("i0") + placeholder("a0") + enter("n/enter", "n", "true") +
+         enter("i/enter", "i0", "false") + enter("a/enter", "a0", "false") + carried("i") +
+         carried("a") + node("less", "Less", {"i/merge", "n/enter"}, kT) +
+         node("cond", "LoopCond", {"less"}) +
+         node("one", "Const", {"^i/switch"},
+              {{"dtype", kFloatType},
+               {"value", "tensor { dtype: DT_FLOAT tensor_shape { } float_val: 1 }"}}) +
+         node("i/new", "AddV2", {"i/switch:1", "one"}, kT) +
+         node("a/new", "AddV2", {"a/switch:1", "a/switch:1"}, kT) +
+         node("out", "Identity", {"a/exit"}, kT);
+}
+
+TEST(GraphSession, TensorsInsideOfALoopAreNamedAsTheUserDid) {
+  const GraphSession session(import_text(loop()));
+  const Array n = Array::scalar(3.0f), zero = Array::scalar(0.0f), one = Array::scalar(1.0f);
+  const std::vector<GraphSession::Feed> feeds{{"n", n}, {"i0", zero}, {"a0", one}};
+  EXPECT_EQ(session.run(feeds, {"out"})[0], Array::scalar(8.0f));
+  EXPECT_EQ(session.run({{"a/exit", one}}, {"out"})[0], one) << "it is outside";
+  for (const std::string name : {"a/new", "less", "a/switch:1", "i/merge", "a/enter", "one"}) {
+    EXPECT_THAT(message_of_call<InvalidArgumentError>([&] { session.run(feeds, {name}); }),
+                HasSubstr("'" + name +
+                          "' lies inside of a loop, where it has a value in every "
+                          "round, so it cannot be fetched"));
+  }
+  for (const std::string name : {"a/new", "a/merge", "a/enter", "a/next", "one", "a/switch:1"}) {
+    auto more = feeds;
+    more.push_back({name, one});
+    EXPECT_THAT(message_of_call<InvalidArgumentError>([&] { session.run(more, {"out"}); }),
+                HasSubstr("'" + name +
+                          "' lies inside of a loop, where it has a value in every "
+                          "round, so it cannot be fed"));
+  }
 }
 
 TEST(GraphSession, StateLastsFromStepToStep) {

@@ -1,5 +1,6 @@
 #include "tandem/io/npy.h"
 
+#include <algorithm>
 #include <complex>
 #include <filesystem>
 #include <string>
@@ -86,11 +87,36 @@ TEST(Npy, RefusesWhatItDoesNotKnow) {
     return "no UnimplementedError";
   };
   EXPECT_THAT(message(npy("'|O'", "False", "(1,)", "")), HasSubstr("pickled"));
-  EXPECT_THAT(message(npy("'<U3'", "False", "(1,)", "")), HasSubstr("astype('S')"));
   EXPECT_THAT(message(npy("[('a', '<f4')]", "False", "(1,)", "")), HasSubstr("fields"));
   EXPECT_THAT(message(npy("'<M8'", "False", "(1,)", "")), HasSubstr("'<M8'"));
   EXPECT_THROW(encode_npy(Array(DType::kVariant, {})), UnimplementedError);
   EXPECT_THROW(encode_npy(Array::scalar(std::string("a\0", 2))), InvalidArgumentError);
+}
+
+TEST(Npy, UnicodeBecomesUtf8) {
+  // 'aé', '€😀' and '' with two characters each
+  const std::string little(
+      "a\0\0\0\xe9\0\0\0"
+      "\xac\x20\0\0\x00\xf6\x01\0"
+      "\0\0\0\0\0\0\0\0",
+      24);
+  std::string big = little;
+  for (std::size_t i = 0; i < big.size(); i += 4) std::reverse(&big[i], &big[i] + 4);
+  const Array expected = Array::vector<std::string>({"aé", "€😀", ""});
+  EXPECT_EQ(decode_npy(npy("'<U2'", "False", "(3,)", little), "x"), expected);
+  EXPECT_EQ(decode_npy(npy("'>U2'", "False", "(3,)", big), "x"), expected);
+  EXPECT_EQ(decode_npy(npy("'<U1'", "False", "(1,)", std::string("\xff\xff\x10\0", 4)), "x"),
+            Array::vector<std::string>({"\xf4\x8f\xbf\xbf"}));
+  EXPECT_EQ(decode_npy(npy("'<U0'", "False", "(0,)", ""), "x").num_elements(), 0);
+  EXPECT_EQ(
+      decode_npy(npy("'<U1'", "True", "(2, 2)", std::string("a\0\0\0b\0\0\0c\0\0\0d\0\0\0", 16)),
+                 "x"),
+      Array::from<std::string>(std::vector<std::string>{"a", "c", "b", "d"}, {2, 2}));
+  // Halves of surrogate pairs, and a number after the last character.
+  for (const char* word : {"\0\xd8\0", "\xff\xdf\0", "\0\0\x11", "\0\0\xff"}) {
+    const std::string bytes = std::string(word, 3) + '\0';
+    EXPECT_THROW(decode_npy(npy("'<U1'", "False", "(1,)", bytes), "x"), DataLossError);
+  }
 }
 
 TEST(Npy, RefusesShapesThatCouldNotBe) {
@@ -112,6 +138,8 @@ TEST(Npy, RefusesDamagedFiles) {
        {npy("'<f4'", "False", "(1000000000,)", "abcd"), npy("'<f4'", "False", "(-1,)", ""),
         npy("'|S0'", "False", "(1000000000000,)", ""),
         npy("'|S99999999999999999999'", "False", "(1,)", ""),
+        npy("'<U1'", "False", "(1000000000,)", "abcd"), npy("'<U2'", "False", "(1,)", "abcd"),
+        npy("'<U4611686018427387904'", "False", "(1,)", ""), npy("'<U'", "False", "(1,)", ""),
         npy("'<f4'", "False", "(4000000000, 4000000000, 4000000000)", ""),
         npy("'<f4'", "Maybe", "(1,)", "abcd"), npy("'<f4'", "False", "1", "abcd"),
         npy("'<f4', 'more': 1", "False", "(1,)", "abcd"),
@@ -140,7 +168,7 @@ TEST(Npy, AFileOfAnotherKindIsNotCalledDamaged) {
     decode_npz(one, "one.npy");
     ADD_FAILURE() << "an array is no archive";
   } catch (const InvalidArgumentError& error) {
-    EXPECT_NE(std::string(error.what()).find("load_npy"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("read_npy"), std::string::npos) << error.what();
   }
   EXPECT_THROW(decode_npz("what is this", "x"), InvalidArgumentError);
 }

@@ -170,6 +170,9 @@ TEST_F(TensorBundle, LeavesNothingBehindWhenGivenUp) {
     writer.add("x", grid(2, 2));
     EXPECT_THROW(writer.add("x", grid(2, 2)), InvalidArgumentError);
     EXPECT_THROW(writer.add("", grid(2, 2)), InvalidArgumentError);
+    EXPECT_THAT(error_of<InvalidArgumentError>([&] { writer.add("y", Array()); }),
+                HasSubstr("'y': the array is empty"));
+    EXPECT_THROW(writer.add_slice("y", {4}, {{{0, 2}}}, Array()), InvalidArgumentError);
   }
   EXPECT_THAT(files(), ElementsAre());
   EXPECT_THROW(TensorBundleWriter(path("no/such/folder/m")), NotFoundError);

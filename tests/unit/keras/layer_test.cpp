@@ -112,6 +112,9 @@ TEST(Layer, ThatIsNotTrainableHasNoTrainableWeights) {
   dense.set_trainable(false);
   EXPECT_TRUE(dense.trainable_weights().empty());
   EXPECT_EQ(dense.non_trainable_weights().size(), 2u);
+  EXPECT_TRUE(dense.trainable_variables().empty());
+  EXPECT_EQ(dense.non_trainable_variables().size(), 2u);
+  EXPECT_EQ(dense.variables().size(), 2u);
 }
 
 TEST(Layer, InfersShapesWithUnknownSizes) {

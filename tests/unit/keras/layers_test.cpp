@@ -79,7 +79,11 @@ TEST(Merging, NeedsInputsThatFit) {
 
 TEST(Images, OptionsAreChecked) {
   EXPECT_THAT(error_of([] { Conv2D(4, 3, {.padding = "sam"}); }),
-              HasSubstr("padding must be 'valid' or 'same'"));
+              HasSubstr("padding must be 'valid' or 'same', got 'sam'"));
+  EXPECT_THAT(error_of([] { Conv1D(4, 3, {.padding = "sam"}); }),
+              HasSubstr("padding must be 'valid', 'same' or 'causal', got 'sam'"));
+  EXPECT_THAT(error_of([] { Conv2D(4, 3, {.padding = "causal"}); }),
+              HasSubstr("padding must be 'valid' or 'same', got 'causal'"));
   EXPECT_THAT(error_of([] { Conv2D(4, 0); }), HasSubstr("kernel_size must be positive"));
   EXPECT_THAT(error_of([] { Conv2D(4, 3, {.strides = 2, .dilation_rate = 2}); }),
               HasSubstr("`dilation_rate > 1`"));

@@ -48,7 +48,84 @@ TEST(Sequential, ChecksItsLayersAndInputs) {
                 model(zeros({2, 7, 8, 1}));
               }),
               HasSubstr("expected shape (None, 8, 8, 1), found shape (2, 7, 8, 1)"));
-  EXPECT_THAT(error_of([&] { model.add(Dense(1)); }), HasSubstr("is built already"));
+  EXPECT_THAT(error_of([&] { model.add(Input({3})); }),
+              HasSubstr("takes inputs of shape (None, 8, 8, 1) already"));
+  const Sequential later{Dense(1)};
+  later.build({-1, 2});
+  EXPECT_THAT(error_of([&] { later.add(Input({2})); }), HasSubstr("(None, 2) already"));
+}
+
+TEST(Sequential, BuildsLayersAsTheyComeAfterAnInput) {
+  clear_session();
+  const Sequential model;
+  model.add(Input({4}));
+  EXPECT_FALSE(model.built());
+  model.add(Dense(3));
+  EXPECT_TRUE(model.built());
+  EXPECT_EQ(model.weights().size(), 2u);
+  model.add(Dense(2));
+  EXPECT_EQ(model.count_params(), 4 * 3 + 3 + 3 * 2 + 2);
+  EXPECT_THAT(model.summary_text(), HasSubstr("(None, 2)"));
+  EXPECT_EQ(model(zeros({5, 4})).shape(), (Shape{5, 2}));
+}
+
+TEST(Sequential, TakesLayersAfterItWasBuiltAndUsed) {
+  const Tensor x = ones({8, 4}), y = ones({8, 1});
+  const Sequential model{Dense(3)};
+  model.compile({.optimizer = "adam", .loss = "mse"});
+  EXPECT_EQ(model.predict(x, {.verbose = Verbose::kSilent}).shape(), (Shape{8, 3}));
+  model.train_on_batch(x, ones({8, 3}));
+  const Tensor kept = model.weights()[0].read_value();
+  model.add(Dense(1));
+  EXPECT_TRUE(all_equal(model.weights()[0].read_value(), kept));
+  EXPECT_EQ(model.weights().size(), 4u);
+  EXPECT_EQ(model.predict(x, {.verbose = Verbose::kSilent}).shape(), (Shape{8, 1}));
+  model.train_on_batch(x, y);
+  EXPECT_FALSE(all_equal(model.weights()[0].read_value(), kept)) << "trained with all its weights";
+}
+
+TEST(Sequential, KeepsItsLayersWhereOneDoesNotFit) {
+  const Sequential model{Input({4}), Dense(3)};
+  EXPECT_THAT(error_of([&] { model.add(Conv2D(2, 3)); }), HasSubstr("expected ndim=4"));
+  EXPECT_EQ(model.layers().size(), 1u);
+  EXPECT_EQ(model(zeros({5, 4})).shape(), (Shape{5, 3}));
+  const Sequential empty{Input({4})};
+  EXPECT_THAT(error_of([&] { empty.add(Conv2D(2, 3)); }), HasSubstr("expected ndim=4"));
+  EXPECT_FALSE(empty.built());
+  empty.add(Dense(2));
+  EXPECT_EQ(empty.weights().size(), 2u);
+}
+
+TEST(Sequential, LetsItsLastLayerBeTakenAway) {
+  const Tensor x = ones({8, 4});
+  const Sequential model{Input({4}), Dense(3), Dense(1, {.name = "head"})};
+  EXPECT_EQ(model.predict(x, {.verbose = Verbose::kSilent}).shape(), (Shape{8, 1}));
+  EXPECT_EQ(model.pop().name(), "head");
+  EXPECT_EQ(model.predict(x, {.verbose = Verbose::kSilent}).shape(), (Shape{8, 3}));
+  model.add(Dense(2, {.name = "head"}));
+  EXPECT_EQ(model.predict(x, {.verbose = Verbose::kSilent}).shape(), (Shape{8, 2}));
+  model.pop();
+  model.pop();
+  EXPECT_FALSE(model.built());
+  EXPECT_THROW(model.pop(), FailedPreconditionError);
+  model.add(Dense(5));
+  EXPECT_EQ(model(x).shape(), (Shape{8, 5})) << "the Input stayed";
+}
+
+TEST(Handles, ThatWereMovedFromCanStillBeUsed) {
+  KerasTensor input = Input({4}, {.name = "kept"});
+  const KerasTensor other_input = std::move(input);
+  EXPECT_EQ(input.name(), other_input.name());
+  Metric metric("mae");
+  const Metric other_metric = std::move(metric);
+  metric.update_state(Tensor{1.0}, Tensor{3.0});
+  EXPECT_TRUE(all_equal(other_metric.result(), Tensor(2.0f)));
+  Optimizer optimizer("sgd");
+  const Optimizer other_optimizer = std::move(optimizer);
+  EXPECT_EQ(optimizer.iterations(), 0);
+  Initializer initializer("ones");
+  const Initializer other_initializer = std::move(initializer);
+  EXPECT_TRUE(all_equal(initializer({2}), ones({2})));
 }
 
 TEST(Sequential, ElementsThatAreNoBatchesAreNoEndOfIt) {

@@ -13,6 +13,7 @@
 namespace tandem::keras {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -62,6 +63,23 @@ TEST_F(Save, WeightsComeBack) {
   other.load_weights(path("w"));
   expect_equal(other.get_weights(), model.get_weights());
   EXPECT_EQ(other.predict_on_batch(kX).array(), model.predict_on_batch(kX).array());
+}
+
+TEST_F(Save, NamesOfKerasFilesAndFoldersAreRefused) {
+  const Sequential model = network();
+  const auto refused = [](const auto& action) { return error_of<InvalidArgumentError>(action); };
+  for (const char* ending : {".weights.h5", ".h5", ".hdf5", ".keras"}) {
+    EXPECT_THAT(refused([&] { model.save_weights(path("w") + ending); }),
+                AllOf(HasSubstr("Keras' own format"), HasSubstr("a checkpoint of TensorFlow"),
+                      HasSubstr("give '" + path("w") + "'")));
+  }
+  EXPECT_THAT(refused([&] { model.save_weights(folder_.string()); }),
+              HasSubstr("is a folder. What is written is a checkpoint"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+  EXPECT_THAT(refused([&] { model.load_weights(folder_.string()); }), HasSubstr("is a folder"));
+  fs::write_file(path("w.weights.h5"), "HDF");
+  EXPECT_THAT(refused([&] { model.load_weights(path("w.weights.h5")); }),
+              HasSubstr("tf.train.Checkpoint(model=model).write(PATH)"));
 }
 
 TEST_F(Save, NamesAreThoseOfKeras) {

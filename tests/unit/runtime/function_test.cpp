@@ -372,6 +372,14 @@ TEST(Function, AConcreteFunctionThatHoldsNoneSaysSo) {
   }
 }
 
+TEST(Function, OneThatWasMovedFromCanStillBeCalled) {
+  auto f = function([](Tensor x) { return x * x; });
+  const auto other = std::move(f);
+  EXPECT_EQ(other(Tensor(3.0f)).item<float>(), 9.0f);
+  EXPECT_EQ(f(Tensor(3.0f)).item<float>(), 9.0f);
+  EXPECT_EQ(f.num_traces(), 1u) << "the same function";
+}
+
 // TensorFlow's: a name behind those outside, a name with "/" as it is, none at all.
 TEST(Function, NameScopes) {
   auto f = function([](Tensor x) {
