@@ -132,8 +132,9 @@ void print_tensors(const char* title, const std::vector<NamedTensor>& tensors) {
 
 void print_text(const GraphArguments& arguments, const io::ImportedGraph& imported) {
   const Summary summary = summarize(imported);
-  std::cout << arguments.graph << ": " << imported.graph->num_nodes() << " nodes, "
-            << imported.library.size() << " functions, "
+  const std::size_t nodes = imported.graph->num_nodes(), functions = imported.library.size();
+  std::cout << arguments.graph << ": " << nodes << (nodes == 1 ? " node, " : " nodes, ")
+            << functions << (functions == 1 ? " function, " : " functions, ")
             << (imported.producer == 0 ? "no version: very old, or cut short"
                                        : cat("producer ", imported.producer))
             << '\n';

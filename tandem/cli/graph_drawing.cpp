@@ -154,8 +154,8 @@ std::string to_html(const io::ImportedGraph& imported, const std::string& title)
   return cat("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>",
              escape_html(title), "</title>\n<style>\n", GraphPicture::style(), kPageStyle,
              "</style></head><body>\n<header>", escape_html(title), " · ",
-             imported.graph->num_nodes(),
-             " nodes, drawn without what follows from constants alone · <input class=\"find\" "
+             imported.graph->num_nodes(), imported.graph->num_nodes() == 1 ? " node" : " nodes",
+             ", drawn without what follows from constants alone · <input class=\"find\" "
              "placeholder=\"find\"> drag to move, wheel to "
              "zoom</header>\n",
              picture.svg(), "<script>", GraphPicture::script(), "</script></body></html>\n");

@@ -29,13 +29,14 @@
 namespace tandem::cli {
 namespace {
 
-// One element a line.
+// One element a line; lines may end as on Windows.
 Array read_lines(const std::string& path) {
   const std::string text = fs::read_file(path);
   std::vector<std::string> lines;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     lines.push_back(text.substr(at, end - at));
+    if (end < text.size() && lines.back().ends_with('\r')) lines.back().pop_back();
     at = end + 1;
   }
   return Array::vector(lines);
@@ -77,13 +78,11 @@ void check_file_names(const RunArguments& arguments) {
     const auto [other, is_new] = seen.emplace(file_name(fetch), name);
     if (is_new) continue;
     if (other->second == name) {
-      throw InvalidArgumentError(cat("--fetch: ", fetch,
-                                     " is fetched twice, and both would be saved as ", other->first,
-                                     ". Fetch each tensor once."));
+      throw UsageError(cat("--fetch: ", fetch, " is fetched twice, and both would be saved as ",
+                           other->first, ". Fetch each tensor once."));
     }
-    throw InvalidArgumentError(cat("--fetch: ", other->second, " and ", name,
-                                   " would both be saved as ", other->first,
-                                   ". Fetch them apart."));
+    throw UsageError(cat("--fetch: ", other->second, " and ", name, " would both be saved as ",
+                         other->first, ". Fetch them apart."));
   }
 }
 
@@ -158,6 +157,7 @@ void report_fetch(const RunArguments& arguments, const Fetched& fetched) {
   std::cout << " in " << path << '\n';
 }
 
+// 0 if no device counted anything: small blocks are not counted.
 std::uint64_t peak_bytes(const Runtime& runtime) {
   std::uint64_t bytes = 0;
   for (const auto& device : runtime.devices()) bytes += device->allocator().stats().peak;
@@ -197,23 +197,27 @@ void report(const RunArguments& arguments, const Timing& timing, int nodes, std:
   const bool timed = arguments.repeat > 0;
   if (arguments.json) {
     const auto number = [&](double ms) { return timed ? nlohmann::ordered_json(ms) : nullptr; };
+    const auto peak_json = peak > 0 ? nlohmann::ordered_json(peak) : nullptr;
     std::cout << nlohmann::ordered_json{{"min_ms", number(timing.least)},
                                         {"median_ms", number(timing.median)},
                                         {"steps", arguments.steps},
                                         {"nodes", nodes},
-                                        {"peak_bytes", peak}}
+                                        {"peak_bytes", peak_json}}
                      .dump()
               << '\n';
     return;
   }
-  std::cout << nodes << " nodes";
+  std::cout << nodes << (nodes == 1 ? " node" : " nodes");
   if (timed) {
     std::cout << std::fixed << std::setprecision(3) << ", " << timing.median
               << " ms a step (median of " << arguments.repeat << "), " << timing.least
               << " at best";
   }
-  std::cout << std::fixed << std::setprecision(1) << ", " << static_cast<double>(peak) / 1e6
-            << " MB at most\n";
+  if (peak > 0) {
+    std::cout << std::fixed << std::setprecision(1) << ", " << static_cast<double>(peak) / 1e6
+              << " MB at most";
+  }
+  std::cout << '\n';
 }
 
 }  // namespace

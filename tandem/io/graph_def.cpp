@@ -4,6 +4,7 @@
 #include "tandem/fs/file_system.h"
 #include "tandem/io/internal/graph_bytes.h"
 #include "tandem/io/internal/import.h"
+#include "tandem/io/internal/other_formats.h"
 #include "tandem/io/internal/parse.h"
 
 namespace tandem::io {
@@ -31,7 +32,21 @@ ImportedGraph read_graph_def(const std::string& path, ImportOptions options) {
     // schema_version (1), then meta_graphs: field 1 of a GraphDef is a node.
     if (bytes.starts_with("\x08\x01\x12")) throw saved_model();
     if (is_text(bytes)) options.format = GraphFormat::kText;
-    return parse_graph_def(bytes, options.format, options.name);
+    const auto refuse_other_format = [&] {
+      const std::string other = other_format(bytes, path);
+      if (!other.empty())
+        throw InvalidArgumentError(cat("'", path, "' is no GraphDef but ", other));
+    };
+    proto::GraphDef parsed;
+    try {
+      parsed = parse_graph_def(bytes, options.format, options.name);
+    } catch (const DataLossError&) {
+      refuse_other_format();
+      throw;
+    }
+    // A message of another kind may look like a graph, but every node has a name.
+    if (!parsed.node.empty() && parsed.node.front().name.empty()) refuse_other_format();
+    return parsed;
   }();
   return import_message(def, options);
 }

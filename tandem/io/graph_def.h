@@ -69,6 +69,8 @@ TANDEM_EXPORT ImportedGraph import_graph_def(std::string_view bytes,
                                              const ImportOptions& options = {});
 
 /// The same from a file; one whose name ends in .pbtxt, or that begins as text does, is text.
+/// Throws InvalidArgumentError for SavedModels and other known formats: it tells which, and what to
+/// do.
 TANDEM_EXPORT ImportedGraph read_graph_def(const std::string& path, ImportOptions options = {});
 
 /// What of `unsupported` the text of an error shows: a line for each node.

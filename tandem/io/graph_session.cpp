@@ -248,6 +248,11 @@ std::vector<Array> GraphSession::Step::run(const std::vector<Array>& feeds) cons
   std::vector<Tensor> args;
   for (std::size_t i = 0; i < feeds.size(); ++i) {
     const Node& arg = *function_->args()[i];
+    if (!feeds[i].valid()) {
+      throw InvalidArgumentError(cat("Tensor '", feed_names_[i], "' (", arg.output_dtype(0),
+                                     arg.output_shape(0), ") is fed an empty Array: one that was ",
+                                     "default-constructed, or moved from."));
+    }
     if (feeds[i].dtype() != arg.output_dtype(0) ||
         !arg.output_shape(0).is_compatible(feeds[i].shape())) {
       throw InvalidArgumentError(cat("Tensor '", feed_names_[i], "' is ", arg.output_dtype(0),

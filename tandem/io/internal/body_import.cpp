@@ -198,7 +198,11 @@ void BodyImport::read_op(Pending& node) {
   }
   node.op = library_.runtime().ops().find(name);
   if (!node.op) {
-    node.reason = cat("there is no op '", name, "'");
+    const bool of_data =
+        name.find("Dataset") != std::string::npos || name.find("Iterator") != std::string::npos;
+    node.reason =
+        cat("there is no op '", name, "'",
+            of_data ? "; datasets within graphs are not supported: feed what they give" : "");
     return;
   }
   read_attrs(node);

@@ -88,13 +88,9 @@ TEST_F(TdGraph, RunTellsWrongUsageFromFailure) {
   EXPECT_THAT(run("run g.pbtxt --fetch x --repeat -1").err, HasSubstr("range 0 to 1000000000"));
   const auto fails = [&](const std::string& arguments) { return failure_of("run " + arguments); };
   EXPECT_THAT(fails("missing.pb --fetch x"), HasSubstr("No such file"));
-  EXPECT_THAT(fails("x.npy --fetch x"), HasSubstr("is no GraphDef"));
+  EXPECT_THAT(fails("x.npy --fetch x"), HasSubstr("is no GraphDef but an array of NumPy"));
   EXPECT_THAT(fails("g.pbtxt --fetch scope/y"), HasSubstr("'x' (float[2])"));
   EXPECT_THAT(fails("g.pbtxt --feed x=x.npy --fetch scope/z"), HasSubstr("Did you mean 'scope/y'"));
-  EXPECT_THAT(fails("g.pbtxt --feed x=x.npy --fetch x --fetch x:0 --out ."),
-              AllOf(HasSubstr("x:0 is fetched twice"), HasSubstr("x_0.npy")));
-  EXPECT_THAT(fails("g.pbtxt --feed x=x.npy --fetch scope/y --fetch scope_y"),
-              HasSubstr("scope/y:0 and scope_y:0 would both be saved as scope_y_0.npy"));
   EXPECT_THAT(
       fails("g.pbtxt --feed x=x.npy --fetch now"),
       HasSubstr("in td run: --init NODE runs a node first; 'init' looks like one that does"));
@@ -112,6 +108,122 @@ TEST_F(TdGraph, RunTellsWrongUsageFromFailure) {
   EXPECT_THAT(fails("/dev/null --fetch x"), HasSubstr("is empty"));
   EXPECT_THAT(fails("g.pbtxt --feed x=x.npy --fetch worse:0"),
               AllOf(HasSubstr("'odd' (MatMull)"), HasSubstr("'worse' (NoSuchThing)")));
+}
+
+TEST_F(TdGraph, WhatIsAskedForTwiceIsWrongUsage) {
+  expect_wrong_usage({"run g.pbtxt --feed x=x.npy --feed x:0=x.npy --fetch scope/y",
+                      "run g.pbtxt --feed x=x.npy --fetch x --fetch x:0 --out .",
+                      "run g.pbtxt --feed x=x.npy --fetch scope/y --fetch scope_y"});
+  EXPECT_THAT(run("run g.pbtxt --feed x=x.npy --fetch x --fetch x:0 --out .").err,
+              AllOf(HasSubstr("x:0 is fetched twice"), HasSubstr("x_0.npy")));
+  EXPECT_THAT(run("run g.pbtxt --feed x=x.npy --fetch scope/y --fetch scope_y").err,
+              HasSubstr("scope/y:0 and scope_y:0 would both be saved as scope_y_0.npy"));
+}
+
+TEST_F(TdGraph, LinesMayEndAsOnWindows) {
+  fs::write_file(path("crlf.txt"), "one\r\n\r\nth\rree\r\n");
+  EXPECT_EQ(run("run g.pbtxt --feed s=crlf.txt --fetch words --out .").code, 0);
+  EXPECT_EQ(io::read_npy(path("words_0.npy")),
+            Array::vector(std::vector<std::string>{"one", "", "th\rree"}));
+}
+
+TEST_F(TdGraph, OneNodeIsNotCalledNodes) {
+  EXPECT_THAT(run("run g.pbtxt --feed x=x.npy --fetch scope/y").out, HasSubstr("\n1 node, "));
+  fs::write_file(path("one.pbtxt"), "node { name: 'n' op: 'NoOp' }");
+  EXPECT_THAT(run("graph one.pbtxt").out, HasSubstr("one.pbtxt: 1 node, 0 functions, "));
+}
+
+TEST_F(TdGraph, FilesOfOtherFormatsAreNamed) {
+  const auto told = [&](const std::string& name, std::string_view bytes) {
+    fs::write_file(path(name), std::string(bytes));
+    return failure_of("graph " + name);
+  };
+  using std::string_view_literals::operator""sv;
+  EXPECT_THAT(told("a.keras", "PK\x03\x04\x14\0\0\0"sv),
+              AllOf(HasSubstr("a model that Keras saved"), HasSubstr("docs/graphs.md")));
+  EXPECT_THAT(told("b", "PK\x03\x04\x14\0\0\0model.weights.h5"sv), HasSubstr("Keras saved"));
+  EXPECT_THAT(told("a.pt", "PK\x03\x04\x14\0\0\0archive/data.pkl"sv), HasSubstr("PyTorch"));
+  EXPECT_THAT(told("a.zip", "PK\x03\x04\x14\0\0\0"sv), HasSubstr("a zip archive"));
+  EXPECT_THAT(told("a.h5", "\x89HDF\r\n\x1a\n\0\0\0\0\0\x08\x08\0"sv),
+              AllOf(HasSubstr("HDF5"), HasSubstr("docs/saving.md")));
+  EXPECT_THAT(told("a.tflite", "\x1c\0\0\0TFL3\x14\0\x20\0"sv), HasSubstr("TensorFlow Lite"));
+  EXPECT_THAT(told("a.index", "\0\0\x06\x08\x57\xfb\x80\x8b\x24\x75\x47\xdb"sv),
+              HasSubstr("a file of a checkpoint"));
+  EXPECT_THAT(told("a.data-00000-of-00001", "\x01\0\0\0"sv), HasSubstr("a file of a checkpoint"));
+  EXPECT_THAT(told("onnx", "\x08\x08\x12\x07pytorch\x3a\x02\x0a\0"sv), HasSubstr("ONNX"));
+  // What is known of the graph: a list of ops, the first "AddV2"; then a graph without nodes.
+  constexpr std::string_view kMeta = "\x0a\x0b\x12\x09\x0a\x07\x0a\x05\x41\x64\x64V2\x12\0"sv;
+  for (const char* name : {"a.meta", "meta"})
+    EXPECT_THAT(told(name, kMeta), HasSubstr("MetaGraphDef (.meta)"));
+  EXPECT_THAT(told("text", "saved_model_schema_version: 1\n"sv), HasSubstr("in text form"));
+  EXPECT_THAT(told("damaged.pb", "\x0a\x05\x0a\x09x"sv), HasSubstr("or is damaged"));
+}
+
+// The init op of a SavedModel waits for a function that fills a table.
+TEST_F(TdGraph, TheInitOpOfASavedModelIsFound) {
+  fs::write_file(path("table.pbtxt"), R"(
+node { name: 'table' op: 'HashTableV2'
+       attr { key: 'key_dtype' value { type: DT_STRING } }
+       attr { key: 'value_dtype' value { type: DT_INT64 } }
+       attr { key: 'shared_name' value { s: 'table' } } }
+node { name: 'keys' op: 'Const' attr { key: 'dtype' value { type: DT_STRING } }
+       attr { key: 'value' value { tensor { dtype: DT_STRING tensor_shape { dim { size: 2 } }
+       string_val: 'one' string_val: 'three' } } } }
+node { name: 'values' op: 'Const' attr { key: 'dtype' value { type: DT_INT64 } }
+       attr { key: 'value' value { tensor { dtype: DT_INT64 tensor_shape { dim { size: 2 } }
+       int64_val: 1 int64_val: 3 } } } }
+node { name: 'other' op: 'Const' attr { key: 'dtype' value { type: DT_INT64 } }
+       attr { key: 'value' value { tensor { dtype: DT_INT64 tensor_shape { } int64_val: -1 } } } }
+node { name: 'fill' op: 'StatefulPartitionedCall' input: 'table' input: 'keys' input: 'values'
+       attr { key: 'Tin' value { list { type: DT_RESOURCE type: DT_STRING type: DT_INT64 } } }
+       attr { key: 'Tout' value { list { type: DT_INT64 } } }
+       attr { key: 'f' value { func { name: 'filler' } } } }
+node { name: 'start' op: 'NoOp' input: '^fill' }
+node { name: 's' op: 'Placeholder' attr { key: 'dtype' value { type: DT_STRING } } }
+node { name: 'ids' op: 'LookupTableFindV2' input: 'table' input: 's' input: 'other'
+       attr { key: 'Tin' value { type: DT_STRING } } attr { key: 'Tout' value { type: DT_INT64 } } }
+library { function {
+  signature { name: 'filler' input_arg { name: 't' type: DT_RESOURCE }
+              input_arg { name: 'k' type: DT_STRING } input_arg { name: 'v' type: DT_INT64 }
+              output_arg { name: 'r' type: DT_INT64 } }
+  node_def { name: 'import' op: 'LookupTableImportV2' input: 't' input: 'k' input: 'v'
+             attr { key: 'Tin' value { type: DT_STRING } }
+             attr { key: 'Tout' value { type: DT_INT64 } } }
+  node_def { name: 'done' op: 'Identity' input: 'v' input: '^import'
+             attr { key: 'T' value { type: DT_INT64 } } }
+  ret { key: 'r' value: 'done:output:0' } } }
+)");
+  EXPECT_THAT(run("graph table.pbtxt").out,
+              HasSubstr("initializers, for td run --init:\n  start\nops:"));
+  EXPECT_THAT(failure_of("run table.pbtxt --feed s=s.txt --fetch ids"),
+              HasSubstr("'start' looks like one that does"));
+  EXPECT_EQ(run("run table.pbtxt --feed s=s.txt --fetch ids --init start --out .").code, 0);
+  EXPECT_EQ(io::read_npy(path("ids_0.npy")), Array::vector(std::vector<std::int64_t>{1, -1, 3}));
+}
+
+// v = 0 at first; then v = 2 v and w = v, which a training step does as well.
+TEST_F(TdGraph, UpdatesAndCopiesAreNoInitializers) {
+  const auto variable = [](const std::string& name) {
+    return "node { name: '" + name + R"(' op: 'VarHandleOp'
+       attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'shape' value { shape { } } }
+       attr { key: 'shared_name' value { s: ')" +
+           name + "' } } }\n" + "node { name: 'read_" + name + "' op: 'ReadVariableOp' input: '" +
+           name + "' attr { key: 'dtype' value { type: DT_FLOAT } } }\n";
+  };
+  const auto assign = [](const std::string& name, const std::string& to, const std::string& what) {
+    return "node { name: '" + name + "' op: 'AssignVariableOp' input: '" + to + "' input: '" +
+           what + "' attr { key: 'dtype' value { type: DT_FLOAT } } }\n";
+  };
+  fs::write_file(path("update.pbtxt"), variable("v") + variable("w") + variable("u") + R"(
+node { name: 'zero' op: 'Const' attr { key: 'dtype' value { type: DT_FLOAT } }
+       attr { key: 'value' value { tensor { dtype: DT_FLOAT tensor_shape { } } } } }
+node { name: 'twice' op: 'AddV2' input: 'read_v' input: 'read_v'
+       attr { key: 'T' value { type: DT_FLOAT } } }
+)" + assign("first", "v", "zero") + assign("update", "v", "twice") +
+                                           assign("from_v", "w", "read_v") +
+                                           assign("copy", "w", "read_u"));
+  EXPECT_THAT(run("graph update.pbtxt").out,
+              HasSubstr("initializers, for td run --init:\n  first\n  from_v\nops:"));
 }
 
 TEST_F(TdGraph, GraphSummarizes) {
