@@ -227,6 +227,7 @@ GraphSession::Step GraphSession::prepare(const std::vector<std::string>& feeds,
 
   Step step;
   step.feed_names_ = feeds;
+  step.runtime_ = state.runtime;
   step.num_nodes_ = static_cast<int>(needed.graph.num_nodes() - needed.args.size());
   step.function_ = std::make_shared<const Function>(
       "session", std::move(needed.graph), std::move(needed.args), std::move(needed.results),
@@ -245,6 +246,7 @@ std::vector<Array> GraphSession::Step::run(const std::vector<Array>& feeds) cons
     throw InvalidArgumentError(
         cat("The step takes ", feed_names_.size(), " feeds but got ", feeds.size(), "."));
   }
+  const RuntimeScope scope(*runtime_);
   std::vector<Tensor> args;
   for (std::size_t i = 0; i < feeds.size(); ++i) {
     const Node& arg = *function_->args()[i];

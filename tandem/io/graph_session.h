@@ -9,6 +9,10 @@
 #include "tandem/graph/function.h"
 #include "tandem/io/graph_def.h"
 
+namespace tandem {
+class Runtime;
+}
+
 namespace tandem::io {
 
 /// Runs an imported graph as a session of TensorFlow 1 would: any tensor may be fed, any fetched,
@@ -17,8 +21,9 @@ namespace tandem::io {
 ///     td::io::GraphSession session(td::io::read_graph_def("model.pb"));
 ///     auto y = session.run({{"x", x}}, {"logits"});
 ///
-/// Variables, tables and queues live in the Runtime that was current when the graph was read, and
-/// so outlive a step; sessions of one Runtime share them by name. Thread-safe.
+/// Variables, tables and queues live in the Runtime that was current when the session was made, and
+/// so outlive a step; sessions of one Runtime share them by name. Steps run in it whichever is
+/// current where they are called. Thread-safe.
 class TANDEM_EXPORT GraphSession {
  public:
   explicit GraphSession(ImportedGraph graph);
@@ -53,6 +58,7 @@ class TANDEM_EXPORT GraphSession {
     friend class GraphSession;
     std::vector<std::string> feed_names_;
     FunctionRef function_;
+    Runtime* runtime_ = nullptr;
     int num_nodes_ = 0;
   };
   /// Made once for each set of names. Throws as run does.

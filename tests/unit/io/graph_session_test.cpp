@@ -1,6 +1,8 @@
 #include "tandem/io/graph_session.h"
 
+#include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -73,6 +75,7 @@ TEST(GraphSession, ChecksFeeds) {
   EXPECT_THAT(feed("x", Array::scalar(1.0f)),
               HasSubstr("Tensor 'x' is float[?,2] but is fed float[]"));
   EXPECT_THAT(feed("x", Array::zeros(DType::kInt32, {1, 2})), HasSubstr("is fed int32[1,2]"));
+  EXPECT_THAT(feed("x", Array()), HasSubstr("'x' (float[?,2]) is fed an empty Array"));
   EXPECT_THAT(feed("other", Array::scalar(1.0f)),
               AllOf(HasSubstr("not fed"), HasSubstr("'x' (float[?,2])")));
   EXPECT_THAT(message_of_call<InvalidArgumentError>([&] {
@@ -201,6 +204,18 @@ TEST(GraphSession, StateBelongsToTheRuntime) {
     session.run({}, {}, {"init"});
     EXPECT_EQ(session.run({}, {"value"})[0], Array::vector(std::vector<int>{11}));
   }
+}
+
+TEST(GraphSession, StepsRunInTheSessionsRuntimeFromEveryThread) {
+  Runtime runtime;
+  std::optional<RuntimeScope> scope(std::in_place, runtime);
+  const GraphSession session(import_text(counter()));
+  scope.reset();
+  session.run({}, {}, {"init"});
+  Array value;
+  std::thread([&] { value = session.run({}, {"value"})[0]; }).join();
+  EXPECT_EQ(value, Array::vector(std::vector<int>{11}));
+  EXPECT_EQ(session.prepare({}, {"value"}).run({})[0], Array::vector(std::vector<int>{12}));
 }
 
 // The update alone says that the variable cannot be on the accelerator; the initializer's part of
