@@ -129,6 +129,9 @@ TEST_F(TdGraph, LinesMayEndAsOnWindows) {
 
 TEST_F(TdGraph, OneNodeIsNotCalledNodes) {
   EXPECT_THAT(run("run g.pbtxt --feed x=x.npy --fetch scope/y").out, HasSubstr("\n1 node, "));
+  EXPECT_THAT(run("run g.pbtxt --feed x=x.npy --fetch scope/y --json").out,
+              HasSubstr("\"peak_bytes\":null"))
+      << "small blocks are not counted";
   fs::write_file(path("one.pbtxt"), "node { name: 'n' op: 'NoOp' }");
   EXPECT_THAT(run("graph one.pbtxt").out, HasSubstr("one.pbtxt: 1 node, 0 functions, "));
 }

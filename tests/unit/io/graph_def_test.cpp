@@ -50,6 +50,16 @@ TEST(GraphDef, ListsEveryNodeThatCannotRun) {
   EXPECT_EQ(g.graph->find("a")->output_dtype(0), DType::kFloat);
 }
 
+TEST(GraphDef, SaysThatDatasetsAreNotSupported) {
+  for (const std::string op :
+       {"RangeDataset", "BatchDatasetV2", "OneShotIterator", "IteratorGetNext"}) {
+    expect_refused<UnimplementedError>(
+        node("a", op),
+        HasSubstr("'a' (" + op + "): there is no op '" + op +
+                  "'; datasets within graphs are not supported: feed what they give"));
+  }
+}
+
 TEST(GraphDef, TellsOfAllThatIsWrongAtOnce) {
   const std::string seven = "dim { size: 7 }";
   const std::string text =
