@@ -116,8 +116,12 @@ class BeamSearch {
     const auto known = beam.children.find(label);
     if (known != beam.children.end() && node(known->second).now.total != kNever) return;
     const T total = logit + (label == beam.label ? beam.before.blank : beam.before.total);
-    if (!would_stay(total)) return;
     int child = known == beam.children.end() ? -1 : known->second;
+    if (!would_stay(total)) {
+      // A beam that fell out earlier in this step, and is not taken up again, grows no more.
+      if (child >= 0) node(child).before = {};
+      return;
+    }
     if (child < 0) {
       child = static_cast<int>(nodes_.size());
       node(id).children.emplace(label, child);

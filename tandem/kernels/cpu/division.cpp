@@ -5,6 +5,7 @@
 #include <complex>
 
 #include "tandem/core/error.h"
+#include "tandem/core/half.h"
 #include "tandem/kernels/cpu/elementwise.h"
 
 namespace tandem::cpu {
@@ -79,9 +80,27 @@ struct FloorModOf {
   }
 };
 
+// Of 16-bit floats, whose quotient is rounded to 16 bits before it is rounded to an integer.
+template <class Of>
+struct RoundedTwice {
+  template <class T>
+  static T of(T x, T y) {
+    const T quotient(static_cast<float>(x) / static_cast<float>(y));
+    return T(Of::of(static_cast<float>(quotient), 1.0f));
+  }
+};
+
+template <class Of>
+constexpr BinaryOp rounded_quotient(double cost) {
+  BinaryOp op = binary_op<Of>(kReals, cost);
+  op.set(DType::kHalf, binary_loop<RoundedTwice<Of>, Half>);
+  op.set(DType::kBFloat16, binary_loop<RoundedTwice<Of>, BFloat16>);
+  return op;
+}
+
 constexpr BinaryOp kDiv = binary_op<DivOf>(kNumbers, 2);
-constexpr BinaryOp kTruncateDiv = binary_op<TruncateDivOf>(kReals, 2);
-constexpr BinaryOp kFloorDiv = binary_op<FloorDivOf>(kReals, 3);
+constexpr BinaryOp kTruncateDiv = rounded_quotient<TruncateDivOf>(2);
+constexpr BinaryOp kFloorDiv = rounded_quotient<FloorDivOf>(3);
 constexpr BinaryOp kTruncateMod = binary_op<TruncateModOf>(kReals, 8);
 constexpr BinaryOp kFloorMod = binary_op<FloorModOf>(kReals, 8);
 
