@@ -39,10 +39,12 @@ Sizes check_inputs(const KernelContext& c, const Array& lengths) {
   return s;
 }
 
-// The labels of each sequence, checked; a blank may only be followed by blanks, which end it.
-std::vector<std::vector<int>> read_labels(const KernelContext& c, const Sizes& s, int blank,
-                                          bool collapse) {
-  const Array &places = c.input(1), &values = c.input(2);
+struct Labels {
+  std::vector<int> path;   // without blanks, and without repeats if they collapse
+  std::int64_t given = 0;  // as they came
+};
+
+void check_places(const Array& places, const Array& values, std::int64_t batch) {
   if (places.rank() != 2 || places.shape()[1] != 2) {
     throw InvalidArgumentError(cat("labels_indices is not a matrix of pairs: ", places.shape()));
   }
@@ -51,32 +53,49 @@ std::vector<std::vector<int>> read_labels(const KernelContext& c, const Sizes& s
                                    " elements, but has shape ", values.shape()));
   }
   if (values.num_elements() == 0) throw InvalidArgumentError("Expected at least one label.");
-  std::vector<std::vector<int>> labels(static_cast<std::size_t>(s.batch));
+  const std::int64_t* place = places.data<std::int64_t>();
+  for (std::int64_t i = 0; i < values.num_elements(); ++i, place += 2) {
+    if (place[0] < 0 || place[0] >= batch || place[1] < 0) {
+      throw InvalidArgumentError(cat("labels_indices[", i, "] = [", place[0], ", ", place[1],
+                                     "] is out of bounds: sequences are below ", batch,
+                                     ", places not negative"));
+    }
+    if (i == 0) continue;
+    const bool repeated = place[0] == place[-2] && place[1] == place[-1];
+    if (repeated || place[0] < place[-2] || (place[0] == place[-2] && place[1] < place[-1])) {
+      throw InvalidArgumentError(cat("labels_indices[", i, "] = [", place[0], ", ", place[1],
+                                     "] is ", repeated ? "repeated" : "out of order",
+                                     ". Sort the labels by sequence and place."));
+    }
+  }
+}
+
+// The labels of each sequence, checked; a blank may only be followed by blanks, which end it. Where
+// the blank is the last class, labels beyond it are blanks too.
+std::vector<Labels> read_labels(const KernelContext& c, const Sizes& s, int blank, bool collapse) {
+  const Array &places = c.input(1), &values = c.input(2);
+  check_places(places, values, s.batch);
+  std::vector<Labels> labels(static_cast<std::size_t>(s.batch));
   std::vector<bool> over(labels.size());
   std::vector<int> before(labels.size(), -1);
-  const std::int64_t* place = places.data<std::int64_t>();
-  std::int64_t last = 0;
-  for (std::int64_t i = 0; i < values.num_elements(); ++i, place += 2) {
-    if (place[0] < last || place[0] >= s.batch) {
-      throw InvalidArgumentError(cat("labels_indices must be in order and below the batch size ",
-                                     s.batch, ", but hold ", place[0], " at ", i));
-    }
-    last = place[0];
-    const auto b = static_cast<std::size_t>(last);
+  for (std::int64_t i = 0; i < values.num_elements(); ++i) {
+    const std::int64_t sequence = places.data<std::int64_t>()[2 * i];
+    const auto b = static_cast<std::size_t>(sequence);
+    ++labels[b].given;
     const int value = values.data<std::int32_t>()[i];
-    if (value < 0 || value >= s.classes) {
+    if (value < 0 || (value >= s.classes && blank == 0)) {
       throw InvalidArgumentError(
           cat("All labels must be in [0, ", s.classes, "), but one is ", value));
     }
-    if (value == blank) {
+    if (value == blank || value >= s.classes) {
       over[b] = true;
-      continue;
+    } else if (!collapse || value != before[b]) {
+      if (over[b]) {
+        throw InvalidArgumentError(
+            cat("Saw a non-null label following a null label, in sequence ", sequence));
+      }
+      labels[b].path.push_back(value);
     }
-    if (over[b]) {
-      throw InvalidArgumentError(
-          cat("Saw a non-null label following a null label, in sequence ", last));
-    }
-    if (!collapse || value != before[b]) labels[b].push_back(value);
     before[b] = value;
   }
   return labels;
@@ -135,8 +154,11 @@ T sequence_loss(const std::vector<int>& labels, std::int64_t time, std::int64_t 
   }
   T all = kLogZero<T>;
   for (std::size_t u = 0; u < states; ++u) all = log_add(all, alpha[u] + beta[u]);
-  std::fill(gradient.begin(), gradient.end(), T(0));
-  if (all == kLogZero<T>) return -all;  // no path at all
+  if (all == kLogZero<T>) {  // no path at all, whose share the probabilities would lose
+    std::transform(log_y.begin(), log_y.end(), gradient.begin(),
+                   [](T value) { return std::exp(value); });
+    return -all;
+  }
   std::vector<T> share(static_cast<std::size_t>(classes));
   for (std::size_t t = 0; t < steps; ++t) {
     std::fill(share.begin(), share.end(), kLogZero<T>);
@@ -161,10 +183,10 @@ void loss_of(KernelContext& c, bool blank_first) {
   const bool merge = c.attr<bool>("ctc_merge_repeated");
   const bool ignore_longer = c.attr<bool>("ignore_longer_outputs_than_inputs");
   for (std::int64_t b = 0; b < s.batch; ++b) {
-    const auto need = static_cast<std::int64_t>(labels[static_cast<std::size_t>(b)].size());
+    const std::int64_t need = labels[static_cast<std::size_t>(b)].given;
     const std::int64_t have = lengths.data<std::int32_t>()[b];
     if (need == 0) throw InvalidArgumentError(cat("Labels length is zero in sequence ", b));
-    if (have > 0 && need > have && !ignore_longer) {
+    if (need > have && !ignore_longer) {
       throw InvalidArgumentError(cat("Not enough time for target transition sequence (required: ",
                                      need, ", available: ", have, ") in sequence ", b,
                                      ". You can turn this error into a warning by using the flag "
@@ -183,7 +205,7 @@ void loss_of(KernelContext& c, bool blank_first) {
       const std::int64_t time = lengths.data<std::int32_t>()[b];
       T& result = loss.data<T>()[b];
       result = 0;
-      if (time == 0 || static_cast<std::int64_t>(own.size()) > time) continue;
+      if (time == 0 || own.given > time) continue;
       std::vector<T> log_y(static_cast<std::size_t>(time * s.classes)), slope(log_y.size());
       const auto row = [&](std::int64_t t) { return (t * s.batch + b) * s.classes; };
       for (std::int64_t t = 0; t < time; ++t) {
@@ -195,7 +217,7 @@ void loss_of(KernelContext& c, bool blank_first) {
           log_y[static_cast<std::size_t>(t * s.classes + k)] = logits[k] - most - std::log(sum);
         }
       }
-      result = sequence_loss(own, time, s.classes, blank, merge, log_y, slope);
+      result = sequence_loss(own.path, time, s.classes, blank, merge, log_y, slope);
       for (std::int64_t t = 0; t < time; ++t) {
         std::copy_n(slope.begin() + t * s.classes, s.classes, to + row(t));
       }

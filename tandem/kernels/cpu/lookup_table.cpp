@@ -141,7 +141,8 @@ Array LookupTable::find(const Array& keys, const Array& default_value) const {
     if (at != rows_.end()) {
       copy_between(out, i * inner, at->second, 0, inner);
     } else {
-      copy_between(out, i * inner, default_value, each ? i * inner : 0, inner);
+      // A fixed table takes the first default for all, as TensorFlow's does.
+      copy_between(out, i * inner, default_value, each && !kind_.fixed ? i * inner : 0, inner);
     }
   }
   return out;
@@ -190,15 +191,12 @@ void LookupTable::replace(const Array& keys, const Array& values) {
   for (std::int64_t i = 0; i < count; ++i) put(key_at(keys, i), values, i);
 }
 
-// With the lock held. Steps of exported graphs fill their tables each time, so this only looks: at
-// whether each row is there, and whether there can be others.
-void LookupTable::require_same(const Array& keys, const Array& values, std::int64_t count) const {
-  bool same = static_cast<std::size_t>(count) >= rows_.size();
-  for (std::int64_t i = 0; same && i < count; ++i) {
-    const auto at = rows_.find(key_at(keys, i));
-    same = at != rows_.end() && row_equals(values, i, at->second);
-  }
-  if (!same) throw FailedPreconditionError("Table was already initialized with different data.");
+// With the lock held. Steps of exported graphs fill their tables each time; as in TensorFlow the
+// first rows stay, and only how many there are is compared.
+void LookupTable::require_as_many(std::int64_t count) const {
+  if (static_cast<std::size_t>(count) == rows_.size()) return;
+  throw FailedPreconditionError(cat("Table was already initialized with different data: it has ",
+                                    rows_.size(), " rows, and was given ", count, "."));
 }
 
 void LookupTable::initialize(const Array& keys, const Array& values) {
@@ -208,7 +206,7 @@ void LookupTable::initialize(const Array& keys, const Array& values) {
   check_values(keys, values);
   const std::int64_t count = batch_of(keys).num_elements();
   std::lock_guard lock(mutex_);
-  if (initialized_) return require_same(keys, values, count);
+  if (initialized_) return require_as_many(count);
   rows_.clear();  // of an attempt that failed
   for (std::int64_t i = 0; i < count; ++i) {
     std::string key = key_at(keys, i);

@@ -32,7 +32,7 @@ class LookupTable final : public TableResource {
   void remove(const Array& keys);
   /// Only these keys afterwards; a fixed table is filled.
   void replace(const Array& keys, const Array& values);
-  /// Of a fixed table: fills it; a second time it must be with the same.
+  /// Of a fixed table: fills it; a second time it stays as it is, if it was given as many rows.
   void initialize(const Array& keys, const Array& values);
   std::int64_t size() const;
   bool may_change() const override { return !kind_.fixed; }
@@ -44,7 +44,7 @@ class LookupTable final : public TableResource {
   void check_dtypes(const Array& keys, const Array* values) const;
   std::string key_at(const Array& keys, std::int64_t i) const;
   void put(std::string key, const Array& values, std::int64_t i);
-  void require_same(const Array& keys, const Array& values, std::int64_t count) const;
+  void require_as_many(std::int64_t count) const;
   void require_open(const char* what) const;
 
   const Kind kind_;

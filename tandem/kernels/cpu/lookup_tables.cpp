@@ -1,10 +1,10 @@
 // The ops of hash tables.
 
-#include <charconv>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "tandem/core/csv.h"
 #include "tandem/core/error.h"
 #include "tandem/fs/file_system.h"
 #include "tandem/graph/kernel.h"
@@ -102,16 +102,13 @@ void initialize(KernelContext& c) {
     throw InvalidArgumentError(
         cat("Keys must be a vector, but received shape ", c.input(1).shape()));
   }
+  if (c.input(1).num_elements() == 0) {
+    throw InvalidArgumentError("keys and values cannot be empty tensors: give one row at least.");
+  }
   table(c)->initialize(c.input(1), c.input(2));
 }
 
 // ---- From a file ----
-
-template <class T>
-bool parse(std::string_view text, T& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size();
-}
 
 // Element i of `to` from a line, split into pieces; index -1 is the line's number, counted from
 // `offset`, -2 all of it.
@@ -139,10 +136,10 @@ void set_from_line(Array& to, std::int64_t i, std::int64_t index, std::int64_t o
   bool good = true;
   switch (to.dtype()) {
     case DType::kString: to.data<std::string>()[i] = text; break;
-    case DType::kInt32: good = parse(text, to.data<std::int32_t>()[i]); break;
-    case DType::kInt64: good = parse(text, to.data<std::int64_t>()[i]); break;
-    case DType::kFloat: good = parse(text, to.data<float>()[i]); break;
-    case DType::kDouble: good = parse(text, to.data<double>()[i]); break;
+    case DType::kInt32: good = parse_number(text, to.data<std::int32_t>()[i]); break;
+    case DType::kInt64: good = parse_number(text, to.data<std::int64_t>()[i]); break;
+    case DType::kFloat: good = parse_number(text, to.data<float>()[i]); break;
+    case DType::kDouble: good = parse_number(text, to.data<double>()[i]); break;
     default: throw InvalidArgumentError(cat("Type ", to.dtype(), " cannot be read from text."));
   }
   if (!good) {
@@ -186,6 +183,7 @@ void initialize_from_file(KernelContext& c) {
     throw InvalidArgumentError(
         cat("Invalid vocab_size in ", path, ": expected ", wanted, " but got ", lines.size()));
   }
+  if (lines.empty()) throw OutOfRangeError(cat("There is no line to read in ", path, "."));
   const Ref<LookupTable> to = table(c);
   const Shape shape{static_cast<std::int64_t>(lines.size())};
   Array keys(to->kind().key, shape), values(to->kind().value, shape);

@@ -2,6 +2,7 @@
 
 #include "tandem/ops/host_ops.h"
 
+#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -105,6 +106,15 @@ TEST(ImageOps, ResizingKeepsConstants) {
   for (const float value : image::resize_bilinear(image, Tensor{5, 7}).to_vector<float>()) {
     EXPECT_EQ(value, 7.0f);
   }
+}
+
+// One way leads through blanks alone. (TensorFlow's CTCLoss has another number here, of memory that
+// it reads beside its tables.)
+TEST(CtcOps, LabelsMayBeBlanks) {
+  const Tensor logits = Tensor::from(std::vector<float>(12), {3, 1, 4});
+  const Tensor places = Tensor::from(std::vector<std::int64_t>{0, 0}, {1, 2});
+  const Tensor loss = nn::ctc_loss(logits, places, Tensor{3}, Tensor{3});
+  EXPECT_NEAR(loss.to_vector<float>()[0], 3 * std::log(4.0f), 1e-5);
 }
 
 // CTCLossV2 is CTCLoss with the blank first.

@@ -44,6 +44,10 @@ TEST(LookupOps, AFixedTableIsFilledOnce) {
   EXPECT_THROW(raw_op("InitializeTableV2", {t, strings({"a"}), longs({7})}),
                FailedPreconditionError);
   EXPECT_THAT(find(t, strings({"a", "b"})), ElementsAre(1, 2)) << "a failure changes nothing";
+  raw_op("InitializeTableV2", {t, strings({"x", "a"}), longs({7, 8})});
+  EXPECT_THAT(find(t, strings({"a", "b", "x"})), ElementsAre(1, 2, -1)) << "as many: not compared";
+  EXPECT_THROW(raw_op("InitializeTableV2", {t, strings({"a", "b", "b"}), longs({1, 2, 2})}),
+               FailedPreconditionError);
   EXPECT_THROW(raw_op("LookupTableInsertV2", {t, strings({"x"}), longs({1})}), UnimplementedError);
   EXPECT_THROW(raw_op("LookupTableRemoveV2", {t, strings({"x"})}), UnimplementedError);
 }
@@ -54,6 +58,24 @@ TEST(LookupOps, AFixedTableIsAlsoFilledByImport) {
   EXPECT_THAT(find(t, strings({"b", "c"})), ElementsAre(2, -1));
   EXPECT_THROW(raw_op("LookupTableImportV2", {t, strings({"a"}), longs({7})}),
                FailedPreconditionError);
+}
+
+TEST(LookupOps, AFixedTableIsNotEmpty) {
+  const Tensor t = table("AnonymousHashTable", string, int64);
+  EXPECT_THROW(raw_op("InitializeTableV2", {t, strings({}), longs({})}), InvalidArgumentError);
+}
+
+TEST(LookupOps, DefaultsByKey) {
+  const Tensor keys = longs({1, 5, 6}), defaults = longs({7, 8, 9});
+  const auto find_with = [&](const Tensor& t) {
+    return raw_op("LookupTableFindV2", {t, keys, defaults})[0].to_vector<std::int64_t>();
+  };
+  const Tensor fixed = table("AnonymousHashTable", int64, int64);
+  raw_op("InitializeTableV2", {fixed, longs({1}), longs({10})});
+  EXPECT_THAT(find_with(fixed), ElementsAre(10, 7, 7)) << "the first for all";
+  const Tensor changing = table("AnonymousMutableHashTable", int64, int64);
+  raw_op("LookupTableInsertV2", {changing, longs({1}), longs({10})});
+  EXPECT_THAT(find_with(changing), ElementsAre(10, 8, 9));
 }
 
 TEST(LookupOps, OneKeyCannotHaveTwoValues) {
@@ -153,6 +175,13 @@ TEST(LookupOps, ReadATextFile) {
   std::ofstream(path) << "salt 3\npepper 4\n";
   fill(columns, 0, 1, {{"delimiter", " "}, {"offset", 1}});
   EXPECT_THAT(find(columns, strings({"salt", "pepper", "head"})), ElementsAre(3, 4, -1));
+  std::ofstream(path) << "salt, 3 \npepper,+4\n";
+  const Tensor spaced = table("AnonymousHashTable", string, int64);
+  fill(spaced, 0, 1, {{"delimiter", ","}});
+  EXPECT_THAT(find(spaced, strings({"salt", "pepper"})), ElementsAre(3, 4));
+  std::ofstream(path) << "";
+  EXPECT_THROW(fill(table("AnonymousHashTable", string, int64), -2, -1), OutOfRangeError);
+  std::ofstream(path) << "salt 3\npepper 4\n";
   const Tensor numbers = table("AnonymousHashTable", string, int64);
   fill(numbers, 0, -1, {{"delimiter", " "}, {"offset", 5}});
   EXPECT_THAT(find(numbers, strings({"salt", "pepper"})), ElementsAre(5, 6));
