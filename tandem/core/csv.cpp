@@ -99,6 +99,7 @@ void CsvReader::split(std::string_view record, std::vector<std::string>& fields)
   std::int64_t column = 0;
   std::string passed;
   for (bool more = !record.empty(); more; ++column) {
+    if (!format_.to_the_end && wanted > 0 && wanted == format_.columns.size()) break;
     const bool keep = format_.columns.empty() ||
                       (wanted < format_.columns.size() && format_.columns[wanted] == column);
     if (keep && count == fields.size()) fields.emplace_back();

@@ -24,6 +24,7 @@ struct CsvFormat {
   bool quotes = true;                 ///< fields may stand in double quotes
   std::string missing;                ///< what stands for a missing value, as an empty field does
   std::vector<std::int64_t> columns;  ///< those wanted, in increasing order; empty: all
+  bool to_the_end = true;             ///< what follows the last wanted column is checked too
   std::vector<Array> defaults;        ///< one a wanted column: its dtype, and one value or none
 };
 

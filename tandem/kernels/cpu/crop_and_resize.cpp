@@ -59,6 +59,11 @@ Crops check(const Shape& images, const Array& boxes, const Array& indices, std::
           cat("box_index has values outside [0, batch_size): ", i, " of ", images[0]));
     }
   }
+  for (const float edge : boxes.values<float>()) {
+    if (!std::isfinite(edge)) {
+      throw InvalidArgumentError(cat("boxes must be finite numbers, but hold ", edge));
+    }
+  }
   return {boxes.shape()[0],
           height,
           width,

@@ -22,6 +22,7 @@ void decode_csv(KernelContext& c) {
   format.quotes = c.attr<bool>("use_quote_delim");
   format.missing = c.attr<std::string>("na_value");
   format.columns = c.attr<std::vector<std::int64_t>>("select_cols");
+  format.to_the_end = false;
   for (int i = 1; i < c.num_inputs(); ++i) {
     if (c.input(i).rank() > 1) {
       throw InvalidArgumentError(

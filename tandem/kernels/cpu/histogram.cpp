@@ -206,10 +206,11 @@ void sparse_bincount(KernelContext& c) {
   const std::int64_t rows = rank == 1 ? 1 : dims.data<std::int64_t>()[0];
   if (rows < 0) throw InvalidArgumentError(cat("dense_shape[0] = ", rows, " is negative."));
   const std::int64_t* place = indices.data<std::int64_t>();
-  for (std::int64_t i = 0; rank == 2 && i < values.num_elements(); ++i) {
-    if (place[2 * i] < 0 || place[2 * i] >= rows) {
+  for (std::int64_t i = 0; i < values.num_elements() * rank; ++i) {
+    const std::int64_t size = dims.data<std::int64_t>()[i % rank];
+    if (place[i] < 0 || place[i] >= size) {
       throw InvalidArgumentError(
-          cat("Index ", place[2 * i], " at place ", i, " is not in [0, ", rows, ")."));
+          cat("Index ", place[i], " of value ", i / rank, " is not in [0, ", size, ")."));
     }
   }
   if (rank == 1) return counter.count_all(c, c.allocate_output(0, Shape{counter.size}));

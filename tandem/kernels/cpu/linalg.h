@@ -96,6 +96,13 @@ bool has_zero_on_diagonal(const T* a, std::int64_t n) {
   return false;
 }
 
+/// Whether a matrix of values that are not all numbers passes for singular: its first pivot, which
+/// is never greater than another one, is no number.
+template <class T>
+bool first_is_nan(const T* a) {
+  return !(a[0] == a[0]);
+}
+
 /// A product of dense matrices: strides are the columns that there are.
 template <class T>
 void multiply(blas::Product<T> p) {

@@ -101,6 +101,7 @@ void lu(KernelContext& c) {
     transposed_copy(x.data<T>() + i * m.size(), m.rows, m.columns, columns.data());
     std::vector<std::int32_t> pivots(static_cast<std::size_t>(m.rows));
     if (lapack::lu(m.rows, m.columns, columns.data(), pivots.data()) < 0) {
+      if (first_is_nan(columns.data())) throw InvalidArgumentError("Input is not invertible.");
       for (std::int64_t k = 0; k < m.rows; ++k) pivots[static_cast<std::size_t>(k)] = 1;
       fill_nan(columns.data(), m.size());
     }

@@ -13,6 +13,7 @@ template <class T>
 struct Factored {
   std::vector<T> lu;
   std::vector<std::int32_t> pivots;
+  std::int64_t rows = 0;
   bool invalid;  // of values that are not numbers
 
   Factored(const T* a, std::int64_t n, bool adjoint)
@@ -23,6 +24,12 @@ struct Factored {
       transposed_copy(a, n, n, lu.data());
     }
     invalid = lapack::lu(n, n, lu.data(), pivots.data()) < 0;
+    rows = n;
+  }
+
+  // Values that are not numbers leave `lu` as it was.
+  bool singular() const {
+    return invalid ? first_is_nan(lu.data()) : has_zero_on_diagonal(lu.data(), rows);
   }
 };
 
@@ -39,12 +46,10 @@ void inverse(KernelContext& c) {
     std::vector<T> wide(from, from + m.size());
     Factored<T> f(wide.data(), m.rows, adjoint);
     std::vector<T>& result = wide;
+    if (f.singular()) throw InvalidArgumentError("Input is not invertible.");
     if (f.invalid) {
       fill_nan(f.lu.data(), m.size());
     } else {
-      if (has_zero_on_diagonal(f.lu.data(), m.rows)) {
-        throw InvalidArgumentError("Input is not invertible.");
-      }
       lapack::lu_inverse(m.rows, f.lu.data(), f.pivots.data());
     }
     transposed_copy(f.lu.data(), m.rows, m.rows, result.data());
@@ -81,9 +86,7 @@ void solve(KernelContext& c) {
     const Factored<T> f(x.data<T>() + i * m.size(), m.rows, false);
     const T* b = rhs.data<T>() + i * right.size();
     T* to = out.data<T>() + i * right.size();
-    if (!f.invalid && has_zero_on_diagonal(f.lu.data(), m.rows)) {
-      throw InvalidArgumentError(kSingular);
-    }
+    if (f.singular()) throw InvalidArgumentError(kSingular);
     std::vector<T> work(static_cast<std::size_t>(right.size()));
     transposed_copy(b, right.rows, right.columns, work.data());
     if (f.invalid || lapack::lu_solve(adjoint, m.rows, right.columns, f.lu.data(), f.pivots.data(),

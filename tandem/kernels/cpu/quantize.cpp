@@ -152,8 +152,12 @@ void quantize_by(KernelContext& c, const AxisView& view, const Make& make) {
   const Array& x = c.input(0);
   const float least = c.attr<float>("ensure_minimum_range");
   Array& out = c.allocate_output(0, x.shape());
-  float* const min = c.allocate_output(1, c.input(1).shape()).template data<float>();
-  float* const max = c.allocate_output(2, c.input(2).shape()).template data<float>();
+  const bool one = c.attr<std::int64_t>("axis") < 0;  // range for all, which is a scalar then
+  const auto range_output = [&](int i) {
+    return c.allocate_output(i, one ? Shape{} : c.input(i).shape()).template data<float>();
+  };
+  float* const min = range_output(1);
+  float* const max = range_output(2);
   std::vector<decltype(make(std::declval<Range&>()))> rows;
   for (std::int64_t k = 0; k < view.size; ++k) {
     Range range(c.input(1).data<float>()[k], c.input(2).data<float>()[k], least);

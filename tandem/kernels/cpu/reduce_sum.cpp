@@ -62,8 +62,12 @@ void mean(KernelContext& c) {
     } else {
       const auto count = static_cast<double>(plan.count());
       run_reduction<Reduction::kSum, T, Compute<T>>(
-          c.intra_op(), plan, x.data<T>(), out.data<T>(),
-          [count](auto total) { return rounded<T>(total / count); });
+          c.intra_op(), plan, x.data<T>(), out.data<T>(), [count](auto total) {
+            if constexpr (is_complex_type<T>) {  // as TensorFlow: the mean of none is 0
+              if (count == 0) return T(0);
+            }
+            return rounded<T>(total / count);
+          });
     }
   });
 }

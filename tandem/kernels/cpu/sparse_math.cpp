@@ -390,8 +390,10 @@ void sparse_dense_cwise(KernelContext& c) {
         at = at * size + (size == 1 ? 0 : x.index(i)[missing + k]);
       }
       const T a = x.values.data<T>()[i], b = dense.data<T>()[at];
+      if constexpr (std::is_same_v<F, Div>) {  // of floats too
+        if (b == T(0)) throw InvalidArgumentError("The dense tensor divides by zero.");
+      }
       if constexpr (std::is_integral_v<T> && std::is_same_v<F, Div>) {
-        if (b == 0) throw InvalidArgumentError("Integer division by zero");
         out.data<T>()[i] = b == static_cast<T>(-1) ? subtract(T(0), a) : static_cast<T>(a / b);
       } else {
         out.data<T>()[i] = static_cast<T>(F::of(static_cast<A>(a), static_cast<A>(b)));

@@ -116,8 +116,20 @@ void gather(KernelContext& c) {
       n, [&](std::int64_t) { return size; }, out);
 }
 
-// What the shape of an item that was never set has in front.
-std::int64_t leading_size(const KernelContext& c, const PartialShape& element, std::int64_t i) {
+// What the shapes of all items that are set have in front; -1 if they differ or there are none.
+std::int64_t common_leading_size(const TensorList& list) {
+  std::int64_t common = -1;
+  for (const Array& item : list.items()) {
+    if (!item.valid() || item.dim(0) == common) continue;
+    if (common >= 0) return -1;
+    common = item.dim(0);
+  }
+  return common;
+}
+
+// What the shape of an item that was never set has in front; `common` is what the others have.
+std::int64_t leading_size(const KernelContext& c, const PartialShape& element, std::int64_t common,
+                          std::int64_t i) {
   const bool given = c.num_inputs() > 2;
   const std::int64_t count = given ? c.input(2).num_elements() : 0;
   if (i < count) {
@@ -126,7 +138,8 @@ std::int64_t leading_size(const KernelContext& c, const PartialShape& element, s
       throw InvalidArgumentError(cat("leading_dims[", i, "] = ", size, " is negative."));
     return size;
   }
-  if (element.has_rank() && element.dim(0) >= 0 && count == 0) return element.dim(0);
+  if (element.has_rank() && element.dim(0) >= 0) return element.dim(0);
+  if (common >= 0) return common;
   throw InvalidArgumentError(cat("List contains uninitialized tensor at index ", i,
                                  " but leading_dims has only ", count, " elements."));
 }
@@ -164,11 +177,12 @@ void concat(KernelContext& c) {
             rest));
   }
   const Shape row = rest.to_shape();
+  const std::int64_t common = common_leading_size(list);
   Array& lengths = c.allocate_output(1, Shape{n});
   std::int64_t total = 0;
   for (std::int64_t i = 0; i < n; ++i) {
     const Array& item = list.items()[static_cast<std::size_t>(i)];
-    const std::int64_t length = item.valid() ? item.dim(0) : leading_size(c, element, i);
+    const std::int64_t length = item.valid() ? item.dim(0) : leading_size(c, element, common, i);
     lengths.data<std::int64_t>()[i] = length;
     total += length;
   }

@@ -13,6 +13,7 @@
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/operators.h"
 #include "tandem/ops/reduction_ops.h"
+#include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/traced_function.h"
 
 namespace tandem {
@@ -397,6 +398,16 @@ TEST(ArrayOps, TracedShapesAreRefusedWhereTheyCannotFit) {
                 f(counting({2, 3}));
               }),
               HasSubstr("Cannot reshape a tensor with 6 elements to shape [5]"));
+}
+
+// One range for all entries is a scalar in the results, in whatever shape it was given.
+TEST(Quantize, TheRangeOfAllIsAScalar) {
+  const Tensor x{-1.0f, 0.5f};
+  const auto results =
+      raw_op("QuantizeV2", {x, Tensor{-1.0f}, Tensor{2.0f}}, {{"T", DType::kQint8}});
+  EXPECT_EQ(results[1].shape(), Shape{});
+  EXPECT_EQ(results[2].shape(), Shape{});
+  EXPECT_EQ(results[2].item<float>(), 2.0f);
 }
 
 }  // namespace

@@ -104,6 +104,20 @@ TEST(TensorList, GatherScatterSplitConcat) {
   EXPECT_THAT(unset[1].to_vector<std::int64_t>(), ElementsAre(2, 1, 1));
 }
 
+// Items that were never set are as long as the others, if those agree.
+TEST(TensorList, ConcatWithUnsetItems) {
+  const Tensor empty = list_ops::reserve(Tensor(3), float32, {-1});
+  const Tensor one = list_ops::set_item(empty, Tensor(0), Tensor{1.0, 2.0});
+  const auto joined = raw_op("TensorListConcatV2", {one, ints({-1}), longs({})}, kFloats);
+  EXPECT_THAT(floats(joined[0]), ElementsAre(1, 2, 0, 0, 0, 0));
+  EXPECT_THAT(joined[1].to_vector<std::int64_t>(), ElementsAre(2, 2, 2));
+  const auto led = raw_op("TensorListConcatV2", {one, ints({-1}), longs({2, 1})}, kFloats);
+  EXPECT_THAT(led[1].to_vector<std::int64_t>(), ElementsAre(2, 1, 2));
+  const Tensor two = list_ops::set_item(one, Tensor(2), Tensor{3.0});
+  EXPECT_THROW(raw_op("TensorListConcatV2", {two, ints({-1}), longs({})}, kFloats),
+               InvalidArgumentError);
+}
+
 TEST(TensorList, ShapesAndBatches) {
   const Tensor list = list_ops::reserve(Tensor(2), float32, {-1, 2});
   EXPECT_THAT(
