@@ -30,17 +30,24 @@ struct Candidate {
   std::int32_t index;
   float score;
   std::size_t compared;  // with how many of the chosen ones
-  // Worse: of lower score, or later.
-  bool operator<(const Candidate& other) const {
-    return score != other.score ? score < other.score : index > other.index;
+};
+
+// Of lower score, or later.
+struct WorseOrLater {
+  bool operator()(const Candidate& a, const Candidate& b) const {
+    return a.score != b.score ? a.score < b.score : a.index > b.index;
   }
+};
+// Equal scores come as the queue, a heap, has them.
+struct Worse {
+  bool operator()(const Candidate& a, const Candidate& b) const { return a.score < b.score; }
 };
 
 // `overlap(i, j)` tells how much two boxes overlap. With a sigma overlap lowers the score;
 // without one too much of it excludes the box.
-template <class Overlap>
+template <class Order = WorseOrLater, class Overlap>
 Chosen choose(const std::vector<float>& scores, const Limits& limits, Overlap overlap) {
-  std::priority_queue<Candidate> queue;
+  std::priority_queue<Candidate, std::vector<Candidate>, Order> queue;
   for (std::size_t i = 0; i < scores.size(); ++i) {
     if (scores[i] > limits.score) queue.push({static_cast<std::int32_t>(i), scores[i], 0});
   }
@@ -212,9 +219,9 @@ void suppress_overlaps(KernelContext& c) {
 // ---- All classes of all images ----
 
 struct Detection {
-  float score;
-  std::int64_t box;
-  std::int64_t of_class;
+  float score = -1;
+  std::int64_t box = -1;  // none
+  std::int64_t of_class = -1;
 };
 
 void combined(KernelContext& c) {
@@ -259,23 +266,30 @@ void combined(KernelContext& c) {
   c.intra_op().parallel_for(batch, cost, [&](std::int64_t begin, std::int64_t end) {
     std::vector<float> own(static_cast<std::size_t>(count));
     for (std::int64_t b = begin; b < end; ++b) {
-      std::vector<Detection> found;
+      // So many places a class, found or not: the order of equal scores in TensorFlow comes from
+      // sorting all of them.
+      std::vector<Detection> found(
+          static_cast<std::size_t>(checked_multiply(limits.most, classes)));
+      std::int64_t valid = 0;
       for (std::int64_t k = 0; k < classes; ++k) {
         for (std::int64_t i = 0; i < count; ++i) {
           own[static_cast<std::size_t>(i)] = score[(b * count + i) * classes + k];
         }
-        const Chosen chosen = choose(own, limits, [&](std::int32_t i, std::int32_t j) {
+        const Chosen chosen = choose<Worse>(own, limits, [&](std::int32_t i, std::int32_t j) {
           return intersection_over_union(box_at(b, i, k), box_at(b, j, k));
         });
         for (std::size_t i = 0; i < chosen.index.size(); ++i) {
-          found.push_back({chosen.score[i], chosen.index[i], k});
+          found[static_cast<std::size_t>(k * limits.most) + i] = {chosen.score[i], chosen.index[i],
+                                                                  k};
         }
+        valid += static_cast<std::int64_t>(chosen.index.size());
       }
-      std::stable_sort(found.begin(), found.end(),
-                       [](const Detection& x, const Detection& y) { return x.score > y.score; });
-      const std::int64_t valid = std::min(static_cast<std::int64_t>(found.size()), size);
+      std::sort(found.begin(), found.end(),
+                [](const Detection& x, const Detection& y) { return x.score > y.score; });
+      valid = std::min(valid, size);
       for (std::int64_t i = 0; i < valid; ++i) {
         const Detection& d = found[static_cast<std::size_t>(i)];
+        if (d.box < 0) continue;
         const float* from = box_at(b, d.box, d.of_class);
         float* to = out_boxes.data<float>() + (b * size + i) * 4;
         for (int k = 0; k < 4; ++k) to[k] = clip ? std::clamp(from[k], 0.0f, 1.0f) : from[k];

@@ -14,15 +14,15 @@ namespace {
 // Numbers are set aside in blocks: so many for each number drawn.
 constexpr std::uint64_t kBlocksEach = 256;
 constexpr std::int64_t kStateSize = 3;
-constexpr std::int64_t kPhilox = 1;
+constexpr std::int64_t kPhilox = 1, kAutomatic = 3;  // which is Philox on a CPU
 
 // The stream at the state of the variable in input 0, which moves on by so many numbers.
 // `before`, if given, receives the state as it was.
 Philox take_stream(KernelContext& c, std::uint64_t numbers, std::int64_t* before = nullptr) {
   const std::int64_t algorithm = scalar_int_input(c, 1, "algorithm");
-  if (algorithm != kPhilox) {
+  if (algorithm != kPhilox && algorithm != kAutomatic) {
     throw InvalidArgumentError(
-        cat("Unsupported algorithm id: ", algorithm, ". Only Philox (1) is there."));
+        cat("Unsupported algorithm id: ", algorithm, ". Use 1 (Philox) or 3 (the default)."));
   }
   VariableResource& variable = variable_of(c.input(0));
   const std::lock_guard lock(variable.mutex());

@@ -1,5 +1,8 @@
 // Factorisations of matrices: Cholesky, Lu, Qr, Svd, SelfAdjointEigV2, Eig.
 
+#include <algorithm>
+#include <complex>
+
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/linalg.h"
 
@@ -88,6 +91,39 @@ void cholesky_grad(KernelContext& c) {
   });
 }
 
+// As lapack::lu of a square matrix, but the pivots are the greatest by modulus; LAPACK compares the
+// sums of both parts' magnitudes.
+template <class R>
+int lu_by_modulus(std::int64_t n, std::complex<R>* a, std::int32_t* pivots) {
+  if (std::any_of(a, a + n * n, [](std::complex<R> x) { return !(x == x); })) return -1;
+  for (std::int64_t k = 0; k < n; ++k) {
+    std::complex<R>* const column = a + k * n;
+    const auto greatest = std::max_element(
+        column + k, column + n,
+        [](std::complex<R> x, std::complex<R> y) { return std::abs(x) < std::abs(y); });
+    const std::int64_t pivot = greatest - column;
+    pivots[k] = static_cast<std::int32_t>(pivot + 1);
+    if (*greatest == R(0)) continue;
+    if (pivot != k) {
+      for (std::int64_t j = 0; j < n; ++j) std::swap(a[j * n + k], a[j * n + pivot]);
+    }
+    for (std::int64_t i = k + 1; i < n; ++i) column[i] /= column[k];
+    for (std::int64_t j = k + 1; j < n; ++j) {
+      std::complex<R>* const other = a + j * n;
+      for (std::int64_t i = k + 1; i < n; ++i) other[i] -= column[i] * other[k];
+    }
+  }
+  return 0;
+}
+
+template <class T>
+int factor(std::int64_t n, T* a, std::int32_t* pivots) {
+  if constexpr (std::is_same_v<T, lapack::Real<T>>)
+    return lapack::lu(n, n, a, pivots);
+  else
+    return lu_by_modulus(n, a, pivots);
+}
+
 template <class T, class Index>
 void lu(KernelContext& c) {
   const Array& x = c.input(0);
@@ -100,7 +136,7 @@ void lu(KernelContext& c) {
     std::vector<T> columns(static_cast<std::size_t>(m.size()));
     transposed_copy(x.data<T>() + i * m.size(), m.rows, m.columns, columns.data());
     std::vector<std::int32_t> pivots(static_cast<std::size_t>(m.rows));
-    if (lapack::lu(m.rows, m.columns, columns.data(), pivots.data()) < 0) {
+    if (factor(m.rows, columns.data(), pivots.data()) < 0) {
       if (first_is_nan(columns.data())) throw InvalidArgumentError("Input is not invertible.");
       for (std::int64_t k = 0; k < m.rows; ++k) pivots[static_cast<std::size_t>(k)] = 1;
       fill_nan(columns.data(), m.size());

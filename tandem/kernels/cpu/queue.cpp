@@ -146,7 +146,7 @@ bool Queue::serve(Take& take, Callbacks& ready) {
   const bool over = closed_ && puts_.empty();  // nothing will come any more
   if (over && have() + store_->size() < take.count) {
     const std::int64_t left = have() + store_->size();
-    if (take.fewer && left > 0) {
+    if (take.fewer && kind_.gives_fewer && left > 0) {
       take.count = left;
     } else {
       give_back(take);

@@ -39,6 +39,7 @@ class Queue final : public WaitingResource {
     std::vector<PartialShape> shapes;  ///< empty, or one a component
     std::int64_t capacity = -1;        ///< -1: any number
     std::int64_t stays = 0;            ///< so many elements remain while the queue is open
+    bool gives_fewer = true;           ///< of what is left to `take` with `fewer`
     bool pads = false;                 ///< batches are filled up where shapes differ
     bool operator==(const Kind&) const = default;
   };
@@ -54,7 +55,7 @@ class Queue final : public WaitingResource {
   /// request ends with CancelledError when `cancellation` says so or the queue is closed so.
   void put(std::vector<Tuple> elements, const Cancellation* cancellation, PutDone done);
   /// Takes `count` elements as they come; if the queue is closed before, fails with
-  /// OutOfRangeError, or, with `fewer`, gives what there is.
+  /// OutOfRangeError, or, with `fewer`, gives what there is if the kind does.
   void take(std::int64_t count, bool fewer, const Cancellation* cancellation, TakeDone done);
   /// Nothing can be put any more; what is in can be taken. Requests to put that wait go on, or are
   /// cancelled.

@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <map>
+#include <vector>
 
 #include "tandem/kernels/cpu/philox.h"
 #include "tandem/kernels/cpu/queue.h"
@@ -41,22 +41,27 @@ class Shuffled final : public QueueStore {
   PhiloxNumbers numbers_;
 };
 
+// The lowest first. Equal ones come as a heap has them, which is how TensorFlow does it.
 class ByPriority final : public QueueStore {
  public:
   void put(Tuple element) override {
-    const std::int64_t priority = *element[0].data<std::int64_t>();
-    elements_.emplace(std::pair(priority, next_++), std::move(element));
+    elements_.push_back(std::move(element));
+    std::push_heap(elements_.begin(), elements_.end(), later);
   }
-  Tuple take() override { return std::move(elements_.extract(elements_.begin()).mapped()); }
-  void put_back(Tuple element) override {
-    const std::int64_t priority = *element[0].data<std::int64_t>();
-    elements_.emplace(std::pair(priority, --first_), std::move(element));
+  Tuple take() override {
+    std::pop_heap(elements_.begin(), elements_.end(), later);
+    Tuple first = std::move(elements_.back());
+    elements_.pop_back();
+    return first;
   }
+  void put_back(Tuple element) override { put(std::move(element)); }
   std::int64_t size() const override { return static_cast<std::int64_t>(elements_.size()); }
 
  private:
-  std::map<std::pair<std::int64_t, std::int64_t>, Tuple> elements_;  // by priority, then age
-  std::int64_t next_ = 0, first_ = 0;
+  static bool later(const Tuple& a, const Tuple& b) {
+    return *a[0].data<std::int64_t>() > *b[0].data<std::int64_t>();
+  }
+  std::vector<Tuple> elements_;  // a heap
 };
 
 }  // namespace

@@ -79,7 +79,11 @@ void make_shuffled(KernelContext& c) {
   make_queue(c, kind, [&] { return shuffled_store(seed, seed2); });
 }
 
-void make_priority(KernelContext& c) { make_queue(c, kind_of(c, true), priority_store); }
+void make_priority(KernelContext& c) {
+  Queue::Kind kind = kind_of(c, true);
+  kind.gives_fewer = false;  // as TensorFlow's
+  make_queue(c, kind, priority_store);
+}
 
 // ---- Putting ----
 

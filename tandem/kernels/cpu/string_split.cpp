@@ -222,7 +222,6 @@ void segment_join(KernelContext& c) {
   Array& out = c.allocate_output(0, shape);
   const std::string* from = in.data<std::string>();
   std::string* to = out.data<std::string>();
-  std::vector<bool> begun(static_cast<std::size_t>(segments));
   for (std::int64_t i = 0; i < out.num_elements(); ++i) to[i].clear();
   for (std::int64_t i = 0; i < ids.num_elements(); ++i) {
     const std::int64_t id =
@@ -232,11 +231,9 @@ void segment_join(KernelContext& c) {
           cat("segment_ids are not allowed to exceed num_segments or to have negative values: ", id,
               " of ", segments));
     }
-    const bool more = begun[static_cast<std::size_t>(id)];
-    begun[static_cast<std::size_t>(id)] = true;
     for (std::int64_t k = 0; k < inner; ++k) {
       std::string& segment = to[id * inner + k];
-      if (more) segment += separator;
+      if (!segment.empty()) segment += separator;  // none after empty strings, as TensorFlow
       segment += from[i * inner + k];
     }
   }

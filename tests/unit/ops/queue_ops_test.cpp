@@ -144,6 +144,20 @@ TEST(QueueOps, SmallestPriorityFirst) {
   EXPECT_THAT(order, ElementsAre(20, 10, 50, 51));
 }
 
+// A heap's order for equal priorities, and no rest of a closed queue: as in TensorFlow.
+TEST(QueueOps, EqualPriorities) {
+  const Tensor q = queue("PriorityQueueV2");
+  const AttrMap types{{"component_types", std::vector<DType>{int64, int32}}};
+  for (int value = 1; value <= 7; ++value) {
+    raw_op("QueueEnqueueV2", {q, scalar(std::int64_t{5}), Tensor(value)});
+  }
+  EXPECT_THAT(raw_op("QueueDequeueManyV2", {q, 4}, types)[1].to_vector<std::int32_t>(),
+              ElementsAre(1, 3, 6, 7));
+  raw_op("QueueCloseV2", {q});
+  EXPECT_THROW(raw_op("QueueDequeueUpToV2", {q, 4}, types), OutOfRangeError);
+  EXPECT_EQ(raw_op("QueueDequeueUpToV2", {q, 3}, types)[1].num_elements(), 3);
+}
+
 TEST(QueueOps, AFullQueueMakesItsProducersWait) {
   const Tensor q = queue("FIFOQueueV2", {{"capacity", 2}});
   std::thread producer([&] { put_many(q, Tensor{1, 2, 3, 4, 5}); });
