@@ -154,6 +154,7 @@ void resource_gather(KernelContext& c) {
         cat("The variable is ", params.dtype(), " but ", c.output_dtype(0), " was asked for."));
   }
   const auto batch = c.attr<std::int64_t>("batch_dims");
+  if (batch < 0) throw InvalidArgumentError(cat("batch_dims must not be negative, but is ", batch));
   gather_slices(c, params, c.input(1), batch, batch);
 }
 
