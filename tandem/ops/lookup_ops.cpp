@@ -98,14 +98,15 @@ const OpRegistration kSize{{.name = "LookupTableSizeV2",
                             .gradient = not_differentiable,
                             .traits = {.stateful = true, .reads_only = true, .cpu_only = true},
                             .doc = "The number of keys."}};
-const OpRegistration kExport{{.name = "LookupTableExportV2",
-                              .inputs = "table_handle: resource",
-                              .outputs = "keys: Tkeys, values: Tvalues",
-                              .attrs = "Tkeys: type; Tvalues: type",
-                              .shape = with_handle,
-                              .gradient = not_differentiable,
-                              .traits = {.stateful = true, .reads_only = true, .cpu_only = true},
-                              .doc = "All keys and values, in no order."}};
+const OpRegistration kExport{
+    {.name = "LookupTableExportV2",
+     .inputs = "table_handle: resource",
+     .outputs = "keys: Tkeys, values: Tvalues",
+     .attrs = "Tkeys: type; Tvalues: type",
+     .shape = with_handle,
+     .gradient = not_differentiable,
+     .traits = {.stateful = true, .reads_only = true, .cpu_only = true},
+     .doc = "All keys and values, in no order; of a dense table all buckets, used or not."}};
 const OpRegistration kImport{{.name = "LookupTableImportV2",
                               .inputs = "table_handle: resource, keys: Tin, values: Tout",
                               .attrs = "Tin: type; Tout: type",

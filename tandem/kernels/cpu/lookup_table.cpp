@@ -8,6 +8,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/kernels/cpu/elements.h"
+#include "tandem/kernels/cpu/string_hash.h"
 
 namespace tandem::cpu {
 namespace {
@@ -49,13 +50,14 @@ bool supported(DType t) { return kPodTypes.contains(t) || t == DType::kString; }
 
 }  // namespace
 
-LookupTable::LookupTable(Kind kind, Array empty_key, Array deleted_key) : kind_(std::move(kind)) {
+LookupTable::LookupTable(Kind kind, Marks marks, std::optional<DenseBuckets> buckets)
+    : kind_(std::move(kind)), marks_(std::move(marks)), buckets_(std::move(buckets)) {
   if (!supported(kind_.key) || !supported(kind_.value)) {
     throw InvalidArgumentError(
         cat("There are no tables from ", kind_.key, " to ", kind_.value, "."));
   }
-  if (empty_key.valid()) empty_key_ = key_at(empty_key, 0);
-  if (deleted_key.valid()) deleted_key_ = key_at(deleted_key, 0);
+  if (marks_.empty.valid()) empty_key_ = key_at(marks_.empty, 0);
+  if (marks_.deleted.valid()) deleted_key_ = key_at(marks_.deleted, 0);
   if (empty_key_ && empty_key_ == deleted_key_) {
     throw InvalidArgumentError("Empty and deleted keys cannot be equal");
   }
@@ -156,7 +158,8 @@ void LookupTable::put(std::string key, const Array& values, std::int64_t i) {
   }
   Array value(kind_.value, kind_.value_shape);
   copy_between(value, 0, values, i * value.num_elements(), value.num_elements());
-  rows_.insert_or_assign(std::move(key), std::move(value));
+  const auto [row, fresh] = rows_.insert_or_assign(std::move(key), std::move(value));
+  if (buckets_ && fresh) buckets_->insert(&row->first, hash(row->first));
 }
 
 void LookupTable::insert(const Array& keys, const Array& values) {
@@ -164,6 +167,7 @@ void LookupTable::insert(const Array& keys, const Array& values) {
   check_values(keys, values);
   const std::int64_t count = batch_of(keys).num_elements();
   std::lock_guard lock(mutex_);
+  if (buckets_) buckets_->reserve(static_cast<std::int64_t>(rows_.size()) + count);
   for (std::int64_t i = 0; i < count; ++i) put(key_at(keys, i), values, i);
 }
 
@@ -178,17 +182,74 @@ void LookupTable::remove(const Array& keys) {
       throw InvalidArgumentError(
           "Using the empty_key or deleted_key as a table key is not allowed");
     }
-    rows_.erase(key);
+    const auto row = rows_.find(key);
+    if (row == rows_.end()) continue;
+    if (buckets_) buckets_->remove(&row->first, hash(key));
+    rows_.erase(row);
   }
 }
 
 void LookupTable::replace(const Array& keys, const Array& values) {
   if (kind_.fixed) return initialize(keys, values);  // TensorFlow fills its tables so
+  if (buckets_) return import_buckets(keys, values);
   check_values(keys, values);
   const std::int64_t count = batch_of(keys).num_elements();
   std::lock_guard lock(mutex_);
   rows_.clear();
   for (std::int64_t i = 0; i < count; ++i) put(key_at(keys, i), values, i);
+}
+
+// The buckets of a dense table, as exported() gives them, or plain rows.
+void LookupTable::import_buckets(const Array& given_keys, const Array& given_values) {
+  Array keys = given_keys, values = given_values;
+  const Shape one = joined(Shape{keys.rank() > 0 ? keys.shape()[0] : 1}, Shape{1});
+  if (kind_.key_shape.rank() == 0 && keys.shape() == one) keys = keys.reshape(Shape{one[0]});
+  if (kind_.value_shape.rank() == 0 && values.shape() == one)
+    values = values.reshape(Shape{one[0]});
+  check_values(keys, values);
+  const std::int64_t count = batch_of(keys).num_elements();
+  std::lock_guard lock(mutex_);
+  rows_.clear();
+  buckets_->clear();
+  std::vector<DenseBuckets::Bucket> buckets(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) {
+    DenseBuckets::Bucket& bucket = buckets[static_cast<std::size_t>(i)];
+    const std::string key = key_at(keys, i);
+    bucket.removed = key == deleted_key_;
+    if (is_mark(key)) continue;
+    Array value(kind_.value, kind_.value_shape);
+    copy_between(value, 0, values, i * value.num_elements(), value.num_elements());
+    const auto [row, fresh] = rows_.try_emplace(key, std::move(value));
+    if (fresh) bucket = {&row->first, hash(key), false};
+  }
+  if (DenseBuckets::fits(count)) return buckets_->assign(std::move(buckets));
+  buckets_->reserve(static_cast<std::int64_t>(rows_.size()));
+  for (const DenseBuckets::Bucket& bucket : buckets) {
+    if (bucket.key) buckets_->insert(bucket.key, bucket.hash);
+  }
+}
+
+// TensorFlow's, of the dtypes of keys that its dense tables have.
+std::uint64_t LookupTable::hash(const std::string& key) const {
+  Array elements(kind_.key, kind_.key_shape);
+  set_key(elements, 0, key);
+  const auto of_element = [&](std::int64_t i) -> std::uint64_t {
+    switch (kind_.key) {
+      case DType::kString: return murmur(elements.data<std::string>()[i]);
+      case DType::kInt64: return static_cast<std::uint64_t>(elements.data<std::int64_t>()[i]);
+      case DType::kInt32: return static_cast<std::uint64_t>(elements.data<std::int32_t>()[i]);
+      default: {
+        const std::size_t size = dtype_size(kind_.key);
+        const auto* bytes = static_cast<const char*>(elements.raw_data());
+        return murmur({bytes + static_cast<std::size_t>(i) * size, size});
+      }
+    }
+  };
+  const std::int64_t n = elements.num_elements();
+  if (n == 1) return of_element(0);
+  std::uint64_t all = 0;
+  for (std::int64_t i = 0; i < n; ++i) all = DenseBuckets::combine(all, of_element(i));
+  return all;
 }
 
 // With the lock held. Steps of exported graphs fill their tables each time; as in TensorFlow the
@@ -227,13 +288,34 @@ std::int64_t LookupTable::size() const {
   return static_cast<std::int64_t>(rows_.size());
 }
 
+// Element i of `keys`, from the bytes that key_at() made of one.
+void LookupTable::set_key(Array& keys, std::int64_t i, const std::string& key) const {
+  if (kind_.key != DType::kString) {
+    if (key.empty()) return;
+    std::memcpy(static_cast<char*>(keys.raw_data()) + static_cast<std::size_t>(i) * key.size(),
+                key.data(), key.size());
+    return;
+  }
+  if (kind_.key_shape.rank() == 0) {
+    keys.data<std::string>()[i] = key;
+    return;
+  }
+  const std::int64_t n = kind_.key_shape.num_elements();
+  std::size_t at = 0;
+  for (std::int64_t k = 0; k < n; ++k) {
+    const std::size_t colon = key.find(':', at);
+    const std::size_t size = std::stoull(key.substr(at, colon - at));
+    keys.data<std::string>()[i * n + k] = key.substr(colon + 1, size);
+    at = colon + 1 + size;
+  }
+}
+
 LookupTable::Contents LookupTable::contents() const {
   std::lock_guard lock(mutex_);
   if (kind_.fixed && !initialized_) throw_empty();
   const Shape count{static_cast<std::int64_t>(rows_.size())};
   Contents all{Array(kind_.key, joined(count, kind_.key_shape)),
                Array(kind_.value, joined(count, kind_.value_shape))};
-  const std::int64_t keys = kind_.key_shape.num_elements();
   const std::int64_t inner = kind_.value_shape.num_elements();
   // By key: equal tables have equal contents, however their rows came in.
   using Row = std::pair<const std::string, Array>;
@@ -245,23 +327,35 @@ LookupTable::Contents LookupTable::contents() const {
   std::int64_t i = 0;
   for (const Row* row : sorted) {
     const auto& [key, value] = *row;
-    if (kind_.key != DType::kString) {
-      std::memcpy(
-          static_cast<char*>(all.keys.raw_data()) + static_cast<std::size_t>(i) * key.size(),
-          key.data(), key.size());
-    } else if (kind_.key_shape.rank() == 0) {
-      all.keys.data<std::string>()[i] = key;
-    } else {
-      std::size_t at = 0;
-      for (std::int64_t k = 0; k < keys; ++k) {
-        const std::size_t colon = key.find(':', at);
-        const std::size_t size = std::stoull(key.substr(at, colon - at));
-        all.keys.data<std::string>()[i * keys + k] = key.substr(colon + 1, size);
-        at = colon + 1 + size;
-      }
-    }
+    set_key(all.keys, i, key);
     copy_between(all.values, i * inner, value, 0, inner);
     ++i;
+  }
+  return all;
+}
+
+LookupTable::Contents LookupTable::exported() const {
+  if (!buckets_) return contents();
+  std::lock_guard lock(mutex_);
+  const auto count = static_cast<std::int64_t>(buckets_->all().size());
+  const auto of_buckets = [count](const Shape& shape) {
+    return joined(Shape{count}, shape.rank() == 0 ? Shape{1} : shape);
+  };
+  Contents all{Array(kind_.key, of_buckets(kind_.key_shape)),
+               Array(kind_.value, of_buckets(kind_.value_shape))};
+  const std::int64_t width = kind_.key_shape.num_elements();
+  const std::int64_t inner = kind_.value_shape.num_elements();
+  const Array none = Array::zeros(kind_.value, kind_.value_shape);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const DenseBuckets::Bucket& bucket = buckets_->all()[static_cast<std::size_t>(i)];
+    if (bucket.key) {
+      set_key(all.keys, i, *bucket.key);
+      copy_between(all.values, i * inner, rows_.at(*bucket.key), 0, inner);
+    } else {
+      const Array& mark = bucket.removed ? marks_.deleted : marks_.empty;
+      copy_between(all.keys, i * width, mark, 0, width);
+      copy_between(all.values, i * inner, none, 0, inner);
+    }
   }
   return all;
 }

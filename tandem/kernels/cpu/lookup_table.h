@@ -8,6 +8,7 @@
 
 #include "tandem/core/array.h"
 #include "tandem/graph/table_resource.h"
+#include "tandem/kernels/cpu/dense_buckets.h"
 
 namespace tandem::cpu {
 
@@ -21,7 +22,12 @@ class LookupTable final : public TableResource {
     bool fixed = false;  ///< filled once, by an initializer
     bool operator==(const Kind&) const = default;
   };
-  explicit LookupTable(Kind kind, Array empty_key = {}, Array deleted_key = {});
+  /// What marks buckets that were never used and those whose key was removed, in a dense table.
+  struct Marks {
+    Array empty, deleted;
+  };
+  explicit LookupTable(Kind kind) : LookupTable(std::move(kind), {}, std::nullopt) {}
+  LookupTable(Kind kind, Marks marks, std::optional<DenseBuckets> buckets);
 
   const Kind& kind() const { return kind_; }
   std::string debug_string() const override;
@@ -37,6 +43,9 @@ class LookupTable final : public TableResource {
   std::int64_t size() const;
   bool may_change() const override { return !kind_.fixed; }
   Contents contents() const override;
+  /// What LookupTableExportV2 gives: the rows, or, of a dense table, all its buckets, where scalars
+  /// are vectors of one.
+  Contents exported() const;
 
  private:
   Shape batch_of(const Array& keys) const;
@@ -44,11 +53,17 @@ class LookupTable final : public TableResource {
   void check_dtypes(const Array& keys, const Array* values) const;
   std::string key_at(const Array& keys, std::int64_t i) const;
   void put(std::string key, const Array& values, std::int64_t i);
+  void import_buckets(const Array& keys, const Array& values);
+  void set_key(Array& keys, std::int64_t i, const std::string& key) const;
+  std::uint64_t hash(const std::string& key) const;
+  bool is_mark(const std::string& key) const { return key == empty_key_ || key == deleted_key_; }
   void require_as_many(std::int64_t count) const;
   void require_open(const char* what) const;
 
   const Kind kind_;
+  const Marks marks_;
   std::optional<std::string> empty_key_, deleted_key_;
+  std::optional<DenseBuckets> buckets_;  ///< of a dense table: of the keys of `rows_`
   mutable std::mutex mutex_;
   bool initialized_ = false;
   std::unordered_map<std::string, Array> rows_;  ///< by the key's bytes

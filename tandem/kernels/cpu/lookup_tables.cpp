@@ -33,9 +33,9 @@ LookupTable::Kind kind_of(const KernelContext& c, bool fixed) {
   return kind;
 }
 
-void set_table(KernelContext& c, const LookupTable::Kind& kind, Array empty = {},
-               Array deleted = {}) {
-  const auto make = [&] { return make_ref<LookupTable>(kind, empty, deleted); };
+void set_table(KernelContext& c, const LookupTable::Kind& kind, LookupTable::Marks marks = {},
+               std::optional<DenseBuckets> buckets = std::nullopt) {
+  const auto make = [&] { return make_ref<LookupTable>(kind, marks, buckets); };
   if (c.op().find_attr("shared_name") == nullptr) {
     return set_handle(c, make(), "table", "localhost", std::string(kAnonymousName));
   }
@@ -54,7 +54,7 @@ void make_table(KernelContext& c) {
 void make_dense_table(KernelContext& c) {
   LookupTable::Kind kind = kind_of(c, false);
   const auto buckets = c.attr<std::int64_t>("initial_num_buckets");
-  if (buckets < 4 || (buckets & (buckets - 1)) != 0) {
+  if (!DenseBuckets::fits(buckets)) {
     throw InvalidArgumentError(
         cat("Number of buckets must be at least 4 and a power of 2, got: ", buckets));
   }
@@ -72,7 +72,7 @@ void make_dense_table(KernelContext& c) {
         cat("Empty key must be a scalar or a vector, got shape ", empty.shape()));
   }
   kind.key_shape = empty.shape();
-  set_table(c, kind, empty, deleted);
+  set_table(c, kind, {empty, deleted}, DenseBuckets(buckets, load));
 }
 
 Ref<LookupTable> table(const KernelContext& c) { return resource_of<LookupTable>(c, "table"); }
@@ -92,7 +92,7 @@ void export_all(KernelContext& c) {
     throw InvalidArgumentError(
         cat("The types asked for are not those of the ", from->debug_string(), "."));
   }
-  LookupTable::Contents all = from->contents();
+  LookupTable::Contents all = from->exported();
   c.set_output(0, std::move(all.keys));
   c.set_output(1, std::move(all.values));
 }

@@ -24,21 +24,6 @@ std::uint64_t load(const char* data, std::size_t count = 8) {
   return word;
 }
 
-// MurmurHash64A with the seed that TensorFlow uses.
-std::uint64_t murmur(std::string_view s) {
-  constexpr std::uint64_t kMultiplier = 0xc6a4a7935bd1e995, kSeed = 0xDECAFCAFFE;
-  std::uint64_t hash = kSeed ^ (s.size() * kMultiplier);
-  for (; s.size() >= 8; s.remove_prefix(8)) {
-    std::uint64_t k = load(s.data()) * kMultiplier;
-    k ^= k >> 47;
-    hash = (hash ^ (k * kMultiplier)) * kMultiplier;
-  }
-  if (!s.empty()) hash = (hash ^ load(s.data(), s.size())) * kMultiplier;
-  hash ^= hash >> 47;
-  hash *= kMultiplier;
-  return hash ^ (hash >> 47);
-}
-
 // SipHash-2-4.
 class SipHash {
  public:
@@ -81,6 +66,21 @@ class SipHash {
 };
 
 }  // namespace
+
+std::uint64_t murmur(std::string_view text) {
+  std::string_view s = text;
+  constexpr std::uint64_t kMultiplier = 0xc6a4a7935bd1e995, kSeed = 0xDECAFCAFFE;
+  std::uint64_t hash = kSeed ^ (s.size() * kMultiplier);
+  for (; s.size() >= 8; s.remove_prefix(8)) {
+    std::uint64_t k = load(s.data()) * kMultiplier;
+    k ^= k >> 47;
+    hash = (hash ^ (k * kMultiplier)) * kMultiplier;
+  }
+  if (!s.empty()) hash = (hash ^ load(s.data(), s.size())) * kMultiplier;
+  hash ^= hash >> 47;
+  hash *= kMultiplier;
+  return hash ^ (hash >> 47);
+}
 
 std::uint64_t fingerprint(std::string_view text) {
   return NAMESPACE_FOR_HASH_FUNCTIONS::Fingerprint64(text.data(), text.size());

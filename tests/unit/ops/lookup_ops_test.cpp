@@ -138,6 +138,58 @@ TEST(LookupOps, DenseTablesRefuseTheirMarks) {
                InvalidArgumentError);
 }
 
+// Dense tables are exported bucket by bucket, and TensorFlow reads them back so. (What it gave.)
+TEST(LookupOps, DenseTablesExportBuckets) {
+  const auto dense = [] {
+    return raw_op("AnonymousMutableDenseHashTable",
+                  {scalar(std::int64_t{0}), scalar(std::int64_t{-1})},
+                  {{"key_dtype", int64}, {"value_dtype", int64}, {"initial_num_buckets", 8}})[0];
+  };
+  const auto exported = [](const Tensor& t) {
+    return raw_op("LookupTableExportV2", {t}, {{"Tkeys", int64}, {"Tvalues", int64}});
+  };
+  const Tensor t = dense();
+  raw_op("LookupTableInsertV2", {t, longs({1, 9, 17, 2, 25}), longs({1, 2, 3, 4, 5})});
+  const auto all = exported(t);
+  EXPECT_EQ(all[0].shape(), Shape({8, 1}));
+  EXPECT_EQ(all[1].shape(), Shape({8, 1}));
+  EXPECT_THAT(all[0].to_vector<std::int64_t>(), ElementsAre(0, 1, 9, 2, 17, 0, 0, 25));
+  EXPECT_THAT(all[1].to_vector<std::int64_t>(), ElementsAre(0, 1, 2, 4, 3, 0, 0, 5));
+  raw_op("LookupTableRemoveV2", {t, longs({9})});
+  const auto fewer = exported(t);
+  EXPECT_THAT(fewer[0].to_vector<std::int64_t>(), ElementsAre(0, 1, -1, 2, 17, 0, 0, 25));
+  const Tensor copy = dense();
+  raw_op("LookupTableInsertV2", {copy, longs({3}), longs({30})});
+  raw_op("LookupTableImportV2", {copy, fewer[0], fewer[1]});
+  EXPECT_EQ(size(copy), 4);
+  EXPECT_THAT(find(copy, longs({1, 9, 17, 2, 25, 3})), ElementsAre(1, -1, 3, 4, 5, -1));
+  raw_op("LookupTableRemoveV2", {copy, longs({17, 2})});
+  EXPECT_THAT(exported(copy)[0].to_vector<std::int64_t>(), ElementsAre(0, 1, -1, -1, -1, 0, 0, 25));
+  raw_op("LookupTableImportV2", {copy, longs({5, 6, 0}), longs({50, 60, 0})});
+  EXPECT_THAT(find(copy, longs({1, 5, 6})), ElementsAre(-1, 50, 60)) << "rows do as well";
+}
+
+TEST(LookupOps, DenseTablesGrow) {
+  const Tensor t =
+      raw_op("AnonymousMutableDenseHashTable", {strings({"", ""}), strings({"-", ""})},
+             {{"key_dtype", string}, {"value_dtype", int64}, {"initial_num_buckets", 4}})[0];
+  std::vector<std::string> names;
+  std::vector<std::int64_t> numbers;
+  for (std::int64_t i = 0; i < 50; ++i) {
+    names.insert(names.end(), {std::to_string(i), "x"});
+    numbers.push_back(i);
+  }
+  const Tensor keys = Tensor::from(names, {50, 2}), values = Tensor::from(numbers, {50});
+  raw_op("LookupTableInsertV2", {t, keys, values});
+  const auto all = raw_op("LookupTableExportV2", {t}, {{"Tkeys", string}, {"Tvalues", int64}});
+  EXPECT_EQ(all[0].shape(), Shape({64, 2})) << "at most eight tenths are used";
+  const Tensor copy =
+      raw_op("AnonymousMutableDenseHashTable", {strings({"", ""}), strings({"-", ""})},
+             {{"key_dtype", string}, {"value_dtype", int64}})[0];
+  raw_op("LookupTableImportV2", {copy, all[0], all[1]});
+  EXPECT_EQ(find(copy, keys), numbers);
+}
+
 TEST(LookupOps, NamesAreShared) {
   const AttrMap attrs = {{"key_dtype", int64}, {"value_dtype", int64}, {"shared_name", "numbers"}};
   const Tensor one = raw_op("MutableHashTableV2", {}, attrs)[0];
