@@ -42,36 +42,18 @@ D convert_one(S x) {
   }
 }
 
-// What TensorFlow's vector instructions give: values beyond an integer of 8 or 16 bits become the
-// nearest one that it has; what does not fit 32 bits either, and NaN, counts as their least.
-template <class D, class S>
-D saturate_one(S x) {
-  return static_cast<D>(std::clamp<std::int32_t>(
-      truncated<std::int32_t>(x), std::numeric_limits<D>::min(), std::numeric_limits<D>::max()));
-}
-
-template <class S, class D>
-constexpr bool kCanSaturate = std::is_floating_point_v<S>&& std::is_integral_v<D> &&
-                              sizeof(D) < 4 && !std::is_same_v<D, bool>;
-
 using RowFn = void (*)(const void*, void*, std::int64_t);
 
-template <class S, class D, bool kSaturate>
+template <class S, class D>
 void convert_row(const void* from_data, void* to_data, std::int64_t n) {
-  const auto convert = [](S x) {
-    if constexpr (kSaturate)
-      return saturate_one<D>(x);
-    else
-      return convert_one<D>(x);
-  };
   const auto* from = static_cast<const S*>(from_data);
   auto* to = static_cast<D*>(to_data);
   constexpr int kBlock = 32;  // a constant count is what compilers turn into vector instructions
   std::int64_t i = 0;
   for (; i + kBlock <= n; i += kBlock) {
-    for (int k = 0; k < kBlock; ++k) to[i + k] = convert(from[i + k]);
+    for (int k = 0; k < kBlock; ++k) to[i + k] = convert_one<D>(from[i + k]);
   }
-  for (; i < n; ++i) to[i] = convert(from[i]);
+  for (; i < n; ++i) to[i] = convert_one<D>(from[i]);
 }
 
 // The types that C++ converts by itself; the others pass through one of them.
@@ -85,29 +67,10 @@ decltype(auto) with_native(DType dtype, F&& f) {
   }
 }
 
-RowFn native_row(DType from, DType to, bool saturate) {
-  return with_native(from, [=]<class S>() {
-    return with_native(to, [=]<class D>() -> RowFn {
-      if constexpr (kCanSaturate<S, D>) {
-        if (saturate) return convert_row<S, D, true>;
-      }
-      return convert_row<S, D, false>;
-    });
+RowFn native_row(DType from, DType to) {
+  return with_native(from, [to]<class S>() {
+    return with_native(to, []<class D>() -> RowFn { return convert_row<S, D>; });
   });
-}
-
-// TensorFlow converts floating values to 8 and 16 bits in blocks of so many, which saturate; the
-// elements that fill no block wrap around. (Its threads may cut large tensors elsewhere.)
-std::int64_t saturated_block(DType from, DType to) {
-  if (!is_integer(to) || dtype_size(to) > 2) return 0;
-  switch (from) {
-    case DType::kFloat: return 32;
-    case DType::kDouble:
-    case DType::kComplex128:
-    case DType::kHalf: return 16;
-    case DType::kBFloat16: return 8;
-    default: return 0;
-  }
 }
 
 DType native_dtype(DType t) {
@@ -187,12 +150,12 @@ struct Caster {
   RowFn row = nullptr;  // null if both native types are the same
   int drop = 0;         // bits of the mantissa to cut off
 
-  Caster(DType source, DType destination, bool truncate, bool saturate = false)
+  Caster(DType source, DType destination, bool truncate)
       : from(source),
         to(destination),
         native_from(native_dtype(source)),
         native_to(native_dtype(destination)) {
-    if (native_from != native_to) row = native_row(native_from, native_to, saturate);
+    if (native_from != native_to) row = native_row(native_from, native_to);
     if (truncate && (from == DType::kFloat || from == DType::kDouble) && is_floating(to)) {
       drop = std::max(0, mantissa_bits(from) - mantissa_bits(to));
     }
@@ -234,27 +197,23 @@ void cast(KernelContext& c) {
   const DType to = c.output_dtype(0);
   if (from == to) return c.set_output(0, x);
   Array& out = c.allocate_output(0, x.shape());
-  const std::int64_t n = x.num_elements();
+  std::int64_t n = x.num_elements();
   const auto* source = x.data<char>();
   auto* destination = out.data<char>();
-  const auto from_size = static_cast<std::int64_t>(dtype_size(from));
-  const auto to_size = static_cast<std::int64_t>(dtype_size(to));
+  const auto run = [&](const Caster& caster, std::int64_t from_size, std::int64_t to_size) {
+    c.intra_op().parallel_for(n, 0.5, [&](std::int64_t begin, std::int64_t end) {
+      caster(source + begin * from_size, destination + begin * to_size, end - begin);
+    });
+  };
   if (is_complex(from) && is_complex(to)) {  // twice as many real numbers
     const Caster caster(from == DType::kComplex64 ? DType::kFloat : DType::kDouble,
                         to == DType::kComplex64 ? DType::kFloat : DType::kDouble, false);
-    return c.intra_op().parallel_for(2 * n, 0.5, [&](std::int64_t begin, std::int64_t end) {
-      caster(source + begin * from_size / 2, destination + begin * to_size / 2, end - begin);
-    });
+    n *= 2;
+    return run(caster, static_cast<std::int64_t>(dtype_size(from)) / 2,
+               static_cast<std::int64_t>(dtype_size(to)) / 2);
   }
-  const bool truncate = c.attr<bool>("Truncate");
-  const Caster caster(from, to, truncate), saturating(from, to, truncate, true);
-  const std::int64_t block = saturated_block(from, to);
-  const std::int64_t whole = block > 0 ? n - n % block : 0;
-  c.intra_op().parallel_for(n, 0.5, [&](std::int64_t begin, std::int64_t end) {
-    const std::int64_t middle = std::clamp(whole, begin, end);
-    saturating(source + begin * from_size, destination + begin * to_size, middle - begin);
-    caster(source + middle * from_size, destination + middle * to_size, end - middle);
-  });
+  run(Caster(from, to, c.attr<bool>("Truncate")), static_cast<std::int64_t>(dtype_size(from)),
+      static_cast<std::int64_t>(dtype_size(to)));
 }
 
 const KernelRegistration kCast{
