@@ -29,13 +29,14 @@ struct Channels {
 /// How sums over the outer axis are split, which depends on the shape alone: so they have the same
 /// bits for every number of threads.
 struct Pieces {
-  std::int64_t rows = 1;   ///< of the outer axis, in all pieces but the last
-  std::int64_t count = 1;  ///< at least one
+  std::int64_t rows = 1;                     ///< of the outer axis, in all pieces but the last
+  std::int64_t count = 1;                    ///< at least one
+  static constexpr double kMergeCost = 0.5;  ///< ns for what a piece has for one sum
 
   static Pieces of(const Channels& d) {
     constexpr std::int64_t kMost = 128;
     constexpr std::int64_t kSmallest = 16384;  // elements
-    constexpr std::int64_t kFewest = 16;       // elements for each sum, which takes memory too
+    constexpr std::int64_t kFewest = 64;       // elements for each sum, which takes memory too
     const std::int64_t row = std::max<std::int64_t>(1, d.row());
     const std::int64_t inner = std::max<std::int64_t>(1, d.inner);
     Pieces p;
@@ -61,11 +62,14 @@ struct Pieces {
         add(p * rows, std::min(d.outer, (p + 1) * rows), sums + p * width);
       }
     });
-    for (std::int64_t p = 0; p < count; ++p) {
-      for (std::int64_t i = 0; i < width; ++i) {
-        total[i] = static_cast<Sum>(total[i] + sums[p * width + i]);
-      }
-    }
+    c.intra_op().parallel_for(width, kMergeCost * static_cast<double>(count),
+                              [&](std::int64_t begin, std::int64_t end) {
+                                for (std::int64_t p = 0; p < count; ++p) {
+                                  const Sum* const part = sums + p * width;
+                                  for (std::int64_t i = begin; i < end; ++i)
+                                    total[i] = static_cast<Sum>(total[i] + part[i]);
+                                }
+                              });
   }
 };
 

@@ -61,7 +61,7 @@ class Writer<float> {
 
 // How many rows are worked on at once.
 inline std::int64_t rows_at_once(const Channels& d) {
-  return std::max<std::int64_t>(1, 4096 / std::max<std::int64_t>(1, d.row()));
+  return std::max<std::int64_t>(4, 2048 / std::max<std::int64_t>(1, d.row()));
 }
 
 // Calls rows(at, count) for rows [begin, end), a few at a time; `at` counts elements.

@@ -47,9 +47,9 @@ class RowMoments {
   }
   void end() {
     flush();
-    const auto count = static_cast<double>(rows_ * d_.inner);
+    const double share = 1 / static_cast<double>(rows_ * d_.inner);
     for (std::int64_t i = 0; i < d_.channels; ++i) {
-      const double missed = means_[i] / count;
+      const double missed = means_[i] * share;
       const double squares = squares_[i] - means_[i] * missed;
       squares_[i] = squares < 0 ? 0 : squares;  // NaN stays
       means_[i] = static_cast<double>(shift()[i]) + missed;
@@ -95,6 +95,27 @@ class RowMoments {
   std::int64_t rows_ = 0, in_float_ = 0;
 };
 
+// The moments of all pieces, of channels [begin, end), into those of the first: Chan, Golub and
+// LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979.
+void join_moments(const Channels& d, const Pieces& pieces, double* all, std::int64_t begin,
+                  std::int64_t end) {
+  double* const means = all;
+  double* const squares = all + d.channels;
+  auto count = static_cast<double>(std::min(d.outer, pieces.rows) * d.inner);
+  for (std::int64_t p = 1; p < pieces.count; ++p) {
+    const std::int64_t rows = std::min(d.outer, (p + 1) * pieces.rows) - p * pieces.rows;
+    const auto own = static_cast<double>(rows * d.inner);
+    const double share = own / (count + own), weight = count * share;
+    const double* const part = all + p * 2 * d.channels;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const double apart = part[i] - means[i];
+      squares[i] += part[d.channels + i] + apart * apart * weight;
+      means[i] += apart * share;
+    }
+    count += own;
+  }
+}
+
 template <class T>
 void moments_of(KernelContext& c, const Channels& d, const T* x, float* mean, float* variance) {
   const Pieces pieces = Pieces::of(d);
@@ -112,22 +133,15 @@ void moments_of(KernelContext& c, const Channels& d, const T* x, float* mean, fl
       moments.end();
     }
   });
-  // Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample
-  // variances", 1979.
-  for (std::int64_t i = 0; i < d.channels; ++i) {
-    double count = 0, total_mean = 0, squares = 0;
-    for (std::int64_t p = 0; p < pieces.count; ++p) {
-      const std::int64_t rows = std::min(d.outer, (p + 1) * pieces.rows) - p * pieces.rows;
-      const auto own = static_cast<double>(rows * d.inner);
-      const double* const part = all + p * 2 * d.channels + i;
-      const double apart = part[0] - total_mean;
-      squares += part[d.channels] + (count == 0 ? 0 : apart * apart * count * own / (count + own));
-      count += own;
-      total_mean = p == 0 ? part[0] : total_mean + apart * own / count;
-    }
-    mean[i] = static_cast<float>(total_mean);
-    variance[i] = static_cast<float>(squares / count);
-  }
+  c.intra_op().parallel_for(d.channels, 4 * Pieces::kMergeCost * static_cast<double>(pieces.count),
+                            [&](std::int64_t begin, std::int64_t end) {
+                              join_moments(d, pieces, all, begin, end);
+                              for (std::int64_t i = begin; i < end; ++i) {
+                                mean[i] = static_cast<float>(all[i]);
+                                variance[i] = static_cast<float>(
+                                    all[d.channels + i] / static_cast<double>(d.outer * d.inner));
+                              }
+                            });
 }
 
 Shape moments_shape(const Shape& of, bool keep_dims) {
