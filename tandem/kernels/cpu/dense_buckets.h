@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace tandem::cpu {
@@ -19,17 +19,19 @@ class DenseBuckets {
     bool removed = false;
   };
   /// More buckets are made when more than `load` of them would be used.
-  DenseBuckets(std::int64_t count, float load);
+  DenseBuckets(std::int64_t count, float load) : count_(count), load_(load) {}
 
-  const std::vector<Bucket>& all() const { return buckets_; }
-  /// Makes room for so many keys in all.
+  std::int64_t count() const { return count_; }
+  Bucket at(std::int64_t i) const;
+  /// Makes room for so many keys in all. Throws ResourceExhaustedError for more buckets than can be
+  /// counted.
   void reserve(std::int64_t keys);
   /// Of a key that is not in.
   void insert(const std::string* key, std::uint64_t hash);
   void remove(const std::string* key, std::uint64_t hash);
   /// Takes buckets as another table had them; how many must be a power of two of at least 4.
-  void assign(std::vector<Bucket> buckets) { buckets_ = std::move(buckets); }
-  void clear();
+  void assign(const std::vector<Bucket>& buckets);
+  void clear() { used_.clear(); }
 
   static bool fits(std::int64_t count) { return count >= 4 && (count & (count - 1)) == 0; }
   /// Of a key of several elements, from left to right.
@@ -38,8 +40,11 @@ class DenseBuckets {
   }
 
  private:
-  std::vector<Bucket> buckets_;
+  const std::string* key_at(std::uint64_t place) const;
+
+  std::int64_t count_;
   float load_;
+  std::map<std::uint64_t, Bucket> used_;  // by place: however many there are announced
 };
 
 }  // namespace tandem::cpu

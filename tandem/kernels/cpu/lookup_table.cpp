@@ -222,7 +222,7 @@ void LookupTable::import_buckets(const Array& given_keys, const Array& given_val
     const auto [row, fresh] = rows_.try_emplace(key, std::move(value));
     if (fresh) bucket = {&row->first, hash(key), false};
   }
-  if (DenseBuckets::fits(count)) return buckets_->assign(std::move(buckets));
+  if (DenseBuckets::fits(count)) return buckets_->assign(buckets);
   buckets_->reserve(static_cast<std::int64_t>(rows_.size()));
   for (const DenseBuckets::Bucket& bucket : buckets) {
     if (bucket.key) buckets_->insert(bucket.key, bucket.hash);
@@ -337,7 +337,7 @@ LookupTable::Contents LookupTable::contents() const {
 LookupTable::Contents LookupTable::exported() const {
   if (!buckets_) return contents();
   std::lock_guard lock(mutex_);
-  const auto count = static_cast<std::int64_t>(buckets_->all().size());
+  const std::int64_t count = buckets_->count();
   const auto of_buckets = [count](const Shape& shape) {
     return joined(Shape{count}, shape.rank() == 0 ? Shape{1} : shape);
   };
@@ -347,7 +347,7 @@ LookupTable::Contents LookupTable::exported() const {
   const std::int64_t inner = kind_.value_shape.num_elements();
   const Array none = Array::zeros(kind_.value, kind_.value_shape);
   for (std::int64_t i = 0; i < count; ++i) {
-    const DenseBuckets::Bucket& bucket = buckets_->all()[static_cast<std::size_t>(i)];
+    const DenseBuckets::Bucket bucket = buckets_->at(i);
     if (bucket.key) {
       set_key(all.keys, i, *bucket.key);
       copy_between(all.values, i * inner, rows_.at(*bucket.key), 0, inner);
