@@ -43,9 +43,9 @@ void DenseBuckets::insert(const std::string* key, std::uint64_t hash) {
 void DenseBuckets::remove(const std::string* key, std::uint64_t hash) {
   const auto mask = static_cast<std::uint64_t>(count_ - 1);
   std::uint64_t at = hash & mask;
-  for (std::uint64_t probe = 1; key_at(at) != nullptr && key_at(at) != key; ++probe)
+  for (std::uint64_t probe = 1; used_.contains(at) && key_at(at) != key; ++probe)
     at = (at + probe) & mask;
-  if (key_at(at) != key) {  // behind a removed one, or assigned where no probe comes
+  if (key_at(at) != key) {  // assigned where no probe comes
     for (const auto& [place, bucket] : used_) {
       if (bucket.key == key) at = place;
     }

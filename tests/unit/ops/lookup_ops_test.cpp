@@ -190,6 +190,19 @@ TEST(LookupOps, DenseTablesGrow) {
   EXPECT_EQ(find(copy, keys), numbers);
 }
 
+// Memory is for what is in a table, however many buckets a graph announces.
+TEST(LookupOps, DenseTablesMayAnnounceManyBuckets) {
+  const Tensor t =
+      raw_op("AnonymousMutableDenseHashTable", {scalar(std::int64_t{0}), scalar(std::int64_t{-1})},
+             {{"key_dtype", int64},
+              {"value_dtype", int64},
+              {"initial_num_buckets", std::int64_t{1} << 50}})[0];
+  raw_op("LookupTableInsertV2", {t, longs({7, 8}), longs({70, 80})});
+  EXPECT_THAT(find(t, longs({7, 8, 9})), ElementsAre(70, 80, -1));
+  EXPECT_THROW(raw_op("LookupTableExportV2", {t}, {{"Tkeys", int64}, {"Tvalues", int64}}),
+               ResourceExhaustedError);
+}
+
 TEST(LookupOps, NamesAreShared) {
   const AttrMap attrs = {{"key_dtype", int64}, {"value_dtype", int64}, {"shared_name", "numbers"}};
   const Tensor one = raw_op("MutableHashTableV2", {}, attrs)[0];
