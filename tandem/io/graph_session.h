@@ -23,7 +23,7 @@ namespace tandem::io {
 ///
 /// Variables, tables and queues live in the Runtime that was current when the session was made, and
 /// so outlive a step; sessions of one Runtime share them by name. Steps run in it whichever is
-/// current where they are called. Thread-safe.
+/// current where they are called, and it has to be there still. Thread-safe.
 class TANDEM_EXPORT GraphSession {
  public:
   explicit GraphSession(ImportedGraph graph);

@@ -28,8 +28,8 @@ const std::shared_ptr<internal::Predictor>& ModelImpl::predictor() {
 }
 
 void ModelImpl::layers_changed() {
+  if (trainer_) trainer_ = std::make_shared<Trainer>(*this, trainer_->given());
   predictor_.reset();
-  if (trainer_) trainer_ = std::make_shared<Trainer>(*this, trainer_->options());
 }
 
 Model::Model(const KerasTensors& inputs, const KerasTensors& outputs, const std::string& name)

@@ -131,10 +131,12 @@ class TANDEM_EXPORT Sequential : public Model {
   /// once; a compiled model then counts as compiled anew, with a new optimizer if that was named.
   /// Functions and models that used this one before keep what they traced. Throws
   /// InvalidArgumentError, and changes nothing, if the name of the layer is taken, if it does not
-  /// fit, or if it is an Input and not the first.
+  /// fit, if it is an Input and not the first, or if what the model was compiled with does not fit
+  /// its new output.
   void add(const Layer& layer) const;
   /// Takes the last layer away and returns it; an Input stays. Throws FailedPreconditionError if
-  /// there is none.
+  /// there is none, and, as `add`, InvalidArgumentError if what the model was compiled with names
+  /// outputs that it has no longer; then nothing has changed.
   Layer pop() const;
 };
 

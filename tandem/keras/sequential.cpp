@@ -23,6 +23,7 @@ void SequentialImpl::add_input(std::shared_ptr<InputLayerImpl> input) {
                                    "only one."));
   }
   input_ = std::move(input);
+  input_is_given_ = true;
 }
 
 void SequentialImpl::add(const Layer& layer) {
@@ -36,14 +37,17 @@ void SequentialImpl::add(const Layer& layer) {
           "`name`."));
     }
   }
+  const std::size_t built = outputs_.size();
   layers_.push_back(layer);
   try {
     build_last();
+    layers_changed();
   } catch (...) {
     layers_.pop_back();
+    outputs_.erase(outputs_.begin() + static_cast<std::ptrdiff_t>(built), outputs_.end());
+    if (built == 0) build_again();
     throw;
   }
-  layers_changed();
 }
 
 void SequentialImpl::build_last() {
@@ -59,14 +63,22 @@ Layer SequentialImpl::pop() {
     throw FailedPreconditionError(
         cat("Sequential model '", name(), "' has no layer that could be taken away."));
   }
-  Layer last = std::move(layers_.back());
+  const Layer last = layers_.back();
+  const std::vector<KerasTensor> outputs = outputs_;
   layers_.pop_back();
   if (!outputs_.empty()) outputs_.pop_back();
   if (layers_.empty()) {
     outputs_.clear();
     build_again();
   }
-  layers_changed();
+  try {
+    layers_changed();
+  } catch (...) {
+    if (!layers_.empty()) outputs_ = outputs;
+    layers_.push_back(last);
+    throw;
+  }
+  if (layers_.empty() && !input_is_given_) input_.reset();
   return last;
 }
 

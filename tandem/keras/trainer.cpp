@@ -25,7 +25,8 @@ namespace tandem::keras::internal {
 
 Trainer::Trainer(ModelImpl& model, CompileOptions options)
     : model_(model),
-      options_(std::move(options)),
+      given_(std::move(options)),
+      options_(given_),
       loss_(std::make_shared<MeanMetric>("loss", nullptr, Direction::kDown)),
       train_(make_train_step()),
       test_(make_test_step()) {

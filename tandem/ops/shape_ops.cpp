@@ -84,10 +84,10 @@ bool always_fits(const Node& reshape) {
     const std::int64_t size = value.dtype() == DType::kInt64 ? value.data<std::int64_t>()[i]
                                                              : value.data<std::int32_t>()[i];
     open = open || size == -1;
-    if (size != -1) given = checked_multiply(given, size);
+    if (size != -1 && __builtin_mul_overflow(given, size, &given)) return false;
   }
   for (const std::int64_t size : shape.dims())
-    if (size != kUnknown) known = checked_multiply(known, size);
+    if (size != kUnknown && __builtin_mul_overflow(known, size, &known)) return false;
   return open && given > 0 && known % given == 0;
 }
 

@@ -33,7 +33,8 @@ class SequentialImpl final : public ModelImpl {
   void add_input(std::shared_ptr<InputLayerImpl> input);
   void build_last();
 
-  std::shared_ptr<InputLayerImpl> input_;
+  std::shared_ptr<InputLayerImpl> input_;  // given, or made for the first inputs
+  bool input_is_given_ = false;
   std::vector<Layer> layers_;         // without the InputLayer
   std::vector<KerasTensor> outputs_;  // the input's and each layer's, if built; keeps the calls
 };

@@ -35,7 +35,8 @@ class Trainer {
   void reset() const;
 
   const Optimizer& optimizer() const { return options_.optimizer; }
-  const CompileOptions& options() const { return options_; }
+  /// What `compile` was given.
+  const CompileOptions& given() const { return given_; }
   /// The metric of that name, for callbacks that must know its direction; null if there is none.
   const MetricImpl* find_metric(const std::string& name) const;
 
@@ -79,7 +80,7 @@ class Trainer {
                       const Tensor& loss) const;
 
   ModelImpl& model_;
-  CompileOptions options_;
+  CompileOptions given_, options_;
   std::vector<Output> outputs_;
   std::vector<Named> metrics_;
   std::shared_ptr<MeanMetric> loss_;

@@ -289,12 +289,12 @@ void combined(KernelContext& c) {
       valid = std::min(valid, size);
       for (std::int64_t i = 0; i < valid; ++i) {
         const Detection& d = found[static_cast<std::size_t>(i)];
-        if (d.box < 0) continue;
+        out_scores.data<float>()[b * size + i] = d.score;
+        out_classes.data<float>()[b * size + i] = static_cast<float>(d.of_class);
+        if (d.box < 0) continue;  // nothing was found there, which beats scores below -1
         const float* from = box_at(b, d.box, d.of_class);
         float* to = out_boxes.data<float>() + (b * size + i) * 4;
         for (int k = 0; k < 4; ++k) to[k] = clip ? std::clamp(from[k], 0.0f, 1.0f) : from[k];
-        out_scores.data<float>()[b * size + i] = d.score;
-        out_classes.data<float>()[b * size + i] = static_cast<float>(d.of_class);
       }
       out_count.data<std::int32_t>()[b] = static_cast<std::int32_t>(valid);
     }

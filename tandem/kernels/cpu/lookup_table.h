@@ -20,6 +20,7 @@ class LookupTable final : public TableResource {
     DType key = DType::kInvalid, value = DType::kInvalid;
     Shape key_shape, value_shape;
     bool fixed = false;  ///< filled once, by an initializer
+    bool dense = false;  ///< exported bucket by bucket
     bool operator==(const Kind&) const = default;
   };
   /// What marks buckets that were never used and those whose key was removed, in a dense table.
@@ -44,7 +45,8 @@ class LookupTable final : public TableResource {
   bool may_change() const override { return !kind_.fixed; }
   Contents contents() const override;
   /// What LookupTableExportV2 gives: the rows, or, of a dense table, all its buckets, where scalars
-  /// are vectors of one.
+  /// are vectors of one. Buckets without a row have the value 0; TensorFlow's may still have that
+  /// of a removed one.
   Contents exported() const;
 
  private:

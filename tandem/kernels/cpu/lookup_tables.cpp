@@ -72,6 +72,7 @@ void make_dense_table(KernelContext& c) {
         cat("Empty key must be a scalar or a vector, got shape ", empty.shape()));
   }
   kind.key_shape = empty.shape();
+  kind.dense = true;
   set_table(c, kind, {empty, deleted}, DenseBuckets(buckets, load));
 }
 

@@ -109,6 +109,11 @@ void join_moments(const Channels& d, const Pieces& pieces, double* all, std::int
     const double* const part = all + p * 2 * d.channels;
     for (std::int64_t i = begin; i < end; ++i) {
       const double apart = part[i] - means[i];
+      if (!std::isfinite(apart)) {  // infinities stay infinite, unless they are of both signs
+        means[i] += part[i];
+        squares[i] = std::numeric_limits<double>::quiet_NaN();
+        continue;
+      }
       squares[i] += part[d.channels + i] + apart * apart * weight;
       means[i] += apart * share;
     }

@@ -1,10 +1,9 @@
 #include "tandem/kernels/cpu/past_cache.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -16,14 +15,15 @@ namespace {
 #if defined(__SSE2__)
 constexpr std::size_t kLine = 64;
 
+// Of the kernel, which knows what a core shares: the C library's sysconf takes that of all cores of
+// some processors for one. "32768K" there.
 std::size_t last_cache_bytes() {
-  constexpr long kUsual = 32L << 20;
-#if defined(_SC_LEVEL3_CACHE_SIZE)
-  const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  return static_cast<std::size_t>(bytes > 0 ? bytes : kUsual);
-#else
-  return kUsual;
-#endif
+  constexpr std::size_t kUsual = std::size_t{32} << 20;
+  std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index3/size");
+  std::size_t size = 0;
+  char unit = 0;
+  if (!(file >> size >> unit) || size == 0) return kUsual;
+  return unit == 'K' ? size << 10 : unit == 'M' ? size << 20 : kUsual;
 }
 #endif
 

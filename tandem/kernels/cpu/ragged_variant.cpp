@@ -92,7 +92,8 @@ void join_values(KernelContext& c, const std::vector<const Ragged*>& parts) {
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Shape& shape = parts[i]->values.shape();
     if (shape.rank() == 0) throw InvalidArgumentError("A row's values are a scalar.");
-    rows += shape[0];
+    if (__builtin_add_overflow(rows, shape[0], &rows))
+      throw InvalidArgumentError("The rows' values are more than 2^63.");
     Shape own;
     for (int k = 1; k < shape.rank(); ++k) own.add_dim(shape[k]);
     if (i > 0 && !(own == element)) {
@@ -176,8 +177,9 @@ Shape shape_of_part(const Array& parts, const std::vector<std::int64_t>& ends, c
   if (ends.empty()) {
     sizes.erase(sizes.begin());
   } else {
-    sizes[0] = ends[static_cast<std::size_t>(i) + 1] - ends[static_cast<std::size_t>(i)];
-    if (sizes[0] < 0) throw InvalidArgumentError("row_splits must not fall.");
+    const auto row = static_cast<std::size_t>(i);
+    if (__builtin_sub_overflow(ends[row + 1], ends[row], &sizes[0]) || sizes[0] < 0)
+      throw InvalidArgumentError("row_splits must not fall.");
   }
   return Shape(std::move(sizes));
 }

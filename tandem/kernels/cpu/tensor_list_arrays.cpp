@@ -184,7 +184,11 @@ void concat(KernelContext& c) {
     const Array& item = list.items()[static_cast<std::size_t>(i)];
     const std::int64_t length = item.valid() ? item.dim(0) : leading_size(c, element, common, i);
     lengths.data<std::int64_t>()[i] = length;
-    total += length;
+    if (__builtin_add_overflow(total, length, &total)) {
+      throw InvalidArgumentError(cat("The ", n,
+                                     " items have more than 2^63 rows in all; the one at ", i,
+                                     " has ", length, "."));
+    }
   }
   Array& out = c.allocate_output(0, with_first(total, row));
   const std::int64_t size = row.num_elements();

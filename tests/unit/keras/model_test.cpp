@@ -96,6 +96,41 @@ TEST(Sequential, KeepsItsLayersWhereOneDoesNotFit) {
   EXPECT_EQ(empty.weights().size(), 2u);
 }
 
+// The names of losses are those of outputs, which are the last layer's.
+TEST(Sequential, StaysAsItIsWhereWhatItWasCompiledWithDoesNotFit) {
+  const Sequential model{Input({4}), Dense(3, {.name = "a"})};
+  CompileOptions options;
+  options.optimizer = "sgd";
+  options.loss = std::map<std::string, Loss>{{"a", Loss("mse")}};
+  model.compile(options);
+  EXPECT_THROW(model.add(Dense(1, {.name = "b"})), InvalidArgumentError);
+  EXPECT_EQ(model.layers().size(), 1u);
+  EXPECT_EQ(model(zeros({2, 4})).shape(), (Shape{2, 3}));
+  model.train_on_batch(ones({8, 4}), ones({8, 3}));
+  EXPECT_THROW(model.pop(), InvalidArgumentError);
+  EXPECT_EQ(model.layers().size(), 1u);
+  EXPECT_EQ(model(zeros({2, 4})).shape(), (Shape{2, 3}));
+  model.train_on_batch(ones({8, 4}), ones({8, 3}));
+}
+
+TEST(Sequential, HasANewOptimizerForNewLayersInMixedFloat16Too) {
+  mixed_precision::set_global_policy("mixed_float16");
+  const Sequential model{Input({4}), Dense(3)};
+  model.compile({.optimizer = "adam", .loss = "mse"});
+  model.train_on_batch(ones({8, 4}), ones({8, 3}));
+  EXPECT_NO_THROW(model.add(Dense(1)));
+  EXPECT_NO_THROW(model.train_on_batch(ones({8, 4}), ones({8, 1})));
+  mixed_precision::set_global_policy("float32");
+}
+
+TEST(Sequential, ForgetsAnInputThatItWasNotGiven) {
+  const Sequential model{Dense(3)};
+  model(zeros({2, 4}));
+  model.pop();
+  model.add(Dense(2));
+  EXPECT_EQ(model(zeros({2, 7})).shape(), (Shape{2, 2}));
+}
+
 TEST(Sequential, LetsItsLastLayerBeTakenAway) {
   const Tensor x = ones({8, 4});
   const Sequential model{Input({4}), Dense(3), Dense(1, {.name = "head"})};

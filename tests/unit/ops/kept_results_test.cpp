@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -87,9 +88,11 @@ TEST(KeptResults, LargeResultsAreWholeFusedOrNot) {
 TEST(KeptResults, PackedWeightsServeAnyBatch) {
   constexpr std::int64_t kSide = 512;
   const Tensor weights = numbers({kSide, kSide}, 1), bias = numbers({kSide}, 2);
-  const auto f =
-      function([&](const Tensor& x) { return nn::relu(nn::bias_add(matmul(x, weights), bias)); },
-               {.input_shapes = {PartialShape{-1, kSide}}});
+  const auto f = function(
+      [&](const Tensor& x) {
+        return nn::relu(nn::bias_add(matmul(x, fixed(weights)), fixed(bias)));
+      },
+      {.input_shapes = {PartialShape{-1, kSide}}});
   for (std::int64_t batch = 1; batch <= 700; batch += batch < 40 ? 3 : 60) {
     const Tensor x = numbers({batch, kSide}, 3);
     const Tensor want = nn::relu(matmul(x, weights) + bias);
@@ -108,6 +111,41 @@ TEST(KeptResults, MomentsInOnePassAreExactFarFromZero) {
   EXPECT_EQ(count_op(f, "_Moments"), 1) << f.graph.to_string();
   EXPECT_EQ(count_op(f, "Mean"), 0) << f.graph.to_string();
   expect_as_eager(moments, {x}, 1e-4);
+}
+
+// In several pieces, each of another mean: far apart, and one that holds an infinity.
+TEST(KeptResults, MomentsOfManyRowsAreJoined) {
+  constexpr std::int64_t kRows = 100'000, kColumns = 4;
+  std::vector<float> values(kRows * kColumns);
+  for (std::int64_t i = 0; i < kRows; ++i) {
+    for (std::int64_t k = 0; k < kColumns; ++k)
+      values[static_cast<std::size_t>(i * kColumns + k)] =
+          static_cast<float>(i / 1000 * (k + 1)) + static_cast<float>(i % 7);
+  }
+  const Body moments = [](const Tensors& in) {
+    const Tensor mean = reduce_mean(in[0], {0}, true);
+    return Tensors{mean, reduce_mean(math::squared_difference(in[0], mean), {0}, true)};
+  };
+  const Tensor x = Tensor::from(values, {kRows, kColumns});
+  EXPECT_EQ(count_op(optimized_graph(moments, {x}), "_Moments"), 1);
+  const Tensor wide = cast(x, DType::kDouble);
+  const Tensors want = moments({wide});
+  const auto f = function([&](const Tensor& in) { return moments({in}); });
+  const Tensors got = f(x);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Tensor error = abs(cast(got[i], DType::kDouble) - want[i]) / want[i];
+    EXPECT_LT(reduce_max(error).item<double>(), 1e-6) << (i == 0 ? "mean" : "variance");
+  }
+
+  values[0] = std::numeric_limits<float>::infinity();
+  values[(kRows - 1) * kColumns + 1] = -values[0];
+  values[2] = values[0];
+  values[(kRows - 1) * kColumns + 2] = -values[0];
+  const std::vector<float> means = f(Tensor::from(values, {kRows, kColumns}))[0].to_vector<float>();
+  EXPECT_EQ(means[0], values[0]);
+  EXPECT_EQ(means[1], -values[0]);
+  EXPECT_TRUE(std::isnan(means[2])) << "infinities of both signs";
+  EXPECT_TRUE(std::isfinite(means[3]));
 }
 
 }  // namespace

@@ -113,6 +113,11 @@ TEST(TensorList, ConcatWithUnsetItems) {
   EXPECT_THAT(joined[1].to_vector<std::int64_t>(), ElementsAre(2, 2, 2));
   const auto led = raw_op("TensorListConcatV2", {one, ints({-1}), longs({2, 1})}, kFloats);
   EXPECT_THAT(led[1].to_vector<std::int64_t>(), ElementsAre(2, 1, 2));
+  const auto sizes = longs(std::vector<std::int64_t>(4, std::int64_t{1} << 62));
+  EXPECT_THROW(raw_op("TensorListConcatV2",
+                      {list_ops::reserve(Tensor(4), float32, {-1}), ints({-1}), sizes}, kFloats),
+               InvalidArgumentError)
+      << "2^64 rows in all";
   const Tensor two = list_ops::set_item(one, Tensor(2), Tensor{3.0});
   EXPECT_THROW(raw_op("TensorListConcatV2", {two, ints({-1}), longs({})}, kFloats),
                InvalidArgumentError);
