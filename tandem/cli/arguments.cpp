@@ -111,15 +111,17 @@ void add_devices(CLI::App& command, DevicesArguments& a) { add_json(command, a.j
 void add_run(CLI::App& command, RunArguments& a) {
   add_graph(command, a.graph);
   add_list(command, "--feed", a.feeds,
-           "NAME[:I]=FILE: give a tensor the value of a .npy file, or of the lines of a .txt file")
+           "NAME[:I]=FILE: give a tensor the value of a .npy file, or of the lines of a .txt file; "
+           "may be repeated")
       ->check([](const std::string& text) {
         const std::size_t equals = text.find('=');
         return equals == std::string::npos || equals == 0 || equals + 1 == text.size()
                    ? "write NAME[:I]=FILE, not " + text
                    : std::string();
       });
-  add_list(command, "--fetch", a.fetches, "NAME[:I]: a tensor to compute");
-  add_list(command, "--target", a.targets, "NODE: a node to run without fetching anything");
+  add_list(command, "--fetch", a.fetches, "NAME[:I]: a tensor to compute; may be repeated");
+  add_list(command, "--target", a.targets,
+           "NODE: a node to run without fetching anything; may be repeated");
   add_list(command, "--init", a.inits,
            "NODE: a node to run once, first; more of them one after the other");
   command.add_option("--steps", a.steps, "How many steps to run and save (1)")

@@ -4,16 +4,37 @@
 #include <exception>
 #include <iostream>
 #include <new>
+#include <string>
+#include <string_view>
 
 #include "tandem/cli/arguments.h"
 #include "tandem/cli/commands.h"
 #include "tandem/core/error.h"
 
+namespace {
+
+// Names out of a graph or file may hold anything: what a terminal would obey is shown as \x1b.
+std::string shown(std::string_view text) {
+  constexpr char kHex[] = "0123456789abcdef";
+  std::string safe;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte >= 0x20 && byte != 0x7f) || c == '\n' || c == '\t') {
+      safe += c;
+    } else {
+      safe += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
+    }
+  }
+  return safe;
+}
+
+}  // namespace
+
 void tandem::cli::tell(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
   } catch (const Error& e) {
-    std::cerr << "td: " << e.what() << '\n';
+    std::cerr << "td: " << shown(e.what()) << '\n';
   } catch (const std::bad_alloc&) {
     std::cerr << "td: the memory does not suffice\n";
   } catch (const std::exception& e) {

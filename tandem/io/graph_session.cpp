@@ -257,9 +257,11 @@ std::vector<Array> GraphSession::Step::run(const std::vector<Array>& feeds) cons
     }
     if (feeds[i].dtype() != arg.output_dtype(0) ||
         !arg.output_shape(0).is_compatible(feeds[i].shape())) {
-      throw InvalidArgumentError(cat("Tensor '", feed_names_[i], "' is ", arg.output_dtype(0),
-                                     arg.output_shape(0), " but is fed ", feeds[i].dtype(),
-                                     feeds[i].shape(), "."));
+      throw InvalidArgumentError(cat(
+          "Tensor '", feed_names_[i], "' is ", arg.output_dtype(0), arg.output_shape(0),
+          " but is fed ", feeds[i].dtype(), feeds[i].shape(), ".",
+          feeds[i].dtype() != arg.output_dtype(0) ? " Convert it: astype in NumPy, td::cast here."
+                                                  : ""));
     }
     args.emplace_back(feeds[i]);
   }

@@ -57,7 +57,12 @@ class Parser {
     }
     skip_space();
     if (at_ != text_.size()) damaged("something follows its header");
-    if (!descr || !order || !shape) damaged("its header lacks an entry");
+    if (!descr || !order || !shape)
+      damaged(cat("its header lacks '",
+                  !descr   ? "descr"
+                  : !order ? "fortran_order"
+                           : "shape",
+                  "'"));
     return header;
   }
 
@@ -172,6 +177,10 @@ class Parser {
 }  // namespace
 
 NpyHeader read_npy_header(std::string_view bytes, const std::string& name) {
+  if (bytes.starts_with("PK\x03\x04")) {
+    throw DataLossError(cat(name, " is no array but an archive of them (.npz): load_npz reads it. ",
+                            "Where one array is wanted, save it alone with numpy.save."));
+  }
   if (!bytes.starts_with(kMagic)) {
     throw DataLossError(cat(name, " is no NumPy file: it does not begin with \\x93NUMPY."));
   }

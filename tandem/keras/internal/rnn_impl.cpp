@@ -85,9 +85,16 @@ RNNImpl::RNNImpl(const std::string& class_name, const Layer& cell, const RNNOpti
   add_layer(cell, "cell");
 }
 
+// Other cells, ConvLSTM's and those of one's own, may take more than vectors.
+bool RNNImpl::takes_rank(int rank) const {
+  const std::string& cell = cells_.front()->class_name();
+  const bool of_vectors = cell == "LSTMCell" || cell == "GRUCell" || cell == "SimpleRNNCell";
+  return of_vectors ? rank == 3 : rank >= 3;
+}
+
 void RNNImpl::build_many(const std::vector<PartialShape>& inputs) {
   const PartialShape& sequence = inputs.at(0);
-  if (sequence.rank() < 3) {
+  if (!takes_rank(sequence.rank())) {
     throw InvalidArgumentError(cat(prefix(), "expects sequences [batch, steps, features], ",
                                    "but the input has shape ", shape_text(sequence), "."));
   }
@@ -98,7 +105,7 @@ void RNNImpl::build_many(const std::vector<PartialShape>& inputs) {
 
 void RNNImpl::require_inputs(std::span<const Tensor> inputs) const {
   const Tensor& sequence = inputs[0];
-  if (sequence.rank() < 3 || (inputs.size() != 1 && inputs.size() != 1 + num_states())) {
+  if (!takes_rank(sequence.rank()) || (inputs.size() != 1 && inputs.size() != 1 + num_states())) {
     throw InvalidArgumentError(cat(prefix(), "takes sequences [batch, steps, features] and none ",
                                    "or all of its ", num_states(), " first state(s). Received ",
                                    inputs.size(), " tensor(s), the first of shape ",

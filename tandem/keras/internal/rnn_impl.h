@@ -66,6 +66,7 @@ class RNNImpl final : public LayerImpl {
 
  private:
   struct Loop;
+  bool takes_rank(int rank) const;
   void require_inputs(std::span<const Tensor> inputs) const;
   Tensor checked_mask(const Tensor& mask, const Tensor& sequence) const;
   /// The output of all steps, [batch, steps, ...], or of the last one; `states` become the last.

@@ -136,6 +136,13 @@ TEST_F(TdGraph, OneNodeIsNotCalledNodes) {
   EXPECT_THAT(run("graph one.pbtxt").out, HasSubstr("one.pbtxt: 1 node, 0 functions, "));
 }
 
+TEST_F(TdGraph, WhatATerminalWouldObeyIsShown) {
+  fs::write_file(path("red.pbtxt"), "node { name: 'a\\033[31mb' op: 'NoOp' }");
+  const std::string told = failure_of("graph red.pbtxt");
+  EXPECT_THAT(told, HasSubstr("a\\x1b[31mb"));
+  EXPECT_EQ(told.find('\x1b'), std::string::npos);
+}
+
 TEST_F(TdGraph, FilesOfOtherFormatsAreNamed) {
   const auto told = [&](const std::string& name, std::string_view bytes) {
     fs::write_file(path(name), std::string(bytes));

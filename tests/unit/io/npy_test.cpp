@@ -133,6 +133,7 @@ TEST(Npy, RefusesDamagedFiles) {
   const std::string good = encode_npy(Array::vector(std::vector<float>{1, 2, 3}));
   for (std::size_t size = 0; size < good.size(); ++size)
     EXPECT_THROW(decode_npy(std::string_view(good).substr(0, size), "file"), DataLossError) << size;
+  EXPECT_THROW(decode_npy("PK\x03\x04 and so on", "an archive"), DataLossError);
   const std::size_t before = host_memory_stats().peak;
   for (const std::string& bytes :
        {npy("'<f4'", "False", "(1000000000,)", "abcd"), npy("'<f4'", "False", "(-1,)", ""),

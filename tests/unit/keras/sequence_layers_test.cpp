@@ -111,6 +111,11 @@ TEST(Recurrent, SaysWhichInputDoesNotFit) {
                 lstm({x, zeros({5, 2}), state});
               }),
               HasSubstr("first state 1 must be (2, 2), but has shape (5, 2)"));
+  for (const Layer& layer :
+       {Layer(LSTM(3)), Layer(GRU(3)), Layer(SimpleRNN(3)), Layer(Bidirectional(LSTM(3)))}) {
+    EXPECT_THAT(error_of([&] { layer(ones({2, 12, 4, 5})); }), HasSubstr("(2, 12, 4, 5)"));
+    EXPECT_THROW((Sequential{Input({12, 4, 5}), layer}), InvalidArgumentError);
+  }
   const LSTMCell cell(2);
   EXPECT_THAT(error_of([&] {
                 cell({ones({2, 4}), zeros({2, 3}), state});
