@@ -152,10 +152,6 @@ std::string node_name(std::string name) {
   return name.empty() || !letter(name.front()) ? "n" + name : name;
 }
 
-}  // namespace
-
-namespace {
-
 // "model.weights.h5": what such a file's checkpoint would be called, or "" if it is no name of one.
 std::string without_keras_ending(const std::string& path) {
   for (const std::string_view ending : {".weights.h5", ".h5", ".hdf5", ".keras"}) {
