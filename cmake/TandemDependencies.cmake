@@ -1,7 +1,7 @@
-# The libraries we build on. A room names those it uses after LINKS; tandem_find_dependency() maps
-# the name to its package, so that nothing is looked for which no room uses.
+# The libraries we build on. A module names those it uses after LINKS; tandem_find_dependency() maps
+# the name to its package, so that nothing is looked for which no module uses.
 
-# A room finds its libraries, the joined library in another folder links them.
+# A module finds its libraries, the joined library in another folder links them.
 set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
 
 find_package(Threads REQUIRED)

@@ -80,7 +80,7 @@ void draw(const Model& model, const td::data::Dataset& digits, const std::string
   const td::Tensor predictions = td::argmax(model.predict_on_batch(some[0]), -1);
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (!folder.empty()) std::filesystem::create_directories(folder);
-  td::data::write_png(path, td::data::draw_digits(some[0], some[1], predictions, 10));
+  td::data::write_png(path, td::data::render_digits(some[0], some[1], predictions, 10));
   std::cout << "picture: " << path << "\n";
 }
 

@@ -34,7 +34,7 @@ endfunction()
 
 add_custom_target(unit_tests)
 
-get_property(objects GLOBAL PROPERTY TANDEM_ROOMS)
+get_property(objects GLOBAL PROPERTY TANDEM_MODULES)
 get_property(links GLOBAL PROPERTY TANDEM_LINKS)
 add_library(tandem_inside INTERFACE)
 foreach(object IN LISTS objects)
@@ -45,13 +45,13 @@ target_link_libraries(tandem_inside INTERFACE ${links} tandem_root)
 file(GLOB folders CONFIGURE_DEPENDS LIST_DIRECTORIES true RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}"
      "${CMAKE_CURRENT_SOURCE_DIR}/unit/*")
 foreach(folder IN LISTS folders)
-  cmake_path(GET folder FILENAME room)
-  if(room STREQUAL "cli" AND NOT TARGET tandem_cli)
+  cmake_path(GET folder FILENAME module)
+  if(module STREQUAL "cli" AND NOT TARGET tandem_cli)
     message(STATUS "unit.cli left out: it runs td, and TANDEM_BUILD_TOOLS is off")
     continue()
   endif()
-  tandem_unit_test(${room} ${folder} tandem::tandem)
-  tandem_unit_test(${room}_internal ${folder}/internal tandem_inside)
+  tandem_unit_test(${module} ${folder} tandem::tandem)
+  tandem_unit_test(${module}_internal ${folder}/internal tandem_inside)
 endforeach()
 
 if(TARGET cli_test)
@@ -81,11 +81,11 @@ add_dependencies(data_test cache_writer)
 
 # The same once more on an emulated accelerator with memory of its own: what is trained and
 # differentiated on a CPU must be the same there.
-foreach(room IN ITEMS autodiff keras)
-  if(TARGET ${room}_test)
-    add_test(NAME unit.${room}_emulated COMMAND ${room}_test --gtest_brief=1
+foreach(module IN ITEMS autodiff keras)
+  if(TARGET ${module}_test)
+    add_test(NAME unit.${module}_emulated COMMAND ${module}_test --gtest_brief=1
              WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
-    set_tests_properties(unit.${room}_emulated PROPERTIES LABELS unit TIMEOUT 1200
+    set_tests_properties(unit.${module}_emulated PROPERTIES LABELS unit TIMEOUT 1200
                          ENVIRONMENT "TANDEM_EMULATE=GPU:1,memory=2GiB,latency=0us")
   endif()
 endforeach()

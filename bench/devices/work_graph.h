@@ -53,7 +53,7 @@ inline const tandem::OpRegistration kReadOp{
          [](tandem::InferenceContext& c) {
            c.set_output(0, c.attr<tandem::PartialShape>("shape"));
          },
-     .traits = {.stateful = true, .reads_only = true, .brings_memory = 1}}};
+     .traits = {.stateful = true, .reads_only = true, .owns_output_memory = 1}}};
 inline const tandem::OpRegistration kGatherOp{{.name = "BenchGather",
                                                .inputs = "handle: resource, indices: float",
                                                .outputs = "output: float",

@@ -77,14 +77,14 @@ CLI::Validator time_range() {
 
 // "2,1": inter and intra. Returns what is wrong, or "".
 std::string read_threads(const std::string& text, std::vector<int>& threads) {
-  constexpr int kMost = 4096;  // of a runtime
+  constexpr int kMax = 4096;  // of a runtime
   threads.clear();
   const std::vector<std::string> parts = CLI::detail::split(text, ',');
   // `split` drops an empty part behind the last comma.
   if (parts.size() != 2 || parts[0].empty() || parts[1].empty() || text.back() == ',')
     return "write INTER,INTRA, such as 1,2, not " + text;
   for (std::string part : parts) {
-    if (const std::string why = whole_number(1, kMost)(part); !why.empty()) return why;
+    if (const std::string why = whole_number(1, kMax)(part); !why.empty()) return why;
     CLI::detail::lexical_cast(part, threads.emplace_back());
   }
   return {};

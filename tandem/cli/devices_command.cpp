@@ -14,8 +14,8 @@
 #include "tandem/core/error.h"
 #include "tandem/core/machine.h"
 #include "tandem/placement/placement.h"
+#include "tandem/runtime/config/environment_names.h"
 #include "tandem/runtime/device_inventory.h"
-#include "tandem/runtime/internal/environment_names.h"
 #include "tandem/runtime/runtime.h"
 
 namespace tandem::cli {
@@ -53,8 +53,8 @@ struct Memory {
 Memory memory_of(const DeviceConfig& config, Device& device, const Entry& entry) {
   const std::string name = entry.short_name();
   if (device.type() == "CPU") {
-    const MachineLimits& machine = machine_limits();
-    return {machine.memory, machine.memory_of_group ? "the container's" : "the machine's"};
+    const ResourceLimits& machine = machine_limits();
+    return {machine.memory, machine.memory_from_cgroup ? "the container's" : "the machine's"};
   }
   const std::uint64_t limit = device.allocator().stats().limit;
   const std::uint64_t bytes = limit != 0 ? limit : device.properties().memory_bytes;

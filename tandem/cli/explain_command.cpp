@@ -100,10 +100,10 @@ profiler::Profile measure(const WholeFunction& whole, int steps) {
   const std::vector<Tensor> args(values.begin(), values.end());
   const ConcreteFunction function(whole.function, {});
   // Each step leaves one for each node at most, and its own.
-  constexpr std::size_t kMostEvents = 5'000'000;
+  constexpr std::size_t kMaxEvents = 5'000'000;
   const std::size_t events =
       static_cast<std::size_t>(steps) * (whole.function->body().num_nodes() + 1);
-  profiler::start({.max_events = std::clamp(events, profiler::Options().max_events, kMostEvents)});
+  profiler::start({.max_events = std::clamp(events, profiler::Options().max_events, kMaxEvents)});
   try {
     for (int i = 0; i < steps; ++i) {
       for (const Tensor& result : function.call(args)) result.synchronize();

@@ -95,10 +95,10 @@ class Initializers {
 
   // The variables that a value is made from, as far as the first of very many nodes tell.
   static void find_read(const Node* value, std::set<const Node*>& variables) {
-    constexpr std::size_t kMost = 1000;
+    constexpr std::size_t kMax = 1000;
     std::set<const Node*> seen{value};
     std::vector<const Node*> open{value};
-    while (!open.empty() && seen.size() < kMost) {
+    while (!open.empty() && seen.size() < kMax) {
       const Node* node = open.back();
       open.pop_back();
       if (node->kind() == NodeKind::kVariable) variables.insert(node);

@@ -19,17 +19,17 @@ std::string lower(std::string text) {
 
 // An op by its name; where there is none, what was written may be a part of one.
 const OpDef& find_op(const Runtime& runtime, const std::string& name) {
-  constexpr int kMost = 12;
+  constexpr int kMax = 12;
   if (const OpDef* op = runtime.ops().find(name)) return *op;
   std::string list;
   int found = 0;
   for (const OpDef* op : runtime.ops().all()) {
     if (lower(op->name) == lower(name)) return runtime.ops().get(name);  // throws: did you mean…
     if (lower(op->name).find(lower(name)) == std::string::npos) continue;
-    if (++found <= kMost) list += (list.empty() ? "" : ", ") + op->name;
+    if (++found <= kMax) list += (list.empty() ? "" : ", ") + op->name;
   }
   if (found == 0) return runtime.ops().get(name);
-  if (found > kMost) list += cat(" and ", found - kMost, " more");
+  if (found > kMax) list += cat(" and ", found - kMax, " more");
   throw NotFoundError(cat("There is no op '", name, "'. It is a part of the names of ", list, "."));
 }
 

@@ -45,7 +45,7 @@ class TANDEM_EXPORT Buffer : public RefCounted {
   /// takes the time that computing would, and of the host for what is made of such. Reading it is
   /// an error.
   bool computed() const noexcept { return computed_; }
-  void mark_uncomputed() noexcept { computed_ = false; }
+  void mark_unmaterialized() noexcept { computed_ = false; }
   /// New memory of the same kind: the host's, or of the same device.
   virtual Ref<Buffer> allocate_like(std::size_t bytes) const;
   /// Who holds the memory (a node, "variable 'w'"), for reports of memory that ran out. Kept by

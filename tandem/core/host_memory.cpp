@@ -43,8 +43,8 @@ constexpr std::size_t kLargest = SIZE_MAX - kAlignment;
 // that takes fewer faults at first and fewer walks through the page tables ever after.
 void ask_for_large_pages([[maybe_unused]] void* block, [[maybe_unused]] std::size_t bytes) {
 #if defined(MADV_HUGEPAGE) && !defined(TANDEM_PLAIN_HEAP)
-  constexpr std::size_t kPage = std::size_t{2} << 20, kLeast = 4 * kPage;
-  if (bytes < kLeast) return;
+  constexpr std::size_t kPage = std::size_t{2} << 20, kMin = 4 * kPage;
+  if (bytes < kMin) return;
   const auto address = reinterpret_cast<std::uintptr_t>(block);
   const std::uintptr_t begin = (address + kPage - 1) / kPage * kPage;
   const std::uintptr_t end = (address + bytes) / kPage * kPage;

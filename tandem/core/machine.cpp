@@ -74,7 +74,7 @@ class Reader {
       if (!group.starts_with("/..")) read(controllers, group);
     }
   }
-  const MachineLimits& limits() const { return limits_; }
+  const ResourceLimits& limits() const { return limits_; }
 
  private:
   void read(const std::string& controllers, const std::string& group) {
@@ -111,7 +111,7 @@ class Reader {
   void memory(double bytes) {
     if (!(bytes > 0 && bytes < static_cast<double>(limits_.memory))) return;
     limits_.memory = static_cast<std::uint64_t>(bytes);
-    limits_.memory_of_group = true;
+    limits_.memory_from_cgroup = true;
   }
   // -1 of version 1 is no limit.
   void quota(double time, double period) {
@@ -121,17 +121,17 @@ class Reader {
   }
 
   const std::string groups_;
-  MachineLimits limits_;
+  ResourceLimits limits_;
 };
 
 }  // namespace
 
-const MachineLimits& machine_limits() {
-  static const MachineLimits limits = read_machine_limits();
+const ResourceLimits& machine_limits() {
+  static const ResourceLimits limits = read_resource_limits();
   return limits;
 }
 
-MachineLimits read_machine_limits(const std::string& root, int processors) {
+ResourceLimits read_resource_limits(const std::string& root, int processors) {
   return Reader(root, processors).limits();
 }
 

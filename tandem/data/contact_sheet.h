@@ -13,7 +13,7 @@ namespace tandem::data {
 /// `images` is float [n,height,width] or [n,height,width,1] with values 0 (black) to 1, `labels`
 /// and `predictions` are int32 or int64 [n]. The result is uint8 [height,width,3], for write_png.
 /// Throws InvalidArgumentError if the tensors do not fit together or there is no image.
-TANDEM_EXPORT Tensor draw_digits(const Tensor& images, const Tensor& labels,
-                                 const Tensor& predictions, std::int64_t columns);
+TANDEM_EXPORT Tensor render_digits(const Tensor& images, const Tensor& labels,
+                                   const Tensor& predictions, std::int64_t columns);
 
 }  // namespace tandem::data

@@ -74,7 +74,7 @@ class TANDEM_EXPORT Iterator {
   PipelineStats stats() const;
   /// Stages with kAutotune leave so many threads of their CPU budget to others, a training step for
   /// example, from soon on and until it is said anew; each keeps one. Thread-safe.
-  void leave_cores(std::int64_t cores);
+  void reserve_cores(std::int64_t cores);
 
  private:
   friend std::shared_ptr<const Observer> observer_of(const Iterator& iterator);
@@ -140,7 +140,7 @@ class TANDEM_EXPORT Dataset {
   const {
     auto names = std::make_shared<internal::ResultNames>();
     const ElementFn flat(internal::on_names(std::move(fn), base_, names));
-    return map_named(flat.holding_nothing(internal::kStateless<F>), options, std::move(names));
+    return map_named(flat.with_stateless(internal::kStateless<F>), options, std::move(names));
   }
   /// The elements for which `predicate`, a function that returns a bool or a bool scalar, holds. It
   /// is traced as the functions of `map` are, if it gives a tensor and takes three ops or more, and
@@ -150,7 +150,7 @@ class TANDEM_EXPORT Dataset {
   requires internal::TakesNames<F, ElementPredicate> Dataset filter(F predicate)
   const {
     const ElementPredicate flat(internal::on_names(std::move(predicate), base_));
-    return filter(flat.holding_nothing(internal::kStateless<F>));
+    return filter(flat.with_stateless(internal::kStateless<F>));
   }
   /// The elements of the datasets that `fn` makes of the elements, one dataset after the other.
   Dataset flat_map(DatasetFn fn) const;

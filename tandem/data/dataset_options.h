@@ -121,7 +121,7 @@ struct AutotuneOptions {
   /// Nanoseconds that handing an element from thread to thread takes. Where a map's elements, with
   /// what comes before it, take less, whoever asks for them makes them; 0: threads always do;
   /// none: 4,000.
-  std::optional<std::int64_t> hand_over_ns = std::nullopt;
+  std::optional<std::int64_t> handoff_ns = std::nullopt;
 };
 
 struct IteratorOptions {

@@ -62,7 +62,7 @@ class ElementFn {
   /// Whether the callable holds nothing that could differ from call to call.
   bool stateless() const { return stateless_; }
   /// The same function, whose callable holds only what is the same in each call if `stateless`.
-  ElementFn holding_nothing(bool stateless) const {
+  ElementFn with_stateless(bool stateless) const {
     ElementFn other = *this;
     other.stateless_ = stateless;
     return other;
@@ -92,9 +92,9 @@ class ElementPredicate {
   /// The same as a function whose result is a tensor, if the callable's is one: it may be traced.
   const std::optional<ElementFn>& function() const { return function_; }
   /// As ElementFn's.
-  ElementPredicate holding_nothing(bool stateless) const {
+  ElementPredicate with_stateless(bool stateless) const {
     ElementPredicate other = *this;
-    if (function_) other.function_ = function_->holding_nothing(stateless);
+    if (function_) other.function_ = function_->with_stateless(stateless);
     return other;
   }
 

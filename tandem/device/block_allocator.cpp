@@ -10,7 +10,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/device/internal/byte_size.h"
-#include "tandem/device/memory_keeper.h"
+#include "tandem/device/reclaimable.h"
 
 namespace tandem {
 
@@ -131,7 +131,7 @@ class BlockAllocator::State {
     return block;
   }
 
-  void give_back(Block* block) noexcept {
+  void release(Block* block) noexcept {
     std::lock_guard lock(mutex_);
     current_ -= block->bytes;
     block->free = true;
@@ -403,7 +403,7 @@ class BlockBuffer final : public Buffer {
   }
   ~BlockBuffer() override {
     state_->source().on_free(block_->at, block_->asked, block_gap(), state_->holder(block_));
-    state_->give_back(block_);
+    state_->release(block_);
   }
   void set_holder(std::string_view holder) override { state_->rename(block_, holder); }
   Ref<Buffer> allocate_like(std::size_t bytes) const override {
@@ -438,7 +438,7 @@ Ref<Buffer> BlockAllocator::allocate(std::size_t bytes) {
   if (bytes == 0) return make_ref<EmptyBuffer>(state_->anchor(), state_->space());
   Block* block = state_->take(bytes);
   if (!block) {
-    state_->keepers().give_up_memory();
+    state_->keepers().reclaim();
     block = state_->take(bytes);
   }
   if (!block && !state_->beyond_limit(bytes) && state_->source().ask_others())
@@ -447,7 +447,7 @@ Ref<Buffer> BlockAllocator::allocate(std::size_t bytes) {
   try {
     return make_ref<BlockBuffer<State>>(state_, block, bytes);
   } catch (...) {
-    state_->give_back(block);
+    state_->release(block);
     throw;
   }
 }
@@ -458,7 +458,7 @@ void BlockAllocator::reset_peak() { state_->reset_peak(); }
 MemoryKeepers* BlockAllocator::keepers() { return &state_->keepers(); }
 std::size_t BlockAllocator::give_back_unused() {
   if (!state_->may_give_back()) return 0;
-  state_->keepers().give_up_memory();
+  state_->keepers().reclaim();
   return state_->give_back_unused();
 }
 std::string BlockAllocator::report(std::size_t bytes) const { return state_->report(bytes); }

@@ -18,7 +18,7 @@
 
 namespace tandem {
 
-class MemoryKeepers;  // tandem/device/memory_keeper.h
+class MemoryKeepers;  // tandem/device/reclaimable.h
 struct MemorySpace;   // tandem/core/buffer.h
 
 // What a backend must keep to is checked by tandem/device/conformance, case by case;

@@ -16,7 +16,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/core/flush_denormals.h"
-#include "tandem/device/alone.h"
+#include "tandem/device/serial_kernel_scope.h"
 
 namespace tandem {
 namespace {
@@ -156,8 +156,8 @@ struct IntraOpPool::State {
   }
 };
 
-AloneScope::AloneScope() : before_(t_alone) { t_alone = true; }
-AloneScope::~AloneScope() { t_alone = before_; }
+SerialKernelScope::SerialKernelScope() : before_(t_alone) { t_alone = true; }
+SerialKernelScope::~SerialKernelScope() { t_alone = before_; }
 
 std::uint64_t IntraOpPool::uses_by_this_thread() { return t_uses; }
 

@@ -125,7 +125,7 @@ Array copy_to_host_unchecked(const Array& array) {
   device_in_being(array);
   Array copy(array.dtype(), array.shape());
   copy_and_wait(array, copy);
-  if (!is_computed(array)) copy.buffer()->mark_uncomputed();
+  if (!is_computed(array)) copy.buffer()->mark_unmaterialized();
   return copy;
 }
 
@@ -136,7 +136,7 @@ Array copy_to_device(const Array& array, Device& device) {
   Device* from = array.on_host() ? nullptr : &device_in_being(array);
   if (from) check_not_lost(*from);
   Array copy = allocate_on(device, array.dtype(), array.shape());
-  if (!is_computed(array)) copy.buffer()->mark_uncomputed();
+  if (!is_computed(array)) copy.buffer()->mark_unmaterialized();
   if (from && !from->can_copy_to(device)) {
     const Array staged = allocate_staging(*from, array.dtype(), array.shape());
     copy_and_wait(array, staged);

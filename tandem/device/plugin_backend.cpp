@@ -17,9 +17,9 @@ namespace tandem {
 namespace {
 
 // Beyond these a figure is a mistake: of a size that was not set, or in another unit.
-constexpr int kMostDevices = 4096;
-constexpr int kMostStreams = 64;
-constexpr std::uint64_t kMostMemory = std::uint64_t{1} << 47;
+constexpr int kMaxDevices = 4096;
+constexpr int kMaxStreams = 64;
+constexpr std::uint64_t kMaxMemory = std::uint64_t{1} << 47;
 
 [[noreturn]] void refuse(const PluginLibrary& library, const std::string& what) {
   throw InvalidArgumentError(cat("The plugin ", library.path, " cannot be used: ", what, '.'));
@@ -31,10 +31,10 @@ void check_properties(const PluginLibrary& library, const std::string& device,
     refuse(library, cat("TandemDeviceProperties::", field, " of ", device, " is ", value,
                         " and must be ", range));
   };
-  if (p.compute_streams < 0 || p.compute_streams > kMostStreams)
-    out_of_range("compute_streams", p.compute_streams, cat("1 to ", kMostStreams));
-  if (p.memory_bytes > kMostMemory)
-    out_of_range("memory_bytes", p.memory_bytes, cat("at most ", kMostMemory));
+  if (p.compute_streams < 0 || p.compute_streams > kMaxStreams)
+    out_of_range("compute_streams", p.compute_streams, cat("1 to ", kMaxStreams));
+  if (p.memory_bytes > kMaxMemory)
+    out_of_range("memory_bytes", p.memory_bytes, cat("at most ", kMaxMemory));
   const std::pair<const char*, double> figures[] = {{"flops", p.flops},
                                                     {"memory_bandwidth", p.memory_bandwidth},
                                                     {"link_bandwidth", p.link_bandwidth},
@@ -49,9 +49,9 @@ class PluginBackend final : public Backend {
  public:
   explicit PluginBackend(const PluginLibrary& library) : library_(library) {
     const int count = library_.api.device_count();
-    if (count < 0 || count > kMostDevices) {
+    if (count < 0 || count > kMaxDevices) {
       refuse(library_, cat("TandemPluginApi::device_count gives ", count, " and must give 0 to ",
-                           kMostDevices));
+                           kMaxDevices));
     }
     for (int i = 0; i < count; ++i) properties_of(i);
   }

@@ -23,7 +23,7 @@ TANDEM_EXPORT void lose_plugin_device(Device& device);
 /// The plugin's handle of a device; null for devices of other backends.
 TANDEM_EXPORT TandemDevice* plugin_handle(const Device& device);
 
-/// Who registers the kernels that plugins bring: set by the room graph, which knows of kernels.
+/// Who registers the kernels that plugins bring: set by the module graph, which knows of kernels.
 /// Plugins that were loaded before are told of at once.
 using PluginKernelSink = void (*)(const TandemPluginApi& plugin);
 TANDEM_EXPORT void set_plugin_kernel_sink(PluginKernelSink sink);

@@ -17,7 +17,7 @@ namespace tandem::fs {
 namespace {
 
 // Deflate makes at most so many bytes of one.
-constexpr std::uint64_t kMostExpansion = 1032;
+constexpr std::uint64_t kMaxExpansion = 1032;
 
 // Where the stored bytes come from.
 class Source {
@@ -82,8 +82,7 @@ class Inflater {
     const std::uint64_t stored =
         stream_.avail_in + (source_.size() > at_ ? source_.size() - at_ : 0);
     // What the window of the format still holds back counts too.
-    return stored > UINT64_MAX / kMostExpansion / 2 ? UINT64_MAX / 2
-                                                    : (stored + 64) * kMostExpansion;
+    return stored > UINT64_MAX / kMaxExpansion / 2 ? UINT64_MAX / 2 : (stored + 64) * kMaxExpansion;
   }
 
  private:

@@ -3,14 +3,14 @@
 #include <algorithm>
 
 #include "tandem/core/error.h"
+#include "tandem/fs/atomic_file.h"
 #include "tandem/fs/internal/local_file_system.h"
-#include "tandem/fs/unfinished_file.h"
 
 namespace tandem::fs {
 
 namespace {
 
-constexpr std::size_t kMostWithoutSize = std::size_t{256} << 20;
+constexpr std::size_t kMaxWithoutSize = std::size_t{256} << 20;
 
 }  // namespace
 
@@ -48,16 +48,16 @@ std::string read_file(const std::string& path) {
     const std::size_t got = file->read(have, std::span(bytes).subspan(have));
     bytes.resize(have + got);
     if (got < room) return bytes;
-    if (size == 0 && bytes.size() >= kMostWithoutSize) {
+    if (size == 0 && bytes.size() >= kMaxWithoutSize) {
       throw ResourceExhaustedError(
-          cat(path, "; Has no size, and more than ", kMostWithoutSize >> 20, " MiB in it"));
+          cat(path, "; Has no size, and more than ", kMaxWithoutSize >> 20, " MiB in it"));
     }
     room = std::max<std::size_t>(bytes.size(), 4096);
   }
 }
 
 void write_file(const std::string& path, std::string_view bytes) {
-  UnfinishedFile file(path);
+  AtomicFile file(path);
   file.append(bytes);
   file.finish();
 }

@@ -142,9 +142,9 @@ void LocalFileSystem::rename(const std::string& from, const std::string& to) {
 
 // A link may lead to what is not there yet, so it is followed step by step.
 std::string LocalFileSystem::follow_links(const std::string& path) {
-  constexpr int kMostLinks = 40;
+  constexpr int kMaxLinks = 40;
   std::filesystem::path target = local(path);
-  for (int i = 0; i < kMostLinks; ++i) {
+  for (int i = 0; i < kMaxLinks; ++i) {
     std::error_code error;
     const std::filesystem::path next = std::filesystem::read_symlink(target, error);
     if (error) return i == 0 ? path : target.string();  // no link

@@ -14,12 +14,12 @@ namespace tandem::fs {
 struct RecordReaderOptions {
   Compression compression = Compression::kNone;
   std::size_t buffer_bytes = ByteStream::kBufferBytes;
-  bool skip_corrupt = false;                          ///< pass over damaged records and count them
-  std::uint64_t max_record_bytes = kMostRecordBytes;  ///< larger ones are errors
+  bool skip_corrupt = false;                         ///< pass over damaged records and count them
+  std::uint64_t max_record_bytes = kMaxRecordBytes;  ///< larger ones are errors
   /// Called every so many bytes that are passed over; what it throws ends the search.
   std::function<void()> check = nullptr;
 
-  static constexpr std::uint64_t kMostRecordBytes = std::uint64_t{1} << 32;
+  static constexpr std::uint64_t kMaxRecordBytes = std::uint64_t{1} << 32;
 };
 
 /// Reads TFRecord files: records of any bytes, each with checksums of its length and its content,
@@ -54,7 +54,7 @@ class TANDEM_EXPORT RecordReader {
 
  private:
   std::string_view peek(std::size_t count);
-  void pass_over();
+  void skip();
   bool find_header();
   bool corrupt(std::uint64_t at, std::string_view why);
 

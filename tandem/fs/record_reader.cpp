@@ -75,7 +75,7 @@ std::string_view RecordReader::peek(std::size_t count) {
 }
 
 // The bytes of a record that was too large, a buffer's worth at a time.
-void RecordReader::pass_over() {
+void RecordReader::skip() {
   if (passing_ == 0) return;
   const std::uint64_t held = stream_.peek_some().size();
   if (held <= passing_) {  // the buffer may have grown for it
@@ -91,7 +91,7 @@ void RecordReader::pass_over() {
 
 bool RecordReader::next(std::string_view& record) {
   stream_.consume(std::exchange(pending_, 0));
-  pass_over();
+  skip();
   while (!ended_) {
     const std::uint64_t at = stream_.offset();
     const std::string_view header = peek(kHeader);

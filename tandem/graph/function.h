@@ -34,7 +34,7 @@ class TANDEM_EXPORT Function {
   bool may_optimize() const { return may_optimize_; }
   std::string to_string() const;
 
-  /// Something derived from this function that upper rooms keep with it, such as its execution
+  /// Something derived from this function that upper modules keep with it, such as its execution
   /// plans or its gradient function: made by `make` at first use, once, under a lock that only this
   /// slot uses.
   enum Slot { kPlans, kGradient, kSlots };

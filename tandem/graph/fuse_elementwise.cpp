@@ -18,7 +18,7 @@
 namespace tandem::passes {
 namespace {
 
-constexpr std::size_t kMostOps = 24;
+constexpr std::size_t kMaxOps = 24;
 
 class Fuser {
  public:
@@ -92,7 +92,7 @@ class Fuser {
     };
     // What a root that stays for others reads is not the group's alone.
     if (uses_.of(root) <= 1 || !widens(*root)) count_uses(root);
-    for (bool grown = true; grown && group.members.size() < kMostOps;) {
+    for (bool grown = true; grown && group.members.size() < kMaxOps;) {
       grown = false;
       for (const auto& [id, use] : inner_uses) {
         Node* node = use.node;
@@ -106,8 +106,7 @@ class Fuser {
       }
     }
     for (const auto& [id, use] : inner_uses) {
-      if (use.values != 0 && group.members.size() < kMostOps && joins(use.node) &&
-          widens(*use.node))
+      if (use.values != 0 && group.members.size() < kMaxOps && joins(use.node) && widens(*use.node))
         group.members.push_back(use.node);
     }
     return group;
@@ -207,7 +206,7 @@ class Fuser {
       if (!sums.empty() && sum->output_dtype(0) != sums[0]->output_dtype(0)) continue;
       ElementwiseProgram more = program;
       const std::int64_t result = append_sum(*sum, {root, 0}, results[0], more);
-      if (more.ops.size() > kMostOps || !more.can_run(shape)) continue;
+      if (more.ops.size() > kMaxOps || !more.can_run(shape)) continue;
       program = std::move(more);
       results.push_back(result);
       ranks.push_back(sum->output_shape(0).rank());
@@ -251,8 +250,8 @@ class Fuser {
   }
 
   bool try_sum(Node* root) {
-    const Joins joins = root->op().traits.joins;
-    if (joins == Joins::kNothing || uses_.waiting_for(root) != 0 ||
+    const ReductionKind joins = root->op().traits.joins;
+    if (joins == ReductionKind::kNothing || uses_.waiting_for(root) != 0 ||
         !is_fusible_dtype(root->output_dtype(0)) || root->kind() != NodeKind::kPlain)
       return false;
     const Output in = root->inputs()[0];
@@ -265,7 +264,7 @@ class Fuser {
     Group group = grow(in.node, shape);
     const ElementwiseProgram program = program_of(group);
     if (!program.can_run(shape)) return false;
-    const bool mean = joins == Joins::kMean, keep = root->attr<bool>("keep_dims");
+    const bool mean = joins == ReductionKind::kMean, keep = root->attr<bool>("keep_dims");
     AttrMap attrs{{"T", root->output_dtype(0)}, {"mean", mean}, {"keep_dims", keep}};
     program.write(attrs);
     Node* fused = add(root, group, "_FusedSum", program.inputs, std::move(attrs));

@@ -18,8 +18,8 @@
 namespace tandem::passes {
 namespace {
 
-constexpr std::size_t kMostOps = 64;
-constexpr std::size_t kMostArgs = 24;
+constexpr std::size_t kMaxOps = 64;
+constexpr std::size_t kMaxArgs = 24;
 
 // Ops on one value after another, from a resize on. All but the last have no other reader.
 struct Chain {
@@ -87,7 +87,7 @@ class Fuser {
 
   // Follows the value of `node` back to a resize. Steps are found last first.
   bool follow(Node* node, const PartialShape& shape, bool is_last, Chain& chain) {
-    if (chain.nodes.size() > kMostOps) return false;
+    if (chain.nodes.size() > kMaxOps) return false;
     if (Chain whole = chain; begins(node, whole)) {
       if (node->output_dtype(0) != DType::kFloat) return false;
       chain = std::move(whole);
@@ -135,7 +135,7 @@ class Fuser {
     std::reverse(chain.steps.begin(), chain.steps.end());
 
     RowOps rows(chain.steps, value_of_resize(chain, root));
-    if (rows.args.size() > kMostArgs || rows.ops.size() > kMostOps) return false;
+    if (rows.args.size() > kMaxArgs || rows.ops.size() > kMaxOps) return false;
 
     Graph::NodeSpec spec;
     const Output images = chain.resize->inputs()[0];
@@ -166,7 +166,7 @@ class Fuser {
   // The nodes from `node` back to what decodes the image that it is made of, that one last: steps
   // on floats that the bytes have been cast to, or none.
   bool follow_to_decoding(Node* node, const PartialShape& shape, std::vector<Node*>& nodes) {
-    if (nodes.size() > kMostOps) return false;
+    if (nodes.size() > kMaxOps) return false;
     nodes.push_back(node);
     if (is_decode(*node)) return true;
     if (is_op(*node, "Cast") && node->output_dtype(0) == DType::kFloat) {
@@ -202,7 +202,7 @@ class Fuser {
     std::vector<Node*> steps;  // after the cast
     if (floats) steps.assign(std::next(nodes.rbegin(), 2), nodes.rend());
     RowOps lines(steps, floats ? *std::next(nodes.rbegin()) : decode);
-    if (lines.args.size() > kMostArgs) return false;
+    if (lines.args.size() > kMaxArgs) return false;
     chain.nodes.push_back(batch);
     chain.nodes.insert(chain.nodes.end(), nodes.begin(), nodes.end());
 

@@ -44,7 +44,7 @@ enum class NodeKind : std::uint8_t {
 };
 
 /// Calls functions of the graph; its arguments go to their nodes as they are.
-constexpr bool runs_functions(NodeKind kind) {
+constexpr bool calls_functions(NodeKind kind) {
   return kind == NodeKind::kCall || kind == NodeKind::kIf || kind == NodeKind::kWhile;
 }
 
@@ -60,7 +60,7 @@ enum class ShapeValue : std::uint8_t {
 };
 
 /// How an op whose input 1 names axes joins the elements along them.
-enum class Joins : std::uint8_t { kNothing, kSum, kMean };
+enum class ReductionKind : std::uint8_t { kNothing, kSum, kMean };
 
 /// What passes want to know of an op. Masks have bit i set for input or output i.
 struct OpTraits {
@@ -70,23 +70,24 @@ struct OpTraits {
   bool reads_only =
       false;  ///< stateful, but only reads: may run beside other readers, or not at all if unused
   bool keeps_state = false;  ///< needs a NodeState that lives from one execution to the next
-  bool runs_dead = false;    ///< in loops and conditionals it runs also where its inputs are dead
+  bool runs_when_dead =
+      false;  ///< in loops and conditionals it runs also where its inputs are dead
   bool elementwise =
       false;  ///< output element i depends on the inputs' elements i alone (after broadcasting)
   bool commutative = false;     ///< inputs 0 and 1 may change places
   std::uint32_t may_reuse = 0;  ///< inputs whose memory output 0 may take over
   std::uint32_t shares_memory =
       0;  ///< inputs whose memory output 0 shares as it is (Reshape, Identity)
-  std::uint32_t keeps_inputs =
+  std::uint32_t retains_inputs =
       0;  ///< inputs whose memory may live on in state or results (AssignVariableOp's value)
-  std::uint32_t brings_memory =
+  std::uint32_t owns_output_memory =
       0;  ///< outputs in memory of their own (a variable's value): none is planned for them
   std::uint32_t host_inputs = 0;  ///< inputs that kernels read on the host (shapes, axes)
   std::uint32_t host_outputs = 0;
   bool cpu_only = false;  ///< keeps its state in host objects (queues, tables): runs on CPUs alone,
                           ///< as all ops do that take or give strings
   ShapeValue value = ShapeValue::kNone;
-  Joins joins = Joins::kNothing;
+  ReductionKind joins = ReductionKind::kNothing;
 };
 
 /// An op as it is written down, once, in its family's source file.

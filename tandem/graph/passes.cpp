@@ -161,7 +161,7 @@ bool same_attrs(const Node& a, const Node& b) {
 
 }  // namespace
 
-bool merge_common(MutableFunction& f) {
+bool eliminate_common_subexpressions(MutableFunction& f) {
   std::map<std::string, std::vector<Node*>> seen;
   bool changed = false;
   for (Node* node : f.graph.topological_order()) {
@@ -246,9 +246,9 @@ bool rewrite(MutableFunction& f, const OpRegistry& ops, RewriteFn OpDef::*hook, 
 
 }  // namespace
 
-bool clean_arithmetic(MutableFunction& f, const OpRegistry& ops) {
+bool simplify_arithmetic(MutableFunction& f, const OpRegistry& ops) {
   const bool changed = rewrite(f, ops, &OpDef::rewrite, nullptr, {});
-  return simplify_waiting(f, ops) || changed;
+  return simplify_control_edges(f, ops) || changed;
 }
 
 bool fuse(MutableFunction& f, const OpRegistry& ops, const OptimizerOptions& options) {
@@ -275,12 +275,13 @@ bool simplify(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator,
   bool ever = passes::prune(f);
   for (int round = 0; round < kRounds; ++round) {
     bool changed = options.constant_folding && passes::fold_constants(f, ops, evaluator);
-    changed = (options.arithmetic_optimization && passes::clean_arithmetic(f, ops)) || changed;
-    changed = (options.common_subgraph_elimination && passes::merge_common(f)) || changed;
+    changed = (options.arithmetic_optimization && passes::simplify_arithmetic(f, ops)) || changed;
+    changed = (options.common_subgraph_elimination && passes::eliminate_common_subexpressions(f)) ||
+              changed;
     if (!changed) break;
     ever = true;
   }
-  return passes::pass_on_waiting_of_constants(f) || ever;
+  return passes::propagate_constant_control_inputs(f) || ever;
 }
 
 void optimize(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator,
@@ -299,7 +300,7 @@ void specialize(MutableFunction& f, const std::vector<PartialShape>& arg_shapes,
   // What shapes are computed from may be constant only now: axes of sums, sizes of reshapes.
   if (simplify(f, ops, evaluator, options)) f.graph.infer_shapes_to_run();
   optimize(f, ops, evaluator, options);
-  if (options.arithmetic_optimization) passes::broadcast_late(f, ops);
+  if (options.arithmetic_optimization) passes::sink_broadcasts(f, ops);
   if (options.elementwise_fusion) passes::fuse_elementwise(f, ops, evaluator);
   if (options.image_fusion) passes::fuse_images(f, ops, evaluator);
 }

@@ -50,17 +50,17 @@ TANDEM_EXPORT bool prune(MutableFunction& f);
 /// Replaces nodes all of whose inputs are constant by their value (results of at most 10 MB).
 TANDEM_EXPORT bool fold_constants(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator);
 /// Keeps one of several equal nodes: same op, inputs, attributes and device.
-TANDEM_EXPORT bool merge_common(MutableFunction& f);
+TANDEM_EXPORT bool eliminate_common_subexpressions(MutableFunction& f);
 /// Applies the rewrites that ops declare (x * 1, double transposes, …).
-TANDEM_EXPORT bool clean_arithmetic(MutableFunction& f, const OpRegistry& ops);
+TANDEM_EXPORT bool simplify_arithmetic(MutableFunction& f, const OpRegistry& ops);
 /// Drops control edges that others imply, and nodes that only hand on a value once others have run.
-TANDEM_EXPORT bool simplify_waiting(MutableFunction& f, const OpRegistry& ops);
+TANDEM_EXPORT bool simplify_control_edges(MutableFunction& f, const OpRegistry& ops);
 /// What constants wait for, those who use them wait for: plans have constants at hand from the
 /// start. Not in graphs with TensorFlow 1 control flow, whose constants take part in it.
-TANDEM_EXPORT bool pass_on_waiting_of_constants(MutableFunction& f);
+TANDEM_EXPORT bool propagate_constant_control_inputs(MutableFunction& f);
 /// Computes elementwise ops of a broadcast value and scalars before the broadcast, where shapes are
 /// known: equal to the bit, with fewer elements to compute and to hold.
-TANDEM_EXPORT bool broadcast_late(MutableFunction& f, const OpRegistry& ops);
+TANDEM_EXPORT bool sink_broadcasts(MutableFunction& f, const OpRegistry& ops);
 /// Applies the rewrites that make one op of several (a convolution with what follows it, …).
 TANDEM_EXPORT bool fuse(MutableFunction& f, const OpRegistry& ops,
                         const OptimizerOptions& options = {});

@@ -22,7 +22,7 @@ namespace {
 
 // What a name of no node may have meant: the nearest one, else some of which it is a part.
 std::string near_names(const Graph& graph, const std::string& name) {
-  constexpr int kMost = 3;
+  constexpr int kMax = 3;
   std::vector<std::string> names;
   for (const auto& node : graph.nodes()) names.push_back(node->name());
   const std::string nearest = nearest_name(name, names);
@@ -30,10 +30,10 @@ std::string near_names(const Graph& graph, const std::string& name) {
   std::string list;
   int found = 0;
   for (const std::string& other : names) {
-    if (name.empty() || other.find(name) == std::string::npos || ++found > kMost) continue;
+    if (name.empty() || other.find(name) == std::string::npos || ++found > kMax) continue;
     list += cat(list.empty() ? " It is a part of '" : ", '", other, "'");
   }
-  if (found > kMost) list += cat(" and ", found - kMost, " more");
+  if (found > kMax) list += cat(" and ", found - kMax, " more");
   return list.empty() ? "" : list + ".";
 }
 

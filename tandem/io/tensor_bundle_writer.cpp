@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/fs/atomic_file.h"
 #include "tandem/fs/crc32c.h"
 #include "tandem/fs/file_system.h"
-#include "tandem/fs/unfinished_file.h"
 #include "tandem/io/internal/bundle_format.h"
 #include "tandem/io/internal/tensor_proto.h"
 #include "tandem/io/tensor_bundle.h"
@@ -82,7 +82,7 @@ struct TensorBundleWriter::State {
   }
 
   std::string prefix;
-  std::optional<fs::UnfinishedFile> file;  // none when finished
+  std::optional<fs::AtomicFile> file;  // none when finished
   std::string buffer;
   std::uint64_t offset = 0;
   BundleIndex index;

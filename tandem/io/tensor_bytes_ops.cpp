@@ -17,7 +17,7 @@ namespace tandem::io {
 namespace {
 
 // A few bytes may stand for a tensor of equal elements; so large a one is refused.
-constexpr std::size_t kMostFilled = std::size_t{1} << 30;
+constexpr std::size_t kMaxFilled = std::size_t{1} << 30;
 
 void serialize(KernelContext& c) {
   const Array& value = c.input(0);
@@ -58,11 +58,11 @@ void parse(KernelContext& c) {
     throw InvalidArgumentError(cat("Type mismatch between parsed tensor (", *dtype, ") and dtype (",
                                    c.output_dtype(0), ")"));
   }
-  DecodedTensor tensor = decode_tensor(message, kMostFilled);
+  DecodedTensor tensor = decode_tensor(message, kMaxFilled);
   if (tensor.shape) {
     throw ResourceExhaustedError(cat("The ", bytes.size(), " bytes of `serialized` stand for a ",
                                      *dtype, " tensor of shape ", *tensor.shape, ", larger than ",
-                                     kMostFilled, " bytes."));
+                                     kMaxFilled, " bytes."));
   }
   c.set_output(0, std::move(tensor.value));
 }
@@ -85,7 +85,7 @@ const OpRegistration kParse{{.name = "ParseTensor",
                              .attrs = "out_type: type",
                              .shape = parse_shape,
                              .gradient = not_differentiable,
-                             .traits = {.brings_memory = 0b1},
+                             .traits = {.owns_output_memory = 0b1},
                              .doc = "The tensor that a serialized TensorProto holds."}};
 
 const KernelRegistration kSerializeKernel{{.op = "SerializeTensor", .run = serialize}};

@@ -134,7 +134,7 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
   Layer add_layer(Layer layer, const std::string& saved_as = "");
   /// Builds a layer within this one, whose weights are then named below this one's name:
   /// "lstm/lstm_cell/kernel". For use in `build`.
-  void build_within(const Layer& layer, const std::vector<PartialShape>& inputs);
+  void build_sublayer(const Layer& layer, const std::vector<PartialShape>& inputs);
   /// Adds a scalar to the loss of the training step under way. For use in `call`.
   void add_loss(const Tensor& loss) const;
   /// For layers that have no weights of their own: they count as built from the start.

@@ -26,16 +26,16 @@ class TANDEM_EXPORT Logs {
   void set(const std::string& name, double value);
   /// There is no value, since a device only takes the time that computing it would
   /// (docs/devices-emulated.md): "loss: not computed".
-  void set_uncomputed(const std::string& name) { uncomputed_.push_back(name); }
-  const std::vector<std::string>& uncomputed() const { return uncomputed_; }
-  bool empty() const { return entries_.empty() && uncomputed_.empty(); }
+  void set_unmaterialized(const std::string& name) { unmaterialized_.push_back(name); }
+  const std::vector<std::string>& unmaterialized() const { return unmaterialized_; }
+  bool empty() const { return entries_.empty() && unmaterialized_.empty(); }
   const std::vector<std::pair<std::string, double>>& entries() const { return entries_; }
   /// "accuracy: 0.9710 - loss: 0.1103", as the progress bar shows them.
   std::string to_string() const;
 
  private:
   std::vector<std::pair<std::string, double>> entries_;
-  std::vector<std::string> uncomputed_;
+  std::vector<std::string> unmaterialized_;
 };
 TANDEM_EXPORT std::ostream& operator<<(std::ostream& out, const Logs& logs);
 
@@ -64,7 +64,7 @@ class TANDEM_EXPORT History {
  private:
   std::vector<int> epochs_;
   std::vector<std::pair<std::string, std::vector<double>>> entries_;
-  std::vector<std::string> uncomputed_;
+  std::vector<std::string> unmaterialized_;
 };
 
 }  // namespace tandem::keras

@@ -44,6 +44,7 @@
 #include "tandem/ops/norm_ops.h"
 #include "tandem/ops/operand.h"
 #include "tandem/ops/operators.h"
+#include "tandem/ops/ops_3d.h"
 #include "tandem/ops/pad_ops.h"
 #include "tandem/ops/partition_ops.h"
 #include "tandem/ops/pool_ops.h"
@@ -64,4 +65,3 @@
 #include "tandem/ops/training_ops.h"
 #include "tandem/ops/unary_ops.h"
 #include "tandem/ops/variable.h"
-#include "tandem/ops/volume_ops.h"

@@ -92,7 +92,7 @@ double CostModel::bytes(const Node& node) {
     if (in.node) sum += output_bytes(*in.node, in.index);
   }
   for (int i = 0; i < node.num_outputs(); ++i) {
-    if ((node.op().traits.brings_memory & (1u << std::min(i, 31))) == 0) {
+    if ((node.op().traits.owns_output_memory & (1u << std::min(i, 31))) == 0) {
       sum += output_bytes(node, i);
     }
   }
@@ -100,7 +100,7 @@ double CostModel::bytes(const Node& node) {
 }
 
 bool CostModel::makes_no_floats(const Node& node) {
-  if (runs_functions(node.kind())) return false;  // what is inside may
+  if (calls_functions(node.kind())) return false;  // what is inside may
   for (int i = 0; i < node.num_outputs(); ++i) {
     const bool host = i < 32 && ((node.op().traits.host_outputs >> i) & 1) != 0;
     if (!host && is_inexact(base_dtype(node.output_dtype(i)))) return false;

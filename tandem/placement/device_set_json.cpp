@@ -14,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::int64_t kMostDevices = 100'000;
+constexpr std::int64_t kMaxDevices = 100'000;
 
 [[noreturn]] void fail(const std::string& what) {
   throw InvalidArgumentError(cat("device set: ", what));
@@ -139,15 +139,15 @@ void read_entry(const json& object, const std::string& where, DeviceSet& set) {
   model.memory_bytes = static_cast<std::size_t>(memory);
   model.streams = static_cast<int>(entry.count("streams", 1024));
   model.without = entry.texts("without");
-  const std::int64_t count = entry.count("count", kMostDevices);
+  const std::int64_t count = entry.count("count", kMaxDevices);
   entry.no_more();
   if (model.flops <= 0) fail(cat(where, " needs 'flops', more than 0"));
   if (model.memory_bandwidth <= 0) fail(cat(where, " needs 'bandwidth', more than 0"));
   if (!model.host_memory && model.link_bandwidth <= 0)
     fail(cat(where, " needs 'link', more than 0"));
   const int first = *model.spec.index;
-  if (first > kMostDevices || set.size() + count > kMostDevices) {
-    fail(cat("more than ", kMostDevices, " devices"));
+  if (first > kMaxDevices || set.size() + count > kMaxDevices) {
+    fail(cat("more than ", kMaxDevices, " devices"));
   }
   for (std::int64_t i = 0; i < count; ++i) {
     model.spec.index = first + static_cast<int>(i);

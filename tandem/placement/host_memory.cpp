@@ -79,7 +79,7 @@ bool declared_on_host(const OpDef& op, const AttrMap& attrs, int input) {
 bool input_on_host(const Node& node, int i) {
   const DType dtype = input_dtype(node, i);
   if (is_host_dtype(dtype)) return true;
-  if (runs_functions(node.kind()) && dtype == DType::kInt32) return true;
+  if (calls_functions(node.kind()) && dtype == DType::kInt32) return true;
   return declared_on_host(node, i) || on_small_integers_alone(node);
 }
 
@@ -99,7 +99,7 @@ bool is_host_work(const Node& node) {
 bool output_on_host(const Node& node, int i) {
   const DType dtype = node.output_dtype(i);
   if (is_host_dtype(dtype)) return true;
-  if (runs_functions(node.kind())) return dtype == DType::kInt32;
+  if (calls_functions(node.kind())) return dtype == DType::kInt32;
   // A kernel is told by a mask which of its outputs are to be on the host.
   if (i >= 32) return false;
   return (node.op().traits.host_outputs >> i & 1) != 0 || on_small_integers_alone(node);

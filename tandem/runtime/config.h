@@ -140,8 +140,8 @@ TANDEM_EXPORT void set_synchronous_execution(bool enabled);
 TANDEM_EXPORT bool get_synchronous_execution();
 
 /// "greedy" (TensorFlow's choice, the default) or "cost" (the cheapest by measured or estimated
-/// times). May change at any time; functions placed before stay where they are (see place_again
-/// in tandem/runtime/place_again.h).
+/// times). May change at any time; functions placed before stay where they are (see reset_placement
+/// in tandem/runtime/reset_placement.h).
 TANDEM_EXPORT void set_placement_policy(std::string_view policy);
 TANDEM_EXPORT std::string get_placement_policy();
 /// A file of measured costs, as `Profile::costs().save(path)` writes it (not the trace); with it

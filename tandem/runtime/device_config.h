@@ -43,7 +43,7 @@ struct TANDEM_EXPORT DeviceConfig {
   /// Physical devices that are used; unsaid: all. The environment's list is an order too.
   /// A list without a CPU throws NotFoundError, as in TensorFlow; the environment's keeps the CPU.
   std::optional<std::vector<std::string>> visible = std::nullopt;
-  /// By physical device: the logical devices cut from it, at most kMostLogicalDevices.
+  /// By physical device: the logical devices cut from it, at most kMaxLogicalDevices.
   std::map<std::string, std::vector<LogicalDeviceConfiguration>> logical = {};
   /// By physical device: MiB of its one logical device. "" is all accelerators without an entry.
   std::map<std::string, std::int64_t> memory_limit = {};
@@ -64,7 +64,7 @@ struct TANDEM_EXPORT DeviceConfig {
   /// value and no entry was said by the program.
   std::map<std::string, std::string> from = {};
 
-  static constexpr int kMostLogicalDevices = 1024;
+  static constexpr int kMaxLogicalDevices = 1024;
 
   /// "default", "environment TANDEM_VISIBLE_DEVICES" or "program".
   std::string origin(std::string_view setting) const;

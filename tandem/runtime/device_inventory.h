@@ -58,7 +58,7 @@ class TANDEM_EXPORT DeviceInventory {
                    const std::string& name) const;
   void check_names(const DeviceConfig& config) const;
   void check_growth(const DeviceConfig& config) const;
-  void tell_hidden(const DeviceConfig& config) const;
+  void report_hidden(const DeviceConfig& config) const;
 
   std::vector<Entry> devices_;
   std::vector<std::shared_ptr<Backend>> backends_;

@@ -72,7 +72,7 @@ struct TANDEM_EXPORT Explanation {
     std::optional<double> measured;  ///< seconds
   };
   /// A stay on another device that costs more on the way than is done there.
-  struct BackAndForth {
+  struct RoundTrip {
     int at = 0;               ///< the device
     std::vector<int> there;   ///< copies
     std::vector<int> back;    ///< copies
@@ -112,7 +112,7 @@ struct TANDEM_EXPORT Explanation {
   std::vector<Device> devices;
   std::vector<Op> ops;  ///< in the order of the graph: inputs first
   std::vector<Copy> copies;
-  std::vector<BackAndForth> back_and_forth;
+  std::vector<RoundTrip> back_and_forth;
   std::vector<int> host_reads;     ///< copies: small values read back to the host
   std::vector<Advice> advice;      ///< the largest gain first
   std::vector<Span> spans;         ///< by beginning

@@ -35,7 +35,7 @@ using FunctionDifferentiator =
     std::shared_ptr<const FunctionGradient> (*)(const FunctionRef& function);
 TANDEM_EXPORT void set_function_differentiator(FunctionDifferentiator differentiator);
 /// Null if no result depends differentiably on an argument. Throws UnimplementedError without the
-/// autodiff room.
+/// autodiff module.
 TANDEM_EXPORT std::shared_ptr<const FunctionGradient> differentiate(const FunctionRef& function);
 
 }  // namespace tandem

@@ -30,8 +30,8 @@ class CostProfile;  // tandem/placement/cost_profile.h
 namespace profiler {
 
 struct Options {
-  static constexpr std::size_t kMostEvents = 1'000'000'000;
-  /// From 1 to kMostEvents; of more the latest are kept. Some 80 bytes each, taken as they come.
+  static constexpr std::size_t kMaxEvents = 1'000'000'000;
+  /// From 1 to kMaxEvents; of more the latest are kept. Some 80 bytes each, taken as they come.
   std::size_t max_events = 500'000;
 };
 

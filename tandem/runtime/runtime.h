@@ -18,7 +18,7 @@
 namespace tandem {
 
 class DeviceInventory;  // tandem/runtime/device_inventory.h
-class LateCalls;        // tandem/runtime/internal/late_call.h
+class PendingCalls;     // tandem/runtime/internal/pending_call.h
 class RunningCalls;     // tandem/runtime/internal/running_calls.h
 
 /// Owner of everything that lives while tensors are computed: devices, thread pools, registries in
@@ -56,7 +56,7 @@ class TANDEM_EXPORT Runtime {
   int index_of(std::string_view full_name) const;
   /// True if calls have to ask where they run: there is more than one device, placement is
   /// not soft, or decisions are told.
-  bool places_calls() const { return places_calls_.load(std::memory_order_relaxed); }
+  bool needs_placement() const { return places_calls_.load(std::memory_order_relaxed); }
   /// Where ops run unless asked otherwise.
   Device& default_device() const;
   const KernelServices& services(const Device& device) const;
@@ -67,7 +67,7 @@ class TANDEM_EXPORT Runtime {
   /// were used are kept.
   std::shared_ptr<NodeState> eager_state(const OpDef& op, const AttrMap& attrs) const;
   /// Eager calls that devices have yet to run.
-  const std::shared_ptr<LateCalls>& late_calls() const;
+  const std::shared_ptr<PendingCalls>& pending_calls() const;
   void set_deterministic(bool on);
   bool deterministic() const;
   /// Function calls that run on several devices: the destructor cancels them and waits for their

@@ -48,7 +48,7 @@ struct WrittenGraph {
   std::vector<std::string> outputs;
 };
 
-/// What the room io offers to rooms that do not include it, and that are built without it too.
+/// What the module io offers to modules that do not include it, and that are built without it too.
 class TANDEM_EXPORT Saving {
  public:
   virtual ~Saving();

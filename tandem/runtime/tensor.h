@@ -17,7 +17,7 @@
 #include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
 #include "tandem/core/shape.h"
-#include "tandem/runtime/kept_values.h"
+#include "tandem/runtime/owning_span.h"
 #include "tandem/runtime/tensor_literals.h"
 
 namespace tandem {
@@ -147,8 +147,8 @@ class TANDEM_EXPORT Tensor {
   /// Of a temporary, which would take its elements with it: what is given keeps them, so hold it as
   /// `auto`; a `std::span<const T>` made of it does not.
   template <class T>
-  internal::KeptValues<T> data() const&& {
-    return internal::KeptValues<T>(array());
+  internal::OwningSpan<T> data() const&& {
+    return internal::OwningSpan<T>(array());
   }
   template <class T>
   std::vector<T> to_vector() const {

@@ -24,7 +24,7 @@ class TensorImpl final : public RefCounted {
   std::shared_ptr<Device> device;  ///< null: the host, which needs no keeping
   /// Null: the value was there from the start. Else done once it is; its `wait` throws why it never
   /// will be.
-  Ref<Event> late;
+  Ref<Event> pending;
   Output node;                      ///< symbolic tensors: the graph's output that makes the value
   std::weak_ptr<const void> graph;  ///< symbolic tensors: expires with the node
   bool watched = false;             ///< handle of a trainable variable: tapes watch it unasked

@@ -10,7 +10,7 @@
 namespace tandem {
 
 class Cancellation;  // tandem/graph/kernel_context.h
-class DrawPosition;  // tandem/graph/draw_position.h
+class RngPosition;   // tandem/graph/rng_position.h
 class OpRecorder;
 class Runtime;
 class Trace;
@@ -29,7 +29,7 @@ struct ThreadContext {
   std::vector<std::string> devices;    ///< device scopes, outermost first
   std::string name_scope;              ///< prefix "a/b/" of node names
   std::shared_ptr<const Cancellation> cancellation;  ///< what may stop the thread's calls, or null
-  std::shared_ptr<DrawPosition> draws;  ///< where random ops draw from, or null: what they keep
+  std::shared_ptr<RngPosition> draws;  ///< where random ops draw from, or null: what they keep
 };
 
 /// The calling thread's context; the reference is good until the thread ends.

@@ -82,7 +82,7 @@ class TANDEM_EXPORT Trace {
 
 /// How often Tensor::dim has told this thread -1, which it does while tracing for sizes that only a
 /// run knows: by this count a caller sees that a body may have gone by sizes it did not know.
-TANDEM_EXPORT std::uint64_t unknown_sizes_told();
+TANDEM_EXPORT std::uint64_t unknown_dim_queries();
 
 /// Makes `trace` the thread's (null: back to eager calls) for a block.
 class TANDEM_EXPORT TraceScope {

@@ -32,9 +32,11 @@ def own_headers(root, name):
     folder, file = name.rsplit("/", 1)
     header = re.sub(r"(_test)?\.cpp$", ".h", file)
     own = {f"{folder}/{header}", f"{folder}/internal/{header}"}
+    if name.startswith("tandem/"):
+        own.add(f"tandem/{name.split('/')[1]}/{header}")
     if name.startswith("tests/unit/"):
-        room = f"tandem/{name.split('/')[2]}/"
-        own |= {path for path in _sources.files(root, f"/{header}") if path.startswith(room)}
+        module = f"tandem/{name.split('/')[2]}/"
+        own |= {path for path in _sources.files(root, f"/{header}") if path.startswith(module)}
     return {path for path in own if (root / path).is_file()}
 
 
@@ -47,7 +49,7 @@ def check(root):
             where = f"{name}:{include.line}"
             if include.depth > 0:
                 continue
-            # A header of the file's name elsewhere in the room counts too: clang-format puts it first.
+            # A header of the file's name elsewhere in the module counts too: clang-format puts it first.
             named = pathlib.PurePath(include.name).stem == pathlib.PurePath(name).stem
             current = 0 if place == 0 and (include.name in own or named) else group(include)
             if include.name == "hwy/foreach_target.h":

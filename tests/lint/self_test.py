@@ -13,11 +13,11 @@ import public_headers
 
 GOOD = {
     "cmake/TandemPublicHeaders.cmake": 'set(TANDEM_PRIVATE_HEADERS "/internal/|^tandem/cli/")\n',
-    "tandem/CMakeLists.txt": "set(rooms\n    low\n    kernels\n    middle\n    high)\n",
-    "tandem/low/CMakeLists.txt": "tandem_room(low)\n",
-    "tandem/kernels/CMakeLists.txt": "tandem_room(kernels DEPENDS low)\n",
-    "tandem/middle/CMakeLists.txt": "tandem_room(middle DEPENDS low LINKS Some::lib)\n",
-    "tandem/high/CMakeLists.txt": "tandem_room(\n  high\n  DEPENDS middle)  # and what is below\n",
+    "tandem/CMakeLists.txt": "set(modules\n    low\n    kernels\n    middle\n    high)\n",
+    "tandem/low/CMakeLists.txt": "tandem_module(low)\n",
+    "tandem/kernels/CMakeLists.txt": "tandem_module(kernels DEPENDS low)\n",
+    "tandem/middle/CMakeLists.txt": "tandem_module(middle DEPENDS low LINKS Some::lib)\n",
+    "tandem/high/CMakeLists.txt": "tandem_module(\n  high\n  DEPENDS middle)  # and what is below\n",
     "tandem/low/a.h": "#pragma once\n\n#include <vector>\n",
     "tandem/low/a.cpp": '#include "tandem/low/a.h"\n\n#include <sys/mman.h>\n\n#include <map>\n\n'
                         '#include <png.h>\n\n#include "tandem/low/internal/b.h"\n',
@@ -40,12 +40,12 @@ GOOD = {
 # (check, file, its text, what the message must hold)
 CASES = [
     ("direction", "tandem/low/x.cpp", '#include "tandem/high/c.h"\n', "low may include low"),
-    ("direction", "tandem/low/CMakeLists.txt", "tandem_room(low DEPENDS high)\n", "can't depend"),
-    ("direction", "tandem/low/CMakeLists.txt", "tandem_room(low PRECOMPILE tandem/high/c.h)\n",
+    ("direction", "tandem/low/CMakeLists.txt", "tandem_module(low DEPENDS high)\n", "can't depend"),
+    ("direction", "tandem/low/CMakeLists.txt", "tandem_module(low PRECOMPILE tandem/high/c.h)\n",
      "can't precompile"),
-    ("direction", "tandem/low/CMakeLists.txt", "tandem_room(low PRECOMPILE ${NOWHERE})\n",
+    ("direction", "tandem/low/CMakeLists.txt", "tandem_module(low PRECOMPILE ${NOWHERE})\n",
      "can't precompile"),
-    ("direction", "tandem/attic/x.h", '#include "tandem/low/a.h"\n', "doesn't list the room attic"),
+    ("direction", "tandem/attic/x.h", '#include "tandem/low/a.h"\n', "doesn't list the module attic"),
     ("direction", "tandem/high/x.cpp", '#include "tandem/tandem.h"\n', "only programs"),
     ("order", "tandem/low/x.cpp", "#include <png.h>\n\n#include <map>\n", "stands after third"),
     ("order", "tandem/low/x.cpp", '#include "tandem/low/a.h"\n\n#include <map>\n', "stands after"),

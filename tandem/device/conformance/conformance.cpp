@@ -11,7 +11,7 @@ namespace {
 using conformance::Case;
 using Outcome = CaseResult::Outcome;
 
-bool names(const CannotPass& entry, std::string_view name) {
+bool names(const ExpectedFailure& entry, std::string_view name) {
   if (entry.name.ends_with("/*")) {
     return name.starts_with(std::string_view(entry.name).substr(0, entry.name.size() - 1));
   }
@@ -32,8 +32,9 @@ std::optional<std::string> failure_of(const Case& c, const conformance::Lab& lab
 
 CaseResult run_case(const Case& c, const conformance::Lab& lab) {
   const auto& cannot = lab.options().cannot;
-  const auto listed = std::find_if(cannot.begin(), cannot.end(),
-                                   [&](const CannotPass& entry) { return names(entry, c.name); });
+  const auto listed = std::find_if(cannot.begin(), cannot.end(), [&](const ExpectedFailure& entry) {
+    return names(entry, c.name);
+  });
   const std::optional<std::string> failure = failure_of(c, lab);
   if (listed == cannot.end()) {
     if (failure) return {c.name, Outcome::kFailed, *failure};
@@ -58,7 +59,7 @@ std::vector<CaseResult> run_conformance(Backend& backend, const ConformanceOptio
   conformance::add_lifetime_cases(cases);
 
   std::vector<CaseResult> results;
-  for (const CannotPass& entry : options.cannot) {
+  for (const ExpectedFailure& entry : options.cannot) {
     if (std::none_of(cases.begin(), cases.end(),
                      [&](const Case& c) { return names(entry, c.name); })) {
       results.push_back({entry.name, Outcome::kFailed, "is listed, but there is no such case"});

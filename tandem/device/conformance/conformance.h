@@ -13,7 +13,7 @@ namespace tandem {
 
 /// A case that a backend cannot pass, and why. It is tried all the same: when it passes after all,
 /// the suite fails until the entry is taken out.
-struct CannotPass {
+struct ExpectedFailure {
   std::string name;    ///< "limits/exact"; "limits/*" stands for all of the group
   std::string reason;  ///< one line for people
 };
@@ -30,7 +30,7 @@ struct ConformanceOptions {
   /// Makes a device lost, as if it fell off its bus; work that is pending then fails. Without it
   /// the cases `failure/lost_*` cannot pass, and are to be listed.
   std::function<void(Device&)> lose = nullptr;
-  std::vector<CannotPass> cannot = {};
+  std::vector<ExpectedFailure> cannot = {};
   /// If given, only cases whose name contains it.
   std::string only = {};
   /// Called with each case's name before it runs: tells where a case hangs.

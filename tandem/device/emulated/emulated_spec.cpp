@@ -14,10 +14,10 @@
 namespace tandem {
 namespace {
 
-constexpr int kMostDevices = 4096;
-constexpr int kMostStreams = 64;
-constexpr double kMostMemory = 0x1p44;  // what two views of it leave of an address space
-constexpr double kMostSeconds = 3600;
+constexpr int kMaxDevices = 4096;
+constexpr int kMaxStreams = 64;
+constexpr double kMaxMemory = 0x1p44;  // what two views of it leave of an address space
+constexpr double kMaxSeconds = 3600;
 
 struct Unit {
   std::string_view name;
@@ -145,7 +145,7 @@ double positive_rate(std::string_view key, std::string_view value, const Place& 
 void set_key(EmulatedSpec& spec, std::string_view key, std::string_view value, const Place& place) {
   if (key == "memory") {
     const std::optional<double> bytes = with_unit(value, kSizes);
-    if (!bytes || *bytes < 1 || *bytes > kMostMemory) {
+    if (!bytes || *bytes < 1 || *bytes > kMaxMemory) {
       place.expected(key, "a size from 1B to 16384GiB such as 512MiB (B, KiB, MiB, GiB)", value);
     }
     spec.memory = static_cast<std::size_t>(*bytes);
@@ -155,7 +155,7 @@ void set_key(EmulatedSpec& spec, std::string_view key, std::string_view value, c
     spec.bandwidth = positive_rate(key, value, place);
   } else if (key == "latency") {
     const std::optional<double> seconds = with_unit(value, kTimes);
-    if (!seconds || *seconds > kMostSeconds) {
+    if (!seconds || *seconds > kMaxSeconds) {
       place.expected(key, "a time of at most an hour such as 10us (us, ms, s)", value);
     }
     spec.latency = *seconds;
@@ -167,8 +167,8 @@ void set_key(EmulatedSpec& spec, std::string_view key, std::string_view value, c
     spec.flops = *flops;
   } else if (key == "streams") {
     const std::optional<std::uint64_t> streams = whole(value);
-    if (!streams || *streams < 1 || *streams > kMostStreams) {
-      place.expected(key, cat("a count from 1 to ", kMostStreams), value);
+    if (!streams || *streams < 1 || *streams > kMaxStreams) {
+      place.expected(key, cat("a count from 1 to ", kMaxStreams), value);
     }
     spec.streams = static_cast<int>(*streams);
   } else if (key == "compute") {
@@ -208,9 +208,8 @@ EmulatedSpec parse_one(std::string_view text, const Place& place) {
   if (colon == std::string_view::npos) place.fail("expected TYPE:COUNT, and there is no count");
   const std::string_view number = trimmed(fields.front().substr(colon + 1));
   const std::optional<std::uint64_t> count = whole(number);
-  if (!count || *count < 1 || *count > kMostDevices) {
-    place.fail(
-        cat("expected a count of devices from 1 to ", kMostDevices, ", not \"", number, '"'));
+  if (!count || *count < 1 || *count > kMaxDevices) {
+    place.fail(cat("expected a count of devices from 1 to ", kMaxDevices, ", not \"", number, '"'));
   }
   spec.count = static_cast<int>(*count);
 

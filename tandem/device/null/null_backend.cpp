@@ -12,7 +12,7 @@
 #include "tandem/core/host_memory.h"
 #include "tandem/device/block_allocator.h"
 #include "tandem/device/internal/byte_size.h"
-#include "tandem/device/internal/two_views.h"
+#include "tandem/device/internal/double_mapping.h"
 #include "tandem/device/memory_space.h"
 
 namespace tandem {
@@ -34,7 +34,7 @@ class NullHardware {
     taken_ += given;
     return given;
   }
-  void give_back(std::size_t bytes) {
+  void release(std::size_t bytes) {
     std::lock_guard lock(mutex_);
     taken_ -= bytes;
   }
@@ -54,7 +54,7 @@ class NullMemory final : public RegionSource {
       : hardware_(std::move(hardware)), views_(bytes, bytes) {
     space.kernel_offset = views_.offset();
   }
-  ~NullMemory() override { hardware_->give_back(extent_); }
+  ~NullMemory() override { hardware_->release(extent_); }
   std::optional<MemoryRegion> grow(std::size_t least, std::size_t wanted) override {
     const std::size_t given = hardware_->take(least, wanted);
     if (given == 0) return {};
@@ -71,7 +71,7 @@ class NullMemory final : public RegionSource {
 
  private:
   const std::shared_ptr<NullHardware> hardware_;
-  const TwoViews views_;
+  const DoubleMapping views_;
   std::size_t extent_ = 0;
 };
 

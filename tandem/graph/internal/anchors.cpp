@@ -17,14 +17,14 @@ bool has_effects(const Node& node) {
 std::optional<std::vector<Node*>> anchors_of(const Output& value) {
   // Beyond this a value is left alone: to look at all that lies before each of many takes long, and
   // nodes that wait for so many are no gain.
-  constexpr std::size_t kMostAnchors = 32, kMostSeen = 4096;
+  constexpr std::size_t kMaxAnchors = 32, kMaxSeen = 4096;
   std::vector<Node*> anchors, pending{value.node};
   std::unordered_set<const Node*> seen{value.node};
   const auto add = [&](Node* node) {
     if (std::find(anchors.begin(), anchors.end(), node) == anchors.end()) anchors.push_back(node);
   };
   while (!pending.empty()) {
-    if (anchors.size() > kMostAnchors || seen.size() > kMostSeen) return std::nullopt;
+    if (anchors.size() > kMaxAnchors || seen.size() > kMaxSeen) return std::nullopt;
     Node* node = pending.back();
     pending.pop_back();
     if (node->kind() == NodeKind::kSwitch) return std::nullopt;

@@ -6,7 +6,7 @@
 namespace tandem::passes {
 namespace {
 
-constexpr std::size_t kMostInputs = 24;
+constexpr std::size_t kMaxInputs = 24;
 constexpr std::int64_t kFewestElements = 4096;
 
 }  // namespace
@@ -27,7 +27,7 @@ void ElementwiseProgram::write(AttrMap& attrs) const {
 }
 
 bool ElementwiseProgram::can_run(const PartialShape& shape) const {
-  return inputs.size() <= kMostInputs &&
+  return inputs.size() <= kMaxInputs &&
          std::any_of(inputs.begin(), inputs.end(),
                      [&](const Output& in) { return in.node->output_shape(in.index) == shape; });
 }

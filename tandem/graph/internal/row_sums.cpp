@@ -38,7 +38,7 @@ bool all_axes_but_last(const Node& reduction, int rank) {
 
 bool is_row_sum(const Node& node) {
   const bool of_bias = node.op().name == "BiasAddGrad";
-  if ((!of_bias && node.op().traits.joins != Joins::kSum) ||
+  if ((!of_bias && node.op().traits.joins != ReductionKind::kSum) ||
       !is_fusible_dtype(node.output_dtype(0)))
     return false;
   const PartialShape& shape = node.inputs()[0].node->output_shape(node.inputs()[0].index);

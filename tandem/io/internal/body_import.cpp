@@ -71,7 +71,7 @@ Graph BodyImport::run(const std::vector<Result>& results) {
     if (node.def) or_break(node, [&] { read_inputs(node); });
   }
   const std::vector<int> sorted = order();
-  tell_stand_ins();
+  infer_placeholder_dtypes();
   read_results(results);
   Graph graph;
   for (const int i : sorted) make(graph, pending_[static_cast<std::size_t>(i)]);
@@ -426,7 +426,7 @@ std::vector<DType> expected_dtypes(const OpDef& op, const std::vector<ArgDef>& a
 
 // What stands for a node that cannot run has the outputs that are used, with the dtypes that its
 // own op says, or else its users expect.
-void BodyImport::tell_stand_ins() {
+void BodyImport::infer_placeholder_dtypes() {
   for (const Pending& node : pending_) {
     for (const Edge& e : node.inputs) {
       int& used = pending_[static_cast<std::size_t>(e.producer)].used_outputs;
@@ -543,7 +543,7 @@ Output BodyImport::output(const Edge& edge, const std::string& user) const {
 // The functions that a node calls must take and return what the node does: nothing checks it later.
 void BodyImport::check_functions(const Pending& node, const Graph::NodeSpec& spec) const {
   const NodeKind kind = node.op->traits.kind;
-  if (!runs_functions(kind)) return;
+  if (!calls_functions(kind)) return;
   // What stands before the list (a condition, an index) is no argument of the functions.
   const auto list_arg = std::find_if(node.op->inputs.begin(), node.op->inputs.end(),
                                      [](const ArgDef& arg) { return !arg.type_list_attr.empty(); });

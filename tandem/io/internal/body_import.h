@@ -101,7 +101,7 @@ class BodyImport {
   int num_outputs(const Pending& node, const ArgDef& arg) const;
   int stand_in_output(Pending& node, const std::string& key);
   void read_results(const std::vector<Result>& results);
-  void tell_stand_ins();
+  void infer_placeholder_dtypes();
   void tell_outputs(Pending& node);
   bool follows_a_broken_one(const Pending& node) const;
   std::vector<int> order() const;

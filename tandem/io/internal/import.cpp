@@ -17,11 +17,11 @@ namespace {
 
 constexpr std::size_t kDeepestNesting = 100;
 // Outputs that a graph may announce by a number rather than by listing them.
-constexpr std::int64_t kMostOutputs = 1 << 20;
+constexpr std::int64_t kMaxOutputs = 1 << 20;
 
 // Of what is wrong in a graph an error shows the first ones; of so many each is told once.
-constexpr std::size_t kMostShown = 20;
-constexpr std::size_t kMostTold = 1000;
+constexpr std::size_t kMaxShown = 20;
+constexpr std::size_t kMaxTold = 1000;
 
 class GraphImport final : public Library {
  public:
@@ -89,18 +89,18 @@ class GraphImport final : public Library {
     result_.unsupported.push_back(std::move(node));
   }
   void add_problem(const std::string& message) override {
-    if (told_.size() < kMostTold && !told_.insert(message).second) return;
+    if (told_.size() < kMaxTold && !told_.insert(message).second) return;
     ++num_problems_;
-    if (problems_.size() < kMostShown) problems_.push_back(message);
+    if (problems_.size() < kMaxShown) problems_.push_back(message);
   }
   Runtime& runtime() const override { return runtime_; }
   const std::string& device() const override { return options_.device; }
 
   void count_outputs(std::int64_t outputs) override {
     if (outputs <= 16) return;
-    if (outputs > kMostOutputs || (announced_ += outputs) > kMostOutputs) {
+    if (outputs > kMaxOutputs || (announced_ += outputs) > kMaxOutputs) {
       throw InvalidArgumentError(
-          cat("The nodes of ", options_.name, " announce more than ", kMostOutputs, " outputs."));
+          cat("The nodes of ", options_.name, " announce more than ", kMaxOutputs, " outputs."));
     }
   }
 

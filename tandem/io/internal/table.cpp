@@ -25,7 +25,7 @@ constexpr std::uint64_t kMagic = 0xdb4775248b80fb57u;
 constexpr std::size_t kLargestBlock = std::size_t{1} << 31;  // LevelDB counts in 32 bits
 // Keys may share what they begin with, so they can be longer together than the table. Names in
 // real checkpoints share some fifty bytes for each entry of ten.
-constexpr std::size_t kMostKeyBytesPerByte = 100;
+constexpr std::size_t kMaxKeyBytesPerByte = 100;
 
 [[noreturn]] void fail(const char* why) { throw DataLossError(why); }
 
@@ -172,8 +172,7 @@ void check_table(std::string_view bytes) {
     data_bytes += block.size();
     key_bytes += block.walk([](std::string_view) {});
     if (data_bytes > bytes.size()) fail("blocks of the table overlap");
-    if (key_bytes / kMostKeyBytesPerByte > bytes.size())
-      fail("the names in the table are too long");
+    if (key_bytes / kMaxKeyBytesPerByte > bytes.size()) fail("the names in the table are too long");
   });
 }
 

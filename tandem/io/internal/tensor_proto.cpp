@@ -55,7 +55,7 @@ namespace {
 // most.
 constexpr std::int64_t kLargestImplied = std::int64_t{1} << 30;
 // By how much the last of several values may make a constant longer than what the message holds.
-constexpr std::int64_t kMostRepeated = 1024;
+constexpr std::int64_t kMaxRepeated = 1024;
 
 // A list of numbers as protobuf hands it out, for elements of type T.
 template <class T, class List>
@@ -227,7 +227,7 @@ DecodedTensor decode_tensor(const TensorProto& proto, std::size_t max_filled) {
   const std::int64_t held = checked_multiply(std::max<std::int64_t>(given, 1), size);
   const auto small = static_cast<std::int64_t>(max_filled);
   if (count > given && bytes > small && bytes > held) {
-    if (given == 0 || bytes > kLargestImplied || (given > 1 && bytes / kMostRepeated > held)) {
+    if (given == 0 || bytes > kLargestImplied || (given > 1 && bytes / kMaxRepeated > held)) {
       throw InvalidArgumentError(cat("A tensor announces ", *dtype, shape, ", that is ", bytes,
                                      " bytes, but holds ", given, " elements."));
     }

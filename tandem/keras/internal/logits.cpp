@@ -41,7 +41,7 @@ Notes& notes() {
 
 }  // namespace
 
-void note_logits(LogitsKind kind, const Tensor& probabilities, const Tensor& logits) {
+void attach_logits(LogitsKind kind, const Tensor& probabilities, const Tensor& logits) {
   Notes& mine = notes();
   if (mine.enter()) mine.list.push_back({kind, probabilities, logits});
 }

@@ -11,7 +11,7 @@ namespace tandem::keras::internal {
 
 enum class LogitsKind { kSoftmax, kSigmoid };
 
-void note_logits(LogitsKind kind, const Tensor& probabilities, const Tensor& logits);
+void attach_logits(LogitsKind kind, const Tensor& probabilities, const Tensor& logits);
 
 /// Undefined if these are not the result of such an activation.
 Tensor find_logits(LogitsKind kind, const Tensor& probabilities);

@@ -43,7 +43,7 @@ Notes& notes() {
 
 bool keeps_masks() { return thread_context().trace || notes().scopes > 0; }
 
-void note_mask(const Tensor& tensor, const Tensor& mask) {
+void attach_mask(const Tensor& tensor, const Tensor& mask) {
   if (!keeps_masks()) return;
   Notes& mine = notes();
   mine.sweep();

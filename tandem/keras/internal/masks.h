@@ -10,7 +10,7 @@ namespace tandem::keras::internal {
 // eager ones inside a MaskScope (every call of a layer opens one, so that they reach all layers of
 // a model).
 
-void note_mask(const Tensor& tensor, const Tensor& mask);
+void attach_mask(const Tensor& tensor, const Tensor& mask);
 
 /// Undefined if the tensor has none.
 Tensor find_mask(const Tensor& tensor);

@@ -16,10 +16,10 @@ Tensor in_full_precision(Tensor x) {
 Tensor predictions_in_full_precision(const Tensor& y_pred) {
   Tensor full = in_full_precision(y_pred);
   if (full.is_same(y_pred)) return full;
-  if (const Tensor mask = find_mask(y_pred); mask.defined()) note_mask(full, mask);
+  if (const Tensor mask = find_mask(y_pred); mask.defined()) attach_mask(full, mask);
   for (const LogitsKind kind : {LogitsKind::kSoftmax, LogitsKind::kSigmoid}) {
     if (const Tensor logits = find_logits(kind, y_pred); logits.defined())
-      note_logits(kind, full, cast(logits, float32));
+      attach_logits(kind, full, cast(logits, float32));
   }
   return full;
 }

@@ -100,7 +100,7 @@ void RNNImpl::build_many(const std::vector<PartialShape>& inputs) {
   }
   std::vector<std::int64_t> sizes = sequence.dims();
   sizes.erase(sizes.begin() + 1);
-  build_within(cell_layer_, {PartialShape(sizes)});
+  build_sublayer(cell_layer_, {PartialShape(sizes)});
 }
 
 void RNNImpl::require_inputs(std::span<const Tensor> inputs) const {

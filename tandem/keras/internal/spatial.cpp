@@ -11,8 +11,8 @@
 #include "tandem/ops/conv_ops.h"
 #include "tandem/ops/nn_ops.h"
 #include "tandem/ops/operators.h"
+#include "tandem/ops/ops_3d.h"
 #include "tandem/ops/pool_ops.h"
-#include "tandem/ops/volume_ops.h"
 
 namespace tandem::keras::internal {
 namespace {

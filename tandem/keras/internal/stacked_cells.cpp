@@ -21,7 +21,7 @@ StackedCellsImpl::StackedCellsImpl(const std::vector<Layer>& cells, const std::s
 void StackedCellsImpl::build(const PartialShape& input) {
   PartialShape shape = input;
   for (std::size_t i = 0; i < cells_.size(); ++i) {
-    build_within(layers_[i], {shape});
+    build_sublayer(layers_[i], {shape});
     std::vector<std::int64_t> sizes{input.dim(0)};
     const Shape output = cells_[i]->output_shape();
     for (int d = 0; d < output.rank(); ++d) sizes.push_back(output.dim(d));

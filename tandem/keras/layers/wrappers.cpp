@@ -48,8 +48,8 @@ class BidirectionalImpl final : public LayerImpl {
   }
 
   void build_many(const std::vector<PartialShape>& inputs) override {
-    build_within(forward_, {inputs.at(0)});
-    build_within(backward_, {inputs.at(0)});
+    build_sublayer(forward_, {inputs.at(0)});
+    build_sublayer(backward_, {inputs.at(0)});
   }
 
   std::vector<Tensor> call_many(std::span<const Tensor> inputs, const CallOptions& how) override {
@@ -130,7 +130,7 @@ class TimeDistributedImpl final : public LayerImpl {
   void build(const PartialShape& input) override {
     std::vector<std::int64_t> sizes{-1};
     for (int i = 2; i < input.rank(); ++i) sizes.push_back(input.dim(i));
-    build_within(layer_, {PartialShape(sizes)});
+    build_sublayer(layer_, {PartialShape(sizes)});
   }
 
   std::vector<Tensor> call_many(std::span<const Tensor> inputs, const CallOptions& how) override {

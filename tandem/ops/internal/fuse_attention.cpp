@@ -10,7 +10,7 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/internal/attention_axes.h"
 #include "tandem/graph/rewrite.h"
-#include "tandem/ops/internal/labelled_product.h"
+#include "tandem/ops/internal/contraction.h"
 
 namespace tandem::internal {
 namespace {
@@ -56,7 +56,7 @@ class Attention {
   explicit Attention(RewriteContext& r) : r_(r) {}
 
   bool find() {
-    const auto p = labelled_product({&r_.node(), 0});
+    const auto p = contraction({&r_.node(), 0});
     if (!p) return false;
     for (const bool first : {true, false}) {
       const LabelledOperand& probabilities = first ? p->a : p->b;
@@ -88,7 +88,7 @@ class Attention {
   }
 
  private:
-  static constexpr std::size_t kMostSteps = 8;
+  static constexpr std::size_t kMaxSteps = 8;
   static constexpr int kInner = -1;  // the label of what query and key are multiplied along
   struct Step {
     std::string op;
@@ -110,7 +110,7 @@ class Attention {
   // found; a softmax comes after it if `softmax`.
   bool follow(const Output& o, bool softmax, int readers = 1) {
     if (o.index != 0 || !may_take(*o.node) || r_.uses().of(o.node) != readers ||
-        steps_.size() > kMostSteps)
+        steps_.size() > kMaxSteps)
       return false;
     const Node& node = *o.node;
     const auto& in = node.inputs();
@@ -170,7 +170,7 @@ class Attention {
 
   // The product that makes the scores, whose axes have these labels.
   bool begin(const Output& o, const Labels& axes) {
-    auto p = labelled_product(o);
+    auto p = contraction(o);
     if (!p || !may_take(*o.node) || p->result.size() != axes.size()) return false;
     // What is summed over must be one axis of both: "td,sx->ts" is another product.
     const auto sums_alone = [&](const Labels& labels, const Labels& others) {

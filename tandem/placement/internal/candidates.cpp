@@ -5,13 +5,13 @@
 #include <tuple>
 
 #include "tandem/core/error.h"
-#include "tandem/placement/unmet_request.h"
+#include "tandem/placement/unsatisfiable_request.h"
 
 namespace tandem::placement {
 namespace {
 
-constexpr int kMostMembers = 20;  // shown in an error
-constexpr std::size_t kMostNames = 64;
+constexpr int kMaxMembers = 20;  // shown in an error
+constexpr std::size_t kMaxNames = 64;
 
 const DeviceModel& model(const DeviceSet& devices, int d) {
   return devices.devices[static_cast<std::size_t>(d)];
@@ -165,13 +165,13 @@ std::string Candidates::explicitly_assigned(const Node& node) const {
             [&](int a, int b) { return model(devices_, a).name() < model(devices_, b).name(); });
   const bool any_gpu = std::any_of(devices_.devices.begin(), devices_.devices.end(),
                                    [](const DeviceModel& d) { return d.spec.type == "GPU"; });
-  return unmet_request(node, names(sorted), any_gpu);
+  return unsatisfiable_request(node, names(sorted), any_gpu);
 }
 
 std::string Candidates::names(const std::vector<int>& which) const {
   std::string text;
   for (std::size_t i = 0; i < which.size(); ++i) {
-    if (i == kMostNames) return cat(text, " and ", which.size() - i, " more");
+    if (i == kMaxNames) return cat(text, " and ", which.size() - i, " more");
     text += cat(i == 0 ? "" : ", ", model(devices_, which[i]).name());
   }
   return text;
@@ -182,7 +182,7 @@ std::string Candidates::members(int root) const {
   int shown = 0;
   for (const auto& node : graph_.nodes()) {
     if (colocation_.root(node->id()) != root) continue;
-    if (++shown > kMostMembers) return text + "\n  ...";
+    if (++shown > kMaxMembers) return text + "\n  ...";
     text += cat("\n  ", node->name(), " (", node->op().name, ") ", node->requested_device());
   }
   return text;

@@ -122,12 +122,12 @@ int Colocation::root(int node) const {
 
 void Colocation::join_resource_edges() {
   for (const auto& node : graph_.nodes()) {
-    if (runs_functions(node->kind())) continue;
+    if (calls_functions(node->kind())) continue;
     ReferenceInputs wants_reference(*node);
     const auto& inputs = node->inputs();
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const Node* from = inputs[i].node;
-      if (!from || runs_functions(from->kind())) continue;
+      if (!from || calls_functions(from->kind())) continue;
       const DType dtype = from->output_dtype(inputs[i].index);
       if (dtype == DType::kResource || (is_ref(dtype) && wants_reference(i)))
         join_edge(*from, *node);

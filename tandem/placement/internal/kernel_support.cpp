@@ -9,8 +9,8 @@
 namespace tandem::placement {
 namespace {
 
-constexpr std::size_t kMostKinds = 64;
-constexpr std::size_t kMostRefusals = 8;
+constexpr std::size_t kMaxKinds = 64;
+constexpr std::size_t kMaxRefusals = 8;
 
 bool same_kind(const DeviceModel& a, const DeviceModel& b) {
   return a.kernel_class == b.kernel_class && a.spec.type == b.spec.type && a.without == b.without &&
@@ -51,11 +51,11 @@ KernelSupport::KernelSupport(const DeviceSet& devices, const KernelRegistry& ker
     kind_of_.push_back(static_cast<int>(known - representatives_.begin()));
     if (known == representatives_.end()) representatives_.push_back(d);
   }
-  if (representatives_.size() > kMostKinds) {
+  if (representatives_.size() > kMaxKinds) {
     throw InvalidArgumentError(cat("The devices are of ", representatives_.size(),
                                    " kinds (types, kernels, ops left out), but a graph can be "
                                    "placed on at most ",
-                                   kMostKinds, "."));
+                                   kMaxKinds, "."));
   }
   for (std::size_t k = 0; k < representatives_.size(); ++k) all_ |= Kinds{1} << k;
 }
@@ -86,11 +86,11 @@ KernelSupport::Entry KernelSupport::find(const Node& node) const {
     reasons.push_back(refusal(node, device));
     if (reasons.back().empty()) entry.kinds |= Kinds{1} << k;
   }
-  for (int d = 0; d < devices_.size() && entry.refused.size() <= kMostRefusals; ++d) {
+  for (int d = 0; d < devices_.size() && entry.refused.size() <= kMaxRefusals; ++d) {
     const std::string& reason =
         reasons[static_cast<std::size_t>(kind_of_[static_cast<std::size_t>(d)])];
     if (reason.empty()) continue;
-    entry.refused.push_back(entry.refused.size() == kMostRefusals
+    entry.refused.push_back(entry.refused.size() == kMaxRefusals
                                 ? "and others"
                                 : cat(short_name(devices_, d), ": ", reason));
   }
@@ -101,7 +101,7 @@ KernelSupport::Entry KernelSupport::find(const Node& node) const {
 std::string KernelSupport::refusal(const Node& node, const DeviceModel& device) const {
   if (!device.lost.empty()) return "is lost";
   const bool is_cpu = device.spec.type == "CPU";
-  if (!is_cpu && !runs_functions(node.kind())) {
+  if (!is_cpu && !calls_functions(node.kind())) {
     if (node.op().traits.cpu_only) return cat(node.op().name, " runs on CPUs alone");
     if (has_strings(node)) return "takes or gives strings";
   }

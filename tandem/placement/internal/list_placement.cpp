@@ -9,7 +9,7 @@
 namespace tandem::placement {
 namespace {
 
-constexpr std::size_t kMostGaps = 8;
+constexpr std::size_t kMaxGaps = 8;
 constexpr std::size_t kManyDevices = 16;
 constexpr double kLight = 0.05;  // of the mean time of a node
 
@@ -141,7 +141,7 @@ double ListPlacement::arrival(int value, int to, double& copies, bool keep) {
 
 // Sets how many nodes wait in a row with this one, which is bounded.
 bool ListPlacement::can_wait(int node) {
-  constexpr char kMostInARow = 16;
+  constexpr char kMaxInARow = 16;
   const auto n = static_cast<std::size_t>(node);
   if (!light(node)) return false;
   char row = 1;
@@ -154,7 +154,7 @@ bool ListPlacement::can_wait(int node) {
   for (int v = problem_.first_value(node); v < problem_.end_value(node); ++v) {
     read = read || !problem_.readers(v).empty();
   }
-  if (!read || row > kMostInARow) return false;
+  if (!read || row > kMaxInARow) return false;
   waits_[n] = row;
   return true;
 }
@@ -237,7 +237,7 @@ void ListPlacement::fill(Stream& stream, double begin, double end) {
     return;
   }
   if (begin > stream.free) {
-    if (stream.gaps.size() == kMostGaps) stream.gaps.erase(stream.gaps.begin());
+    if (stream.gaps.size() == kMaxGaps) stream.gaps.erase(stream.gaps.begin());
     stream.gaps.push_back({stream.free, begin});
   }
   stream.free = std::max(stream.free, end);

@@ -20,43 +20,43 @@ class FakeRoot {
     std::ofstream(file) << text << '\n';
   }
   // On a machine of eight processors.
-  MachineLimits limits() const { return read_machine_limits(folder_.file(""), 8); }
+  ResourceLimits limits() const { return read_resource_limits(folder_.file(""), 8); }
 
  private:
   Folder folder_;
 };
 
-TEST(MachineLimits, AreTheMachinesWithoutGroups) {
-  const MachineLimits limits = FakeRoot().limits();
+TEST(ResourceLimits, AreTheMachinesWithoutGroups) {
+  const ResourceLimits limits = FakeRoot().limits();
   EXPECT_GT(limits.memory, 1u << 20);
   EXPECT_EQ(limits.processors, 8);
-  EXPECT_FALSE(limits.memory_of_group);
+  EXPECT_FALSE(limits.memory_from_cgroup);
   EXPECT_FALSE(limits.processors_of_group);
 }
 
-TEST(MachineLimits, AreTheSmallestOfTheGroupsAround) {
+TEST(ResourceLimits, AreTheSmallestOfTheGroupsAround) {
   FakeRoot root;
   root.write("proc/self/cgroup", "0::/pods/pod1/main");
   root.write("sys/fs/cgroup/pods/pod1/main/memory.max", "max");
   root.write("sys/fs/cgroup/pods/pod1/memory.max", "67108864");
   root.write("sys/fs/cgroup/pods/memory.max", "134217728");
-  const MachineLimits limits = root.limits();
+  const ResourceLimits limits = root.limits();
   EXPECT_EQ(limits.memory, 67108864u);
-  EXPECT_TRUE(limits.memory_of_group);
+  EXPECT_TRUE(limits.memory_from_cgroup);
 }
 
-TEST(MachineLimits, OfAContainerLieInTheRootOfWhatItSees) {
+TEST(ResourceLimits, OfAContainerLieInTheRootOfWhatItSees) {
   FakeRoot root;
   root.write("proc/self/cgroup", "0::/");
   root.write("sys/fs/cgroup/memory.max", "67108864");
   root.write("sys/fs/cgroup/cpu.max", "50000 100000");
-  const MachineLimits limits = root.limits();
+  const ResourceLimits limits = root.limits();
   EXPECT_EQ(limits.memory, 67108864u);
   EXPECT_EQ(limits.processors, 1);
   EXPECT_TRUE(limits.processors_of_group);
 }
 
-TEST(MachineLimits, ProcessorTimeIsRoundedUp) {
+TEST(ResourceLimits, ProcessorTimeIsRoundedUp) {
   FakeRoot root;
   root.write("proc/self/cgroup", "0::/");
   root.write("sys/fs/cgroup/cpu.max", "150000 100000");
@@ -69,19 +69,19 @@ TEST(MachineLimits, ProcessorTimeIsRoundedUp) {
   }
 }
 
-TEST(MachineLimits, AreReadFromEitherVersion) {
+TEST(ResourceLimits, AreReadFromEitherVersion) {
   FakeRoot root;
   root.write("proc/self/cgroup", "5:cpu,cpuacct:/job\n4:memory:/job\n0::/");
   root.write("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "67108864");
   root.write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712");
   root.write("sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "20000");
   root.write("sys/fs/cgroup/cpu/job/cpu.cfs_period_us", "100000");
-  const MachineLimits limits = root.limits();
+  const ResourceLimits limits = root.limits();
   EXPECT_EQ(limits.memory, 67108864u);
   EXPECT_EQ(limits.processors, 1);
 }
 
-TEST(MachineLimits, AreFoundWhereSystemsMountThem) {
+TEST(ResourceLimits, AreFoundWhereSystemsMountThem) {
   FakeRoot mixed;
   mixed.write("proc/self/cgroup", "0::/job");
   mixed.write("sys/fs/cgroup/unified/job/memory.max", "67108864");
@@ -93,14 +93,14 @@ TEST(MachineLimits, AreFoundWhereSystemsMountThem) {
   EXPECT_EQ(joined.limits().processors, 2);
 }
 
-TEST(MachineLimits, OfGroupsOutsideAreNotThisProcess) {
+TEST(ResourceLimits, OfGroupsOutsideAreNotThisProcess) {
   FakeRoot root;
   root.write("proc/self/cgroup", "0::/../other");
   root.write("sys/fs/cgroup/memory.max", "67108864");
-  EXPECT_FALSE(root.limits().memory_of_group);
+  EXPECT_FALSE(root.limits().memory_from_cgroup);
 }
 
-TEST(MachineLimits, GroupsThatLimitNothingOrAreBrokenAreNone) {
+TEST(ResourceLimits, GroupsThatLimitNothingOrAreBrokenAreNone) {
   FakeRoot root;
   root.write("proc/self/cgroup", "nonsense\n5:cpu:/job\n0::job/a\n0::/job");
   root.write("sys/fs/cgroup/job/memory.max", "-5");
@@ -109,8 +109,8 @@ TEST(MachineLimits, GroupsThatLimitNothingOrAreBrokenAreNone) {
   root.write("sys/fs/cgroup/cpu.max", "10000000000 0");
   root.write("sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "-1");
   root.write("sys/fs/cgroup/cpu/job/cpu.cfs_period_us", "100000");
-  const MachineLimits limits = root.limits();
-  EXPECT_FALSE(limits.memory_of_group);
+  const ResourceLimits limits = root.limits();
+  EXPECT_FALSE(limits.memory_from_cgroup);
   EXPECT_FALSE(limits.processors_of_group);
 }
 

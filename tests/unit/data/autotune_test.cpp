@@ -116,14 +116,14 @@ TEST(Autotune, LeavesCoresToOthers) {
   const auto ds = range(1).repeat().map([&](Tensor x) { return crowd.pass(std::move(x)); }, kTuned);
   auto it = ds.with_options(budget(6)).iterator({.observe = true});
   const auto map = [&] { return it.stats().stages[0]; };
-  it.leave_cores(4);
+  it.reserve_cores(4);
   numbers(it, 50);
   EXPECT_EQ(map().threads, 2);
   EXPECT_LE(crowd.most(), 2);
   EXPECT_TRUE(map().tuned);
-  it.leave_cores(0);
+  it.reserve_cores(0);
   while (map().threads < 6) numbers(it, 50);
-  EXPECT_THROW(it.leave_cores(-1), InvalidArgumentError);
+  EXPECT_THROW(it.reserve_cores(-1), InvalidArgumentError);
 }
 
 TEST(Autotune, SavesAndRestoresWithWhateverThreads) {
@@ -161,7 +161,7 @@ class ShortAndLong : public ::testing::Test {
   }
   static Options short_below_a_millisecond() {
     Options options;
-    options.autotune.hand_over_ns = 1'000'000;
+    options.autotune.handoff_ns = 1'000'000;
     options.autotune.cpu_budget = 4;
     return options;
   }
@@ -181,7 +181,7 @@ TEST_F(ShortAndLong, ChangeHands) {
   numbers(it, 2'500);
   EXPECT_EQ(map().threads, 0);
   Options never;
-  never.autotune.hand_over_ns = 0;
+  never.autotune.handoff_ns = 0;
   auto apart = make().with_options(never).iterator({.observe = true});
   numbers(apart, 2'500);
   EXPECT_GT(apart.stats().stages[0].threads, 0);
@@ -299,7 +299,7 @@ TEST(Autotune, StopsWhereverItIs) {
                   .with_options(budget(1 + i % 5))
                   .iterator();
     numbers(it, static_cast<std::size_t>(i % 4));
-    it.leave_cores(i % 3);
+    it.reserve_cores(i % 3);
     numbers(it, static_cast<std::size_t>(i % 4));
   }
 }

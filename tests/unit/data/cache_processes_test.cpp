@@ -54,7 +54,7 @@ class Writer {
     args.push_back(nullptr);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, told_.in(), kTold);
+    posix_spawn_file_actions_adddup2(&actions, told_.in(), kRegistered);
     posix_spawn_file_actions_adddup2(&actions, gate_.out(), kGate);
     const int error =
         posix_spawn(&process_, program.c_str(), &actions, nullptr, args.data(), environ);

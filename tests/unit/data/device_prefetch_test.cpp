@@ -232,7 +232,7 @@ TEST(PrefetchToDevice, CopiesWhileTheDeviceComputes) {
     if (i == 3) {
       DeviceScope on("GPU:0");
       sums.push_back(reduce_sum(element[0]));
-      EXPECT_FALSE(sums.back().impl()->late->done());
+      EXPECT_FALSE(sums.back().impl()->pending->done());
     }
   }
   EXPECT_EQ(*made, 8);
@@ -272,7 +272,7 @@ TEST(PrefetchToDevice, ComputesWhileTheNextElementIsCopied) {
   const Tensor twice = element[0] + element[0];
   EXPECT_THAT(twice.device(), HasSubstr("GPU:0"));
   twice.synchronize();
-  EXPECT_TRUE(!twice.impl()->late || twice.impl()->late->done());
+  EXPECT_TRUE(!twice.impl()->pending || twice.impl()->pending->done());
 }
 
 TEST(PrefetchToDevice, CopiesThatNeverEndKeepNobody) {

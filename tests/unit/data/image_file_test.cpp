@@ -74,7 +74,7 @@ TEST(ContactSheet, ShowsImagesAndCaptions) {
     return std::pair(element[0], element[1]);
   }();
   Array predictions = labels.array().clone();
-  const auto all_right = draw_digits(images, labels, Tensor(predictions.clone()), 4);
+  const auto all_right = render_digits(images, labels, Tensor(predictions.clone()), 4);
   EXPECT_EQ(all_right.dtype(), uint8);
   EXPECT_EQ(all_right.shape(), (Shape{2 * (56 + 20 + 8) + 8, 4 * 64 + 8, 3}));
   const auto red = [](const Tensor& picture) {
@@ -86,12 +86,12 @@ TEST(ContactSheet, ShowsImagesAndCaptions) {
   };
   EXPECT_EQ(red(all_right), 0);
   predictions.data<std::int32_t>()[2] = (predictions.data<std::int32_t>()[2] + 1) % 10;
-  EXPECT_GT(red(draw_digits(images, labels, Tensor(predictions), 4)), 20);
+  EXPECT_GT(red(render_digits(images, labels, Tensor(predictions), 4)), 20);
 }
 
 TEST(ContactSheet, DrawsPixelsAndGlyphsWhereTheyBelong) {
   const Tensor image = Tensor::from(std::vector<float>{0, 0.5f, 2, -1}, {1, 2, 2});
-  const Tensor picture = draw_digits(image, Tensor{1}, Tensor{1}, 10);
+  const Tensor picture = render_digits(image, Tensor{1}, Tensor{1}, 10);
   ASSERT_EQ(picture.shape(), (Shape{8 + 56 + 20 + 8, 72, 3}));
   const auto grey = [&](std::int64_t y, std::int64_t x) {
     return static_cast<int>(picture.at<std::uint8_t>({y, x, 0}));
@@ -108,12 +108,12 @@ TEST(ContactSheet, DrawsPixelsAndGlyphsWhereTheyBelong) {
 
 TEST(ContactSheet, RefusesTensorsThatDoNotFit) {
   const Tensor image = Tensor::from(std::vector<float>(4), {1, 2, 2});
-  EXPECT_THROW(draw_digits(image, Tensor{1, 2}, Tensor{1}, 1), InvalidArgumentError);
-  EXPECT_THROW(draw_digits(image, Tensor{1}, Tensor{1.5}, 1), InvalidArgumentError);
-  EXPECT_THROW(draw_digits(image, Tensor{1}, Tensor{1}, 0), InvalidArgumentError);
-  EXPECT_THROW(draw_digits(Tensor{1.0}, Tensor{1}, Tensor{1}, 1), InvalidArgumentError);
-  EXPECT_THROW(draw_digits(Tensor(Array(float32, {0, 2, 2})), Tensor(Array(int32, {0})),
-                           Tensor(Array(int32, {0})), 1),
+  EXPECT_THROW(render_digits(image, Tensor{1, 2}, Tensor{1}, 1), InvalidArgumentError);
+  EXPECT_THROW(render_digits(image, Tensor{1}, Tensor{1.5}, 1), InvalidArgumentError);
+  EXPECT_THROW(render_digits(image, Tensor{1}, Tensor{1}, 0), InvalidArgumentError);
+  EXPECT_THROW(render_digits(Tensor{1.0}, Tensor{1}, Tensor{1}, 1), InvalidArgumentError);
+  EXPECT_THROW(render_digits(Tensor(Array(float32, {0, 2, 2})), Tensor(Array(int32, {0})),
+                             Tensor(Array(int32, {0})), 1),
                InvalidArgumentError);
 }
 

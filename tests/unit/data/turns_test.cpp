@@ -43,7 +43,7 @@ TEST(Turns, SavingAndLookingAreSafeMeanwhile) {
   std::thread looks([&] {
     while (!done) {
       EXPECT_LE(shared.stats().elements, 2000);
-      shared.leave_cores(0);
+      shared.reserve_cores(0);
       EXPECT_FALSE(shared.save().empty());
     }
   });

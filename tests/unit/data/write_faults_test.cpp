@@ -13,9 +13,9 @@
 #include <gmock/gmock.h>
 
 #include "tandem/data/file_datasets.h"
+#include "tandem/fs/atomic_file.h"
 #include "tandem/fs/file_system.h"
-#include "tandem/fs/leftovers.h"
-#include "tandem/fs/unfinished_file.h"
+#include "tandem/fs/stale_files.h"
 
 #include "tests/unit/data/data_util.h"
 
@@ -141,7 +141,7 @@ TEST(WriteFaults, WhatKilledWritersLeftIsRemoved) {
   EXPECT_TRUE(stdfs::exists(own) && stdfs::exists(foreign) && stdfs::exists(other));
   // Of nobody knows whom, but old.
   stdfs::last_write_time(foreign, stdfs::file_time_type::clock::now() - std::chrono::hours(25));
-  fs::remove_leftovers(path);
+  fs::remove_stale_files(path);
   EXPECT_FALSE(stdfs::exists(foreign));
   EXPECT_TRUE(stdfs::exists(own) && stdfs::exists(other));
 }
@@ -160,7 +160,7 @@ TEST(WriteFaults, WhatKilledWritersLeftBehindALinkIsRemoved) {
   };
   run_and_wait(
       [](const std::string& of) {
-        auto* killed = new fs::UnfinishedFile(of);
+        auto* killed = new fs::AtomicFile(of);
         killed->append("left");
       },
       link);

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tandem/device/alone.h"
+#include "tandem/device/serial_kernel_scope.h"
 
 #include "tests/unit/device/device_util.h"
 
@@ -189,8 +189,8 @@ TEST(IntraOpPool, LeavesThreadsAloneThatAskForIt) {
   const std::uint64_t before = IntraOpPool::uses_by_this_thread();
   std::vector<std::pair<std::int64_t, std::int64_t>> pieces;  // no lock: one thread writes
   {
-    const AloneScope outer;
-    { const AloneScope inner; }
+    const SerialKernelScope outer;
+    { const SerialKernelScope inner; }
     pool.parallel_for(
         1000, 1e6, [&](std::int64_t begin, std::int64_t end) { pieces.emplace_back(begin, end); });
     pool.for_each_piece(

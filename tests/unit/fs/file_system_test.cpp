@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "tandem/core/error.h"
-#include "tandem/fs/unfinished_file.h"
+#include "tandem/fs/atomic_file.h"
 
 namespace tandem::fs {
 namespace {
@@ -136,11 +136,11 @@ TEST_F(Files, WithoutAnEndAreRefused) {
 
 TEST_F(Files, AppearWhenTheyAreFinished) {
   {
-    UnfinishedFile file(path("x"));
+    AtomicFile file(path("x"));
     file.append("lost");
   }
   EXPECT_THAT(files_.list(folder_), ElementsAre());
-  UnfinishedFile file(path("x"));
+  AtomicFile file(path("x"));
   file.append("ke");
   file.append("pt");
   EXPECT_FALSE(exists(path("x")));

@@ -133,7 +133,7 @@ TEST(MergeCommon, KeepsOneOfSeveralEqualNodes) {
   Node* other = b.add("TestNegate", "other", {{x}}, {{"mode", "B"}});
   Node* sum = b.add("TestAdd", "sum", {{d}, {e}});
   MutableFunction f = function(b, {{sum}, {e}, {other}});
-  EXPECT_TRUE(passes::merge_common(f));
+  EXPECT_TRUE(passes::eliminate_common_subexpressions(f));
   EXPECT_EQ(f.graph.to_string(),
             "x: float[2] = TestArg() {T=float, shape=[2]}\n"
             "a: float[2] = TestNegate(x)\n"
@@ -141,7 +141,7 @@ TEST(MergeCommon, KeepsOneOfSeveralEqualNodes) {
             "other: float[2] = TestNegate(x) {mode=\"B\"}\n"
             "sum: float[2] = TestAdd(d, d)\n");
   EXPECT_EQ(results(f), "sum:0 d:0 other:0");
-  EXPECT_FALSE(passes::merge_common(f));
+  EXPECT_FALSE(passes::eliminate_common_subexpressions(f));
 }
 
 TEST(MergeCommon, ComparesConstantsByValue) {
@@ -150,7 +150,7 @@ TEST(MergeCommon, ComparesConstantsByValue) {
   Node* c = b.constant("c", Array::vector<float>({1, 2}));
   Node* d = b.constant("d", Array::vector<float>({1, 3}));
   MutableFunction f = function(b, {{a}, {c}, {d}});
-  EXPECT_TRUE(passes::merge_common(f));
+  EXPECT_TRUE(passes::eliminate_common_subexpressions(f));
   EXPECT_EQ(results(f), "a:0 a:0 d:0");
 }
 
@@ -161,7 +161,7 @@ TEST(MergeCommon, LeavesEffectsAndArguments) {
   Node* a = b.add("TestEffect", "a", {{x}});
   Node* c = b.add("TestEffect", "c", {{x}});
   MutableFunction f = function(b, {{a}, {c}, {y}});
-  EXPECT_FALSE(passes::merge_common(f));
+  EXPECT_FALSE(passes::eliminate_common_subexpressions(f));
   EXPECT_EQ(results(f), "a:0 c:0 y:0");
 }
 
@@ -179,7 +179,7 @@ TEST(CleanArithmetic, AppliesTheOpsOwnRewrites) {
             "one: int32[] = TestConst() {value=tensor<int32[]> 1, dtype=int32}\n"
             "same: int32[2] = TestAdd(x, zero)\n"
             "more: int32[2] = TestAdd(same, one)\n");
-  EXPECT_TRUE(passes::clean_arithmetic(f, test_ops()));
+  EXPECT_TRUE(passes::simplify_arithmetic(f, test_ops()));
   EXPECT_EQ(f.graph.to_string(),
             "x: int32[2] = TestArg() {T=int32, shape=[2]}\n"
             "one: int32[] = TestConst() {value=tensor<int32[]> 1, dtype=int32}\n"
@@ -196,7 +196,7 @@ TEST(CleanArithmetic, KeepsShapes) {
     Node* x = b.arg("x", int32, shape);
     Node* zeros = b.constant("zeros", Array::zeros(int32, {3}));
     MutableFunction f = function(b, {{b.add("TestAdd", "sum", {{x}, {zeros}})}});
-    EXPECT_FALSE(passes::clean_arithmetic(f, test_ops())) << shape;
+    EXPECT_FALSE(passes::simplify_arithmetic(f, test_ops())) << shape;
     EXPECT_EQ(results(f), "sum:0") << shape;
   }
 }
@@ -206,7 +206,7 @@ TEST(CleanArithmetic, KnowsThatScalarsDoNotBroadcast) {
   Node* x = b.arg("x", int32, PartialShape::unknown());
   Node* zero = b.constant("zero", Array::scalar(std::int32_t{0}));
   MutableFunction f = function(b, {{b.add("TestAdd", "sum", {{x}, {zero}})}});
-  EXPECT_TRUE(passes::clean_arithmetic(f, test_ops()));
+  EXPECT_TRUE(passes::simplify_arithmetic(f, test_ops()));
   EXPECT_EQ(results(f), "x:0");
 }
 

@@ -21,7 +21,7 @@
 #include "tandem/ops/reduction_ops.h"
 #include "tandem/runtime/config.h"
 #include "tandem/runtime/dispatch.h"
-#include "tandem/runtime/predicted_peak.h"
+#include "tandem/runtime/predict_peak_memory.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/traced_function.h"
 
@@ -316,7 +316,7 @@ TEST(FuseAttention, ThePeakOfMemoryIsWithoutScores) {
     options.remapping = fused;
     config::optimizer::set_experimental_options(options);
     const auto f = function([](Tensors in) { return einsums()(in); });
-    const auto peaks = config::predicted_peak(f.concrete(args), args);
+    const auto peaks = config::predict_peak_memory(f.concrete(args), args);
     config::optimizer::set_experimental_options({});
     return peaks.at(0).bytes;
   };

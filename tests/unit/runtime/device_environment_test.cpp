@@ -7,7 +7,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/runtime/config.h"
-#include "tandem/runtime/internal/environment_names.h"
+#include "tandem/runtime/config/environment_names.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/thread_context.h"
 

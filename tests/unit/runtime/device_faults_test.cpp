@@ -281,7 +281,7 @@ TEST(DeviceFaults, ALongFunctionFailsWithoutExhaustingTheStack) {
   EXPECT_THROW(f(Tensor{1.0f}), UnavailableError);
 }
 
-TEST(DeviceFaults, UncomputedValuesStaySoOnTheHost) {
+TEST(DeviceFaults, UnmaterializedValuesStaySoOnTheHost) {
   Runtime runtime({.devices = {.emulate = {"GPU:1,compute=timed,latency=0us"}}});
   RuntimeScope scope(runtime);
   auto f = function([](Tensor x) {

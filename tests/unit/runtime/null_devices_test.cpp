@@ -37,7 +37,7 @@ class NullDevices : public ::testing::Test {
   RuntimeScope scope{runtime};
 };
 
-void expect_uncomputed(const Tensor& t) {
+void expect_unmaterialized(const Tensor& t) {
   try {
     t.array();
     ADD_FAILURE() << "could be read";
@@ -62,7 +62,7 @@ TEST_F(NullDevices, RunAFunction) {
     EXPECT_EQ(y.dtype(), DType::kFloat);
     EXPECT_EQ(y.shape(), (Shape{64, 64}));
     EXPECT_THAT(y.device(), HasSubstr("GPU:1"));
-    expect_uncomputed(y);
+    expect_unmaterialized(y);
     EXPECT_EQ(dims.to_vector<int>(), (std::vector<int>{64, 64}));
   }
 }
@@ -85,7 +85,7 @@ TEST_F(NullDevices, CallEagerly) {
   const Tensor y = nn::relu(matmul(x, transpose(x)));
   EXPECT_EQ(y.shape(), (Shape{8, 8}));
   EXPECT_THAT(y.device(), HasSubstr("GPU:0"));
-  expect_uncomputed(y);
+  expect_unmaterialized(y);
   EXPECT_THROW(matmul(x, x), InvalidArgumentError);
   DeviceScope on("/CPU:0");
   EXPECT_THAT((fill({3}, 1.0f) + 1.0f).to_vector<float>(), Each(2.0f));
@@ -96,7 +96,7 @@ TEST_F(NullDevices, KeepVariables) {
   EXPECT_THAT(v.device(), HasSubstr("GPU:0"));
   v.assign_add(ones({4}));
   EXPECT_EQ(v.read_value().shape(), (Shape{4}));
-  expect_uncomputed(v.read_value());
+  expect_unmaterialized(v.read_value());
   Variable steps(std::int64_t{0}, {.name = "steps"});
   auto step = function([&](Tensor x) {
     GradientTape tape;
@@ -122,7 +122,7 @@ TEST_F(NullDevices, GoRoundLoops) {
     const auto [count, x] = counted(ones({2, 2}));
     EXPECT_EQ(count.item<int>(), trips);
     EXPECT_EQ(x.shape(), (Shape{2, 2}));
-    expect_uncomputed(x);
+    expect_unmaterialized(x);
   }
   auto by_integers = function([](Tensor i) {
     return while_loop([](const Tensor& n) { return n < 40; }, [](const Tensor& n) { return n * 2; },

@@ -14,8 +14,8 @@
 #include "tandem/placement/cost_profile.h"
 #include "tandem/runtime/config.h"
 #include "tandem/runtime/explain.h"
-#include "tandem/runtime/place_again.h"
 #include "tandem/runtime/profiler.h"
+#include "tandem/runtime/reset_placement.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/thread_context.h"
 #include "tandem/runtime/traced_function.h"
@@ -169,7 +169,7 @@ TEST(PlacementPolicy, AnExplanationIsOfThePlacementInForce) {
   config::set_placement_policy("greedy");
   EXPECT_EQ(explain(step, x).policy, "cost");
   EXPECT_EQ(explain(chain(), x).policy, "greedy");
-  config::place_again(step.concrete(x));
+  config::reset_placement(step.concrete(x));
   EXPECT_EQ(explain(step, x).policy, "greedy");
 }
 

@@ -13,7 +13,7 @@
 #include "tandem/ops/ops.h"
 #include "tandem/runtime/colocation_scope.h"
 #include "tandem/runtime/config.h"
-#include "tandem/runtime/place_again.h"
+#include "tandem/runtime/reset_placement.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/thread_context.h"
 #include "tandem/runtime/traced_function.h"
@@ -149,9 +149,9 @@ TEST_F(PlacedFunction, IsMovedOnlyWhereThatIsAskedFor) {
   // More sizes than plans are kept for.
   for (std::int64_t size = 3; size < 45; ++size) EXPECT_EQ(device_for(size), gpu) << size;
   EXPECT_EQ(device_for(2), gpu);
-  config::place_again(step.concrete(on_host(2)));
+  config::reset_placement(step.concrete(on_host(2)));
   EXPECT_EQ(device_for(2), cpu);
-  EXPECT_THROW(config::place_again(ConcreteFunction()), InvalidArgumentError);
+  EXPECT_THROW(config::reset_placement(ConcreteFunction()), InvalidArgumentError);
 }
 
 class Colocated : public ::testing::Test {

@@ -58,9 +58,9 @@ TEST(Tensor, LiteralsOfSeveralTypesTakeTheWidest) {
   const std::size_t n = 4, m = 5;
   EXPECT_EQ((Tensor{n}.dtype()), int64);
   EXPECT_EQ((Tensor{n, m}.to_vector<std::int64_t>()), (std::vector<std::int64_t>{4, 5}));
-  constexpr auto kMost = std::numeric_limits<std::uint64_t>::max();
-  EXPECT_EQ((Tensor{kMost, 0.5}.to_vector<float>()), (std::vector<float>{0x1p64f, 0.5f}));
-  EXPECT_THROW((Tensor{kMost, 1}), InvalidArgumentError);
+  constexpr auto kMax = std::numeric_limits<std::uint64_t>::max();
+  EXPECT_EQ((Tensor{kMax, 0.5}.to_vector<float>()), (std::vector<float>{0x1p64f, 0.5f}));
+  EXPECT_THROW((Tensor{kMax, 1}), InvalidArgumentError);
   constexpr auto kLongest = std::numeric_limits<std::int64_t>::max();
   EXPECT_EQ((Tensor{kLongest, 1}.to_vector<std::int64_t>()),
             (std::vector{kLongest, std::int64_t{1}}));

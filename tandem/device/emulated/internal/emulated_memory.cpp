@@ -98,8 +98,8 @@ std::string EmulatedMemory::shortage() const {
 std::string EmulatedMemory::way_to_more(std::size_t limit, std::size_t needed) const {
   if (limit < physical_->spec().memory) return RegionSource::way_to_more(limit, needed);
   if (std::max(needed, limit) > SIZE_MAX / 4) return {};
-  constexpr std::size_t kLeast = 4096;  // blocks are rounded up
-  std::string enough = byte_text(std::bit_ceil(std::max({needed, limit + 1, kLeast})));
+  constexpr std::size_t kMin = 4096;  // blocks are rounded up
+  std::string enough = byte_text(std::bit_ceil(std::max({needed, limit + 1, kMin})));
   std::erase(enough, ' ');  // as it is written there
   return cat("more memory for the emulated device (memory=", enough,
              " in TANDEM_EMULATE or td::config::emulate)");

@@ -11,7 +11,7 @@
 
 #include "tandem/device/block_allocator.h"
 #include "tandem/device/emulated/internal/emulated_physical.h"
-#include "tandem/device/internal/two_views.h"
+#include "tandem/device/internal/double_mapping.h"
 #include "tandem/device/memory_space.h"
 
 namespace tandem {
@@ -60,7 +60,7 @@ class EmulatedMemory final : public RegionSource {
   const std::string device_;
   const std::shared_ptr<EmulatedReports> reports_;
   const bool guarded_;
-  const TwoViews views_;
+  const DoubleMapping views_;
   MemorySpace space_;
   std::size_t extent_ = 0;  // of the view, handed out so far
   std::size_t taken_ = 0;   // of the hardware's memory

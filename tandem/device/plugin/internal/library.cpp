@@ -21,7 +21,7 @@ namespace {
 using InitFunction = void (*)(const TandemHostApi*, TandemPluginApi*, TandemStatus*);
 
 // All that version 1.0 of the table has.
-constexpr std::size_t kLeastSize =
+constexpr std::size_t kMinSize =
     offsetof(TandemPluginApi, event_destroy) + sizeof(TandemPluginApi::event_destroy);
 
 struct Loaded {
@@ -66,10 +66,10 @@ void check_version(const std::string& path, const TandemPluginApi& api) {
                      '.', TANDEM_PLUGIN_VERSION_MINOR, ". Compile it against the header ",
                      "tandem/device/plugin.h of Tandem ", TANDEM_VERSION_STRING, '.'));
   }
-  if (api.size < kLeastSize) {
+  if (api.size < kMinSize) {
     refuse(path,
            cat("its table has ", api.size, " bytes, and version ", TANDEM_PLUGIN_VERSION_MAJOR,
-               ".0 has ", kLeastSize, ": TandemPluginApi::size must be sizeof(TandemPluginApi)."));
+               ".0 has ", kMinSize, ": TandemPluginApi::size must be sizeof(TandemPluginApi)."));
   }
 }
 

@@ -78,12 +78,12 @@ std::byte* at(const Ref<Buffer>& buffer, std::size_t offset) {
 
 }  // namespace
 
-void UntoldFailures::add(std::uint64_t place, std::exception_ptr error) {
+void UnreportedErrors::add(std::uint64_t place, std::exception_ptr error) {
   std::lock_guard lock(mutex_);
   failures_.emplace_back(place, std::move(error));
 }
 
-void UntoldFailures::rethrow_before(std::uint64_t place) {
+void UnreportedErrors::rethrow_before(std::uint64_t place) {
   std::exception_ptr error;
   {
     std::lock_guard lock(mutex_);

@@ -15,7 +15,7 @@
 namespace tandem {
 
 /// Failures of a stream's work that nobody was told of, oldest first. Thread-safe.
-class UntoldFailures {
+class UnreportedErrors {
  public:
   void add(std::uint64_t place, std::exception_ptr error);
   /// Throws the oldest of those before `place` and forgets it.
@@ -31,7 +31,7 @@ struct PluginStreamState {
   const TandemPluginApi* api = nullptr;
   std::string device;  ///< name, for texts
   std::atomic<std::uint64_t> next_place{0};
-  UntoldFailures failures;
+  UnreportedErrors failures;
 };
 
 class PluginEvent final : public Event {

@@ -13,7 +13,7 @@ namespace tandem::cpu {
 namespace {
 
 // A code of 12 bits stands for at most 4095 pixels.
-constexpr std::int64_t kMostPixelsOfAByte = 2731;
+constexpr std::int64_t kMaxPixelsOfAByte = 2731;
 
 struct Frame {
   int left = 0, top = 0, width = 0, height = 0;
@@ -24,7 +24,7 @@ struct Frame {
 class Reader {
  public:
   explicit Reader(std::string_view bytes)
-      : left_(bytes), most_pixels_(kMostPixelsOfAByte * static_cast<std::int64_t>(bytes.size())) {
+      : left_(bytes), most_pixels_(kMaxPixelsOfAByte * static_cast<std::int64_t>(bytes.size())) {
     int error = D_GIF_SUCCEEDED;
     gif_ = DGifOpen(this, &read, &error);
     if (!gif_) fail("failed to open gif file", error);

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "tandem/kernels/cpu/transpose_block.h"
+#include "tandem/kernels/cpu/array/transpose_block.h"
 
 namespace tandem::cpu {
 

@@ -8,12 +8,12 @@
 #include <utility>
 
 #include "tandem/core/error.h"
-#include "tandem/kernels/cpu/scratch.h"
+#include "tandem/kernels/cpu/support/scratch.h"
 
 namespace tandem::cpu::onednn {
 
 Key::Key(std::initializer_list<std::int64_t> numbers) : count_(numbers.size()) {
-  if (count_ > kMost) throw InternalError("A key of a oneDNN primitive has too many numbers.");
+  if (count_ > kMax) throw InternalError("A key of a oneDNN primitive has too many numbers.");
   std::uint64_t hash = 0x9e3779b97f4a7c15u;
   std::size_t i = 0;
   for (const std::int64_t number : numbers) {
@@ -80,7 +80,7 @@ class SharedPlans {
     if (!added) return at->second->plan;
     order_.push_front({key, made});
     at->second = order_.begin();
-    if (order_.size() > kMost) {
+    if (order_.size() > kMax) {
       by_key_.erase(order_.back().key);
       order_.pop_back();
     }
@@ -88,7 +88,7 @@ class SharedPlans {
   }
 
  private:
-  static constexpr std::size_t kMost = 1024;
+  static constexpr std::size_t kMax = 1024;
   struct Entry {
     Key key;
     std::shared_ptr<const Plan> plan;

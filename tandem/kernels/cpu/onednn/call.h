@@ -22,10 +22,10 @@ class Key {
   std::uint64_t hash() const { return hash_; }
 
  private:
-  static constexpr std::size_t kMost = 32;
+  static constexpr std::size_t kMax = 32;
   std::uint64_t hash_ = 0;
   std::size_t count_ = 0;
-  std::int64_t numbers_[kMost];
+  std::int64_t numbers_[kMax];
 };
 
 /// A primitive and the arguments that it is run with, in the order in which `Call::run` takes them.

@@ -6,7 +6,7 @@
 #include "tandem/core/error.h"
 #include "tandem/kernels/cpu/onednn/conv_call.h"
 #include "tandem/kernels/cpu/onednn/conv_parts.h"
-#include "tandem/kernels/cpu/scratch.h"
+#include "tandem/kernels/cpu/support/scratch.h"
 
 namespace tandem::cpu::onednn {
 namespace {

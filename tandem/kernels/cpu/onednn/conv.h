@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tandem/kernels/cpu/conv.h"
+#include "tandem/kernels/cpu/conv/conv.h"
 
 // Convolutions of NHWC images in float or bfloat16 by oneDNN, which runs on one thread at a time:
 // the pool's threads take parts of the batch, or of the rows where the batch is short. Operands and

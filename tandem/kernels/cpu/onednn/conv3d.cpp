@@ -1,11 +1,11 @@
-#include "tandem/kernels/cpu/conv3d.h"
+#include "tandem/kernels/cpu/conv/conv3d.h"
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
 
 #include "tandem/kernels/cpu/onednn/conv_plan.h"
-#include "tandem/kernels/cpu/scratch.h"
+#include "tandem/kernels/cpu/support/scratch.h"
 
 namespace tandem::cpu::onednn {
 namespace {

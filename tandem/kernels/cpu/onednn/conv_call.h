@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tandem/kernels/cpu/conv.h"
+#include "tandem/kernels/cpu/conv/conv.h"
 #include "tandem/kernels/cpu/onednn/conv_plan.h"
 
 // What the convolutions over two axes share: primitives, and filters in the library's own order.

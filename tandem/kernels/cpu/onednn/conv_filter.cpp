@@ -5,7 +5,7 @@
 
 #include "tandem/kernels/cpu/onednn/conv.h"
 #include "tandem/kernels/cpu/onednn/conv_call.h"
-#include "tandem/kernels/cpu/scratch.h"
+#include "tandem/kernels/cpu/support/scratch.h"
 
 namespace tandem::cpu::onednn {
 namespace {

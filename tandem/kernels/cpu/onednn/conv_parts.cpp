@@ -9,13 +9,13 @@ namespace {
 constexpr double kPiece = 1e6;
 // The pieces under determinism, whatever the number of threads.
 constexpr double kFixedPiece = 8e6;
-constexpr std::int64_t kMostFixedPieces = 32;
+constexpr std::int64_t kMaxFixedPieces = 32;
 
 std::int64_t wanted_pieces(const KernelContext& c, const ConvCase& p) {
   const double work = p.multiplications();
   if (c.deterministic()) {
     return std::clamp<std::int64_t>(static_cast<std::int64_t>(work / kFixedPiece), 1,
-                                    kMostFixedPieces);
+                                    kMaxFixedPieces);
   }
   return std::clamp<std::int64_t>(static_cast<std::int64_t>(work / kPiece), 1,
                                   c.intra_op().threads());

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tandem/kernels/cpu/conv.h"
+#include "tandem/kernels/cpu/conv/conv.h"
 
 // How a convolution is shared out among threads: by images, or by rows of a single one.
 

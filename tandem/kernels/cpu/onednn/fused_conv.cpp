@@ -7,7 +7,7 @@
 #include "tandem/kernels/cpu/onednn/conv_parts.h"
 #include "tandem/kernels/cpu/onednn/packed_weights.h"
 #include "tandem/kernels/cpu/onednn/post_ops.h"
-#include "tandem/kernels/cpu/scratch.h"
+#include "tandem/kernels/cpu/support/scratch.h"
 
 namespace tandem::cpu::onednn {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "tandem/kernels/cpu/conv.h"
-#include "tandem/kernels/cpu/epilogue.h"
+#include "tandem/kernels/cpu/conv/conv.h"
+#include "tandem/kernels/cpu/conv/epilogue.h"
 
 namespace tandem::cpu::onednn {
 

@@ -14,7 +14,7 @@ const void* PackedWeights::in_order(const dnnl::memory::desc& desc, std::int64_t
   for (const Order& order : orders_)
     if (order.part == part && order.desc == desc) return order.data->data();
   const std::size_t bytes = desc.get_size();
-  if (kept_bytes_ + bytes > std::max(kMostCopies * plain_.num_bytes(), kAlwaysKept)) return nullptr;
+  if (kept_bytes_ + bytes > std::max(kMaxCopies * plain_.num_bytes(), kAlwaysKept)) return nullptr;
   Ref<Buffer> data = allocate_host_buffer(bytes);
   pack(plain_.raw_data(), data->data());
   kept_bytes_ += bytes;

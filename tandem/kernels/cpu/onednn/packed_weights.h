@@ -29,7 +29,7 @@ class PackedWeights final : public VariantValue {
 
  private:
   // Batches of ever other sizes may ask for ever other orders.
-  static constexpr std::size_t kMostCopies = 4, kAlwaysKept = std::size_t{1} << 16;
+  static constexpr std::size_t kMaxCopies = 4, kAlwaysKept = std::size_t{1} << 16;
   struct Order {
     dnnl::memory::desc desc;
     std::int64_t part;

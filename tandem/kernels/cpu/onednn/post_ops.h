@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "tandem/kernels/cpu/epilogue.h"
+#include "tandem/kernels/cpu/conv/epilogue.h"
 #include "tandem/kernels/cpu/onednn/library.h"
 
 namespace tandem::cpu::onednn {

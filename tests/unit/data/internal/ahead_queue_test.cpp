@@ -1,5 +1,5 @@
 // The queue between a stage's own thread and its consumer.
-#include "tandem/data/internal/ahead_queue.h"
+#include "tandem/data/stages/ahead_queue.h"
 
 #include <atomic>
 #include <chrono>

@@ -1,5 +1,5 @@
 // How often a thread is asked whether it was idle: counted, on a clock of the test's.
-#include "tandem/data/internal/idle_time.h"
+#include "tandem/data/autotune/idle_time.h"
 
 #include <cstdint>
 #include <thread>

@@ -1,5 +1,5 @@
 // How many threads are tried for stages that wait, against made-up paces.
-#include "tandem/data/internal/thread_trial.h"
+#include "tandem/data/autotune/thread_trial.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // The tuner on a clock of its own, with figures made up.
-#include "tandem/data/internal/tuner.h"
+#include "tandem/data/autotune/tuner.h"
 
 #include <vector>
 
@@ -38,7 +38,7 @@ TEST_F(TunerTest, SharesTheBudgetAtFirst) {
   TunedStage& b = map(&keys_[1]);
   EXPECT_EQ(a.threads, 4);
   EXPECT_EQ(b.threads, 4);
-  tuner_.leave_cores(4);
+  tuner_.reserve_cores(4);
   EXPECT_EQ(a.threads, 2);
   EXPECT_EQ(b.threads, 2);
 }
@@ -73,14 +73,14 @@ TEST_F(TunerTest, GivesBackWhatTheConsumerDoesNotNeed) {
 TEST_F(TunerTest, LeavesCoresAtOnce) {
   TunedStage &a = map(&keys_[0]), &b = map(&keys_[1]);
   begin();
-  tuner_.leave_cores(6);
+  tuner_.reserve_cores(6);
   EXPECT_EQ(tuner_.left_cores(), 6);
   pass_time({{&a, 2.0}, {&b, 2.0}}, 0.9);
   EXPECT_EQ(a.threads + b.threads, 2);
-  tuner_.leave_cores(100);
+  tuner_.reserve_cores(100);
   pass_time({{&a, 2.0}, {&b, 2.0}}, 0.9);
   EXPECT_EQ(a.threads + b.threads, 2);  // each has one at least
-  tuner_.leave_cores(0);
+  tuner_.reserve_cores(0);
   pass_time({{&a, 2.0}, {&b, 2.0}}, 0.9);
   EXPECT_EQ(a.threads + b.threads, 8);
 }

@@ -1,6 +1,6 @@
 // The tuner's model against a simulation of pipelines, element by element, and against every other
 // setting.
-#include "tandem/data/internal/tuning_model.h"
+#include "tandem/data/autotune/tuning_model.h"
 
 #include <algorithm>
 #include <cmath>

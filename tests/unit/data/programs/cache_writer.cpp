@@ -16,7 +16,7 @@ int main(int count, char** args) {
     if (!it.next(element) || !is_next()) return 1;
   }
   char byte = 0;
-  if (write(kTold, &byte, 1) != 1 || read(kGate, &byte, 1) != 1) return 1;
+  if (write(kRegistered, &byte, 1) != 1 || read(kGate, &byte, 1) != 1) return 1;
   while (it.next(element)) {
     if (!is_next()) return 1;
   }

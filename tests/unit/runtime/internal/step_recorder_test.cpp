@@ -1,6 +1,6 @@
 // What executors on several devices tell the profiler: streams, copies and the arrows between them,
 // work that waits.
-#include "tandem/runtime/internal/step_recorder.h"
+#include "tandem/runtime/profile/step_recorder.h"
 
 #include <memory>
 #include <set>

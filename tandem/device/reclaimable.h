@@ -1,0 +1,44 @@
+#pragma once
+
+#include <mutex>
+#include <vector>
+
+#include "tandem/core/export.h"
+
+namespace tandem {
+
+/// Keeps memory of a device that nobody uses now, for its next use.
+class TANDEM_EXPORT Reclaimable {
+ public:
+  virtual ~Reclaimable();
+  /// Frees it. Called by any thread, when an allocation would fail otherwise.
+  virtual void reclaim() = 0;
+};
+
+/// Those of one allocator. Thread-safe.
+class TANDEM_EXPORT MemoryKeepers {
+ public:
+  void add(Reclaimable& keeper);
+  /// Once it returns `keeper` will not be called any more.
+  void remove(Reclaimable& keeper);
+  void reclaim();
+
+ private:
+  std::mutex mutex_;
+  std::vector<Reclaimable*> keepers_;
+};
+
+/// One keeper among those of an allocator, for as long as this lives; shorter than either.
+class TANDEM_EXPORT KeeperRegistration {
+ public:
+  KeeperRegistration(MemoryKeepers& keepers, Reclaimable& keeper);
+  KeeperRegistration(KeeperRegistration&& other) noexcept;
+  KeeperRegistration& operator=(KeeperRegistration&&) = delete;
+  ~KeeperRegistration();
+
+ private:
+  MemoryKeepers* keepers_;  // null: moved from
+  Reclaimable& keeper_;
+};
+
+}  // namespace tandem

@@ -1,0 +1,364 @@
+#include "tandem/keras/internal/trainer.h"
+
+#include <algorithm>
+#include <exception>
+#include <optional>
+#include <set>
+
+#include "tandem/autodiff/gradient_tape.h"
+#include "tandem/core/error.h"
+#include "tandem/keras/internal/logits.h"
+#include "tandem/keras/internal/loss_collector.h"
+#include "tandem/keras/internal/masks.h"
+#include "tandem/keras/internal/names.h"
+#include "tandem/keras/internal/precision.h"
+#include "tandem/keras/internal/shape_text.h"
+#include "tandem/keras/loss_scale_optimizer.h"
+#include "tandem/ops/arithmetic_ops.h"
+#include "tandem/ops/array_ops.h"
+#include "tandem/ops/cast_ops.h"
+#include "tandem/ops/operators.h"
+#include "tandem/ops/reduction_ops.h"
+#include "tandem/runtime/tensor_impl.h"
+
+namespace tandem::keras::internal {
+
+Trainer::Trainer(ModelImpl& model, CompileOptions options)
+    : model_(model),
+      given_(std::move(options)),
+      options_(given_),
+      loss_(std::make_shared<MeanMetric>("loss", nullptr, Direction::kDown)),
+      train_(make_train_step()),
+      test_(make_test_step()) {
+  options_.optimizer = options_.optimizer.fresh();
+  if (options_.auto_scale_loss && model_.dtype_policy().name() == "mixed_float16" &&
+      !optimizers::LossScaleOptimizer::is(options_.optimizer)) {
+    options_.optimizer = optimizers::LossScaleOptimizer(options_.optimizer);
+  }
+  for (const std::string& name : model_.output_names()) outputs_.push_back({.name = name});
+  choose_losses();
+  choose_metrics();
+}
+
+Trainer::Step Trainer::make_train_step() {
+  return Step([this](const data::Element& batch) { train_step(batch); }, {.name = "train_step"});
+}
+Trainer::Step Trainer::make_test_step() {
+  return Step([this](const data::Element& batch) { test_step(batch); }, {.name = "test_step"});
+}
+
+namespace {
+
+std::string names_of_outputs(const ModelImpl& model) { return join(model.output_names()); }
+
+[[noreturn]] void throw_unknown_output(const char* what, const std::string& name,
+                                       const ModelImpl& model) {
+  throw InvalidArgumentError(cat("compile: ", what, " names the output '", name,
+                                 "', but the outputs of model '", model.name(),
+                                 "' are: ", names_of_outputs(model), "."));
+}
+
+void require_one_each(const char* what, std::size_t given, const ModelImpl& model) {
+  const std::size_t wanted = model.output_names().size();
+  if (given != wanted) {
+    throw InvalidArgumentError(cat("compile: ", given, " ", what, " are given for the ", wanted,
+                                   " outputs of model '", model.name(),
+                                   "': ", names_of_outputs(model), "."));
+  }
+}
+
+}  // namespace
+
+void Trainer::choose_losses() {
+  const Losses& losses = options_.loss;
+  if (!losses.each().empty()) require_one_each("losses", losses.each().size(), model_);
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    if (losses.all().defined()) outputs_[i].loss = losses.all();
+    if (!losses.each().empty()) outputs_[i].loss = losses.each()[i];
+  }
+  for (const auto& [name, loss] : losses.by_name()) {
+    const auto found = std::find_if(outputs_.begin(), outputs_.end(),
+                                    [&name = name](const Output& o) { return o.name == name; });
+    if (found == outputs_.end()) throw_unknown_output("loss", name, model_);
+    found->loss = loss;
+  }
+  if (options_.loss_weights.empty()) return;
+  require_one_each("loss_weights", options_.loss_weights.size(), model_);
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    outputs_[i].weight = options_.loss_weights[i];
+    outputs_[i].weighted = true;
+  }
+}
+
+void Trainer::choose_metrics() {
+  const auto choose = [&](const Metrics& metrics, std::vector<Metric> Output::*into) {
+    if (!metrics.all().empty() && outputs_.size() > 1) {
+      // As in Keras a flat list is one for each output.
+      require_one_each("metrics", metrics.all().size(), model_);
+      for (std::size_t i = 0; i < outputs_.size(); ++i) outputs_[i].*into = {metrics.all()[i]};
+    } else if (!metrics.all().empty()) {
+      outputs_.front().*into = metrics.all();
+    }
+    if (!metrics.each().empty()) {
+      require_one_each("lists of metrics", metrics.each().size(), model_);
+      for (std::size_t i = 0; i < outputs_.size(); ++i) outputs_[i].*into = metrics.each()[i];
+    }
+    for (const auto& [name, list] : metrics.by_name()) {
+      const auto found = std::find_if(outputs_.begin(), outputs_.end(),
+                                      [&name = name](const Output& o) { return o.name == name; });
+      if (found == outputs_.end()) throw_unknown_output("metrics", name, model_);
+      (*found).*into = list;
+    }
+  };
+  choose(options_.metrics, &Output::metrics);
+  choose(options_.weighted_metrics, &Output::weighted_metrics);
+}
+
+Trainer::Batch Trainer::split(const data::Element& batch) const {
+  const auto inputs = static_cast<std::size_t>(model_.num_inputs());
+  const auto outputs = static_cast<std::size_t>(model_.num_outputs());
+  const std::size_t count = batch.size();
+  if (count != inputs && count != inputs + outputs && count != inputs + outputs + 1 &&
+      count != inputs + 2 * outputs) {
+    throw InvalidArgumentError(
+        cat("Model '", model_.name(), "' has ", inputs, " input(s) and ", outputs,
+            " output(s), so a batch must be (inputs, labels) or (inputs, labels, sample weights), "
+            "but it has ",
+            count, " tensor(s)."));
+  }
+  Batch parts;
+  const auto at = [&](std::size_t i) { return batch.begin() + static_cast<std::ptrdiff_t>(i); };
+  parts.x.assign(at(0), at(inputs));
+  parts.weights.resize(outputs);
+  if (count == inputs) return parts;
+  parts.y.assign(at(inputs), at(inputs + outputs));
+  if (count == inputs + outputs + 1) parts.weights.assign(outputs, batch.back());
+  if (count == inputs + 2 * outputs) parts.weights.assign(at(inputs + outputs), batch.end());
+  return parts;
+}
+
+// Variables are made outside of traces, so all that has some must be ready before the first one.
+void Trainer::prepare(const data::Element& batch, bool training) {
+  if (!test_ready_) {
+    const Batch parts = split(batch);
+    std::vector<LayerImpl::TensorSpec> specs;
+    for (const Tensor& x : parts.x) specs.push_back({x.dtype(), x.partial_shape()});
+    const std::vector<LayerImpl::TensorSpec> results = model_.infer(specs, {});
+    if (results.size() != outputs_.size()) {
+      throw InvalidArgumentError(cat("Model '", model_.name(), "' gave ", results.size(),
+                                     " outputs but says that it has ", outputs_.size(),
+                                     ": override num_outputs and output_names of its ModelImpl."));
+    }
+    std::size_t losses = 0;
+    for (const Output& output : outputs_) losses += output.loss.defined();
+    std::set<std::string> names;
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      Output& output = outputs_[i];
+      if (losses > 1 && output.loss.defined()) {
+        output.tracker =
+            std::make_shared<MeanMetric>(output.name + "_loss", nullptr, Direction::kDown);
+      }
+      const PartialShape labels = i < parts.y.size() ? parts.y[i].partial_shape() : PartialShape();
+      const auto resolve = [&](const std::vector<Metric>& list, bool weighted) {
+        for (const Metric& metric : list) {
+          const std::string base =
+              outputs_.size() > 1 ? output.name + "_" + metric.name() : metric.name();
+          std::string name = base;
+          if (weighted && names.contains(name)) name = "weighted_" + base;
+          for (int n = 1; !names.insert(name).second; ++n) name = base + "_" + std::to_string(n);
+          metrics_.push_back({name, metric.fresh().resolve(labels, results[i].shape), i, weighted});
+        }
+      };
+      resolve(output.metrics, false);
+      resolve(output.weighted_metrics, true);
+    }
+    test_ready_ = true;
+  }
+  if (training && !train_ready_) {
+    std::vector<Variable> trainable;
+    for (const LayerImpl::Weight& weight : model_.collect_weights()) {
+      if (weight.trainable) trainable.push_back(weight.variable);
+    }
+    if (trainable.empty()) {
+      throw FailedPreconditionError(cat("Model '", model_.name(),
+                                        "' has no trainable weights, so there is nothing to train. "
+                                        "Check set_trainable."));
+    }
+    options_.optimizer.build(trainable);
+    trainable_ = std::move(trainable);
+    train_ready_ = true;
+  }
+}
+
+// What the first batch decides (which accuracy is meant, say) is decided anew if its step fails:
+// the labels may have been at fault.
+template <class Work>
+void Trainer::attempt(Work work) {
+  try {
+    work();
+    stepped_ = true;
+  } catch (...) {
+    if (!stepped_) {
+      metrics_.clear();
+      for (Output& output : outputs_) output.tracker.reset();
+      test_ready_ = false;
+      // What is traced already refers to the metrics that are gone.
+      train_ = make_train_step();
+      test_ = make_test_step();
+    }
+    throw;
+  }
+}
+
+void Trainer::train(const data::Element& batch) {
+  attempt([&] {
+    if (!train_ready_ || !test_ready_) prepare(batch, true);
+    if (options_.run_eagerly) {
+      train_step(batch);
+    } else {
+      train_(batch);
+    }
+  });
+}
+
+void Trainer::test(const data::Element& batch) {
+  attempt([&] {
+    if (!test_ready_) prepare(batch, false);
+    if (options_.run_eagerly) {
+      test_step(batch);
+    } else {
+      test_(batch);
+    }
+  });
+}
+
+std::vector<Tensor> Trainer::forward(const Batch& batch, bool training) const {
+  std::vector<Tensor> outputs = model_.run(batch.x, {.training = training});
+  for (Tensor& y : outputs) y = predictions_in_full_precision(y);
+  return outputs;
+}
+
+Tensor Trainer::total_loss(const Batch& batch, const std::vector<Tensor>& outputs,
+                           std::span<const Tensor> added) const {
+  std::vector<Tensor> parts;
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    const Output& output = outputs_[i];
+    if (!output.loss.defined()) continue;
+    if (i >= batch.y.size()) {
+      throw InvalidArgumentError(cat("Loss '", output.loss.name(),
+                                     "' needs labels, but a batch has inputs alone. Give "
+                                     "(inputs, labels)."));
+    }
+    Tensor value = cast(output.loss(batch.y[i], outputs[i], batch.weights[i]), float32);
+    if (value.rank() != 0) value = reduce_mean(value);
+    if (output.tracker) output.tracker->update_state({}, value, {});
+    parts.push_back(output.weighted ? value * output.weight : value);
+  }
+  for (const Tensor& loss : added) parts.push_back(cast(reduce_sum(loss), float32));
+  for (const LayerImpl::Weight& weight : model_.collect_weights()) {
+    if (weight.trainable && weight.regularizer.defined()) {
+      parts.push_back(cast(weight.regularizer(weight.variable.read_value()), float32));
+    }
+  }
+  if (parts.empty()) {
+    throw FailedPreconditionError(cat("No loss to compute for model '", model_.name(),
+                                      "'. Provide a `loss` to compile, or "
+                                      "add_loss in a layer."));
+  }
+  return parts.size() == 1 ? parts.front() : add_n(parts);
+}
+
+namespace {
+
+// How many examples a batch has: a constant where the shape is known.
+Tensor batch_size(const Tensor& x) {
+  if (x.rank() == 0) return Tensor(1.0f);
+  const std::int64_t size = x.dim(0);
+  if (size >= 0) return Tensor(static_cast<float>(size));
+  return cast(reshape(slice(shape(x), {0}, {1}), IntList{}), float32);
+}
+
+}  // namespace
+
+void Trainer::update_metrics(const Batch& batch, const std::vector<Tensor>& outputs,
+                             const Tensor& loss) const {
+  const Tensor size = batch_size(batch.x.front());
+  loss_->add(loss * size, size);
+  for (const Named& entry : metrics_) {
+    const std::size_t i = entry.output;
+    if (i >= batch.y.size()) continue;
+    entry.metric->update_state(batch.y[i], outputs[i],
+                               entry.weighted ? batch.weights[i] : Tensor());
+  }
+}
+
+void Trainer::train_step(const data::Element& element) {
+  const LogitsScope logits;
+  const MaskScope masks;
+  const Batch batch = split(element);
+  GradientTape tape({.watch_accessed_variables = false});
+  for (const Variable& variable : trainable_) tape.watch(variable);
+  const LossCollector collector;
+  const std::vector<Tensor> outputs = forward(batch, true);
+  const Tensor loss = total_loss(batch, outputs, collector.losses());
+  const std::vector<Tensor> gradients =
+      tape.gradient(options_.optimizer.scale_loss(loss), trainable_);
+  options_.optimizer.apply(gradients, trainable_);
+  update_metrics(batch, outputs, loss);
+}
+
+void Trainer::test_step(const data::Element& element) {
+  const LogitsScope logits;
+  const MaskScope masks;
+  const Batch batch = split(element);
+  const LossCollector collector;
+  const std::vector<Tensor> outputs = forward(batch, false);
+  const Tensor loss = total_loss(batch, outputs, collector.losses());
+  update_metrics(batch, outputs, loss);
+}
+
+Logs Trainer::results() const {
+  std::map<std::string, std::optional<double>> values;  // nothing: not computed
+  const auto read = [&](const std::string& name, const MetricImpl& metric) {
+    const Tensor result = metric.result();
+    const Tensor scalar = cast(result.rank() == 0 ? result : reduce_mean(result), float32);
+    const Ref<Buffer>& buffer = scalar.impl()->array.buffer();
+    std::optional<double>& value = values[name];
+    if (!buffer || buffer->computed()) value = static_cast<double>(scalar.item<float>());
+  };
+  read("loss", *loss_);
+  for (const Output& output : outputs_) {
+    if (output.tracker) read(output.tracker->name(), *output.tracker);
+  }
+  for (const Named& entry : metrics_) read(entry.name, *entry.metric);
+  Logs logs;
+  for (const auto& [name, value] : values) {
+    if (value) {
+      logs.set(name, *value);
+    } else {
+      logs.set_unmaterialized(name);
+    }
+  }
+  return logs;
+}
+
+void Trainer::reset() const {
+  loss_->reset_state();
+  for (const Output& output : outputs_) {
+    if (output.tracker) output.tracker->reset_state();
+  }
+  for (const Named& entry : metrics_) entry.metric->reset_state();
+}
+
+const MetricImpl* Trainer::find_metric(const std::string& name) const {
+  if (name == "loss") return loss_.get();
+  for (const Output& output : outputs_) {
+    if (output.tracker && output.tracker->name() == name) return output.tracker.get();
+  }
+  for (const Named& entry : metrics_) {
+    if (entry.name == name) return entry.metric.get();
+  }
+  return nullptr;
+}
+
+}  // namespace tandem::keras::internal

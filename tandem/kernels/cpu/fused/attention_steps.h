@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tandem/core/array.h"
+#include "tandem/graph/internal/attention_axes.h"
+#include "tandem/graph/kernel_context.h"
+#include "tandem/kernels/cpu/elementwise/elementwise.h"
+
+// What _FusedAttention does to a row of scores, those of one query with all keys.
+
+namespace tandem::cpu {
+
+/// How many elements lie between neighbours along each axis; 0 where there is only one.
+struct AttentionStrides {
+  std::int64_t b = 0, n = 0, t = 0, s = 0, d = 0, e = 0;
+
+  /// Of an array with these axes, the last ones if it has fewer.
+  AttentionStrides(std::string_view axes, const Shape& shape) {
+    std::int64_t step = 1;
+    for (int i = 0; i < shape.rank(); ++i) {
+      const std::int64_t size = shape.dim(-1 - i);
+      if (size != 1) of(axes[axes.size() - 1 - static_cast<std::size_t>(i)]) = step;
+      step *= size;
+    }
+  }
+  std::int64_t& of(char letter) {
+    switch (letter) {
+      case 'B': return b;
+      case 'N': return n;
+      case 'T': return t;
+      case 'S': return s;
+      case 'D': return d;
+      default: return e;
+    }
+  }
+};
+
+/// One of the attribute `fused_ops`, with its arguments. Reads inputs and attributes of the kernel
+/// for which it was made; used by any threads.
+class AttentionStep {
+ public:
+  /// The softmax of the scores times `scale`.
+  explicit AttentionStep(float scale) : kind_(Kind::kSoftmax), scale_(scale) {}
+  /// Mul, RealDiv, AddV2 or Sub of scores and `with`.
+  AttentionStep(const std::string& op, const Array& with, AttentionStrides strides);
+  /// SelectV2: scores where `keep` is true, `other` elsewhere.
+  AttentionStep(const Array& keep, AttentionStrides keep_strides, const Array& other,
+                AttentionStrides other_strides)
+      : kind_(Kind::kSelect),
+        values_(other.data<float>()),
+        strides_(other_strides),
+        keep_(keep.data<bool>()),
+        keep_strides_(keep_strides) {}
+
+  /// The row of `size` scores of query t in matrix [b, n].
+  void run(float* row, std::int64_t size, std::int64_t b, std::int64_t n, std::int64_t t) const;
+  /// Several rows at once, of a step that is a softmax.
+  void softmax(float* x, std::int64_t rows, std::int64_t size) const;
+  /// The one number that all rows are multiplied by; null if the step is anything else.
+  const float* factor() const {
+    const AttentionStrides& s = strides_;
+    return op_ == "Mul" && s.b == 0 && s.n == 0 && s.t == 0 && s.s == 0 ? values_ : nullptr;
+  }
+
+ private:
+  enum class Kind { kSoftmax, kBinary, kSelect };
+
+  Kind kind_;
+  float scale_ = 1;
+  std::string_view op_;  // of kBinary
+  BinaryLoop loop_ = nullptr;
+  const float* values_ = nullptr;
+  AttentionStrides strides_{"", Shape{}};
+  const bool* keep_ = nullptr;
+  AttentionStrides keep_strides_{"", Shape{}};
+};
+
+/// The steps of a kernel, whose inputs from 3 on are their arguments. Throws InvalidArgumentError
+/// for ops that cannot take part, and arguments that are too few, too many or do not broadcast to
+/// the scores.
+std::vector<AttentionStep> attention_steps(const KernelContext& c, const AttentionAxes& axes,
+                                           const AttentionSizes& sizes);
+
+}  // namespace tandem::cpu

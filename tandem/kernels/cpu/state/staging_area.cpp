@@ -1,0 +1,168 @@
+#include "tandem/kernels/cpu/state/staging_area.h"
+
+#include <utility>
+
+#include "tandem/core/error.h"
+
+namespace tandem::cpu {
+namespace {
+
+// As TensorFlow counts: a string is 24 bytes and what it holds.
+std::int64_t bytes_of(const Array& array) {
+  if (array.dtype() != DType::kString) return static_cast<std::int64_t>(array.num_bytes());
+  std::int64_t bytes = 24 * array.num_elements();
+  for (const std::string& text : array.values<std::string>()) {
+    bytes += static_cast<std::int64_t>(text.size());
+  }
+  return bytes;
+}
+
+std::int64_t bytes_of(const StagingArea::Tuple& tuple) {
+  std::int64_t bytes = 0;
+  for (const Array& array : tuple) bytes += bytes_of(array);
+  return bytes;
+}
+
+bool is_cancelled(const Cancellation* cancellation, bool& some_left) {
+  if (cancellation == nullptr) return false;
+  some_left = some_left || !cancellation->cancelled();
+  return cancellation->cancelled();
+}
+
+std::exception_ptr cancelled(const char* what) {
+  return std::make_exception_ptr(CancelledError(cat(what, " operation was cancelled")));
+}
+
+}  // namespace
+
+StagingArea::StagingArea(std::int64_t capacity, std::int64_t memory_limit)
+    : capacity_(capacity), memory_limit_(memory_limit) {}
+
+std::string StagingArea::debug_string() const { return cat("staging area of ", size()); }
+
+std::int64_t StagingArea::size() const {
+  std::lock_guard lock(mutex_);
+  return static_cast<std::int64_t>(tuples_.size());
+}
+
+void StagingArea::put(Tuple tuple, const Cancellation* cancellation, PutDone done) {
+  const std::int64_t bytes = bytes_of(tuple);
+  if (memory_limit_ > 0 && bytes > memory_limit_) {
+    throw ResourceExhaustedError(cat("Attempted to insert tensors with combined size of '", bytes,
+                                     "' bytes into Staging Area with a memory limit of '",
+                                     memory_limit_, "'."));
+  }
+  Callbacks ready;
+  {
+    std::lock_guard lock(mutex_);
+    puts_.push_back({std::move(tuple), bytes, cancellation, std::move(done)});
+    match(ready);
+    if (!puts_.empty() && cancellation != nullptr) watch_cancellation();
+  }
+  // When the lock is gone: they go on with other kernels, perhaps of this area.
+  for (const auto& callback : ready) callback();
+}
+
+void StagingArea::take(const Cancellation* cancellation, TakeDone done) {
+  wait({-1, cancellation, std::move(done)});
+}
+
+void StagingArea::peek(std::int64_t index, const Cancellation* cancellation, TakeDone done) {
+  wait({index, cancellation, std::move(done)});
+}
+
+void StagingArea::wait(Take take) {
+  Callbacks ready;
+  {
+    std::lock_guard lock(mutex_);
+    const bool watched = take.cancellation != nullptr;
+    takes_.push_back(std::move(take));
+    match(ready);
+    if (!takes_.empty() && watched) watch_cancellation();
+  }
+  for (const auto& callback : ready) callback();
+}
+
+void StagingArea::clear() {
+  Callbacks ready;
+  {
+    std::lock_guard lock(mutex_);
+    tuples_.clear();
+    bytes_ = 0;
+    match(ready);
+  }
+  for (const auto& callback : ready) callback();
+}
+
+bool StagingArea::has_room(std::int64_t bytes) const {
+  return (capacity_ == 0 || static_cast<std::int64_t>(tuples_.size()) < capacity_) &&
+         (memory_limit_ == 0 || bytes <= memory_limit_ - bytes_);
+}
+
+bool StagingArea::serve(Take& take, Callbacks& ready) {
+  const bool removes = take.index < 0;
+  const auto at = static_cast<std::size_t>(removes ? 0 : take.index);
+  if (at >= tuples_.size()) return false;
+  Tuple tuple = tuples_[at];
+  if (removes) {
+    bytes_ -= bytes_of(tuple);
+    tuples_.pop_front();
+  }
+  ready.push_back([done = std::move(take.done), tuple = std::move(tuple)]() mutable {
+    done(nullptr, std::move(tuple));
+  });
+  return true;
+}
+
+// Puts go on in their order; of those who take or look, each that can.
+void StagingArea::match(Callbacks& ready) {
+  for (bool moved = true; moved;) {
+    moved = false;
+    while (!puts_.empty() && has_room(puts_.front().bytes)) {
+      Put& put = puts_.front();
+      bytes_ += put.bytes;
+      tuples_.push_back(std::move(put.tuple));
+      ready.push_back([done = std::move(put.done)] { done(nullptr); });
+      puts_.pop_front();
+      moved = true;
+    }
+    for (auto take = takes_.begin(); take != takes_.end();) {
+      if (serve(*take, ready)) {
+        take = takes_.erase(take);
+        moved = true;
+      } else {
+        ++take;
+      }
+    }
+  }
+}
+
+bool StagingArea::drop_cancelled() {
+  Callbacks ready;
+  bool some_left = false;
+  {
+    std::lock_guard lock(mutex_);
+    for (auto put = puts_.begin(); put != puts_.end();) {
+      if (!is_cancelled(put->cancellation, some_left)) {
+        ++put;
+        continue;
+      }
+      ready.push_back([done = std::move(put->done)] { done(cancelled("Stage")); });
+      put = puts_.erase(put);
+    }
+    for (auto take = takes_.begin(); take != takes_.end();) {
+      if (!is_cancelled(take->cancellation, some_left)) {
+        ++take;
+        continue;
+      }
+      const char* const what = take->index >= 0 ? "StagePeek" : "Unstage";
+      ready.push_back([done = std::move(take->done), what] { done(cancelled(what), {}); });
+      take = takes_.erase(take);
+    }
+    match(ready);
+  }
+  for (const auto& callback : ready) callback();
+  return some_left;
+}
+
+}  // namespace tandem::cpu

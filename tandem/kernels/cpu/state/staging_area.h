@@ -1,0 +1,69 @@
+#pragma once
+
+#include <deque>
+#include <exception>
+#include <functional>
+#include <list>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tandem/core/array.h"
+#include "tandem/graph/kernel.h"
+#include "tandem/kernels/cpu/state/waiting_resource.h"
+
+namespace tandem::cpu {
+
+/// Tuples of arrays on their way from one step to a later one, first in, first out: what Stage puts
+/// in and Unstage takes out. Whoever has to wait leaves a callback, and no thread waits.
+/// Thread-safe.
+class StagingArea final : public WaitingResource {
+ public:
+  using Tuple = std::vector<Array>;
+  using PutDone = std::function<void(std::exception_ptr)>;
+  using TakeDone = std::function<void(std::exception_ptr, Tuple)>;
+
+  /// At most `capacity` tuples of `memory_limit` bytes together; 0: any number.
+  StagingArea(std::int64_t capacity, std::int64_t memory_limit);
+  std::string debug_string() const override;
+
+  /// Each calls `done` once, perhaps before returning; with CancelledError when `cancellation` says
+  /// so. `put` throws ResourceExhaustedError if the tuple alone is above the limit.
+  void put(Tuple tuple, const Cancellation* cancellation, PutDone done);
+  void take(const Cancellation* cancellation, TakeDone done);
+  /// What `take` would give after `index` others, once it is there; it stays.
+  void peek(std::int64_t index, const Cancellation* cancellation, TakeDone done);
+  std::int64_t size() const;
+  void clear();
+
+  bool drop_cancelled() override;
+
+ private:
+  struct Put {
+    Tuple tuple;
+    std::int64_t bytes;
+    const Cancellation* cancellation;
+    PutDone done;
+  };
+  struct Take {
+    std::int64_t index;  // -1: takes the first out
+    const Cancellation* cancellation;
+    TakeDone done;
+  };
+  using Callbacks = std::vector<std::function<void()>>;
+
+  bool has_room(std::int64_t bytes) const;
+  bool serve(Take& take, Callbacks& ready);
+  void match(Callbacks& ready);
+  void wait(Take take);
+
+  const std::int64_t capacity_;
+  const std::int64_t memory_limit_;
+  mutable std::mutex mutex_;
+  std::int64_t bytes_ = 0;
+  std::deque<Tuple> tuples_;
+  std::list<Put> puts_;
+  std::list<Take> takes_;
+};
+
+}  // namespace tandem::cpu

@@ -1,0 +1,72 @@
+#include "tandem/kernels/cpu/support/streaming_store.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace tandem::cpu {
+namespace {
+
+#if defined(__SSE2__)
+constexpr std::size_t kLine = 64;
+
+// Of the kernel, which knows what a core shares: the C library's sysconf takes that of all cores of
+// some processors for one. "32768K" there.
+std::size_t last_cache_bytes() {
+  constexpr std::size_t kUsual = std::size_t{32} << 20;
+  std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index3/size");
+  std::size_t size = 0;
+  char unit = 0;
+  if (!(file >> size >> unit) || size == 0) return kUsual;
+  return unit == 'K' ? size << 10 : unit == 'M' ? size << 20 : kUsual;
+}
+#endif
+
+}  // namespace
+
+bool StreamingStore::pays([[maybe_unused]] const KernelContext& c,
+                          [[maybe_unused]] const Array& output) {
+#if defined(__SSE2__)
+  // What is read to compute it takes its part of the cache too.
+  static const std::size_t least = last_cache_bytes() / 4 * 3;
+  if (output.num_bytes() < least) return false;
+  for (int i = 0; i < c.num_inputs(); ++i)
+    if (c.input(i).raw_data() == output.raw_data()) return false;
+  return true;
+#else
+  return false;
+#endif
+}
+
+StreamingStore::~StreamingStore() {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
+
+void StreamingStore::write(void* to, const void* from, std::size_t bytes) {
+#if defined(__SSE2__)
+  auto* target = static_cast<std::byte*>(to);
+  const auto* source = static_cast<const std::byte*>(from);
+  // Whole lines only: a part of one is written as ever.
+  const std::size_t before =
+      std::min((kLine - reinterpret_cast<std::uintptr_t>(target) % kLine) % kLine, bytes);
+  std::memcpy(target, source, before);
+  target += before, source += before, bytes -= before;
+  for (; bytes >= kLine; target += kLine, source += kLine, bytes -= kLine) {
+    const auto* line = reinterpret_cast<const __m128i*>(source);
+    auto* out = reinterpret_cast<__m128i*>(target);
+    for (int i = 0; i < 4; ++i) _mm_stream_si128(out + i, _mm_loadu_si128(line + i));
+  }
+  std::memcpy(target, source, bytes);
+#else
+  std::memcpy(to, from, bytes);
+#endif
+}
+
+}  // namespace tandem::cpu

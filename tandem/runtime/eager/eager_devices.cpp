@@ -1,0 +1,355 @@
+#include "tandem/runtime/eager/eager_devices.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "tandem/core/error.h"
+#include "tandem/core/flush_denormals.h"
+#include "tandem/device/memory_space.h"
+#include "tandem/device/wait_until_done.h"
+#include "tandem/graph/kernel.h"
+#include "tandem/graph/op_registry.h"
+#include "tandem/placement/placement.h"
+#include "tandem/runtime/eager/eager_choice.h"
+#include "tandem/runtime/eager/op_failure.h"
+#include "tandem/runtime/eager/pending_call.h"
+#include "tandem/runtime/execute/device_kernel.h"
+#include "tandem/runtime/profile/step_recorder.h"
+#include "tandem/runtime/runtime.h"
+#include "tandem/runtime/tensor_impl.h"
+#include "tandem/runtime/thread_context.h"
+
+namespace tandem {
+namespace {
+
+Ref<PendingCall> pending_call_of(const Tensor& t) {
+  return Ref<PendingCall>(dynamic_cast<PendingCall*>(t.impl()->pending.get()));
+}
+
+bool int32_alone(const DeviceCall& call) {
+  const auto is_int32 = [](DType t) { return t == DType::kInt32; };
+  return !(call.inputs.empty() && call.output_dtypes.empty()) &&
+         std::all_of(call.inputs.begin(), call.inputs.end(),
+                     [&](const Tensor& t) { return is_int32(t.dtype()); }) &&
+         std::all_of(call.output_dtypes.begin(), call.output_dtypes.end(), is_int32);
+}
+
+// A call on its way to a device, kept by the work that was given to it.
+class Launch {
+ public:
+  Launch(Runtime& runtime, const OpDef& op, std::span<const Tensor> inputs, const AttrMap& attrs)
+      : runtime_(runtime),
+        calls_(runtime.pending_calls()),
+        op_owner_(op.shared_from_this()),
+        op_(*op_owner_),
+        given_(attrs),
+        inputs_(inputs.begin(), inputs.end()) {
+    std::vector<DType> input_dtypes;
+    for (const Tensor& t : inputs_) input_dtypes.push_back(t.impl()->array.dtype());
+    attrs_ = complete_attrs(op, input_dtypes, attrs);
+    output_dtypes_ = output_dtypes(op, attrs_);
+    const DeviceCall call{runtime, op, inputs_, attrs_, output_dtypes_};
+    device_ = &choose_device(call);
+    host_alone_ = device_->memory_space() == nullptr || int32_alone(call);
+    kernels_ = &kernels_on(runtime, *device_, op, attrs_,
+                           host_alone_ || !needs_device_kernel(op.traits.kind));
+  }
+
+  static std::vector<Tensor> start(const std::shared_ptr<Launch>& launch) {
+    Launch& l = *launch;
+    if (l.runtime_.log_placement())
+      std::cerr << cat("Executing op ", l.op_.name, " in device ", l.device_->name(), "\n");
+    l.gather_inputs();
+    l.fill_context();
+    if (l.host_alone_ || calls_functions(l.op_.traits.kind)) {
+      l.run_here();
+    } else if (l.only_forwards()) {
+      // What is late stays so: nothing looks at the elements.
+      run_device_kernel(*l.kernels_, l.context_, nullptr, UnmaterializedInputs(l.context_));
+      if (l.needs_.empty()) return l.outputs(nullptr);
+      if (l.needs_.size() == 1) return l.outputs(l.needs_[0]);
+      l.hand_needs_to_call();
+      l.call_->finish(nullptr);
+      return l.outputs(l.call_);
+    } else {
+      return enqueue(launch);
+    }
+    return l.outputs(nullptr);
+  }
+
+ private:
+  void gather_inputs() {
+    const bool functions = calls_functions(op_.traits.kind);
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      const Tensor& t = inputs_[i];
+      const Array& a = t.impl()->array;
+      const bool on_host =
+          host_alone_ || functions || declared_on_host(op_, attrs_, static_cast<int>(i));
+      if (on_host && t.impl()->pending) t.synchronize();
+      if (functions && i != 0) {
+        arrays_.push_back(a);  // functions take their arguments wherever they are
+      } else if (on_host && stays_here(a)) {
+        arrays_.push_back(copy_to_host_unchecked(a));
+      } else {
+        arrays_.push_back(on_host ? copy_to_host(a) : on_device(t));
+      }
+    }
+  }
+
+  // Nothing of it can be seen: conditions count as true, and results are unmaterialized too.
+  bool stays_here(const Array& a) const {
+    if (calls_functions(op_.traits.kind)) return a.dtype() == DType::kBool;
+    return host_alone_ && op_.traits.kind == NodeKind::kPlain && !op_.traits.stateful;
+  }
+
+  // The compute stream will wait for what has to be copied.
+  Array on_device(const Tensor& t) {
+    const Array& a = t.impl()->array;
+    Device* const source = device_of(a);
+    const Ref<PendingCall> late = pending_call_of(t);
+    if (late) needs_.push_back(late);
+    const AllocationScope holder(op_.name);
+    if (is_object(a.dtype()) || is_ref(a.dtype()) || source == device_)
+      return kernel_view(copy_to_device(a, *device_));
+    const bool direct = source ? source->lost().empty() && source->can_copy_to(*device_)
+                               : a.on_host() && a.buffer() && a.buffer()->owned();
+    if (!direct || a.num_bytes() == 0 || runtime_.synchronous()) {
+      if (late) t.synchronize();
+      return kernel_view(copy_to_device(a, *device_));
+    }
+    const Array there = allocate(a.dtype(), a.shape());
+    if (!is_computed(a)) mark_unmaterialized(there);
+    const Ref<PendingCall> arrival = make_ref<PendingCall>();
+    Copy copy = transfer(a, there);
+    copy.done = [arrival, op = op_owner_](std::exception_ptr error) {
+      arrival->finish(error ? with_line(error, cat("in bringing an input of [Op:", op->name, "]"))
+                            : nullptr);
+    };
+    Stream& stream = copy_stream(source, device_);
+    if (late) stream.wait_for(source->stream(StreamKind::kCompute).record());
+    stream.enqueue(std::move(copy));
+    device_->stream(StreamKind::kCompute).wait_for(stream.record());
+    needs_.push_back(arrival);
+    return kernel_view(there);
+  }
+
+  // What calls that have not run hold is free once they have.
+  Array allocate(DType dtype, const Shape& shape) {
+    make_room(*device_, static_cast<std::size_t>(shape.num_elements()) * dtype_size(dtype));
+    return allocate_on(*device_, dtype, shape);
+  }
+
+  void fill_context() {
+    results_.resize(output_dtypes_.size());
+    for (const Array& a : arrays_) in_.push_back(&a);
+    for (Array& a : results_) out_.push_back(&a);
+    context_.cancellation_ = thread_context().cancellation.get();
+    context_.op_ = &op_;
+    context_.attrs_ = &attrs_;
+    context_.node_name_ = op_.name;
+    context_.inputs_ = in_.data();
+    context_.outputs_ = out_.data();
+    context_.output_dtypes_ = output_dtypes_.data();
+    context_.num_inputs_ = static_cast<int>(in_.size());
+    context_.num_outputs_ = static_cast<int>(out_.size());
+    context_.services_ = &runtime_.services(*device_);
+    context_.host_outputs_ = host_alone_ ? ~std::uint32_t{0} : op_.traits.host_outputs;
+    if (op_.traits.keeps_state) {
+      state_ = runtime_.eager_state(op_, given_);
+      context_.state_ = state_.get();
+    }
+  }
+
+  void run_here() {
+    const ScopedFlushDenormals flush;
+    UnmaterializedInputs unmaterialized;
+    if (!calls_functions(op_.traits.kind)) unmaterialized = UnmaterializedInputs(context_);
+    if (unmaterialized.any) {
+      const CalledNode node(runtime_.ops(), op_, arrays_, attrs_);
+      const bool known = unmaterialized.host_integers < 0;  // else shapes may follow from them
+      if (skip_kernel(context_, known ? node.with_known_results() : nullptr, unmaterialized))
+        return mark_results(context_, unmaterialized);
+    }
+    const KernelDecl& kernel = kernels_->choose(context_);
+    if (kernel.run) {
+      kernel.run(context_);
+    } else {
+      wait_until_done([&](auto done) { kernel.run_async(context_, std::move(done)); });
+    }
+    if (unmaterialized.any) mark_results(context_, unmaterialized);
+  }
+
+  // Reshape, Identity, the value of a variable. Writes to variables are waited for.
+  bool only_forwards() const {
+    const OpTraits& traits = op_.traits;
+    if (traits.kind != NodeKind::kPlain || traits.keeps_state) return false;
+    return traits.stateful ? traits.reads_only && traits.owns_output_memory == 1
+                           : traits.shares_memory == 1;
+  }
+
+  bool may_be_pending(const CalledNode& node) const {
+    const OpTraits& traits = op_.traits;
+    return !runtime_.synchronous() && traits.kind == NodeKind::kPlain && !traits.stateful &&
+           !traits.keeps_state && traits.shares_memory == 0 && traits.owns_output_memory == 0 &&
+           traits.retains_inputs == 0 && node.with_known_results() != nullptr;
+  }
+
+  static std::vector<Tensor> enqueue(const std::shared_ptr<Launch>& launch) {
+    Launch& l = *launch;
+    const CalledNode node(l.runtime_.ops(), l.op_, l.arrays_, l.attrs_);
+    const bool late = l.may_be_pending(node);
+    l.thread_ = thread_context();  // which keeps the cancellation
+    l.thread_.recorders.clear();   // may be gone when the call runs
+    std::vector<Tensor> outputs;
+    if (late) {
+      l.make_results(*node.with_known_results());
+      outputs = l.outputs(l.call_);
+    }
+    l.hand_needs_to_call();
+    Work work;
+    const KernelWork cost = node.work(*l.device_);
+    work.flops = cost.flops;
+    work.bytes = cost.bytes;
+    work.run = [launch] { launch->run_on_stream(); };
+    work.done = [held = launch, calls = l.calls_,
+                 call = l.call_](std::exception_ptr error) mutable {
+      // A stream that runs nothing any more knows no op.
+      if (error && !held->begun_ && !held->promised_.empty())
+        error = op_failure(held->op_, held->inputs_, error);
+      held.reset();  // whoever waits may end the runtime
+      calls->finish(call, std::move(error));
+    };
+    l.calls_->add(l.call_);
+    try {
+      l.device_->stream(StreamKind::kCompute).enqueue(std::move(work));
+    } catch (...) {
+      l.calls_->finish(l.call_, std::current_exception());
+      throw;
+    }
+    if (late) return outputs;
+    l.call_->wait();
+    return l.outputs(nullptr);
+  }
+
+  void hand_needs_to_call() {
+    for (const Ref<PendingCall>& before : needs_) call_->needs(before);
+  }
+
+  void make_results(const Node& node) {
+    const AllocationScope holder(op_.name);
+    const UnmaterializedInputs unmaterialized(context_);
+    for (int i = 0; i < node.num_outputs(); ++i) {
+      Array& result = results_[static_cast<std::size_t>(i)];
+      result = kernel_view(allocate(node.output_dtype(i), node.output_shape(i).to_shape()));
+      if (comes_unmaterialized(context_, i, unmaterialized)) mark_unmaterialized(result);
+      context_.planned_outputs_ |= std::uint64_t{1} << i;
+    }
+    promised_ = results_;
+  }
+
+  // On a thread of the device.
+  void run_on_stream() {
+    begun_ = true;
+    for (const Ref<PendingCall>& before : needs_) {
+      if (const std::exception_ptr error = before->error()) fail(error);
+    }
+    const PendingCalls::Use use(*calls_);
+    const ThreadContextScope scope(thread_);
+    try {
+      if (context_.cancellation_) context_.cancellation_->check();
+      const auto recorder = StepRecorder::active();
+      const StepRecorder::Time begin = recorder ? StepRecorder::now() : 0;
+      run_device_kernel(*kernels_, context_, nullptr, UnmaterializedInputs(context_));
+      if (recorder) {
+        recorder->eager(recorder->stream_track(*device_, StreamKind::kCompute, 0), op_.name, begin,
+                        StepRecorder::now(), StepRecorder::bytes_of(context_));
+      }
+      keep_promise();
+      call_->mark_run();
+    } catch (...) {
+      std::exception_ptr error = std::current_exception();
+      if (!promised_.empty()) error = op_failure(op_, inputs_, error);
+      fail(error);
+    }
+  }
+
+  [[noreturn]] void fail(const std::exception_ptr& error) {
+    call_->fail(error);
+    std::rethrow_exception(error);
+  }
+
+  // Some kernels hand on an array instead of filling the one that is there.
+  void keep_promise() {
+    for (std::size_t i = 0; i < promised_.size(); ++i) {
+      const Array& made = results_[i];
+      const Array& promised = promised_[i];
+      if (made.raw_data() == promised.raw_data()) continue;
+      if (made.shape() != promised.shape() || made.dtype() != promised.dtype()) {
+        throw InternalError(cat("output ", i, " was announced as ", promised.dtype(),
+                                promised.shape(), " but is ", made.dtype(), made.shape()));
+      }
+      if (made.num_bytes() != 0)
+        std::memcpy(promised.raw_data(), made.raw_data(), made.num_bytes());
+    }
+  }
+
+  std::vector<Tensor> outputs(const Ref<Event>& late) {
+    std::vector<Tensor> tensors;
+    for (const Array& a : results_) {
+      tensors.push_back(tensor_on(runtime_, a));
+      TensorImpl& impl = *tensors.back().impl();
+      impl.pending = late;
+      if (impl.device || device_ == &runtime_.default_device()) continue;
+      impl.device = runtime_.devices()[static_cast<std::size_t>(runtime_.index_of(*device_))];
+    }
+    return tensors;
+  }
+
+  Runtime& runtime_;  // on the device's thread only while `calls_` are in use
+  const std::shared_ptr<PendingCalls> calls_;
+  const std::shared_ptr<const OpDef> op_owner_;  // a copy may end after the runtime
+  const OpDef& op_;
+  const AttrMap given_;
+  const std::vector<Tensor> inputs_;
+  AttrMap attrs_;  // complete
+  std::vector<DType> output_dtypes_;
+  Device* device_ = nullptr;
+  const KernelList* kernels_ = nullptr;
+  bool host_alone_ = false;  // the kernel runs on the calling thread
+
+  std::vector<Array> arrays_;  // as the kernel sees them
+  std::vector<Array> results_;
+  std::vector<Array> promised_;  // given to the caller before the kernel ran
+  bool begun_ = false;           // the call, by its stream
+  std::vector<const Array*> in_;
+  std::vector<Array*> out_;
+  ThreadContext thread_;
+  std::shared_ptr<NodeState> state_;
+  KernelContext context_;
+  std::vector<Ref<PendingCall>> needs_;  // calls and copies whose results the inputs are
+  const Ref<PendingCall> call_ = make_ref<PendingCall>();
+};
+
+}  // namespace
+
+Tensor tensor_on(Runtime& runtime, Array value) {
+  Device* device = device_of(value);
+  if (!device) return Tensor(new TensorImpl(std::move(value)));
+  const int place = runtime.index_of(*device);
+  // Of another runtime, whose devices this one cannot keep alive.
+  if (place < 0) return Tensor(new TensorImpl(copy_to_host(value)));
+  Tensor tensor(new TensorImpl(token_view(std::move(value))));
+  tensor.impl()->device = runtime.devices()[static_cast<std::size_t>(place)];
+  return tensor;
+}
+
+std::vector<Tensor> run_eagerly_on_devices(Runtime& runtime, const OpDef& op,
+                                           std::span<const Tensor> inputs, const AttrMap& attrs) {
+  return Launch::start(std::make_shared<Launch>(runtime, op, inputs, attrs));
+}
+
+}  // namespace tandem

@@ -1,0 +1,162 @@
+#include "tandem/runtime/eager/pending_call.h"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <utility>
+
+#include "tandem/core/error.h"
+
+namespace tandem {
+namespace {
+
+constexpr std::size_t kMax = 2048;
+constexpr std::chrono::seconds kPatience{2};  // with calls of which none runs
+
+std::int64_t steady_now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+std::exception_ptr closed_error() {
+  return std::make_exception_ptr(
+      CancelledError("The call had not begun when its runtime was destroyed."));
+}
+
+}  // namespace
+
+bool PendingCall::done() const {
+  std::vector<Ref<PendingCall>> needs;
+  {
+    std::lock_guard lock(mutex_);
+    if (!finished_) return false;
+    needs = needs_;
+  }
+  for (const auto& before : needs) {
+    if (!before->done()) return false;
+  }
+  return true;
+}
+
+void PendingCall::wait() {
+  std::vector<Ref<PendingCall>> needs;
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return finished_; });
+    if (error_) std::rethrow_exception(error_);
+    needs = needs_;
+  }
+  for (const auto& before : needs) before->wait();
+}
+
+std::exception_ptr PendingCall::error() const {
+  std::lock_guard lock(mutex_);
+  if (error_) return error_;
+  for (const auto& before : needs_) {
+    if (std::exception_ptr error = before->error()) return error;
+  }
+  return nullptr;
+}
+
+void PendingCall::fail(std::exception_ptr error) {
+  std::lock_guard lock(mutex_);
+  if (!error_) error_ = std::move(error);
+}
+
+void PendingCall::mark_run() {
+  std::lock_guard lock(mutex_);
+  has_run_ = true;
+}
+
+bool PendingCall::has_run() const {
+  std::lock_guard lock(mutex_);
+  return has_run_;
+}
+
+void PendingCall::finish(std::exception_ptr error) {
+  std::vector<Ref<PendingCall>> over;
+  std::lock_guard lock(mutex_);
+  if (finished_) return;
+  for (auto& before : needs_) {
+    if (!before->done()) continue;
+    if (!error) error = before->error();
+    over.push_back(std::move(before));
+  }
+  std::erase_if(needs_, [](const auto& before) { return before.get() == nullptr; });
+  if (!error_) error_ = std::move(error);
+  finished_ = true;
+  changed_.notify_all();
+}
+
+void settle(Device& device) {
+  if (device.memory_space() == nullptr) return;
+  try {
+    device.stream(StreamKind::kCompute).record()->wait();
+  } catch (const Error&) {  // the results of what failed tell
+  }
+}
+
+void make_room(Device& device, std::size_t bytes) {
+  if (device.memory_space() == nullptr) return;
+  // Asked before: once an allocation has failed, what was held may be free already.
+  const MemoryStats stats = device.allocator().stats();
+  if (stats.limit != 0 && bytes > std::max(stats.largest_free, stats.limit - stats.reserved))
+    settle(device);
+}
+
+PendingCalls::Use::Use(PendingCalls& calls) : calls_(calls) {
+  std::lock_guard lock(calls_.mutex_);
+  if (calls_.closed_)
+    throw CancelledError("The call had not begun when its runtime was destroyed.");
+  ++calls_.inside_;
+}
+
+PendingCalls::Use::~Use() {
+  std::lock_guard lock(calls_.mutex_);
+  if (--calls_.inside_ == 0) calls_.left_.notify_all();
+}
+
+void PendingCalls::add(const Ref<PendingCall>& call) {
+  std::unique_lock lock(mutex_);
+  left_.wait(lock, [this] { return closed_ || ahead_.size() < kMax; });
+  if (closed_) std::rethrow_exception(closed_error());
+  call->number_ = ++last_;
+  ahead_.emplace(call->number_, call);
+}
+
+void PendingCalls::finish(const Ref<PendingCall>& call, std::exception_ptr error) {
+  call->finish(std::move(error));
+  std::lock_guard lock(mutex_);
+  ahead_.erase(call->number_);
+  if (ahead_.empty()) ahead_until_ = steady_now();
+  left_.notify_all();
+}
+
+std::int64_t PendingCalls::ahead_until() const {
+  std::lock_guard lock(mutex_);
+  return ahead_.empty() ? ahead_until_ : steady_now();
+}
+
+void PendingCalls::drain() {
+  std::unique_lock lock(mutex_);
+  const std::uint64_t last = last_;  // calls made meanwhile are not waited for, nor do they count
+  const auto left = [&] { return std::distance(ahead_.begin(), ahead_.upper_bound(last)); };
+  const auto done = [&] { return ahead_.empty() || ahead_.begin()->first > last; };
+  while (!done()) {
+    const auto before = left();
+    if (!left_.wait_for(lock, kPatience, done) && left() == before && inside_ == 0) return;
+  }
+}
+
+void PendingCalls::close() {
+  std::unique_lock lock(mutex_);
+  closed_ = true;
+  left_.wait(lock, [this] { return inside_ == 0; });
+  for (auto& [number, ref] : std::exchange(ahead_, {})) {
+    ref->finish(ref->has_run() ? nullptr : closed_error());
+  }
+  left_.notify_all();
+}
+
+}  // namespace tandem

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "tandem/core/ref.h"
+#include "tandem/device/device.h"
+
+namespace tandem {
+
+/// An eager call that a device runs while its caller goes on: done once its results are there or
+/// will never be. Thread-safe.
+class PendingCall final : public Event {
+ public:
+  bool done() const override;
+  /// Throws why the call failed, each time.
+  void wait() override;
+
+  /// Why the call failed as far as is known already; null: it did not.
+  std::exception_ptr error() const;
+  /// The call fails unless this one, which it began after, succeeds. Before it is handed over.
+  void needs(Ref<PendingCall> before) { needs_.push_back(std::move(before)); }
+  /// Known on the device's thread, before `finish`: what runs behind it on the stream sees it.
+  void fail(std::exception_ptr error);
+  void finish(std::exception_ptr error);
+  /// The results are there, though the device has not told it yet.
+  void mark_run();
+  bool has_run() const;
+
+ private:
+  friend class PendingCalls;
+  std::uint64_t number_ = 0;  ///< among those of its runtime; 0: not one of them yet
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool has_run_ = false;
+  bool finished_ = false;
+  std::exception_ptr error_;
+  std::vector<Ref<PendingCall>> needs_;  ///< of those that were not done when this one was
+};
+
+/// Waits until the device has run what eager calls gave it so far, which then holds no memory; not
+/// for how that ended.
+void settle(Device& device);
+
+/// Settles the device where it has no room for `bytes` in one piece. Not on its own threads.
+void make_room(Device& device, std::size_t bytes);
+
+/// The late calls of a runtime. Thread-safe.
+class PendingCalls {
+ public:
+  /// For a block in which a late call uses the runtime. Throws CancelledError once it is closed.
+  class Use {
+   public:
+    explicit Use(PendingCalls& calls);
+    ~Use();
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+
+   private:
+    PendingCalls& calls_;
+  };
+
+  /// A call that is about to be handed over. Waits where thousands are ahead of it: what they hold
+  /// is not free yet.
+  void add(const Ref<PendingCall>& call);
+  /// `call->finish`, and it is no longer waited for.
+  void finish(const Ref<PendingCall>& call, std::exception_ptr error);
+  /// Waits for the calls so far, as long as any of them ends: what cannot end, behind a stalled
+  /// copy, is left.
+  void drain();
+  /// Calls that have not begun fail, and calls made from now on; waits for those that have begun.
+  void close();
+  /// Until when calls were ahead, nanoseconds of the steady clock: now if some are; 0: none ever.
+  std::int64_t ahead_until() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable left_;
+  int inside_ = 0;
+  bool closed_ = false;
+  std::uint64_t last_ = 0;                           ///< number given
+  std::map<std::uint64_t, Ref<PendingCall>> ahead_;  ///< by number
+  std::int64_t ahead_until_ = 0;
+};
+
+}  // namespace tandem

@@ -1,0 +1,163 @@
+#include "tandem/runtime/execute/adaptive_plan.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "tandem/runtime/execute/dataflow.h"
+#include "tandem/runtime/runtime.h"
+
+namespace tandem {
+namespace {
+
+constexpr int kWarmRuns = 2;   // first runs pay for caches, primitives and page faults
+constexpr int kTrialRuns = 6;  // half of each schedule
+constexpr double kMinGain = 30e-6;
+
+}  // namespace
+
+AdaptivePlan::AdaptivePlan(Runtime& runtime, std::shared_ptr<const MutableFunction> function,
+                           std::vector<Shape> arg_shapes, std::shared_ptr<NodeStates> states)
+    : runtime_(runtime),
+      function_(std::move(function)),
+      arg_shapes_(std::move(arg_shapes)),
+      states_(std::move(states)) {
+  sequential_ =
+      std::make_unique<Plan>(runtime, *function_, arg_shapes_, Schedule::kSequential, *states_);
+  if (sequential_->has_asynchronous_steps()) {
+    dataflow_ =
+        std::make_unique<Plan>(runtime, *function_, arg_shapes_, Schedule::kDataflow, *states_);
+    chosen_ = dataflow_.get();
+  } else if (runtime.inter_op_pool().threads() == 1 || sequential_->steps().size() < 2) {
+    chosen_ = sequential_.get();
+  }
+}
+
+AdaptivePlan::~AdaptivePlan() = default;
+
+std::vector<Array> AdaptivePlan::run(std::vector<Array> args, const Cancellation* cancellation) {
+  if (Plan* plan = chosen_.load(std::memory_order_acquire))
+    return run_plan(*plan, std::move(args), cancellation);
+  return run_adapting(std::move(args), cancellation);
+}
+
+std::vector<Array> AdaptivePlan::run_into(std::vector<Array> args, std::span<const Array> places,
+                                          const Cancellation* cancellation) {
+  Plan* plan = chosen_.load(std::memory_order_acquire);
+  if (!plan) return run_adapting(std::move(args), cancellation);
+  return run_plan(*plan, std::move(args), cancellation, nullptr, places);
+}
+
+// The frame holds the results. Every call goes through here.
+[[gnu::always_inline]] inline std::unique_ptr<Plan::Frame> AdaptivePlan::run_frame(
+    Plan& plan, std::span<Array> args, const Cancellation* cancellation,
+    std::vector<StepTime>* times, std::span<const Array> places) {
+  // A frame whose run failed half way is dropped, not cleaned.
+  std::unique_ptr<Plan::Frame> frame = plan.acquire_frame();
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    frame->values[static_cast<std::size_t>(plan.arg_slots()[i])] = std::move(args[i]);
+  }
+  if (!places.empty()) plan.place_results(*frame, places);
+  if (plan.schedule() == Schedule::kSequential) {
+    run_sequential(plan, *frame, cancellation, times);
+  } else {
+    run_dataflow(plan, *frame, cancellation, runtime_.inter_op_pool());
+  }
+  return frame;
+}
+
+void AdaptivePlan::run_between(std::span<Array> args, std::span<const Array> places,
+                               std::span<Array> results, const Cancellation* cancellation) {
+  Plan* plan = chosen_.load(std::memory_order_acquire);
+  if (!plan) return Executable::run_between(args, places, results, cancellation);
+  std::unique_ptr<Plan::Frame> frame = run_frame(*plan, args, cancellation, nullptr, places);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    results[i] = frame->values[static_cast<std::size_t>(plan->result_slots()[i])];
+  }
+  if (!places.empty()) plan->forget_places(*frame);
+  plan->release(std::move(frame));
+}
+
+const Plan* AdaptivePlan::next_plan() {
+  if (const Plan* plan = chosen_.load(std::memory_order_acquire)) return plan;
+  // Held for the whole of a call that measures, which may be one that asks.
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  return lock.owns_lock() ? &on_trial() : sequential_.get();
+}
+
+// Each in turn, once there are two.
+Plan& AdaptivePlan::on_trial() const {
+  return runs_ > kWarmRuns && runs_ % 2 ? *dataflow_ : *sequential_;
+}
+
+std::vector<Array> AdaptivePlan::run_adapting(std::vector<Array> args,
+                                              const Cancellation* cancellation) {
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  // While one thread measures, others just run.
+  if (!lock.owns_lock() || chosen_.load())
+    return run_plan(*sequential_, std::move(args), cancellation);
+  // Only runs that succeed are counted.
+  if (runs_ < kWarmRuns) {
+    ++runs_;
+    lock.unlock();
+    return run_plan(*sequential_, std::move(args), cancellation);
+  }
+  if (runs_ == kWarmRuns) {
+    std::vector<StepTime> times;
+    std::vector<Array> results = run_plan(*sequential_, std::move(args), cancellation, &times);
+    if (may_gain(times)) {
+      dataflow_ =
+          std::make_unique<Plan>(runtime_, *function_, arg_shapes_, Schedule::kDataflow, *states_);
+      ++runs_;
+    } else {
+      chosen_.store(sequential_.get(), std::memory_order_release);
+    }
+    return results;
+  }
+  Plan& plan = on_trial();
+  double& best = runs_ % 2 ? best_dataflow_ : best_sequential_;
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<Array> results = run_plan(plan, std::move(args), cancellation);
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  best = best == 0 ? seconds : std::min(best, seconds);
+  if (runs_++ >= kWarmRuns + kTrialRuns) {
+    chosen_.store(best_dataflow_ < 0.95 * best_sequential_ ? dataflow_.get() : sequential_.get(),
+                  std::memory_order_release);
+  }
+  return results;
+}
+
+// Side by side can at best take as long as the longest path, or as all work shared evenly; kernels
+// that use the intra-op workers share it already.
+bool AdaptivePlan::may_gain(const std::vector<StepTime>& times) const {
+  const auto& steps = sequential_->steps();
+  std::vector<double> finish(steps.size(), 0);
+  double serial = 0, parallel_inside = 0, longest = 0;
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    double start = 0;
+    for (int b : steps[s].before) start = std::max(start, finish[static_cast<std::size_t>(b)]);
+    finish[s] = start + times[s].seconds;
+    longest = std::max(longest, finish[s]);
+    (times[s].parallel_inside ? parallel_inside : serial) += times[s].seconds;
+  }
+  const double threads = runtime_.inter_op_pool().threads();
+  const double best = std::max(longest, parallel_inside + serial / threads);
+  const double now = serial + parallel_inside;
+  return now - best > kMinGain && best < 0.8 * now;
+}
+
+std::vector<Array> AdaptivePlan::run_plan(Plan& plan, std::vector<Array> args,
+                                          const Cancellation* cancellation,
+                                          std::vector<StepTime>* times,
+                                          std::span<const Array> places) {
+  std::unique_ptr<Plan::Frame> frame = run_frame(plan, args, cancellation, times, places);
+  std::vector<Array> results;
+  results.reserve(plan.result_slots().size());
+  for (int slot : plan.result_slots())
+    results.push_back(frame->values[static_cast<std::size_t>(slot)]);
+  if (!places.empty()) plan.forget_places(*frame);
+  plan.release(std::move(frame));
+  return results;
+}
+
+}  // namespace tandem

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "tandem/runtime/execute/executable.h"
+#include "tandem/runtime/execute/plan.h"
+#include "tandem/runtime/execute/sequential.h"
+
+namespace tandem {
+
+/// The plan of a function for given shapes, and the choice of its schedule: sequential, until one
+/// measured run shows that running independent steps side by side could pay and trial runs confirm
+/// it. Plans with steps that may wait are dataflow plans from the start. Thread-safe.
+class AdaptivePlan final : public Executable {
+ public:
+  AdaptivePlan(Runtime& runtime, std::shared_ptr<const MutableFunction> function,
+               std::vector<Shape> arg_shapes, std::shared_ptr<NodeStates> states);
+  ~AdaptivePlan() override;
+
+  std::vector<Array> run(std::vector<Array> args, const Cancellation* cancellation) override;
+  std::vector<Array> run_into(std::vector<Array> args, std::span<const Array> places,
+                              const Cancellation* cancellation) override;
+  void run_between(std::span<Array> args, std::span<const Array> places, std::span<Array> results,
+                   const Cancellation* cancellation) override;
+  const Plan* next_plan() override;
+
+ private:
+  std::vector<Array> run_plan(Plan& plan, std::vector<Array> args, const Cancellation* cancellation,
+                              std::vector<StepTime>* times = nullptr,
+                              std::span<const Array> places = {});
+  std::unique_ptr<Plan::Frame> run_frame(Plan& plan, std::span<Array> args,
+                                         const Cancellation* cancellation,
+                                         std::vector<StepTime>* times,
+                                         std::span<const Array> places);
+  std::vector<Array> run_adapting(std::vector<Array> args, const Cancellation* cancellation);
+  Plan& on_trial() const;
+  bool may_gain(const std::vector<StepTime>& times) const;
+
+  Runtime& runtime_;
+  const std::shared_ptr<const MutableFunction> function_;
+  const std::vector<Shape> arg_shapes_;
+  const std::shared_ptr<NodeStates> states_;
+  std::unique_ptr<Plan> sequential_;
+  std::unique_ptr<Plan> dataflow_;
+  std::atomic<Plan*> chosen_{nullptr};  // set once decided
+
+  std::mutex mutex_;  // guards the below, which only undecided plans use
+  int runs_ = 0;
+  double best_sequential_ = 0;
+  double best_dataflow_ = 0;
+};
+
+}  // namespace tandem

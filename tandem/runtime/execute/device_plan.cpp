@@ -1,0 +1,110 @@
+#include "tandem/runtime/execute/device_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tandem/device/memory_space.h"
+#include "tandem/placement/cost_model.h"
+#include "tandem/runtime/execute/device_kernel.h"
+#include "tandem/runtime/execute/device_run.h"
+#include "tandem/runtime/runtime.h"
+
+namespace tandem {
+
+DevicePlan::DevicePlan(Runtime& runtime, std::shared_ptr<const PlacedFunction> placed,
+                       std::shared_ptr<NodeStates> states)
+    : runtime_(runtime),
+      placed_(std::move(placed)),
+      states_(std::move(states)),
+      plan_(runtime, placed_, *states_) {
+  make_tasks();
+  if (plan_.device_constants().size() != 0) make_first_tasks();
+}
+
+DevicePlan::~DevicePlan() = default;
+
+void DevicePlan::make_tasks() {
+  const DeviceSet& devices = placed_->placement.devices;
+  const CostModel costs(devices);
+  TaskGraph& tasks = schedule_.tasks;
+  tasks.lanes = TaskGraph::lanes_of(devices);
+  const auto& steps = plan_.steps();
+  // Host threads take what is ready by themselves; a step that waits for another holds up nobody.
+  for (Lane& lane : tasks.lanes) {
+    if (!devices.devices[static_cast<std::size_t>(lane.device)].host_memory) continue;
+    lane.width = lane.depth = static_cast<int>(std::max<std::size_t>(steps.size(), 2));
+  }
+  for (const Step& step : steps) {
+    const Node& node = *step.node;
+    const bool host_device = devices.devices[static_cast<std::size_t>(step.device)].host_memory;
+    const bool host =
+        host_device || calls_functions(node.kind()) || (!is_copy(node) && is_host_work(node));
+    Task task;
+    task.node = &node;
+    StepWork work;
+    if (is_copy(node)) {
+      const bool out = node.kind() == NodeKind::kSend;
+      const double bytes = CostModel::output_bytes(node, 0);
+      task.lane = 3 * step.device + (out ? Lane::kCopyOut : Lane::kCopyIn);
+      task.seconds =
+          out ? devices.copy_seconds(step.device, 0, bytes)
+              : devices.copy_seconds(plan_.slot_memory(step.inputs[0]), step.device, bytes);
+    } else {
+      task.lane = host ? 0 : 3 * step.device;
+      task.seconds = costs.seconds(node, step.device);
+      if (!host) {
+        const KernelWork w =
+            work_of(node, *runtime_.devices()[static_cast<std::size_t>(step.device)]);
+        work = {w.flops, w.bytes};
+      }
+    }
+    on_host_.push_back(host && !is_copy(node));
+    work_.push_back(work);
+    tasks.add(task);
+  }
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    for (int before : steps[s].before) tasks.add_edge(before, static_cast<int>(s));
+  }
+  schedule_.priority = tasks.remaining_path();
+}
+
+// As copies from the host, for which those wait that read them.
+void DevicePlan::make_first_tasks() {
+  const DeviceSet& devices = placed_->placement.devices;
+  const DeviceConstants& constants = plan_.device_constants();
+  TaskGraph& tasks = first_schedule_.tasks;
+  tasks = schedule_.tasks;
+  std::vector<int> task_of(static_cast<std::size_t>(plan_.num_slots()), -1);
+  for (int c = 0; c < constants.size(); ++c) {
+    const int slot = plan_.brought_slots()[static_cast<std::size_t>(c)];
+    const int memory = plan_.slot_memory(slot);
+    Task task;
+    task.lane = TaskGraph::copy_lane(0, memory);
+    task.seconds =
+        devices.copy_seconds(0, memory, static_cast<double>(constants.value(c).num_bytes()));
+    task_of[static_cast<std::size_t>(slot)] = tasks.add(task);
+  }
+  for (std::size_t s = 0; s < plan_.steps().size(); ++s) {
+    for (int slot : plan_.steps()[s].inputs) {
+      const int task = task_of[static_cast<std::size_t>(slot)];
+      if (task >= 0) tasks.add_edge(task, static_cast<int>(s));
+    }
+  }
+  first_schedule_.priority = tasks.remaining_path();
+}
+
+std::vector<Array> DevicePlan::run(std::vector<Array> args, const Cancellation* cancellation) {
+  std::unique_ptr<Plan::Frame> frame = plan_.acquire_frame();
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    frame->values[static_cast<std::size_t>(plan_.arg_slots()[i])] = kernel_view(std::move(args[i]));
+  }
+  run_on_devices(*this, *frame, cancellation);
+  std::vector<Array> results;
+  results.reserve(plan_.result_slots().size());
+  for (int slot : plan_.result_slots())
+    results.push_back(token_view(frame->values[static_cast<std::size_t>(slot)]));
+  plan_.release(std::move(frame));
+  return results;
+}
+
+}  // namespace tandem

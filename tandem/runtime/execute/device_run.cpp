@@ -1,0 +1,494 @@
+#include "tandem/runtime/execute/device_run.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "tandem/core/error.h"
+#include "tandem/core/flush_denormals.h"
+#include "tandem/device/inter_op_pool.h"
+#include "tandem/device/lost_device.h"
+#include "tandem/device/memory_space.h"
+#include "tandem/placement/list_scheduler.h"
+#include "tandem/runtime/eager/op_failure.h"
+#include "tandem/runtime/execute/device_kernel.h"
+#include "tandem/runtime/execute/transfers.h"
+#include "tandem/runtime/profile/step_recorder.h"
+#include "tandem/runtime/runtime.h"
+#include "tandem/runtime/thread_context.h"
+
+namespace tandem {
+namespace {
+
+auto& at(auto& v, int i) { return v[static_cast<std::size_t>(i)]; }
+
+// Kept alive by what it gave to devices and to the pool. All but the values is guarded by `mutex_`,
+// which is recursive since a device may report that work is over from within enqueue.
+class Run : public std::enable_shared_from_this<Run> {
+ public:
+  Run(const DevicePlan& plan, Plan::Frame& frame, const Cancellation* cancellation)
+      : plan_(plan),
+        schedule_(plan.plan().device_constants().all_there() ? plan.schedule()
+                                                             : plan.first_schedule()),
+        frame_(frame),
+        cancellation_(cancellation),
+        context_(thread_context()),
+        scheduler_(schedule_.tasks, schedule_.priority),
+        lost_(schedule_.tasks.tasks.size()),
+        readers_(plan.plan().readers().size()),
+        streams_(schedule_.tasks.lanes.size()),
+        stream_of_(schedule_.tasks.tasks.size(), -1),
+        some_do_not_compute_(
+            std::any_of(plan.runtime().devices().begin(), plan.runtime().devices().end(),
+                        [](const auto& device) { return !device->properties().computes; })),
+        recorder_(StepRecorder::active()) {
+    if (some_do_not_compute_) unmaterialized_.assign(frame.values.size(), 0);
+    if (recorder_) {
+      recorded_ = &recorder_->plan(plan.plan().id(), [&](const auto& each) {
+        for (const Step& s : plan.plan().steps()) each(*s.node);
+      });
+      began_.assign(schedule_.tasks.tasks.size(), 0);
+      lane_free_.assign(schedule_.tasks.lanes.size(), 0);
+    }
+    for (std::size_t s = 0; s < readers_.size(); ++s)
+      readers_[s].store(plan.plan().readers()[s], std::memory_order_relaxed);
+    for (std::size_t l = 0; l < streams_.size(); ++l)
+      streams_[l].assign(static_cast<std::size_t>(schedule_.tasks.lanes[l].width), 0);
+  }
+
+  void operator()() {
+    locked([&] {
+      for (int lane = 0; lane < static_cast<int>(streams_.size()); ++lane) issue(lane);
+    });
+    work_on_host(/*to_the_end=*/true);
+    std::unique_lock lock(mutex_);
+    over_ = true;
+    changed_.wait(lock, [&] { return helpers_ == 0; });
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  struct Less {
+    const std::vector<double>& priority;
+    bool operator()(int a, int b) const {
+      const double p = priority[static_cast<std::size_t>(a)];
+      const double q = priority[static_cast<std::size_t>(b)];
+      return p != q ? p < q : a > b;
+    }
+  };
+
+  // Which constant a task brings; -1: none, it is a step.
+  int constant_of(int task) const {
+    return std::max(task - static_cast<int>(plan_.plan().steps().size()), -1);
+  }
+  bool on_host(int task) const { return constant_of(task) < 0 && plan_.on_host(task); }
+  const std::vector<int>& after(int task) const {
+    return schedule_.tasks.after[static_cast<std::size_t>(task)];
+  }
+
+  const Step& step(int s) const { return plan_.plan().steps()[static_cast<std::size_t>(s)]; }
+
+  // Gives a lane what it can take. Call with the lock held.
+  void issue(int lane) {
+    for (int s; (s = scheduler_.issue(lane)) >= 0;) {
+      if (lost_[static_cast<std::size_t>(s)].load(std::memory_order_relaxed)) {
+        finish(s);
+      } else if (on_host(s)) {
+        host_ready_.push_back(s);
+        std::push_heap(host_ready_.begin(), host_ready_.end(), Less{schedule_.priority});
+        changed_.notify_one();
+        if (host_ready_.size() > (caller_waits_ ? 1 : 0)) call_helper();
+      } else {
+        enqueue(lane, s);
+      }
+    }
+  }
+
+  // Another thread of the inter-op pool takes part while there is host work. Nobody waits for one
+  // that has not begun: the pool's threads may be busy with calls that wait for this one.
+  void call_helper() {
+    InterOpPool& pool = plan_.runtime().inter_op_pool();
+    if (called_ + helpers_ + 1 >= pool.threads()) return;
+    ++called_;
+    pool.schedule([self = shared_from_this()] {
+      {
+        std::lock_guard lock(self->mutex_);
+        --self->called_;
+        if (self->over_) return;
+        ++self->helpers_;
+      }
+      {
+        ThreadContextScope scope(self->context_);
+        self->work_on_host(/*to_the_end=*/false);
+      }
+      std::lock_guard lock(self->mutex_);
+      --self->helpers_;
+      self->changed_.notify_all();
+    });
+  }
+
+  void work_on_host(bool to_the_end) {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      if (!host_ready_.empty()) {
+        std::pop_heap(host_ready_.begin(), host_ready_.end(), Less{schedule_.priority});
+        const int s = host_ready_.back();
+        host_ready_.pop_back();
+        lock.unlock();
+        const bool over = run_host_step(s);
+        if (over) locked([&] { finish(s); });
+        lock.lock();
+      } else if (!to_the_end || scheduler_.done()) {
+        return;
+      } else {
+        caller_waits_ = true;
+        changed_.wait(lock);
+        caller_waits_ = false;
+      }
+    }
+  }
+
+  // False if the kernel is asynchronous and will end later.
+  bool run_host_step(int s) {
+    KernelContext& context = at(frame_.contexts, s);
+    context.cancellation_ = cancellation_;
+    try {
+      if (cancellation_) cancellation_->check();
+      const ScopedFlushDenormals flush;
+      const AllocationScope holder(context.node_name());
+      if (some_do_not_compute_ && !calls_functions(step(s).node->kind()) &&
+          skip_kernel(context, step(s).node, unmaterialized_inputs(s))) {
+        see_as_kernels_do(s);
+        return true;
+      }
+      const KernelDecl& kernel = step(s).kernels->choose(context);
+      if (!kernel.run) {
+        kernel.run_async(context, [self = shared_from_this(), s](std::exception_ptr error) {
+          ThreadContextScope scope(self->context_);
+          self->over(s, std::move(error));
+        });
+        return false;
+      }
+      const StepRecorder::Time begin = recorder_ ? StepRecorder::now() : 0;
+      kernel.run(context);
+      if (recorder_) {
+        recorder_->kernel(recorder_->kernel_track(context.device()), recorded_->of(*step(s).node),
+                          begin, StepRecorder::now(), StepRecorder::bytes_of(context));
+      }
+      see_as_kernels_do(s);
+    } catch (...) {
+      fail(s, std::current_exception());
+    }
+    return true;
+  }
+
+  // Functions give tokens.
+  void see_as_kernels_do(int s) {
+    for (int slot : step(s).outputs) {
+      Array& value = at(frame_.values, slot);
+      value = kernel_view(std::move(value));
+    }
+    if (!some_do_not_compute_) return;
+    KernelContext& context = at(frame_.contexts, s);
+    const UnmaterializedInputs inputs = unmaterialized_inputs(s);
+    if (!calls_functions(step(s).node->kind())) {
+      mark_results(context, inputs);
+      return note_unmaterialized(s, inputs);
+    }
+    // Which results come of which arguments is not known.
+    for (int slot : step(s).outputs) {
+      const Array& value = at(frame_.values, slot);
+      if (inputs.numbers && is_inexact(value.dtype())) mark_unmaterialized(value);
+    }
+  }
+
+  UnmaterializedInputs unmaterialized_inputs(int s) {
+    if (!some_do_not_compute_) return {};
+    const KernelContext& context = at(frame_.contexts, s);
+    UnmaterializedInputs inputs(context);
+    for (int i = 0; i < context.num_inputs(); ++i) {
+      if (at(unmaterialized_, at(step(s).inputs, i)) != 0) inputs.add(context, i);
+    }
+    return inputs;
+  }
+
+  // For those in the arenas, whose buffers do not tell.
+  void note_unmaterialized(int s, const UnmaterializedInputs& inputs) {
+    if (!some_do_not_compute_) return;
+    const KernelContext& context = at(frame_.contexts, s);
+    for (int i = 0; i < context.num_outputs(); ++i)
+      at(unmaterialized_, at(step(s).outputs, i)) =
+          comes_unmaterialized(context, i, inputs) ? 1 : 0;
+  }
+
+  // Of a step that ran elsewhere.
+  void over(int s, std::exception_ptr error) {
+    if (error) {
+      fail(s, std::move(error));
+    } else if (on_host(s)) {
+      see_as_kernels_do(s);
+    }
+    locked([&] {
+      if (recorder_ && !on_host(s)) record(s);
+      finish(s);
+    });
+  }
+
+  // Calls `body` with the lock held. Constants are brought when the outermost such call lets go of
+  // it: other runs may wait for them, whose locks are then taken. One thread at a time brings them,
+  // in a loop, as they may be there at once and set others going.
+  template <class Body>
+  void locked(Body body) {
+    {
+      std::lock_guard lock(mutex_);
+      ++depth_;
+      body();
+      if (--depth_ > 0 || bringing_ || to_bring_.empty()) return;
+      bringing_ = true;
+    }
+    for (;;) {
+      std::vector<int> constants;  // in the order in which they were issued
+      {
+        std::lock_guard lock(mutex_);
+        constants.swap(to_bring_);
+        bringing_ = !constants.empty();
+        if (!bringing_) return;
+      }
+      for (const int s : constants) {
+        try {
+          bring(constant_of(s), s);
+        } catch (...) {
+          over(s, std::current_exception());
+        }
+      }
+    }
+  }
+
+  // A kernel from its beginning, a copy from when its lane was free; both to the end that the
+  // device told. Call with the lock held.
+  void record(int s) {
+    const Task& task = schedule_.tasks.tasks[static_cast<std::size_t>(s)];
+    const Lane& lane = schedule_.tasks.lanes[static_cast<std::size_t>(task.lane)];
+    const StepRecorder::Time end = StepRecorder::now();
+    StepRecorder::Time& free = at(lane_free_, task.lane);
+    const StepRecorder::Time begin = std::max(at(began_, s), free);
+    free = end;
+    if (at(stream_of_, s) < 0 || at(began_, s) == 0) return;
+    const auto& devices = plan_.runtime().devices();
+    const Device& device = *devices[static_cast<std::size_t>(lane.device)];
+    if (const int c = constant_of(s); c >= 0) {
+      const DeviceConstants& constants = plan_.plan().device_constants();
+      return recorder_->copy({.track = recorder_->stream_track(device, StreamKind::kCopyIn, 0),
+                              .plan = recorded_,
+                              .name = constants.node(c).name(),
+                              .from = devices[0]->name(),
+                              .to = device.name(),
+                              .bytes = static_cast<double>(constants.value(c).num_bytes()),
+                              .begin = begin,
+                              .end = end});
+    }
+    const Node& node = *step(s).node;
+    if (lane.kind == Lane::kCompute) {
+      const int track = recorder_->stream_track(device, StreamKind::kCompute, at(stream_of_, s));
+      return recorder_->kernel(track, recorded_->of(node), lane.width == 1 ? begin : at(began_, s),
+                               end, StepRecorder::bytes_of(at(frame_.contexts, s)));
+    }
+    const bool out = lane.kind == Lane::kCopyOut;
+    const int from = plan_.plan().slot_memory(step(s).inputs[0]);
+    const int to = plan_.plan().slot_memory(step(s).outputs[0]);
+    const Output value = node.inputs()[0];
+    const bool made =
+        value.node->kind() != NodeKind::kArg && value.node->kind() != NodeKind::kConst;
+    recorder_->copy({.track = recorder_->stream_track(
+                         device, out ? StreamKind::kCopyOut : StreamKind::kCopyIn, 0),
+                     .plan = recorded_,
+                     .maker = made ? value.node : nullptr,
+                     .output = value.index,
+                     .name = value.node->name(),
+                     .from = devices[static_cast<std::size_t>(from)]->name(),
+                     .to = devices[static_cast<std::size_t>(to)]->name(),
+                     .bytes = static_cast<double>(at(frame_.values, step(s).inputs[0]).num_bytes()),
+                     .begin = begin,
+                     .end = end});
+  }
+
+  void enqueue(int lane, int s) {
+    const int stream = least_loaded(lane);
+    ++at(at(streams_, lane), stream);
+    at(stream_of_, s) = stream;
+    const auto over = [self = shared_from_this(), s](std::exception_ptr error) {
+      ThreadContextScope scope(self->context_);
+      self->over(s, std::move(error));
+    };
+    const Lane& where = schedule_.tasks.lanes[static_cast<std::size_t>(lane)];
+    Device& device = *plan_.runtime().devices()[static_cast<std::size_t>(where.device)];
+    try {
+      if (cancellation_) cancellation_->check();
+      if (constant_of(s) >= 0) {
+        to_bring_.push_back(s);
+      } else if (where.kind == Lane::kCompute) {
+        Work work;
+        work.flops = plan_.flops(s);
+        work.bytes = plan_.bytes(s);
+        work.run = [self = shared_from_this(), s] { self->run_device_step(s); };
+        work.done = over;
+        device.stream(StreamKind::kCompute, stream).enqueue(std::move(work));
+      } else {
+        start_copy(device, where.kind, s, over);
+      }
+    } catch (...) {
+      over(std::current_exception());
+    }
+  }
+
+  int least_loaded(int lane) const {
+    const auto& loads = streams_[static_cast<std::size_t>(lane)];
+    int best = 0;
+    for (int i = 1; i < static_cast<int>(loads.size()); ++i) {
+      if (loads[static_cast<std::size_t>(i)] < loads[static_cast<std::size_t>(best)]) best = i;
+    }
+    return best;
+  }
+
+  // On a thread of the device. What it waits for may have failed after it was issued behind it.
+  void run_device_step(int s) {
+    if (lost_[static_cast<std::size_t>(s)].load(std::memory_order_acquire)) return;
+    ThreadContextScope scope(context_);
+    KernelContext& context = at(frame_.contexts, s);
+    context.cancellation_ = cancellation_;
+    if (cancellation_) cancellation_->check();
+    if (recorder_) at(began_, s) = StepRecorder::now();
+    const UnmaterializedInputs inputs = unmaterialized_inputs(s);
+    run_device_kernel(*step(s).kernels, context, step(s).node, inputs);
+    note_unmaterialized(s, inputs);
+  }
+
+  template <class Over>
+  void start_copy(Device& device, Lane::Kind kind, int s, const Over& over) {
+    const Array& from = at(frame_.values, step(s).inputs[0]);
+    Array& to = at(frame_.values, step(s).outputs[0]);
+    if (const Device* const source = device_of(from)) check_not_lost(*source);
+    const AllocationScope holder(step(s).node->name());
+    const bool planned = (step(s).planned_outputs & 1) != 0 && to.shape() == from.shape();
+    if (kind == Lane::kCopyOut) {
+      if (!planned) to = Array(from.dtype(), from.shape());
+    } else if (!planned) {
+      to = kernel_view(allocate_on(device, from.dtype(), from.shape()));
+    }
+    if (some_do_not_compute_) {
+      const std::uint8_t unmaterialized = at(unmaterialized_, step(s).inputs[0]);
+      at(unmaterialized_, step(s).outputs[0]) = unmaterialized;
+      if (unmaterialized || !is_computed(from)) mark_unmaterialized(to);
+    }
+    if (from.num_bytes() == 0) return over(nullptr);
+    if (recorder_) at(began_, s) = StepRecorder::now();
+    start_transfer(from, to, over);
+  }
+
+  // Another call may be bringing it; if that one is cancelled this one goes on.
+  void bring(int constant, int s, int tries = 3) {
+    if (recorder_) at(began_, s) = StepRecorder::now();
+    plan_.plan().device_constants().bring(
+        constant, [self = shared_from_this(), constant, s, tries](std::exception_ptr error) {
+          ThreadContextScope scope(self->context_);
+          const bool mine = self->cancellation_ && self->cancellation_->cancelled();
+          if (error && !mine && tries > 1 && code_of(error) == Code::kCancelled)
+            return self->bring(constant, s, tries - 1);
+          self->over(s, std::move(error));
+        });
+  }
+
+  void fail(int s, std::exception_ptr error) {
+    if (constant_of(s) < 0) error = node_failure(*step(s).node, at(frame_.contexts, s), error);
+    lost_[static_cast<std::size_t>(s)].store(true, std::memory_order_release);
+    std::lock_guard lock(mutex_);
+    if (!error_) error_ = std::move(error);
+    // Those that were issued behind it on its stream must not run.
+    for (int next : after(s))
+      lost_[static_cast<std::size_t>(next)].store(true, std::memory_order_release);
+  }
+
+  // Call with the lock held. What a step that is over sets going may be over at once, and so on
+  // for as long as the function is: a list, not a recursion.
+  void finish(int s) {
+    finished_.push_back(s);
+    if (following_up_) return;
+    following_up_ = true;
+    while (!finished_.empty()) {
+      const int next = finished_.back();
+      finished_.pop_back();
+      follow_up(next);
+    }
+    following_up_ = false;
+    if (scheduler_.done()) changed_.notify_all();
+  }
+
+  void follow_up(int s) {
+    const int lane = schedule_.tasks.tasks[static_cast<std::size_t>(s)].lane;
+    const bool lost = lost_[static_cast<std::size_t>(s)].load(std::memory_order_relaxed);
+    if (at(stream_of_, s) >= 0) --at(at(streams_, lane), at(stream_of_, s));
+    if (constant_of(s) < 0) release_inputs(s);
+    if (lost) {
+      for (int next : after(s))
+        lost_[static_cast<std::size_t>(next)].store(true, std::memory_order_release);
+    }
+    std::vector<int> lanes;
+    scheduler_.finish(s, lanes);
+    for (int l : lanes) issue(l);
+  }
+
+  void release_inputs(int s) {
+    for (int slot : step(s).inputs) {
+      auto& readers = at(readers_, slot);
+      if (at(plan_.plan().readers(), slot) != 0 &&
+          readers.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        at(frame_.values, slot) = Array();
+      }
+    }
+  }
+
+  const DevicePlan& plan_;
+  const DevicePlan::Schedule& schedule_;
+  Plan::Frame& frame_;
+  const Cancellation* const cancellation_;
+  const ThreadContext context_;
+
+  std::recursive_mutex mutex_;
+  int depth_ = 0;          // of `locked`
+  bool bringing_ = false;  // a thread takes what is in to_bring_
+  std::condition_variable_any changed_;
+  ListScheduler scheduler_;
+  std::vector<std::atomic<bool>> lost_;       // by step
+  std::vector<std::atomic<int>> readers_;     // by slot
+  std::vector<std::vector<int>> streams_;     // by lane and stream: work that is not over
+  std::vector<int> stream_of_;                // by step; -1: none
+  const bool some_do_not_compute_;            // devices of the runtime
+  std::vector<std::uint8_t> unmaterialized_;  // by slot: of values in the arenas
+  std::vector<int> host_ready_;               // a heap: who has most ahead goes first
+  std::vector<int> to_bring_;                 // constants, by task
+  std::vector<int> finished_;  // steps that are over and have not yet been followed up
+  bool following_up_ = false;
+  bool caller_waits_ = false;
+  bool over_ = false;
+  int called_ = 0;   // helpers that have not begun
+  int helpers_ = 0;  // that have
+  std::exception_ptr error_;
+
+  const std::shared_ptr<StepRecorder> recorder_;  // null: nobody looks
+  const RecordedPlan* recorded_ = nullptr;
+  std::vector<StepRecorder::Time> began_;      // by step
+  std::vector<StepRecorder::Time> lane_free_;  // by lane: when its last task was over
+};
+
+}  // namespace
+
+void run_on_devices(const DevicePlan& plan, Plan::Frame& frame, const Cancellation* cancellation) {
+  (*std::make_shared<Run>(plan, frame, cancellation))();
+}
+
+}  // namespace tandem

@@ -1,0 +1,42 @@
+#include "tandem/runtime/execute/running_calls.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace tandem {
+namespace {
+
+thread_local std::vector<const RunningCalls*> t_inside;  // of the calls that this thread is in
+
+}  // namespace
+
+RunningCalls::Scope::Scope(RunningCalls& calls) : calls_(calls) {
+  std::lock_guard lock(calls_.mutex_);
+  ++calls_.running_;
+  t_inside.push_back(&calls_);
+}
+
+RunningCalls::Scope::~Scope() {
+  std::lock_guard lock(calls_.mutex_);
+  t_inside.pop_back();
+  if (--calls_.running_ == 0) calls_.over_.notify_all();
+}
+
+std::shared_ptr<const Cancellation> RunningCalls::closing_or(
+    const std::shared_ptr<const Cancellation>& own) {
+  std::lock_guard lock(mutex_);
+  if (own_ != own) {
+    closing_or_own_ = std::make_shared<const Cancellation>(own, closing_);
+    own_ = own;
+  }
+  return closing_or_own_;
+}
+
+void RunningCalls::end() {
+  closes_->cancel();
+  if (std::find(t_inside.begin(), t_inside.end(), this) != t_inside.end()) return;
+  std::unique_lock lock(mutex_);
+  over_.wait(lock, [this] { return running_ == 0; });
+}
+
+}  // namespace tandem

@@ -1,0 +1,89 @@
+#include "tandem/runtime/thread_context.h"
+
+#include <memory>
+#include <utility>
+
+#include "tandem/core/error.h"
+#include "tandem/graph/kernel_context.h"
+#include "tandem/graph/rng_position.h"
+#include "tandem/runtime/config/configured.h"
+
+namespace tandem {
+
+namespace {
+
+// A pointer needs neither a guard nor a second look-up of the thread's storage, as an object with a
+// destructor does, and every op call comes by here several times.
+constinit thread_local ThreadContext* current = nullptr;
+
+[[gnu::noinline]] ThreadContext& make_thread_context() {
+  thread_local ThreadContext context;
+  current = &context;
+  return context;
+}
+
+[[maybe_unused]] const bool kRegistered = [] {
+  RngPosition::set_current([] { return thread_context().draws.get(); });
+  return true;
+}();
+
+}  // namespace
+
+ThreadContext& thread_context() { return current ? *current : make_thread_context(); }
+
+ThreadContextScope::ThreadContextScope(ThreadContext context)
+    : saved_(std::exchange(thread_context(), std::move(context))) {}
+ThreadContextScope::~ThreadContextScope() { thread_context() = std::move(saved_); }
+
+namespace {
+
+// A type that is there but was never asked for becomes known with the list of devices.
+DeviceSpec parse_device(const std::string& device) {
+  try {
+    return DeviceSpec::parse(device);
+  } catch (const InvalidArgumentError&) {
+    config::devices_now();
+    return DeviceSpec::parse(device);
+  }
+}
+
+}  // namespace
+
+DeviceScope::DeviceScope(const std::string& device) {
+  DeviceSpec spec = parse_device(device);
+  auto& scopes = thread_context().devices;
+  if (!device.empty() && !scopes.empty()) spec = spec.merged_into(DeviceSpec::parse(scopes.back()));
+  scopes.push_back(spec.to_string());
+}
+DeviceScope::~DeviceScope() { thread_context().devices.pop_back(); }
+
+namespace {
+
+// What stops the calls of an inner scope: its own or the outer one's, so that a library's scope
+// does not keep its caller's from being heard.
+std::shared_ptr<const Cancellation> joined(std::shared_ptr<const Cancellation> inner,
+                                           const std::shared_ptr<const Cancellation>& outer) {
+  if (!inner || inner == outer) return outer;
+  if (!outer || inner->joins(outer)) return inner;
+  return std::make_shared<const Cancellation>(std::move(inner), outer);
+}
+
+}  // namespace
+
+CancellationScope::CancellationScope(std::shared_ptr<const Cancellation> cancellation)
+    : saved_(thread_context().cancellation) {
+  thread_context().cancellation = joined(std::move(cancellation), saved_);
+}
+CancellationScope::~CancellationScope() { thread_context().cancellation = std::move(saved_); }
+
+NameScope::NameScope(const std::string& name) : saved_(thread_context().name_scope) {
+  std::string& scope = thread_context().name_scope;
+  if (name.empty() || name.ends_with('/')) {
+    scope = name;
+  } else {
+    scope += name + "/";
+  }
+}
+NameScope::~NameScope() { thread_context().name_scope = std::move(saved_); }
+
+}  // namespace tandem

@@ -1,0 +1,136 @@
+#include "tandem/runtime/explain.h"
+
+#include <ostream>
+#include <utility>
+
+#include "tandem/core/error.h"
+#include "tandem/core/resource_handle.h"
+#include "tandem/device/memory_space.h"
+#include "tandem/fs/file_system.h"
+#include "tandem/placement/cost_model.h"
+#include "tandem/placement/cost_profile.h"
+#include "tandem/runtime/execute/function_executor.h"
+#include "tandem/runtime/execute/placed_function.h"
+#include "tandem/runtime/optimized.h"
+#include "tandem/runtime/runtime.h"
+
+namespace tandem {
+namespace {
+
+// `body`: of `function`, optimized. `places`: for each argument the device where the caller has it,
+// or -1.
+Explanation explain_body(const MutableFunction& body, const Function& function,
+                         const ExplainOptions& options, const DeviceSet& devices,
+                         const std::vector<int>& places) {
+  Runtime& runtime = Runtime::current();
+  // As a call would place it.
+  const PlacementChoice choice = FunctionExecutor::placement_choice(function, runtime);
+  PlacementOptions placement;
+  if (options.placement) {
+    placement = *options.placement;
+  } else {
+    placement.policy = choice.policy;
+    placement.soft = runtime.soft_placement();
+  }
+  std::shared_ptr<const CostProfile> costs = options.costs ? options.costs : choice.profile;
+  placement.log = false;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (places[i] >= 0) placement.fixed.emplace_back(body.args[i], places[i]);
+  }
+  const Placement placed =
+      place(body.graph, CostModel(devices, costs), runtime.kernels(), placement);
+  // What was just measured tells more than what the placer knew.
+  if (!options.costs && options.profile)
+    costs = std::make_shared<const CostProfile>(options.profile->costs());
+  const CostModel model(devices, std::move(costs));
+  return explain_placement(body.graph, placed, model, runtime.kernels(), function.name(), placement,
+                           options.profile ? &*options.profile : nullptr, options.advice);
+}
+
+DeviceSet devices_of(const ExplainOptions& options) {
+  return options.devices ? *options.devices : device_set_of(Runtime::current());
+}
+
+// Where an argument is: a variable's handle tells the variable's place.
+int device_of_argument(const Tensor& tensor, const DeviceSet& devices) {
+  if (tensor.is_symbolic()) return -1;
+  // Only handles are looked at: other values may lie on a device, or not even be computed.
+  if (tensor.dtype() != DType::kResource) return devices.find(tensor.device());
+  const Array array = tensor.array();
+  if (array.on_host() && array.num_elements() == 1) {
+    const ResourceHandle& handle = *array.data<ResourceHandle>();
+    return handle.empty() ? -1 : devices.find(handle.info().device);
+  }
+  const Device* device = device_of(array);
+  return device ? devices.find(device->name()) : 0;
+}
+
+// `all`: with what the function captured.
+void check_arguments(const ConcreteFunction& function, const std::vector<Tensor>& all) {
+  const std::vector<Node*>& params = function.function()->args();
+  if (all.size() != params.size()) {
+    const std::size_t captured = function.captures().size();
+    throw InvalidArgumentError(cat("Function '", function.name(), "' takes ",
+                                   params.size() - captured, " arguments but got ",
+                                   all.size() - captured, "."));
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const DType dtype = params[i]->output_dtype(0);
+    const PartialShape& shape = params[i]->output_shape(0);
+    if (all[i].dtype() == dtype && all[i].partial_shape().is_compatible(shape)) continue;
+    throw InvalidArgumentError(cat("Function '", function.name(), "': argument ", i, " must be ",
+                                   dtype, shape, " but is ", all[i].dtype(), all[i].partial_shape(),
+                                   "."));
+  }
+}
+
+}  // namespace
+
+Explanation explain_function(const Function& function, const std::vector<PartialShape>& arg_shapes,
+                             const ExplainOptions& options) {
+  const MutableFunction body = optimized(function, arg_shapes);
+  std::vector<int> places;
+  for (const Node* arg : body.args) {
+    const DType dtype = arg->output_dtype(0);
+    places.push_back(dtype == DType::kResource || is_ref(dtype) ? -1 : 0);
+  }
+  return explain_body(body, function, options, devices_of(options), places);
+}
+
+Explanation explain_call(const ConcreteFunction& function, std::span<const Tensor> args,
+                         const ExplainOptions& options) {
+  if (!function.function()) throw InvalidArgumentError("An empty function has nothing to explain.");
+  std::vector<Tensor> all(args.begin(), args.end());
+  all.insert(all.end(), function.captures().begin(), function.captures().end());
+  std::vector<PartialShape> shapes;
+  shapes.reserve(all.size());
+  for (const Tensor& t : all) shapes.push_back(t.partial_shape());
+  check_arguments(function, all);
+  const MutableFunction body = optimized(*function.function(), shapes);
+  const DeviceSet devices = devices_of(options);
+  std::vector<int> places;
+  for (std::size_t i = 0; i < all.size() && i < body.args.size(); ++i) {
+    places.push_back(device_of_argument(all[i], devices));
+  }
+  return explain_body(body, *function.function(), options, devices, places);
+}
+
+double Explanation::copied_bytes() const {
+  double sum = 0;
+  for (const Copy& copy : copies) sum += copy.bytes * copy.per_step;
+  return sum;
+}
+
+double Explanation::copy_seconds() const {
+  double sum = 0;
+  for (const Copy& copy : copies) sum += copy.seconds * copy.per_step;
+  return sum;
+}
+
+void Explanation::save_html(const std::string& path) const { fs::write_file(path, to_html()); }
+
+std::ostream& operator<<(std::ostream& out, const Explanation& explanation) {
+  return out << explanation.to_text();
+}
+
+}  // namespace tandem

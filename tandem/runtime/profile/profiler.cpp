@@ -1,0 +1,142 @@
+#include "tandem/runtime/profiler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tandem/core/error.h"
+#include "tandem/fs/file_system.h"
+#include "tandem/placement/cost_profile.h"
+#include "tandem/runtime/profile/profile_data.h"
+#include "tandem/runtime/profile/step_recorder.h"
+
+namespace tandem::profiler {
+
+Profile::Profile() : Profile(std::make_shared<const Data>()) {}
+
+Profile::Profile(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
+
+const std::vector<Track>& Profile::tracks() const { return data_->tracks; }
+
+const std::vector<Event>& Profile::events() const { return data_->events; }
+
+std::uint64_t Profile::dropped() const { return data_->dropped; }
+
+double Profile::seconds() const { return data_->seconds; }
+
+std::map<std::string, NodeTime, std::less<>> Profile::node_times(std::string_view function) const {
+  struct Times {
+    double first = 0;
+    double sum = 0;
+    std::int64_t runs = 0;
+  };
+  std::map<std::string, Times, std::less<>> times;
+  for (std::size_t i = 0; i < data_->events.size(); ++i) {
+    const Event& event = data_->events[i];
+    if (event.kind != EventKind::kKernel || !data_->nodes[i]) continue;
+    if (!function.empty() && event.function != function) continue;
+    Times& t = times[std::string(event.name)];
+    const double seconds = event.end - event.begin;
+    if (t.runs++ == 0) {
+      t.first = seconds;
+    } else {
+      t.sum += seconds;
+    }
+  }
+  std::map<std::string, NodeTime, std::less<>> result;
+  for (const auto& [name, t] : times) {
+    result[name] = {t.runs, t.runs > 1 ? t.sum / static_cast<double>(t.runs - 1) : t.first};
+  }
+  return result;
+}
+
+CostProfile Profile::costs() const {
+  CostProfile costs;
+  for (std::size_t i = 0; i < data_->events.size(); ++i) {
+    const Event& event = data_->events[i];
+    const RecordedNode* node = data_->nodes[i];
+    const std::string& kind = data_->kinds[static_cast<std::size_t>(event.track)];
+    // What waits for others tells nothing of the device.
+    if (event.kind != EventKind::kKernel || !node || kind.empty()) continue;
+    costs.add(node->key, kind, event.end - event.begin);
+  }
+  return costs;
+}
+
+void Profile::save(const std::string& path) const { fs::write_file(path, to_json()); }
+
+void start(const Options& options) {
+  if (options.max_events < 1 || options.max_events > Options::kMaxEvents) {
+    throw InvalidArgumentError(cat("td::profiler::start: max_events must be from 1 to ",
+                                   Options::kMaxEvents, ", not ", options.max_events, "."));
+  }
+  StepRecorder::start(std::make_shared<StepRecorder>(options.max_events));
+}
+
+bool running() { return StepRecorder::on(); }
+
+Profile stop() {
+  const std::shared_ptr<StepRecorder> recorder = StepRecorder::stop();
+  auto data = std::make_shared<Profile::Data>();
+  data->seconds = 1e-9 * static_cast<double>(StepRecorder::now() - recorder->started());
+  const std::vector<StepRecorder::Record> records = recorder->close();
+  data->names = recorder;
+  data->tracks = recorder->tracks();
+  data->kinds = recorder->kinds();
+  data->dropped = recorder->dropped();
+  data->events.reserve(records.size());
+  data->nodes.reserve(records.size());
+  const auto seconds = [&](StepRecorder::Time t) {
+    return 1e-9 * static_cast<double>(t - recorder->started());
+  };
+  for (const StepRecorder::Record& record : records) {
+    Event event;
+    event.kind = record.kind;
+    event.track = record.track;
+    event.begin = seconds(record.begin);
+    event.end = seconds(record.end);
+    event.bytes = record.bytes;
+    if (record.node) {
+      event.name = record.node->name;
+      event.function = record.node->plan->function;
+      event.op = record.node->op;
+    }
+    if (record.plan) event.function = record.plan->function;
+    if (record.name) event.name = *record.name;
+    if (!record.node && record.kind == EventKind::kKernel) event.op = event.name;
+    if (record.detail) event.op = *record.detail;
+    if (record.from) event.from = *record.from;
+    if (record.to) event.to = *record.to;
+    data->events.push_back(event);
+    data->nodes.push_back(record.node);
+  }
+  return Profile(std::move(data));
+}
+
+void record_input(std::string_view pipeline, std::string_view stages,
+                  std::chrono::steady_clock::time_point begin,
+                  std::chrono::steady_clock::time_point end) {
+  const auto recorder = StepRecorder::active();
+  if (!recorder) return;
+  const auto time = [](std::chrono::steady_clock::time_point at) {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(at.time_since_epoch()).count();
+  };
+  recorder->input(pipeline, stages, std::max<std::int64_t>(time(begin), recorder->started()),
+                  time(end));
+}
+
+Scope::Scope(std::string_view name) {
+  if (!StepRecorder::on()) return;
+  name_ = name;
+  begin_ = StepRecorder::now();
+}
+
+Scope::~Scope() {
+  if (begin_ < 0) return;
+  const auto recorder = StepRecorder::active();
+  if (!recorder) return;
+  // Begun in an earlier recording, it is seen from this one's start on.
+  recorder->thread_event(EventKind::kScope, name_, std::max(begin_, recorder->started()),
+                         StepRecorder::now());
+}
+
+}  // namespace tandem::profiler

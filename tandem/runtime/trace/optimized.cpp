@@ -1,0 +1,31 @@
+#include "tandem/runtime/optimized.h"
+
+#include "tandem/core/error.h"
+#include "tandem/graph/internal/frames.h"
+#include "tandem/runtime/config/default_options.h"
+#include "tandem/runtime/execute/kernel_evaluator.h"
+#include "tandem/runtime/execute/prepare.h"
+#include "tandem/runtime/runtime.h"
+
+namespace tandem {
+
+MutableFunction optimized(const Function& function, const std::vector<PartialShape>& arg_shapes) {
+  if (arg_shapes.size() != function.args().size()) {
+    throw InvalidArgumentError(cat("Function '", function.name(), "' takes ",
+                                   function.args().size(), " arguments, but there are ",
+                                   arg_shapes.size(), " shapes."));
+  }
+  Runtime& runtime = Runtime::current();
+  MutableFunction body(function);
+  prepare(body, runtime.ops());
+  const OptimizerOptions options = default_options().optimizer();
+  if (!function.may_optimize() || options.disable_meta_optimizer) return body;
+  KernelEvaluator evaluator(runtime);
+  optimize(body, runtime.ops(), evaluator, options);
+  // Graphs with control flow run as they are for all shapes.
+  if (!holds_control_flow(body.graph))
+    specialize(body, arg_shapes, runtime.ops(), evaluator, options);
+  return body;
+}
+
+}  // namespace tandem
