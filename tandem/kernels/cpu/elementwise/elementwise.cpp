@@ -78,8 +78,10 @@ struct Piece {
 using UnaryPiece = Piece<UnaryLoop>;
 using BinaryPiece = Piece<BinaryLoop>;
 
-void run(const UnaryPiece& p, const std::byte* x, std::byte* out, std::int64_t n) {
-  if (!p.through) return p.loop(x, out, n, p.parameter);
+// The conversions stand in functions of their own: their buffers would lengthen the way of every
+// scalar (the stack is probed page by page).
+[[gnu::noinline]] void run_through_float(const UnaryPiece& p, const std::byte* x, std::byte* out,
+                                         std::int64_t n) {
   float values[kChunk];
   for (std::int64_t done = 0; done < n; done += kChunk) {
     const std::int64_t m = std::min(kChunk, n - done);
@@ -93,9 +95,9 @@ void run(const UnaryPiece& p, const std::byte* x, std::byte* out, std::int64_t n
   }
 }
 
-void run(const BinaryPiece& p, const std::byte* a, const std::byte* b, std::byte* out,
-         std::int64_t n, bool a_scalar, bool b_scalar) {
-  if (!p.through) return p.loop(a, b, out, n, a_scalar, b_scalar, p.parameter);
+[[gnu::noinline]] void run_through_float(const BinaryPiece& p, const std::byte* a,
+                                         const std::byte* b, std::byte* out, std::int64_t n,
+                                         bool a_scalar, bool b_scalar) {
   float x[kChunk], y[kChunk];
   if (a_scalar) p.through->widen(a, x, 1);
   if (b_scalar) p.through->widen(b, y, 1);
@@ -114,18 +116,28 @@ void run(const BinaryPiece& p, const std::byte* a, const std::byte* b, std::byte
   }
 }
 
+void run(const UnaryPiece& p, const std::byte* x, std::byte* out, std::int64_t n) {
+  if (!p.through) return p.loop(x, out, n, p.parameter);
+  run_through_float(p, x, out, n);
+}
+
+void run(const BinaryPiece& p, const std::byte* a, const std::byte* b, std::byte* out,
+         std::int64_t n, bool a_scalar, bool b_scalar) {
+  if (!p.through) return p.loop(a, b, out, n, a_scalar, b_scalar, p.parameter);
+  run_through_float(p, a, b, out, n, a_scalar, b_scalar);
+}
+
 // The output in the memory of the first input that may be taken over and has as many elements.
 Array& output_for(KernelContext& c, const Shape& shape) {
   const bool first = c.input(0).num_elements() == shape.num_elements() && c.may_overwrite_input(0);
   return c.reuse_or_allocate_output(first ? 0 : 1, 0, shape);
 }
 
-// Elements [begin, end) of the result, by `compute(first, n, to)`: where they belong, or in blocks
-// that are written past the caches.
+// Elements [begin, end) of the result, which `compute(first, n, to)` computes, in blocks that are
+// written past the caches. Not inlined: the block would lengthen the way of every scalar.
 template <class Compute>
-void run_range(Array& out, std::size_t size, bool streaming_store, std::int64_t begin,
-               std::int64_t end, Compute compute) {
-  if (!streaming_store) return compute(begin, end - begin, at(out, begin, size));
+[[gnu::noinline]] void stream_range(Array& out, std::size_t size, std::int64_t begin,
+                                    std::int64_t end, const Compute& compute) {
   alignas(64) std::byte block[kChunk * sizeof(std::complex<double>)];
   StreamingStore past;
   for (std::int64_t n; begin < end; begin += n) {
@@ -135,15 +147,49 @@ void run_range(Array& out, std::size_t size, bool streaming_store, std::int64_t 
   }
 }
 
+[[gnu::noinline]] void stream_unary(KernelContext& c, const UnaryPiece& p, Array& out) {
+  const Array& x = c.input(0);
+  c.intra_op().parallel_for(out.num_elements(), p.cost, [&](std::int64_t begin, std::int64_t end) {
+    stream_range(out, p.out_size, begin, end,
+                 [&](std::int64_t first, std::int64_t n, std::byte* to) {
+                   run(p, at(x, first, p.in_size), to, n);
+                 });
+  });
+}
+
+[[gnu::noinline]] void stream_same_shape(KernelContext& c, const BinaryPiece& p, Array& out) {
+  const Array &a = c.input(0), &b = c.input(1);
+  c.intra_op().parallel_for(out.num_elements(), p.cost, [&](std::int64_t begin, std::int64_t end) {
+    stream_range(out, p.out_size, begin, end,
+                 [&](std::int64_t first, std::int64_t n, std::byte* to) {
+                   run(p, at(a, first, p.in_size), at(b, first, p.in_size), to, n, false, false);
+                 });
+  });
+}
+
+[[gnu::noinline]] void stream_broadcast(KernelContext& c, const BinaryPiece& p,
+                                        const BroadcastRows<2>& rows, Array& out) {
+  const Array &a = c.input(0), &b = c.input(1);
+  rows.run(c.intra_op(), p.cost,
+           [&](std::int64_t begin, const auto& from, const auto& step, std::int64_t count) {
+             stream_range(out, p.out_size, begin, begin + count,
+                          [&](std::int64_t first, std::int64_t n, std::byte* to) {
+                            const std::int64_t done = first - begin;
+                            run(p, at(a, from[0] + done * step[0], p.in_size),
+                                at(b, from[1] + done * step[1], p.in_size), to, n, step[0] == 0,
+                                step[1] == 0);
+                          });
+           });
+}
+
 void run_same_shape(KernelContext& c, const BinaryPiece& p) {
   const Array &a = c.input(0), &b = c.input(1);
   Array& out = output_for(c, a.shape());
-  const bool streaming_store = StreamingStore::pays(c, out);
+  if (StreamingStore::pays(c, out)) [[unlikely]]
+    return stream_same_shape(c, p, out);
   c.intra_op().parallel_for(out.num_elements(), p.cost, [&](std::int64_t begin, std::int64_t end) {
-    run_range(out, p.out_size, streaming_store, begin, end,
-              [&](std::int64_t first, std::int64_t n, std::byte* to) {
-                run(p, at(a, first, p.in_size), at(b, first, p.in_size), to, n, false, false);
-              });
+    run(p, at(a, begin, p.in_size), at(b, begin, p.in_size), at(out, begin, p.out_size),
+        end - begin, false, false);
   });
 }
 
@@ -213,16 +259,13 @@ void run_broadcast(KernelContext& c, const BinaryPiece& p) {
   if (copy && rows.row_size() < kShortRow && out.num_elements() > rows.row_size()) {
     return run_short_rows(c, p, rows, out, copy);
   }
-  const bool streaming_store = rows.row_size() >= kChunk && StreamingStore::pays(c, out);
+  if (rows.row_size() >= kChunk && StreamingStore::pays(c, out)) [[unlikely]] {
+    return stream_broadcast(c, p, rows, out);
+  }
   rows.run(c.intra_op(), p.cost,
            [&](std::int64_t begin, const auto& from, const auto& step, std::int64_t n) {
-             run_range(out, p.out_size, streaming_store, begin, begin + n,
-                       [&](std::int64_t first, std::int64_t m, std::byte* to) {
-                         const std::int64_t done = first - begin;
-                         run(p, at(a, from[0] + done * step[0], p.in_size),
-                             at(b, from[1] + done * step[1], p.in_size), to, m, step[0] == 0,
-                             step[1] == 0);
-                       });
+             run(p, at(a, from[0], p.in_size), at(b, from[1], p.in_size),
+                 at(out, begin, p.out_size), n, step[0] == 0, step[1] == 0);
            });
 }
 
@@ -232,12 +275,10 @@ void run_unary(KernelContext& c, const UnaryOp& op, float parameter) {
   const UnaryPiece p(c, op, parameter);
   const Array& x = c.input(0);
   Array& out = c.reuse_or_allocate_output(0, 0, x.shape());
-  const bool streaming_store = StreamingStore::pays(c, out);
+  if (StreamingStore::pays(c, out)) [[unlikely]]
+    return stream_unary(c, p, out);
   c.intra_op().parallel_for(out.num_elements(), p.cost, [&](std::int64_t begin, std::int64_t end) {
-    run_range(out, p.out_size, streaming_store, begin, end,
-              [&](std::int64_t first, std::int64_t n, std::byte* to) {
-                run(p, at(x, first, p.in_size), to, n);
-              });
+    run(p, at(x, begin, p.in_size), at(out, begin, p.out_size), end - begin);
   });
 }
 

@@ -29,8 +29,8 @@ std::size_t last_cache_bytes() {
 
 }  // namespace
 
-bool StreamingStore::pays([[maybe_unused]] const KernelContext& c,
-                          [[maybe_unused]] const Array& output) {
+bool StreamingStore::pays_for_many([[maybe_unused]] const KernelContext& c,
+                                   [[maybe_unused]] const Array& output) {
 #if defined(__SSE2__)
   // What is read to compute it takes its part of the cache too.
   static const std::size_t least = last_cache_bytes() / 4 * 3;

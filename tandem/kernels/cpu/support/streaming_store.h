@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "tandem/core/array.h"
 #include "tandem/graph/kernel_context.h"
@@ -17,9 +18,17 @@ class StreamingStore {
   StreamingStore(const StreamingStore&) = delete;
   StreamingStore& operator=(const StreamingStore&) = delete;
 
-  /// Whether an output is large enough, and its memory none that is read to compute it.
-  static bool pays(const KernelContext& c, const Array& output);
+  /// Whether an output is large enough, and its memory none that is read to compute it. Costs a
+  /// comparison for small outputs.
+  static bool pays(const KernelContext& c, const Array& output) {
+    return output.num_elements() >= kMinElements && pays_for_many(c, output);
+  }
   void write(void* to, const void* from, std::size_t bytes);
+
+ private:
+  // No processor has so small a last cache that fewer elements, of any dtype, would overflow it.
+  static constexpr std::int64_t kMinElements = 1 << 14;
+  static bool pays_for_many(const KernelContext& c, const Array& output);
 };
 
 }  // namespace tandem::cpu
