@@ -46,6 +46,18 @@ const OpRegistration kStatelessIf{{
     .doc = "As If, for branches without side effects.",
 }};
 
+const OpRegistration kToBool{{
+    .name = "ToBool",
+    .inputs = "input: T",
+    .outputs = "output: bool",
+    .attrs = "T: type",
+    .shape = shapes::scalar,
+    .gradient = not_differentiable,
+    .traits = {.host_inputs = 1, .host_outputs = 1},
+    .doc = "Whether If and While take input for true: a scalar that is not zero or an empty "
+           "string, any other tensor that is not empty.",
+}};
+
 std::vector<Tensor> call_if_op(const Tensor& pred, std::span<const Tensor> inputs,
                                const FunctionRef& then_branch, const FunctionRef& else_branch,
                                AttrMap attrs) {

@@ -101,6 +101,11 @@ void while_kernel(KernelContext& c) {
   set_results(c, std::move(state));
 }
 
+void to_bool(KernelContext& c) {
+  *c.allocate_output(0, Shape{}).data<bool>() = is_true(c.input(0));
+}
+
+const KernelRegistration kToBool{{.op = "ToBool", .run = to_bool}};
 const KernelRegistration kIf{{.op = "If", .run = if_kernel}};
 const KernelRegistration kStatelessIf{{.op = "StatelessIf", .run = if_kernel}};
 const KernelRegistration kCase{{.op = "Case", .run = case_kernel}};
