@@ -37,6 +37,8 @@ class Fuser {
 
   bool run() {
     const std::vector<Node*> order = f_.graph.topological_order();
+    if (std::none_of(order.begin(), order.end(), [](const Node* n) { return method_of(*n); }))
+      return false;
     bool changed = false;
     for (auto node = order.rbegin(); node != order.rend(); ++node)
       if (uses_.of(*node) != 0 && uses_.waiting_for(*node) == 0) changed = try_at(*node) || changed;
@@ -45,15 +47,18 @@ class Fuser {
   }
 
  private:
-  // Only `reader` reads it, and nobody waits for it.
+  // Only `reader`, which has it as an input, reads it, and no node waits for it.
   bool is_read_only_by(const Node* node, const Node* reader) const {
     const auto& inputs = reader->inputs();
-    return uses_.of(node) == std::count_if(inputs.begin(), inputs.end(),
+    return uses_.of(node) == 1 ||
+           uses_.of(node) == std::count_if(inputs.begin(), inputs.end(),
                                            [&](const Output& in) { return in.node == node; });
   }
 
   bool is_step(const Node& node, bool is_last) {
-    if (node.num_outputs() != 1 || node.kind() != NodeKind::kPlain) return false;
+    if (node.num_outputs() != 1 || node.kind() != NodeKind::kPlain ||
+        node.inputs().size() > kMaxArgs)
+      return false;
     const DType dtype = node.output_dtype(0);
     if (!is_last && dtype != DType::kFloat) return false;
     if (is_op(node, "_FusedElementwise")) return true;

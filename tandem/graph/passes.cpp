@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 #include <string>
+#include <unordered_map>
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/graph/internal/attr_hash.h"
 #include "tandem/graph/internal/pure_node.h"
+#include "tandem/graph/internal/replacements.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/graph/rewrite.h"
 
@@ -110,7 +112,9 @@ bool prune(MutableFunction& f) {
 
 bool fold_constants(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator) {
   bool changed = false;
+  Replacements replacements(f);
   for (Node* node : f.graph.topological_order()) {
+    replacements.resolve_inputs(node);
     if (!is_pure(*node) || node->kind() != NodeKind::kPlain || node->inputs().empty() ||
         node->op().traits.keeps_state)
       continue;
@@ -141,10 +145,11 @@ bool fold_constants(MutableFunction& f, const OpRegistry& ops, Evaluator& evalua
       if (is_object(value.dtype()) || value.num_bytes() > kLargestFolded) continue;
       Node* folded = add_constant(f, ops, node->name() + "/folded", value);
       f.graph.set_control_inputs(folded, after);
-      f.replace({node, static_cast<int>(i)}, {folded, 0});
+      replacements.add({node, static_cast<int>(i)}, {folded, 0});
       changed = true;
     }
   }
+  replacements.finish();
   if (changed) prune(f);
   return changed;
 }
@@ -162,9 +167,11 @@ bool same_attrs(const Node& a, const Node& b) {
 }  // namespace
 
 bool eliminate_common_subexpressions(MutableFunction& f) {
-  std::map<std::string, std::vector<Node*>> seen;
+  std::unordered_map<std::string, std::vector<Node*>> seen;
+  Replacements replacements(f);
   bool changed = false;
   for (Node* node : f.graph.topological_order()) {
+    replacements.resolve_inputs(node);
     if (!is_pure(*node)) continue;
     std::string key = cat(node->op().name, "@", node->requested_device());
     std::vector<Output> inputs = node->inputs();
@@ -178,7 +185,9 @@ bool eliminate_common_subexpressions(MutableFunction& f) {
     if (node->kind() == NodeKind::kConst) {
       const auto* value = constant(*node);
       if (!value || (*value)->num_bytes() > 4096) continue;
-      key += cat((*value)->dtype(), (*value)->shape());
+      key += cat((*value)->dtype(), (*value)->shape(), hash_of(**value));
+    } else {
+      key += cat("#", hash_of(node->attrs()));
     }
     auto& same = seen[key];
     const auto twin = std::find_if(same.begin(), same.end(),
@@ -187,21 +196,15 @@ bool eliminate_common_subexpressions(MutableFunction& f) {
       same.push_back(node);
       continue;
     }
-    for (int i = 0; i < node->num_outputs(); ++i) f.replace({node, i}, {*twin, i});
+    for (int i = 0; i < node->num_outputs(); ++i) replacements.add({node, i}, {*twin, i});
     changed = true;
   }
+  replacements.finish();
   if (changed) prune(f);
   return changed;
 }
 
 namespace {
-
-void use_as_result(MutableFunction& f, Output from, Output replacement) {
-  if (!replacement.node) return;
-  for (Output& r : f.results) {
-    if (r == from) r = replacement;
-  }
-}
 
 bool asks_for_one_device(const Graph& graph) {
   const std::string* asked = nullptr;
@@ -228,18 +231,18 @@ bool rewrite(MutableFunction& f, const OpRegistry& ops, RewriteFn OpDef::*hook, 
              const OptimizerOptions& options) {
   bool changed = false;
   const bool one_device = !uses || asks_for_one_device(f.graph);
+  Replacements replacements(f);
   for (Node* node : f.graph.topological_order()) {
+    replacements.resolve_inputs(node);
     const RewriteFn apply = node->op().*hook;
     if (!apply || !is_pure(*node) || !node->control_inputs().empty()) continue;
     // Who waits for the node keeps it: fused, it would be computed twice.
     if (uses && (uses->of(node) == 0 || uses->waiting_for(node) != 0)) continue;
     if (!one_device && !is_on_one_device(*node, node->requested_device())) continue;
-    RewriteContext context(f.graph, ops, *node, uses, &options);
-    if (!apply(context)) continue;
-    use_as_result(f, {node, 0}, context.replacement());
-    for (const auto& [from, to] : context.replaced()) use_as_result(f, from, to);
-    changed = true;
+    RewriteContext context(f.graph, ops, *node, uses, &options, &replacements);
+    changed = apply(context) || changed;
   }
+  replacements.finish();
   if (changed) prune(f);
   return changed;
 }

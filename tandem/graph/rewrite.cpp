@@ -4,6 +4,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/graph/internal/anchors.h"
+#include "tandem/graph/internal/replacements.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/graph/passes.h"
 
@@ -23,8 +24,18 @@ bool all_equal_to(const Array& a, double value) {
 UseCounts::UseCounts(const MutableFunction& f) {
   by_id_.resize(static_cast<std::size_t>(f.graph.id_limit()));
   for (const auto& node : f.graph.nodes()) added(node.get());
-  for (const Output& r : f.results) ++counts(r.node).outputs[static_cast<std::size_t>(r.index)];
-  for (const Node* n : f.control_results) ++counts(n).control;
+  for (const Output& r : f.results) counts(r.node).add(r.index, 1);
+  for (const Node* n : f.control_results) counts(n).add_control(1);
+}
+
+void UseCounts::Counts::add(int output, int count) {
+  outputs[static_cast<std::size_t>(output)] += count;
+  sum += count;
+}
+
+void UseCounts::Counts::add_control(int count) {
+  control += count;
+  sum += count;
 }
 
 UseCounts::Counts& UseCounts::counts(const Node* node) {
@@ -41,10 +52,7 @@ int UseCounts::of(Output output) const {
 }
 
 int UseCounts::of(const Node* node) const {
-  const Counts& counts = by_id_[static_cast<std::size_t>(node->id())];
-  int sum = counts.control;
-  for (const int count : counts.outputs) sum += count;
-  return sum;
+  return by_id_[static_cast<std::size_t>(node->id())].sum;
 }
 
 int UseCounts::waiting_for(const Node* node) const {
@@ -54,8 +62,8 @@ int UseCounts::waiting_for(const Node* node) const {
 void UseCounts::added(const Node* node) {
   counts(node);
   for (const Output& in : node->inputs())
-    if (in.node) ++counts(in.node).outputs[static_cast<std::size_t>(in.index)];
-  for (const Node* before : node->control_inputs()) ++counts(before).control;
+    if (in.node) counts(in.node).add(in.index, 1);
+  for (const Node* before : node->control_inputs()) counts(before).add_control(1);
 }
 
 void UseCounts::release(const Node* node) {
@@ -64,28 +72,27 @@ void UseCounts::release(const Node* node) {
     const Node* unused = pending.back();
     pending.pop_back();
     for (const Output& in : unused->inputs()) {
-      --counts(in.node).outputs[static_cast<std::size_t>(in.index)];
+      counts(in.node).add(in.index, -1);
       if (of(in.node) == 0) pending.push_back(in.node);
     }
     for (const Node* before : unused->control_inputs()) {
-      --counts(before).control;
+      counts(before).add_control(-1);
       if (of(before) == 0) pending.push_back(before);
     }
   }
 }
 
 void UseCounts::replaced(Output from, Output to) {
-  int& old_count = counts(from.node).outputs[static_cast<std::size_t>(from.index)];
-  const int moved = old_count;
-  old_count = 0;
-  counts(to.node).outputs[static_cast<std::size_t>(to.index)] += moved;
+  const int moved = counts(from.node).outputs[static_cast<std::size_t>(from.index)];
+  counts(from.node).add(from.index, -moved);
+  counts(to.node).add(to.index, moved);
   if (of(from.node) == 0) release(from.node);
 }
 
 void RewriteContext::replace(Output from, Output to) {
   graph_.replace_uses(from, to);
+  if (replacements_) replacements_->add(from, to);
   if (uses_) uses_->replaced(from, to);
-  replaced_.emplace_back(from, to);
 }
 
 Node* RewriteContext::add(std::string_view op, std::vector<Output> inputs, AttrMap attrs) {
@@ -148,7 +155,11 @@ bool RewriteContext::replace_with(Output value) {
   // A value of another (or less well known) shape would change what users see.
   if (!(value.node->output_shape(value.index) == node_.output_shape(0))) return false;
   if (!node_.output_shape(0).has_rank() && !others_are_scalars(value)) return false;
-  graph_.replace_uses({&node_, 0}, value);
+  if (replacements_) {
+    replacements_->add({&node_, 0}, value);
+  } else {
+    graph_.replace_uses({&node_, 0}, value);
+  }
   if (uses_) uses_->replaced({&node_, 0}, value);
   replacement_ = value;
   return true;

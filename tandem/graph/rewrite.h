@@ -12,6 +12,9 @@ namespace tandem {
 class OpRegistry;
 struct MutableFunction;
 struct OptimizerOptions;
+namespace passes {
+class Replacements;
+}
 
 /// How often the outputs of a function's nodes are used: by nodes, as results, and by control
 /// edges.
@@ -32,6 +35,9 @@ class TANDEM_EXPORT UseCounts {
   struct Counts {
     std::vector<int> outputs;
     int control = 0;
+    int sum = 0;  ///< of all outputs and `control`
+    void add(int output, int count);
+    void add_control(int count);
   };
   Counts& counts(const Node* node);
   void release(const Node* node);
@@ -42,10 +48,17 @@ class TANDEM_EXPORT UseCounts {
 /// the means to replace it.
 class TANDEM_EXPORT RewriteContext {
  public:
-  /// `uses`, kept up to date, is for the fusing of nodes.
+  /// `uses`, kept up to date, is for the fusing of nodes. With `replacements` the caller makes
+  /// users of what is replaced use what replaces it.
   RewriteContext(Graph& graph, const OpRegistry& ops, Node& node, UseCounts* uses = nullptr,
-                 const OptimizerOptions* options = nullptr)
-      : graph_(graph), ops_(ops), node_(node), uses_(uses), options_(options) {}
+                 const OptimizerOptions* options = nullptr,
+                 passes::Replacements* replacements = nullptr)
+      : graph_(graph),
+        ops_(ops),
+        node_(node),
+        uses_(uses),
+        options_(options),
+        replacements_(replacements) {}
   /// How often things are used; for `fuse` alone.
   const UseCounts& uses() const { return *uses_; }
   /// What is asked for; for `fuse` alone.
@@ -69,8 +82,6 @@ class TANDEM_EXPORT RewriteContext {
   bool replace_with(Output value);
   /// For `fuse`: makes users of another node's output use `to`, which has its dtype and shape.
   void replace(Output from, Output to);
-  /// What `replace` replaced.
-  const std::vector<std::pair<Output, Output>>& replaced() const { return replaced_; }
   /// What replaced output 0; its node is null if nothing did.
   Output replacement() const { return replacement_; }
 
@@ -82,8 +93,8 @@ class TANDEM_EXPORT RewriteContext {
   Node& node_;
   UseCounts* uses_;
   const OptimizerOptions* options_;
+  passes::Replacements* replacements_;
   Output replacement_;
-  std::vector<std::pair<Output, Output>> replaced_;
 };
 
 }  // namespace tandem

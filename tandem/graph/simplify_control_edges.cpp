@@ -6,6 +6,7 @@
 
 #include "tandem/graph/internal/frames.h"
 #include "tandem/graph/internal/pure_node.h"
+#include "tandem/graph/internal/replacements.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/graph/passes.h"
 #include "tandem/graph/rewrite.h"
@@ -18,29 +19,35 @@ namespace {
 bool hand_on_waiting(MutableFunction& f, const OpRegistry& ops) {
   bool changed = false;
   const auto consumers = f.graph.consumers();
+  const auto index = [](const Node* node) { return static_cast<std::size_t>(node->id()); };
+  std::vector<bool> stays(static_cast<std::size_t>(f.graph.id_limit()));  // results, waited for
+  for (const Output& result : f.results) stays[index(result.node)] = true;
+  for (const Node* node : f.control_results) stays[index(node)] = true;
+  for (const auto& node : f.graph.nodes())
+    for (const Node* before : node->control_inputs()) stays[index(before)] = true;
+  Replacements replacements(f);
   for (Node* node : f.graph.topological_order()) {
+    replacements.resolve_inputs(node);
     // The sizes of a value are another one.
     if (!node->op().rewrite || node->op().traits.value == ShapeValue::kShapeOfInput ||
         !is_pure(*node) || node->control_inputs().empty() || node->inputs().size() != 1 ||
         node->num_outputs() != 1)
       continue;
-    const auto& users = consumers[static_cast<std::size_t>(node->id())];
-    const auto is = [&](const Output& o) { return o.node == node; };
-    if (std::any_of(f.results.begin(), f.results.end(), is) ||
-        std::find(f.control_results.begin(), f.control_results.end(), node) !=
-            f.control_results.end() ||
-        std::any_of(users.begin(), users.end(), [&](const Node* user) {
-          const auto& waits = user->control_inputs();
-          return user->kind() == NodeKind::kMerge ||
-                 std::find(waits.begin(), waits.end(), node) != waits.end();
+    const auto& users = consumers[index(node)];
+    if (stays[index(node)] || std::any_of(users.begin(), users.end(), [](const Node* user) {
+          return user->kind() == NodeKind::kMerge;
         }))
       continue;
-    RewriteContext context(f.graph, ops, *node);
+    RewriteContext context(f.graph, ops, *node, nullptr, nullptr, &replacements);
     if (!node->op().rewrite(context) || !(context.replacement() == node->inputs()[0])) continue;
     for (Node* user : users)
-      for (Node* before : node->control_inputs()) f.graph.add_control_input(user, before);
+      for (Node* before : node->control_inputs()) {
+        f.graph.add_control_input(user, before);
+        stays[index(before)] = true;
+      }
     changed = true;
   }
+  replacements.finish();
   if (changed) prune(f);
   return changed;
 }

@@ -34,8 +34,10 @@ bool is_fusible(const Node& node, Evaluator& evaluator) {
   if (!traits.elementwise || traits.stateful || node.kind() != NodeKind::kPlain ||
       node.num_outputs() != 1 || !is_fusible_dtype(node.output_dtype(0)))
     return false;
+  // A sum of more values than a group has places for is one loop already.
+  constexpr std::size_t kMaxValues = 64;
   const std::vector<Output> values = value_inputs(node);
-  if (values.empty() || !std::all_of(values.begin(), values.end(), [](const Output& in) {
+  if (values.empty() || values.size() > kMaxValues || !std::all_of(values.begin(), values.end(), [](const Output& in) {
         return is_fusible_dtype(in.node->output_dtype(in.index));
       }))
     return false;

@@ -13,4 +13,14 @@ std::size_t plan_memory(const std::vector<std::size_t>& bytes,
                         const std::function<bool(std::size_t, std::size_t)>& conflict,
                         std::vector<std::size_t>& offsets);
 
+/// From this many values on `plan_memory`, which compares each with all, takes longer than it
+/// saves.
+inline constexpr std::size_t kMaxComparedValues = 4096;
+
+/// The same for very many values, each alive from step `first[i]` to step `last[i]`: in the order
+/// of steps, each at the tightest place that is free. Takes n log n.
+std::size_t plan_memory_by_steps(const std::vector<std::size_t>& bytes,
+                                 const std::vector<int>& first, const std::vector<int>& last,
+                                 std::vector<std::size_t>& offsets);
+
 }  // namespace tandem

@@ -1,6 +1,7 @@
 #include "tandem/runtime/execute/plan.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tandem/core/error.h"
 #include "tandem/device/memory_space.h"
@@ -24,6 +25,8 @@ MutableFunction with_shapes(const MutableFunction& function, const std::vector<S
 }
 
 namespace {
+
+auto& at(auto& v, int i) { return v[static_cast<std::size_t>(i)]; }
 
 bool makes_plain_value(const Node& node) {
   return node.kind() == NodeKind::kPlain || is_copy(node);
@@ -71,21 +74,19 @@ void Plan::make(Runtime& runtime, NodeStates& states) {
 
 void Plan::find_makers() {
   makers_.resize(result_slots_.size());
-  for (std::size_t r = 0; r < makers_.size(); ++r) {
-    // A value that is a result twice has one place.
-    const auto first = result_slots_.begin() + static_cast<std::ptrdiff_t>(r);
-    if (std::find(result_slots_.begin(), first, *first) != first) continue;
-    for (std::size_t s = 0; s < steps_.size(); ++s) {
-      const Step& step = steps_[s];
-      const auto at = std::find(step.outputs.begin(), step.outputs.end(), *first);
-      if (at == step.outputs.end()) continue;
-      const auto o = static_cast<int>(at - step.outputs.begin());
-      const OpTraits& traits = step.node->op().traits;
-      const DType dtype = step.output_dtypes[static_cast<std::size_t>(o)];
+  std::vector<int> result_of(static_cast<std::size_t>(num_slots_), -1);
+  for (std::size_t r = makers_.size(); r-- > 0;)  // a value that is a result twice has one place
+    at(result_of, result_slots_[r]) = static_cast<int>(r);
+  for (std::size_t s = 0; s < steps_.size(); ++s) {
+    const Step& step = steps_[s];
+    const OpTraits& traits = step.node->op().traits;
+    for (std::size_t o = 0; o < step.outputs.size() && o < 32; ++o) {
+      const int r = at(result_of, step.outputs[o]);
+      const DType dtype = step.output_dtypes[o];
       const bool shares = o == 0 && traits.shares_memory != 0;
-      if (o < 32 && !shares && ((traits.owns_output_memory >> o) & 1) == 0 && !is_object(dtype) &&
+      if (r >= 0 && !shares && ((traits.owns_output_memory >> o) & 1) == 0 && !is_object(dtype) &&
           !is_ref(dtype) && makes_plain_value(*step.node)) {
-        makers_[r] = {static_cast<int>(s), o};
+        at(makers_, r) = {static_cast<int>(s), static_cast<int>(o)};
       }
     }
   }
@@ -145,8 +146,10 @@ Array Plan::constant_at(const Node& node, int slot) {
 
 void Plan::make_steps(Runtime& runtime, const std::vector<Node*>& order, NodeStates& states) {
   std::vector<int> step_of(static_cast<std::size_t>(function_->graph.id_limit()), -1);
+  std::vector<int> followed_by(order.size(), -1);  // by step: the last one found to follow it
   for (Node* node : order) {
     if (!runs(*node)) continue;
+    const int number = static_cast<int>(steps_.size());
     Step step;
     step.node = node;
     if (placed_) step.device = placed_->placement.device(*node);
@@ -155,8 +158,7 @@ void Plan::make_steps(Runtime& runtime, const std::vector<Node*>& order, NodeSta
     step.output_dtypes = node->output_dtypes();
     const auto follows = [&](const Node* producer) {
       const int s = step_of[static_cast<std::size_t>(producer->id())];
-      if (s >= 0 && std::find(step.before.begin(), step.before.end(), s) == step.before.end())
-        step.before.push_back(s);
+      if (s >= 0 && std::exchange(at(followed_by, s), number) != number) step.before.push_back(s);
     };
     for (const Output& in : node->inputs()) {
       step.inputs.push_back(slot_of(in));
@@ -167,9 +169,8 @@ void Plan::make_steps(Runtime& runtime, const std::vector<Node*>& order, NodeSta
     if (node->op().traits.keeps_state) step.state = &states.of(*node);
     for (const KernelDecl* k : step.kernels->candidates)
       step.asynchronous = step.asynchronous || k->run_async;
-    for (int s : step.before)
-      steps_[static_cast<std::size_t>(s)].after.push_back(static_cast<int>(steps_.size()));
-    step_of[static_cast<std::size_t>(node->id())] = static_cast<int>(steps_.size());
+    for (int s : step.before) steps_[static_cast<std::size_t>(s)].after.push_back(number);
+    step_of[static_cast<std::size_t>(node->id())] = number;
     steps_.push_back(std::move(step));
   }
 }
@@ -200,6 +201,9 @@ class Precedence {
       }
     }
   }
+  bool is_known() const { return sequential_ || !ancestors_.empty(); }
+  // True if each step precedes all that have a greater number, or none precedes another.
+  bool is_known_by_number() const { return ancestors_.empty(); }
   bool operator()(int first, int then) const {
     if (sequential_) return first < then;
     if (ancestors_.empty()) return false;
@@ -214,8 +218,6 @@ class Precedence {
   std::size_t words_ = 0;
   std::vector<std::uint64_t> ancestors_;
 };
-
-auto& at(auto& v, int i) { return v[static_cast<std::size_t>(i)]; }
 
 }  // namespace
 
@@ -263,10 +265,13 @@ constexpr std::int64_t kMaxPlanned = std::int64_t{1} << 40;
 void Plan::place_values(Lifetimes& life) {
   const Precedence precedes(steps_, schedule_);
   std::vector<int> place(static_cast<std::size_t>(num_slots_),
-                         -1);             // index into the values below, by root
-  std::vector<std::size_t> bytes;         // by value
-  std::vector<int> memory;                // by value
-  std::vector<std::vector<int>> touched;  // by value
+                         -1);      // index into the values below, by root
+  std::vector<std::size_t> bytes;  // by value
+  std::vector<int> memory;         // by value
+  std::vector<int> begins;         // by value: the first step that touches it
+  // By value: steps after which it is free. Who takes the place over runs after all of those before
+  // it, so its own stand for them.
+  std::vector<std::vector<int>> touched;
   const auto over_before = [&](const std::vector<int>& steps, int s, bool or_itself) {
     return std::all_of(steps.begin(), steps.end(),
                        [&](int t) { return precedes(t, s) || (or_itself && t == s); });
@@ -311,20 +316,16 @@ void Plan::place_values(Lifetimes& life) {
         index = static_cast<int>(bytes.size());
         bytes.push_back(size);
         memory.push_back(slot_memory(slot));
+        begins.push_back(*std::min_element(mine.begin(), mine.end()));
         touched.push_back(mine);
       } else {
-        at(touched, index).insert(at(touched, index).end(), mine.begin(), mine.end());
+        at(touched, index) = mine;
       }
       at(place, slot) = index;
       step.planned_outputs |= std::uint64_t{1} << o;
       planned_.push_back({slot, dtype, shape, 0, slot_memory(slot)});
     }
   }
-  const auto first = [&](std::size_t v) {
-    return *std::min_element(touched[v].begin(), touched[v].end());
-  };
-  std::vector<int> begins(bytes.size());
-  for (std::size_t v = 0; v < bytes.size(); ++v) begins[v] = first(v);
   std::vector<std::size_t> offsets(bytes.size());
   arena_bytes_.assign(devices_.size(), 0);
   for (std::size_t m = 0; m < arena_bytes_.size(); ++m) {
@@ -334,14 +335,24 @@ void Plan::place_values(Lifetimes& life) {
       values.push_back(v);
       sizes.push_back(bytes[v]);
     }
-    arena_bytes_[m] = plan_memory(
-        sizes,
-        [&](std::size_t i, std::size_t j) {
-          const std::size_t a = values[i], b = values[j];
-          return !over_before(touched[a], begins[b], false) &&
-                 !over_before(touched[b], begins[a], false);
-        },
-        places);
+    if (values.size() > kMaxComparedValues && precedes.is_known_by_number()) {
+      std::vector<int> from, to;
+      for (const std::size_t v : values) {
+        from.push_back(precedes.is_known() ? begins[v] : 0);
+        to.push_back(precedes.is_known() ? *std::max_element(touched[v].begin(), touched[v].end())
+                                         : 0);
+      }
+      arena_bytes_[m] = plan_memory_by_steps(sizes, from, to, places);
+    } else {
+      arena_bytes_[m] = plan_memory(
+          sizes,
+          [&](std::size_t i, std::size_t j) {
+            const std::size_t a = values[i], b = values[j];
+            return !over_before(touched[a], begins[b], false) &&
+                   !over_before(touched[b], begins[a], false);
+          },
+          places);
+    }
     for (std::size_t i = 0; i < values.size(); ++i) offsets[values[i]] = places[i];
   }
   for (PlannedSlot& p : planned_) p.offset = at(offsets, at(place, p.slot));
@@ -401,8 +412,10 @@ void Plan::plan_releases() {
     step.release.push_back(static_cast<int>(s));
     const bool sole = readers_[s] == 1 || schedule_ == Schedule::kSequential;
     for (std::size_t i = 0; i < step.inputs.size() && i < 64; ++i) {
-      const bool once = std::count(step.inputs.begin(), step.inputs.end(), step.inputs[i]) == 1;
-      if (step.inputs[i] == static_cast<int>(s) && once && sole)
+      const auto once = [&] {
+        return std::count(step.inputs.begin(), step.inputs.end(), step.inputs[i]) == 1;
+      };
+      if (step.inputs[i] == static_cast<int>(s) && sole && once())
         step.owned_inputs |= std::uint64_t{1} << i;
     }
   }

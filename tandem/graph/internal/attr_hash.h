@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+
+namespace tandem {
+class AttrMap;
+class Array;
+}  // namespace tandem
+
+namespace tandem::passes {
+
+/// Equal maps have equal hashes, whatever the order of their entries. Functions and tensors do not
+/// count.
+std::size_t hash_of(const AttrMap& attrs);
+
+/// Of all bytes of a plain value, of all strings of a value of strings; 0 for other objects.
+std::size_t hash_of(const Array& value);
+
+}  // namespace tandem::passes
