@@ -240,6 +240,27 @@ namespace {
 }  // namespace
 
 std::vector<Node*> Graph::topological_order() const {
+  // Of the nodes that are ready the one added first goes first.
+  std::vector<int> position(static_cast<std::size_t>(next_id_), 0);
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    position[static_cast<std::size_t>(nodes_[i]->id())] = static_cast<int>(i);
+  }
+  const auto follows_inputs = [&](const std::unique_ptr<Node>& node) {
+    const auto is_before = [&](const Node* input) {
+      return position[static_cast<std::size_t>(input->id())] <
+                 position[static_cast<std::size_t>(node->id())] ||
+             is_back_edge(*input, *node);
+    };
+    return std::all_of(node->inputs_.begin(), node->inputs_.end(),
+                       [&](const Output& in) { return in.node && is_before(in.node); }) &&
+           std::all_of(node->control_inputs_.begin(), node->control_inputs_.end(), is_before);
+  };
+  std::vector<Node*> order;
+  order.reserve(nodes_.size());
+  if (std::all_of(nodes_.begin(), nodes_.end(), follows_inputs)) {
+    for (const auto& node : nodes_) order.push_back(node.get());
+    return order;
+  }
   auto users = consumers();
   std::vector<int> waiting(static_cast<std::size_t>(next_id_), 0);
   for (const auto& node : nodes_) {
@@ -248,17 +269,10 @@ std::vector<Node*> Graph::topological_order() const {
       std::erase_if(list, [&](const Node* user) { return is_back_edge(*node, *user); });
     for (const Node* user : list) ++waiting[static_cast<std::size_t>(user->id())];
   }
-  // Of the nodes that are ready the one added first goes first.
-  std::vector<int> position(static_cast<std::size_t>(next_id_), 0);
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    position[static_cast<std::size_t>(nodes_[i]->id())] = static_cast<int>(i);
-  }
   std::priority_queue<int, std::vector<int>, std::greater<>> ready;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (waiting[static_cast<std::size_t>(nodes_[i]->id())] == 0) ready.push(static_cast<int>(i));
   }
-  std::vector<Node*> order;
-  order.reserve(nodes_.size());
   while (!ready.empty()) {
     Node* node = nodes_[static_cast<std::size_t>(ready.top())].get();
     ready.pop();
