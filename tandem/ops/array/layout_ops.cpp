@@ -229,6 +229,7 @@ void batch_to_space_grad(GradientContext& g) {
 void depth_blocks_shape(InferenceContext& c, bool to_depth) {
   const auto& format = c.attr<std::string>("data_format");
   const std::int64_t block = c.attr<std::int64_t>("block_size");
+  const std::int64_t pixels = checked_multiply(block, block);  // of a block
   if (format == "NCHW_VECT_C") c.fail("data_format NCHW_VECT_C is not supported on the CPU.");
   c.require_rank(0, 4);
   if (!c.input(0).has_rank()) return c.set_output(0, PartialShape::unknown_of_rank(4));
@@ -239,8 +240,8 @@ void depth_blocks_shape(InferenceContext& c, bool to_depth) {
     out.set_dim(axis, to_depth ? divided(c, out.dim(axis), block, "height or width")
                                : internal::multiply_sizes(out.dim(axis), block));
   }
-  out.set_dim(channels, to_depth ? internal::multiply_sizes(out.dim(channels), block * block)
-                                 : divided(c, out.dim(channels), block * block, "depth"));
+  out.set_dim(channels, to_depth ? internal::multiply_sizes(out.dim(channels), pixels)
+                                 : divided(c, out.dim(channels), pixels, "depth"));
   c.set_output(0, std::move(out));
 }
 
