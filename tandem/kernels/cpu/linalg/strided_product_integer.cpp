@@ -11,6 +11,18 @@ HWY_BEFORE_NAMESPACE();
 namespace tandem::cpu::HWY_NAMESPACE {
 namespace {
 
+// Sums of integers wrap. `hn::SumOfLanes` adds unsigned lanes as signed ones for AVX-512, which
+// leaves overflow undefined.
+template <class T>
+T WrappingSum(VOf<T> v) {
+  const DOf<T> d;
+  HWY_ALIGN T lanes[HWY_MAX_BYTES / sizeof(T)];
+  hn::Store(v, d, lanes);
+  T sum = 0;
+  for (std::size_t i = 0; i < hn::Lanes(d); ++i) sum += lanes[i];
+  return sum;
+}
+
 // Four rows share what is loaded of the vector.
 template <class T>
 void TimesVector(const T* a, const T* x, std::int64_t m, std::int64_t k, T* c) {
@@ -30,8 +42,7 @@ void TimesVector(const T* a, const T* x, std::int64_t m, std::int64_t k, T* c) {
       s2 = MultiplyAdd<T>(hn::LoadU(d, a2 + l), v, s2);
       s3 = MultiplyAdd<T>(hn::LoadU(d, a3 + l), v, s3);
     }
-    T sums[4] = {hn::GetLane(hn::SumOfLanes(d, s0)), hn::GetLane(hn::SumOfLanes(d, s1)),
-                 hn::GetLane(hn::SumOfLanes(d, s2)), hn::GetLane(hn::SumOfLanes(d, s3))};
+    T sums[4] = {WrappingSum<T>(s0), WrappingSum<T>(s1), WrappingSum<T>(s2), WrappingSum<T>(s3)};
     for (; l < k; ++l) {
       sums[0] += a0[l] * x[l];
       sums[1] += a1[l] * x[l];
