@@ -24,6 +24,7 @@
 #include "tandem/runtime/explain.h"
 #include "tandem/runtime/gradient_context.h"
 #include "tandem/runtime/optimized.h"
+#include "tandem/runtime/plan_stats.h"
 #include "tandem/runtime/predict_peak_memory.h"
 #include "tandem/runtime/profiler.h"
 #include "tandem/runtime/reset_placement.h"

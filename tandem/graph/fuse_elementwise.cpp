@@ -22,8 +22,8 @@ constexpr std::size_t kMaxOps = 24;
 
 class Fuser {
  public:
-  Fuser(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator)
-      : f_(f), ops_(ops), evaluator_(evaluator), uses_(f) {}
+  Fuser(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator, SizesOfCalls* sizes)
+      : f_(f), ops_(ops), evaluator_(evaluator), sizes_(sizes), uses_(f) {}
 
   bool run() {
     const std::vector<Node*> order = f_.graph.topological_order();
@@ -52,6 +52,10 @@ class Fuser {
   static std::size_t index(const Node* node) { return static_cast<std::size_t>(node->id()); }
   // Nodes that this pass has added are never part of another group.
   bool taken(const Node* node) const { return index(node) >= taken_.size() || taken_[index(node)]; }
+
+  bool large(const Node& node) {
+    return sizes_ ? sizes_->is_large(node) : is_large(node.output_shape(0));
+  }
 
   bool fusible(const Node& node) { return is_fusible(node, evaluator_); }
 
@@ -175,7 +179,7 @@ class Fuser {
   bool try_tree(Node* root) {
     if (!fusible(*root) || uses_.waiting_for(root) != 0) return false;
     const PartialShape& shape = root->output_shape(0);
-    if (!is_large(shape)) return false;
+    if (!large(*root)) return false;
     Group group = grow(root, shape);
     ElementwiseProgram program = program_of(group);
     if (try_sums_along(root, group, program)) return true;
@@ -259,7 +263,7 @@ class Fuser {
         !(uses_.of(in.node) == 1 ? fusible(*in.node) : widens(*in.node)))
       return false;
     const PartialShape& shape = in.node->output_shape(0);
-    if (!is_large(shape) || !all_axes_but_last(*root, shape.rank()) || !has_row_sums(shape))
+    if (!large(*in.node) || !all_axes_but_last(*root, shape.rank()) || !has_row_sums(shape))
       return false;
     Group group = grow(in.node, shape);
     const ElementwiseProgram program = program_of(group);
@@ -277,6 +281,7 @@ class Fuser {
   MutableFunction& f_;
   const OpRegistry& ops_;
   Evaluator& evaluator_;
+  SizesOfCalls* sizes_;  // null: the shapes say which values are large
   UseCounts uses_;
   std::vector<std::size_t> position_;  // by node id
   std::vector<bool> taken_;
@@ -285,8 +290,9 @@ class Fuser {
 
 }  // namespace
 
-bool fuse_elementwise(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator) {
-  return Fuser(f, ops, evaluator).run();
+bool fuse_elementwise(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator,
+                      SizesOfCalls* sizes) {
+  return Fuser(f, ops, evaluator, sizes).run();
 }
 
 }  // namespace tandem::passes

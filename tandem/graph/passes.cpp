@@ -16,6 +16,7 @@
 namespace tandem {
 
 Evaluator::~Evaluator() = default;
+SizesOfCalls::~SizesOfCalls() = default;
 bool Evaluator::has_float_loops(const Node&) { return false; }
 
 MutableFunction::MutableFunction(const Function& function) {
@@ -293,18 +294,35 @@ void optimize(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator,
   if (options.remapping) passes::fuse(f, ops, options);
 }
 
-void specialize(MutableFunction& f, const std::vector<PartialShape>& arg_shapes,
-                const OpRegistry& ops, Evaluator& evaluator, const OptimizerOptions& options) {
+namespace {
+
+void set_arg_shapes(MutableFunction& f, const std::vector<PartialShape>& shapes) {
   for (std::size_t i = 0; i < f.args.size(); ++i) {
     // A reference's own shape is not that of its variable.
-    if (!is_ref(f.args[i]->output_dtype(0))) f.graph.set_output_shape(f.args[i], 0, arg_shapes[i]);
+    if (!is_ref(f.args[i]->output_dtype(0))) f.graph.set_output_shape(f.args[i], 0, shapes[i]);
   }
   f.graph.infer_shapes_to_run();
+}
+
+}  // namespace
+
+void specialize(MutableFunction& f, const std::vector<PartialShape>& arg_shapes,
+                const OpRegistry& ops, Evaluator& evaluator, const OptimizerOptions& options,
+                SizesOfCalls* sizes) {
+  set_arg_shapes(f, arg_shapes);
   // What shapes are computed from may be constant only now: axes of sums, sizes of reshapes.
   if (simplify(f, ops, evaluator, options)) f.graph.infer_shapes_to_run();
   optimize(f, ops, evaluator, options);
   if (options.arithmetic_optimization) passes::sink_broadcasts(f, ops);
-  if (options.elementwise_fusion) passes::fuse_elementwise(f, ops, evaluator);
+  if (options.elementwise_fusion) {
+    // What is fused follows from which shapes are equal; what it computes, from the operands.
+    if (sizes) {
+      sizes->look_at(f);
+      set_arg_shapes(f, sizes->stand_ins());
+    }
+    passes::fuse_elementwise(f, ops, evaluator, sizes);
+    if (sizes) set_arg_shapes(f, arg_shapes);
+  }
   if (options.image_fusion) passes::fuse_images(f, ops, evaluator);
 }
 

@@ -24,6 +24,24 @@ class TANDEM_EXPORT Evaluator {
   virtual bool has_float_loops(const Node& node);
 };
 
+struct MutableFunction;
+
+/// What passes may go by where a graph is to serve calls whose sizes vary: its shapes leave those
+/// sizes open, and nothing that is done to it may depend on them but how much is fused. Implemented
+/// by runtime.
+class TANDEM_EXPORT SizesOfCalls {
+ public:
+  virtual ~SizesOfCalls();
+  /// Shapes of the arguments with a size in place of each that varies: large primes, so that two
+  /// sizes are equal in the graph only if they are in all calls.
+  virtual std::vector<PartialShape> stand_ins() const = 0;
+  /// The graph that `is_large` will be asked of.
+  virtual void look_at(const MutableFunction& function) = 0;
+  /// Whether the node's first output is large enough for fusing to pay, in the calls that the graph
+  /// is to serve.
+  virtual bool is_large(const Node& node) = 0;
+};
+
 /// A graph that passes may change, and what of it must keep its meaning.
 struct TANDEM_EXPORT MutableFunction {
   Graph graph;
@@ -64,9 +82,10 @@ TANDEM_EXPORT bool sink_broadcasts(MutableFunction& f, const OpRegistry& ops);
 /// Applies the rewrites that make one op of several (a convolution with what follows it, …).
 TANDEM_EXPORT bool fuse(MutableFunction& f, const OpRegistry& ops,
                         const OptimizerOptions& options = {});
-/// Makes one op of trees of elementwise ops on large values of float or bfloat16.
-TANDEM_EXPORT bool fuse_elementwise(MutableFunction& f, const OpRegistry& ops,
-                                    Evaluator& evaluator);
+/// Makes one op of trees of elementwise ops on large values of float or bfloat16. `sizes`, if
+/// given, says which are large; else those whose shape says so.
+TANDEM_EXPORT bool fuse_elementwise(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator,
+                                    SizesOfCalls* sizes = nullptr);
 /// Makes one op of the decoding and resizing of an image and the elementwise ops that follow.
 TANDEM_EXPORT bool fuse_images(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator);
 }  // namespace passes
@@ -79,8 +98,9 @@ TANDEM_EXPORT bool simplify(MutableFunction& f, const OpRegistry& ops, Evaluator
 TANDEM_EXPORT void optimize(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator,
                             const OptimizerOptions& options = {});
 /// For a function that has been optimised: all passes once more, for arguments of these shapes.
+/// `sizes`, if given: of the calls that shapes known in part stand for.
 TANDEM_EXPORT void specialize(MutableFunction& f, const std::vector<PartialShape>& arg_shapes,
                               const OpRegistry& ops, Evaluator& evaluator,
-                              const OptimizerOptions& options = {});
+                              const OptimizerOptions& options = {}, SizesOfCalls* sizes = nullptr);
 
 }  // namespace tandem

@@ -7,7 +7,6 @@ namespace tandem::passes {
 namespace {
 
 constexpr std::size_t kMaxInputs = 24;
-constexpr std::int64_t kFewestElements = 4096;
 
 }  // namespace
 
@@ -37,9 +36,9 @@ bool is_large(const PartialShape& shape) {
   std::int64_t count = 1;
   for (const std::int64_t dim : shape.dims()) {
     if (dim == 0) return false;
-    if (dim > 0) count = std::min(count, kFewestElements) * std::min(dim, kFewestElements);
+    if (dim > 0) count = std::min(count, kMinLargeElements) * std::min(dim, kMinLargeElements);
   }
-  return count >= kFewestElements;
+  return count >= kMinLargeElements;
 }
 
 }  // namespace tandem::passes

@@ -26,6 +26,9 @@ struct ElementwiseProgram {
   bool can_run(const PartialShape& shape) const;
 };
 
+/// Values of fewer elements are not large.
+constexpr std::int64_t kMinLargeElements = 4096;
+
 /// Whether values of this shape, as far as it is known, are large enough for fusing to pay: below
 /// that the bookkeeping of a fused op costs more than the passes through memory that it saves.
 bool is_large(const PartialShape& shape);

@@ -16,7 +16,7 @@ constexpr double kMinGain = 30e-6;
 }  // namespace
 
 AdaptivePlan::AdaptivePlan(Runtime& runtime, std::shared_ptr<const MutableFunction> function,
-                           std::vector<Shape> arg_shapes, std::shared_ptr<NodeStates> states)
+                           ArgShapes arg_shapes, std::shared_ptr<NodeStates> states)
     : runtime_(runtime),
       function_(std::move(function)),
       arg_shapes_(std::move(arg_shapes)),
@@ -26,6 +26,7 @@ AdaptivePlan::AdaptivePlan(Runtime& runtime, std::shared_ptr<const MutableFuncti
   if (sequential_->has_asynchronous_steps()) {
     dataflow_ =
         std::make_unique<Plan>(runtime, *function_, arg_shapes_, Schedule::kDataflow, *states_);
+    second_ = dataflow_.get();
     chosen_ = dataflow_.get();
   } else if (runtime.inter_op_pool().threads() == 1 || sequential_->steps().size() < 2) {
     chosen_ = sequential_.get();
@@ -52,7 +53,7 @@ std::vector<Array> AdaptivePlan::run_into(std::vector<Array> args, std::span<con
     Plan& plan, std::span<Array> args, const Cancellation* cancellation,
     std::vector<StepTime>* times, std::span<const Array> places) {
   // A frame whose run failed half way is dropped, not cleaned.
-  std::unique_ptr<Plan::Frame> frame = plan.acquire_frame();
+  std::unique_ptr<Plan::Frame> frame = plan.acquire_frame(args);
   for (std::size_t i = 0; i < args.size(); ++i) {
     frame->values[static_cast<std::size_t>(plan.arg_slots()[i])] = std::move(args[i]);
   }
@@ -89,6 +90,29 @@ Plan& AdaptivePlan::on_trial() const {
   return runs_ > kWarmRuns && runs_ % 2 ? *dataflow_ : *sequential_;
 }
 
+// Where sizes vary, times are compared for an element of the arguments.
+double AdaptivePlan::work_of(std::span<const Array> args) const {
+  if (!arg_shapes_.varying) return 1;
+  double elements = 1;
+  for (const Array& a : args) elements += static_cast<double>(a.num_elements());
+  return elements;
+}
+
+std::size_t AdaptivePlan::idle_bytes() const {
+  const Plan* const second = second_.load(std::memory_order_acquire);
+  return sequential_->idle_bytes() + (second ? second->idle_bytes() : 0);
+}
+
+std::size_t AdaptivePlan::plan_bytes() const {
+  const Plan* const second = second_.load(std::memory_order_acquire);
+  return sequential_->plan_bytes() + (second ? second->plan_bytes() : 0);
+}
+
+void AdaptivePlan::free_idle_memory() {
+  sequential_->free_idle_frames();
+  if (Plan* const second = second_.load(std::memory_order_acquire)) second->free_idle_frames();
+}
+
 std::vector<Array> AdaptivePlan::run_adapting(std::vector<Array> args,
                                               const Cancellation* cancellation) {
   std::unique_lock lock(mutex_, std::try_to_lock);
@@ -107,6 +131,7 @@ std::vector<Array> AdaptivePlan::run_adapting(std::vector<Array> args,
     if (may_gain(times)) {
       dataflow_ =
           std::make_unique<Plan>(runtime_, *function_, arg_shapes_, Schedule::kDataflow, *states_);
+      second_.store(dataflow_.get(), std::memory_order_release);
       ++runs_;
     } else {
       chosen_.store(sequential_.get(), std::memory_order_release);
@@ -115,10 +140,11 @@ std::vector<Array> AdaptivePlan::run_adapting(std::vector<Array> args,
   }
   Plan& plan = on_trial();
   double& best = runs_ % 2 ? best_dataflow_ : best_sequential_;
+  const double work = work_of(args);
   const auto start = std::chrono::steady_clock::now();
   std::vector<Array> results = run_plan(plan, std::move(args), cancellation);
   const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / work;
   best = best == 0 ? seconds : std::min(best, seconds);
   if (runs_++ >= kWarmRuns + kTrialRuns) {
     chosen_.store(best_dataflow_ < 0.95 * best_sequential_ ? dataflow_.get() : sequential_.get(),

@@ -11,13 +11,14 @@
 
 namespace tandem {
 
-/// The plan of a function for given shapes, and the choice of its schedule: sequential, until one
-/// measured run shows that running independent steps side by side could pay and trial runs confirm
-/// it. Plans with steps that may wait are dataflow plans from the start. Thread-safe.
+/// The plan of a function for given shapes, or for all that differ in some sizes, and the choice of
+/// its schedule: sequential, until one measured run shows that running independent steps side by
+/// side could pay and trial runs confirm it. Plans with steps that may wait are dataflow plans from
+/// the start. Thread-safe.
 class AdaptivePlan final : public Executable {
  public:
   AdaptivePlan(Runtime& runtime, std::shared_ptr<const MutableFunction> function,
-               std::vector<Shape> arg_shapes, std::shared_ptr<NodeStates> states);
+               ArgShapes arg_shapes, std::shared_ptr<NodeStates> states);
   ~AdaptivePlan() override;
 
   std::vector<Array> run(std::vector<Array> args, const Cancellation* cancellation) override;
@@ -26,6 +27,9 @@ class AdaptivePlan final : public Executable {
   void run_between(std::span<Array> args, std::span<const Array> places, std::span<Array> results,
                    const Cancellation* cancellation) override;
   const Plan* next_plan() override;
+  std::size_t idle_bytes() const override;
+  std::size_t plan_bytes() const override;
+  void free_idle_memory() override;
 
  private:
   std::vector<Array> run_plan(Plan& plan, std::vector<Array> args, const Cancellation* cancellation,
@@ -38,13 +42,15 @@ class AdaptivePlan final : public Executable {
   std::vector<Array> run_adapting(std::vector<Array> args, const Cancellation* cancellation);
   Plan& on_trial() const;
   bool may_gain(const std::vector<StepTime>& times) const;
+  double work_of(std::span<const Array> args) const;
 
   Runtime& runtime_;
   const std::shared_ptr<const MutableFunction> function_;
-  const std::vector<Shape> arg_shapes_;
+  const ArgShapes arg_shapes_;
   const std::shared_ptr<NodeStates> states_;
   std::unique_ptr<Plan> sequential_;
   std::unique_ptr<Plan> dataflow_;
+  std::atomic<Plan*> second_{nullptr};  // dataflow_, for those without the mutex
   std::atomic<Plan*> chosen_{nullptr};  // set once decided
 
   std::mutex mutex_;  // guards the below, which only undecided plans use

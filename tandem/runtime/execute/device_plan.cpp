@@ -94,7 +94,7 @@ void DevicePlan::make_first_tasks() {
 }
 
 std::vector<Array> DevicePlan::run(std::vector<Array> args, const Cancellation* cancellation) {
-  std::unique_ptr<Plan::Frame> frame = plan_.acquire_frame();
+  std::unique_ptr<Plan::Frame> frame = plan_.acquire_frame(args);
   for (std::size_t i = 0; i < args.size(); ++i) {
     frame->values[static_cast<std::size_t>(plan_.arg_slots()[i])] = kernel_view(std::move(args[i]));
   }

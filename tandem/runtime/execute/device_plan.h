@@ -25,6 +25,9 @@ class DevicePlan final : public Executable {
 
   std::vector<Array> run(std::vector<Array> args, const Cancellation* cancellation) override;
   const Plan* next_plan() override { return &plan_; }
+  std::size_t idle_bytes() const override { return plan_.idle_bytes(); }
+  std::size_t plan_bytes() const override { return plan_.plan_bytes(); }
+  void free_idle_memory() override { plan_.free_idle_frames(); }
 
   const PlacedFunction& placed() const { return *placed_; }
   const Plan& plan() const { return plan_; }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
 #include <span>
 #include <utility>
@@ -39,6 +40,12 @@ class Executable {
   }
   /// The plan that the next call follows; null if it follows none.
   virtual const Plan* next_plan() = 0;
+
+  /// Bytes that it holds for values while no call uses them, and for itself, roughly.
+  virtual std::size_t idle_bytes() const { return 0; }
+  virtual std::size_t plan_bytes() const { return 0; }
+  /// Frees the former.
+  virtual void free_idle_memory() {}
 };
 
 }  // namespace tandem

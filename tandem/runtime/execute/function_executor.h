@@ -7,6 +7,7 @@
 #include "tandem/core/array.h"
 #include "tandem/core/export.h"
 #include "tandem/graph/kernel_context.h"
+#include "tandem/runtime/execute/plan_budget.h"
 
 namespace tandem {
 
@@ -14,9 +15,9 @@ class Executable;
 struct PlacementChoice;
 class Runtime;
 
-/// Runs functions: optimises each once, makes a plan for each set of argument shapes (the latest 32
-/// are kept), and executes it on the calling thread. Thread-safe; any number of threads may run one
-/// function at a time.
+/// Runs functions: optimises each once, makes plans for the shapes of arguments (PlanCache), and
+/// executes them on the calling thread. Thread-safe; any number of threads may run one function at
+/// a time.
 class TANDEM_EXPORT FunctionExecutor final : public FunctionRunner {
  public:
   std::vector<Array> run(const Function& function, std::vector<Array> args,
@@ -34,10 +35,16 @@ class TANDEM_EXPORT FunctionExecutor final : public FunctionRunner {
   /// The next call places the function, and what it calls, anew.
   static void reset_placement(const Function& function);
 
+  /// Of one function, and of all.
+  static PlanStats plan_stats(const Function& function, const Runtime& runtime);
+  PlanBudget& plan_budget() { return plan_budget_; }
+
  private:
   // While a profiler listens, or where there are several devices.
   static std::vector<Array> run_watched(const Function& function, std::vector<Array> args,
                                         KernelContext& caller);
+
+  PlanBudget plan_budget_;
 };
 
 }  // namespace tandem

@@ -15,6 +15,7 @@
 #include "tandem/runtime/execute/executable.h"
 #include "tandem/runtime/execute/function_executor.h"
 #include "tandem/runtime/execute/kernel_evaluator.h"
+#include "tandem/runtime/execute/memory_rules.h"
 #include "tandem/runtime/execute/placed_function.h"
 #include "tandem/runtime/execute/plan.h"
 #include "tandem/runtime/runtime.h"
@@ -110,9 +111,8 @@ class MemorySimulation {
     plans_.push_back(FunctionExecutor::prepare(function, arrays, device));
     const Plan* const plan = plans_.back()->next_plan();
     if (!plan) return unknown;
-    arrays.clear();
     ++depth_;
-    std::vector<Value> results = follow(*plan, std::move(args));
+    std::vector<Value> results = follow(*plan, arrays, std::move(args));
     --depth_;
     return results;
   }
@@ -143,27 +143,28 @@ class MemorySimulation {
     return value;
   }
 
-  Arenas acquire_frame(const Plan& plan) {
+  Arenas acquire_frame(const Plan& plan, std::span<const Array> args) {
     const auto [at, is_new] = frames_.try_emplace(&plan);
     Frames& frames = at->second;
-    if (is_new) frames.there = plan.idle_frames();
+    if (is_new) frames.there = plan.idle_frames(args);
     if (frames.there == 0 && !frames.made.empty()) {
       Arenas arenas = std::move(frames.made.back());
       frames.made.pop_back();
       return arenas;
     }
     Arenas arenas;
-    for (std::size_t m = 0; m < runtime_.devices().size(); ++m) {
-      const std::size_t bytes = plan.arena_bytes(static_cast<int>(m));
-      arenas.push_back(hollow(m, bytes, /*counts=*/bytes != 0 && frames.there == 0));
+    const std::vector<std::size_t> bytes = plan.arena_bytes(args);
+    for (std::size_t m = 0; m < bytes.size(); ++m) {
+      arenas.push_back(hollow(m, bytes[m], /*counts=*/bytes[m] != 0 && frames.there == 0));
       arenas.back()->mark_planned();
     }
     if (frames.there != 0) --frames.there;
     return arenas;
   }
 
-  std::vector<Value> follow(const Plan& plan, std::vector<Value> args) {
-    Arenas arenas = acquire_frame(plan);
+  std::vector<Value> follow(const Plan& plan, std::span<const Array> arrays,
+                            std::vector<Value> args) {
+    Arenas arenas = acquire_frame(plan, arrays);
     std::vector<Value> results;
     {
       std::vector<Value> values(static_cast<std::size_t>(plan.num_slots()));
@@ -263,7 +264,7 @@ class MemorySimulation {
         const bool list = in.known.dtype() == DType::kVariant;
         lists = lists || list;
         only_lists = only_lists && list;
-        const bool kept = i < 32 && has_bit(traits.retains_inputs, i);
+        const bool kept = retains_input(step, i);
         if (!in.known.valid() && !(kept && in.array.valid() && !is_object(in.array.dtype())))
           return false;
       }
@@ -271,8 +272,8 @@ class MemorySimulation {
         const DType dtype = step.output_dtypes[o];
         const bool list = dtype == DType::kVariant;
         lists = lists || list;
-        const bool brought = o < 32 && has_bit(traits.owns_output_memory, o);
-        if (!list && (is_object(dtype) || !(brought || only_lists))) return false;
+        if (!list && (is_object(dtype) || !(owns_output_memory(step, o) || only_lists)))
+          return false;
       }
       return lists;
     }
@@ -304,11 +305,8 @@ class MemorySimulation {
     // As KernelContext would make it.
     Value without_contents(std::size_t o) {
       const DType dtype = step.output_dtypes[o];
-      if (o == 0 && traits.shares_memory != 0) {
-        for (std::size_t i = 0; i < step.inputs.size() && i < 32; ++i) {
-          if (has_bit(traits.shares_memory, i)) return view(input(i));
-        }
-      }
+      if (const int shared = shared_input(step); o == 0 && shared >= 0)
+        return view(input(static_cast<std::size_t>(shared)));
       const PartialShape shape = shape_of(o);
       if (is_object(dtype) || is_ref(dtype) || !shape.is_fully_known()) return {};
       return {in_memory(o, dtype, shape.to_shape()), {}};
@@ -316,20 +314,20 @@ class MemorySimulation {
 
     Array in_memory(std::size_t o, DType dtype, const Shape& shape) {
       const std::size_t memory = memory_of(plan, step.outputs[o]);
-      if (o < 32 && has_bit(traits.owns_output_memory, o)) return all.lent(memory, dtype, shape);
+      if (owns_output_memory(step, o)) return all.lent(memory, dtype, shape);
       if (has_bit(step.planned_outputs, o)) {
         const Ref<Buffer>& arena = arenas[memory];
         return Array(dtype, shape, arena, arena->data());
       }
-      const std::uint32_t reusable = o == 0 ? traits.may_reuse : 0;
-      for (std::size_t i = 0; i < step.inputs.size() && i < 32; ++i) {
+      const int reused = input_to_reuse(step, o, [&](std::size_t i) {
         const Array& in = input(i).array;
-        if (has_bit(reusable, i) && has_bit(step.owned_inputs, i) && in.valid() && is_hollow(in) &&
-            in.writable_in_place() && in.num_elements() == shape.num_elements() &&
-            dtype_size(in.dtype()) == dtype_size(dtype))
-          return Array(dtype, shape, in.buffer(), in.raw_data());
-      }
-      return all.hollow(memory, dtype, shape);
+        return has_bit(step.owned_inputs, i) && in.valid() && is_hollow(in) &&
+               in.writable_in_place() && in.num_elements() == shape.num_elements() &&
+               dtype_size(in.dtype()) == dtype_size(dtype);
+      });
+      if (reused < 0) return all.hollow(memory, dtype, shape);
+      const Array& in = input(static_cast<std::size_t>(reused)).array;
+      return Array(dtype, shape, in.buffer(), in.raw_data());
     }
 
     Value view(const Value& of) {

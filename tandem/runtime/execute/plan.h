@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -14,6 +15,7 @@
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/passes.h"
 #include "tandem/runtime/execute/device_constants.h"
+#include "tandem/runtime/execute/varying_sizes.h"
 #include "tandem/runtime/profile/step_recorder.h"
 
 namespace tandem {
@@ -74,13 +76,20 @@ enum class Schedule {
   kDataflow,    ///< each as soon as what it depends on is done, several at a time
 };
 
-/// How one function runs for one set of argument shapes: kernels chosen, slots numbered, last uses
-/// known, values of known shape placed in an arena. Immutable and shared by threads, but for the
-/// pool of frames that calls take.
+/// The shapes of arguments that a plan serves.
+struct ArgShapes {
+  std::vector<PartialShape> shapes;
+  std::shared_ptr<const VaryingSizes> varying;  ///< the sizes left open; null: all are known
+};
+
+/// How one function runs for one set of argument shapes, or for all that differ in some sizes:
+/// kernels chosen, slots numbered, last uses known, values of known shape placed in an arena.
+/// Immutable and shared by threads, but for the pool of frames that calls take, and the arenas'
+/// layouts where sizes vary.
 class Plan : private Reclaimable {
  public:
   /// `states` outlives the plan.
-  Plan(Runtime& runtime, const MutableFunction& function, const std::vector<Shape>& arg_shapes,
+  Plan(Runtime& runtime, const MutableFunction& function, const ArgShapes& arg_shapes,
        Schedule schedule, NodeStates& states);
   /// For several devices; a dataflow plan.
   Plan(Runtime& runtime, std::shared_ptr<const PlacedFunction> placed, NodeStates& states);
@@ -89,7 +98,12 @@ class Plan : private Reclaimable {
   /// What a call needs of its own: values by slot, arena, contexts filled in. Used by one call at a
   /// time.
   struct Frame;
-  std::unique_ptr<Frame> acquire_frame();
+  /// For a call with these arguments.
+  std::unique_ptr<Frame> acquire_frame(std::span<const Array> args) {
+    std::unique_ptr<Frame> frame = idle_frame();
+    if (varying_) fit(*frame, args);
+    return frame;
+  }
   /// Empties the slots of arguments and results, then keeps the frame for the next call.
   void release(std::unique_ptr<Frame> frame);
 
@@ -102,10 +116,9 @@ class Plan : private Reclaimable {
   const std::vector<Step>& steps() const { return steps_; }
   const std::vector<int>& arg_slots() const { return arg_slots_; }
   const std::vector<int>& result_slots() const { return result_slots_; }
-  /// Of the values that are placed in the arena of a memory space (0: the host's).
-  std::size_t arena_bytes(int memory = 0) const {
-    return arena_bytes_[static_cast<std::size_t>(memory)];
-  }
+  /// What a call with these arguments would allocate for its arenas, by memory space (0: the
+  /// host's): nothing if `idle_frames` of these have memory enough.
+  std::vector<std::size_t> arena_bytes(std::span<const Array> args) const;
   int slot_memory(int slot) const {
     return slot_memory_.empty() ? 0 : slot_memory_[static_cast<std::size_t>(slot)];
   }
@@ -116,8 +129,13 @@ class Plan : private Reclaimable {
   const std::vector<int>& brought_slots() const { return brought_slots_; }
   int num_slots() const { return num_slots_; }
   int slot_of(Output output) const;
-  /// Frames that wait for a call.
-  std::size_t idle_frames() const;
+  /// Frames that wait for a call, and have memory for one with these arguments.
+  std::size_t idle_frames(std::span<const Array> args) const;
+  /// Bytes in the arenas of all frames that wait.
+  std::size_t idle_bytes() const;
+  /// Of everything else, roughly.
+  std::size_t plan_bytes() const;
+  void free_idle_frames() { reclaim(); }
   Schedule schedule() const { return schedule_; }
   bool has_asynchronous_steps() const;
   /// For the profiler; no other plan has it.
@@ -131,9 +149,25 @@ class Plan : private Reclaimable {
   struct PlannedSlot {
     int slot;
     DType dtype;
-    Shape shape;
-    std::size_t offset;
+    SymbolicShape shape;
+    int value;  ///< in values_
     int memory;
+  };
+  // What takes a place in an arena: a slot, or several that lie in one place after each other.
+  struct ArenaValue {
+    SymbolicShape shape;
+    std::size_t element_bytes;
+    int memory;
+    int begins;  ///< the first step that touches it
+    /// Steps after which it is free. What takes the place over runs after all of those before it,
+    /// so its own stand for them. Empty once the plan is made.
+    std::vector<int> touched;
+  };
+  // Where the values lie, in calls whose sizes are at most these.
+  struct Layout {
+    std::vector<std::int64_t> capacity;  ///< by symbol
+    std::vector<std::size_t> offsets;    ///< by value
+    std::vector<std::size_t> bytes;      ///< of the arenas, by memory space
   };
   friend struct Frame;
   void number_slots(const std::vector<Node*>& order);
@@ -142,9 +176,18 @@ class Plan : private Reclaimable {
   Array constant_at(const Node& node, int slot);
   void plan_lifetimes();
   struct Lifetimes;
-  void place_values(Lifetimes& lifetimes);
-  void plan_releases();
+  void choose_planned_values(const Lifetimes& lifetimes);
+  void plan_releases(const Lifetimes& lifetimes);
   void name_arenas();
+  bool has_arena(int memory) const;
+  // Gives values of one memory their places: their indices, their sizes, offsets to be set; returns
+  // the arena's size.
+  using LayOutMemory = std::function<std::size_t(
+      const std::vector<std::size_t>&, const std::vector<std::size_t>&, std::vector<std::size_t>&)>;
+  std::shared_ptr<const Layout> lay_out(SymbolValues capacity, const LayOutMemory& memory) const;
+  std::shared_ptr<const Layout> layout_for(SymbolValues sizes, bool with_reserve) const;
+  std::unique_ptr<Frame> idle_frame();
+  void fit(Frame& frame, std::span<const Array> args);
   void reclaim() override;  // that of frames which no call uses
 
   const std::uint64_t id_ = StepRecorder::new_plan_id();
@@ -167,12 +210,18 @@ class Plan : private Reclaimable {
   std::vector<std::pair<int, Array>> constants_;
   mutable DeviceConstants brought_;
   std::vector<int> brought_slots_;
+  std::shared_ptr<const VaryingSizes> varying_;
   std::vector<PlannedSlot> planned_;
+  std::vector<ArenaValue> values_;
+  std::vector<bool> overlaps_;            // value * number of values + value; only where sizes vary
   std::vector<int> slot_memory_;          // empty: all in the host's
-  std::vector<std::size_t> arena_bytes_;  // by memory space
-  std::vector<std::string> arena_names_;  // likewise
+  std::vector<std::string> arena_names_;  // by memory space
   std::vector<int> readers_;
   std::vector<const KernelServices*> services_;  // by device
+
+  std::shared_ptr<const Layout> layout_;  // where no size varies
+  mutable std::mutex layouts_mutex_;
+  mutable std::shared_ptr<const Layout> largest_layout_;  // guarded by layouts_mutex_
 
   mutable std::mutex frames_mutex_;
   std::vector<std::unique_ptr<Frame>> frames_;
@@ -181,6 +230,8 @@ class Plan : private Reclaimable {
 
 struct Plan::Frame {
   explicit Frame(const Plan& plan);
+  /// Where sizes vary: for a call with these.
+  void resize(const Plan& plan, SymbolValues sizes);
   Frame(const Frame&) = delete;
   Frame& operator=(const Frame&) = delete;
 
@@ -188,9 +239,17 @@ struct Plan::Frame {
   std::vector<KernelContext> contexts;       // by step
   std::vector<const Array*> input_pointers;  // what the contexts point into
   std::vector<Array*> output_pointers;
+  std::shared_ptr<const Layout> layout;  // null: no value has a place
+  std::vector<Ref<Buffer>> arenas;       // by memory space; null where it is empty
+  std::vector<std::int64_t> sizes;       // by symbol
+
+ private:
+  void allocate_arenas(const Plan& plan);
+  void place_values(const Plan& plan);
 };
 
-/// `function` as it is for arguments of these shapes.
-MutableFunction with_shapes(const MutableFunction& function, const std::vector<Shape>& arg_shapes);
+/// `function` as it is for arguments of these shapes, which may be known in part.
+MutableFunction with_shapes(const MutableFunction& function,
+                            const std::vector<PartialShape>& arg_shapes);
 
 }  // namespace tandem
