@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 #define TANDEM_PLUGIN_VERSION_MAJOR 1
-#define TANDEM_PLUGIN_VERSION_MINOR 1
+#define TANDEM_PLUGIN_VERSION_MINOR 2
 
 /* Put before the definition of tandem_plugin_init. */
 #if defined(__GNUC__)
@@ -182,6 +182,10 @@ typedef struct TandemKernel {
   int32_t priority; /* of several that fit the highest runs */
   /* Runs in place of TandemWork::run. What it writes to `status` is the op's failure. */
   void (*run)(TandemKernelContext* context, TandemStatus* status);
+  /* Since 1.2: a second attribute that is restricted, such as "DstT" of Cast; null: none. */
+  const char* second_type_attr;
+  const int32_t* second_types;
+  size_t num_second_types;
 } TandemKernel;
 
 /* ---- What Tandem offers to the plugin ---- */

@@ -35,11 +35,34 @@ KernelContext& real(TandemKernelContext* context) {
   return *reinterpret_cast<KernelContext*>(context);
 }
 
+// Plug-ins of versions before 1.2 end before the second attribute.
+bool has_second_attr(const TandemKernel& kernel) {
+  return kernel.size >= sizeof(TandemKernel) && kernel.second_type_attr;
+}
+
+bool is_among(const KernelContext& context, const char* attr, const std::int32_t* types,
+              std::size_t count) {
+  const auto type = static_cast<std::int32_t>(context.type_attr(attr));
+  return std::find(types, types + count, type) != types + count;
+}
+
 bool takes(const TandemKernel& kernel, const KernelContext& context) {
-  if (!kernel.type_attr) return true;
-  const auto type = static_cast<std::int32_t>(context.type_attr(kernel.type_attr));
-  return std::find(kernel.types, kernel.types + kernel.num_types, type) !=
-         kernel.types + kernel.num_types;
+  if (kernel.type_attr &&
+      !is_among(context, kernel.type_attr, kernel.types, kernel.num_types)) {
+    return false;
+  }
+  return !has_second_attr(kernel) || is_among(context, kernel.second_type_attr,
+                                              kernel.second_types, kernel.num_second_types);
+}
+
+DTypeSet set_of(const std::int32_t* numbers, std::size_t count) {
+  DTypeSet types;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (numbers[i] > 0 && numbers[i] < kDTypeCount) {
+      types = types | DTypeSet{static_cast<DType>(numbers[i])};
+    }
+  }
+  return types;
 }
 
 const TandemKernel& kernel_for(const KernelContext& context) {
@@ -200,7 +223,8 @@ const bool kOffered = [] {
 void register_plugin_kernels(const TandemPluginApi& plugin) {
   for (std::size_t i = 0; i < plugin.num_kernels; ++i) {
     const TandemKernel* kernel = plugin.kernels[i];
-    if (!kernel || !kernel->op || !kernel->run || (kernel->type_attr && !kernel->types)) {
+    if (!kernel || !kernel->op || !kernel->run || (kernel->type_attr && !kernel->types) ||
+        (has_second_attr(*kernel) && !kernel->second_types)) {
       throw InvalidArgumentError(cat("Kernel ", i, " of the plugin ", plugin.name,
                                      " lacks its op, its function or its types."));
     }
@@ -219,12 +243,11 @@ void register_plugin_kernels(const TandemPluginApi& plugin) {
                     .priority = kernel->priority,
                     .run = run_plugin_kernel};
     if (kernel->type_attr) {
-      DTypeSet types;
-      for (std::size_t t = 0; t < kernel->num_types; ++t) {
-        const std::int32_t type = kernel->types[t];
-        if (type > 0 && type < kDTypeCount) types = types | DTypeSet{static_cast<DType>(type)};
-      }
-      decl.types[0] = {kernel->type_attr, types};
+      decl.types[0] = {kernel->type_attr, set_of(kernel->types, kernel->num_types)};
+    }
+    if (has_second_attr(*kernel)) {
+      decl.types[1] = {kernel->second_type_attr,
+                       set_of(kernel->second_types, kernel->num_second_types)};
     }
     all.registrations.emplace_back(decl);
   }

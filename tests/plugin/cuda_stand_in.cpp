@@ -4,7 +4,7 @@
 // driver where that finds mistakes: copies always come late, and addresses and contexts are
 // checked.
 
-#include <cuda.h>
+#include "tandem/device/cuda/internal/driver_api.h"
 
 #include <algorithm>
 #include <condition_variable>
@@ -20,7 +20,11 @@
 
 namespace {
 
-constexpr std::size_t kMemory = std::size_t{32} << 20;
+// Bytes of a GPU: 32 MiB, or what CUDA_STAND_IN_MIB says.
+const std::size_t kMemory = [] {
+  const char* mib = std::getenv("CUDA_STAND_IN_MIB");
+  return (mib ? std::strtoul(mib, nullptr, 10) : std::size_t{32}) << 20;
+}();
 constexpr int kCount = 6;
 
 // What CUDA_VISIBLE_DEVICES leaves of them, in its order. As with a driver, the first entry that is
@@ -162,7 +166,7 @@ void* host(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 
 extern "C" {
 
-#define STAND_IN __attribute__((visibility("default"))) CUresult CUDAAPI
+#define STAND_IN __attribute__((visibility("default"))) CUresult 
 
 STAND_IN cuInit(unsigned) { return CUDA_SUCCESS; }
 STAND_IN cuGetErrorName(CUresult result, const char** text) {
@@ -287,6 +291,15 @@ STAND_IN cuStreamSynchronize(CUstream stream) {
   Progress end;
   stream->queue.add([&] { end.reach(1); });
   end.wait(1);
+  return CUDA_SUCCESS;
+}
+STAND_IN cuLaunchHostFunc(CUstream stream, CUhostFn function, void* argument) {
+  stream->queue.add([=] { function(argument); });
+  return CUDA_SUCCESS;
+}
+STAND_IN cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t bytes, CUstream stream) {
+  if (!known(to, bytes)) return CUDA_ERROR_INVALID_VALUE;
+  stream->queue.add([=] { std::memset(host(to), value, bytes); });
   return CUDA_SUCCESS;
 }
 STAND_IN cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {

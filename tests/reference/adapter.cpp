@@ -401,6 +401,13 @@ bool has_op(const std::string& name) {
   return tandem::Runtime::current().ops().find(name) != nullptr;
 }
 
+bool has_kernel(const std::string& name, const std::string& kernel_class) {
+  for (const tandem::KernelDecl* kernel : tandem::Runtime::current().kernels().all(name)) {
+    if (kernel->kernel_class == kernel_class) return true;
+  }
+  return false;
+}
+
 Result run(const Call& call, Mode mode) {
   return refusing([&] {
     Variables variables;

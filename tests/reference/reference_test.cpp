@@ -27,13 +27,15 @@ using reference::Case;
 
 constexpr const char* kUsage =
     R"(usage: reference_test [--data FOLDER] [--pending FILE] [--family NAME]... [--filter TEXT]
-                      [--every N] [--only PART]... [--report FILE] [--list-missing] [--verbose]
+                      [--every N] [--class CLASS] [--except FILE] [--only PART]... [--report FILE] [--list-missing] [--verbose]
 
   --data FOLDER    where FAMILY.jsonl.gz lie (tests/reference/data)
   --pending FILE   ops that may be missing (pending.txt beside that folder)
   --family NAME    only this file of cases; may be repeated
   --filter TEXT    only cases whose line or id has this text
   --every N        only one case of N, always the same
+  --class CLASS    only cases of ops with a kernel of this class, such as cuda
+  --except FILE    lines "ID reason": cases that this class answers otherwise, left out
   --only PART      of eager, traced and shapes only these; may be repeated
   --report FILE    appends "CASES FAILED" to this file
   --list-missing   names the ops of the cases that the registry lacks, and does nothing else
@@ -44,7 +46,8 @@ struct Options {
   fs::path data = "tests/reference/data";
   fs::path pending;
   std::set<std::string> families;
-  std::string filter;
+  std::string filter, kernel_class;
+  std::set<std::string> exceptions;  // ids of cases
   std::size_t every = 1;
   std::set<std::string> parts;
   fs::path report;
@@ -54,6 +57,19 @@ struct Options {
 [[noreturn]] void wrong_usage(const std::string& why) {
   std::cerr << "reference_test: " << why << "\n" << kUsage;
   std::exit(2);
+}
+
+/// The first word of each line; # begins a comment.
+std::set<std::string> read_first_words(const fs::path& path) {
+  std::set<std::string> words;
+  std::ifstream file(path);
+  if (!file) throw std::runtime_error("cannot read " + path.string());
+  std::string line;
+  while (std::getline(file, line)) {
+    const std::string word = line.substr(0, line.find_first_of(" #"));
+    if (!word.empty()) words.insert(word);
+  }
+  return words;
 }
 
 Options parse(const std::vector<std::string>& arguments) {
@@ -72,6 +88,10 @@ Options parse(const std::vector<std::string>& arguments) {
       options.families.insert(value());
     else if (name == "--filter")
       options.filter = value();
+    else if (name == "--class")
+      options.kernel_class = value();
+    else if (name == "--except")
+      options.exceptions = read_first_words(value());
     else if (name == "--every")
       options.every = std::strtoul(value().c_str(), nullptr, 10);
     else if (name == "--only")
@@ -202,6 +222,11 @@ class Run {
   }
 
   void one(const Case& c) {
+    if (!options_.kernel_class.empty() &&
+        !reference::has_kernel(c.call.op, options_.kernel_class)) {
+      return;
+    }
+    if (options_.exceptions.count(c.id)) return;
     if (!reference::has_op(c.call.op)) {
       if (pending_.count(c.call.op)) {
         waiting_.insert(c.call.op);

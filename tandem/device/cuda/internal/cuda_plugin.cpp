@@ -8,12 +8,19 @@
 #include "tandem/device/cuda/internal/gpu.h"
 #include "tandem/device/cuda/internal/stream.h"
 #include "tandem/device/plugin.h"
+#include "tandem/kernels/cuda/kernel_table.h"
+#include "tandem/kernels/cuda/support/kernel_call.h"
+
+// The driver to open where nobody names another: tests build the library for their stand-in.
+#if !defined(TANDEM_CUDA_DRIVER)
+#define TANDEM_CUDA_DRIVER "libcuda.so.1"
+#endif
 
 namespace tandem::cuda {
 namespace {
 
 std::string& driver_name() {
-  static std::string name = "libcuda.so.1";
+  static std::string name = TANDEM_CUDA_DRIVER;
   return name;
 }
 
@@ -136,6 +143,8 @@ void fill_in(TandemPluginApi* plugin) {
   plugin->name = "cuda";
   plugin->device_type = "GPU";
   plugin->kernel_class = "cuda";
+  plugin->kernels = kernel_table().data();
+  plugin->num_kernels = kernel_table().size();
   plugin->device_count = device_count;
   plugin->device_properties = device_properties;
   plugin->device_open = device_open;
@@ -169,9 +178,10 @@ TANDEM_EXPORT_PLUGIN void tandem_cuda_use_driver(const char* library) {
   tandem::cuda::driver_name() = library;
 }
 
-TANDEM_EXPORT_PLUGIN void tandem_plugin_init(const TandemHostApi*, TandemPluginApi* plugin,
+TANDEM_EXPORT_PLUGIN void tandem_plugin_init(const TandemHostApi* host, TandemPluginApi* plugin,
                                              TandemStatus* status) {
   tandem::cuda::guarded(status, [&] {
+    tandem::cuda::set_host_api(host);
     tandem::cuda::open_driver(tandem::cuda::driver_name());
     tandem::cuda::fill_in(plugin);
   });

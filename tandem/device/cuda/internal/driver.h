@@ -1,10 +1,11 @@
 #pragma once
 
-#include <cuda.h>
+#include "tandem/device/cuda/internal/driver_api.h"
 
 #include <stdexcept>
 #include <string>
 
+#include "tandem/device/cuda/internal/failure.h"
 #include "tandem/device/plugin.h"
 
 namespace tandem::cuda {
@@ -39,6 +40,8 @@ namespace tandem::cuda {
   X(cuStreamDestroy)             \
   X(cuStreamSynchronize)         \
   X(cuStreamWaitEvent)           \
+  X(cuLaunchHostFunc)            \
+  X(cuMemsetD8Async)             \
   X(cuEventCreate)               \
   X(cuEventDestroy)              \
   X(cuEventRecord)               \
@@ -52,16 +55,6 @@ struct Driver {
 };
 
 const Driver& driver();
-
-/// A failure that goes to Tandem as a status.
-class Failure : public std::runtime_error {
- public:
-  Failure(std::int32_t code, const std::string& text) : std::runtime_error(text), code_(code) {}
-  std::int32_t code() const { return code_; }
-
- private:
-  std::int32_t code_;
-};
 
 /// Opens the library and all functions, and starts the driver. Throws Failure.
 void open_driver(const std::string& library);

@@ -1,5 +1,6 @@
 #include "tandem/device/cuda/internal/stream.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tandem::cuda {
@@ -7,8 +8,8 @@ namespace {
 
 constexpr unsigned kEventFlags = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING;
 
-CUstream& launching_into() {
-  thread_local CUstream stream = nullptr;
+StreamState*& launching_into() {
+  thread_local StreamState* stream = nullptr;
   return stream;
 }
 
@@ -96,10 +97,40 @@ StreamState::~StreamState() {
   launcher_.join();
   completer_.join();
   for (CUevent marker : markers_) driver().p_cuEventDestroy(marker);
+  if (scratch_) {
+    TandemStatus ignored = no_error();
+    guarded(&ignored, [&] {
+      const ContextScope context(gpu_);
+      gpu_.check(driver().p_cuMemFree(scratch_), "cuMemFree");
+    });
+  }
   driver().p_cuStreamDestroy(stream_);
 }
 
-CUstream StreamState::current() { return launching_into(); }
+CUstream StreamState::current() {
+  return launching_into() ? launching_into()->stream_ : nullptr;
+}
+
+void* StreamState::scratch(std::size_t bytes) {
+  if (!launching_into()) throw Failure(TANDEM_INTERNAL, "scratch memory outside of a kernel");
+  return launching_into()->own_scratch(bytes);
+}
+
+// What was launched before may still use the old memory, so growing waits for it; sizes double, so
+// that it happens seldom.
+void* StreamState::own_scratch(std::size_t bytes) {
+  if (bytes > scratch_bytes_) {
+    const std::size_t old = scratch_bytes_;
+    gpu_.check(driver().p_cuStreamSynchronize(stream_), "cuStreamSynchronize");
+    if (scratch_) driver().p_cuMemFree(scratch_);
+    scratch_ = 0;
+    scratch_bytes_ = 0;
+    const std::size_t wanted = std::max({bytes, 2 * old, std::size_t{1} << 16});
+    gpu_.check(driver().p_cuMemAlloc(&scratch_, wanted), "cuMemAlloc");
+    scratch_bytes_ = wanted;
+  }
+  return reinterpret_cast<void*>(scratch_);
+}
 
 void StreamState::refuse_if_lost() const {
   const std::string why = gpu_.lost();
@@ -210,7 +241,7 @@ StreamState::Issued StreamState::launch(Entry& entry) {
 
 void StreamState::launch_all() {
   driver().p_cuCtxSetCurrent(gpu_.context());
-  launching_into() = stream_;
+  launching_into() = this;
   std::unique_lock lock(mutex_);
   for (;;) {
     entered_.wait(lock, [&] { return ending_ || !entries_.empty(); });

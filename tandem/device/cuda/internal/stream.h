@@ -56,6 +56,9 @@ class StreamState {
 
   /// The CUDA stream that the calling thread launches into, for kernels; null outside of them.
   static CUstream current();
+  /// Device memory of the stream that the calling thread launches into, for what is launched until
+  /// the next call. Only within a kernel. Throws Failure.
+  static void* scratch(std::size_t bytes);
 
  private:
   enum class Kind { kWork, kCopy, kRecord, kWait };
@@ -83,9 +86,12 @@ class StreamState {
   void copy(const TandemCopy& copy);
   void complete(Issued& issued);
   CUevent take_marker();
+  void* own_scratch(std::size_t bytes);
 
   Gpu& gpu_;
   CUstream stream_ = nullptr;
+  CUdeviceptr scratch_ = 0;  // the launcher's, as its size
+  std::size_t scratch_bytes_ = 0;
 
   std::mutex mutex_;  // for the queues, the markers and the ends
   std::condition_variable entered_;

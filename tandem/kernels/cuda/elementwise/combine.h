@@ -1,0 +1,72 @@
+#pragma once
+
+#include <type_traits>
+
+#include "tandem/kernels/cuda/support/broadcast.h"
+#include "tandem/kernels/cuda/support/launch.h"
+#include "tandem/kernels/cuda/support/types.h"
+
+// One launch for a function of two elements, with broadcasting. `F::apply` takes two Compute<T> and
+// returns one, or a bool.
+
+namespace tandem::cuda {
+
+template <class F, class T, class Out>
+TANDEM_KERNEL combine_kernel(const T* a, const T* b, Out* y, std::int64_t n) {
+  for (auto i = first_index<std::int64_t>(); i < n; i += index_step<std::int64_t>()) {
+    y[i] = store<Out>(F::apply(load(a[i]), load(b[i])));
+  }
+}
+
+template <class F, class T, class Out>
+TANDEM_KERNEL combine_broadcast_kernel(const T* a, const T* b, Out* y, std::int64_t n,
+                                       Strides<2> strides) {
+  for (auto i = first_index<std::int64_t>(); i < n; i += index_step<std::int64_t>()) {
+    std::int64_t at[2];
+    strides.offsets(i, at);
+    y[i] = store<Out>(F::apply(load(a[at[0]]), load(b[at[1]])));
+  }
+}
+
+template <class F, class T>
+void combine_as(KernelCall& call) {
+  using Result = decltype(F::apply(Compute<T>(), Compute<T>()));
+  using Out = std::conditional_t<std::is_same_v<Result, bool>, bool, T>;
+  const TensorView a = call.input(0), b = call.input(1);
+  const TensorView y = call.allocate_output(0, broadcast_sizes(a.sizes, b.sizes));
+  if (y.count == 0) return;
+  const Strides<2> strides = broadcast_strides<2>(y.sizes, {a.sizes, b.sizes});
+  if (strides.contiguous()) {
+    TANDEM_LAUNCH((combine_kernel<F, T, Out>), shape_for(y.count), 0, a.as<T>(), b.as<T>(),
+                  y.as<Out>(), y.count);
+  } else {
+    TANDEM_LAUNCH((combine_broadcast_kernel<F, T, Out>), shape_for(y.count), 0, a.as<T>(),
+                  b.as<T>(), y.as<Out>(), y.count, strides);
+  }
+}
+
+template <class F>
+void combine_floating(KernelCall& call) {
+  const Type type = call.input(0).type;
+  if (!visit_floating(type, [&](auto tag) { combine_as<F, typename decltype(tag)::type>(call); })) {
+    no_kernel_for(type);
+  }
+}
+
+template <class F>
+void combine_integers(KernelCall& call) {
+  const Type type = call.input(0).type;
+  if (!visit_integers(type, [&](auto tag) { combine_as<F, typename decltype(tag)::type>(call); })) {
+    no_kernel_for(type);
+  }
+}
+
+template <class F>
+void combine_numbers(KernelCall& call) {
+  const Type type = call.input(0).type;
+  if (!visit_numbers(type, [&](auto tag) { combine_as<F, typename decltype(tag)::type>(call); })) {
+    no_kernel_for(type);
+  }
+}
+
+}  // namespace tandem::cuda

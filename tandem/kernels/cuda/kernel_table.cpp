@@ -1,0 +1,74 @@
+#include "tandem/kernels/cuda/kernel_table.h"
+
+#include <array>
+#include <vector>
+
+#include "tandem/device/cuda/internal/driver.h"
+#include "tandem/kernels/cuda/support/kernel_call.h"
+
+namespace tandem::cuda {
+
+#define TANDEM_CUDA_KERNEL(OP, TYPE_ATTR, TYPES, FUNCTION) void FUNCTION(KernelCall& call);
+#define TANDEM_CUDA_KERNEL_OF_TWO(OP, ATTR, TYPES, SECOND_ATTR, SECOND_TYPES, FUNCTION) \
+  void FUNCTION(KernelCall& call);
+#include "tandem/kernels/cuda/kernels.inc"
+#undef TANDEM_CUDA_KERNEL
+#undef TANDEM_CUDA_KERNEL_OF_TWO
+
+namespace {
+
+// TensorFlow's numbers of the types in each set.
+constexpr std::int32_t kFloating[] = {1, 2, 14, 19};
+constexpr std::int32_t kIntegers[] = {3, 4, 5, 6, 9, 17, 22, 23};
+constexpr std::int32_t kNumbers[] = {1, 2, 14, 19, 3, 4, 5, 6, 9, 17, 22, 23};
+constexpr std::int32_t kNumbersAndBool[] = {1, 2, 14, 19, 3, 4, 5, 6, 9, 17, 22, 23, 10};
+constexpr std::int32_t kIndices[] = {3, 9};
+constexpr std::int32_t kAny[] = {1, 2, 14, 19, 3, 4, 5, 6, 9, 17, 22, 23, 10};
+
+template <void (*kKernel)(KernelCall&)>
+void run(TandemKernelContext* context, TandemStatus* status) {
+  guarded(status, [&] {
+    KernelCall call(context);
+    kKernel(call);
+  });
+}
+
+#define TANDEM_CUDA_KERNEL(OP, TYPE_ATTR, TYPES, FUNCTION) \
+  TandemKernel{.size = sizeof(TandemKernel),               \
+               .op = OP,                                   \
+               .name = "cuda",                             \
+               .type_attr = TYPE_ATTR,                     \
+               .types = k##TYPES,                          \
+               .num_types = std::size(k##TYPES),           \
+               .priority = 0,                              \
+               .run = run<FUNCTION>},
+#define TANDEM_CUDA_KERNEL_OF_TWO(OP, TYPE_ATTR, TYPES, SECOND_ATTR, SECOND_TYPES, FUNCTION) \
+  TandemKernel{.size = sizeof(TandemKernel),                                                 \
+               .op = OP,                                                                     \
+               .name = "cuda",                                                               \
+               .type_attr = TYPE_ATTR,                                                       \
+               .types = k##TYPES,                                                            \
+               .num_types = std::size(k##TYPES),                                             \
+               .priority = 0,                                                                \
+               .run = run<FUNCTION>,                                                         \
+               .second_type_attr = SECOND_ATTR,                                              \
+               .second_types = k##SECOND_TYPES,                                              \
+               .num_second_types = std::size(k##SECOND_TYPES)},
+const TandemKernel kKernels[] = {
+#include "tandem/kernels/cuda/kernels.inc"
+};
+#undef TANDEM_CUDA_KERNEL
+#undef TANDEM_CUDA_KERNEL_OF_TWO
+
+}  // namespace
+
+std::span<const TandemKernel* const> kernel_table() {
+  static const auto* const table = [] {
+    auto* all = new std::vector<const TandemKernel*>;
+    for (const TandemKernel& kernel : kKernels) all->push_back(&kernel);
+    return all;
+  }();
+  return *table;
+}
+
+}  // namespace tandem::cuda
