@@ -29,7 +29,8 @@ install(
   EXPORT tandem_shared_targets
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 if(TARGET tandem_cuda)
-  install(TARGETS tandem_cuda LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  # Only where it was built: it is not part of `./dev build`.
+  install(TARGETS tandem_cuda LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" OPTIONAL)
 endif()
 install(EXPORT tandem_shared_targets NAMESPACE tandem:: FILE tandemTargets.cmake
         DESTINATION "${package_folder}")

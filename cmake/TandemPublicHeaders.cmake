@@ -1,7 +1,7 @@
 # The one place that says which headers are public, that is installed: every header under tandem/
 # but those in a directory named `internal`, those of the CPU kernels, those in sub-folders of data and runtime, and those of the tool.
 
-set(TANDEM_PRIVATE_HEADERS "/internal/|^tandem/kernels/cpu/|^tandem/(data|runtime)/[a-z]+/|^tandem/cli/")
+set(TANDEM_PRIVATE_HEADERS "/internal/|^tandem/kernels/c(pu|uda)/|^tandem/(data|runtime)/[a-z]+/|^tandem/cli/")
 
 # tandem_public_headers(OUT): paths relative to the source root, as a program includes them.
 function(tandem_public_headers out)
