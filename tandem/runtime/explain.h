@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/graph/kernel_choice.h"
 #include "tandem/placement/placement.h"
 #include "tandem/runtime/profiler.h"
 #include "tandem/runtime/structure.h"
@@ -57,6 +58,8 @@ struct TANDEM_EXPORT Explanation {
     std::vector<int> inputs;                     ///< ops
     std::vector<int> controls;                   ///< ops it waits for
     bool is_constant = false;
+    /// Where its kernel has several implementations: which one runs, and what was measured.
+    std::optional<KernelChoice> kernel;
   };
   struct Copy {
     std::string value;       ///< "dense/MatMul" or "split:1"

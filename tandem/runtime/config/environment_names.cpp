@@ -14,10 +14,19 @@ namespace {
 
 const std::vector<std::string>& known_variables() {
   static const std::vector<std::string> names = {
-      "TANDEM_EMULATE",        "TANDEM_LOGICAL_DEVICES",   "TANDEM_LOG_DEVICE_PLACEMENT",
-      "TANDEM_LOG_LEVEL",      "TANDEM_MEMORY_GROWTH",     "TANDEM_MEMORY_LIMIT_MB",
-      "TANDEM_PLACEMENT",      "TANDEM_PLACEMENT_PROFILE", "TANDEM_PLUGINS",
-      "TANDEM_SOFT_PLACEMENT", "TANDEM_VISIBLE_DEVICES",
+      "TANDEM_CACHE_DIR",
+      "TANDEM_TUNING",
+      "TANDEM_EMULATE",
+      "TANDEM_LOGICAL_DEVICES",
+      "TANDEM_LOG_DEVICE_PLACEMENT",
+      "TANDEM_LOG_LEVEL",
+      "TANDEM_MEMORY_GROWTH",
+      "TANDEM_MEMORY_LIMIT_MB",
+      "TANDEM_PLACEMENT",
+      "TANDEM_PLACEMENT_PROFILE",
+      "TANDEM_PLUGINS",
+      "TANDEM_SOFT_PLACEMENT",
+      "TANDEM_VISIBLE_DEVICES",
   };
   return names;
 }

@@ -287,6 +287,10 @@ class PageWriter {
       text += cat("\nexpected ", seconds_text(op.seconds),
                   op.cost_measured ? " (measured earlier)" : " (modelled)");
     }
+    if (op.kernel) {
+      text += cat("\nkernel ", op.kernel->chosen, ", ", op.kernel->reason, ": ",
+                  candidates_text(*op.kernel));
+    }
     if (op.measured)
       text += cat("\nmeasured ", seconds_text(op.measured->seconds), " in ", op.measured->runs,
                   " runs");
@@ -390,6 +394,7 @@ class PageWriter {
       starred |= op.seconds > 0 && !op.cost_measured;
       std::string why = op.reason;
       for (const std::string& refused : op.refused) why += "; " + refused;
+      if (op.kernel) why += cat("; kernel ", op.kernel->chosen, ", ", op.kernel->reason);
       out_ << "<tr>" << text_cell(op.name) << text_cell(op.op) << device_cell(op.device)
            << number_cell(op.seconds, op.seconds > 0
                                           ? seconds_text(op.seconds) + (op.cost_measured ? "" : "*")

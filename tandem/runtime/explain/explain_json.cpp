@@ -94,7 +94,19 @@ class JsonWriter {
             {"measured_runs", op.measured ? Json(op.measured->runs) : Json()},
             {"inputs", ops(op.inputs)},
             {"controls", ops(op.controls)},
-            {"is_constant", op.is_constant}};
+            {"is_constant", op.is_constant},
+            {"kernel", op.kernel ? of(*op.kernel) : Json()}};
+  }
+  Json of(const KernelChoice& choice) const {
+    return {{"problem", choice.problem},
+            {"chosen", choice.chosen},
+            {"reason", choice.reason},
+            {"threads", choice.threads},
+            {"candidates", list(choice.candidates, [](const KernelChoice::Candidate& c) {
+               return Json{{"name", c.name},
+                           {"seconds", c.seconds > 0 ? Json(c.seconds) : Json()},
+                           {"refused", c.refused}};
+             })}};
   }
   Json of(const Explanation::Copy& copy) const {
     return {{"value", copy.value},

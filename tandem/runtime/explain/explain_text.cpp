@@ -68,6 +68,7 @@ class TextWriter {
     if (most_ > 0) {
       copies();
       ops();
+      kernels();
     }
     return std::move(out_).str();
   }
@@ -190,6 +191,20 @@ class TextWriter {
     }
     table.print(out_);
     if (starred) out_ << "  * modelled, not measured\n";
+  }
+
+  void kernels() {
+    Table table({"node", "problem", "kernel", "candidates", "why"}, most_);
+    bool any = false;
+    for (const auto& op : e_.ops) {
+      if (!op.kernel) continue;
+      any = true;
+      table.add({op.name, op.kernel->problem, op.kernel->chosen, candidates_text(*op.kernel),
+                 op.kernel->reason});
+    }
+    if (!any) return;
+    out_ << "\nkernels with several implementations\n";
+    table.print(out_);
   }
 
   const Explanation& e_;

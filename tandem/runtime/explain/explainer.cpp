@@ -1,6 +1,7 @@
 #include "tandem/runtime/explain/explainer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
@@ -85,6 +86,8 @@ class Explainer {
       op.refused = placed.refused;
       op.asked = node->requested_device();
       op.is_constant = node->kind() == NodeKind::kConst;
+      const DeviceModel& device = g_.placement.devices.devices[index(placed.device)];
+      op.kernel = describe_kernel_choice(*node, device.kernel_class.c_str());
       for (int i = 0; i < node->num_outputs(); ++i) op.bytes += CostModel::output_bytes(*node, i);
       op.seconds = g_.costs.seconds(*node, placed.device);
       op.cost_measured = g_.costs.measured(*node, placed.device);
@@ -310,6 +313,23 @@ std::string seconds_text(double seconds) {
   if (size < 0.9995e-3) return sign + number(size * 1e6) + " us";
   if (size < 0.9995) return sign + number(size * 1e3) + " ms";
   return sign + number(size) + " s";
+}
+
+std::string candidates_text(const KernelChoice& choice) {
+  std::vector<KernelChoice::Candidate> sorted = choice.candidates;
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+    return (a.seconds > 0 ? a.seconds : HUGE_VAL) < (b.seconds > 0 ? b.seconds : HUGE_VAL);
+  });
+  std::string text;
+  for (const KernelChoice::Candidate& c : sorted) {
+    text += cat(text.empty() ? "" : ", ", c.name);
+    if (!c.refused.empty()) {
+      text += cat(" (", c.refused, ')');
+    } else if (c.seconds > 0) {
+      text += cat(' ', seconds_text(c.seconds));
+    }
+  }
+  return text;
 }
 
 std::string bytes_text(double bytes) {

@@ -5,102 +5,40 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "tandem/kernels/cpu/elementwise/float16_rows-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace tandem::cpu::HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
+namespace {
 
-// Below AVX2 there are no instructions for half, and Highway's emulation rounds otherwise than we
-// do.
-#undef TANDEM_HALF_ROWS
-#if HWY_TARGET <= HWY_AVX2 && HWY_ARCH_X86
-#define TANDEM_HALF_ROWS 1
-#else
-#define TANDEM_HALF_ROWS 0
-#endif
+void WidenHalf(const Half* from, float* to, std::int64_t n) { ToFloats(from, to, n); }
+void NarrowHalf(const float* from, Half* to, std::int64_t n) { FromFloats(from, to, n); }
+void WidenBFloat16(const BFloat16* from, float* to, std::int64_t n) { ToFloats(from, to, n); }
+void NarrowBFloat16(const float* from, BFloat16* to, std::int64_t n) { FromFloats(from, to, n); }
 
-void HalfToFloats(const Half* from, float* to, std::int64_t n) {
-  std::int64_t i = 0;
-#if TANDEM_HALF_ROWS
-  const hn::ScalableTag<float> d;
-  const hn::Rebind<hwy::float16_t, decltype(d)> dh;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  for (; i + lanes <= n; i += lanes) {
-    hn::StoreU(hn::PromoteTo(d, hn::LoadU(dh, reinterpret_cast<const hwy::float16_t*>(from + i))),
-               d, to + i);
-  }
-#endif
-  for (; i < n; ++i) to[i] = static_cast<float>(from[i]);
-}
-
-void FloatsToHalf(const float* from, Half* to, std::int64_t n) {
-  std::int64_t i = 0;
-#if TANDEM_HALF_ROWS
-  const hn::ScalableTag<float> d;
-  const hn::Rebind<hwy::float16_t, decltype(d)> dh;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  for (; i + lanes <= n; i += lanes) {
-    hn::StoreU(hn::DemoteTo(dh, hn::LoadU(d, from + i)), dh,
-               reinterpret_cast<hwy::float16_t*>(to + i));
-  }
-#endif
-  for (; i < n; ++i) to[i] = Half(from[i]);
-}
-
-void BFloat16ToFloats(const BFloat16* from, float* to, std::int64_t n) {
-  const hn::ScalableTag<std::uint32_t> d;
-  const hn::Rebind<std::uint16_t, decltype(d)> dh;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  std::int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    const auto bits =
-        hn::PromoteTo(d, hn::LoadU(dh, reinterpret_cast<const std::uint16_t*>(from + i)));
-    hn::StoreU(hn::ShiftLeft<16>(bits), d, reinterpret_cast<std::uint32_t*>(to + i));
-  }
-  for (; i < n; ++i) to[i] = static_cast<float>(from[i]);
-}
-
-void FloatsToBFloat16(const float* from, BFloat16* to, std::int64_t n) {
-  const hn::ScalableTag<float> df;
-  const hn::RebindToUnsigned<decltype(df)> d;
-  const hn::Rebind<std::uint16_t, decltype(d)> dh;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const auto quiet_nan = hn::Set(d, std::uint32_t{BFloat16(__builtin_nanf("")).bits});
-  std::int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    const auto value = hn::LoadU(df, from + i);
-    const auto bits = hn::BitCast(d, value);
-    const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 1u));
-    auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(d, 0x7fffu))));
-    const auto sign = hn::ShiftLeft<15>(hn::ShiftRight<31>(bits));
-    rounded = hn::IfThenElse(hn::RebindMask(d, hn::IsNaN(value)), hn::Or(quiet_nan, sign), rounded);
-    hn::StoreU(hn::DemoteTo(dh, hn::BitCast(hn::RebindToSigned<decltype(d)>(), rounded)), dh,
-               reinterpret_cast<std::uint16_t*>(to + i));
-  }
-  for (; i < n; ++i) to[i] = BFloat16(from[i]);
-}
-
+}  // namespace
 }  // namespace tandem::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace tandem::cpu {
 
-HWY_EXPORT(HalfToFloats);
-HWY_EXPORT(FloatsToHalf);
-HWY_EXPORT(BFloat16ToFloats);
-HWY_EXPORT(FloatsToBFloat16);
+HWY_EXPORT(WidenHalf);
+HWY_EXPORT(NarrowHalf);
+HWY_EXPORT(WidenBFloat16);
+HWY_EXPORT(NarrowBFloat16);
 
 void to_floats(const Half* from, float* to, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(HalfToFloats)(from, to, n);
+  HWY_DYNAMIC_DISPATCH(WidenHalf)(from, to, n);
 }
 void to_floats(const BFloat16* from, float* to, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(BFloat16ToFloats)(from, to, n);
+  HWY_DYNAMIC_DISPATCH(WidenBFloat16)(from, to, n);
 }
 void from_floats(const float* from, Half* to, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(FloatsToHalf)(from, to, n);
+  HWY_DYNAMIC_DISPATCH(NarrowHalf)(from, to, n);
 }
 void from_floats(const float* from, BFloat16* to, std::int64_t n) {
-  HWY_DYNAMIC_DISPATCH(FloatsToBFloat16)(from, to, n);
+  HWY_DYNAMIC_DISPATCH(NarrowBFloat16)(from, to, n);
 }
 
 }  // namespace tandem::cpu

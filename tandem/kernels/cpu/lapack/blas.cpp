@@ -86,6 +86,18 @@ void times_vector(Turn turn, std::int64_t rows, std::int64_t columns, const T* a
 
 }  // namespace
 
+std::string library_name() {
+  using GetText = char* (*)();
+  std::string name;
+  for (const char* function : {"openblas_get_config", "openblas_get_corename"}) {
+    if (void* found = dlsym(RTLD_DEFAULT, function)) {
+      if (!name.empty()) name += ' ';
+      name += reinterpret_cast<GetText>(found)();
+    }
+  }
+  return name.empty() ? "BLAS" : name;
+}
+
 Entry::Entry() {
   if (one_at_a_time()) entered().lock();
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 // BLAS' products of matrices for float, double and their complex types: the one door to the
 // library. Matrices are row-major and may be parts of larger ones. Everything runs on the calling
@@ -35,6 +36,10 @@ bool multiply(const Product<T>& product);
 /// diagonal) and `columns` right sides. False as above.
 template <class T>
 bool solve_triangle(bool lower, Turn turn, std::int64_t n, std::int64_t columns, const T* a, T* b);
+
+/// The library's version and the kind of processor that it takes this one for, as far as it says so:
+/// "OpenBLAS 0.3.21 ... SkylakeX", or "BLAS".
+std::string library_name();
 
 /// To be held around each call of BLAS or LAPACK. Threads are the pool's business: an OpenBLAS with
 /// threads of its own is told to keep to one. One that was built without threads has no locks

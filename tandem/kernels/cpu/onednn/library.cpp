@@ -65,6 +65,12 @@ bool has_native_bfloat16() {
   return has;
 }
 
+std::string library_name() {
+  const dnnl_version_t* const v = dnnl_version();
+  return cat("oneDNN ", v->major, '.', v->minor, '.', v->patch, " isa ",
+             static_cast<int>(dnnl::get_effective_cpu_isa()));
+}
+
 dnnl::primitive_attr user_scratch() {
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);

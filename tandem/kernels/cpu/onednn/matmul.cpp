@@ -36,10 +36,19 @@ Plan make(const void* what) {
               {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, c}});
 }
 
-// The library's gemm brings parts of both operands into order before it multiplies, its matmul
-// primitive reads them where they lie. Which is faster depends on how they lie; measured with
-// version 2.6, whose gemm also knows products with a vector. Later ones choose by themselves.
-bool gemm_is_faster([[maybe_unused]] const MatMul& w) {
+bool fits(const MatMul& w) {
+  const auto small = [](std::int64_t rows, std::int64_t stride) {
+    return stride <= kLargest / rows;
+  };
+  return small(w.transpose_a ? w.k : w.m, w.a_stride) &&
+         small(w.transpose_b ? w.n : w.k, w.b_stride) && small(w.m, w.c_stride);
+}
+
+}  // namespace
+
+// Measured with version 2.6, whose gemm also knows products with a vector. Later ones choose by
+// themselves.
+bool gemm_is_assumed_faster([[maybe_unused]] const MatMul& w) {
 #if DNNL_VERSION_MAJOR >= 3
   return false;
 #else
@@ -52,29 +61,22 @@ bool gemm_is_faster([[maybe_unused]] const MatMul& w) {
 #endif
 }
 
-void gemm(const MatMul& w, const void* a, const void* b, void* c) {
+bool gemm(const MatMul& w, const void* a, const void* b, void* c) {
+  if (w.dtype != DType::kFloat || !fits(w)) return false;
   const OneThread one_thread;
-  const dnnl_status_t status =
-      dnnl_sgemm(w.transpose_a ? 'T' : 'N', w.transpose_b ? 'T' : 'N', w.m, w.n, w.k, 1.0f,
-                 static_cast<const float*>(a), w.a_stride, static_cast<const float*>(b), w.b_stride,
-                 0.0f, static_cast<float*>(c), w.c_stride);
-  if (status != dnnl_success) throw_status(status, "multiplying matrices");
+  for (std::int64_t i = 0; i < w.batch; ++i) {
+    const dnnl_status_t status =
+        dnnl_sgemm(w.transpose_a ? 'T' : 'N', w.transpose_b ? 'T' : 'N', w.m, w.n, w.k, 1.0f,
+                   static_cast<const float*>(a) + i * w.a_step, w.a_stride,
+                   static_cast<const float*>(b) + i * w.b_step, w.b_stride, 0.0f,
+                   static_cast<float*>(c) + i * w.c_step, w.c_stride);
+    if (status != dnnl_success) throw_status(status, "multiplying matrices");
+  }
+  return true;
 }
 
-}  // namespace
-
 bool matmul(const MatMul& w, const void* a, const void* b, void* c) {
-  const auto fits = [](std::int64_t rows, std::int64_t stride) {
-    return stride <= kLargest / rows;
-  };
-  if (!fits(w.transpose_a ? w.k : w.m, w.a_stride) ||
-      !fits(w.transpose_b ? w.n : w.k, w.b_stride) || !fits(w.m, w.c_stride)) {
-    return false;
-  }
-  if (gemm_is_faster(w)) {
-    gemm(w, a, b, c);
-    return true;
-  }
+  if (!fits(w)) return false;
   const std::int64_t flags = (w.transpose_a ? 1 : 0) | (w.transpose_b ? 2 : 0);
   const Key key{kKind,      static_cast<std::int64_t>(w.dtype),
                 flags,      w.batch,

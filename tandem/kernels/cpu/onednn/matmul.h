@@ -17,8 +17,16 @@ struct MatMul {
   std::int64_t a_step = 0, b_step = 0, c_step = 0;
 };
 
-/// Runs on the calling thread. False, and nothing done, if the library has no implementation. No
-/// size is 0.
+// Both run on the calling thread. False, and nothing done, if the library has no implementation. No
+// size is 0.
+
+/// The library's matmul primitive, which reads the operands where they lie.
 bool matmul(const MatMul& what, const void* a, const void* b, void* c);
+/// The library's gemm, which brings parts of both operands into order before it multiplies; float
+/// alone.
+bool gemm(const MatMul& what, const void* a, const void* b, void* c);
+
+/// Which of the two was faster where they were measured first; holds where nothing is measured.
+bool gemm_is_assumed_faster(const MatMul& what);
 
 }  // namespace tandem::cpu::onednn
