@@ -44,6 +44,10 @@ struct ConvCase {
   }
 };
 
+/// The case of an image and a filter. Throws InvalidArgumentError if they do not fit together.
+ConvCase conv_case(const WindowAttrs& w, DType dtype, const Shape& image, const Shape& filter,
+                   bool depthwise);
+
 // The case that an op's inputs and attributes describe. They throw InvalidArgumentError if these do
 // not fit together.
 ConvCase forward_case(const KernelContext& c, bool depthwise);

@@ -39,7 +39,19 @@ Shape image_sizes(const Array& sizes, bool nchw, std::int64_t batch, std::int64_
   return nchw ? Shape{batch, depth, height, width} : Shape{batch, height, width, depth};
 }
 
-ConvCase make_case(const WindowAttrs& w, DType dtype, const Shape& image, const Shape& filter,
+void require_output(const ConvCase& p, const Shape& gradient) {
+  require_image(gradient, "out_backprop");
+  if (!(gradient == p.output_shape())) {
+    throw InvalidArgumentError(
+        cat("Size of out_backprop doesn't match computed: actual = ", gradient,
+            ", computed = ", p.output_shape(), " (input ", p.input_shape(), ", filter ", p.y.filter,
+            " x ", p.x.filter, ")."));
+  }
+}
+
+}  // namespace
+
+ConvCase conv_case(const WindowAttrs& w, DType dtype, const Shape& image, const Shape& filter,
                    bool depthwise) {
   require_image(image, "input");
   require_image(filter, "filter");
@@ -86,24 +98,12 @@ ConvCase make_case(const WindowAttrs& w, DType dtype, const Shape& image, const 
   return p;
 }
 
-void require_output(const ConvCase& p, const Shape& gradient) {
-  require_image(gradient, "out_backprop");
-  if (!(gradient == p.output_shape())) {
-    throw InvalidArgumentError(
-        cat("Size of out_backprop doesn't match computed: actual = ", gradient,
-            ", computed = ", p.output_shape(), " (input ", p.input_shape(), ", filter ", p.y.filter,
-            " x ", p.x.filter, ")."));
-  }
-}
-
-}  // namespace
-
 ConvCase forward_case(const KernelContext& c, bool depthwise) {
   return forward_case(c, c.input(1).shape(), depthwise);
 }
 
 ConvCase forward_case(const KernelContext& c, const Shape& filter, bool depthwise) {
-  return make_case(read_conv_attrs(c), c.input(0).dtype(), c.input(0).shape(), filter, depthwise);
+  return conv_case(read_conv_attrs(c), c.input(0).dtype(), c.input(0).shape(), filter, depthwise);
 }
 
 ConvCase backprop_input_case(const KernelContext& c, bool depthwise) {
@@ -112,14 +112,14 @@ ConvCase backprop_input_case(const KernelContext& c, bool depthwise) {
   require_image(filter, "filter");
   require_image(gradient, "out_backprop");
   const Shape image = image_sizes(c.input(0), w.nchw, gradient[0], filter[2]);
-  const ConvCase p = make_case(w, c.input(1).dtype(), image, filter, depthwise);
+  const ConvCase p = conv_case(w, c.input(1).dtype(), image, filter, depthwise);
   require_output(p, gradient);
   return p;
 }
 
 ConvCase backprop_filter_case(const KernelContext& c, bool depthwise) {
   const WindowAttrs w = read_conv_attrs(c);
-  const ConvCase p = make_case(w, c.input(0).dtype(), c.input(0).shape(),
+  const ConvCase p = conv_case(w, c.input(0).dtype(), c.input(0).shape(),
                                shape_from(c.input(1), "filter_sizes"), depthwise);
   require_output(p, c.input(2).shape());
   return p;

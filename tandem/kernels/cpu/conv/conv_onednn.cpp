@@ -1,6 +1,7 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/conv/conv.h"
+#include "tandem/kernels/cpu/conv/conv_choice.h"
 #include "tandem/kernels/cpu/conv/conv_product.h"
 #include "tandem/kernels/cpu/elementwise/in_float.h"
 #include "tandem/kernels/cpu/onednn/conv.h"
@@ -48,9 +49,9 @@ bool is_native(DType dtype) {
   return dtype == DType::kFloat || (dtype == DType::kBFloat16 && onednn::has_native_bfloat16());
 }
 
+// `native`: as they are; else as float.
 bool run_converted(KernelContext& c, const ConvCase& p, LibraryFn run, const Role roles[3],
-                   const void* first, const void* second, void* result) {
-  const bool native = is_native(p.dtype);
+                   bool native, const void* first, const void* second, void* result) {
   if (native && !p.nchw) return run(c, p, first, second, result);
 
   ConvCase plain = p;
@@ -95,33 +96,51 @@ bool fits(const ConvCase& p) {
 
 using RunsAsProduct = bool (*)(const ConvCase&);
 
-template <LibraryFn run, RunsAsProduct runs_as_product, ConvFn product>
+template <Problem problem, LibraryFn run, RunsAsProduct runs_as_product, ConvFn product>
 bool product_or(KernelContext& c, const ConvCase& p, const void* first, const void* second,
                 void* result) {
-  if (!runs_as_product(p)) return run(c, p, first, second, result);
-  product(c, p, first, second, result);
-  return true;
+  if (!can_run_as_product(p)) return run(c, p, first, second, result);
+  const auto go = [&](const ConvCase& part, int way) {
+    if (static_cast<ConvWay>(way) == ConvWay::kConvolution)
+      return run(c, part, first, second, result);
+    product(c, part, first, second, result);
+    return true;
+  };
+  const int way = conv_way(c, problem, p, kConvWays, runs_as_product(p) ? 1 : 0, go);
+  return go(p, way) || go(p, static_cast<int>(ConvWay::kMatMul));
 }
 
-template <LibraryFn run, ConvFn reference, Role first_role, Role second_role, Role result_role>
+template <Problem problem, LibraryFn run, ConvFn reference, Role first_role, Role second_role,
+          Role result_role>
 void conv(KernelContext& c, const ConvCase& p, const void* first, const void* second,
           void* result) {
   static constexpr Role roles[3] = {first_role, second_role, result_role};
-  if (!fits(p) || !run_converted(c, p, run, roles, first, second, result)) {
-    reference(c, p, first, second, result);
+  if (!fits(p)) return reference(c, p, first, second, result);
+  bool native = is_native(p.dtype);
+  if (native && p.dtype == DType::kBFloat16) {
+    const int way =
+        conv_way(c, problem, p, kBFloat16ConvWays, 0, [&](const ConvCase& part, int candidate) {
+          return run_converted(c, part, run, roles, candidate == 0, first, second, result);
+        });
+    native = static_cast<BFloat16ConvWay>(way) == BFloat16ConvWay::kNative;
   }
+  if (!run_converted(c, p, run, roles, native, first, second, result))
+    reference(c, p, first, second, result);
 }
 
-constexpr ConvFn kForward =
-    conv<product_or<onednn::conv_forward, forward_runs_as_product, conv_forward_product>,
-         conv_reference, Role::kInput, Role::kFilter, Role::kOutput>;
+constexpr ConvFn kForward = conv<Problem::kConvForward,
+                                 product_or<Problem::kConvForward, onednn::conv_forward,
+                                            forward_runs_as_product, conv_forward_product>,
+                                 conv_reference, Role::kInput, Role::kFilter, Role::kOutput>;
 constexpr ConvFn kBackpropInput =
-    conv<product_or<onednn::conv_backprop_input, backprop_input_runs_as_product,
-                    conv_backprop_input_product>,
+    conv<Problem::kConvBackpropInput,
+         product_or<Problem::kConvBackpropInput, onednn::conv_backprop_input,
+                    backprop_input_runs_as_product, conv_backprop_input_product>,
          conv_backprop_input_reference, Role::kFilter, Role::kOutput, Role::kInput>;
 constexpr ConvFn kBackpropFilter =
-    conv<product_or<onednn::conv_backprop_filter, backprop_filter_runs_as_product,
-                    conv_backprop_filter_product>,
+    conv<Problem::kConvBackpropFilter,
+         product_or<Problem::kConvBackpropFilter, onednn::conv_backprop_filter,
+                    backprop_filter_runs_as_product, conv_backprop_filter_product>,
          conv_backprop_filter_reference, Role::kInput, Role::kOutput, Role::kFilter>;
 
 constexpr DTypeSet kTypes{DType::kFloat, DType::kBFloat16, DType::kHalf};

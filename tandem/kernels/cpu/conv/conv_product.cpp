@@ -4,6 +4,7 @@
 
 #include "tandem/kernels/cpu/linalg/matrix_product.h"
 #include "tandem/kernels/cpu/onednn/fused_matmul.h"
+#include "tandem/kernels/cpu/support/thresholds.h"
 
 namespace tandem::cpu {
 namespace {
@@ -13,18 +14,6 @@ bool reads_every_pixel(const ConvCase& p) { return p.y.stride == 1 && p.x.stride
 std::int64_t positions(const ConvCase& p) { return p.batch * p.y.output * p.x.output; }
 
 std::int64_t weights(const ConvCase& p) { return p.in_depth * p.out_depth; }
-
-// Weights from which a product was faster, measured: of a filter's gradient, of a result that has
-// at least as many channels, of any.
-constexpr std::int64_t kFewWeights = 6000;
-constexpr std::int64_t kSomeWeights = std::int64_t{1} << 13;
-constexpr std::int64_t kManyWeights = std::int64_t{1} << 19;  // 2 MiB, a core's second cache
-
-bool is_product(const ConvCase& p) {
-  return p.dtype == DType::kFloat && !p.nchw && p.groups == 1 && p.y.filter == 1 &&
-         p.x.filter == 1 && p.y.pad_before == 0 && p.x.pad_before == 0 && p.y.pad_after == 0 &&
-         p.x.pad_after == 0;
-}
 
 // The pixels that the filter sees, side by side: the image itself, or a copy that `holder` keeps.
 const void* seen_pixels(KernelContext& c, const ConvCase& p, const void* whole, Array& holder) {
@@ -71,18 +60,25 @@ void scatter_pixels(KernelContext& c, const ConvCase& p, const float* from, floa
 
 }  // namespace
 
+bool can_run_as_product(const ConvCase& p) {
+  return p.dtype == DType::kFloat && !p.nchw && p.groups == 1 && p.y.filter == 1 &&
+         p.x.filter == 1 && p.y.pad_before == 0 && p.x.pad_before == 0 && p.y.pad_after == 0 &&
+         p.x.pad_after == 0;
+}
+
 bool forward_runs_as_product(const ConvCase& p) {
-  if (!is_product(p)) return false;
+  if (!can_run_as_product(p)) return false;
   const bool widens = reads_every_pixel(p) && p.out_depth >= p.in_depth;
-  return weights(p) >= (widens ? kSomeWeights : kManyWeights);
+  return weights(p) >= (widens ? tuning::kSomeWeights : tuning::kManyWeights);
 }
 
 bool backprop_input_runs_as_product(const ConvCase& p) {
-  return is_product(p) && weights(p) >= kManyWeights;
+  return can_run_as_product(p) && weights(p) >= tuning::kManyWeights;
 }
 
 bool backprop_filter_runs_as_product(const ConvCase& p) {
-  return is_product(p) && weights(p) >= (reads_every_pixel(p) ? kFewWeights : kManyWeights);
+  return can_run_as_product(p) &&
+         weights(p) >= (reads_every_pixel(p) ? tuning::kFewWeights : tuning::kManyWeights);
 }
 
 void conv_forward_product(KernelContext& c, const ConvCase& p, const void* image,

@@ -11,7 +11,11 @@
 
 namespace tandem::cpu {
 
-// True if the case, which oneDNN would take as it is, is one of those.
+/// True if it is a product at all: a filter of one entry, images of float in NHWC, nothing padded.
+bool can_run_as_product(const ConvCase& p);
+
+// True if the case, which oneDNN would take as it is, is one of those that are assumed to be faster
+// as products. Where it can be measured, the machine at hand decides (conv_choice.h).
 bool forward_runs_as_product(const ConvCase& p);
 bool backprop_input_runs_as_product(const ConvCase& p);
 bool backprop_filter_runs_as_product(const ConvCase& p);

@@ -6,6 +6,7 @@
 
 #include "tandem/kernels/cpu/onednn/conv_plan.h"
 #include "tandem/kernels/cpu/support/scratch.h"
+#include "tandem/kernels/cpu/support/thresholds.h"
 
 namespace tandem::cpu::onednn {
 namespace {
@@ -125,11 +126,11 @@ Part plane_part(const Conv3DCase& whole, std::int64_t begin, std::int64_t end) {
 }
 
 std::int64_t wanted_pieces(const KernelContext& c, const Conv3DCase& p) {
-  constexpr double kPiece = 1e6, kFixedPiece = 8e6;
   const bool fixed = c.deterministic();
   return std::clamp<std::int64_t>(
-      static_cast<std::int64_t>(p.multiplications() / (fixed ? kFixedPiece : kPiece)), 1,
-      fixed ? 32 : c.intra_op().threads());
+      static_cast<std::int64_t>(p.multiplications() / (fixed ? tuning::kFixedConvMultiplications
+                                                             : tuning::kThreadMultiplications)),
+      1, fixed ? tuning::kMaxFixedConvParts : c.intra_op().threads());
 }
 
 const std::byte* at(const void* base, std::int64_t element, DType dtype) {
@@ -211,9 +212,11 @@ bool conv3d_backprop_input(KernelContext& c, const Conv3DCase& p, const void* fi
 // Cut by the sizes alone, and summed in order: the same bits on any number of threads.
 bool conv3d_backprop_filter(KernelContext& c, const Conv3DCase& p, const void* image,
                             const void* gradient, void* filter) {
-  constexpr double kPiece = 4e6;
   const std::int64_t pieces = std::clamp<std::int64_t>(
-      std::min(static_cast<std::int64_t>(p.multiplications() / kPiece), p.batch), 1, 32);
+      std::min(
+          static_cast<std::int64_t>(p.multiplications() / tuning::kFilterThreadMultiplications),
+          p.batch),
+      1, 32);
   const Part first = batch_part(p, 0, pieces);
   Call& call = call_of(ConvResult::kFilter, first.p);
   if (!call.possible()) return false;

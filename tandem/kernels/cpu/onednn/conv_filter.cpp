@@ -6,6 +6,7 @@
 #include "tandem/kernels/cpu/onednn/conv.h"
 #include "tandem/kernels/cpu/onednn/conv_call.h"
 #include "tandem/kernels/cpu/support/scratch.h"
+#include "tandem/kernels/cpu/support/thresholds.h"
 
 namespace tandem::cpu::onednn {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 // worth a second thread in any case. The number is a power of two, which most machines' threads
 // share evenly, or that of the images.
 std::int64_t count_pieces(const ConvCase& p) {
-  constexpr double kPiece = 4e6;
+  constexpr double kPiece = tuning::kFilterThreadMultiplications;
   constexpr double kPositions = 1024;
   constexpr double kLong = 100 * kPiece;
   const double by_work = p.multiplications() / kPiece;

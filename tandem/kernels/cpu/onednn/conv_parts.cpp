@@ -2,23 +2,20 @@
 
 #include <algorithm>
 
+#include "tandem/kernels/cpu/support/thresholds.h"
+
 namespace tandem::cpu::onednn {
 namespace {
-
-// Multiplications that are worth another thread: some 20 µs on one core.
-constexpr double kPiece = 1e6;
-// The pieces under determinism, whatever the number of threads.
-constexpr double kFixedPiece = 8e6;
-constexpr std::int64_t kMaxFixedPieces = 32;
 
 std::int64_t wanted_pieces(const KernelContext& c, const ConvCase& p) {
   const double work = p.multiplications();
   if (c.deterministic()) {
-    return std::clamp<std::int64_t>(static_cast<std::int64_t>(work / kFixedPiece), 1,
-                                    kMaxFixedPieces);
+    return std::clamp<std::int64_t>(
+        static_cast<std::int64_t>(work / tuning::kFixedConvMultiplications), 1,
+        tuning::kMaxFixedConvParts);
   }
-  return std::clamp<std::int64_t>(static_cast<std::int64_t>(work / kPiece), 1,
-                                  c.intra_op().threads());
+  return std::clamp<std::int64_t>(static_cast<std::int64_t>(work / tuning::kThreadMultiplications),
+                                  1, c.intra_op().threads());
 }
 
 ConvPart batch_part(const ConvCase& whole, std::int64_t i, std::int64_t pieces) {

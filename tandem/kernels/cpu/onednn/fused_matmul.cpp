@@ -7,6 +7,7 @@
 #include "tandem/kernels/cpu/onednn/call.h"
 #include "tandem/kernels/cpu/onednn/packed_weights.h"
 #include "tandem/kernels/cpu/onednn/post_ops.h"
+#include "tandem/kernels/cpu/support/thresholds.h"
 
 namespace tandem::cpu::onednn {
 namespace {
@@ -85,19 +86,16 @@ struct Cut {
 };
 
 Cut cut(const KernelContext& context, const FusedMatMul& w, bool packed) {
-  constexpr double kPiece = 1e6;  // multiplications that are worth a thread
-  // The same under determinism, whatever the number of threads.
-  constexpr double kFixedPiece = 1.6e7;
-  constexpr std::int64_t kMaxFixed = 16;
   constexpr double kRead = 3;  // bringing b in takes as long as so many rows
   const double work =
       (static_cast<double>(w.m) + kRead) * static_cast<double>(w.n) * static_cast<double>(w.k);
   Cut cut;
   cut.rows = w.m > w.n;
   const std::int64_t most = cut.rows ? w.m : (w.n + kColumns - 1) / kColumns;
-  const double wanted = work / (context.deterministic() ? kFixedPiece : kPiece);
+  const double wanted = work / (context.deterministic() ? tuning::kFixedMatMulMultiplications
+                                                        : tuning::kThreadMultiplications);
   const std::int64_t limit = std::min<std::int64_t>(
-      most, context.deterministic() ? kMaxFixed : context.intra_op().threads());
+      most, context.deterministic() ? tuning::kMaxFixedMatMulParts : context.intra_op().threads());
   cut.parts = std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(wanted, 1e6)), 1, limit);
   // Each number of parts asks for packed weights of its own: few numbers, for any batch.
   if (!cut.rows && packed && cut.parts < limit)
