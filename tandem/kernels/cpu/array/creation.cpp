@@ -7,7 +7,7 @@
 #include "tandem/kernels/cpu/array/strided_copy.h"
 #include "tandem/kernels/cpu/elementwise/int_input.h"
 #include "tandem/kernels/cpu/support/elements.h"
-#include "tandem/kernels/cpu/support/type_switch.h"
+#include "tandem/kernels/cpu/support/number_types.h"
 
 namespace tandem::cpu {
 namespace {
@@ -50,7 +50,7 @@ void ones_like(KernelContext& c) {
     const bool one = true;
     return fill_flat(c.intra_op(), out.dtype(), out.raw_data(), &one, out.num_elements());
   }
-  number_switch(x.dtype(), c.op().name, [&]<class T>() {
+  with_number(x.dtype(), [&]<class T>() {
     const T one(1);
     fill_flat(c.intra_op(), out.dtype(), out.raw_data(), &one, out.num_elements());
   });
@@ -101,7 +101,7 @@ void range_of(KernelContext& c) {
       }
     });
   } else {
-    using Wide = std::conditional_t<is_small_float<T>, float, T>;
+    using Wide = std::conditional_t<is_float16<T>, float, T>;
     const Wide first(start);
     const Wide by(delta);
     if (!std::isfinite(first) || !std::isfinite(Wide(limit)) || !std::isfinite(by)) {
@@ -124,12 +124,12 @@ void range_of(KernelContext& c) {
 }
 
 void range(KernelContext& c) {
-  real_switch(c.output_dtype(0), c.op().name, [&]<class T>() { range_of<T>(c); });
+  with_real(c.output_dtype(0), [&]<class T>() { range_of<T>(c); });
 }
 
 template <class T>
 void linspace_of(KernelContext& c) {
-  using Wide = std::conditional_t<is_small_float<T>, float, T>;
+  using Wide = std::conditional_t<is_float16<T>, float, T>;
   const Wide start(scalar_input<T>(c, 0, "start"));
   const T stop = scalar_input<T>(c, 1, "stop");
   const std::int64_t n = int_input(c, 2, "num");
@@ -146,13 +146,7 @@ void linspace_of(KernelContext& c) {
 }
 
 void linspace(KernelContext& c) {
-  switch (c.output_dtype(0)) {
-    case DType::kFloat: return linspace_of<float>(c);
-    case DType::kDouble: return linspace_of<double>(c);
-    case DType::kHalf: return linspace_of<Half>(c);
-    case DType::kBFloat16: return linspace_of<BFloat16>(c);
-    default: throw_no_kernel(c.output_dtype(0), c.op().name);
-  }
+  with_floating(c.output_dtype(0), [&]<class T>() { linspace_of<T>(c); });
 }
 
 const KernelRegistration kFill{{.op = "Fill", .run = fill}};

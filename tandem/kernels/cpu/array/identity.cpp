@@ -4,6 +4,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
+#include "tandem/kernels/cpu/support/number_types.h"
 
 namespace tandem::cpu {
 namespace {
@@ -52,12 +53,7 @@ Seen look(const Array& a) {
 void check_numerics(KernelContext& c) {
   const Array& x = c.input(0);
   Seen seen;
-  switch (x.dtype()) {
-    case DType::kFloat: seen = look<float, float>(x); break;
-    case DType::kDouble: seen = look<double, double>(x); break;
-    case DType::kHalf: seen = look<Half, float>(x); break;
-    default: seen = look<BFloat16, float>(x); break;
-  }
+  with_floating(x.dtype(), [&]<class T>() { seen = look<T, Wide<T>>(x); });
   if (seen.nan || seen.infinity) {
     throw InvalidArgumentError(cat(c.attr<std::string>("message"), " : Tensor had ",
                                    seen.nan && seen.infinity ? "Inf and NaN"

@@ -2,8 +2,9 @@
 
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
+#include "tandem/kernels/cpu/support/arithmetic.h"
 #include "tandem/kernels/cpu/support/elements.h"
-#include "tandem/kernels/cpu/support/type_switch.h"
+#include "tandem/kernels/cpu/support/number_types.h"
 
 namespace tandem::cpu {
 namespace {
@@ -48,7 +49,7 @@ void update(KernelContext& c) {
 
 template <bool kAdd>
 void accumulate(KernelContext& c) {
-  number_switch(c.input(0).dtype(), c.op().name, [&]<class T>() {
+  with_number(c.input(0).dtype(), [&]<class T>() {
     change_rows<T>(c, [](T* row, const T* by, std::int64_t n) {
       for (std::int64_t k = 0; k < n; ++k) {
         row[k] = kAdd ? add(row[k], by[k]) : subtract(row[k], by[k]);

@@ -4,8 +4,9 @@
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/array/strided_copy.h"
 #include "tandem/kernels/cpu/elementwise/int_input.h"
+#include "tandem/kernels/cpu/support/arithmetic.h"
 #include "tandem/kernels/cpu/support/elements.h"
-#include "tandem/kernels/cpu/support/type_switch.h"
+#include "tandem/kernels/cpu/support/number_types.h"
 
 namespace tandem::cpu {
 namespace {
@@ -216,7 +217,7 @@ void mirror_pad_grad(KernelContext& c) {
   Array& out = c.allocate_output(0, inner);
   if (inner.num_elements() == 0) return;
   Array work = dy.clone();
-  number_switch(dy.dtype(), c.op().name, [&]<class T>() { fold<T>(c, mirror, work, inner); });
+  with_number(dy.dtype(), [&]<class T>() { fold<T>(c, mirror, work, inner); });
   copy_middle(c, mirror.margins, work, out, false);
 }
 

@@ -12,7 +12,7 @@
 #include "tandem/kernels/cpu/norm/rows.h"
 #include "tandem/kernels/cpu/reduce/combine.h"
 #include "tandem/kernels/cpu/support/elements.h"
-#include "tandem/kernels/cpu/support/type_switch.h"
+#include "tandem/kernels/cpu/support/number_types.h"
 
 namespace tandem::cpu {
 
@@ -112,17 +112,17 @@ void put_sum(KernelContext& c, const IndexTuples& tuples, Array& whole, const Ar
                               for (std::int64_t k = 0; k < n; ++k) to[k] += from[k];
                             });
   }
-  number_switch(updates.dtype(), c.op().name,
-                [&]<class T>() { put<T>(c, tuples, whole, updates, EachElement<AddTo>()); });
+  with_number(updates.dtype(),
+              [&]<class T>() { put<T>(c, tuples, whole, updates, EachElement<AddTo>()); });
 }
 
 template <class Combine>
 void put_numbers(KernelContext& c, const IndexTuples& tuples, Array& whole, const Array& updates) {
   const auto run = [&]<class T>() { put<T>(c, tuples, whole, updates, EachElement<Combine>()); };
   if constexpr (Combine::kRealOnly) {
-    real_switch(updates.dtype(), c.op().name, run);
+    with_real(updates.dtype(), run);
   } else {
-    number_switch(updates.dtype(), c.op().name, run);
+    with_number(updates.dtype(), run);
   }
 }
 

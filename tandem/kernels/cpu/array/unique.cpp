@@ -12,9 +12,9 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/array/put_indices.h"
+#include "tandem/kernels/cpu/support/arithmetic.h"
 #include "tandem/kernels/cpu/support/elements.h"
 #include "tandem/kernels/cpu/support/number_types.h"
-#include "tandem/kernels/cpu/support/type_switch.h"
 
 namespace tandem::cpu {
 namespace {
@@ -41,11 +41,11 @@ void keys_of(const void* x, std::int64_t begin, std::int64_t n, std::uint64_t* k
   }
 }
 
-Keys keys_for(DType dtype, std::string_view op) {
+Keys keys_for(DType dtype) {
   if (dtype == DType::kBool) return keys_of<std::uint8_t>;
   if (dtype == DType::kString) return keys_of<std::string>;
   Keys found = nullptr;
-  real_switch(dtype, op, [&]<class T>() { found = keys_of<T>; });
+  with_real(dtype, [&]<class T>() { found = keys_of<T>; });
   return found;
 }
 
@@ -120,7 +120,7 @@ void unique(KernelContext& c) {
     throw InvalidArgumentError(
         cat("unique does not support input of ", n, " elements with out_idx int32: use int64."));
   }
-  const Keys keys_from = keys_for(x.dtype(), c.op().name);
+  const Keys keys_from = keys_for(x.dtype());
   Array& idx = c.allocate_output(1, x.shape());
   const bool counted = c.num_outputs() > 2;
   Distinct found(x);

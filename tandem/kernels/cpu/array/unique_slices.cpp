@@ -10,19 +10,19 @@
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/array/axis_view.h"
 #include "tandem/kernels/cpu/elementwise/int_input.h"
-#include "tandem/kernels/cpu/support/type_switch.h"
+#include "tandem/kernels/cpu/support/number_types.h"
 
 namespace tandem::cpu {
 namespace {
 
 template <class T>
-using Key = std::conditional_t<is_small_float<T>, float, T>;
+using Key = std::conditional_t<is_float16<T>, float, T>;
 
 template <class F>
-void comparable_switch(DType dtype, std::string_view op, F&& f) {
+void comparable_switch(DType dtype, F&& f) {
   if (dtype == DType::kBool) return f.template operator()<bool>();
   if (dtype == DType::kString) return f.template operator()<std::string>();
-  real_switch(dtype, op, f);
+  with_real(dtype, f);
 }
 
 void put_index(Array& out, std::int64_t i, std::int64_t value) {
@@ -120,7 +120,7 @@ void unique_slices(KernelContext& c) {
   }
   const int axis = axes.num_elements() == 0 ? 0 : checked_axis(IntInput(axes, "axis")[0], x.rank());
   check_index_type(c.output_dtype(1), x.num_elements());
-  comparable_switch(x.dtype(), c.op().name, [&]<class T>() { unique_of<T>(c, axis); });
+  comparable_switch(x.dtype(), [&]<class T>() { unique_of<T>(c, axis); });
 }
 
 template <class T>
@@ -151,7 +151,7 @@ void list_diff(KernelContext& c) {
     }
   }
   check_index_type(c.output_dtype(1), c.input(0).num_elements());
-  comparable_switch(c.input(0).dtype(), c.op().name, [&]<class T>() { list_diff_of<T>(c); });
+  comparable_switch(c.input(0).dtype(), [&]<class T>() { list_diff_of<T>(c); });
 }
 
 const KernelRegistration kUnique{{.op = "UniqueV2", .run = unique_slices}};

@@ -7,7 +7,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
-#include "tandem/kernels/cpu/support/type_switch.h"
+#include "tandem/kernels/cpu/support/number_types.h"
 
 namespace tandem::cpu {
 namespace {
@@ -17,7 +17,7 @@ constexpr std::int64_t kPiece = 4096;
 
 template <class T>
 bool is_set(T value) {
-  if constexpr (is_small_float<T>) {
+  if constexpr (is_float16<T>) {
     return static_cast<float>(value) != 0.0f;
   } else {
     return value != T(0);
@@ -38,10 +38,10 @@ void mark(const void* x, std::int64_t begin, std::int64_t n, std::uint8_t* __res
   for (; i < n; ++i) marks[i] = is_set(from[i]);
 }
 
-Mark mark_for(DType dtype, std::string_view op) {
+Mark mark_for(DType dtype) {
   if (dtype == DType::kBool) return mark<std::uint8_t>;
   Mark found = nullptr;
-  number_switch(dtype, op, [&]<class T>() { found = mark<T>; });
+  with_number(dtype, [&]<class T>() { found = mark<T>; });
   return found;
 }
 
@@ -121,7 +121,7 @@ void where(KernelContext& c) {
   const Array& x = c.input(0);
   const int rank = x.rank();
   if (rank < 1 || rank > 8) throw InvalidArgumentError(cat("Unhandled input dimensions: ", rank));
-  const Mark mark = mark_for(x.dtype(), c.op().name);
+  const Mark mark = mark_for(x.dtype());
   const std::int64_t n = x.num_elements();
   const std::int64_t pieces = (n + kPiece - 1) / kPiece;
   const auto length = [n](std::int64_t p) { return std::min(kPiece, n - p * kPiece); };

@@ -4,6 +4,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/kernels/cpu/conv/conv.h"
+#include "tandem/kernels/cpu/support/number_types.h"
 
 namespace tandem::cpu {
 namespace {
@@ -149,24 +150,18 @@ void backprop_filter(KernelContext& c, const ConvCase& p, const T* image, const 
   });
 }
 
-// Calls `run` with a null pointer of the element type.
+// Integers come as unsigned ones, whose overflow is defined and has the same bits.
 template <class Run>
-void with_type(DType dtype, Run run) {
-  switch (dtype) {
-    case DType::kFloat: return run(static_cast<float*>(nullptr));
-    case DType::kDouble: return run(static_cast<double*>(nullptr));
-    case DType::kHalf: return run(static_cast<Half*>(nullptr));
-    case DType::kBFloat16: return run(static_cast<BFloat16*>(nullptr));
-    case DType::kInt32: return run(static_cast<std::uint32_t*>(nullptr));
-    default: throw InvalidArgumentError(cat("Images of dtype ", dtype, " cannot be convolved."));
-  }
+void with_image_type(DType dtype, Run run) {
+  if (dtype == DType::kInt32) return run.template operator()<std::uint32_t>();
+  with_floating(dtype, run);
 }
 
 }  // namespace
 
 void conv_reference(KernelContext& c, const ConvCase& p, const void* image, const void* filter,
                     void* output) {
-  with_type(p.dtype, [&]<class T>(T*) {
+  with_image_type(p.dtype, [&]<class T>() {
     forward(c, p, static_cast<const T*>(image), static_cast<const T*>(filter),
             static_cast<T*>(output));
   });
@@ -174,7 +169,7 @@ void conv_reference(KernelContext& c, const ConvCase& p, const void* image, cons
 
 void conv_backprop_input_reference(KernelContext& c, const ConvCase& p, const void* filter,
                                    const void* gradient, void* image) {
-  with_type(p.dtype, [&]<class T>(T*) {
+  with_image_type(p.dtype, [&]<class T>() {
     backprop_input(c, p, static_cast<const T*>(filter), static_cast<const T*>(gradient),
                    static_cast<T*>(image));
   });
@@ -182,7 +177,7 @@ void conv_backprop_input_reference(KernelContext& c, const ConvCase& p, const vo
 
 void conv_backprop_filter_reference(KernelContext& c, const ConvCase& p, const void* image,
                                     const void* gradient, void* filter) {
-  with_type(p.dtype, [&]<class T>(T*) {
+  with_image_type(p.dtype, [&]<class T>() {
     backprop_filter(c, p, static_cast<const T*>(image), static_cast<const T*>(gradient),
                     static_cast<T*>(filter));
   });

@@ -6,6 +6,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/kernels/cpu/linalg/matrix_product.h"
+#include "tandem/kernels/cpu/support/number_types.h"
 
 namespace tandem::cpu {
 namespace {
@@ -122,24 +123,7 @@ void multiply(KernelContext& context, const MatrixProduct& p) {
 
 void multiply_matrices_reference(KernelContext& context, const MatrixProduct& p) {
   if (p.batch == 0 || p.m == 0 || p.n == 0) return;
-  switch (p.dtype) {
-    case DType::kFloat: return multiply<float>(context, p);
-    case DType::kDouble: return multiply<double>(context, p);
-    case DType::kHalf: return multiply<Half>(context, p);
-    case DType::kBFloat16: return multiply<BFloat16>(context, p);
-    case DType::kComplex64: return multiply<std::complex<float>>(context, p);
-    case DType::kComplex128: return multiply<std::complex<double>>(context, p);
-    case DType::kInt8:
-    case DType::kUint8: return multiply<std::uint8_t>(context, p);
-    case DType::kInt16:
-    case DType::kUint16: return multiply<std::uint16_t>(context, p);
-    case DType::kInt32:
-    case DType::kUint32: return multiply<std::uint32_t>(context, p);
-    case DType::kInt64:
-    case DType::kUint64: return multiply<std::uint64_t>(context, p);
-    default:
-      throw InvalidArgumentError(cat("Matrices of dtype ", p.dtype, " cannot be multiplied."));
-  }
+  with_addable(p.dtype, [&]<class T>() { multiply<T>(context, p); });
 }
 
 }  // namespace tandem::cpu

@@ -7,19 +7,15 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/pool/fractional_windows.h"
-#include "tandem/kernels/cpu/support/type_switch.h"
+#include "tandem/kernels/cpu/support/arithmetic.h"
+#include "tandem/kernels/cpu/support/number_types.h"
 
 namespace tandem::cpu {
 namespace {
 
 template <class F>
 void of_dtype(DType dtype, F f) {
-  switch (dtype) {
-    case DType::kFloat: return f.template operator()<float>();
-    case DType::kDouble: return f.template operator()<double>();
-    case DType::kInt32: return f.template operator()<std::int32_t>();
-    default: return f.template operator()<std::int64_t>();
-  }
+  with_type<float, double, std::int32_t, std::int64_t>(dtype, f);
 }
 
 // One row of windows of an image.

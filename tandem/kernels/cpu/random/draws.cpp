@@ -11,7 +11,7 @@
 #include "tandem/kernels/cpu/elementwise/int_input.h"
 #include "tandem/kernels/cpu/random/random.h"
 #include "tandem/kernels/cpu/random/rejection.h"
-#include "tandem/kernels/cpu/support/type_switch.h"
+#include "tandem/kernels/cpu/support/number_types.h"
 
 namespace tandem::cpu {
 namespace {
@@ -19,16 +19,8 @@ namespace {
 constexpr std::uint64_t kBlocksEach = 256;
 
 template <class F>
-void value_switch(DType dtype, std::string_view op, F f) {
-  switch (dtype) {
-    case DType::kHalf: return f.template operator()<Half>();
-    case DType::kBFloat16: return f.template operator()<BFloat16>();
-    case DType::kFloat: return f.template operator()<float>();
-    case DType::kDouble: return f.template operator()<double>();
-    case DType::kInt32: return f.template operator()<std::int32_t>();
-    case DType::kInt64: return f.template operator()<std::int64_t>();
-    default: throw_no_kernel(dtype, op);
-  }
+void value_switch(DType dtype, F f) {
+  with_type<Half, BFloat16, float, double, std::int32_t, std::int64_t>(dtype, f);
 }
 
 // A draw as a value: integers hold what of it they can.
@@ -52,10 +44,10 @@ double wide_value(T x) {
   }
 }
 
-Array as_double(const Array& x, std::string_view op) {
+Array as_double(const Array& x) {
   Array wide(DType::kDouble, x.shape());
   auto* to = wide.data<double>();
-  value_switch(x.dtype(), op, [&]<class T>() {
+  value_switch(x.dtype(), [&]<class T>() {
     const T* from = x.data<T>();
     for (std::int64_t i = 0; i < x.num_elements(); ++i) to[i] = wide_value(from[i]);
   });
@@ -68,7 +60,7 @@ template <class Draw>
 void fill_draws(KernelContext& c, const Shape& shape, std::int64_t parameters, Draw draw) {
   Array& out = c.allocate_output(0, shape);
   const std::int64_t samples = parameters == 0 ? 0 : out.num_elements() / parameters;
-  value_switch(out.dtype(), c.op().name, [&]<class T>() {
+  value_switch(out.dtype(), [&]<class T>() {
     T* to = out.data<T>();
     c.intra_op().parallel_for(
         parameters * samples, /*cost in ns=*/100, [&](std::int64_t begin, std::int64_t end) {
@@ -84,7 +76,7 @@ using DrawFn = double (*)(Philox, double);
 
 template <DrawFn kDraw>
 void fill_of(KernelContext& c, const Shape& shape, const Array& parameter, const Philox& stream) {
-  const Array wide = as_double(parameter, c.op().name);
+  const Array wide = as_double(parameter);
   const auto* values = wide.data<double>();
   fill_draws(c, shape, wide.num_elements(), [&](std::int64_t k, std::int64_t i) {
     Philox own = stream;
@@ -155,8 +147,8 @@ double binomial(const Philox& stream, std::int64_t k, double count, double prob)
 }
 
 void fill_binomial(KernelContext& c, const Shape& shape, int first, const Philox& stream) {
-  const Array counts = as_double(c.input(first), c.op().name);
-  const Array probs = as_double(c.input(first + 1), c.op().name);
+  const Array counts = as_double(c.input(first));
+  const Array probs = as_double(c.input(first + 1));
   const Shape both = broadcast(counts.shape(), probs.shape());
   require_end(shape, both);
   // The parameters, each as long as both broadcast together.

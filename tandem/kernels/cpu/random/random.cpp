@@ -9,7 +9,7 @@
 #include "tandem/kernels/cpu/elementwise/int_input.h"
 #include "tandem/kernels/cpu/random/distributions.h"
 #include "tandem/kernels/cpu/random/fill_random.h"
-#include "tandem/kernels/cpu/support/type_switch.h"
+#include "tandem/kernels/cpu/support/number_types.h"
 
 namespace tandem::cpu {
 namespace {
@@ -60,24 +60,12 @@ Philox blocks_at(RngPosition& position, std::string_view node, std::uint64_t see
 
 template <class F>
 void float_switch(const KernelContext& c, F f) {
-  switch (c.output_dtype(0)) {
-    case DType::kFloat: return f.template operator()<float>();
-    case DType::kDouble: return f.template operator()<double>();
-    case DType::kHalf: return f.template operator()<Half>();
-    case DType::kBFloat16: return f.template operator()<BFloat16>();
-    default: throw_no_kernel(c.output_dtype(0), c.op().name);
-  }
+  with_floating(c.output_dtype(0), f);
 }
 
 template <class F>
 void int_switch(const KernelContext& c, F f) {
-  switch (c.output_dtype(0)) {
-    case DType::kInt32: return f.template operator()<std::int32_t>();
-    case DType::kInt64: return f.template operator()<std::int64_t>();
-    case DType::kUint32: return f.template operator()<std::uint32_t>();
-    case DType::kUint64: return f.template operator()<std::uint64_t>();
-    default: throw_no_kernel(c.output_dtype(0), c.op().name);
-  }
+  with_type<std::int32_t, std::int64_t, std::uint32_t, std::uint64_t>(c.output_dtype(0), f);
 }
 
 template <class Distribution>

@@ -11,7 +11,7 @@
 #include "tandem/kernels/cpu/random/distributions.h"
 #include "tandem/kernels/cpu/random/random.h"
 #include "tandem/kernels/cpu/support/elements.h"
-#include "tandem/kernels/cpu/support/type_switch.h"
+#include "tandem/kernels/cpu/support/number_types.h"
 
 namespace tandem::cpu {
 
@@ -69,7 +69,7 @@ void draw(KernelContext& c, std::int64_t samples, const Philox& stream, Array& o
   for (std::int64_t row = 0; row < logits.shape()[0]; ++row) {
     const T* x = logits.data<T>() + row * classes;
     const auto value = [x](std::int64_t k) {
-      if constexpr (is_small_float<T>) {
+      if constexpr (is_float16<T>) {
         return static_cast<double>(static_cast<float>(x[k]));
       } else {
         return static_cast<double>(x[k]);
@@ -98,7 +98,7 @@ void draw(KernelContext& c, std::int64_t samples, const Philox& stream, Array& o
 
 void draw_classes(KernelContext& c, std::int64_t samples, const Philox& stream) {
   Array& out = c.allocate_output(0, Shape{c.input(0).shape()[0], samples});
-  real_switch(c.input(0).dtype(), c.op().name, [&]<class T>() {
+  with_real(c.input(0).dtype(), [&]<class T>() {
     if (out.dtype() == DType::kInt32) {
       draw<T, std::int32_t>(c, samples, stream, out);
     } else {

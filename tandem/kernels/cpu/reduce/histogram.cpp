@@ -10,20 +10,16 @@
 #include "tandem/kernels/cpu/array/strided_copy.h"
 #include "tandem/kernels/cpu/elementwise/int_input.h"
 #include "tandem/kernels/cpu/norm/rows.h"
+#include "tandem/kernels/cpu/support/arithmetic.h"
 #include "tandem/kernels/cpu/support/elements.h"
-#include "tandem/kernels/cpu/support/type_switch.h"
+#include "tandem/kernels/cpu/support/number_types.h"
 
 namespace tandem::cpu {
 namespace {
 
 template <class F>
 void weight_switch(DType dtype, F&& f) {
-  switch (dtype) {
-    case DType::kInt32: return f.template operator()<std::int32_t>();
-    case DType::kInt64: return f.template operator()<std::int64_t>();
-    case DType::kFloat: return f.template operator()<float>();
-    default: return f.template operator()<double>();
-  }
+  with_type<std::int32_t, std::int64_t, float, double>(dtype, f);
 }
 
 // Values that are counted into bins.

@@ -12,7 +12,8 @@
 #include "tandem/kernels/cpu/array/gather.h"
 #include "tandem/kernels/cpu/elementwise/int_input.h"
 #include "tandem/kernels/cpu/norm/rows.h"
-#include "tandem/kernels/cpu/support/type_switch.h"
+#include "tandem/kernels/cpu/support/arithmetic.h"
+#include "tandem/kernels/cpu/support/number_types.h"
 
 namespace tandem::cpu {
 namespace {
@@ -20,7 +21,7 @@ namespace {
 // A sum, product or extreme of T, kept in A: float for the 16-bit types, so that long sums keep
 // their digits.
 template <class T>
-using Accumulator = std::conditional_t<is_small_float<T>, float, T>;
+using Accumulator = std::conditional_t<is_float16<T>, float, T>;
 
 struct Sum {
   static constexpr bool kRealOnly = false;
@@ -168,13 +169,13 @@ constexpr Loops kLoops = {sizeof(T), sizeof(Accumulator<T>), reduce_segments<Red
                           narrow_segments<T>, reduce_runs<Reduce, T>};
 
 template <class Reduce>
-const Loops& loops_for(DType dtype, std::string_view op) {
+const Loops& loops_for(DType dtype) {
   const Loops* found = nullptr;
   const auto find = [&]<class T>() { found = &kLoops<Reduce, T>; };
   if constexpr (Reduce::kRealOnly) {
-    real_switch(dtype, op, find);
+    with_real(dtype, find);
   } else {
-    number_switch(dtype, op, find);
+    with_number(dtype, find);
   }
   return *found;
 }
@@ -222,7 +223,7 @@ void unsorted_segment_of(KernelContext& c, const Loops& loops) {
 
 template <class Reduce>
 void unsorted_segment(KernelContext& c) {
-  unsorted_segment_of(c, loops_for<Reduce>(c.input(0).dtype(), c.op().name));
+  unsorted_segment_of(c, loops_for<Reduce>(c.input(0).dtype()));
 }
 
 // ---- Sorted ids ----
@@ -304,7 +305,7 @@ void sorted_segment_of(KernelContext& c, const Loops& loops, bool mean) {
 
 template <class Reduce, bool kMean = false>
 void sorted_segment(KernelContext& c) {
-  sorted_segment_of(c, loops_for<Reduce>(c.input(0).dtype(), c.op().name), kMean);
+  sorted_segment_of(c, loops_for<Reduce>(c.input(0).dtype()), kMean);
 }
 
 constexpr TypeConstraint kNumbers{"T", kNumberTypes};

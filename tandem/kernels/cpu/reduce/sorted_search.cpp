@@ -8,7 +8,8 @@
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/array/put_indices.h"
 #include "tandem/kernels/cpu/elementwise/int_input.h"
-#include "tandem/kernels/cpu/support/type_switch.h"
+#include "tandem/kernels/cpu/support/arithmetic.h"
+#include "tandem/kernels/cpu/support/number_types.h"
 
 namespace tandem::cpu {
 namespace {
@@ -84,7 +85,7 @@ void bound(KernelContext& c) {
   }
   const Bounds bounds{sorted, values, c.allocate_output(0, values.shape())};
   void (*find)(const Bounds&, bool, std::int64_t, std::int64_t) = nullptr;
-  real_switch(values.dtype(), c.op().name, [&]<class T>() { find = find_bounds<T>; });
+  with_real(values.dtype(), [&]<class T>() { find = find_bounds<T>; });
   const double cost = 2 + std::log2(static_cast<double>(n) + 1);
   c.intra_op().parallel_for(values.num_elements(), cost, [&](std::int64_t begin, std::int64_t end) {
     find(bounds, kUpper, begin, end);
@@ -106,7 +107,7 @@ void nth_element(KernelContext& c) {
   Shape shape;
   for (int i = 0; i + 1 < x.rank(); ++i) shape.add_dim(x.shape()[i]);
   Array& out = c.allocate_output(0, shape);
-  real_switch(x.dtype(), c.op().name, [&]<class T>() {
+  with_real(x.dtype(), [&]<class T>() {
     const auto compare = [](T a, T b) { return less(a, b); };
     const double cost = 5.0 * static_cast<double>(m);
     c.intra_op().parallel_for(out.num_elements(), cost, [&](std::int64_t begin, std::int64_t end) {
@@ -133,7 +134,7 @@ void cross(KernelContext& c) {
         cat("Cross-products are only defined for 3-element vectors, got shape ", a.shape()));
   }
   Array& out = c.allocate_output(0, a.shape());
-  real_switch(a.dtype(), c.op().name, [&]<class T>() {
+  with_real(a.dtype(), [&]<class T>() {
     using A = Arithmetic<T>;
     c.intra_op().parallel_for(a.num_elements() / 3, 5, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {

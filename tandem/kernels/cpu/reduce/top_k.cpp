@@ -13,9 +13,9 @@
 #include "tandem/kernels/cpu/array/put_indices.h"
 #include "tandem/kernels/cpu/array/strided_copy.h"
 #include "tandem/kernels/cpu/elementwise/int_input.h"
+#include "tandem/kernels/cpu/support/arithmetic.h"
 #include "tandem/kernels/cpu/support/elements.h"
 #include "tandem/kernels/cpu/support/number_types.h"
-#include "tandem/kernels/cpu/support/type_switch.h"
 
 namespace tandem::cpu {
 namespace {
@@ -150,7 +150,7 @@ void top_k_of(KernelContext& c, std::int64_t k) {
   Array& indices = c.allocate_output(1, shape);
   if (values.num_elements() == 0) return;
   Loops loops{};
-  real_switch(x.dtype(), c.op().name, [&]<class T>() {
+  with_real(x.dtype(), [&]<class T>() {
     loops = {ranks_of<T, std::uint32_t>, ranks_of<T, std::uint64_t>, best_of<T>};
   });
   const double cost = static_cast<double>(n) * (k == 1 ? 1.0 : 4.0);

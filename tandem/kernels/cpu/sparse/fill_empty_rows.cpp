@@ -5,8 +5,9 @@
 
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/sparse/sparse_tensor.h"
+#include "tandem/kernels/cpu/support/arithmetic.h"
 #include "tandem/kernels/cpu/support/elements.h"
-#include "tandem/kernels/cpu/support/type_switch.h"
+#include "tandem/kernels/cpu/support/number_types.h"
 
 namespace tandem::cpu {
 namespace {
@@ -85,7 +86,7 @@ void fill_empty_rows_grad(KernelContext& c) {
   const std::int64_t n = map.num_elements(), m = grad.num_elements();
   Array& d_values = c.allocate_output(0, Shape{n});
   Array& d_default = c.allocate_output(1, Shape{});
-  number_switch(grad.dtype(), c.op().name, [&]<class T>() {
+  with_number(grad.dtype(), [&]<class T>() {
     std::vector<bool> seen(static_cast<std::size_t>(m), false);
     for (std::int64_t i = 0; i < n; ++i) {
       const std::int64_t at = map.data<std::int64_t>()[i];

@@ -9,7 +9,8 @@
 #include "tandem/kernels/cpu/array/gather.h"
 #include "tandem/kernels/cpu/elementwise/int_input.h"
 #include "tandem/kernels/cpu/sparse/sparse_tensor.h"
-#include "tandem/kernels/cpu/support/type_switch.h"
+#include "tandem/kernels/cpu/support/arithmetic.h"
+#include "tandem/kernels/cpu/support/number_types.h"
 
 namespace tandem::cpu {
 namespace {
@@ -85,7 +86,7 @@ void sparse_dense_matmul(KernelContext& c) {
                                      " is out of bounds: need it below [", rows, ",", inner, "]"));
     }
   }
-  number_switch(values.dtype(), c.op().name, [&]<class T>() {
+  with_number(values.dtype(), [&]<class T>() {
     using A = Arithmetic<T>;
     // Short formats are summed in wider ones.
     constexpr bool kDirect = std::is_same_v<A, T>;
@@ -176,7 +177,7 @@ void sparse_dense_add(KernelContext& c) {
     places.push_back(at);
   }
   Array& out = c.allocate_output(0, b.shape());
-  number_switch(b.dtype(), c.op().name, [&]<class T>() {
+  with_number(b.dtype(), [&]<class T>() {
     std::copy(b.data<T>(), b.data<T>() + b.num_elements(), out.data<T>());
     for (std::size_t i = 0; i < places.size(); ++i) {
       T& to = out.data<T>()[places[i]];
@@ -204,9 +205,9 @@ void merge(const SparseInput& a, const SparseInput& b, F f) {
   }
 }
 
-double threshold_of(const Array& thresh, std::string_view op) {
+double threshold_of(const Array& thresh) {
   double value = 0;
-  real_switch(thresh.dtype(), op, [&]<class T>() {
+  with_real(thresh.dtype(), [&]<class T>() {
     value = static_cast<double>(static_cast<Arithmetic<T>>(thresh.data<T>()[0]));
     if constexpr (std::is_integral_v<T>) value = static_cast<double>(thresh.data<T>()[0]);
   });
@@ -229,8 +230,8 @@ void sparse_add(KernelContext& c) {
           cat("Input shapes must match: got ", a.dim(k), " and ", b.dim(k), " for dimension ", k));
     }
   }
-  const double thresh = threshold_of(c.input(6), c.op().name);
-  number_switch(a.values.dtype(), c.op().name, [&]<class T>() {
+  const double thresh = threshold_of(c.input(6));
+  with_number(a.values.dtype(), [&]<class T>() {
     using A = Arithmetic<T>;
     std::vector<T> values;
     std::vector<std::int64_t> indices;
@@ -273,7 +274,7 @@ void sparse_add_grad(KernelContext& c) {
             grad.shape(), " and ", sum.shape()));
   }
   const std::int64_t rank = sum.shape()[1];
-  number_switch(grad.dtype(), c.op().name, [&]<class T>() {
+  with_number(grad.dtype(), [&]<class T>() {
     for (int side = 0; side < 2; ++side) {
       const Array& indices = c.input(1 + side);
       const std::int64_t n = indices.shape()[0];
@@ -316,7 +317,7 @@ void sparse_reduce(KernelContext& c) {
   }
   Array& out = c.allocate_output(0, shape);
   const auto run = [&]<class T>() {
-    using A = std::conditional_t<is_small_float<T>, float, T>;
+    using A = std::conditional_t<is_float16<T>, float, T>;
     const auto size = static_cast<std::size_t>(out.num_elements());
     std::vector<A> result(size, A(0));
     std::vector<bool> seen(kMax ? size : 0, false);
@@ -337,9 +338,9 @@ void sparse_reduce(KernelContext& c) {
     for (std::size_t i = 0; i < size; ++i) out.data<T>()[i] = static_cast<T>(result[i]);
   };
   if constexpr (kMax) {
-    real_switch(out.dtype(), c.op().name, run);
+    with_real(out.dtype(), run);
   } else {
-    number_switch(out.dtype(), c.op().name, run);
+    with_number(out.dtype(), run);
   }
 }
 
@@ -381,7 +382,7 @@ void sparse_dense_cwise(KernelContext& c) {
             x.shape(), " vs. ", dense.shape()));
   }
   Array& out = c.allocate_output(0, Shape{x.count});
-  number_switch(out.dtype(), c.op().name, [&]<class T>() {
+  with_number(out.dtype(), [&]<class T>() {
     using A = Arithmetic<T>;
     for (std::int64_t i = 0; i < x.count; ++i) {
       std::int64_t at = 0;
@@ -406,7 +407,7 @@ void sparse_dense_cwise(KernelContext& c) {
 
 template <class T>
 void sparse_softmax(KernelContext& c) {
-  using A = std::conditional_t<is_small_float<T>, float, T>;
+  using A = std::conditional_t<is_float16<T>, float, T>;
   const SparseInput x(c, 0);
   if (x.rank < 2) {
     throw InvalidArgumentError(

@@ -9,7 +9,8 @@
 #include "tandem/kernels/cpu/array/gather.h"
 #include "tandem/kernels/cpu/elementwise/int_input.h"
 #include "tandem/kernels/cpu/norm/rows.h"
-#include "tandem/kernels/cpu/support/type_switch.h"
+#include "tandem/kernels/cpu/support/arithmetic.h"
+#include "tandem/kernels/cpu/support/number_types.h"
 
 namespace tandem::cpu {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 enum class Scale { kSum, kMean, kSqrtN };
 
 template <class T>
-using Accumulator = std::conditional_t<is_small_float<T>, float, T>;
+using Accumulator = std::conditional_t<is_float16<T>, float, T>;
 
 // What a sum of n rows is divided by.
 template <class A>
@@ -130,8 +131,7 @@ void sparse_segment(KernelContext& c) {
   pairs.check_segments(segments);
   pairs.check_rows(data.shape()[0]);
   Array& out = c.allocate_output(0, with_rows(data.shape(), segments));
-  real_switch(data.dtype(), c.op().name,
-              [&]<class T>() { reduce_segments<T>(pairs, data, out, kScale); });
+  with_real(data.dtype(), [&]<class T>() { reduce_segments<T>(pairs, data, out, kScale); });
 }
 
 // ---- Gradients: rows of `grad` by segment added to the rows of the output by index ----
@@ -157,16 +157,6 @@ void spread(const Pairs& pairs, const Array& grad, Array& out, Scale scale, RowO
   }
 }
 
-template <class F>
-void floating_switch(DType dtype, F&& f) {
-  switch (dtype) {
-    case DType::kFloat: return f.template operator()<float>();
-    case DType::kDouble: return f.template operator()<double>();
-    case DType::kHalf: return f.template operator()<Half>();
-    default: return f.template operator()<BFloat16>();
-  }
-}
-
 template <Scale kScale>
 void sparse_segment_grad(KernelContext& c) {
   const Array& grad = c.input(0);
@@ -176,7 +166,7 @@ void sparse_segment_grad(KernelContext& c) {
   pairs.check_segments(grad.shape()[0]);
   pairs.check_rows(rows);
   Array& out = c.allocate_output(0, with_rows(grad.shape(), rows));
-  floating_switch(grad.dtype(), [&]<class T>() {
+  with_floating(grad.dtype(), [&]<class T>() {
     spread<T>(pairs, grad, out, kScale, [&](std::int64_t i) { return pairs.row(i); });
   });
 }
@@ -204,7 +194,7 @@ void sparse_segment_grad_v2(KernelContext& c) {
     }
   }
   Array& out = c.allocate_output(0, with_rows(grad.shape(), n));
-  floating_switch(grad.dtype(), [&]<class T>() {
+  with_floating(grad.dtype(), [&]<class T>() {
     spread<T>(pairs, grad, out, kScale, [&](std::int64_t i) {
       return std::lower_bound(used.begin(), used.end(), pairs.row(i)) - used.begin();
     });

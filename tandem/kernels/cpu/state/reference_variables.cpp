@@ -8,8 +8,9 @@
 #include "tandem/graph/reference.h"
 #include "tandem/kernels/cpu/elementwise/int_input.h"
 #include "tandem/kernels/cpu/norm/rows.h"
+#include "tandem/kernels/cpu/support/arithmetic.h"
 #include "tandem/kernels/cpu/support/elements.h"
-#include "tandem/kernels/cpu/support/type_switch.h"
+#include "tandem/kernels/cpu/support/number_types.h"
 
 namespace tandem::cpu {
 namespace {
@@ -99,7 +100,7 @@ void change(KernelContext& c) {
                                    " requires shapes of both tensors to match. lhs shape= ",
                                    target.value().shape(), " rhs shape= ", delta.shape()));
   }
-  number_switch(delta.dtype(), c.op().name, [&]<class T>() {
+  with_number(delta.dtype(), [&]<class T>() {
     Array& value = target.writable_value();
     T* to = value.data<T>();
     const T* by = delta.data<T>();

@@ -12,9 +12,9 @@
 #include "tandem/kernels/cpu/array/strided_copy.h"
 #include "tandem/kernels/cpu/norm/rows.h"
 #include "tandem/kernels/cpu/reduce/combine.h"
+#include "tandem/kernels/cpu/support/arithmetic.h"
 #include "tandem/kernels/cpu/support/elements.h"
 #include "tandem/kernels/cpu/support/number_types.h"
-#include "tandem/kernels/cpu/support/type_switch.h"
 
 namespace tandem::cpu {
 namespace {
@@ -101,8 +101,7 @@ void change_variable(KernelContext& c) {
   }
   Array& value = variable.writable_value();
   void (*combine)(void* to, const void* by, std::int64_t n) = nullptr;
-  number_switch(delta.dtype(), c.op().name,
-                [&]<class T>() { combine = combine_elements<Combine, T>; });
+  with_number(delta.dtype(), [&]<class T>() { combine = combine_elements<Combine, T>; });
   auto* to = static_cast<std::byte*>(value.raw_data());
   const auto* by = static_cast<const std::byte*>(delta.raw_data());
   const auto bytes = static_cast<std::int64_t>(dtype_size(delta.dtype()));
@@ -246,14 +245,14 @@ void put_reference(KernelContext& c) {
 template <class Combine>
 void scatter_numbers(KernelContext& c) {
   const DType dtype = c.input(2).dtype();
-  number_switch(dtype, c.op().name, [&]<class T>() {
+  with_number(dtype, [&]<class T>() {
     if constexpr (!is_complex_type<T> || !Combine::kRealOnly) {
       Rows(c).for_each<T>([](T* row, const T* update, std::int64_t n, std::int64_t step) {
         if (step == 1) return combine_rows(row, update, n, Combine());
         for (std::int64_t k = 0; k < n; ++k) row[k] = Combine()(row[k], *update);
       });
     } else {
-      throw_no_kernel(dtype, c.op().name);
+      throw_no_kernel(dtype);
     }
   });
   put_reference(c);
@@ -278,7 +277,7 @@ struct DivideBy {
 // Divisors are checked first: a variable is changed as a whole or not at all.
 void scatter_div(KernelContext& c) {
   const Array& updates = c.input(2);
-  number_switch(updates.dtype(), c.op().name, [&]<class T>() {
+  with_number(updates.dtype(), [&]<class T>() {
     if constexpr (std::is_integral_v<T>) {
       const auto divisors = updates.values<T>();
       if (std::find(divisors.begin(), divisors.end(), T{0}) != divisors.end())

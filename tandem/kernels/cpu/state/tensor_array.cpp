@@ -4,8 +4,9 @@
 
 #include "tandem/core/error.h"
 #include "tandem/kernels/cpu/norm/rows.h"
+#include "tandem/kernels/cpu/support/arithmetic.h"
 #include "tandem/kernels/cpu/support/elements.h"
-#include "tandem/kernels/cpu/support/type_switch.h"
+#include "tandem/kernels/cpu/support/number_types.h"
 
 namespace tandem::cpu {
 namespace {
@@ -14,7 +15,7 @@ constexpr std::int64_t kLongest = 100'000'000;
 
 Array sum(const Array& a, const Array& b) {
   Array out(a.dtype(), a.shape());
-  number_switch(a.dtype(), "TensorArrayWriteV3", [&]<class T>() {
+  with_number(a.dtype(), [&]<class T>() {
     std::copy_n(a.data<T>(), a.num_elements(), out.data<T>());
     combine_rows(out.data<T>(), b.data<T>(), a.num_elements(), [](T x, T y) { return add(x, y); });
   });

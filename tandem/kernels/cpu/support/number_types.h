@@ -42,11 +42,20 @@ inline constexpr bool is_complex_type = false;
 template <class R>
 inline constexpr bool is_complex_type<std::complex<R>> = true;
 
-/// Calls `f.template operator()<T>()` with the element type of `dtype`, which must be one of Ts.
+// ---- From a dtype to a type: each calls `f.template operator()<T>()` with the element type. A
+// reference's is that of what it refers to; UnimplementedError if the dtype is none of those named.
+
+[[noreturn]] inline void throw_no_kernel(DType dtype) {
+  throw UnimplementedError(
+      cat("There is no CPU kernel for elements of ", dtype, ". Use td::cast."));
+}
+
+/// One of Ts.
 template <class... Ts, class F>
 void with_type(DType dtype, F&& f) {
-  const bool found = ((dtype == dtype_of<Ts> && (f.template operator()<Ts>(), true)) || ...);
-  if (!found) throw InternalError(cat("a kernel was called with elements of ", dtype));
+  const DType base = base_dtype(dtype);
+  const bool found = ((base == dtype_of<Ts> && (f.template operator()<Ts>(), true)) || ...);
+  if (!found) throw_no_kernel(dtype);
 }
 
 /// half, bfloat16, float, double.
@@ -57,7 +66,7 @@ void with_floating(DType dtype, F&& f) {
 
 template <class F>
 decltype(auto) with_integer(DType dtype, F&& f) {
-  switch (dtype) {
+  switch (base_dtype(dtype)) {
     case DType::kInt8: return f.template operator()<std::int8_t>();
     case DType::kInt16: return f.template operator()<std::int16_t>();
     case DType::kInt32: return f.template operator()<std::int32_t>();
@@ -66,14 +75,14 @@ decltype(auto) with_integer(DType dtype, F&& f) {
     case DType::kUint16: return f.template operator()<std::uint16_t>();
     case DType::kUint32: return f.template operator()<std::uint32_t>();
     case DType::kUint64: return f.template operator()<std::uint64_t>();
-    default: throw UnimplementedError(cat("there is no kernel for ", dtype));
+    default: throw_no_kernel(dtype);
   }
 }
 
 /// The real numbers: integers and floating dtypes.
 template <class F>
 decltype(auto) with_real(DType dtype, F&& f) {
-  switch (dtype) {
+  switch (base_dtype(dtype)) {
     case DType::kFloat: return f.template operator()<float>();
     case DType::kDouble: return f.template operator()<double>();
     case DType::kHalf: return f.template operator()<Half>();
@@ -85,7 +94,7 @@ decltype(auto) with_real(DType dtype, F&& f) {
 /// All numbers.
 template <class F>
 decltype(auto) with_number(DType dtype, F&& f) {
-  switch (dtype) {
+  switch (base_dtype(dtype)) {
     case DType::kComplex64: return f.template operator()<std::complex<float>>();
     case DType::kComplex128: return f.template operator()<std::complex<double>>();
     default: return with_real(dtype, f);
@@ -96,7 +105,7 @@ decltype(auto) with_number(DType dtype, F&& f) {
 /// the same bits.
 template <class F>
 decltype(auto) with_addable(DType dtype, F&& f) {
-  switch (dtype) {
+  switch (base_dtype(dtype)) {
     case DType::kInt8: return f.template operator()<std::uint8_t>();
     case DType::kInt16: return f.template operator()<std::uint16_t>();
     case DType::kInt32: return f.template operator()<std::uint32_t>();

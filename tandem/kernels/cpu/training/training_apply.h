@@ -14,7 +14,7 @@
 #include "tandem/graph/kernel_context.h"
 #include "tandem/graph/reference.h"
 #include "tandem/graph/resource_manager.h"
-#include "tandem/kernels/cpu/support/type_switch.h"
+#include "tandem/kernels/cpu/support/number_types.h"
 #include "tandem/kernels/cpu/training/training_float.h"
 
 namespace tandem::cpu {
@@ -133,14 +133,7 @@ inline int gradient_input(const KernelContext& c) {
 /// Calls f with the type of the gradient's elements.
 template <class F>
 void float_switch(KernelContext& c, F f) {
-  const DType dtype = c.input(gradient_input(c)).dtype();
-  switch (dtype) {
-    case DType::kFloat: return f.template operator()<float>();
-    case DType::kDouble: return f.template operator()<double>();
-    case DType::kHalf: return f.template operator()<Half>();
-    case DType::kBFloat16: return f.template operator()<BFloat16>();
-    default: throw_no_kernel(dtype, c.op().name);
-  }
+  with_floating(c.input(gradient_input(c)).dtype(), f);
 }
 
 /// Ops on references hand the variable's on.
