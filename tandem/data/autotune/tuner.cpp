@@ -265,6 +265,7 @@ std::vector<TunedPart> Tuner::parts(double period) {
 void Tuner::decide(double period, double waiting) {
   TuningLimits limits;
   limits.cpu_budget = budget();
+  limits.counts_cores = !budget_said_;
   limits.ram_budget = static_cast<double>(ram_budget_);
   for (const TunedStage& stage : stages_) {
     if (stage.kind != TunedStage::Kind::kMap) limits.ram_budget -= buffered(stage);

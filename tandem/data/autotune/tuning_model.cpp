@@ -51,6 +51,32 @@ struct Sharing {
   }
 };
 
+// Threads come whole, work does not: of two parts on two cores with one thread each, the faster one
+// leaves its core idle. Where all cores at work would give more, each part gets the threads for
+// that, the last of which have work for a part of the time only.
+void use_idle_cores(Sharing& sharing) {
+  const std::vector<TunedPart>& parts = sharing.parts;
+  double work = 0, bound = sharing.limits.wanted;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const bool computes = parts[i].tunable && parts[i].cpu >= 1;
+    if (computes) work += parts[i].work;
+    if (parts[i].serial > 0) bound = std::min(bound, parts[i].passes / parts[i].serial);
+    if (!computes) bound = std::min(bound, sharing.reach(i));
+  }
+  if (work <= 0) return;
+  const double reachable = std::min(bound, sharing.limits.cpu_budget / work);
+  constexpr double kRounding = 1 - 1e-9;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const TunedPart& part = parts[i];
+    if (!part.tunable || part.cpu < 1) continue;
+    while (sharing.threads[i] < part.most && sharing.reach(i) < kRounding * reachable &&
+           (part.buffer == 0 ||
+            sharing.ram + part.passes * part.buffer <= sharing.limits.ram_budget)) {
+      sharing.give(i);
+    }
+  }
+}
+
 }  // namespace
 
 // Only the slowest part counts for the whole, so that giving it one thread more, as long as that
@@ -79,6 +105,7 @@ std::vector<int> choose_threads(const std::vector<TunedPart>& parts, const Tunin
     if (sharing.reach(slowest) >= std::min(kRoom * bound, limits.wanted)) break;
     sharing.give(slowest);
   }
+  if (limits.counts_cores) use_idle_cores(sharing);
   return sharing.threads;
 }
 

@@ -22,6 +22,9 @@ struct TunedPart {
 struct TuningLimits {
   int cpu_budget = 1;  ///< cores for tunable parts together; each pass has a thread at least
   double ram_budget = std::numeric_limits<double>::infinity();  ///< bytes in their buffers
+  /// The budget is of cores at work, not of threads: where a part's threads would leave cores idle
+  /// that another part waits for, there may be a thread more for each part but one.
+  bool counts_cores = false;
   /// No more elements a second are wanted.
   double wanted = std::numeric_limits<double>::infinity();
 };

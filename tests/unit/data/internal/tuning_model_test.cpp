@@ -43,6 +43,23 @@ TEST(TuningModel, GivesNoMoreThanHelps) {
   EXPECT_THAT(choose_threads({{.work = 0}}, {.cpu_budget = 64}), ElementsAre(1));
 }
 
+// With one thread each, the faster part's core would be idle for a part of the time.
+TEST(TuningModel, LeavesNoCoreIdleWhereItCountsCores) {
+  const auto chosen = [](const std::vector<TunedPart>& parts, int cores) {
+    return choose_threads(parts, {.cpu_budget = cores, .counts_cores = true});
+  };
+  EXPECT_THAT(choose_threads({{.work = 3}, {.work = 1}}, {.cpu_budget = 2}), ElementsAre(1, 1));
+  EXPECT_THAT(chosen({{.work = 3}, {.work = 1}}, 2), ElementsAre(2, 1));
+  EXPECT_THAT(chosen({{.work = 1.1}, {.work = 0.9}}, 2), ElementsAre(2, 1));
+  EXPECT_THAT(chosen({{.work = 1}, {.work = 1}}, 2), ElementsAre(1, 1));
+  EXPECT_THAT(chosen({{.work = 3}, {.work = 1}}, 4), ElementsAre(3, 1));
+  EXPECT_THAT(chosen({{.work = 5}, {.work = 5}, {.work = 5}}, 4), ElementsAre(2, 2, 2));
+  // Nothing is gained behind a lock, or behind a part that stays as it is.
+  EXPECT_THAT(chosen({{.work = 3, .serial = 3}, {.work = 1}}, 2), ElementsAre(1, 1));
+  EXPECT_THAT(chosen({{.work = 3}, {.work = 3, .tunable = false}, {.work = 1}}, 2),
+              ElementsAre(1, 1, 1));
+}
+
 // What waits is served between the threads that compute, and keeps none of them away.
 TEST(TuningModel, CountsThreadsThatWaitApart) {
   const TunedPart waits{.work = 16, .cpu = 0.1}, computes{.work = 2};
