@@ -63,6 +63,7 @@ TORCH_MODELS_MEMORY = Program("torch", script="torch_models.py", one_shot=True)
 TORCH_MECHANISMS = Program("torch", script="torch_mechanisms.py")
 TENSORFLOW_DATA = Program("tensorflow", script="tensorflow_data.py")
 TENSORFLOW_DATA_MEMORY = dataclasses.replace(TENSORFLOW_DATA, one_shot=True)
+TENSORFLOW_SHAPES = Program("tensorflow", script="tensorflow_shapes.py")
 TORCH_DATA = Program("torch", script="torch_data.py")
 PLAIN_DATA = Program("", native="plain_data")
 AGAIN = Program("", ours=True)
@@ -197,6 +198,16 @@ def data():
               one_shot=True)
 
 
+def shapes():
+    yield Row("shapes", "images/s", "higher", (tensorflow(TENSORFLOW_SHAPES, 1),))
+    # Of the runs of that row.
+    yield Row("plans_made", "plans", "lower", (), limit=40)
+    yield Row("stall_max", "ms", "lower", (), limit=1)
+    yield Row("shapes_vs_fixed", "x", "higher", (), limit=0.8)
+    for work in ("mlp_inference", "mlp_training", "cnn_inference", "cnn_training"):
+        yield Row(f"info_shapes_vs_fixed_{work}", "x", "higher", ())
+
+
 BENCHES = {
     "overhead": Bench(tuple(overhead())),
     "train": Bench(tuple(train())),
@@ -208,4 +219,5 @@ BENCHES = {
     "devices": Bench(tuple(devices())),
     "placement": Bench(tuple(placement())),
     "data": Bench(tuple(data()), files=True),
+    "shapes": Bench(tuple(shapes())),
 }
