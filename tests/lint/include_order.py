@@ -33,7 +33,7 @@ def own_headers(root, name):
     header = re.sub(r"(_test)?\.cpp$", ".h", file)
     own = {f"{folder}/{header}", f"{folder}/internal/{header}"}
     if name.startswith("tandem/"):
-        own.add(f"tandem/{name.split('/')[1]}/{header}")
+        own |= {f"tandem/{name.split('/')[1]}/{header}"} if "/internal/" not in name else set()
     if name.startswith("tests/unit/"):
         module = f"tandem/{name.split('/')[2]}/"
         own |= {path for path in _sources.files(root, f"/{header}") if path.startswith(module)}

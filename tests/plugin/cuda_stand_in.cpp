@@ -4,8 +4,6 @@
 // driver where that finds mistakes: copies always come late, and addresses and contexts are
 // checked.
 
-#include "tandem/device/cuda/internal/driver_api.h"
-
 #include <algorithm>
 #include <condition_variable>
 #include <cstdlib>
@@ -17,6 +15,8 @@
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include "tandem/device/cuda/internal/driver_api.h"
 
 namespace {
 

@@ -1,10 +1,9 @@
 #pragma once
 
-#include "tandem/device/cuda/internal/driver_api.h"
-
 #include <stdexcept>
 #include <string>
 
+#include "tandem/device/cuda/internal/driver_api.h"
 #include "tandem/device/cuda/internal/failure.h"
 #include "tandem/device/plugin.h"
 
