@@ -72,8 +72,11 @@ struct KeyHash {
 // The plans that threads share; the least recently used one makes room.
 class SharedPlans {
  public:
-  std::shared_ptr<const Plan> find(const Key& key, MakePlan make, const void* what) {
+  // `family`, if given: null once it has many members.
+  std::shared_ptr<const Plan> find(const Key& key, const Key* family, MakePlan make,
+                                   const void* what) {
     if (auto known = lookup(key)) return known;
+    if (family && !joins(*family)) return nullptr;
     auto made = std::make_shared<const Plan>(make_plan(make, what));
     std::lock_guard lock(mutex_);
     const auto [at, added] = by_key_.try_emplace(key);
@@ -89,10 +92,19 @@ class SharedPlans {
 
  private:
   static constexpr std::size_t kMax = 1024;
+  static constexpr int kMaxOfFamily = 16;
   struct Entry {
     Key key;
     std::shared_ptr<const Plan> plan;
   };
+  bool joins(const Key& family) {
+    std::lock_guard lock(mutex_);
+    if (members_.size() > kMax) members_.clear();
+    int& members = members_[family];
+    if (members == kMaxOfFamily) return false;
+    ++members;
+    return true;
+  }
   std::shared_ptr<const Plan> lookup(const Key& key) {
     std::lock_guard lock(mutex_);
     const auto at = by_key_.find(key);
@@ -103,6 +115,7 @@ class SharedPlans {
   std::mutex mutex_;
   std::list<Entry> order_;  // most recently used first
   std::unordered_map<Key, std::list<Entry>::iterator, KeyHash> by_key_;
+  std::unordered_map<Key, int, KeyHash> members_;  // made so far, by family
 };
 
 // Never destroyed: threads may outlive static objects.
@@ -114,18 +127,20 @@ SharedPlans& shared_plans() {
 // Sets of four, most recently used first.
 class ThreadCalls {
  public:
-  Call& find(const Key& key, MakePlan make, const void* what) {
+  Call* find(const Key& key, const Key* family, MakePlan make, const void* what) {
     auto& set = sets_[key.hash() % kSets];
     for (std::size_t way = 0; way < kWays; ++way) {
       if (set[way] && set[way]->key == key) {
         if (way != 0) std::rotate(set.begin(), set.begin() + way, set.begin() + way + 1);
-        return set[0]->call;
+        return &set[0]->call;
       }
     }
-    auto entry = std::make_unique<Entry>(Entry{key, Call(shared_plans().find(key, make, what))});
+    std::shared_ptr<const Plan> plan = shared_plans().find(key, family, make, what);
+    if (!plan) return nullptr;
+    auto entry = std::make_unique<Entry>(Entry{key, Call(std::move(plan))});
     std::rotate(set.begin(), set.begin() + (kWays - 1), set.end());
     set[0] = std::move(entry);
-    return set[0]->call;
+    return &set[0]->call;
   }
 
  private:
@@ -137,11 +152,19 @@ class ThreadCalls {
   std::array<std::array<std::unique_ptr<Entry>, kWays>, kSets> sets_;
 };
 
+ThreadCalls& thread_calls() {
+  thread_local ThreadCalls calls;
+  return calls;
+}
+
 }  // namespace
 
 Call& find_call(const Key& key, MakePlan make, const void* what) {
-  thread_local ThreadCalls calls;
-  return calls.find(key, make, what);
+  return *thread_calls().find(key, nullptr, make, what);
+}
+
+Call* find_call_of_family(const Key& key, const Key& family, MakePlan make, const void* what) {
+  return thread_calls().find(key, &family, make, what);
 }
 
 }  // namespace tandem::cpu::onednn

@@ -1,5 +1,7 @@
 #include "tandem/kernels/cpu/onednn/matmul.h"
 
+#include <algorithm>
+
 #include "tandem/kernels/cpu/onednn/call.h"
 
 namespace tandem::cpu::onednn {
@@ -7,7 +9,7 @@ namespace {
 
 using dnnl::memory;
 
-constexpr std::int64_t kKind = 1;
+constexpr std::int64_t kKind = 1, kFamily = 2;
 
 // Library versions compute addresses inside a matrix in 32 bits of bytes.
 constexpr std::int64_t kLargest = std::int64_t{1} << 28;
@@ -75,19 +77,66 @@ bool gemm(const MatMul& w, const void* a, const void* b, void* c) {
   return true;
 }
 
+namespace {
+
+// Rows of a piece.
+constexpr std::int64_t kMinRows = 8, kMaxRows = 256;
+
+Key key_of(const MatMul& w, std::int64_t kind, std::int64_t rows) {
+  const std::int64_t flags = (w.transpose_a ? 1 : 0) | (w.transpose_b ? 2 : 0);
+  return {kind,       static_cast<std::int64_t>(w.dtype),
+          flags,      w.batch,
+          rows,       w.n,
+          w.k,        w.a_stride,
+          w.b_stride, w.c_stride,
+          w.a_step,   w.b_step,
+          w.c_step};
+}
+
+// Whether rows may be multiplied a few at a time, with the bits that all at once give: then
+// primitives for a few numbers of rows do for all.
+bool has_pieces(const MatMul& w) {
+  return w.dtype == DType::kFloat && w.batch == 1 && !w.transpose_a && w.m > kMinRows;
+}
+
+// One matrix has no next one; the steps that are given follow from its rows.
+MatMul without_steps(MatMul w) {
+  w.a_step = w.b_step = w.c_step = 0;
+  return w;
+}
+
+// Null: in pieces.
+Call* find(const MatMul& w) {
+  const Key key = key_of(w, kKind, w.m);
+  if (!has_pieces(w)) return &find_call(key, make, &w);
+  return find_call_of_family(key, key_of(without_steps(w), kFamily, 0), make, &w);
+}
+
+// A power of two of rows at a time. The last rows may be written once more, as they are.
+bool in_pieces(const MatMul& w, const void* a, const void* b, void* c) {
+  for (std::int64_t done = 0; done < w.m;) {
+    MatMul piece = without_steps(w);
+    piece.m = kMinRows;
+    while (piece.m < w.m - done && piece.m < kMaxRows) piece.m *= 2;
+    if (piece.m > w.m) piece.m /= 2;
+    const std::int64_t row = std::min(done, w.m - piece.m);
+    Call& call = find_call(key_of(piece, kKind, piece.m), make, &piece);
+    if (!call.possible()) return false;
+    call.run({static_cast<const float*>(a) + row * w.a_stride, b,
+              static_cast<float*>(c) + row * w.c_stride});
+    done = row + piece.m;
+  }
+  return true;
+}
+
+}  // namespace
+
 bool matmul(const MatMul& w, const void* a, const void* b, void* c) {
   if (!fits(w)) return false;
-  const std::int64_t flags = (w.transpose_a ? 1 : 0) | (w.transpose_b ? 2 : 0);
-  const Key key{kKind,      static_cast<std::int64_t>(w.dtype),
-                flags,      w.batch,
-                w.m,        w.n,
-                w.k,        w.a_stride,
-                w.b_stride, w.c_stride,
-                w.a_step,   w.b_step,
-                w.c_step};
-  Call& call = find_call(key, make, &w);
-  if (!call.possible()) return false;
-  call.run({a, b, c});
+  Call* const call = find(w);
+  if (!call) return in_pieces(w, a, b, c);
+  if (!call->possible()) return false;
+  call->run({a, b, c});
   return true;
 }
 
