@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -131,6 +132,17 @@ void add_run(CLI::App& command, RunArguments& a) {
                   "How many steps to run after those, to time them; a --target that trains or "
                   "counts goes on in them (1; 0 for none)")
       ->check(whole_number(0, 1'000'000'000));
+  command
+      .add_option("--timeout", a.timeout,
+                  "Seconds after which a step that has not ended fails, naming what was still "
+                  "running; greater than 0, such as 0.5")
+      ->check([](const std::string& text) {
+        char* end = nullptr;
+        const double seconds = std::strtod(text.c_str(), &end);
+        return end == text.c_str() || *end != '\0' || !(seconds > 0) || seconds > 1e9
+                   ? "give seconds, more than 0 and up to 1e9, not " + text
+                   : std::string();
+      });
   command.add_option("--device", a.device, "Device of nodes that name none");
   command
       .add_option_function<std::string>(

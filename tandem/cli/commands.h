@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -41,6 +42,7 @@ struct RunArguments {
   std::vector<std::string> inits;  ///< in the order in which they run
   int steps = 1;
   int repeat = 1;
+  std::optional<double> timeout;  ///< seconds, of each step
   std::string device;
   std::vector<int> threads;  ///< none, or inter and intra
   std::string out;

@@ -133,12 +133,22 @@ class Fetched {
   Array all_;
 };
 
+io::GraphSession::RunOptions run_options(const RunArguments& arguments) {
+  io::GraphSession::RunOptions options;
+  if (arguments.timeout) {
+    const std::chrono::duration<double> seconds(*arguments.timeout);
+    options.timeout = std::max(std::chrono::duration_cast<std::chrono::nanoseconds>(seconds),
+                               std::chrono::nanoseconds(1));
+  }
+  return options;
+}
+
 std::vector<Fetched> run_steps(const RunArguments& arguments, const io::GraphSession::Step& step,
                                const std::vector<Array>& values) {
   std::vector<Fetched> fetched;
   for (const std::string& fetch : arguments.fetches) fetched.emplace_back(fetch, arguments.steps);
   for (int i = 0; i < arguments.steps; ++i) {
-    std::vector<Array> results = step.run(values);
+    std::vector<Array> results = step.run(values, run_options(arguments));
     for (std::size_t f = 0; f < results.size(); ++f) fetched[f].add(std::move(results[f]));
   }
   return fetched;
@@ -179,11 +189,13 @@ struct Timing {
   double median = 0;
 };
 
-Timing measure(const io::GraphSession::Step& step, const std::vector<Array>& values, int repeat) {
+Timing measure(const RunArguments& arguments, const io::GraphSession::Step& step,
+               const std::vector<Array>& values) {
   std::vector<double> times;
-  for (int i = 0; i < repeat; ++i) {
+  const io::GraphSession::RunOptions options = run_options(arguments);
+  for (int i = 0; i < arguments.repeat; ++i) {
     const auto start = std::chrono::steady_clock::now();
-    step.run(values);
+    step.run(values, options);
     times.push_back(
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
             .count());
@@ -258,14 +270,15 @@ void run_graph(const RunArguments& arguments) {
   }
   std::vector<Fetched> fetched;
   try {
-    for (const std::string& init : arguments.inits) session.prepare(names, {}, {init}).run(values);
+    for (const std::string& init : arguments.inits)
+      session.prepare(names, {}, {init}).run(values, run_options(arguments));
     fetched = run_steps(arguments, step, values);
   } catch (const FailedPreconditionError&) {
     if (!arguments.inits.empty()) throw;
     rethrow_proposing_init("td run", *graph);
   }
   for (const Fetched& one : fetched) report_fetch(arguments, one);
-  const Timing timing = arguments.repeat > 0 ? measure(step, values, arguments.repeat) : Timing{};
+  const Timing timing = arguments.repeat > 0 ? measure(arguments, step, values) : Timing{};
   report(arguments, timing, step.num_nodes(), peak_bytes(runtime));
 }
 

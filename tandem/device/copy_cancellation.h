@@ -1,18 +1,16 @@
 #pragma once
 
-#include <functional>
+#include <memory>
 
+#include "tandem/core/cancellation.h"
 #include "tandem/core/export.h"
 
 namespace tandem {
 
-/// Says whether work has been cancelled; asked now and then, from any thread.
-using Cancelled = std::function<bool()>;
-
-/// How the runtime tells backends what may end a copy that makes no way: `of_this_thread` is called
-/// by the thread that enqueues it, and may give null. One for the process.
-TANDEM_EXPORT void set_copy_cancellation(Cancelled (*of_this_thread)());
+/// How the runtime says what may end a copy that takes long: `of_this_thread` is called by the
+/// thread that enqueues it, and may give null. One for the process.
+TANDEM_EXPORT void set_copy_cancellation(std::shared_ptr<const Cancellation> (*of_this_thread)());
 /// What it gives now; null if nothing was set.
-TANDEM_EXPORT Cancelled copy_cancellation();
+TANDEM_EXPORT std::shared_ptr<const Cancellation> copy_cancellation();
 
 }  // namespace tandem

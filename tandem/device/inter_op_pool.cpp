@@ -110,6 +110,8 @@ InterOpPool::InterOpPool(int threads)
 
 InterOpPool::~InterOpPool() { state_->end(); }
 
+bool InterOpPool::on_worker() { return State::current != nullptr; }
+
 void InterOpPool::schedule(std::function<void()> task) { state_->push(std::move(task)); }
 
 bool InterOpPool::help() {

@@ -25,6 +25,8 @@ class TANDEM_EXPORT InterOpPool {
   /// Runs one queued task on the calling thread, if there is any. Callers that wait for their graph
   /// do this meanwhile.
   bool help();
+  /// Whether the calling thread is a worker of a pool: such a thread must not wait.
+  static bool on_worker();
 
  private:
   struct State;

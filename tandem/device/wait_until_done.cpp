@@ -1,9 +1,12 @@
 #include "tandem/device/wait_until_done.h"
 
+#include <cassert>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <utility>
+
+#include "tandem/device/inter_op_pool.h"
 
 namespace tandem {
 
@@ -24,6 +27,7 @@ void wait_until_done(
     waiter->changed.notify_all();
   });
   std::unique_lock lock(waiter->mutex);
+  assert(waiter->done || !InterOpPool::on_worker());  // a pool's thread must not wait
   waiter->changed.wait(lock, [&] { return waiter->done; });
   if (waiter->error) std::rethrow_exception(waiter->error);
 }

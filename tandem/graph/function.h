@@ -37,7 +37,7 @@ class TANDEM_EXPORT Function {
   /// Something derived from this function that upper modules keep with it, such as its execution
   /// plans or its gradient function: made by `make` at first use, once, under a lock that only this
   /// slot uses.
-  enum Slot { kPlans, kGradient, kSlots };
+  enum Slot { kPlans, kGradient, kWaits, kSlots };
   template <class T, class Make>
   std::shared_ptr<T> derived(Slot slot, Make make) const {
     std::lock_guard lock(slots_[slot].mutex);

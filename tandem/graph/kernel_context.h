@@ -2,8 +2,8 @@
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
-#include <mutex>
+#include <exception>
+#include <functional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -11,12 +11,15 @@
 
 #include "tandem/core/array.h"
 #include "tandem/core/attr.h"
+#include "tandem/core/cancellation.h"
 #include "tandem/core/error.h"
 #include "tandem/core/export.h"
 #include "tandem/device/device.h"
 #include "tandem/device/intra_op_pool.h"
 #include "tandem/graph/function.h"
+#include "tandem/graph/node_states.h"
 #include "tandem/graph/op_def.h"
+#include "tandem/graph/step_context.h"
 
 namespace tandem {
 
@@ -30,42 +33,16 @@ class TANDEM_EXPORT FunctionRunner {
   /// Runs `function` on the caller's device and thread; returns its results. Failures are thrown.
   virtual std::vector<Array> run(const Function& function, std::vector<Array> args,
                                  KernelContext& caller) = 0;
-};
-
-/// Tells work in progress to stop. Thread-safe.
-class TANDEM_EXPORT Cancellation {
- public:
-  Cancellation() = default;
-  /// Is cancelled with either of the two as well.
-  Cancellation(std::shared_ptr<const Cancellation> one, std::shared_ptr<const Cancellation> other)
-      : one_(std::move(one)), other_(std::move(other)) {}
-
-  void cancel() { cancelled_.store(true, std::memory_order_release); }
-  bool cancelled() const {
-    return cancelled_.load(std::memory_order_acquire) || (one_ && one_->cancelled()) ||
-           (other_ && other_->cancelled());
-  }
-  /// Whether this was made of `one`.
-  bool joins(const std::shared_ptr<const Cancellation>& one) const {
-    return one_ == one || other_ == one;
-  }
-  /// Throws CancelledError if cancelled; long loops call it now and then.
-  void check() const {
-    if (cancelled()) throw CancelledError("The computation was cancelled.");
-  }
-
- private:
-  std::atomic<bool> cancelled_{false};
-  const std::shared_ptr<const Cancellation> one_, other_;
-};
-
-/// What a `keeps_state` op keeps from one execution to the next (a random generator's position,
-/// say): one for each node of a plan, or for each distinct (op, attributes) of eager calls. Lock
-/// `mutex` while using the rest.
-struct NodeState {
-  std::mutex mutex;
-  std::uint64_t counter = 0;
-  Ref<RefCounted> object;
+  /// The same without a thread that waits: calls `done` exactly once, from any thread, perhaps
+  /// before it returns, with the failure or the results. `function` and `caller` stay valid until
+  /// then. Throws nothing.
+  using Done = std::function<void(std::exception_ptr, std::vector<Array>)>;
+  virtual void run_async(const Function& function, std::vector<Array> args, KernelContext& caller,
+                         Done done) = 0;
+  /// A copy of `value` in host memory, made without a thread that waits; what lies there already
+  /// is handed to `done` as it is. Throws nothing.
+  using CopyDone = std::function<void(std::exception_ptr, Array)>;
+  virtual void copy_to_host_async(Array value, CopyDone done) = 0;
 };
 
 /// What all kernels on one device share. Outlives every context that refers to it.
@@ -145,8 +122,10 @@ class TANDEM_EXPORT KernelContext {
   bool deterministic() const { return services_->deterministic->load(std::memory_order_relaxed); }
   /// Only for ops with the trait `keeps_state`.
   NodeState& state() const { return *state_; }
+  /// The step that the kernel runs in; null for an eager call that nothing may stop.
+  const StepContext* step() const { return step_; }
   /// May be null.
-  const Cancellation* cancellation() const { return cancellation_; }
+  const Cancellation* cancellation() const { return step_ ? step_->cancellation : nullptr; }
 
   // ---- For the runtime, which fills contexts in. ----
   const OpDef* op_ = nullptr;
@@ -163,7 +142,7 @@ class TANDEM_EXPORT KernelContext {
   std::uint32_t host_outputs_ = 0;  ///< outputs made in host memory, whatever the device
   const KernelServices* services_ = nullptr;
   NodeState* state_ = nullptr;
-  const Cancellation* cancellation_ = nullptr;
+  const StepContext* step_ = nullptr;
 
  private:
   // Of lists longer than the masks the rest is neither planned nor owned.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/graph/node_states.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/graph/passes.h"
 #include "tandem/io/internal/loop_checks.h"
@@ -16,6 +17,7 @@
 #include "tandem/runtime/function_calls.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/tensor.h"
+#include "tandem/runtime/thread_context.h"
 
 namespace tandem::io {
 namespace {
@@ -137,6 +139,7 @@ struct GraphSession::State {
   Runtime* runtime = nullptr;
   std::mutex mutex;
   std::map<std::string, Step> steps;
+  const std::shared_ptr<NodeStates> states = std::make_shared<NodeStates>();
 };
 
 GraphSession::GraphSession(ImportedGraph graph) : state_(std::make_unique<State>()) {
@@ -228,6 +231,7 @@ GraphSession::Step GraphSession::prepare(const std::vector<std::string>& feeds,
   Step step;
   step.feed_names_ = feeds;
   step.runtime_ = state.runtime;
+  step.states_ = state.states;
   step.num_nodes_ = static_cast<int>(needed.graph.num_nodes() - needed.args.size());
   step.function_ = std::make_shared<const Function>(
       "session", std::move(needed.graph), std::move(needed.args), std::move(needed.results),
@@ -236,7 +240,27 @@ GraphSession::Step GraphSession::prepare(const std::vector<std::string>& feeds,
   return step;
 }
 
+namespace {
+
+// The step that the thread runs in the block belongs to the session.
+class SessionScope {
+ public:
+  explicit SessionScope(const std::shared_ptr<NodeStates>& states) {
+    thread_context().session = states;
+  }
+  ~SessionScope() { thread_context().session = nullptr; }
+  SessionScope(const SessionScope&) = delete;
+  SessionScope& operator=(const SessionScope&) = delete;
+};
+
+}  // namespace
+
 std::vector<Array> GraphSession::Step::run(const std::vector<Array>& feeds) const {
+  return run(feeds, {});
+}
+
+std::vector<Array> GraphSession::Step::run(const std::vector<Array>& feeds,
+                                           const RunOptions& options) const {
   if (!function_) {
     throw FailedPreconditionError(
         "This Step runs nothing: it was default-constructed, or moved from. "
@@ -247,6 +271,8 @@ std::vector<Array> GraphSession::Step::run(const std::vector<Array>& feeds) cons
         cat("The step takes ", feed_names_.size(), " feeds but got ", feeds.size(), "."));
   }
   const RuntimeScope scope(*runtime_);
+  std::optional<DeadlineScope> deadline;
+  if (options.timeout) deadline.emplace(*options.timeout);
   std::vector<Tensor> args;
   for (std::size_t i = 0; i < feeds.size(); ++i) {
     const Node& arg = *function_->args()[i];
@@ -266,6 +292,7 @@ std::vector<Array> GraphSession::Step::run(const std::vector<Array>& feeds) cons
     args.emplace_back(feeds[i]);
   }
   std::vector<Array> values;
+  const SessionScope session(states_);
   for (const Tensor& value : call_function(function_, args)) values.push_back(value.array());
   return values;
 }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,8 +12,9 @@
 #include "tandem/io/graph_def.h"
 
 namespace tandem {
+class NodeStates;  // tandem/graph/node_states.h
 class Runtime;
-}
+}  // namespace tandem
 
 namespace tandem::io {
 
@@ -44,12 +47,19 @@ class TANDEM_EXPORT GraphSession {
   std::vector<Array> run(const std::vector<Feed>& feeds, const std::vector<std::string>& fetches,
                          const std::vector<std::string>& targets = {}) const;
 
+  struct RunOptions {
+    /// The step ends with DeadlineExceededError after so long, naming what had not ended; it has to
+    /// be greater than zero (InvalidArgumentError). None: it may take any time.
+    std::optional<std::chrono::nanoseconds> timeout = {};
+  };
+
   /// A step made ready: the part of the graph that it needs, as a function of the feeds.
   class TANDEM_EXPORT Step {
    public:
     /// As GraphSession::run; `feeds` in the order of the names that the step was made for. Throws
     /// FailedPreconditionError if no session made it.
     std::vector<Array> run(const std::vector<Array>& feeds) const;
+    std::vector<Array> run(const std::vector<Array>& feeds, const RunOptions& options) const;
     /// Nodes that the step needs, feeds not counted, before any optimisation.
     int num_nodes() const { return num_nodes_; }
     const FunctionRef& function() const { return function_; }
@@ -59,6 +69,7 @@ class TANDEM_EXPORT GraphSession {
     std::vector<std::string> feed_names_;
     FunctionRef function_;
     Runtime* runtime_ = nullptr;
+    std::shared_ptr<NodeStates> states_;
     int num_nodes_ = 0;
   };
   /// Made once for each set of names. Throws as run does.

@@ -13,7 +13,8 @@
 
 namespace tandem {
 
-class CostProfile;  // tandem/placement/cost_profile.h
+class CostProfile;   // tandem/placement/cost_profile.h
+class StepRecorder;  // tandem/runtime/profile/step_recorder.h
 
 /// Tells what ran where and when:
 ///
@@ -26,7 +27,8 @@ class CostProfile;  // tandem/placement/cost_profile.h
 ///     profile.save("trace.json");           // for chrome://tracing and ui.perfetto.dev
 ///     profile.costs().save("costs.json");   // for td::config::set_placement_profile
 ///
-/// One recording at a time, of the whole process. While there is none, a run looks at one flag.
+/// `start` records all steps that have no recording of their own; a `Recording` has those of one
+/// thread. While nothing records, a run looks at one flag.
 namespace profiler {
 
 struct Options {
@@ -105,7 +107,31 @@ class TANDEM_EXPORT Profile {
 TANDEM_EXPORT void start(const Options& options = {});
 /// Throws FailedPreconditionError if none is.
 TANDEM_EXPORT Profile stop();
+/// Whether what the calling thread does is recorded.
 TANDEM_EXPORT bool running();
+
+/// Records the steps of the thread that makes it, and what they do on other threads, but no other
+/// steps: several threads may record theirs side by side. For a block, like a scope; `stop` and the
+/// end of the block belong to the same thread.
+///
+///     td::profiler::Recording recording;
+///     model(x);
+///     td::profiler::Profile profile = recording.stop();
+class TANDEM_EXPORT Recording {
+ public:
+  explicit Recording(const Options& options = {});
+  ~Recording();
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+  /// Ends it. Throws FailedPreconditionError the second time.
+  Profile stop();
+
+ private:
+  void end();
+  std::shared_ptr<StepRecorder> recorder_;  // null once it has ended
+  std::shared_ptr<StepRecorder> saved_;
+};
 
 /// The calling thread was in `pipeline` for an element between two times. Nothing happens while
 /// nobody records.

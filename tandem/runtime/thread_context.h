@@ -1,18 +1,22 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "tandem/core/cancellation.h"
 #include "tandem/core/export.h"
+#include "tandem/core/timer.h"
 #include "tandem/device/device_spec.h"
 
 namespace tandem {
 
-class Cancellation;  // tandem/graph/kernel_context.h
-class RngPosition;   // tandem/graph/rng_position.h
+class NodeStates;   // tandem/graph/node_states.h
+class RngPosition;  // tandem/graph/rng_position.h
 class OpRecorder;
 class Runtime;
+class StepRecorder;  // tandem/runtime/profile/step_recorder.h
 class Trace;
 
 // Scopes belong to the thread that makes them: other threads neither see them nor may end them, and
@@ -29,7 +33,12 @@ struct ThreadContext {
   std::vector<std::string> devices;    ///< device scopes, outermost first
   std::string name_scope;              ///< prefix "a/b/" of node names
   std::shared_ptr<const Cancellation> cancellation;  ///< what may stop the thread's calls, or null
-  std::shared_ptr<RngPosition> draws;  ///< where random ops draw from, or null: what they keep
+  /// When `cancellation` comes by itself; max(): never.
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  std::shared_ptr<StepRecorder>
+      recorder;                         ///< of a profiler::Recording; null: the profiler's, if any
+  std::shared_ptr<NodeStates> session;  ///< that the next step belongs to, which takes it; or null
+  std::shared_ptr<RngPosition> draws;   ///< where random ops draw from, or null: what they keep
 };
 
 /// The calling thread's context; the reference is good until the thread ends.
@@ -77,6 +86,28 @@ class TANDEM_EXPORT CancellationScope {
 
  private:
   std::shared_ptr<const Cancellation> saved_;
+};
+
+/// Function calls, ops that wait, and iterations of datasets in the block end with
+/// DeadlineExceededError once `timeout` is over, from the beginning of the block; the message names
+/// the nodes that had not ended. What blocks is woken: a wait for a queue, a loop, a copy.
+///
+///     td::DeadlineScope within(std::chrono::seconds(2));
+///     Tensor y = model(x);
+///
+/// Of a scope within a scope the earlier deadline counts. A kernel that computes is not
+/// interrupted. Throws InvalidArgumentError unless `timeout` is greater than zero.
+class TANDEM_EXPORT DeadlineScope {
+ public:
+  explicit DeadlineScope(std::chrono::nanoseconds timeout);
+  ~DeadlineScope();
+  DeadlineScope(const DeadlineScope&) = delete;
+  DeadlineScope& operator=(const DeadlineScope&) = delete;
+
+ private:
+  std::shared_ptr<const Cancellation> saved_;
+  std::chrono::steady_clock::time_point saved_deadline_;
+  Timer timer_;
 };
 
 /// Names of nodes made in the block begin with "name/", behind those of outer scopes. As in

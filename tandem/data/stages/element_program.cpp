@@ -4,14 +4,10 @@
 #include <utility>
 
 #include "tandem/core/error.h"
-#include "tandem/core/flush_denormals.h"
 #include "tandem/data/stages/call_list.h"
 #include "tandem/device/device_spec.h"
-#include "tandem/graph/kernel_context.h"
 #include "tandem/graph/rng_position.h"
-#include "tandem/runtime/execute/executable.h"
 #include "tandem/runtime/execute/function_executor.h"
-#include "tandem/runtime/profile/step_recorder.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/thread_context.h"
 #include "tandem/runtime/trace.h"
@@ -137,12 +133,8 @@ class ElementProgram::Call {
               args_.items().begin() + static_cast<std::ptrdiff_t>(element.size()));
   }
   void run(std::span<const Array> places, std::span<Array> results) {
-    const Function& function = *program_.function_.function();
-    const FunctionSpan span(function.name());
-    const auto plan =
-        FunctionExecutor::prepare(function, args_.items(), *Runtime::current().devices().front());
-    const ScopedFlushDenormals flush;
-    plan->run_between(args_.items(), places, results, thread_context().cancellation.get());
+    FunctionExecutor::call_between(*program_.function_.function(), args_.items(), places, results,
+                                   *Runtime::current().devices().front());
   }
 
  private:

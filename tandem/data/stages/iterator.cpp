@@ -11,7 +11,6 @@
 #include "tandem/data/dataset_base.h"
 #include "tandem/data/fusion/row_stage.h"
 #include "tandem/data/observe/observer.h"
-#include "tandem/data/stages/cancel_watch.h"
 #include "tandem/runtime/eager/pending_call.h"
 #include "tandem/runtime/profiler.h"
 #include "tandem/runtime/runtime.h"
@@ -25,15 +24,24 @@ std::int64_t accelerators_worked_until() {
   return Runtime::current().pending_calls()->ahead_until();
 }
 
+// Ends the iteration with `cancellation`, which may be null or have come already.
+CancellationCallback stop_with(const std::shared_ptr<const Cancellation>& cancellation,
+                               std::shared_ptr<StopSignal> signal) {
+  if (!cancellation) return {};
+  CancellationCallback watch(cancellation, [signal] { signal->stop(); });
+  if (!watch.registered()) signal->stop();
+  return watch;
+}
+
 // What an iterator does from its beginning, or from a saved state.
 struct Pass {
   DatasetRef dataset;
   std::shared_ptr<Observer> observer;  // or null
   IterationContext context;
   const std::shared_ptr<const Cancellation> begun_under;  // or null
-  CancelWatch watch;
-  const Cancellation* consumers;  // cancellation, as of the last call
-  CancelWatch consumers_watch;    // where it is another one than that of the beginning
+  CancellationCallback watch;
+  const Cancellation* consumers;         // cancellation, as of the last call
+  CancellationCallback consumers_watch;  // where it is another one than that of the beginning
   std::unique_ptr<IteratorBase> iterator;
   bool ended = false;
 
@@ -44,7 +52,7 @@ struct Pass {
         context(observer),
         begun_under(context.thread_context().cancellation),
         consumers(begun_under.get()) {
-    if (begun_under) watch = CancelWatch(context.stop_signal(), begun_under);
+    watch = stop_with(begun_under, context.stop_signal());
     const HostScope host;
     iterator = dataset->iterator(context);
   }
@@ -52,9 +60,15 @@ struct Pass {
 
   bool next(Element& out) {
     if (ended) return false;
-    obey(thread_context().cancellation);
-    const HostScope host;
-    if (watched() ? watched_next(out) : iterator->next(out)) return true;
+    try {
+      obey(thread_context().cancellation);
+      const HostScope host;
+      if (watched() ? watched_next(out) : iterator->next(out)) return true;
+    } catch (const CancelledError& error) {
+      if (!consumers || consumers->reason() != Code::kDeadlineExceeded) throw;
+      throw DeadlineExceededError(
+          cat("The deadline passed while the next element was made. ", error.what()));
+    }
     ended = true;
     out.clear();
     if (observer) observer->ended();
@@ -67,10 +81,9 @@ struct Pass {
   void obey(const std::shared_ptr<const Cancellation>& cancellation) {
     if (cancellation.get() != consumers) {
       consumers = begun_under.get();
-      consumers_watch = CancelWatch();
-      if (cancellation && cancellation != begun_under) {
-        consumers_watch = CancelWatch(context.stop_signal(), cancellation);
-      }
+      consumers_watch.reset();
+      if (cancellation != begun_under)
+        consumers_watch = stop_with(cancellation, context.stop_signal());
       consumers = cancellation.get();
     }
     if (consumers && consumers->cancelled()) context.stop_signal()->stop();
@@ -133,9 +146,8 @@ struct Iterator::State {
     std::unique_lock lock(turn, std::try_to_lock);
     if (!lock) {
       // What stops this thread's calls stops the one that it waits for.
-      const auto& cancellation = thread_context().cancellation;
-      const CancelWatch watch =
-          cancellation ? CancelWatch(now()->context.stop_signal(), cancellation) : CancelWatch();
+      const CancellationCallback watch =
+          stop_with(thread_context().cancellation, now()->context.stop_signal());
       lock.lock();
     }
     return lock;

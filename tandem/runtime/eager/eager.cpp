@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <iostream>
+#include <optional>
 
 #include "tandem/core/error.h"
 #include "tandem/core/flush_denormals.h"
@@ -14,6 +15,8 @@
 #include "tandem/runtime/eager/eager_choice.h"
 #include "tandem/runtime/eager/eager_devices.h"
 #include "tandem/runtime/eager/op_failure.h"
+#include "tandem/runtime/execute/function_executor.h"
+#include "tandem/runtime/execute/step_scope.h"
 #include "tandem/runtime/execute/undefined_hint.h"
 #include "tandem/runtime/profile/step_recorder.h"
 #include "tandem/runtime/runtime.h"
@@ -195,7 +198,9 @@ class EagerCall {
       arrays[i] = &impl->array;
       if (!recorded && impl->unique() && i < 64) context.owned_inputs_ |= std::uint64_t{1} << i;
     }
-    context.cancellation_ = thread.cancellation.get();
+    std::optional<StepContext> step;
+    if (thread.cancellation) [[unlikely]]
+      context.step_ = &step.emplace(eager_step(thread));
     context.op_ = &op_;
     context.attrs_ = &attrs_;
     context.node_name_ = op_.name;
@@ -345,12 +350,8 @@ std::vector<Array> arrays_of(std::span<const Tensor> args) {
   Device& device = device_of_call(runtime, function.name());
   if (runtime.log_placement())
     std::cerr << cat("Executing op ", function.name(), " in device ", device.name(), "\n");
-  KernelContext context;
-  context.services_ = &runtime.services(device);
-  const std::shared_ptr<const Cancellation> cancellation = thread_context().cancellation;
-  context.cancellation_ = cancellation.get();
   std::vector<Tensor> outputs;
-  for (Array& r : context.services_->functions->run(function, arrays_of(args), context))
+  for (Array& r : FunctionExecutor::call(function, arrays_of(args), device))
     outputs.push_back(tensor_on(runtime, std::move(r)));
   return outputs;
 }
@@ -363,12 +364,8 @@ std::vector<Tensor> run_function_eagerly(Runtime& runtime, const Function& funct
   if (runtime.needs_placement()) return run_function_on_devices(runtime, function, args);
   if (is_placed(runtime)) device_of_call(runtime, function.name());
   if (!here) return run_function_eagerly(runtime, function, on_host(args));
-  KernelContext context;
-  context.services_ = &runtime.services(runtime.default_device());
-  const std::shared_ptr<const Cancellation> cancellation = thread_context().cancellation;
-  context.cancellation_ = cancellation.get();
   std::vector<Array> results =
-      context.services_->functions->run(function, arrays_of(args), context);
+      FunctionExecutor::call(function, arrays_of(args), runtime.default_device());
   std::vector<Tensor> outputs;
   outputs.reserve(results.size());
   for (Array& r : results) outputs.emplace_back(new TensorImpl(std::move(r)));

@@ -18,6 +18,7 @@
 #include "tandem/runtime/eager/op_failure.h"
 #include "tandem/runtime/eager/pending_call.h"
 #include "tandem/runtime/execute/device_kernel.h"
+#include "tandem/runtime/execute/step_scope.h"
 #include "tandem/runtime/profile/step_recorder.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/tensor_impl.h"
@@ -67,6 +68,10 @@ class Launch {
     l.fill_context();
     if (l.host_alone_ || calls_functions(l.op_.traits.kind)) {
       l.run_here();
+    } else if (only_asynchronous(*l.kernels_)) {
+      for (const Ref<PendingCall>& before : l.needs_) before->wait();
+      l.run_here();
+      end_device_kernel(l.context_, UnmaterializedInputs(l.context_));
     } else if (l.only_forwards()) {
       // What is late stays so: nothing looks at the elements.
       run_device_kernel(*l.kernels_, l.context_, nullptr, UnmaterializedInputs(l.context_));
@@ -147,7 +152,11 @@ class Launch {
     results_.resize(output_dtypes_.size());
     for (const Array& a : arrays_) in_.push_back(&a);
     for (Array& a : results_) out_.push_back(&a);
-    context_.cancellation_ = thread_context().cancellation.get();
+    cancellation_ = thread_context().cancellation;
+    if (cancellation_) {
+      step_ = eager_step(thread_context());
+      context_.step_ = &step_;
+    }
     context_.op_ = &op_;
     context_.attrs_ = &attrs_;
     context_.node_name_ = op_.name;
@@ -260,7 +269,7 @@ class Launch {
     const PendingCalls::Use use(*calls_);
     const ThreadContextScope scope(thread_);
     try {
-      if (context_.cancellation_) context_.cancellation_->check();
+      if (cancellation_) cancellation_->check();
       const auto recorder = StepRecorder::active();
       const StepRecorder::Time begin = recorder ? StepRecorder::now() : 0;
       run_device_kernel(*kernels_, context_, nullptr, UnmaterializedInputs(context_));
@@ -330,6 +339,8 @@ class Launch {
   ThreadContext thread_;
   std::shared_ptr<NodeState> state_;
   KernelContext context_;
+  std::shared_ptr<const Cancellation> cancellation_;  // of the calling thread; may be null
+  StepContext step_;
   std::vector<Ref<PendingCall>> needs_;  // calls and copies whose results the inputs are
   const Ref<PendingCall> call_ = make_ref<PendingCall>();
 };

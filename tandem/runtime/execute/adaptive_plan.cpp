@@ -35,47 +35,93 @@ AdaptivePlan::AdaptivePlan(Runtime& runtime, std::shared_ptr<const MutableFuncti
 
 AdaptivePlan::~AdaptivePlan() = default;
 
-std::vector<Array> AdaptivePlan::run(std::vector<Array> args, const Cancellation* cancellation) {
+std::vector<Array> AdaptivePlan::run(std::vector<Array> args, const StepContext& within) {
   if (Plan* plan = chosen_.load(std::memory_order_acquire))
-    return run_plan(*plan, std::move(args), cancellation);
-  return run_adapting(std::move(args), cancellation);
+    return run_plan(for_this_thread(*plan), std::move(args), within);
+  return run_adapting(std::move(args), within);
 }
 
 std::vector<Array> AdaptivePlan::run_into(std::vector<Array> args, std::span<const Array> places,
-                                          const Cancellation* cancellation) {
+                                          const StepContext& within) {
   Plan* plan = chosen_.load(std::memory_order_acquire);
-  if (!plan) return run_adapting(std::move(args), cancellation);
-  return run_plan(*plan, std::move(args), cancellation, nullptr, places);
+  if (!plan) return run_adapting(std::move(args), within);
+  return run_plan(for_this_thread(*plan), std::move(args), within, nullptr, places);
 }
 
-// The frame holds the results. Every call goes through here.
-[[gnu::always_inline]] inline std::unique_ptr<Plan::Frame> AdaptivePlan::run_frame(
-    Plan& plan, std::span<Array> args, const Cancellation* cancellation,
-    std::vector<StepTime>* times, std::span<const Array> places) {
-  // A frame whose run failed half way is dropped, not cleaned.
+[[gnu::always_inline]] inline std::unique_ptr<Plan::Frame> AdaptivePlan::frame_for(
+    Plan& plan, std::span<Array> args, std::span<const Array> places) {
   std::unique_ptr<Plan::Frame> frame = plan.acquire_frame(args);
   for (std::size_t i = 0; i < args.size(); ++i) {
     frame->values[static_cast<std::size_t>(plan.arg_slots()[i])] = std::move(args[i]);
   }
   if (!places.empty()) plan.place_results(*frame, places);
+  return frame;
+}
+
+[[gnu::always_inline]] inline std::vector<Array> AdaptivePlan::results_of(
+    Plan& plan, std::unique_ptr<Plan::Frame> frame, std::span<const Array> places) {
+  std::vector<Array> results;
+  results.reserve(plan.result_slots().size());
+  for (int slot : plan.result_slots())
+    results.push_back(frame->values[static_cast<std::size_t>(slot)]);
+  if (!places.empty()) plan.forget_places(*frame);
+  plan.release(std::move(frame));
+  return results;
+}
+
+// A worker of the inter-op pool must not wait for others: it runs the steps by itself.
+Plan& AdaptivePlan::for_this_thread(Plan& plan) const {
+  const bool may_wait = plan.schedule() == Schedule::kDataflow;
+  return may_wait && InterOpPool::on_worker() && !plan.has_asynchronous_steps() ? *sequential_
+                                                                                : plan;
+}
+
+// The frame holds the results. Every call goes through here.
+[[gnu::always_inline]] inline std::unique_ptr<Plan::Frame> AdaptivePlan::run_frame(
+    Plan& plan, std::span<Array> args, const StepContext& within, std::vector<StepTime>* times,
+    std::span<const Array> places) {
+  // A frame whose run failed half way is dropped, not cleaned.
+  std::unique_ptr<Plan::Frame> frame = frame_for(plan, args, places);
   if (plan.schedule() == Schedule::kSequential) {
-    run_sequential(plan, *frame, cancellation, times);
+    run_sequential(plan, *frame, within, times);
   } else {
-    run_dataflow(plan, *frame, cancellation, runtime_.inter_op_pool());
+    run_dataflow(plan, *frame, within, runtime_.inter_op_pool());
   }
   return frame;
 }
 
 void AdaptivePlan::run_between(std::span<Array> args, std::span<const Array> places,
-                               std::span<Array> results, const Cancellation* cancellation) {
+                               std::span<Array> results, const StepContext& within) {
   Plan* plan = chosen_.load(std::memory_order_acquire);
-  if (!plan) return Executable::run_between(args, places, results, cancellation);
-  std::unique_ptr<Plan::Frame> frame = run_frame(*plan, args, cancellation, nullptr, places);
+  if (!plan) return Executable::run_between(args, places, results, within);
+  std::unique_ptr<Plan::Frame> frame = run_frame(*plan, args, within, nullptr, places);
   for (std::size_t i = 0; i < results.size(); ++i) {
     results[i] = frame->values[static_cast<std::size_t>(plan->result_slots()[i])];
   }
   if (!places.empty()) plan->forget_places(*frame);
   plan->release(std::move(frame));
+}
+
+void AdaptivePlan::run_async(std::vector<Array> args, const StepContext& within,
+                             FunctionRunner::Done done) {
+  std::vector<Array> results;
+  try {
+    Plan* const chosen = chosen_.load(std::memory_order_acquire);
+    if (chosen && chosen->schedule() == Schedule::kDataflow) {
+      const auto frame =
+          std::make_shared<std::unique_ptr<Plan::Frame>>(frame_for(*chosen, args, {}));
+      args.clear();
+      return run_dataflow_async(*chosen, **frame, within, runtime_.inter_op_pool(),
+                                [chosen, frame, done](const std::exception_ptr& error) {
+                                  if (error) return done(error, {});
+                                  done(nullptr, results_of(*chosen, std::move(*frame), {}));
+                                });
+    }
+    results = run_plan(chosen ? *chosen : *sequential_, std::move(args), within);
+  } catch (...) {
+    return done(std::current_exception(), {});
+  }
+  done(nullptr, std::move(results));
 }
 
 const Plan* AdaptivePlan::next_plan() {
@@ -113,21 +159,19 @@ void AdaptivePlan::free_idle_memory() {
   if (Plan* const second = second_.load(std::memory_order_acquire)) second->free_idle_frames();
 }
 
-std::vector<Array> AdaptivePlan::run_adapting(std::vector<Array> args,
-                                              const Cancellation* cancellation) {
+std::vector<Array> AdaptivePlan::run_adapting(std::vector<Array> args, const StepContext& within) {
   std::unique_lock lock(mutex_, std::try_to_lock);
   // While one thread measures, others just run.
-  if (!lock.owns_lock() || chosen_.load())
-    return run_plan(*sequential_, std::move(args), cancellation);
+  if (!lock.owns_lock() || chosen_.load()) return run_plan(*sequential_, std::move(args), within);
   // Only runs that succeed are counted.
   if (runs_ < kWarmRuns) {
     ++runs_;
     lock.unlock();
-    return run_plan(*sequential_, std::move(args), cancellation);
+    return run_plan(*sequential_, std::move(args), within);
   }
   if (runs_ == kWarmRuns) {
     std::vector<StepTime> times;
-    std::vector<Array> results = run_plan(*sequential_, std::move(args), cancellation, &times);
+    std::vector<Array> results = run_plan(*sequential_, std::move(args), within, &times);
     if (may_gain(times)) {
       dataflow_ =
           std::make_unique<Plan>(runtime_, *function_, arg_shapes_, Schedule::kDataflow, *states_);
@@ -142,7 +186,7 @@ std::vector<Array> AdaptivePlan::run_adapting(std::vector<Array> args,
   double& best = runs_ % 2 ? best_dataflow_ : best_sequential_;
   const double work = work_of(args);
   const auto start = std::chrono::steady_clock::now();
-  std::vector<Array> results = run_plan(plan, std::move(args), cancellation);
+  std::vector<Array> results = run_plan(plan, std::move(args), within);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / work;
   best = best == 0 ? seconds : std::min(best, seconds);
@@ -173,17 +217,10 @@ bool AdaptivePlan::may_gain(const std::vector<StepTime>& times) const {
 }
 
 std::vector<Array> AdaptivePlan::run_plan(Plan& plan, std::vector<Array> args,
-                                          const Cancellation* cancellation,
-                                          std::vector<StepTime>* times,
+                                          const StepContext& within, std::vector<StepTime>* times,
                                           std::span<const Array> places) {
-  std::unique_ptr<Plan::Frame> frame = run_frame(plan, args, cancellation, times, places);
-  std::vector<Array> results;
-  results.reserve(plan.result_slots().size());
-  for (int slot : plan.result_slots())
-    results.push_back(frame->values[static_cast<std::size_t>(slot)]);
-  if (!places.empty()) plan.forget_places(*frame);
-  plan.release(std::move(frame));
-  return results;
+  std::unique_ptr<Plan::Frame> frame = run_frame(plan, args, within, times, places);
+  return results_of(plan, std::move(frame), places);
 }
 
 }  // namespace tandem

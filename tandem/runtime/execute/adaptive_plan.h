@@ -21,25 +21,31 @@ class AdaptivePlan final : public Executable {
                ArgShapes arg_shapes, std::shared_ptr<NodeStates> states);
   ~AdaptivePlan() override;
 
-  std::vector<Array> run(std::vector<Array> args, const Cancellation* cancellation) override;
+  std::vector<Array> run(std::vector<Array> args, const StepContext& within) override;
   std::vector<Array> run_into(std::vector<Array> args, std::span<const Array> places,
-                              const Cancellation* cancellation) override;
+                              const StepContext& within) override;
   void run_between(std::span<Array> args, std::span<const Array> places, std::span<Array> results,
-                   const Cancellation* cancellation) override;
+                   const StepContext& within) override;
+  void run_async(std::vector<Array> args, const StepContext& within,
+                 FunctionRunner::Done done) override;
   const Plan* next_plan() override;
   std::size_t idle_bytes() const override;
   std::size_t plan_bytes() const override;
   void free_idle_memory() override;
 
  private:
-  std::vector<Array> run_plan(Plan& plan, std::vector<Array> args, const Cancellation* cancellation,
+  std::vector<Array> run_plan(Plan& plan, std::vector<Array> args, const StepContext& within,
                               std::vector<StepTime>* times = nullptr,
                               std::span<const Array> places = {});
+  static std::unique_ptr<Plan::Frame> frame_for(Plan& plan, std::span<Array> args,
+                                                std::span<const Array> places);
+  static std::vector<Array> results_of(Plan& plan, std::unique_ptr<Plan::Frame> frame,
+                                       std::span<const Array> places);
+  Plan& for_this_thread(Plan& plan) const;
   std::unique_ptr<Plan::Frame> run_frame(Plan& plan, std::span<Array> args,
-                                         const Cancellation* cancellation,
-                                         std::vector<StepTime>* times,
+                                         const StepContext& within, std::vector<StepTime>* times,
                                          std::span<const Array> places);
-  std::vector<Array> run_adapting(std::vector<Array> args, const Cancellation* cancellation);
+  std::vector<Array> run_adapting(std::vector<Array> args, const StepContext& within);
   Plan& on_trial() const;
   bool may_gain(const std::vector<StepTime>& times) const;
   double work_of(std::span<const Array> args) const;

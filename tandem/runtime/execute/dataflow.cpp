@@ -1,8 +1,10 @@
 #include "tandem/runtime/execute/dataflow.h"
 
 #include <atomic>
+#include <cassert>
 #include <condition_variable>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -16,19 +18,21 @@
 namespace tandem {
 namespace {
 
+using RunDone = std::function<void(std::exception_ptr)>;
+
 class Run {
  public:
-  Run(const Plan& plan, Plan::Frame& frame, const Cancellation* cancellation, InterOpPool& pool)
+  Run(const Plan& plan, Plan::Frame& frame, const StepContext& within, InterOpPool& pool)
       : plan_(plan),
         frame_(frame),
-        cancellation_(cancellation),
+        within_(within),
         pool_(pool),
         context_(thread_context()),
         waiting_(plan.steps().size()),
         lost_(plan.steps().size()),
         readers_(plan.readers().size()),
         left_(plan.steps().size()),
-        recorder_(StepRecorder::active()) {
+        recorder_(within.recorder) {
     if (recorder_) {
       recorded_ = &recorder_->plan(plan.id(), [&](const auto& note) {
         for (const Step& step : plan.steps()) note(*step.node);
@@ -43,12 +47,7 @@ class Run {
 
   // Returns when every step has ended, also those of other threads.
   void operator()() {
-    std::vector<int> ready;
-    for (std::size_t s = 0; s < waiting_.size(); ++s) {
-      if (plan_.steps()[s].before.empty()) ready.push_back(static_cast<int>(s));
-    }
-    share(ready);
-    work(std::move(ready));
+    start();
     while (left_.load(std::memory_order_acquire) != 0) {
       if (pool_.help()) continue;
       std::unique_lock lock(mutex_);
@@ -60,9 +59,27 @@ class Run {
     if (error_) std::rethrow_exception(error_);
   }
 
+  // Returns soon; when every step has ended `done` is called, and the run is gone.
+  static void start_alone(std::unique_ptr<Run> run, RunDone done) {
+    Run& r = *run;
+    r.done_ = std::move(done);
+    r.self_ = std::move(run);
+    r.start();
+  }
+
  private:
-  // Hands all but one of the ready steps to other threads.
+  void start() {
+    std::vector<int> ready;
+    for (std::size_t s = 0; s < waiting_.size(); ++s) {
+      if (plan_.steps()[s].before.empty()) ready.push_back(static_cast<int>(s));
+    }
+    share(ready);
+    work(std::move(ready));
+  }
+
+  // Gives all but one of the ready steps to other threads, if the pool has any.
   void share(std::vector<int>& ready) {
+    if (pool_.threads() == 1) return;
     while (ready.size() > 1) {
       const int step = ready.back();
       ready.pop_back();
@@ -97,12 +114,12 @@ class Run {
     const Step& step = plan_.steps()[static_cast<std::size_t>(s)];
     if (lost_[static_cast<std::size_t>(s)].load(std::memory_order_acquire)) return true;
     KernelContext& context = frame_.contexts[static_cast<std::size_t>(s)];
-    context.cancellation_ = cancellation_;
+    context.step_ = &within_;
     try {
-      if (cancellation_) cancellation_->check();
+      if (within_.cancellation) within_.cancellation->check();
       const KernelDecl& kernel = step.kernels->choose(context);
       const StepRecorder::Time start = recorder_ ? StepRecorder::now() : 0;
-      if (kernel.run) {
+      if (kernel.run && !(step.asynchronous && kernel.run_async)) {
         kernel.run(context);
         if (recorder_) record(step, context, start, recorder_->kernel_track(context.device()));
         return true;
@@ -156,6 +173,11 @@ class Run {
     while (left > 1) {
       if (left_.compare_exchange_weak(left, left - 1, std::memory_order_acq_rel)) return true;
     }
+    if (done_) {
+      const std::unique_ptr<Run> self = std::move(self_);
+      done_(error_);
+      return false;
+    }
     std::lock_guard lock(mutex_);
     left_.store(0, std::memory_order_release);
     changed_.notify_all();
@@ -164,7 +186,7 @@ class Run {
 
   const Plan& plan_;
   Plan::Frame& frame_;
-  const Cancellation* cancellation_;
+  const StepContext& within_;
   InterOpPool& pool_;
   const ThreadContext context_;
   std::vector<std::atomic<int>> waiting_;
@@ -175,17 +197,26 @@ class Run {
   std::condition_variable changed_;
   int tasks_queued_ = 0;
   std::exception_ptr error_;
-  const std::shared_ptr<StepRecorder> recorder_;  // null: nobody records
+  StepRecorder* const recorder_;  // null: nothing records
   const RecordedPlan* recorded_ = nullptr;
+  RunDone done_;  // null: a thread waits for the end
+  std::unique_ptr<Run> self_;
 };
 
 }  // namespace
 
-void run_dataflow(const Plan& plan, Plan::Frame& frame, const Cancellation* cancellation,
+void run_dataflow(const Plan& plan, Plan::Frame& frame, const StepContext& within,
                   InterOpPool& pool) {
   if (plan.steps().empty()) return;
-  Run run(plan, frame, cancellation, pool);
+  assert(!InterOpPool::on_worker() || !plan.has_asynchronous_steps());
+  Run run(plan, frame, within, pool);
   run();
+}
+
+void run_dataflow_async(const Plan& plan, Plan::Frame& frame, const StepContext& within,
+                        InterOpPool& pool, std::function<void(std::exception_ptr)> done) {
+  if (plan.steps().empty()) return done(nullptr);
+  Run::start_alone(std::make_unique<Run>(plan, frame, within, pool), std::move(done));
 }
 
 }  // namespace tandem

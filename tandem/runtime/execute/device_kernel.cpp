@@ -190,7 +190,24 @@ void run_device_kernel(const KernelList& kernels, KernelContext& c, const Node* 
                        const UnmaterializedInputs& inputs) {
   const AllocationScope holder(c.node_name());
   const ScopedFlushDenormals flush;
-  if (!skip_kernel(c, node, inputs)) kernels.choose(c).run(c);
+  if (!skip_kernel(c, node, inputs)) {
+    const KernelDecl& kernel = kernels.choose(c);
+    if (!kernel.run) {
+      throw InternalError(cat("kernel '", kernel.name, "' of ", c.op().name,
+                              " is asynchronous, but others of this op are not: give it a "
+                              "synchronous form as well"));
+    }
+    kernel.run(c);
+  }
+  end_device_kernel(c, inputs);
+}
+
+bool only_asynchronous(const KernelList& kernels) {
+  return std::all_of(kernels.candidates.begin(), kernels.candidates.end(),
+                     [](const KernelDecl* kernel) { return !kernel->run; });
+}
+
+void end_device_kernel(KernelContext& c, const UnmaterializedInputs& inputs) {
   for (int i = 0; i < c.num_outputs(); ++i) put_in_place(c, i);
   mark_results(c, inputs);
 }

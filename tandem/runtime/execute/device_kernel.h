@@ -60,6 +60,14 @@ void mark_results(KernelContext& context, const UnmaterializedInputs& inputs);
 void run_device_kernel(const KernelList& kernels, KernelContext& context, const Node* node,
                        const UnmaterializedInputs& inputs);
 
+/// Whether the case's kernels are of the asynchronous form alone. Such a kernel is started by a
+/// host thread, when its inputs are there, and gives the device what work it has itself.
+bool only_asynchronous(const KernelList& kernels);
+
+/// After an asynchronous kernel on a device with memory of its own: leaves each output where it
+/// belongs, as run_device_kernel does.
+void end_device_kernel(KernelContext& context, const UnmaterializedInputs& inputs);
+
 /// Floating-point operations and bytes of device memory that a stream is told of a kernel: none
 /// where a device that only takes time makes no floats (CostModel::makes_no_floats).
 struct KernelWork {

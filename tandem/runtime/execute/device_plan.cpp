@@ -37,8 +37,8 @@ void DevicePlan::make_tasks() {
   for (const Step& step : steps) {
     const Node& node = *step.node;
     const bool host_device = devices.devices[static_cast<std::size_t>(step.device)].host_memory;
-    const bool host =
-        host_device || calls_functions(node.kind()) || (!is_copy(node) && is_host_work(node));
+    const bool host = host_device || calls_functions(node.kind()) ||
+                      (!is_copy(node) && (is_host_work(node) || only_asynchronous(*step.kernels)));
     Task task;
     task.node = &node;
     StepWork work;
@@ -93,18 +93,41 @@ void DevicePlan::make_first_tasks() {
   first_schedule_.priority = tasks.remaining_path();
 }
 
-std::vector<Array> DevicePlan::run(std::vector<Array> args, const Cancellation* cancellation) {
+std::unique_ptr<Plan::Frame> DevicePlan::frame_for(std::vector<Array> args) {
   std::unique_ptr<Plan::Frame> frame = plan_.acquire_frame(args);
   for (std::size_t i = 0; i < args.size(); ++i) {
     frame->values[static_cast<std::size_t>(plan_.arg_slots()[i])] = kernel_view(std::move(args[i]));
   }
-  run_on_devices(*this, *frame, cancellation);
+  return frame;
+}
+
+std::vector<Array> DevicePlan::results_of(std::unique_ptr<Plan::Frame> frame) {
   std::vector<Array> results;
   results.reserve(plan_.result_slots().size());
   for (int slot : plan_.result_slots())
     results.push_back(token_view(frame->values[static_cast<std::size_t>(slot)]));
   plan_.release(std::move(frame));
   return results;
+}
+
+std::vector<Array> DevicePlan::run(std::vector<Array> args, const StepContext& within) {
+  std::unique_ptr<Plan::Frame> frame = frame_for(std::move(args));
+  run_on_devices(*this, *frame, within);
+  return results_of(std::move(frame));
+}
+
+void DevicePlan::run_async(std::vector<Array> args, const StepContext& within,
+                           FunctionRunner::Done done) {
+  try {
+    const auto frame = std::make_shared<std::unique_ptr<Plan::Frame>>(frame_for(std::move(args)));
+    run_on_devices_async(*this, **frame, within,
+                         [this, frame, done](const std::exception_ptr& error) {
+                           if (error) return done(error, {});
+                           done(nullptr, results_of(std::move(*frame)));
+                         });
+  } catch (...) {
+    done(std::current_exception(), {});
+  }
 }
 
 }  // namespace tandem

@@ -23,7 +23,9 @@ class DevicePlan final : public Executable {
              std::shared_ptr<NodeStates> states);
   ~DevicePlan() override;
 
-  std::vector<Array> run(std::vector<Array> args, const Cancellation* cancellation) override;
+  std::vector<Array> run(std::vector<Array> args, const StepContext& within) override;
+  void run_async(std::vector<Array> args, const StepContext& within,
+                 FunctionRunner::Done done) override;
   const Plan* next_plan() override { return &plan_; }
   std::size_t idle_bytes() const override { return plan_.idle_bytes(); }
   std::size_t plan_bytes() const override { return plan_.plan_bytes(); }
@@ -54,6 +56,8 @@ class DevicePlan final : public Executable {
     double flops = 0;
     double bytes = 0;
   };
+  std::unique_ptr<Plan::Frame> frame_for(std::vector<Array> args);
+  std::vector<Array> results_of(std::unique_ptr<Plan::Frame> frame);
   void make_tasks();
   void make_first_tasks();
 

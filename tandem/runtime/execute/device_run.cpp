@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <condition_variable>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -31,12 +33,12 @@ auto& at(auto& v, int i) { return v[static_cast<std::size_t>(i)]; }
 // which is recursive since a device may report that work is over from within enqueue.
 class Run : public std::enable_shared_from_this<Run> {
  public:
-  Run(const DevicePlan& plan, Plan::Frame& frame, const Cancellation* cancellation)
+  Run(const DevicePlan& plan, Plan::Frame& frame, const StepContext& within)
       : plan_(plan),
         schedule_(plan.plan().device_constants().all_there() ? plan.schedule()
                                                              : plan.first_schedule()),
         frame_(frame),
-        cancellation_(cancellation),
+        within_(within),
         context_(thread_context()),
         scheduler_(schedule_.tasks, schedule_.priority),
         lost_(schedule_.tasks.tasks.size()),
@@ -46,7 +48,7 @@ class Run : public std::enable_shared_from_this<Run> {
         some_do_not_compute_(
             std::any_of(plan.runtime().devices().begin(), plan.runtime().devices().end(),
                         [](const auto& device) { return !device->properties().computes; })),
-        recorder_(StepRecorder::active()) {
+        recorder_(within.recorder ? within.recorder->shared_from_this() : nullptr) {
     if (some_do_not_compute_) unmaterialized_.assign(frame.values.size(), 0);
     if (recorder_) {
       recorded_ = &recorder_->plan(plan.plan().id(), [&](const auto& each) {
@@ -62,9 +64,8 @@ class Run : public std::enable_shared_from_this<Run> {
   }
 
   void operator()() {
-    locked([&] {
-      for (int lane = 0; lane < static_cast<int>(streams_.size()); ++lane) issue(lane);
-    });
+    assert(!InterOpPool::on_worker());
+    issue_all();
     work_on_host(/*to_the_end=*/true);
     std::unique_lock lock(mutex_);
     over_ = true;
@@ -72,7 +73,20 @@ class Run : public std::enable_shared_from_this<Run> {
     if (error_) std::rethrow_exception(error_);
   }
 
+  // Returns soon; when every step is over `done` is called.
+  void start(std::function<void(std::exception_ptr)> done) {
+    done_ = std::move(done);
+    works_by_itself_ = plan_.runtime().inter_op_pool().threads() == 1;
+    issue_all();
+  }
+
  private:
+  void issue_all() {
+    locked([&] {
+      for (int lane = 0; lane < static_cast<int>(streams_.size()); ++lane) issue(lane);
+    });
+  }
+
   struct Less {
     const std::vector<double>& priority;
     bool operator()(int a, int b) const {
@@ -113,7 +127,8 @@ class Run : public std::enable_shared_from_this<Run> {
   // that has not begun: the pool's threads may be busy with calls that wait for this one.
   void call_helper() {
     InterOpPool& pool = plan_.runtime().inter_op_pool();
-    if (called_ + helpers_ + 1 >= pool.threads()) return;
+    if (called_ + helpers_ + 1 >= std::max(pool.threads(), done_ ? 2 : 1)) return;
+    if (pool.threads() == 1) return;  // the thread that issues does it, when it is out of the lock
     ++called_;
     pool.schedule([self = shared_from_this()] {
       {
@@ -122,13 +137,16 @@ class Run : public std::enable_shared_from_this<Run> {
         if (self->over_) return;
         ++self->helpers_;
       }
-      {
-        ThreadContextScope scope(self->context_);
-        self->work_on_host(/*to_the_end=*/false);
+      for (;;) {
+        {
+          ThreadContextScope scope(self->context_);
+          self->work_on_host(/*to_the_end=*/false);
+        }
+        std::lock_guard lock(self->mutex_);
+        if (!self->host_ready_.empty()) continue;  // it came while this thread was on its way out
+        --self->helpers_;
+        return self->changed_.notify_all();
       }
-      std::lock_guard lock(self->mutex_);
-      --self->helpers_;
-      self->changed_.notify_all();
     });
   }
 
@@ -156,9 +174,9 @@ class Run : public std::enable_shared_from_this<Run> {
   // False if the kernel is asynchronous and will end later.
   bool run_host_step(int s) {
     KernelContext& context = at(frame_.contexts, s);
-    context.cancellation_ = cancellation_;
+    context.step_ = &within_;
     try {
-      if (cancellation_) cancellation_->check();
+      if (within_.cancellation) within_.cancellation->check();
       const ScopedFlushDenormals flush;
       const AllocationScope holder(context.node_name());
       if (some_do_not_compute_ && !calls_functions(step(s).node->kind()) &&
@@ -167,9 +185,12 @@ class Run : public std::enable_shared_from_this<Run> {
         return true;
       }
       const KernelDecl& kernel = step(s).kernels->choose(context);
-      if (!kernel.run) {
-        kernel.run_async(context, [self = shared_from_this(), s](std::exception_ptr error) {
+      const bool calls = calls_functions(step(s).node->kind()) && kernel.run_async;
+      if (!kernel.run || calls) {
+        const StepRecorder::Time begin = recorder_ ? StepRecorder::now() : 0;
+        kernel.run_async(context, [self = shared_from_this(), s, begin](std::exception_ptr error) {
           ThreadContextScope scope(self->context_);
+          if (begin != 0 && !error) self->record_waiting(s, begin);
           self->over(s, std::move(error));
         });
         return false;
@@ -185,6 +206,12 @@ class Run : public std::enable_shared_from_this<Run> {
       fail(s, std::current_exception());
     }
     return true;
+  }
+
+  void record_waiting(int s, StepRecorder::Time begin) {
+    const KernelContext& context = at(frame_.contexts, s);
+    recorder_->kernel(recorder_->waiting_track(context.device()), recorded_->of(*step(s).node),
+                      begin, StepRecorder::now(), StepRecorder::bytes_of(context));
   }
 
   // Functions give tokens.
@@ -244,11 +271,54 @@ class Run : public std::enable_shared_from_this<Run> {
   // in a loop, as they may be there at once and set others going.
   template <class Body>
   void locked(Body body) {
+    bool bring = false;
     {
       std::lock_guard lock(mutex_);
       ++depth_;
       body();
-      if (--depth_ > 0 || bringing_ || to_bring_.empty()) return;
+      if (--depth_ > 0) return;
+      bring = !to_bring_.empty();
+    }
+    if (bring) bring_constants();
+    if (!done_) return;
+    work_without_pool();
+    complete();
+  }
+
+  // Of a run that nobody waits for, where the pool has no thread.
+  void work_without_pool() {
+    if (!works_by_itself_) return;
+    {
+      std::lock_guard lock(mutex_);
+      if (works_alone_ || host_ready_.empty()) return;
+      works_alone_ = true;
+    }
+    for (;;) {
+      work_on_host(/*to_the_end=*/false);
+      std::lock_guard lock(mutex_);
+      if (!host_ready_.empty()) continue;
+      works_alone_ = false;
+      return;
+    }
+  }
+
+  // Nothing of the plan or the frame is touched once `done_` is called, which may be while other
+  // threads are on their way out of `locked`.
+  void complete() {
+    std::exception_ptr error;
+    {
+      std::lock_guard lock(mutex_);
+      if (over_ || works_alone_ || !scheduler_.done()) return;
+      over_ = true;
+      error = error_;
+    }
+    done_(error);
+  }
+
+  void bring_constants() {
+    {
+      std::lock_guard lock(mutex_);
+      if (bringing_ || to_bring_.empty()) return;
       bringing_ = true;
     }
     for (;;) {
@@ -328,7 +398,7 @@ class Run : public std::enable_shared_from_this<Run> {
     const Lane& where = schedule_.tasks.lanes[static_cast<std::size_t>(lane)];
     Device& device = *plan_.runtime().devices()[static_cast<std::size_t>(where.device)];
     try {
-      if (cancellation_) cancellation_->check();
+      if (within_.cancellation) within_.cancellation->check();
       if (constant_of(s) >= 0) {
         to_bring_.push_back(s);
       } else if (where.kind == Lane::kCompute) {
@@ -360,8 +430,8 @@ class Run : public std::enable_shared_from_this<Run> {
     if (lost_[static_cast<std::size_t>(s)].load(std::memory_order_acquire)) return;
     ThreadContextScope scope(context_);
     KernelContext& context = at(frame_.contexts, s);
-    context.cancellation_ = cancellation_;
-    if (cancellation_) cancellation_->check();
+    context.step_ = &within_;
+    if (within_.cancellation) within_.cancellation->check();
     if (recorder_) at(began_, s) = StepRecorder::now();
     const UnmaterializedInputs inputs = unmaterialized_inputs(s);
     run_device_kernel(*step(s).kernels, context, step(s).node, inputs);
@@ -396,7 +466,8 @@ class Run : public std::enable_shared_from_this<Run> {
     plan_.plan().device_constants().bring(
         constant, [self = shared_from_this(), constant, s, tries](std::exception_ptr error) {
           ThreadContextScope scope(self->context_);
-          const bool mine = self->cancellation_ && self->cancellation_->cancelled();
+          const Cancellation* const own = self->within_.cancellation;
+          const bool mine = own && own->cancelled();
           if (error && !mine && tries > 1 && code_of(error) == Code::kCancelled)
             return self->bring(constant, s, tries - 1);
           self->over(s, std::move(error));
@@ -455,7 +526,7 @@ class Run : public std::enable_shared_from_this<Run> {
   const DevicePlan& plan_;
   const DevicePlan::Schedule& schedule_;
   Plan::Frame& frame_;
-  const Cancellation* const cancellation_;
+  const StepContext& within_;
   const ThreadContext context_;
 
   std::recursive_mutex mutex_;
@@ -475,11 +546,14 @@ class Run : public std::enable_shared_from_this<Run> {
   bool following_up_ = false;
   bool caller_waits_ = false;
   bool over_ = false;
-  int called_ = 0;   // helpers that have not begun
-  int helpers_ = 0;  // that have
+  int called_ = 0;                                // helpers that have not begun
+  int helpers_ = 0;                               // that have
+  bool works_by_itself_ = false;                  // no thread waits, and the pool has none
+  bool works_alone_ = false;                      // a thread is in work_without_pool
+  std::function<void(std::exception_ptr)> done_;  // null: the caller waits
   std::exception_ptr error_;
 
-  const std::shared_ptr<StepRecorder> recorder_;  // null: nobody looks
+  const std::shared_ptr<StepRecorder> recorder_;  // null: nothing records
   const RecordedPlan* recorded_ = nullptr;
   std::vector<StepRecorder::Time> began_;      // by step
   std::vector<StepRecorder::Time> lane_free_;  // by lane: when its last task was over
@@ -487,8 +561,15 @@ class Run : public std::enable_shared_from_this<Run> {
 
 }  // namespace
 
-void run_on_devices(const DevicePlan& plan, Plan::Frame& frame, const Cancellation* cancellation) {
-  (*std::make_shared<Run>(plan, frame, cancellation))();
+void run_on_devices(const DevicePlan& plan, Plan::Frame& frame, const StepContext& within) {
+  (*std::make_shared<Run>(plan, frame, within))();
+}
+
+void run_on_devices_async(const DevicePlan& plan, Plan::Frame& frame, const StepContext& within,
+                          std::function<void(std::exception_ptr)> done) {
+  if (plan.plan().steps().empty() && plan.first_schedule().tasks.tasks.empty())
+    return done(nullptr);
+  std::make_shared<Run>(plan, frame, within)->start(std::move(done));
 }
 
 }  // namespace tandem

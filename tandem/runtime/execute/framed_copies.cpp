@@ -88,17 +88,16 @@ FramedRun::Arrival& FramedRun::arrival_of(Copies& copies, const Array& value, De
   const StepRecorder::Time begin = recorder_ ? StepRecorder::now() : 0;
   ++elsewhere_;
   try {
-    start_transfer(
-        value, arrival->copy,
-        [this, arrival, begin, made = Ref<Copies>(&copies), from = device_of(value), to,
-         bytes = value.num_bytes()](std::exception_ptr error) mutable {
-          if (begin != 0 && !error) record_copy(*made, from, to, static_cast<double>(bytes), begin);
-          std::lock_guard lock(mutex_);
-          made = nullptr;
-          done_.push_back({.entry = {}, .error = std::move(error), .arrival = std::move(arrival)});
-          any_done_.store(true, std::memory_order_release);
-          changed_.notify_all();
-        });
+    start_transfer(value, arrival->copy,
+                   [this, arrival, begin, made = Ref<Copies>(&copies), from = device_of(value), to,
+                    bytes = value.num_bytes()](std::exception_ptr error) mutable {
+                     if (begin != 0 && !error)
+                       record_copy(*made, from, to, static_cast<double>(bytes), begin);
+                     report({.entry = {},
+                             .error = std::move(error),
+                             .arrival = std::move(arrival),
+                             .copies = std::move(made)});
+                   });
   } catch (...) {
     --elsewhere_;
     throw;

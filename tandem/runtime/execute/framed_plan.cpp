@@ -7,6 +7,7 @@
 #include "tandem/runtime/execute/device_kernel.h"
 #include "tandem/runtime/execute/frame_tree.h"
 #include "tandem/runtime/execute/framed_run.h"
+#include "tandem/runtime/execute/function_executor.h"
 #include "tandem/runtime/execute/plan.h"
 #include "tandem/runtime/runtime.h"
 
@@ -97,6 +98,7 @@ void FramedPlan::make_steps(Runtime& runtime, const std::vector<Node*>& order,
         }
       }
       step.kernels = &kernels_on(runtime, device, *node);
+      step.asynchronous = FunctionExecutor::calls_may_wait(*node, runtime);
       if (node->op().traits.keeps_state) step.state = &states_->of(*node);
     }
     at(step_of_, node->id()) = number;
@@ -155,23 +157,44 @@ void FramedPlan::add_time(int step, double seconds, bool parallel_inside) const 
   cost.heavy.store(heavy, std::memory_order_relaxed);
 }
 
-std::vector<Array> FramedPlan::run(std::vector<Array> args, const Cancellation* cancellation) {
-  std::unique_ptr<FramedRun> run;
+std::unique_ptr<FramedRun> FramedPlan::acquire_run() {
   {
     std::lock_guard lock(runs_mutex_);
     if (!runs_.empty()) {
-      run = std::move(runs_.back());
+      std::unique_ptr<FramedRun> run = std::move(runs_.back());
       runs_.pop_back();
+      return run;
     }
   }
-  if (!run) run = std::make_unique<FramedRun>(*this);
-  // A run that failed half way is dropped, not cleaned.
-  std::vector<Array> results = (*run)(std::move(args), cancellation);
-  if (run->clean()) {
-    std::lock_guard lock(runs_mutex_);
-    runs_.push_back(std::move(run));
-  }
+  return std::make_unique<FramedRun>(*this);
+}
+
+// A run that failed half way is dropped, not cleaned.
+void FramedPlan::release(std::unique_ptr<FramedRun> run) {
+  if (!run->clean()) return;
+  std::lock_guard lock(runs_mutex_);
+  runs_.push_back(std::move(run));
+}
+
+std::vector<Array> FramedPlan::run(std::vector<Array> args, const StepContext& within) {
+  std::unique_ptr<FramedRun> run = acquire_run();
+  std::vector<Array> results = (*run)(std::move(args), within);
+  release(std::move(run));
   return results;
+}
+
+void FramedPlan::run_async(std::vector<Array> args, const StepContext& within,
+                           FunctionRunner::Done done) {
+  try {
+    const auto run = std::make_shared<std::unique_ptr<FramedRun>>(acquire_run());
+    (*run)->start(std::move(args), within,
+                  [this, run, done](const std::exception_ptr& error, std::vector<Array> results) {
+                    if (!error) release(std::move(*run));
+                    done(error, std::move(results));
+                  });
+  } catch (...) {
+    done(std::current_exception(), {});
+  }
 }
 
 }  // namespace tandem

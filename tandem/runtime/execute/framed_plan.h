@@ -36,6 +36,7 @@ struct FramedStep {
   const KernelServices* services = nullptr;
   Device* accelerator = nullptr;   ///< whose stream runs it; null: a host thread
   std::uint32_t host_outputs = 0;  ///< see KernelContext
+  bool asynchronous = false;       ///< calls functions that may wait
   int frame = 0;
   int local = 0;
   int first_input = 0;
@@ -75,7 +76,9 @@ class FramedPlan final : public Executable {
              std::shared_ptr<NodeStates> states, const Placement* placement = nullptr);
   ~FramedPlan() override;
 
-  std::vector<Array> run(std::vector<Array> args, const Cancellation* cancellation) override;
+  std::vector<Array> run(std::vector<Array> args, const StepContext& within) override;
+  void run_async(std::vector<Array> args, const StepContext& within,
+                 FunctionRunner::Done done) override;
   const Plan* next_plan() override { return nullptr; }
 
   const std::vector<FramedStep>& steps() const { return steps_; }
@@ -108,6 +111,8 @@ class FramedPlan final : public Executable {
   };
   void make_steps(Runtime& runtime, const std::vector<Node*>& order, const Placement* placement);
   void connect(const std::vector<Node*>& order);
+  std::unique_ptr<FramedRun> acquire_run();
+  void release(std::unique_ptr<FramedRun> run);
 
   const std::uint64_t id_ = StepRecorder::new_plan_id();
   const std::shared_ptr<const MutableFunction> function_;

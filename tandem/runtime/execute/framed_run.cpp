@@ -1,6 +1,7 @@
 #include "tandem/runtime/execute/framed_run.h"
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <utility>
 
@@ -32,13 +33,57 @@ FramedRun::FramedRun(const FramedPlan& plan)
 
 FramedRun::~FramedRun() = default;
 
-std::vector<Array> FramedRun::operator()(std::vector<Array> args,
-                                         const Cancellation* cancellation) {
+std::vector<Array> FramedRun::operator()(std::vector<Array> args, const StepContext& within) {
+  shares_ = plan_.pool().threads() > 1 && !InterOpPool::on_worker();
+  begin(std::move(args), within);
+  for (;;) {
+    run_ready();
+    if (elsewhere_ == 0) return finish_run();
+    wait_for_others();
+  }
+}
+
+void FramedRun::start(std::vector<Array> args, const StepContext& within,
+                      FunctionRunner::Done done) {
+  shares_ = plan_.pool().threads() > 1;
+  begin(std::move(args), within);
+  when_done_ = std::move(done);
+  driven_ = true;
+  drive();
+}
+
+// Until nothing is ready here and none of what others run has ended. The run may be gone then.
+void FramedRun::drive() {
+  for (;;) {
+    run_ready();
+    if (elsewhere_ == 0) break;
+    {
+      std::lock_guard lock(mutex_);
+      if (done_.empty()) {
+        driven_ = false;
+        return;
+      }
+    }
+    collect();
+  }
+  std::vector<Array> results;
+  std::exception_ptr error;
+  try {
+    results = finish_run();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  const FunctionRunner::Done done = std::move(when_done_);
+  when_done_ = nullptr;
+  done(error, std::move(results));
+}
+
+void FramedRun::begin(std::vector<Array> args, const StepContext& within) {
   args_ = std::move(args);
-  cancellation_ = cancellation;
+  within_ = &within;
   context_ = thread_context();
   clean_ = false;
-  recorder_ = StepRecorder::active();
+  recorder_ = within.recorder;
   if (recorder_) {
     recorded_ = &recorder_->plan(plan_.id(), [&](const auto& note) {
       for (const FramedStep& s : plan_.steps()) {
@@ -46,8 +91,8 @@ std::vector<Array> FramedRun::operator()(std::vector<Array> args,
       }
     });
   }
-  Frame graph;
-  Iteration& root = start_iteration(graph);
+  graph_ = Frame();
+  Iteration& root = start_iteration(graph_);
   // Until everything has been started the graph itself must not seem to be over.
   ++root.active;
   const FramedLoop& loop = plan_.loops()[0];
@@ -57,16 +102,18 @@ std::vector<Array> FramedRun::operator()(std::vector<Array> args,
   }
   // Ready steps are taken from the end: make them run in the order in which they stand.
   std::reverse(ready_.begin(), ready_.end());
-  for (;;) {
-    while (!ready_.empty()) {
-      const Ready entry = ready_.back();
-      ready_.pop_back();
-      process(entry);
-      if (any_done_.load(std::memory_order_acquire)) wait_for_others();
-    }
-    if (elsewhere_ == 0) break;
-    wait_for_others();
+}
+
+void FramedRun::run_ready() {
+  while (!ready_.empty()) {
+    const Ready entry = ready_.back();
+    ready_.pop_back();
+    process(entry);
+    if (any_done_.load(std::memory_order_acquire)) collect();
   }
+}
+
+std::vector<Array> FramedRun::finish_run() {
   args_.clear();
   constants_.clear();
   track_free_.clear();
@@ -81,9 +128,9 @@ std::vector<Array> FramedRun::operator()(std::vector<Array> args,
     results[r] = std::move(results_[r]);
     results_[r] = Array();
   }
-  --root.active;
-  retire(graph);
-  recorder_.reset();
+  --graph_.live.front()->active;
+  retire(graph_);
+  recorder_ = nullptr;
   return results;
 }
 
@@ -129,24 +176,25 @@ void FramedRun::run_kernel(const Ready& entry) {
   const FramedStep& s = step(entry.step);
   Iteration& iteration = *entry.iteration;
   KernelContext& context = at(iteration.contexts, s.local);
-  context.cancellation_ = cancellation_;
+  context.step_ = within_;
   context.planned_outputs_ = 0;
   // Each slot refers to its value by itself, so the count of references tells who else needs it.
   context.owned_inputs_ = ~std::uint64_t{0};
   try {
-    if (cancellation_) cancellation_->check();
+    if (within_->cancellation) within_->cancellation->check();
     if (plan_.several_memories() && !bring_inputs(entry)) return;
-    if (s.accelerator) return run_on_device(entry);
+    if (s.accelerator && !only_asynchronous(*s.kernels)) return run_on_device(entry);
     const KernelDecl& kernel = s.kernels->choose(context);
-    if (!kernel.run) {
+    if (!kernel.run || (s.asynchronous && kernel.run_async)) {
       ++elsewhere_;
       try {
         const StepRecorder::Time start = recorder_ ? StepRecorder::now() : 0;
         kernel.run_async(context, [this, entry, &s, &context, start](std::exception_ptr error) {
           if (recorder_ && !error)
             record(s, context, start, recorder_->waiting_track(context.device()));
+          if (s.accelerator && !error) end_device_kernel(context, UnmaterializedInputs(context));
           if (error) error = node_failure(*s.node, context, std::move(error));
-          report(entry, std::move(error));
+          report({.entry = entry, .error = std::move(error)});
         });
       } catch (...) {
         --elsewhere_;
@@ -154,7 +202,7 @@ void FramedRun::run_kernel(const Ready& entry) {
       }
       return;
     }
-    if (!ready_.empty() && plan_.worth_sharing(entry.step) && plan_.pool().threads() > 1)
+    if (shares_ && !ready_.empty() && plan_.worth_sharing(entry.step))
       return run_elsewhere(entry, kernel);
     run_here(entry, kernel, context);
   } catch (...) {
@@ -179,7 +227,7 @@ void FramedRun::run_on_device(const Ready& entry) {
   work.done = [this, entry, &s, &context, began](std::exception_ptr error) {
     if (began && !error) record_on_device(s, context, *began);
     if (error) error = node_failure(*s.node, context, std::move(error));
-    report(entry, std::move(error));
+    report({.entry = entry, .error = std::move(error)});
   };
   ++elsewhere_;
   try {
@@ -202,7 +250,7 @@ void FramedRun::run_here(const Ready& entry, const KernelDecl& kernel, KernelCon
     kernel.run(context);
     return record(step(entry.step), context, start, recorder_->kernel_track(context.device()));
   }
-  if (!plan_.wants_time(entry.step) || plan_.pool().threads() == 1) return kernel.run(context);
+  if (!shares_ || !plan_.wants_time(entry.step)) return kernel.run(context);
   const std::uint64_t uses = IntraOpPool::uses_by_this_thread();
   const auto start = std::chrono::steady_clock::now();
   kernel.run(context);
@@ -233,16 +281,22 @@ void FramedRun::run_elsewhere(const Ready& entry, const KernelDecl& kernel) {
     } catch (...) {
       error = node_failure(*s.node, context);
     }
-    report(entry, std::move(error));
+    report({.entry = entry, .error = std::move(error)});
   });
 }
 
 // Called by the thread that ran the step. Once the lock is free the run may be gone.
-void FramedRun::report(const Ready& entry, std::exception_ptr error) {
-  std::lock_guard lock(mutex_);
-  done_.push_back({.entry = entry, .error = std::move(error)});
-  any_done_.store(true, std::memory_order_release);
-  changed_.notify_all();
+void FramedRun::report(Done done) {
+  {
+    std::lock_guard lock(mutex_);
+    done_.push_back(std::move(done));
+    any_done_.store(true, std::memory_order_release);
+    if (!when_done_) return changed_.notify_all();
+    if (driven_) return;
+    driven_ = true;
+  }
+  const ThreadContextScope scope(context_);
+  drive();
 }
 
 // Takes up what others have finished; waits for something if nothing is ready here.
@@ -250,16 +304,26 @@ void FramedRun::wait_for_others() {
   for (bool helped = true;;) {
     {
       std::unique_lock lock(mutex_);
-      if (!helped && done_.empty() && queued_ == 0)
+      if (!helped && done_.empty() && queued_ == 0) {
+        assert(!InterOpPool::on_worker());
         changed_.wait(lock, [&] { return !done_.empty(); });
-      collected_.swap(done_);
-      any_done_.store(false, std::memory_order_relaxed);
+      }
+      if (!done_.empty()) break;
     }
-    if (!collected_.empty() || !ready_.empty()) break;
     helped = plan_.pool().help();
+  }
+  collect();
+}
+
+void FramedRun::collect() {
+  {
+    std::lock_guard lock(mutex_);
+    collected_.swap(done_);
+    any_done_.store(false, std::memory_order_relaxed);
   }
   for (Done& d : collected_) {
     --elsewhere_;
+    d.copies = nullptr;
     if (d.arrival) {
       arrived(*d.arrival, std::move(d.error));
     } else {

@@ -19,9 +19,10 @@ namespace tandem {
 
 /// One call of a framed plan, and the memory for the next one.
 ///
-/// The calling thread does all the bookkeeping: it alone touches frames, iterations and counts.
-/// Kernels run on it too, but for those that wait (asynchronous ones) and those worth sharing,
-/// which run on the pool while others are ready; they report back through `done_`.
+/// One thread at a time does all the bookkeeping: it alone touches frames, iterations and counts.
+/// That is the calling thread, or, of a run that nobody waits for, whichever thread has ended a
+/// step. Kernels run on it too, but for those that wait (asynchronous ones) and those worth
+/// sharing, which run on the pool while others are ready; they report back through `done_`.
 ///
 /// A value that a Switch did not choose is dead: steps with a dead input do not run and their
 /// outputs are dead in turn, until a Merge takes the other branch's value or a loop ends. A failed
@@ -40,7 +41,10 @@ class FramedRun {
   FramedRun& operator=(const FramedRun&) = delete;
 
   /// Returns when all steps have ended, also those of other threads. Throws the first failure.
-  std::vector<Array> operator()(std::vector<Array> args, const Cancellation* cancellation);
+  std::vector<Array> operator()(std::vector<Array> args, const StepContext& within);
+  /// The same without a thread that waits: whichever thread ends a step goes on with the
+  /// bookkeeping, one at a time. Calls `done` once, perhaps before it returns.
+  void start(std::vector<Array> args, const StepContext& within, FunctionRunner::Done done);
   /// Whether the last call has left nothing behind, so that another may follow.
   bool clean() const { return clean_; }
 
@@ -97,7 +101,14 @@ class FramedRun {
     Ready entry;
     std::exception_ptr error;
     Ref<Arrival> arrival = {};  // if given, a copy is over, and no step
+    Ref<Copies> copies = {};    // of the value that was copied
   };
+
+  void begin(std::vector<Array> args, const StepContext& within);
+  void run_ready();
+  void collect();
+  std::vector<Array> finish_run();
+  void drive();
 
   void process(const Ready& entry);
   void run_kernel(const Ready& entry);
@@ -117,7 +128,7 @@ class FramedRun {
   Value take_input(const FramedStep& step, int i, Iteration& iteration);
   void forward(const FramedStep& step, int input, int output, Iteration& iteration);
   void run_elsewhere(const Ready& entry, const KernelDecl& kernel);
-  void report(const Ready& entry, std::exception_ptr error);
+  void report(Done done);
   void wait_for_others();
   void finish(const Ready& entry, std::exception_ptr error);
   void fail(Frame& frame, std::exception_ptr error);
@@ -160,12 +171,14 @@ class FramedRun {
   std::vector<Ready> ready_;
   std::vector<Array> args_;
   std::vector<Array> results_;
-  const Cancellation* cancellation_ = nullptr;
+  const StepContext* within_ = nullptr;
+  Frame graph_;
+  bool shares_ = false;  // gives heavy steps to other threads
   std::exception_ptr error_;
   bool clean_ = false;
   int elsewhere_ = 0;  // steps that others run
 
-  std::shared_ptr<StepRecorder> recorder_;  // null: nobody records
+  StepRecorder* recorder_ = nullptr;  // null: nothing records
   const RecordedPlan* recorded_ = nullptr;
   std::map<int, Ref<Copies>> constants_;  // by step: those that this call has used
 
@@ -176,6 +189,8 @@ class FramedRun {
   int queued_ = 0;          // guarded by mutex_: tasks that no thread has begun
   std::map<int, StepRecorder::Time> track_free_;  // guarded by mutex_: ends of streams' last events
   std::atomic<bool> any_done_{false};
+  bool driven_ = false;             // guarded by mutex_: a thread is in `drive`
+  FunctionRunner::Done when_done_;  // null: the caller waits
   std::vector<Done> collected_;
 };
 

@@ -14,6 +14,8 @@
 #include "tandem/runtime/execute/placed_function.h"
 #include "tandem/runtime/execute/plan_cache.h"
 #include "tandem/runtime/execute/running_calls.h"
+#include "tandem/runtime/execute/step_scope.h"
+#include "tandem/runtime/execute/transfers.h"
 #include "tandem/runtime/profile/step_recorder.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/thread_context.h"
@@ -29,12 +31,16 @@ int& call_depth() {
   return depth;
 }
 
+[[noreturn]] void throw_too_deep(const Function& function) {
+  throw FailedPreconditionError(cat("Function '", function.name(), "' calls itself more than ",
+                                    kDeepestCall, " times deep. Does its recursion end?"));
+}
+
 struct DepthGuard {
   explicit DepthGuard(const Function& function) {
     if (++call_depth() > kDeepestCall) {
       --call_depth();
-      throw FailedPreconditionError(cat("Function '", function.name(), "' calls itself more than ",
-                                        kDeepestCall, " times deep. Does its recursion end?"));
+      throw_too_deep(function);
     }
   }
   ~DepthGuard() { --call_depth(); }
@@ -97,45 +103,179 @@ void FunctionExecutor::reset_placement(const Function& function) {
     plans_of(*called)->forget_places();
 }
 
-std::vector<Array> FunctionExecutor::run(const Function& function, std::vector<Array> args,
-                                         KernelContext& caller) {
-  DepthGuard depth(function);
-  check_args(function, args);
-  Runtime& runtime = Runtime::current();
-  if (StepRecorder::on() || runtime.needs_placement())
-    return run_watched(function, std::move(args), caller);
-  const std::shared_ptr<Executable> plan =
-      plans_of(function)->get(runtime, function, args, nullptr);
-  const ScopedFlushDenormals flush;
-  return plan->run(std::move(args), caller.cancellation());
+namespace {
+
+// Of a call that is no part of a step yet: an eager one of an op that calls functions.
+bool begins_step(const KernelContext& caller) {
+  return caller.step() == nullptr || caller.step()->id == 0;
 }
 
-std::vector<Array> FunctionExecutor::run_watched(const Function& function, std::vector<Array> args,
-                                                 KernelContext& caller) {
+// What stateful nodes of a called function keep, where the step belongs to a session.
+std::shared_ptr<NodeStates> session_part(const Function& function, const StepContext& within) {
+  if (!within.session || within.depth == 0) return nullptr;
+  return function.stateful() ? within.session->of_function(&function) : nullptr;
+}
+
+}  // namespace
+
+std::vector<Array> FunctionExecutor::run(const Function& function, std::vector<Array> args,
+                                         KernelContext& caller) {
+  if (begins_step(caller)) return call(function, std::move(args), caller.device());
+  DepthGuard depth(function);
+  StepContext within = *caller.step();
+  ++within.depth;
+  return run_in(within, function, std::move(args), caller.device());
+}
+
+std::vector<Array> FunctionExecutor::run_in(const StepContext& within, const Function& function,
+                                            std::vector<Array> args, const Device& device) {
+  check_args(function, args);
   const FunctionSpan span(function.name());
-  RunningCalls& calls = Runtime::current().running_calls();
-  const RunningCalls::Scope call(calls);
-  calls.closing()->check();
-  const std::shared_ptr<Executable> plan = prepare(function, args, caller.device());
+  const std::shared_ptr<Executable> plan = prepare(function, args, device, &within);
   const ScopedFlushDenormals flush;
-  const Cancellation* const callers = caller.cancellation();
-  if (callers == nullptr) return plan->run(std::move(args), calls.closing().get());
-  const std::shared_ptr<const Cancellation> own = thread_context().cancellation;
-  // Calls within a call come with what was made for that one.
-  if (callers != own.get() || own->joins(calls.closing()))
-    return plan->run(std::move(args), callers);
-  // What waits in the call, a dequeue say, ends with the runtime as well. The scope keeps it for
-  // what outlives the call.
-  const std::shared_ptr<const Cancellation> both = calls.closing_or(own);
-  const CancellationScope scope(both);
-  return plan->run(std::move(args), both.get());
+  return plan->run(std::move(args), within);
+}
+
+void FunctionExecutor::run_async(const Function& function, std::vector<Array> args,
+                                 KernelContext& caller, Done done) {
+  // Kept until the call is over.
+  struct Call {
+    StepContext within;
+    std::shared_ptr<Executable> plan;
+    Done done;
+  };
+  try {
+    if (begins_step(caller)) {
+      return done(nullptr, FunctionExecutor::call(function, std::move(args), caller.device()));
+    }
+    const auto call = std::make_shared<Call>();
+    call->within = *caller.step();
+    if (++call->within.depth > kDeepestCall) throw_too_deep(function);
+    check_args(function, args);
+    const FunctionSpan span(function.name());
+    call->plan = prepare(function, args, caller.device(), &call->within);
+    call->done = done;
+    const ScopedFlushDenormals flush;
+    call->plan->run_async(std::move(args), call->within,
+                          [call](const std::exception_ptr& error, std::vector<Array> results) {
+                            const Done finished = std::move(call->done);
+                            finished(error, std::move(results));
+                          });
+  } catch (...) {
+    done(std::current_exception(), {});
+  }
+}
+
+void FunctionExecutor::copy_to_host_async(Array value, CopyDone done) {
+  try {
+    if (device_of(value) == nullptr || value.num_bytes() == 0 || !is_computed(value))
+      return done(nullptr, copy_to_host_unchecked(value));
+    Array copy(value.dtype(), value.shape());
+    start_transfer(value, copy, [value, copy, done](const std::exception_ptr& error) {
+      done(error, error ? Array() : copy);
+    });
+  } catch (...) {
+    done(std::current_exception(), Array());
+  }
+}
+
+// Around a step of the calling thread.
+template <class Body>
+void FunctionExecutor::as_step(const Body& body) {
+  Runtime& runtime = Runtime::current();
+  const std::shared_ptr<const Cancellation>& own = thread_context().cancellation;
+  if (!runtime.needs_placement() && !StepRecorder::on()) {
+    StepScope scope(own);
+    try {
+      return body(scope.step());
+    } catch (...) {
+      scope.rethrow();
+    }
+  }
+  // What waits in the step, a dequeue say, ends with the runtime as well. The thread's scope keeps
+  // that for what outlives the call.
+  RunningCalls& calls = runtime.running_calls();
+  const RunningCalls::Scope running(calls);
+  calls.closing()->check();
+  const bool joined = own && own->joins(calls.closing());
+  const std::shared_ptr<const Cancellation> both = !own     ? calls.closing()
+                                                   : joined ? own
+                                                            : calls.closing_or(own);
+  const CancellationScope cancellation(own && !joined ? both : nullptr);
+  StepScope scope(both);
+  try {
+    body(scope.step());
+  } catch (...) {
+    scope.rethrow();
+  }
+}
+
+std::vector<Array> FunctionExecutor::call(const Function& function, std::vector<Array> args,
+                                          const Device& device) {
+  DepthGuard depth(function);
+  std::vector<Array> results;
+  as_step([&](const StepContext& within) {
+    results = run_in(within, function, std::move(args), device);
+  });
+  return results;
+}
+
+void FunctionExecutor::call_between(const Function& function, std::span<Array> args,
+                                    std::span<const Array> places, std::span<Array> results,
+                                    const Device& device) {
+  as_step([&](const StepContext& within) {
+    const FunctionSpan span(function.name());
+    const std::shared_ptr<Executable> plan = prepare(function, args, device, &within);
+    const ScopedFlushDenormals flush;
+    plan->run_between(args, places, results, within);
+  });
+}
+
+namespace {
+
+bool waits(const Graph& graph, const KernelRegistry& kernels) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [&](const auto& node) {
+    const auto candidates = kernels.all(node->op().name);
+    return std::any_of(candidates.begin(), candidates.end(),
+                       [](const KernelDecl* k) { return k->run_async && !k->run; });
+  });
+}
+
+}  // namespace
+
+bool FunctionExecutor::may_wait(const Function& function, const Runtime& runtime) {
+  if (runtime.devices().size() > 1) return true;
+  return *function.derived<bool>(Function::kWaits, [&] {
+    bool any = waits(function.body(), runtime.kernels());
+    for (const Function* called : called_functions(function.body()))
+      any = any || waits(called->body(), runtime.kernels());
+    return std::make_shared<bool>(any);
+  });
+}
+
+bool FunctionExecutor::calls_may_wait(const Node& node, const Runtime& runtime) {
+  if (!calls_functions(node.kind())) return false;
+  return std::any_of(node.attrs().begin(), node.attrs().end(), [&](const AttrMap::Entry& attr) {
+    if (const auto* f = attr.value.get_if<FunctionRef>()) return *f && may_wait(**f, runtime);
+    const auto* list = attr.value.get_if<std::vector<FunctionRef>>();
+    return list && std::any_of(list->begin(), list->end(),
+                               [&](const FunctionRef& f) { return f && may_wait(*f, runtime); });
+  });
 }
 
 std::shared_ptr<Executable> FunctionExecutor::prepare(const Function& function,
                                                       std::span<const Array> args,
-                                                      const Device& device) {
+                                                      const Device& device,
+                                                      const StepContext* within) {
   Runtime& runtime = Runtime::current();
-  if (!runtime.needs_placement()) return plans_of(function)->get(runtime, function, args, nullptr);
+  std::shared_ptr<NodeStates> part;
+  NodeStates* session = nullptr;
+  if (within && within->session) [[unlikely]] {
+    part = session_part(function, *within);
+    session = within->depth == 0 ? within->session : part.get();
+  }
+  if (!runtime.needs_placement())
+    return plans_of(function)->get(runtime, function, args, nullptr, session);
   CallPlaces places;
   for (const Array& a : args) {
     places.args.push_back(place_of(runtime, a));
@@ -148,7 +288,7 @@ std::shared_ptr<Executable> FunctionExecutor::prepare(const Function& function,
     places.lost.resize(devices.size());
     places.lost[d] = true;
   }
-  return plans_of(function)->get(runtime, function, args, &places);
+  return plans_of(function)->get(runtime, function, args, &places, session);
 }
 
 }  // namespace tandem

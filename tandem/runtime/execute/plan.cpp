@@ -7,6 +7,7 @@
 #include "tandem/device/memory_space.h"
 #include "tandem/runtime/eager/pending_call.h"
 #include "tandem/runtime/execute/device_kernel.h"
+#include "tandem/runtime/execute/function_executor.h"
 #include "tandem/runtime/execute/memory_rules.h"
 #include "tandem/runtime/execute/placed_function.h"
 #include "tandem/runtime/runtime.h"
@@ -142,7 +143,9 @@ void Plan::make_steps(Runtime& runtime, const std::vector<Node*>& order, NodeSta
     for (int i = 0; i < node->num_outputs(); ++i) step.outputs.push_back(slot_of({node, i}));
     if (node->op().traits.keeps_state) step.state = &states.of(*node);
     for (const KernelDecl* k : step.kernels->candidates)
-      step.asynchronous = step.asynchronous || k->run_async;
+      step.asynchronous =
+          step.asynchronous ||
+          (k->run_async && (!k->run || FunctionExecutor::calls_may_wait(*node, runtime)));
     for (int s : step.before) steps_[static_cast<std::size_t>(s)].after.push_back(number);
     step_of[static_cast<std::size_t>(node->id())] = number;
     steps_.push_back(std::move(step));

@@ -13,6 +13,7 @@
 #include "tandem/device/reclaimable.h"
 #include "tandem/graph/function.h"
 #include "tandem/graph/kernel.h"
+#include "tandem/graph/node_states.h"
 #include "tandem/graph/passes.h"
 #include "tandem/runtime/execute/device_constants.h"
 #include "tandem/runtime/execute/varying_sizes.h"
@@ -21,34 +22,6 @@
 namespace tandem {
 
 class Runtime;
-
-/// What the nodes of one function keep from one execution to the next, by name: its plans, for
-/// other shapes and schedules, go on where another left off. Passes may give one name to different
-/// nodes in the graphs for different shapes: what a stateless op keeps belongs to its op and
-/// attributes too. Thread-safe.
-class NodeStates {
- public:
-  NodeState& of(const Node& node) {
-    const bool by_name = node.op().traits.stateful;
-    std::lock_guard lock(mutex_);
-    std::vector<Entry>& entries = states_[node.name()];
-    for (const Entry& e : entries) {
-      if (e.op == node.op().name && (by_name || e.attrs == node.attrs())) return *e.state;
-    }
-    entries.push_back(
-        {node.op().name, by_name ? AttrMap() : node.attrs(), std::make_unique<NodeState>()});
-    return *entries.back().state;
-  }
-
- private:
-  struct Entry {
-    std::string op;
-    AttrMap attrs;
-    std::unique_ptr<NodeState> state;
-  };
-  std::mutex mutex_;
-  std::unordered_map<std::string, std::vector<Entry>> states_;
-};
 
 /// One kernel to run: its node, candidates and slots.
 struct Step {

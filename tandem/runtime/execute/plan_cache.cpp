@@ -200,14 +200,16 @@ bool PlanCache::Entry::serves(std::span<const Array> args, const CallPlaces* at)
   return varying->fits(args);
 }
 
-bool PlanCache::current(const Runtime& runtime) const {
-  return runtime_id_ == runtime.id() && options_version_ == default_options().optimizer_version();
+bool PlanCache::current(const Runtime& runtime, const NodeStates* session) const {
+  return session_.get() == session && runtime_id_ == runtime.id() &&
+         options_version_ == default_options().optimizer_version();
 }
 
-void PlanCache::adopt(Runtime& runtime) {
-  if (runtime_id_ != runtime.id()) {
+void PlanCache::adopt(Runtime& runtime, NodeStates* session) {
+  if (runtime_id_ != runtime.id() || session_.get() != session) {
     forget();
-    states_ = std::make_shared<NodeStates>();
+    session_ = session ? session->shared_from_this() : nullptr;
+    states_ = std::make_shared<NodeStates>(session_);
     choice_.reset();
     stats_ = {};
     runtime_id_ = runtime.id();
@@ -244,19 +246,19 @@ void PlanCache::forget_places() {
 
 [[gnu::noinline]] std::shared_ptr<Executable> PlanCache::get_slowly(
     std::unique_lock<std::mutex>& lock, Runtime& runtime, const Function& function,
-    std::span<const Array> args, const CallPlaces* places) {
+    std::span<const Array> args, const CallPlaces* places, NodeStates* session) {
   if (lock.owns_lock()) {
-    if (!current(runtime)) adopt(runtime);
+    if (!current(runtime, session)) adopt(runtime, session);
     if (auto plan = find(args, places)) return plan;
-    return make(lock, runtime, function, args, places);
+    return make(lock, runtime, function, args, places, session);
   }
   const std::uint32_t before = plans_added_.load(std::memory_order_relaxed);
   const auto start = Clock::now();
   lock.lock();
   const double waited = seconds_since(start);
-  if (!current(runtime)) adopt(runtime);
+  if (!current(runtime, session)) adopt(runtime, session);
   auto plan = find(args, places);
-  if (!plan) return make(lock, runtime, function, args, places);
+  if (!plan) return make(lock, runtime, function, args, places, session);
   // Other calls have the lock for less than it takes to be told apart from nothing.
   if (making_.empty() && before == plans_added_.load(std::memory_order_relaxed)) return plan;
   stats_.longest_stall = std::max(stats_.longest_stall, waited);
@@ -318,10 +320,10 @@ std::shared_ptr<VaryingSizes> PlanCache::sizes_to_share(const Function& function
 
 std::shared_ptr<Executable> PlanCache::make(std::unique_lock<std::mutex>& lock, Runtime& runtime,
                                             const Function& function, std::span<const Array> args,
-                                            const CallPlaces* places) {
+                                            const CallPlaces* places, NodeStates* session) {
   while (const std::shared_ptr<Making> other = being_made(args, places)) {
     made_.wait(lock, [&] { return other->over; });
-    if (!current(runtime)) adopt(runtime);
+    if (!current(runtime, session)) adopt(runtime, session);
     if (auto plan = find(args, places)) return plan;
   }
   const auto making = std::make_shared<Making>();

@@ -48,17 +48,19 @@ struct PlanUse {
 /// serves them all, as long as it computes what plans for each would, to the bit (VaryingSizes).
 class PlanCache : public std::enable_shared_from_this<PlanCache> {
  public:
-  /// `places`: null where there is one device.
+  /// `places`: null where there is one device. `session`: what the stateful nodes of a session
+  /// keep; null: they keep it for the function alone.
   [[gnu::always_inline]] std::shared_ptr<Executable> get(Runtime& runtime, const Function& function,
                                                          std::span<const Array> args,
-                                                         const CallPlaces* places) {
+                                                         const CallPlaces* places,
+                                                         NodeStates* session) {
     std::unique_lock lock(mutex_, std::try_to_lock);
-    if (lock.owns_lock() && !plans_.empty() && current(runtime) &&
+    if (lock.owns_lock() && !plans_.empty() && current(runtime, session) &&
         plans_.front().is_for(args, places)) {
       plans_.front().last_use = budget_->now();
       return plans_.front().plan;
     }
-    return get_slowly(lock, runtime, function, args, places);
+    return get_slowly(lock, runtime, function, args, places, session);
   }
 
   /// By what the function has been placed in the runtime, if it has.
@@ -98,11 +100,11 @@ class PlanCache : public std::enable_shared_from_this<PlanCache> {
   // A plan that some thread is making.
   struct Making;
 
-  bool current(const Runtime& runtime) const;
-  void adopt(Runtime& runtime);
+  bool current(const Runtime& runtime, const NodeStates* session) const;
+  void adopt(Runtime& runtime, NodeStates* session);
   std::shared_ptr<Executable> get_slowly(std::unique_lock<std::mutex>& lock, Runtime& runtime,
                                          const Function& function, std::span<const Array> args,
-                                         const CallPlaces* places);
+                                         const CallPlaces* places, NodeStates* session);
   std::shared_ptr<Executable> find(std::span<const Array> args, const CallPlaces* places);
   std::shared_ptr<Executable> use(std::size_t entry);
   bool has_settled(Entry& entry, std::span<const Array> args);
@@ -111,7 +113,7 @@ class PlanCache : public std::enable_shared_from_this<PlanCache> {
                                                std::span<const Array> args) const;
   std::shared_ptr<Executable> make(std::unique_lock<std::mutex>& lock, Runtime& runtime,
                                    const Function& function, std::span<const Array> args,
-                                   const CallPlaces* places);
+                                   const CallPlaces* places, NodeStates* session);
   void forget();
 
   std::atomic<std::uint32_t> plans_added_{0};  // written with mutex_ held
@@ -123,7 +125,8 @@ class PlanCache : public std::enable_shared_from_this<PlanCache> {
   std::optional<PlacementChoice> choice_;  // none: nothing has been placed
   std::shared_ptr<Body> body_;
   std::shared_ptr<NodeStates> states_;
-  std::vector<Entry> plans_;  // the latest used first
+  std::shared_ptr<NodeStates> session_;  // has those of stateful nodes; may be null
+  std::vector<Entry> plans_;             // the latest used first
   std::vector<std::shared_ptr<Making>> making_;
   std::condition_variable made_;
   std::vector<std::vector<Shape>> planned_shapes_;  // the latest that plans were made for

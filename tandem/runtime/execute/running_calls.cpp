@@ -24,12 +24,17 @@ RunningCalls::Scope::~Scope() {
 
 std::shared_ptr<const Cancellation> RunningCalls::closing_or(
     const std::shared_ptr<const Cancellation>& own) {
-  std::lock_guard lock(mutex_);
-  if (own_ != own) {
-    closing_or_own_ = std::make_shared<const Cancellation>(own, closing_);
-    own_ = own;
+  {
+    std::lock_guard lock(mutex_);
+    if (own_ == own) return closing_or_own_;
   }
-  return closing_or_own_;
+  // Made and destroyed without the lock: the old one may have to wait for a callback.
+  std::shared_ptr<const Cancellation> made = std::make_shared<const Cancellation>(own, closing_);
+  std::shared_ptr<const Cancellation> old_own = own, old = made;
+  std::lock_guard lock(mutex_);
+  own_.swap(old_own);
+  closing_or_own_.swap(old);
+  return made;
 }
 
 void RunningCalls::end() {

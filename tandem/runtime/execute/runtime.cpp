@@ -52,14 +52,13 @@ class DefaultStart {
 };
 
 // What ends a copy that makes no way: the thread's cancellation, or the end of its runtime.
-Cancelled cancellation_of_copies() {
+std::shared_ptr<const Cancellation> cancellation_of_copies() {
   const ThreadContext& context = thread_context();
-  std::shared_ptr<const Cancellation> closing;
-  if (context.runtime || Runtime::default_exists())
-    closing = Runtime::current().running_calls().closing();
-  return [callers = context.cancellation, closing = std::move(closing)] {
-    return (callers && callers->cancelled()) || (closing && closing->cancelled());
-  };
+  if (!context.runtime && !Runtime::default_exists()) return context.cancellation;
+  RunningCalls& calls = Runtime::current().running_calls();
+  if (!context.cancellation) return calls.closing();
+  if (context.cancellation->joins(calls.closing())) return context.cancellation;
+  return calls.closing_or(context.cancellation);
 }
 
 Runtime make_default_runtime() {

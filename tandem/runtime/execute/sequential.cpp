@@ -17,7 +17,7 @@ void release(const Step& step, Plan::Frame& frame) {
 
 // After a failure at `failed`: what depends on it is skipped and inherits it, the rest still runs.
 void run_independent(const Plan& plan, Plan::Frame& frame, std::size_t failed,
-                     const Cancellation* cancellation) {
+                     const StepContext& within) {
   const auto& steps = plan.steps();
   std::vector<bool> lost(steps.size(), false);
   lost[failed] = true;
@@ -26,8 +26,8 @@ void run_independent(const Plan& plan, Plan::Frame& frame, std::size_t failed,
     lost[i] = std::any_of(before.begin(), before.end(),
                           [&](int s) { return lost[static_cast<std::size_t>(s)]; });
     if (lost[i]) continue;
-    if (cancellation && cancellation->cancelled()) return;
-    frame.contexts[i].cancellation_ = cancellation;
+    if (within.cancellation && within.cancellation->cancelled()) return;
+    frame.contexts[i].step_ = &within;
     try {
       steps[i].kernels->choose(frame.contexts[i]).run(frame.contexts[i]);
     } catch (...) {
@@ -39,8 +39,8 @@ void run_independent(const Plan& plan, Plan::Frame& frame, std::size_t failed,
 // Watches the steps where somebody wants their times.
 class StepClock {
  public:
-  StepClock(const Plan& plan, std::vector<StepTime>* times)
-      : times_(times), recorder_(StepRecorder::active()) {
+  StepClock(const Plan& plan, StepRecorder* recorder, std::vector<StepTime>* times)
+      : times_(times), recorder_(recorder) {
     if (recorder_) {
       recorded_ = &recorder_->plan(plan.id(), [&](const auto& note) {
         for (const Step& step : plan.steps()) note(*step.node);
@@ -67,28 +67,31 @@ class StepClock {
   std::vector<StepTime>* times_;
   std::uint64_t uses_ = 0;
   StepRecorder::Time start_ = 0;
-  const std::shared_ptr<StepRecorder> recorder_;
+  StepRecorder* const recorder_;
   const RecordedPlan* recorded_ = nullptr;
   int track_ = 0;
 };
 
 }  // namespace
 
-void run_sequential(const Plan& plan, Plan::Frame& frame, const Cancellation* cancellation,
+void run_sequential(const Plan& plan, Plan::Frame& frame, const StepContext& within,
                     std::vector<StepTime>* times) {
   const auto& steps = plan.steps();
   std::optional<StepClock> clock;
-  if (times || StepRecorder::on()) clock.emplace(plan, times);
+  if (times || within.recorder) clock.emplace(plan, within.recorder, times);
+  const Cancellation* const cancellation = within.cancellation;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Step& step = steps[i];
     KernelContext& context = frame.contexts[i];
     try {
       if (cancellation) cancellation->check();
-      context.cancellation_ = cancellation;
+      context.step_ = &within;
       step.kernels->choose(context).run(context);
     } catch (...) {
       const std::exception_ptr error = node_failure(*step.node, context);
-      if (code_of(error) != Code::kCancelled) run_independent(plan, frame, i, cancellation);
+      const bool stopped =
+          code_of(error) == Code::kCancelled || (cancellation && cancellation->cancelled());
+      if (!stopped) run_independent(plan, frame, i, within);
       std::rethrow_exception(error);
     }
     if (!step.release.empty()) release(step, frame);

@@ -16,7 +16,7 @@ struct StepTime {
 /// Runs the steps of a sequential plan one after the other on the calling thread. Throws the first
 /// failure; steps that do not depend on a failed one still run. If `times` is given, it receives
 /// one entry a step.
-void run_sequential(const Plan& plan, Plan::Frame& frame, const Cancellation* cancellation,
+void run_sequential(const Plan& plan, Plan::Frame& frame, const StepContext& within,
                     std::vector<StepTime>* times = nullptr);
 
 }  // namespace tandem

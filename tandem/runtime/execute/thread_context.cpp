@@ -76,6 +76,30 @@ CancellationScope::CancellationScope(std::shared_ptr<const Cancellation> cancell
 }
 CancellationScope::~CancellationScope() { thread_context().cancellation = std::move(saved_); }
 
+DeadlineScope::DeadlineScope(std::chrono::nanoseconds timeout)
+    : saved_(thread_context().cancellation), saved_deadline_(thread_context().deadline) {
+  using Clock = std::chrono::steady_clock;
+  if (timeout <= std::chrono::nanoseconds(0)) {
+    throw InvalidArgumentError(cat("A deadline must lie ahead: the timeout is ",
+                                   1e-9 * static_cast<double>(timeout.count()),
+                                   " s, but has to be greater than zero."));
+  }
+  const Clock::time_point now = Clock::now();
+  // Of a timeout that never ends the sum would overflow.
+  const bool endless = timeout > Clock::time_point::max() - now;
+  const Clock::time_point deadline = endless ? Clock::time_point::max() : now + timeout;
+  if (deadline >= saved_deadline_) return;
+  const auto expired = std::make_shared<Cancellation>();
+  timer_ = Timer(deadline, [expired] { expired->cancel(Code::kDeadlineExceeded); });
+  ThreadContext& context = thread_context();
+  context.cancellation = joined(expired, saved_);
+  context.deadline = deadline;
+}
+DeadlineScope::~DeadlineScope() {
+  thread_context().cancellation = std::move(saved_);
+  thread_context().deadline = saved_deadline_;
+}
+
 NameScope::NameScope(const std::string& name) : saved_(thread_context().name_scope) {
   std::string& scope = thread_context().name_scope;
   if (name.empty() || name.ends_with('/')) {

@@ -8,6 +8,7 @@
 #include "tandem/placement/cost_profile.h"
 #include "tandem/runtime/profile/profile_data.h"
 #include "tandem/runtime/profile/step_recorder.h"
+#include "tandem/runtime/thread_context.h"
 
 namespace tandem::profiler {
 
@@ -64,18 +65,25 @@ CostProfile Profile::costs() const {
 
 void Profile::save(const std::string& path) const { fs::write_file(path, to_json()); }
 
-void start(const Options& options) {
+namespace {
+
+std::shared_ptr<StepRecorder> recorder_with(const Options& options) {
   if (options.max_events < 1 || options.max_events > Options::kMaxEvents) {
-    throw InvalidArgumentError(cat("td::profiler::start: max_events must be from 1 to ",
+    throw InvalidArgumentError(cat("td::profiler: max_events must be from 1 to ",
                                    Options::kMaxEvents, ", not ", options.max_events, "."));
   }
-  StepRecorder::start(std::make_shared<StepRecorder>(options.max_events));
+  return std::make_shared<StepRecorder>(options.max_events);
 }
 
-bool running() { return StepRecorder::on(); }
+}  // namespace
 
-Profile stop() {
-  const std::shared_ptr<StepRecorder> recorder = StepRecorder::stop();
+void start(const Options& options) { StepRecorder::start(recorder_with(options)); }
+
+bool running() { return StepRecorder::active() != nullptr; }
+
+namespace {
+
+Profile profile_of(const std::shared_ptr<StepRecorder>& recorder) {
   auto data = std::make_shared<Profile::Data>();
   data->seconds = 1e-9 * static_cast<double>(StepRecorder::now() - recorder->started());
   const std::vector<StepRecorder::Record> records = recorder->close();
@@ -110,6 +118,33 @@ Profile stop() {
     data->nodes.push_back(record.node);
   }
   return Profile(std::move(data));
+}
+
+}  // namespace
+
+Profile stop() { return profile_of(StepRecorder::stop()); }
+
+Recording::Recording(const Options& options)
+    : recorder_(recorder_with(options)), saved_(thread_context().recorder) {
+  thread_context().recorder = recorder_;
+  StepRecorder::count_recording(1);
+}
+
+Recording::~Recording() {
+  if (recorder_) end();
+}
+
+Profile Recording::stop() {
+  if (!recorder_) throw FailedPreconditionError("This recording has been stopped already.");
+  const std::shared_ptr<StepRecorder> recorder = recorder_;
+  end();
+  return profile_of(recorder);
+}
+
+void Recording::end() {
+  StepRecorder::count_recording(-1);
+  thread_context().recorder = std::move(saved_);
+  recorder_ = nullptr;
 }
 
 void record_input(std::string_view pipeline, std::string_view stages,

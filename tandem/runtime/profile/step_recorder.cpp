@@ -8,21 +8,23 @@
 #include "tandem/graph/kernel_context.h"
 #include "tandem/placement/cost_profile.h"
 #include "tandem/placement/device_set.h"
+#include "tandem/runtime/thread_context.h"
 
 namespace tandem {
 namespace {
 
 constexpr std::size_t kChunk = 1024;
 
-struct Current {
+// What `profiler::start` has begun: of steps that have no recording of their own.
+struct Started {
   std::mutex mutex;
   std::shared_ptr<StepRecorder> recorder;
 };
 
 // Never destroyed: threads may look at it while the process ends.
-Current& the_current() {
-  static Current* current = new Current;
-  return *current;
+Started& started_by_profiler() {
+  static auto* started = new Started;
+  return *started;
 }
 
 std::uint64_t next_id() {
@@ -116,7 +118,7 @@ struct StepRecorder::Chunk {
   std::array<Slot, kChunk> slots;
 };
 
-std::atomic<bool> StepRecorder::on_{false};
+std::atomic<int> StepRecorder::recording_{0};
 
 StepRecorder::StepRecorder(std::size_t max_events)
     : id_(next_id()),
@@ -128,29 +130,31 @@ StepRecorder::~StepRecorder() {
   for (std::size_t i = 0; i < (capacity_ + kChunk - 1) / kChunk; ++i) delete chunks_[i].load();
 }
 
-std::shared_ptr<StepRecorder> StepRecorder::current() {
-  std::lock_guard lock(the_current().mutex);
-  return the_current().recorder;
+std::shared_ptr<StepRecorder> StepRecorder::of_this_thread() {
+  if (const auto& own = thread_context().recorder) return own;
+  std::lock_guard lock(started_by_profiler().mutex);
+  return started_by_profiler().recorder;
 }
 
 void StepRecorder::start(std::shared_ptr<StepRecorder> recorder) {
-  std::lock_guard lock(the_current().mutex);
-  if (the_current().recorder) {
+  std::lock_guard lock(started_by_profiler().mutex);
+  if (started_by_profiler().recorder) {
     throw FailedPreconditionError(
-        "The profiler is already recording. Call td::profiler::stop() before it is started again.");
+        "The profiler is already recording. Call td::profiler::stop() before it is started again, "
+        "or record one thread's steps with a td::profiler::Recording.");
   }
-  the_current().recorder = std::move(recorder);
-  on_.store(true, std::memory_order_relaxed);
+  started_by_profiler().recorder = std::move(recorder);
+  count_recording(1);
 }
 
 std::shared_ptr<StepRecorder> StepRecorder::stop() {
-  std::lock_guard lock(the_current().mutex);
-  if (!the_current().recorder) {
+  std::lock_guard lock(started_by_profiler().mutex);
+  if (!started_by_profiler().recorder) {
     throw FailedPreconditionError(
         "The profiler is not recording. Call td::profiler::start() first.");
   }
-  on_.store(false, std::memory_order_relaxed);
-  return std::move(the_current().recorder);
+  count_recording(-1);
+  return std::move(started_by_profiler().recorder);
 }
 
 std::uint64_t StepRecorder::new_plan_id() { return next_id(); }

@@ -41,9 +41,9 @@ struct RecordedPlan {
   }
 };
 
-/// What executors tell of their work while `td::profiler` records:
+/// Takes what executors report of one recording's steps; a step carries its recorder along:
 ///
-///     if (const auto recorder = StepRecorder::active()) {          // once a run
+///     if (StepRecorder* recorder = within.recorder) {              // StepContext, once a run
 ///       const RecordedPlan& plan = recorder->plan(plan_id, each_node);
 ///       const int track = recorder->stream_track(device, StreamKind::kCompute, 0);
 ///       …
@@ -51,17 +51,19 @@ struct RecordedPlan {
 ///       recorder->kernel(track, plan.of(node), begin, StepRecorder::now());
 ///     }
 ///
-/// Hold the pointer as long as work of the run may report. Thread-safe, and cheap: an event is a
-/// few stores into a ring that no lock guards.
-class StepRecorder {
+/// Who begins the step keeps it alive. Several may record side by side. Thread-safe, and cheap: an
+/// event is a few stores into a ring that no lock guards.
+class StepRecorder : public std::enable_shared_from_this<StepRecorder> {
  public:
   using Time = std::int64_t;  ///< nanoseconds of the steady clock
 
-  /// The recording that goes on, or null: one relaxed load where there is none.
+  /// What records the steps that the calling thread begins: its own recording, else the one that
+  /// `profiler::start` has begun, or null. One relaxed load where nothing records.
   static std::shared_ptr<StepRecorder> active() {
-    return on() ? current() : std::shared_ptr<StepRecorder>();
+    return on() ? of_this_thread() : std::shared_ptr<StepRecorder>();
   }
-  static bool on() { return on_.load(std::memory_order_relaxed); }
+  /// Whether anything records.
+  static bool on() { return recording_.load(std::memory_order_relaxed) != 0; }
   static Time now() {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(
                std::chrono::steady_clock::now().time_since_epoch())
@@ -127,6 +129,8 @@ class StepRecorder {
   StepRecorder& operator=(const StepRecorder&) = delete;
   static void start(std::shared_ptr<StepRecorder> recorder);  // throws if there is one
   static std::shared_ptr<StepRecorder> stop();                // throws if there is none
+  /// Counts a recording of its own, which a thread's context holds: `by` is 1 or -1.
+  static void count_recording(int by) { recording_.fetch_add(by, std::memory_order_relaxed); }
   /// What the ring holds; later events are dropped.
   std::vector<Record> close();
   std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
@@ -136,7 +140,7 @@ class StepRecorder {
   Time started() const { return started_; }
 
  private:
-  static std::shared_ptr<StepRecorder> current();
+  static std::shared_ptr<StepRecorder> of_this_thread();
   struct Slot {
     std::atomic<bool> taken{false};
     Record record;
@@ -148,7 +152,7 @@ class StepRecorder {
   int track(const std::string& process, const std::string& name, const std::string& kind,
             bool overlaps = false);
 
-  static std::atomic<bool> on_;
+  static std::atomic<int> recording_;  // how many recordings go on
   const std::uint64_t id_;
   const std::uint64_t capacity_;
   const Time started_;

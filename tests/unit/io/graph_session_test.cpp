@@ -1,5 +1,6 @@
 #include "tandem/io/graph_session.h"
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <thread>
@@ -237,6 +238,49 @@ TEST(GraphSession, NodesThatCannotRunDoNotDecideAboutPlaces) {
   const GraphSession session(import_text(counter() + node("odd", "NoSuchOp", {"value"}), true));
   session.run({}, {}, {"init"});
   EXPECT_EQ(session.run({}, {"value"})[0], Array::vector(std::vector<int>{11}));
+}
+
+// One random op that two signatures share. What a session of TensorFlow 2.21 gives.
+std::string random_graph() {
+  return placeholder("x", "dim { size: 2 }") + ints("shape", {2}) +
+         node("r", "RandomUniform", {"shape"},
+              {{"T", "type: DT_INT32"},
+               {"dtype", kFloatType},
+               {"seed", "i: 7"},
+               {"seed2", "i: 11"}}) +
+         node("a", "AddV2", {"r", "x"}, kT) + node("b", "Mul", {"r", "x"}, kT);
+}
+
+TEST(GraphSession, RandomOpsGoOnWithWhateverFetches) {
+  const Array zeros = Array::vector(std::vector<float>{0, 0});
+  const Array ones = Array::vector(std::vector<float>{1, 1});
+  const ImportedGraph imported = import_text(random_graph());
+  const GraphSession session(imported);
+  const std::vector<std::vector<float>> of_tensorflow = {
+      {0.023186326026916504f, 0.0994875431060791f},
+      {0.5890259742736816f, 0.44732093811035156f},
+      {0.39302825927734375f, 0.09798407554626465f},
+      {0.850058913230896f, 0.6668697595596313f},
+      {0.7111368179321289f, 0.38622772693634033f}};
+  EXPECT_EQ(session.run({{"x", zeros}}, {"a"})[0], Array::vector(of_tensorflow[0]));
+  EXPECT_EQ(session.run({{"x", ones}}, {"b"})[0], Array::vector(of_tensorflow[1]));
+  EXPECT_EQ(session.run({{"x", zeros}}, {"a"})[0], Array::vector(of_tensorflow[2]));
+  EXPECT_EQ(session.run({}, {"r"})[0], Array::vector(of_tensorflow[3]));
+  EXPECT_EQ(session.run({{"x", ones}}, {"b"})[0], Array::vector(of_tensorflow[4]));
+  // Another session begins from its own start.
+  const GraphSession second(imported);
+  EXPECT_EQ(second.run({{"x", ones}}, {"b"})[0], Array::vector(of_tensorflow[0]));
+}
+
+TEST(GraphSession, AStepEndsAtItsTimeout) {
+  const std::pair<std::string, std::string> types{"component_types", "list { type: DT_FLOAT }"};
+  const GraphSession session(import_text(node("q", "FIFOQueueV2", {}, {types}) +
+                                         node("blocked", "QueueDequeueV2", {"q"}, {types})));
+  const auto step = session.prepare({}, {"blocked"});
+  EXPECT_THAT(message_of_call<DeadlineExceededError>(
+                  [&] { step.run({}, {.timeout = std::chrono::milliseconds(20)}); }),
+              HasSubstr("Still running: 'blocked' (QueueDequeueV2)"));
+  EXPECT_THROW(step.run({}, {.timeout = std::chrono::nanoseconds(0)}), InvalidArgumentError);
 }
 
 }  // namespace

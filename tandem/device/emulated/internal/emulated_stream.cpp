@@ -16,6 +16,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// Seconds: a shorter copy is not worth a cancellation's callback.
+constexpr double kLongCopy = 0.005;
+
 // While a device with modelled time calls `done`: how late that is by the device's clock. What is
 // enqueued meanwhile counts as enqueued that much earlier.
 thread_local Clock::duration t_lateness{0};
@@ -53,6 +56,13 @@ End end_of(const Ref<Buffer>& buffer, std::size_t offset, std::size_t bytes, con
   return {at + buffer->space()->kernel_offset, device->core().get()};
 }
 
+std::exception_ptr stopped_by(const Cancellation& cancellation, const std::string& what) {
+  if (cancellation.reason() == Code::kDeadlineExceeded)
+    return std::make_exception_ptr(
+        DeadlineExceededError(cat(what, " had not ended when its deadline passed.")));
+  return std::make_exception_ptr(CancelledError(cat(what, " was cancelled.")));
+}
+
 }  // namespace
 
 EmulatedStream::EmulatedStream(EmulatedCore& core, StreamKind kind, int index)
@@ -84,7 +94,8 @@ void EmulatedStream::enqueue(Copy copy) {
   if (from.core) transfer.source = from.core->physical();
   if (to.core) transfer.target = to.core->physical();
   transfer.stalled = core_.physical()->stalls_this_copy();
-  if (transfer.stalled) transfer.cancelled = copy_cancellation();
+  const double seconds = core_.physical()->link_seconds(static_cast<double>(transfer.copy.bytes));
+  if (transfer.stalled || seconds > kLongCopy) transfer.cancellation = copy_cancellation();
   push(Op{enqueue_time(), std::move(transfer)});
 }
 
@@ -234,36 +245,28 @@ void EmulatedStream::execute(Work& work, EmulatedTime ready) {
 
 void EmulatedStream::execute(Transfer& transfer, EmulatedTime ready) {
   std::exception_ptr error = refusal();
-  if (!error && transfer.stalled) {
-    error = hang(transfer.cancelled);
-  }
-  if (!error) {
-    move(transfer, ready);
-    if (core_.lost()) error = core_.lost_error();
-  }
+  if (!error && transfer.stalled) error = hang(transfer);
+  if (!error) error = move(transfer, ready);
+  if (core_.lost()) error = core_.lost_error();
   transfer.copy.from = nullptr;
   transfer.copy.to = nullptr;
   tell(std::move(transfer.copy.done), error);
 }
 
-// A cancellation tells nobody when it happens: ask.
-std::exception_ptr EmulatedStream::hang(const Cancelled& cancelled) {
-  constexpr auto kPeriod = std::chrono::milliseconds(1);
+std::exception_ptr EmulatedStream::hang(const Transfer& transfer) {
+  const CancellationCallback watch(transfer.cancellation, [this] { wake(); });
   Lock lock(mutex_);
-  while (!core_.stopped() && !(cancelled && cancelled())) {
-    if (cancelled) {
-      interrupt_.wait_for(lock, kPeriod);
-    } else {
-      interrupt_.wait(lock);
-    }
-  }
+  interrupt_.wait(lock, [&] {
+    return core_.stopped() || (transfer.cancellation && transfer.cancellation->cancelled());
+  });
   if (core_.lost()) return core_.lost_error();
   if (core_.closing()) return core_.closed_error();
-  return std::make_exception_ptr(CancelledError(
-      cat("A copy on ", core_.name(), " that made no way was cancelled (fault=stall).")));
+  return stopped_by(*transfer.cancellation,
+                    cat("A copy on ", core_.name(), " that made no way (fault=stall)"));
 }
 
-void EmulatedStream::move(const Transfer& transfer, EmulatedTime ready) {
+// A cancellation ends the time that the copy takes, and then it has failed.
+std::exception_ptr EmulatedStream::move(const Transfer& transfer, EmulatedTime ready) {
   EmulatedPhysical* const source = transfer.source.get();
   EmulatedPhysical* const target = transfer.target.get();
   const auto bytes = static_cast<double>(transfer.copy.bytes);
@@ -285,8 +288,14 @@ void EmulatedStream::move(const Transfer& transfer, EmulatedTime ready) {
   if (transfer.copy.bytes != 0) {
     std::memmove(transfer.to, transfer.from, transfer.copy.bytes);
   }
-  sleep_until(due_);
+  sleep_until(due_, transfer.cancellation.get());
+  const bool cancelled =
+      transfer.cancellation && transfer.cancellation->cancelled() && Clock::now() < due_;
+  if (cancelled) due_ = std::max(begin, Clock::now());
   account(begin, due_, true, bytes);
+  if (!cancelled) return nullptr;
+  return stopped_by(*transfer.cancellation,
+                    cat("A copy of ", transfer.copy.bytes, " bytes on ", core_.name()));
 }
 
 void EmulatedStream::execute(Ref<EmulatedEvent>& marker, EmulatedTime /*ready*/) {
@@ -337,10 +346,19 @@ bool EmulatedStream::own_event_comes(const EmulatedEvent& event) const {
   return event.owner() == &core_;
 }
 
-void EmulatedStream::sleep_until(EmulatedTime due) {
+void EmulatedStream::sleep_until(EmulatedTime due, const Cancellation* cancellation) {
   if (Clock::now() >= due) return;
-  Lock lock(mutex_);
-  interrupt_.wait_until(lock, due, [this] { return core_.stopped(); });
+  Cancellation::Token token = 0;
+  if (cancellation) {
+    token = cancellation->register_callback([this] { wake(); });
+    if (token == 0) return;
+  }
+  {
+    Lock lock(mutex_);
+    interrupt_.wait_until(
+        lock, due, [&] { return core_.stopped() || (cancellation && cancellation->cancelled()); });
+  }
+  if (cancellation) cancellation->deregister_callback(token);
 }
 
 void EmulatedStream::account(EmulatedTime begin, EmulatedTime end, bool copy, double bytes) {

@@ -52,7 +52,7 @@ class EmulatedStream final : public Stream {
     std::shared_ptr<EmulatedPhysical> source;  // null: the host
     std::shared_ptr<EmulatedPhysical> target;
     bool stalled = false;
-    Cancelled cancelled;  // of a stalled one; may be null
+    std::shared_ptr<const Cancellation> cancellation = nullptr;  // of one that takes long
   };
   struct Waiting {
     Ref<Event> event;
@@ -71,10 +71,10 @@ class EmulatedStream final : public Stream {
   void execute(Ref<EmulatedEvent>& marker, EmulatedTime ready);
   void execute(Waiting& waiting, EmulatedTime ready);
   bool own_event_comes(const EmulatedEvent& event) const;
-  std::exception_ptr hang(const Cancelled& cancelled);
-  void move(const Transfer& transfer, EmulatedTime ready);
+  std::exception_ptr hang(const Transfer& transfer);
+  std::exception_ptr move(const Transfer& transfer, EmulatedTime ready);
   std::exception_ptr refusal() const;
-  void sleep_until(EmulatedTime due);
+  void sleep_until(EmulatedTime due, const Cancellation* cancellation = nullptr);
   void account(EmulatedTime begin, EmulatedTime end, bool copy, double bytes);
   void tell(std::function<void(std::exception_ptr)> done, const std::exception_ptr& error);
   void keep_failure(const std::exception_ptr& error);

@@ -1,4 +1,9 @@
 #include <algorithm>
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "tandem/core/error.h"
 #include "tandem/device/memory_space.h"
@@ -42,15 +47,18 @@ void set_results(KernelContext& c, std::vector<Array> results) {
   }
 }
 
-void if_kernel(KernelContext& c) {
-  const auto& branch = c.attr<FunctionRef>(is_true(c.input(0)) ? "then_branch" : "else_branch");
+std::vector<Array> branch_args(const KernelContext& c) {
   std::vector<Array> args;
   for (int i = 1; i < c.num_inputs(); ++i) args.push_back(c.input(i));
-  set_results(c, c.functions().run(*branch, std::move(args), c));
+  return args;
+}
+
+const Function& branch_of_if(const KernelContext& c) {
+  return *c.attr<FunctionRef>(is_true(c.input(0)) ? "then_branch" : "else_branch");
 }
 
 // An index outside of the list means the last branch.
-void case_kernel(KernelContext& c) {
+const Function& branch_of_case(const KernelContext& c) {
   const auto& branches = c.attr<std::vector<FunctionRef>>("branches");
   if (c.input(0).rank() != 0) {
     throw InvalidArgumentError(
@@ -59,10 +67,22 @@ void case_kernel(KernelContext& c) {
   if (branches.empty()) throw InvalidArgumentError("Case needs at least one branch.");
   const std::int32_t index = is_computed(c.input(0)) ? *c.input(0).data<std::int32_t>() : 0;
   const bool inside = index >= 0 && static_cast<std::size_t>(index) < branches.size();
-  const FunctionRef& branch = inside ? branches[static_cast<std::size_t>(index)] : branches.back();
-  std::vector<Array> args;
-  for (int i = 1; i < c.num_inputs(); ++i) args.push_back(c.input(i));
-  set_results(c, c.functions().run(*branch, std::move(args), c));
+  return *(inside ? branches[static_cast<std::size_t>(index)] : branches.back());
+}
+
+template <const Function& (*choose)(const KernelContext&)>
+void branch_kernel(KernelContext& c) {
+  set_results(c, c.functions().run(choose(c), branch_args(c), c));
+}
+
+template <const Function& (*choose)(const KernelContext&)>
+void branch_kernel_async(KernelContext& c, KernelDone done) {
+  c.functions().run_async(
+      choose(c), branch_args(c), c,
+      [&c, done = std::move(done)](std::exception_ptr error, std::vector<Array> results) {
+        if (!error) set_results(c, std::move(results));
+        done(std::move(error));
+      });
 }
 
 // True for `i < n && …` of integers, which td::while_loop makes of maximum_iterations.
@@ -78,27 +98,127 @@ bool counts(const Function& condition) {
   return std::any_of(result.inputs().begin(), result.inputs().end(), compares_integers);
 }
 
+std::vector<Array> inputs_of(const KernelContext& c) {
+  std::vector<Array> values;
+  for (int i = 0; i < c.num_inputs(); ++i) values.push_back(c.input(i));
+  return values;
+}
+
+// Whether a loop of so many trips goes on, by its condition's value on the host.
+bool goes_on(const KernelContext& c, const Function& condition, const Array& value,
+             std::int64_t trips) {
+  constexpr std::int64_t kMaxUnmaterialized = 1000;
+  if (!is_true(value)) return false;
+  if (trips >= kMaxUnmaterialized && !is_computed(value) && !counts(condition)) {
+    throw FailedPreconditionError(
+        cat("The loop has gone round ", trips, " times on ", c.device().name(),
+            ", but its condition was not computed and never ends it: it hangs on values of a "
+            "device that does not compute. State how often it goes round with "
+            "WhileOptions::maximum_iterations."));
+  }
+  return true;
+}
+
 void while_kernel(KernelContext& c) {
   const Function& condition = *c.attr<FunctionRef>("cond");
   const Function& body = *c.attr<FunctionRef>("body");
-  std::vector<Array> state;
-  for (int i = 0; i < c.num_inputs(); ++i) state.push_back(c.input(i));
-  constexpr std::int64_t kMaxUnmaterialized = 1000;
+  std::vector<Array> state = inputs_of(c);
   for (std::int64_t trips = 0;; ++trips) {
     if (c.cancellation()) c.cancellation()->check();
-    const Array go_on = copy_to_host_unchecked(c.functions().run(condition, state, c).at(0));
-    if (!is_true(go_on)) break;
-    if (trips >= kMaxUnmaterialized && !is_computed(go_on) && !counts(condition)) {
-      throw FailedPreconditionError(
-          cat("The loop has gone round ", trips, " times on ", c.device().name(),
-              ", but its condition was not computed and never ends it: it hangs on values of a "
-              "device that does not compute. State how often it goes round with "
-              "WhileOptions::maximum_iterations."));
-    }
+    const Array value = copy_to_host_unchecked(c.functions().run(condition, state, c).at(0));
+    if (!goes_on(c, condition, value, trips)) break;
     // Moved in, so that the body may write over what it is the last to read.
     state = c.functions().run(body, std::move(state), c);
   }
   set_results(c, std::move(state));
+}
+
+// A While that no thread waits for. What calls back before the call that it answers has returned is
+// taken up by the thread that made the call, in a loop: an iteration takes no stack.
+class AsyncWhile : public std::enable_shared_from_this<AsyncWhile> {
+ public:
+  AsyncWhile(KernelContext& c, KernelDone done)
+      : c_(c),
+        condition_(*c.attr<FunctionRef>("cond")),
+        body_(*c.attr<FunctionRef>("body")),
+        state_(inputs_of(c)),
+        done_(std::move(done)) {}
+
+  void run() {
+    do {
+      answered_.store(false, std::memory_order_relaxed);
+      if (!next()) return;
+    } while (answered_.exchange(true, std::memory_order_acq_rel));
+  }
+
+ private:
+  enum class At { kCondition, kCopy, kBody };
+
+  // Takes up the last answer and makes the next call; false when the loop is over.
+  bool next() {
+    try {
+      if (error_) std::rethrow_exception(error_);
+      if (!begun_ || at_ == At::kBody) {
+        if (c_.cancellation()) c_.cancellation()->check();
+        if (begun_) state_ = std::move(results_);
+        begun_ = true;
+        at_ = At::kCondition;
+        c_.functions().run_async(condition_, state_, c_, answer());
+        return true;
+      }
+      if (at_ == At::kCondition) {
+        at_ = At::kCopy;
+        c_.functions().copy_to_host_async(
+            std::move(results_.at(0)),
+            [self = shared_from_this()](std::exception_ptr error, Array value) {
+              std::vector<Array> values;
+              values.push_back(std::move(value));
+              self->take(std::move(error), std::move(values));
+            });
+        return true;
+      }
+      if (goes_on(c_, condition_, results_.at(0), trips_++)) {
+        at_ = At::kBody;
+        // Moved in, so that the body may write over what it is the last to read.
+        c_.functions().run_async(body_, std::move(state_), c_, answer());
+        return true;
+      }
+      set_results(c_, std::move(state_));
+    } catch (...) {
+      done_(std::current_exception());
+      return false;
+    }
+    done_(nullptr);
+    return false;
+  }
+
+  FunctionRunner::Done answer() {
+    return [self = shared_from_this()](std::exception_ptr error, std::vector<Array> results) {
+      self->take(std::move(error), std::move(results));
+    };
+  }
+
+  void take(std::exception_ptr error, std::vector<Array> results) {
+    error_ = std::move(error);
+    results_ = std::move(results);
+    if (answered_.exchange(true, std::memory_order_acq_rel)) run();
+  }
+
+  KernelContext& c_;
+  const Function& condition_;
+  const Function& body_;
+  std::vector<Array> state_;
+  std::vector<Array> results_;
+  std::exception_ptr error_;
+  const KernelDone done_;
+  At at_ = At::kCondition;
+  bool begun_ = false;
+  std::int64_t trips_ = 0;
+  std::atomic<bool> answered_{false};
+};
+
+void while_kernel_async(KernelContext& c, KernelDone done) {
+  std::make_shared<AsyncWhile>(c, std::move(done))->run();
 }
 
 void to_bool(KernelContext& c) {
@@ -106,12 +226,22 @@ void to_bool(KernelContext& c) {
 }
 
 const KernelRegistration kToBool{{.op = "ToBool", .run = to_bool}};
-const KernelRegistration kIf{{.op = "If", .run = if_kernel}};
-const KernelRegistration kStatelessIf{{.op = "StatelessIf", .run = if_kernel}};
-const KernelRegistration kCase{{.op = "Case", .run = case_kernel}};
-const KernelRegistration kStatelessCase{{.op = "StatelessCase", .run = case_kernel}};
-const KernelRegistration kWhile{{.op = "While", .run = while_kernel}};
-const KernelRegistration kStatelessWhile{{.op = "StatelessWhile", .run = while_kernel}};
+const KernelRegistration kIf{{.op = "If",
+                              .run = branch_kernel<branch_of_if>,
+                              .run_async = branch_kernel_async<branch_of_if>}};
+const KernelRegistration kStatelessIf{{.op = "StatelessIf",
+                                       .run = branch_kernel<branch_of_if>,
+                                       .run_async = branch_kernel_async<branch_of_if>}};
+const KernelRegistration kCase{{.op = "Case",
+                                .run = branch_kernel<branch_of_case>,
+                                .run_async = branch_kernel_async<branch_of_case>}};
+const KernelRegistration kStatelessCase{{.op = "StatelessCase",
+                                         .run = branch_kernel<branch_of_case>,
+                                         .run_async = branch_kernel_async<branch_of_case>}};
+const KernelRegistration kWhile{
+    {.op = "While", .run = while_kernel, .run_async = while_kernel_async}};
+const KernelRegistration kStatelessWhile{
+    {.op = "StatelessWhile", .run = while_kernel, .run_async = while_kernel_async}};
 
 }  // namespace
 }  // namespace tandem

@@ -240,9 +240,11 @@ void GradientAccumulator::take(std::int64_t count, const Cancellation* cancellat
   Callbacks ready;
   {
     std::lock_guard lock(mutex_);
-    takes_.push_back({count, cancellation, std::move(done)});
+    const std::uint64_t request = ++requests_;
+    takes_.push_back({count, std::move(done), request});
     match(ready);
-    if (!takes_.empty() && cancellation != nullptr) watch_cancellation();
+    const bool waits = !takes_.empty() && takes_.back().request == request;
+    if (waits && !watch(request, cancellation, takes_.back().watch)) drop(request, ready);
   }
   for (const auto& callback : ready) callback();
 }
@@ -250,31 +252,33 @@ void GradientAccumulator::take(std::int64_t count, const Cancellation* cancellat
 // Serves the oldest request, and those behind it, until one has to wait.
 void GradientAccumulator::match(Callbacks& ready) {
   while (!takes_.empty() && count_ >= takes_.front().count) {
-    ready.push_back([done = std::move(takes_.front().done), sum = handoff()]() mutable {
+    ready.push_back([done = std::move(takes_.front().done), watch = takes_.front().watch,
+                     sum = handoff()]() mutable {
+      watch.end();
       done(nullptr, std::move(sum));
     });
     takes_.pop_front();
   }
 }
 
-bool GradientAccumulator::drop_cancelled() {
+void GradientAccumulator::cancel_request(std::uint64_t request) {
   Callbacks ready;
-  bool some_left = false;
   {
     std::lock_guard lock(mutex_);
-    for (auto take = takes_.begin(); take != takes_.end();) {
-      if (take->cancellation == nullptr || !take->cancellation->cancelled()) {
-        some_left = some_left || take->cancellation != nullptr;
-        ++take;
-        continue;
-      }
-      ready.push_back([done = std::move(take->done)] { done(take_was_cancelled(), {}); });
-      take = takes_.erase(take);
-    }
-    match(ready);
+    drop(request, ready);
   }
   for (const auto& callback : ready) callback();
-  return some_left;
+}
+
+// Called with the lock held, as the request's cancellation calls back or instead of it.
+void GradientAccumulator::drop(std::uint64_t request, Callbacks& ready) {
+  const auto take = std::find_if(takes_.begin(), takes_.end(),
+                                 [&](const Take& waiting) { return waiting.request == request; });
+  if (take != takes_.end()) {
+    ready.push_back([done = std::move(take->done)] { done(take_was_cancelled(), {}); });
+    takes_.erase(take);
+  }
+  match(ready);
 }
 
 }  // namespace tandem::cpu

@@ -54,13 +54,14 @@ class GradientAccumulator final : public WaitingResource {
   /// Warns if the new step is an earlier one.
   void set_global_step(std::int64_t step);
 
-  bool drop_cancelled() override;
+  void cancel_request(std::uint64_t request) override;
 
  private:
   struct Take {
     std::int64_t count;
-    const Cancellation* cancellation;
     TakeDone done;
+    std::uint64_t request;
+    RequestWatch watch = {};
   };
   using Callbacks = std::vector<std::function<void()>>;
 
@@ -69,6 +70,7 @@ class GradientAccumulator final : public WaitingResource {
   void add_rows(const Array& indices, const Array& values);
   GradientRows handoff();
   void match(Callbacks& ready);
+  void drop(std::uint64_t request, Callbacks& ready);
 
   const Kind kind_;
   mutable std::mutex mutex_;
@@ -77,6 +79,7 @@ class GradientAccumulator final : public WaitingResource {
   GradientRows sum_;                  // in memory of its own
   std::vector<std::int64_t> counts_;  // of gradients that had each row
   std::list<Take> takes_;
+  std::uint64_t requests_ = 0;
 };
 
 }  // namespace tandem::cpu

@@ -1,5 +1,7 @@
 #include "tandem/kernels/cpu/state/queue.h"
 
+#include <algorithm>
+
 #include "tandem/core/error.h"
 
 namespace tandem::cpu {
@@ -38,9 +40,11 @@ void Queue::put(std::vector<Tuple> elements, const Cancellation* cancellation, P
         done(std::make_exception_ptr(CancelledError(cat("The ", kind_.type, " is closed."))));
       });
     } else {
-      puts_.push_back({std::move(elements), 0, cancellation, std::move(done)});
+      const std::uint64_t request = ++requests_;
+      puts_.push_back({request, std::move(elements), 0, std::move(done)});
       match(ready);
-      if (!puts_.empty() && cancellation != nullptr) watch_cancellation();
+      const bool waits = !puts_.empty() && puts_.back().request == request;
+      if (waits && !watch(request, cancellation, puts_.back().watch)) drop(request, ready);
     }
   }
   for (const auto& callback : ready) callback();
@@ -50,9 +54,11 @@ void Queue::take(std::int64_t count, bool fewer, const Cancellation* cancellatio
   Callbacks ready;
   {
     std::lock_guard lock(mutex_);
-    takes_.push_back({count, fewer, {}, cancellation, std::move(done)});
+    const std::uint64_t request = ++requests_;
+    takes_.push_back({request, count, fewer, {}, std::move(done)});
     match(ready);
-    if (!takes_.empty() && cancellation != nullptr) watch_cancellation();
+    const bool waits = !takes_.empty() && takes_.back().request == request;
+    if (waits && !watch(request, cancellation, takes_.back().watch)) drop(request, ready);
   }
   for (const auto& callback : ready) callback();
 }
@@ -64,7 +70,10 @@ void Queue::close(bool cancel_waiting_puts) {
     closed_ = true;
     if (cancel_waiting_puts) {
       for (Put& put : puts_) {
-        ready.push_back([done = std::move(put.done)] { done(cancelled("Enqueue")); });
+        ready.push_back([done = std::move(put.done), watch = put.watch] {
+          watch.end();
+          done(cancelled("Enqueue"));
+        });
       }
       puts_.clear();
     }
@@ -73,37 +82,28 @@ void Queue::close(bool cancel_waiting_puts) {
   for (const auto& callback : ready) callback();
 }
 
-bool Queue::drop_cancelled() {
+void Queue::cancel_request(std::uint64_t request) {
   Callbacks ready;
-  bool some_left = false;
   {
     std::lock_guard lock(mutex_);
-    const auto is_cancelled = [&](const Cancellation* c) {
-      if (c == nullptr) return false;
-      some_left = some_left || !c->cancelled();
-      return c->cancelled();
-    };
-    for (auto put = puts_.begin(); put != puts_.end();) {
-      if (!is_cancelled(put->cancellation)) {
-        ++put;
-        continue;
-      }
-      ready.push_back([done = std::move(put->done)] { done(cancelled("Enqueue")); });
-      put = puts_.erase(put);
-    }
-    for (auto take = takes_.begin(); take != takes_.end();) {
-      if (!is_cancelled(take->cancellation)) {
-        ++take;
-        continue;
-      }
-      undo(*take);
-      ready.push_back([done = std::move(take->done)] { done(cancelled("Dequeue"), {}); });
-      take = takes_.erase(take);
-    }
-    match(ready);
+    drop(request, ready);
   }
   for (const auto& callback : ready) callback();
-  return some_left;
+}
+
+// Called with the lock held, as the request's cancellation calls back or instead of it.
+void Queue::drop(std::uint64_t request, Callbacks& ready) {
+  const auto is_it = [&](const auto& waiting) { return waiting.request == request; };
+  if (const auto put = std::find_if(puts_.begin(), puts_.end(), is_it); put != puts_.end()) {
+    ready.push_back([done = std::move(put->done)] { done(cancelled("Enqueue")); });
+    puts_.erase(put);
+  }
+  if (const auto take = std::find_if(takes_.begin(), takes_.end(), is_it); take != takes_.end()) {
+    undo(*take);
+    ready.push_back([done = std::move(take->done)] { done(cancelled("Dequeue"), {}); });
+    takes_.erase(take);
+  }
+  match(ready);
 }
 
 void Queue::undo(Take& take) {
@@ -137,7 +137,10 @@ bool Queue::serve(Put& put, Callbacks& ready) {
     if (kind_.capacity >= 0 && store_->size() >= kind_.capacity) return false;
     store_->put(std::move(put.elements[put.next++]));
   }
-  ready.push_back([done = std::move(put.done)] { done(nullptr); });
+  ready.push_back([done = std::move(put.done), watch = put.watch] {
+    watch.end();
+    done(nullptr);
+  });
   return true;
 }
 
@@ -150,21 +153,25 @@ bool Queue::serve(Take& take, Callbacks& ready) {
       take.count = left;
     } else {
       undo(take);
-      ready.push_back([this, left, count = take.count, done = std::move(take.done)] {
-        done(std::make_exception_ptr(OutOfRangeError(
-                 cat("The ", kind_.type, " is closed and has insufficient elements (requested ",
-                     count, ", current size ", left, ")"))),
-             {});
-      });
+      ready.push_back(
+          [this, left, count = take.count, done = std::move(take.done), watch = take.watch] {
+            watch.end();
+            done(std::make_exception_ptr(OutOfRangeError(
+                     cat("The ", kind_.type, " is closed and has insufficient elements (requested ",
+                         count, ", current size ", left, ")"))),
+                 {});
+          });
       return true;
     }
   }
   const std::int64_t stays = closed_ ? 0 : kind_.stays;
   while (have() < take.count && store_->size() > stays) take.got.push_back(store_->take());
   if (have() < take.count) return false;
-  ready.push_back([done = std::move(take.done), got = std::move(take.got)]() mutable {
-    done(nullptr, std::move(got));
-  });
+  ready.push_back(
+      [done = std::move(take.done), got = std::move(take.got), watch = take.watch]() mutable {
+        watch.end();
+        done(nullptr, std::move(got));
+      });
   return true;
 }
 

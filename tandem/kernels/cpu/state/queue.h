@@ -63,21 +63,23 @@ class Queue final : public WaitingResource {
   std::int64_t size() const;
   bool closed() const;
 
-  bool drop_cancelled() override;
+  void cancel_request(std::uint64_t request) override;
 
  private:
   struct Put {
+    std::uint64_t request;
     std::vector<Tuple> elements;
     std::size_t next = 0;
-    const Cancellation* cancellation;
     PutDone done;
+    RequestWatch watch = {};
   };
   struct Take {
+    std::uint64_t request;
     std::int64_t count;
     bool fewer;
     std::vector<Tuple> got;
-    const Cancellation* cancellation;
     TakeDone done;
+    RequestWatch watch = {};
   };
   using Callbacks = std::vector<std::function<void()>>;
 
@@ -85,6 +87,7 @@ class Queue final : public WaitingResource {
   bool serve(Put& put, Callbacks& ready);
   bool serve(Take& take, Callbacks& ready);
   void undo(Take& take);
+  void drop(std::uint64_t request, Callbacks& ready);
 
   const Kind kind_;
   mutable std::mutex mutex_;
@@ -92,6 +95,7 @@ class Queue final : public WaitingResource {
   std::list<Put> puts_;
   std::list<Take> takes_;
   bool closed_ = false;
+  std::uint64_t requests_ = 0;
 };
 
 /// Stores: in order; at random by the two seeds; by the first component, smallest first.

@@ -1,5 +1,6 @@
 #include "tandem/kernels/cpu/state/staging_area.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "tandem/core/error.h"
@@ -21,12 +22,6 @@ std::int64_t bytes_of(const StagingArea::Tuple& tuple) {
   std::int64_t bytes = 0;
   for (const Array& array : tuple) bytes += bytes_of(array);
   return bytes;
-}
-
-bool is_cancelled(const Cancellation* cancellation, bool& some_left) {
-  if (cancellation == nullptr) return false;
-  some_left = some_left || !cancellation->cancelled();
-  return cancellation->cancelled();
 }
 
 std::exception_ptr cancelled(const char* what) {
@@ -55,30 +50,33 @@ void StagingArea::put(Tuple tuple, const Cancellation* cancellation, PutDone don
   Callbacks ready;
   {
     std::lock_guard lock(mutex_);
-    puts_.push_back({std::move(tuple), bytes, cancellation, std::move(done)});
+    const std::uint64_t request = ++requests_;
+    puts_.push_back({std::move(tuple), bytes, std::move(done), request});
     match(ready);
-    if (!puts_.empty() && cancellation != nullptr) watch_cancellation();
+    const bool waits = !puts_.empty() && puts_.back().request == request;
+    if (waits && !watch(request, cancellation, puts_.back().watch)) drop(request, ready);
   }
   // When the lock is gone: they go on with other kernels, perhaps of this area.
   for (const auto& callback : ready) callback();
 }
 
 void StagingArea::take(const Cancellation* cancellation, TakeDone done) {
-  wait({-1, cancellation, std::move(done)});
+  wait({-1, std::move(done)}, cancellation);
 }
 
 void StagingArea::peek(std::int64_t index, const Cancellation* cancellation, TakeDone done) {
-  wait({index, cancellation, std::move(done)});
+  wait({index, std::move(done)}, cancellation);
 }
 
-void StagingArea::wait(Take take) {
+void StagingArea::wait(Take take, const Cancellation* cancellation) {
   Callbacks ready;
   {
     std::lock_guard lock(mutex_);
-    const bool watched = take.cancellation != nullptr;
+    const std::uint64_t request = take.request = ++requests_;
     takes_.push_back(std::move(take));
     match(ready);
-    if (!takes_.empty() && watched) watch_cancellation();
+    const bool waits = !takes_.empty() && takes_.back().request == request;
+    if (waits && !watch(request, cancellation, takes_.back().watch)) drop(request, ready);
   }
   for (const auto& callback : ready) callback();
 }
@@ -108,9 +106,11 @@ bool StagingArea::serve(Take& take, Callbacks& ready) {
     bytes_ -= bytes_of(tuple);
     tuples_.pop_front();
   }
-  ready.push_back([done = std::move(take.done), tuple = std::move(tuple)]() mutable {
-    done(nullptr, std::move(tuple));
-  });
+  ready.push_back(
+      [done = std::move(take.done), tuple = std::move(tuple), watch = take.watch]() mutable {
+        watch.end();
+        done(nullptr, std::move(tuple));
+      });
   return true;
 }
 
@@ -122,7 +122,10 @@ void StagingArea::match(Callbacks& ready) {
       Put& put = puts_.front();
       bytes_ += put.bytes;
       tuples_.push_back(std::move(put.tuple));
-      ready.push_back([done = std::move(put.done)] { done(nullptr); });
+      ready.push_back([done = std::move(put.done), watch = put.watch] {
+        watch.end();
+        done(nullptr);
+      });
       puts_.pop_front();
       moved = true;
     }
@@ -137,32 +140,28 @@ void StagingArea::match(Callbacks& ready) {
   }
 }
 
-bool StagingArea::drop_cancelled() {
+void StagingArea::cancel_request(std::uint64_t request) {
   Callbacks ready;
-  bool some_left = false;
   {
     std::lock_guard lock(mutex_);
-    for (auto put = puts_.begin(); put != puts_.end();) {
-      if (!is_cancelled(put->cancellation, some_left)) {
-        ++put;
-        continue;
-      }
-      ready.push_back([done = std::move(put->done)] { done(cancelled("Stage")); });
-      put = puts_.erase(put);
-    }
-    for (auto take = takes_.begin(); take != takes_.end();) {
-      if (!is_cancelled(take->cancellation, some_left)) {
-        ++take;
-        continue;
-      }
-      const char* const what = take->index >= 0 ? "StagePeek" : "Unstage";
-      ready.push_back([done = std::move(take->done), what] { done(cancelled(what), {}); });
-      take = takes_.erase(take);
-    }
-    match(ready);
+    drop(request, ready);
   }
   for (const auto& callback : ready) callback();
-  return some_left;
+}
+
+// Called with the lock held, as the request's cancellation calls back or instead of it.
+void StagingArea::drop(std::uint64_t request, Callbacks& ready) {
+  const auto is_it = [&](const auto& waiting) { return waiting.request == request; };
+  if (const auto put = std::find_if(puts_.begin(), puts_.end(), is_it); put != puts_.end()) {
+    ready.push_back([done = std::move(put->done)] { done(cancelled("Stage")); });
+    puts_.erase(put);
+  }
+  if (const auto take = std::find_if(takes_.begin(), takes_.end(), is_it); take != takes_.end()) {
+    const char* const what = take->index >= 0 ? "StagePeek" : "Unstage";
+    ready.push_back([done = std::move(take->done), what] { done(cancelled(what), {}); });
+    takes_.erase(take);
+  }
+  match(ready);
 }
 
 }  // namespace tandem::cpu

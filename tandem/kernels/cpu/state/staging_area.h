@@ -36,26 +36,29 @@ class StagingArea final : public WaitingResource {
   std::int64_t size() const;
   void clear();
 
-  bool drop_cancelled() override;
+  void cancel_request(std::uint64_t request) override;
 
  private:
   struct Put {
     Tuple tuple;
     std::int64_t bytes;
-    const Cancellation* cancellation;
     PutDone done;
+    std::uint64_t request = 0;
+    RequestWatch watch = {};
   };
   struct Take {
     std::int64_t index;  // -1: takes the first out
-    const Cancellation* cancellation;
     TakeDone done;
+    std::uint64_t request = 0;
+    RequestWatch watch = {};
   };
   using Callbacks = std::vector<std::function<void()>>;
 
   bool has_room(std::int64_t bytes) const;
   bool serve(Take& take, Callbacks& ready);
   void match(Callbacks& ready);
-  void wait(Take take);
+  void wait(Take take, const Cancellation* cancellation);
+  void drop(std::uint64_t request, Callbacks& ready);
 
   const std::int64_t capacity_;
   const std::int64_t memory_limit_;
@@ -64,6 +67,7 @@ class StagingArea final : public WaitingResource {
   std::deque<Tuple> tuples_;
   std::list<Put> puts_;
   std::list<Take> takes_;
+  std::uint64_t requests_ = 0;
 };
 
 }  // namespace tandem::cpu

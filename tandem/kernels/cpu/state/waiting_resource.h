@@ -1,20 +1,33 @@
 #pragma once
 
+#include <cstdint>
+
+#include "tandem/core/cancellation.h"
 #include "tandem/core/resource_handle.h"
 
 namespace tandem::cpu {
 
-/// A resource that requests wait for: whoever cannot go on leaves a callback, and no thread waits.
-/// Requests that may be cancelled are looked after by one thread for the whole process.
+/// What may cancel one waiting request: a callback of its step's Cancellation.
+struct RequestWatch {
+  const Cancellation* cancellation = nullptr;
+  Cancellation::Token token = 0;
+  /// Before the request's own callback, which may end the step; without the resource's lock.
+  void end() const {
+    if (token != 0) cancellation->deregister_callback(token);
+  }
+};
+
+/// A resource that requests wait for: a request that cannot be served leaves a callback, and no
+/// thread waits. A cancellation ends the requests of its step on the thread that cancels.
 class WaitingResource : public Resource {
  public:
-  /// Ends the requests that are cancelled; false if none is left that could be. Thread-safe.
-  virtual bool drop_cancelled() = 0;
+  /// Ends the request with CancelledError if it still waits. Thread-safe.
+  virtual void cancel_request(std::uint64_t request) = 0;
 
  protected:
-  /// Has `drop_cancelled` called now and then until it returns false. May be called with the
-  /// resource's own lock held.
-  void watch_cancellation();
+  /// Has `cancel_request` called when `cancellation`, which may be null, says so; false if it has
+  /// said so already. May be called with the resource's own lock held.
+  bool watch(std::uint64_t request, const Cancellation* cancellation, RequestWatch& watch);
 };
 
 }  // namespace tandem::cpu
