@@ -397,7 +397,10 @@ TEST(Frames, ACancelledLoopEnds) {
   Runtime& runtime = Runtime::current();
   KernelContext caller;
   caller.services_ = &runtime.services(runtime.default_device());
-  caller.cancellation_ = &cancellation;
+  StepContext step;
+  step.id = 1;
+  step.cancellation = &cancellation;
+  caller.step_ = &step;
   EXPECT_THROW(caller.functions().run(*f, {}, caller), CancelledError);
 }
 

@@ -44,7 +44,7 @@ TEST(Recording, TwoStepsSideBySideHaveTheirOwnEventsOnly) {
     profiler::Recording recording;
     meet(begun, 3);
     f(x);
-    neg(x);
+    negative(x);
     meet(ran, 3);
     profile = recording.stop();
   };

@@ -28,11 +28,11 @@ Tensor take(const Tensor& queue) { return raw_op("QueueDequeueV2", {queue}, kFlo
 auto sum_of_taken(const Tensor& queue) {
   auto inner = function([queue](Tensor n) {
     auto [left, sum] =
-        while_loop([](Tensor left, Tensor) { return left > 0; },
-                   [queue](Tensor left, Tensor sum) {
+        while_loop([](Tensor i, Tensor) { return i > 0; },
+                   [queue](Tensor i, Tensor s) {
                      const Tensor next = cond(
-                         left > -1, [&] { return sum + take(queue); }, [&] { return sum - 1.0f; });
-                     return std::tuple(left - 1, next);
+                         i > -1, [&] { return s + take(queue); }, [&] { return s - 1.0f; });
+                     return std::tuple(i - 1, next);
                    },
                    n, Tensor(0.0f));
     return sum;
