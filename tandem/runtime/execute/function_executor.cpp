@@ -10,6 +10,7 @@
 #include "tandem/core/flush_denormals.h"
 #include "tandem/core/resource_handle.h"
 #include "tandem/device/memory_space.h"
+#include "tandem/runtime/execute/device_kernel.h"
 #include "tandem/runtime/execute/executable.h"
 #include "tandem/runtime/execute/placed_function.h"
 #include "tandem/runtime/execute/plan_cache.h"
@@ -168,12 +169,17 @@ void FunctionExecutor::run_async(const Function& function, std::vector<Array> ar
 
 void FunctionExecutor::copy_to_host_async(Array value, CopyDone done) {
   try {
-    if (device_of(value) == nullptr || value.num_bytes() == 0 || !is_computed(value))
+    if (device_of(value) == nullptr || value.num_bytes() == 0)
       return done(nullptr, copy_to_host_unchecked(value));
-    Array copy(value.dtype(), value.shape());
-    start_transfer(value, copy, [value, copy, done](const std::exception_ptr& error) {
-      done(error, error ? Array() : copy);
-    });
+    const Array copy(value.dtype(), value.shape());
+    if (!is_computed(value)) mark_unmaterialized(copy);
+    // What goes on from here does so in the caller's runtime, on whichever thread.
+    start_transfer(
+        value, copy,
+        [context = thread_context(), value, copy, done](const std::exception_ptr& error) {
+          const ThreadContextScope scope(context);
+          done(error, error ? Array() : copy);
+        });
   } catch (...) {
     done(std::current_exception(), Array());
   }
