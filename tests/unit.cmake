@@ -82,6 +82,15 @@ target_link_libraries(cache_writer PRIVATE tandem::tandem)
 target_include_directories(cache_writer PRIVATE "${PROJECT_SOURCE_DIR}")
 add_dependencies(data_test cache_writer)
 
+# Programs that end in every way, which runtime_test starts by the hundred.
+add_executable(ends unit/runtime/programs/ends.cpp)
+tandem_options(ends)
+set_target_properties(ends PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+target_link_libraries(ends PRIVATE tandem::tandem)
+target_include_directories(ends PRIVATE "${PROJECT_SOURCE_DIR}")
+tandem_cold(ends)
+add_dependencies(runtime_test ends)
+
 # The same once more on an emulated accelerator with memory of its own: what is trained and
 # differentiated on a CPU must be the same there.
 foreach(module IN ITEMS autodiff keras)

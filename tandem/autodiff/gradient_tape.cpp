@@ -40,7 +40,8 @@ bool flows(DType t) { return is_differentiable(t); }
 
 }  // namespace
 
-class GradientTape::Recorder final : public OpRecorder {
+class GradientTape::Recorder final : public OpRecorder,
+                                     public std::enable_shared_from_this<GradientTape::Recorder> {
  public:
   explicit Recorder(const Options& options) : options_(options) {}
 
@@ -88,8 +89,8 @@ class GradientTape::Recorder final : public OpRecorder {
 
   void listen(bool on) {
     auto& recorders = thread_context().recorders;
-    const auto at = std::find(recorders.begin(), recorders.end(), this);
-    if (on && at == recorders.end()) recorders.push_back(this);
+    const auto at = find_in(recorders);
+    if (on && at == recorders.end()) recorders.push_back(shared_from_this());
     if (!on && at != recorders.end()) recorders.erase(at);
   }
 
@@ -100,11 +101,16 @@ class GradientTape::Recorder final : public OpRecorder {
 
   bool persistent() const { return options_.persistent; }
   bool listening() const {
-    const auto& recorders = thread_context().recorders;
-    return std::find(recorders.begin(), recorders.end(), this) != recorders.end();
+    auto& recorders = thread_context().recorders;
+    return find_in(recorders) != recorders.end();
   }
 
  private:
+  using Recorders = std::vector<std::shared_ptr<OpRecorder>>;
+  Recorders::iterator find_in(Recorders& recorders) const {
+    return std::find_if(recorders.begin(), recorders.end(),
+                        [this](const auto& recorder) { return recorder.get() == this; });
+  }
   bool follows(const Tensor& t) const {
     const TensorImpl* impl = t.impl();
     return impl &&
@@ -284,10 +290,13 @@ std::vector<Tensor> GradientTape::Recorder::gradient(const std::vector<Tensor>& 
 
 GradientTape::GradientTape() : GradientTape(Options{}) {}
 GradientTape::GradientTape(const Options& options)
-    : recorder_(std::make_unique<Recorder>(options)) {
+    : recorder_(std::make_shared<Recorder>(options)) {
   recorder_->listen(true);
 }
-GradientTape::~GradientTape() { recorder_->listen(false); }
+GradientTape::~GradientTape() {
+  recorder_->end();  // on another thread, or while recording is stopped, it is in no list seen here
+  recorder_->listen(false);
+}
 
 void GradientTape::watch(const Tensor& tensor) { recorder_->watch(tensor); }
 void GradientTape::watch(const Variable& variable) { recorder_->watch(variable.handle()); }

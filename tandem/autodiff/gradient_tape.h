@@ -40,7 +40,7 @@ class TANDEM_EXPORT GradientSource {
 /// Trainable variables are watched unasked. Tapes nest, for higher derivatives; gradients are made
 /// of ops, so a tape works eagerly and while a function is being traced. Without `persistent`,
 /// `gradient` may be called once and ends the recording. Use a tape on the thread that made it
-/// only.
+/// only; it may be destroyed by any thread, in any order with others.
 class TANDEM_EXPORT GradientTape {
  public:
   struct Options {
@@ -90,7 +90,7 @@ class TANDEM_EXPORT GradientTape {
 
  private:
   class Recorder;
-  std::unique_ptr<Recorder> recorder_;
+  std::shared_ptr<Recorder> recorder_;  ///< shared with the thread that records
 };
 
 /// Computes `outputs = forward(inputs)` with a gradient of the user's own: `backward` takes the

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,6 +17,13 @@ class TANDEM_EXPORT Resource : public RefCounted {
  public:
   virtual std::string debug_string() const = 0;
   ~Resource() override;
+  /// The session that the resource belongs to has ended: handles of it are of no use any more.
+  /// Thread-safe.
+  void retire() { retired_.store(true, std::memory_order_release); }
+  bool retired() const { return retired_.load(std::memory_order_acquire); }
+
+ private:
+  std::atomic<bool> retired_{false};
 };
 
 /// What a handle says of its resource: where it lives, what it is called, and the values it holds.
@@ -38,8 +46,13 @@ class TANDEM_EXPORT ResourceHandle {
   bool empty() const { return info_ == nullptr; }
   const ResourceInfo& info() const;
   Resource* resource() const { return resource_.get(); }
+  /// Throws FailedPreconditionError if the session of the resource has ended.
+  void check_alive() const {
+    if (resource_ && resource_->retired()) throw_retired();
+  }
 
  private:
+  [[noreturn]] void throw_retired() const;
   std::shared_ptr<const ResourceInfo> info_;
   Ref<Resource> resource_;
 };

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tandem/core/error.h"
@@ -32,17 +33,18 @@ struct InterOpPool::State {
 
   std::size_t home() const { return current == this ? index : 0; }
 
-  void push(std::function<void()> task) {
+  // False, and the task is left, if there were workers and they have ended.
+  bool push(std::function<void()>& task) {
     Queue& queue = *queues[home()];
     {
-      std::lock_guard lock(queue.mutex);
-      queue.tasks.push_back(std::move(task));
-    }
-    {
       std::lock_guard lock(sleep_mutex);
+      if (stop) return false;
+      std::lock_guard queue_lock(queue.mutex);
+      queue.tasks.push_back(std::move(task));
       pending.fetch_add(1);
     }
     wake.notify_one();
+    return true;
   }
 
   bool take(std::function<void()>& task) {
@@ -70,7 +72,14 @@ struct InterOpPool::State {
       stop = true;
     }
     wake.notify_all();
-    for (std::thread& w : workers) w.join();
+    for (std::thread& w : std::exchange(workers, {})) {
+      // A kernel that ends the program, or destroys its runtime, may run on a worker.
+      if (w.get_id() == std::this_thread::get_id()) {
+        w.detach();
+      } else {
+        w.join();
+      }
+    }
   }
 
   void worker(std::size_t own) {
@@ -94,12 +103,12 @@ thread_local InterOpPool::State* InterOpPool::State::current = nullptr;
 thread_local std::size_t InterOpPool::State::index = 0;
 
 InterOpPool::InterOpPool(int threads)
-    : threads_(std::max(threads, 1)), state_(std::make_unique<State>()) {
+    : threads_(std::max(threads, 1)), state_(std::make_shared<State>()) {
   for (int i = 0; i < threads_; ++i) state_->queues.push_back(std::make_unique<State::Queue>());
   try {
     for (int i = 1; i < threads_; ++i) {
       state_->workers.emplace_back(
-          [s = state_.get(), i] { s->worker(static_cast<std::size_t>(i)); });
+          [s = state_, i] { s->worker(static_cast<std::size_t>(i)); });
     }
   } catch (const std::system_error& error) {
     state_->end();
@@ -109,10 +118,17 @@ InterOpPool::InterOpPool(int threads)
 }
 
 InterOpPool::~InterOpPool() { state_->end(); }
+void InterOpPool::stop() { state_->end(); }
 
 bool InterOpPool::on_worker() { return State::current != nullptr; }
 
-void InterOpPool::schedule(std::function<void()> task) { state_->push(std::move(task)); }
+void InterOpPool::schedule(std::function<void()> task) {
+  if (state_->push(task)) return;
+  std::thread([task = std::move(task)] {
+    const ScopedFlushDenormals flush;
+    task();
+  }).detach();
+}
 
 bool InterOpPool::help() {
   std::function<void()> task;

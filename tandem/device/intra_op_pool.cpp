@@ -8,6 +8,7 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #if defined(__x86_64__)
@@ -138,7 +139,14 @@ struct IntraOpPool::State {
       stop.store(true);
     }
     wake.notify_all();
-    for (std::thread& w : workers) w.join();
+    for (std::thread& w : std::exchange(workers, {})) {
+      // A kernel that ends the program, or destroys its runtime, may run on a worker.
+      if (w.get_id() == std::this_thread::get_id()) {
+        w.detach();
+      } else {
+        w.join();
+      }
+    }
   }
 
   void run(Job& new_job) {
@@ -162,10 +170,10 @@ SerialKernelScope::~SerialKernelScope() { t_alone = before_; }
 std::uint64_t IntraOpPool::uses_by_this_thread() { return t_uses; }
 
 IntraOpPool::IntraOpPool(int threads)
-    : threads_(std::max(threads, 1)), state_(std::make_unique<State>(threads_)) {
+    : threads_(std::max(threads, 1)), state_(std::make_shared<State>(threads_)) {
   try {
     for (std::size_t i = 1; i < static_cast<std::size_t>(threads_); ++i)
-      state_->workers.emplace_back([s = state_.get(), i] { s->worker(i); });
+      state_->workers.emplace_back([s = state_, i] { s->worker(i); });
   } catch (const std::system_error& error) {
     state_->end();
     throw ResourceExhaustedError(
@@ -174,6 +182,7 @@ IntraOpPool::IntraOpPool(int threads)
 }
 
 IntraOpPool::~IntraOpPool() { state_->end(); }
+void IntraOpPool::stop() { state_->end(); }
 
 void IntraOpPool::split(std::int64_t count, double cost, RangeFn fn) {
   if (t_alone || state_->leased.exchange(true, std::memory_order_acquire)) return fn(0, count);

@@ -60,6 +60,10 @@ class TANDEM_EXPORT IntraOpPool {
   /// must not depend on how the work was split.
   void for_each_piece(std::int64_t pieces, RangeFn fn);
 
+  /// Ends the workers; callers then do all pieces themselves. Does nothing the second time. May be
+  /// called by a worker, which then ends by itself.
+  void stop();
+
  private:
   static constexpr double kWorthwhile =
       20'000;  // ns: several times what handing over and joining costs
@@ -67,7 +71,7 @@ class TANDEM_EXPORT IntraOpPool {
 
   struct State;
   int threads_;
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace tandem

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tandem/core/error.h"
+#include "tandem/core/never_destroyed.h"
 #include "tandem/fs/atomic_file.h"
 #include "tandem/fs/internal/local_file_system.h"
 
@@ -20,9 +21,9 @@ FileSystem::~FileSystem() = default;
 void FileSystem::copy_permissions(const std::string&, const std::string&) {}
 
 FileSystem& file_system_of(std::string_view path) {
-  static LocalFileSystem local;
+  static NeverDestroyed<LocalFileSystem> local;
   const std::size_t end = path.find("://");
-  if (end == std::string_view::npos || path.substr(0, end) == "file") return local;
+  if (end == std::string_view::npos || path.substr(0, end) == "file") return *local;
   // TensorFlow's error and text for a scheme that nobody registered; no issue asks for remote
   // files.
   throw UnimplementedError(cat("File system scheme '", path.substr(0, end),

@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include "tandem/core/error.h"
+#include "tandem/core/never_destroyed.h"
 #include "tandem/fs/crc32c.h"
 #include "tandem/fs/file_system.h"
 
@@ -44,8 +45,8 @@ std::string make_machine() {
 }
 
 const std::string& machine() {
-  static const std::string machine = make_machine();
-  return machine;
+  static const NeverDestroyed<std::string> machine(make_machine);
+  return *machine;
 }
 
 // The next part of a name, before a dot.

@@ -35,14 +35,20 @@ class TANDEM_EXPORT Function {
   std::string to_string() const;
 
   /// Something derived from this function that upper modules keep with it, such as its execution
-  /// plans or its gradient function: made by `make` at first use, once, under a lock that only this
-  /// slot uses.
+  /// plans or its gradient function: made by `make` at first use. No lock is held meanwhile, so two
+  /// threads may make it at a time; the first to be done wins, and all get what that one made.
   enum Slot { kPlans, kGradient, kWaits, kSlots };
   template <class T, class Make>
   std::shared_ptr<T> derived(Slot slot, Make make) const {
-    std::lock_guard lock(slots_[slot].mutex);
-    if (!slots_[slot].value) slots_[slot].value = make();
-    return std::static_pointer_cast<T>(slots_[slot].value);
+    DerivedSlot& kept = slots_[slot];
+    {
+      std::lock_guard lock(kept.mutex);
+      if (kept.value) return std::static_pointer_cast<T>(kept.value);
+    }
+    std::shared_ptr<T> made = make();
+    std::lock_guard lock(kept.mutex);
+    if (!kept.value) kept.value = std::move(made);
+    return std::static_pointer_cast<T>(kept.value);
   }
 
  private:

@@ -56,6 +56,15 @@ const KernelRegistration* KernelRegistration::newest() {
   return g_newest.load(std::memory_order_acquire);
 }
 
+std::exception_ptr output_failure(const KernelContext& context, const char* kernel) {
+  try {
+    context.check_outputs(kernel);
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
+
 const KernelDecl& KernelList::choose_slow(const KernelContext& context) const {
   std::string refusals;
   for (const KernelDecl* k : candidates) {

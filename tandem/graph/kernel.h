@@ -56,6 +56,16 @@ struct KernelDecl {
   ElementLoops (*float_loops)() = nullptr;
 };
 
+/// Runs a kernel of the synchronous form and checks its outputs.
+inline void run_kernel(const KernelDecl& kernel, KernelContext& context) {
+  context.begin_outputs();
+  kernel.run(context);
+  context.check_outputs(kernel.name);
+}
+
+/// What `check_outputs` throws after a kernel of the asynchronous form, or null.
+TANDEM_EXPORT std::exception_ptr output_failure(const KernelContext& context, const char* kernel);
+
 /// Registers a kernel as OpRegistration does an op.
 class TANDEM_EXPORT KernelRegistration {
  public:

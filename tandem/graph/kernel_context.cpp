@@ -10,9 +10,15 @@ namespace tandem {
 FunctionRunner::~FunctionRunner() = default;
 
 Array& KernelContext::allocate_output_slow(int i, const Shape& shape) {
-  forget_plan(i);  // the shape is not the one planned for: on its own from now on
   const DType dtype = base_dtype(output_dtypes_[i]);
   Array& output = *outputs_[i];
+  if (has_bit(planned_outputs_, i) && !has_bit(offered_outputs_, i)) {
+    wrong_output_ = std::make_shared<const std::string>(
+        cat("output ", i, " has shape ", shape, " but was declared as ", output.shape()));
+  } else {
+    mark_set(i);
+  }
+  forget_plan(i);  // the shape is not the one planned for: on its own from now on
   if (is_object(dtype) || (i < 32 && ((host_outputs_ >> i) & 1) != 0)) {
     output = Array(dtype, shape);
     return output;
@@ -49,12 +55,22 @@ Array& KernelContext::reuse_or_allocate_output(int in, int i, const Shape& shape
   if (may_overwrite_input(in) && source.num_elements() == shape.num_elements() &&
       dtype_size(source.dtype()) == dtype_size(dtype) && !is_object(dtype)) {
     *outputs_[i] = Array(dtype, shape, source.buffer(), source.raw_data());
+    mark_set(i);
     return *outputs_[i];
   }
   return allocate_output_slow(i, shape);
 }
 
 void KernelContext::set_output(int i, Array value) {
+  const DType declared = output_dtypes_[i];
+  if (value.dtype() != declared && base_dtype(value.dtype()) != base_dtype(declared)) {
+    wrong_output_ = std::make_shared<const std::string>(
+        cat("output ", i, value.valid() ? cat(" is ", value.dtype()) : std::string(" is set to no array"),
+            " but was declared as ", declared));
+    *outputs_[i] = std::move(value);
+    forget_plan(i);
+    return;
+  }
   if (has_bit(planned_outputs_, i)) {
     // The plan gave this output a place of its own, which others may count on.
     Array& planned = *outputs_[i];
@@ -62,7 +78,12 @@ void KernelContext::set_output(int i, Array value) {
       if (planned.raw_data() != value.raw_data() && value.num_bytes() != 0) {
         std::memcpy(planned.raw_data(), value.raw_data(), value.num_bytes());
       }
+      mark_set(i);
       return;
+    }
+    if (!has_bit(offered_outputs_, i)) {
+      wrong_output_ = std::make_shared<const std::string>(cat("output ", i, " has shape ", value.shape(),
+                                                              " but was declared as ", planned.shape()));
     }
     forget_plan(i);
   }
@@ -71,6 +92,19 @@ void KernelContext::set_output(int i, Array value) {
   const bool shares = i == 0 && op_->traits.shares_memory != 0;
   if (!shares && value.buffer() && value.buffer()->planned()) value = value.clone();
   *outputs_[i] = std::move(value);
+  if (!wrong_output_) mark_set(i);
+}
+
+void KernelContext::check_outputs_slow(const char* kernel) const {
+  const auto refuse = [&](const std::string& what) {
+    throw InternalError(cat("Kernel '", kernel, "' of op ", op_->name, ": ", what,
+                            ". A kernel sets each output once, with the dtype and shape that its op "
+                            "declares: see docs/adding-an-op.md."));
+  };
+  if (wrong_output_) refuse(*wrong_output_);
+  for (int i = 0; i < num_outputs_; ++i) {
+    if (i < 64 ? !has_bit(set_outputs_, i) : !outputs_[i]->valid()) refuse(cat("missing output ", i));
+  }
 }
 
 const AttrValue* KernelContext::default_attr(std::string_view name) const {

@@ -5,6 +5,7 @@
 #include <exception>
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -77,7 +78,10 @@ class TANDEM_EXPORT KernelContext {
   /// input's where the op says that it may be reused: kernels of such ops must take an output that
   /// starts where the input does.
   Array& allocate_output(int i, const Shape& shape) {
-    if (has_bit(planned_outputs_, i) && outputs_[i]->shape() == shape) return *outputs_[i];
+    if (has_bit(planned_outputs_, i) && outputs_[i]->shape() == shape) {
+      mark_set(i);
+      return *outputs_[i];
+    }
     return allocate_output_slow(i, shape);
   }
   /// As allocate_output, but takes over input `in`'s memory if nobody else needs it and the sizes
@@ -128,6 +132,17 @@ class TANDEM_EXPORT KernelContext {
   const Cancellation* cancellation() const { return step_ ? step_->cancellation : nullptr; }
 
   // ---- For the runtime, which fills contexts in. ----
+  void set_num_outputs(int n) {
+    num_outputs_ = n;
+    all_outputs_ = n < 64 ? (std::uint64_t{1} << n) - 1 : ~std::uint64_t{0};
+  }
+  /// Before and after a kernel: throws InternalError, naming `kernel`, if it left an output unset or
+  /// set one of another dtype or shape than declared. `run_kernel` (kernel.h) does both.
+  void begin_outputs() { set_outputs_ = 0; }
+  void check_outputs(const char* kernel) const {
+    if (set_outputs_ != all_outputs_) [[unlikely]]
+      check_outputs_slow(kernel);
+  }
   const OpDef* op_ = nullptr;
   const AttrMap* attrs_ = nullptr;
   std::string_view node_name_;
@@ -138,7 +153,8 @@ class TANDEM_EXPORT KernelContext {
   int num_outputs_ = 0;
   std::uint64_t planned_outputs_ =
       0;                            ///< outputs whose array is already there for the planned shape
-  std::uint64_t owned_inputs_ = 0;  ///< inputs that nobody reads after this execution
+  std::uint64_t offered_outputs_ = 0;  ///< those of them that may as well be made elsewhere
+  std::uint64_t owned_inputs_ = 0;     ///< inputs that nobody reads after this execution
   std::uint32_t host_outputs_ = 0;  ///< outputs made in host memory, whatever the device
   const KernelServices* services_ = nullptr;
   NodeState* state_ = nullptr;
@@ -147,13 +163,21 @@ class TANDEM_EXPORT KernelContext {
  private:
   // Of lists longer than the masks the rest is neither planned nor owned.
   static bool has_bit(std::uint64_t mask, int i) { return i < 64 && ((mask >> i) & 1) != 0; }
+  void mark_set(int i) {
+    if (i < 64) set_outputs_ |= std::uint64_t{1} << i;
+  }
   void forget_plan(int i) {
     if (i < 64) planned_outputs_ &= ~(std::uint64_t{1} << i);
   }
   Array& allocate_output_slow(int i, const Shape& shape);
+  void check_outputs_slow(const char* kernel) const;
   Array allocate_on_device(DType dtype, const Shape& shape) const;
   const AttrValue* default_attr(std::string_view name) const;
   [[noreturn]] void throw_missing_attr(std::string_view name) const;
+
+  std::uint64_t set_outputs_ = 0;  ///< of this run, each as declared
+  std::uint64_t all_outputs_ = 0;
+  std::shared_ptr<const std::string> wrong_output_;  ///< how an output differs from its declaration
 };
 
 }  // namespace tandem

@@ -1,15 +1,31 @@
 #include "tandem/graph/resource_manager.h"
 
+#include <iterator>
+#include <utility>
+
 #include "tandem/core/error.h"
 
 namespace tandem {
 
+ResourceManager::~ResourceManager() { retire(resources_); }
+
 Ref<Resource> ResourceManager::lookup_or_create(std::string_view container, std::string_view name,
                                                 const std::function<Ref<Resource>()>& make) {
+  const Key key(container, name);
+  const auto check_open = [&] {
+    if (!closed_) return;
+    throw FailedPreconditionError(cat("Resource ", container, "/", name,
+                                      " is asked for in a session that has ended. Make another one."));
+  };
+  {
+    std::lock_guard lock(mutex_);
+    check_open();
+    if (const auto it = resources_.find(key); it != resources_.end()) return it->second;
+  }
+  Ref<Resource> made = make();
   std::lock_guard lock(mutex_);
-  Ref<Resource>& slot = resources_[Key(container, name)];
-  if (!slot) slot = make();
-  return slot;
+  check_open();
+  return resources_.try_emplace(key, std::move(made)).first->second;
 }
 
 Ref<Resource> ResourceManager::lookup(std::string_view container, std::string_view name) const {
@@ -19,13 +35,71 @@ Ref<Resource> ResourceManager::lookup(std::string_view container, std::string_vi
 }
 
 void ResourceManager::remove(std::string_view container, std::string_view name) {
+  Ref<Resource> removed;  // destroyed without the lock
   std::lock_guard lock(mutex_);
-  resources_.erase(Key(container, name));
+  const auto it = resources_.find(Key(container, name));
+  if (it == resources_.end()) return;
+  removed = std::move(it->second);
+  resources_.erase(it);
+}
+
+void ResourceManager::retire(const Resources& resources) {
+  for (const auto& [key, resource] : resources) resource->retire();
+}
+
+void ResourceManager::clear(std::string_view container) {
+  Resources gone;
+  {
+    std::lock_guard lock(mutex_);
+    for (auto it = resources_.begin(); it != resources_.end();) {
+      const auto next = std::next(it);
+      if (it->first.first == container) gone.insert(resources_.extract(it));
+      it = next;
+    }
+  }
+  retire(gone);
 }
 
 void ResourceManager::clear() {
-  std::lock_guard lock(mutex_);
-  resources_.clear();
+  Resources gone;
+  {
+    std::lock_guard lock(mutex_);
+    gone.swap(resources_);
+  }
+  retire(gone);
+}
+
+void ResourceManager::close() {
+  {
+    std::lock_guard lock(mutex_);
+    closed_ = true;
+  }
+  clear();
+}
+
+std::vector<ResourceManager::Entry> ResourceManager::list() const {
+  Resources resources;
+  {
+    std::lock_guard lock(mutex_);
+    resources = resources_;
+  }
+  std::vector<Entry> entries;
+  for (const auto& [key, resource] : resources)
+    entries.push_back({key.first, key.second, resource->debug_string()});
+  return entries;
+}
+
+void ResourceManager::throw_other_type(const Resource& found, std::string_view container,
+                                       std::string_view name, const char* type) {
+  throw InvalidArgumentError(cat("Resource ", container, "/", name, " is no ", type, ": it is ",
+                                 found.debug_string(), ". Ask for it as what it is, or give the ", type,
+                                 " another name or container."));
+}
+
+void ResourceManager::throw_absent(std::string_view container, std::string_view name,
+                                   const char* type) {
+  throw NotFoundError(cat("There is no ", type, " named ", container, "/", name,
+                          ". It is made by the op that gives its handle: run that first."));
 }
 
 Array& VariableResource::value() {
@@ -81,6 +155,7 @@ VariableResource& variable_of(const Array& handle) {
                                    handle.dtype(), handle.shape(), "."));
   }
   const ResourceHandle& element = *handle.data<ResourceHandle>();
+  element.check_alive();
   auto* variable = dynamic_cast<VariableResource*>(element.resource());
   if (!variable) {
     throw InvalidArgumentError(cat("The handle ", element.empty() ? "(empty)" : element.info().name,

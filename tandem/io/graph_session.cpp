@@ -2,20 +2,26 @@
 
 #include <algorithm>
 #include <charconv>
+#include <list>
 #include <map>
 #include <mutex>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "tandem/core/error.h"
 #include "tandem/graph/node_states.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/graph/passes.h"
+#include "tandem/io/graph_export.h"
 #include "tandem/io/internal/loop_checks.h"
+#include "tandem/io/internal/parse.h"
 #include "tandem/io/internal/pin_resources.h"
 #include "tandem/io/internal/stand_in.h"
+#include "tandem/io/internal/wire.h"
 #include "tandem/runtime/function_calls.h"
 #include "tandem/runtime/runtime.h"
+#include "tandem/runtime/session.h"
 #include "tandem/runtime/tensor.h"
 #include "tandem/runtime/thread_context.h"
 
@@ -134,21 +140,55 @@ void check_fed(const Graph& needed) {
 }  // namespace
 
 struct GraphSession::State {
-  ImportedGraph imported;
-  std::shared_ptr<const Graph> graph;  // with the devices of resources
-  Runtime* runtime = nullptr;
+  explicit State(const Options& wanted)
+      : options(wanted), session({.isolate_state = wanted.isolate_state}) {}
+
+  const Options options;
+  const Session session;
+  std::shared_ptr<Runtime> runtime = session.runtime().share();
   std::mutex mutex;
-  std::map<std::string, Step> steps;
   const std::shared_ptr<NodeStates> states = std::make_shared<NodeStates>();
+  // Guarded by mutex.
+  std::shared_ptr<const ImportedGraph> imported;
+  std::shared_ptr<const Graph> graph;  // with the devices of resources
+  struct Prepared {
+    std::string key;
+    Step step;
+  };
+  std::list<Prepared> prepared;  // most recently used first
+  std::unordered_map<std::string, std::list<Prepared>::iterator> by_key;
+
+  void set_graph(ImportedGraph given) {
+    auto pinned = with_pinned_resources(given.graph, *runtime);
+    auto kept = std::make_shared<const ImportedGraph>(std::move(given));
+    std::lock_guard lock(mutex);
+    graph = std::move(pinned);
+    imported = std::move(kept);
+  }
+  const Step* find(const std::string& key) {
+    const auto found = by_key.find(key);
+    if (found == by_key.end()) return nullptr;
+    prepared.splice(prepared.begin(), prepared, found->second);
+    return &prepared.front().step;
+  }
+  void keep(const std::string& key, const Step& step) {
+    if (find(key)) return;
+    prepared.push_front({key, step});
+    by_key.emplace(key, prepared.begin());
+    while (prepared.size() > std::max<std::size_t>(options.max_prepared, 1)) {
+      by_key.erase(prepared.back().key);
+      prepared.pop_back();
+    }
+  }
 };
 
-GraphSession::GraphSession(ImportedGraph graph) : state_(std::make_unique<State>()) {
+GraphSession::GraphSession(ImportedGraph graph) : GraphSession(std::move(graph), Options{}) {}
+GraphSession::GraphSession(ImportedGraph graph, const Options& options) {
   if (!graph.graph)
     throw InvalidArgumentError(
         "There is no graph to run. import_graph_def and read_graph_def give one.");
-  state_->imported = std::move(graph);
-  state_->runtime = &Runtime::current();
-  state_->graph = with_pinned_resources(state_->imported.graph, *state_->runtime);
+  state_ = std::make_unique<State>(options);
+  state_->set_graph(std::move(graph));
 }
 GraphSession::~GraphSession() = default;
 GraphSession::GraphSession(GraphSession&&) noexcept = default;
@@ -159,7 +199,49 @@ GraphSession::State& GraphSession::state() const {
   return *state_;
 }
 
-const ImportedGraph& GraphSession::imported() const { return state().imported; }
+const ImportedGraph& GraphSession::imported() const {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  return *s.imported;
+}
+
+const Session& GraphSession::session() const { return state().session; }
+
+std::size_t GraphSession::num_prepared() const {
+  State& s = state();
+  std::lock_guard lock(s.mutex);
+  return s.prepared.size();
+}
+
+// Protocol buffers are made so that the bytes of two messages, one after the other, are the bytes
+// of both merged: lists of nodes and functions are joined.
+void GraphSession::extend(std::string_view graph_def, GraphFormat format) {
+  State& s = state();
+  std::shared_ptr<const ImportedGraph> before;
+  {
+    std::lock_guard lock(s.mutex);
+    before = s.imported;
+  }
+  proto::GraphDef more = parse_graph_def(graph_def, format, "the extension of the graph");
+  std::string twice;
+  for (const proto::NodeDef& node : more.node) {
+    if (before->graph->find(node.name))
+      twice += cat(twice.empty() ? "" : ", ", "'", node.name, "'");
+  }
+  if (!twice.empty()) {
+    throw InvalidArgumentError(cat("The graph is extended by nodes that it has already: ", twice,
+                                   ". Give only the new ones, or give these other names."));
+  }
+  // Both read in the terms of the newer.
+  more.versions.make().producer = std::max(before->producer, more.versions->producer);
+  const std::string bytes = export_graph_def(*before).bytes + proto::WireWriter::write(more);
+  ImportOptions options;
+  options.allow_unsupported = !before->unsupported.empty();
+  options.name = "the extended graph";
+  const RuntimeScope scope(*s.runtime);
+  ImportedGraph extended = import_graph_def(bytes, options);
+  s.set_graph(std::move(extended));
+}
 
 namespace {
 
@@ -198,21 +280,25 @@ GraphSession::Step GraphSession::prepare(const std::vector<std::string>& feeds,
     key += cat(list->size(), ';');
     for (const std::string& name : *list) key += cat(name.size(), ':', name);
   }
-  std::lock_guard lock(state.mutex);
-  if (const auto found = state.steps.find(key); found != state.steps.end()) return found->second;
-
-  Graph graph = state.graph->clone();
+  std::shared_ptr<const ImportedGraph> imported;
+  std::shared_ptr<const Graph> whole_graph;
+  {
+    std::lock_guard lock(state.mutex);
+    if (const Step* known = state.find(key)) return *known;
+    imported = state.imported;
+    whole_graph = state.graph;
+  }
+  Graph graph = whole_graph->clone();
   std::vector<Output> results, fed;
   std::vector<Node*> effects, args;
-  for (const std::string& name : fetches)
-    results.push_back(find_output(graph, name, state.imported));
+  for (const std::string& name : fetches) results.push_back(find_output(graph, name, *imported));
   for (const std::string& name : targets) {
     Node* target = find_target(graph, name);
     if (std::find(effects.begin(), effects.end(), target) == effects.end())
       effects.push_back(target);
   }
   for (const std::string& name : feeds) {
-    const Output output = find_output(graph, name, state.imported);
+    const Output output = find_output(graph, name, *imported);
     if (std::find(fed.begin(), fed.end(), output) != fed.end())
       throw InvalidArgumentError(cat("Tensor '", name, "' is fed twice."));
     fed.push_back(output);
@@ -224,7 +310,7 @@ GraphSession::Step GraphSession::prepare(const std::vector<std::string>& feeds,
                        std::move(effects));
   MutableFunction needed(whole);
   passes::prune(needed);
-  check_runs(needed.graph, state.imported);
+  check_runs(needed.graph, *imported);
   check_fed(needed.graph);
   check_outside_of_loops(needed, feeds, fetches);
 
@@ -236,7 +322,10 @@ GraphSession::Step GraphSession::prepare(const std::vector<std::string>& feeds,
   step.function_ = std::make_shared<const Function>(
       "session", std::move(needed.graph), std::move(needed.args), std::move(needed.results),
       std::move(needed.control_results));
-  state.steps.emplace(key, step);
+  // Two threads may make the same step: node state belongs to the one that is kept.
+  std::lock_guard lock(state.mutex);
+  if (const Step* known = state.find(key)) return *known;
+  state.keep(key, step);
   return step;
 }
 

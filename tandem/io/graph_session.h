@@ -1,9 +1,11 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tandem/core/array.h"
@@ -14,6 +16,7 @@
 namespace tandem {
 class NodeStates;  // tandem/graph/node_states.h
 class Runtime;
+class Session;
 }  // namespace tandem
 
 namespace tandem::io {
@@ -24,18 +27,33 @@ namespace tandem::io {
 ///     td::io::GraphSession session(td::io::read_graph_def("model.pb"));
 ///     auto y = session.run({{"x", x}}, {"logits"});
 ///
-/// Variables, tables and queues live in the Runtime that was current when the session was made, and
-/// so outlive a step; sessions of one Runtime share them by name. Steps run in it whichever is
-/// current where they are called, and it has to be there still. Thread-safe.
+/// Variables, tables and queues live in a td::Session in the Runtime that was current when the
+/// session was made, and so outlive a step. Sessions of one Runtime share them by name, unless
+/// `isolate_state` gives this one its own. Steps run in that Runtime whichever is current where
+/// they are called; once it was destroyed they throw FailedPreconditionError. Thread-safe.
 class TANDEM_EXPORT GraphSession {
  public:
+  struct Options {
+    bool isolate_state = false;      ///< variables, tables and queues of its own
+    std::size_t max_prepared = 256;  ///< steps kept ready, those used last; at least 1
+  };
   explicit GraphSession(ImportedGraph graph);
+  GraphSession(ImportedGraph graph, const Options& options);
   ~GraphSession();
   /// Whoever was moved from throws FailedPreconditionError when it is used.
   GraphSession(GraphSession&&) noexcept;
   GraphSession& operator=(GraphSession&&) noexcept;
 
+  /// The graph with what it was extended by; good until it is extended again.
   const ImportedGraph& imported() const;
+
+  /// Adds nodes and functions, as TensorFlow's Session::Extend does: a serialized GraphDef whose
+  /// nodes may take outputs of nodes that are there already. State and prepared steps stay. Throws
+  /// InvalidArgumentError, and changes nothing, if a node of that name is there or an input is not;
+  /// else as import_graph_def.
+  void extend(std::string_view graph_def, GraphFormat format = GraphFormat::kBinary);
+  /// The session that holds the variables, tables and queues.
+  const Session& session() const;
 
   struct Feed {
     std::string name;
@@ -68,13 +86,16 @@ class TANDEM_EXPORT GraphSession {
     friend class GraphSession;
     std::vector<std::string> feed_names_;
     FunctionRef function_;
-    Runtime* runtime_ = nullptr;
+    std::shared_ptr<Runtime> runtime_;
     std::shared_ptr<NodeStates> states_;
     int num_nodes_ = 0;
   };
-  /// Made once for each set of names. Throws as run does.
+  /// Made once for each set of names, as long as it is among those used last
+  /// (`Options::max_prepared`); a Step that is held stays good. Throws as run does.
   Step prepare(const std::vector<std::string>& feeds, const std::vector<std::string>& fetches,
                const std::vector<std::string>& targets = {}) const;
+  /// How many steps are kept ready.
+  std::size_t num_prepared() const;
 
  private:
   struct State;

@@ -39,6 +39,10 @@ struct VariableOptions {
 ///     td::Variable w(td::zeros({3}), {.name = "w"});
 ///     w.assign_add({1.0, 2.0, 3.0});
 ///     td::Tensor y = x * w;   // reads w
+///
+/// A VariableCreatorScope (tandem/ops/variable_creator.h) changes how a thread's variables are
+/// made, and one variable may be made of components on several devices
+/// (tandem/ops/distributed_variable.h).
 class TANDEM_EXPORT Variable {
  public:
   /// Refers to nothing.
@@ -78,8 +82,13 @@ class TANDEM_EXPORT Variable {
 
  private:
   struct State;
+  struct Components;  // of a variable on several devices: tandem/ops/distributed_variable.h
+  friend class DistributedVariables;
+  static Variable make_plain(Tensor initial_value, const VariableOptions& options);
   static Tensor made_eagerly(const std::function<Tensor()>& make);
   const State& state() const;
+  /// The component that reads and changes concern here; the state itself of a plain variable.
+  const State& here() const;
   std::shared_ptr<const State> state_;
 };
 

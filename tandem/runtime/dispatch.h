@@ -1,7 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -45,10 +47,14 @@ TANDEM_EXPORT std::vector<Tensor> raw_op(std::string_view name,
                                          const AttrMap& attrs = {});
 
 /// Listens to op calls: what a gradient tape is to the runtime. Used by the thread that registered
-/// it.
+/// it, whose list of recorders shares it.
 class TANDEM_EXPORT OpRecorder {
  public:
   virtual ~OpRecorder();
+  /// Nothing is recorded any more. From any thread: the thread that registered it drops it with its
+  /// next call.
+  void end() { ended_.store(true, std::memory_order_release); }
+  bool ended() const { return ended_.load(std::memory_order_acquire); }
   /// True if a call with these inputs is of interest.
   virtual bool wants(std::span<const Tensor> inputs) const = 0;
   virtual void record(const OpDef& op, std::span<const Tensor> inputs, const AttrMap& attrs,
@@ -58,6 +64,9 @@ class TANDEM_EXPORT OpRecorder {
   using Backward = std::function<std::vector<Tensor>(std::span<const Tensor> output_grads)>;
   virtual void record_custom(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
                              Backward backward) = 0;
+
+ private:
+  std::atomic<bool> ended_{false};
 };
 
 /// Tells the thread's tapes of a computation with a gradient of its own.
@@ -77,7 +86,7 @@ class TANDEM_EXPORT StopRecording {
   StopRecording& operator=(const StopRecording&) = delete;
 
  private:
-  std::vector<OpRecorder*> saved_;
+  std::vector<std::shared_ptr<OpRecorder>> saved_;
 };
 
 }  // namespace tandem

@@ -26,8 +26,13 @@ class RunningCalls;     // tandem/runtime/internal/running_calls.h
 ///
 /// Most programs never name it: free functions use the thread's current runtime (`RuntimeScope`),
 /// else a default one made at first use from `td::config`. Tests make as many as they like.
-/// Thread-safe. Host tensors outlive their runtime, and so do those on an accelerator: what eager
-/// calls have promised is computed first, unless a copy makes no way for seconds.
+/// Thread-safe. A runtime may be destroyed while other threads compute in it: eager calls that
+/// devices have yet to run end first (unless a copy makes no progress for seconds), function calls in
+/// progress are cancelled and waited for, and what is called in it afterwards, by iterators and
+/// scopes that outlive it, throws CancelledError. Tensors outlive their runtime.
+///
+/// The default runtime is never destroyed: a program may end at any moment, whatever its threads do.
+/// `td::shutdown()` ends it in an orderly way, which no program needs.
 class TANDEM_EXPORT Runtime {
  public:
   struct Options {
@@ -43,6 +48,16 @@ class TANDEM_EXPORT Runtime {
 
   /// The thread's current runtime, or the default one.
   static Runtime& current();
+  /// The runtime, for those that use it after this object may be gone: they then get CancelledError
+  /// from what they call instead of memory that was freed.
+  std::shared_ptr<Runtime> share() const;
+  /// True once the runtime was destroyed, or shut down.
+  bool closed() const { return flags_->closed.load(std::memory_order_acquire); }
+  /// Throws CancelledError in a runtime that was destroyed, FailedPreconditionError in the default one
+  /// once it was shut down.
+  void check_open() const {
+    if (closed()) throw_closed();
+  }
   /// True once the default runtime exists, so that its configuration is fixed.
   static bool default_exists();
 
@@ -54,9 +69,9 @@ class TANDEM_EXPORT Runtime {
   /// The place in devices(); -1 for a device of another runtime, a name that no device has.
   int index_of(const Device& device) const;
   int index_of(std::string_view full_name) const;
-  /// True if calls have to ask where they run: there is more than one device, placement is
-  /// not soft, or decisions are told.
-  bool needs_placement() const { return places_calls_.load(std::memory_order_relaxed); }
+  /// True if calls have to ask where they run, or whether they may: there is more than one device,
+  /// placement is not soft, decisions are logged, or the runtime is closed.
+  bool needs_placement() const { return flags_->places_calls.load(std::memory_order_relaxed); }
   /// Where ops run unless asked otherwise.
   Device& default_device() const;
   const KernelServices& services(const Device& device) const;
@@ -70,8 +85,7 @@ class TANDEM_EXPORT Runtime {
   const std::shared_ptr<PendingCalls>& pending_calls() const;
   void set_deterministic(bool on);
   bool deterministic() const;
-  /// Function calls that run on several devices: the destructor cancels them and waits for their
-  /// end.
+  /// Function calls in progress: the destructor cancels them and waits for their end.
   RunningCalls& running_calls() const;
   /// Distinguishes runtimes in caches; never used twice in a process.
   std::uint64_t id() const;
@@ -85,16 +99,18 @@ class TANDEM_EXPORT Runtime {
   const std::vector<std::shared_ptr<Backend>>& backends() const;
   /// Ops go elsewhere where the device asked for can't be had. May change at any time, like the
   /// following; graphs placed before stay where they are.
-  bool soft_placement() const { return soft_placement_.load(std::memory_order_relaxed); }
+  bool soft_placement() const { return flags_->soft_placement.load(std::memory_order_relaxed); }
   void set_soft_placement(bool on);
   /// Decisions are told on stderr.
-  bool log_placement() const { return log_placement_.load(std::memory_order_relaxed); }
+  bool log_placement() const { return flags_->log_placement.load(std::memory_order_relaxed); }
   void set_log_placement(bool on);
   /// Eager calls wait for the device that runs them.
-  bool synchronous() const { return synchronous_.load(std::memory_order_relaxed); }
-  void set_synchronous(bool on) { synchronous_.store(on, std::memory_order_relaxed); }
-  PlacementPolicy placement_policy() const { return policy_.load(std::memory_order_relaxed); }
-  void set_placement_policy(PlacementPolicy p) { policy_.store(p, std::memory_order_relaxed); }
+  bool synchronous() const { return flags_->synchronous.load(std::memory_order_relaxed); }
+  void set_synchronous(bool on) { flags_->synchronous.store(on, std::memory_order_relaxed); }
+  PlacementPolicy placement_policy() const { return flags_->policy.load(std::memory_order_relaxed); }
+  void set_placement_policy(PlacementPolicy p) {
+    flags_->policy.store(p, std::memory_order_relaxed);
+  }
   /// The file of measured costs; empty: none.
   std::string placement_profile() const;
   void set_placement_profile(const std::string& path);
@@ -112,26 +128,50 @@ class TANDEM_EXPORT Runtime {
 
  private:
   struct State;
+  struct View;
+  struct Alias {};
+  /// What every call looks at, beside the rest of the state.
+  struct Flags {
+    std::atomic<bool> places_calls{false};
+    std::atomic<bool> soft_placement{true};
+    std::atomic<bool> log_placement{false};
+    std::atomic<bool> synchronous{false};
+    std::atomic<bool> closed{false};
+    std::atomic<PlacementPolicy> policy{};
+  };
+  Runtime(Alias tag, State& state, View& view);
+  friend class Session;
+  friend TANDEM_EXPORT void shutdown();
+  void close();
   void decide_whether_calls_are_placed();
+  [[noreturn]] void throw_closed() const;
 
-  std::unique_ptr<State> state_;
-  std::atomic<bool> places_calls_{false};
-  std::atomic<bool> soft_placement_{true};
-  std::atomic<bool> log_placement_{false};
-  std::atomic<bool> synchronous_{false};
-  std::atomic<PlacementPolicy> policy_{};
+  /// Owned by the runtime and by those that share it; its alias, which calls see, owns nothing.
+  std::shared_ptr<State> state_;
+  View* view_ = nullptr;  ///< what ops find in it: the runtime's own resources, or a session's
+  Flags* flags_ = nullptr;
+  const bool owner_ = true;
 };
 
-/// Makes `runtime` the calling thread's current one for a block.
+/// Makes `runtime` the calling thread's current one for a block. Scopes of a thread may end in any
+/// order: the one begun last that is still there counts. If the runtime is destroyed meanwhile, calls
+/// in the block throw CancelledError. Throws FailedPreconditionError for a runtime that is closed.
 class TANDEM_EXPORT RuntimeScope {
  public:
   explicit RuntimeScope(Runtime& runtime);
   ~RuntimeScope();
   RuntimeScope(const RuntimeScope&) = delete;
   RuntimeScope& operator=(const RuntimeScope&) = delete;
-
- private:
-  Runtime* saved_;
 };
+
+/// Ends the default runtime in an orderly way: eager calls that devices have yet to run end first,
+/// function calls in progress on other threads are cancelled and waited for, and the threads of its
+/// pools end. Does nothing if it never started, or the second time. Programs need not call it: they
+/// may return from main or call std::exit at any moment.
+///
+/// Afterwards there is no default runtime: what needs one throws FailedPreconditionError. Tensors
+/// keep their values, and runtimes of the program's own work on. Must not be called from within a
+/// function call or a kernel (FailedPreconditionError).
+TANDEM_EXPORT void shutdown();
 
 }  // namespace tandem

@@ -18,6 +18,7 @@ class OpRecorder;
 class Runtime;
 class StepRecorder;  // tandem/runtime/profile/step_recorder.h
 class Trace;
+struct VariableCreators;  // tandem/ops/variable_creator.h
 
 // Scopes belong to the thread that makes them: other threads neither see them nor may end them, and
 // of one thread's scopes the one made last ends first, as blocks do by themselves. Threads begin
@@ -27,9 +28,9 @@ class Trace;
 /// functions and callbacks capture and restore all of it at once (`ThreadContextScope`). What it
 /// points to must outlive its use.
 struct ThreadContext {
-  Runtime* runtime = nullptr;          ///< null: the default runtime
+  std::shared_ptr<Runtime> runtime;    ///< null: the default runtime
   Trace* trace = nullptr;              ///< the function being traced, or null for eager calls
-  std::vector<OpRecorder*> recorders;  ///< gradient tapes that listen, outermost first
+  std::vector<std::shared_ptr<OpRecorder>> recorders;  ///< tapes that listen, outermost first
   std::vector<std::string> devices;    ///< device scopes, outermost first
   std::string name_scope;              ///< prefix "a/b/" of node names
   std::shared_ptr<const Cancellation> cancellation;  ///< what may stop the thread's calls, or null
@@ -38,6 +39,7 @@ struct ThreadContext {
   std::shared_ptr<StepRecorder>
       recorder;                         ///< of a profiler::Recording; null: the profiler's, if any
   std::shared_ptr<NodeStates> session;  ///< that the next step belongs to, which takes it; or null
+  std::shared_ptr<const VariableCreators> variable_creators;  ///< innermost first, or null
   std::shared_ptr<RngPosition> draws;   ///< where random ops draw from, or null: what they keep
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/core/never_destroyed.h"
 #include "tandem/data/dataset_base.h"
 #include "tandem/data/element.h"
 
@@ -54,8 +55,8 @@ class Origins {
     all_.push_back(std::move(origin));
   }
   const Origin& at(std::size_t place) const {
-    static const Origin unknown;
-    return place < all_.size() ? all_[place] : unknown;
+    static const NeverDestroyed<Origin> unknown;
+    return place < all_.size() ? all_[place] : *unknown;
   }
   void clear() { all_.clear(); }
   void visit_state(StateArchive& state);

@@ -4,6 +4,7 @@
 #include <sstream>
 #include <utility>
 
+#include "tandem/core/never_destroyed.h"
 #include "tandem/data/dataset_base.h"
 #include "tandem/data/fusion/row_stage.h"
 
@@ -25,8 +26,8 @@ void DatasetBase::visit_lasting_state(StateArchive& state, const IterationContex
   for (const DatasetBase* input : inputs()) input->visit_lasting_state(state, context);
 }
 const Names& DatasetBase::names() const {
-  static const Names none;
-  return none;
+  static const NeverDestroyed<Names> none;
+  return *none;
 }
 bool DatasetBase::reads_files() const {
   const auto all = inputs();

@@ -4,6 +4,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/core/host_memory.h"
+#include "tandem/core/never_destroyed.h"
 #include "tandem/device/emulated/internal/emulated_core.h"
 #include "tandem/device/internal/byte_size.h"
 
@@ -61,16 +62,16 @@ EmulatedDevice::~EmulatedDevice() {
 }
 
 const std::string& EmulatedDevice::kernel_class() const {
-  static const std::string name = "cpu";
-  return name;
+  static const NeverDestroyed<std::string> name([] { return std::string("cpu"); });
+  return *name;
 }
 
 const MemorySpace* EmulatedDevice::memory_space() const { return &core_->space(); }
 Allocator& EmulatedDevice::allocator() { return *core_; }
 
 Allocator& EmulatedDevice::staging_allocator() {
-  static StagingAllocator staging;
-  return staging;
+  static NeverDestroyed<StagingAllocator> staging;
+  return *staging;
 }
 
 Stream& EmulatedDevice::stream(StreamKind kind, int index) { return core_->stream(kind, index); }

@@ -10,6 +10,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/core/host_memory.h"
+#include "tandem/core/never_destroyed.h"
 #include "tandem/device/block_allocator.h"
 #include "tandem/device/internal/byte_size.h"
 #include "tandem/device/internal/double_mapping.h"
@@ -197,8 +198,8 @@ class NullDevice final : public Device {
   const MemorySpace* memory_space() const override { return &memory_->space; }
   Allocator& allocator() override { return *blocks_; }
   Allocator& staging_allocator() override {
-    static StagingAllocator staging;
-    return staging;
+    static NeverDestroyed<StagingAllocator> staging;
+    return *staging;
   }
   int num_streams(StreamKind kind) const override {
     return kind == StreamKind::kCompute ? static_cast<int>(streams_.size()) - 2 : 1;

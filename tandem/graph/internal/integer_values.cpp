@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/core/never_destroyed.h"
 #include "tandem/core/strided_index.h"
 
 namespace tandem::internal {
@@ -123,11 +124,12 @@ class Follower {
       case ShapeValue::kSliceOfShape: return in.size() == 4 ? strided_slice(node) : element(node);
       case ShapeValue::kNone: break;
     }
-    static const std::unordered_map<std::string_view, Binary> binaries{
+    using Binaries = std::unordered_map<std::string_view, Binary>;
+    static const NeverDestroyed<Binaries> binaries([] { return Binaries{
         {"Add", sum},         {"AddV2", sum},      {"Sub", difference},         {"Mul", times},
-        {"Minimum", smaller}, {"Maximum", larger}, {"FloorDiv", floor_quotient}};
+        {"Minimum", smaller}, {"Maximum", larger}, {"FloorDiv", floor_quotient}}; });
     const std::string& op = node.op().name;
-    if (const auto found = binaries.find(op); found != binaries.end()) {
+    if (const auto found = binaries->find(op); found != binaries->end()) {
       return elementwise(output, found->second);
     }
     if (op == "Reshape" || op == "ExpandDims" || op == "Squeeze") return follow(in[0]);

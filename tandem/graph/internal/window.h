@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/never_destroyed.h"
 #include "tandem/core/shape.h"
 
 // How convolution and pooling windows move over an image: shared by shape functions and kernels, so
@@ -74,7 +75,7 @@ WindowAttrs read_conv_attrs(const C& c) {
 /// Reads the attributes that pooling ops have.
 template <class C>
 WindowAttrs read_pool_attrs(const C& c, bool has_explicit_paddings, bool sizes_are_attrs = true) {
-  static const std::vector<std::int64_t> kNone;
+  static const NeverDestroyed<std::vector<std::int64_t>> kNone;
   WindowAttrs w;
   w.set_format(c.template attr<std::string>("data_format"));
   if (sizes_are_attrs) {
@@ -84,7 +85,7 @@ WindowAttrs read_pool_attrs(const C& c, bool has_explicit_paddings, bool sizes_a
   w.set_padding(c.template attr<std::string>("padding"),
                 has_explicit_paddings
                     ? c.template attr<std::vector<std::int64_t>>("explicit_paddings")
-                    : kNone);
+                    : *kNone);
   return w;
 }
 

@@ -2,17 +2,19 @@
 
 #include <cstdint>
 
+#include "tandem/core/never_destroyed.h"
+
 namespace tandem::io {
 
 const OpDef& stand_in_op() {
-  static const OpDef op = OpDef::parse({.name = "UnsupportedOp",
+  static const NeverDestroyed<OpDef> op([] { return OpDef::parse({.name = "UnsupportedOp",
                                         .inputs = "input: Tin",
                                         .outputs = "output: Tout",
                                         .attrs = "Tin: list(type); Tout: list(type)",
                                         .traits = {.stateful = true},
                                         .doc = "A node of a GraphDef that cannot run."},
-                                       UINT32_MAX);
-  return op;
+                                       UINT32_MAX); });
+  return *op;
 }
 
 const std::string* why_unsupported(const Node& node) {

@@ -5,6 +5,8 @@
 #include <span>
 #include <utility>
 
+#include "tandem/core/never_destroyed.h"
+
 namespace tandem::io::proto {
 
 /// A message inside another, absent at first; reading an absent one gives its defaults.
@@ -22,8 +24,8 @@ class Sub {
 
   bool has() const { return value_ != nullptr; }
   const T& operator*() const {
-    static const T absent{};
-    return value_ ? *value_ : absent;
+    static const NeverDestroyed<T> absent;
+    return value_ ? *value_ : *absent;
   }
   const T* operator->() const { return &**this; }
   /// The message, made if absent.

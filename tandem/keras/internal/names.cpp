@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "tandem/core/error.h"
+#include "tandem/core/never_destroyed.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/keras/session.h"
 #include "tandem/ops/random_ops.h"
@@ -19,8 +20,8 @@ struct Counters {
 };
 
 Counters& counters() {
-  static Counters instance;
-  return instance;
+  static NeverDestroyed<Counters> instance;
+  return *instance;
 }
 
 bool upper(char c) { return std::isupper(static_cast<unsigned char>(c)) != 0; }

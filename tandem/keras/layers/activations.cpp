@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tandem/core/error.h"
+#include "tandem/core/never_destroyed.h"
 #include "tandem/keras/internal/logits.h"
 #include "tandem/keras/internal/names.h"
 #include "tandem/ops/arithmetic_ops.h"
@@ -122,7 +123,9 @@ namespace {
 
 const std::map<std::string, ActivationFunction::Function>& activations_by_name() {
   using namespace activations;
-  static const std::map<std::string, ActivationFunction::Function> table = {
+  using Table = std::map<std::string, ActivationFunction::Function>;
+  static const NeverDestroyed<Table> table([] {
+    return Table{
       {"celu", [](const Tensor& x) { return celu(x); }},
       {"elu", [](const Tensor& x) { return elu(x); }},
       {"exponential", [](const Tensor& x) { return exp(x); }},
@@ -154,8 +157,9 @@ const std::map<std::string, ActivationFunction::Function>& activations_by_name()
       {"swish", [](const Tensor& x) { return nn::silu(x); }},
       {"tanh", [](const Tensor& x) { return tanh(x); }},
       {"tanh_shrink", tanh_shrink},
-  };
-  return table;
+};
+  });
+  return *table;
 }
 
 }  // namespace

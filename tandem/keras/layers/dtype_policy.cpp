@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "tandem/core/error.h"
+#include "tandem/core/never_destroyed.h"
 #include "tandem/keras/internal/names.h"
 
 namespace tandem::keras {
@@ -42,8 +43,8 @@ struct Global {
 };
 
 Global& global() {
-  static Global instance;
-  return instance;
+  static NeverDestroyed<Global> instance;
+  return *instance;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tandem/core/error.h"
+#include "tandem/core/never_destroyed.h"
 #include "tandem/keras/internal/names.h"
 #include "tandem/keras/internal/seeds.h"
 #include "tandem/ops/array_ops.h"
@@ -181,7 +182,9 @@ namespace {
 
 const std::map<std::string, Initializer (*)()>& initializers_by_name() {
   using namespace initializers;
-  static const std::map<std::string, Initializer (*)()> table = {
+  using Table = std::map<std::string, Initializer (*)()>;
+  static const NeverDestroyed<Table> table([] {
+    return Table{
       {"zeros", [] { return Initializer(Zeros()); }},
       {"zero", [] { return Initializer(Zeros()); }},
       {"ones", [] { return Initializer(Ones()); }},
@@ -201,8 +204,9 @@ const std::map<std::string, Initializer (*)()>& initializers_by_name() {
       {"lecun_uniform", [] { return Initializer(LecunUniform()); }},
       {"lecun_normal", [] { return Initializer(LecunNormal()); }},
       {"orthogonal", [] { return Initializer(Orthogonal()); }},
-  };
-  return table;
+};
+  });
+  return *table;
 }
 
 }  // namespace

@@ -26,7 +26,26 @@ void SequentialImpl::add_input(std::shared_ptr<InputLayerImpl> input) {
   input_is_given_ = true;
 }
 
+namespace {
+
+// Whether `layer` is `model`, or holds it.
+bool holds(const Layer& layer, const LayerImpl& model) {
+  if (layer.impl().get() == &model) return true;
+  const std::vector<Layer> inner = layer.impl()->sublayers();
+  return std::any_of(inner.begin(), inner.end(),
+                     [&](const Layer& sublayer) { return holds(sublayer, model); });
+}
+
+}  // namespace
+
 void SequentialImpl::add(const Layer& layer) {
+  if (holds(layer, *this)) {
+    throw InvalidArgumentError(cat("Sequential model '", name(), "' cannot be added to itself",
+                                   layer.impl().get() == this
+                                       ? std::string(".")
+                                       : cat(": layer '", layer.name(), "' holds it."),
+                                   " Add another layer."));
+  }
   if (auto input = std::dynamic_pointer_cast<InputLayerImpl>(layer.impl()))
     return add_input(std::move(input));
   for (const Layer& other : layers_) {

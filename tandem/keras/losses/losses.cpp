@@ -3,6 +3,7 @@
 #include <map>
 
 #include "tandem/core/error.h"
+#include "tandem/core/never_destroyed.h"
 #include "tandem/keras/internal/names.h"
 #include "tandem/ops/array_ops.h"
 #include "tandem/ops/cast_ops.h"
@@ -139,7 +140,9 @@ Loss make() {
 
 const std::map<std::string, Maker>& losses_by_name() {
   using namespace losses;
-  static const std::map<std::string, Maker> table = {
+  using Table = std::map<std::string, Maker>;
+  static const NeverDestroyed<Table> table([] {
+    return Table{
       {"mean_squared_error", make<MeanSquaredError>},
       {"mse", make<MeanSquaredError>},
       {"mean_absolute_error", make<MeanAbsoluteError>},
@@ -166,8 +169,9 @@ const std::map<std::string, Maker>& losses_by_name() {
       {"sparse_categorical_crossentropy", make<SparseCategoricalCrossentropy>},
       {"dice", make<Dice>},
       {"tversky", make<Tversky>},
-  };
-  return table;
+};
+  });
+  return *table;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tandem/core/error.h"
+#include "tandem/core/never_destroyed.h"
 #include "tandem/keras/internal/names.h"
 #include "tandem/keras/metrics.h"
 
@@ -23,7 +24,9 @@ std::shared_ptr<MetricImpl> make(const std::string& name) {
 const std::map<std::string, Maker>& metrics_by_name() {
   using namespace metrics;
   using Entropy = CrossentropyMetricOptions;
-  static const std::map<std::string, Maker> table = {
+  using Table = std::map<std::string, Maker>;
+  static const NeverDestroyed<Table> table([] {
+    return Table{
       {"mean", make<Mean, MetricOptions>},
       {"sum", make<Sum, MetricOptions>},
       {"mean_squared_error", make<MeanSquaredError, MetricOptions>},
@@ -60,8 +63,9 @@ const std::map<std::string, Maker>& metrics_by_name() {
       {"precision", make<Precision, PrecisionOptions>},
       {"recall", make<Recall, PrecisionOptions>},
       {"auc", make<AUC, AUCOptions>},
-  };
-  return table;
+};
+  });
+  return *table;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/core/never_destroyed.h"
 #include "tandem/keras/internal/checks.h"
 #include "tandem/keras/internal/names.h"
 #include "tandem/ops/arithmetic_ops.h"
@@ -280,12 +281,15 @@ Optimizer make() {
 
 const std::map<std::string, Optimizer (*)()>& optimizers_by_name() {
   using namespace optimizers;
-  static const std::map<std::string, Optimizer (*)()> table = {
+  using Table = std::map<std::string, Optimizer (*)()>;
+  static const NeverDestroyed<Table> table([] {
+    return Table{
       {"sgd", make<SGD>},         {"adam", make<Adam>},         {"adamw", make<AdamW>},
       {"rmsprop", make<RMSprop>}, {"adagrad", make<Adagrad>},   {"adamax", make<Adamax>},
       {"nadam", make<Nadam>},     {"adadelta", make<Adadelta>},
-  };
-  return table;
+};
+  });
+  return *table;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <new>
 #include <string>
 
+#include "tandem/core/never_destroyed.h"
 #include "tandem/device/cuda/internal/build_id.h"
 #include "tandem/device/cuda/internal/gpu.h"
 #include "tandem/device/cuda/internal/stream.h"
@@ -20,8 +21,8 @@ namespace tandem::cuda {
 namespace {
 
 std::string& driver_name() {
-  static std::string name = TANDEM_CUDA_DRIVER;
-  return name;
+  static NeverDestroyed<std::string> name([] { return std::string(TANDEM_CUDA_DRIVER); });
+  return *name;
 }
 
 Gpu& gpu_at(std::int32_t ordinal) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/core/never_destroyed.h"
 #include "tandem/graph/inference_context.h"
 #include "tandem/graph/op_decl.h"
 #include "tandem/ops/array_ops.h"
@@ -129,12 +130,12 @@ struct Turns {
   const AttrMap& of(bool a, bool b) const { return maps[(a ? 1 : 0) | (b ? 2 : 0)]; }
 };
 const Turns& transposes() {
-  static const Turns turns("transpose_a", "transpose_b");
-  return turns;
+  static const NeverDestroyed<Turns> turns([] { return Turns("transpose_a", "transpose_b"); });
+  return *turns;
 }
 const Turns& adjoints() {
-  static const Turns turns("adj_x", "adj_y");
-  return turns;
+  static const NeverDestroyed<Turns> turns([] { return Turns("adj_x", "adj_y"); });
+  return *turns;
 }
 
 Tensor conj_if_complex(Tensor x) { return is_complex(x.dtype()) ? math::conj(std::move(x)) : x; }

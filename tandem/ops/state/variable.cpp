@@ -7,26 +7,53 @@
 #include "tandem/ops/autocast.h"
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/internal/variable_calls.h"
+#include "tandem/ops/internal/variable_state.h"
 #include "tandem/ops/resource_variable_ops.h"
+#include "tandem/ops/variable_creator.h"
 #include "tandem/runtime/created_variables.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/tensor_impl.h"
+#include "tandem/runtime/thread_context.h"
 #include "tandem/runtime/trace.h"
 
 namespace tandem {
 
-struct Variable::State {
-  Tensor handle;
-  std::string name;
-  PartialShape shape;
-  DType dtype = DType::kInvalid;
-  bool trainable = true;
-  bool autocast = false;
-  AttrMap read_attrs;  // made once: reads are frequent
-  AttrMap assign_attrs;
-};
+namespace {
+
+// Calls the creators from `creators` on outwards; `plain` makes the variable at last. While one
+// runs, what it makes itself goes to those around it.
+Variable create(const std::shared_ptr<const VariableCreators>& creators, Tensor initial_value,
+                VariableOptions options, const NextVariableCreator& plain) {
+  if (!creators) return plain(std::move(initial_value), std::move(options));
+  const NextVariableCreator next = [&](Tensor value, VariableOptions changed) {
+    return create(creators->outer, std::move(value), std::move(changed), plain);
+  };
+  ThreadContext& context = thread_context();
+  struct Restore {
+    ThreadContext& context;
+    std::shared_ptr<const VariableCreators> saved;
+    ~Restore() { context.variable_creators = std::move(saved); }
+  };
+  const Restore restore{context, std::exchange(context.variable_creators, creators->outer)};
+  const std::string name = options.name;
+  Variable made = creators->creator(next, std::move(initial_value), std::move(options));
+  if (!made.defined()) {
+    throw InvalidArgumentError(
+        cat("The creator of a VariableCreatorScope returned no variable for '", name,
+            "'. Return what `next` gives, or a variable of its own."));
+  }
+  return made;
+}
+
+}  // namespace
 
 Variable::Variable(Tensor initial_value, const VariableOptions& options) {
+  const auto creators = thread_context().variable_creators;
+  *this = creators ? create(creators, std::move(initial_value), options, &Variable::make_plain)
+                   : make_plain(std::move(initial_value), options);
+}
+
+Variable Variable::make_plain(Tensor initial_value, const VariableOptions& options) {
   if (!initial_value.defined()) {
     throw InvalidArgumentError(
         "initial_value must be specified. td::Variable got an undefined tensor.");
@@ -58,8 +85,10 @@ Variable::Variable(Tensor initial_value, const VariableOptions& options) {
     state->handle.impl()->watched = options.trainable;
     internal::assign_variable(state->handle, std::move(initial_value), state->assign_attrs);
   }
-  state_ = std::move(state);
-  note_made_variable(state_, state_->handle, state_->name);
+  Variable variable;
+  variable.state_ = std::move(state);
+  note_made_variable(variable.state_, variable.state_->handle, variable.state_->name);
+  return variable;
 }
 
 Tensor Variable::made_eagerly(const std::function<Tensor()>& make) {
@@ -76,8 +105,14 @@ const Variable::State& Variable::state() const {
   return *state_;
 }
 
+const Variable::State& Variable::here() const {
+  const State& s = state();
+  return s.components ? DistributedVariables::here(*s.components).state() : s;
+}
+
 Tensor Variable::read_value() const {
   const State& s = state();
+  if (s.components) return DistributedVariables::read(*s.components);
   return internal::read_variable(s.handle, s.read_attrs);
 }
 
@@ -90,27 +125,52 @@ Variable::operator Tensor() const {
 
 const Variable& Variable::assign(Tensor value) const {
   const State& s = state();
+  if (s.components) {
+    DistributedVariables::assign(*s.components, value);
+    return *this;
+  }
   internal::assign_variable(s.handle, std::move(value), s.assign_attrs);
   return *this;
 }
 
 const Variable& Variable::assign_add(Tensor delta) const {
-  assign_add_variable(state().handle, std::move(delta));
+  const State& s = state();
+  if (s.components) {
+    DistributedVariables::add(*s.components, delta, 1);
+  } else {
+    assign_add_variable(s.handle, std::move(delta));
+  }
   return *this;
 }
 
 const Variable& Variable::assign_sub(Tensor delta) const {
-  assign_sub_variable(state().handle, std::move(delta));
+  const State& s = state();
+  if (s.components) {
+    DistributedVariables::add(*s.components, delta, -1);
+  } else {
+    assign_sub_variable(s.handle, std::move(delta));
+  }
   return *this;
 }
 
-const Tensor& Variable::handle() const { return state().handle; }
+const Tensor& Variable::handle() const { return here().handle; }
 const std::string& Variable::name() const { return state().name; }
 const PartialShape& Variable::shape() const { return state().shape; }
 DType Variable::dtype() const { return state().dtype; }
 bool Variable::trainable() const { return state().trainable; }
 const std::string& Variable::device() const {
-  return state().handle.impl()->array.data<ResourceHandle>()->info().device;
+  return here().handle.impl()->array.data<ResourceHandle>()->info().device;
+}
+
+VariableCreatorScope::VariableCreatorScope(VariableCreator creator) {
+  if (!creator) throw InvalidArgumentError("A VariableCreatorScope was given no function.");
+  ThreadContext& context = thread_context();
+  saved_ = context.variable_creators;
+  context.variable_creators = std::make_shared<const VariableCreators>(
+      VariableCreators{.creator = std::move(creator), .outer = saved_});
+}
+VariableCreatorScope::~VariableCreatorScope() {
+  thread_context().variable_creators = std::move(saved_);
 }
 
 }  // namespace tandem

@@ -43,7 +43,7 @@ void set_threads(int Runtime::Options::*field, int threads, const char* which,
 
 void enable_op_determinism(bool on) {
   default_options().set_deterministic(on);
-  Runtime* const scoped = thread_context().runtime;
+  const std::shared_ptr<Runtime> scoped = thread_context().runtime;
   if (scoped) scoped->set_deterministic(on);
   if (Runtime::default_exists()) {
     thread_context().runtime = nullptr;  // so that the default one is current
@@ -65,11 +65,11 @@ namespace threading {
 namespace {
 
 std::optional<int> intra_in_scope() {
-  const Runtime* const scoped = thread_context().runtime;
+  const Runtime* const scoped = thread_context().runtime.get();
   return scoped ? std::optional<int>(scoped->intra_op_pool().threads()) : std::nullopt;
 }
 std::optional<int> inter_in_scope() {
-  const Runtime* const scoped = thread_context().runtime;
+  const Runtime* const scoped = thread_context().runtime.get();
   return scoped ? std::optional<int>(scoped->inter_op_pool().threads()) : std::nullopt;
 }
 

@@ -6,7 +6,7 @@
 namespace tandem::config {
 
 Runtime* running() {
-  if (Runtime* const scoped = thread_context().runtime) return scoped;
+  if (Runtime* const scoped = thread_context().runtime.get()) return scoped;
   return Runtime::default_exists() ? &Runtime::current() : nullptr;
 }
 

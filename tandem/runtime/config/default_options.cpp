@@ -1,12 +1,13 @@
 #include "tandem/runtime/config/default_options.h"
 
 #include "tandem/core/error.h"
+#include "tandem/core/never_destroyed.h"
 
 namespace tandem {
 
 DefaultOptions& default_options() {
-  static DefaultOptions options;
-  return options;
+  static NeverDestroyed<DefaultOptions> options;
+  return *options;
 }
 
 void check_threads(int threads, const char* which) {

@@ -7,28 +7,31 @@
 
 #include "tandem/core/error.h"
 #include "tandem/core/log.h"
+#include "tandem/core/never_destroyed.h"
 #include "tandem/graph/op_registry.h"
 
 namespace tandem {
 namespace {
 
 const std::vector<std::string>& known_variables() {
-  static const std::vector<std::string> names = {
-      "TANDEM_CACHE_DIR",
-      "TANDEM_TUNING",
-      "TANDEM_EMULATE",
-      "TANDEM_LOGICAL_DEVICES",
-      "TANDEM_LOG_DEVICE_PLACEMENT",
-      "TANDEM_LOG_LEVEL",
-      "TANDEM_MEMORY_GROWTH",
-      "TANDEM_MEMORY_LIMIT_MB",
-      "TANDEM_PLACEMENT",
-      "TANDEM_PLACEMENT_PROFILE",
-      "TANDEM_PLUGINS",
-      "TANDEM_SOFT_PLACEMENT",
-      "TANDEM_VISIBLE_DEVICES",
-  };
-  return names;
+  static const NeverDestroyed<std::vector<std::string>> names([] {
+    return std::vector<std::string>{
+        "TANDEM_CACHE_DIR",
+        "TANDEM_TUNING",
+        "TANDEM_EMULATE",
+        "TANDEM_LOGICAL_DEVICES",
+        "TANDEM_LOG_DEVICE_PLACEMENT",
+        "TANDEM_LOG_LEVEL",
+        "TANDEM_MEMORY_GROWTH",
+        "TANDEM_MEMORY_LIMIT_MB",
+        "TANDEM_PLACEMENT",
+        "TANDEM_PLACEMENT_PROFILE",
+        "TANDEM_PLUGINS",
+        "TANDEM_SOFT_PLACEMENT",
+        "TANDEM_VISIBLE_DEVICES",
+    };
+  });
+  return *names;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/core/never_destroyed.h"
 #include "tandem/device/cuda/cuda_backend.h"
 #include "tandem/device/emulated/emulated_backend.h"
 #include "tandem/device/host/host_backend.h"
@@ -15,10 +16,10 @@
 namespace tandem {
 
 std::vector<std::shared_ptr<Backend>> make_backends(const DeviceConfig& config) {
-  static const auto host = std::make_shared<HostBackend>();
+  static const NeverDestroyed<std::shared_ptr<HostBackend>> host(std::make_shared<HostBackend>);
   // The driver is asked once in a process.
-  static const auto cuda = std::make_shared<CudaBackend>();
-  std::vector<std::shared_ptr<Backend>> backends{host, cuda};
+  static const NeverDestroyed<std::shared_ptr<CudaBackend>> cuda(std::make_shared<CudaBackend>);
+  std::vector<std::shared_ptr<Backend>> backends{*host, *cuda};
   const bool of_program = config.origin("plugins") == "program";
   std::set<std::string> loaded;  // the same file may go by several names
   for (const std::string& path : config.plugins) {

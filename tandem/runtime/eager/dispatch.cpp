@@ -16,9 +16,15 @@ OpRecorder::~OpRecorder() = default;
 
 namespace {
 
-void notify_recorders(const ThreadContext& context, const OpDef& op, std::span<const Tensor> inputs,
+// Tapes may be destroyed by other threads, which cannot change this thread's list.
+void drop_ended(ThreadContext& context) {
+  std::erase_if(context.recorders, [](const auto& recorder) { return recorder->ended(); });
+}
+
+void notify_recorders(ThreadContext& context, const OpDef& op, std::span<const Tensor> inputs,
                       const AttrMap& attrs, std::span<const Tensor> outputs) {
-  for (OpRecorder* recorder : context.recorders) {
+  drop_ended(context);
+  for (const auto& recorder : context.recorders) {
     if (recorder->wants(inputs)) recorder->record(op, inputs, attrs, outputs);
   }
 }
@@ -107,14 +113,16 @@ std::vector<Tensor> call_function(const FunctionRef& function, std::span<const T
 
 void record_custom_gradient(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
                             const OpRecorder::Backward& backward) {
-  for (OpRecorder* recorder : thread_context().recorders) {
+  ThreadContext& context = thread_context();
+  drop_ended(context);
+  for (const auto& recorder : context.recorders) {
     if (recorder->wants(inputs)) recorder->record_custom(inputs, outputs, backward);
   }
 }
 
 bool is_recording(std::span<const Tensor> inputs) {
-  for (const OpRecorder* recorder : thread_context().recorders) {
-    if (recorder->wants(inputs)) return true;
+  for (const auto& recorder : thread_context().recorders) {
+    if (!recorder->ended() && recorder->wants(inputs)) return true;
   }
   return false;
 }

@@ -15,6 +15,7 @@
 #include "tandem/runtime/eager/eager_choice.h"
 #include "tandem/runtime/eager/eager_devices.h"
 #include "tandem/runtime/eager/op_failure.h"
+#include "tandem/runtime/execute/device_kernel.h"
 #include "tandem/runtime/execute/function_executor.h"
 #include "tandem/runtime/execute/step_scope.h"
 #include "tandem/runtime/execute/undefined_hint.h"
@@ -162,6 +163,7 @@ class EagerCall {
         CachedCall fresh = look_up();
         fresh.key = key;
         slot = fresh;
+        is_first_ = true;
       } else if (!attrs_.empty() || slot.required_attrs != 0) {
         if (!check_given(op_, attrs_, slot.required_attrs)) look_up();
       }
@@ -208,7 +210,7 @@ class EagerCall {
     context.outputs_ = outputs;
     context.output_dtypes_ = output_dtypes_;
     context.num_inputs_ = static_cast<int>(inputs_.size());
-    context.num_outputs_ = num_outputs_;
+    context.set_num_outputs(num_outputs_);
     context.services_ = found_->services;
     std::shared_ptr<NodeState> state;
     if (op_.traits.keeps_state) {
@@ -219,22 +221,43 @@ class EagerCall {
     const KernelDecl& kernel = found_->kernels->choose(context);
     if (StepRecorder::on()) [[unlikely]]
       return run_recorded(kernel, context);
-    run_kernel(kernel, context);
+    run(kernel, context);
+    if (is_first_) [[unlikely]]
+      check_shapes(kernel, context);
   }
 
  private:
-  static void run_kernel(const KernelDecl& kernel, KernelContext& context) {
+  static void run(const KernelDecl& kernel, KernelContext& context) {
     if (kernel.run) {
-      kernel.run(context);
+      run_kernel(kernel, context);
     } else {
+      context.begin_outputs();
       wait_until_done([&](auto done) { kernel.run_async(context, std::move(done)); });
+      context.check_outputs(kernel.name);
+    }
+  }
+
+  // Shapes are inferred once for each kind of call, not each time.
+  [[gnu::noinline]] void check_shapes(const KernelDecl& kernel, const KernelContext& context) const {
+    if (op_.traits.kind != NodeKind::kPlain) return;
+    std::vector<Array> inputs;
+    for (const Tensor& t : inputs_) inputs.push_back(t.impl()->array);
+    const CalledNode called(runtime_.ops(), op_, inputs,
+                            complete_attrs(op_, dtypes_of(inputs_), attrs_));
+    const Node* const node = called.node();
+    for (int i = 0; node && i < num_outputs_; ++i) {
+      const Array& made = *context.outputs_[i];
+      if (is_ref(made.dtype()) || node->output_shape(i).is_compatible(made.shape())) continue;
+      throw InternalError(cat("Kernel '", kernel.name, "' of op ", op_.name, ": output ", i,
+                              " has shape ", made.shape(), " but was declared as ",
+                              node->output_shape(i), "."));
     }
   }
 
   [[gnu::noinline]] void run_recorded(const KernelDecl& kernel, KernelContext& context) {
     const auto recorder = StepRecorder::active();
     const StepRecorder::Time start = StepRecorder::now();
-    run_kernel(kernel, context);
+    run(kernel, context);
     if (!recorder) return;
     recorder->eager(recorder->kernel_track(context.device()), op_.name, start, StepRecorder::now(),
                     StepRecorder::bytes_of(context));
@@ -270,6 +293,7 @@ class EagerCall {
   std::vector<DType> many_dtypes_;
   const DType* output_dtypes_ = nullptr;
   int num_outputs_ = 0;
+  bool is_first_ = false;  // of this thread's calls of its kind, lately
 };
 
 // With one device there is no choice, unless a scope asks for what is not there.

@@ -167,6 +167,7 @@ void check_task(const DeviceSpec& wanted, const std::vector<Device*>& all) {
 }  // namespace
 
 bool plainly_on_host(const Runtime& runtime, const OpDef& op, std::span<const Tensor> inputs) {
+  runtime.check_open();
   if (op.traits.kind != NodeKind::kPlain || runtime.log_placement()) return false;
   const Device& host = runtime.default_device();
   if (!host.properties().without.empty() || host.kernel_class() != "cpu" ||
@@ -239,6 +240,7 @@ Device& choose_device(const DeviceCall& call) {
 }
 
 Device& device_of_call(Runtime& runtime, const std::string& function) {
+  runtime.check_open();
   const DeviceSpec wanted = requested();
   if (wanted.empty() && runtime.devices().size() == 1) return runtime.default_device();
   const std::vector<Device*> all = by_priority(runtime);

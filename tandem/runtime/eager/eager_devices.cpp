@@ -164,7 +164,7 @@ class Launch {
     context_.outputs_ = out_.data();
     context_.output_dtypes_ = output_dtypes_.data();
     context_.num_inputs_ = static_cast<int>(in_.size());
-    context_.num_outputs_ = static_cast<int>(out_.size());
+    context_.set_num_outputs(static_cast<int>(out_.size()));
     context_.services_ = &runtime_.services(*device_);
     context_.host_outputs_ = host_alone_ ? ~std::uint32_t{0} : op_.traits.host_outputs;
     if (op_.traits.keeps_state) {
@@ -185,9 +185,11 @@ class Launch {
     }
     const KernelDecl& kernel = kernels_->choose(context_);
     if (kernel.run) {
-      kernel.run(context_);
+      run_kernel(kernel, context_);
     } else {
+      context_.begin_outputs();
       wait_until_done([&](auto done) { kernel.run_async(context_, std::move(done)); });
+      context_.check_outputs(kernel.name);
     }
     if (unmaterialized.any) mark_results(context_, unmaterialized);
   }
@@ -213,6 +215,8 @@ class Launch {
     const bool late = l.may_be_pending(node);
     l.thread_ = thread_context();  // which keeps the cancellation
     l.thread_.recorders.clear();   // may be gone when the call runs
+    // The call must not be the last to own the runtime, which its device's thread cannot destroy.
+    l.thread_.runtime = {std::shared_ptr<void>(), l.thread_.runtime.get()};
     std::vector<Tensor> outputs;
     if (late) {
       l.make_results(*node.with_known_results());

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "tandem/runtime/execute/dataflow.h"
+#include "tandem/runtime/execute/running_calls.h"
 #include "tandem/runtime/runtime.h"
 
 namespace tandem {
@@ -85,7 +86,11 @@ Plan& AdaptivePlan::for_this_thread(Plan& plan) const {
   if (plan.schedule() == Schedule::kSequential) {
     run_sequential(plan, *frame, within, times);
   } else {
-    run_dataflow(plan, *frame, within, runtime_.inter_op_pool());
+    // What waits in the call, a dequeue say, ends with the runtime.
+    StepContext waiting = within;
+    if (!waiting.cancellation)
+      waiting.cancellation = runtime_.running_calls().closing().get();
+    run_dataflow(plan, *frame, waiting, runtime_.inter_op_pool());
   }
   return frame;
 }

@@ -120,11 +120,14 @@ class Run {
       const KernelDecl& kernel = step.kernels->choose(context);
       const StepRecorder::Time start = recorder_ ? StepRecorder::now() : 0;
       if (kernel.run && !(step.asynchronous && kernel.run_async)) {
-        kernel.run(context);
+        run_kernel(kernel, context);
         if (recorder_) record(step, context, start, recorder_->kernel_track(context.device()));
         return true;
       }
-      kernel.run_async(context, [this, s, &step, &context, start](std::exception_ptr error) {
+      context.begin_outputs();
+      kernel.run_async(context, [this, s, &step, &context, start,
+                                 name = kernel.name](std::exception_ptr error) {
+        if (!error) error = output_failure(context, name);
         if (recorder_ && !error)
           record(step, context, start, recorder_->waiting_track(context.device()));
         if (error) fail(s, node_failure(*step.node, context, error));

@@ -197,7 +197,7 @@ void run_device_kernel(const KernelList& kernels, KernelContext& c, const Node* 
                               " is asynchronous, but others of this op are not: give it a "
                               "synchronous form as well"));
     }
-    kernel.run(c);
+    run_kernel(kernel, c);
   }
   end_device_kernel(c, inputs);
 }

@@ -84,6 +84,8 @@ class CalledNode {
              const AttrMap& attrs);
   ~CalledNode();
   KernelWork work(const Device& device) const;
+  /// Null if nothing is known.
+  const Node* node() const { return node_; }
   /// Null unless the shape of each output is known and no output lies on the host: then memory can
   /// be had before the kernel runs.
   const Node* with_known_results() const;

@@ -49,6 +49,8 @@ class Run : public std::enable_shared_from_this<Run> {
             std::any_of(plan.runtime().devices().begin(), plan.runtime().devices().end(),
                         [](const auto& device) { return !device->properties().computes; })),
         recorder_(within.recorder ? within.recorder->shared_from_this() : nullptr) {
+    // The caller owns the runtime; what this gave to devices may be over later, on their threads.
+    context_.runtime = {std::shared_ptr<void>(), context_.runtime.get()};
     if (some_do_not_compute_) unmaterialized_.assign(frame.values.size(), 0);
     if (recorder_) {
       recorded_ = &recorder_->plan(plan.plan().id(), [&](const auto& each) {
@@ -188,7 +190,10 @@ class Run : public std::enable_shared_from_this<Run> {
       const bool calls = calls_functions(step(s).node->kind()) && kernel.run_async;
       if (!kernel.run || calls) {
         const StepRecorder::Time begin = recorder_ ? StepRecorder::now() : 0;
-        kernel.run_async(context, [self = shared_from_this(), s, begin](std::exception_ptr error) {
+        context.begin_outputs();
+        kernel.run_async(context, [self = shared_from_this(), s, begin, &context,
+                                   name = kernel.name](std::exception_ptr error) {
+          if (!error) error = output_failure(context, name);
           ThreadContextScope scope(self->context_);
           if (begin != 0 && !error) self->record_waiting(s, begin);
           self->over(s, std::move(error));
@@ -196,7 +201,7 @@ class Run : public std::enable_shared_from_this<Run> {
         return false;
       }
       const StepRecorder::Time begin = recorder_ ? StepRecorder::now() : 0;
-      kernel.run(context);
+      run_kernel(kernel, context);
       if (recorder_) {
         recorder_->kernel(recorder_->kernel_track(context.device()), recorded_->of(*step(s).node),
                           begin, StepRecorder::now(), StepRecorder::bytes_of(context));
@@ -527,7 +532,7 @@ class Run : public std::enable_shared_from_this<Run> {
   const DevicePlan::Schedule& schedule_;
   Plan::Frame& frame_;
   const StepContext& within_;
-  const ThreadContext context_;
+  ThreadContext context_;
 
   std::recursive_mutex mutex_;
   int depth_ = 0;          // of `locked`

@@ -9,6 +9,7 @@
 #include "tandem/runtime/execute/framed_run.h"
 #include "tandem/runtime/execute/function_executor.h"
 #include "tandem/runtime/execute/plan.h"
+#include "tandem/runtime/execute/running_calls.h"
 #include "tandem/runtime/runtime.h"
 
 namespace tandem {
@@ -178,7 +179,11 @@ void FramedPlan::release(std::unique_ptr<FramedRun> run) {
 
 std::vector<Array> FramedPlan::run(std::vector<Array> args, const StepContext& within) {
   std::unique_ptr<FramedRun> run = acquire_run();
-  std::vector<Array> results = (*run)(std::move(args), within);
+  // A loop ends with the runtime.
+  StepContext ending = within;
+  if (!ending.cancellation)
+    ending.cancellation = Runtime::current().running_calls().closing().get();
+  std::vector<Array> results = (*run)(std::move(args), ending);
   release(std::move(run));
   return results;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/core/never_destroyed.h"
 #include "tandem/device/inter_op_pool.h"
 #include "tandem/runtime/eager/op_failure.h"
 #include "tandem/runtime/execute/device_kernel.h"
@@ -19,8 +20,8 @@ auto& at(auto& v, int i) { return v[static_cast<std::size_t>(i)]; }
 // Copied from memory that was written long ago: a fresh Array's parts would be written one by one
 // and read together at once, which the processor can't forward from its store buffer.
 void clear(Array& slot) {
-  static const Array none;
-  slot = none;
+  static const NeverDestroyed<Array> none;
+  slot = *none;
 }
 
 }  // namespace
@@ -189,7 +190,10 @@ void FramedRun::run_kernel(const Ready& entry) {
       ++elsewhere_;
       try {
         const StepRecorder::Time start = recorder_ ? StepRecorder::now() : 0;
-        kernel.run_async(context, [this, entry, &s, &context, start](std::exception_ptr error) {
+        context.begin_outputs();
+        kernel.run_async(context, [this, entry, &s, &context, start,
+                                   name = kernel.name](std::exception_ptr error) {
+          if (!error) error = output_failure(context, name);
           if (recorder_ && !error)
             record(s, context, start, recorder_->waiting_track(context.device()));
           if (s.accelerator && !error) end_device_kernel(context, UnmaterializedInputs(context));
@@ -247,13 +251,13 @@ void FramedRun::record(const FramedStep& step, const KernelContext& context,
 void FramedRun::run_here(const Ready& entry, const KernelDecl& kernel, KernelContext& context) {
   if (recorder_) [[unlikely]] {
     const StepRecorder::Time start = StepRecorder::now();
-    kernel.run(context);
+    tandem::run_kernel(kernel, context);
     return record(step(entry.step), context, start, recorder_->kernel_track(context.device()));
   }
-  if (!shares_ || !plan_.wants_time(entry.step)) return kernel.run(context);
+  if (!shares_ || !plan_.wants_time(entry.step)) return tandem::run_kernel(kernel, context);
   const std::uint64_t uses = IntraOpPool::uses_by_this_thread();
   const auto start = std::chrono::steady_clock::now();
-  kernel.run(context);
+  tandem::run_kernel(kernel, context);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   plan_.add_time(entry.step, seconds, IntraOpPool::uses_by_this_thread() != uses);
@@ -265,7 +269,7 @@ void FramedRun::run_elsewhere(const Ready& entry, const KernelDecl& kernel) {
     std::lock_guard lock(mutex_);
     ++queued_;
   }
-  plan_.pool().schedule([this, entry, run = kernel.run] {
+  plan_.pool().schedule([this, entry, &kernel] {
     {
       std::lock_guard lock(mutex_);
       --queued_;
@@ -276,7 +280,7 @@ void FramedRun::run_elsewhere(const Ready& entry, const KernelDecl& kernel) {
     std::exception_ptr error;
     try {
       const StepRecorder::Time start = recorder_ ? StepRecorder::now() : 0;
-      run(context);
+      tandem::run_kernel(kernel, context);
       if (recorder_) record(s, context, start, recorder_->kernel_track(context.device()));
     } catch (...) {
       error = node_failure(*s.node, context);
@@ -700,7 +704,7 @@ FramedRun::Iteration* FramedRun::new_iteration(int number) {
     context.outputs_ = it.output_pointers.data() + s.first_output;
     context.output_dtypes_ = s.node->output_dtypes().data();
     context.num_inputs_ = s.num_inputs;
-    context.num_outputs_ = s.num_outputs;
+    context.set_num_outputs(s.num_outputs);
     context.services_ = s.services;
     context.host_outputs_ = s.host_outputs;
     context.state_ = s.state;

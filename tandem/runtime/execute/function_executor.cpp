@@ -190,7 +190,9 @@ template <class Body>
 void FunctionExecutor::as_step(const Body& body) {
   Runtime& runtime = Runtime::current();
   const std::shared_ptr<const Cancellation>& own = thread_context().cancellation;
-  if (!runtime.needs_placement() && !StepRecorder::on()) {
+  RunningCalls& calls = runtime.running_calls();
+  const RunningCalls::Scope running(calls);
+  if (!runtime.needs_placement() && !StepRecorder::on() && !own) {
     StepScope scope(own);
     try {
       return body(scope.step());
@@ -200,9 +202,7 @@ void FunctionExecutor::as_step(const Body& body) {
   }
   // What waits in the step, a dequeue say, ends with the runtime as well. The thread's scope keeps
   // that for what outlives the call.
-  RunningCalls& calls = runtime.running_calls();
-  const RunningCalls::Scope running(calls);
-  calls.closing()->check();
+  runtime.check_open();
   const bool joined = own && own->joins(calls.closing());
   const std::shared_ptr<const Cancellation> both = !own     ? calls.closing()
                                                    : joined ? own
@@ -282,6 +282,7 @@ std::shared_ptr<Executable> FunctionExecutor::prepare(const Function& function,
   }
   if (!runtime.needs_placement())
     return plans_of(function)->get(runtime, function, args, nullptr, session);
+  runtime.check_open();
   CallPlaces places;
   for (const Array& a : args) {
     places.args.push_back(place_of(runtime, a));

@@ -26,11 +26,11 @@ std::optional<std::vector<Array>> KernelEvaluator::evaluate(const Node& node,
   context.outputs_ = out.data();
   context.output_dtypes_ = node.output_dtypes().data();
   context.num_inputs_ = static_cast<int>(in.size());
-  context.num_outputs_ = static_cast<int>(out.size());
+  context.set_num_outputs(static_cast<int>(out.size()));
   context.services_ = &runtime_.services(device);
   const KernelDecl& kernel = kernels->choose(context);
   if (!kernel.run) return std::nullopt;
-  kernel.run(context);
+  run_kernel(kernel, context);
   return outputs;
 }
 

@@ -38,7 +38,7 @@ Plan::Frame::Frame(const Plan& plan) : values(static_cast<std::size_t>(plan.num_
       output_pointers.push_back(&values[static_cast<std::size_t>(slot)]);
     context.output_dtypes_ = step.output_dtypes.data();
     context.num_inputs_ = static_cast<int>(step.inputs.size());
-    context.num_outputs_ = static_cast<int>(step.outputs.size());
+    context.set_num_outputs(static_cast<int>(step.outputs.size()));
     context.planned_outputs_ = plan.varying_ ? 0 : step.planned_outputs;
     context.owned_inputs_ = step.owned_inputs;
     context.services_ = plan.services_[static_cast<std::size_t>(step.device)];
@@ -132,8 +132,9 @@ void Plan::place_results(Frame& frame, std::span<const Array> places) const {
     const Maker& maker = makers_[r];
     if (maker.step < 0 || places[r].dtype() == DType::kInvalid) continue;
     frame.values[static_cast<std::size_t>(result_slots_[r])] = places[r];
-    frame.contexts[static_cast<std::size_t>(maker.step)].planned_outputs_ |= std::uint64_t{1}
-                                                                             << maker.output;
+    KernelContext& context = frame.contexts[static_cast<std::size_t>(maker.step)];
+    context.planned_outputs_ |= std::uint64_t{1} << maker.output;
+    context.offered_outputs_ |= std::uint64_t{1} << maker.output;
   }
 }
 
@@ -142,6 +143,7 @@ void Plan::forget_places(Frame& frame) const {
     if (maker.step < 0) continue;
     const auto s = static_cast<std::size_t>(maker.step);
     frame.contexts[s].planned_outputs_ = frame.layout ? steps_[s].planned_outputs : 0;
+    frame.contexts[s].offered_outputs_ = 0;
   }
 }
 

@@ -1,26 +1,8 @@
 #include "tandem/runtime/execute/running_calls.h"
 
-#include <algorithm>
-#include <vector>
-
 namespace tandem {
-namespace {
 
-thread_local std::vector<const RunningCalls*> t_inside;  // of the calls that this thread is in
-
-}  // namespace
-
-RunningCalls::Scope::Scope(RunningCalls& calls) : calls_(calls) {
-  std::lock_guard lock(calls_.mutex_);
-  ++calls_.running_;
-  t_inside.push_back(&calls_);
-}
-
-RunningCalls::Scope::~Scope() {
-  std::lock_guard lock(calls_.mutex_);
-  t_inside.pop_back();
-  if (--calls_.running_ == 0) calls_.over_.notify_all();
-}
+constinit thread_local const RunningCalls::Scope* RunningCalls::Scope::t_innermost = nullptr;
 
 std::shared_ptr<const Cancellation> RunningCalls::closing_or(
     const std::shared_ptr<const Cancellation>& own) {
@@ -37,11 +19,23 @@ std::shared_ptr<const Cancellation> RunningCalls::closing_or(
   return made;
 }
 
+bool RunningCalls::inside() const {
+  for (const Scope* scope = Scope::t_innermost; scope; scope = scope->outer_) {
+    if (&scope->calls_ == this) return true;
+  }
+  return false;
+}
+
+void RunningCalls::notify() {
+  std::lock_guard lock(mutex_);
+  over_.notify_all();
+}
+
 void RunningCalls::end() {
   closes_->cancel();
-  if (std::find(t_inside.begin(), t_inside.end(), this) != t_inside.end()) return;
+  if (inside()) return;
   std::unique_lock lock(mutex_);
-  over_.wait(lock, [this] { return running_ == 0; });
+  over_.wait(lock, [this] { return running_.load(std::memory_order_seq_cst) == 0; });
 }
 
 }  // namespace tandem

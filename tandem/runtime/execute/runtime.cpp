@@ -1,17 +1,22 @@
 #include "tandem/runtime/runtime.h"
 
+#include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <exception>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "tandem/core/error.h"
 #include "tandem/core/log.h"
 #include "tandem/core/machine.h"
+#include "tandem/core/never_destroyed.h"
 #include "tandem/device/copy_cancellation.h"
+#include "tandem/graph/resource_manager.h"
 #include "tandem/runtime/config/configured.h"
 #include "tandem/runtime/config/default_options.h"
 #include "tandem/runtime/config/environment_names.h"
@@ -19,7 +24,9 @@
 #include "tandem/runtime/device_inventory.h"
 #include "tandem/runtime/eager/pending_call.h"
 #include "tandem/runtime/execute/function_executor.h"
+#include "tandem/runtime/execute/program_end.h"
 #include "tandem/runtime/execute/running_calls.h"
+#include "tandem/runtime/session.h"
 #include "tandem/runtime/thread_context.h"
 
 namespace tandem {
@@ -61,28 +68,51 @@ std::shared_ptr<const Cancellation> cancellation_of_copies() {
   return calls.closing_or(context.cancellation);
 }
 
+// Whether `shutdown` may have to end the default runtime.
+std::atomic<Runtime*> g_default{nullptr};
+
 Runtime make_default_runtime() {
   const DefaultStart start;
   return Runtime(start.options());
 }
 
 Runtime& default_runtime() {
-  // Destroyed at exit like any static object; tensors and functions that live longer do not need
-  // it.
-  static Runtime runtime = make_default_runtime();
-  return runtime;
+  // Never destroyed: the program's threads and static objects may use it to the very end.
+  static NeverDestroyed<Runtime> runtime(make_default_runtime);
+  static const bool known = [] {
+    g_default.store(&*runtime, std::memory_order_release);
+    std::atexit(drain_default_runtime);  // for programs whose main thread calls no op
+    return true;
+  }();
+  static_cast<void>(known);
+  return *runtime;
 }
 
 }  // namespace
 
-struct Runtime::State {
+void drain_default_runtime() {
+  if (Runtime* const runtime = g_default.load(std::memory_order_acquire))
+    runtime->pending_calls()->drain();
+}
+
+// What ops find in a runtime: a session that isolates its state has another view of it.
+struct Runtime::View {
+  const std::uint64_t id = next_runtime_id();
+  std::map<const Device*, std::unique_ptr<ResourceManager>> resources;
+  std::map<const Device*, KernelServices> services;
+  std::weak_ptr<Runtime> session;  // the alias that sees this; null for the runtime's own
+
+  void make_services(State& state);
+};
+
+struct Runtime::State : std::enable_shared_from_this<Runtime::State> {
   explicit State(const Options& options)
       : config(DeviceConfig::with_environment(options.devices)),
         inventory(config),
         intra(threads_of(options.intra_op_threads, "Intra op")),
         inter(threads_of(options.inter_op_threads, "Inter op")) {}
 
-  const std::uint64_t id = next_runtime_id();
+  Flags flags;
   const DeviceConfig config;
   const DeviceInventory inventory;
   OpRegistry ops;
@@ -92,9 +122,8 @@ struct Runtime::State {
   InterOpPool inter;
   FunctionExecutor functions;
   std::vector<std::shared_ptr<Device>> devices;
-  std::map<const Device*, std::unique_ptr<ResourceManager>> resources;
   std::map<const Device*, PhysicalDevice> physical;
-  std::map<const Device*, KernelServices> services;
+  View view;  // the runtime's own
   const std::shared_ptr<PendingCalls> pending_calls = std::make_shared<PendingCalls>();
 
   void check_emulated() const;
@@ -113,6 +142,8 @@ struct Runtime::State {
 
   RunningCalls calls;
 
+  Runtime self{Alias(), *this, view};  // what calls see: it lives as long as anything shares the state
+  std::atomic<bool> shut_down{false};  // by td::shutdown()
   std::mutex deciding;  // whether calls are placed
   std::mutex seed_mutex;
   std::optional<std::int64_t> seed;
@@ -151,38 +182,86 @@ void Runtime::State::make_devices() {
   }
 }
 
-Runtime::Runtime(const Options& options) : state_(std::make_unique<State>(options)) {
+void Runtime::View::make_services(State& state) {
+  for (const auto& device : state.devices) {
+    auto& manager = resources[device.get()];
+    manager = std::make_unique<ResourceManager>();
+    KernelServices& kernel_services = services[device.get()];
+    kernel_services.device = device.get();
+    kernel_services.allocator = &device->allocator();
+    kernel_services.intra_op = &state.intra;
+    kernel_services.resources = manager.get();
+    kernel_services.functions = &state.functions;
+    kernel_services.deterministic = &state.deterministic;
+  }
+}
+
+Runtime::Runtime(Alias /*tag*/, State& state, View& view)
+    : state_(std::shared_ptr<State>(), &state),
+      view_(&view),
+      flags_(&state.flags),
+      owner_(false) {}
+
+Runtime::Runtime(const Options& options)
+    : state_(std::make_shared<State>(options)), view_(&state_->view), flags_(&state_->flags) {
   State& s = *state_;
   set_copy_cancellation(cancellation_of_copies);
   s.deterministic.store(default_options().deterministic());
   s.make_devices();
-  soft_placement_ = s.config.soft_placement.value_or(true);
+  flags_->soft_placement = s.config.soft_placement.value_or(true);
   set_log_placement(s.config.log_placement.value_or(false));
   set_synchronous(s.config.synchronous.value_or(false));
   s.profile = s.config.placement_profile.value_or("");
-  policy_ = config::policy_of(s.config);
+  flags_->policy = config::policy_of(s.config);
   if (s.config.log_level) tandem::set_log_level(static_cast<LogLevel>(*s.config.log_level));
   warn_of_unknown_variables();
-  for (const auto& device : s.devices) {
-    auto& resources = s.resources[device.get()];
-    resources = std::make_unique<ResourceManager>();
-    KernelServices& services = s.services[device.get()];
-    services.device = device.get();
-    services.allocator = &device->allocator();
-    services.intra_op = &s.intra;
-    services.resources = resources.get();
-    services.functions = &s.functions;
-    services.deterministic = &s.deterministic;
-  }
+  s.view.make_services(s);
 }
 
 Runtime::~Runtime() {
-  if (!state_) return;
-  // A scope of the calling thread that outlives it leaves the default runtime in its place.
-  if (thread_context().runtime == this) thread_context().runtime = nullptr;
-  state_->pending_calls->drain();
-  state_->calls.end();
-  state_->pending_calls->close();
+  if (owner_ && state_) close();
+}
+
+void Runtime::close() {
+  State& s = *state_;
+  s.pending_calls->drain();
+  {
+    std::lock_guard lock(s.deciding);
+    if (flags_->closed.exchange(true, std::memory_order_acq_rel)) return;
+    flags_->places_calls.store(true, std::memory_order_release);  // where calls find that it is closed
+  }
+  s.calls.end();
+  s.pending_calls->close();
+  s.intra.stop();
+  s.inter.stop();
+}
+
+void Runtime::throw_closed() const {
+  if (state_->shut_down.load(std::memory_order_acquire)) {
+    throw FailedPreconditionError(
+        "td::shutdown() has ended the default runtime, so nothing can be computed in it any more. "
+        "Call td::shutdown() last, or not at all, or make a td::Runtime for what comes after it.");
+  }
+  throw CancelledError(
+      "The td::Runtime in which this is computed has been destroyed. Keep it as long as its scopes, "
+      "iterators and sessions are used.");
+}
+
+std::shared_ptr<Runtime> Runtime::share() const {
+  if (std::shared_ptr<Runtime> session = view_->session.lock()) return session;
+  return {state_->shared_from_this(), &state_->self};
+}
+
+void shutdown() {
+  Runtime* const runtime = g_default.load(std::memory_order_acquire);
+  if (!runtime) return;
+  if (runtime->running_calls().inside()) {
+    throw FailedPreconditionError(
+        "td::shutdown() was called from within a function call or a kernel of the default runtime, "
+        "which it would wait for. Call it when that has returned.");
+  }
+  runtime->state_->shut_down.store(true, std::memory_order_release);
+  runtime->close();
 }
 
 Runtime& Runtime::current() {
@@ -190,18 +269,19 @@ Runtime& Runtime::current() {
   return context.runtime ? *context.runtime : default_runtime();
 }
 void Runtime::set_soft_placement(bool on) {
-  soft_placement_.store(on, std::memory_order_relaxed);
+  flags_->soft_placement.store(on, std::memory_order_relaxed);
   decide_whether_calls_are_placed();
 }
 void Runtime::set_log_placement(bool on) {
-  log_placement_.store(on, std::memory_order_relaxed);
+  flags_->log_placement.store(on, std::memory_order_relaxed);
   decide_whether_calls_are_placed();
 }
 void Runtime::decide_whether_calls_are_placed() {
   std::lock_guard lock(state_->deciding);
   // One device is no choice, but what asks for another one is refused without soft placement.
-  places_calls_.store(log_placement() || state_->devices.size() > 1 || !soft_placement(),
-                      std::memory_order_relaxed);
+  flags_->places_calls.store(
+      closed() || log_placement() || state_->devices.size() > 1 || !soft_placement(),
+      std::memory_order_relaxed);
 }
 bool Runtime::default_exists() { return default_options().started(); }
 
@@ -220,15 +300,15 @@ int Runtime::index_of(std::string_view full_name) const {
 }
 Device& Runtime::default_device() const { return *state_->devices.front(); }
 const KernelServices& Runtime::services(const Device& device) const {
-  return state_->services.at(&device);
+  return view_->services.at(&device);
 }
 IntraOpPool& Runtime::intra_op_pool() const { return state_->intra; }
 InterOpPool& Runtime::inter_op_pool() const { return state_->inter; }
 ResourceManager& Runtime::resources(const Device& device) const {
-  return *state_->resources.at(&device);
+  return *view_->resources.at(&device);
 }
 RunningCalls& Runtime::running_calls() const { return state_->calls; }
-std::uint64_t Runtime::id() const { return state_->id; }
+std::uint64_t Runtime::id() const { return view_->id; }
 const DeviceConfig& Runtime::device_config() const { return state_->config; }
 const DeviceInventory& Runtime::inventory() const { return state_->inventory; }
 const PhysicalDevice& Runtime::physical_device(const Device& device) const {
@@ -297,9 +377,86 @@ Runtime::SeedPair Runtime::next_seeds(bool has_op_seed, std::int64_t op_seed) {
   return pair;
 }
 
-RuntimeScope::RuntimeScope(Runtime& runtime) : saved_(thread_context().runtime) {
-  thread_context().runtime = &runtime;
+struct Session::Impl {
+  explicit Impl(Runtime::State& runtime, bool isolated)
+      : state(runtime.shared_from_this()),
+        alias(Runtime::Alias(), runtime, isolated ? view : runtime.view) {
+    if (isolated) view.make_services(runtime);
+  }
+  void close() {
+    for (const auto& [device, manager] : view.resources) manager->close();
+  }
+  const std::shared_ptr<Runtime::State> state;
+  Runtime::View view;  // if isolated
+  Runtime alias;
+};
+
+Session::Session() : Session(Options{}) {}
+Session::Session(const Options& options) {
+  Runtime& runtime = Runtime::current();
+  runtime.check_open();
+  impl_ = std::make_shared<Impl>(*runtime.state_, options.isolate_state);
+  if (options.isolate_state) impl_->view.session = std::shared_ptr<Runtime>(impl_, &impl_->alias);
 }
-RuntimeScope::~RuntimeScope() { thread_context().runtime = saved_; }
+Session::~Session() {
+  if (impl_) impl_->close();
+}
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&& other) noexcept {
+  if (this != &other) {
+    close();
+    impl_ = std::move(other.impl_);
+  }
+  return *this;
+}
+Runtime& Session::runtime() const {
+  if (!impl_) throw FailedPreconditionError("This Session was moved to another.");
+  return impl_->alias;
+}
+bool Session::isolated() const { return runtime().view_ == &impl_->view; }
+void Session::close() {
+  if (impl_) impl_->close();
+}
+void Session::reset(const std::string& container) const {
+  for (const auto& [device, manager] : runtime().view_->resources) manager->clear(container);
+}
+
+namespace {
+
+struct BegunScope {
+  const RuntimeScope* scope;
+  std::shared_ptr<Runtime> before;  // what was current when it began
+};
+
+std::vector<BegunScope>& begun_scopes() {
+  thread_local std::vector<BegunScope> scopes;
+  return scopes;
+}
+
+}  // namespace
+
+RuntimeScope::RuntimeScope(Runtime& runtime) {
+  if (runtime.closed()) {
+    throw FailedPreconditionError(
+        "A RuntimeScope was begun for a td::Runtime that is closed. Make another td::Runtime.");
+  }
+  ThreadContext& context = thread_context();
+  begun_scopes().push_back({this, context.runtime});
+  context.runtime = runtime.share();
+}
+
+RuntimeScope::~RuntimeScope() {
+  std::vector<BegunScope>& scopes = begun_scopes();
+  const auto found = std::find_if(scopes.rbegin(), scopes.rend(),
+                                  [this](const BegunScope& begun) { return begun.scope == this; });
+  if (found == scopes.rend()) return;  // another thread's: that thread keeps its runtime
+  const auto at = std::prev(found.base());
+  if (std::next(at) == scopes.end()) {
+    thread_context().runtime = std::move(at->before);
+  } else {
+    std::next(at)->before = std::move(at->before);
+  }
+  scopes.erase(at);
+}
 
 }  // namespace tandem

@@ -29,7 +29,7 @@ void run_independent(const Plan& plan, Plan::Frame& frame, std::size_t failed,
     if (within.cancellation && within.cancellation->cancelled()) return;
     frame.contexts[i].step_ = &within;
     try {
-      steps[i].kernels->choose(frame.contexts[i]).run(frame.contexts[i]);
+      run_kernel(steps[i].kernels->choose(frame.contexts[i]), frame.contexts[i]);
     } catch (...) {
       lost[i] = true;  // the first error is the one to report
     }
@@ -86,7 +86,7 @@ void run_sequential(const Plan& plan, Plan::Frame& frame, const StepContext& wit
     try {
       if (cancellation) cancellation->check();
       context.step_ = &within;
-      step.kernels->choose(context).run(context);
+      run_kernel(step.kernels->choose(context), context);
     } catch (...) {
       const std::exception_ptr error = node_failure(*step.node, context);
       const bool stopped =

@@ -4,9 +4,11 @@
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/core/never_destroyed.h"
 #include "tandem/graph/kernel_context.h"
 #include "tandem/graph/rng_position.h"
 #include "tandem/runtime/config/configured.h"
+#include "tandem/runtime/execute/program_end.h"
 
 namespace tandem {
 
@@ -16,10 +18,27 @@ namespace {
 // destructor does, and every op call comes by here several times.
 constinit thread_local ThreadContext* current = nullptr;
 
+// What is called once the thread's objects are destroyed, by a static object of the program say,
+// finds a context too.
+constinit thread_local bool destroyed = false;
+
+struct OwnedContext {
+  ThreadContext context;
+  ~OwnedContext() {
+    thread_ends();
+    current = nullptr;
+    destroyed = true;
+  }
+};
+
 [[gnu::noinline]] ThreadContext& make_thread_context() {
-  thread_local ThreadContext context;
-  current = &context;
-  return context;
+  if (destroyed) {
+    static thread_local NeverDestroyed<ThreadContext> last;
+    return *(current = &*last);
+  }
+  thread_local OwnedContext owned;
+  current = &owned.context;
+  return owned.context;
 }
 
 [[maybe_unused]] const bool kRegistered = [] {

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "tandem/core/error.h"
+#include "tandem/core/never_destroyed.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/runtime/created_variables.h"
 #include "tandem/runtime/dispatch.h"
@@ -13,6 +14,7 @@
 #include "tandem/runtime/tensor_impl.h"
 #include "tandem/runtime/thread_context.h"
 #include "tandem/runtime/trace.h"
+#include "tandem/runtime/trace/trace_turn.h"
 
 namespace tandem {
 
@@ -122,14 +124,14 @@ struct TraceCache::State {
   FunctionOptions options;
   // One thread traces at a time, a function that calls itself again on the same one; callers whose
   // trace is there do not wait for it.
-  std::recursive_mutex tracing;
+  TraceTurn tracing;
   std::mutex mutex;  // of the entries
   std::vector<Entry> entries;
 
   static const std::string& device_here() {
-    static const std::string none;
+    static const NeverDestroyed<std::string> none;
     const std::vector<std::string>& scopes = thread_context().devices;
-    return scopes.empty() ? none : scopes.back();
+    return scopes.empty() ? *none : scopes.back();
   }
 
   std::shared_ptr<const Trace> find(const std::string& key, std::span<const Tensor> args) {
@@ -193,7 +195,7 @@ std::shared_ptr<const TraceCache::Trace> TraceCache::get(const std::string& key,
                                                          std::span<const Tensor> args,
                                                          const Body& body) {
   if (auto trace = state_->find(key, args)) return trace;
-  std::lock_guard tracing(state_->tracing);
+  const TraceTurn::Scope turn(state_->tracing);
   if (auto trace = state_->find(key, args)) return trace;  // made by another thread meanwhile
   State::Entry entry;
   entry.key = key;
@@ -217,6 +219,8 @@ std::shared_ptr<const TraceCache::Trace> TraceCache::get(const std::string& key,
       [&](std::span<const Tensor> symbols) { return body(symbols, trace->result_structure); },
       state_->options.optimize);
   entry.trace = trace;
+  // Made by another thread meanwhile, where this one traced without having the turn.
+  if (auto known = state_->find(key, args)) return known;
   std::lock_guard lock(state_->mutex);
   state_->entries.insert(state_->entries.begin(), std::move(entry));
   return trace;

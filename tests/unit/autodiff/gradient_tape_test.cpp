@@ -1,5 +1,9 @@
 #include "tandem/autodiff/gradient_tape.h"
 
+#include <memory>
+#include <thread>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "tandem/core/error.h"
@@ -13,6 +17,7 @@
 #include "tandem/ops/reduction_ops.h"
 #include "tandem/ops/unary_ops.h"
 #include "tandem/ops/variable.h"
+#include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/traced_function.h"
 
 namespace tandem {
@@ -286,6 +291,41 @@ TEST(GradientTape, GoesThroughListsThatALoopCarries) {
   EXPECT_TRUE(all_equal(running_products(x), Tensor{5.0, 15.0, 30.0}));
   EXPECT_TRUE(all_equal(gradient(x), Tensor{15.0, 15.0, 10.0}));
   EXPECT_TRUE(all_equal(function(gradient)(x), Tensor{15.0, 15.0, 10.0}));
+}
+
+TEST(GradientTape, MayBeDestroyedOnAnyThreadInAnyOrder) {
+  const Tensor x{1.0, 2.0};
+  auto first = std::make_unique<GradientTape>();
+  auto second = std::make_unique<GradientTape>();
+  GradientTape last;
+  first->watch(x);
+  second->watch(x);
+  last.watch(x);
+  const Tensor y = x * x;
+  std::thread([tape = std::move(first)] {}).join();
+  const Tensor z = y * 3.0;
+  {
+    const StopRecording unheard;
+    second.reset();
+  }
+  const Tensor w = z + x;
+  EXPECT_TRUE(all_equal(last.gradient(w, x), Tensor{7.0, 13.0}));
+}
+
+TEST(GradientTape, ManyThreadsDestroyTapesOfOneThatRecords) {
+  const Tensor x{1.0, 2.0};
+  for (int round = 0; round < 20; ++round) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+      auto tape = std::make_unique<GradientTape>();
+      tape->watch(x);
+      threads.emplace_back([t = std::move(tape)]() mutable { t.reset(); });
+    }
+    GradientTape mine;
+    mine.watch(x);
+    EXPECT_TRUE(all_equal(mine.gradient(x * x, x), Tensor{2.0, 4.0}));
+    for (std::thread& thread : threads) thread.join();
+  }
 }
 
 }  // namespace

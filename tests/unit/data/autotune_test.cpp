@@ -233,13 +233,13 @@ TEST_F(ShortAndLong, AreSavedAndRestoredAnywhere) {
 // Whoever makes an element, the function runs as where the iteration began.
 TEST_F(ShortAndLong, RunUnderTheContextThatBeganTheIteration) {
   Runtime runtime;
-  std::set<Runtime*> seen;
+  std::set<std::uint64_t> seen;
   std::mutex mutex;
   const auto ds = range(3'000)
                       .map(
                           [&](Tensor x) {
                             std::lock_guard lock(mutex);
-                            seen.insert(&Runtime::current());
+                            seen.insert(Runtime::current().id());
                             return plus(x, 1);
                           },
                           kTuned)
@@ -250,7 +250,7 @@ TEST_F(ShortAndLong, RunUnderTheContextThatBeganTheIteration) {
     it = ds.iterator();
   }
   EXPECT_EQ(numbers(*it, 3'000).size(), 3'000u);
-  EXPECT_EQ(seen, std::set<Runtime*>{&runtime});
+  EXPECT_EQ(seen, std::set<std::uint64_t>{runtime.id()});
 }
 
 // In a function that waits, whoever runs it, the element asked for never comes.

@@ -36,6 +36,16 @@ TEST(Sequential, IsBuiltByInputOrFirstUse) {
   EXPECT_EQ(later(zeros({7, 4})).shape(), (Shape{7, 2})) << "any batch size";
 }
 
+TEST(Sequential, CannotHoldItself) {
+  const Sequential model;
+  EXPECT_THROW(model.add(model), InvalidArgumentError);
+  const Sequential inner{Dense(1)};
+  model.add(inner);
+  EXPECT_THROW(inner.add(model), InvalidArgumentError);
+  inner.add(Dense(2));
+  EXPECT_EQ(model(ones({1, 2})).shape(), (Shape{1, 2}));
+}
+
 TEST(Sequential, ChecksItsLayersAndInputs) {
   EXPECT_THAT(error_of([] {
                 Sequential{Dense(1, {.name = "a"}), Dense(1, {.name = "a"})};

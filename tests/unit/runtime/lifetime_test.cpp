@@ -75,12 +75,16 @@ TEST(Memory, ThatCannotBeHadIsAnErrorEagerly) {
   EXPECT_EQ((zeros({2}) + 1).to_vector<float>(), (std::vector<float>{1, 1}));
 }
 
-TEST(Runtime, ThatEndsBeforeItsScopeLeavesTheDefaultOne) {
-  auto runtime = std::make_unique<Runtime>();
-  const RuntimeScope scope(*runtime);
-  const Tensor x = ones({2});
-  runtime.reset();
-  EXPECT_EQ((x + 1).to_vector<float>(), (std::vector<float>{2, 2}));
+TEST(Runtime, ThatEndsBeforeItsScopeRefusesCallsThere) {
+  std::optional<Tensor> x;
+  {
+    auto runtime = std::make_unique<Runtime>();
+    const RuntimeScope scope(*runtime);
+    x = ones({2});
+    runtime.reset();
+    EXPECT_THROW(*x + 1, CancelledError);
+  }
+  EXPECT_EQ((*x + 1).to_vector<float>(), (std::vector<float>{2, 2}));
 }
 
 TEST(Memory, ThatCannotBeHadIsAnErrorInFunctions) {

@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "tandem/core/never_destroyed.h"
+
 namespace tandem {
 namespace {
 
@@ -16,15 +18,6 @@ bool& inside() {
 
 class Reaper {
  public:
-  ~Reaper() {
-    {
-      std::lock_guard lock(mutex_);
-      ending_ = true;
-    }
-    added_.notify_all();
-    if (thread_.joinable()) thread_.join();
-  }
-
   void add(std::function<void()> task) {
     std::lock_guard lock(mutex_);
     tasks_.push_back(std::move(task));
@@ -36,8 +29,7 @@ class Reaper {
   void work() {
     std::unique_lock lock(mutex_);
     for (;;) {
-      added_.wait(lock, [&] { return ending_ || !tasks_.empty(); });
-      if (tasks_.empty()) return;
+      added_.wait(lock, [&] { return !tasks_.empty(); });
       std::function<void()> task = std::move(tasks_.front());
       tasks_.pop_front();
       lock.unlock();
@@ -50,7 +42,6 @@ class Reaper {
   std::mutex mutex_;
   std::condition_variable added_;
   std::deque<std::function<void()>> tasks_;
-  bool ending_ = false;
   std::thread thread_;
 };
 
@@ -63,8 +54,8 @@ DeviceThreadScope::~DeviceThreadScope() { inside() = saved_; }
 
 void run_off_device_threads(std::function<void()> task) {
   if (!on_device_thread()) return task();
-  static Reaper reaper;
-  reaper.add(std::move(task));
+  static NeverDestroyed<Reaper> reaper;
+  reaper->add(std::move(task));
 }
 
 }  // namespace tandem

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <numbers>
 
+#include "tandem/core/never_destroyed.h"
 #include "tandem/kernels/cpu/fft/fft_lines.h"
 
 namespace tandem::cpu {
@@ -115,13 +116,13 @@ FftPlan::FftPlan(std::int64_t size) : n(size) {
 }
 
 std::shared_ptr<const FftPlan> fft_plan(std::int64_t n) {
-  static Kept<FftPlan> kept;
-  return kept.get(n, [n] { return std::make_shared<const FftPlan>(n); });
+  static NeverDestroyed<Kept<FftPlan>> kept;
+  return kept->get(n, [n] { return std::make_shared<const FftPlan>(n); });
 }
 
 std::shared_ptr<const std::vector<Complex>> fft_half_roots(std::int64_t n) {
-  static Kept<std::vector<Complex>> kept;
-  return kept.get(n, [n] {
+  static NeverDestroyed<Kept<std::vector<Complex>>> kept;
+  return kept->get(n, [n] {
     auto roots = std::make_shared<std::vector<Complex>>();
     for (std::int64_t k = 0; k <= n / 2; ++k) roots->push_back(root_of_unity(k, n));
     return std::shared_ptr<const std::vector<Complex>>(roots);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/kernels/cpu/onednn/program_end.h"
 #include "tandem/kernels/cpu/support/scratch.h"
 
 namespace tandem::cpu::onednn {
@@ -56,6 +57,8 @@ void Call::run(std::initializer_list<const void*> data) {
 namespace {
 
 Plan make_plan(MakePlan make, const void* what) {
+  const MakingScope making;
+  if (!making.allowed()) return {};
   try {
     const OneThread one_thread;  // primitives are made for the number of threads that will run them
     return make(what);

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "tandem/core/error.h"
+#include "tandem/kernels/cpu/onednn/program_end.h"
 
 namespace tandem::cpu::onednn {
 namespace {
@@ -103,7 +104,10 @@ void reorder_filter(const Key& key, const memory::desc& from, const memory::desc
                     const void* source, void* target) {
   const Reorder what{from, to};
   Call& call = find_call(key, make_reorder, &what);
-  if (!call.possible()) throw InternalError("oneDNN cannot rearrange a filter.");
+  if (!call.possible()) {
+    stop_at_program_end();
+    throw InternalError("oneDNN cannot rearrange a filter.");
+  }
   call.run({source, target});
 }
 

@@ -7,6 +7,7 @@
 #include "tandem/kernels/cpu/onednn/call.h"
 #include "tandem/kernels/cpu/onednn/packed_weights.h"
 #include "tandem/kernels/cpu/onednn/post_ops.h"
+#include "tandem/kernels/cpu/onednn/program_end.h"
 #include "tandem/kernels/cpu/support/thresholds.h"
 
 namespace tandem::cpu::onednn {
@@ -125,7 +126,10 @@ void fused_matmul(KernelContext& context, const FusedMatMul& w, const float* a, 
       const std::int64_t row = grid.rows ? begin : 0, column = grid.rows ? 0 : begin;
       const Part part{&w, grid.rows ? size : w.m, grid.rows ? w.n : size, kept != nullptr};
       Call& call = find_call(part.key(kKind), make, &part);
-      if (!call.possible()) throw UnimplementedError("oneDNN has no such product of matrices.");
+      if (!call.possible()) {
+        stop_at_program_end();
+        throw UnimplementedError("oneDNN has no such product of matrices.");
+      }
       const float* const rows = a + row * (w.transpose_a ? 1 : w.k);
       const void* weights = plain + column * (w.transpose_b ? w.k : 1);
       Array mine;
@@ -133,7 +137,9 @@ void fused_matmul(KernelContext& context, const FusedMatMul& w, const float* a, 
           kept && !(wanted == part.plain_b())) {
         const auto pack = [&](const void*, void* to) {
           const Reorder order{part.plain_b(), wanted};
-          find_call(part.key(kPack), make_reorder, &order).run({weights, to});
+          Call& packing = find_call(part.key(kPack), make_reorder, &order);
+          if (!packing.possible()) stop_at_program_end();
+          packing.run({weights, to});
         };
         const void* packed = kept->in_order(wanted, column, pack);
         if (!packed) {

@@ -3,6 +3,7 @@
 #include "tandem/core/error.h"
 #include "tandem/kernels/cpu/onednn/call.h"
 #include "tandem/kernels/cpu/onednn/conv.h"
+#include "tandem/kernels/cpu/onednn/program_end.h"
 
 namespace tandem::cpu::onednn {
 namespace {
@@ -39,8 +40,10 @@ void swap_image_order(IntraOpPool& pool, DType dtype, bool to_nhwc, std::int64_t
   pool.parallel_for(batch, static_cast<double>(elements) * 0.5,
                     [&](std::int64_t begin, std::int64_t end) {
                       Call& call = find_call(key, make_swap, &what);
-                      if (!call.possible())
+                      if (!call.possible()) {
+                        stop_at_program_end();
                         throw InternalError("oneDNN cannot rearrange an image.");
+                      }
                       for (std::int64_t i = begin; i < end; ++i) {
                         call.run({static_cast<const std::byte*>(from) + i * bytes,
                                   static_cast<std::byte*>(to) + i * bytes});

@@ -30,7 +30,9 @@ Ref<Resource> resource_input(const KernelContext& c) {
   if (handle.num_elements() != 1) {
     throw InvalidArgumentError(cat("A handle must be a scalar, but has shape ", handle.shape()));
   }
-  return Ref<Resource>(handle.data<ResourceHandle>()->resource());
+  const ResourceHandle& element = *handle.data<ResourceHandle>();
+  element.check_alive();
+  return Ref<Resource>(element.resource());
 }
 
 }  // namespace tandem::cpu

@@ -42,18 +42,14 @@ R& shared_resource(KernelContext& c, const char* type, Make make) {
   const bool anonymous = shared_name == kAnonymousName;
   const std::string name =
       !anonymous && !shared_name.empty() ? shared_name : std::string(c.node_name());
-  const Ref<Resource> found = anonymous ? Ref<Resource>(make())
-                                        : c.resources().lookup_or_create(
-                                              place, name, [&] { return Ref<Resource>(make()); });
-  auto* resource = dynamic_cast<R*>(found.get());
-  if (resource == nullptr) {
-    throw InvalidArgumentError(cat("Resource ", place, "/", name, " is no ", type, ": it is ",
-                                   found->debug_string(), "."));
-  }
+  const Ref<R> resource =
+      anonymous ? Ref<R>(make())
+                : c.resources().template lookup_or_create<R>(place, name, type,
+                                                             [&] { return Ref<R>(make()); });
   if (is_ref(c.output_dtype(0))) {
     set_named_handle(c, place, name);
   } else {
-    set_handle(c, Ref<R>(resource), type, place, name);
+    set_handle(c, resource, type, place, name);
   }
   return *resource;
 }

@@ -38,22 +38,17 @@ void var_handle(KernelContext& c) {
   info->type = "Var";
   info->dtype = dtype;
   info->shape = shape;
-  const auto make = [&] {
-    return Ref<Resource>(make_ref<VariableResource>(info->name, dtype, shape));
-  };
-  Ref<Resource> resource =
-      anonymous ? make() : c.resources().lookup_or_create(info->container, info->name, make);
-  const auto* variable = dynamic_cast<const VariableResource*>(resource.get());
-  if (!variable) {
-    throw InvalidArgumentError(cat("Resource ", info->container, "/", info->name,
-                                   " is no variable: it is ", resource->debug_string(), "."));
-  }
+  const auto make = [&] { return make_ref<VariableResource>(info->name, dtype, shape); };
+  Ref<VariableResource> variable =
+      anonymous ? make()
+                : c.resources().lookup_or_create<VariableResource>(info->container, info->name,
+                                                                   "variable", make);
   if (variable->dtype() != dtype) {
     throw InvalidArgumentError(cat("Variable ", info->name, " is there already with dtype ",
                                    variable->dtype(), ", but dtype ", dtype, " was asked for."));
   }
   Array handle(DType::kResource, Shape{});
-  *handle.data<ResourceHandle>() = ResourceHandle(std::move(info), std::move(resource));
+  *handle.data<ResourceHandle>() = ResourceHandle(std::move(info), std::move(variable));
   c.set_output(0, std::move(handle));
 }
 

@@ -11,18 +11,12 @@ namespace {
 Ref<StagingArea> area(const KernelContext& c) {
   const auto& container = c.attr<std::string>("container");
   const auto& shared_name = c.attr<std::string>("shared_name");
-  const Ref<Resource> found = c.resources().lookup_or_create(
+  return c.resources().lookup_or_create<StagingArea>(
       container.empty() ? "localhost" : container,
-      shared_name.empty() ? c.node_name() : std::string_view(shared_name), [&] {
-        return Ref<Resource>(make_ref<StagingArea>(c.attr<std::int64_t>("capacity"),
-                                                   c.attr<std::int64_t>("memory_limit")));
+      shared_name.empty() ? c.node_name() : std::string_view(shared_name), "staging area", [&] {
+        return make_ref<StagingArea>(c.attr<std::int64_t>("capacity"),
+                                     c.attr<std::int64_t>("memory_limit"));
       });
-  auto* staging = dynamic_cast<StagingArea*>(found.get());
-  if (staging == nullptr) {
-    throw InvalidArgumentError(
-        cat("There is no staging area of this name, but a ", found->debug_string(), "."));
-  }
-  return Ref<StagingArea>(staging);
 }
 
 void put(KernelContext& c, KernelDone done) {

@@ -1,0 +1,27 @@
+#pragma once
+
+namespace tandem::cpu::onednn {
+
+/// For the making of a primitive, which uses static objects of the library: the program's end, which
+/// destroys those, waits for the block. What is made in the block is known to be destroyed later
+/// than the program's end is noticed.
+class MakingScope {
+ public:
+  MakingScope();
+  ~MakingScope();
+  MakingScope(const MakingScope&) = delete;
+  MakingScope& operator=(const MakingScope&) = delete;
+
+  /// False once the program ends: nothing may be made any more. Primitives that exist still run.
+  bool allowed() const { return allowed_; }
+
+ private:
+  bool allowed_;
+};
+
+/// For what cannot go on without a new primitive. While the program ends, a thread that nothing waits
+/// for (a detached one, the main thread) stops here; another one gets a CancelledError. Returns if
+/// the program does not end.
+void stop_at_program_end();
+
+}  // namespace tandem::cpu::onednn
