@@ -49,13 +49,13 @@ bool is_detached() {
 
 }  // namespace
 
-MakingScope::MakingScope() {
+MakingScope::MakingScope(std::uint64_t calls_before) : first_(calls_before < 16) {
   g_making.fetch_add(1, std::memory_order_seq_cst);
   allowed_ = !g_ends.load(std::memory_order_seq_cst);
 }
 
 MakingScope::~MakingScope() {
-  if (allowed_) register_handler();
+  if (allowed_ && first_) register_handler();
   g_making.fetch_sub(1, std::memory_order_seq_cst);
 }
 

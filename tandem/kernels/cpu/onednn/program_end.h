@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 namespace tandem::cpu::onednn {
 
 /// For the making of a primitive, which uses static objects of the library: the program's end, which
@@ -7,7 +9,9 @@ namespace tandem::cpu::onednn {
 /// than the program's end is noticed.
 class MakingScope {
  public:
-  MakingScope();
+  /// Calls that make something only the first times they are called give the number of their calls
+  /// so far, so that these are not all noticed.
+  explicit MakingScope(std::uint64_t calls_before = 0);
   ~MakingScope();
   MakingScope(const MakingScope&) = delete;
   MakingScope& operator=(const MakingScope&) = delete;
@@ -17,6 +21,7 @@ class MakingScope {
 
  private:
   bool allowed_;
+  const bool first_;
 };
 
 /// For what cannot go on without a new primitive. While the program ends, a thread that nothing waits

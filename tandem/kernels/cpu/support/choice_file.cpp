@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "tandem/core/error.h"
+#include "tandem/core/never_destroyed.h"
 #include "tandem/core/version.h"
 #include "tandem/kernels/cpu/lapack/blas.h"
 #include "tandem/kernels/cpu/onednn/support.h"
@@ -119,14 +120,14 @@ std::string cache_folder() {
 }
 
 const std::string& machine_name() {
-  static const std::string name = [] {
+  static const NeverDestroyed<std::string> name([] {
     std::string text = cat(processor_name(), "; tandem ", TANDEM_VERSION_STRING, "; ",
                            onednn::library_name(), "; ", blas::library_name());
     std::replace_if(
         text.begin(), text.end(), [](unsigned char c) { return c < ' '; }, ' ');
     return text;
-  }();
-  return name;
+  });
+  return *name;
 }
 
 std::string choices_path(const std::string& folder, std::string_view machine) {

@@ -241,12 +241,13 @@ td::Runtime::Options other_devices() {
 }
 
 void runtime_computing() {
-  Progress progress;
+  Progress progress, in_scope;
   auto runtime = std::make_unique<td::Runtime>(other_devices());
   std::vector<std::thread> threads;
   for (int t = 0; t < 3; ++t) {
-    threads.emplace_back([&progress, t, r = runtime.get()] {
+    threads.emplace_back([&progress, &in_scope, t, r = runtime.get()] {
       const td::RuntimeScope scope(*r);
+      in_scope.step();
       const auto f = td::function([](td::Tensor x) { return td::matmul(x, x) * 0.01; });
       progress.step();
       expect_error([&] {
@@ -256,6 +257,7 @@ void runtime_computing() {
       });
     });
   }
+  in_scope.wait_for(3);
   progress.wait_for(12);
   runtime.reset();
   for (std::thread& thread : threads) thread.join();
