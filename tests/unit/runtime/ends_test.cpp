@@ -74,7 +74,9 @@ class Running {
       said_.append(text, static_cast<std::size_t>(n));
     EXPECT_TRUE(WIFEXITED(status_)) << name() << " ended by signal " << WTERMSIG(status_) << ":\n"
                                     << said_;
-    if (WIFEXITED(status_)) EXPECT_EQ(WEXITSTATUS(status_), 0) << name() << ":\n" << said_;
+    if (WIFEXITED(status_)) {
+      EXPECT_EQ(WEXITSTATUS(status_), 0) << name() << ":\n" << said_;
+    }
     EXPECT_NE(said_.find("ready\n"), std::string::npos) << name() << ":\n" << said_;
     return true;
   }
