@@ -532,6 +532,8 @@ AttrMap complete_attrs(const OpDef& op, const std::vector<DType>& inputs, const 
 }
 
 std::vector<DType> output_dtypes(const OpDef& op, const AttrMap& complete) {
+  constexpr std::int64_t kMaxOutputs = 1
+                                       << 24;  // a number alone may announce more than memory holds
   std::vector<DType> types;
   for (const ArgDef& out : op.outputs) {
     if (!out.type_list_attr.empty()) {
@@ -543,6 +545,10 @@ std::vector<DType> output_dtypes(const OpDef& op, const AttrMap& complete) {
         out.type_attr.empty() ? out.dtype : *complete.find(out.type_attr)->get_if<DType>();
     const std::int64_t count =
         out.number_attr.empty() ? 1 : *complete.find(out.number_attr)->get_if<std::int64_t>();
+    if (count > kMaxOutputs) {
+      wrong(op, cat("attribute '", out.number_attr, "' announces ", count, " outputs; at most ",
+                    kMaxOutputs, " are possible."));
+    }
     for (std::int64_t i = 0; i < count; ++i) types.push_back(out.is_ref ? ref_dtype(t) : t);
   }
   return types;
