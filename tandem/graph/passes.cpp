@@ -138,8 +138,8 @@ bool fold_constants(MutableFunction& f, const OpRegistry& ops, Evaluator& evalua
     std::optional<std::vector<Array>> outputs;
     try {
       outputs = evaluator.evaluate(*node, values);
-    } catch (const Error&) {
-      continue;  // the error belongs to the run, where it names the node
+    } catch (const std::exception&) {
+      continue;  // the error belongs to the run, where it names the node; a lack of memory, too
     }
     if (!outputs) continue;
     for (std::size_t i = 0; i < outputs->size(); ++i) {

@@ -118,6 +118,52 @@ TEST(RefusedGraph, NamesThatHoldANulAreShownWhole) {
       text, AllOf(HasSubstr("bad\\x00name"), HasSubstr("invalid characters")));
 }
 
+template <class E>
+std::string message_of_run(const GraphSession& session,
+                           const std::vector<GraphSession::Feed>& feeds) {
+  try {
+    session.run(feeds, {"out"});
+  } catch (const E& error) {
+    return error.what();
+  } catch (const std::exception& error) {
+    return cat("another error: ", error.what());
+  }
+  return "it ran";
+}
+
+// Zeros of rank 4, long in one direction.
+Array line(DType dtype, int axis, std::int64_t length) {
+  std::vector<std::int64_t> dims(4, 1);
+  dims[static_cast<std::size_t>(axis)] = length;
+  return Array::zeros(dtype, Shape(dims));
+}
+
+TEST(RefusedGraph, SizesThatOverflowNameTheNode) {
+  constexpr std::int64_t kLength = std::int64_t{1} << 22;  // of three together 2^66 elements
+  const std::string condition =
+      node("c", "Placeholder", {},
+           {{"dtype", "type: DT_BOOL"}, {"shape", "shape { unknown_rank: true }"}});
+  const GraphSession session(import_text(condition + placeholder("a") + placeholder("b") +
+                                         node("big", "SelectV2", {"c", "a", "b"}, kT) +
+                                         node("out", "Neg", {"big"}, kT)));
+  EXPECT_THAT(
+      message_of_run<InvalidArgumentError>(session, {{"c", line(DType::kBool, 0, kLength)},
+                                                     {"a", line(DType::kFloat, 1, kLength)},
+                                                     {"b", line(DType::kFloat, 2, kLength)}}),
+      AllOf(HasSubstr("2^63"), HasSubstr("{{node big}} (SelectV2)")));
+}
+
+TEST(RefusedGraph, MemoryThatIsNotThereNamesTheNodeAndTheSize) {
+  constexpr std::int64_t kLength = std::int64_t{1} << 20;
+  const GraphSession session(import_text(placeholder("a") + placeholder("b") +
+                                         node("big", "AddV2", {"a", "b"}, kT) +
+                                         node("out", "Neg", {"big"}, kT)));
+  EXPECT_THAT(
+      message_of_run<ResourceExhaustedError>(session, {{"a", line(DType::kFloat, 1, kLength)},
+                                                       {"b", line(DType::kFloat, 2, kLength)}}),
+      AllOf(HasSubstr("43980465111"), HasSubstr("AddV2")));
+}
+
 TEST(RefusedGraph, WhatIsNotInALoopIsNotSaidToBe) {
   const GraphSession session(import_text(placeholder("x") + node("neg", "Neg", {"x"}, kT) +
                                          node("y", "Exit", {"neg"}, kT)));
