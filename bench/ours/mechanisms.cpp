@@ -7,6 +7,7 @@
 
 #include <tandem/tandem.h>
 
+#include "bench/common/large_graphs.h"
 #include "bench/common/model.h"
 #include "bench/common/timing.h"
 
@@ -90,6 +91,21 @@ bench::Answer info_copy() {
   return answer;
 }
 
+// From 25,000 nodes to 50,000.
+template <bench::LargeGraph kKind>
+bench::Answer growth() {
+  bench::Answer answer;
+  answer.value = bench::growth_of_first_result(kKind, 25'000);
+  return answer;
+}
+
+template <bench::LargeGraph kKind>
+bench::Answer first_result_200k() {
+  bench::Answer answer;
+  answer.value = bench::seconds_to_first_result(kKind, 200'000);
+  return answer;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -97,6 +113,12 @@ int main(int argc, char** argv) {
   td::config::threading::set_inter_op_parallelism_threads(bench::threads());
   return bench::measure_models(argc, argv,
                                {{"info_copy", info_copy},
+                                {"growth_wide", growth<bench::LargeGraph::kWide>},
+                                {"growth_constants", growth<bench::LargeGraph::kConstants>},
+                                {"growth_outputs", growth<bench::LargeGraph::kOutputs>},
+                                {"growth_chain", growth<bench::LargeGraph::kChain>},
+                                {"wide_200k", first_result_200k<bench::LargeGraph::kWide>},
+                                {"chain_200k", first_result_200k<bench::LargeGraph::kChain>},
                                 {"mixed_bfloat16", mixed_bfloat16},
                                 {"mixed_bfloat16_in_float", mixed_bfloat16_in_float}});
 }

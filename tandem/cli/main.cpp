@@ -2,14 +2,18 @@
 // when done, 1 when it failed, 2 for wrong usage.
 
 #include <exception>
+#include <fstream>
+#include <iomanip>
 #include <iostream>
 #include <new>
+#include <sstream>
 #include <string>
 #include <string_view>
 
 #include "tandem/cli/arguments.h"
 #include "tandem/cli/commands.h"
 #include "tandem/core/error.h"
+#include "tandem/core/machine.h"
 
 namespace {
 
@@ -28,6 +32,24 @@ std::string shown(std::string_view text) {
   return safe;
 }
 
+// "it has 1.2 GB in use, at most 2.0 GB, of 4.1 GB"
+std::string memory_of_this_process() {
+  std::ifstream status("/proc/self/status");
+  std::string used = "?", most = "?";
+  const auto gigabytes = [](double bytes) {
+    std::ostringstream text;
+    text << std::fixed << std::setprecision(2) << bytes / 1e9 << " GB";
+    return text.str();
+  };
+  for (std::string word; status >> word;) {
+    double kibibytes = 0;
+    if (word == "VmRSS:" && status >> kibibytes) used = gigabytes(kibibytes * 1024);
+    if (word == "VmPeak:" && status >> kibibytes) most = gigabytes(kibibytes * 1024);
+  }
+  return "it has " + used + " in use and has asked for " + most + " at most, of " +
+         gigabytes(static_cast<double>(tandem::machine_limits().memory));
+}
+
 }  // namespace
 
 void tandem::cli::tell(const std::exception_ptr& error) {
@@ -36,7 +58,9 @@ void tandem::cli::tell(const std::exception_ptr& error) {
   } catch (const Error& e) {
     std::cerr << "td: " << shown(e.what()) << '\n';
   } catch (const std::bad_alloc&) {
-    std::cerr << "td: the memory does not suffice\n";
+    // Of ops the error has the name and the shapes; this is for all else.
+    std::cerr << "td: out of host memory while the graph or its data was read or prepared; "
+              << memory_of_this_process() << ".\n";
   } catch (const std::exception& e) {
     std::cerr << "td: unexpected: " << e.what() << '\n';
   } catch (...) {

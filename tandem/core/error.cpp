@@ -125,7 +125,11 @@ std::string join_text(std::initializer_list<TextPart> parts) {
       case Kind::kOther: part.write_(out, part.object_); break;
     }
   }
-  return std::move(out).str();
+  std::string text = std::move(out).str();
+  // Readers of what() stop at the first NUL, and would miss what follows a name that holds one.
+  for (std::size_t at = text.find('\0'); at != std::string::npos; at = text.find('\0', at))
+    text.replace(at, 1, "\\x00");
+  return text;
 }
 
 }  // namespace internal

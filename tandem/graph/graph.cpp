@@ -1,6 +1,7 @@
 #include "tandem/graph/graph.h"
 
 #include <algorithm>
+#include <numeric>
 #include <queue>
 #include <sstream>
 #include <utility>
@@ -261,14 +262,29 @@ std::vector<Node*> Graph::topological_order() const {
     for (const auto& node : nodes_) order.push_back(node.get());
     return order;
   }
-  auto users = consumers();
-  std::vector<int> waiting(static_cast<std::size_t>(next_id_), 0);
-  for (const auto& node : nodes_) {
-    auto& list = users[static_cast<std::size_t>(node->id())];
-    if (node->kind() == NodeKind::kNextIteration)
-      std::erase_if(list, [&](const Node* user) { return is_back_edge(*node, *user); });
-    for (const Node* user : list) ++waiting[static_cast<std::size_t>(user->id())];
-  }
+  // The edges by producer, in one list: `users[begin[id]]` to `users[begin[id + 1]]`.
+  std::vector<int> begin(static_cast<std::size_t>(next_id_) + 1, 0), waiting(begin.size(), 0);
+  const auto for_each_edge = [&](const auto& use) {
+    for (const auto& node : nodes_) {
+      for (std::size_t i = 0; i < node->inputs_.size(); ++i) {
+        const Node* input = node->inputs_[i].node;
+        if (!input) fail_undefined(*node, i);
+        if (!is_back_edge(*input, *node)) use(*input, *node);
+      }
+      for (const Node* before : node->control_inputs_)
+        if (!is_back_edge(*before, *node)) use(*before, *node);
+    }
+  };
+  for_each_edge([&](const Node& input, const Node& user) {
+    ++begin[static_cast<std::size_t>(input.id()) + 1];
+    ++waiting[static_cast<std::size_t>(user.id())];
+  });
+  std::partial_sum(begin.begin(), begin.end(), begin.begin());
+  std::vector<int> users(static_cast<std::size_t>(begin.back())), filled(begin);
+  for_each_edge([&](const Node& input, const Node& user) {
+    int& next = filled[static_cast<std::size_t>(input.id())];
+    users[static_cast<std::size_t>(next++)] = user.id();
+  });
   std::priority_queue<int, std::vector<int>, std::greater<>> ready;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (waiting[static_cast<std::size_t>(nodes_[i]->id())] == 0) ready.push(static_cast<int>(i));
@@ -277,10 +293,10 @@ std::vector<Node*> Graph::topological_order() const {
     Node* node = nodes_[static_cast<std::size_t>(ready.top())].get();
     ready.pop();
     order.push_back(node);
-    for (Node* user : users[static_cast<std::size_t>(node->id())]) {
-      if (--waiting[static_cast<std::size_t>(user->id())] == 0) {
-        ready.push(position[static_cast<std::size_t>(user->id())]);
-      }
+    const auto id = static_cast<std::size_t>(node->id());
+    for (int e = begin[id]; e < begin[id + 1]; ++e) {
+      const auto user = static_cast<std::size_t>(users[static_cast<std::size_t>(e)]);
+      if (--waiting[user] == 0) ready.push(position[user]);
     }
   }
   if (order.size() != nodes_.size()) fail_on_cycle(nodes_, waiting);
@@ -290,6 +306,8 @@ std::vector<Node*> Graph::topological_order() const {
 Graph Graph::clone(std::vector<Node*>* mapped) const {
   Graph copy;
   std::vector<Node*> map(static_cast<std::size_t>(next_id_), nullptr);
+  copy.nodes_.reserve(nodes_.size());
+  copy.by_name_.reserve(nodes_.size());
   for (const auto& node : nodes_) {
     auto twin = std::make_unique<Node>(*node);
     map[static_cast<std::size_t>(node->id())] = twin.get();

@@ -419,7 +419,7 @@ class Inference {
       std::size_t count = 1;
       if (arg.is_list()) count = list_count(a, next);
       if (next + count > inputs_.size()) {
-        wrong(op_, cat("expects ", op_.inputs.size(), " inputs but got ", inputs_.size(), "."));
+        wrong(op_, cat("expects ", needed_inputs(), " but got ", inputs_.size(), "."));
       }
       if (!arg.number_attr.empty()) set(arg.number_attr, static_cast<std::int64_t>(count));
       if (!arg.type_list_attr.empty()) {
@@ -432,8 +432,30 @@ class Inference {
       next += count;
     }
     if (next != inputs_.size()) {
-      wrong(op_, cat("expects ", next, " inputs but got ", inputs_.size(), "."));
+      wrong(op_, cat("expects ", next, next == 1 ? " input" : " inputs", " but got ",
+                     inputs_.size(), "."));
     }
+  }
+
+  // "5 inputs", or "at least 5 inputs" where the length of a list is open.
+  std::string needed_inputs() const {
+    std::int64_t count = 0;
+    bool open = false;
+    for (const ArgDef& arg : op_.inputs) {
+      const AttrValue* length =
+          arg.is_list()
+              ? attrs_.find(arg.number_attr.empty() ? arg.type_list_attr : arg.number_attr)
+              : nullptr;
+      const auto* n = length ? length->get_if<std::int64_t>() : nullptr;
+      const auto* types = length ? length->get_if<std::vector<DType>>() : nullptr;
+      open = open || (arg.is_list() && !n && !types);
+      const std::int64_t own = !arg.is_list() ? 1
+                               : n            ? std::clamp<std::int64_t>(*n, 0, INT32_MAX)
+                               : types        ? std::ssize(*types)
+                                              : 0;
+      count += own;
+    }
+    return cat(open ? "at least " : "", count, count == 1 ? " input" : " inputs");
   }
 
   // The length of a list argument: as its attribute says, or all inputs that the other arguments
@@ -510,6 +532,8 @@ AttrMap complete_attrs(const OpDef& op, const std::vector<DType>& inputs, const 
 }
 
 std::vector<DType> output_dtypes(const OpDef& op, const AttrMap& complete) {
+  constexpr std::int64_t kMaxOutputs = 1
+                                       << 24;  // a number alone may announce more than memory holds
   std::vector<DType> types;
   for (const ArgDef& out : op.outputs) {
     if (!out.type_list_attr.empty()) {
@@ -521,6 +545,10 @@ std::vector<DType> output_dtypes(const OpDef& op, const AttrMap& complete) {
         out.type_attr.empty() ? out.dtype : *complete.find(out.type_attr)->get_if<DType>();
     const std::int64_t count =
         out.number_attr.empty() ? 1 : *complete.find(out.number_attr)->get_if<std::int64_t>();
+    if (count > kMaxOutputs) {
+      wrong(op, cat("attribute '", out.number_attr, "' announces ", count, " outputs; at most ",
+                    kMaxOutputs, " are possible."));
+    }
     for (std::int64_t i = 0; i < count; ++i) types.push_back(out.is_ref ? ref_dtype(t) : t);
   }
   return types;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -137,8 +138,8 @@ bool fold_constants(MutableFunction& f, const OpRegistry& ops, Evaluator& evalua
     std::optional<std::vector<Array>> outputs;
     try {
       outputs = evaluator.evaluate(*node, values);
-    } catch (const Error&) {
-      continue;  // the error belongs to the run, where it names the node
+    } catch (const std::exception&) {
+      continue;  // the error belongs to the run, where it names the node; a lack of memory, too
     }
     if (!outputs) continue;
     for (std::size_t i = 0; i < outputs->size(); ++i) {
@@ -167,37 +168,70 @@ bool same_attrs(const Node& a, const Node& b) {
 
 }  // namespace
 
+namespace {
+
+// In an order that does not matter where the op says so.
+std::vector<Output> inputs_to_compare(const Node& node) {
+  std::vector<Output> inputs = node.inputs();
+  if (node.op().traits.commutative) {
+    std::sort(inputs.begin(), inputs.end(), [](const Output& a, const Output& b) {
+      return std::pair(a.node->id(), a.index) < std::pair(b.node->id(), b.index);
+    });
+  }
+  return inputs;
+}
+
+std::size_t combined(std::size_t a, std::size_t b) {
+  return (a ^ (b + 0x9e3779b97f4a7c15 + (a << 6) + (a >> 2))) * 0xff51afd7ed558ccd;
+}
+
+std::size_t hash_of_node(const Node& node) {
+  std::size_t hash = std::hash<const OpDef*>()(&node.op());
+  hash = combined(hash, std::hash<std::string>()(node.requested_device()));
+  for (const Output& in : inputs_to_compare(node)) {
+    hash = combined(hash, static_cast<std::size_t>(in.node->id()));
+    hash = combined(hash, static_cast<std::size_t>(in.index));
+  }
+  for (const Node* before : node.control_inputs())
+    hash = combined(hash, static_cast<std::size_t>(before->id()));
+  return combined(
+      hash, node.kind() == NodeKind::kConst ? hash_of(**constant(node)) : hash_of(node.attrs()));
+}
+
+bool computes_the_same(const Node& a, const Node& b) {
+  if (&a.op() != &b.op() || a.requested_device() != b.requested_device() ||
+      a.control_inputs() != b.control_inputs() || inputs_to_compare(a) != inputs_to_compare(b))
+    return false;
+  if (a.kind() == NodeKind::kConst) {
+    const Array &x = **constant(a), &y = **constant(b);
+    if (x.dtype() != y.dtype() || !(x.shape() == y.shape())) return false;
+  }
+  return same_attrs(a, b);
+}
+
+}  // namespace
+
 bool eliminate_common_subexpressions(MutableFunction& f) {
-  std::unordered_map<std::string, std::vector<Node*>> seen;
+  constexpr std::size_t kLargestCompared = 4096;  // bytes of a constant
+  std::unordered_multimap<std::size_t, Node*> seen;
   Replacements replacements(f);
   bool changed = false;
   for (Node* node : f.graph.topological_order()) {
     replacements.resolve_inputs(node);
     if (!is_pure(*node)) continue;
-    std::string key = cat(node->op().name, "@", node->requested_device());
-    std::vector<Output> inputs = node->inputs();
-    if (node->op().traits.commutative) {
-      std::sort(inputs.begin(), inputs.end(), [](const Output& a, const Output& b) {
-        return std::pair(a.node->id(), a.index) < std::pair(b.node->id(), b.index);
-      });
-    }
-    for (const Output& in : inputs) key += cat("|", in.node->id(), ":", in.index);
-    for (const Node* before : node->control_inputs()) key += cat("^", before->id());
     if (node->kind() == NodeKind::kConst) {
       const auto* value = constant(*node);
-      if (!value || (*value)->num_bytes() > 4096) continue;
-      key += cat((*value)->dtype(), (*value)->shape(), hash_of(**value));
-    } else {
-      key += cat("#", hash_of(node->attrs()));
+      if (!value || (*value)->num_bytes() > kLargestCompared) continue;
     }
-    auto& same = seen[key];
-    const auto twin = std::find_if(same.begin(), same.end(),
-                                   [&](const Node* n) { return same_attrs(*n, *node); });
-    if (twin == same.end()) {
-      same.push_back(node);
+    const std::size_t hash = hash_of_node(*node);
+    const auto [first, last] = seen.equal_range(hash);
+    const auto twin = std::find_if(
+        first, last, [&](const auto& entry) { return computes_the_same(*entry.second, *node); });
+    if (twin == last) {
+      seen.emplace(hash, node);
       continue;
     }
-    for (int i = 0; i < node->num_outputs(); ++i) replacements.add({node, i}, {*twin, i});
+    for (int i = 0; i < node->num_outputs(); ++i) replacements.add({node, i}, {twin->second, i});
     changed = true;
   }
   replacements.finish();

@@ -278,7 +278,7 @@ GraphSession::Step GraphSession::prepare(const std::vector<std::string>& feeds,
   std::string key;
   for (const auto* list : {&feeds, &fetches, &targets}) {
     key += cat(list->size(), ';');
-    for (const std::string& name : *list) key += cat(name.size(), ':', name);
+    for (const std::string& name : *list) key.append(cat(name.size(), ':')).append(name);
   }
   std::shared_ptr<const ImportedGraph> imported;
   std::shared_ptr<const Graph> whole_graph;
@@ -303,6 +303,7 @@ GraphSession::Step GraphSession::prepare(const std::vector<std::string>& feeds,
       throw InvalidArgumentError(cat("Tensor '", name, "' is fed twice."));
     fed.push_back(output);
   }
+  const std::vector<Output> fed_first = fed;  // `graph` has the ids of the imported one
   for (std::size_t i = 0; i < fed.size(); ++i) {
     args.push_back(cut(graph, state.runtime->ops(), fed[i], static_cast<std::int64_t>(i), results));
   }
@@ -312,7 +313,7 @@ GraphSession::Step GraphSession::prepare(const std::vector<std::string>& feeds,
   passes::prune(needed);
   check_runs(needed.graph, *imported);
   check_fed(needed.graph);
-  check_outside_of_loops(needed, feeds, fetches);
+  check_outside_of_loops(needed, *state.graph, fed_first, feeds, fetches);
 
   Step step;
   step.feed_names_ = feeds;

@@ -111,7 +111,9 @@ struct TANDEM_EXPORT Explanation {
   /// Of the time from the first measured call to the end of the last, the share that consumers of
   /// datasets spent in Iterator::next: waiting for input. Nothing where there were none.
   std::optional<double> input_waiting;
-  int costs_measured = 0;  ///< number of ops whose expected time comes from a cost profile
+  std::int64_t plans_made = 0;    ///< for calls of the function so far (plan_stats.h)
+  std::int64_t plans_shared = 0;  ///< of those, for sizes that vary
+  int costs_measured = 0;         ///< number of ops whose expected time comes from a cost profile
   std::vector<Device> devices;
   std::vector<Op> ops;  ///< in the order of the graph: inputs first
   std::vector<Copy> copies;

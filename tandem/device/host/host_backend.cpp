@@ -1,7 +1,9 @@
 #include "tandem/device/host/host_backend.h"
 
 #include <cstring>
+#include <exception>
 #include <fstream>
+#include <string_view>
 
 #include "tandem/core/error.h"
 #include "tandem/core/host_memory.h"
@@ -12,7 +14,16 @@ namespace {
 
 class HostAllocator final : public Allocator {
  public:
-  Ref<Buffer> allocate(std::size_t bytes) override { return allocate_host_buffer(bytes); }
+  Ref<Buffer> allocate(std::size_t bytes) override {
+    try {
+      return allocate_host_buffer(bytes);
+    } catch (const ResourceExhaustedError&) {
+      const std::string_view holder = AllocationScope::current();
+      if (holder.empty()) throw;
+      std::rethrow_exception(
+          with_line(std::current_exception(), cat("It was asked for by ", holder, ".")));
+    }
+  }
   MemoryStats stats() const override {
     const HostMemoryStats stats = host_memory_stats();
     return {.current = stats.current, .peak = stats.peak};

@@ -47,6 +47,20 @@ std::optional<PartialShape> held_shape(Output output, const KnownOutputs& known)
   return PartialShape(std::move(dims));
 }
 
+namespace {
+
+// Of a value that cannot be there nothing is planned: its kernel says so, where the error has the
+// node's name.
+bool has_too_many_elements(const PartialShape& shape) {
+  std::int64_t count = 1;
+  if (!shape.is_fully_known()) return false;
+  for (const std::int64_t dim : shape.dims())
+    if (__builtin_mul_overflow(count, std::max<std::int64_t>(dim, 1), &count)) return true;
+  return false;
+}
+
+}  // namespace
+
 std::vector<PartialShape> infer_outputs(const Node& node, const KnownOutputs& known) {
   const auto count = static_cast<std::size_t>(node.num_outputs());
   if (node.op().shape == nullptr) {
@@ -73,7 +87,10 @@ std::vector<PartialShape> infer_outputs(const Node& node, const KnownOutputs& kn
       node.op(), node.attrs(), std::move(shapes), dtypes_of(inputs), node.num_outputs(), value_of,
       [&](int i) { return held_shape(inputs[static_cast<std::size_t>(i)], known); });
   node.op().shape(context);
-  return context.take_outputs();
+  std::vector<PartialShape> outputs = context.take_outputs();
+  for (PartialShape& shape : outputs)
+    if (has_too_many_elements(shape)) shape = PartialShape::unknown_of_rank(shape.rank());
+  return outputs;
 }
 
 }  // namespace tandem::internal

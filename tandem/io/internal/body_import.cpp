@@ -245,6 +245,16 @@ void BodyImport::read_attrs(Pending& node) {
 void BodyImport::read_colocation(Pending& node, const proto::AttrValue& value) const {
   const proto::AttrValue* list = bound(value);
   if (list->which_value != proto::AttrValue::Case::kList || list->list->s.empty()) return;
+  constexpr std::string_view kPrefix = "loc:@";
+  for (const std::string_view group : list->list->s) {
+    if (function_ || !group.starts_with(kPrefix))
+      continue;  // TensorFlow, too, looks at graphs alone
+    const std::string_view with = group.substr(kPrefix.size());
+    if (!by_name_.contains(with)) {
+      fail(node, cat("Node '", node.name, "' expects to be colocated with unknown node '", with,
+                     "'. Its attribute '_class' must name a node of the graph."));
+    }
+  }
   node.attrs.set("_class", std::vector<std::string>(list->list->s.begin(), list->list->s.end()));
 }
 

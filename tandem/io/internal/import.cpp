@@ -64,7 +64,10 @@ class GraphImport final : public Library {
     if (def->signature->attr.size() > 0) {  // else attributes of the call change nothing
       std::map<std::string, std::string> attrs;
       for (const auto& [attr, value] : name.attr) attrs[attr] = proto::WireWriter::write(value);
-      for (const auto& [attr, value] : attrs) key += cat('\n', attr.size(), attr, value);
+      for (const auto& [attr, value] : attrs) {
+        key += cat('\n', attr.size(), attr);
+        key += value;  // bytes
+      }
     }
     if (const auto done = imported_.find(key); done != imported_.end()) return done->second;
     if (const auto refused = refused_.find(key); refused != refused_.end()) {
@@ -147,6 +150,11 @@ class GraphImport final : public Library {
     for (proto::FunctionDef& def : def_.library.make().function) {
       const std::string& name = def.signature->name;
       if (name.empty()) throw InvalidArgumentError("A function of the library has no name.");
+      if (runtime_.ops().find(name)) {  // else nodes of the op would call the function
+        throw InvalidArgumentError(cat("Cannot add function '", name,
+                                       "' of the library because an op with the same name already "
+                                       "exists. Rename the function."));
+      }
       if (!functions_.emplace(name, &def).second)
         throw InvalidArgumentError(cat("Function '", name, "' is in the library twice."));
       LibraryFunction listed;

@@ -65,13 +65,16 @@ bool leads_into_a_loop(const Node* fed, const std::vector<std::vector<Node*>>& u
 
 }  // namespace
 
-void check_outside_of_loops(const MutableFunction& step, const std::vector<std::string>& feeds,
+void check_outside_of_loops(const MutableFunction& step, const Graph& whole,
+                            const std::vector<Output>& fed, const std::vector<std::string>& feeds,
                             const std::vector<std::string>& fetches) {
   if (!holds_control_flow(step.graph)) return;
   const std::vector<int> depths = loop_depths(step.graph);
+  const std::vector<int> own_depths = feeds.empty() ? std::vector<int>() : loop_depths(whole);
   const auto users = step.graph.consumers();
   for (std::size_t i = 0; i < feeds.size(); ++i) {
-    if (leads_into_a_loop(step.args[i], users, depths))
+    // An Exit, say, to which no Enter leads makes no loop: where the graph runs, the error is that.
+    if (own_depths[at(fed[i].node)] > 0 && leads_into_a_loop(step.args[i], users, depths))
       refuse(feeds[i], "fed", "Feed what an Enter takes into the loop.");
   }
   for (std::size_t i = 0; i < fetches.size(); ++i) {

@@ -137,6 +137,23 @@ Array listed_values(const TensorProto& proto, DType dtype) {
   throw UnimplementedError(cat("A constant of dtype ", dtype, " can't be read."));
 }
 
+// Of an integer of two or four bits, which has a byte of its own, the low bits count.
+void wrap_small_integers(Array& array) {
+  const auto each = [&]<class T>(T, int bits) {
+    const int unused = 8 - bits;
+    T* values = static_cast<T*>(array.raw_data());
+    for (std::int64_t i = 0; i < array.num_elements(); ++i)
+      values[i] = static_cast<T>(static_cast<T>(values[i] << unused) >> unused);
+  };
+  switch (array.dtype()) {
+    case DType::kInt4: return each(std::int8_t{}, 4);
+    case DType::kUint4: return each(std::uint8_t{}, 4);
+    case DType::kInt2: return each(std::int8_t{}, 2);
+    case DType::kUint2: return each(std::uint8_t{}, 2);
+    default: return;
+  }
+}
+
 // Strings in tensor_content: all lengths as varints, then all bytes.
 Array packed_strings(std::string_view content, const Shape& shape) {
   const auto fail = [] {
@@ -214,6 +231,7 @@ DecodedTensor decode_tensor(const TensorProto& proto, std::size_t max_filled) {
     }
     Array array(*dtype, shape);
     std::memcpy(array.raw_data(), content.data(), content.size());
+    wrap_small_integers(array);
     if (*dtype == DType::kBool) {  // other bytes than 0 and 1 are no bool
       auto* b = static_cast<unsigned char*>(array.raw_data());
       for (std::size_t i = 0; i < content.size(); ++i) b[i] = b[i] != 0;
@@ -221,7 +239,8 @@ DecodedTensor decode_tensor(const TensorProto& proto, std::size_t max_filled) {
     return {std::move(array), {}};
   }
 
-  const Array listed = listed_values(proto, *dtype);
+  Array listed = listed_values(proto, *dtype);
+  wrap_small_integers(listed);
   const std::int64_t given = listed.num_elements();
   const std::int64_t count = shape.num_elements();
   const std::int64_t held = checked_multiply(std::max<std::int64_t>(given, 1), size);

@@ -1,6 +1,7 @@
 // The ops of TensorFlow 1 control flow. In graphs the executor carries them out itself (see
 // docs/architecture.md); called eagerly they merely pass values on, as in TensorFlow.
 
+#include <string>
 #include <utility>
 
 #include "tandem/core/error.h"
@@ -30,6 +31,12 @@ void merge_shape(InferenceContext& c) {
 void loop_cond_shape(InferenceContext& c) {
   c.require_rank(0, 0);
   c.set_output(0, PartialShape::scalar());
+}
+
+void enter_shape(InferenceContext& c) {
+  if (c.attr<std::string>("frame_name").empty())
+    c.fail("The Enter must have a frame name: 'frame_name' is empty.");
+  c.set_output(0, c.input(0));
 }
 
 void switch_gradient(GradientContext& g);
@@ -83,7 +90,7 @@ const OpRegistration kEnter{{
     .outputs = "output: T",
     .attrs = "T: type; frame_name: string; is_constant: bool = false; "
              "parallel_iterations: int = 10",
-    .shape = shapes::unchanged,
+    .shape = enter_shape,
     .traits = {.kind = NodeKind::kEnter},
     .doc = "Hands data into the loop frame_name: to its first iteration, or to all if is_constant.",
 }};
@@ -94,7 +101,7 @@ const OpRegistration kRefEnter{{
     .outputs = "output: Ref(T)",
     .attrs = "T: type; frame_name: string; is_constant: bool = false; "
              "parallel_iterations: int = 10",
-    .shape = shapes::unchanged,
+    .shape = enter_shape,
     .traits = {.kind = NodeKind::kEnter},
     .doc = "As Enter, for a reference.",
 }};

@@ -12,6 +12,7 @@
 #include "tandem/runtime/execute/function_executor.h"
 #include "tandem/runtime/execute/placed_function.h"
 #include "tandem/runtime/optimized.h"
+#include "tandem/runtime/plan_stats.h"
 #include "tandem/runtime/runtime.h"
 
 namespace tandem {
@@ -112,7 +113,11 @@ Explanation explain_call(const ConcreteFunction& function, std::span<const Tenso
   for (std::size_t i = 0; i < all.size() && i < body.args.size(); ++i) {
     places.push_back(device_of_argument(all[i], devices));
   }
-  return explain_body(body, *function.function(), options, devices, places);
+  Explanation explanation = explain_body(body, *function.function(), options, devices, places);
+  const PlanStats plans = plan_stats(function);
+  explanation.plans_made = plans.made;
+  explanation.plans_shared = plans.shared;
+  return explanation;
 }
 
 double Explanation::copied_bytes() const {

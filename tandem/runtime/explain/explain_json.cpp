@@ -36,6 +36,8 @@ class JsonWriter {
               {"measured_step_seconds", number(e_.measured_step)},
               {"measured_runs", e_.measured_runs},
               {"input_waiting", number(e_.input_waiting)},
+              {"plans_made", e_.plans_made},
+              {"plans_shared", e_.plans_shared},
               {"costs_measured", e_.costs_measured},
               {"copied_bytes", e_.copied_bytes()},
               {"copy_seconds", e_.copy_seconds()},

@@ -90,6 +90,10 @@ class TextWriter {
       out_ << "  measured  " << seconds_text(*e_.measured_step) << " a step ("
            << mean_of(e_.measured_runs) << ")\n";
     }
+    if (e_.plans_made != 0) {
+      out_ << "  plans     " << e_.plans_made << " made, " << e_.plans_shared
+           << " of them for sizes that vary\n";
+    }
     if (e_.input_waiting) {
       out_ << "  input     " << percent_text(*e_.input_waiting) << " of the time waiting\n";
     }

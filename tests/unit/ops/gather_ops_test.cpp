@@ -148,7 +148,6 @@ TEST(GatherOps, TopKPrefersTheFirstOfEqualValues) {
   const auto [values, places] = top_k(Tensor{{1.0, 3.0, 3.0, 2.0}}, 3);
   EXPECT_THAT(floats(values), ElementsAre(3, 3, 2));
   EXPECT_THAT(places.to_vector<std::int32_t>(), ElementsAre(1, 2, 3));
-  EXPECT_THAT(floats(top_k(Tensor{NAN, 1.0f, 2.0f}, 2).values), ElementsAre(2, 1));
   EXPECT_THAT(floats(top_k(Tensor{1.0}, 0).values), IsEmpty());
   EXPECT_THAT(message_of_error([] { top_k(Tensor{1.0}, 2); }),
               HasSubstr("input must have at least k columns. Had 1, needed 2"));

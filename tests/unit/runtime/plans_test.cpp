@@ -293,6 +293,17 @@ TEST(SharedPlans, GiveSizesThatStayAPlanOfTheirOwn) {
   EXPECT_EQ(plan_stats(f).made, 4);
 }
 
+TEST(SharedPlans, StandInExplanations) {
+  const auto f = function([](Tensor x) { return x * 2.0 + 1.0; },
+                          {.name = "scale", .input_shapes = {PartialShape{-1, 4}}});
+  EXPECT_EQ(explain(f, ones({2, 4})).plans_made, 0);
+  for (std::int64_t n = 2; n < 20; ++n) f(ones({n, 4}));
+  const Explanation explanation = explain(f, ones({2, 4}));
+  EXPECT_EQ(explanation.plans_made, 3);
+  EXPECT_EQ(explanation.plans_shared, 1);
+  EXPECT_NE(explanation.to_text().find("3 made, 1 of them for sizes that vary"), std::string::npos);
+}
+
 TEST(SharedPlans, AreForgottenWithTheOptionsTheyWereMadeUnder) {
   const ConcreteFunction f = trace_function(
       "f", {DType::kFloat}, {{-1, 4}},

@@ -43,9 +43,15 @@ struct Worse {
   bool operator()(const Candidate& a, const Candidate& b) const { return a.score < b.score; }
 };
 
-// `overlap(i, j)` tells how much two boxes overlap. With a sigma overlap lowers the score;
+// What an overlap that excludes no box makes of its score.
+enum class Weight {
+  kByOverlap,  // less with a sigma; without one only an overlap that is a NaN changes it, to 0
+  kNone,
+};
+
+// `overlap(i, j)` is how much two boxes overlap. With a sigma overlap lowers the score;
 // without one too much of it excludes the box.
-template <class Order = WorseOrLater, class Overlap>
+template <class Order = WorseOrLater, Weight kWeight = Weight::kByOverlap, class Overlap>
 Chosen choose(const std::vector<float>& scores, const Limits& limits, Overlap overlap) {
   std::priority_queue<Candidate, std::vector<Candidate>, Order> queue;
   for (std::size_t i = 0; i < scores.size(); ++i) {
@@ -65,7 +71,8 @@ Chosen choose(const std::vector<float>& scores, const Limits& limits, Overlap ov
         excluded = true;
         break;
       }
-      next.score *= std::exp(scale * same * same);
+      if constexpr (kWeight == Weight::kByOverlap)
+        next.score *= soft || same <= limits.overlap ? std::exp(scale * same * same) : 0.0f;
       if (next.score <= limits.score) break;
     }
     next.compared = chosen.index.size();
@@ -275,9 +282,10 @@ void combined(KernelContext& c) {
         for (std::int64_t i = 0; i < count; ++i) {
           own[static_cast<std::size_t>(i)] = score[(b * count + i) * classes + k];
         }
-        const Chosen chosen = choose<Worse>(own, limits, [&](std::int32_t i, std::int32_t j) {
-          return intersection_over_union(box_at(b, i, k), box_at(b, j, k));
-        });
+        const Chosen chosen =
+            choose<Worse, Weight::kNone>(own, limits, [&](std::int32_t i, std::int32_t j) {
+              return intersection_over_union(box_at(b, i, k), box_at(b, j, k));
+            });
         for (std::size_t i = 0; i < chosen.index.size(); ++i) {
           found[static_cast<std::size_t>(k * limits.most) + i] = {chosen.score[i], chosen.index[i],
                                                                   k};

@@ -13,6 +13,7 @@
 #include "tandem/kernels/cpu/array/put_indices.h"
 #include "tandem/kernels/cpu/array/strided_copy.h"
 #include "tandem/kernels/cpu/elementwise/int_input.h"
+#include "tandem/kernels/cpu/reduce/top_k_nan.h"
 #include "tandem/kernels/cpu/support/arithmetic.h"
 #include "tandem/kernels/cpu/support/elements.h"
 #include "tandem/kernels/cpu/support/number_types.h"
@@ -21,7 +22,7 @@ namespace tandem::cpu {
 namespace {
 
 // An unsigned number of the size of T (4 bytes at least) that is the smaller the greater the value
-// is: equal for zeros of both signs, and the largest for every NaN.
+// is: equal for zeros of both signs. Rows with a NaN go another way.
 template <class T>
 auto rank_of(T element) {
   const auto value = widen(element);
@@ -34,8 +35,7 @@ auto rank_of(T element) {
     return static_cast<U>(~(static_cast<U>(value) ^ kSign));
   } else {
     const U bits = value == 0 ? U(0) : std::bit_cast<U>(value);
-    const U rank = bits & kSign ? bits : static_cast<U>(~(bits | kSign));
-    return value == value ? rank : static_cast<U>(~U(0));
+    return bits & kSign ? bits : static_cast<U>(~(bits | kSign));
   }
 }
 
@@ -53,7 +53,25 @@ struct Loops {
   void (*narrow)(const void* row, std::int64_t n, Ranked<std::uint32_t>* to);
   void (*wide)(const void* row, std::int64_t n, Ranked<std::uint64_t>* to);
   std::int64_t (*best)(const void* row, std::int64_t n);  // The place of the first of the greatest.
+  // Whether the row holds a NaN; its elements are then in `to`.
+  bool (*widen_nans)(const void* row, std::int64_t n, std::vector<double>& to);
 };
+
+template <class T>
+bool widen_nans(const void* row, std::int64_t n, std::vector<double>& to) {
+  if constexpr (std::is_integral_v<std::remove_const_t<decltype(widen(T()))>>) {
+    return false;
+  } else {
+    const T* from = static_cast<const T*>(row);
+    int nans = 0;
+    for (std::int64_t i = 0; i < n; ++i) nans |= from[i] == from[i] ? 0 : 1;
+    if (nans == 0) return false;
+    to.resize(static_cast<std::size_t>(n));
+    for (std::int64_t i = 0; i < n; ++i)
+      to[static_cast<std::size_t>(i)] = static_cast<double>(widen(from[i]));
+    return true;
+  }
+}
 
 template <class T, class U>
 void ranks_of(const void* row, std::int64_t n, Ranked<U>* to) {
@@ -66,12 +84,10 @@ template <class T>
 std::int64_t best_of(const void* input, std::int64_t n) {
   const T* row = static_cast<const T*>(input);
   std::int64_t best = 0;
-  while (best < n && !(row[best] == row[best])) ++best;
-  if (best == n) return 0;  // NaNs alone
-  T most = row[best];
+  T most = row[0];
   // Most elements are not greater than all before them, which is seen of many at once.
   constexpr std::int64_t kRun = 32;
-  for (std::int64_t i = best + 1; i < n; i += kRun) {
+  for (std::int64_t i = 1; i < n; i += kRun) {
     const std::int64_t run = std::min(kRun, n - i);
     if (run == kRun) {
       int greater = 0;
@@ -107,7 +123,7 @@ void sort_by_digits(std::vector<Ranked<U>>& all, std::vector<Ranked<U>>& other) 
 template <class U>
 class Order {
  public:
-  // The places, best first; of equal values the first comes first, NaNs come last.
+  // The places, best first; of equal values the first comes first.
   void find(void (*ranks)(const void*, std::int64_t, Ranked<U>*), const void* row, std::int64_t n,
             std::int64_t k, std::int64_t* to) {
     all_.resize(static_cast<std::size_t>(n));
@@ -151,17 +167,21 @@ void top_k_of(KernelContext& c, std::int64_t k) {
   if (values.num_elements() == 0) return;
   Loops loops{};
   with_real(x.dtype(), [&]<class T>() {
-    loops = {ranks_of<T, std::uint32_t>, ranks_of<T, std::uint64_t>, best_of<T>};
+    loops = {ranks_of<T, std::uint32_t>, ranks_of<T, std::uint64_t>, best_of<T>, widen_nans<T>};
   });
   const double cost = static_cast<double>(n) * (k == 1 ? 1.0 : 4.0);
   c.intra_op().parallel_for(x.num_elements() / n, cost, [&](std::int64_t begin, std::int64_t end) {
     std::vector<std::int64_t> order(static_cast<std::size_t>(k));
     Order<std::uint32_t> narrow;
     Order<std::uint64_t> wide;
+    std::vector<double> with_nans;
     const bool fits = dtype_size(x.dtype()) <= 4 && n <= UINT32_MAX;
     for (std::int64_t r = begin; r < end; ++r) {
       const auto* row = element_at(x.raw_data(), x.dtype(), r * n);
-      if (k == 1) {
+      if (loops.widen_nans(row, n, with_nans)) {
+        const std::int64_t lanes = x.dtype() == DType::kDouble ? 4 : 8;  // of TensorFlow's AVX
+        top_k_with_nans(with_nans, k, lanes, order.data());
+      } else if (k == 1) {
         order[0] = loops.best(row, n);
       } else {
         if (fits) {

@@ -77,7 +77,8 @@ std::string LookupTable::key_at(const Array& keys, std::int64_t i) const {
   const std::string* strings = keys.data<std::string>() + i * n;
   if (kind_.key_shape.rank() == 0) return *strings;
   std::string key;  // with lengths, so that no two lists have the same bytes
-  for (std::int64_t k = 0; k < n; ++k) key += cat(strings[k].size(), ":", strings[k]);
+  for (std::int64_t k = 0; k < n; ++k)
+    key.append(std::to_string(strings[k].size())).append(1, ':').append(strings[k]);
   return key;
 }
 
