@@ -1,5 +1,6 @@
 #include "tandem/device/device.h"
 
+#include <random>
 #include <utility>
 
 #include "tandem/device/wait_until_done.h"
@@ -23,6 +24,19 @@ std::string_view& holder() {
 AllocationScope::AllocationScope(std::string_view name) : saved_(std::exchange(holder(), name)) {}
 AllocationScope::~AllocationScope() { holder() = saved_; }
 std::string_view AllocationScope::current() { return holder(); }
+
+namespace {
+
+std::uint64_t random_incarnation() {
+  std::random_device random;
+  const std::uint64_t high = random();
+  return high << 32 | (random() | 1u);
+}
+
+}  // namespace
+
+Device::Device(DeviceSpec spec)
+    : spec_(std::move(spec)), name_(spec_.to_string()), incarnation_(random_incarnation()) {}
 
 void Device::copy_to_host(const Ref<Buffer>& from, std::size_t offset, void* to,
                           std::size_t bytes) {

@@ -154,6 +154,9 @@ class TANDEM_EXPORT Device {
   /// Full canonical name, "/job:localhost/replica:0/task:0/device:CPU:0".
   const std::string& name() const { return name_; }
   const std::string& type() const { return *spec_.type; }
+  /// Random, not 0, and of this object alone: another device of the same name, such as that of a
+  /// process which was started again, has another one.
+  std::uint64_t incarnation() const { return incarnation_; }
   virtual const std::string& kernel_class() const = 0;
   virtual const DeviceProperties& properties() const = 0;
 
@@ -181,11 +184,12 @@ class TANDEM_EXPORT Device {
                       std::size_t bytes);
 
  protected:
-  explicit Device(DeviceSpec spec) : spec_(std::move(spec)), name_(spec_.to_string()) {}
+  explicit Device(DeviceSpec spec);
 
  private:
   DeviceSpec spec_;
   std::string name_;
+  std::uint64_t incarnation_;
 };
 
 /// A piece of hardware (or an emulation of it), of which one or several logical devices are made.

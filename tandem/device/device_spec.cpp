@@ -100,6 +100,22 @@ DeviceSpec DeviceSpec::parse(std::string_view name) {
   return spec;
 }
 
+DeviceSpec DeviceSpec::default_task() {
+  DeviceSpec spec;
+  spec.job = kDefaultJob;
+  spec.replica = 0;
+  spec.task = 0;
+  return spec;
+}
+
+DeviceSpec DeviceSpec::task_spec() const {
+  DeviceSpec spec;
+  spec.job = job;
+  spec.replica = replica;
+  spec.task = task;
+  return spec;
+}
+
 DeviceSpec DeviceSpec::merged_into(const DeviceSpec& outer) const {
   DeviceSpec merged = *this;
   if (!merged.job) merged.job = outer.job;

@@ -8,6 +8,9 @@
 
 namespace tandem {
 
+/// The job of a process that belongs to no cluster; its task is 0.
+inline constexpr const char* kDefaultJob = "localhost";
+
 /// A device name, complete or partial: "/job:worker/replica:0/task:1/device:GPU:0".
 ///
 /// Parsing takes every form TensorFlow takes ("/gpu:0", "GPU:0", "/device:CPU:*", "cpu", "" for
@@ -22,6 +25,11 @@ struct TANDEM_EXPORT DeviceSpec {
   /// Throws InvalidArgumentError with TensorFlow's text on a malformed name.
   static DeviceSpec parse(std::string_view name);
 
+  /// "/job:localhost/replica:0/task:0": the one task of a process that belongs to no cluster.
+  static DeviceSpec default_task();
+
+  /// Job, replica and task alone.
+  DeviceSpec task_spec() const;
   bool empty() const { return !job && !replica && !task && !type && !index; }
   /// Fields that this spec leaves open are taken from `outer`.
   DeviceSpec merged_into(const DeviceSpec& outer) const;

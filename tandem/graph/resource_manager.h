@@ -11,8 +11,12 @@
 #include "tandem/core/array.h"
 #include "tandem/core/export.h"
 #include "tandem/core/resource_handle.h"
+#include "tandem/device/device_spec.h"
 
 namespace tandem {
+
+/// Where resources are kept whose op names no container.
+inline constexpr const char* kDefaultContainer = kDefaultJob;
 
 /// The named resources of a device, in containers. A name stands for one resource, whatever its
 /// kind: asking for another kind throws InvalidArgumentError. Resources made under an anonymous name

@@ -39,6 +39,8 @@ class TANDEM_EXPORT Runtime {
     int inter_op_threads = 0;  ///< ops of a graph side by side; 0: one for each processor
     int intra_op_threads = 0;  ///< threads inside one op; 0: one for each processor
     DeviceConfig devices = {};
+    /// The task of a cluster whose devices these are, "/job:worker/task:1"; empty: the only one.
+    std::string task = {};
   };
   Runtime();
   explicit Runtime(const Options& options);
@@ -61,6 +63,8 @@ class TANDEM_EXPORT Runtime {
   /// True once the default runtime exists, so that its configuration is fixed.
   static bool default_exists();
 
+  /// Job, replica and task: what the names of its devices begin with.
+  const DeviceSpec& task() const;
   const OpRegistry& ops() const;
   const KernelRegistry& kernels() const;
   /// The logical devices: CPUs, of which there is at least one, then accelerators by physical

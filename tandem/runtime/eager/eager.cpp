@@ -298,7 +298,8 @@ class EagerCall {
 
 // With one device there is no choice, unless a scope asks for what is not there.
 bool is_placed(const Runtime& runtime) {
-  return runtime.needs_placement() || (!thread_context().devices.empty() && asks_elsewhere());
+  return runtime.needs_placement() ||
+         (!thread_context().devices.empty() && asks_elsewhere(runtime));
 }
 
 std::vector<Tensor> run_on_devices(Runtime& runtime, const OpDef& op,

@@ -74,9 +74,8 @@ DeviceSpec requested() {
 }
 
 // The job, replica and task of this process are implied.
-std::string full_name(const DeviceSpec& spec) {
-  DeviceSpec local = DeviceSpec::parse("/job:localhost/replica:0/task:0");
-  DeviceSpec full = spec.merged_into(local);
+std::string full_name(const Runtime& runtime, const DeviceSpec& spec) {
+  DeviceSpec full = spec.merged_into(runtime.task());
   if (full.type && !full.index) full.index = 0;
   return full.to_string();
 }
@@ -113,14 +112,15 @@ bool is_plain_on_host(const Tensor& t) {
 }
 
 // The scope is the same for many calls.
-bool names_first_cpu(const std::string& scope) {
+bool names_first_cpu(const Runtime& runtime, const std::string& scope) {
   thread_local std::string last;
+  thread_local std::uint64_t last_runtime = 0;
   thread_local bool does = false;
-  if (scope != last || last.empty()) {
+  if (scope != last || last.empty() || last_runtime != runtime.id()) {
     const DeviceSpec spec = DeviceSpec::parse(scope);
-    does = spec.type == "CPU" &&
-           spec.matches(DeviceSpec::parse("/job:localhost/replica:0/task:0/device:CPU:0"));
+    does = spec.type == "CPU" && spec.matches(runtime.default_device().spec());
     last = scope;
+    last_runtime = runtime.id();
   }
   return does;
 }
@@ -146,7 +146,7 @@ void tell_fallback(Runtime& runtime, const std::string& what, const DeviceSpec& 
   const char* const why = lost        ? "that is lost"
                           : no_kernel ? "that has no kernel for it"
                                       : "there is no such device";
-  const std::string request = cat("asked for ", full_name(wanted), ", but ", why);
+  const std::string request = cat("asked for ", full_name(runtime, wanted), ", but ", why);
   const std::string line =
       cat("Soft placement: ", what, " ", request, "; it runs on ", chosen.name());
   if (no_kernel) return tell_soft_placement(runtime, line + '.');
@@ -157,10 +157,10 @@ void tell_fallback(Runtime& runtime, const std::string& what, const DeviceSpec& 
                       request);
 }
 
-void check_task(const DeviceSpec& wanted, const std::vector<Device*>& all) {
-  if (names_other_task(wanted)) {
+void check_task(const Runtime& runtime, const DeviceSpec& wanted, const std::vector<Device*>& all) {
+  if (names_other_task(runtime, wanted)) {
     throw InvalidArgumentError(
-        cat(full_name(wanted), " unknown device. Devices that exist: ", names(all), "."));
+        cat(full_name(runtime, wanted), " unknown device. Devices that exist: ", names(all), "."));
   }
 }
 
@@ -175,17 +175,16 @@ bool plainly_on_host(const Runtime& runtime, const OpDef& op, std::span<const Te
     return false;
   const auto& scopes = thread_context().devices;
   return scopes.empty() || scopes.back().empty() ? is_small_integer_work(op, inputs)
-                                                 : names_first_cpu(scopes.back());
+                                                 : names_first_cpu(runtime, scopes.back());
 }
 
-bool names_other_task(const DeviceSpec& wanted) {
-  return (wanted.job && wanted.job != "localhost") || (wanted.task && wanted.task != 0) ||
-         (wanted.replica && wanted.replica != 0);
+bool names_other_task(const Runtime& runtime, const DeviceSpec& wanted) {
+  return !wanted.task_spec().matches(runtime.task());
 }
 
-bool asks_elsewhere() {
+bool asks_elsewhere(const Runtime& runtime) {
   const auto& scopes = thread_context().devices;
-  return !scopes.empty() && !scopes.back().empty() && !names_first_cpu(scopes.back());
+  return !scopes.empty() && !scopes.back().empty() && !names_first_cpu(runtime, scopes.back());
 }
 
 Device& choose_device(const DeviceCall& call) {
@@ -210,7 +209,7 @@ Device& choose_device(const DeviceCall& call) {
   for (Device* d : able) {
     if (wanted.matches(d->spec())) return *d;
   }
-  check_task(wanted, all);
+  check_task(call.runtime, wanted, all);
   if (able.empty()) {  // the look-up there fails, and tells for which dtypes there are kernels
     for (Device* d : all) {
       if (wanted.matches(d->spec()) &&
@@ -226,7 +225,7 @@ Device& choose_device(const DeviceCall& call) {
                                  ". Ask for another device: ", names(able), "."));
     }
     throw InvalidArgumentError(cat(
-        "Could not satisfy device specification '", full_name(wanted),
+        "Could not satisfy device specification '", full_name(call.runtime, wanted),
         "'. enable_soft_placement=", call.runtime.soft_placement() ? 1 : 0,
         ". Supported device types [", types(able), "]. All available devices [", names(all),
         "]. Devices with a kernel for ", call.op.name, ": [", names(able), "]. ",
@@ -247,7 +246,7 @@ Device& device_of_call(Runtime& runtime, const std::string& function) {
   for (Device* d : all) {
     if (wanted.matches(d->spec())) return *d;
   }
-  check_task(wanted, all);
+  check_task(runtime, wanted, all);
   if (!runtime.soft_placement()) {
     if (const Device* const gone = lost_device(runtime, wanted)) {
       throw UnavailableError(cat("Function '", function, "' was asked to run on ", gone->name(),

@@ -33,10 +33,10 @@ bool plainly_on_host(const Runtime& runtime, const OpDef& op, std::span<const Te
 Device& choose_device(const DeviceCall& call);
 
 /// A job, replica or task that is not this process, to which soft placement never crosses.
-bool names_other_task(const DeviceSpec& wanted);
+bool names_other_task(const Runtime& runtime, const DeviceSpec& wanted);
 
-/// Whether the thread's scope asks for something else than the first CPU.
-bool asks_elsewhere();
+/// Whether the thread's scope asks for something else than the runtime's first CPU.
+bool asks_elsewhere(const Runtime& runtime);
 
 /// The device on which a function called here runs what asks for nothing. Throws
 /// InvalidArgumentError, or tells the fallback, if the scope's is not there.

@@ -6,6 +6,7 @@
 #include "tandem/core/error.h"
 #include "tandem/device/memory_space.h"
 #include "tandem/runtime/execute/undefined_hint.h"
+#include "tandem/runtime/runtime.h"
 #include "tandem/runtime/tensor_impl.h"
 #include "tandem/runtime/thread_context.h"
 #include "tandem/runtime/trace.h"
@@ -178,7 +179,11 @@ bool Tensor::is_ready() const {
 std::string Tensor::device() const {
   const TensorImpl& t = checked(impl_);
   if (t.symbolic()) return t.symbol().requested_device();
-  return t.device ? t.device->name() : "/job:localhost/replica:0/task:0/device:CPU:0";
+  if (t.device) return t.device->name();
+  // On the host; asking makes no runtime.
+  if (thread_context().runtime || Runtime::default_exists())
+    return Runtime::current().default_device().name();
+  return DeviceSpec::default_task().to_string() + "/device:CPU:0";
 }
 
 std::string Tensor::to_string() const {

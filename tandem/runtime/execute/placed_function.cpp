@@ -216,7 +216,7 @@ void check_requests(Runtime& runtime, const MutableFunction& function) {
       met = &request;
       return;
     }
-    if (!runtime.soft_placement() || names_other_task(spec)) refuse_request(runtime, node);
+    if (!runtime.soft_placement() || names_other_task(runtime, spec)) refuse_request(runtime, node);
     // With several devices the placer tells where it goes.
     if (devices.size() > 1) return;
     const auto [at, is_first] = unmet.try_emplace(request, Unmet{&node, 0});

@@ -42,6 +42,18 @@ std::uint64_t next_runtime_id() {
   return next.fetch_add(1);
 }
 
+// Throws InvalidArgumentError unless the text names a task and nothing else.
+DeviceSpec read_task(const std::string& text) {
+  if (text.empty()) return DeviceSpec::default_task();
+  DeviceSpec task = DeviceSpec::parse(text);
+  if (!task.job || !task.task || task.type) {
+    throw InvalidArgumentError(
+        cat("A runtime's task must be such as '/job:worker/task:1', not '", text, "'."));
+  }
+  if (!task.replica) task.replica = 0;
+  return task;
+}
+
 // Configuration is closed while the default runtime is made, and open again if that fails.
 class DefaultStart {
  public:
@@ -109,12 +121,14 @@ struct Runtime::State : std::enable_shared_from_this<Runtime::State> {
   explicit State(const Options& options)
       : config(DeviceConfig::with_environment(options.devices)),
         inventory(config),
+        task(read_task(options.task)),
         intra(threads_of(options.intra_op_threads, "Intra op")),
         inter(threads_of(options.inter_op_threads, "Inter op")) {}
 
   Flags flags;
   const DeviceConfig config;
   const DeviceInventory inventory;
+  const DeviceSpec task;
   OpRegistry ops;
   KernelRegistry kernels;
   std::atomic<bool> deterministic{false};
@@ -174,7 +188,8 @@ void Runtime::State::make_devices() {
     const DeviceInventory::Entry& entry = *used;
     const std::string& type = entry.device.device_type;
     for (const LogicalDeviceOptions& logical : DeviceInventory::cut(config, entry)) {
-      DeviceSpec spec{.job = "localhost", .replica = 0, .task = 0, .type = type, .index = {}};
+      DeviceSpec spec = task;
+      spec.type = type;
       spec.index = made[type]++;
       devices.push_back(entry.backend->make_device(entry.native, logical, std::move(spec)));
       physical.emplace(devices.back().get(), entry.device);
@@ -285,6 +300,7 @@ void Runtime::decide_whether_calls_are_placed() {
 }
 bool Runtime::default_exists() { return default_options().started(); }
 
+const DeviceSpec& Runtime::task() const { return state_->task; }
 const OpRegistry& Runtime::ops() const { return state_->ops; }
 const KernelRegistry& Runtime::kernels() const { return state_->kernels; }
 const std::vector<std::shared_ptr<Device>>& Runtime::devices() const { return state_->devices; }

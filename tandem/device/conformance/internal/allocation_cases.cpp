@@ -26,8 +26,8 @@ void properties(const Lab& lab) {
   }
   const auto device = lab.make(3);
   expect(device->type() == lab.physical().device_type, "type() is ", device->type());
-  expect(device->name() ==
-             cat("/job:localhost/replica:0/task:0/device:", lab.physical().device_type, ":3"),
+  expect(device->name() == cat(DeviceSpec::default_task().to_string(),
+                               "/device:", lab.physical().device_type, ":3"),
          "name() is ", device->name());
   expect(!device->kernel_class().empty(), "kernel_class() is empty");
   expect(device->lost().empty(), "a new device is lost: ", device->lost());

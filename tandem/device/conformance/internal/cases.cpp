@@ -19,7 +19,7 @@ PhysicalDevice Lab::physical() const {
 
 std::shared_ptr<Device> Lab::make(const PhysicalDevice& physical, LogicalDeviceOptions options,
                                   int index) const {
-  DeviceSpec spec = DeviceSpec::parse("/job:localhost/replica:0/task:0");
+  DeviceSpec spec = DeviceSpec::default_task();
   spec.type = physical.device_type;
   spec.index = index;
   if (!options.memory_limit) options.memory_growth = true;

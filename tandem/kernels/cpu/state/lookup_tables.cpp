@@ -37,7 +37,7 @@ void set_table(KernelContext& c, const LookupTable::Kind& kind, LookupTable::Mar
                std::optional<DenseBuckets> buckets = std::nullopt) {
   const auto make = [&] { return make_ref<LookupTable>(kind, marks, buckets); };
   if (c.op().find_attr("shared_name") == nullptr) {
-    return set_handle(c, make(), "table", "localhost", std::string(kAnonymousName));
+    return set_handle(c, make(), "table", kDefaultContainer, std::string(kAnonymousName));
   }
   const LookupTable& table = shared_resource<LookupTable>(c, "table", make);
   if (!(table.kind() == kind)) {

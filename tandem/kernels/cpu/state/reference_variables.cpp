@@ -23,7 +23,7 @@ void variable(KernelContext& c) {
   const std::string name = shared_name.empty() ? std::string(c.node_name()) : shared_name;
   // A resource variable may have the same name without being the same variable.
   const Ref<Resource> resource = c.resources().lookup_or_create(
-      container.empty() ? "localhost" : container, name + " (reference)",
+      container.empty() ? kDefaultContainer : container, name + " (reference)",
       [&] { return Ref<Resource>(make_ref<VariableResource>(name, dtype, shape)); });
   auto* found = dynamic_cast<VariableResource*>(resource.get());
   if (!found || found->dtype() != dtype) {

@@ -38,7 +38,7 @@ template <class R, class Make>
 R& shared_resource(KernelContext& c, const char* type, Make make) {
   const auto& container = c.attr<std::string>("container");
   const auto& shared_name = c.attr<std::string>("shared_name");
-  const std::string place = container.empty() ? "localhost" : container;
+  const std::string place = container.empty() ? kDefaultContainer : container;
   const bool anonymous = shared_name == kAnonymousName;
   const std::string name =
       !anonymous && !shared_name.empty() ? shared_name : std::string(c.node_name());

@@ -31,7 +31,7 @@ void var_handle(KernelContext& c) {
   const bool anonymous = shared_name == kAnonymous;
   auto info = std::make_shared<ResourceInfo>();
   info->device = c.device().name();
-  info->container = container.empty() ? "localhost" : container;
+  info->container = container.empty() ? kDefaultContainer : container;
   info->name = !anonymous && !shared_name.empty() ? shared_name
                : !debug_name.empty()              ? debug_name
                                                   : std::string(c.node_name());

@@ -12,7 +12,7 @@ Ref<StagingArea> area(const KernelContext& c) {
   const auto& container = c.attr<std::string>("container");
   const auto& shared_name = c.attr<std::string>("shared_name");
   return c.resources().lookup_or_create<StagingArea>(
-      container.empty() ? "localhost" : container,
+      container.empty() ? kDefaultContainer : container,
       shared_name.empty() ? c.node_name() : std::string_view(shared_name), "staging area", [&] {
         return make_ref<StagingArea>(c.attr<std::int64_t>("capacity"),
                                      c.attr<std::int64_t>("memory_limit"));
