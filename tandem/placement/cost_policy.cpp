@@ -7,6 +7,7 @@
 #include "tandem/placement/constraints.h"
 #include "tandem/placement/internal/clusters.h"
 #include "tandem/placement/internal/evaluator.h"
+#include "tandem/placement/internal/kernel_support.h"
 #include "tandem/placement/internal/list_placement.h"
 #include "tandem/placement/internal/local_search.h"
 #include "tandem/placement/internal/problem.h"
@@ -160,18 +161,13 @@ void append_time(std::string& text, double seconds) {
   text += unit;
 }
 
-std::string short_name(const DeviceModel& device) {
-  return cat(device.spec.type.value_or(""), ":", device.spec.index.value_or(0));
-}
-
 // "12.5 us here, 96 us on CPU:0"
 class Reasons {
  public:
   explicit Reasons(const Problem& problem) : problem_(problem) {
     for (int c = 0; c < problem.classes; ++c) {
       const int device = problem.costs.representative(c);
-      names_.push_back(
-          short_name(problem.costs.devices().devices[static_cast<std::size_t>(device)]));
+      names_.push_back(placement::short_name(problem.costs.devices(), device));
     }
   }
   std::string of(int node, int device) const {

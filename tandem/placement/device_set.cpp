@@ -1,6 +1,7 @@
 #include "tandem/placement/device_set.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tandem/core/error.h"
 #include "tandem/core/machine.h"
@@ -58,7 +59,49 @@ int DeviceSet::find(std::string_view name) const {
   return it == devices.end() ? -1 : static_cast<int>(it - devices.begin());
 }
 
+void DeviceSet::find_hosts() {
+  std::map<std::string, int> hosts;
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    if (devices[d].host_memory)
+      hosts.emplace(devices[d].spec.task_spec().to_string(), static_cast<int>(d));
+  }
+  for (DeviceModel& device : devices) {
+    const std::string task = device.spec.task_spec().to_string();
+    const auto host = hosts.find(task);
+    if (host == hosts.end()) {
+      throw InvalidArgumentError(
+          cat(task, " has the device ", device.name(), " but no CPU, which each task needs."));
+    }
+    device.host = host->second;
+  }
+}
+
+double DeviceSet::network_seconds(int from_host, int to_host, double bytes) const {
+  const auto machine = [&](int host) {
+    const DeviceModel& model = devices[static_cast<std::size_t>(host)];
+    return model.machine.empty() ? model.spec.task_spec().to_string() : model.machine;
+  };
+  std::pair<std::string, std::string> ends(machine(from_host), machine(to_host));
+  if (ends.second < ends.first) std::swap(ends.first, ends.second);
+  if (const auto link = links.find(ends); link != links.end()) {
+    return link->second.latency + (link->second.bandwidth > 0 ? bytes / link->second.bandwidth : 0);
+  }
+  // Processes of one machine copy in its memory.
+  if (ends.first == ends.second) {
+    const double rate = devices[static_cast<std::size_t>(from_host)].memory_bandwidth;
+    return rate > 0 ? bytes / rate : 0;
+  }
+  return network.latency + (network.bandwidth > 0 ? bytes / network.bandwidth : 0);
+}
+
 double DeviceSet::copy_seconds(int from_memory, int to_memory, double bytes) const {
+  const int source = host_of(from_memory), target = host_of(to_memory);
+  if (source == target) return hop_seconds(from_memory, to_memory, bytes);
+  return hop_seconds(from_memory, source, bytes) + network_seconds(source, target, bytes) +
+         hop_seconds(target, to_memory, bytes);
+}
+
+double DeviceSet::hop_seconds(int from_memory, int to_memory, double bytes) const {
   if (from_memory == to_memory) return 0;
   const DeviceModel& source = devices[static_cast<std::size_t>(from_memory)];
   const DeviceModel& target = devices[static_cast<std::size_t>(to_memory)];
@@ -84,6 +127,7 @@ DeviceSet DeviceSet::of(const std::vector<std::shared_ptr<Device>>& devices) {
   if (set.devices.empty() || !set.devices.front().host_memory) {
     throw InternalError("the first device of a set must be a CPU");
   }
+  set.find_hosts();
   return set;
 }
 

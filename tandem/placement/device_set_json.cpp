@@ -106,10 +106,6 @@ class Entry {
 };
 
 DeviceSpec full_spec(const std::string& name, const std::string& where) {
-  DeviceSpec outer;
-  outer.job = "localhost";
-  outer.replica = 0;
-  outer.task = 0;
   DeviceSpec spec;
   try {
     spec = DeviceSpec::parse(name);
@@ -118,7 +114,65 @@ DeviceSpec full_spec(const std::string& name, const std::string& where) {
   }
   if (!spec.type) fail(cat(where, ".name is '", name, "' but must be such as 'GPU:0'"));
   if (!spec.index) spec.index = 0;
-  return spec.merged_into(outer);
+  return spec.merged_into(DeviceSpec::default_task());
+}
+
+std::string full_task(const std::string& name, const std::string& where) {
+  try {
+    return DeviceSpec::parse(name).merged_into(DeviceSpec::default_task()).task_spec().to_string();
+  } catch (const Error& error) {
+    fail(cat(where, ": ", error.what()));
+  }
+}
+
+std::string machine_of(const DeviceModel& device) {
+  return device.machine.empty() ? device.spec.task_spec().to_string() : device.machine;
+}
+
+// Bandwidth and latency of a link between hosts.
+NetworkLink read_link(Entry& entry, const std::string& where) {
+  NetworkLink link;
+  link.bandwidth = entry.quantity("bandwidth", placement::parse_rate, "\"1GB/s\"", 0);
+  link.latency = entry.quantity("latency", placement::parse_seconds, "\"50us\"", 0);
+  if (link.bandwidth <= 0) fail(cat(where, " needs 'bandwidth', more than 0"));
+  return link;
+}
+
+void read_links(const json& list, DeviceSet& set) {
+  if (!list.is_array()) fail("'links' must be a list");
+  std::set<std::string> machines;
+  for (const DeviceModel& device : set.devices) machines.insert(machine_of(device));
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const std::string where = cat("links[", i, "]");
+    Entry entry(list[i], where);
+    std::vector<std::string> ends = entry.texts("between");
+    if (ends.size() != 2) fail(cat(where, ".between must name two hosts"));
+    for (std::string& end : ends) {
+      if (end.starts_with("/job:")) end = full_task(end, where + ".between");
+      if (!machines.contains(end))
+        fail(cat(where, ".between: no device is on the host '", end, "'"));
+    }
+    if (ends[1] < ends[0]) std::swap(ends[0], ends[1]);
+    const NetworkLink link = read_link(entry, where);
+    entry.no_more();
+    if (!set.links.emplace(std::pair(ends[0], ends[1]), link).second)
+      fail(cat(where, ": the link between '", ends[0], "' and '", ends[1], "' is there twice"));
+  }
+}
+
+// Each two hosts need a way to each other.
+void check_links(const DeviceSet& set, bool has_network) {
+  if (has_network) return;
+  std::set<std::string> machines;
+  for (const DeviceModel& device : set.devices) machines.insert(machine_of(device));
+  for (const std::string& one : machines) {
+    for (const std::string& other : machines) {
+      if (one < other && !set.links.contains({one, other})) {
+        fail(cat("there is neither a 'network' nor a link between the hosts '", one, "' and '",
+                 other, "'"));
+      }
+    }
+  }
 }
 
 void read_entry(const json& object, const std::string& where, DeviceSet& set) {
@@ -139,19 +193,27 @@ void read_entry(const json& object, const std::string& where, DeviceSet& set) {
   model.memory_bytes = static_cast<std::size_t>(memory);
   model.streams = static_cast<int>(entry.count("streams", 1024));
   model.without = entry.texts("without");
+  model.machine = entry.text("host");
   const std::int64_t count = entry.count("count", kMaxDevices);
+  const std::int64_t tasks = entry.count("tasks", kMaxDevices);
   entry.no_more();
   if (model.flops <= 0) fail(cat(where, " needs 'flops', more than 0"));
   if (model.memory_bandwidth <= 0) fail(cat(where, " needs 'bandwidth', more than 0"));
   if (!model.host_memory && model.link_bandwidth <= 0)
     fail(cat(where, " needs 'link', more than 0"));
   const int first = *model.spec.index;
-  if (first > kMaxDevices || set.size() + count > kMaxDevices) {
+  const int first_task = *model.spec.task;
+  if (first > kMaxDevices || first_task > kMaxDevices || set.size() + count * tasks > kMaxDevices) {
     fail(cat("more than ", kMaxDevices, " devices"));
   }
-  for (std::int64_t i = 0; i < count; ++i) {
-    model.spec.index = first + static_cast<int>(i);
-    set.devices.push_back(model);
+  if (tasks > 1 && !model.machine.empty())
+    fail(cat(where, " has both 'host' and 'tasks': write an entry for each task of one host"));
+  for (std::int64_t t = 0; t < tasks; ++t) {
+    model.spec.task = first_task + static_cast<int>(t);
+    for (std::int64_t i = 0; i < count; ++i) {
+      model.spec.index = first + static_cast<int>(i);
+      set.devices.push_back(model);
+    }
   }
 }
 
@@ -163,7 +225,8 @@ DeviceSet DeviceSet::parse_json(std::string_view text) {
   const auto list = file.find("devices");
   if (list == file.end() || !list->is_array()) fail("needs a list 'devices'");
   for (const auto& item : file.items()) {
-    if (item.key() != "devices" && item.key() != "about") {
+    if (item.key() != "devices" && item.key() != "about" && item.key() != "network" &&
+        item.key() != "links") {
       fail(cat("unknown field '", item.key(), "'"));
     }
   }
@@ -177,6 +240,16 @@ DeviceSet DeviceSet::parse_json(std::string_view text) {
   for (const DeviceModel& device : set.devices) {
     if (!names.insert(device.name()).second) fail(cat(device.name(), " is there twice"));
   }
+  // The tasks of one entry are asked for in turn, the host's devices must come first.
+  set.find_hosts();
+  const auto network = file.find("network");
+  if (network != file.end()) {
+    Entry entry(*network, "network");
+    set.network = read_link(entry, "network");
+    entry.no_more();
+  }
+  if (const auto links = file.find("links"); links != file.end()) read_links(*links, set);
+  check_links(set, network != file.end());
   return set;
 }
 

@@ -8,11 +8,11 @@
 namespace tandem {
 
 int Placement::output_memory(const Node& node, int i) const {
-  return output_on_host(node, i) ? 0 : devices.memory_of(device(node));
+  return output_on_host(node, i) ? devices.host_of(device(node)) : devices.memory_of(device(node));
 }
 
 int Placement::input_memory(const Node& node, int i) const {
-  return input_on_host(node, i) ? 0 : devices.memory_of(device(node));
+  return input_on_host(node, i) ? devices.host_of(device(node)) : devices.memory_of(device(node));
 }
 
 namespace {
@@ -48,11 +48,12 @@ std::vector<PlannedCopy> Placement::copies(const Graph& graph, const CostModel& 
       // Most edges stay on one device; which arguments are on the host matters to few.
       const int from_device = devices.memory_of(device(*value.node));
       const int to_device = devices.memory_of(device(*node));
-      if (from_device == 0 && to_device == 0) continue;
+      const int from_host = devices.host_of(from_device), to_host = devices.host_of(to_device);
+      if (from_device == from_host && to_device == from_host) continue;
       PlannedCopy copy;
       copy.value = value;
-      copy.from = from_device == 0 ? 0 : output_memory(*value.node, value.index);
-      copy.to = to_device == 0 ? 0 : input_memory(*node, i);
+      copy.from = from_device == from_host ? from_host : output_memory(*value.node, value.index);
+      copy.to = to_device == to_host ? to_host : input_memory(*node, i);
       if (copy.from == copy.to || !known.insert({value.node->id(), value.index, copy.to}).second)
         continue;
       const double bytes = CostModel::output_bytes(*value.node, value.index);

@@ -52,7 +52,7 @@ struct TANDEM_EXPORT Placement {
   }
   int device(const Node& node) const { return of(node).device; }
   /// The memory space where output `i` lies, or where input `i` must lie. Spaces are numbered like
-  /// devices; 0 is the host's memory, which all CPUs share.
+  /// devices; the memory of a task's first CPU is its host's, which all CPUs of the task share.
   int output_memory(const Node& node, int i) const;
   int input_memory(const Node& node, int i) const;
   /// All copies that the placement makes necessary, in graph order; each value once a destination.

@@ -78,21 +78,25 @@ class Builder {
     const auto id = static_cast<std::size_t>(value.node->id());
     const int own = values_[id] + value.index;
     if (from == to) return {task_[id], held_of_value_[static_cast<std::size_t>(own)]};
-    int& first = copies_of_value_[static_cast<std::size_t>(own)];
-    for (int i = first; i >= 0; i = arrived_[static_cast<std::size_t>(i)].next) {
+    for (int i = copies_of_value_[static_cast<std::size_t>(own)]; i >= 0;
+         i = arrived_[static_cast<std::size_t>(i)].next) {
       const Arrived& a = arrived_[static_cast<std::size_t>(i)];
       if (a.memory == to) return {a.task, a.held};
     }
     const double bytes = CostModel::output_bytes(*value.node, value.index);
     int task = task_[id];
     if (!is_everywhere(*value.node)) {
-      const double seconds = costs_.devices().copy_seconds(from, to, bytes);
-      tasks_.copies.push_back({value, from, to, bytes, seconds});
-      task = tasks_.add({TaskGraph::copy_lane(from, to), seconds, nullptr,
+      const DeviceSet& devices = costs_.devices();
+      const int before = devices.hop_before(to, from);
+      const Place source = arrival(value, before);
+      const double seconds = devices.copy_seconds(before, to, bytes);
+      tasks_.copies.push_back({value, before, to, bytes, seconds});
+      task = tasks_.add({TaskGraph::copy_lane(devices, before, to), seconds, nullptr,
                          static_cast<int>(tasks_.copies.size()) - 1});
-      if (task_[id] >= 0) add_edge(task_[id], task);
-      read_by(held_of_value_[static_cast<std::size_t>(own)], task);
+      if (source.task >= 0) add_edge(source.task, task);
+      read_by(source.held, task);
     }
+    int& first = copies_of_value_[static_cast<std::size_t>(own)];
     const int held = hold(to, bytes, value.node, task);
     arrived_.push_back({value, to, task, held, first});
     first = static_cast<int>(arrived_.size()) - 1;

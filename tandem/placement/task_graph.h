@@ -53,10 +53,16 @@ struct TANDEM_EXPORT TaskGraph {
   std::vector<double> remaining_path() const;
 
   /// The three lanes of each device: lane 3 d computes, 3 d + 1 copies in, 3 d + 2 copies out. A
-  /// copy between two accelerators takes the receiver's lane alone.
+  /// copy between two accelerators takes the receiver's lane alone. Between tasks a value goes from
+  /// host to host, with a copy of its own for each hop.
   static std::vector<Lane> lanes_of(const DeviceSet& devices);
   static int copy_lane(int from_memory, int to_memory) {
     return to_memory != 0 ? 3 * to_memory + 1 : 3 * from_memory + 2;
+  }
+  /// The same where there are several tasks. A copy from host to host takes the receiver's lane.
+  static int copy_lane(const DeviceSet& devices, int from_memory, int to_memory) {
+    const bool to_own_host = devices.host_of(from_memory) == to_memory;
+    return to_own_host ? 3 * from_memory + 2 : 3 * to_memory + 1;
   }
   /// The tasks of a placed graph: of loops one iteration. Each task stands after those that it
   /// waits for. Constants, arguments and results are no tasks (a constant that waits for something

@@ -28,10 +28,13 @@ int Evaluator::arrival(int value, int to, const Assignment& assignment) {
   }
   int task = made_by;
   if (!problem_.value_everywhere[v]) {
+    const DeviceSet& devices = problem_.costs.devices();
+    const int before = devices.hop_before(to, from);
+    const int after = arrival(value, before, assignment);
     task = tasks_.size();
-    add_task(TaskGraph::copy_lane(from, to),
-             problem_.costs.devices().copy_seconds(from, to, problem_.value_bytes[v]), -1 - value);
-    if (made_by >= 0) edges_.emplace_back(made_by, task);
+    add_task(TaskGraph::copy_lane(devices, before, to),
+             devices.copy_seconds(before, to, problem_.value_bytes[v]), -1 - value);
+    if (after >= 0) edges_.emplace_back(after, task);
   }
   arrived_.push_back({to, task, copies_of_value_[v], -1});
   copies_of_value_[v] = static_cast<int>(arrived_.size()) - 1;
@@ -49,7 +52,7 @@ void Evaluator::build(const Assignment& assignment) {
     const int device =
         assignment[static_cast<std::size_t>(problem_.group[static_cast<std::size_t>(node)])];
     for (const Problem::Use& use : problem_.uses(node)) {
-      arrival(use.value, use.on_host ? 0 : problem_.memory(device), assignment);
+      arrival(use.value, problem_.memory_of_use(use, device), assignment);
     }
   };
   for (int node = 0; node < problem_.size(); ++node) {
@@ -60,10 +63,9 @@ void Evaluator::build(const Assignment& assignment) {
       copy_results(node);
       continue;
     }
-    const int memory = problem_.memory(device);
     const std::size_t first_edge = edges_.size();
     for (const Problem::Use& use : problem_.uses(node)) {
-      const int after = arrival(use.value, use.on_host ? 0 : memory, assignment);
+      const int after = arrival(use.value, problem_.memory_of_use(use, device), assignment);
       if (after >= 0) edges_.emplace_back(after, -1);
     }
     for (const int before : problem_.controls(node)) {
@@ -121,7 +123,7 @@ int Evaluator::last_input(int task, const Assignment& assignment) const {
   const int device =
       assignment[static_cast<std::size_t>(problem_.group[static_cast<std::size_t>(what)])];
   for (const Problem::Use& use : problem_.uses(what)) {
-    const int to = use.on_host ? 0 : problem_.memory(device);
+    const int to = problem_.memory_of_use(use, device);
     const auto v = static_cast<std::size_t>(use.value);
     if (problem_.memory_of_value(use.value, assignment) == to) {
       take(task_of_[static_cast<std::size_t>(problem_.value_node[v])]);
@@ -180,8 +182,7 @@ double Evaluator::excess(const Assignment& assignment) {
       }
     }
     for (const Problem::Use& use : problem_.uses(node)) {
-      const int held =
-          held_in(use.value, use.on_host ? 0 : problem_.memory(device_of(node)), assignment);
+      const int held = held_in(use.value, problem_.memory_of_use(use, device_of(node)), assignment);
       if (problem_.is_result[n]) {
         keep(held, kForever);
       } else if (task >= 0) {

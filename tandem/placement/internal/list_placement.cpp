@@ -124,11 +124,14 @@ double ListPlacement::arrival(int value, int to, double& copies, bool keep) {
   }
   double arrived = made_[v];
   if (!problem_.value_everywhere[v]) {
-    const double seconds = problem_.costs.devices().copy_seconds(from, to, problem_.value_bytes[v]);
-    const int lane = TaskGraph::copy_lane(from, to);
+    const DeviceSet& devices = problem_.costs.devices();
+    const int before = devices.hop_before(to, from);
+    const double there = arrival(value, before, copies, keep);
+    const double seconds = devices.copy_seconds(before, to, problem_.value_bytes[v]);
+    const int lane = TaskGraph::copy_lane(devices, before, to);
     double& free = lane_trial_[static_cast<std::size_t>(lane)];
     lanes_touched_.push_back(lane);
-    arrived = free = std::max(free, made_[v]) + seconds;
+    arrived = free = std::max(free, there) + seconds;
     copies += seconds;
   }
   if (keep) {
@@ -165,7 +168,8 @@ ListPlacement::Trial ListPlacement::attempt(int node, int device) {
   Trial trial;
   double ready = 0;
   for (const Problem::Use& use : problem_.uses(node)) {
-    ready = std::max(ready, arrival(use.value, use.on_host ? 0 : memory, trial.copies, false));
+    ready = std::max(ready,
+                     arrival(use.value, problem_.memory_of_use(use, device), trial.copies, false));
   }
   for (const int lane : lanes_touched_) {
     lane_trial_[static_cast<std::size_t>(lane)] = lane_free_[static_cast<std::size_t>(lane)];
@@ -267,7 +271,7 @@ void ListPlacement::commit(int node, int device) {
   const Trial trial = attempt(node, device);
   double copies = 0;
   for (const Problem::Use& use : problem_.uses(node)) {
-    arrival(use.value, use.on_host ? 0 : problem_.memory(device), copies, true);
+    arrival(use.value, problem_.memory_of_use(use, device), copies, true);
   }
   for (const int lane : lanes_touched_) {
     lane_free_[static_cast<std::size_t>(lane)] = lane_trial_[static_cast<std::size_t>(lane)];

@@ -40,6 +40,7 @@ Problem::Problem(const Graph& graph, const CostModel& model, const Constraints& 
   const DeviceSet& devices = costs.devices();
   for (int d = 0; d < devices.size(); ++d) {
     memory_of.push_back(devices.memory_of(d));
+    host_of.push_back(devices.host_of(d));
   }
   number(graph);
   add_values();

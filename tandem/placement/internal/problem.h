@@ -43,16 +43,22 @@ struct Problem {
 
   int memory_of_value(int value, const Assignment& assignment) const {
     const auto v = static_cast<std::size_t>(value);
-    if (value_on_host[v]) return 0;
-    return memory(
-        assignment[static_cast<std::size_t>(group[static_cast<std::size_t>(value_node[v])])]);
+    const int device =
+        assignment[static_cast<std::size_t>(group[static_cast<std::size_t>(value_node[v])])];
+    return value_on_host[v] ? host(device) : memory(device);
+  }
+  /// Where a node on a device must have a value that it reads.
+  int memory_of_use(const Use& u, int device) const {
+    return u.on_host ? host(device) : memory(device);
   }
   int memory(int device) const { return memory_of[static_cast<std::size_t>(device)]; }
+  int host(int device) const { return host_of[static_cast<std::size_t>(device)]; }
 
   const CostModel& costs;
   const Constraints& constraints;
   int classes = 0;
   std::vector<int> memory_of;  ///< by device
+  std::vector<int> host_of;    ///< by device: the memory of its task's host
   bool limited = false;        ///< memory might not suffice somewhere
 
   std::vector<const Node*> nodes;

@@ -80,6 +80,24 @@ TEST_F(TdSimulate, GreedyOnOneDeviceAddsUp) {
               HasSubstr("more than there is"));
 }
 
+TEST_F(TdSimulate, PlansOverSeveralHosts) {
+  const auto step = [&](const std::string& network) {
+    fs::write_file(path("hosts.json"), R"({"devices": [
+        {"name": "/job:worker/task:0/CPU:0", "tasks": 2, "flops": "1G", "bandwidth": "1GB/s"},
+        {"name": "/job:worker/task:0/GPU:0", "tasks": 2, "flops": "100G", "bandwidth": "100GB/s",
+         "link": "100GB/s"}], "network": )" + network + "}");
+    const TdResult r =
+        simulate("g.pbtxt --devices hosts.json --policy cost --feed x=512,512 --json");
+    EXPECT_EQ(r.code, 0) << r.err;
+    const std::size_t at = r.out.find("\"step_ms\":");
+    return at == std::string::npos ? 0 : std::atof(r.out.c_str() + at + 10);
+  };
+  // One product after the other on one GPU, or two of the three side by side on two hosts.
+  const double product = 2 * 512.0 * 512 * 512 / 1e11 * 1e3;
+  EXPECT_GT(step(R"({"bandwidth": "1MB/s", "latency": "1ms"})"), 3 * product);
+  EXPECT_LT(step(R"({"bandwidth": "100GB/s"})"), 2.2 * product);
+}
+
 TEST_F(TdSimulate, TellsWrongUsageFromFailure) {
   expect_wrong_usage({"simulate", "simulate g.pbtxt",
                       "simulate g.pbtxt --devices devices.json --policy best",
