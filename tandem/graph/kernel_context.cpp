@@ -107,6 +107,15 @@ void KernelContext::check_outputs_slow(const char* kernel) const {
   }
 }
 
+void KernelContext::set_outputs_dead() {
+  if (!may_be_dead_) {
+    throw InternalError(cat("'", node_name_, "' (", op_->name,
+                            ") got a dead value, one of a branch that was not ",
+                            "taken, in a graph that was planned without such values."));
+  }
+  outputs_dead_ = true;
+}
+
 const AttrValue* KernelContext::default_attr(std::string_view name) const {
   const AttrDef* def = op_->find_attr(name);
   return def && !def->default_value.empty() ? &def->default_value : nullptr;

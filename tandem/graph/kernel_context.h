@@ -20,11 +20,13 @@
 #include "tandem/graph/function.h"
 #include "tandem/graph/node_states.h"
 #include "tandem/graph/op_def.h"
+#include "tandem/graph/rendezvous_key.h"
 #include "tandem/graph/step_context.h"
 
 namespace tandem {
 
 class KernelContext;
+class Rendezvous;
 class ResourceManager;
 
 /// Runs functions for kernels of call, If and While nodes. Implemented by runtime.
@@ -131,6 +133,18 @@ class TANDEM_EXPORT KernelContext {
   /// May be null.
   const Cancellation* cancellation() const { return step_ ? step_->cancellation : nullptr; }
 
+  /// May be null.
+  Rendezvous* rendezvous() const { return step_ ? step_->rendezvous : nullptr; }
+
+  // Of sends and receives (`is_transfer`) alone:
+  /// The iteration of a loop that this execution belongs to.
+  const FrameIteration& frame_iteration() const { return frame_iteration_; }
+  /// An input is dead, so input 0 may be empty.
+  bool input_dead() const { return input_dead_; }
+  /// All outputs are dead: none need be set. Throws InternalError in a graph that was planned for
+  /// live values alone.
+  void set_outputs_dead();
+
   // ---- For the runtime, which fills contexts in. ----
   void set_num_outputs(int n) {
     num_outputs_ = n;
@@ -159,6 +173,10 @@ class TANDEM_EXPORT KernelContext {
   const KernelServices* services_ = nullptr;
   NodeState* state_ = nullptr;
   const StepContext* step_ = nullptr;
+  FrameIteration frame_iteration_;
+  bool input_dead_ = false;
+  bool may_be_dead_ = false;   ///< the executor handles dead values
+  bool outputs_dead_ = false;  ///< the kernel has said so
 
  private:
   // Of lists longer than the masks the rest is neither planned nor owned.

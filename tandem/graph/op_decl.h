@@ -36,8 +36,10 @@ enum class NodeKind : std::uint8_t {
   kExit,
   kNextIteration,
   kLoopCond,
-  kSend,
-  kRecv,
+  kSend,          ///< to another part of the step, by its rendezvous
+  kRecv,          ///< from another part of the step
+  kCopyToHost,    ///< within one graph, from a device's memory to the host's
+  kCopyToDevice,  ///< within one graph, to a device's memory
   kCall,
   kIf,
   kWhile,
@@ -46,6 +48,12 @@ enum class NodeKind : std::uint8_t {
 /// Calls functions of the graph; its arguments go to their nodes as they are.
 constexpr bool calls_functions(NodeKind kind) {
   return kind == NodeKind::kCall || kind == NodeKind::kIf || kind == NodeKind::kWhile;
+}
+
+/// Exchanges a value with another part of the step. Such nodes run also when their inputs are dead,
+/// since the other part waits for the value, dead or not.
+constexpr bool is_transfer(NodeKind kind) {
+  return kind == NodeKind::kSend || kind == NodeKind::kRecv;
 }
 
 /// How an integer output that serves as a shape follows from the inputs, for shape inference

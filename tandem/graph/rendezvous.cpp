@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "tandem/core/cancellation.h"
 #include "tandem/core/error.h"
-#include "tandem/graph/kernel_context.h"
 
 namespace tandem {
 namespace {
@@ -22,14 +22,26 @@ struct Value {
 struct Waiter {
   std::uint64_t id = 0;
   std::string source_device;
+  const Cancellation* cancellation = nullptr;
+  Cancellation::Token token = 0;
   Rendezvous::RecvDone done;
+
+  // Ends the receive; not with a lock held, since its cancellation may be calling back.
+  void end(std::exception_ptr error, Array value, bool is_dead) {
+    if (token != 0) cancellation->deregister_callback(token);
+    done(std::move(error), std::move(value), is_dead);
+  }
 };
 
-std::exception_ptr never_sent(const RendezvousKey& key, std::string_view prefix) {
-  while (prefix.ends_with('/')) prefix.remove_suffix(1);
+bool covers(std::string_view device_or_task, std::string_view device) {
+  return device.starts_with(device_or_task) &&
+         (device.size() == device_or_task.size() || device[device_or_task.size()] == '/');
+}
+
+std::exception_ptr never_sent(const RendezvousKey& key, std::string_view closed) {
   return std::make_exception_ptr(InternalError(
       cat("Nothing will answer the receive of '", key.text(), "': ", key.source_device(),
-          " should have sent it, but the part of the step on ", prefix,
+          " should have sent it, but the part of the step on ", closed,
           " has ended. The parts of the graph do not fit together; partition it again.")));
 }
 
@@ -53,12 +65,12 @@ struct LocalRendezvous::State {
   mutable std::mutex mutex;
   // The following are guarded by `mutex`.
   std::unordered_map<std::string, Entry> entries;
-  std::vector<std::string> closed;  // prefixes of devices that send nothing more
+  std::vector<std::string> closed;  // devices and tasks that send nothing more
   std::exception_ptr error;         // of the abort
   std::uint64_t next_id = 1;
 };
 
-// Ends a receive, if it still waits.
+// Called back by a cancellation. Ends a receive, if it still waits.
 void LocalRendezvous::State::cancel(const std::string& key, std::uint64_t id) {
   Waiter waiter;
   {
@@ -68,8 +80,10 @@ void LocalRendezvous::State::cancel(const std::string& key, std::uint64_t id) {
     waiter = std::move(found->second.waiter);
     entries.erase(found);
   }
+  // Not `end`: a callback that runs need not be deregistered.
   waiter.done(
-      std::make_exception_ptr(CancelledError(cat("The receive of '", key, "' was cancelled."))),
+      std::make_exception_ptr(CancelledError(cat("The receive of '", key, "' was cancelled before ",
+                                                 waiter.source_device, " had sent it."))),
       Array(), false);
 }
 
@@ -98,7 +112,7 @@ void LocalRendezvous::send(const RendezvousKey& key, Array value, bool is_dead) 
     waiter = std::move(at->second.waiter);
     s.entries.erase(at);
   }
-  waiter.done(nullptr, std::move(value), is_dead);
+  waiter.end(nullptr, std::move(value), is_dead);
 }
 
 void LocalRendezvous::recv_async(const RendezvousKey& key, const Cancellation* cancellation,
@@ -110,8 +124,8 @@ void LocalRendezvous::recv_async(const RendezvousKey& key, const Cancellation* c
   {
     std::lock_guard lock(s.mutex);
     const auto found = s.entries.find(key.text());
-    const auto closed = std::find_if(s.closed.begin(), s.closed.end(), [&](const auto& prefix) {
-      return key.source_device().starts_with(prefix);
+    const auto closed = std::find_if(s.closed.begin(), s.closed.end(), [&](const auto& source) {
+      return covers(source, key.source_device());
     });
     if (s.error) {
       error = s.error;
@@ -126,16 +140,18 @@ void LocalRendezvous::recv_async(const RendezvousKey& key, const Cancellation* c
       error = never_sent(key, *closed);
     } else {
       id = s.next_id++;
-      s.entries[key.text()].waiter = {id, std::string(key.source_device()), std::move(done)};
+      Waiter& waiter = s.entries[key.text()].waiter;
+      waiter = {id, std::string(key.source_device()), cancellation, 0, std::move(done)};
+      // Does not call back here: what has been cancelled says so by a token of 0.
+      if (cancellation != nullptr)
+        waiter.token = cancellation->register_callback(
+            [state = state_, text = key.text(), id] { state->cancel(text, id); });
+      if (cancellation == nullptr || waiter.token != 0) return;
     }
   }
-  if (id != 0) {
-    if (cancellation != nullptr && cancellation->cancelled()) s.cancel(key.text(), id);
-  } else if (there) {
-    done(nullptr, std::move(there->array), there->is_dead);
-  } else {
-    done(std::move(error), Array(), false);
-  }
+  if (id != 0) return s.cancel(key.text(), id);
+  if (there) return done(nullptr, std::move(there->array), there->is_dead);
+  done(std::move(error), Array(), false);
 }
 
 void LocalRendezvous::start_abort(std::exception_ptr error) {
@@ -147,28 +163,33 @@ void LocalRendezvous::start_abort(std::exception_ptr error) {
     entries.swap(state_->entries);
   }
   for (auto& [key, entry] : entries) {
-    if (!entry.value) entry.waiter.done(error, Array(), false);
+    if (!entry.value) entry.waiter.end(error, Array(), false);
   }
 }
 
-void LocalRendezvous::close_source(std::string_view device_prefix) {
+void LocalRendezvous::close_source(std::string_view device_or_task) {
   std::vector<State::Ended> ended;
   {
     std::lock_guard lock(state_->mutex);
     if (state_->error) return;
-    state_->closed.emplace_back(device_prefix);
+    state_->closed.emplace_back(device_or_task);
     for (auto at = state_->entries.begin(); at != state_->entries.end();) {
       State::Entry& entry = at->second;
-      if (entry.value || !entry.waiter.source_device.starts_with(device_prefix)) {
+      if (entry.value || !covers(device_or_task, entry.waiter.source_device)) {
         ++at;
         continue;
       }
       ended.push_back(
-          {std::move(entry.waiter), never_sent(RendezvousKey::parse(at->first), device_prefix)});
+          {std::move(entry.waiter), never_sent(RendezvousKey::parse(at->first), device_or_task)});
       at = state_->entries.erase(at);
     }
   }
-  for (State::Ended& e : ended) e.waiter.done(std::move(e.error), Array(), false);
+  for (State::Ended& e : ended) e.waiter.end(std::move(e.error), Array(), false);
+}
+
+std::exception_ptr LocalRendezvous::error() const {
+  std::lock_guard lock(state_->mutex);
+  return state_->error;
 }
 
 std::vector<std::string> LocalRendezvous::unreceived() const {

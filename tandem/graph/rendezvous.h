@@ -38,7 +38,7 @@ class TANDEM_EXPORT Rendezvous : public RefCounted {
   virtual void recv_async(const RendezvousKey& key, const Cancellation* cancellation,
                           RecvDone done) = 0;
 
-  /// Ends the step: waiting receives and all later calls get `error`, values that nobody has
+  /// Ends the step: waiting receives and all later calls get `error`, values that no part has
   /// received are dropped. Of several aborts the first one counts.
   virtual void start_abort(std::exception_ptr error) = 0;
 
@@ -57,12 +57,16 @@ class TANDEM_EXPORT LocalRendezvous final : public Rendezvous {
                   RecvDone done) override;
   void start_abort(std::exception_ptr error) override;
 
-  /// A part has ended: the devices whose names begin with `device_prefix` ("/job:worker/replica:0/
-  /// task:1/") send nothing more. Receives of what they have not sent, waiting or to come, end with
-  /// an InternalError that names the key and the device that should have sent it.
-  void close_source(std::string_view device_prefix);
+  /// A part has ended: the device of that full name, or all devices of the task of that name
+  /// ("/job:worker/replica:0/task:1"), send nothing more. Receives of what they have not sent,
+  /// waiting or to come, end with an InternalError that names the key and the device that should
+  /// have sent it.
+  void close_source(std::string_view device_or_task);
 
-  /// Keys of values that nobody has received, and of receives that wait for one; sorted. Both are
+  /// What the step was aborted with; null while it was not.
+  std::exception_ptr error() const;
+
+  /// Keys of values that no part has received, and of receives that wait for one; sorted. Both are
   /// empty after a step that went well.
   std::vector<std::string> unreceived() const;
   std::vector<std::string> unanswered() const;

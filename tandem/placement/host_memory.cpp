@@ -48,7 +48,13 @@ bool declared_on_host(const Node& node, int input) {
 // TensorFlow's rule: numbers that count and index, and what is computed of them alone, are of use
 // on the host; comparisons of such numbers too.
 bool on_small_integers_alone(const Node& node) {
-  if (node.kind() == NodeKind::kSend || node.kind() == NodeKind::kRecv) return false;
+  switch (node.kind()) {
+    case NodeKind::kSend:
+    case NodeKind::kRecv:
+    case NodeKind::kCopyToHost:
+    case NodeKind::kCopyToDevice: return false;
+    default: break;
+  }
   bool any = false;
   for (int i = 0; i < static_cast<int>(node.inputs().size()); ++i) {
     const DType dtype = input_dtype(node, i);

@@ -12,7 +12,7 @@ const OpRegistration kCopyToHost{{
     .outputs = "output: T",
     .attrs = "T: type",
     .shape = same_shape,
-    .traits = {.kind = NodeKind::kSend, .host_outputs = 1},
+    .traits = {.kind = NodeKind::kCopyToHost, .host_outputs = 1},
     .doc = "The value in the host's memory. Put into graphs by the runtime where devices meet.",
 }};
 
@@ -22,7 +22,7 @@ const OpRegistration kCopyToDevice{{
     .outputs = "output: T",
     .attrs = "T: type",
     .shape = same_shape,
-    .traits = {.kind = NodeKind::kRecv},
+    .traits = {.kind = NodeKind::kCopyToDevice},
     .doc =
         "The value in the memory of the node's device, from the host or another device. Put into "
         "graphs by the runtime where devices meet.",

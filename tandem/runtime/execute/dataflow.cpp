@@ -11,6 +11,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/device/inter_op_pool.h"
+#include "tandem/graph/rendezvous.h"
 #include "tandem/runtime/eager/op_failure.h"
 #include "tandem/runtime/profile/step_recorder.h"
 #include "tandem/runtime/thread_context.h"
@@ -151,8 +152,12 @@ class Run {
 
   void fail(int s, std::exception_ptr error) {
     lost_[static_cast<std::size_t>(s)].store(true, std::memory_order_release);
-    std::lock_guard lock(mutex_);
-    if (!error_) error_ = std::move(error);
+    {
+      std::lock_guard lock(mutex_);
+      if (!error_) error_ = error;
+    }
+    // Other parts wait for what this one does not send any more.
+    if (within_.rendezvous) within_.rendezvous->start_abort(std::move(error));
   }
 
   // False if that was the last step: the run may be gone.

@@ -43,7 +43,7 @@ void DevicePlan::make_tasks() {
     task.node = &node;
     StepWork work;
     if (is_copy(node)) {
-      const bool out = node.kind() == NodeKind::kSend;
+      const bool out = node.kind() == NodeKind::kCopyToHost;
       const double bytes = CostModel::output_bytes(node, 0);
       task.lane = 3 * step.device + (out ? Lane::kCopyOut : Lane::kCopyIn);
       task.seconds =

@@ -16,6 +16,7 @@
 #include "tandem/device/inter_op_pool.h"
 #include "tandem/device/lost_device.h"
 #include "tandem/device/memory_space.h"
+#include "tandem/graph/rendezvous.h"
 #include "tandem/placement/list_scheduler.h"
 #include "tandem/runtime/eager/op_failure.h"
 #include "tandem/runtime/execute/device_kernel.h"
@@ -482,11 +483,15 @@ class Run : public std::enable_shared_from_this<Run> {
   void fail(int s, std::exception_ptr error) {
     if (constant_of(s) < 0) error = node_failure(*step(s).node, at(frame_.contexts, s), error);
     lost_[static_cast<std::size_t>(s)].store(true, std::memory_order_release);
-    std::lock_guard lock(mutex_);
-    if (!error_) error_ = std::move(error);
-    // Those that were issued behind it on its stream must not run.
-    for (int next : after(s))
-      lost_[static_cast<std::size_t>(next)].store(true, std::memory_order_release);
+    {
+      std::lock_guard lock(mutex_);
+      if (!error_) error_ = error;
+      // Those that were issued behind it on its stream must not run.
+      for (int next : after(s))
+        lost_[static_cast<std::size_t>(next)].store(true, std::memory_order_release);
+    }
+    // Other parts wait for what this one does not send any more.
+    if (within_.rendezvous) within_.rendezvous->start_abort(std::move(error));
   }
 
   // Call with the lock held. What a step that is over sets going may be over at once, and so on

@@ -56,6 +56,7 @@ void FramedPlan::make_steps(Runtime& runtime, const std::vector<Node*>& order,
   const FrameTree tree(function_->graph, order);
   for (const FrameTree::Frame& frame : tree.frames) {
     FramedLoop loop;
+    loop.name = frame.name;
     loop.parent = frame.parent;
     loop.parallel_iterations = frame.parallel_iterations;
     if (frame.parent >= 0) loop.child = at(loops_, frame.parent).num_children++;
@@ -87,12 +88,14 @@ void FramedPlan::make_steps(Runtime& runtime, const std::vector<Node*>& order,
       step.is_constant = node->attr<bool>("is_constant");
       ++at(loops_, step.enters).num_enters;
     }
+    has_transfers_ |= is_transfer(step.kind);
     step.runs_when_dead = node->op().traits.runs_when_dead;
     if (needs_kernel(step.kind)) {
       Device& device =
           placement ? *at(runtime.devices(), placement->device(*node)) : runtime.default_device();
       step.services = &runtime.services(device);
-      if (device.memory_space() != nullptr && !calls_functions(step.kind)) {
+      if (device.memory_space() != nullptr && !calls_functions(step.kind) &&
+          !is_transfer(step.kind)) {
         step.accelerator = &device;
         for (int i = 0; i < step.num_outputs && i < 32; ++i) {
           if (placement->output_memory(*node, i) == 0) step.host_outputs |= std::uint32_t{1} << i;

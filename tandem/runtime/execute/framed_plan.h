@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "tandem/core/array.h"
@@ -54,6 +55,7 @@ struct FramedStep {
 
 /// What the iterations of a loop (or the one iteration of the graph itself) have in common.
 struct FramedLoop {
+  std::string name;  ///< of its Enters
   int parent = -1;
   int child = 0;  ///< its position among its parent's loops
   int num_children = 0;
@@ -86,6 +88,8 @@ class FramedPlan final : public Executable {
   std::size_t num_results() const { return function_->results.size(); }
   /// True if values may lie in several memories.
   bool several_memories() const { return several_memories_; }
+  /// True if values are sent to other parts of the step, or received.
+  bool has_transfers() const { return has_transfers_; }
   const Device& host() const { return host_; }
   /// For the profiler; no other plan has it.
   std::uint64_t id() const { return id_; }
@@ -119,6 +123,7 @@ class FramedPlan final : public Executable {
   InterOpPool& pool_;
   const Device& host_;
   const bool several_memories_;
+  bool has_transfers_ = false;
   std::vector<int> step_of_;  // by node id
   std::vector<FramedStep> steps_;
   std::vector<FramedLoop> loops_;

@@ -8,6 +8,7 @@
 #include "tandem/core/error.h"
 #include "tandem/core/never_destroyed.h"
 #include "tandem/device/inter_op_pool.h"
+#include "tandem/graph/rendezvous.h"
 #include "tandem/runtime/eager/op_failure.h"
 #include "tandem/runtime/execute/device_kernel.h"
 #include "tandem/runtime/runtime.h"
@@ -181,9 +182,15 @@ void FramedRun::run_kernel(const Ready& entry) {
   context.planned_outputs_ = 0;
   // Each slot refers to its value by itself, so the count of references tells who else needs it.
   context.owned_inputs_ = ~std::uint64_t{0};
+  if (is_transfer(s.kind)) {
+    context.frame_iteration_ = {iteration.frame->id, iteration.number};
+    context.input_dead_ = entry.dead;
+    context.may_be_dead_ = true;
+    context.outputs_dead_ = false;
+  }
   try {
     if (within_->cancellation) within_->cancellation->check();
-    if (plan_.several_memories() && !bring_inputs(entry)) return;
+    if (plan_.several_memories() && !entry.dead && !bring_inputs(entry)) return;
     if (s.accelerator && !only_asynchronous(*s.kernels)) return run_on_device(entry);
     const KernelDecl& kernel = s.kernels->choose(context);
     if (!kernel.run || (s.asynchronous && kernel.run_async)) {
@@ -342,13 +349,17 @@ void FramedRun::finish(const Ready& entry, std::exception_ptr error) {
   const bool failed = error != nullptr;
   if (failed) fail(*entry.iteration->frame, std::move(error));
   clear_inputs(s, *entry.iteration);
-  send_outputs(s, *entry.iteration, failed);
+  const bool dead =
+      is_transfer(s.kind) && (entry.dead || at(entry.iteration->contexts, s.local).outputs_dead_);
+  send_outputs(s, *entry.iteration, failed || dead);
   end(entry);
 }
 
 void FramedRun::fail(Frame& frame, std::exception_ptr error) {
-  if (!error_) error_ = std::move(error);
+  if (!error_) error_ = error;
   for (Frame* f = &frame; f; f = f->parent) f->failed = true;
+  // Other parts wait for what this one does not send any more.
+  if (within_->rendezvous) within_->rendezvous->start_abort(std::move(error));
 }
 
 void FramedRun::run_switch(const Ready& entry) {
@@ -608,6 +619,9 @@ FramedRun::Frame& FramedRun::child_of(Iteration& iteration, int number) {
   child->pending_enters = loop.num_enters;
   child->exited.assign(loop.exits.size(), 0);
   child->failed = false;
+  child->next_number = 0;
+  if (plan_.has_transfers())
+    child->id = child_frame({iteration.frame->id, iteration.number}, loop.name);
   ++iteration.active;
   start_iteration(*child);
   return *child;
@@ -623,6 +637,7 @@ FramedRun::Iteration& FramedRun::start_iteration(Frame& frame) {
     free.pop_back();
   }
   iteration->frame = &frame;
+  iteration->number = frame.next_number++;
   iteration->waiting = loop_of(frame).waiting;
   std::fill(iteration->dead.begin(), iteration->dead.end(), 0);
   std::fill(iteration->arrived.begin(), iteration->arrived.end(), 0);

@@ -65,8 +65,9 @@ class FramedRun {
   // The state of one iteration of a frame: its steps' inputs, outputs and counts.
   struct Iteration {
     Frame* frame = nullptr;
-    int active = 0;  // steps ready or running, and inner loops
-    int held = 0;    // input slots that hold a value
+    std::int64_t number = 0;  // among its frame's
+    int active = 0;           // steps ready or running, and inner loops
+    int held = 0;             // input slots that hold a value
     std::vector<int> waiting;
     std::vector<int> dead;
     std::vector<std::uint8_t> arrived;  // of a Merge: a live value is there
@@ -88,6 +89,8 @@ class FramedRun {
   // A loop that one iteration of its parent has entered, or the graph itself.
   struct Frame {
     int loop = 0;
+    std::uint64_t id = 0;  // see `child_frame`; 0 where nothing is sent or received
+    std::int64_t next_number = 0;
     Frame* parent = nullptr;
     Iteration* parent_iteration = nullptr;
     int pending_enters = 0;

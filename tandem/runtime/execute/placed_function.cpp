@@ -24,8 +24,8 @@ class Cut {
  public:
   Cut(PlacedFunction& placed, const OpRegistry& ops)
       : placed_(placed),
-        to_host_(ops.of_kind(NodeKind::kSend)),
-        to_device_(ops.of_kind(NodeKind::kRecv)) {}
+        to_host_(ops.of_kind(NodeKind::kCopyToHost)),
+        to_device_(ops.of_kind(NodeKind::kCopyToDevice)) {}
 
   void operator()() {
     std::vector<Node*> nodes;

@@ -23,7 +23,7 @@ struct PlacedFunction {
 };
 
 inline bool is_copy(const Node& node) {
-  return node.kind() == NodeKind::kSend || node.kind() == NodeKind::kRecv;
+  return node.kind() == NodeKind::kCopyToHost || node.kind() == NodeKind::kCopyToDevice;
 }
 
 /// Where the arguments of a call are: for each the index of the device in whose memory it lies, of

@@ -54,8 +54,8 @@ double array_bytes(const Array& array) {
 // What hands its first input on; of a Merge any of them.
 bool hands_on(NodeKind kind) {
   switch (kind) {
-    case NodeKind::kSend:
-    case NodeKind::kRecv:
+    case NodeKind::kCopyToHost:
+    case NodeKind::kCopyToDevice:
     case NodeKind::kSwitch:
     case NodeKind::kMerge:
     case NodeKind::kEnter:

@@ -9,8 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tandem/core/cancellation.h"
 #include "tandem/core/error.h"
-#include "tandem/graph/kernel_context.h"
 
 namespace td = tandem;
 
@@ -148,7 +148,7 @@ TEST(Rendezvous, NamesWhoShouldHaveSent) {
   Received waiting, later, sent;
   meet->send(key("sent"), td::Array::scalar(1.0f), false);
   meet->recv_async(key("a"), nullptr, waiting.done());
-  meet->close_source("/job:ps/replica:0/task:0/");
+  meet->close_source("/job:ps/replica:0/task:0");
   meet->recv_async(key("b"), nullptr, later.done());
   meet->recv_async(key("sent"), nullptr, sent.done());
   for (const Received* r : {&waiting, &later}) {
@@ -167,6 +167,22 @@ TEST(Rendezvous, DoesNotWaitWhereTheStepIsCancelled) {
   meet->recv_async(key("a"), &cancellation, received.done());
   ASSERT_EQ(received.calls, 1);
   EXPECT_EQ(td::code_of(received.error), td::Code::kCancelled);
+  EXPECT_THAT(meet->unanswered(), IsEmpty());
+}
+
+TEST(Rendezvous, ACancellationEndsReceivesThatWait) {
+  td::Ref<td::LocalRendezvous> meet = td::make_ref<td::LocalRendezvous>();
+  td::Cancellation cancellation;
+  Received served, waiting;
+  meet->recv_async(key("a"), &cancellation, served.done());
+  meet->recv_async(key("b"), &cancellation, waiting.done());
+  meet->send(key("a"), td::Array::scalar(1.0f), false);
+  cancellation.cancel();
+  EXPECT_EQ(served.calls, 1);
+  EXPECT_FALSE(served.error);
+  ASSERT_EQ(waiting.calls, 1);
+  EXPECT_EQ(td::code_of(waiting.error), td::Code::kCancelled);
+  EXPECT_THAT(td::message_of(waiting.error), HasSubstr(std::string("before ") + kPs));
   EXPECT_THAT(meet->unanswered(), IsEmpty());
 }
 
