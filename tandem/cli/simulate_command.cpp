@@ -170,12 +170,13 @@ void tell_fallbacks(const Graph& graph, const Placement& placed) {
 void run_simulate(const SimulateArguments& arguments) {
   const DeviceSet devices = arguments.read_devices();
   const WholeFunction whole = arguments.step();
-  const MutableFunction f = optimized(*whole.function, whole.arg_shapes);
+  MutableFunction f = simplified(*whole.function, whole.arg_shapes);
   const CostModel costs(devices, arguments.read_costs());
   PlacementOptions placement = arguments.placement(PlacementPolicy::kGreedy);
   // What is fed comes from the host.
   for (const Node* arg : f.args) placement.fixed.emplace_back(arg, 0);
-  const Placement placed = place(f.graph, costs, Runtime::current().kernels(), placement);
+  Placement placed = place(f.graph, costs, Runtime::current().kernels(), placement);
+  fuse_on_devices(f, placed);
   tell_fallbacks(f.graph, placed);
   const Forecast result = forecast(f.graph, placed, costs);
   arguments.json ? print_json(arguments, result) : print_text(arguments, result);

@@ -9,6 +9,7 @@
 #include "tandem/cli/commands.h"
 #include "tandem/cli/for_option.h"
 #include "tandem/core/error.h"
+#include "tandem/device/kernel_class.h"
 #include "tandem/fs/file_system.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/op_registry.h"
@@ -59,9 +60,13 @@ void check_kernels(const DeviceSet& set) {
   for (const auto* k = KernelRegistration::newest(); k != nullptr; k = k->next())
     classes.insert(k->decl().kernel_class);
   for (const DeviceModel& device : set.devices) {
-    if (!classes.contains(device.kernel_class)) {
+    const bool is_known = std::any_of(classes.begin(), classes.end(), [&](const std::string& name) {
+      return name != kEveryKernelClass && serves(name, device.kernel_class);
+    });
+    if (!is_known) {
       std::string known;
-      for (const std::string& name : classes) known += cat(known.empty() ? "'" : ", '", name, "'");
+      for (const std::string& name : classes)
+        if (name != kEveryKernelClass) known += cat(known.empty() ? "'" : ", '", name, "'");
       throw InvalidArgumentError(cat(device.name(), " has kernels '", device.kernel_class,
                                      "', of which there are none. There are kernels ", known, "."));
     }

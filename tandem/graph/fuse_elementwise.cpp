@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tandem/core/error.h"
+#include "tandem/graph/fusion_target.h"
 #include "tandem/graph/internal/elementwise_program.h"
 #include "tandem/graph/internal/fusible.h"
 #include "tandem/graph/internal/row_sums.h"
@@ -40,7 +41,7 @@ class Fuser {
         note_sum(*node);
       }
     }
-    if (changed) prune(f_);
+    if (changed || f_.target) prune(f_);
     return changed;
   }
 
@@ -55,6 +56,10 @@ class Fuser {
 
   bool large(const Node& node) {
     return sizes_ ? sizes_->is_large(node) : is_large(node.output_shape(0));
+  }
+
+  bool together(const Node& a, const Node& b) const {
+    return f_.target ? f_.target->together(a, b) : a.requested_device() == b.requested_device();
   }
 
   bool fusible(const Node& node) { return is_fusible(node, evaluator_); }
@@ -91,7 +96,7 @@ class Fuser {
     };
     const auto joins = [&](Node* node) {
       return node->num_outputs() == 1 && !taken(node) && node->output_shape(0) == shape &&
-             node->requested_device() == root->requested_device() &&
+             together(*node, *root) &&
              std::find(group.members.begin(), group.members.end(), node) == group.members.end();
     };
     // What a root that stays for others reads is not the group's alone.
@@ -135,9 +140,10 @@ class Fuser {
     return program;
   }
 
-  // The node that computes the group whose root this is.
+  // The node that computes the group whose root this is, and `others`; null if their device cannot
+  // run it.
   Node* add(Node* root, const Group& group, const char* op, std::vector<Output> inputs,
-            AttrMap attrs) {
+            AttrMap attrs, const std::vector<Node*>& others = {}) {
     Graph::NodeSpec spec;
     spec.op = &ops_.get(op);
     spec.name = cat(root->name(), "/fused");
@@ -159,6 +165,13 @@ class Fuser {
     for (const Node* node : group.members) wait_as(node);
     wait_as(root);
     Node* fused = f_.graph.add(std::move(spec));
+    if (f_.target) {
+      std::vector<const Node*> replaced(group.members.begin(), group.members.end());
+      if (std::find(replaced.begin(), replaced.end(), root) == replaced.end())
+        replaced.push_back(root);
+      replaced.insert(replaced.end(), others.begin(), others.end());
+      if (!f_.target->accepts({&fused, 1}, replaced)) return nullptr;  // pruned, as nobody uses it
+    }
     uses_.added(fused);
     return fused;
   }
@@ -186,7 +199,9 @@ class Fuser {
     if (group.members.size() < 2 || !program.can_run(shape)) return false;
     AttrMap attrs{{"T", root->output_dtype(0)}};
     program.write(attrs);
-    replace(root, {add(root, group, "_FusedElementwise", program.inputs, std::move(attrs)), 0});
+    Node* fused = add(root, group, "_FusedElementwise", program.inputs, std::move(attrs));
+    if (!fused) return false;
+    replace(root, {fused, 0});
     take(group);
     return true;
   }
@@ -230,7 +245,8 @@ class Fuser {
     attrs.set("results", std::move(results));
     attrs.set("sum_ranks", std::move(ranks));
     program.write(attrs);
-    Node* fused = add(root, group, "_FusedElementwiseSums", program.inputs, std::move(attrs));
+    Node* fused = add(root, group, "_FusedElementwiseSums", program.inputs, std::move(attrs), sums);
+    if (!fused) return false;
     for (std::size_t i = 0; i < sums.size(); ++i)
       replace(sums[i], {fused, static_cast<int>(i) + 1});
     replace(root, {fused, 0});
@@ -241,7 +257,7 @@ class Fuser {
   // Whether all else that the sum reads is there before the root, and no larger.
   bool may_go_along(const Node& sum, const Node& root, const PartialShape& shape) const {
     if (uses_.of(&sum) == 0 || uses_.waiting_for(&sum) != 0 || !sum.control_inputs().empty() ||
-        sum.requested_device() != root.requested_device() || !sum.output_shape(0).has_rank())
+        !together(sum, root) || !sum.output_shape(0).has_rank())
       return false;
     PartialShape all = shape;
     for (const Output& in : summed_by(sum)) {
@@ -272,6 +288,7 @@ class Fuser {
     AttrMap attrs{{"T", root->output_dtype(0)}, {"mean", mean}, {"keep_dims", keep}};
     program.write(attrs);
     Node* fused = add(root, group, "_FusedSum", program.inputs, std::move(attrs));
+    if (!fused) return false;
     replace(root, {fused, 0});
     take(group);
     if (!mean) note_sum(fused);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tandem/core/error.h"
+#include "tandem/graph/fusion_target.h"
 #include "tandem/graph/internal/fusible.h"
 #include "tandem/graph/internal/image_patterns.h"
 #include "tandem/graph/op_registry.h"
@@ -42,7 +43,7 @@ class Fuser {
     bool changed = false;
     for (auto node = order.rbegin(); node != order.rend(); ++node)
       if (uses_.of(*node) != 0 && uses_.waiting_for(*node) == 0) changed = try_at(*node) || changed;
-    if (changed) prune(f_);
+    if (changed || f_.target) prune(f_);
     return changed;
   }
 
@@ -128,14 +129,17 @@ class Fuser {
            node.requested_device().find("CPU") != std::string::npos;
   }
 
+  bool together(const Node& a, const Node& b) const {
+    return f_.target ? f_.target->together(a, b) : a.requested_device() == b.requested_device();
+  }
+
   bool try_at(Node* root) {
-    if (root->num_outputs() != 1 || !on_cpu(*root)) return false;
+    if (root->num_outputs() != 1 || (!f_.target && !on_cpu(*root))) return false;
     const PartialShape& shape = root->output_shape(0);
     Chain chain;
     if (!shape.has_rank() || !follow(root, shape, true, chain)) return false;
-    if (!std::all_of(chain.nodes.begin(), chain.nodes.end(), [&](const Node* node) {
-          return node->requested_device() == root->requested_device();
-        }))
+    if (!std::all_of(chain.nodes.begin(), chain.nodes.end(),
+                     [&](const Node* node) { return together(*node, *root); }))
       return false;
     std::reverse(chain.steps.begin(), chain.steps.end());
 
@@ -154,8 +158,7 @@ class Fuser {
       spec.inputs = {chain.is_image ? image : images, chain.resize->inputs()[1]};
     }
     write(spec, chain, std::move(rows));
-    replace(root, chain, std::move(spec));
-    return true;
+    return replace(root, chain, std::move(spec));
   }
 
   // The node whose value is a row of the program.
@@ -198,9 +201,8 @@ class Fuser {
     std::vector<Node*> nodes;
     if (image->num_outputs() != 1 || !image->output_shape(0).has_rank() ||
         !follow_to_decoding(image, image->output_shape(0), nodes) ||
-        !std::all_of(nodes.begin(), nodes.end(), [&](const Node* node) {
-          return node->requested_device() == chain.resize->requested_device();
-        }))
+        !std::all_of(nodes.begin(), nodes.end(),
+                     [&](const Node* node) { return together(*node, *chain.resize); }))
       return false;
     const Node* decode = nodes.back();
     const bool floats = nodes.size() > 1;
@@ -256,7 +258,7 @@ class Fuser {
     spec.attrs.set("operands", std::move(rows.operands));
   }
 
-  void replace(Node* root, const Chain& chain, Graph::NodeSpec spec) {
+  bool replace(Node* root, const Chain& chain, Graph::NodeSpec spec) {
     spec.name = root->name().ends_with("/fused") ? root->name() : cat(root->name(), "/fused");
     spec.device = root->requested_device();
     spec.where = chain.nodes.back()->where();
@@ -267,11 +269,14 @@ class Fuser {
             spec.control_inputs.end())
           spec.control_inputs.push_back(before);
     Node* fused = f_.graph.add(std::move(spec));
+    const std::vector<const Node*> replaced(chain.nodes.rbegin(), chain.nodes.rend());
+    if (f_.target && !f_.target->accepts({&fused, 1}, replaced)) return false;
     if (!(fused->output_shape(0) == root->output_shape(0)))
       f_.graph.set_output_shape(fused, 0, root->output_shape(0));
     f_.replace({root, 0}, {fused, 0});
     uses_.added(fused);
     uses_.replaced({root, 0}, {fused, 0});
+    return true;
   }
 
   MutableFunction& f_;

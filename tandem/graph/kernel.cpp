@@ -7,6 +7,7 @@
 #include <shared_mutex>
 
 #include "tandem/core/error.h"
+#include "tandem/device/kernel_class.h"
 
 namespace tandem {
 namespace {
@@ -107,12 +108,16 @@ const KernelList* KernelRegistry::find(const OpDef& op, std::string_view kernel_
   std::unique_lock lock(state_->mutex);
   auto list = std::make_unique<KernelList>();
   for (const KernelDecl* k : state_->by_op[op.name]) {
-    if (k->kernel_class == kernel_class && fits(*k, attrs)) list->candidates.push_back(k);
+    if (serves(k->kernel_class, kernel_class) && fits(*k, attrs)) list->candidates.push_back(k);
   }
   if (list->candidates.empty()) return nullptr;
-  std::stable_sort(
-      list->candidates.begin(), list->candidates.end(),
-      [](const KernelDecl* a, const KernelDecl* b) { return a->priority > b->priority; });
+  // Those of the class itself first, whatever the others' priorities.
+  std::stable_sort(list->candidates.begin(), list->candidates.end(),
+                   [](const KernelDecl* a, const KernelDecl* b) {
+                     const bool every_a = a->kernel_class == kEveryKernelClass;
+                     const bool every_b = b->kernel_class == kEveryKernelClass;
+                     return every_a != every_b ? every_b : a->priority > b->priority;
+                   });
   return state_->lists.try_emplace(key, std::move(list)).first->second.get();
 }
 
@@ -121,7 +126,8 @@ const KernelList& KernelRegistry::get(const OpDef& op, std::string_view kernel_c
   if (const KernelList* list = find(op, kernel_class, attrs)) return *list;
   std::string have;
   for (const KernelDecl* k : all(op.name)) {
-    have += cat(have.empty() ? "" : "; ", k->kernel_class);
+    have += cat(have.empty() ? "" : "; ",
+                k->kernel_class == kEveryKernelClass ? "every class" : k->kernel_class);
     for (const TypeConstraint& c : k->types) {
       if (!c.attr) continue;
       have += cat(" ", c.attr, " in {");

@@ -23,6 +23,12 @@ struct OptimizerOptions {
   /// Decoding, resizing and the elementwise ops that follow become one op.
   bool image_fusion = true;
 
+  /// The same without fusing: what may be done before it is known where nodes run.
+  OptimizerOptions without_fusion() const {
+    OptimizerOptions options = *this;
+    options.remapping = options.elementwise_fusion = options.image_fusion = false;
+    return options;
+  }
   bool operator==(const OptimizerOptions& other) const = default;
 };
 

@@ -265,7 +265,8 @@ bool is_on_one_device(const Node& node, const std::string& device, int far = 6) 
 bool rewrite(MutableFunction& f, const OpRegistry& ops, RewriteFn OpDef::*hook, UseCounts* uses,
              const OptimizerOptions& options) {
   bool changed = false;
-  const bool one_device = !uses || asks_for_one_device(f.graph);
+  FusionTarget* const target = uses ? f.target : nullptr;
+  const bool one_device = !uses || target || asks_for_one_device(f.graph);
   Replacements replacements(f);
   for (Node* node : f.graph.topological_order()) {
     replacements.resolve_inputs(node);
@@ -274,8 +275,8 @@ bool rewrite(MutableFunction& f, const OpRegistry& ops, RewriteFn OpDef::*hook, 
     // Who waits for the node keeps it: fused, it would be computed twice.
     if (uses && (uses->of(node) == 0 || uses->waiting_for(node) != 0)) continue;
     if (!one_device && !is_on_one_device(*node, node->requested_device())) continue;
-    RewriteContext context(f.graph, ops, *node, uses, &options, &replacements);
-    changed = apply(context) || changed;
+    RewriteContext context(f.graph, ops, *node, uses, &options, &replacements, target);
+    changed = (apply(context) && !context.refused()) || changed;
   }
   replacements.finish();
   if (changed) prune(f);
@@ -326,6 +327,13 @@ void optimize(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator,
               const OptimizerOptions& options) {
   simplify(f, ops, evaluator, options);
   if (options.remapping) passes::fuse(f, ops, options);
+}
+
+void fuse_ops(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator,
+              const OptimizerOptions& options) {
+  if (options.remapping) passes::fuse(f, ops, options);
+  if (options.elementwise_fusion) passes::fuse_elementwise(f, ops, evaluator);
+  if (options.image_fusion) passes::fuse_images(f, ops, evaluator);
 }
 
 namespace {

@@ -11,6 +11,7 @@
 
 namespace tandem {
 
+class FusionTarget;  // tandem/graph/fusion_target.h
 class OpRegistry;
 
 /// Computes values for passes that need them; implemented by runtime.
@@ -48,6 +49,9 @@ struct TANDEM_EXPORT MutableFunction {
   std::vector<Node*> args;
   std::vector<Output> results;
   std::vector<Node*> control_results;
+  /// Where its nodes run, once they are placed: fusing passes ask it. Null: nothing is asked, and
+  /// nodes that request different devices are not fused. Not cloned.
+  FusionTarget* target = nullptr;
 
   explicit MutableFunction(const Function& function);
   MutableFunction clone() const;
@@ -96,6 +100,9 @@ TANDEM_EXPORT bool simplify(MutableFunction& f, const OpRegistry& ops, Evaluator
                             const OptimizerOptions& options = {});
 /// simplify, then fuse: what needs no shape of an argument.
 TANDEM_EXPORT void optimize(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator,
+                            const OptimizerOptions& options = {});
+/// The fusing passes alone, for a function that has been simplified (and placed).
+TANDEM_EXPORT void fuse_ops(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator,
                             const OptimizerOptions& options = {});
 /// For a function that has been optimised: all passes once more, for arguments of these shapes.
 /// `sizes`, if given: of the calls that shapes known in part stand for.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tandem/core/error.h"
+#include "tandem/graph/fusion_target.h"
 #include "tandem/graph/internal/anchors.h"
 #include "tandem/graph/internal/replacements.h"
 #include "tandem/graph/op_registry.h"
@@ -66,6 +67,12 @@ void UseCounts::added(const Node* node) {
   for (const Node* before : node->control_inputs()) counts(before).add_control(1);
 }
 
+void UseCounts::removed(const Node* node) {
+  for (const Output& in : node->inputs())
+    if (in.node) counts(in.node).add(in.index, -1);
+  for (const Node* before : node->control_inputs()) counts(before).add_control(-1);
+}
+
 void UseCounts::release(const Node* node) {
   std::vector<const Node*> pending{node};
   while (!pending.empty()) {
@@ -89,7 +96,63 @@ void UseCounts::replaced(Output from, Output to) {
   if (of(from.node) == 0) release(from.node);
 }
 
+FusionTarget::~FusionTarget() = default;
+void FusionTarget::keep_apart(const Node&, const Node&, const std::string&) {}
+
+namespace {
+
+// What `root` is computed by, back to the inputs of what is to stand for it: each after its inputs.
+void collect_replaced(const Node* root, const std::vector<Output>& inputs,
+                      std::vector<const Node*>& replaced) {
+  constexpr std::size_t kMaxReplaced = 64;
+  const auto is_input = [&](const Output& value) {
+    return std::any_of(inputs.begin(), inputs.end(),
+                       [&](const Output& in) { return in.node == value.node; });
+  };
+  std::vector<std::pair<const Node*, std::size_t>> path{{root, 0}};
+  while (!path.empty()) {
+    auto& [node, next] = path.back();
+    if (next == node->inputs().size()) {
+      if (std::find(replaced.begin(), replaced.end(), node) == replaced.end())
+        replaced.push_back(node);
+      path.pop_back();
+      continue;
+    }
+    const Output in = node->inputs()[next++];
+    if (is_input(in) || in.node->inputs().empty() || replaced.size() >= kMaxReplaced ||
+        std::find(replaced.begin(), replaced.end(), in.node) != replaced.end() ||
+        path.size() >= kMaxReplaced)
+      continue;
+    path.emplace_back(in.node, 0);
+  }
+}
+
+}  // namespace
+
+bool RewriteContext::target_accepts(const Node* replaced, const Node* by) {
+  if (!target_ || accepted_) return true;
+  if (refused_) return false;
+  if (std::find(added_.begin(), added_.end(), by) == added_.end()) return true;
+  std::vector<const Node*> nodes;
+  std::vector<Output> inputs;
+  for (const Node* node : added_)
+    inputs.insert(inputs.end(), node->inputs().begin(), node->inputs().end());
+  if (replaced != &node_) collect_replaced(replaced, inputs, nodes);
+  collect_replaced(&node_, inputs, nodes);
+  accepted_ = target_->accepts(added_, nodes);
+  refused_ = !accepted_;
+  if (refused_) {
+    for (auto node = added_.rbegin(); node != added_.rend(); ++node) uses_->removed(*node);
+  }
+  return accepted_;
+}
+
+void RewriteContext::keep_apart(Output value, const char* why) const {
+  if (target_) target_->keep_apart(*value.node, node_, why);
+}
+
 void RewriteContext::replace(Output from, Output to) {
+  if (!target_accepts(from.node, to.node)) return;
   graph_.replace_uses(from, to);
   if (replacements_) replacements_->add(from, to);
   if (uses_) uses_->replaced(from, to);
@@ -105,6 +168,7 @@ Node* RewriteContext::add(std::string_view op, std::vector<Output> inputs, AttrM
   spec.where = node_.where();
   Node* node = graph_.add(std::move(spec));
   if (uses_) uses_->added(node);
+  if (target_) added_.push_back(node);
   return node;
 }
 
@@ -155,6 +219,7 @@ bool RewriteContext::replace_with(Output value) {
   // A value of another (or less well known) shape would change what users see.
   if (!(value.node->output_shape(value.index) == node_.output_shape(0))) return false;
   if (!node_.output_shape(0).has_rank() && !others_are_scalars(value)) return false;
+  if (!target_accepts(&node_, value.node)) return false;
   if (replacements_) {
     replacements_->add({&node_, 0}, value);
   } else {

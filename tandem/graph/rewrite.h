@@ -9,6 +9,7 @@
 
 namespace tandem {
 
+class FusionTarget;
 class OpRegistry;
 struct MutableFunction;
 struct OptimizerOptions;
@@ -28,6 +29,8 @@ class TANDEM_EXPORT UseCounts {
   /// Nodes that wait for this one.
   int waiting_for(const Node* node) const;
   void added(const Node* node);
+  /// Takes back `added`, of a node that nobody uses.
+  void removed(const Node* node);
   /// Users of `from` now use `to`; nodes that nobody uses any more count as gone.
   void replaced(Output from, Output to);
 
@@ -49,16 +52,18 @@ class TANDEM_EXPORT UseCounts {
 class TANDEM_EXPORT RewriteContext {
  public:
   /// `uses`, kept up to date, is for the fusing of nodes. With `replacements` the caller makes
-  /// users of what is replaced use what replaces it.
+  /// users of what is replaced use what replaces it. With a `target` nothing is replaced by what
+  /// the nodes' device cannot run.
   RewriteContext(Graph& graph, const OpRegistry& ops, Node& node, UseCounts* uses = nullptr,
                  const OptimizerOptions* options = nullptr,
-                 passes::Replacements* replacements = nullptr)
+                 passes::Replacements* replacements = nullptr, FusionTarget* target = nullptr)
       : graph_(graph),
         ops_(ops),
         node_(node),
         uses_(uses),
         options_(options),
-        replacements_(replacements) {}
+        replacements_(replacements),
+        target_(target) {}
   /// How often things are used; for `fuse` alone.
   const UseCounts& uses() const { return *uses_; }
   /// What is asked for; for `fuse` alone.
@@ -82,11 +87,20 @@ class TANDEM_EXPORT RewriteContext {
   bool replace_with(Output value);
   /// For `fuse`: makes users of another node's output use `to`, which has its dtype and shape.
   void replace(Output from, Output to);
+  /// For `fuse`: notes, for people, why the node that makes `value` does not become one with this
+  /// one, as it might.
+  void keep_apart(Output value, const char* why) const;
+  /// False where nobody asks why.
+  bool is_explained() const { return target_ != nullptr; }
+  /// True if `replace` or `replace_with` left the graph as it was, since the device on which the
+  /// nodes run cannot run what was to stand for them.
+  bool refused() const { return refused_; }
   /// What replaced output 0; its node is null if nothing did.
   Output replacement() const { return replacement_; }
 
  private:
   bool others_are_scalars(Output value) const;
+  bool target_accepts(const Node* replaced, const Node* by);
 
   Graph& graph_;
   const OpRegistry& ops_;
@@ -94,6 +108,9 @@ class TANDEM_EXPORT RewriteContext {
   UseCounts* uses_;
   const OptimizerOptions* options_;
   passes::Replacements* replacements_;
+  FusionTarget* target_;
+  std::vector<Node*> added_;
+  bool accepted_ = false, refused_ = false;
   Output replacement_;
 };
 

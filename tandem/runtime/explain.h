@@ -74,6 +74,16 @@ struct TANDEM_EXPORT Explanation {
     std::string loop;                ///< of an op in a loop: once an iteration of this
     std::optional<double> measured;  ///< seconds
   };
+  /// Ops that became one node, or could have and did not.
+  struct Fusion {
+    std::string ops;   ///< "Conv2D + BiasAdd + Relu"
+    std::string node;  ///< the node that computes them; the last of them if they were not fused
+    std::string op;    ///< "_FusedConv2D"; may be empty if they were not fused
+    int device = 0;
+    bool made = false;
+    std::string reason;  ///< why not: "class cuda has no kernel for _FusedConv2D"
+    std::string text;    ///< all of it as a line
+  };
   /// A stay on another device that costs more on the way than is done there.
   struct RoundTrip {
     int at = 0;               ///< the device
@@ -118,6 +128,7 @@ struct TANDEM_EXPORT Explanation {
   std::vector<Op> ops;  ///< in the order of the graph: inputs first
   std::vector<Copy> copies;
   std::vector<RoundTrip> back_and_forth;
+  std::vector<Fusion> fusions;     ///< those that were not made first; of `explain_placement` none
   std::vector<int> host_reads;     ///< copies: small values read back to the host
   std::vector<Advice> advice;      ///< the largest gain first
   std::vector<Span> spans;         ///< by beginning

@@ -6,6 +6,7 @@
 #include "tandem/core/shape.h"
 #include "tandem/graph/function.h"
 #include "tandem/graph/passes.h"
+#include "tandem/placement/placement.h"
 
 namespace tandem {
 
@@ -13,5 +14,12 @@ namespace tandem {
 /// known in part) under the options in force: to look at, and for tests.
 TANDEM_EXPORT MutableFunction optimized(const Function& function,
                                         const std::vector<PartialShape>& arg_shapes);
+
+/// The same in two steps, where there are several devices: first what is done before nodes are
+/// placed, then, for `function` placed so, the fused ops for which the devices have kernels. New
+/// nodes are placed where the ones are that they stand for.
+TANDEM_EXPORT MutableFunction simplified(const Function& function,
+                                         const std::vector<PartialShape>& arg_shapes);
+TANDEM_EXPORT void fuse_on_devices(MutableFunction& function, Placement& placement);
 
 }  // namespace tandem

@@ -7,6 +7,7 @@
 #include "tandem/core/never_destroyed.h"
 #include "tandem/device/emulated/internal/emulated_core.h"
 #include "tandem/device/internal/byte_size.h"
+#include "tandem/device/kernel_class.h"
 
 namespace tandem {
 namespace {
@@ -29,6 +30,7 @@ DeviceProperties emulated_properties(const EmulatedSpec& spec) {
   DeviceProperties p;
   p.description = cat("emulated ", spec.type, ", ", byte_text(spec.memory), ", link ",
                       rate_text(spec.link), spec.timed ? ", timed" : "");
+  if (!spec.kernel_class.empty()) p.description += ", class=" + spec.kernel_class;
   for (std::size_t i = 0; i < spec.without.size(); ++i)
     p.description += cat(i == 0 ? ", without=" : "|", spec.without[i]);
   if (const std::string faults = spec.fault.to_string(); !faults.empty())
@@ -51,6 +53,7 @@ DeviceProperties emulated_properties(const EmulatedSpec& spec) {
 EmulatedDevice::EmulatedDevice(std::shared_ptr<EmulatedCore> core, DeviceSpec spec)
     : Device(std::move(spec)),
       core_(std::move(core)),
+      kernel_class_(emulated_kernel_class(core_->spec().kernel_class)),
       properties_(emulated_properties(core_->spec())) {
   properties_.memory_bytes = core_->memory_limit();
   core_->space().device = this;
@@ -61,10 +64,7 @@ EmulatedDevice::~EmulatedDevice() {
   core_->space().device = nullptr;
 }
 
-const std::string& EmulatedDevice::kernel_class() const {
-  static const NeverDestroyed<std::string> name([] { return std::string("cpu"); });
-  return *name;
-}
+const std::string& EmulatedDevice::kernel_class() const { return kernel_class_; }
 
 const MemorySpace* EmulatedDevice::memory_space() const { return &core_->space(); }
 Allocator& EmulatedDevice::allocator() { return *core_; }

@@ -73,6 +73,7 @@ class TANDEM_EXPORT EmulatedDevice final : public Device {
 
  private:
   const std::shared_ptr<EmulatedCore> core_;
+  const std::string kernel_class_;
   DeviceProperties properties_;
 };
 

@@ -38,7 +38,7 @@ struct Place {
         cat(variable, ": ", what, " in \"", spec,
             "\". The form is TYPE:COUNT[,key=value]...[;SPEC], such as "
             "\"GPU:2,memory=1GiB,link=12GB/s,latency=10us\"; the keys are memory, link, latency, "
-            "streams, compute, flops, bandwidth, without and fault."));
+            "streams, compute, flops, bandwidth, class, without and fault."));
   }
   [[noreturn]] void expected(std::string_view key, std::string_view what,
                              std::string_view got) const {
@@ -95,6 +95,11 @@ bool is_name(std::string_view text) {
                      [](unsigned char c) { return std::isalnum(c) || c == '_'; });
 }
 
+// Ops of our own begin with an underscore.
+bool is_op_name(std::string_view text) {
+  return is_name(text.starts_with('_') ? text.substr(1) : text);
+}
+
 constexpr std::string_view kFaultForm =
     "lost@N, oom@N, slow@F or stall@N joined by \"|\", where N is a count from 1 and F at least 1";
 
@@ -128,7 +133,7 @@ EmulatedFaults parse_faults(std::string_view text, const Place& place) {
 std::vector<std::string> parse_without(std::string_view text, const Place& place) {
   std::vector<std::string> ops;
   for (const std::string_view op : parts(text, '|')) {
-    if (!is_name(op)) place.expected("without", "op names joined by \"|\"", text);
+    if (!is_op_name(op)) place.expected("without", "op names joined by \"|\"", text);
     ops.emplace_back(op);
   }
   return ops;
@@ -174,6 +179,9 @@ void set_key(EmulatedSpec& spec, std::string_view key, std::string_view value, c
   } else if (key == "compute") {
     if (value != "real" && value != "timed") place.expected(key, "real or timed", value);
     spec.timed = value == "timed";
+  } else if (key == "class") {
+    if (!is_name(value)) place.expected(key, "a name of letters, digits and _", value);
+    spec.kernel_class = value;
   } else if (key == "without") {
     spec.without = parse_without(value, place);
   } else if (key == "fault") {
@@ -256,6 +264,7 @@ std::string EmulatedSpec::to_string() const {
                          "B/s,latency=", number_text(latency), "s,streams=", streams,
                          ",compute=", timed ? "timed" : "real", ",flops=", number_text(flops),
                          ",bandwidth=", number_text(bandwidth), "B/s");
+  if (!kernel_class.empty()) text += ",class=" + kernel_class;
   if (!without.empty()) text += ",without=" + joined(without);
   if (const std::string faults = fault.to_string(); !faults.empty()) text += ",fault=" + faults;
   return text;

@@ -39,6 +39,8 @@ struct TANDEM_EXPORT EmulatedSpec {
   bool timed = false;       ///< compute=timed: work takes the time that flops and bandwidth give
   double flops = 1e12;      ///< float operations a second
   double bandwidth = 1e11;  ///< of its memory, bytes a second
+  /// class=NAME: the kernel class `emulated-NAME`, foreign to the host's "cpu"; empty: "cpu".
+  std::string kernel_class = {};
   std::vector<std::string> without = {};  ///< ops for which it has no kernel: without=Conv2D|MatMul
   EmulatedFaults fault = {};              ///< of each device by itself: fault=lost@3|slow@2
 

@@ -133,10 +133,13 @@ std::optional<Product> read(const Node& node) {
 
 // The product whose result `o` is, if this is its only use and more can follow it.
 std::optional<Product> product_of(const RewriteContext& r, Output o) {
-  if (o.index != 0 || r.uses().of(o.node) != 1) return std::nullopt;
+  if (o.index != 0) return std::nullopt;
+  const bool others_read = r.uses().of(o.node) != 1;
+  if (others_read && !r.is_explained()) return std::nullopt;
   std::optional<Product> p = read(*o.node);
   if (p && !p->is_open()) return std::nullopt;
-  return p;
+  if (p && others_read) r.keep_apart(o, "other nodes read or wait for its result too");
+  return others_read ? std::nullopt : std::move(p);
 }
 
 bool emit(RewriteContext& r, Product p) {

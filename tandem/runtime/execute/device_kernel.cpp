@@ -7,6 +7,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/core/flush_denormals.h"
+#include "tandem/device/kernel_class.h"
 #include "tandem/device/memory_space.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/graph/resource_manager.h"
@@ -148,7 +149,7 @@ namespace {
 // The host can write to the memory of devices that run its kernels, and to no other's.
 void fill(const KernelContext& c, const Array& value, int byte) {
   if (value.num_bytes() == 0) return;
-  if (value.on_host() || c.device().kernel_class() == "cpu")
+  if (value.on_host() || runs_host_kernels(c.device().kernel_class()))
     std::memset(value.raw_data(), byte, value.num_bytes());
 }
 

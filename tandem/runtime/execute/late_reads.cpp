@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -63,13 +62,9 @@ class Variables {
   std::map<const Node*, NodeSet> known_;
 };
 
-// Ops that take a reference and do not write: they hand it on, read it or ask about it.
+// Ops that take a reference may forward it, read it or ask about it.
 bool may_write(const Node& node) {
-  static constexpr std::string_view kHarmless[] = {"Identity", "IsVariableInitialized",
-                                                   "_ReadReference"};
-  const std::string_view op = node.op().name;
-  return node.op().traits.stateful && !op.starts_with("Ref") &&
-         std::find(std::begin(kHarmless), std::end(kHarmless), op) == std::end(kHarmless);
+  return node.op().traits.stateful && !node.op().traits.reads_only;
 }
 
 std::map<const Node*, Nodes> users(const Graph& graph) {

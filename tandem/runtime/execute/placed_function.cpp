@@ -13,6 +13,8 @@
 #include "tandem/placement/unsatisfiable_request.h"
 #include "tandem/runtime/eager/eager_choice.h"
 #include "tandem/runtime/eager/soft_placement.h"
+#include "tandem/runtime/execute/device_fusion.h"
+#include "tandem/runtime/execute/kernel_evaluator.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/trace/called_functions.h"
 
@@ -145,9 +147,13 @@ Placement place_nodes(Runtime& runtime, const MutableFunction& function, const A
 }
 
 PlacedFunction place_function(Runtime& runtime, MutableFunction function, const ArgPlaces& args,
-                              int default_device, const PlacementChoice& choice) {
+                              int default_device, const PlacementChoice& choice,
+                              const OptimizerOptions& options) {
   PlacedFunction placed{std::move(function), {}};
   placed.placement = place_nodes(runtime, placed.function, args, default_device, choice);
+  KernelEvaluator evaluator(runtime);
+  fuse_placed(placed.function, placed.placement, runtime.ops(), runtime.kernels(), evaluator,
+              options);
   Cut(placed, runtime.ops())();
   return placed;
 }

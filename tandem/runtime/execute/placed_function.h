@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tandem/graph/optimizer_options.h"
 #include "tandem/graph/passes.h"
 #include "tandem/placement/cost_profile.h"
 #include "tandem/placement/placement.h"
@@ -45,9 +46,12 @@ DeviceSet device_set_of(const Runtime& runtime);
 /// takes what asks for nothing.
 Placement place_nodes(Runtime& runtime, const MutableFunction& function, const ArgPlaces& args,
                       int default_device, const PlacementChoice& choice);
-/// The same for a function whose shapes are those of a call, and cuts it.
+/// The same for a function whose shapes are those of a call; then makes fused ops where the device
+/// that a node has been given has kernels for them, and cuts it. `function` has been simplified,
+/// not fused (`OptimizerOptions::without_fusion`).
 PlacedFunction place_function(Runtime& runtime, MutableFunction function, const ArgPlaces& args,
-                              int default_device, const PlacementChoice& choice);
+                              int default_device, const PlacementChoice& choice,
+                              const OptimizerOptions& options);
 
 /// Throws, or tells the fallback, if nodes ask for devices that are not there: before optimization
 /// folds or merges them. Costs next to nothing for a function that asks for none.

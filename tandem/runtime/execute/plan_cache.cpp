@@ -10,6 +10,7 @@
 #include "tandem/graph/internal/frames.h"
 #include "tandem/runtime/config/default_options.h"
 #include "tandem/runtime/execute/adaptive_plan.h"
+#include "tandem/runtime/execute/device_fusion.h"
 #include "tandem/runtime/execute/device_plan.h"
 #include "tandem/runtime/execute/framed_plan.h"
 #include "tandem/runtime/execute/function_executor.h"
@@ -84,10 +85,12 @@ struct PlanCache::Body {
   std::mutex mutex;  // guards what follows until it is ready, then nothing changes it
   bool ready = false;
   OptimizerOptions options;
+  OptimizerOptions before_placing;  // those that apply to `function`
   std::shared_ptr<MutableFunction> function;
   bool holds_control_flow = false;
 
-  void get_ready(Runtime& runtime, const Function& of) {
+  // Where there are several devices, nodes are placed before any are fused.
+  void get_ready(Runtime& runtime, const Function& of, bool is_placed) {
     std::lock_guard lock(mutex);
     if (ready) return;
     auto body = std::make_shared<MutableFunction>(of);
@@ -96,7 +99,8 @@ struct PlanCache::Body {
     KernelEvaluator evaluator(runtime);
     options = default_options().optimizer();
     if (!of.may_optimize()) options.disable_meta_optimizer = true;
-    if (!options.disable_meta_optimizer) optimize(*body, runtime.ops(), evaluator, options);
+    before_placing = is_placed ? options.without_fusion() : options;
+    if (!options.disable_meta_optimizer) optimize(*body, runtime.ops(), evaluator, before_placing);
     holds_control_flow = tandem::holds_control_flow(body->graph);
     function = std::move(body);
     ready = true;
@@ -108,7 +112,7 @@ struct PlanCache::Body {
     if (options.disable_meta_optimizer) return function;
     auto body = std::make_shared<MutableFunction>(function->clone());
     KernelEvaluator evaluator(runtime);
-    specialize(*body, shapes, runtime.ops(), evaluator, options, sizes);
+    specialize(*body, shapes, runtime.ops(), evaluator, before_placing, sizes);
     return body;
   }
 };
@@ -134,7 +138,7 @@ struct PlanCache::Making {
   }
 
   Entry make(Runtime& runtime, const Function& of) {
-    body->get_ready(runtime, of);
+    body->get_ready(runtime, of, places != nullptr);
     Entry entry;
     if (places) entry.places = std::make_unique<const CallPlaces>(*places);
     if (body->holds_control_flow) {
@@ -143,10 +147,10 @@ struct PlanCache::Making {
       return entry;
     }
     const std::vector<PartialShape> known(shapes.begin(), shapes.end());
-    const std::shared_ptr<MutableFunction> function = body->specialized(runtime, known);
+    std::shared_ptr<MutableFunction> function = body->specialized(runtime, known);
     if (varying && share(runtime, *function, entry)) return entry;
     entry.shapes = shapes;
-    if (places) entry.plan = on_devices(runtime, *function);
+    if (places) entry.plan = on_devices(runtime, function);
     if (!entry.plan)
       entry.plan = std::make_shared<AdaptivePlan>(runtime, function, ArgShapes{known, {}}, states);
     return entry;
@@ -176,19 +180,25 @@ struct PlanCache::Making {
   }
   std::shared_ptr<Executable> framed(Runtime& runtime) {
     if (!places) return std::make_shared<FramedPlan>(runtime, body->function, states);
-    const Placement placement = place_nodes(runtime, *body->function, places->args,
-                                            places->default_device, placement_choice(runtime));
-    return std::make_shared<FramedPlan>(runtime, body->function, states, &placement);
+    const auto function = std::make_shared<MutableFunction>(body->function->clone());
+    Placement placement = place_nodes(runtime, *function, places->args, places->default_device,
+                                      placement_choice(runtime));
+    KernelEvaluator evaluator(runtime);
+    fuse_placed(*function, placement, runtime.ops(), runtime.kernels(), evaluator, body->options);
+    return std::make_shared<FramedPlan>(runtime, function, states, &placement);
   }
-  // Null if the first CPU does everything, with values that are there.
-  std::shared_ptr<Executable> on_devices(Runtime& runtime, const MutableFunction& function) {
+  // Null if the first CPU does everything, with values that are there; `function` is then fused.
+  std::shared_ptr<Executable> on_devices(Runtime& runtime,
+                                         std::shared_ptr<MutableFunction>& function) {
     const std::vector<PartialShape> known(shapes.begin(), shapes.end());
     auto placed = std::make_shared<PlacedFunction>(
-        place_function(runtime, with_shapes(function, known), places->args, places->default_device,
-                       placement_choice(runtime)));
+        place_function(runtime, with_shapes(*function, known), places->args, places->default_device,
+                       placement_choice(runtime), body->options));
     if (on_one_cpu(*placed) && !places->unmaterialized &&
-        !(some_do_not_compute(runtime) && uses_resources(placed->function.graph)))
+        !(some_do_not_compute(runtime) && uses_resources(placed->function.graph))) {
+      function = std::make_shared<MutableFunction>(std::move(placed->function));
       return nullptr;
+    }
     return std::make_shared<DevicePlan>(runtime, std::move(placed), states);
   }
 };

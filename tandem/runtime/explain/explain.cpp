@@ -9,7 +9,10 @@
 #include "tandem/fs/file_system.h"
 #include "tandem/placement/cost_model.h"
 #include "tandem/placement/cost_profile.h"
+#include "tandem/runtime/config/default_options.h"
+#include "tandem/runtime/execute/device_fusion.h"
 #include "tandem/runtime/execute/function_executor.h"
+#include "tandem/runtime/execute/kernel_evaluator.h"
 #include "tandem/runtime/execute/placed_function.h"
 #include "tandem/runtime/optimized.h"
 #include "tandem/runtime/plan_stats.h"
@@ -18,9 +21,33 @@
 namespace tandem {
 namespace {
 
-// `body`: of `function`, optimized. `places`: for each argument the device where the caller has it,
-// or -1.
-Explanation explain_body(const MutableFunction& body, const Function& function,
+// Those that were not made first.
+std::vector<Explanation::Fusion> explained(const std::vector<Fusion>& fusions,
+                                           const Explanation& explanation) {
+  std::vector<Explanation::Fusion> result;
+  for (const bool made : {false, true}) {
+    for (const Fusion& fusion : fusions) {
+      if (fusion.made != made) continue;
+      const std::string& device =
+          explanation.devices[static_cast<std::size_t>(fusion.device)].short_name;
+      result.push_back(
+          {.ops = fusion.ops,
+           .node = fusion.node,
+           .op = fusion.op,
+           .device = fusion.device,
+           .made = made,
+           .reason = fusion.reason,
+           .text = made ? cat(fusion.ops, ": fused into ", fusion.op, " '", fusion.node, "' on ",
+                              device)
+                        : cat(fusion.ops, ": not fused on ", device, ", ", fusion.reason)});
+    }
+  }
+  return result;
+}
+
+// `body`: of `function`, simplified. `places`: for each argument the device where the caller has
+// it, or -1.
+Explanation explain_body(MutableFunction body, const Function& function,
                          const ExplainOptions& options, const DeviceSet& devices,
                          const std::vector<int>& places) {
   Runtime& runtime = Runtime::current();
@@ -38,14 +65,21 @@ Explanation explain_body(const MutableFunction& body, const Function& function,
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (places[i] >= 0) placement.fixed.emplace_back(body.args[i], places[i]);
   }
-  const Placement placed =
-      place(body.graph, CostModel(devices, costs), runtime.kernels(), placement);
+  Placement placed = place(body.graph, CostModel(devices, costs), runtime.kernels(), placement);
+  std::vector<Fusion> fusions;
+  KernelEvaluator evaluator(runtime);
+  OptimizerOptions optimizer = default_options().optimizer();
+  if (!function.may_optimize()) optimizer.disable_meta_optimizer = true;
+  fuse_placed(body, placed, runtime.ops(), runtime.kernels(), evaluator, optimizer, &fusions);
   // What was just measured tells more than what the placer knew.
   if (!options.costs && options.profile)
     costs = std::make_shared<const CostProfile>(options.profile->costs());
   const CostModel model(devices, std::move(costs));
-  return explain_placement(body.graph, placed, model, runtime.kernels(), function.name(), placement,
-                           options.profile ? &*options.profile : nullptr, options.advice);
+  Explanation explanation =
+      explain_placement(body.graph, placed, model, runtime.kernels(), function.name(), placement,
+                        options.profile ? &*options.profile : nullptr, options.advice);
+  explanation.fusions = explained(fusions, explanation);
+  return explanation;
 }
 
 DeviceSet devices_of(const ExplainOptions& options) {
@@ -89,13 +123,13 @@ void check_arguments(const ConcreteFunction& function, const std::vector<Tensor>
 
 Explanation explain_function(const Function& function, const std::vector<PartialShape>& arg_shapes,
                              const ExplainOptions& options) {
-  const MutableFunction body = optimized(function, arg_shapes);
+  MutableFunction body = simplified(function, arg_shapes);
   std::vector<int> places;
   for (const Node* arg : body.args) {
     const DType dtype = arg->output_dtype(0);
     places.push_back(dtype == DType::kResource || is_ref(dtype) ? -1 : 0);
   }
-  return explain_body(body, function, options, devices_of(options), places);
+  return explain_body(std::move(body), function, options, devices_of(options), places);
 }
 
 Explanation explain_call(const ConcreteFunction& function, std::span<const Tensor> args,
@@ -107,13 +141,14 @@ Explanation explain_call(const ConcreteFunction& function, std::span<const Tenso
   shapes.reserve(all.size());
   for (const Tensor& t : all) shapes.push_back(t.partial_shape());
   check_arguments(function, all);
-  const MutableFunction body = optimized(*function.function(), shapes);
+  MutableFunction body = simplified(*function.function(), shapes);
   const DeviceSet devices = devices_of(options);
   std::vector<int> places;
   for (std::size_t i = 0; i < all.size() && i < body.args.size(); ++i) {
     places.push_back(device_of_argument(all[i], devices));
   }
-  Explanation explanation = explain_body(body, *function.function(), options, devices, places);
+  Explanation explanation =
+      explain_body(std::move(body), *function.function(), options, devices, places);
   const PlanStats plans = plan_stats(function);
   explanation.plans_made = plans.made;
   explanation.plans_shared = plans.shared;

@@ -117,6 +117,7 @@ class PageWriter {
   void advice() {
     list("Advice", e_.advice);
     list("Back and forth", e_.back_and_forth);
+    list("Fusions", e_.fusions);
     if (e_.host_reads.empty()) return;
     out_ << "<h2>Small values read back to the host</h2>\n<p>";
     constexpr std::size_t kNamed = 20;

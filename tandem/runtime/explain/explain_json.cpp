@@ -49,6 +49,7 @@ class JsonWriter {
     json["host_reads"] =
         list(e_.host_reads, [&](int c) { return Json(e_.copies[index(c)].value); });
     json["advice"] = list(e_.advice, [&](const auto& a) { return of(a); });
+    json["fusions"] = list(e_.fusions, [&](const auto& f) { return of(f); });
     json["timeline"] = list(e_.spans, [&](const auto& s) { return of(s); });
     return json;
   }
@@ -78,6 +79,10 @@ class JsonWriter {
             {"memory_limit", d.memory_limit},
             {"lost", d.lost},
             {"memory", std::move(memory)}};
+  }
+  Json of(const Explanation::Fusion& f) const {
+    return {{"ops", f.ops},   {"node", f.node},     {"op", f.op},    {"device", device(f.device)},
+            {"made", f.made}, {"reason", f.reason}, {"text", f.text}};
   }
   Json of(const Explanation::Op& op) const {
     return {{"name", op.name},

@@ -65,6 +65,7 @@ class TextWriter {
     list("advice", e_.advice);
     list("back and forth", e_.back_and_forth);
     host_reads();
+    list("fusions", e_.fusions);
     if (most_ > 0) {
       copies();
       ops();

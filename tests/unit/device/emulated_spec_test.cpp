@@ -33,9 +33,9 @@ TEST(EmulatedSpec, HasDefaults) {
 }
 
 TEST(EmulatedSpec, ReadsEveryKey) {
-  const EmulatedSpec spec =
-      one("tpu:3,memory=512MiB,link=1.5GB/s,latency=2ms,streams=4,compute=timed,flops=2.5T,"
-          "bandwidth=300MB/s,without=Conv2D|MatMul,fault=lost@7|oom@8|slow@2.5|stall@9");
+  const EmulatedSpec spec = one(
+      "tpu:3,memory=512MiB,link=1.5GB/s,latency=2ms,streams=4,compute=timed,flops=2.5T,"
+      "bandwidth=300MB/s,class=x,without=Conv2D|_FusedMatMul,fault=lost@7|oom@8|slow@2.5|stall@9");
   EXPECT_EQ(spec.type, "TPU");
   EXPECT_EQ(spec.count, 3);
   EXPECT_EQ(spec.memory, std::size_t{512} << 20);
@@ -45,7 +45,8 @@ TEST(EmulatedSpec, ReadsEveryKey) {
   EXPECT_TRUE(spec.timed);
   EXPECT_DOUBLE_EQ(spec.flops, 2.5e12);
   EXPECT_DOUBLE_EQ(spec.bandwidth, 3e8);
-  EXPECT_THAT(spec.without, ElementsAre("Conv2D", "MatMul"));
+  EXPECT_THAT(spec.without, ElementsAre("Conv2D", "_FusedMatMul"));
+  EXPECT_EQ(spec.kernel_class, "x");
   EXPECT_EQ(spec.fault.lost_at, 7u);
   EXPECT_EQ(spec.fault.oom_at, 8u);
   EXPECT_EQ(spec.fault.stall_at, 9u);

@@ -95,6 +95,34 @@ TEST(KernelRegistry, TakesKernelsThatComeLater) {
   EXPECT_THAT(names(*kernels.find(op, "test", {{"T", float32}})), ElementsAre("late"));
 }
 
+TEST(KernelRegistry, FindsKernelsOfEveryClassAfterThoseOfTheClass) {
+  static const KernelRegistration every{{.op = "TestPack",
+                                         .name = "every",
+                                         .kernel_class = "*",
+                                         .priority = 50,
+                                         .run = [](KernelContext&) {}}};
+  static const KernelRegistration own{{.op = "TestPack",
+                                       .name = "own",
+                                       .kernel_class = "test",
+                                       .types = {{"T", {int32}}},
+                                       .run = [](KernelContext&) {}}};
+  const KernelRegistry kernels;
+  const OpDef& op = test_ops().get("TestPack");
+  const DType int64 = DType::kInt64;
+  EXPECT_THAT(names(*kernels.find(op, "test", {{"T", int32}})), ElementsAre("own", "every"));
+  EXPECT_THAT(names(*kernels.find(op, "test", {{"T", int64}})), ElementsAre("every"));
+  EXPECT_THAT(names(*kernels.find(op, "no such class", {{"T", int32}})), ElementsAre("every"));
+}
+
+TEST(KernelRegistry, EmulatedClassesHaveTheHostsKernels) {
+  const KernelRegistry kernels;
+  const OpDef& op = test_ops().get("TestShapeOf");
+  static const KernelRegistration host{
+      {.op = "TestShapeOf", .name = "host", .kernel_class = "cpu", .run = [](KernelContext&) {}}};
+  EXPECT_THAT(names(*kernels.find(op, "emulated-x", {{"T", float32}})), ElementsAre("host"));
+  EXPECT_EQ(kernels.find(op, "cuda", {{"T", float32}}), nullptr);
+}
+
 // A context for an op with `count` outputs, as the runtime fills it in.
 struct Execution {
   explicit Execution(int count)

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tandem/core/version.h"
+#include "tandem/device/kernel_class.h"
 #include "tandem/device/plugin_backend.h"
 
 namespace tandem {
@@ -110,6 +111,9 @@ void check_table(const std::string& path, const TandemPluginApi& api) {
   if (!is_type_name(api.device_type)) {
     refuse(path, cat("its device type \"", api.device_type,
                      "\" is no upper-case name of its own, such as \"TOY\"."));
+  }
+  if (api.kernel_class == kEveryKernelClass) {
+    refuse(path, "its kernel class \"*\" stands for every class.");
   }
   if (std::string_view(api.kernel_class) == "cpu" && api.num_kernels != 0) {
     refuse(path, "with the kernel class \"cpu\" the host's kernels serve: it may bring none.");

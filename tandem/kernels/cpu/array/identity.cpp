@@ -89,14 +89,18 @@ void bitcast(KernelContext& c) {
 
 const KernelRegistration kConst{{.op = "Const", .run = constant}};
 const KernelRegistration kPlaceholder{{.op = "Placeholder", .run = placeholder}};
-const KernelRegistration kPlaceholderWithDefault{{.op = "PlaceholderWithDefault", .run = identity}};
-const KernelRegistration kIdentity{{.op = "Identity", .run = identity}};
-const KernelRegistration kSnapshot{{.op = "Snapshot", .run = identity}};
-const KernelRegistration kIdentityN{{.op = "IdentityN", .run = identity_n}};
-const KernelRegistration kStopGradient{{.op = "StopGradient", .run = identity}};
-const KernelRegistration kPreventGradient{{.op = "PreventGradient", .run = identity}};
-const KernelRegistration kNoOp{{.op = "NoOp", .run = no_op}};
-const KernelRegistration kEnsureShape{{.op = "EnsureShape", .run = ensure_shape}};
+const KernelRegistration kPlaceholderWithDefault{
+    {.op = "PlaceholderWithDefault", .kernel_class = "*", .run = identity}};
+const KernelRegistration kIdentity{{.op = "Identity", .kernel_class = "*", .run = identity}};
+const KernelRegistration kSnapshot{{.op = "Snapshot", .kernel_class = "*", .run = identity}};
+const KernelRegistration kIdentityN{{.op = "IdentityN", .kernel_class = "*", .run = identity_n}};
+const KernelRegistration kStopGradient{
+    {.op = "StopGradient", .kernel_class = "*", .run = identity}};
+const KernelRegistration kPreventGradient{
+    {.op = "PreventGradient", .kernel_class = "*", .run = identity}};
+const KernelRegistration kNoOp{{.op = "NoOp", .kernel_class = "*", .run = no_op}};
+const KernelRegistration kEnsureShape{
+    {.op = "EnsureShape", .kernel_class = "*", .run = ensure_shape}};
 const KernelRegistration kCheckNumerics{{.op = "CheckNumerics", .run = check_numerics}};
 const KernelRegistration kBitcast{{.op = "Bitcast", .run = bitcast}};
 

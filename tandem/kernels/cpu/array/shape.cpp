@@ -161,13 +161,13 @@ void broadcast_gradient_args(KernelContext& c) {
   }
 }
 
-const KernelRegistration kShape{{.op = "Shape", .run = shape}};
-const KernelRegistration kShapeN{{.op = "ShapeN", .run = shape}};
-const KernelRegistration kSize{{.op = "Size", .run = size}};
-const KernelRegistration kRank{{.op = "Rank", .run = rank}};
-const KernelRegistration kReshape{{.op = "Reshape", .run = reshape}};
-const KernelRegistration kExpandDims{{.op = "ExpandDims", .run = expand_dims}};
-const KernelRegistration kSqueeze{{.op = "Squeeze", .run = squeeze}};
+const KernelRegistration kShape{{.op = "Shape", .kernel_class = "*", .run = shape}};
+const KernelRegistration kShapeN{{.op = "ShapeN", .kernel_class = "*", .run = shape}};
+const KernelRegistration kSize{{.op = "Size", .kernel_class = "*", .run = size}};
+const KernelRegistration kRank{{.op = "Rank", .kernel_class = "*", .run = rank}};
+const KernelRegistration kReshape{{.op = "Reshape", .kernel_class = "*", .run = reshape}};
+const KernelRegistration kExpandDims{{.op = "ExpandDims", .kernel_class = "*", .run = expand_dims}};
+const KernelRegistration kSqueeze{{.op = "Squeeze", .kernel_class = "*", .run = squeeze}};
 const KernelRegistration kBroadcastArgs{{.op = "BroadcastArgs", .run = broadcast_args}};
 const KernelRegistration kBroadcastGradientArgs{
     {.op = "BroadcastGradientArgs", .run = broadcast_gradient_args}};

@@ -51,7 +51,8 @@ const KernelRegistration kRefExit{{.op = "RefExit", .run = pass}};
 const KernelRegistration kNext{{.op = "NextIteration", .run = pass}};
 const KernelRegistration kRefNext{{.op = "RefNextIteration", .run = pass}};
 const KernelRegistration kLoopCond{{.op = "LoopCond", .run = pass}};
-const KernelRegistration kControlTrigger{{.op = "ControlTrigger", .run = nothing}};
+const KernelRegistration kControlTrigger{
+    {.op = "ControlTrigger", .kernel_class = "*", .run = nothing}};
 const KernelRegistration kAbort{{.op = "Abort", .run = abort_run}};
 
 }  // namespace

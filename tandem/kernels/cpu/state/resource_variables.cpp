@@ -295,16 +295,19 @@ constexpr TypeConstraint kNumbers{"dtype", kNumberTypes};
 constexpr TypeConstraint kReals{"dtype", kRealTypes};
 constexpr TypeConstraint kRefNumbers{"T", kNumberTypes};
 
-const KernelRegistration kVarHandle{{.op = "VarHandleOp", .run = var_handle}};
-const KernelRegistration kRead{{.op = "ReadVariableOp", .run = read_variable}};
-const KernelRegistration kAssign{{.op = "AssignVariableOp", .run = assign_variable}};
+const KernelRegistration kVarHandle{{.op = "VarHandleOp", .kernel_class = "*", .run = var_handle}};
+const KernelRegistration kRead{{.op = "ReadVariableOp", .kernel_class = "*", .run = read_variable}};
+const KernelRegistration kAssign{
+    {.op = "AssignVariableOp", .kernel_class = "*", .run = assign_variable}};
 const KernelRegistration kAssignAdd{
     {.op = "AssignAddVariableOp", .types = {kNumbers}, .run = change_variable<AddTo>}};
 const KernelRegistration kAssignSub{
     {.op = "AssignSubVariableOp", .types = {kNumbers}, .run = change_variable<SubtractFrom>}};
-const KernelRegistration kIsInitialized{{.op = "VarIsInitializedOp", .run = is_initialized}};
-const KernelRegistration kShape{{.op = "VariableShape", .run = variable_shape}};
-const KernelRegistration kDestroy{{.op = "DestroyResourceOp", .run = destroy}};
+const KernelRegistration kIsInitialized{
+    {.op = "VarIsInitializedOp", .kernel_class = "*", .run = is_initialized}};
+const KernelRegistration kShape{
+    {.op = "VariableShape", .kernel_class = "*", .run = variable_shape}};
+const KernelRegistration kDestroy{{.op = "DestroyResourceOp", .kernel_class = "*", .run = destroy}};
 const KernelRegistration kGather{{.op = "ResourceGather", .run = resource_gather}};
 const KernelRegistration kGatherNd{{.op = "ResourceGatherNd", .run = resource_gather_nd}};
 const KernelRegistration kScatterAdd{

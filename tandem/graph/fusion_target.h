@@ -1,0 +1,26 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "tandem/core/export.h"
+#include "tandem/graph/graph.h"
+
+namespace tandem {
+
+/// Whom passes that make one op of several ask, in a graph whose nodes have devices
+/// (`MutableFunction::target`).
+class TANDEM_EXPORT FusionTarget {
+ public:
+  virtual ~FusionTarget();
+  /// Whether both nodes run on one device. Constants and arguments run beside every node.
+  virtual bool together(const Node& a, const Node& b) const = 0;
+  /// Whether the new nodes `fused`, the last of which gives the results, may stand for `replaced`
+  /// (each after its inputs): all of these run on one device, and it has kernels for the new ones.
+  /// If so, they belong to that device from now on. If not, the caller leaves the graph as it was.
+  virtual bool accepts(std::span<Node* const> fused, std::span<const Node* const> replaced) = 0;
+  /// Notes why two nodes that belong together by what they do are not fused.
+  virtual void keep_apart(const Node& node, const Node& reader, const std::string& why);
+};
+
+}  // namespace tandem
