@@ -1,8 +1,14 @@
 // Graphs of many nodes, and of nodes with many inputs or outputs: the same values as small ones.
 // Where a pass looks at all nodes for each, these take minutes.
 
-#include <cmath>
+#include <algorithm>
+#include <atomic>
+#include <memory>
 #include <string>
+#include <thread>
+
+#include "tandem/graph/kernel_context.h"
+#include "tandem/runtime/thread_context.h"
 
 #include "tests/unit/io/graph_text_util.h"
 
@@ -93,6 +99,38 @@ TEST(LargeGraph, AChainOfLargeValuesTakesTheMemoryOfAFew) {
   std::fill_n(x.data<float>(), 512, 1.0f);
   const Array result = run(text + node("out", "Identity", {before}, kT), x);
   for (int i = 0; i < 512; ++i) EXPECT_NEAR(result.data<float>()[i], 1.0f / 512, 1e-6f);
+}
+
+// 60 functions of which each calls the next one twice run until somebody stops them.
+TEST(LargeGraph, CallsThatDoubleCanBeCancelled) {
+  constexpr int kFunctions = 60;
+  const auto call = [](const std::string& name, const std::string& input, int function) {
+    return "name: '" + name + "' op: 'PartitionedCall' input: '" + input +
+           "' attr { key: 'f' value { func { name: 'F" + std::to_string(function) +
+           "' } } } attr { key: 'Tin' value { list { type: DT_FLOAT } } } "
+           "attr { key: 'Tout' value { list { type: DT_FLOAT } } }";
+  };
+  std::string text = placeholder("x") + "node {" + call("out", "x", 0) + "} library {";
+  for (int f = 0; f < kFunctions; ++f) {
+    text += "function { signature { name: 'F" + std::to_string(f) +
+            "' input_arg { name: 'a' type: DT_FLOAT } output_arg { name: 'o' type: DT_FLOAT } }";
+    text += f + 1 < kFunctions
+                ? "node_def {" + call("c", "a", f + 1) + "} node_def {" +
+                      call("d", "c:output:0", f + 1) + "} ret { key: 'o' value: 'd:output:0' } }"
+                : "node_def { name: 'n' op: 'Neg' input: 'a' attr { key: 'T' value { type: "
+                  "DT_FLOAT } } } ret { key: 'o' value: 'n:y:0' } }";
+  }
+  const GraphSession session(import_text(text + "}"));
+  const auto cancellation = std::make_shared<Cancellation>();
+  std::atomic<bool> begun{false};
+  std::thread runner([&] {
+    const CancellationScope scope(cancellation);
+    begun = true;
+    EXPECT_THROW(session.run({{"x", Array::scalar(1.0f)}}, {"out"}), CancelledError);
+  });
+  while (!begun) std::this_thread::yield();
+  cancellation->cancel();
+  runner.join();
 }
 
 }  // namespace
