@@ -35,7 +35,36 @@ bool is_of(const MeasuredChoice& choice, std::span<const char* const> names) {
                      [&](const auto& time) { return index_of(names, time.first) >= 0; });
 }
 
+// Leaves a turn that was taken.
+class TurnScope {
+ public:
+  explicit TurnScope(MeasuringTurn& turn) : turn_(turn) {}
+  ~TurnScope() { turn_.leave(); }
+  TurnScope(const TurnScope&) = delete;
+  TurnScope& operator=(const TurnScope&) = delete;
+
+ private:
+  MeasuringTurn& turn_;
+};
+
 }  // namespace
+
+bool MeasuringTurn::take() {
+  const std::thread::id self = std::this_thread::get_id();
+  std::unique_lock lock(mutex_);
+  if (!free_.wait_for(lock, std::chrono::seconds(2),
+                      [&] { return depth_ == 0 || holder_ == self; })) {
+    return false;
+  }
+  holder_ = self;
+  ++depth_;
+  return true;
+}
+
+void MeasuringTurn::leave() {
+  std::lock_guard lock(mutex_);
+  if (--depth_ == 0) free_.notify_all();
+}
 
 KernelTuner::KernelTuner(Options options)
     : options_([&] {
@@ -178,8 +207,8 @@ int KernelTuner::choose(const ProblemClass& problem, std::span<const char* const
                         int assumed, const std::function<bool(int)>& run) {
   if (!options_.enabled || names.size() < 2) return assumed;
   if (const int choice = known(problem); choice >= 0) return choice;
-  std::unique_lock lock(measuring_, std::chrono::seconds(2));
-  if (!lock.owns_lock()) return assumed;
+  if (!measuring_.take()) return assumed;
+  const TurnScope turn(measuring_);
   if (const int choice = known(problem); choice >= 0) return choice;
   const std::pair<std::string, int> key{problem.text(), problem.threads};
   {

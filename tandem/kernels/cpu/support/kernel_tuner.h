@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -9,6 +10,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <thread>
 
 #include "tandem/graph/kernel_choice.h"
 #include "tandem/graph/kernel_context.h"
@@ -16,6 +18,20 @@
 #include "tandem/kernels/cpu/support/problem_class.h"
 
 namespace tandem::cpu {
+
+/// One thread at a time has it, and may take it again meanwhile.
+class MeasuringTurn {
+ public:
+  /// False if another thread still has it after two seconds.
+  bool take();
+  void leave();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable free_;
+  std::thread::id holder_;  // guarded by mutex_
+  int depth_ = 0;           // guarded by mutex_; 0: it is free
+};
 
 /// Chooses among implementations of a class of problems by measuring them on the machine at hand,
 /// once: the first call of a class runs each on its own operands and all later calls use the
@@ -92,13 +108,13 @@ class KernelTuner {
 
   const Options options_;
   std::array<std::atomic<std::uint64_t>, kSlots> slots_{};  // key and choice, open addressing
-  mutable std::recursive_timed_mutex measuring_;            // held while candidates run
-  double spent_ = 0;                                        // guarded by measuring_
+  MeasuringTurn measuring_;                                 // taken while candidates run
+  double spent_ = 0;                                        // of who has measuring_
   mutable std::mutex mutex_;
   mutable bool loaded_ = false;                       // guarded by mutex_
   mutable MeasuredChoices choices_;                   // guarded by mutex_
   std::set<std::pair<std::string, int>> unreliable_;  // guarded by mutex_; not kept in the file
-  bool may_save_ = true;                              // guarded by measuring_
+  bool may_save_ = true;                              // of who has measuring_
 };
 
 /// The process' tuner if this execution may use it: not where results must have the same bits
