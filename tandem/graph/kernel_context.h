@@ -32,7 +32,7 @@ class TANDEM_EXPORT FunctionRunner {
                                  KernelContext& caller) = 0;
 };
 
-/// Tells work in progress to stop. Thread-safe.
+/// Asks work in progress to stop. Thread-safe.
 class TANDEM_EXPORT Cancellation {
  public:
   Cancellation() = default;
@@ -103,10 +103,10 @@ class TANDEM_EXPORT KernelContext {
     if (has_bit(planned_outputs_, i) && outputs_[i]->shape() == shape) return *outputs_[i];
     return allocate_output_slow(i, shape);
   }
-  /// As allocate_output, but takes over input `in`'s memory if nobody else needs it and the sizes
-  /// agree.
+  /// Like allocate_output, but takes over input `in`'s memory if nothing else needs it and the
+  /// sizes agree.
   Array& reuse_or_allocate_output(int in, int i, const Shape& shape);
-  /// Hands on an existing array (its buffer is shared).
+  /// Forwards an existing array (its buffer is shared).
   void set_output(int i, Array value);
   Array& output(int i) { return *outputs_[i]; }
   /// Scratch memory that lives as long as the returned Array.
@@ -159,14 +159,14 @@ class TANDEM_EXPORT KernelContext {
   int num_outputs_ = 0;
   std::uint64_t planned_outputs_ =
       0;                            ///< outputs whose array is already there for the planned shape
-  std::uint64_t owned_inputs_ = 0;  ///< inputs that nobody reads after this execution
+  std::uint64_t owned_inputs_ = 0;  ///< inputs that nothing reads after this execution
   std::uint32_t host_outputs_ = 0;  ///< outputs made in host memory, whatever the device
   const KernelServices* services_ = nullptr;
   NodeState* state_ = nullptr;
   const Cancellation* cancellation_ = nullptr;
 
  private:
-  // Of lists longer than the masks the rest is neither planned nor owned.
+  // In lists longer than the masks, the rest is neither planned nor owned.
   static bool has_bit(std::uint64_t mask, int i) { return i < 64 && ((mask >> i) & 1) != 0; }
   void forget_plan(int i) {
     if (i < 64) planned_outputs_ &= ~(std::uint64_t{1} << i);

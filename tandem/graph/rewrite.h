@@ -28,7 +28,7 @@ class TANDEM_EXPORT UseCounts {
   /// Nodes that wait for this one.
   int waiting_for(const Node* node) const;
   void added(const Node* node);
-  /// Users of `from` now use `to`; nodes that nobody uses any more count as gone.
+  /// Users of `from` now use `to`; nodes that nothing uses any more count as gone.
   void replaced(Output from, Output to);
 
  private:

@@ -160,7 +160,7 @@ const ImportedGraph& GraphSession::imported() const { return state().imported; }
 
 namespace {
 
-// A fed tensor becomes an argument, which its users use instead; whoever waited for a placeholder
+// A fed tensor becomes an argument, which its users use instead; what waited for a placeholder
 // waits no more.
 Node* cut(Graph& graph, const OpRegistry& ops, Output fed, std::int64_t index,
           std::vector<Output>& results) {

@@ -50,7 +50,7 @@ struct TANDEM_EXPORT DeviceSet {
   /// link counts once, between two parts of one its memory's bandwidth.
   double copy_seconds(int from_memory, int to_memory, double bytes) const;
 
-  /// Of devices in being. What a device does not tell of itself is estimated.
+  /// The set of existing devices. Properties that a device does not report are estimated.
   static DeviceSet of(const std::vector<std::shared_ptr<Device>>& devices);
   /// From JSON as bench/devices/*.json and docs/placement.md have it. Throws InvalidArgumentError
   /// that names the field.

@@ -55,8 +55,8 @@ class TANDEM_EXPORT Runtime {
   int index_of(const Device& device) const;
   int index_of(std::string_view full_name) const;
   /// True if calls have to ask where they run: there is more than one device, placement is
-  /// not soft, or decisions are told.
-  bool needs_placement() const { return places_calls_.load(std::memory_order_relaxed); }
+  /// not soft, or decisions are logged.
+  bool needs_placement() const { return needs_placement_.load(std::memory_order_relaxed); }
   /// Where ops run unless asked otherwise.
   Device& default_device() const;
   const KernelServices& services(const Device& device) const;
@@ -80,14 +80,14 @@ class TANDEM_EXPORT Runtime {
   /// What was in force when the devices were made, completed by the environment.
   const DeviceConfig& device_config() const;
   const DeviceInventory& inventory() const;
-  /// Of which a logical device is made.
+  /// The physical device that a logical one is made of.
   const PhysicalDevice& physical_device(const Device& device) const;
   const std::vector<std::shared_ptr<Backend>>& backends() const;
   /// Ops go elsewhere where the device asked for can't be had. May change at any time, like the
   /// following; graphs placed before stay where they are.
   bool soft_placement() const { return soft_placement_.load(std::memory_order_relaxed); }
   void set_soft_placement(bool on);
-  /// Decisions are told on stderr.
+  /// Decisions are logged on stderr.
   bool log_placement() const { return log_placement_.load(std::memory_order_relaxed); }
   void set_log_placement(bool on);
   /// Eager calls wait for the device that runs them.
@@ -106,8 +106,8 @@ class TANDEM_EXPORT Runtime {
     std::int64_t seed = 0;
     std::int64_t seed2 = 0;
   };
-  /// As TensorFlow's get_seed: from the global seed, the op's own (if `has_op_seed`) and a counter
-  /// of calls.
+  /// Like TensorFlow's get_seed: from the global seed, the op's own (if `has_op_seed`) and a
+  /// counter of calls.
   SeedPair next_seeds(bool has_op_seed, std::int64_t op_seed);
 
  private:
@@ -115,7 +115,7 @@ class TANDEM_EXPORT Runtime {
   void decide_whether_calls_are_placed();
 
   std::unique_ptr<State> state_;
-  std::atomic<bool> places_calls_{false};
+  std::atomic<bool> needs_placement_{false};
   std::atomic<bool> soft_placement_{true};
   std::atomic<bool> log_placement_{false};
   std::atomic<bool> synchronous_{false};

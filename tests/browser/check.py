@@ -121,7 +121,7 @@ def main():
     parser.add_argument("--out", required=True)
     options = parser.parse_args()
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if not chromium:  # a build without a browser passes; nothing else can tell a script's errors
+    if not chromium:  # a build without a browser passes; nothing else can show a script's errors
         print("skipped: there is no chromium to open the page with (Debian package chromium)")
         return 77
     os.makedirs(options.out, exist_ok=True)

@@ -11,7 +11,7 @@ namespace {
 void add_stages(const DatasetBase& dataset, std::optional<bool> fusion, int depth,
                 std::string& lines) {
   if (const auto* options = dynamic_cast<const OptionsStage*>(&dataset)) {
-    if (!fusion) fusion = options->said().fusion;
+    if (!fusion) fusion = options->options().fusion;
   }
   const auto* fused = dynamic_cast<const FusedStage*>(&dataset);
   if (fused != nullptr && fusion.value_or(true)) {

@@ -8,7 +8,7 @@
 
 namespace tandem::data {
 
-/// Stops a signal soon (5 ms) after a cancellation, which itself tells nobody: while there are
+/// Stops a signal soon (5 ms) after a cancellation, which notifies no one: while there are
 /// watches, one thread of the process looks after all of them, so that stages need to look at
 /// nothing but their signal, and those that wait are woken. Ends when destroyed.
 class CancelWatch {

@@ -70,7 +70,7 @@ class OptionsDataset final : public UnaryDataset, public OptionsStage {
  public:
   OptionsDataset(DatasetRef input, Options options)
       : UnaryDataset(std::move(input)), options_(options) {}
-  const Options& said() const override { return options_; }
+  const Options& options() const override { return options_; }
   std::string name() const override { return "Options"; }
   const Options* options() const override { return &options_; }
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {

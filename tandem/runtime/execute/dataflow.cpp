@@ -175,7 +175,7 @@ class Run {
   std::condition_variable changed_;
   int tasks_queued_ = 0;
   std::exception_ptr error_;
-  const std::shared_ptr<StepRecorder> recorder_;  // null: nobody records
+  const std::shared_ptr<StepRecorder> recorder_;  // null: not recorded
   const RecordedPlan* recorded_ = nullptr;
 };
 

@@ -131,7 +131,7 @@ void FramedRun::run_kernel(const Ready& entry) {
   KernelContext& context = at(iteration.contexts, s.local);
   context.cancellation_ = cancellation_;
   context.planned_outputs_ = 0;
-  // Each slot refers to its value by itself, so the count of references tells who else needs it.
+  // Each slot refers to its value by itself, so the reference count shows whether others need it.
   context.owned_inputs_ = ~std::uint64_t{0};
   try {
     if (cancellation_) cancellation_->check();
@@ -336,7 +336,7 @@ void FramedRun::run_enter(const Ready& entry) {
 }
 
 // Deadness ends here: in every iteration but the last the value goes round the loop instead. A loop
-// that ends without a live exit tells so in end_frame.
+// that ends without a live exit reports it in end_frame.
 void FramedRun::run_exit(const Ready& entry) {
   const FramedStep& s = step(entry.step);
   Iteration& iteration = *entry.iteration;
@@ -383,7 +383,7 @@ FramedRun::Value FramedRun::take_input(const FramedStep& s, int i, Iteration& it
   return value;
 }
 
-// The same for a step that gives one of its inputs out again.
+// Finishes a step whose output is one of its inputs.
 void FramedRun::forward(const FramedStep& s, int input, int output, Iteration& iteration) {
   at(iteration.outputs, s.first_output + output) =
       std::move(at(iteration.inputs, s.first_input + input));
@@ -451,7 +451,7 @@ void FramedRun::send(const FramedStep& s, Iteration& to, Value&& value, bool dea
   for (int waiting : s.control_edges) deliver_control(waiting, to, dead);
 }
 
-// The same for one that others need as well.
+// Sends a value that others need as well.
 void FramedRun::send_copy(const FramedStep& s, Iteration& to, const Value& value, bool dead) {
   for (const FramedStep::Edge& edge : s.edges) {
     if (dead) {

@@ -165,7 +165,7 @@ class FramedRun {
   bool clean_ = false;
   int elsewhere_ = 0;  // steps that others run
 
-  std::shared_ptr<StepRecorder> recorder_;  // null: nobody records
+  std::shared_ptr<StepRecorder> recorder_;  // null: not recorded
   const RecordedPlan* recorded_ = nullptr;
   std::map<int, Ref<Copies>> constants_;  // by step: those that this call has used
 

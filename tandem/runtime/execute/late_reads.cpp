@@ -29,7 +29,7 @@ Output aliased(const Node* node) {
   return {};
 }
 
-// The variables that references may be of: where they begin, through the ops that hand them on.
+// The variables that references may be of: where they begin, through the ops that forward them.
 class Variables {
  public:
   const NodeSet& of(Output reference) {
@@ -44,13 +44,13 @@ class Variables {
         variables.insert(found->second.begin(), found->second.end());
         continue;
       }
-      bool handed_on = false;
+      bool forwarded = false;
       for (const Output in : node->inputs()) {
         if (!is_reference(in)) continue;
-        handed_on = true;
+        forwarded = true;
         if (seen.insert(in.node).second) open.push_back(in.node);
       }
-      if (!handed_on) variables.insert(node);
+      if (!forwarded) variables.insert(node);
     }
     // All on the way to a single one are of that one, so that long chains are walked once.
     if (variables.size() == 1) {
@@ -63,7 +63,7 @@ class Variables {
   std::map<const Node*, NodeSet> known_;
 };
 
-// Ops that take a reference and do not write: they hand it on, read it or ask about it.
+// Ops that take a reference and do not write: they forward it, read it or ask about it.
 bool may_write(const Node& node) {
   static constexpr std::string_view kHarmless[] = {"Identity", "IsVariableInitialized",
                                                    "_ReadReference"};

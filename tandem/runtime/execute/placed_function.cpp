@@ -140,7 +140,7 @@ Placement place_nodes(Runtime& runtime, const MutableFunction& function, const A
   }
   Placement placement =
       place(function.graph, CostModel(devices, choice.profile), runtime.kernels(), options);
-  tell_soft_placement(runtime, soft_placement_line(function.graph, placement));
+  report_soft_placement(runtime, soft_placement_line(function.graph, placement));
   return placement;
 }
 
@@ -217,7 +217,7 @@ void check_requests(Runtime& runtime, const MutableFunction& function) {
       return;
     }
     if (!runtime.soft_placement() || names_other_task(spec)) refuse_request(runtime, node);
-    // With several devices the placer tells where it goes.
+    // With several devices the placer says where it goes.
     if (devices.size() > 1) return;
     const auto [at, is_first] = unmet.try_emplace(request, Unmet{&node, 0});
     if (!is_first) ++at->second.others;
@@ -231,7 +231,7 @@ void check_requests(Runtime& runtime, const MutableFunction& function) {
         cat("Soft placement: '", nodes.first->name(), "' (", nodes.first->op().name, ") asked for ",
             request, ", but there is no such device; it runs on ", runtime.default_device().name());
     if (nodes.others > 0) line += cat(" (and ", nodes.others, " more)");
-    tell_soft_placement(runtime, line + '.');
+    report_soft_placement(runtime, line + '.');
   }
 }
 

@@ -25,9 +25,9 @@
 namespace tandem {
 namespace {
 
-int threads_of(int said, const char* which) {
-  check_threads(said, which);
-  return said != 0 ? said : read_resource_limits().processors;
+int threads_of(int requested, const char* which) {
+  check_threads(requested, which);
+  return requested != 0 ? requested : read_resource_limits().processors;
 }
 
 std::uint64_t next_runtime_id() {
@@ -201,8 +201,8 @@ void Runtime::set_log_placement(bool on) {
 void Runtime::decide_whether_calls_are_placed() {
   std::lock_guard lock(state_->deciding);
   // One device is no choice, but what asks for another one is refused without soft placement.
-  places_calls_.store(log_placement() || state_->devices.size() > 1 || !soft_placement(),
-                      std::memory_order_relaxed);
+  needs_placement_.store(log_placement() || state_->devices.size() > 1 || !soft_placement(),
+                         std::memory_order_relaxed);
 }
 bool Runtime::default_exists() { return default_options().started(); }
 
@@ -275,7 +275,7 @@ void Runtime::set_seed(std::int64_t seed) {
     state_->seed = seed;
     state_->seed_calls = 0;
   }
-  // Generators begin anew, so that the same program gives the same values again.
+  // Generators start over, so that the same program gives the same values again.
   std::lock_guard lock(state_->eager_mutex);
   state_->eager_states.clear();
 }

@@ -23,7 +23,7 @@ Explanation explain_body(const MutableFunction& body, const Function& function,
                          const ExplainOptions& options, const DeviceSet& devices,
                          const std::vector<int>& places) {
   Runtime& runtime = Runtime::current();
-  // As a call would place it.
+  // Placed like in a call.
   const PlacementChoice choice = FunctionExecutor::placement_choice(function, runtime);
   PlacementOptions placement;
   if (options.placement) {
@@ -39,7 +39,7 @@ Explanation explain_body(const MutableFunction& body, const Function& function,
   }
   const Placement placed =
       place(body.graph, CostModel(devices, costs), runtime.kernels(), placement);
-  // What was just measured tells more than what the placer knew.
+  // What was just measured is more precise than what the placer knew.
   if (!options.costs && options.profile)
     costs = std::make_shared<const CostProfile>(options.profile->costs());
   const CostModel model(devices, std::move(costs));
@@ -51,7 +51,7 @@ DeviceSet devices_of(const ExplainOptions& options) {
   return options.devices ? *options.devices : device_set_of(Runtime::current());
 }
 
-// Where an argument is: a variable's handle tells the variable's place.
+// Where an argument is: a variable's handle gives the variable's place.
 int device_of_argument(const Tensor& tensor, const DeviceSet& devices) {
   if (tensor.is_symbolic()) return -1;
   // Only handles are looked at: other values may lie on a device, or not even be computed.

@@ -116,7 +116,7 @@ class PageWriter {
 
   void advice() {
     list("Advice", e_.advice);
-    list("Back and forth", e_.back_and_forth);
+    list("Back and forth", e_.round_trips);
     if (e_.host_reads.empty()) return;
     out_ << "<h2>Small values read back to the host</h2>\n<p>";
     constexpr std::size_t kNamed = 20;
@@ -197,7 +197,7 @@ class PageWriter {
     out_ << "</svg></div></div>\n";
   }
 
-  // Of many points the highest in each of equal parts of the time.
+  // Keeps the highest of many points in each of equal parts of the time.
   std::vector<std::pair<double, double>> thinned(
       const std::vector<std::pair<double, double>>& points) const {
     if (points.size() <= kMaxPoints) return points;

@@ -37,7 +37,7 @@ std::string names(const Explanation& out, const std::vector<int>& ops) {
 
 }  // namespace
 
-void explain_back_and_forth(const ExplainedGraph& g, Explanation& out) {
+void explain_round_trips(const ExplainedGraph& g, Explanation& out) {
   const DeviceSet& devices = g.placement.devices;
   const auto memory = [&](int op) { return devices.memory_of(out.ops[index(op)].device); };
   const auto works = [&](int op) {
@@ -122,9 +122,9 @@ void explain_back_and_forth(const ExplainedGraph& g, Explanation& out) {
         found.back.size() > 1 ? " come" : " comes", " back: ", seconds_text(found.copy_seconds),
         " of copying ", bytes_text(found.bytes), " for ", seconds_text(found.work_seconds),
         " of work");
-    out.back_and_forth.push_back(std::move(found));
+    out.round_trips.push_back(std::move(found));
   }
-  std::stable_sort(out.back_and_forth.begin(), out.back_and_forth.end(),
+  std::stable_sort(out.round_trips.begin(), out.round_trips.end(),
                    [](const auto& a, const auto& b) { return a.copy_seconds > b.copy_seconds; });
 }
 

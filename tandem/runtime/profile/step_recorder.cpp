@@ -94,7 +94,7 @@ RecordedNode recorded(const Node& node) {
   return entry;
 }
 
-// As a CostModel calls it.
+// The name that a CostModel uses.
 std::string device_kind(const Device& device) {
   DeviceModel model;
   model.spec = device.spec();

@@ -157,7 +157,7 @@ TEST_F(TdDevices, RefusesAMalformedEnvironment) {
   }
 }
 
-// What docs/kubernetes tells a container to set is understood and does what the page says.
+// What docs/kubernetes asks a container to set is understood and does what the page says.
 TEST_F(TdDevices, TakesTheSettingsOfTheKubernetesExample) {
   std::istringstream manifest(fs::read_file("docs/kubernetes/training-job.yaml"));
   std::string environment = "TANDEM_EMULATE=GPU:2,memory=16GiB";

@@ -1,4 +1,4 @@
-// What a command line says that no command could do, told in words that name what to write.
+// What a command line says that no command could do, reported in words that name what to write.
 
 #include <filesystem>
 #include <string>

@@ -68,7 +68,7 @@ TEST_F(TdDataBench, FailsWhereNoElementComes) {
   EXPECT_THAT(r.err, HasSubstr("the pipeline gave no element in "));
 }
 
-// On a slow machine td may not have begun when the signal comes: then it has nothing to tell.
+// On a slow machine td may not have begun when the signal comes: then it has nothing to report.
 TEST_F(TdDataBench, TellsWhatItMeasuredWhenInterrupted) {
   TdResult r;
   for (int seconds = 2; r.out.empty() && seconds <= 32; seconds *= 2) {

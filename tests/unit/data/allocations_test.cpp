@@ -119,7 +119,7 @@ INSTANTIATE_TEST_SUITE_P(
                  7}),
     name_of);
 
-// Memory serves again only where nobody holds the element.
+// Memory serves again only where nothing holds the element.
 TEST(Allocations, ElementsThatAreHeldStayAsTheyWere) {
   const auto pipelines = {range(400).map(plus_one), range(400).map(eight).map(twice),
                           range(400).map(plus_one).filter(even).map(plus_one),

@@ -142,7 +142,7 @@ TEST(Faults, FoldersThatMayNotBeRead) {
   }
   stdfs::permissions(closed, stdfs::perms::none);
   {
-    const Unprivileged nobody;
+    const Unprivileged user;
     EXPECT_THAT(
         message_of_thrown<PermissionDeniedError>(
             [&] { TextLineDataset(closed + "/file").iterator().next(); }),

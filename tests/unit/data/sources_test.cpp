@@ -142,7 +142,7 @@ TEST(Pipelines, HaveABoundedDepth) {
     auto it = ds.iterator({.observe = true});
     EXPECT_EQ(numbers(it), upto(3));
     EXPECT_THAT(message_of_thrown<InvalidArgumentError>([&] { ds.take(1); }),
-                ::testing::HasSubstr("A pipeline can have 2000 stages one in the other"));
+                ::testing::HasSubstr("A pipeline can have 2000 nested stages"));
   }
 }
 

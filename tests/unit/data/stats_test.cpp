@@ -1,4 +1,4 @@
-// What an observed iteration tells of its stages.
+// What an observed iteration reports of its stages.
 #include <chrono>
 #include <sstream>
 #include <string>

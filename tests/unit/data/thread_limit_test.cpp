@@ -64,7 +64,7 @@ TEST(ThreadLimit, WithoutThreadsStagesSaySo) {
 
 TEST(ThreadLimit, FewerDoAsWell) {
   // The limit is one of a user's processes: only as root can the test take a user of its own, whose
-  // other threads nobody else makes. Elsewhere how many threads could be made is not known.
+  // other threads nothing else makes. Elsewhere how many threads could be made is not known.
   if (getuid() != 0) {
     GTEST_SKIP() << "skipped: not root, and other processes of this user would count";
   }

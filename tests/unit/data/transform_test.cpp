@@ -157,7 +157,7 @@ TEST(Map, RefusesTheWrongNumberOfTensorsAtOnce) {
   const auto message = message_of_thrown<InvalidArgumentError>(
       [] { range(3).map([](Tensor x, Tensor) { return x; }); });
   EXPECT_THAT(message, HasSubstr("takes 2 tensors, but the elements have 1 component"));
-  // Behind another map only an element tells.
+  // Behind another map only an element shows it.
   const auto later =
       range(3).map([](Tensor x) { return x; }).map([](Tensor x, Tensor) { return x; });
   EXPECT_THAT(message_of_thrown<InvalidArgumentError>([&] { later.iterator().next(); }),

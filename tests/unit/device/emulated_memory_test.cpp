@@ -98,7 +98,7 @@ TEST(EmulatedMemory, WritesBehindABlockAreFound) {
         EXPECT_THAT(error.what(), HasSubstr(device->name()));
         EXPECT_THAT(error.what(), HasSubstr(cat("offset ", bytes + beyond)));
       }
-      device->stream(StreamKind::kCompute).synchronize();  // told once
+      device->stream(StreamKind::kCompute).synchronize();  // reported once
       neighbour = nullptr;
       device->stream(StreamKind::kCompute).synchronize();
     }

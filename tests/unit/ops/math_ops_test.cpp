@@ -265,7 +265,7 @@ TEST(Reductions, LargestAndSmallestKeepNan) {
   }
 }
 
-// The product could take over the memory of exp(c), which nobody holds but the tape that is about
+// The product could take over the memory of exp(c), which nothing holds but the tape that is about
 // to record it.
 TEST(Gradients, RecordedInputsAreNotOverwritten) {
   const Tensor c{1.0f, 2.0f};

@@ -333,7 +333,7 @@ TEST(DeviceFaults, ALostDeviceIsToldOf) {
            [] { config::get_memory_info("GPU:0"); }, [] { config::reset_memory_stats("GPU:0"); }}) {
     try {
       asks();
-      ADD_FAILURE() << "told of memory that is gone";
+      ADD_FAILURE() << "reported memory that is gone";
     } catch (const UnavailableError& error) {
       EXPECT_THAT(error.what(), testing::HasSubstr("device:GPU:0 is lost: somebody pulled it out"));
     }

@@ -88,7 +88,7 @@ TEST(Explain, TellsDevicesReasonsAndCopies) {
               AllOf(HasSubstr("back and forth"), HasSubstr("advice"), HasSubstr("asked for")));
 }
 
-TEST(Explain, NamesWhatGoesBackAndForth) {
+TEST(Explain, NamesRoundTrips) {
   const Explanation e = td::explain(on(), sandwich("/CPU:0"), td::ones({256, 256}));
   ASSERT_EQ(e.back_and_forth.size(), 1u);
   const auto& stay = e.back_and_forth[0];
@@ -102,7 +102,7 @@ TEST(Explain, NamesWhatGoesBackAndForth) {
 }
 
 // Several devices at once: what goes there and what comes back have one other end.
-TEST(Explain, BackAndForthIsBetweenTwoDevices) {
+TEST(Explain, RoundTripsAreBetweenTwoDevices) {
   const auto f = td::function([](Tensor a) {
     Tensor x, left, right;
     {

@@ -1,4 +1,4 @@
-// What a runtime tells on stderr of where things run.
+// What a runtime logs on stderr of where things run.
 #include <functional>
 #include <sstream>
 #include <string>

@@ -32,7 +32,7 @@ struct Candidate {
   std::size_t compared;  // with how many of the chosen ones
 };
 
-// Of lower score, or later.
+// True if a has the lower score, or comes later.
 struct WorseOrLater {
   bool operator()(const Candidate& a, const Candidate& b) const {
     return a.score != b.score ? a.score < b.score : a.index > b.index;
@@ -43,7 +43,7 @@ struct Worse {
   bool operator()(const Candidate& a, const Candidate& b) const { return a.score < b.score; }
 };
 
-// `overlap(i, j)` tells how much two boxes overlap. With a sigma overlap lowers the score;
+// `overlap(i, j)` says how much two boxes overlap. With a sigma overlap lowers the score;
 // without one too much of it excludes the box.
 template <class Order = WorseOrLater, class Overlap>
 Chosen choose(const std::vector<float>& scores, const Limits& limits, Overlap overlap) {

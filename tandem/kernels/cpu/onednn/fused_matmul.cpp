@@ -86,10 +86,10 @@ struct Cut {
 
 Cut cut(const KernelContext& context, const FusedMatMul& w, bool packed) {
   constexpr double kPiece = 1e6;  // multiplications that are worth a thread
-  // The same under determinism, whatever the number of threads.
+  // Under determinism the choice is equal, whatever the number of threads.
   constexpr double kFixedPiece = 1.6e7;
   constexpr std::int64_t kMaxFixed = 16;
-  constexpr double kRead = 3;  // bringing b in takes as long as so many rows
+  constexpr double kRead = 3;  // reading b takes as long as so many rows
   const double work =
       (static_cast<double>(w.m) + kRead) * static_cast<double>(w.n) * static_cast<double>(w.k);
   Cut cut;

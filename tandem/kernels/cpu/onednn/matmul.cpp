@@ -36,7 +36,7 @@ Plan make(const void* what) {
               {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, c}});
 }
 
-// The library's gemm brings parts of both operands into order before it multiplies, its matmul
+// The library's gemm packs parts of both operands before it multiplies, its matmul
 // primitive reads them where they lie. Which is faster depends on how they lie; measured with
 // version 2.6, whose gemm also knows products with a vector. Later ones choose by themselves.
 bool gemm_is_faster([[maybe_unused]] const MatMul& w) {

@@ -89,11 +89,11 @@ void while_kernel(KernelContext& c) {
     const Array go_on = copy_to_host_unchecked(c.functions().run(condition, state, c).at(0));
     if (!is_true(go_on)) break;
     if (trips >= kMaxUnmaterialized && !is_computed(go_on) && !counts(condition)) {
-      throw FailedPreconditionError(
-          cat("The loop has gone round ", trips, " times on ", c.device().name(),
-              ", but its condition was not computed and never ends it: it hangs on values of a "
-              "device that does not compute. State how often it goes round with "
-              "WhileOptions::maximum_iterations."));
+      throw FailedPreconditionError(cat(
+          "The loop ran ", trips, " iterations on ", c.device().name(),
+          "; its condition was not computed and never ends it, because it depends on values of a "
+          "device that does not compute. State the number of iterations with "
+          "WhileOptions::maximum_iterations."));
     }
     // Moved in, so that the body may write over what it is the last to read.
     state = c.functions().run(body, std::move(state), c);

@@ -8,7 +8,7 @@
 namespace tandem::cpu {
 namespace {
 
-// Cancellation tells nobody when it happens, so while requests wait that may be cancelled, one
+// Cancellation has no callback, so while requests wait that may be cancelled, one
 // thread looks after them.
 class CancelWatch {
  public:

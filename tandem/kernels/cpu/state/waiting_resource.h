@@ -4,7 +4,7 @@
 
 namespace tandem::cpu {
 
-/// A resource that requests wait for: whoever cannot go on leaves a callback, and no thread waits.
+/// A resource whose requests wait: one that cannot proceed leaves a callback; no thread waits.
 /// Requests that may be cancelled are looked after by one thread for the whole process.
 class WaitingResource : public Resource {
  public:

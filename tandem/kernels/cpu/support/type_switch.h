@@ -35,7 +35,7 @@ void real_switch(DType dtype, std::string_view op, F&& f) {
   }
 }
 
-/// As real_switch, with the complex dtypes.
+/// Like real_switch, with the complex dtypes.
 template <class F>
 void number_switch(DType dtype, std::string_view op, F&& f) {
   switch (base_dtype(dtype)) {

@@ -146,12 +146,12 @@ TEST_F(TunerTest, LooksMoreRarelyWhenNothingChanges) {
   TunedStage& a = map(&keys_[0], {.cpu_budget = 1});
   begin();
   int looks = 0;
-  std::int64_t told = 0;
+  std::int64_t reported = 0;
   for (int i = 0; i < 1000; ++i) {  // ten seconds
     a.counters.input += kSecond / 100;
     tuner_.consumed(now_ += kSecond / 100, 0);
-    looks += a.input != told;
-    told = a.input;
+    looks += a.input != reported;
+    reported = a.input;
   }
   EXPECT_GE(looks, 9);
   EXPECT_LE(looks, 30);

@@ -1,5 +1,5 @@
-// What executors on several devices tell the profiler: streams, copies and the arrows between them,
-// work that waits.
+// What executors on several devices report to the profiler: streams, copies and the arrows between
+// them, work that waits.
 #include "tandem/runtime/profile/step_recorder.h"
 
 #include <memory>
