@@ -195,7 +195,7 @@ class Sides(unittest.TestCase):
         side.close()
         self.assertEqual(side.process.returncode, 0)
 
-    def test_an_error_is_told(self):
+    def test_an_error_is_reported(self):
         side = self.side()
         with self.assertRaisesRegex(sides.Failure, "no such thing"):
             side.run("broken")

@@ -152,14 +152,14 @@ class BlockAllocator::State {
   std::size_t release_unused() {
     std::lock_guard lock(mutex_);
     if (!may_release()) return 0;
-    std::size_t given_back = 0;
+    std::size_t released = 0;
     while (!regions_.empty() && drop(regions_.back())) {
-      given_back += regions_.back().bytes;
+      released += regions_.back().bytes;
       reserved_ -= regions_.back().bytes;
       source_->take_back(regions_.back());
       regions_.pop_back();
     }
-    return given_back;
+    return released;
   }
 
   void rename(Block* block, std::string_view holder) {

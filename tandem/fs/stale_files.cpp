@@ -86,7 +86,7 @@ bool is_old(const files::path& path) {
 
 // `rest` is what follows the name of the complete file: "MACHINE.PROCESS.NUMBER.tmp", the machine
 // left out where unknown.
-bool is_leftover(std::string_view rest, const files::path& path) {
+bool is_stale(std::string_view rest, const files::path& path) {
   std::string_view first = take_part(rest), process = first, from;
   std::string_view number = take_part(rest);
   if (rest != "tmp") {
@@ -119,7 +119,7 @@ void remove_stale_files(const std::string& path) noexcept {
          at.increment(error)) {
       const std::string name = at->path().filename().string();
       if (!name.starts_with(begin)) continue;
-      if (!is_leftover(std::string_view(name).substr(begin.size()), at->path())) continue;
+      if (!is_stale(std::string_view(name).substr(begin.size()), at->path())) continue;
       std::error_code ignored;
       files::remove_all(at->path(), ignored);
     }

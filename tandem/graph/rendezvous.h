@@ -38,7 +38,7 @@ class TANDEM_EXPORT Rendezvous : public RefCounted {
   virtual void recv_async(const RendezvousKey& key, const Cancellation* cancellation,
                           RecvDone done) = 0;
 
-  /// Ends the step: waiting receives and all later calls get `error`, values that nobody has
+  /// Ends the step: waiting receives and all later calls get `error`, values that were not
   /// received are dropped. Of several aborts the first one counts.
   virtual void start_abort(std::exception_ptr error) = 0;
 
@@ -62,7 +62,7 @@ class TANDEM_EXPORT LocalRendezvous final : public Rendezvous {
   /// an InternalError that names the key and the device that should have sent it.
   void close_source(std::string_view device_prefix);
 
-  /// Keys of values that nobody has received, and of receives that wait for one; sorted. Both are
+  /// Keys of values that were not received, and of receives that wait for one; sorted. Both are
   /// empty after a step that went well.
   std::vector<std::string> unreceived() const;
   std::vector<std::string> unanswered() const;

@@ -33,7 +33,7 @@ class Builder {
   }
 
  private:
-  static constexpr int kNobody = -1, kResult = -2;
+  static constexpr int kNone = -1, kResult = -2;
 
   struct Arrived {
     Output value;
@@ -56,7 +56,7 @@ class Builder {
   int& last_reader(const Output& value) {
     auto& readers = last_reader_[static_cast<std::size_t>(value.node->id())];
     const auto i = static_cast<std::size_t>(value.index);
-    if (readers.size() <= i) readers.resize(i + 1, kNobody);
+    if (readers.size() <= i) readers.resize(i + 1, kNone);
     return readers[i];
   }
   void note_reader(const Node& node) {

@@ -65,7 +65,7 @@ TEST(Plugin, OfALaterMinorVersionPassesTheSuite) {
   EXPECT_TRUE(all_passed(results)) << describe(results);
 }
 
-TEST(Plugin, TellsOfItsDevices) {
+TEST(Plugin, ReportsOfItsDevices) {
   const auto backend = load_plugin(example("toy_device"));
   const auto physical = backend->physical_devices();
   ASSERT_EQ(physical.size(), 2u);

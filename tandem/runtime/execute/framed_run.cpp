@@ -335,8 +335,8 @@ void FramedRun::run_enter(const Ready& entry) {
   end(entry);
 }
 
-// Deadness ends here: in every iteration but the last the value goes round the loop instead. A loop
-// that ends without a live exit reports it in end_frame.
+// Deadness ends here: in every iteration but the last the value enters the next iteration instead.
+// A loop that ends without a live exit reports it in end_frame.
 void FramedRun::run_exit(const Ready& entry) {
   const FramedStep& s = step(entry.step);
   Iteration& iteration = *entry.iteration;

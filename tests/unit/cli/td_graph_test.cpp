@@ -81,7 +81,7 @@ TEST_F(TdGraph, RunTakesLinesAsStrings) {
   EXPECT_THAT(run("run g.pbtxt --feed s=s.txt --fetch words").out, HasSubstr("words: string[3]"));
 }
 
-TEST_F(TdGraph, RunTellsWrongUsageFromFailure) {
+TEST_F(TdGraph, RunReportsWrongUsageFromFailure) {
   expect_wrong_usage({"run", "run g.pbtxt", "run g.pbtxt --feed x --fetch x",
                       "run g.pbtxt --fetch x --steps 0", "run g.pbtxt --fetch x --threads 1",
                       "run g.pbtxt --fetch x --repeat -1"});
@@ -302,7 +302,7 @@ TEST_F(TdGraph, RunKeepsNoMoreThanThereIsMemoryFor) {
                     HasSubstr("--repeat")));
 }
 
-TEST_F(TdGraph, RunTellsWhereEachNodeGoesIfAsked) {
+TEST_F(TdGraph, RunReportsWhereEachNodeGoesIfAsked) {
   fs::write_file(path("p.pbtxt"), kProduct);
   io::write_npy(path("m.npy"), Array::vector<float>({1, 2, -3, 4}).reshape({2, 2}));
   const std::string arguments = "run p.pbtxt --feed x=m.npy --fetch y --out . --no-optimize";

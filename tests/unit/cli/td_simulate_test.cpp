@@ -44,7 +44,7 @@ class TdSimulate : public TdTest {
   TdResult simulate(const std::string& arguments) { return run("simulate " + arguments); }
 };
 
-TEST_F(TdSimulate, TellsWhatDoesNotRunWhereItAsks) {
+TEST_F(TdSimulate, ReportsWhatDoesNotRunWhereItAsks) {
   fs::write_file(path("asks.pbtxt"),
                  "node { name: 't' op: 'NoOp' device: '/device:TPU:0' }" + std::string(kGraph));
   const TdResult r = simulate("asks.pbtxt --devices devices.json --target t --feed x=512,512");
@@ -80,7 +80,7 @@ TEST_F(TdSimulate, GreedyOnOneDeviceAddsUp) {
               HasSubstr("more than there is"));
 }
 
-TEST_F(TdSimulate, TellsWrongUsageFromFailure) {
+TEST_F(TdSimulate, ReportsWrongUsageFromFailure) {
   expect_wrong_usage({"simulate", "simulate g.pbtxt",
                       "simulate g.pbtxt --devices devices.json --policy best",
                       "simulate g.pbtxt --devices devices.json --feed x",

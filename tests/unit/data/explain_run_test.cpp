@@ -59,7 +59,7 @@ TEST(PipelineExplainRun, EndsWhenNoElementComes) {
   EXPECT_THAT(ended.to_text(), HasSubstr("0 elements in"));
 }
 
-TEST(PipelineExplainRun, TellsOfFunctionsThatDoNotReturn) {
+TEST(PipelineExplainRun, ReportsOfFunctionsThatDoNotReturn) {
   std::atomic<bool> go{false};
   const Dataset waits = range(3).map([&](Tensor x) {
     while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -74,7 +74,7 @@ TEST(PipelineExplainRun, TellsOfFunctionsThatDoNotReturn) {
   EXPECT_THAT(reported, AllOf(HasSubstr("no element yet in 1."), HasSubstr("Map")));
 }
 
-TEST(PipelineExplainRun, TellsOfFunctionsThatDoNotReturnAfterTheLastElement) {
+TEST(PipelineExplainRun, ReportsOfFunctionsThatDoNotReturnAfterTheLastElement) {
   for (const bool by_elements : {true, false}) {
     // The first element comes when the second's call, which does not return, has begun.
     std::atomic<bool> begun{false}, go{false};
@@ -109,7 +109,7 @@ TEST(PipelineExplainRun, TellsOfFunctionsThatDoNotReturnAfterTheLastElement) {
   }
 }
 
-TEST(PipelineExplainRun, TellsTheErrorThatFunctionsThatDoNotReturnKeepBack) {
+TEST(PipelineExplainRun, ReportsTheErrorThatFunctionsThatDoNotReturnKeepBack) {
   for (const bool cancelled : {false, true}) {
     std::atomic<bool> begun{false}, go{false};
     const Dataset fails = range(2).map(

@@ -49,7 +49,7 @@ void expect_error(const Dataset& dataset, const std::string& runs_as, const std:
   forgets = false;
 }
 
-TEST(Undefined, IsToldOfTheMapAndElement) {
+TEST(Undefined, IsReportedOfTheMapAndElement) {
   const std::string where = "in map, element 24";
   const auto positive = [](Tensor x) { return x > std::int64_t{0}; };
   for (const std::int64_t calls : {0, 1}) {  // sizes come in their order
@@ -75,7 +75,7 @@ TEST(Undefined, IsToldOfTheMapAndElement) {
       "Filter+Map", "in map, element 3");
 }
 
-TEST(Undefined, IsToldOfOtherStages) {
+TEST(Undefined, IsReportedOfOtherStages) {
   const auto forgetful = [](Tensor state, Tensor x) {
     return std::pair(state, x.item<std::int64_t>() == 2 ? Tensor() : x);
   };

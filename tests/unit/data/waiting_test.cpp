@@ -46,7 +46,7 @@ double idle_share(Tensor (*fn)(Tensor), std::int64_t calls) {
   return e.stats.stages[0].idle / e.stats.stages[0].work;
 }
 
-TEST(WaitingStages, AreToldFromThoseThatCompute) {
+TEST(WaitingStages, AreReportedFromThoseThatCompute) {
   // Without the kernel's counts waiting cannot be distinguished from wanting a core: see
   // can_measure.
   if (!can_measure()) GTEST_SKIP() << "this system does not say for how long threads had no core";
@@ -91,7 +91,7 @@ TEST(WaitingStages, GetMoreThreadsThanCores) {
   }
 }
 
-// Of `files` lists of five numbers, each of which takes 5 ms.
+// Elements of `files` lists of five numbers, each of which takes 5 ms.
 Dataset slow_lists(std::int64_t cycle, std::int64_t calls) {
   return range(1).repeat().interleave(
       [](const Tensor&) { return range(5).map(sleeping, {.traced = false}); },

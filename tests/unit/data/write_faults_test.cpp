@@ -93,7 +93,7 @@ TEST(WriteFaults, SaysWhatHelps) {
                     Not(HasSubstr("iterator"))));
 }
 
-TEST(WriteFaults, NobodyIsToldToRemoveWhatIsNoCache) {
+TEST(WriteFaults, NothingIsReportedToRemoveWhatIsNoCache) {
   const Folder folder;
   for (const char* bytes : {"", "int", "int main() { return 0; }\n"}) {
     fs::write_file(folder.file("main.cpp"), bytes);

@@ -63,7 +63,7 @@ TEST(EmulatedFaults, TheNthEnqueueLosesTheDevice) {
   EXPECT_EQ(device->allocator().stats().current, 0u);
 }
 
-TEST(EmulatedFaults, WhatNobodyWasToldComesFromSynchronize) {
+TEST(EmulatedFaults, WhatNothingWasReportedComesFromSynchronize) {
   const auto device = emulated_device("GPU:1,memory=1MiB,fault=lost@1");
   device->stream(StreamKind::kCompute).enqueue(Work{.run = [] {}});
   EXPECT_THROW(device->stream(StreamKind::kCompute).synchronize(), UnavailableError);
@@ -165,7 +165,7 @@ TEST(EmulatedFaults, AStalledCopyEndsWithItsDevice) {
   EXPECT_EQ(reported.fine, 3);
 }
 
-TEST(EmulatedFaults, LosingADeviceInFullUseHangsNobody) {
+TEST(EmulatedFaults, LosingADeviceInFullUseHangsNothing) {
   for (int round = 0; round < 20; ++round) {
     EmulatedBackend backend(EmulatedSpec::parse("GPU:2,memory=1MiB,streams=2,latency=20us"));
     const auto a = emulated_device(backend, 0, 0), b = emulated_device(backend, 1, 1);

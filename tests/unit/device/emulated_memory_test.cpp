@@ -105,7 +105,7 @@ TEST(EmulatedMemory, WritesBehindABlockAreFound) {
   }
 }
 
-TEST(EmulatedMemory, DamageIsToldByAllocateAndByEventsToo) {
+TEST(EmulatedMemory, DamageIsReportedByAllocateAndByEventsToo) {
   const auto device = emulated_device("GPU:1,memory=1MiB");
   const auto damage = [&] {
     const Ref<Buffer> buffer = device->allocator().allocate(100);
@@ -183,7 +183,7 @@ TEST(EmulatedMemory, IsNotGivenToOthersWithoutGrowth) {
   EXPECT_EQ(a->allocator().allocate(6 * kMiB)->size(), 6 * kMiB);
 }
 
-TEST(EmulatedMemory, IsGivenBackWithTheDevice) {
+TEST(EmulatedMemory, IsReleasedWithTheDevice) {
   EmulatedBackend backend(EmulatedSpec::parse("GPU:1,memory=4MiB"));
   for (int i = 0; i < 3; ++i) {
     const auto device = emulated_device(backend);

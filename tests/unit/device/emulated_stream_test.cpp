@@ -133,7 +133,7 @@ TEST(EmulatedStream, WaitsForEventsOfOtherBackends) {
   EXPECT_TRUE(was_done);
 }
 
-TEST(EmulatedStream, TellsEachFailureOnce) {
+TEST(EmulatedStream, ReportsEachFailureOnce) {
   const auto device = emulated_device("GPU:1,memory=1MiB");
   Stream& stream = device->stream(StreamKind::kCompute);
   const auto fail = [] { throw InvalidArgumentError("bad"); };

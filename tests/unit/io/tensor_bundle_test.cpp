@@ -178,7 +178,7 @@ TEST_F(TensorBundle, LeavesNothingBehindWhenGivenUp) {
   EXPECT_THROW(TensorBundleWriter(path("no/such/folder/m")), NotFoundError);
 }
 
-TEST_F(TensorBundle, TellsWhatIsMissingOrDamaged) {
+TEST_F(TensorBundle, ReportsWhatIsMissingOrDamaged) {
   EXPECT_THAT(
       error_of<NotFoundError>([&] { TensorBundleReader reader(path("m")); }),
       StartsWith(

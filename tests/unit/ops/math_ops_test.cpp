@@ -217,7 +217,7 @@ TEST(Special, SumsThatCouldRunForEver) {
 }
 
 // Neighbours among them are the same double.
-TEST(Histogram, LargeIntegersAreToldApart) {
+TEST(Histogram, LargeIntegersAreReportedApart) {
   const std::int64_t low = std::int64_t{1} << 62;
   const Tensor values = Tensor::from(std::vector<std::int64_t>{low, low + 5, low + 9, 1}, {4});
   const Tensor range = Tensor::from(std::vector<std::int64_t>{low, low + 10}, {2});

@@ -339,7 +339,7 @@ TEST(PlacerTest, ContradictingColocationNamesBothSides) {
             "\n\t [[{{node b}}]]");
 }
 
-TEST(PlacerTest, ReasonsOfAContradictionTellWhatNobodyGot) {
+TEST(PlacerTest, ReasonsOfAContradictionReportWhatNothingGot) {
   Scene s(devices(2, 2));
   Node* a = s.value("a", "/GPU:1");
   Node* b = s.add("Identity", "b", {{s.source("x"), 0}}, "/CPU:1", colocated("a"));

@@ -94,7 +94,7 @@ TEST(DeviceConfig, OneLimitForAllLeavesOutWhatIsCut) {
   EXPECT_EQ(backend->made[1].options.memory_limit, 7 * kMib);
 }
 
-TEST(DeviceConfig, VisibleDevicesAreNumberedAnew) {
+TEST(DeviceConfig, VisibleDevicesAreNumberedAgain) {
   const auto backend = gpus(3);
   const Runtime runtime(
       {.devices = {.backends = {backend}, .visible = {{"GPU:2", "CPU:0", "GPU:1"}}}});
@@ -289,7 +289,7 @@ TEST(DeviceEnvironment, ListsOfDevices) {
   EXPECT_EQ(runtime.devices().size(), 2u) << "an empty variable says nothing";
 }
 
-TEST(DeviceEnvironment, TellsOfAHiddenDeviceThatItNames) {
+TEST(DeviceEnvironment, ReportsOfAHiddenDeviceThatItNames) {
   const EnvironmentScope environment({{"TANDEM_VISIBLE_DEVICES", "GPU:1"},
                                       {"TANDEM_LOGICAL_DEVICES", "GPU:2=5,6"},
                                       {"TANDEM_MEMORY_LIMIT_MB", "GPU:0=5;GPU:1=7"}});

@@ -41,7 +41,7 @@ TEST(VisibleDevices, AreNumberedAsTheEnvironmentListsThem) {
   EXPECT_EQ(runtime.devices()[3]->name(), "/job:localhost/replica:0/task:0/device:GPU:1");
 }
 
-TEST(VisibleDevices, ALogicalDeviceTellsThePhysicalOne) {
+TEST(VisibleDevices, ALogicalDeviceReportsThePhysicalOne) {
   Runtime runtime(
       {.devices = {.emulate = {"GPU:3,memory=8MiB"},
                    .visible = {{"CPU:0", "GPU:2"}},

@@ -319,7 +319,7 @@ TEST(DeviceFaults, WhatALostDeviceHeldIsGoneAndEveryErrorSaysSo) {
 }
 
 // A program can ask before it uses them.
-TEST(DeviceFaults, ALostDeviceIsToldOf) {
+TEST(DeviceFaults, ALostDeviceIsReportedOf) {
   Runtime runtime({.devices = {.emulate = {"GPU:2,memory=8MiB,latency=0us"}}});
   RuntimeScope scope(runtime);
   const Tensor x = ones({16}) + 1.0f;

@@ -66,7 +66,7 @@ auto sandwich(const std::string& where) {
       {.name = "sandwich"});
 }
 
-TEST(Explain, TellsDevicesReasonsAndCopies) {
+TEST(Explain, ReportsDevicesReasonsAndCopies) {
   const Explanation e = td::explain(on(), sandwich("/CPU:0"), td::ones({256, 256}));
   EXPECT_EQ(device(e, op(e, "MatMul")), "GPU:0");
   EXPECT_EQ(device(e, op(e, "Exp")), "CPU:0");
@@ -174,7 +174,7 @@ TEST(Explain, AdvisesThePolicyThatIsFaster) {
   EXPECT_LT(by_cost.step_seconds, e.step_seconds);
 }
 
-TEST(Explain, TellsWhoRefused) {
+TEST(Explain, ReportsWhoRefused) {
   const Explanation e = td::explain(on(R"({"devices": [
       {"name": "CPU:0", "flops": "10G", "bandwidth": "10GB/s", "overhead": "1us"},
       {"name": "GPU:0", "flops": "1T", "bandwidth": "100GB/s", "overhead": "5us",

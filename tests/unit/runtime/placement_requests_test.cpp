@@ -68,7 +68,7 @@ TEST_F(OneCpu, RefusesAnUnknownTask) {
   }
 }
 
-TEST_F(OneCpu, TellsWhatSoftPlacementDoes) {
+TEST_F(OneCpu, ReportsWhatSoftPlacementDoes) {
   const auto inside = function([](Tensor a) {
     DeviceScope on("/GPU:3");
     return square(a + 1.0f);

@@ -93,15 +93,15 @@ const KernelRegistration kGateKernel{
      }}};
 
 // Says that its input was computed.
-const OpRegistration kTell{{.name = "TestTell",
-                            .inputs = "x: float",
-                            .outputs = "y: float",
-                            .traits = {.stateful = true, .cpu_only = true}}};
+const OpRegistration kReport{{.name = "TestReport",
+                              .inputs = "x: float",
+                              .outputs = "y: float",
+                              .traits = {.stateful = true, .cpu_only = true}}};
 std::atomic<std::promise<float>*> g_result{nullptr};
-const KernelRegistration kTellKernel{{.op = "TestTell", .run = [](KernelContext& c) {
-                                        g_result.load()->set_value(c.input(0).values<float>()[0]);
-                                        c.set_output(0, c.input(0));
-                                      }}};
+const KernelRegistration kReportKernel{{.op = "TestReport", .run = [](KernelContext& c) {
+                                          g_result.load()->set_value(c.input(0).values<float>()[0]);
+                                          c.set_output(0, c.input(0));
+                                        }}};
 
 class SideBySide : public ::testing::TestWithParam<int> {};
 
@@ -124,7 +124,7 @@ auto two_chains() {
           for (int i = 0; i < 5; ++i) a = a + 1.0f;
         }
         DeviceScope on("/CPU:0");
-        a = raw_op("TestTell", {a})[0];
+        a = raw_op("TestReport", {a})[0];
         return a + b;
       },
       {.optimize = false});

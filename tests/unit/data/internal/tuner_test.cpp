@@ -54,7 +54,7 @@ TEST_F(TunerTest, MovesThreadsToWhereTheWorkIs) {
   EXPECT_LE(b.threads, 2);
 }
 
-TEST_F(TunerTest, GivesBackWhatTheConsumerDoesNotNeed) {
+TEST_F(TunerTest, ReturnsWhatTheConsumerDoesNotNeed) {
   TunedStage& a = map(&keys_[0]);
   begin();
   pass_time({{&a, 2.0}}, 0);  // two seconds of work in two: one thread's
