@@ -82,6 +82,7 @@ struct TANDEM_EXPORT Explanation {
     double bytes = 0;
     std::string text;
   };
+  using BackAndForth [[deprecated("use RoundTrip")]] = RoundTrip;
   /// A change that was simulated.
   struct Advice {
     std::string text;
@@ -112,7 +113,7 @@ struct TANDEM_EXPORT Explanation {
   std::vector<Device> devices;
   std::vector<Op> ops;  ///< in the order of the graph: inputs first
   std::vector<Copy> copies;
-  std::vector<RoundTrip> round_trips;
+  std::vector<RoundTrip> back_and_forth;
   std::vector<int> host_reads;     ///< copies: small values read back to the host
   std::vector<Advice> advice;      ///< the largest gain first
   std::vector<Span> spans;         ///< by beginning

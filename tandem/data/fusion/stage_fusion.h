@@ -54,13 +54,6 @@ class FusedStage {
   virtual const DatasetBase* runs_as() const = 0;
 };
 
-/// A dataset that says how the stages before it run.
-class OptionsStage {
- public:
-  virtual ~OptionsStage() = default;
-  virtual const Options& options() const = 0;
-};
-
 /// What a batch of a map's elements runs as.
 class FusedBatchChoice {
  public:

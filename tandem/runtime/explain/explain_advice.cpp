@@ -253,7 +253,7 @@ class Adviser {
 
   void moves() {
     std::map<int, int> all;
-    for (const Explanation::RoundTrip& stay : out_.round_trips) {
+    for (const Explanation::RoundTrip& stay : out_.back_and_forth) {
       const int home = out_.copies[index(stay.there.front())].from;
       for (const int op : stay.ops) all[op] = home;
       propose(stay.ops, home,
@@ -261,7 +261,7 @@ class Adviser {
                   ? named(stay.ops.front())
                   : cat(named(stay.ops.front()), " and ", stay.ops.size() - 1, " ops beside it"));
     }
-    if (out_.round_trips.size() > 1)
+    if (out_.back_and_forth.size() > 1)
       propose(all, cat("all ", all.size(), " ops that values go back and forth for"));
     propose_scopes();
     propose_single_ops();

@@ -43,7 +43,7 @@ class JsonWriter {
     json["devices"] = list(e_.devices, [&](const auto& d) { return of(d); });
     json["ops"] = list(e_.ops, [&](const auto& op) { return of(op); });
     json["copies"] = list(e_.copies, [&](const auto& copy) { return of(copy); });
-    json["back_and_forth"] = list(e_.round_trips, [&](const auto& b) { return of(b); });
+    json["back_and_forth"] = list(e_.back_and_forth, [&](const auto& b) { return of(b); });
     json["host_reads"] =
         list(e_.host_reads, [&](int c) { return Json(e_.copies[index(c)].value); });
     json["advice"] = list(e_.advice, [&](const auto& a) { return of(a); });

@@ -122,9 +122,9 @@ void explain_round_trips(const ExplainedGraph& g, Explanation& out) {
         found.back.size() > 1 ? " come" : " comes", " back: ", seconds_text(found.copy_seconds),
         " of copying ", bytes_text(found.bytes), " for ", seconds_text(found.work_seconds),
         " of work");
-    out.round_trips.push_back(std::move(found));
+    out.back_and_forth.push_back(std::move(found));
   }
-  std::stable_sort(out.round_trips.begin(), out.round_trips.end(),
+  std::stable_sort(out.back_and_forth.begin(), out.back_and_forth.end(),
                    [](const auto& a, const auto& b) { return a.copy_seconds > b.copy_seconds; });
 }
 

@@ -63,7 +63,7 @@ class TextWriter {
     summary();
     devices();
     list("advice", e_.advice);
-    list("back and forth", e_.round_trips);
+    list("back and forth", e_.back_and_forth);
     host_reads();
     if (most_ > 0) {
       copies();

@@ -410,7 +410,7 @@ TEST(Explain, PageNeedsNothingElse) {
                           Not(HasSubstr("a<b>"))));
 }
 
-TEST(Explain, LargeGraphsAreDrawnInPart) {
+TEST(Explain, OfLargeGraphsTheLongestRowsAreShown) {
   const auto f = td::function(
       [](Tensor a) {
         for (int i = 0; i < 2500; ++i) a = td::exp(a);
@@ -420,8 +420,7 @@ TEST(Explain, LargeGraphsAreDrawnInPart) {
   const Explanation e = td::explain(on(), f, td::ones({2, 2}));
   EXPECT_EQ(e.ops.size(), 2501u);
   const std::string page = e.to_html();
-  EXPECT_THAT(page, AllOf(HasSubstr("1200 of 2501 ops are drawn"),
-                          HasSubstr("2000 of 2501 rows are shown")));
+  EXPECT_THAT(page, AllOf(HasSubstr("2000 of 2501 rows are shown"), HasSubstr("\"Exp_2499\"")));
   EXPECT_LT(page.size(), 3'000'000u);
   EXPECT_THAT(e.to_text(10), HasSubstr("and 2491 more"));
 }
