@@ -21,11 +21,12 @@ WORDS = [
     (r"stumbl(e|es|ed|ing)", "fail, find"),
     (r"rehears(e|es|ed|al|ing)", "simulate"),
     (r"leftovers?", "stale files"),
-    (r"gone round|goes round", "iterate, run for N iterations"),
     (r"uncomputed", "unmaterialized"),
     (r"one in the other", "nested"),
 ]
+# Searched in the line as it stands.
 IDENTIFIERS = [
+    (r"\b(gone|goes) round\b", "iterate, run for N iterations"),
     (r"\bk(Most|Least)[A-Z]\w*", "kMax, kMin"),
     (r"\b\w*(LateCall|BroughtConstants|HollowBuffer|MemoryKeeper|TwoViews|UnfinishedFile|BackAndForth|FunctionDraws)\w*",
      "docs/glossary.md"),
