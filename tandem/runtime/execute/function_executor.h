@@ -35,7 +35,7 @@ class TANDEM_EXPORT FunctionExecutor final : public FunctionRunner {
   /// The next call places the function, and what it calls, again.
   static void reset_placement(const Function& function);
 
-  /// Of one function, and of all.
+  /// The plans of one function, and of all.
   static PlanStats plan_stats(const Function& function, const Runtime& runtime);
   PlanBudget& plan_budget() { return plan_budget_; }
 

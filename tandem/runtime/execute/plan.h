@@ -133,7 +133,7 @@ class Plan : private Reclaimable {
   std::size_t idle_frames(std::span<const Array> args) const;
   /// Bytes in the arenas of all frames that wait.
   std::size_t idle_bytes() const;
-  /// Of everything else, roughly.
+  /// Bytes of everything else, roughly.
   std::size_t plan_bytes() const;
   void free_idle_frames() { reclaim(); }
   Schedule schedule() const { return schedule_; }

@@ -30,7 +30,7 @@ constexpr std::size_t kShapesRemembered = 8;
 constexpr int kCallsToSettle = 64;
 // A search goes through all plans of a function.
 constexpr std::size_t kMaxPlans = 256;
-// Beyond, nobody looks for pairs of values that may overlap at all sizes.
+// Beyond this size the plan does not look for pairs of values that may overlap at all sizes.
 constexpr std::size_t kMaxSharedNodes = 4096;
 
 double seconds_since(Clock::time_point start) {
@@ -257,7 +257,7 @@ void PlanCache::forget_places() {
   if (!current(runtime)) adopt(runtime);
   auto plan = find(args, places);
   if (!plan) return make(lock, runtime, function, args, places);
-  // Other calls have the lock for less than it takes to be told apart from nothing.
+  // Other calls hold the lock too briefly to be measured.
   if (making_.empty() && before == plans_added_.load(std::memory_order_relaxed)) return plan;
   stats_.longest_stall = std::max(stats_.longest_stall, waited);
   budget_->stalled(waited);
