@@ -55,7 +55,7 @@ class Bench:
         self.environment = machine.environment()
         self.running = {}  # program -> side
         self.installed = {}  # environment -> whether it is there
-        self.ours = {}  # whether it is started anew for each measurement -> our program
+        self.ours = {}  # whether it is started again for each measurement -> our program
         self.rows, self.lines, self.details, self.failures = [], [], [], []
 
     def start(self, title, command, log_name, one_shot):

@@ -44,7 +44,7 @@ set(TANDEM_WARNINGS
     # Vector arguments of functions with target attributes stay inside one translation unit.
     -Wno-psabi)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-  list(APPEND TANDEM_WARNINGS -Wshadow -Wno-gnu-zero-variadic-macro-arguments)
+  list(APPEND TANDEM_WARNINGS -Wshadow -Wthread-safety -Wno-gnu-zero-variadic-macro-arguments)
 else()
   # Both misfire on std::string in g++ 12 (GCC bug 105651).
   list(APPEND TANDEM_WARNINGS -Wshadow=local -Wno-restrict -Wno-stringop-overflow)

@@ -6,7 +6,7 @@
 //
 // The accelerator is emulated unless TANDEM_EMULATE says otherwise. With `timed` (the default) it
 // takes the time of one that does 60 GFLOP/s and needs no core of the host for it, but computes
-// nothing; with `real` it computes, on the host's cores, and the loss is told.
+// nothing; with `real` it computes, on the host's cores, and the loss is reported.
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>

@@ -26,7 +26,7 @@ int main() try {
   }
   std::cout << "by hand: y = " << slope.read_value() << " x + " << offset.read_value() << "\n";
 
-  // The same as a model of one layer.
+  // Linear regression as a model of one layer.
   using namespace td::keras;
   const Sequential model{Input({1}), Dense(1, {.kernel_initializer = "zeros"})};
   model.compile({.optimizer = optimizers::SGD({.learning_rate = 0.1}), .loss = "mse"});

@@ -42,7 +42,7 @@ Examples make_examples(int count, unsigned seed) {
           td::Tensor::from(weights, shape)};
 }
 
-// Tells each position where it is: a learned vector is added to each.
+// Position embedding: a learned vector is added to each position.
 class Positions final : public LayerImpl {
  public:
   Positions() : LayerImpl("Positions") {}

@@ -6,6 +6,7 @@
 #include "tandem/core/error.h"
 #include "tandem/core/version.h"
 #include "tandem/data/data.h"
+#include "tandem/deprecated.h"
 #include "tandem/graph/inference_context.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/io/example.h"

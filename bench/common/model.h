@@ -115,7 +115,7 @@ class Model {
     return options;
   }
 
-  // The largest error relative to the largest value; and the number that both sides tell.
+  // The largest error relative to the largest value; and the number that both sides report.
   void compare(const std::vector<float>& results) {
     const tandem::Array& expected = about_.expected.front();
     if (static_cast<std::int64_t>(results.size()) != expected.num_elements()) {
@@ -142,7 +142,7 @@ class Model {
   double check_ = 0;
 };
 
-// Of a large model a few steps are timed, as many as fill two seconds.
+// Times a few steps of a large model, as many as fill two seconds.
 template <class Step>
 double seconds_per_step(Step&& step) {
   const double start = now();
@@ -195,8 +195,8 @@ class ModelRunner {
 };
 
 // Without arguments, answers the harness on every exported model and on `rows`. With a model's
-// name, and perhaps `_without_PASS` and `_memory`, makes a few steps of it alone and tells the peak
-// memory.
+// name, and perhaps `_without_PASS` and `_memory`, makes a few steps of it alone and reports the
+// peak memory.
 inline int measure_models(int argc, char** argv, Rows rows = {}) {
   try {
     if (argc == 2) {

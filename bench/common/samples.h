@@ -38,7 +38,7 @@ struct Samples {
   std::vector<std::int32_t> labels;
 };
 
-// Images of noise in which a band is brighter, and labels that tell the band of every second image
+// Images of noise in which a band is brighter, and labels that name the band of every second image
 // and are random for the rest, so that the gradients stay alive however long one trains.
 inline Samples samples(std::int64_t count) {
   Samples made;

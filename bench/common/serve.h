@@ -17,8 +17,8 @@
 namespace bench {
 
 // One measurement. `value` is in the row's unit; `nodes` counts the operations of a step where the
-// unit is per operation; `check` is a number that both sides must agree on; `loss` tells a training
-// row's loss. A field that is not a number is left out of the answer.
+// unit is per operation; `check` is a number that both sides must agree on; `loss` reports a
+// training row's loss. A field that is not a number is left out of the answer.
 struct Answer {
   double value = 0;
   double nodes = -1;

@@ -1,4 +1,4 @@
-// Graphs of nodes that cost what they are told to, for measuring placement.
+// Graphs of nodes that cost what they declare, for measuring placement.
 #pragma once
 
 #include <algorithm>
@@ -122,7 +122,7 @@ class WorkGraph {
   }
 };
 
-// The same numbers everywhere.
+// A generator whose numbers are the same on every platform.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 0x2545f4914f6cdd1du) {}

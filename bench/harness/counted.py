@@ -15,7 +15,7 @@ def overhead_of_machinery(root, build, say):
         say(f"machinery: recorded with {recorded['compiler']}, this is {compiler}")
     now = machinery.measure(os.path.join(build, "bench/bin/bench_overhead"))
     by_row = machinery.ratios(now, recorded["instructions_per_op"])
-    say(f"machinery: {machinery.told(now, by_row)}")
+    say(f"machinery: {machinery.reported(now, by_row)}")
     return max(by_row.values()), {"instructions_per_op": now, "ratios": by_row}
 
 
@@ -28,7 +28,7 @@ ROWS = {"machinery": overhead_of_machinery, "profiler_overhead": overhead_of_pro
 
 
 def measure(row, root, build, say):
-    """The row's figure, and what more there is to tell."""
+    """The row's figure, and further results."""
     if not instructions.available():
         raise RuntimeError("valgrind is not installed")
     return ROWS[row.name](root, build, say)

@@ -14,11 +14,11 @@ SOURCES = ("examples/photos.h", "bench/common/pipelines.h", "bench/common/sample
 
 
 def version(root):
-    told = hashlib.sha256(" ".join(PHOTOS).encode())
+    reported = hashlib.sha256(" ".join(PHOTOS).encode())
     for path in SOURCES:
         with open(os.path.join(root, path), "rb") as source:
-            told.update(source.read())
-    return told.hexdigest()[:12]
+            reported.update(source.read())
+    return reported.hexdigest()[:12]
 
 
 def made(root, build, say):

@@ -16,7 +16,7 @@ def available():
 
 def run(command, text="", environment=None, within=None):
     """Instructions that a program executes, in all its threads, and what it says on stdout when it
-    is told `text`. `within` counts those alone that a thread executes between entering and leaving
+    receives `text`. `within` counts those alone that a thread executes between entering and leaving
     a function, by its name as callgrind has it."""
     only = [f"--toggle-collect={within}"] if within else []
     # Kernels that measure themselves take as long as the machine lets them.

@@ -3,7 +3,7 @@ bench/machinery.json recorded.
 
     python3 bench/harness/machinery.py build release > bench/machinery.json
 
-records anew (the compiler is that of the build folder). Each row of the overhead bench is run with
+records again (the compiler is that of the build folder). Each row of the overhead bench is run with
 two counts of calls, of which nothing but the calls is counted; the difference is free of the first
 few, and the second call is warm. One thread on each side of a call, so that nothing depends on
 time; what libraries do when they are loaded does, and would be millions of instructions."""
@@ -51,7 +51,7 @@ def ratios(now, recorded):
     return {row: now[row] / count for row, count in recorded.items()}
 
 
-def told(now, by_row):
+def reported(now, by_row):
     return ", ".join(f"{row} {now[row]:.1f} ({by_row[row]:.3f} x)" for row in sorted(by_row))
 
 

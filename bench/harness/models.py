@@ -11,15 +11,15 @@ from . import sides
 def version(root, script):
     """Changes with the exporter and with the TensorFlow that exports."""
     with open(os.path.join(root, "tests/peers.txt")) as pins:
-        told = [line for line in pins if line.startswith("tensorflow ")]
+        reported = [line for line in pins if line.startswith("tensorflow ")]
     for path in (script, os.path.join(os.path.dirname(script), "exporting.py")):
         with open(path) as source:
-            told.append(source.read())
-    return hashlib.sha256("".join(told).encode()).hexdigest()[:12]
+            reported.append(source.read())
+    return hashlib.sha256("".join(reported).encode()).hexdigest()[:12]
 
 
 def exported(root, script, install, say):
-    """The folder of the graphs. `install()` tells whether TensorFlow is there; it is asked only if
+    """The folder of the graphs. `install()` says whether TensorFlow is there; it is asked only if
     they are not exported yet."""
     script = os.path.join(root, "bench/peers", script)
     folder = os.path.join(root, "build/bench/graphs", os.path.basename(script).removesuffix(".py"))

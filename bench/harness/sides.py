@@ -63,8 +63,8 @@ class Side:
 
 
 class OneShotSide:
-    """A program that is started anew for each measurement and ends with one line of JSON, once the
-    first step is done or the run is over. A row that ends in `memory` is the peak that it tells; any
+    """A program that is started again for each measurement and ends with one line of JSON, once the
+    first step is done or the run is over. A row that ends in `memory` is the peak that it reports; any
     other row is the milliseconds from its start to that line."""
 
     def __init__(self, title, command, log, environment):

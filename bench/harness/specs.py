@@ -6,7 +6,7 @@ import dataclasses
 @dataclasses.dataclass(frozen=True)
 class Program:
     """A peer's program. `environment` is where its packages are (tests/peers.txt); `native` names
-    a C++ source in bench/peers, else `script` a Python one. A one-shot program is started anew for
+    a C++ source in bench/peers, else `script` a Python one. A one-shot program is started again for
     each measurement."""
 
     environment: str
@@ -18,7 +18,7 @@ class Program:
 
 @dataclasses.dataclass(frozen=True)
 class Peer:
-    name: str  # as the result tells it
+    name: str  # as the result names it
     program: Program
     aim: float = 0  # how far ahead we want to be; 0: no aim
     row: str = ""  # what the program calls the row, if not as we do

@@ -18,15 +18,15 @@ def times(value):
 
 
 def work(answer):
-    """What an answer tells of the work done."""
-    told = []
+    """What an answer reports of the work done."""
+    reported = []
     if "nodes" in answer:
-        told.append(f"{answer['nodes']:.0f} nodes")
+        reported.append(f"{answer['nodes']:.0f} nodes")
     if "check" in answer:
-        told.append(f"result {answer['check']:.6g}")
+        reported.append(f"result {answer['check']:.6g}")
     if "loss" in answer:
-        told.append(f"loss {answer['loss']:.2f}")
-    return ", ".join(told)
+        reported.append(f"loss {answer['loss']:.2f}")
+    return ", ".join(reported)
 
 
 def aim(row, peer):

@@ -47,7 +47,7 @@ def uniform(shape, seed):
 
 
 def samples(count, shape):
-    """Images of noise in which a band is brighter, and labels that tell the band of every second
+    """Images of noise in which a band is brighter, and labels that name the band of every second
     image and are random for the rest, so that the gradients stay alive however long one trains."""
     classes = (mixed(count, CLASS_SEED) % np.uint64(CLASSES)).astype(np.int32)
     labels = (mixed(count, LABEL_SEED) % np.uint64(CLASSES)).astype(np.int32)
@@ -92,7 +92,7 @@ class Trainer:
     def __init__(self, data, epoch, evaluate, units, least_seconds=0.5):
         images, labels = data
         middle = images.reshape(len(images), -1)[:, 391].astype(np.float64)
-        self.check = float(np.sum(middle * (labels + 1)))  # tells that both sides have the same
+        self.check = float(np.sum(middle * (labels + 1)))  # shows that both sides have the same
         self.epoch, self.evaluate, self.units = epoch, evaluate, units
         epoch()  # compiles what there is to compile
         start = time.perf_counter()
@@ -155,6 +155,6 @@ def serve(rows, about):
             if len(words) != 2 or words[0] != "run" or words[1] not in rows:
                 raise RuntimeError(f"not understood: {line.strip()!r}")
             fields = rows[words[1]]()
-        except Exception as error:  # told to the harness, which stops
+        except Exception as error:  # reported to the harness, which stops
             fields = {"error": f"{type(error).__name__}: {error}"}
         answer(answers, fields)

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-# Wanted names without a symbol version are told apart by how they begin.
+# Wanted names without a symbol version are distinguished by how they begin.
 UNVERSIONED = {
     "libnccl.so.2": r"(p?nccl)[A-Z]",
     "libcusparseLt.so.0": r"cusparseLt",

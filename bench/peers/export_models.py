@@ -70,7 +70,7 @@ def resnet50_inference(folder):
 @model
 def resnet50_inference_bf16(folder):
     # Fifty layers of bfloat16 move these probabilities by a fifth of the largest, in TensorFlow too,
-    # and whoever folds batch normalisation into the weights rounds others.
+    # and folding batch normalisation into the weights rounds others.
     write_resnet50_inference(folder, keras_resnet50("mixed_bfloat16"),
                              exact=with_softmax(keras_resnet50("float32")))
 
@@ -80,7 +80,7 @@ def initial(variable, seed):
     shape = variable.shape
     if "gamma" in variable.path:
         # What a block adds begins small, which keeps gradients from growing on their way down: they
-        # would tell rounding errors rather than mistakes.
+        # would show rounding errors rather than mistakes.
         return tf.fill(shape, 0.2 if "_3_bn" in variable.path else 1.0)
     if len(shape) == 1:
         return (tf.ones if "moving_variance" in variable.path else tf.zeros)(shape)

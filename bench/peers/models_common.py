@@ -1,7 +1,7 @@
 """What the peers of `models` and `mechanisms` share: the exported models, checking against them, timing steps.
 
 A peer's program answers the harness; with a row's name as its argument it makes a few steps of that
-model alone and tells the peak memory. bench/ours/models.cpp does the same for us.
+model alone and reports the peak memory. bench/ours/models.cpp does the same for us.
 """
 
 import os
@@ -42,7 +42,7 @@ class Description:
                 self.measured = lambda seconds, scale=float(value): scale * seconds
 
     def verify(self, step):
-        """Makes the steps whose results are known; returns the number that all sides tell."""
+        """Makes the steps whose results are known; returns the number that all sides report."""
         results = np.concatenate([np.ravel(step()) for _ in range(self.steps)]).astype(np.float64)
         expected = np.ravel(self.expected[0])
         error = np.max(np.abs(results - expected)) / np.max(np.abs(expected))

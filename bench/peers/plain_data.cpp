@@ -44,7 +44,7 @@ bench::Answer rate(double units, Pass pass) {
   return answer;
 }
 
-// As both sides decode by default: the fast transform and smooth chroma.
+// Decodes with both sides' defaults: the fast transform and smooth chroma.
 void decode(const std::string& path, std::vector<unsigned char>& bytes,
             std::vector<unsigned char>& pixels) {
   bytes.resize(std::filesystem::file_size(path));

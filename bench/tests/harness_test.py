@@ -161,20 +161,20 @@ class Files(unittest.TestCase):
                 os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
                 pathlib.Path(root, path).write_text(path)
             build = os.path.join(root, "build")
-            told = []
+            reported = []
             with self.assertRaises(sides.Failure):
-                data_files.made(root, build, told.append)
+                data_files.made(root, build, reported.append)
             for name, folder_at in (("bin/cut_photos", "$1"), ("bench/bin/bench_data", "$2")):
                 program = pathlib.Path(build, name)
                 program.parent.mkdir(parents=True)
                 program.write_text(f'#!/bin/sh\nmkdir -p "{folder_at}"\n')
                 program.chmod(0o755)
-            first = data_files.made(root, build, told.append)
+            first = data_files.made(root, build, reported.append)
             self.assertTrue(os.path.isdir(os.path.join(first, "photos")))
-            self.assertEqual(data_files.made(root, build, told.append), first)
-            self.assertEqual(len(told), 1)
+            self.assertEqual(data_files.made(root, build, reported.append), first)
+            self.assertEqual(len(reported), 1)
             pathlib.Path(root, data_files.SOURCES[0]).write_text("changed")
-            self.assertNotEqual(data_files.made(root, build, told.append), first)
+            self.assertNotEqual(data_files.made(root, build, reported.append), first)
             self.assertFalse(os.path.exists(first))
 
 
@@ -195,7 +195,7 @@ class Sides(unittest.TestCase):
         side.close()
         self.assertEqual(side.process.returncode, 0)
 
-    def test_an_error_is_told(self):
+    def test_an_error_is_reported(self):
         side = self.side()
         with self.assertRaisesRegex(sides.Failure, "no such thing"):
             side.run("broken")

@@ -7,7 +7,7 @@
 
 #include <tandem/device/plugin.h>
 
-/* "Hardware": memory that is reached by tokens. A token is an address in a range that nobody may
+/* "Hardware": memory that is reached by tokens. A token is an address in a range that nothing may
  * touch; the byte that it stands for lies `offset` further on. */
 typedef struct Toy {
   pthread_mutex_t mutex;

@@ -15,9 +15,9 @@ namespace {
 // Lists have gradients too: lists of the gradients of their elements.
 bool is_value(DType t) { return is_floating(t) || is_complex(t) || t == DType::kVariant; }
 
-// The function's body is traced anew under a tape. The gradient is traced as a function within that
-// trace, so whatever it uses of the forward values it captures; those captures are what the forward
-// function has to return besides.
+// The function's body is traced again under a tape. The gradient is traced as a function within
+// that trace, so whatever it uses of the forward values it captures; those captures are what the
+// forward function has to return besides.
 std::shared_ptr<const FunctionGradient> make_gradient(const FunctionRef& function) {
   const OpRegistry& ops = Runtime::current().ops();
   auto gradient = std::make_shared<FunctionGradient>();

@@ -91,7 +91,7 @@ std::string read_threads(const std::string& text, std::vector<int>& threads) {
   return {};
 }
 
-// As a variable of the shell that is not set gives it: never what was meant.
+// An unset variable of the shell gives an empty value: never what was meant.
 void refuse_empty_values(CLI::App& command) {
   for (CLI::Option* option : command.get_options()) {
     option->transform(CLI::Validator(
@@ -178,7 +178,7 @@ void add_step(CLI::App& command, StepArguments& a) {
       ->check(CLI::IsMember({"greedy", "cost"}));
   command.add_option("--costs", a.costs, "Measured costs, as a profile saves them");
   add_list(command, "--feed", a.feeds, "NAME=SHAPE of a fed tensor, such as x=32,784");
-  add_list(command, "--fetch", a.fetches, "NAME of a wanted tensor; else all that nobody reads");
+  add_list(command, "--fetch", a.fetches, "NAME of a wanted tensor; else all that nothing reads");
   add_list(command, "--target", a.targets, "NAME of a node to run");
   command.add_flag("--no-soft-placement", a.hard_placement,
                    "Fail where a device that is asked for can't be had");
@@ -198,8 +198,9 @@ void add_explain(CLI::App& command, ExplainArguments& a) {
       "emulated ones (TANDEM_EMULATE) among them");
   auto* measure =
       command
-          .add_option("--measure", a.measure,
-                      "Run so many steps here, with zeros for what is fed, and tell what they took")
+          .add_option(
+              "--measure", a.measure,
+              "Run so many steps here, with zeros for what is fed, and report what they took")
           ->check(whole_number(1, 1'000'000))
           ->excludes(devices)
           ->excludes("--costs");
@@ -239,7 +240,8 @@ void add_version(CLI::App& app) {
   app.set_help_flag("-h,--help", "Print this help and exit");
 }
 
-// As CLI11 wants them: the last first. "--out=" is "--out" with an empty value, not without any.
+// The words in CLI11's order, the last first. "--out=" is "--out" with an empty value, not without
+// any.
 std::vector<std::string> words_of(int argc, char** argv) {
   std::vector<std::string> words;
   for (int i = 1; i < argc; ++i) {
@@ -271,10 +273,10 @@ int run_command_line(int argc, char** argv) {
               "Forecast a step of a graph on devices that need not be there (docs/placement.md)",
               add_simulate, run_simulate);
   add_command(td, "explain",
-              "Tell where the ops of a graph run and why, what is copied, and what would help",
+              "Explain where the ops of a graph run and why, what is copied, and what would help",
               add_explain, run_explain);
   add_command(td, "data-bench",
-              "Run an input pipeline and tell where its time goes and what would help",
+              "Run an input pipeline and explain where its time goes and what would help",
               add_data_bench, run_data_bench);
   add_version(td);
   std::vector<std::string> names;

@@ -10,18 +10,18 @@
 
 #include "tandem/cli/step_arguments.h"
 
-// The commands of td and what they can be told. Each writes its results to std::cout and throws
+// The commands of td and their arguments. Each writes its results to std::cout and throws
 // td::Error on failure. How they are written on a command line: arguments.cpp.
 
 namespace tandem::cli {
 
-/// What was asked for makes no sense: told with a pointer to --help.
+/// The arguments make no sense: reported with a pointer to --help.
 struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 /// Writes why a command failed to std::cerr.
-void tell(const std::exception_ptr& error);
+void report_error(const std::exception_ptr& error);
 
 struct OpsArguments {
   std::string name;  ///< the op; empty: all

@@ -77,11 +77,11 @@ void run_data_bench(const DataBenchArguments& arguments) {
                             std::exception_ptr error) {
     print(explanation);
     if (!error && !interrupted) error = failure_of(explanation);
-    if (error) tell(error);
+    if (error) report_error(error);
     // A function that never returns would be waited for.
     std::_Exit(interrupted ? kInterrupted : error ? 1 : 0);
   };
-  Runtime::current();  // what is wrong with its settings is told before anything is measured
+  Runtime::current();  // what is wrong with its settings is reported before anything is measured
   const data::Dataset dataset = load(arguments.library);
   std::signal(SIGINT, interrupt);
   const data::PipelineExplanation explanation = data::explain(dataset, options);

@@ -64,7 +64,7 @@ Memory memory_of(const DeviceConfig& config, Device& device, const Entry& entry)
   return {bytes, from == "default" ? "the device's" : from};
 }
 
-// The settings of a logical device, in the order in which they are told.
+// The settings of a logical device, in the order in which they are reported.
 using Settings = std::vector<std::pair<std::string, Setting>>;
 Settings settings_of(const Runtime& runtime, const Device& device, const Entry& entry) {
   const DeviceConfig& config = runtime.device_config();
@@ -201,7 +201,8 @@ void print_rows(const std::vector<Row>& rows) {
   }
 }
 
-// Three digits, or all of a whole number that has more. What nobody measures may have an exponent.
+// Three digits, or all of a whole number that has more. A figure that was not measured may have an
+// exponent.
 std::string digits(double value) {
   std::ostringstream out;
   if (value >= 999.5 && value < 1e9) {
@@ -228,7 +229,7 @@ std::string time_text(double seconds) {
   return digits(seconds * 1e9) + " ns";
 }
 
-// What planning knows of an accelerator; what it does not tell is left out, and the link of
+// What planning knows of an accelerator; what it does not say is left out, and the link of
 // emulated ones, which stands in their description.
 Row speed_of(const DeviceProperties& p) {
   return {cat("streams ", p.compute_streams),

@@ -37,7 +37,7 @@ std::string in_quotes(const std::string& text) {
   return out + '"';
 }
 
-// For Graphviz, filled by device; copies are thick and tell their bytes.
+// For Graphviz, filled by device; copies are thick and show their bytes.
 void print_dot(const Explanation& e) {
   static const char* const kColours[] = {"#cfe0f8", "#cfeed3", "#fbe3c0", "#ead5f5",
                                          "#c9efec", "#f9d3d8", "#eef3bd", "#d7d7f7"};

@@ -6,8 +6,8 @@
 
 namespace tandem::cli {
 
-/// What `work` gives. What goes wrong in it, such as reading the option's file, is told with the
-/// option.
+/// What `work` gives. What goes wrong in it, such as reading the option's file, is reported with
+/// the option.
 template <class Work>
 auto for_option(const std::string& option, Work work) {
   try {

@@ -94,8 +94,8 @@ constexpr const char* kPageStyle =
     R"(body { margin: 0; font: 12px sans-serif; background: #fbfbfa; color: #222; }
 header { position: fixed; padding: 8px 12px; background: #ffffffd0; }
 svg.graph { width: 100vw; height: 100vh; }
-g.io { --node: #e4f4e4; --node-line: #4a8a4a; }
-g.bad { --node: #fbe4e4; --node-line: #c03030; }
+svg.graph .io { --node: #e4f4e4; --node-line: #4a8a4a; }
+svg.graph .bad { --node: #fbe4e4; --node-line: #c03030; }
 )";
 
 // Nodes that follow from constants alone: weights as a frozen model has them, and what is made of
@@ -151,14 +151,15 @@ GraphPicture picture_of(const io::ImportedGraph& imported, const OpNames& names)
 
 std::string to_html(const io::ImportedGraph& imported, const std::string& title) {
   const GraphPicture picture = picture_of(imported, OpNames(imported));
-  return cat("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>",
-             escape_html(title), "</title>\n<style>\n", GraphPicture::style(), kPageStyle,
-             "</style></head><body>\n<header>", escape_html(title), " · ",
-             imported.graph->num_nodes(), imported.graph->num_nodes() == 1 ? " node" : " nodes",
-             ", drawn without what follows from constants alone · <input class=\"find\" "
-             "placeholder=\"find\"> drag to move, wheel to "
-             "zoom</header>\n",
-             picture.svg(), "<script>", GraphPicture::script(), "</script></body></html>\n");
+  return cat(
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>",
+      escape_html(title), "</title>\n<style>\n", GraphPicture::style(), kPageStyle,
+      "</style></head><body>\n<header>", escape_html(title), " · ", imported.graph->num_nodes(),
+      imported.graph->num_nodes() == 1 ? " node" : " nodes",
+      ", drawn without what follows from constants alone · <input class=\"find\" "
+      "placeholder=\"find, Enter goes there\"> <button class=\"fit\">fit</button> click a group to "
+      "open or close it, drag to move, wheel to zoom</header>\n",
+      picture.svg(), "<script>", GraphPicture::script(), "</script></body></html>\n");
 }
 
 }  // namespace tandem::cli

@@ -93,7 +93,7 @@ class Initializers {
     }
   }
 
-  // The variables that a value is made from, as far as the first of very many nodes tell.
+  // The variables that a value is made from, as far as the first of very many nodes show.
   static void find_read(const Node* value, std::set<const Node*>& variables) {
     constexpr std::size_t kMax = 1000;
     std::set<const Node*> seen{value};
@@ -139,7 +139,7 @@ std::vector<std::string> initializers(const Graph& graph) { return Initializers(
 
 [[noreturn]] void rethrow_proposing_init(const std::string& command, const Graph& graph) {
   const std::exception_ptr error = std::current_exception();
-  // Of a device that computes nothing: there is a value, and no other node would give one.
+  // On a device that computes nothing there is a value, and no other node would give one.
   if (message_of(error).find("was not computed") != std::string::npos)
     std::rethrow_exception(error);
   std::string line = cat("in ", command, ": --init NODE runs a node first");

@@ -52,7 +52,7 @@ std::string memory_of_this_process() {
 
 }  // namespace
 
-void tandem::cli::tell(const std::exception_ptr& error) {
+void tandem::cli::report_error(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
   } catch (const Error& e) {
@@ -74,7 +74,7 @@ int main(int argc, char** argv) {
   try {
     code = tandem::cli::run_command_line(argc, argv);
   } catch (...) {
-    tandem::cli::tell(std::current_exception());
+    tandem::cli::report_error(std::current_exception());
   }
   if (!std::cout.flush() && code == 0) {
     std::cerr << "td: the output could not be written\n";

@@ -114,16 +114,16 @@ std::vector<DType> members(const DTypeSet& set) {
 std::string type_set_text(const DTypeSet& set) {
   if (set.empty()) return "any";
   std::string text;
-  DTypeSet told;
+  DTypeSet reported;
   const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
   for (const NamedSet& named : kNamedSets) {
-    if (contains_all(set, named.types) && !contains_all(told, named.types)) {
+    if (contains_all(set, named.types) && !contains_all(reported, named.types)) {
       add(named.name);
-      told = told | named.types;
+      reported = reported | named.types;
     }
   }
   for (const DType t : members(set)) {
-    if (!told.contains(t)) add(dtype_name(t));
+    if (!reported.contains(t)) add(dtype_name(t));
   }
   return text;
 }

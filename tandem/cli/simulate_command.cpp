@@ -125,8 +125,8 @@ void print_text(const SimulateArguments& arguments, const Forecast& f) {
   if (f.unknown > 0) {
     std::cout
         << counted(f.unknown, "node has an output", "nodes have outputs")
-        << " of unknown size, which count with 1 for each unknown dimension: --feed tells the "
-           "shapes of inputs; those behind a loop or made of values only a run tells\n";
+        << " of unknown size, which count with 1 for each unknown dimension: --feed gives the "
+           "shapes of inputs; those behind a loop or made of values are known only at run time\n";
   }
   std::size_t width = 6;
   for (const DeviceUse& d : f.devices) width = std::max(width, d.name.size());
@@ -150,7 +150,7 @@ void print_text(const SimulateArguments& arguments, const Forecast& f) {
 }
 
 // What asks for devices that the file does not have is easily a slip in one of the names.
-void tell_fallbacks(const Graph& graph, const Placement& placed) {
+void report_fallbacks(const Graph& graph, const Placement& placed) {
   int count = 0;
   const Node* first = nullptr;
   for (const auto& node : graph.nodes()) {
@@ -162,7 +162,7 @@ void tell_fallbacks(const Graph& graph, const Placement& placed) {
             << (count == 1 ? " node does not run on the device that it asks"
                            : " nodes do not run on the devices that they ask")
             << " for, '" << first->name() << "' (" << first->requested_device()
-            << ") for one; td explain tells why, --no-soft-placement refuses it\n";
+            << ") for one; td explain says why, --no-soft-placement refuses it\n";
 }
 
 }  // namespace

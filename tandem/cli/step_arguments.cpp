@@ -52,7 +52,7 @@ void add_feed(const std::string& text, WholeGraph& step) {
     throw UsageError(cat("--feed: ", name, " is fed twice. Give each tensor once."));
 }
 
-// Of the ops and the classes of kernels that the file names each must exist: a typo would say
+// Each op and each class of kernels that the file names must exist: a typo would mean
 // nothing, or that nothing can run.
 void check_kernels(const DeviceSet& set) {
   const OpRegistry& ops = Runtime::current().ops();

@@ -11,7 +11,7 @@
 
 namespace tandem::cli {
 
-/// What explain and simulate are told of a step and of where it would run.
+/// The arguments of explain and simulate: the step and where it would run.
 struct StepArguments {
   std::string graph;
   std::string devices;  ///< a file in JSON

@@ -86,7 +86,8 @@ class TANDEM_EXPORT Array {
     return {data<T>(), static_cast<std::size_t>(num_elements())};
   }
 
-  /// The same elements under another shape; throws InvalidArgumentError if the counts differ.
+  /// An array of these elements with another shape; throws InvalidArgumentError if the counts
+  /// differ.
   Array reshape(const Shape& shape) const;
   /// Rows [begin, end) of the first axis, sharing the buffer.
   Array slice_outer(std::int64_t begin, std::int64_t end) const;

@@ -38,7 +38,7 @@ double imaginary_of(const Array& a, std::int64_t i) {
                                         : a.data<std::complex<double>>()[i].imag();
 }
 
-// As Python writes bytes: b'it\xff', b"it's".
+// The text of bytes as Python writes it: b'it\xff', b"it's".
 std::string bytes_text(const std::string& bytes) {
   const bool doubled =
       bytes.find('\'') != std::string::npos && bytes.find('"') == std::string::npos;

@@ -19,7 +19,7 @@ namespace tandem {
 
 class Function;
 
-/// A function given as an attribute, shared with whoever calls it.
+/// A function given as an attribute, shared with its callers.
 using FunctionRef = std::shared_ptr<const Function>;
 
 /// The value of an attribute: one of TensorFlow's kinds (int, float, bool, string, type, shape,
@@ -32,7 +32,7 @@ class TANDEM_EXPORT AttrValue {
                    std::vector<float>, std::vector<bool>, std::vector<std::string>,
                    std::vector<DType>, std::vector<PartialShape>, std::vector<FunctionRef>>;
 
-  // Out of line: each makes or visits all kinds, which costs whoever includes this a third of a
+  // Out of line: each makes or visits all kinds, which costs an including file a third of a
   // second of compiling where it is inline.
   AttrValue() noexcept;
   AttrValue(const AttrValue& other);
@@ -70,7 +70,7 @@ class TANDEM_EXPORT AttrValue {
   }
   /// "int", "list(type)", "func" and so on.
   std::string kind() const;
-  /// As `td ops` and graph dumps print it: `3`, `true`, `"SAME"`, `float`, `[1, 2]`.
+  /// The text that `td ops` and graph dumps print: `3`, `true`, `"SAME"`, `float`, `[1, 2]`.
   std::string to_string() const;
   bool operator==(const AttrValue& other) const;
 
@@ -105,7 +105,7 @@ class TANDEM_EXPORT AttrMap {
   std::size_t size() const { return entries_.size(); }
   auto begin() const { return entries_.begin(); }
   auto end() const { return entries_.end(); }
-  /// The same names with equal values, in any order.
+  /// True if both hold the same names with equal values, in any order.
   bool operator==(const AttrMap& other) const;
 
  private:

@@ -15,18 +15,18 @@ class Device;  // tandem/device/device.h
 /// The memory of one device, apart from the host's. Buffers of it point to their space; it lives
 /// as long as the device, which outlives its buffers.
 ///
-/// Outside of kernels an address in it is a token, which nobody may follow. The device's kernels
+/// Outside of kernels an address in it is a token, which nothing may follow. The device's kernels
 /// see the same byte `kernel_offset` further on (0 where kernels use tokens as they are).
 struct MemorySpace {
   Device* device = nullptr;
   std::ptrdiff_t kernel_offset = 0;
 };
 
-/// Memory that arrays share: a pointer, a size in bytes, and whoever must be told when the last
-/// user is gone.
+/// Memory that arrays share: a pointer, a size in bytes, and an owner that is notified when the
+/// last user is gone.
 ///
 /// For host memory `data()` is an address; for a device it is a token that only that device's
-/// kernels may use. Buffers are immutable while shared: whoever wants to write must hold the only
+/// kernels may use. Buffers are immutable while shared: a writer must hold the only
 /// reference.
 class TANDEM_EXPORT Buffer : public RefCounted {
  public:

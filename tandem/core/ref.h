@@ -20,7 +20,7 @@ class TANDEM_EXPORT RefCounted {
 
   void retain() const noexcept { count_.fetch_add(1, std::memory_order_relaxed); }
   void release() const noexcept {
-    // A sole owner needs no atomic write: nobody else can gain or lose a reference meanwhile.
+    // A sole owner needs no atomic write: nothing else can gain or lose a reference meanwhile.
     if (count_.load(std::memory_order_acquire) == 1 ||
         count_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
       destroy();

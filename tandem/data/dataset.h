@@ -32,7 +32,7 @@ class Observer;
 /// What `cardinality()` returns for a dataset without end. The same number as kAutotune, which is
 /// for numbers of threads and sizes of buffers: neither means the other.
 inline constexpr std::int64_t kInfinite = -1;
-/// What `cardinality()` returns where the number cannot be told without iterating.
+/// What `cardinality()` returns where the number cannot be determined without iterating.
 inline constexpr std::int64_t kUnknown = -2;
 
 /// One pass over a dataset. Movable. Several threads may ask it for elements: they take turns, and
@@ -73,7 +73,7 @@ class TANDEM_EXPORT Iterator {
   /// unless the iterator was made to observe it.
   PipelineStats stats() const;
   /// Stages with kAutotune leave so many threads of their CPU budget to others, a training step for
-  /// example, from soon on and until it is said anew; each keeps one. Thread-safe.
+  /// example, from soon on and until it is set again; each keeps one. Thread-safe.
   void reserve_cores(std::int64_t cores);
 
  private:
@@ -86,7 +86,7 @@ class TANDEM_EXPORT Iterator {
 /// A description of a sequence of elements, each a few tensors; names and meaning are tf.data's.
 ///
 /// An immutable handle, cheap to copy, usable from any thread. Each transformation gives a new
-/// dataset; nothing runs until one is iterated, and every iteration begins anew. Wrong arguments
+/// dataset; nothing runs until one is iterated, and every iteration starts over. Wrong arguments
 /// throw InvalidArgumentError at once.
 ///
 ///     auto train = td::data::from_tensor_slices({images, labels}).shuffle(1024).batch(32);
@@ -96,7 +96,7 @@ class TANDEM_EXPORT Dataset {
  public:
   /// Has no elements to give: using it throws FailedPreconditionError.
   Dataset() = default;
-  /// Throws InvalidArgumentError for more than 2,000 stages one in the other: iterating them could
+  /// Throws InvalidArgumentError for more than 2,000 nested stages: iterating them could
   /// overflow the stack.
   explicit Dataset(std::shared_ptr<const DatasetBase> base);
   bool defined() const noexcept { return base_ != nullptr; }
@@ -120,7 +120,7 @@ class TANDEM_EXPORT Dataset {
   /// Windows over the elements: each component becomes a variant with a dataset of that component's
   /// values (`from_variant`).
   Dataset window(std::int64_t size, WindowOptions options = {}) const;
-  /// Batches anew, of this size or of these in turns, without regard to the input's.
+  /// Rebatches to this size, or to these sizes in turns, without regard to the input's.
   Dataset rebatch(std::int64_t size, BatchOptions options = {}) const;
   Dataset rebatch(std::vector<std::int64_t> sizes, BatchOptions options = {}) const;
   /// Takes the elements apart along their first axis.
@@ -134,7 +134,7 @@ class TANDEM_EXPORT Dataset {
   /// (MapOptions::traced says which it must be). It runs on the thread that wants the element, or
   /// on `num_parallel_calls` threads at a time, then called from several at once.
   Dataset map(ElementFn fn, MapOptions options = {}) const;
-  /// The same with a function that takes or returns TensorMaps (tandem/data/structure.h).
+  /// Maps with a function that takes or returns TensorMaps (tandem/data/structure.h).
   template <class F>
   requires internal::NamesThings<F, ElementFn> Dataset map(F fn, MapOptions options = {})
   const {
@@ -154,7 +154,7 @@ class TANDEM_EXPORT Dataset {
   }
   /// The elements of the datasets that `fn` makes of the elements, one dataset after the other.
   Dataset flat_map(DatasetFn fn) const;
-  /// The same from several datasets in turns.
+  /// Maps each element to a dataset and takes elements from several of these in turns.
   Dataset interleave(DatasetFn fn, InterleaveOptions options = {}) const;
   /// Elements drawn and left out so that classes come as often as `target_dist` says: the class,
   /// and then the element. `class_func` gives a scalar int32 or int64, from 0 on.
@@ -179,13 +179,14 @@ class TANDEM_EXPORT Dataset {
   /// Keeps the elements in memory during the first complete iteration and takes them from there in
   /// later ones.
   Dataset cache() const;
-  /// The same in a file, which later processes read too. It appears when it is complete: a crash
-  /// leaves none, and of several writers the last one's stays. DataLossError if it is damaged.
+  /// Caches the elements in a file, which later processes read too. It appears when it is complete:
+  /// a crash leaves none, and of several writers the last one's stays. DataLossError if it is
+  /// damaged.
   Dataset cache(const std::string& filename) const;
-  /// The same in several files of a folder, which can be read in parallel: written during the first
-  /// complete iteration, and read by later ones, in other processes too. A pipeline of other
-  /// stages, parameters or files has a snapshot of its own there. It appears when it is complete: a
-  /// crash leaves none, and of several writers the first one's stays.
+  /// Caches the elements in several files of a folder, which can be read in parallel: written
+  /// during the first complete iteration, and read by later ones, in other processes too. A
+  /// pipeline of other stages, parameters or files has a snapshot of its own there. It appears when
+  /// it is complete: a crash leaves none, and of several writers the first one's stays.
   Dataset snapshot(const std::string& path, SnapshotOptions options = {}) const;
   /// Goes on after elements whose making failed.
   Dataset ignore_errors(IgnoreErrorsOptions options = {}) const;
@@ -301,7 +302,7 @@ TANDEM_EXPORT Dataset from_variant(const Tensor& variant);
 /// Elements that put the components of several datasets' elements side by side; ends with the
 /// shortest.
 TANDEM_EXPORT Dataset zip(std::vector<Dataset> datasets);
-/// The same with names for the parts.
+/// Zips datasets under names.
 TANDEM_EXPORT Dataset zip(std::initializer_list<std::pair<const std::string, Dataset>> datasets);
 
 }  // namespace tandem::data

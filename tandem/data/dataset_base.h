@@ -22,7 +22,7 @@ class RowTable;
 /// What an element was made of, for errors of later stages. Copied without allocating.
 struct Origin {
   /// Short scalar strings: those that a function took, and last the file that a source read. Null
-  /// where nobody knows.
+  /// where unknown.
   std::shared_ptr<const Element> names;
   std::int64_t byte = -1;  ///< where in that file, in its decompressed content; -1: not known
   bool and_more = false;   ///< it is that of the first of several elements, which were joined
@@ -55,7 +55,7 @@ class TANDEM_EXPORT IteratorBase {
   virtual Origin origin() const;
 
   /// Writes where the pass is, or takes up a pass, just begun, where another one was: see
-  /// StateArchive. Nobody is in `next` meanwhile. Throws UnimplementedError unless overridden.
+  /// StateArchive. No thread is in `next` meanwhile. Throws UnimplementedError unless overridden.
   virtual void visit_state(StateArchive& state);
 };
 
@@ -66,10 +66,10 @@ class TANDEM_EXPORT DatasetBase {
  public:
   virtual ~DatasetBase();
 
-  /// As tf.data names it: "Batch".
+  /// The stage's name in tf.data: "Batch".
   virtual std::string name() const = 0;
-  /// What tells it from others of its name, "size=32": datasets that differ in it have different
-  /// snapshots. Functions have nothing that could be compared.
+  /// What distinguishes it from others of its name, "size=32": datasets that differ in it have
+  /// different snapshots. Functions have nothing that could be compared.
   virtual std::string parameters() const { return {}; }
   /// The datasets that this one draws from.
   virtual std::vector<const DatasetBase*> inputs() const { return {}; }
@@ -89,7 +89,7 @@ class TANDEM_EXPORT DatasetBase {
   virtual const ElementSpec& element_spec() const = 0;
   /// The names of the components (tandem/data/structure.h); empty if they have none.
   virtual const Names& names() const;
-  /// How many components an element has; -1 if only iterating would tell.
+  /// How many components an element has; -1 if only iterating would show.
   virtual int num_components() const { return static_cast<int>(element_spec().size()); }
   /// The number of elements, kInfinite or kUnknown.
   virtual std::int64_t cardinality() const = 0;
@@ -107,7 +107,7 @@ class TANDEM_EXPORT DatasetBase {
  private:
   friend class Dataset;
   std::unique_ptr<IteratorBase> observed_iterator(const IterationContext& context) const;
-  /// How many stages are one in the other up to here; 0 until there is a Dataset of it.
+  /// How many stages are nested up to here; 0 until there is a Dataset of it.
   mutable std::atomic<int> depth_{0};
 };
 

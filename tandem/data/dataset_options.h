@@ -83,7 +83,7 @@ struct SampleOptions {
 };
 
 struct ResampleOptions {
-  /// How often classes come in the input; none: estimated from another pass over it, anew after
+  /// How often classes come in the input; none: estimated from another pass over it, again after
   /// every 32 elements.
   std::vector<float> initial_dist = {};
   std::optional<std::int64_t> seed = std::nullopt;
@@ -105,7 +105,7 @@ class TANDEM_EXPORT ErrorCount {
 };
 struct IgnoreErrorsOptions {
   bool log_warning = false;                     ///< a line on stderr for each
-  std::shared_ptr<ErrorCount> count = nullptr;  ///< told of each
+  std::shared_ptr<ErrorCount> count = nullptr;  ///< counts each error
 };
 
 /// How stages with kAutotune find their threads and buffers: see "Seeing and tuning" in
@@ -119,7 +119,7 @@ struct AutotuneOptions {
   /// the container's.
   std::optional<std::int64_t> ram_budget = std::nullopt;
   /// Nanoseconds that handing an element from thread to thread takes. Where a map's elements, with
-  /// what comes before it, take less, whoever asks for them makes them; 0: threads always do;
+  /// what comes before it, take less, the consumer makes them; 0: threads always do;
   /// none: 4,000.
   std::optional<std::int64_t> handoff_ns = std::nullopt;
 };

@@ -45,10 +45,10 @@ TANDEM_EXPORT std::ostream& operator<<(std::ostream& out, const ElementSpec& spe
 ///     [](const td::data::Element& e) { return td::data::Element{e[0]}; }  // any number
 ///
 /// What it returns may also be a std::tuple or a std::array of tensors. It runs where the elements
-/// are consumed or on threads of the pipeline, under the thread context of whoever began the
-/// iteration; no gradient tape records it. A callable that holds nothing (a lambda without
+/// are consumed or on threads of the pipeline, under the thread context of the thread that began
+/// the iteration; no gradient tape records it. A callable that holds nothing (a lambda without
 /// captures, a function, a td::function) is traced once where that can be done, and its graph then
-/// runs for every element: MapOptions::traced tells when.
+/// runs for every element: MapOptions::traced says when.
 class ElementFn {
  public:
   template <class F, std::enable_if_t<!std::is_same_v<std::decay_t<F>, ElementFn>, int> = 0>
@@ -61,17 +61,24 @@ class ElementFn {
   void apply(Element& element) const;
   /// Whether the callable holds nothing that could differ from call to call.
   bool stateless() const { return stateless_; }
-  /// The same function, whose callable holds only what is the same in each call if `stateless`.
+  /// This function; `stateless`: its callable holds only what is the same in each call.
   ElementFn with_stateless(bool stateless) const {
     ElementFn other = *this;
     other.stateless_ = stateless;
     return other;
   }
-  /// The same function by other means.
-  ElementFn by(std::function<void(Element&)> apply) const {
+  /// This function, computed by another callable.
+  ElementFn with_implementation(std::function<void(Element&)> apply) const {
     ElementFn other = *this;
     other.apply_ = std::move(apply);
     return other;
+  }
+  [[deprecated("use with_stateless")]] ElementFn holding_nothing(bool stateless) const {
+    return with_stateless(stateless);
+  }
+  [[deprecated("use with_implementation")]] ElementFn by(
+      std::function<void(Element&)> apply) const {
+    return with_implementation(std::move(apply));
   }
 
  private:
@@ -89,9 +96,10 @@ class ElementPredicate {
 
   int arity() const { return arity_; }
   bool test(const Element& element) const { return test_(element); }
-  /// The same as a function whose result is a tensor, if the callable's is one: it may be traced.
+  /// The predicate as a function whose result is a tensor, if the callable's is one: it may be
+  /// traced.
   const std::optional<ElementFn>& function() const { return function_; }
-  /// As ElementFn's.
+  /// Like ElementFn::with_stateless.
   ElementPredicate with_stateless(bool stateless) const {
     ElementPredicate other = *this;
     if (function_) other.function_ = function_->with_stateless(stateless);
@@ -110,7 +118,7 @@ namespace internal {
 
 /// Throws InvalidArgumentError: the callable takes `wanted` tensors, the element has `given`.
 [[noreturn]] TANDEM_EXPORT void throw_arity(std::size_t wanted, std::size_t given);
-/// The same for `tuples<wanted>()`.
+/// Throws InvalidArgumentError for `tuples<wanted>()` of elements of another size.
 [[noreturn]] TANDEM_EXPORT void throw_tuple_size(std::size_t wanted, std::size_t given);
 /// The value of a predicate's result; throws InvalidArgumentError unless it is a scalar of dtype
 /// bool.

@@ -81,7 +81,7 @@ TANDEM_EXPORT PipelineExplanation explain(const Dataset& dataset,
 /// Errors are thrown, as anywhere. docs/data.md has an example.
 using DatasetEntry = void(Dataset* out);
 
-/// Of what an iteration did. `cores` 0: the threads of the runtime's inter-op pool.
+/// Explains what an iteration did. `cores` 0: the threads of the runtime's inter-op pool.
 TANDEM_EXPORT PipelineExplanation explain(PipelineStats stats, int cores = 0);
 
 }  // namespace tandem::data

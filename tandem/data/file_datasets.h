@@ -138,7 +138,7 @@ class TANDEM_EXPORT TFRecordWriter {
   explicit TFRecordWriter(const std::string& filename, TFRecordWriterOptions options = {});
   /// Closes, hiding errors.
   ~TFRecordWriter();
-  /// Whoever was moved from throws FailedPreconditionError when it is written to or flushed.
+  /// A moved-from object throws FailedPreconditionError when it is written to or flushed.
   TFRecordWriter(TFRecordWriter&&) noexcept;
   TFRecordWriter& operator=(TFRecordWriter&&) noexcept;
 

@@ -19,7 +19,7 @@ TANDEM_EXPORT void write_png(const std::string& path, const Tensor& image);
 /// or no PNG, NotFoundError if it is missing.
 TANDEM_EXPORT Tensor read_png(const std::string& path);
 
-/// The same from and to bytes in memory; errors call them `name`.
+/// Encodes to and decodes from bytes in memory; errors call them `name`.
 TANDEM_EXPORT std::string encode_png(const Tensor& image);
 TANDEM_EXPORT Tensor decode_png(std::string_view bytes, const std::string& name);
 

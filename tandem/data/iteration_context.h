@@ -18,8 +18,8 @@ class Tuner;
 struct ObservedStage;
 struct StageCounters;
 
-/// Tells the threads and long loops of an iteration to stop. A tree: stopping one stops those below
-/// it. Thread-safe.
+/// Signals the threads and long loops of an iteration to stop. A tree: stopping one stops those
+/// below it. Thread-safe.
 class TANDEM_EXPORT StopSignal {
  public:
   StopSignal();
@@ -76,9 +76,9 @@ class TANDEM_EXPORT IterationContext {
 
   /// What with_options stages after this one say.
   const Options& options() const { return options_; }
-  /// The same iteration for the stages before a with_options.
+  /// This iteration as the stages before a with_options see it.
   IterationContext with(const Options& options) const;
-  /// The same iteration for sources that are not to be cut into shards.
+  /// This iteration for sources that are not to be cut into shards.
   IterationContext whole() const;
   /// The threads of a stage for a number of calls that may be kAutotune; kAutotune again where
   /// `tuner` is to find them.
@@ -98,7 +98,7 @@ class TANDEM_EXPORT IterationContext {
   /// Who watches the iteration, or null.
   Observer* observer() const { return observer_; }
   /// For a stage with threads: where its pass, which this context was given to, counts what they
-  /// do; null if nobody wants to know.
+  /// do; null if not recorded.
   StageCounters* counters() const;
   /// What finds the threads and buffers of stages with kAutotune; made when first asked for.
   Tuner& tuner() const;
@@ -110,7 +110,8 @@ class TANDEM_EXPORT IterationContext {
   ObservedStage* stage() const { return stage_; }
   const DatasetBase* dataset() const { return dataset_; }
 
-  /// Of the iteration itself, and of the passes over the stage that owns `sequence`.
+  /// Visits the state of the iteration itself, and of the passes over the stage that owns
+  /// `sequence`.
   void visit_state(StateArchive& state) const;
   void visit_state(StateArchive& state, const std::shared_ptr<SeedSequence>& sequence) const;
 

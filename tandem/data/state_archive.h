@@ -22,7 +22,7 @@ namespace tandem::data {
 ///       input().visit_state(state);
 ///     }
 ///
-/// Every item carries its kind, so that a state of another pipeline is told from this one's
+/// Every item carries its kind, so that a state of another pipeline differs from this one's
 /// (InvalidArgumentError); damaged bytes are found before by their checksum (DataLossError). Used
 /// by one thread at a time.
 ///

@@ -35,7 +35,7 @@ class TANDEM_EXPORT TensorMap : public std::map<std::string, Tensor> {
   /// Throws NotFoundError.
   Tensor& at(const std::string& name);
   const Tensor& at(const std::string& name) const;
-  /// An undefined tensor if it is new; an error of using that tells of this.
+  /// An undefined tensor if it is new; an error of using that reports this.
   Tensor& operator[](const std::string& name);
 };
 /// One for each component, "" where it has none; empty if no component has one.
@@ -171,7 +171,7 @@ void put_named(std::tuple<T...> tuple, const std::string& path, Names& names, El
       tuple);
 }
 
-/// A function on the elements of `input`, which tells `names` those of its results.
+/// A function on the elements of `input`, which puts the names of its results into `names`.
 template <class F>
 auto on_names(F f, std::shared_ptr<const DatasetBase> input, std::shared_ptr<ResultNames> names) {
   return [f = std::move(f), input = std::move(input),

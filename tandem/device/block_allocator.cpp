@@ -148,18 +148,18 @@ class BlockAllocator::State {
     free_.insert(std::move(block->node));
   }
 
-  bool may_give_back() const { return options_.growth && source_->takes_back(); }
-  std::size_t give_back_unused() {
+  bool may_release() const { return options_.growth && source_->takes_back(); }
+  std::size_t release_unused() {
     std::lock_guard lock(mutex_);
-    if (!may_give_back()) return 0;
-    std::size_t given_back = 0;
+    if (!may_release()) return 0;
+    std::size_t released = 0;
     while (!regions_.empty() && drop(regions_.back())) {
-      given_back += regions_.back().bytes;
+      released += regions_.back().bytes;
       reserved_ -= regions_.back().bytes;
       source_->take_back(regions_.back());
       regions_.pop_back();
     }
-    return given_back;
+    return released;
   }
 
   void rename(Block* block, std::string_view holder) {
@@ -196,7 +196,7 @@ class BlockAllocator::State {
   std::string report(std::size_t bytes) const;
   std::string use_report(std::size_t bytes) const;
 
-  MemoryKeepers& keepers() { return keepers_; }
+  Reclaimables& reclaimables() { return reclaimables_; }
   RegionSource& source() const { return *source_; }
   const MemorySpace* space() const { return options_.space; }
 
@@ -304,7 +304,7 @@ class BlockAllocator::State {
 
   const std::shared_ptr<RegionSource> source_;
   const BlockAllocatorOptions options_;
-  MemoryKeepers keepers_;
+  Reclaimables reclaimables_;
   mutable std::mutex mutex_;
   std::vector<MemoryRegion> regions_;
   std::vector<Block*> firsts_;  // of each chain of neighbours
@@ -438,7 +438,7 @@ Ref<Buffer> BlockAllocator::allocate(std::size_t bytes) {
   if (bytes == 0) return make_ref<EmptyBuffer>(state_->anchor(), state_->space());
   Block* block = state_->take(bytes);
   if (!block) {
-    state_->keepers().reclaim();
+    state_->reclaimables().reclaim();
     block = state_->take(bytes);
   }
   if (!block && !state_->beyond_limit(bytes) && state_->source().ask_others())
@@ -455,11 +455,11 @@ Ref<Buffer> BlockAllocator::allocate(std::size_t bytes) {
 MemoryStats BlockAllocator::stats() const { return state_->stats(); }
 std::size_t BlockAllocator::counted_bytes(std::size_t bytes) const { return rounded_up(bytes); }
 void BlockAllocator::reset_peak() { state_->reset_peak(); }
-MemoryKeepers* BlockAllocator::keepers() { return &state_->keepers(); }
-std::size_t BlockAllocator::give_back_unused() {
-  if (!state_->may_give_back()) return 0;
-  state_->keepers().reclaim();
-  return state_->give_back_unused();
+Reclaimables* BlockAllocator::reclaimables() { return &state_->reclaimables(); }
+std::size_t BlockAllocator::release_unused() {
+  if (!state_->may_release()) return 0;
+  state_->reclaimables().reclaim();
+  return state_->release_unused();
 }
 std::string BlockAllocator::report(std::size_t bytes) const { return state_->report(bytes); }
 std::string BlockAllocator::use_report(std::size_t bytes) const {

@@ -31,7 +31,7 @@ class TANDEM_EXPORT RegionSource {
   virtual std::optional<MemoryRegion> grow(std::size_t least, std::size_t wanted) = 0;
   /// True if every region continues the last one.
   virtual bool contiguous() const { return false; }
-  /// True if `take_back` may be called: the newest region can be given back while others are used.
+  /// True if `take_back` may be called: the newest region can be released while others are used.
   virtual bool takes_back() const { return false; }
   /// The newest region is not used any more; the next one begins where it did. Never called
   /// together with `grow`.
@@ -47,7 +47,7 @@ class TANDEM_EXPORT RegionSource {
   /// The region is not needed any more: its allocator and all of its buffers are gone.
   virtual void release(const MemoryRegion& /*region*/) noexcept {}
 
-  /// `bytes` at `at` are a block from now on, and nobody else's are the `gap` bytes behind it.
+  /// `bytes` at `at` become a block, and the `gap` bytes behind it stay unused.
   /// Called on any thread, by several at a time.
   virtual void on_allocate(std::byte* /*at*/, std::size_t /*bytes*/, std::size_t /*gap*/) {}
   /// The block is not used any more. As on_allocate, with the same figures.
@@ -81,11 +81,11 @@ class TANDEM_EXPORT BlockAllocator final : public Allocator {
   MemoryStats stats() const override;
   std::size_t counted_bytes(std::size_t bytes) const override;
   void reset_peak() override;
-  MemoryKeepers* keepers() override;
+  Reclaimables* reclaimables() override;
   /// Has its keepers give up what they can, and gives the newest regions back to the source as far
-  /// as nothing in them is used: bytes given back. An allocator that took all at first use keeps
+  /// as nothing in them is used: bytes released. An allocator that took all at first use keeps
   /// it.
-  std::size_t give_back_unused();
+  std::size_t release_unused();
 
   /// The text of the error for a request that can't be met: the request, the limit, what is in
   /// use, the largest holders, the fragmentation, and what would help.
@@ -98,7 +98,7 @@ class TANDEM_EXPORT BlockAllocator final : public Allocator {
   class State;
 
  public:
-  /// Of the same blocks: what buffers allocate their like with.
+  /// An allocator of the blocks of `state`, with which buffers allocate their like.
   explicit BlockAllocator(std::shared_ptr<State> state);
 
  private:

@@ -18,8 +18,8 @@
 
 namespace tandem {
 
-class MemoryKeepers;  // tandem/device/reclaimable.h
-struct MemorySpace;   // tandem/core/buffer.h
+class Reclaimables;  // tandem/device/reclaimable.h
+struct MemorySpace;  // tandem/core/buffer.h
 
 // What a backend must keep to is checked by tandem/device/conformance, case by case;
 // docs/adding-a-device.md shows how to write one.
@@ -46,8 +46,8 @@ class TANDEM_EXPORT Allocator {
   virtual std::size_t counted_bytes(std::size_t bytes) const { return bytes; }
   /// The peak becomes what is in use now.
   virtual void reset_peak() {}
-  /// Who is asked for memory before an allocation fails; null where nobody can be.
-  virtual MemoryKeepers* keepers() { return nullptr; }
+  /// Who is asked for memory before an allocation fails; null where there is no one to ask.
+  virtual Reclaimables* reclaimables() { return nullptr; }
 };
 
 /// Memory allocated by this thread in the block is held by `holder` (a node's name, say) in reports
@@ -106,17 +106,18 @@ class TANDEM_EXPORT Stream {
   virtual ~Stream();
   /// Throws UnavailableError, and calls nothing, if the device is already lost.
   virtual void enqueue(Work work) = 0;
-  /// As enqueue. One side must be in the device's memory; the other may be the host's, or that of
-  /// a device for which `Device::can_copy_to` is true (it is for the same backend's alone).
+  /// Enqueues a copy. One side must be in the device's memory; the other may be the host's, or that
+  /// of a device for which `Device::can_copy_to` is true (it is for the same backend's alone).
   virtual void enqueue(Copy copy) = 0;
   /// An event that is done once everything enqueued so far has run.
   virtual Ref<Event> record() = 0;
   /// Later work of this stream begins after the event, without blocking the caller. The event may
   /// be of any stream, device and backend; of one that the hardware does not know the backend asks
-  /// `done` on a thread of its own. An event that failed is over too: who recorded it tells.
+  /// `done` on a thread of its own. An event that failed is over too: the error is with what
+  /// recorded it.
   virtual void wait_for(Ref<Event> event) = 0;
-  /// Blocks until all work is over; throws the first failure that was not yet told (by `done`, an
-  /// event or here).
+  /// Blocks until all work is over; throws the first failure that was not yet reported (by `done`,
+  /// an event or here).
   virtual void synchronize() = 0;
 };
 

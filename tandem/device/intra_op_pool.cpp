@@ -37,7 +37,7 @@ constexpr auto kSpin = std::chrono::microseconds(100);
 
 }  // namespace
 
-// A job is open for joining while `job` points to it; `generation` tells sleepers of a new one.
+// A job is open for joining while `job` points to it; `generation` notifies sleepers of a new one.
 // Workers count themselves in before they touch the job and out afterwards; the caller closes the
 // job and waits until all are out, so the job's callable and counters live on its stack safely.
 struct IntraOpPool::State {
@@ -63,7 +63,7 @@ struct IntraOpPool::State {
     }
   };
 
-  // The pieces of one thread that nobody has begun: alone in its cache line.
+  // The pieces of one thread that nothing has begun: alone in its cache line.
   struct alignas(64) Stretch {
     std::atomic<std::int64_t> next{0};
     std::int64_t end = 0;

@@ -41,7 +41,7 @@ class TANDEM_EXPORT IntraOpPool {
 
   int threads() const { return threads_; }
 
-  /// How often the calling thread has had the workers, in any pool: tells whether a kernel is
+  /// How often the calling thread has had the workers, in any pool. It shows whether a kernel is
   /// parallel by itself.
   static std::uint64_t uses_by_this_thread();
 

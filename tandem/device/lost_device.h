@@ -8,7 +8,7 @@
 
 namespace tandem {
 
-/// What the user of a lost device's memory or streams is told.
+/// The error for users of a lost device's memory or streams.
 TANDEM_EXPORT std::string lost_text(std::string_view device, std::string_view why);
 
 /// Throws UnavailableError with that text if the device is lost.

@@ -105,7 +105,7 @@ namespace {
 void copy_and_wait(const Array& from, const Array& to) {
   if (from.num_bytes() == 0) return;
   Stream& stream = copy_stream(device_of(from), device_of(to));
-  // Not by an event: that tells what failed of others' copies too, and each failure once.
+  // Not by an event: that reports failures of others' copies too, and each failure once.
   wait_until_done([&](auto done) {
     Copy copy = transfer(from, to);
     copy.done = std::move(done);

@@ -13,7 +13,7 @@
  * - No exception and no longjmp crosses a function of this interface.
  * - A function that can fail takes a TandemStatus, which the caller has set to "no error"; the
  * callee writes to it only when it fails, and its other results do not count then.
- * - Texts are UTF-8 and end in NUL. They are copied by whoever wants to keep them, but for those in
+ * - Texts are UTF-8 and end in NUL. The receiver copies those that it keeps, but for those in
  *   the plugin's table and its kernels, which live as long as the process. Libraries are never
  *   unloaded.
  * - Every function may be called from any thread, by several at a time, unless it says otherwise.
@@ -149,9 +149,9 @@ typedef struct TandemCopy {
 
 /* ---- Kernels ----
  *
- * With a kernel class of its own a device runs the ops for which the plugin brings kernels, and
+ * With a kernel class of its own a device runs the ops for which the plugin has kernels, and
  * Tandem does the rest: copies by TandemCopy, calls of functions, conditions and loops on the host,
- * constants brought over once. Ops on int32 alone count and index: the host computes them in its
+ * constants copied once. Ops on int32 alone count and index: the host computes them in its
  * own memory, by its own kernels. All other ops without a kernel here, variables included, go to
  * the CPU under soft placement, and values are copied there and back; without it they are an error.
  * Strings and resources stay on the host.
@@ -258,8 +258,8 @@ typedef struct TandemPluginApi {
   int32_t (*device_can_copy)(TandemDevice* from, TandemDevice* to);
 
   /* Device memory, aligned to 256 bytes: Tandem asks seldom, for much at a time. The address must
-   * differ from every other in use in the process, so that it tells whose it is; nobody follows it
-   * but kernels, by kernel_offset. Memory may be freed from callbacks. */
+   * differ from every other in use in the process, so that it identifies its device; nothing
+   * follows it but kernels, by kernel_offset. Memory may be freed from callbacks. */
   void* (*memory_allocate)(TandemDevice* device, uint64_t bytes, TandemStatus* status);
   void (*memory_free)(TandemDevice* device, void* address, uint64_t bytes);
   /* optional: host memory that copies are fastest with, aligned to 64 bytes. */

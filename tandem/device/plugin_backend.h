@@ -23,8 +23,8 @@ TANDEM_EXPORT void lose_plugin_device(Device& device);
 /// The plugin's handle of a device; null for devices of other backends.
 TANDEM_EXPORT TandemDevice* plugin_handle(const Device& device);
 
-/// Who registers the kernels that plugins bring: set by the module graph, which knows of kernels.
-/// Plugins that were loaded before are told of at once.
+/// Who registers the kernels of plugins: set by the module graph, which knows of kernels.
+/// It is called at once for plugins that were loaded before.
 using PluginKernelSink = void (*)(const TandemPluginApi& plugin);
 TANDEM_EXPORT void set_plugin_kernel_sink(PluginKernelSink sink);
 /// What plugins are given for their kernels; filled in by graph too, before any plugin is loaded.

@@ -6,31 +6,31 @@ namespace tandem {
 
 Reclaimable::~Reclaimable() = default;
 
-void MemoryKeepers::add(Reclaimable& keeper) {
+void Reclaimables::add(Reclaimable& keeper) {
   std::lock_guard lock(mutex_);
-  keepers_.push_back(&keeper);
+  reclaimables_.push_back(&keeper);
 }
 
-void MemoryKeepers::remove(Reclaimable& keeper) {
+void Reclaimables::remove(Reclaimable& keeper) {
   std::lock_guard lock(mutex_);
-  std::erase(keepers_, &keeper);
+  std::erase(reclaimables_, &keeper);
 }
 
-void MemoryKeepers::reclaim() {
+void Reclaimables::reclaim() {
   std::lock_guard lock(mutex_);
-  for (Reclaimable* const keeper : keepers_) keeper->reclaim();
+  for (Reclaimable* const keeper : reclaimables_) keeper->reclaim();
 }
 
-KeeperRegistration::KeeperRegistration(MemoryKeepers& keepers, Reclaimable& keeper)
-    : keepers_(&keepers), keeper_(keeper) {
+ReclaimableRegistration::ReclaimableRegistration(Reclaimables& keepers, Reclaimable& keeper)
+    : reclaimables_(&keepers), keeper_(keeper) {
   keepers.add(keeper);
 }
 
-KeeperRegistration::KeeperRegistration(KeeperRegistration&& other) noexcept
-    : keepers_(std::exchange(other.keepers_, nullptr)), keeper_(other.keeper_) {}
+ReclaimableRegistration::ReclaimableRegistration(ReclaimableRegistration&& other) noexcept
+    : reclaimables_(std::exchange(other.reclaimables_, nullptr)), keeper_(other.keeper_) {}
 
-KeeperRegistration::~KeeperRegistration() {
-  if (keepers_) keepers_->remove(keeper_);
+ReclaimableRegistration::~ReclaimableRegistration() {
+  if (reclaimables_) reclaimables_->remove(keeper_);
 }
 
 }  // namespace tandem

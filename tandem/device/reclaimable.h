@@ -7,7 +7,7 @@
 
 namespace tandem {
 
-/// Keeps memory of a device that nobody uses now, for its next use.
+/// Caches unused memory of a device for its next use.
 class TANDEM_EXPORT Reclaimable {
  public:
   virtual ~Reclaimable();
@@ -16,7 +16,7 @@ class TANDEM_EXPORT Reclaimable {
 };
 
 /// Those of one allocator. Thread-safe.
-class TANDEM_EXPORT MemoryKeepers {
+class TANDEM_EXPORT Reclaimables {
  public:
   void add(Reclaimable& keeper);
   /// Once it returns `keeper` will not be called any more.
@@ -25,19 +25,19 @@ class TANDEM_EXPORT MemoryKeepers {
 
  private:
   std::mutex mutex_;
-  std::vector<Reclaimable*> keepers_;
+  std::vector<Reclaimable*> reclaimables_;
 };
 
 /// One keeper among those of an allocator, for as long as this lives; shorter than either.
-class TANDEM_EXPORT KeeperRegistration {
+class TANDEM_EXPORT ReclaimableRegistration {
  public:
-  KeeperRegistration(MemoryKeepers& keepers, Reclaimable& keeper);
-  KeeperRegistration(KeeperRegistration&& other) noexcept;
-  KeeperRegistration& operator=(KeeperRegistration&&) = delete;
-  ~KeeperRegistration();
+  ReclaimableRegistration(Reclaimables& keepers, Reclaimable& keeper);
+  ReclaimableRegistration(ReclaimableRegistration&& other) noexcept;
+  ReclaimableRegistration& operator=(ReclaimableRegistration&&) = delete;
+  ~ReclaimableRegistration();
 
  private:
-  MemoryKeepers* keepers_;  // null: moved from
+  Reclaimables* reclaimables_;  // null: moved from
   Reclaimable& keeper_;
 };
 

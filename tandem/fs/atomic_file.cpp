@@ -7,7 +7,7 @@
 
 namespace tandem::fs {
 
-// Whoever asked for `path` knows nothing of the other name.
+// The caller asked for `path` and knows nothing of the other name.
 template <class Work>
 void AtomicFile::on_behalf(Work work) {
   try {
@@ -40,7 +40,7 @@ AtomicFile::~AtomicFile() {
     file_.reset();
     if (!unfinished_.empty()) file_system_of(unfinished_).remove(unfinished_);
   } catch (const Error&) {
-    // What is left over has a name that nobody reads.
+    // What is left over has a name that nothing reads.
   }
 }
 

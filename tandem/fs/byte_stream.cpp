@@ -34,7 +34,7 @@ class Source {
     return count;
   }
   std::uint64_t size() const { return size_; }
-  // For where nothing can be read. Some systems tell of sizes that their files never have.
+  // For where nothing can be read. Some systems report sizes that their files never have.
   void check_end(const std::string& path, std::uint64_t at) const {
     if (!file_ || at >= size_) return;
     const std::uint64_t now = file_system_of(path).stat(path).size;
@@ -190,7 +190,7 @@ struct ByteStream::State {
       }
     }
     const std::span<char> room = std::span(buffer).subspan(end);
-    broken = true;  // unless reading succeeds: an error is told once
+    broken = true;  // unless reading succeeds: an error is reported once
     const std::size_t got = inflater ? inflater->read(room) : source.read(read_to, room);
     if (got == 0 && !inflater) source.check_end(path, read_to);
     broken = false;

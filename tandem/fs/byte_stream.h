@@ -13,7 +13,8 @@ namespace tandem::fs {
 /// How a whole file is compressed, around whatever format its content has.
 enum class Compression { kNone, kGzip, kZlib };
 
-/// Of the names that TensorFlow uses: "", "GZIP" and "ZLIB"; others throw InvalidArgumentError.
+/// The compression of a name that TensorFlow uses: "", "GZIP" or "ZLIB"; others throw
+/// InvalidArgumentError.
 TANDEM_EXPORT Compression compression_of(std::string_view name);
 
 /// The content of a file from its beginning to its end, decompressed, through one buffer: reading
@@ -25,7 +26,7 @@ class TANDEM_EXPORT ByteStream {
 
   explicit ByteStream(std::string path, Compression compression = Compression::kNone,
                       std::size_t buffer_bytes = kBufferBytes);
-  /// Of bytes in memory, which must outlive the stream; `name` is what errors call them.
+  /// A stream of bytes in memory, which must outlive the stream; `name` is what errors call them.
   ByteStream(std::string_view bytes, std::string name, Compression compression);
   ~ByteStream();
   ByteStream(ByteStream&&) noexcept;
@@ -40,7 +41,7 @@ class TANDEM_EXPORT ByteStream {
   std::string_view peek_some();
   /// Passes over bytes that a peek has shown; what it showed stays valid.
   void consume(std::size_t count);
-  /// Passes over what the buffer holds, and gives back its memory.
+  /// Skips what the buffer holds, and releases its memory.
   void drop();
   /// Passes over `count` bytes; returns how many there were.
   std::uint64_t skip(std::uint64_t count);

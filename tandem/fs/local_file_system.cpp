@@ -150,7 +150,7 @@ std::string LocalFileSystem::follow_links(const std::string& path) {
     if (error) return i == 0 ? path : target.string();  // no link
     target = target.parent_path() / next;               // `next` alone if it is absolute
   }
-  return path;  // in a circle: opening it tells
+  return path;  // in a circle: opening it fails
 }
 
 void LocalFileSystem::copy_permissions(const std::string& from, const std::string& to) {

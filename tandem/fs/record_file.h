@@ -20,6 +20,8 @@ struct RecordReaderOptions {
   std::function<void()> check = nullptr;
 
   static constexpr std::uint64_t kMaxRecordBytes = std::uint64_t{1} << 32;
+  [[deprecated("use kMaxRecordBytes")]] static constexpr std::uint64_t kMostRecordBytes =
+      kMaxRecordBytes;
 };
 
 /// Reads TFRecord files: records of any bytes, each with checksums of its length and its content,
@@ -27,7 +29,8 @@ struct RecordReaderOptions {
 class TANDEM_EXPORT RecordReader {
  public:
   explicit RecordReader(std::string path, RecordReaderOptions options = {});
-  /// Of a file's bytes in memory, which must outlive the reader; `name` is what errors call them.
+  /// A reader of a file's bytes in memory, which must outlive the reader; `name` is what errors
+  /// call them.
   RecordReader(std::string_view bytes, std::string name, RecordReaderOptions options = {});
 
   /// The next record, valid until the next call; false at the end. A damaged or cut-off record is a
@@ -44,7 +47,7 @@ class TANDEM_EXPORT RecordReader {
   std::uint64_t record_offset() const { return stream_.offset(); }
   /// Goes on at an offset that `offset` gave.
   void seek(std::uint64_t offset);
-  /// Whether the file has no more records, also since an error is the last thing told of it.
+  /// Whether the file has no more records, also because an error ended it.
   bool ended() const { return ended_; }
   /// Gives no more records.
   void end() { ended_ = true; }
@@ -79,7 +82,7 @@ class TANDEM_EXPORT RecordWriter {
   explicit RecordWriter(const std::string& path, RecordWriterOptions options = {});
   /// Closes, hiding errors.
   ~RecordWriter();
-  /// Whoever was moved from throws FailedPreconditionError when it is written to or flushed.
+  /// A moved-from object throws FailedPreconditionError when it is written to or flushed.
   RecordWriter(RecordWriter&&) noexcept;
   RecordWriter& operator=(RecordWriter&&) noexcept;
 

@@ -62,7 +62,7 @@ bool RecordReader::find_header() {
   }
 }
 
-// What cannot be read is told once: then the records end.
+// What cannot be read is reported once: then the records end.
 std::string_view RecordReader::peek(std::size_t count) {
   try {
     return stream_.peek(count);

@@ -26,7 +26,7 @@ namespace files = std::filesystem;
 
 constexpr auto kOld = std::chrono::hours(24);
 
-// Of the running system and the space in which process numbers count; empty if nobody knows.
+// Identifies the running system and its process namespace; empty if unknown.
 std::string make_machine() {
   std::string text;
   std::ifstream boot("/proc/sys/kernel/random/boot_id");
@@ -86,8 +86,8 @@ bool is_old(const files::path& path) {
 }
 
 // `rest` is what follows the name of the complete file: "MACHINE.PROCESS.NUMBER.tmp", the machine
-// left out where nobody knows it.
-bool is_leftover(std::string_view rest, const files::path& path) {
+// left out where unknown.
+bool is_stale(std::string_view rest, const files::path& path) {
   std::string_view first = take_part(rest), process = first, from;
   std::string_view number = take_part(rest);
   if (rest != "tmp") {
@@ -120,12 +120,12 @@ void remove_stale_files(const std::string& path) noexcept {
          at.increment(error)) {
       const std::string name = at->path().filename().string();
       if (!name.starts_with(begin)) continue;
-      if (!is_leftover(std::string_view(name).substr(begin.size()), at->path())) continue;
+      if (!is_stale(std::string_view(name).substr(begin.size()), at->path())) continue;
       std::error_code ignored;
       files::remove_all(at->path(), ignored);
     }
   } catch (...) {
-    // They are nobody's, and in nobody's way.
+    // They belong to no process and do no harm.
   }
 }
 

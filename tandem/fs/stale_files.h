@@ -6,7 +6,7 @@
 
 namespace tandem::fs {
 
-/// A name beside `path` for what shall get that name when it is complete: it tells the machine, the
+/// A name beside `path` for what shall get that name when it is complete: it holds the machine, the
 /// process and a number, "model.3f2a9c01.4711.0.tmp".
 TANDEM_EXPORT std::string unfinished_name(const std::string& path);
 

@@ -39,7 +39,7 @@ TANDEM_EXPORT bool expand_functions(MutableFunction& f, const OpRegistry& ops,
 /// devices (parts of a name that a request leaves open differ from nothing). `device`: the request
 /// that holds for the node.
 TANDEM_EXPORT bool spans_devices(const Node& node, const std::string& device);
-/// The same for jobs, replicas and tasks.
+/// Like spans_devices for jobs, replicas and tasks.
 TANDEM_EXPORT bool spans_tasks(const Node& node, const std::string& device);
 
 }  // namespace passes

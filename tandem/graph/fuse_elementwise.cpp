@@ -73,7 +73,7 @@ class Fuser {
   }
 
   // All that can be computed along with `root`, element by element of a value of its shape: what
-  // nobody else reads, and what everybody widens for himself.
+  // nothing else reads, and what each reader widens for itself.
   Group grow(Node* root, const PartialShape& shape) {
     Group group{{root}};
     struct Uses {

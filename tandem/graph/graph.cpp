@@ -241,7 +241,7 @@ namespace {
 }  // namespace
 
 std::vector<Node*> Graph::topological_order() const {
-  // Of the nodes that are ready the one added first goes first.
+  // The ready node that was added first goes first.
   std::vector<int> position(static_cast<std::size_t>(next_id_), 0);
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     position[static_cast<std::size_t>(nodes_[i]->id())] = static_cast<int>(i);

@@ -116,8 +116,8 @@ class TANDEM_EXPORT Graph {
   void remove_if(const std::vector<bool>& drop_by_id);
   /// Infers all output shapes again, after inputs changed.
   void infer_shapes();
-  /// The same for a graph that is about to run: a node whose inputs cannot fit keeps unknown
-  /// shapes, since the error is its kernel's to give.
+  /// Infers the shapes of a graph that is about to run: a node whose inputs cannot fit keeps
+  /// unknown shapes, since the error is its kernel's to give.
   void infer_shapes_to_run();
 
   /// For each node id, the nodes that use one of its outputs or wait for it (each once).

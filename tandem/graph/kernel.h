@@ -52,7 +52,7 @@ struct KernelDecl {
   KernelFn run = nullptr;
   AsyncKernelFn run_async = nullptr;
   KernelAccepts accepts = nullptr;
-  /// Of elementwise kernels of one or two inputs (or more, from the left) that take no parameter.
+  /// For elementwise kernels of one or two inputs (or more, from the left) without a parameter.
   ElementLoops (*float_loops)() = nullptr;
 };
 
@@ -103,7 +103,7 @@ class TANDEM_EXPORT KernelRegistry {
   /// `attrs` must be complete. Null if there is no kernel for these types.
   const KernelList* find(const OpDef& op, std::string_view kernel_class,
                          const AttrMap& attrs) const;
-  /// As find, but throws: UnimplementedError "no kernel", naming the types for which there are
+  /// Like find, but throws: UnimplementedError "no kernel", naming the types for which there are
   /// kernels.
   const KernelList& get(const OpDef& op, std::string_view kernel_class, const AttrMap& attrs) const;
   std::vector<const KernelDecl*> all(std::string_view op) const;

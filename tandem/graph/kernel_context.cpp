@@ -23,7 +23,7 @@ Array& KernelContext::allocate_output_slow(int i, const Shape& shape) {
     output = Array(dtype, shape);
     return output;
   }
-  // As allocate_on_device, but in its place: every output of an eager call comes from here.
+  // Like allocate_on_device, but in its place: every output of an eager call comes from here.
   const std::int64_t bytes =
       checked_multiply(shape.num_elements(), static_cast<std::int64_t>(dtype_size(dtype)));
   Ref<Buffer> buffer = services_->allocator->allocate(static_cast<std::size_t>(bytes));

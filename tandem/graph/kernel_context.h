@@ -86,10 +86,10 @@ class TANDEM_EXPORT KernelContext {
     }
     return allocate_output_slow(i, shape);
   }
-  /// As allocate_output, but takes over input `in`'s memory if nobody else needs it and the sizes
-  /// agree.
+  /// Like allocate_output, but takes over input `in`'s memory if nothing else needs it and the
+  /// sizes agree.
   Array& reuse_or_allocate_output(int in, int i, const Shape& shape);
-  /// Hands on an existing array (its buffer is shared).
+  /// Forwards an existing array (its buffer is shared).
   void set_output(int i, Array value);
   Array& output(int i) { return *outputs_[i]; }
   /// Scratch memory that lives as long as the returned Array.
@@ -179,7 +179,7 @@ class TANDEM_EXPORT KernelContext {
   bool outputs_dead_ = false;  ///< the kernel has said so
 
  private:
-  // Of lists longer than the masks the rest is neither planned nor owned.
+  // In lists longer than the masks, the rest is neither planned nor owned.
   static bool has_bit(std::uint64_t mask, int i) { return i < 64 && ((mask >> i) & 1) != 0; }
   void mark_set(int i) {
     if (i < 64) set_outputs_ |= std::uint64_t{1} << i;

@@ -56,7 +56,7 @@ struct TANDEM_EXPORT OpDef : std::enable_shared_from_this<OpDef> {
   bool plain_arguments = false;  ///< no argument is a list
 
   const AttrDef* find_attr(std::string_view attr) const;
-  /// As `td ops NAME` prints it.
+  /// The text that `td ops NAME` prints.
   std::string to_string() const;
 
   /// Throws InternalError naming the op when the declaration is malformed.

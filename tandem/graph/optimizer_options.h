@@ -11,7 +11,7 @@ struct OptimizerOptions {
   bool constant_folding = true;
   /// x * 1, double transposes and the like.
   bool arithmetic_optimization = true;
-  /// Of equal nodes one is kept.
+  /// Keeps one of equal nodes.
   bool common_subgraph_elimination = true;
   /// Convolutions and products take in what follows them: batch norm, scale, bias, residual,
   /// activation, cast; and the Pad before them.

@@ -158,7 +158,7 @@ bool fold_constants(MutableFunction& f, const OpRegistry& ops, Evaluator& evalua
 
 namespace {
 
-// Of a constant every bit counts: 0 equals -0, but what is divided by them differs.
+// Constants are compared bit by bit: 0 equals -0, but what is divided by them differs.
 bool same_attrs(const Node& a, const Node& b) {
   if (a.kind() != NodeKind::kConst) return a.attrs() == b.attrs();
   const Array &x = **constant(a), &y = **constant(b);  // of one dtype and shape

@@ -75,7 +75,7 @@ TANDEM_EXPORT bool fold_constants(MutableFunction& f, const OpRegistry& ops, Eva
 TANDEM_EXPORT bool eliminate_common_subexpressions(MutableFunction& f);
 /// Applies the rewrites that ops declare (x * 1, double transposes, …).
 TANDEM_EXPORT bool simplify_arithmetic(MutableFunction& f, const OpRegistry& ops);
-/// Drops control edges that others imply, and nodes that only hand on a value once others have run.
+/// Drops control edges that others imply, and nodes that only forward a value once others have run.
 TANDEM_EXPORT bool simplify_control_edges(MutableFunction& f, const OpRegistry& ops);
 /// What constants wait for, those who use them wait for: plans have constants at hand from the
 /// start. Not in graphs with TensorFlow 1 control flow, whose constants take part in it.

@@ -140,7 +140,7 @@ void VariableResource::assign(Array value, bool validate_shape) {
   name_holder();
 }
 
-// Device memory that runs out is told by variable.
+// Device memory that runs out is reported by variable.
 void VariableResource::name_holder() {
   if (!value_.on_host()) value_.buffer()->set_holder(cat("variable '", name_, "'"));
 }

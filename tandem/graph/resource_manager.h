@@ -91,7 +91,7 @@ class TANDEM_EXPORT ResourceManager {
 };
 
 /// The state of a resource variable. Readers share the value's buffer; writers replace it, or
-/// change it in place when nobody else holds it.
+/// change it in place when nothing else holds it.
 class TANDEM_EXPORT VariableResource final : public Resource {
  public:
   VariableResource(std::string name, DType dtype, PartialShape shape)
@@ -105,7 +105,7 @@ class TANDEM_EXPORT VariableResource final : public Resource {
   /// Call with `mutex` held. Throws FailedPreconditionError while the variable is uninitialised.
   Array& value();
   bool initialized() const { return value_.valid(); }
-  /// Call with `mutex` held: the value in memory that nobody else sees, copied first if necessary.
+  /// Call with `mutex` held: the value in memory that nothing else sees, copied first if necessary.
   Array& writable_value();
   /// Checks dtype and shape, then replaces the value. Call with `mutex` held.
   void assign(Array value, bool validate_shape = true);

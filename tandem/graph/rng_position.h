@@ -20,7 +20,7 @@ class TANDEM_EXPORT RngPosition {
     std::uint64_t seed = 0;  ///< of ops that have none of their own, with the next
     std::uint64_t seed2 = 0;
     std::uint64_t pass = 0;
-    std::uint64_t origin = 0;  ///< tells apart stages that were made for elements of others; or 0
+    std::uint64_t origin = 0;  ///< distinguishes stages made for elements of others; or 0
     bool operator==(const Stream&) const = default;
   };
 

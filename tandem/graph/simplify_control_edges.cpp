@@ -14,9 +14,9 @@
 namespace tandem::passes {
 namespace {
 
-// A node of one input that only hands it on, once certain others have run (the bodies of loops are
+// A node of one input that only forwards it, once certain others have run (the bodies of loops are
 // full of them): who reads it may wait for those others himself.
-bool hand_on_waiting(MutableFunction& f, const OpRegistry& ops) {
+bool forward_control_inputs(MutableFunction& f, const OpRegistry& ops) {
   bool changed = false;
   const auto consumers = f.graph.consumers();
   const auto index = [](const Node* node) { return static_cast<std::size_t>(node->id()); };
@@ -159,10 +159,10 @@ bool propagate_constant_control_inputs(MutableFunction& f) {
 }
 
 bool simplify_control_edges(MutableFunction& f, const OpRegistry& ops) {
-  const bool handed_on = hand_on_waiting(f, ops);
+  const bool forwarded = forward_control_inputs(f, ops);
   const bool dropped = drop_implied(f);
   if (dropped) prune(f);
-  return handed_on || dropped;
+  return forwarded || dropped;
 }
 
 }  // namespace tandem::passes

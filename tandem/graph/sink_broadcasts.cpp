@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kBroadcast = "BroadcastTo";
 
-// Of nothing, ops would compute what nobody asked for, and might fail.
+// On empty tensors, ops would compute what is not needed, and might fail.
 bool is_broadcast(const Node& node) {
   return node.op().name == kBroadcast && is_pure(node) && node.output_shape(0).is_fully_known() &&
          node.output_shape(0).num_elements() > 0 &&

@@ -26,7 +26,7 @@ class Span {
       const DeviceSpec both = asked.merged_into(seen_), other = seen_.merged_into(asked);
       if (!(both == other)) different_ = true;
       seen_ = both;
-    } catch (const Error&) {  // the placer's to tell
+    } catch (const Error&) {  // the placer will report it
     }
     return different_;
   }

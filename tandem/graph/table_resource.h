@@ -12,7 +12,7 @@ class TANDEM_EXPORT TableResource : public Resource {
   ~TableResource() override;
   /// False: an initializer fills it once, and nothing changes it then.
   virtual bool may_change() const = 0;
-  /// Of n rows: keys of shape [n] + a key's, values of shape [n] + a value's.
+  /// The contents of n rows: keys of shape [n] + a key's, values of shape [n] + a value's.
   struct Contents {
     Array keys, values;
   };

@@ -38,7 +38,7 @@ struct TANDEM_EXPORT Example {
   /// int64).
   Example& set(std::string key, const Tensor& values);
 
-  /// The same bytes for the same features.
+  /// Serializes deterministically: equal features give equal bytes.
   std::string serialize() const;
   /// Throws DataLossError if the bytes are none. Features without values of any kind are left out.
   static Example parse(std::string_view bytes);

@@ -62,15 +62,15 @@ inline constexpr int kGraphDefVersion = 2474;
 ///
 /// Throws DataLossError if the bytes are no GraphDef, InvalidArgumentError if it contradicts itself
 /// (names twice, missing inputs, cycles, attributes of the wrong kind, shapes that do not fit), and
-/// UnimplementedError that lists every node which this build cannot run. Either tells of all that
+/// UnimplementedError that lists every node which this build cannot run. Both report all that
 /// it finds at once, an InvalidArgumentError of the first 20 contradictions and of the nodes that
 /// cannot run as well.
 TANDEM_EXPORT ImportedGraph import_graph_def(std::string_view bytes,
                                              const ImportOptions& options = {});
 
-/// The same from a file; one whose name ends in .pbtxt, or that begins as text does, is text.
-/// Throws InvalidArgumentError for SavedModels and other known formats: it tells which, and what to
-/// do.
+/// Reads a GraphDef from a file; one whose name ends in .pbtxt, or that begins as text does, is
+/// text. Throws InvalidArgumentError for SavedModels and other known formats: it names the format,
+/// and what to do.
 TANDEM_EXPORT ImportedGraph read_graph_def(const std::string& path, ImportOptions options = {});
 
 /// What of `unsupported` the text of an error shows: a line for each node.

@@ -53,7 +53,7 @@ struct ExportedGraph {
 TANDEM_EXPORT ExportedGraph export_graph_def(const ConcreteFunction& function,
                                              const ExportOptions& options = {});
 
-/// The same for a function without captures.
+/// Exports a function without captures.
 TANDEM_EXPORT ExportedGraph export_graph_def(const FunctionRef& function,
                                              const ExportOptions& options = {});
 

@@ -245,7 +245,7 @@ void GraphSession::extend(std::string_view graph_def, GraphFormat format) {
 
 namespace {
 
-// A fed tensor becomes an argument, which its users use instead; whoever waited for a placeholder
+// A fed tensor becomes an argument, which its users use instead; what waited for a placeholder
 // waits no more.
 Node* cut(Graph& graph, const OpRegistry& ops, Output fed, std::int64_t index,
           std::vector<Output>& results) {

@@ -40,7 +40,7 @@ class TANDEM_EXPORT GraphSession {
   explicit GraphSession(ImportedGraph graph);
   GraphSession(ImportedGraph graph, const Options& options);
   ~GraphSession();
-  /// Whoever was moved from throws FailedPreconditionError when it is used.
+  /// A moved-from object throws FailedPreconditionError when it is used.
   GraphSession(GraphSession&&) noexcept;
   GraphSession& operator=(GraphSession&&) noexcept;
 
@@ -74,7 +74,7 @@ class TANDEM_EXPORT GraphSession {
   /// A step made ready: the part of the graph that it needs, as a function of the feeds.
   class TANDEM_EXPORT Step {
    public:
-    /// As GraphSession::run; `feeds` in the order of the names that the step was made for. Throws
+    /// Like GraphSession::run; `feeds` in the order of the names that the step was made for. Throws
     /// FailedPreconditionError if no session made it.
     std::vector<Array> run(const std::vector<Array>& feeds) const;
     std::vector<Array> run(const std::vector<Array>& feeds, const RunOptions& options) const;

@@ -18,7 +18,7 @@ namespace tandem::io {
 /// cut off, UnimplementedError for other element types; pickled objects are refused.
 TANDEM_EXPORT Array read_npy(const std::string& path);
 
-/// The same from bytes in memory; errors call them `name`.
+/// Decodes bytes in memory; errors call them `name`.
 TANDEM_EXPORT Array decode_npy(std::string_view bytes, const std::string& name);
 
 /// Writes a NumPy file, complete or not at all. Strings become `|S` of the longest one's length: a
@@ -34,7 +34,7 @@ TANDEM_EXPORT void save_npz(const std::string& path, const std::map<std::string,
 /// The tensors of an .npz file, compressed or not. Throws DataLossError if it is damaged.
 TANDEM_EXPORT std::map<std::string, Tensor> load_npz(const std::string& path);
 
-/// The same from bytes in memory; errors call them `name`.
+/// Decodes bytes in memory; errors call them `name`.
 TANDEM_EXPORT std::map<std::string, Tensor> decode_npz(std::string_view bytes,
                                                        const std::string& name);
 

@@ -74,7 +74,7 @@ class TANDEM_EXPORT TensorBundleReader {
   /// A checkpoint of one shard in memory; errors call it `prefix`.
   TensorBundleReader(std::string index, std::string data, std::string prefix);
   ~TensorBundleReader();
-  /// Whoever was moved from throws FailedPreconditionError when it is asked.
+  /// A moved-from object throws FailedPreconditionError when it is asked.
   TensorBundleReader(TensorBundleReader&&) noexcept;
   TensorBundleReader& operator=(TensorBundleReader&&) noexcept;
 

@@ -47,7 +47,7 @@ struct ReluOptions {
 /// x above the threshold, negative_slope · (x − threshold) below, at most max_value.
 TANDEM_EXPORT Tensor relu(const Tensor& x, const ReluOptions& options = {});
 TANDEM_EXPORT Tensor leaky_relu(const Tensor& x, double negative_slope = 0.2);
-/// Of the result a crossentropy loss knows the logits, so that it stays accurate for extreme ones.
+/// A crossentropy loss knows the logits of the result, so that it stays accurate for extreme ones.
 TANDEM_EXPORT Tensor softmax(const Tensor& x, std::int64_t axis = -1);
 TANDEM_EXPORT Tensor sigmoid(const Tensor& x);
 TANDEM_EXPORT Tensor elu(const Tensor& x, double alpha = 1.0);

@@ -32,7 +32,8 @@ class BatchLogs {
   mutable bool done_ = false;
 };
 
-/// Is told how training goes, and may change its course. Override what is of interest.
+/// Is notified of the progress of training, and may change its course. Override what is of
+/// interest.
 ///
 /// Numbers of epochs and batches begin with 0. What a callback throws ends the training and is
 /// thrown by fit.
@@ -105,7 +106,7 @@ class TANDEM_EXPORT CallbackList {
 
   bool empty() const { return callbacks_.empty(); }
   template <class Event>
-  void tell(const Event& event) const {
+  void notify(const Event& event) const {
     for (const auto& callback : callbacks_) event(*callback);
   }
 

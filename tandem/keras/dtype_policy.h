@@ -55,8 +55,8 @@ namespace mixed_precision {
 
 using Policy = DTypePolicy;
 
-/// What layers made from here on have where they are not told. Thread-safe; layers that exist keep
-/// theirs. Throws InvalidArgumentError unless it computes with floating-point numbers.
+/// The policy of layers made from now on without one of their own. Thread-safe; layers that exist
+/// keep theirs. Throws InvalidArgumentError unless it computes with floating-point numbers.
 TANDEM_EXPORT void set_global_policy(const DTypePolicy& policy);
 TANDEM_EXPORT DTypePolicy global_policy();
 

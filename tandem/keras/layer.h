@@ -78,7 +78,7 @@ class TANDEM_EXPORT Layer {
   std::vector<Variable> weights() const;
   std::vector<Variable> trainable_weights() const;
   std::vector<Variable> non_trainable_weights() const;
-  // The same by Keras' other names. What optimizers and metrics keep is not among them.
+  // Keras' other names for the weights. What optimizers and metrics keep is not among them.
   std::vector<Variable> variables() const { return weights(); }
   std::vector<Variable> trainable_variables() const { return trainable_weights(); }
   std::vector<Variable> non_trainable_variables() const { return non_trainable_weights(); }

@@ -114,7 +114,7 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
   virtual std::vector<Layer> sublayers() const;
 
   /// What a checkpoint holds of the layer: weights and layers within, by the names of Keras'
-  /// attributes. By default all weights as `saved_as`, and the layers as `add_layer` was told.
+  /// attributes. By default all weights as `saved_as`, and the layers as `add_layer` named them.
   struct SavedPart {
     std::string path;   ///< "_kernel", "_operations/1"
     Variable variable;  ///< this or a layer
@@ -122,8 +122,7 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
   };
   virtual std::vector<SavedPart> saved_parts() const;
 
-  /// How often the layer was called with KerasTensors, and the shapes it gave last.
-  int num_calls() const { return num_calls_; }
+  /// The shapes of its outputs in the last call with KerasTensors.
   const std::vector<PartialShape>& output_shapes() const { return output_shapes_; }
 
  protected:
@@ -135,6 +134,8 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
   /// Builds a layer within this one, whose weights are then named below this one's name:
   /// "lstm/lstm_cell/kernel". For use in `build`.
   void build_sublayer(const Layer& layer, const std::vector<PartialShape>& inputs);
+  [[deprecated("use build_sublayer")]] void build_within(const Layer& layer,
+                                                         const std::vector<PartialShape>& inputs);
   /// Adds a scalar to the loss of the training step under way. For use in `call`.
   void add_loss(const Tensor& loss) const;
   /// For layers that have no weights of their own: they count as built from the start.

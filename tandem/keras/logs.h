@@ -54,7 +54,7 @@ class TANDEM_EXPORT History {
   std::map<std::string, std::vector<double>> history() const {
     return {entries_.begin(), entries_.end()};
   }
-  /// The same in the order of the first epoch's logs.
+  /// The entries in the order of the first epoch's logs.
   const std::vector<std::pair<std::string, std::vector<double>>>& entries() const {
     return entries_;
   }

@@ -36,14 +36,14 @@ struct CrossentropyOptions {
   double label_smoothing = 0;  ///< moves the labels towards the middle
   std::int64_t axis = -1;
 };
-/// Of independent probabilities, averaged along the axis.
+/// The crossentropy of independent probabilities, averaged along the axis.
 TANDEM_EXPORT Tensor binary_crossentropy(const Tensor& y_true, const Tensor& y_pred,
                                          const CrossentropyOptions& options = {});
-/// Of one-hot labels, or probabilities of the classes.
+/// The crossentropy of one-hot labels, or of probabilities of the classes.
 TANDEM_EXPORT Tensor categorical_crossentropy(const Tensor& y_true, const Tensor& y_pred,
                                               const CrossentropyOptions& options = {});
-/// Of labels that are class numbers: y_true [batch, …] or [batch, …, 1], y_pred [batch, …,
-/// classes]. A label out of range throws InvalidArgumentError.
+/// The crossentropy of labels that are class numbers: y_true [batch, …] or [batch, …, 1], y_pred
+/// [batch, …, classes]. A label out of range throws InvalidArgumentError.
 TANDEM_EXPORT Tensor sparse_categorical_crossentropy(const Tensor& y_true, const Tensor& y_pred,
                                                      bool from_logits = false,
                                                      std::optional<std::int64_t> ignore_class = {});
@@ -64,7 +64,7 @@ TANDEM_EXPORT Tensor categorical_focal_crossentropy(const Tensor& y_true, const 
 /// 1 − 2 Σ y_true y_pred / (Σ y_true + Σ y_pred), sums over `axis` (all axes if empty).
 TANDEM_EXPORT Tensor dice(const Tensor& y_true, const Tensor& y_pred,
                           const std::vector<std::int64_t>& axis = {});
-/// As dice, with weights for false positives and false negatives.
+/// Like dice, with weights for false positives and false negatives.
 TANDEM_EXPORT Tensor tversky(const Tensor& y_true, const Tensor& y_pred, double alpha = 0.5,
                              double beta = 0.5, const std::vector<std::int64_t>& axis = {});
 

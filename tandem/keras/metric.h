@@ -48,7 +48,7 @@ class TANDEM_EXPORT MetricImpl {
   std::vector<std::pair<Variable, Tensor>> variables_;
 };
 
-/// A number that tells how a model does, gathered over batches.
+/// A measure of a model's quality, gathered over batches.
 ///
 /// By Keras' name ("accuracy", "mae", …), by one of the classes in `metrics`, or any callable
 /// `Tensor(y_true, y_pred)` whose values are averaged. "accuracy" stands for the binary,
@@ -74,7 +74,7 @@ class TANDEM_EXPORT Metric {
   void update_state(const Tensor& y_true, const Tensor& y_pred,
                     const Tensor& sample_weight = {}) const;
   Tensor result() const;
-  /// Begins anew.
+  /// Starts over.
   void reset_state() const;
   const std::string& name() const;
   std::vector<Variable> variables() const;
@@ -88,7 +88,8 @@ class TANDEM_EXPORT Metric {
   /// A new one if this was made from a name, so that options used twice do not share it; else
   /// itself.
   Metric fresh() const;
-  /// As compile uses it: "accuracy" decided by these shapes, and named as the user named it.
+  /// The metric that compile uses: "accuracy" decided by these shapes, and named as the user named
+  /// it.
   std::shared_ptr<MetricImpl> resolve(const PartialShape& y_true, const PartialShape& y_pred) const;
 
  private:

@@ -108,7 +108,7 @@ class TANDEM_EXPORT Model : public Layer {
   std::vector<Layer> layers() const;
   /// Throws NotFoundError naming the layers that there are.
   Layer get_layer(const std::string& name) const;
-  /// As compiled; FailedPreconditionError before.
+  /// The optimizer of the compiled model; FailedPreconditionError before `compile`.
   const Optimizer& optimizer() const;
   /// Ends fit after the batch under way.
   void stop_training() const;
@@ -128,7 +128,7 @@ class TANDEM_EXPORT Sequential : public Model {
   explicit Sequential(const std::vector<Layer>& layers, const std::string& name = "");
 
   /// Puts a layer behind the others. If the model is built, or begins with an Input, it is built at
-  /// once; a compiled model then counts as compiled anew, with a new optimizer if that was named.
+  /// once; a compiled model then counts as recompiled, with a new optimizer if that was named.
   /// Functions and models that used this one before keep what they traced. Throws
   /// InvalidArgumentError, and changes nothing, if the name of the layer is taken, if it does not
   /// fit, if it is an Input and not the first, or if what the model was compiled with does not fit

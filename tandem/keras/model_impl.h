@@ -17,7 +17,7 @@ class Trainer;
 }  // namespace internal
 
 /// What a Model handle refers to. Derive from it, as from LayerImpl, to write a model whose `call`
-/// is a program of your own; the layers it uses are told to `add_layer`:
+/// is a program of your own; the layers it uses are passed to `add_layer`:
 ///
 ///     class Residual final : public td::keras::ModelImpl {
 ///      public:

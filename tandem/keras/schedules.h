@@ -80,7 +80,7 @@ struct PolynomialDecayOptions {
   double decay_steps;
   double end_learning_rate = 0.0001;
   double power = 1.0;
-  bool cycle = false;  ///< begins anew, longer each time, instead of staying at the end
+  bool cycle = false;  ///< starts over, longer each time, instead of staying at the end
 };
 class TANDEM_EXPORT PolynomialDecay : public LearningRateSchedule {
  public:

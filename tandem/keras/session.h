@@ -6,12 +6,12 @@
 
 namespace tandem::keras {
 
-/// Starts the numbering of automatic names anew: the next Dense is "dense" again, not "dense_7".
+/// Restarts the numbering of automatic names: the next Dense is "dense" again, not "dense_7".
 TANDEM_EXPORT void clear_session();
 
 namespace utils {
 /// Everything random from here on (initial weights, dropout, shuffling in fit) follows from `seed`.
-/// The same as td::random::set_seed.
+/// Equal to td::random::set_seed.
 TANDEM_EXPORT void set_random_seed(std::int64_t seed);
 }  // namespace utils
 

@@ -30,7 +30,7 @@ TANDEM_EXPORT Tensor floordiv(Operand x, Operand y);
 TANDEM_EXPORT Tensor truncatediv(Operand x, Operand y);
 /// The remainder of floordiv, with the sign of y.
 TANDEM_EXPORT Tensor floormod(Operand x, Operand y);
-/// As floormod (Python's %).
+/// Another name of floormod (Python's %).
 TANDEM_EXPORT Tensor mod(Operand x, Operand y);
 /// The remainder of truncatediv, with the sign of x (C's %).
 TANDEM_EXPORT Tensor truncatemod(Operand x, Operand y);
@@ -73,7 +73,7 @@ TANDEM_EXPORT Tensor xdivy(Operand x, Operand y);
 TANDEM_EXPORT Tensor xlogy(Operand x, Operand y);
 /// x * log(1 + y), but 0 where x is 0.
 TANDEM_EXPORT Tensor xlog1py(Operand x, Operand y);
-/// As td::add_n, through the op AccumulateNV2; `shape` may say what the shape is.
+/// Like td::add_n, through the op AccumulateNV2; `shape` may say what the shape is.
 TANDEM_EXPORT Tensor accumulate_n(const std::vector<Tensor>& inputs,
                                   const PartialShape& shape = {});
 }  // namespace math

@@ -16,7 +16,7 @@ class TANDEM_EXPORT AutocastScope {
   AutocastScope(const AutocastScope&) = delete;
   AutocastScope& operator=(const AutocastScope&) = delete;
 
-  /// Of the innermost scope; kInvalid if there is none.
+  /// The dtype of the innermost scope; kInvalid if there is none.
   static DType current();
 
  private:

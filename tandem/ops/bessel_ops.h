@@ -28,7 +28,8 @@ using math::bessel_i0;
 using math::bessel_i0e;
 using math::bessel_i1;
 using math::bessel_i1e;
-// Of the first and second kind, and modified ones of the second kind; with e times exp(x).
+// Bessel functions of the first and second kind, and modified ones of the second kind; those with
+// an e are multiplied by exp(x).
 TANDEM_EXPORT Tensor bessel_j0(Tensor x);
 TANDEM_EXPORT Tensor bessel_j1(Tensor x);
 TANDEM_EXPORT Tensor bessel_y0(Tensor x);

@@ -12,7 +12,7 @@ namespace tandem {
 /// known, else through BroadcastGradientArgs.
 TANDEM_EXPORT Tensor sum_to_shape_of(Tensor gradient, const Tensor& like);
 
-/// The same where `like` was broadcast with nothing but `other`: an unknown size of like's that
+/// The gradient where `like` was broadcast with nothing but `other`: an unknown size of like's that
 /// meets a size of 1, or none, was not repeated, which spares traced functions the dynamic way.
 TANDEM_EXPORT Tensor sum_to_shape_of(Tensor gradient, const Tensor& like, const Tensor& other);
 

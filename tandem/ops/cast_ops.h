@@ -12,7 +12,7 @@ namespace tandem {
 /// x itself if it has the dtype already.
 TANDEM_EXPORT Tensor cast(Tensor x, DType dtype);
 
-/// As cast, but values that do not fit become the nearest that does.
+/// Like cast, but values that do not fit become the nearest that does.
 TANDEM_EXPORT Tensor saturate_cast(Tensor x, DType dtype);
 
 /// The dtype of `like`.

@@ -17,7 +17,7 @@ TANDEM_EXPORT Tensor less_equal(Operand x, Operand y);
 TANDEM_EXPORT Tensor greater(Operand x, Operand y);
 TANDEM_EXPORT Tensor greater_equal(Operand x, Operand y);
 
-// Of bool tensors; anything else is an InvalidArgumentError.
+// Logical functions of bool tensors; other dtypes are an InvalidArgumentError.
 TANDEM_EXPORT Tensor logical_and(Operand x, Operand y);
 TANDEM_EXPORT Tensor logical_or(Operand x, Operand y);
 TANDEM_EXPORT Tensor logical_not(Operand x);

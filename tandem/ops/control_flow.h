@@ -127,9 +127,9 @@ auto case_(const std::vector<std::pair<Tensor, Branch>>& branches, Default other
 /// a tensor or a structure of tensors whose dtypes stay the same. While a function is being traced
 /// it becomes a While node. Differentiable once (not twice) when traced.
 ///
-/// Of a pair, tuple, std::array or std::vector<Tensor> the callables may take the loop variables as
-/// parameters, one each, or the whole as one; the body returns the next ones as such a structure.
-/// Numbers in a pair or tuple, or alone, become tensors.
+/// For a pair, tuple, std::array or std::vector<Tensor> the callables may take the loop variables
+/// as parameters, one each, or the whole as one; the body returns the next ones as such a
+/// structure. Numbers in a pair or tuple, or alone, become tensors.
 ///
 ///     auto [i, s] = td::while_loop(
 ///         [](td::Tensor k, td::Tensor) { return k < 10; },
@@ -152,7 +152,7 @@ internal::LoopStateOf<State> while_loop(Condition condition, Body body, const St
   }
 }
 
-/// The same with two loop variables or more, each given by itself, as tf.while_loop takes them; the
+/// A loop with two loop variables or more, each given by itself, as tf.while_loop takes them; the
 /// result is a tuple of them. Options need them in one structure, as above.
 ///
 ///     auto [i, s] = td::while_loop(

@@ -18,7 +18,8 @@ TANDEM_EXPORT Tensor constant(Tensor value);
 /// A concrete `value` in another dtype. Throws InvalidArgumentError if a number is not exactly
 /// representable, except that floating-point numbers are rounded to floating-point dtypes.
 TANDEM_EXPORT Tensor constant(const Tensor& value, DType dtype);
-/// As above, then of this shape: reshaped if the counts agree, repeated if `value` has one element.
+/// A constant of this dtype and shape: reshaped if the counts agree, repeated if `value` has one
+/// element.
 TANDEM_EXPORT Tensor constant(const Tensor& value, DType dtype, const Shape& shape);
 
 /// Zeros (false, empty strings).

@@ -17,9 +17,9 @@ TANDEM_EXPORT Tensor ifft2d(Tensor input);
 TANDEM_EXPORT Tensor fft3d(Tensor input);
 TANDEM_EXPORT Tensor ifft3d(Tensor input);
 
-/// Of real values: the first n / 2 + 1 entries of the last axis, which determine the rest.
-/// fft_length: to which lengths the axes are cut or filled up with zeros first; their own by
-/// default.
+/// Transforms real values: the result holds the first n / 2 + 1 entries of the last axis, which
+/// determine the rest. fft_length: to which lengths the axes are cut or filled up with zeros first;
+/// their own by default.
 TANDEM_EXPORT Tensor rfft(Tensor input, const IntList& fft_length = {});
 TANDEM_EXPORT Tensor rfft2d(Tensor input, const IntList& fft_length = {});
 TANDEM_EXPORT Tensor rfft3d(Tensor input, const IntList& fft_length = {});

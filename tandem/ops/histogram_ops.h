@@ -24,7 +24,7 @@ namespace math {
 
 /// How often each of 0 … size - 1 occurs in `arr` (int32 or int64, rank 1, or 2 for one row of
 /// counts for each row); larger values do not count, negative ones throw InvalidArgumentError.
-/// `weights`, if given, are added up instead of ones; `binary_output` tells only whether there is
+/// `weights`, if given, are added up instead of ones; `binary_output` gives only whether there is
 /// any.
 TANDEM_EXPORT Tensor bincount(Tensor arr, std::int64_t size, Tensor weights = {},
                               DType dtype = int32, bool binary_output = false);

@@ -35,8 +35,8 @@ TANDEM_EXPORT Tensor rgb_to_grayscale(Tensor images);
 /// The only channel three times.
 TANDEM_EXPORT Tensor grayscale_to_rgb(Tensor images);
 
-// The same by a random amount, one for all images given, from [-max_delta, max_delta) or [lower,
-// upper). Throw InvalidArgumentError for ranges that are empty or negative.
+// Adjust images by a random amount, one for all images given, from [-max_delta, max_delta) or
+// [lower, upper). Throw InvalidArgumentError for ranges that are empty or negative.
 using Seed = std::optional<std::int64_t>;
 TANDEM_EXPORT Tensor random_brightness(Tensor image, float max_delta, Seed seed = {});
 TANDEM_EXPORT Tensor random_contrast(Tensor image, float lower, float upper, Seed seed = {});

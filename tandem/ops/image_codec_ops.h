@@ -65,7 +65,7 @@ struct EncodeJpegOptions {
 };
 /// The bytes of a JPEG image of uint8 [height, width, 1 or 3], a string scalar.
 TANDEM_EXPORT Tensor encode_jpeg(Tensor image, const EncodeJpegOptions& options = {});
-/// The same with a computed quality, an int32 scalar.
+/// Encodes a JPEG image with a computed quality, an int32 scalar.
 TANDEM_EXPORT Tensor encode_jpeg_variable_quality(Tensor image, Tensor quality);
 /// The bytes of PNG images of uint8 or uint16 [..., height, width, 1 to 4], strings [...].
 /// `compression` goes from 0 to 9; -1: usual.

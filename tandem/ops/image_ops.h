@@ -42,7 +42,7 @@ TANDEM_EXPORT Tensor crop_and_resize(Tensor image, Tensor boxes, Tensor box_indi
 TANDEM_EXPORT Tensor non_max_suppression(Tensor boxes, Tensor scores, Tensor max_output_size,
                                          float iou_threshold = 0.5f,
                                          float score_threshold = -3.402823466e38f);
-/// As non_max_suppression, with scores that fall with overlap, which are returned too.
+/// Like non_max_suppression, with scores that fall with overlap, which are returned too.
 TANDEM_EXPORT std::pair<Tensor, Tensor> non_max_suppression_with_scores(
     Tensor boxes, Tensor scores, Tensor max_output_size, float iou_threshold = 0.5f,
     float score_threshold = -3.402823466e38f, float soft_nms_sigma = 0);
@@ -66,7 +66,7 @@ TANDEM_EXPORT Tensor extract_patches(Tensor images, const std::vector<std::int64
 // Colours. The last axis holds red, green and blue (or hue, saturation and value) in [0, 1].
 TANDEM_EXPORT Tensor rgb_to_hsv(Tensor images);
 TANDEM_EXPORT Tensor hsv_to_rgb(Tensor images);
-// The following take images of any number dtype and give them back in it (image_adjust_ops.h).
+// The following take images of any number dtype and return that dtype (image_adjust_ops.h).
 /// Differences from each channel's mean, times the factor.
 TANDEM_EXPORT Tensor adjust_contrast(Tensor images, Tensor contrast_factor);
 /// Hue turned by `delta`, in turns, from -1 to 1.

@@ -8,7 +8,7 @@
 #include "tandem/ops/int_list.h"
 #include "tandem/runtime/tensor.h"
 
-/// Images moved, cut and brought to other sizes: [height, width, channels], or a batch of such.
+/// Images moved, cropped and resized: [height, width, channels], or a batch of such.
 /// Other ranks throw InvalidArgumentError. Sizes need not be known while tracing.
 namespace tandem::image {
 
@@ -20,7 +20,7 @@ struct ResizeTo {
 };
 /// Images of `size` (height, width). float but for method nearest, which keeps the dtype.
 TANDEM_EXPORT Tensor resize(Tensor images, const IntList& size, const ResizeTo& options = {});
-/// As large as fits, in the middle of zeros.
+/// Resizes to the largest size that fits, with zeros around.
 TANDEM_EXPORT Tensor resize_with_pad(Tensor image, std::int64_t target_height,
                                      std::int64_t target_width, const ResizeTo& options = {});
 /// Cut at both sides where too large, zeros added at both sides where too small.

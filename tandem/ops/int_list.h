@@ -34,9 +34,9 @@ class TANDEM_EXPORT IntList {
   /// The integers if they are known now: written, or a concrete tensor. Throws InvalidArgumentError
   /// if they are a tensor of another dtype.
   std::optional<std::vector<std::int64_t>> known() const;
-  /// As a tensor of rank 1: the one given, or int32 if all fit, else int64.
+  /// The list as a tensor of rank 1: the one given, or int32 if all fit, else int64.
   Tensor tensor() const;
-  /// As `tensor`, but of this dtype when written in C++.
+  /// Like `tensor`, but of this dtype when written in C++.
   Tensor tensor(DType dtype) const;
 
  private:

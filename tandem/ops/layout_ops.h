@@ -9,7 +9,7 @@
 
 namespace tandem {
 
-// The same elements in other places. All dtypes.
+// Functions that move elements to other places. All dtypes.
 // Axes may be negative and count from the end; one out of range throws InvalidArgumentError.
 
 /// Axis i of the result is axis perm[i] of `a`; all axes in reverse order by default.

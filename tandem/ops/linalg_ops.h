@@ -19,7 +19,7 @@ TANDEM_EXPORT Tensor cholesky_solve(Tensor chol, Tensor rhs);
 TANDEM_EXPORT Tensor inv(Tensor input, bool adjoint = false);
 /// X with A X = B, or with Aᴴ X = B.
 TANDEM_EXPORT Tensor solve(Tensor matrix, Tensor rhs, bool adjoint = false);
-/// The same for a triangular matrix, of which the other triangle is not read. Batches broadcast.
+/// Solves for a triangular matrix, of which the other triangle is not read. Batches broadcast.
 TANDEM_EXPORT Tensor triangular_solve(Tensor matrix, Tensor rhs, bool lower = true,
                                       bool adjoint = false);
 /// X with the least |A X - B|² + l2_regularizer |X|². `fast` goes through the normal equations;
@@ -62,10 +62,11 @@ struct Eigen {
   Tensor e;
   Tensor v;  ///< eigenvectors, one a column
 };
-/// Of self-adjoint matrices, of which the lower triangle is read; eigenvalues ascend.
+/// Eigenvalues and eigenvectors of self-adjoint matrices, of which the lower triangle is read;
+/// eigenvalues ascend.
 TANDEM_EXPORT Eigen eigh(Tensor input);
 TANDEM_EXPORT Tensor eigvalsh(Tensor input);
-/// Of any square matrix; complex results.
+/// Eigenvalues and eigenvectors of any square matrix; complex results.
 TANDEM_EXPORT Eigen eig(Tensor input);
 TANDEM_EXPORT Tensor eigvals(Tensor input);
 

@@ -9,8 +9,8 @@
 namespace tandem {
 
 /// Lists of tensors as values: what loops collect, and keep for their gradients. A list is a
-/// variant scalar. Immutable; a changed list is a new one (in the memory of the old one when nobody
-/// else holds it).
+/// variant scalar. Immutable; a changed list is a new one (in the memory of the old one when
+/// nothing else holds it).
 namespace list_ops {
 
 /// An empty list of elements of `dtype`.

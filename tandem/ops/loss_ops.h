@@ -12,8 +12,8 @@ namespace tandem::nn {
 TANDEM_EXPORT Tensor softmax_cross_entropy_with_logits(Tensor labels, Tensor logits,
                                                        std::int64_t axis = -1);
 
-/// The same for labels that are class numbers: `logits` [d0, ..., classes], `labels` int32 or int64
-/// [d0, ...]. A label outside [0, classes) throws InvalidArgumentError naming it.
+/// Softmax cross entropy for labels that are class numbers: `logits` [d0, ..., classes], `labels`
+/// int32 or int64 [d0, ...]. A label outside [0, classes) throws InvalidArgumentError naming it.
 TANDEM_EXPORT Tensor sparse_softmax_cross_entropy_with_logits(Tensor labels, Tensor logits);
 
 /// Cross entropy of independent probabilities: max(x, 0) - x * labels + log(1 + exp(-|x|)). Same

@@ -25,7 +25,7 @@ TANDEM_EXPORT Tensor tile(Tensor input, const IntList& multiples);
 /// axis.
 TANDEM_EXPORT Tensor repeat(Tensor input, std::int64_t repeats,
                             std::optional<std::int64_t> axis = {});
-/// As NumPy's broadcasting repeats it.
+/// Repeats `input` to the shape by NumPy's broadcasting.
 TANDEM_EXPORT Tensor broadcast_to(Tensor input, const IntList& shape);
 
 }  // namespace tandem

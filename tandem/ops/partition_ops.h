@@ -16,10 +16,10 @@ namespace tandem {
 TANDEM_EXPORT std::vector<Tensor> dynamic_partition(Tensor data, Tensor partitions,
                                                     std::int64_t num_partitions);
 /// The reverse: rows data[k][i] go to row indices[k][i] of the result (int32); of several for one
-/// row the last wins, rows that nobody names are zero.
+/// row the last wins, rows without an index are zero.
 TANDEM_EXPORT Tensor dynamic_stitch(const std::vector<Tensor>& indices,
                                     const std::vector<Tensor>& data);
-/// As dynamic_stitch, for indices of which each occurs once.
+/// Like dynamic_stitch, for indices of which each occurs once.
 TANDEM_EXPORT Tensor parallel_dynamic_stitch(const std::vector<Tensor>& indices,
                                              const std::vector<Tensor>& data);
 
@@ -30,7 +30,7 @@ struct ListDiff {
 /// x and y: rank 1.
 TANDEM_EXPORT ListDiff setdiff1d(Tensor x, Tensor y, DType index_dtype = int32);
 
-/// As unique, for the slices of x along `axis`.
+/// Like unique, for the slices of x along `axis`.
 TANDEM_EXPORT UniqueResult unique_slices(Tensor x, std::int64_t axis, DType out_idx = int32);
 TANDEM_EXPORT UniqueCounts unique_slices_with_counts(Tensor x, std::int64_t axis,
                                                      DType out_idx = int32);

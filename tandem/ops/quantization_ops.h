@@ -8,7 +8,7 @@
 
 namespace tandem::quantization {
 
-// Values rounded to the levels that integers of a few bits can tell apart, as they would be after
+// Values rounded to the levels that integers of a few bits can represent, as they would be after
 // quantising and back: for training that knows of it. The range is widened or moved a little, so
 // that zero is a level. Gradients pass where the value lies inside the range.
 
@@ -19,10 +19,11 @@ struct FakeQuantOptions {
 /// float.
 TANDEM_EXPORT Tensor fake_quant_with_min_max_args(Tensor inputs, float min = -6, float max = 6,
                                                   const FakeQuantOptions& options = {});
-/// As above; the scalars min and max have gradients too.
+/// Like fake_quant_with_min_max_args, for scalars min and max that have gradients too.
 TANDEM_EXPORT Tensor fake_quant_with_min_max_vars(Tensor inputs, Tensor min, Tensor max,
                                                   const FakeQuantOptions& options = {});
-/// As above, with vectors min and max: one range for each entry of the last axis.
+/// Like fake_quant_with_min_max_args, for vectors min and max: one range for each entry of the last
+/// axis.
 TANDEM_EXPORT Tensor fake_quant_with_min_max_vars_per_channel(Tensor inputs, Tensor min, Tensor max,
                                                               const FakeQuantOptions& options = {});
 
@@ -34,8 +35,8 @@ struct QuantizeOptions {
   bool narrow_range = false;
   std::int64_t axis = -1;  ///< -1, or the axis each of whose entries has a range of its own
 };
-/// Of floating values, with levels at equal distances on both sides of zero. input_min and
-/// input_max: scalars, or vectors if there is an axis.
+/// Quantizes floating values and back, with levels at equal distances on both sides of zero.
+/// input_min and input_max: scalars, or vectors if there is an axis.
 TANDEM_EXPORT Tensor quantize_and_dequantize(Tensor input, Tensor input_min, Tensor input_max,
                                              const QuantizeOptions& options = {});
 

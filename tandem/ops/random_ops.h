@@ -17,7 +17,8 @@ namespace tandem::random {
 // op without a seed of its own takes one from set_seed, or, if there is none, a fresh one that
 // differs from run to run.
 
-/// The seed from which all ops without a seed of their own get theirs; starts their sequences anew.
+/// The seed from which all ops without a seed of their own get theirs; setting it restarts their
+/// sequences.
 TANDEM_EXPORT void set_seed(std::int64_t seed);
 
 struct UniformOptions {

@@ -14,13 +14,13 @@ namespace tandem {
 // half and bfloat16 accumulate in float, and a result has the same bits for any number of threads.
 
 TANDEM_EXPORT Tensor reduce_sum(Tensor x, Axes axis = {}, bool keepdims = false);
-/// Of nothing: NaN. Integers stay integers (the quotient is cut off): td::cast first for a
-/// fraction.
+/// The mean; of no elements: NaN. Integers stay integers (the quotient is cut off): td::cast first
+/// for a fraction.
 TANDEM_EXPORT Tensor reduce_mean(Tensor x, Axes axis = {}, bool keepdims = false);
 TANDEM_EXPORT Tensor reduce_prod(Tensor x, Axes axis = {}, bool keepdims = false);
-/// Of nothing: the smallest value of the dtype. NaN if there is one.
+/// The maximum; of no elements: the smallest value of the dtype. NaN if there is one.
 TANDEM_EXPORT Tensor reduce_max(Tensor x, Axes axis = {}, bool keepdims = false);
-/// Of nothing: the largest value of the dtype. NaN if there is one.
+/// The minimum; of no elements: the largest value of the dtype. NaN if there is one.
 TANDEM_EXPORT Tensor reduce_min(Tensor x, Axes axis = {}, bool keepdims = false);
 /// Bool tensors. Of nothing: true.
 TANDEM_EXPORT Tensor reduce_all(Tensor x, Axes axis = {}, bool keepdims = false);

@@ -11,7 +11,7 @@ namespace tandem {
 
 // Variables by their handles, for code that makes graphs or optimizers; programs use td::Variable.
 
-/// A handle of the variable of that name on the current device; one that nobody else can find if
+/// A handle of the variable of that name on the current device; one that nothing else can find if
 /// the name is empty.
 TANDEM_EXPORT Tensor variable_handle(DType dtype, const PartialShape& shape,
                                      const std::string& shared_name = "",

@@ -20,7 +20,7 @@ TANDEM_EXPORT std::vector<Tensor> shape_n(const std::vector<Tensor>& inputs,
 TANDEM_EXPORT Tensor size(Tensor input, DType out_type = int32);
 TANDEM_EXPORT Tensor rank(Tensor input);
 
-/// The same elements in row-major order under another shape, sharing memory; one size may be -1 and
+/// The elements in row-major order under another shape, sharing memory; one size may be -1 and
 /// follows from the rest.
 TANDEM_EXPORT Tensor reshape(Tensor tensor, const IntList& shape);
 /// A new axis of size 1 at `axis`, in [-rank - 1, rank].

@@ -31,7 +31,7 @@ struct Slice {
 
 struct Ellipsis {};
 struct NewAxis {};
-/// As many whole axes as are needed; at most once in an index.
+/// Stands for as many whole axes as are needed; at most once in an index.
 inline constexpr Ellipsis ellipsis{};
 /// A new axis of size 1.
 inline constexpr NewAxis newaxis{};
@@ -58,7 +58,7 @@ class TANDEM_EXPORT Index {
   Tensor tensor_;
 };
 
-/// As Python's t[...]: `td::index(t, {0, td::Slice(1, 3), td::ellipsis, td::newaxis,
+/// Indexes like Python's t[...]: `td::index(t, {0, td::Slice(1, 3), td::ellipsis, td::newaxis,
 /// td::Slice(td::none, td::none, -1)})`. Throws InvalidArgumentError if an integer is out of range
 /// or there are more entries than axes.
 TANDEM_EXPORT Tensor index(Tensor t, std::span<const Index> entries);

@@ -32,7 +32,8 @@ TANDEM_EXPORT SparseTensor reshape(const SparseTensor& x, const IntList& shape);
 TANDEM_EXPORT SparseTensor reorder(const SparseTensor& x);
 TANDEM_EXPORT SparseTensor slice(const SparseTensor& x, const IntList& start, const IntList& size);
 TANDEM_EXPORT SparseTensor concat(const std::vector<SparseTensor>& parts, std::int64_t axis);
-/// Of equal shapes; where both have an element and the sum is below `threshold` it is left out.
+/// Adds tensors of equal shapes; where both have an element and the sum is below `threshold` it is
+/// left out.
 TANDEM_EXPORT SparseTensor add(const SparseTensor& a, const SparseTensor& b, double threshold = 0);
 TANDEM_EXPORT Tensor add(const SparseTensor& a, Tensor dense);
 /// Over all axes if none is named; dense.

@@ -85,7 +85,7 @@ TANDEM_EXPORT Tensor encode_base64(Tensor input, bool pad = false);
 TANDEM_EXPORT Tensor decode_base64(Tensor input);
 /// The bytes of strings of equal length as numbers: one more axis.
 TANDEM_EXPORT Tensor decode_raw(Tensor bytes, DType out_type, bool little_endian = true);
-/// The same of strings cut or filled with zeros to fixed_length bytes.
+/// Decodes strings that are cut or filled with zeros to fixed_length bytes.
 TANDEM_EXPORT Tensor decode_padded_raw(Tensor bytes, Tensor fixed_length, DType out_type,
                                        bool little_endian = true);
 

@@ -34,7 +34,7 @@ struct AdamScalars {
 /// var -= lr √(1 - beta2_power) / (1 - beta1_power) m / (√v + epsilon)
 TANDEM_EXPORT void apply_adam(const Variable& var, const Variable& m, const Variable& v,
                               const AdamScalars& scalars, Tensor grad, bool use_nesterov = false);
-/// As apply_adam, dividing by the largest v so far, which vhat keeps.
+/// Like apply_adam, dividing by the largest v so far, which vhat keeps.
 TANDEM_EXPORT void apply_adam_with_amsgrad(const Variable& var, const Variable& m,
                                            const Variable& v, const Variable& vhat,
                                            const AdamScalars& scalars, Tensor grad);
@@ -48,7 +48,7 @@ TANDEM_EXPORT void apply_ada_max(const Variable& var, const Variable& m, const V
 TANDEM_EXPORT void apply_rms_prop(const Variable& var, const Variable& ms, const Variable& mom,
                                   Tensor lr, Tensor rho, Tensor momentum, Tensor epsilon,
                                   Tensor grad);
-/// As apply_rms_prop with mg the mean gradient and √(ms - mg² + epsilon).
+/// Like apply_rms_prop with mg the mean gradient and √(ms - mg² + epsilon).
 TANDEM_EXPORT void apply_centered_rms_prop(const Variable& var, const Variable& mg,
                                            const Variable& ms, const Variable& mom, Tensor lr,
                                            Tensor rho, Tensor momentum, Tensor epsilon,

@@ -9,7 +9,7 @@ namespace tandem {
 // otherwise, dtype. Integer arguments to functions of floating or complex values are an
 // InvalidArgumentError: use td::cast.
 
-/// Of complex values the magnitude, as a real tensor.
+/// The absolute value; of complex values the magnitude, as a real tensor.
 TANDEM_EXPORT Tensor abs(Tensor x);
 TANDEM_EXPORT Tensor negative(Tensor x);
 /// -1, 0 or 1; of complex values x / |x|; NaN of NaN.
@@ -70,7 +70,7 @@ TANDEM_EXPORT Tensor log_sigmoid(Tensor x);
 TANDEM_EXPORT Tensor rsqrt(Tensor x);
 /// 1 / x.
 TANDEM_EXPORT Tensor reciprocal(Tensor x);
-/// As reciprocal, but 0 where x is 0.
+/// Like reciprocal, but 0 where x is 0.
 TANDEM_EXPORT Tensor reciprocal_no_nan(Tensor x);
 /// Towards plus infinity.
 TANDEM_EXPORT Tensor ceil(Tensor x);

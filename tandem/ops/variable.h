@@ -33,7 +33,7 @@ struct VariableOptions {
 /// Thread-safe; two assignments at the same time happen one after the other.
 ///
 /// A variable made while a function is traced is made once for that trace, not once for each call.
-/// So whoever makes one there must keep it (a static, a member that is not yet `defined()`): if it
+/// So a variable made there must be kept (a static, a member that is not yet `defined()`): if it
 /// is used and gone at the end of the body, the call throws FailedPreconditionError.
 ///
 ///     td::Variable w(td::zeros({3}), {.name = "w"});

@@ -68,8 +68,8 @@ bool CostModel::has_work(const Node& node) {
 double CostModel::flops(const Node& node) {
   if (!has_work(node) || shares(node)) return 0;
   if (node.op().flops != nullptr) {
-    const double told = node.op().flops(node);
-    if (told >= 0) return told;
+    const double reported = node.op().flops(node);
+    if (reported >= 0) return reported;
   }
   double most = 0;
   for (const Output& in : node.inputs()) {

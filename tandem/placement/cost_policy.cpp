@@ -38,7 +38,6 @@ class Search {
   Search(const Problem& problem, Assignment greedy)
       : problem_(problem), evaluator_(problem), greedy_(std::move(greedy)), best_(greedy_) {
     score_ = evaluator_.score(best_);
-    greedy_score_ = score_;
   }
 
   void run() {
@@ -65,7 +64,6 @@ class Search {
 
   const Assignment& best() const { return best_; }
   Score score() const { return score_; }
-  Score greedy_score() const { return greedy_score_; }
 
  private:
   // What one device needs for everything that may run on it.
@@ -147,7 +145,7 @@ class Search {
   const Problem& problem_;
   Evaluator evaluator_;
   Assignment greedy_, best_;
-  Score score_, greedy_score_;
+  Score score_;
   double bound_ = 0;
 };
 

@@ -10,7 +10,8 @@
 namespace tandem {
 namespace {
 
-// Of a device that does not tell: a core of a common processor, and a small accelerator.
+// Defaults for a device that does not report its properties: a core of a common processor, and a
+// small accelerator.
 constexpr double kFlopsOfCore = 3e10;
 constexpr double kHostBandwidth = 1e10;
 constexpr double kHostOverhead = 2e-7;
@@ -20,7 +21,7 @@ constexpr double kOverhead = 5e-6;
 constexpr double kLinkBandwidth = 1e10;
 constexpr double kLinkLatency = 1e-5;
 
-double told(double value, double otherwise) { return value > 0 ? value : otherwise; }
+double reported(double value, double otherwise) { return value > 0 ? value : otherwise; }
 
 DeviceModel model_of(Device& device) {
   const DeviceProperties& properties = device.properties();
@@ -30,15 +31,16 @@ DeviceModel model_of(Device& device) {
   model.host_memory = device.memory_space() == nullptr;
   const bool host = model.host_memory;
   const double cores = machine_limits().processors;
-  model.flops = told(properties.flops, host ? kFlopsOfCore * cores : kFlops);
-  model.memory_bandwidth = told(properties.memory_bandwidth, host ? kHostBandwidth : kBandwidth);
+  model.flops = reported(properties.flops, host ? kFlopsOfCore * cores : kFlops);
+  model.memory_bandwidth =
+      reported(properties.memory_bandwidth, host ? kHostBandwidth : kBandwidth);
   // Emulated devices take the modelled time and nothing else.
-  model.launch_overhead = properties.emulated
-                              ? properties.launch_overhead
-                              : told(properties.launch_overhead, host ? kHostOverhead : kOverhead);
+  model.launch_overhead =
+      properties.emulated ? properties.launch_overhead
+                          : reported(properties.launch_overhead, host ? kHostOverhead : kOverhead);
   if (!host) {
-    model.link_bandwidth = told(properties.link_bandwidth, kLinkBandwidth);
-    model.link_latency = told(properties.link_latency, kLinkLatency);
+    model.link_bandwidth = reported(properties.link_bandwidth, kLinkBandwidth);
+    model.link_latency = reported(properties.link_latency, kLinkLatency);
   }
   model.computes = properties.computes;
   const std::size_t limit = device.allocator().stats().limit;

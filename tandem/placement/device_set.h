@@ -80,7 +80,7 @@ struct TANDEM_EXPORT DeviceSet {
   /// Finds each device's host. Throws InvalidArgumentError naming a task without a CPU.
   void find_hosts();
 
-  /// Of devices in being. What a device does not tell of itself is estimated.
+  /// The set of existing devices. Properties that a device does not report are estimated.
   static DeviceSet of(const std::vector<std::shared_ptr<Device>>& devices);
   /// From JSON as bench/devices/*.json and docs/placement.md have it. Throws InvalidArgumentError
   /// that names the field.

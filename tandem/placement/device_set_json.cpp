@@ -37,7 +37,7 @@ json parse(std::string_view text) {
   }
 }
 
-// Reads one entry of "devices", and complains of fields that nobody asked for.
+// Reads one entry of "devices", and rejects unknown fields.
 class Entry {
  public:
   Entry(const json& object, std::string where) : object_(object), where_(std::move(where)) {
@@ -62,7 +62,7 @@ class Entry {
     const json* value = find(name);
     if (!value) return otherwise;
     std::optional<double> number;
-    // Nobody means whole seconds by a bare number.
+    // A bare number never means whole seconds.
     if (value->is_number() && (parse != placement::parse_seconds || *value == 0))
       number = value->get<double>();
     if (value->is_string()) number = parse(value->get<std::string>());

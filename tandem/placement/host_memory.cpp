@@ -16,7 +16,7 @@ DType input_dtype(const Node& node, int i) {
   return in.node ? in.node->output_dtype(in.index) : DType::kInvalid;
 }
 
-// Of long lists the last bit speaks for the rest.
+// The last bit stands for the rest of a long list.
 bool has_bit(std::uint32_t mask, std::size_t i) {
   return (mask >> std::min<std::size_t>(i, 31) & 1) != 0;
 }
@@ -106,7 +106,7 @@ bool output_on_host(const Node& node, int i) {
   const DType dtype = node.output_dtype(i);
   if (is_host_dtype(dtype)) return true;
   if (calls_functions(node.kind())) return dtype == DType::kInt32;
-  // A kernel is told by a mask which of its outputs are to be on the host.
+  // A mask names the outputs of a kernel that are to be on the host.
   if (i >= 32) return false;
   return (node.op().traits.host_outputs >> i & 1) != 0 || on_small_integers_alone(node);
 }

@@ -89,7 +89,7 @@ struct PlacementOptions {
 };
 
 /// Assigns every node to one of the cost model's devices. The greedy policy does not look at memory
-/// limits; `kernels` tells what each device's kernel class can run. Throws InvalidArgumentError
+/// limits; `kernels` names what each device's kernel class can run. Throws InvalidArgumentError
 /// with TensorFlow's texts: an unknown device, no kernel without soft placement (naming the devices
 /// that exist and those with a kernel), requests and colocations that contradict each other (naming
 /// both sides). Deterministic: depends on the arguments alone.

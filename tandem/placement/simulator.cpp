@@ -13,16 +13,16 @@ std::vector<double> peaks(const TaskGraph& tasks, const placement::VirtualRun& r
   for (const Lane& lane : tasks.lanes) {
     spaces = std::max(spaces, static_cast<std::size_t>(lane.device) + 1);
   }
-  for (const Held& held : tasks.held) {
+  for (const Allocation& held : tasks.allocations) {
     spaces = std::max(spaces, static_cast<std::size_t>(held.memory) + 1);
   }
   std::vector<std::vector<placement::MemoryChange>> changes(spaces);
-  for (const Held& held : tasks.held) {
+  for (const Allocation& held : tasks.allocations) {
     if (held.bytes <= 0) continue;
     auto& list = changes[static_cast<std::size_t>(held.memory)];
     const double from = held.from < 0 ? -1.0 : run.begin()[static_cast<std::size_t>(held.from)];
     list.push_back({from, held.bytes});
-    if (held.stays) continue;
+    if (held.permanent) continue;
     double until = held.from < 0 ? -1.0 : run.end()[static_cast<std::size_t>(held.from)];
     for (const int task : held.until) {
       until = std::max(until, run.end()[static_cast<std::size_t>(task)]);

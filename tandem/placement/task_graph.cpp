@@ -33,7 +33,7 @@ class Builder {
   }
 
  private:
-  static constexpr int kNobody = -1, kResult = -2;
+  static constexpr int kNone = -1, kResult = -2;
 
   struct Arrived {
     Output value;
@@ -56,7 +56,7 @@ class Builder {
   int& last_reader(const Output& value) {
     auto& readers = last_reader_[static_cast<std::size_t>(value.node->id())];
     const auto i = static_cast<std::size_t>(value.index);
-    if (readers.size() <= i) readers.resize(i + 1, kNobody);
+    if (readers.size() <= i) readers.resize(i + 1, kNone);
     return readers[i];
   }
   void note_reader(const Node& node) {
@@ -104,13 +104,13 @@ class Builder {
   }
 
   int hold(int memory, double bytes, const Node* node, int from) {
-    tasks_.held.push_back({memory, bytes, node, from, {}, from < 0});
-    return static_cast<int>(tasks_.held.size()) - 1;
+    tasks_.allocations.push_back({memory, bytes, node, from, {}, from < 0});
+    return static_cast<int>(tasks_.allocations.size()) - 1;
   }
 
   void read_by(int held, int task) {
     if (held < 0 || task < 0) return;
-    auto& until = tasks_.held[static_cast<std::size_t>(held)].until;
+    auto& until = tasks_.allocations[static_cast<std::size_t>(held)].until;
     if (until.empty() || until.back() != task) until.push_back(task);
   }
 
@@ -162,13 +162,14 @@ class Builder {
     if (input < 0) {
       input = placement::reusable_input(node, output, [&](int i) {
         const int held = inputs[static_cast<std::size_t>(i)].held;
-        return held >= 0 && !tasks_.held[static_cast<std::size_t>(held)].stays &&
+        return held >= 0 && !tasks_.allocations[static_cast<std::size_t>(held)].permanent &&
                last_reader(node.inputs()[static_cast<std::size_t>(i)]) == node.id();
       });
       if (input < 0) return -1;
     }
     const int held = inputs[static_cast<std::size_t>(input)].held;
-    return held >= 0 && tasks_.held[static_cast<std::size_t>(held)].memory == memory ? held : -1;
+    return held >= 0 && tasks_.allocations[static_cast<std::size_t>(held)].memory == memory ? held
+                                                                                            : -1;
   }
 
   // A result is held to the end, wherever it lies.
@@ -177,7 +178,7 @@ class Builder {
       const Output& in = node.inputs()[i];
       if (!in.node) continue;
       const Place at = arrival(in, placement_.input_memory(node, static_cast<int>(i)));
-      if (at.held >= 0) tasks_.held[static_cast<std::size_t>(at.held)].stays = true;
+      if (at.held >= 0) tasks_.allocations[static_cast<std::size_t>(at.held)].permanent = true;
     }
   }
 

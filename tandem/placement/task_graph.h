@@ -26,14 +26,14 @@ struct Task {
   int copy = -1;               ///< index into `copies`, or -1
 };
 
-/// Memory that is taken when a task begins and given back when the last of some others is over.
-struct Held {
+/// Memory that is taken when a task begins and released when the last of some others is over.
+struct Allocation {
   int memory = 0;  ///< space
   double bytes = 0;
   const Node* node = nullptr;  ///< whose output it is, or a variable
   int from = -1;               ///< the task; -1: held from the beginning
-  std::vector<int> until;      ///< tasks; none: given back when `from` is over
-  bool stays = false;          ///< to the end of everything
+  std::vector<int> until;      ///< tasks; none: released when `from` is over
+  bool permanent = false;      ///< to the end of everything
 };
 
 /// Tasks, and which must be over before which begin. Acyclic.
@@ -43,7 +43,7 @@ struct TANDEM_EXPORT TaskGraph {
   std::vector<PlannedCopy> copies;
   std::vector<std::vector<int>> after;  ///< by task: those that wait for it (each once)
   std::vector<int> before;              ///< by task: how many it waits for
-  std::vector<Held> held;
+  std::vector<Allocation> allocations;
 
   int add(Task task);
   /// `then` waits for `first`; said twice it counts once.
@@ -66,7 +66,7 @@ struct TANDEM_EXPORT TaskGraph {
   }
   /// The tasks of a placed graph: of loops one iteration. Each task stands after those that it
   /// waits for. Constants, arguments and results are no tasks (a constant that waits for something
-  /// is): their values are there from the beginning, and whoever wants them elsewhere has them
+  /// is): their values are there from the beginning, and a task that wants them elsewhere has them
   /// copied.
   static TaskGraph of(const Graph& graph, const Placement& placement, const CostModel& costs);
 };

@@ -35,7 +35,7 @@ class TANDEM_EXPORT DeviceArgument {
   DeviceArgument(std::string name);
 
   const std::string& name() const { return name_; }
-  /// As Python would print the argument, for errors.
+  /// The argument as Python would print it, for errors.
   const std::string& text() const { return text_; }
 
  private:
@@ -60,7 +60,7 @@ class TANDEM_EXPORT DeviceArguments {
 };
 
 /// The devices there are, used or not; of one type ("GPU", in any case) or, with "", of all. None
-/// of a type that nobody knows. Does not start the runtime.
+/// of an unknown type. Does not start the runtime.
 TANDEM_EXPORT std::vector<PhysicalDevice> list_physical_devices(std::string_view type = "");
 
 /// What ops run on.
@@ -118,9 +118,9 @@ struct MemoryInfo {
   std::size_t current = 0;  ///< bytes in use
   std::size_t peak = 0;     ///< the most since the start or reset_memory_stats
 };
-/// Of a logical device, "GPU:0", once it has run the eager calls that were made. Both start the
-/// runtime. Both throw InvalidArgumentError for a name without type and index, UnavailableError if
-/// the device is lost.
+/// Memory in use of a logical device, "GPU:0", once it has run the eager calls that were made. Both
+/// start the runtime. Both throw InvalidArgumentError for a name without type and index,
+/// UnavailableError if the device is lost.
 TANDEM_EXPORT MemoryInfo get_memory_info(std::string_view device);
 TANDEM_EXPORT void reset_memory_stats(std::string_view device);
 
@@ -165,7 +165,7 @@ TANDEM_EXPORT void add_backend(std::shared_ptr<Backend> backend);
 
 namespace debugging {
 
-/// Tells on stderr where every node and eager call goes. May change at any time.
+/// Logs on stderr where every node and eager call goes. May change at any time.
 TANDEM_EXPORT void set_log_device_placement(bool enabled);
 TANDEM_EXPORT bool get_log_device_placement();
 
@@ -182,7 +182,7 @@ namespace optimizer {
 using Options = OptimizerOptions;
 
 /// Which passes change graphs before they run, in the whole process. Takes effect at the next call
-/// of each function, which is optimised anew; calls that are running end as they began. Functions
+/// of each function, which is reoptimised; calls that are running end as they began. Functions
 /// made with `optimize = false` stay as they are.
 TANDEM_EXPORT void set_experimental_options(const Options& options);
 TANDEM_EXPORT Options get_experimental_options();

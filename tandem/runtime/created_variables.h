@@ -13,7 +13,7 @@ class Trace;
 
 /// Watches, on its thread and while it lives, over the variables that a function's body makes while
 /// it is traced: such a variable is made once for each trace, not once for each call, so a body
-/// that lets go of it has written something that nobody can mean.
+/// that lets go of it has certainly made a mistake.
 class TANDEM_EXPORT CreatedVariables {
  public:
   CreatedVariables();
@@ -22,7 +22,7 @@ class TANDEM_EXPORT CreatedVariables {
   CreatedVariables& operator=(const CreatedVariables&) = delete;
 
   /// At the end of the body. Throws FailedPreconditionError, naming the variable, if `trace` uses
-  /// one that was made since and that nobody holds any more.
+  /// one that was made since and that nothing holds any more.
   void check(const Trace& trace) const;
 
  private:

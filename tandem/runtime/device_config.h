@@ -65,6 +65,8 @@ struct TANDEM_EXPORT DeviceConfig {
   std::map<std::string, std::string> from = {};
 
   static constexpr int kMaxLogicalDevices = 1024;
+  [[deprecated("use kMaxLogicalDevices")]] static constexpr int kMostLogicalDevices =
+      kMaxLogicalDevices;
 
   /// "default", "environment TANDEM_VISIBLE_DEVICES" or "program".
   std::string origin(std::string_view setting) const;

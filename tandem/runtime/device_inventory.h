@@ -11,7 +11,7 @@
 
 namespace tandem {
 
-/// The physical devices that there are, whether used or not, and the backends that bring them.
+/// The physical devices that there are, whether used or not, and the backends that provide them.
 /// Immutable; thread-safe.
 ///
 /// Devices of a type are numbered over all backends, in their order: the host, CUDA, plugins, the
@@ -27,8 +27,9 @@ class TANDEM_EXPORT DeviceInventory {
     std::string short_name() const;  ///< "GPU:0"
   };
 
-  /// Of a configuration completed by the environment. Throws InvalidArgumentError for a malformed
-  /// specification, the plugin's error for one that cannot be loaded.
+  /// Makes the inventory of a configuration completed by the environment. Throws
+  /// InvalidArgumentError for a malformed specification, the plugin's error for one that cannot be
+  /// loaded.
   explicit DeviceInventory(const DeviceConfig& config);
 
   /// CPUs first.
@@ -39,7 +40,7 @@ class TANDEM_EXPORT DeviceInventory {
   /// Lines on what is not there and why: "cuda: no CUDA driver found".
   const std::vector<std::string>& notes() const { return notes_; }
 
-  /// Throws as docs/devices.md tells if the configuration is impossible with these devices.
+  /// Throws, as docs/devices.md describes, if the configuration is impossible with these devices.
   void check(const DeviceConfig& config) const;
   /// The part of `check` that concerns one device's memory and logical devices.
   void check_logical(const DeviceConfig& config, const Entry& entry) const;

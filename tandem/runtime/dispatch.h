@@ -22,7 +22,7 @@ struct OpDef;
 /// gradient tapes hear of it.
 ///
 /// Attributes that follow from the inputs or have defaults may be left out. An input that the
-/// caller moved in, and that nobody else holds, may be overwritten by the result. Throws the
+/// caller moved in, and that nothing else holds, may be overwritten by the result. Throws the
 /// kernel's error with op, shapes and dtypes added. Thread-safe.
 TANDEM_EXPORT std::vector<Tensor> call(const OpDef& op, std::span<const Tensor> inputs,
                                        const AttrMap& attrs = {});
@@ -69,7 +69,7 @@ class TANDEM_EXPORT OpRecorder {
   std::atomic<bool> ended_{false};
 };
 
-/// Tells the thread's tapes of a computation with a gradient of its own.
+/// Notifies the thread's tapes of a computation with a gradient of its own.
 TANDEM_EXPORT void record_custom_gradient(std::span<const Tensor> inputs,
                                           std::span<const Tensor> outputs,
                                           const OpRecorder::Backward& backward);

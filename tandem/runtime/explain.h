@@ -95,6 +95,7 @@ struct TANDEM_EXPORT Explanation {
     double bytes = 0;
     std::string text;
   };
+  using BackAndForth [[deprecated("use RoundTrip")]] = RoundTrip;
   /// A change that was simulated.
   struct Advice {
     std::string text;
@@ -118,7 +119,7 @@ struct TANDEM_EXPORT Explanation {
   double step_seconds = 0;  ///< expected; 0 where it could not be simulated
   std::optional<double> measured_step;
   std::int64_t measured_runs = 0;
-  /// Of the time from the first measured call to the end of the last, the share that consumers of
+  /// The share of the time from the first measured call to the end of the last that consumers of
   /// datasets spent in Iterator::next: waiting for input. Nothing where there were none.
   std::optional<double> input_waiting;
   std::int64_t plans_made = 0;    ///< for calls of the function so far (plan_stats.h)
@@ -159,8 +160,8 @@ struct ExplainOptions {
   bool advice = true;  ///< simulate what might be better
 };
 
-/// Of a graph that has been placed. `function`: as the profile calls it. Starts no runtime; the
-/// others below start the thread's.
+/// Explains a graph that has been placed. `function`: as the profile calls it. Starts no runtime;
+/// the others below start the thread's.
 TANDEM_EXPORT Explanation explain_placement(const Graph& graph, const Placement& placement,
                                             const CostModel& costs, const KernelRegistry& kernels,
                                             const std::string& function,
@@ -168,21 +169,21 @@ TANDEM_EXPORT Explanation explain_placement(const Graph& graph, const Placement&
                                             const profiler::Profile* profile = nullptr,
                                             bool advice = true);
 
-/// Of a function as it is optimized and placed for arguments of these shapes (any number of
+/// Explains a function as it is optimized and placed for arguments of these shapes (any number of
 /// unknown dimensions) that lie in host memory. Throws what tracing's shape inference and placing
 /// throw.
 TANDEM_EXPORT Explanation explain_function(const Function& function,
                                            const std::vector<PartialShape>& arg_shapes,
                                            const ExplainOptions& options = {});
 
-/// Of a trace as a call with these arguments would run it; where they are counts. Nothing runs.
-/// Throws InvalidArgumentError for arguments of other number, dtype or shape, and what placing
-/// throws: a device that can't be had without soft placement, say.
+/// Explains a trace as a call with these arguments would run it; where they are counts. Nothing
+/// runs. Throws InvalidArgumentError for arguments of other number, dtype or shape, and what
+/// placing throws: a device that can't be had without soft placement, say.
 TANDEM_EXPORT Explanation explain_call(const ConcreteFunction& function,
                                        std::span<const Tensor> args,
                                        const ExplainOptions& options = {});
 
-/// Of a call of a traced function, which is traced if it was not yet, but not run.
+/// Explains a call of a traced function, which is traced if it was not yet, but not run.
 template <class F, class... Args>
 Explanation explain(const ExplainOptions& options, const TracedFunction<F>& function,
                     const Args&... args) {

@@ -23,13 +23,13 @@ struct PlanStats {
   double longest_stall = 0;
 };
 
-/// Of one function, in the thread's current runtime. Thread-safe. Throws InvalidArgumentError for
+/// The plans of one function in the thread's current runtime. Thread-safe. Throws InvalidArgumentError for
 /// an empty function.
 TANDEM_EXPORT PlanStats plan_stats(const ConcreteFunction& function);
 
 namespace config {
 
-/// Of all functions that ran in the thread's current runtime, those that are gone included.
+/// The plans of all functions that ran in the thread's current runtime, those that are gone included.
 /// Thread-safe.
 TANDEM_EXPORT PlanStats get_plan_stats();
 

@@ -25,14 +25,15 @@ struct DevicePeak {
 ///
 /// Places and plans the function and those that it calls, as the call will find them. Loops count
 /// as often as they go round where that follows from constants and small arguments, else once; of
-/// branches that only the run chooses the larger one counts. Values whose size only the run tells,
-/// what kernels take while they run, variables that change their size and graphs with TensorFlow 1
-/// control flow count nothing, nor do other calls at the same time. Compare with get_memory_info.
+/// branches that only the run chooses the larger one counts. Values whose size is known only at run
+/// time, what kernels take while they run, variables that change their size and graphs with
+/// TensorFlow 1 control flow count nothing, nor do other calls at the same time. Compare with
+/// get_memory_info.
 TANDEM_EXPORT std::vector<DevicePeak> predict_peak_memory(const ConcreteFunction& function,
                                                           std::span<const Tensor> args);
 TANDEM_EXPORT std::vector<DevicePeak> predict_peak_memory(const ConcreteFunction& function,
                                                           std::initializer_list<Tensor> args);
-/// The same before there are arguments: as if they were made on the host for the call. Throws
+/// Predicts before there are arguments: as if they were made on the host for the call. Throws
 /// InvalidArgumentError if the function was traced for arguments of unknown sizes.
 TANDEM_EXPORT std::vector<DevicePeak> predict_peak_memory(const ConcreteFunction& function);
 

@@ -16,7 +16,7 @@ namespace tandem {
 class CostProfile;   // tandem/placement/cost_profile.h
 class StepRecorder;  // tandem/runtime/profile/step_recorder.h
 
-/// Tells what ran where and when:
+/// Records what ran where and when:
 ///
 ///     td::profiler::start();
 ///     {
@@ -33,6 +33,7 @@ namespace profiler {
 
 struct Options {
   static constexpr std::size_t kMaxEvents = 1'000'000'000;
+  [[deprecated("use kMaxEvents")]] static constexpr std::size_t kMostEvents = kMaxEvents;
   /// From 1 to kMaxEvents; of more the latest are kept. Some 80 bytes each, taken as they come.
   std::size_t max_events = 500'000;
 };
@@ -134,7 +135,7 @@ class TANDEM_EXPORT Recording {
 };
 
 /// The calling thread was in `pipeline` for an element between two times. Nothing happens while
-/// nobody records.
+/// it does not record.
 TANDEM_EXPORT void record_input(std::string_view pipeline, std::string_view stages,
                                 std::chrono::steady_clock::time_point begin,
                                 std::chrono::steady_clock::time_point end);
@@ -149,7 +150,7 @@ class TANDEM_EXPORT Scope {
 
  private:
   std::string name_;
-  std::int64_t begin_ = -1;  ///< -1: nobody listens
+  std::int64_t begin_ = -1;  ///< -1: not recorded
 };
 
 }  // namespace profiler

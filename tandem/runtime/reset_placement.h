@@ -5,7 +5,7 @@
 
 namespace tandem::config {
 
-/// Has a function placed anew at its next call, by the policy and the profile that then are in
+/// Places a function again at its next call, by the policy and the profile that then are in
 /// force. Otherwise it stays by what it was placed by at its first call in a runtime:
 ///
 ///     td::config::set_placement_profile("step.costs.json");

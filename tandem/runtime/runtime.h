@@ -98,7 +98,7 @@ class TANDEM_EXPORT Runtime {
   /// What was in force when the devices were made, completed by the environment.
   const DeviceConfig& device_config() const;
   const DeviceInventory& inventory() const;
-  /// Of which a logical device is made.
+  /// The physical device that a logical one is made of.
   const PhysicalDevice& physical_device(const Device& device) const;
   const std::vector<std::shared_ptr<Backend>>& backends() const;
   /// Ops go elsewhere where the device asked for can't be had. May change at any time, like the
@@ -126,8 +126,8 @@ class TANDEM_EXPORT Runtime {
     std::int64_t seed = 0;
     std::int64_t seed2 = 0;
   };
-  /// As TensorFlow's get_seed: from the global seed, the op's own (if `has_op_seed`) and a counter
-  /// of calls.
+  /// Like TensorFlow's get_seed: from the global seed, the op's own (if `has_op_seed`) and a
+  /// counter of calls.
   SeedPair next_seeds(bool has_op_seed, std::int64_t op_seed);
 
  private:

@@ -72,8 +72,8 @@ class TANDEM_EXPORT Tensor {
   template <internal::Literal T>
   Tensor(std::initializer_list<std::initializer_list<std::initializer_list<T>>> blocks)
       : Tensor(internal::literal(blocks)) {}
-  // The same of numbers of several types, {1, x, 2.5}, or of another type: float if one of them has
-  // a fraction's type, else int32 or, if one is longer, int64. Of a row and a column, which {{1},
+  // From numbers of several types, {1, x, 2.5}, or of another type: float if one of them has
+  // a fraction's type, else int32 or, if one is longer, int64. For a row and a column, which {{1},
   // {2.5}} could be, the compiler takes what is no template: the column. Between rows and blocks of
   // single numbers of several types, {{{1}, {2.5}}}, it does not choose, and compiles neither.
   template <int = 0>
@@ -144,7 +144,7 @@ class TANDEM_EXPORT Tensor {
   std::span<const T> data() const& {
     return array().values<T>();
   }
-  /// Of a temporary, which would take its elements with it: what is given keeps them, so hold it as
+  /// For a temporary, which would take its elements with it: the result keeps them, so hold it as
   /// `auto`; a `std::span<const T>` made of it does not.
   template <class T>
   internal::OwningSpan<T> data() const&& {

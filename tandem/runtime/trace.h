@@ -70,7 +70,7 @@ class TANDEM_EXPORT Trace {
     Node* last_writer = nullptr;
     std::vector<Node*> readers;
   };
-  std::unordered_map<const Node*, Touch> resources_;  // by the node that brings the handle in
+  std::unordered_map<const Node*, Touch> resources_;  // by the node that captures the handle
   struct Colocation {
     std::string name;
     std::string device;  // that its node asks for
@@ -80,8 +80,9 @@ class TANDEM_EXPORT Trace {
   std::vector<Node*> effects_;
 };
 
-/// How often Tensor::dim has told this thread -1, which it does while tracing for sizes that only a
-/// run knows: by this count a caller sees that a body may have gone by sizes it did not know.
+/// How often Tensor::dim has returned -1 on this thread, as it does while tracing for sizes that
+/// only a run knows: by this count a caller sees that a body may have gone by sizes it did not
+/// know.
 TANDEM_EXPORT std::uint64_t unknown_dim_queries();
 
 /// Makes `trace` the thread's (null: back to eager calls) for a block.

@@ -51,7 +51,7 @@ trace_function(const std::string& name, const std::vector<DType>& dtypes,
                const std::function<std::vector<Tensor>(std::span<const Tensor>)>& body,
                bool may_optimize = true);
 
-/// What a traced function may be told.
+/// The options of a traced function.
 struct FunctionOptions {
   std::string name = "function";
   /// If given (one for each tensor argument), sizes make no further trace: there is one, for these
@@ -162,7 +162,7 @@ class TracedFunction {
   TracedFunction(F callable, FunctionOptions options)
       : callable_(std::make_shared<F>(std::move(callable))),
         cache_(std::make_shared<TraceCache>(std::move(options))) {}
-  // Copies only: whoever was moved from can still be called.
+  // Copies only: a moved-from function can still be called.
   TracedFunction(const TracedFunction&) = default;
   TracedFunction& operator=(const TracedFunction&) = default;
 

@@ -30,9 +30,20 @@ window.addEventListener("error", e => errors.push(e.message || "load of " + e.ta
 window.addEventListener("unhandledrejection", e => errors.push(String(e.reason)));
 </script>"""
 
-# Uses everything that can be used.
+# Looks at the first picture: it fits the window, and its text can be read. Then uses everything that can be used.
 USE = """<script>
 try {
+  {
+    const svg = document.querySelector("svg.graph"), window_box = svg.getBoundingClientRect();
+    const drawn = svg.querySelector("g.view").getBoundingClientRect();
+    const shown = svg.querySelectorAll("g.node, g.group").length;
+    if (drawn.left < window_box.left - 1 || drawn.right > window_box.right + 1 ||
+        drawn.top < window_box.top - 1 || drawn.bottom > window_box.bottom + 1)
+      errors.push("the first picture does not fit its window");
+    if (shown < 3 || shown > 120) errors.push("the first picture has " + shown + " boxes");
+    const letters = svg.querySelector("g.view text").getBoundingClientRect().height;
+    if (letters < 5) errors.push("text is " + letters + " pixels high");
+  }
   for (const button of document.querySelectorAll("button")) { button.click(); button.click(); }
   for (const head of document.querySelectorAll("th")) { head.click(); head.click(); }
   for (const input of document.querySelectorAll("input")) {
@@ -48,8 +59,30 @@ try {
     window.dispatchEvent(new PointerEvent("pointermove", {...mouse, clientX: 260}));
     window.dispatchEvent(new PointerEvent("pointerup", mouse));
   }
-  const view = document.querySelector("svg.graph g.view");
+  const svg = document.querySelector("svg.graph"), view = svg.querySelector("g.view");
   if (!view.getAttribute("transform")) errors.push("the graph does not move");
+  const boxes = () => svg.querySelectorAll("g.node, g.group:not(.open)").length;
+  // Each group that can be seen opens where it is clicked, and closes again.
+  const folded = [...svg.querySelectorAll("g.group:not(.open)")].map(g => g.item);
+  for (const item of folded.slice(0, 5)) {
+    const click = () => {
+      const group = [...svg.querySelectorAll("g.group")].find(g => g.item === item);
+      group.dispatchEvent(new PointerEvent("pointerdown", mouse));
+      window.dispatchEvent(new PointerEvent("pointerup", mouse));
+      group.dispatchEvent(new MouseEvent("click", mouse));
+    };
+    const before = boxes();
+    click();
+    if (boxes() !== before - 1 + item.kids.length) errors.push("a group did not open");
+    click();
+    if (boxes() !== before) errors.push("a group did not close");
+  }
+  // Enter goes to the first node that was found, through all groups around it.
+  const find = document.querySelector("input.find");
+  find.value = WANTED; find.dispatchEvent(new Event("input"));
+  find.dispatchEvent(new KeyboardEvent("keydown", {key: "Enter"}));
+  const found = [...svg.querySelectorAll("g.node.found")].find(g => g.item.name === WANTED);
+  if (!found) errors.push("Enter did not reveal " + WANTED);
 } catch (e) { errors.push(String(e)); }
 document.documentElement.dataset.result = errors.length ? errors.join("; ") : "fine";
 </script>"""
@@ -65,6 +98,8 @@ def node(name, op, inputs, device="", attrs=()):
 
 
 FLOAT = ("T", "type: DT_FLOAT")
+# Of each of two towers; a layer has two nodes, so graph_large has 50,002.
+LAYERS = {"explain": 6, "explain_large": 800, "graph": 6, "graph_large": 12500}
 
 
 def network(layers):
@@ -89,16 +124,21 @@ def command_of(page, td, folder):
     """Writes what td reads; returns the command that writes page.html."""
     graph, devices = os.path.join(folder, "towers.pbtxt"), os.path.join(folder, "devices.json")
     with open(graph, "w", encoding="utf-8") as file:
-        file.write(network(800 if page == "explain_large" else 6))
+        file.write(network(LAYERS[page]))
     with open(devices, "w", encoding="utf-8") as file:
         file.write(DEVICES)
     html = os.path.join(folder, "page.html")
-    if page == "graph":
+    if page.startswith("graph"):
         with open(html, "w", encoding="utf-8") as file:
             subprocess.run([td, "graph", graph, "--html"], check=True, stdout=file)
     else:
         subprocess.run([td, "explain", graph, "--devices", devices, "--html", html], check=True)
     return html
+
+
+def wanted(page):
+    """A node that lies deep within folded groups."""
+    return f"tower_1/dense_{LAYERS[page] * 2 // 3}/Relu"
 
 
 def browse(chromium, folder, html, *options):
@@ -116,12 +156,12 @@ def console_lines(stderr):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("page", choices=["explain", "explain_large", "graph"])
+    parser.add_argument("page", choices=list(LAYERS))
     parser.add_argument("--td", required=True)
     parser.add_argument("--out", required=True)
     options = parser.parse_args()
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if not chromium:  # a build without a browser passes; nothing else can tell a script's errors
+    if not chromium:  # a build without a browser passes; nothing else can show a script's errors
         print("skipped: there is no chromium to open the page with (Debian package chromium)")
         return 77
     os.makedirs(options.out, exist_ok=True)
@@ -141,7 +181,7 @@ def main():
         used = os.path.join(folder, "used.html")
         with open(used, "w", encoding="utf-8") as file:
             file.write(text.replace("<head>", "<head>" + NOTE_ERRORS, 1)
-                       .replace("</body>", USE + "</body>", 1))
+                       .replace("</body>", USE.replace("WANTED", f'"{wanted(options.page)}"') + "</body>", 1))
         dumped = browse(chromium, folder, used, "--dump-dom", "--virtual-time-budget=5000")
         said += console_lines(dumped.stderr)
     result = re.search(r'data-result="([^"]*)"', dumped.stdout)

@@ -161,7 +161,7 @@ def second_loop_cond_gradient(writer):
 
 @case
 def optionals(writer):
-    """The ops by themselves; what FakeParam holds is nobody's business, its size is."""
+    """The ops by themselves; what FakeParam holds does not matter, its size does."""
     def build(x):
         full = tf.raw_ops.OptionalFromValue(components=[x, tf.constant([3, 4])])
         both = tf.cond(tf.reduce_sum(x) > 100.0, lambda: tf.raw_ops.OptionalNone(), lambda: full)

@@ -44,7 +44,7 @@ def cut_in_the_middle(writer):
 
 @case
 def unneeded_nodes(writer):
-    """Nodes that we lack do no harm where nobody needs them, as those of a Saver."""
+    """Nodes that we lack do no harm where nothing needs them, as those of a Saver."""
     graph = tf.Graph()
     with graph.as_default():
         v = v1.get_variable("v", initializer=floats(3), use_resource=True)
@@ -144,7 +144,7 @@ def resource_training(writer):
 
 @case
 def nested_loops(writer):
-    """Loops of TensorFlow 1, one in the other, with a condition inside."""
+    """Nested loops of TensorFlow 1 with a condition inside."""
     v1.disable_control_flow_v2()
     graph = tf.Graph()
     with graph.as_default():

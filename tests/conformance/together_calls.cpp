@@ -12,7 +12,7 @@
 #include "tandem/tandem.h"
 
 /// The value of the float scalar `fetch` of the GraphDef in `bytes`, whose placeholder `feed` is
-/// `value`; NaN where it fails, which is told on stderr.
+/// `value`; NaN where it fails, which is reported on stderr.
 extern "C" __attribute__((visibility("default"))) float tandem_run(const char* bytes,
                                                                    std::size_t size,
                                                                    const char* feed, float value,

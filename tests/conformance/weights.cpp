@@ -4,7 +4,7 @@
 //                       computes
 //   weights load DIR    what each model computes with the weights of DIR/NAME/theirs
 //
-// Models that are trained save the optimizer's state too, and tell what they compute after one more
+// Models that are trained save the optimizer's state too, and say what they compute after one more
 // step.
 
 #include <fstream>

@@ -160,7 +160,7 @@ inline std::vector<std::string> csv_events(const std::string& path, std::size_t 
   }
 }
 
-/// The same file read in pieces of other sizes has the same elements.
+/// A file has the same elements when it is read in pieces of other sizes.
 inline void csv_file(std::string_view bytes) {
   // A file that has no name, and needs no room on a disk.
   const int file = memfd_create("csv", 0);

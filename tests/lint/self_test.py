@@ -5,11 +5,13 @@ import sys
 import tempfile
 
 import _sources
+import documented_names
 import forbidden
 import include_direction
 import include_order
 import option_members
 import public_headers
+import words
 
 GOOD = {
     "cmake/TandemPublicHeaders.cmake": 'set(TANDEM_PRIVATE_HEADERS "/internal/|^tandem/cli/")\n',
@@ -78,6 +80,13 @@ CASES = [
      "`std::vector<int> a`"),
     ("options", "tandem/low/x.h", "struct Options {\n  int a = f(1, 2), b;\n};\n",
      "`int a = f(1, 2), b`"),
+    ("words", "tandem/low/x.h", "#pragma once\n// It to" "ld the tape.\n", "write report"),
+    ("words", "tandem/low/x.cpp", "void To" "ldOnce();\n", "write report"),
+    ("words", "tandem/low/x.cpp", "constexpr int kMo" "stThings = 1;\n", "write kMax"),
+    ("words", "tandem/low/x.cpp", "// O" "f one row.\nint rows();\n", "stands alone"),
+    ("words", "docs/x.md", "The iteration begins a" "new.\n", "start over"),
+    ("names", "docs/architecture.md", "See `low/no_such_file.h` and docs/none.md.\n", "no such file"),
+    ("names", "docs/architecture.md", "A `NoSuchClass` does it.\n", "no source"),
     ("headers", "tandem/low/x.h", "#pragma once\n\n#include <png.h>\n", "neither of the standard"),
     ("headers", "tandem/low/x.h", '#pragma once\n\n#include "tandem/low/internal/b.h"\n', "neither"),
     ("headers", "tandem/low/x.h", "#pragma once\n\nstd::vector<int> x();\n", "compile alone"),
@@ -94,6 +103,10 @@ def run(check, root, cxx):
         return forbidden.check(root)
     if check == "options":
         return option_members.check(root)
+    if check == "words":
+        return words.check(root)
+    if check == "names":
+        return documented_names.check(root)
     (root / "build/lint").mkdir(parents=True, exist_ok=True)
     return public_headers.check(root, root / "build", cxx)
 
@@ -110,7 +123,7 @@ def problems_of(check, changed, cxx):
 def main():
     cxx = _sources.arguments().cxx
     wrong = 0
-    for check in ("direction", "order", "forbidden", "options", "headers"):
+    for check in ("direction", "order", "forbidden", "options", "words", "names", "headers"):
         for problem in problems_of(check, {}, cxx):
             wrong += 1
             print(f"{check}: the good tree is found wrong: {problem}")

@@ -69,7 +69,7 @@ TEST_F(CudaDevices, PassTheCasesOfLoss) {
   }
 }
 
-TEST_F(CudaDevices, TellOfThemselves) {
+TEST_F(CudaDevices, ReportOfThemselves) {
   const auto devices = cuda.physical_devices();
   ASSERT_FALSE(devices.empty());
   EXPECT_EQ(devices.front(), (PhysicalDevice{"/physical_device:GPU:0", "GPU"}));

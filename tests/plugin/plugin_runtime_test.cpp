@@ -81,7 +81,7 @@ TEST_F(PluginRuntime, FunctionsGoToTheHostAndBack) {
   EXPECT_EQ(f(on_host()).to_vector<float>(), (std::vector<float>{8, 32, 72}));
 }
 
-TEST_F(PluginRuntime, ConstantsAreBroughtOver) {
+TEST_F(PluginRuntime, ConstantsAreUploadedOver) {
   auto f = function([](Tensor x) { return x + Tensor{10.0f, 20.0f, 30.0f}; });
   EXPECT_EQ(f(on_host()).to_vector<float>(), (std::vector<float>{11, 18, 33}));
 }
@@ -121,7 +121,7 @@ TEST_F(PluginRuntime, CallsOnSmallIntegersGoWhereTheOnlyKernelIs) {
   EXPECT_EQ(y.to_vector<std::int32_t>(), (std::vector<std::int32_t>{1, 2}));
 }
 
-TEST_F(PluginRuntime, ErrorsTellForWhichTypesThereAreKernels) {
+TEST_F(PluginRuntime, ErrorsReportForWhichTypesThereAreKernels) {
   DeviceScope host("/CPU:0");
   try {
     raw_op("TestOnlyToyFloat", {tensor<double>({1})});

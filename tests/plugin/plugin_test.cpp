@@ -65,7 +65,7 @@ TEST(Plugin, OfALaterMinorVersionPassesTheSuite) {
   EXPECT_TRUE(all_passed(results)) << describe(results);
 }
 
-TEST(Plugin, TellsOfItsDevices) {
+TEST(Plugin, ReportsOfItsDevices) {
   const auto backend = load_plugin(example("toy_device"));
   const auto physical = backend->physical_devices();
   ASSERT_EQ(physical.size(), 2u);
@@ -88,7 +88,7 @@ TEST(Plugin, TellsOfItsDevices) {
 }
 
 // By another path to the same file it is the same library: one more start would build its hardware
-// anew under the first one's devices.
+// again under the first one's devices.
 TEST(Plugin, IsLoadedOnce) {
   const std::filesystem::path path = example("toy_device");
   const auto folder = std::filesystem::canonical(path.parent_path());

@@ -100,7 +100,7 @@ AttrValue to_attr(const Attribute& attribute) {
   throw std::runtime_error("no attribute of type " + type);
 }
 
-/// What the case writes, and the lengths of list inputs, which flat inputs do not tell. Types are
+/// What the case writes, and the lengths of list inputs, which flat inputs do not have. Types are
 /// left to be inferred.
 AttrMap to_attrs(const Call& call) {
   AttrMap attrs;
@@ -159,7 +159,7 @@ class Variables {
     return handle;
   }
 
-  /// A variable that is handed on by reference.
+  /// A variable that is forwarded by reference.
   Tensor make_reference(const Value& value) {
     const AttrMap attrs{{"dtype", dtype_of(value.dtype)}, {"shape", PartialShape::unknown()}};
     const Tensor reference = tandem::raw_op("TemporaryVariable", {}, attrs).at(0);
@@ -204,7 +204,7 @@ struct Arguments {
 
   Tensors with(std::span<const Tensor> given) const {
     Tensors result;
-    // Made anew, so that inside a trace they are constants of it and not values from outside.
+    // Made again, so that inside a trace they are constants of it and not values from outside.
     for (const Tensor& tensor : all) {
       result.push_back(tensor.dtype() == DType::kResource ? tensor : Tensor(tensor.array()));
     }

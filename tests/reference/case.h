@@ -43,7 +43,7 @@ struct SecondOrder {
   std::vector<Value> towards_upstream;  ///< one an output
 };
 
-/// One stored case; README.md tells what the parts mean.
+/// One stored case; README.md describes what the parts mean.
 struct Case {
   std::string family, id, line;
   Call call;

@@ -5,7 +5,7 @@
 
 Run with a Python that has the TensorFlow pinned in tests/peers.txt. Writes
 data/keras_NAME.jsonl.gz and data/keras_summary_*.txt, byte for byte the same for the same
-packages on the same kind of machine; README.md tells what the records mean. `--check` compares
+packages on the same kind of machine; README.md describes what the records mean. `--check` compares
 with the stored files instead of writing them.
 """
 
@@ -72,7 +72,7 @@ def dense(gradient):
 
 
 def make_layer(name, config, **more):
-    """A layer from its class and arguments; layers within are told as {"class", "config"}."""
+    """A layer from its class and arguments; layers within are given as {"class", "config"}."""
     def within(value):
         if isinstance(value, dict):
             return make_layer(value["class"], value["config"])

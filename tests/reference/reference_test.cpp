@@ -1,5 +1,5 @@
-// Runs the stored reference cases through Tandem and compares; README.md tells what it prints and
-// takes.
+// Runs the stored reference cases through Tandem and compares; README.md describes what it prints
+// and takes.
 
 #include <algorithm>
 #include <cctype>

@@ -10,7 +10,7 @@ struct Level {
   Knowledge knowledge;
   bool as_precise;
 };
-// With nothing known, TensorFlow tells ranks that follow from the op alone; that is a courtesy, not
+// With nothing known, TensorFlow knows ranks that follow from the op alone; that is a courtesy, not
 // a need.
 constexpr Level kLevels[] = {{"full", Knowledge::kShapes, true},
                              {"rank", Knowledge::kRanks, true},

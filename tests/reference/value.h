@@ -31,7 +31,7 @@ bool is_complex(const std::string& dtype);
 
 /// Decodes a tensor's record. Throws std::runtime_error where the record contradicts itself.
 Value decode(const nlohmann::json& record);
-/// As `decode`, for each of a list; null becomes a Value with an empty dtype.
+/// Like `decode`, for each of a list; null becomes a Value with an empty dtype.
 std::vector<Value> decode_all(const nlohmann::json& records);
 
 /// The elements as complex double; exact for everything but 64-bit integers.

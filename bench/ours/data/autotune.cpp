@@ -120,7 +120,7 @@ Answer by_hand(const Pipeline& pipeline, const std::array<std::int64_t, 2>& thre
   return answer;
 }
 
-// As many threads as computing takes, and one more.
+// The number of threads that computing takes, and one more.
 std::vector<std::int64_t> few() {
   std::vector<std::int64_t> counts;
   for (std::int64_t count = 1; count <= threads() + 1; ++count) counts.push_back(count);

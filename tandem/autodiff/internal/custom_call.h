@@ -16,7 +16,8 @@ namespace tandem {
 /// after them.
 bool has_custom_gradient(const Node& call);
 
-/// Makes the call of such a node again, for other arguments, and tells the tapes of its gradient.
+/// Makes the call of such a node again, for other arguments, and notifies the tapes of its
+/// gradient.
 std::vector<Tensor> repeat_custom_call(const Node& call, std::span<const Tensor> args);
 
 }  // namespace tandem

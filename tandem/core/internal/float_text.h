@@ -11,7 +11,7 @@ namespace tandem {
 /// value, "1.0", "1.5e-07".
 std::string float_scalar_text(DType dtype, double value);
 
-/// The same without a needless ".0", as NumPy prints the parts of a complex number.
+/// Text of a complex number's part, as NumPy prints it: without a needless ".0".
 std::string float_part_text(DType dtype, double value);
 
 /// A value for people: so many digits after the point, but 1e15 and more as "1.2e+20".

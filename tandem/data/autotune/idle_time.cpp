@@ -25,7 +25,7 @@ struct Looks {
   int lost = 0;  // scopes that are open, but no longer looked at
   std::int64_t apart = 0;
   std::int64_t began = 0;  // the outermost scope
-  // Of scopes so far, the later the more they count.
+  // Averages over the scopes so far; later ones count more.
   double time = 0;
   double scopes = 0;
   std::uint64_t draws = 0;
@@ -46,7 +46,7 @@ std::int64_t nanoseconds_of(clockid_t clock) {
   return std::int64_t{1'000'000'000} * time.tv_sec + time.tv_nsec;
 }
 
-// For how long the thread was ready to run and had no core; -1 if nobody knows.
+// For how long the thread was ready to run and had no core; -1 if unknown.
 std::int64_t without_core() {
   const int file = ::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
   if (file < 0) return -1;

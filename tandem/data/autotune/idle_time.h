@@ -10,7 +10,7 @@ namespace tandem::data {
 /// take longer always. Scopes nest; those within one that is looked at are looked at too, so that
 /// each has its own part. Where these are many it is given up: the scopes that are open are not
 /// known then, and those within them are drawn one by one. A thread looks at no more than 16 scopes
-/// and one for each 2 ms of its time. Where the system does not tell (no
+/// and one for each 2 ms of its time. Where the system does not say (no
 /// /proc/thread-self/schedstat) none are known.
 class IdleTime {
  public:

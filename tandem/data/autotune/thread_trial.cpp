@@ -8,9 +8,9 @@ namespace {
 
 // The first failure may be chance: others took the cores, or another stage held this one up.
 constexpr int kFirstRest = 2, kLastRest = 16;
-// Elements for each thread that tell its pace.
+// Elements for each thread that a measured pace needs.
 constexpr unsigned kEnough = 2;
-// Of the gain that twice the threads could bring, less than this share is not worth them.
+// Twice the threads are worth it from this share of the possible gain.
 constexpr double kPays = 0.5;
 
 }  // namespace

@@ -18,10 +18,10 @@ class ThreadTrial {
   int threads_ = 0;     // while this was counted:
   unsigned made_ = 0;   // elements before
   double seconds_ = 0;  // since then
-  double pace_ = 0;     // elements a second; 0: too few to tell
+  double pace_ = 0;     // elements a second; 0: too few to measure
   int fewer_ = 0;       // threads before the last step; 0: it is judged
   double slower_ = 0;   // the pace then
-  int worth_ = 0;       // threads; 0: nobody knows
+  int worth_ = 0;       // threads; 0: unknown
   int rest_ = 0;        // looks until it is tried again
   int next_rest_ = 2;   // after the next step that does not pay
 };

@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kFirstInterval = 100'000'000;  // nanoseconds
 constexpr std::int64_t kLastInterval = 1'600'000'000;
 constexpr int kOftenLooks = 8;  // before intervals grow
-// The consumer does not wait; it waits so much that nobody can tell how much faster it would be.
+// The consumer does not wait; it waits so much that its own pace is unknown.
 constexpr double kCalm = 0.02;
 constexpr double kHungry = 0.5;
 // How much faster than needed a stage may be, for the swings of its work.
@@ -36,13 +36,14 @@ bool takes_cores(const TunedStage& stage) {
 }  // namespace
 
 std::int64_t cpu_budget(const AutotuneOptions& options) {
-  const std::int64_t said = options.cpu_budget.value_or(0);
-  return said > 0 ? std::min(said, kMaxThreads) : Runtime::current().inter_op_pool().threads();
+  const std::int64_t requested = options.cpu_budget.value_or(0);
+  return requested > 0 ? std::min(requested, kMaxThreads)
+                       : Runtime::current().inter_op_pool().threads();
 }
 
 std::int64_t ram_budget(const AutotuneOptions& options) {
-  const std::int64_t said = options.ram_budget.value_or(0);
-  return said > 0 ? said : static_cast<std::int64_t>(machine_limits().memory / 2);
+  const std::int64_t requested = options.ram_budget.value_or(0);
+  return requested > 0 ? requested : static_cast<std::int64_t>(machine_limits().memory / 2);
 }
 
 void TunedStage::measure(const Element& element) {
@@ -275,7 +276,7 @@ void Tuner::decide(double period, double waiting) {
   const std::vector<TunedPart> found = parts(period);
   const std::vector<int> chosen = choose_threads(found, limits);
 
-  // Threads are given back one by one, and only if the consumer has not waited for a while; but at
+  // Threads are released one by one, and only if the consumer has not waited for a while; but at
   // once where others need them.
   calm_ = waiting < kCalm ? calm_ + 1 : 0;
   std::vector<int> gently = chosen;

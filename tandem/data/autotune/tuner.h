@@ -15,7 +15,7 @@
 
 namespace tandem::data {
 
-/// Of one stage. More would leave none for others on the machine.
+/// The most threads of one stage. More would leave none for others on the machine.
 inline constexpr std::int64_t kMaxThreads = 4096;
 
 /// Threads that the stages of an iteration share, and bytes.
@@ -37,14 +37,14 @@ struct TunedStage {
   // What the stage's passes look at.
   std::atomic<int> threads{1};          ///< that each pass may use
   std::atomic<std::int64_t> buffer{2};  ///< elements, but of a map: it keeps two for each thread
-  // What they tell.
+  // The results of the looks.
   std::atomic<std::int64_t> element_bytes{0};  ///< of an element lately
   StageCounters counters;
   std::atomic<unsigned> made{0};
   void measure(const Element& element);
 
-  /// Of a map: whether its elements were too short for threads lately, so that who asked for them
-  /// made them. Stages without a key, which may have nothing in common, never tell.
+  /// For a map: whether its elements were too short for threads lately, so that who asked for them
+  /// made them. Stages without a key, which may have nothing in common, never have an answer.
   bool made_by_consumer() const { return by_consumer.load(std::memory_order_relaxed); }
 
   // The tuner's, guarded by its mutex.
@@ -60,12 +60,12 @@ struct TunedStage {
 };
 
 /// Finds the threads and buffer sizes of an iteration's stages from what they measure of
-/// themselves. It has no thread: whoever asks a stage for an element lets it look at the figures,
+/// themselves. It has no thread: the consumer lets it look at the figures,
 /// every 100 ms at first, more rarely when nothing changes. Thread-safe.
 class Tuner {
  public:
-  /// A pass over a stage begins. The key tells stages of a kind apart; `observed` is where the pass
-  /// counts, or null.
+  /// A pass over a stage begins. The key distinguishes stages of a kind; `observed` is where the
+  /// pass counts, or null.
   struct TuningRequest {
     TunedStage::Kind kind = TunedStage::Kind::kMap;
     const void* key = nullptr;
@@ -116,7 +116,7 @@ class Tuner {
 
   mutable std::mutex mutex_;  // guards the below
   std::deque<TunedStage> stages_;
-  std::int64_t cpu_budget_ = 0;  // 0: nobody has joined
+  std::int64_t cpu_budget_ = 0;  // 0: no stage has joined
   bool budget_said_ = false;     // then it counts threads, also those that wait
   std::int64_t ram_budget_ = 0;
   std::int64_t left_ = 0;

@@ -6,7 +6,7 @@
 
 namespace tandem::data {
 
-/// What can be told of a pipeline without running it: the stages with their parameters, and the
+/// What is known of a pipeline without running it: the stages with their parameters, and the
 /// sources' specs. Functions are not part of it.
 std::string description(const DatasetBase& dataset);
 

@@ -10,8 +10,8 @@ namespace {
 
 void add_stages(const DatasetBase& dataset, std::optional<bool> fusion, int depth,
                 std::string& lines) {
-  if (const auto* options = dynamic_cast<const OptionsStage*>(&dataset)) {
-    if (!fusion) fusion = options->said().fusion;
+  if (const Options* options = dataset.options(); options != nullptr && !fusion) {
+    fusion = options->fusion;
   }
   const auto* fused = dynamic_cast<const FusedStage*>(&dataset);
   if (fused != nullptr && fusion.value_or(true)) {

@@ -85,7 +85,7 @@ class Lazy {
 };
 using LazySpec = Lazy<ElementSpec>;
 
-/// Of elements that are nests of these datasets' elements.
+/// The names of elements that are nests of these datasets' elements.
 Names zipped_names(const std::vector<DatasetRef>& inputs);
 
 /// Every `num_shards`-th of the input's elements, beginning with number `index`.
@@ -93,8 +93,8 @@ std::unique_ptr<IteratorBase> make_shard_iterator(std::unique_ptr<IteratorBase> 
                                                   std::int64_t num_shards, std::int64_t index,
                                                   const IterationContext& context);
 /// What a source that obeys Options::file_shard gives of `count` names of files, or other things
-/// that stand for such; kUnknown if it cannot tell. Throws InvalidArgumentError if there are fewer
-/// than shards.
+/// that stand for such; kUnknown if that cannot be determined. Throws InvalidArgumentError if there
+/// are fewer than shards.
 std::unique_ptr<IteratorBase> apply_file_shard(std::unique_ptr<IteratorBase> all,
                                                std::int64_t count, const IterationContext& context);
 void check_enough_files(std::int64_t count, std::int64_t num_shards);

@@ -18,9 +18,9 @@ class RowTable {
   explicit RowTable(const std::vector<Tensor>& components);
 
   std::int64_t num_rows() const { return num_rows_; }
-  /// Of one row.
+  /// The spec of one row.
   const ElementSpec& spec() const { return spec_; }
-  /// Of the content, crc32c.
+  /// The crc32c of the content.
   std::uint32_t checksum() const;
   /// Puts a row into `out`, sharing memory.
   void element(std::int64_t row, Element& out) const;

@@ -31,7 +31,7 @@ class FilterStage {
   virtual ~FilterStage() = default;
   virtual const DatasetRef& filtered() const = 0;
   virtual const Condition& condition() const = 0;
-  /// As a map's.
+  /// The random draws of its function; null without any.
   virtual const FunctionRng* draws() const = 0;
 };
 
@@ -54,13 +54,6 @@ class FusedStage {
   virtual const DatasetBase* runs_as() const = 0;
 };
 
-/// A dataset that says how the stages before it run.
-class OptionsStage {
- public:
-  virtual ~OptionsStage() = default;
-  virtual const Options& said() const = 0;
-};
-
 /// What a batch of a map's elements runs as.
 class FusedBatchChoice {
  public:
@@ -81,7 +74,7 @@ std::shared_ptr<const FusedBatchChoice> fuse_map_and_batch(const DatasetRef& inp
 
 /// A traced map without effects and the filter after it, whose dataset has `condition`: one plan
 /// for each element, on the map's threads ("Map+Filter", "ParallelMap+Filter"). Null if `input` is
-/// no such map or the condition cannot be traced. Whoever has the condition keeps the result.
+/// no such map or the condition cannot be traced. The owner of the condition keeps the result.
 DatasetRef fuse_map_and_filter(const DatasetRef& input, const Condition& condition);
 
 /// A filter and the function of the map after it, the dataset `map`, which keeps the result and

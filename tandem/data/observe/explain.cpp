@@ -31,11 +31,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
-// The model is told of where it promises so many times as much.
+// The model is mentioned where it promises so many times as much.
 constexpr double kFarOff = 1.3;
 // A consumer that waits for input a larger share of its time has a pipeline that is too slow.
 constexpr double kFastEnough = 0.05;
-// Seconds after which a call that has not returned is told of.
+// Seconds after which a call that has not returned is reported.
 constexpr double kLongCall = 0.5;
 
 double seconds_since(Clock::time_point begin) {
@@ -185,7 +185,7 @@ PipelineExplanation explain(const Dataset& dataset, PipelineExplainOptions optio
   TimeLimit limit(options.seconds, options.interrupted, [&](const TimeLimit::End* end) {
     if (!options.overdue) return;
     if (!end) return options.overdue(found(true), nullptr);
-    // As it was when the run ended, but for the calls that have not.
+    // The explanation from the end of the run, plus the calls that have not returned.
     PipelineExplanation explanation = end->explanation;
     const PipelineStats now = observer->stats();
     std::vector<PipelineStats::Stage>& stages = explanation.stats.stages;

@@ -32,7 +32,7 @@ class OwnTime {
   StageTimer timer_;
 };
 
-// Bytes of one row; 0 where only its texts would tell.
+// Bytes of one row; 0 where that depends on its texts.
 std::int64_t row_bytes(const RowTable& table) {
   std::int64_t bytes = 0;
   for (const TensorSpec& spec : table.spec()) {
@@ -177,7 +177,7 @@ std::string Observer::recent_shares() {
   std::int64_t all = 0;
   for (const ObservedStage& stage : stages_) {
     const std::int64_t work = StageCounters::get(stage.counters.work);
-    works.emplace_back(work - std::exchange(told_[&stage], work), &stage);
+    works.emplace_back(work - std::exchange(reported_[&stage], work), &stage);
     all += works.back().first;
   }
   std::stable_sort(works.begin(), works.end(),

@@ -49,13 +49,13 @@ class Observer {
  private:
   mutable std::mutex mutex_;  // guards the below, but for the counters
   std::deque<ObservedStage> stages_;
-  std::atomic<std::int64_t> asked_{0};  // when `next` began; 0: nobody is in it
+  std::atomic<std::int64_t> asked_{0};  // when `next` began; 0: no call is in it
   std::int64_t begin_ = 0;              // nanoseconds
   std::int64_t end_ = 0;
   std::int64_t in_next_ = 0;
   std::int64_t elements_ = 0;
   bool ended_ = false;
-  std::map<const ObservedStage*, std::int64_t> told_;  // of their work, by recent_shares
+  std::map<const ObservedStage*, std::int64_t> reported_;  // of their work, by recent_shares
 };
 
 /// That of an iteration that is observed, else null. It may be asked while the iterator is being

@@ -114,7 +114,7 @@ Origin of_several(Origin first) {
   return first;
 }
 
-std::string told(const Element& names, const Origin& before) {
+std::string origin_text(const Element& names, const Origin& before) {
   const std::string own = quoted(names, 0, names.size());
   const std::string first = from(before);
   if (own.empty() && first.empty()) return "";
@@ -160,7 +160,7 @@ void Origins::visit_state(StateArchive& state) {
 
 const Tensor& OriginTensors::add(const Origin& origin) {
   last_ = origin;
-  // Names that functions took tell more than the file that these were read from.
+  // Names that functions took say more than the file that these were read from.
   const bool source = taken(origin) == 0;
   places_.push_back(source ? origin.byte : -1);
   known_ = known_ || places_.back() >= 0;

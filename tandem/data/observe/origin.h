@@ -16,20 +16,20 @@ namespace tandem::data {
 /// reference to each, taken before a function takes the element over.
 void note_names(const Element& element, Element& names);
 
-/// Of a function's result: `names` are in what it took, which has the origin `before`. Of several
-/// functions the first one's names count.
+/// The origin of a function's result: `names` are in what it took, which has the origin `before`.
+/// Of several functions the first one's names count.
 Origin joined(const Element& names, Origin before);
-/// Of an element that is a nest of two with these origins.
+/// The origin of an element that is a nest of two with these origins.
 Origin nested(Origin first, Origin second);
-/// Of what elements were joined to, the first of which has this one.
+/// The origin of several joined elements, the first of which has this one.
 Origin of_several(Origin first);
 
 /// For the line of an error, ` (made of "GIF?", from "photos/7.jpg")` or ` (from "train.tfrecord",
 /// at byte 52)`: the printable ones of `names`, and what these were made of. Empty if there are
 /// none.
-std::string told(const Element& names, const Origin& before);
-inline std::string told(const Origin& origin) { return told({}, origin); }
-/// Of an element that does not fit to the first one: ` (from "b.jpg"; the first from "a.jpg")`.
+std::string origin_text(const Element& names, const Origin& before);
+inline std::string origin_text(const Origin& origin) { return origin_text({}, origin); }
+/// Describes an element that does not fit the first one: ` (from "b.jpg"; the first from "a.jpg")`.
 std::string describe_mismatch(const Origin& unlike, const Origin& first);
 
 /// Saves or restores an origin.
@@ -48,7 +48,7 @@ inline void visit(StateArchive& state, Kept& kept) {
 /// The origins of elements in a list. Takes no memory as long as none is known.
 class Origins {
  public:
-  /// Of the element that is put behind `place` others.
+  /// Adds the origin of the element that is put behind `place` others.
   void add(std::size_t place, Origin origin) {
     if (!origin.names && all_.empty()) return;
     all_.resize(place);
@@ -65,7 +65,7 @@ class Origins {
   std::vector<Origin> all_;
 };
 
-/// The origins of a batch's elements as tensors, for stages that hand these on as one element: of
+/// The origins of a batch's elements as tensors, for stages that forward these as one element: of
 /// each a name, and of all of them one list of places.
 class OriginTensors {
  public:

@@ -74,7 +74,7 @@ class Adviser {
     found_.push_back({std::move(text), i, rate, rate / now_});
   }
 
-  // Of one kind of advice, only where it gains most.
+  // Gives one kind of advice only where it gains most.
   void best_of(void (Adviser::*kind)(int)) {
     std::vector<Advice> others = std::exchange(found_, {});
     for (int i = 0; i < static_cast<int>(stats_.stages.size()); ++i) (this->*kind)(i);
@@ -103,7 +103,7 @@ class Adviser {
     const PipelineStats::Stage& s = stage(i);
     const bool serial = s.name == "Interleave" || s.name == "FlatMap";
     const bool narrow = s.name == "ParallelInterleave" && !s.tuned && s.threads < model_.cores;
-    // As many threads find something to do as datasets are open.
+    // Each open dataset keeps one thread busy.
     const int most = s.cycle_length > 0 ? static_cast<int>(s.cycle_length) : kMaxThreads;
     if (s.name == "ParallelInterleave") longer_cycle(i, most);
     if (!serial && !narrow) return;

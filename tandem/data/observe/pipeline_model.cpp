@@ -22,7 +22,7 @@ constexpr int kMaxWaiting = 64;
 
 // Seconds that it takes to hand one element to another thread, on either side: a lock, and more
 // often than not to wake who waits.
-constexpr double kHandOver = 5e-6;
+constexpr double kHandoff = 5e-6;
 
 double limit_of(double threads, double work) { return work > 0 ? threads / work : kNoLimit; }
 
@@ -71,7 +71,7 @@ int PipelineModel::section_of(int number) const {
 }
 
 double PipelineModel::handing(const Stage& stage) const {
-  return stage.hands_over ? kHandOver * stage.elements : 0;
+  return stage.hands_over ? kHandoff * stage.elements : 0;
 }
 
 std::vector<PipelineExplanation::Section> PipelineModel::sections() const {

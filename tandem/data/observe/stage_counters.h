@@ -45,8 +45,8 @@ struct StageCounters {
   static std::int64_t get(const Count& count) { return count.load(std::memory_order_relaxed); }
 };
 
-/// Of one thread: what is not the work of the stage it is in; and which count its time goes to,
-/// when that is over. Only that may be looked at from other threads.
+/// The clock of one thread: what is not the work of the stage it is in; and which count its time
+/// goes to, when that is over. Only that may be looked at from other threads.
 struct ThreadTimes {
   ThreadTimes();
   ~ThreadTimes();
@@ -122,7 +122,8 @@ inline void count_work(StageCounters& counters, std::int64_t time, const IdleTim
   StageCounters::add(counters.idle, std::min(idle.own(), time));
 }
 
-/// What a stage with threads tells of them; all of it costs one branch where nobody listens.
+/// What a stage reports of its threads; all of it costs one branch where statistics are not
+/// enabled.
 class StageMeter {
  public:
   StageMeter() = default;
@@ -144,7 +145,7 @@ class StageMeter {
     StageCounters::add(counters_->looks, 1);
   }
 
-  /// Around the waiting of whoever asked for an element; ThreadTimes::waited is always told.
+  /// Around the waiting of the consumer; ThreadTimes::waited is always counted.
   class Waiting {
    public:
     explicit Waiting(const StageMeter& meter) : counters_(meter.counters_), begin_(clock_now()) {

@@ -42,7 +42,7 @@ class FunctionRng {
 /// input and saved with it.
 class DrawPass {
  public:
-  /// Of a function that draws nothing.
+  /// The pass of a function that draws nothing.
   DrawPass() = default;
   /// Null: the same.
   DrawPass(const FunctionRng* draws, const IterationContext& context);

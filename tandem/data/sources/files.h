@@ -18,9 +18,9 @@ class FileElements {
   virtual bool next(Element& out) = 0;
   /// The next element where that is one string scalar.
   virtual bool next_text(std::string& out);
-  /// Where in the (decompressed) content the element last given begins; -1: nobody knows.
+  /// Where in the (decompressed) content the element last given begins; -1: unknown.
   virtual std::int64_t place() const { return -1; }
-  /// Where it is: the place in the (decompressed) content, and what is not read anew from there. A
+  /// Where it is: the place in the (decompressed) content, and what is not read again from there. A
   /// restored one was just opened.
   virtual void visit_state(StateArchive& state) = 0;
 
@@ -42,7 +42,7 @@ class TextSource {
   virtual ~TextSource() = default;
   /// Whether each element is one string scalar.
   virtual bool gives_texts() const = 0;
-  /// As IteratorBase::next.
+  /// Like IteratorBase::next, with a text as the element.
   virtual bool next_text(std::string& out) = 0;
 };
 
@@ -59,7 +59,7 @@ void visit_place(StateArchive& state, Reader& reader) {
   }
 }
 
-/// The same of a reader that may have ended before the content does, after damage.
+/// For a reader that may have ended before the content does, after damage.
 template <class Reader>
 void visit_place_or_end(StateArchive& state, Reader& reader) {
   bool ended = reader.ended();
@@ -83,7 +83,7 @@ struct FilesPlan {
 Dataset read_files(std::vector<std::string> filenames, FilesPlan plan);
 Dataset read_files(const Dataset& filenames, FilesPlan plan);
 
-/// Of elements that are one string.
+/// The spec of elements that are one string.
 inline ElementSpec string_spec() { return {{DType::kString, PartialShape::scalar()}}; }
 
 /// Files to read at a time.

@@ -44,9 +44,9 @@ class RecordElements final : public FileElements {
  private:
   bool next_record(std::string_view& record) {
     const bool found = reader_.next(record);
-    if (reader_.num_skipped() != told_) {
-      skipped_->fetch_add(reader_.num_skipped() - told_, std::memory_order_relaxed);
-      told_ = reader_.num_skipped();
+    if (reader_.num_skipped() != reported_) {
+      skipped_->fetch_add(reader_.num_skipped() - reported_, std::memory_order_relaxed);
+      reported_ = reader_.num_skipped();
     }
     return found;
   }
@@ -64,7 +64,7 @@ class RecordElements final : public FileElements {
 
   fs::RecordReader reader_;
   std::atomic<std::int64_t>* skipped_;
-  std::int64_t told_ = 0;
+  std::int64_t reported_ = 0;
 };
 
 // ---- Records of one length ----
@@ -95,7 +95,7 @@ class FixedLengthElements final : public FileElements {
   bool next(Element& out) override {
     if (ended_ || (!compressed_ && left_ == 0)) return false;
     const std::size_t whole = record_ + (compressed_ ? footer_ : 0);
-    ended_ = true;  // unless it can be read: an error is told once
+    ended_ = true;  // unless it can be read: an error is reported once
     const std::string_view bytes = stream_.peek(whole);
     if (bytes.size() < whole) {
       if (compressed_ && bytes.size() == footer_) return false;

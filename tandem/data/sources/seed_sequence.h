@@ -31,7 +31,7 @@ class SeedSequence {
     next_ = after_broken_off(first);
     return first;
   }
-  /// Tells that the iteration that began with number `first` is complete after `count` passes.
+  /// Says that the iteration that began with number `first` is complete after `count` passes.
   void complete(std::uint64_t first, std::uint64_t count) {
     std::lock_guard lock(mutex_);
     if (next_ == after_broken_off(first)) next_ = first + count;

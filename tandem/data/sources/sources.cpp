@@ -74,7 +74,7 @@ class RangeIterator final : public IteratorBase, public Seekable {
   std::int64_t skip(std::int64_t count) override {
     const std::int64_t passed = std::min(count, left_);
     left_ -= passed;
-    // At the end it stays at the last value. The way may be longer than 63 bits tell, not the
+    // At the end it stays at the last value. The way may be longer than 63 bits can count, not the
     // place.
     const std::int64_t steps = left_ > 0 ? passed : std::max<std::int64_t>(passed - 1, 0);
     value_ = static_cast<std::int64_t>(static_cast<std::uint64_t>(value_) +

@@ -22,13 +22,13 @@
 namespace tandem::data {
 namespace {
 
-// The texts of the last batches, `count` each. Those of a batch that nobody has any more become the
-// next one's, which then needs no memory of its own for each.
+// The texts of the last batches, `count` each. Those of a batch that nothing has any more become
+// the next one's, which then needs no memory of its own for each.
 class SpareTexts {
  public:
   explicit SpareTexts(std::int64_t count) : count_(count) {}
 
-  // Of any content.
+  // Takes an array of any content.
   Array take() {
     for (Array& array : kept_) {
       if (array.writable_in_place()) return std::exchange(array, Array());
@@ -223,7 +223,7 @@ class UnbatchIterator final : public UnaryIterator {
       try {
         check();
       } catch (...) {
-        throw_stage_error("unbatch", number, told(input().origin()));
+        throw_stage_error("unbatch", number, origin_text(input().origin()));
       }
     }
     out.clear();

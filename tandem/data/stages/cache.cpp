@@ -37,7 +37,7 @@ class CacheMemory {
     std::lock_guard lock(mutex_);
     return cached_;
   }
-  /// Of several iterations that complete a pass the first one counts.
+  /// If several iterations complete a pass, the first one counts.
   void set(std::shared_ptr<const Cached> cached) {
     std::lock_guard lock(mutex_);
     if (!cached_) cached_ = std::move(cached);

@@ -99,7 +99,7 @@ class CacheFileReader {
   }
 
   std::uint64_t count() const { return count_; }
-  // Of the element last given.
+  // The origin of the element last given.
   Origin origin() const { return {shown_path_, static_cast<std::int64_t>(given_at_)}; }
 
   void visit_state(StateArchive& state) {
@@ -110,13 +110,14 @@ class CacheFileReader {
   }
 
  private:
-  // The file may be another pipeline's. What only iterating would tell, after functions that are
+  // The file may be another pipeline's. What only iterating would show, after functions that are
   // called, is not asked of the dataset.
   void check(const Element& element) {
     try {
       trace_functions(dataset_);
     } catch (const Error&) {
-      return;  // a function that must be traced cannot be: an iteration without the file tells
+      return;  // a function that must be traced cannot be: an iteration without the file throws the
+               // error
     }
     if (dataset_.num_components() < 0) return;
     const ElementSpec& wanted = dataset_.element_spec();
@@ -133,25 +134,25 @@ class CacheFileReader {
     throw InvalidArgumentError(
         cat("Cache file ", path_, " holds elements ", found, ", but this dataset's are ", wanted,
             ". It is another pipeline's: give this one another file name, or "
-            "remove the file, and it will be written anew."));
+            "remove the file, and it will be written again."));
   }
 
-  // It may be anything: nobody should be told to remove it.
+  // It may be any file: the message must not advise removing it.
   void check_kind() {
     if (size_ >= kMagic.size() && take(kMagic.size()) == kMagic) return;
     damaged_ = true;
     throw InvalidArgumentError(
         cat("cache: the file ", path_,
             " is there already and is no cache. Give another name; or remove "
-            "the file, if nobody needs it, and it will be written."));
+            "the file, if it is not needed, and it will be written."));
   }
 
-  // Nothing can be read beyond: the next call tells the end.
+  // Nothing can be read beyond: the next call reports the end.
   [[noreturn]] void damaged(std::string_view why) {
     damaged_ = true;
     throw DataLossError(cat("Cache file ", path_, " is damaged at offset ", at_, ": ", why,
                             why.ends_with('.') ? "" : ".",
-                            " Remove it, and it will be written anew."));
+                            " Remove it, and it will be written again."));
   }
 
   // The next bytes; they stay until the next call.

@@ -292,7 +292,7 @@ Dataset zip(std::vector<Dataset> datasets) {
 
 Dataset Dataset::concatenate(const Dataset& other) const {
   const DatasetRef &first = base_of(*this), &second = base_of(other);
-  // Specs that only iterating would tell are compared by whoever joins the elements.
+  // Specs that only iterating would show are compared where the elements are joined.
   if (first->num_components() >= 0 && second->num_components() >= 0 &&
       !alike(first->element_spec(), second->element_spec())) {
     throw_unlike(first->element_spec(), second->element_spec());

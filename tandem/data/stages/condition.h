@@ -12,7 +12,7 @@ namespace tandem::data {
 /// What a filter asks of elements, as a plan where that pays. Usable from any thread.
 class Condition {
  public:
-  /// Of elements of `input`, which has to outlive it.
+  /// A condition on elements of `input`, which has to outlive it.
   Condition(ElementPredicate predicate, const DatasetBase& input);
 
   bool test(const Element& element) const;

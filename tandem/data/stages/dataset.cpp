@@ -50,7 +50,7 @@ Dataset::Dataset(std::shared_ptr<const DatasetBase> base) : base_(std::move(base
   }
   if (depth >= kMaxStages) {
     throw InvalidArgumentError(cat(
-        "A pipeline can have ", kMaxStages, " stages one in the other, and this ", base_->name(),
+        "A pipeline can have ", kMaxStages, " nested stages, and this ", base_->name(),
         " would be one more. To join many datasets, make them in the function of an interleave or "
         "flat_map."));
   }
@@ -99,7 +99,7 @@ std::ostream& operator<<(std::ostream& out, const Dataset& dataset) {
       out << (i == 0 ? "{" : ", ") << names[i] << ": " << spec[i];
     }
     return out << "}>";
-  } catch (const Error&) {  // only iterating would tell
+  } catch (const Error&) {  // only iterating would show
     return out << "unknown>";
   }
 }

@@ -66,7 +66,7 @@ ElementProgram::ElementProgram(const ElementFn& fn, const ElementSpec& input) : 
     same_sizes_ = same_sizes_ && s.shape.is_fully_known();
   }
   ThreadContextScope scope(context_for_tracing());
-  const std::uint64_t told = unknown_dim_queries();
+  const std::uint64_t reported = unknown_dim_queries();
   function_ = trace_function("map", dtypes, shapes, [&](std::span<const Tensor> args) {
     ThreadContext& thread = thread_context();
     thread.draws = std::make_shared<RngPosition>(RngPosition::Stream(), 0, thread.trace);
@@ -75,7 +75,7 @@ ElementProgram::ElementProgram(const ElementFn& fn, const ElementSpec& input) : 
     for (const Tensor& t : element) spec_.push_back({t.dtype(), t.partial_shape()});
     return element;
   });
-  asked_unknown_sizes_ = unknown_dim_queries() != told;
+  asked_unknown_sizes_ = unknown_dim_queries() != reported;
   check_devices(function_.graph());
   for (const Tensor& t : function_.captures()) captures_.push_back(t.array());
 }
@@ -176,13 +176,13 @@ std::shared_ptr<const ElementProgram> trace_map(const ElementFn& fn, const Datas
     auto program = std::make_shared<const ElementProgram>(fn, spec);
     return program->asked_unknown_sizes() ? nullptr : program;
   } catch (const std::exception&) {
-    return nullptr;  // it reads values, say; what is wrong with it an element tells
+    return nullptr;  // it reads values, say; an element will throw what is wrong with it
   }
 }
 
 ElementFn by_program(const ElementFn& fn, std::shared_ptr<const ElementProgram> program) {
   if (!program) return fn;
-  return fn.by([program, fn](Element& element) {
+  return fn.with_implementation([program, fn](Element& element) {
     if (program->worth_running(element)) {
       program->apply(element);
     } else {

@@ -23,11 +23,11 @@ class ElementProgram {
   /// Traces `fn` on elements of this spec; throws what it throws.
   ElementProgram(const ElementFn& fn, const ElementSpec& input);
 
-  /// Of the results.
+  /// The spec of the results.
   const ElementSpec& spec() const { return spec_; }
   const ElementSpec& input_spec() const { return input_; }
   const ConcreteFunction& function() const { return function_; }
-  /// While it was traced the function asked for sizes that were not known, and was told -1.
+  /// While it was traced the function asked for sizes that were not known, and got -1.
   bool asked_unknown_sizes() const { return asked_unknown_sizes_; }
   /// No op of it has effects or draws random numbers.
   bool stateless() const;
@@ -43,7 +43,7 @@ class ElementProgram {
   /// Sets `results`, one for each of `spec`, of an element that it empties; made in `places`, as
   /// many or none, where that can be done.
   void run(Element& element, std::span<const Array> places, std::span<Array> results) const;
-  /// The same of an element that stays as it is.
+  /// Runs on an element that stays as it is.
   void run_kept(const Element& element, std::span<Array> results) const;
 
  private:

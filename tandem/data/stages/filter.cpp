@@ -59,7 +59,7 @@ class FilterIterator final : public RowStage {
     } catch (...) {
       Element names;
       note_names(element, names);
-      throw_stage_error("filter", number, told(names, input().origin()));
+      throw_stage_error("filter", number, origin_text(names, input().origin()));
     }
   }
 

@@ -33,7 +33,7 @@ class FilterMapIterator final : public UnaryIterator {
         const DrawScope scope(map_draws_, number);
         fn_.apply(out);
       } catch (...) {
-        throw_stage_error("map", number, told(names_, input().origin()));
+        throw_stage_error("map", number, origin_text(names_, input().origin()));
       }
       return true;
     }
@@ -59,7 +59,7 @@ class FilterMapIterator final : public UnaryIterator {
       return condition_.test(element);
     } catch (...) {
       ++mapped_;
-      throw_stage_error("filter", number, told(names_, input().origin()));
+      throw_stage_error("filter", number, origin_text(names_, input().origin()));
     }
   }
 

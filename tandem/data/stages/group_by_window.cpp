@@ -14,7 +14,7 @@
 namespace tandem::data {
 namespace {
 
-// As the element for which windows are made into datasets, plus the window's number.
+// Windows that are made into datasets count as elements from this number on.
 constexpr std::int64_t kWindows = std::int64_t{1} << 62;
 
 struct Window {
@@ -118,7 +118,7 @@ class GroupByWindowIterator final : public UnaryIterator {
       }
       sizes_[key] = size;
     } catch (...) {
-      throw_stage_error("group_by_window", number, told(input().origin()));
+      throw_stage_error("group_by_window", number, origin_text(input().origin()));
     }
     Window& group = groups_[key];
     group.origins.add(group.elements.size(), input().origin());

@@ -5,7 +5,7 @@
 
 namespace tandem::data {
 
-/// Tells whether the elements of a stage are so short that to hand them from thread to thread takes
+/// Says whether the elements of a stage are so short that to hand them from thread to thread takes
 /// longer than to make them: a lock on either side and, more often than not, waking who waits. Goes
 /// by the mean of many, less the longest, in which the machine may have been at something else; and
 /// where the consumer waits longer for threads than all that they made took, by that. Not
@@ -46,8 +46,8 @@ class Handoff {
     until_timed_ = 1 + static_cast<int>(random_ >> 27);
     return true;
   }
-  /// The consumer made one of which it took the time. True if threads had better make them: told
-  /// as soon as the whole mean is sure to be long.
+  /// The consumer made one of which it took the time. True if threads had better make them:
+  /// returned as soon as the whole mean is sure to be long.
   bool made_here(std::int64_t time) {
     add(time);
     long_ = time > 2 * time_;

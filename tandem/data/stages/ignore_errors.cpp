@@ -66,11 +66,10 @@ class IgnoreErrorsDataset final : public UnaryDataset {
 };
 
 // No stage of its own in the iteration: the stages before it see the options in their context.
-class OptionsDataset final : public UnaryDataset, public OptionsStage {
+class OptionsDataset final : public UnaryDataset {
  public:
   OptionsDataset(DatasetRef input, Options options)
       : UnaryDataset(std::move(input)), options_(options) {}
-  const Options& said() const override { return options_; }
   std::string name() const override { return "Options"; }
   const Options* options() const override { return &options_; }
   std::unique_ptr<IteratorBase> make_iterator(const IterationContext& context) const override {

@@ -12,7 +12,7 @@
 namespace tandem::data {
 
 /// One dataset of an interleave's cycle, or of those that wait for their turn. Of these members
-/// `source` belongs to whoever set `busy`, the others are guarded by the iterator's mutex.
+/// `source` belongs to the thread that set `busy`, the others are guarded by the iterator's mutex.
 struct Lane {
   struct Item {
     Element element;

@@ -24,7 +24,7 @@ struct StopSignal::State {
   std::mutex mutex;
   std::uint64_t next_id = 1;
   std::vector<std::pair<std::uint64_t, std::function<void()>>> wakers;
-  std::uint64_t waking = 0;  // whose function runs; 0: nobody's
+  std::uint64_t waking = 0;  // whose function runs; 0: none's
   std::condition_variable woken;
   Waker from_parent;
 };
@@ -180,8 +180,8 @@ IterationContext IterationContext::whole() const {
 
 std::int64_t IterationContext::threads(std::int64_t calls) const {
   if (calls != kAutotune) return std::min(calls, kMaxThreads);
-  const std::int64_t said = options_.private_threadpool_size.value_or(0);
-  if (said != 0) return std::min(said, kMaxThreads);
+  const std::int64_t requested = options_.private_threadpool_size.value_or(0);
+  if (requested != 0) return std::min(requested, kMaxThreads);
   if (options_.autotune.enabled.value_or(true)) return kAutotune;
   return cpu_budget(options_.autotune);
 }

@@ -45,7 +45,7 @@ struct Pass {
   std::unique_ptr<IteratorBase> iterator;
   bool ended = false;
 
-  // Where the profiler records, it tells of the stages.
+  // Where the profiler records, it reports the stages.
   Pass(DatasetRef from, bool observe)
       : dataset(std::move(from)),
         observer(observe || profiler::running() ? std::make_shared<Observer>() : nullptr),
@@ -100,14 +100,14 @@ struct Pass {
     try {
       gave = iterator->next(out);
     } catch (...) {
-      tell(begin, waited, false);
+      record_call(begin, waited, false);
       throw;
     }
-    tell(begin, waited, gave);
+    record_call(begin, waited, gave);
     return gave;
   }
 
-  void tell(std::chrono::steady_clock::time_point begin, const Waited& waited, bool gave) {
+  void record_call(std::chrono::steady_clock::time_point begin, const Waited& waited, bool gave) {
     const auto end = std::chrono::steady_clock::now();
     // An accelerator that still worked on what it was given did not wait for input, though the
     // thread that feeds it did.
@@ -215,7 +215,8 @@ PipelineStats Iterator::stats() const {
   const std::shared_ptr<Pass> pass = state().now();
   if (!pass->observer) {
     throw FailedPreconditionError(
-        "Nobody observes this iteration. Begin it with dataset.iterator({.observe = true}).");
+        "Statistics are not enabled for this iteration. Begin it with dataset.iterator({.observe = "
+        "true}).");
   }
   return pass->observer->stats();
 }

@@ -32,7 +32,7 @@ class MapIterator final : public UnaryIterator {
       const DrawScope scope(draws_, number);
       fn_.apply(out);
     } catch (...) {
-      throw_stage_error("map", number, told(names_, input().origin()));
+      throw_stage_error("map", number, origin_text(names_, input().origin()));
     }
     return true;
   }
@@ -122,7 +122,7 @@ class MapDataset final : public UnaryDataset, public MapStage, public FusedStage
         try {
           return ElementProgram(fn_, from).spec();
         } catch (const std::exception&) {
-          // The function reads values, say. Then an element tells.
+          // The function reads values, say. Then an element shows it.
         }
       }
       return first_element_spec();
@@ -143,7 +143,7 @@ class MapDataset final : public UnaryDataset, public MapStage, public FusedStage
   void trace(std::shared_ptr<const ElementProgram> program) const {
     const ElementFn fn = by_program(fn_, program);
     known_program_.store(program.get(), std::memory_order_release);
-    traced_.emplace(Traced{std::move(program), fn, fn.by([fn](Element& element) {
+    traced_.emplace(Traced{std::move(program), fn, fn.with_implementation([fn](Element& element) {
                              const SerialKernelScope alone;
                              fn.apply(element);
                            })});
@@ -165,10 +165,11 @@ class MapDataset final : public UnaryDataset, public MapStage, public FusedStage
         return;
       }
       if (first.draws() && draws()) return;  // from passes of their own
-      const ElementFn both = fn_.by([one = first.fn_, two = fn_](Element& element) {
-        one.apply(element);
-        two.apply(element);
-      });
+      const ElementFn both =
+          fn_.with_implementation([one = first.fn_, two = fn_](Element& element) {
+            one.apply(element);
+            two.apply(element);
+          });
       composed_ = std::make_shared<const MapDataset>(
           first.mapped(), both, options_, compose(*first.program(), *program()), first.maps_ + 1,
           first.draws() ? first.draws_ : draws_);
@@ -192,7 +193,7 @@ class MapDataset final : public UnaryDataset, public MapStage, public FusedStage
     Element element;
     if (!first.next(element)) {
       throw FailedPreconditionError(
-          "The dtypes and shapes of a map's elements cannot be told: its function cannot be "
+          "The dtypes and shapes of a map's elements cannot be determined: its function cannot be "
           "traced, "
           "and its input has no element to call it on.");
     }

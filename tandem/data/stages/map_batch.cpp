@@ -37,7 +37,7 @@ class RowMaker {
   RowMaker(const MapStage& map, const ElementProgram& program)
       : map_(map), program_(program), prepared_(all_known(program.spec())) {}
 
-  // Element `number` of the map's input, which it empties and whose origin `before` tells, for
+  // Element `number` of the map's input, which it empties and whose origin `before` gives, for
   // batch `batch`; in a pass that draws from `stream`. `first` becomes the origin of the batch's
   // first.
   template <class Before>
@@ -59,7 +59,7 @@ class RowMaker {
         ran = true;
       }
     } catch (...) {
-      throw_stage_error("map", number, told(names, before()));
+      throw_stage_error("map", number, origin_text(names, before()));
     }
     if (rows.size() == 0) first = joined(names, before());
     try {
@@ -188,7 +188,8 @@ class MapBatchDataset final : public DatasetBase {
         drop_remainder_(drop_remainder),
         maker_(map, *program_),
         groups_(map.mapped(), "Group", size, drop_remainder),
-        batches_(map.function().by([this](Element& group) { make_batch(group); })) {}
+        batches_(
+            map.function().with_implementation([this](Element& group) { make_batch(group); })) {}
 
   std::string name() const override { return parallel() ? "ParallelMap+Batch" : "Map+Batch"; }
   std::vector<const DatasetBase*> inputs() const override {

@@ -103,7 +103,7 @@ class MapFilterIterator final : public UnaryIterator {
       try {
         if (Judge::take_verdict(out)) return true;
       } catch (...) {
-        throw_stage_error("filter", number, told(input().origin()));
+        throw_stage_error("filter", number, origin_text(input().origin()));
       }
     }
     return false;
@@ -131,8 +131,9 @@ class MapFilterDataset final : public UnaryDataset {
         map_(map),
         name_(std::move(name)),
         judge_(map, condition),
-        fn_(map.function().by([this](Element& element) { judge_.apply(element); })),
-        side_by_side_(map.function().by([this](Element& element) {
+        fn_(map.function().with_implementation(
+            [this](Element& element) { judge_.apply(element); })),
+        side_by_side_(map.function().with_implementation([this](Element& element) {
           const SerialKernelScope alone;
           judge_.apply(element);
         })) {}

@@ -24,7 +24,7 @@ void NestedSource::open(const Maker& maker, Element element, std::int64_t number
   } catch (...) {
     Element names;
     note_names(element, names);
-    throw_stage_error(maker.stage, number, told(names, {}));
+    throw_stage_error(maker.stage, number, origin_text(names, {}));
   }
   element_ = std::move(element);
   number_ = number;
@@ -89,7 +89,7 @@ ElementSpec nested_spec(const DatasetBase& input, const DatasetFn& fn, const cha
   Element element;
   if (!first->next(element)) {
     throw FailedPreconditionError(cat("The dtypes and shapes of the elements of ", stage,
-                                      " cannot be told: its input has no element to call its "
+                                      " cannot be determined: its input has no element to call its "
                                       "function on."));
   }
   const DatasetRef dataset = fn(element);

@@ -27,8 +27,8 @@ class NestedSource {
   /// What it throws gets a line with stage and input element.
   bool next(Element& out);
   void close();
-  /// Of the element that `next` gave; where nobody knows, the names in what the dataset was made
-  /// of.
+  /// The origin of the element that `next` gave; where unknown, the names in what the dataset was
+  /// made of.
   Origin origin() const;
   /// The function is called again on the element that was saved.
   void visit_state(StateArchive& state, const Maker& maker);

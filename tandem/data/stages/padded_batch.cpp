@@ -14,8 +14,8 @@
 namespace tandem::data {
 namespace {
 
-// Of what does not fit to the first of a batch.
-std::string told_misfit(const Origins& origins, std::size_t misfit) {
+// Describes an element that does not fit the first one of a batch.
+std::string describe_misfit(const Origins& origins, std::size_t misfit) {
   return describe_mismatch(origins.at(misfit), misfit == 0 ? Origin() : origins.at(0));
 }
 
@@ -49,7 +49,7 @@ class PaddedBatchIterator final : public UnaryIterator {
     try {
       padding_.join(batch, -1, out, misfit);
     } catch (...) {
-      throw_stage_error("padded_batch", number, told_misfit(origins_, misfit));
+      throw_stage_error("padded_batch", number, describe_misfit(origins_, misfit));
     }
     for (Element& element : batch) element.clear();
     return true;
@@ -197,7 +197,7 @@ class BucketIterator final : public UnaryIterator {
       }
       return at;
     } catch (...) {
-      throw_stage_error("bucket_by_sequence_length", number, told(input().origin()));
+      throw_stage_error("bucket_by_sequence_length", number, origin_text(input().origin()));
     }
   }
 
@@ -215,7 +215,7 @@ class BucketIterator final : public UnaryIterator {
       setting_.padding.join(bucket.elements, filled, out, misfit);
     } catch (...) {
       throw_stage_error("bucket_by_sequence_length", number_ - 1,
-                        told_misfit(bucket.origins, misfit));
+                        describe_misfit(bucket.origins, misfit));
     }
   }
 

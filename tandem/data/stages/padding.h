@@ -17,7 +17,7 @@ class Padding {
 
   /// Throws InvalidArgumentError unless this can pad such elements.
   void check(const ElementSpec& spec) const;
-  /// Of a batch of `rows` elements, or PartialShape::kUnknown.
+  /// The spec of a batch of `rows` elements, which may be PartialShape::kUnknown.
   ElementSpec batch_spec(const ElementSpec& spec, std::int64_t rows) const;
 
   /// Joins at least one element along a new first axis. Sizes that are not given become `filled`,

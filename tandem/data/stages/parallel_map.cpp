@@ -165,7 +165,7 @@ class ParallelMapIterator final : public IteratorBase {
         mine.draws == begun_.draws && (mine.cancellation || !begun_.cancellation)) {
       return make_timed(out);
     }
-    // As threads would make it; but what stops the consumer, if anything does, stops it.
+    // Makes the element as a thread would; but what stops the consumer, if anything does, stops it.
     ThreadContext context = begun_;
     if (mine.cancellation) context.cancellation = mine.cancellation;
     const ThreadContextScope scope(std::move(context));
@@ -216,7 +216,7 @@ class ParallelMapIterator final : public IteratorBase {
     return true;
   }
 
-  // A stage that tells no element from another leaves it to its function to know what it takes.
+  // A stage that distinguishes no elements leaves it to its function to know what it takes.
   void note(const Element& element, Element& names) const {
     if (stage_) note_names(element, names);
   }
@@ -224,7 +224,7 @@ class ParallelMapIterator final : public IteratorBase {
   std::exception_ptr located(std::exception_ptr error, std::int64_t number, const Element& names,
                              const Origin& before) const {
     if (!stage_) return error;
-    return with_line(error, cat("in ", stage_, ", element ", number, told(names, before)));
+    return with_line(error, cat("in ", stage_, ", element ", number, origin_text(names, before)));
   }
 
   std::deque<std::unique_ptr<Slot>>::iterator find_ready() {
@@ -254,8 +254,8 @@ class ParallelMapIterator final : public IteratorBase {
     above_limit_.notify_all();
   }
 
-  // As start_threads. Without any the pass ends, since asking once more would not help; but if the
-  // consumer made elements before, it goes on.
+  // Like start_threads. Without any thread the pass ends, since asking once more would not help;
+  // but if the consumer made elements before, it goes on.
   std::size_t make_threads(std::size_t count) {
     input_ended_ = threads_.empty();
     try {

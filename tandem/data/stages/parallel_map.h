@@ -9,7 +9,7 @@
 namespace tandem::data {
 
 /// Calls `fn` on the elements of `input` on `calls` threads (kAutotune: as many as the iteration's
-/// tuner says, or none, but whoever asks, where elements take less than handing them over), which
+/// tuner says, or the consumer itself, where elements take less than handing them over), which
 /// begin with the first `next`.
 /// Holds at most twice as many elements as it has threads. An error of `fn` says that it was in
 /// `stage`, and which element's it was; null: `fn` says so itself. `draws` is of a pass of `fn`.

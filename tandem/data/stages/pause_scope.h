@@ -4,9 +4,9 @@
 
 namespace tandem::data {
 
-/// Tells the threads of a stage to come to rest while its state is saved or restored, and to go on
+/// Asks the threads of a stage to come to rest while its state is saved or restored, and to go on
 /// afterwards, however that ends. To be made and destroyed with the lock held that guards
-/// `pausing`; whoever makes it then waits until nobody is in the stage's input.
+/// `pausing`; its maker then waits until no thread is in the stage's input.
 class PauseScope {
  public:
   PauseScope(bool& pausing, std::condition_variable& changed)

@@ -59,8 +59,8 @@ void check(const char* name, const std::vector<float>& shares) {
   }
 }
 
-// Lets only elements through whose first component is one of `count` classes: whoever passes them
-// on unfiltered looks at no class.
+// Lets only elements through whose first component is one of `count` classes: the caller that
+// passes them on unfiltered looks at no class.
 class ClassesIterator final : public UnaryIterator {
  public:
   ClassesIterator(std::unique_ptr<IteratorBase> input, std::int64_t count)
@@ -137,7 +137,7 @@ Dataset Dataset::rejection_resample(ElementFn class_func, std::vector<float> tar
     throw InvalidArgumentError("rejection_resample: target_dist has no classes.");
   }
   check("target_dist", target_dist);
-  const ElementFn labelling = class_func.by([class_func](Element& element) {
+  const ElementFn labelling = class_func.with_implementation([class_func](Element& element) {
     Element made = element;
     class_func.apply(made);
     if (made.size() != 1) internal::throw_arity(1, made.size());

@@ -11,7 +11,7 @@
 
 namespace tandem::data {
 
-/// The buffer of a shuffle: holds up to `limit` items and gives back a random one of them. Draws as
+/// The buffer of a shuffle: holds up to `limit` items and returns a random one of them. Draws as
 /// tf.data does, so that equal seeds give equal orders.
 ///
 /// Where passes follow each other, items of the next one may already be put behind those of this
@@ -24,7 +24,7 @@ class Reservoir {
 
   /// With what is there of the next pass.
   bool full() const { return count_ + ahead_ == limit_; }
-  /// Of this pass.
+  /// Whether this pass has no items.
   bool empty() const { return count_ == 0; }
   std::size_t size() const { return count_; }
   /// How many more items fit.
@@ -41,7 +41,7 @@ class Reservoir {
     place(std::move(item), std::move(origin));
     ++count_;
   }
-  /// Of the next pass. Call while not full.
+  /// Puts an item of the next pass. Call while not full.
   void put_ahead(Item item) {
     place(std::move(item));
     ++ahead_;
@@ -58,7 +58,7 @@ class Reservoir {
 
   /// Call while not empty.
   void take(Item& out) { take_at(draw(), out); }
-  /// Of items that were put with their origins.
+  /// Takes an item that was put with its origin.
   void take(Item& out, Origin& origin) {
     const std::size_t chosen = draw();
     if (!origins_.empty()) {
@@ -84,7 +84,7 @@ class Reservoir {
     }
     visit_items(state, first_, count);
   }
-  /// Of the next pass's items; after `visit_state`.
+  /// Visits the next pass's items; after `visit_state`.
   void visit_ahead(StateArchive& state) {
     const auto ahead = static_cast<std::size_t>(state.length(ahead_));
     state.require(ahead <= limit_ - count_, "a shuffle buffer holds more than fit");
@@ -136,7 +136,7 @@ class Reservoir {
     origins_.resize(items_.size());
     set(origins_[wrap(first_ + count_ + ahead_)], std::move(origin));
   }
-  // Most elements that follow each other come from one file, whose name is then not counted anew.
+  // Most elements that follow each other come from one file, whose name is then not counted again.
   static void set(Origin& to, Origin&& from) {
     if (to.names == from.names) {
       to.byte = from.byte;

@@ -30,7 +30,7 @@ class ScanIterator final : public UnaryIterator {
     } catch (...) {
       Element names;
       note_names(out, names);
-      throw_stage_error("scan", number, told(names, input().origin()));
+      throw_stage_error("scan", number, origin_text(names, input().origin()));
     }
     return true;
   }
@@ -91,7 +91,8 @@ class ScanDataset final : public UnaryDataset {
       Element element;
       if (!first.next(element)) {
         throw FailedPreconditionError(
-            "The dtypes and shapes of a scan's elements cannot be told: its input has no element "
+            "The dtypes and shapes of a scan's elements cannot be determined: its input has no "
+            "element "
             "to call its function on.");
       }
       ElementSpec spec;
@@ -131,7 +132,7 @@ class TakeWhileIterator final : public UnaryIterator {
     } catch (...) {
       Element names;
       note_names(out, names);
-      throw_stage_error("take_while", number, told(names, input().origin()));
+      throw_stage_error("take_while", number, origin_text(names, input().origin()));
     }
     ended_ = true;
     context_.leave_open();

@@ -63,7 +63,7 @@ class DistributeIterator final : public UnaryIterator {
       try {
         rows_ = count_rows();
       } catch (...) {
-        throw_stage_error("distribute_batch", number, told(input().origin()));
+        throw_stage_error("distribute_batch", number, origin_text(input().origin()));
       }
       at_ = 0;
     }

@@ -52,7 +52,7 @@ class ShardElements final : public FileElements {
 
   static std::string what_to_do(const std::string& path) {
     return cat("in a snapshot. Remove ", path.substr(0, path.find_last_of('/')),
-               ", and it will be written anew");
+               ", and it will be written again");
   }
 
   bool read(Element& out) {
@@ -143,7 +143,7 @@ bool SnapshotFolder::exists() const {
   if (fs::exists(path_) && !fs::file_system_of(path_).list(path_).empty() &&
       !fs::exists(path_ + "/" + kMetadata)) {
     throw DataLossError(cat(path_, ": the snapshot is damaged, for it has no ", kMetadata,
-                            ". Remove this folder, and it will be written anew."));
+                            ". Remove this folder, and it will be written again."));
   }
   return false;
 }
@@ -160,7 +160,7 @@ std::vector<SnapshotShard> SnapshotFolder::shards() const {
   } catch (const DataLossError&) {
     throw DataLossError(cat(name,
                             " is damaged: its bytes are not those that were written. Remove its "
-                            "folder, and the snapshot will be written anew."));
+                            "folder, and the snapshot will be written again."));
   }
   if (described != description_) {
     throw FailedPreconditionError(cat(path_, " has the snapshot of another pipeline, ", described,
@@ -213,7 +213,7 @@ void SnapshotWriter::discard() noexcept {
     for (const std::string& name : files.list(folder_)) files.remove(file(name));
     files.remove(folder_);
   } catch (const Error&) {
-    // What is left over has a name that nobody reads.
+    // What is left over has a name that nothing reads.
   }
 }
 

@@ -20,7 +20,7 @@ struct SnapshotShard {
   ElementSpec spec;
 
   Dataset read() const;
-  /// The same as a dataset that, in a variant, can be saved.
+  /// A dataset that reads the snapshot and, in a variant, can be saved.
   Dataset read_storably() const;
   void visit_state(StateArchive& state);
 };

@@ -26,7 +26,7 @@ class Stacker {
   /// arrays where there is no place to give. False before the first element unless that has been
   /// prepared for.
   bool next_row(std::span<Array> places);
-  /// As above; what was made in its place is not copied.
+  /// Adds arrays; what was made in its place is not copied.
   void add(std::span<const Array> arrays);
   /// The batch, of `size()` > 0 rows; the stacker is empty afterwards.
   void finish(Element& out);

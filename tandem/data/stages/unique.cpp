@@ -53,7 +53,7 @@ class UniqueIterator final : public UnaryIterator {
         check(spec);
         if (seen_.insert(key_of(out[0])).second) return true;
       } catch (...) {
-        throw_stage_error("unique", number, told(input().origin()));
+        throw_stage_error("unique", number, origin_text(input().origin()));
       }
     }
     return false;
@@ -89,7 +89,7 @@ class UniqueDataset final : public UnaryDataset {
 }  // namespace
 
 Dataset Dataset::unique() const {
-  // What only iterating would tell is checked element by element.
+  // What only iterating would show is checked element by element.
   if (base_of(*this)->num_components() >= 0) check(element_spec());
   return make_dataset<UniqueDataset>(base_);
 }

@@ -19,7 +19,7 @@ struct ExpectedFailure {
 };
 
 struct ConformanceOptions {
-  /// Of which physical device of the backend logical ones are made.
+  /// The index of the physical device that logical ones are made of.
   std::size_t physical = 0;
   /// Limit of the logical devices in cases that are about limits; a multiple of 1 MiB.
   std::size_t memory_limit = std::size_t{8} << 20;
@@ -33,7 +33,7 @@ struct ConformanceOptions {
   std::vector<ExpectedFailure> cannot = {};
   /// If given, only cases whose name contains it.
   std::string only = {};
-  /// Called with each case's name before it runs: tells where a case hangs.
+  /// Called with each case's name before it runs, so that a case that hangs is known.
   std::function<void(std::string_view)> begin = nullptr;
 };
 

@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kDriver = "libcuda.so.1";
 constexpr const char* kLibrary = "libtandem_cuda.so";
 
-// The toolkit brings a library of the driver's name to link against, which does nothing.
+// The toolkit has a library of the driver's name to link against, which does nothing.
 bool is_stub(void* driver) {
   const link_map* map = nullptr;
   if (dlinfo(driver, RTLD_DI_LINKMAP, &map) != 0 || !map) return false;

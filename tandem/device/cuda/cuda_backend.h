@@ -17,8 +17,8 @@ namespace tandem {
 class TANDEM_EXPORT CudaBackend final : public Backend {
  public:
   CudaBackend();
-  /// Of a driver and a library elsewhere; an empty library is the one beside libtandem.so. For
-  /// tests: the first that is opened in a process stays.
+  /// A backend of a driver and a library elsewhere; an empty library is the one beside
+  /// libtandem.so. For tests: the first that is opened in a process stays.
   CudaBackend(const std::string& driver, const std::string& library);
   ~CudaBackend() override;
 

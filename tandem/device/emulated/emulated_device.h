@@ -77,7 +77,7 @@ class TANDEM_EXPORT EmulatedDevice final : public Device {
   DeviceProperties properties_;
 };
 
-/// What a device of this spec tells of itself.
+/// The properties of a device of this spec.
 TANDEM_EXPORT DeviceProperties emulated_properties(const EmulatedSpec& spec);
 
 }  // namespace tandem

@@ -251,12 +251,12 @@ std::string joined(const std::vector<std::string>& names) {
 }  // namespace
 
 std::string EmulatedFaults::to_string() const {
-  std::vector<std::string> said;
-  if (lost_at != 0) said.push_back(cat("lost@", lost_at));
-  if (oom_at != 0) said.push_back(cat("oom@", oom_at));
-  if (stall_at != 0) said.push_back(cat("stall@", stall_at));
-  if (slow != 1) said.push_back("slow@" + number_text(slow));
-  return joined(said);
+  std::vector<std::string> parts;
+  if (lost_at != 0) parts.push_back(cat("lost@", lost_at));
+  if (oom_at != 0) parts.push_back(cat("oom@", oom_at));
+  if (stall_at != 0) parts.push_back(cat("stall@", stall_at));
+  if (slow != 1) parts.push_back("slow@" + number_text(slow));
+  return joined(parts);
 }
 
 std::string EmulatedSpec::to_string() const {

@@ -63,7 +63,7 @@ class HostStream final : public Stream {
     try {
       event->wait();
     } catch (...) {
-      // It is over; who recorded it tells why.
+      // It is over; its recorder has the error.
     }
   }
   void synchronize() override {}

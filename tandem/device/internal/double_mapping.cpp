@@ -25,7 +25,7 @@ DoubleMapping::DoubleMapping(std::size_t bytes, std::size_t capacity) {
   view_bytes_ = (bytes + page - 1) / page * page;
   const int file = memfd_create("tandem-emulated", MFD_CLOEXEC);
   if (file < 0) throw_no_room(capacity, "memfd_create");
-  // Two views side by side, and a page behind them that nobody may touch.
+  // Two views side by side, and a page behind them that nothing may touch.
   total_ = 2 * view_bytes_ + page;
   void* at = MAP_FAILED;
   const char* what = "ftruncate";

@@ -11,7 +11,7 @@ namespace tandem {
 /// Pages take no memory of the host until they are written.
 class DoubleMapping {
  public:
-  /// Each of `bytes`. Throws ResourceExhaustedError, which tells the device's `capacity`, if the
+  /// Each of `bytes`. Throws ResourceExhaustedError, which names the device's `capacity`, if the
   /// host has no room for so many addresses.
   DoubleMapping(std::size_t bytes, std::size_t capacity);
   ~DoubleMapping();

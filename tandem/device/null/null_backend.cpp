@@ -88,7 +88,7 @@ class StagingAllocator final : public Allocator {
   }
 };
 
-// What failed is told by the event or synchronize that comes next, unless `done` was told.
+// What failed is reported by the event or synchronize that comes next, unless `done` got it.
 class NullEvent final : public Event {
  public:
   explicit NullEvent(std::exception_ptr error) : error_(std::move(error)) {}
@@ -130,7 +130,7 @@ class NullStream final : public Stream {
   void wait_for(Ref<Event> event) override {
     try {
       event->wait();
-    } catch (...) {  // its own stream tells
+    } catch (...) {  // its own stream reports it
     }
   }
   void synchronize() override {

@@ -23,9 +23,9 @@ class NullHardware;
 ///
 /// A runtime with such devices places, plans and runs as with others; work is over when it is
 /// enqueued. Shapes and dtypes are right, and so are integers and booleans of such, what lies in
-/// the host's memory and what is only handed on. Floats that the device would compute are memory
-/// that nobody wrote to, which takes none of the host's; reading them, or what comes of them, is a
-/// FailedPreconditionError. It is as on emulated devices with compute=timed, whose rules
+/// the host's memory and what is only forwarded. Floats that the device would compute are memory
+/// that was never written, which takes none of the host's; reading them, or what comes of them, is
+/// a FailedPreconditionError. It is as on emulated devices with compute=timed, whose rules
 /// docs/devices.md has.
 class TANDEM_EXPORT NullBackend final : public Backend {
  public:

@@ -36,8 +36,8 @@ struct TANDEM_EXPORT AttentionAxes {
 struct TANDEM_EXPORT AttentionSizes {
   std::array<std::int64_t, AttentionAxes::kLetters.size()> sizes;
 
-  /// Of the shapes of query, key and value. Throws InvalidArgumentError if ranks or sizes do not
-  /// fit.
+  /// Makes the axes for shapes of query, key and value. Throws InvalidArgumentError if ranks or
+  /// sizes do not fit.
   AttentionSizes(const AttentionAxes& axes, const PartialShape& query, const PartialShape& key,
                  const PartialShape& value);
   std::int64_t operator[](char letter) const { return sizes[AttentionAxes::kLetters.find(letter)]; }

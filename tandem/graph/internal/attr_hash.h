@@ -13,7 +13,8 @@ namespace tandem::passes {
 /// count.
 std::size_t hash_of(const AttrMap& attrs);
 
-/// Of all bytes of a plain value, of all strings of a value of strings; 0 for other objects.
+/// The hash of all bytes of a plain value, or all strings of a value of strings; 0 for other
+/// objects.
 std::size_t hash_of(const Array& value);
 
 }  // namespace tandem::passes

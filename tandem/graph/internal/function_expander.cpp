@@ -62,7 +62,7 @@ std::vector<const Node*> last_effects(const Function& function, const std::vecto
   return effects;
 }
 
-// Of each result, whether it follows from all of these.
+// For each result, whether it follows from all of these.
 std::vector<bool> follow_all(const Function& function, const std::vector<Node*>& order,
                              const std::vector<const Node*>& effects) {
   constexpr std::size_t kMaxExact = 64;
@@ -359,7 +359,7 @@ FunctionExpander::Body FunctionExpander::copy_body(const Call& call, const Funct
                           *node);
     auto& made = outputs[id(node)];
     for (int i = 0; i < copy->num_outputs(); ++i) made.push_back({copy, i});
-    if (made.empty()) made.push_back({copy, 0});  // known, though nobody reads it
+    if (made.empty()) made.push_back({copy, 0});  // known, though nothing reads it
     stands_for[id(node)] = copy;
     for (int i = 0; i < static_cast<int>(copy->inputs().size()); ++i) {
       if (!copy->inputs()[static_cast<std::size_t>(i)].node)

@@ -42,7 +42,7 @@ bool is_fusible(const Node& node, Evaluator& evaluator) {
       }))
     return false;
   const PartialShape& shape = node.output_shape(0);
-  // A shape that only an operand on the host tells must be another operand's too, once fused.
+  // A shape that only an operand on the host gives must be another operand's too, once fused.
   if (traits.host_inputs != 0 && !shape.is_fully_known()) return false;
   return shape.has_rank() && has_default_attrs(node) && evaluator.has_float_loops(node);
 }

@@ -14,7 +14,7 @@ class KnownOutputs {
   virtual const PartialShape& shape(Output output) const {
     return output.node->output_shape(output.index);
   }
-  /// The shape that a function's argument stands for, if the call tells.
+  /// The shape that a function's argument stands for, if the call determines it.
   virtual std::optional<PartialShape> held(const Node& /*arg*/) const { return std::nullopt; }
 };
 

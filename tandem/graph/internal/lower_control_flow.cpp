@@ -159,7 +159,7 @@ FunctionExpander::Expanded FunctionExpander::lower_while(const Call& call) {
   const std::string frame = unused_frame(call.name);
   const auto parallel = call.node->attr<std::int64_t>("parallel_iterations");
   std::vector<Output> state;
-  Node* first = nullptr;  // that goes round
+  Node* first = nullptr;  // that iterates
   std::size_t first_index = 0;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const bool constant = !goes_round[i];
@@ -169,7 +169,7 @@ FunctionExpander::Expanded FunctionExpander::lower_while(const Call& call) {
             call.after);
     if (!constant) {
       node = add(call, "Merge", numbered("Merge", i), {{node, 0}, {}});
-      // What goes round may change its shape.
+      // What iterates may change its shape.
       if (i < results)
         f_.graph.set_output_shape(node, 0, call.node->output_shape(static_cast<int>(i)));
       if (!first) {

@@ -83,7 +83,7 @@ bool stands_for_constant(const Node& node) {
          node.inputs()[1].node->kind() == NodeKind::kConst;
 }
 
-// Nodes that nobody but such a Fill uses. `used` are those of the body's results and effects.
+// Nodes that nothing but such a Fill uses. `used` are those of the body's results and effects.
 std::set<const Node*> parts_of_constants(const std::vector<const Node*>& nodes,
                                          std::set<const Node*> used) {
   std::set<const Node*> parts;

@@ -48,7 +48,7 @@ void BodyImport::fail(const Pending& node, const std::string& message) const {
       cat("In ", where(node.name), node.def ? cat(" (", node.def->op, ")") : "", ": ", message));
 }
 
-// A node that contradicts something is told, and left to a stand-in.
+// A node that contradicts something is reported, and left to a stand-in.
 template <class F>
 void BodyImport::or_break(Pending& node, F&& step) {
   try {
@@ -174,7 +174,7 @@ void BodyImport::read_name(proto::NodeDef& def) {
   or_break(node, [&] {
     if (node.name.front() == '^' || node.name.find(':') != std::string::npos)
       fail(node, "a name can't hold ':' or begin with '^'.");
-    // As TensorFlow, which does not look at those in functions.
+    // Like TensorFlow, which does not look at those in functions.
     if (!function_ && !is_node_name(node.name)) {
       fail(node,
            "Node name contains invalid characters: it begins with a letter, a digit or '.', and "
@@ -444,7 +444,7 @@ void BodyImport::infer_placeholder_dtypes() {
     }
   }
   for (Pending& node : pending_) {
-    if (stands_in(node)) tell_outputs(node);
+    if (stands_in(node)) infer_outputs(node);
   }
   for (const Pending& node : pending_) {
     if (!node.op || !node.def) continue;
@@ -463,7 +463,7 @@ void BodyImport::infer_placeholder_dtypes() {
   }
 }
 
-void BodyImport::tell_outputs(Pending& node) {
+void BodyImport::infer_outputs(Pending& node) {
   std::size_t count = node.output_keys.size();
   if (node.broken) {
     library_.count_outputs(node.used_outputs);
@@ -617,7 +617,7 @@ void BodyImport::make(Graph& graph, Pending& node) {
   if (!stands_in(node)) {
     or_break(node, [&] { make_node(graph, node); });
     if (!node.broken) return;
-    tell_outputs(node);
+    infer_outputs(node);
     std::replace(node.output_dtypes.begin(), node.output_dtypes.end(), DType::kInvalid,
                  DType::kFloat);
   }

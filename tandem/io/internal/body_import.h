@@ -70,12 +70,12 @@ class BodyImport {
     const OpDef* op = nullptr;  // null: cannot run
     AttrMap attrs;
     std::string reason;   // why it cannot run
-    bool broken = false;  // told as a problem: a stand-in lets the others be looked at
+    bool broken = false;  // reported as a problem: a stand-in lets the others be looked at
     const proto::FunctionDef* callee = nullptr;
     std::vector<Edge> inputs;
     std::vector<int> controls;
     std::vector<std::string> output_keys;  // of a node that cannot run, as they are met
-    std::vector<DType> output_dtypes;      // of a node that cannot run, as their users tell
+    std::vector<DType> output_dtypes;      // of a node that cannot run, by their users
     int used_outputs = 0;                  // one more than the last that somebody uses
     std::optional<Shape> repeated_to;      // of a constant that is one value
     Node* made = nullptr;
@@ -102,7 +102,7 @@ class BodyImport {
   int stand_in_output(Pending& node, const std::string& key);
   void read_results(const std::vector<Result>& results);
   void infer_placeholder_dtypes();
-  void tell_outputs(Pending& node);
+  void infer_outputs(Pending& node);
   bool follows_a_broken_one(const Pending& node) const;
   std::vector<int> order() const;
   Output output(const Edge& edge, const std::string& user) const;

@@ -21,7 +21,8 @@ Array value_of(VariableResource& variable) {
   return variable.value().clone();
 }
 
-// The same for equal tables, so that a graph finds a table of its name only where it is the same.
+// A name that is equal for equal tables, so that a graph finds a table of its name only where it is
+// the same.
 std::string name_of(const TableResource::Contents& contents) {
   std::uint64_t hash = 14695981039346656037u;  // FNV-1a
   for (const Array* part : {&contents.keys, &contents.values}) {
@@ -127,7 +128,7 @@ class CaptureExport {
                                        " needs the variable itself. Export with "
                                        "ExportVariables::kKeep."));
       }
-      // Whoever waited for the read needs not wait for a constant.
+      // What waited for the read need not wait for a constant.
       for (const auto& node : f_.graph.nodes()) {
         std::vector<Node*> before = node->control_inputs();
         if (std::erase(before, user) > 0) f_.graph.set_control_inputs(node.get(), before);
@@ -147,7 +148,7 @@ class CaptureExport {
                          {{handle, 0}, {initial, 0}}, {{"dtype", variable.dtype()}}));
   }
 
-  // Without a node `init` whoever uses the table waits for what fills it: a second time it is
+  // Without a node `init` users of the table wait for what fills it: a second time it is
   // filled with the same, which tables take.
   void add_table(Node* arg, TableResource::Contents contents) {
     const DType key = contents.keys.dtype(), value = contents.values.dtype();

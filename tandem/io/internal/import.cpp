@@ -19,9 +19,10 @@ constexpr std::size_t kDeepestNesting = 100;
 // Outputs that a graph may announce by a number rather than by listing them.
 constexpr std::int64_t kMaxOutputs = 1 << 20;
 
-// Of what is wrong in a graph an error shows the first ones; of so many each is told once.
+// An error shows the first problems of a graph; up to this many are compared, so that each is
+// reported once.
 constexpr std::size_t kMaxShown = 20;
-constexpr std::size_t kMaxTold = 1000;
+constexpr std::size_t kMaxReported = 1000;
 
 class GraphImport final : public Library {
  public:
@@ -36,7 +37,8 @@ class GraphImport final : public Library {
     BodyImport body(*this, def_.node, nullptr, nullptr);
     try {
       result_.graph = std::make_shared<const Graph>(body.run());
-    } catch (const InvalidArgumentError& error) {  // such as a cycle: nothing further can be told
+    } catch (
+        const InvalidArgumentError& error) {  // such as a cycle: nothing further can be reported
       add_problem(error.what());
     }
     if (!problems_.empty()) throw InvalidArgumentError(describe_problems());
@@ -92,7 +94,7 @@ class GraphImport final : public Library {
     result_.unsupported.push_back(std::move(node));
   }
   void add_problem(const std::string& message) override {
-    if (told_.size() < kMaxTold && !told_.insert(message).second) return;
+    if (reported_.size() < kMaxReported && !reported_.insert(message).second) return;
     ++num_problems_;
     if (problems_.size() < kMaxShown) problems_.push_back(message);
   }
@@ -233,7 +235,7 @@ class GraphImport final : public Library {
   std::map<std::string, std::string> refused_;  // why, for each function that could not be read
   std::vector<std::string> problems_;           // the first ones
   std::size_t num_problems_ = 0;
-  std::set<std::string> told_;
+  std::set<std::string> reported_;
   std::vector<std::string> running_;
   std::int64_t announced_ = 0;
 };

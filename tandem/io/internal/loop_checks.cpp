@@ -79,7 +79,7 @@ void check_outside_of_loops(const MutableFunction& step, const Graph& whole,
   }
   for (std::size_t i = 0; i < fetches.size(); ++i) {
     if (depths[at(step.results[i].node)] > 0)
-      refuse(fetches[i], "fetched", "Fetch what an Exit brings out of the loop.");
+      refuse(fetches[i], "fetched", "Fetch the output of an Exit.");
   }
 }
 

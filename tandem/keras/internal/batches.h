@@ -27,14 +27,14 @@ void check_examples(const Examples& examples);
 /// The beginning, and the last `fraction` of the examples.
 std::pair<Examples, Examples> split_examples(const Examples& examples, double fraction);
 
-/// Batches of examples, shuffled anew in each pass if asked for.
+/// Batches of examples, reshuffled in each pass if asked for.
 data::Dataset batches_of(const Examples& examples, std::int64_t batch_size, bool shuffle);
 
 /// One weight for each label by its class; classes that are not named weigh 1.
 Tensor weights_of_classes(const Tensor& labels, const std::map<std::int64_t, double>& class_weight);
 
 /// One pass or a part of one: the batches of an epoch. With a number of steps given, a dataset goes
-/// on where the epoch before ended, and begins anew when it has come to its end.
+/// on where the epoch before ended, and starts over when it has come to its end.
 class BatchReader {
  public:
   BatchReader(data::Dataset dataset, std::optional<std::int64_t> steps);

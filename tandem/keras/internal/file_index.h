@@ -26,7 +26,7 @@ std::vector<IndexedFile> index_files(const std::string& directory,
                                      const std::vector<std::string>& folders,
                                      std::span<const std::string_view> endings, bool follow_links);
 
-/// The order into which NumPy's RandomState(seed).shuffle brings a list of `count` things.
+/// The permutation of NumPy's RandomState(seed).shuffle for a list of `count` items.
 std::vector<std::size_t> numpy_shuffle(std::size_t count, std::uint32_t seed);
 
 }  // namespace tandem::keras::internal

@@ -13,7 +13,7 @@ void check_image_options(const utils::ImageDatasetOptions& options);
 
 std::int64_t channels_of(const std::string& color_mode);
 
-/// As Python writes a list of strings: "['a', 'b']".
+/// The text of a list of strings as Python writes it: "['a', 'b']".
 std::string listed(const std::vector<std::string>& names);
 
 }  // namespace tandem::keras::internal

@@ -22,7 +22,7 @@ struct Notes {
   int scopes = 0;
   std::vector<Note> list;
 
-  // Brings the list to the current trace; false if notes are not kept here.
+  // Moves the list to the current trace; false if notes are not kept here.
   bool enter() {
     const Trace* current = thread_context().trace;
     const std::uint64_t id = current ? current->id() : 0;

@@ -206,7 +206,7 @@ Tensor RNNImpl::looped(const Loop& loop, std::vector<Tensor>& states) const {
   const DType input_dtype = loop.inputs.dtype();
   const bool keeps_output = !loop.all || (loop.mask.defined() && !options_.zero_output_for_mask);
 
-  // What goes round: the number of the step, the inputs still to come (a list with the next one at
+  // The loop's state: the number of the step, the inputs still to come (a list with the next one at
   // its end), the outputs so far, the last output, and the states.
   const Shape one = loop.cell.output_shape();
   const PartialShape output_shape(sizes_after({sizes[1]}, one));

@@ -61,7 +61,7 @@ class RNNImpl final : public LayerImpl {
   const RNNOptions& options() const { return options_; }
   std::size_t num_states() const { return cell_->state_sizes().size(); }
   void set_options(const RNNOptions& options) { options_ = options; }
-  /// The same layer with other options and weights of its own.
+  /// A copy of the layer with other options and weights of its own.
   Layer copy(const RNNOptions& options) const;
 
  private:

@@ -20,7 +20,8 @@ inline Sizes sizes_of(const Size3D& s) { return {s.depth, s.height, s.width}; }
 /// Throws InvalidArgumentError unless all are positive.
 void require_positive_sizes(const std::string& layer, const std::string& what, const Sizes& sizes);
 
-/// As TensorFlow's depthwise convolutions want it.
+/// Throws InvalidArgumentError unless the strides are equal, as TensorFlow's depthwise convolutions
+/// require.
 void require_equal_strides(const std::string& layer, const Sizes& strides);
 
 /// How a window moves over a tensor.
@@ -30,7 +31,8 @@ struct Windows {
   Sizes strides;
   Sizes dilations;  ///< as many as strides
 };
-/// Of Keras' words; throws InvalidArgumentError for others, and for sizes that are not positive.
+/// Makes windows from Keras' words; throws InvalidArgumentError for others, and for sizes that are
+/// not positive.
 Windows make_windows(const std::string& layer, const std::string& padding,
                      const std::string& data_format, Sizes strides, Sizes dilations);
 

@@ -76,7 +76,7 @@ class MultiHeadAttentionImpl final : public LayerImpl {
     const bool keeps_scores = options_.dropout > 0 || how.return_attention_scores;
     if (mask.defined()) scores = where(mask, scores, least(scores.dtype(), keeps_scores));
     Tensor probabilities = nn::softmax(std::move(scores));
-    // As in Keras: positions that look at none get zeros here, and equal parts of all otherwise.
+    // Like Keras: positions that look at none get zeros here, and equal parts of all otherwise.
     if (mask.defined() && keeps_scores)
       probabilities = where(mask, probabilities, zeros_like(probabilities));
     Tensor weights = probabilities;

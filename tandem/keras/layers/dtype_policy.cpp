@@ -16,7 +16,7 @@ struct Entry {
   DType variable;
 };
 
-// As Keras prints them: the floating ones first.
+// Like Keras prints them: the floating ones first.
 constexpr Entry kPolicies[] = {
     {"float32", float32, float32},
     {"mixed_bfloat16", bfloat16, float32},

@@ -186,6 +186,9 @@ std::vector<LayerImpl::SavedPart> LayerImpl::saved_parts() const {
     parts.push_back({sublayers_saved_as_[i], {}, sublayers_[i]});
   return parts;
 }
+void LayerImpl::build_within(const Layer& layer, const std::vector<PartialShape>& inputs) {
+  build_sublayer(layer, inputs);
+}
 void LayerImpl::build_sublayer(const Layer& layer, const std::vector<PartialShape>& inputs) {
   LayerImpl& within = *layer.impl();
   if (!within.built()) within.path_ = path_ + "/" + within.name();
@@ -274,7 +277,7 @@ std::vector<Tensor> LayerImpl::run(std::vector<Tensor> inputs, const CallOptions
 
 namespace {
 
-// A mask tells of the first axes of its input which places count.
+// A mask marks which entries of the first axes of its input count.
 void check_mask(const std::string& prefix, const PartialShape& mask, const PartialShape& input) {
   if (!mask.has_rank() || !input.has_rank()) return;
   const auto same = [&](int axis, int of_input) {

@@ -132,13 +132,13 @@ Logs Model::evaluate(const data::Dataset& dataset, const EvaluateOptions& option
   const CallbackList callbacks(options.callbacks, self, {.steps = reader.steps()});
   internal::Progress progress(verbose, reader.steps());
   trainer->reset();
-  callbacks.tell([](Callback& c) { c.on_test_begin(); });
+  callbacks.notify([](Callback& c) { c.on_test_begin(); });
   const Logs logs = internal::test_pass(*trainer, reader, callbacks, [&](std::int64_t step) {
     progress.step_done(step);
     if (progress.due()) progress.draw(step, trainer->results());
   });
   progress.finish(reader.count(), logs);
-  callbacks.tell([&](Callback& c) { c.on_test_end(logs); });
+  callbacks.notify([&](Callback& c) { c.on_test_end(logs); });
   return logs;
 }
 
@@ -159,23 +159,23 @@ std::vector<Tensor> Model::predict_all(const data::Dataset& dataset,
   const CallbackList callbacks(options.callbacks, self, {.steps = reader.steps()});
   internal::Progress progress(verbose, reader.steps());
   const std::shared_ptr<internal::Predictor> predictor = model_impl().predictor();
-  callbacks.tell([](Callback& c) { c.on_predict_begin(); });
+  callbacks.notify([](Callback& c) { c.on_predict_begin(); });
   std::vector<std::vector<Tensor>> parts;  // by output, then by batch
   data::Element batch;
   std::int64_t step = 0;
   for (reader.begin(); reader.next(batch);) {
-    callbacks.tell([&](Callback& c) { c.on_predict_batch_begin(step); });
+    callbacks.notify([&](Callback& c) { c.on_predict_batch_begin(step); });
     std::vector<Tensor> outputs = predictor->predict(batch);
     parts.resize(outputs.size());
     for (std::size_t i = 0; i < outputs.size(); ++i) parts[i].push_back(std::move(outputs[i]));
-    callbacks.tell([&](Callback& c) { c.on_predict_batch_end(step); });
+    callbacks.notify([&](Callback& c) { c.on_predict_batch_end(step); });
     progress.step_done(++step);
     if (progress.due()) progress.draw(step, {});
   }
   if (step == 0)
     throw InvalidArgumentError("The dataset to predict for is empty: it gave no batch.");
   progress.finish(step, {});
-  callbacks.tell([](Callback& c) { c.on_predict_end(); });
+  callbacks.notify([](Callback& c) { c.on_predict_end(); });
   std::vector<Tensor> whole;
   for (std::vector<Tensor>& batches : parts)
     whole.push_back(batches.size() == 1 ? batches.front() : concat(batches, 0));

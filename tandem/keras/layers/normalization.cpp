@@ -88,8 +88,8 @@ class BatchNormalizationImpl final : public LayerImpl {
     return axes;
   }
 
-  // Of what the mask leaves; it has one axis less than x, the features'. Keras adds 1e-7 to the
-  // number of elements.
+  // Moments of what the mask leaves; it has one axis less than x, the features'. Keras adds 1e-7 to
+  // the number of elements.
   nn::Moments masked_moments(const Tensor& x, const Tensor& mask) const {
     if (mask.rank() != x.rank() - 1) {
       throw InvalidArgumentError(cat(prefix(), "the mask must have one axis less than the input, ",

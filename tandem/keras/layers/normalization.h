@@ -28,7 +28,7 @@ struct BatchNormalizationOptions {
   DTypePolicy dtype = {};
 };
 
-/// Brings each feature to mean 0 and variance 1, then scales and shifts it. Training uses the
+/// Normalizes each feature to mean 0 and variance 1, then scales and shifts it. Training uses the
 /// moments of the batch and keeps running means of them, which prediction uses. A layer that is not
 /// trainable behaves as in prediction.
 class TANDEM_EXPORT BatchNormalization : public Layer {
@@ -50,7 +50,7 @@ struct LayerNormalizationOptions {
   DTypePolicy dtype = {};
 };
 
-/// Brings each example to mean 0 and variance 1 along the axes, then scales and shifts it.
+/// Normalizes each example to mean 0 and variance 1 along the axes, then scales and shifts it.
 class TANDEM_EXPORT LayerNormalization : public Layer {
  public:
   explicit LayerNormalization(const LayerNormalizationOptions& options = {});

@@ -168,7 +168,7 @@ std::vector<Tensor> SequentialImpl::call_many(std::span<const Tensor> inputs,
 
 std::vector<Layer> SequentialImpl::sublayers() const { return layers_; }
 
-// As of the functional model that Keras makes of a Sequential.
+// Saved like the functional model that Keras makes of a Sequential.
 std::vector<LayerImpl::SavedPart> SequentialImpl::saved_parts() const {
   if (outputs_.empty()) return {};
   const OperationOrder operations = order_operations({outputs_.front()}, {outputs_.back()});

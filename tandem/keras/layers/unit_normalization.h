@@ -25,8 +25,8 @@ struct GroupNormalizationOptions {
   bool trainable = true;
   DTypePolicy dtype = {};
 };
-/// Brings each group of channels of each example to mean 0 and variance 1 (Wu and He 2018), then
-/// scales and shifts each channel.
+/// Normalizes each group of channels of each example to mean 0 and variance 1 (Wu and He 2018),
+/// then scales and shifts each channel.
 class TANDEM_EXPORT GroupNormalization : public Layer {
  public:
   explicit GroupNormalization(const GroupNormalizationOptions& options = {});

@@ -47,20 +47,20 @@ FitLoop::FitLoop(Model model, std::shared_ptr<Trainer> trainer, data::Dataset da
 History FitLoop::run() {
   History history;
   model_.model_impl().stop_training = false;
-  callbacks_.tell([](Callback& c) { c.on_train_begin(); });
+  callbacks_.notify([](Callback& c) { c.on_train_begin(); });
   Logs logs;
   for (int epoch = options_.initial_epoch; epoch < options_.epochs; ++epoch) {
     logs = run_epoch(epoch);
     history.append(epoch, logs);
     if (model_.model_impl().stop_training) break;
   }
-  callbacks_.tell([&](Callback& c) { c.on_train_end(logs); });
+  callbacks_.notify([&](Callback& c) { c.on_train_end(logs); });
   return history;
 }
 
 Logs FitLoop::run_epoch(int epoch) {
   trainer_->reset();
-  callbacks_.tell([&](Callback& c) { c.on_epoch_begin(epoch); });
+  callbacks_.notify([&](Callback& c) { c.on_epoch_begin(epoch); });
   if (verbose_ != Verbose::kSilent && options_.epochs > 1) {
     std::cout << "Epoch " << epoch + 1 << '/' << options_.epochs << std::endl;
   }
@@ -72,7 +72,7 @@ Logs FitLoop::run_epoch(int epoch) {
   std::int64_t step = 0;
   while (!model_.model_impl().stop_training && reader_.next(batch)) {
     if (weigh) add_class_weights(batch);
-    if (listeners) callbacks_.tell([&](Callback& c) { c.on_train_batch_begin(step); });
+    if (listeners) callbacks_.notify([&](Callback& c) { c.on_train_batch_begin(step); });
     try {
       trainer_->train(batch);
     } catch (...) {
@@ -82,7 +82,7 @@ Logs FitLoop::run_epoch(int epoch) {
     }
     if (listeners) {
       batch_logs_.renew();
-      callbacks_.tell([&](Callback& c) { c.on_train_batch_end(step, batch_logs_); });
+      callbacks_.notify([&](Callback& c) { c.on_train_batch_end(step, batch_logs_); });
     }
     progress.step_done(++step);
     if (progress.due()) progress.draw(step, trainer_->results());
@@ -97,16 +97,16 @@ Logs FitLoop::run_epoch(int epoch) {
   warn_of_nan(epoch, logs);
   if (validation_ && (epoch + 1) % options_.validation_freq == 0) validate(epoch, logs);
   progress.finish(step, logs);
-  callbacks_.tell([&](Callback& c) { c.on_epoch_end(epoch, logs); });
+  callbacks_.notify([&](Callback& c) { c.on_epoch_end(epoch, logs); });
   return logs;
 }
 
 void FitLoop::validate(int epoch, Logs& logs) {
   try {
     trainer_->reset();
-    callbacks_.tell([](Callback& c) { c.on_test_begin(); });
+    callbacks_.notify([](Callback& c) { c.on_test_begin(); });
     const Logs results = test_pass(*trainer_, *validation_, callbacks_, [](std::int64_t) {});
-    callbacks_.tell([&](Callback& c) { c.on_test_end(results); });
+    callbacks_.notify([&](Callback& c) { c.on_test_end(results); });
     for (const auto& [name, value] : results.entries()) logs.set("val_" + name, value);
     for (const std::string& name : results.unmaterialized()) logs.set_unmaterialized("val_" + name);
   } catch (...) {
@@ -144,10 +144,10 @@ Logs test_pass(Trainer& trainer, BatchReader& reader, const CallbackList& callba
   data::Element batch;
   std::int64_t step = 0;
   while (reader.next(batch)) {
-    callbacks.tell([&](Callback& c) { c.on_test_batch_begin(step); });
+    callbacks.notify([&](Callback& c) { c.on_test_batch_begin(step); });
     trainer.test(batch);
     batch_logs.renew();
-    callbacks.tell([&](Callback& c) { c.on_test_batch_end(step, batch_logs); });
+    callbacks.notify([&](Callback& c) { c.on_test_batch_end(step, batch_logs); });
     after_step(++step);
   }
   if (step == 0)

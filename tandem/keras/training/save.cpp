@@ -37,10 +37,10 @@ SavedTree tree_of(const Model& model, bool with_optimizer, const char* what) {
 }
 
 void warn_of_stacked_cells(const SavedTree& tree) {
-  static std::atomic<bool> told{false};
+  static std::atomic<bool> reported{false};
   for (std::size_t i = 0; i < tree.variables().size(); ++i) {
     if (!tree.variables()[i].defined() || !tree.is_of_stacked_cells(static_cast<int>(i))) continue;
-    if (!told.exchange(true)) {
+    if (!reported.exchange(true)) {
       log(LogLevel::kWarning,
           cat("save_weights: TensorFlow cannot read the weights of StackedRNNCells from a ",
               "checkpoint (", tree.graph().objects[i].key,
@@ -135,7 +135,7 @@ class Matching {
 };
 
 // What an optimizer keeps of a weight is named "adam/dense_kernel_momentum", and two optimizers may
-// keep as many things of the same shapes. The weight's name may differ, its end tells what it is.
+// keep as many things of the same shapes. The weight's name may differ, its end says what it is.
 std::string last_word(const std::string& name) {
   const std::size_t at = name.find_last_of("_/");
   return at == std::string::npos ? name : name.substr(at + 1);

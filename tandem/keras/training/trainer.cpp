@@ -93,7 +93,7 @@ void Trainer::choose_losses() {
 void Trainer::choose_metrics() {
   const auto choose = [&](const Metrics& metrics, std::vector<Metric> Output::*into) {
     if (!metrics.all().empty() && outputs_.size() > 1) {
-      // As in Keras a flat list is one for each output.
+      // Like in Keras, a flat list is one for each output.
       require_one_each("metrics", metrics.all().size(), model_);
       for (std::size_t i = 0; i < outputs_.size(); ++i) outputs_[i].*into = {metrics.all()[i]};
     } else if (!metrics.all().empty()) {
@@ -190,7 +190,7 @@ void Trainer::prepare(const data::Element& batch, bool training) {
   }
 }
 
-// What the first batch decides (which accuracy is meant, say) is decided anew if its step fails:
+// What the first batch decides (which accuracy is meant, say) is decided again if its step fails:
 // the labels may have been at fault.
 template <class Work>
 void Trainer::attempt(Work work) {

@@ -85,7 +85,7 @@ const OpRegistration kSpaceToBatch{
      .shape = space_to_batch_shape,
      .gradient = space_to_batch_grad,
      .traits = {.host_inputs = 0b10},
-     .doc = "Images padded, then cut into blocks whose places become part of the batch."}};
+     .doc = "Images padded, then cut into blocks whose positions become part of the batch."}};
 const OpRegistration kBatchToSpace{
     {.name = "BatchToSpace",
      .inputs = "input: T, crops: Tidx",

@@ -73,7 +73,7 @@ const OpRegistration kCheck{{.name = "CheckNumericsV2",
                              .gradient = check_grad,
                              .traits = {.stateful = true, .shares_memory = 0b1},
                              .doc = "Its input; fails if that holds NaN or infinities, which it "
-                                    "tells apart."}};
+                                    "distinguishes."}};
 const OpRegistration kGuarantee{{.name = "GuaranteeConst",
                                  .inputs = "input: T",
                                  .outputs = "output: T",

@@ -96,7 +96,7 @@ const OpRegistration kPlaceholderWithDefault{
      .traits = {.shares_memory = 1},
      .doc = "The input, unless a run of the graph feeds another value."}};
 
-// No shape function: whoever makes the node sets the shape of the argument.
+// No shape function: the maker of the node sets the shape of the argument.
 const OpRegistration kArg{{.name = "_Arg",
                            .outputs = "output: T",
                            .attrs = "T: type; index: int >= 0",

@@ -317,8 +317,9 @@ const OpRegistration kRoll{{.name = "Roll",
                             .shape = roll_shape,
                             .gradient = roll_grad,
                             .traits = {.host_inputs = 0b110},
-                            .doc = "Shifted by shift[i] places along axis[i]; what falls off comes "
-                                   "in at the other end."}};
+                            .doc =
+                                "Shifted by shift[i] positions along axis[i]; what falls off comes "
+                                "in at the other end."}};
 
 const OpRegistration kSpaceToBatchND{
     {.name = "SpaceToBatchND",

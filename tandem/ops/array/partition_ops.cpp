@@ -117,7 +117,7 @@ const OpRegistration kDynamicStitch{{.name = "DynamicStitch",
                                      .shape = stitch_shape,
                                      .gradient = stitch_grad,
                                      .traits = {.host_inputs = 1},
-                                     .doc = "Rows of several tensors put to the places that the "
+                                     .doc = "Rows of several tensors put to the indices that the "
                                             "indices name; the last for a place wins."}};
 
 const OpRegistration kParallelDynamicStitch{
@@ -128,7 +128,7 @@ const OpRegistration kParallelDynamicStitch{
      .shape = stitch_shape,
      .gradient = stitch_grad,
      .traits = {.host_inputs = 1},
-     .doc = "As DynamicStitch, for places that are named once each."}};
+     .doc = "Like DynamicStitch, for indices that occur once each."}};
 
 const OpRegistration kListDiff{{.name = "ListDiff",
                                 .inputs = "x: T, y: T",
@@ -136,7 +136,7 @@ const OpRegistration kListDiff{{.name = "ListDiff",
                                 .attrs = "T: type; out_idx: index = int32",
                                 .shape = list_diff_shape,
                                 .gradient = not_differentiable,
-                                .doc = "The elements of x that y has not, and their places."}};
+                                .doc = "The elements of x that y has not, and their indices."}};
 
 const OpRegistration kUniqueV2{
     {.name = "UniqueV2",

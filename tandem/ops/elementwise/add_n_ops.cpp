@@ -57,7 +57,7 @@ const OpRegistration kAccumulateN{
      .gradient = add_n_grad,
      .traits = {.elementwise = true, .may_reuse = 0b11},
      .rewrite = single_input,
-     .doc = "The sum of tensors of one shape, which `shape` may tell."}};
+     .doc = "The sum of tensors of one shape, which `shape` may give."}};
 
 void check_inputs(const char* function, const std::vector<Tensor>& inputs) {
   if (inputs.empty()) throw InvalidArgumentError(cat(function, " needs at least one tensor."));

@@ -22,9 +22,9 @@ OpDecl binary(const char* name, bool commutative, const char* doc) {
 const OpRegistration kAnd{binary("BitwiseAnd", true, "x & y, of the bits.")};
 const OpRegistration kOr{binary("BitwiseOr", true, "x | y, of the bits.")};
 const OpRegistration kXor{binary("BitwiseXor", true, "x ^ y, of the bits.")};
-const OpRegistration kLeft{binary("LeftShift", false, "x << y, with y brought into [0, bits).")};
+const OpRegistration kLeft{binary("LeftShift", false, "x << y, with y clamped to [0, bits).")};
 const OpRegistration kRight{
-    binary("RightShift", false, "x >> y, keeping the sign, with y brought into [0, bits).")};
+    binary("RightShift", false, "x >> y, keeping the sign, with y clamped to [0, bits).")};
 const OpRegistration kInvert{{.name = "Invert",
                               .inputs = "x: T",
                               .outputs = "y: T",

@@ -19,7 +19,7 @@ struct Repeated {
   std::vector<std::int64_t> inner;
 };
 
-// Nothing if it cannot be told from what is known of the shapes.
+// Nothing if it cannot be determined from what is known of the shapes.
 std::optional<Repeated> find_repeated(const PartialShape& gradient, const PartialShape& like,
                                       const PartialShape* other) {
   if (!gradient.has_rank() || !like.has_rank() || gradient.rank() < like.rank())

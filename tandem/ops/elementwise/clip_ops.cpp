@@ -36,7 +36,7 @@ const OpRegistration kClipByValue{
      .shape = shapes::unchanged,
      .gradient = clip_by_value_grad,
      .traits = {.elementwise = true, .may_reuse = 0b1},
-     .doc = "The values brought into [clip_value_min, clip_value_max]; the bounds are "
+     .doc = "The values clipped to [clip_value_min, clip_value_max]; the bounds are "
             "scalars or of t's shape."}};
 
 // The op takes bounds that are scalars or of x's shape.

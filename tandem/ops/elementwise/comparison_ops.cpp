@@ -10,7 +10,7 @@ namespace {
 using internal::call_binary;
 
 // With incompatible_shape_error=false values of shapes that do not broadcast are simply not equal:
-// a scalar. An unknown size then tells nothing of the result's, of which only the rank is taken for
+// a scalar. An unknown size then says nothing of the result's, of which only the rank is taken for
 // granted, as TensorFlow does.
 void equality_shape(InferenceContext& c) {
   if (c.attr<bool>("incompatible_shape_error")) return shapes::broadcast_binary(c);

@@ -94,8 +94,8 @@ const OpRegistration kPackWeights{
      .attrs = "T: {bfloat16, float}",
      .shape = packed_shape,
      .traits = {.keeps_state = true, .retains_inputs = 0b1, .owns_output_memory = 0b1},
-     .doc = "Constant weights for a fused op, which are brought once into the order that suits the "
-            "processor best and kept."}};
+     .doc = "Constant weights for a fused op, which are packed once for the "
+            "processor and kept."}};
 
 PartialShape common_shape(InferenceContext& c) {
   PartialShape shape = c.input(0);

@@ -74,7 +74,7 @@ const OpRegistration kCrop{{.name = "CropAndResize",
                             .shape = crop_shape,
                             .gradient = crop_gradient,
                             .traits = {.host_inputs = 0b1000},
-                            .doc = "Boxes cut out of images and brought to one size."}};
+                            .doc = "Boxes cropped from images and resized to one size."}};
 const OpRegistration kCropGradImage{
     {.name = "CropAndResizeGradImage",
      .inputs = "grads: float, boxes: float, box_ind: int32, image_size: int32",
@@ -221,7 +221,7 @@ const OpRegistration kSuppressionOverlaps{
      .shape = overlaps_shape,
      .gradient = not_differentiable,
      .traits = {.host_inputs = 0b11100},
-     .doc = "NonMaxSuppressionV3 with a matrix that tells how much the candidates overlap."}};
+     .doc = "NonMaxSuppressionV3 with a matrix of the candidates' overlaps."}};
 const OpRegistration kCombined{
     {.name = "CombinedNonMaxSuppression",
      .inputs = "boxes: float, scores: float, max_output_size_per_class: int32, "

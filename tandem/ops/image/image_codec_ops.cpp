@@ -134,7 +134,7 @@ const OpRegistration kDecodeImage{
               "expand_animations: bool = true",
      .shape = image_shape,
      .gradient = not_differentiable,
-     .doc = "The pixels of a JPEG, PNG, GIF or BMP image, told apart by their first bytes."}};
+     .doc = "The pixels of a JPEG, PNG, GIF or BMP image; the first bytes name the format."}};
 const OpRegistration kEncodeJpeg{
     {.name = "EncodeJpeg",
      .inputs = "image: uint8",

@@ -35,7 +35,7 @@ Sides sides_of(const Tensor& image) {
   return {image.dim(rank - 3), image.dim(rank - 2)};
 }
 
-// The same as int32 [2], computed when it runs.
+// Height and width as int32 [2], computed when it runs.
 Tensor computed_sides(const Tensor& image) { return slice(shape(image), {image.rank() - 3}, {2}); }
 
 Tensor window(Tensor image, std::vector<std::int64_t> begin, std::vector<std::int64_t> size) {

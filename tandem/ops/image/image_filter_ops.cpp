@@ -18,7 +18,7 @@
 namespace tandem::image {
 namespace {
 
-// Of an axis counted from the end: every element but the first less every element but the last.
+// Along an axis counted from the end: every element but the first less every element but the last.
 Tensor differences(const Tensor& images, int axis) {
   std::vector<Index> later, earlier;
   for (int i = 0; i < images.rank(); ++i) {

@@ -105,7 +105,7 @@ void transform_shape(InferenceContext& c) {
   c.set_output(0, PartialShape({c.input(0).dim(0), height, width, c.input(0).dim(3)}));
 }
 
-// As TensorFlow has it: the gradient seen through the inverse transforms, which is not quite the
+// Like TensorFlow has it: the gradient seen through the inverse transforms, which is not quite the
 // transpose where the transform shrinks or stretches. Needs them to be invertible.
 void transform_grad(GradientContext& g) {
   if (!g.needs(0)) return;

@@ -32,7 +32,7 @@ std::vector<DType> extra_dtypes(const std::shared_ptr<const FunctionGradient>& g
   return {all.begin() + static_cast<std::ptrdiff_t>(function->results().size()), all.end()};
 }
 
-// `dtype` is the gradient's: a handle does not tell what its variable holds.
+// `dtype` is the gradient's: a handle does not say what its variable holds.
 Tensor zero_gradient(const Tensor& arg, DType dtype) {
   return arg.dtype() == DType::kResource ? zeros_like(read_variable(arg, dtype)) : zeros_like(arg);
 }

@@ -8,7 +8,7 @@
 
 namespace tandem::internal {
 
-/// An op of two operands: numbers take the other's dtype, tensors are handed on so that their
+/// An op of two operands: numbers take the other's dtype, tensors are forwarded so that their
 /// memory can be reused.
 inline Tensor call_binary(const OpRegistration& op, Operand&& x, Operand&& y) {
   OperandPair both = take_both(std::move(x), std::move(y));

@@ -9,7 +9,7 @@
 #include "tandem/graph/graph.h"
 
 // How patterns of products look at graphs: by labels of axes, so that it does not matter whether an
-// Einsum, a product of matrices or a Transpose before one has brought operands into their order.
+// Einsum, a product of matrices or a Transpose before one has put operands into their order.
 
 namespace tandem::internal {
 

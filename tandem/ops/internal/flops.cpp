@@ -124,7 +124,7 @@ double einsum(const Node& node) {
     for (const auto& [label, length] : sizes) product *= length;
     return product;
   } catch (const InvalidArgumentError&) {
-    return kUnknown;  // the kernel tells
+    return kUnknown;  // the kernel knows
   }
 }
 
@@ -138,7 +138,7 @@ double attention(const Node& node) {
     return elements(sizes.shape(axes.of[AttentionAxes::kScores])) *
            (2 * size(sizes['D']) + 2 * size(sizes['E']) + steps);
   } catch (const InvalidArgumentError&) {
-    return kUnknown;  // the kernel tells
+    return kUnknown;  // the kernel knows
   }
 }
 
@@ -219,7 +219,7 @@ double fourier(const Node& node) {
   const int axes = name.ends_with("2D") ? 2 : name.ends_with("3D") ? 3 : 1;
   const PartialShape& in = input_shape(node, 0);
   const PartialShape& out = node.output_shape(0);
-  // Of a real transform one side has all points.
+  // One side of a real transform has all points.
   const PartialShape& points = elements(in) >= elements(out) ? in : out;
   if (!points.has_rank()) return kUnknown;
   double length = 1;

@@ -232,7 +232,7 @@ class Attention {
     return is_gain();
   }
 
-  // Operands in another order than that of the scores' matrices would have to be brought into it.
+  // Operands in another order than that of the scores' matrices would have to be converted to it.
   // Without that, two products and a softmax are as fast while scores stay in the cache of a core,
   // and faster than turning keys for a few queries.
   bool is_gain() const {

@@ -16,7 +16,7 @@ bool is_fusible(DType dtype) { return dtype == DType::kFloat || dtype == DType::
 
 DType dtype_of_value(const Output& o) { return o.node->output_dtype(o.index); }
 
-// What such ops hand on.
+// The value that such ops forward.
 Output behind_identities(Output o) {
   while (is(o, "StopGradient") || is(o, "Identity")) o = o.node->inputs()[0];
   return o;

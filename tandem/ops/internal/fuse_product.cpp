@@ -229,7 +229,7 @@ bool shift_channels(RewriteContext& r, Product& p, std::vector<float> shift, DTy
   return true;
 }
 
-// Whether two shapes are equal but perhaps for a first size that nobody knows: the kernel looks at
+// Whether two shapes are equal but perhaps for an unknown first size: the kernel looks at
 // it.
 bool same_but_batch(const PartialShape& a, const PartialShape& b) {
   if (!a.has_rank() || !b.has_rank() || a.rank() != b.rank()) return false;

@@ -5,7 +5,7 @@
 namespace tandem::internal {
 namespace {
 
-// Of integers only short vectors can be shapes.
+// Only short vectors of integers can be shapes.
 bool may_hold_shape(const InferenceContext& c, int input) {
   const DType dtype = c.input_dtype(input);
   if (dtype == DType::kResource) return true;

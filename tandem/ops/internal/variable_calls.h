@@ -7,7 +7,7 @@
 
 namespace tandem::internal {
 
-/// The name by which TensorFlow asks for a resource that nobody else can find.
+/// The name by which TensorFlow asks for a resource that nothing else can find.
 inline constexpr const char* kAnonymousResource = "cd2c89b7-88b7-44c8-ad83-06c2a9158347";
 
 Tensor make_variable_handle(const AttrMap& attrs);

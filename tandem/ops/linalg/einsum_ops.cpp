@@ -99,9 +99,9 @@ std::string distinct(const std::string& labels) {
   return once;
 }
 
-// The gradient of one operand: the result's gradient times the other operand (if any), brought to
-// the operand's axes. What the op did to the operand is undone step by step: sums over a label by
-// repeating, broadcasting of an ellipsis by adding up, diagonals by setting them in zeros.
+// The gradient of one operand: the result's gradient times the other operand (if any), transposed
+// to the operand's axes. What the op did to the operand is undone step by step: sums over a label
+// by repeating, broadcasting of an ellipsis by adding up, diagonals by setting them in zeros.
 Tensor operand_grad(const Tensor& grad, const std::string& result, const Tensor& operand,
                     const std::string& labels, const Tensor& other,
                     const std::string& other_labels) {

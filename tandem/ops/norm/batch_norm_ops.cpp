@@ -199,9 +199,10 @@ const OpRegistration kFusedBatchNormV3{
      .gradient = gradient_v3,
      .fuse = internal::fuse_batch_norm,
      .flops = flops::per_input<8>,
-     .doc = "Each channel brought to mean 0 and variance 1 (by the batch's moments when training, "
-            "else by those given), then scaled and shifted. The reserved outputs are the batch's "
-            "mean and variance, for the gradient."}};
+     .doc =
+         "Each channel normalized to mean 0 and variance 1 (by the batch's moments when training, "
+         "else by those given), then scaled and shifted. The reserved outputs are the batch's "
+         "mean and variance, for the gradient."}};
 
 const OpRegistration kFusedBatchNormGrad{
     {.name = "FusedBatchNormGrad",

@@ -27,7 +27,7 @@ void pooled_shape(InferenceContext& c) {
     const std::int64_t size = c.input(0).dim(i);
     if (size < 0 || !(by >= 1)) continue;  // the kernel refuses other ratios
     const float windows = std::floor(static_cast<float>(size) / by);
-    // As the kernel counts them; the largest sizes are more than themselves as a float.
+    // Counted like in the kernel; the largest sizes are more than themselves as a float.
     const bool pooled = (i == 1 || i == 2) && windows < 0x1p63f;
     dims[static_cast<std::size_t>(i)] =
         pooled ? std::min(size, static_cast<std::int64_t>(windows)) : size;

@@ -52,7 +52,7 @@ void pool_v2_shape(InferenceContext& c) {
   pooled_shape(c, w, ksize && strides);
 }
 
-// Of the image that was pooled.
+// The shape of the image that was pooled.
 void image_shape(InferenceContext& c) {
   c.require_rank(0, 4);
   c.require_rank(1, 4);
@@ -60,7 +60,7 @@ void image_shape(InferenceContext& c) {
   c.set_output(0, c.input(0).has_rank() ? c.input(0) : PartialShape::unknown_of_rank(4));
 }
 
-// Of the pooled values.
+// The shape of the pooled values.
 void windows_shape(InferenceContext& c) {
   c.require_rank(0, 4);
   c.require_rank(1, 4);

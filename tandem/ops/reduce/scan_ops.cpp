@@ -48,7 +48,7 @@ void cumsum_grad(GradientContext& g) {
   if (g.needs(0)) g.set(0, sum_backwards(g.grad(), g));
 }
 
-// As TensorFlow's, 0 where an element is 0.
+// Like TensorFlow's, 0 where an element is 0.
 void cumprod_grad(GradientContext& g) {
   if (!g.needs(0)) return;
   g.set(0, math::divide_no_nan(sum_backwards(multiply(g.output(), g.grad()), g), g.input(0)));

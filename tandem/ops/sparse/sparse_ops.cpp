@@ -31,7 +31,7 @@ using internal::vector_of;
 
 // ---- Shapes ----
 
-// Of indices, values and shape in three inputs: how many elements and axes.
+// The numbers of elements and axes of a sparse tensor given as indices, values and shape.
 struct SparseShape {
   std::int64_t count = kUnknown;
   std::int64_t rank = kUnknown;
@@ -288,7 +288,7 @@ const OpRegistration kToDense{
      .shape = to_dense_shape,
      .gradient = to_dense_grad,
      .traits = {.host_inputs = 0b10},
-     .doc = "A value in the named places and default_value elsewhere."}};
+     .doc = "A value at the given indices and default_value elsewhere."}};
 
 const OpRegistration kMatMul{
     {.name = "SparseTensorDenseMatMul",
@@ -317,7 +317,7 @@ const OpRegistration kReshape{
      .outputs = "output_indices: int64, output_shape: int64",
      .shape = reshape_shape,
      .gradient = not_differentiable,
-     .doc = "The places of the same elements under another shape."}};
+     .doc = "The indices of the same elements under another shape."}};
 
 const OpRegistration kReorder{
     {.name = "SparseReorder",
@@ -421,7 +421,7 @@ constexpr OpDecl cwise(const char* name, GradientFn gradient, const char* doc) {
           .doc = doc};
 }
 const OpRegistration kCwiseMul(cwise("SparseDenseCwiseMul", cwise_mul_grad,
-                                     "The elements times those of a dense tensor in their places, "
+                                     "The elements times those of a dense tensor at their indices, "
                                      "which is broadcast."));
 const OpRegistration kCwiseDiv(cwise("SparseDenseCwiseDiv", cwise_div_grad,
                                      "The elements divided by those of a dense tensor."));

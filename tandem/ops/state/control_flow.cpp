@@ -191,7 +191,7 @@ std::vector<Tensor> flat_while(const std::function<Tensor(const std::vector<Tens
       go_on = condition(args);
       condition_trace.resolve(go_on);
     }
-    // Captured tensors are further state that the body hands on as it is.
+    // Captured tensors are further state that the body forwards as it is.
     std::vector<Tensor> inputs = std::move(state);
     {
       ThreadContextScope scope(tracing_context(body_trace));

@@ -50,7 +50,7 @@ const OpRegistration kSwitch{{
     .shape = switch_shape,
     .gradient = switch_gradient,
     .traits = {.kind = NodeKind::kSwitch, .host_inputs = 0b10},
-    .doc = "Hands data on at the output that pred chooses; the other output is dead.",
+    .doc = "Forwards data to the output that pred chooses; the other output is dead.",
 }};
 
 const OpRegistration kRefSwitch{{

@@ -51,7 +51,7 @@ void check_dtype(const char* what, const Tensor& given, DType wanted) {
       cat("Dtype of argument `", what, "` must be ", wanted, ", received: ", given.dtype(), "."));
 }
 
-// The result of a look-up; its op cannot tell the shape of the values.
+// The result of a look-up; its op cannot infer the shape of the values.
 Tensor look_up(const Table& table, const Tensor& keys) {
   check_dtype("keys", keys, table.key);
   Tensor values = raw_op("LookupTableFindV2", {table.handle, keys, table.missing})[0];

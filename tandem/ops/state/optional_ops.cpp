@@ -96,7 +96,7 @@ const OpRegistration kFakeParam{{
     .attrs = "dtype: type; shape: shape",
     .shape = fake_param_shape,
     .gradient = not_differentiable,
-    .doc = "Stands where only another branch of a conditional makes a value; nobody reads it. "
+    .doc = "Stands where only another branch of a conditional makes a value; it is never read. "
            "Unknown sizes are 0.",
 }};
 

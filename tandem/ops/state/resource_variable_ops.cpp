@@ -20,7 +20,7 @@ namespace {
 using internal::op1;
 
 // The shape that td::Variable notes on its reads, because a handle that is an argument of a
-// function tells nothing.
+// function says nothing.
 constexpr const char* kShapeNote = "_shape";
 
 PartialShape noted_shape(const AttrMap& attrs) {

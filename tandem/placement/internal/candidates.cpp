@@ -140,7 +140,7 @@ void Candidates::fail_where_it_lies(const Node& value, int device) const {
   if (!there.lost.empty()) {
     throw UnavailableError(cat(
         value.name(), " lay in the memory of ", there.name(), ", which is lost: ", there.lost,
-        ". Make it anew on another device, and load what was saved.\n\t [[", value.name(), "]]"));
+        ". Recreate it on another device, and load what was saved.\n\t [[", value.name(), "]]"));
   }
   const int root = colocation_.root(value.id());
   for (const auto& node : graph_.nodes()) {

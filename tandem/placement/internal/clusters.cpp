@@ -12,7 +12,7 @@ struct Edge {
   int from, to;  // groups
 };
 
-// Of values that several read each reader's edge counts alone.
+// Where several tasks read a value, each reader's edge counts alone.
 std::vector<Edge> edges_of(const Problem& problem) {
   std::vector<Edge> edges;
   for (int v = 0; v < static_cast<int>(problem.value_node.size()); ++v) {

@@ -18,7 +18,7 @@ struct Bonds {
   int resource = 0;   ///< what scopes ask for nodes that make resources: not given up for others
   int given = 0;      ///< where a node is already
   KernelSupport::Kinds kinds = 0;  ///< kinds of devices that can run all of the nodes
-  int asked_by = -1;               ///< node that brought `requested`
+  int asked_by = -1;               ///< node that set `requested`
   int narrowed_by = -1;            ///< node that runs on some kinds only
 };
 

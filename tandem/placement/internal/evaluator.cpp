@@ -139,7 +139,7 @@ int Evaluator::last_input(int task, const Assignment& assignment) const {
   return last;
 }
 
-// As TaskGraph::of and the simulator find the peaks of memory.
+// Finds the peaks of memory like TaskGraph::of and the simulator.
 double Evaluator::excess(const Assignment& assignment) {
   constexpr double kForever = std::numeric_limits<double>::infinity();
   const auto& begin = run_.begin();

@@ -29,7 +29,7 @@ class Evaluator {
   /// The score; or one that is no better than `limit`, found out sooner.
   Score score(const Assignment& assignment, const Score& limit = {});
 
-  // Of the assignment that was scored last, if it was run to its end:
+  // Results of the assignment that was scored last, if it was run to its end.
   const FlatTasks& tasks() const { return tasks_; }
   const VirtualRun& run() const { return run_; }
   /// By task: its node, or of a copy the value, as -1 - value.

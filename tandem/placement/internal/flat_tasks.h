@@ -25,9 +25,9 @@ struct FlatTasks {
   static FlatTasks of(const TaskGraph& tasks);
 };
 
-/// As TaskGraph::remaining_path. Throws InvalidArgumentError if the tasks wait for each other.
+/// Like TaskGraph::remaining_path. Throws InvalidArgumentError if the tasks wait for each other.
 std::vector<double> remaining_path(const FlatTasks& tasks);
-/// The same where tasks wait only for those of lower number.
+/// Computes remaining_path where tasks wait only for those of lower number.
 void remaining_path_in_order(const FlatTasks& tasks, std::vector<double>& longest);
 
 }  // namespace tandem::placement

@@ -63,7 +63,7 @@ KernelSupport::KernelSupport(const DeviceSet& devices, const KernelRegistry& ker
 const KernelSupport::Entry& KernelSupport::of(const Node& node) {
   key_.clear();
   append(key_, &node.op());
-  // Dtypes follow from these; a call's may hold strings that no attribute of ours tells.
+  // Dtypes follow from these; a call's may hold strings that no attribute of ours names.
   for (const auto& [name, value] : node.attrs()) {
     if (const DType* type = value.get_if<DType>()) {
       append(key_, *type);

@@ -27,7 +27,7 @@ class KernelSupport {
 
   KernelSupport(const DeviceSet& devices, const KernelRegistry& kernels);
 
-  /// The same for all nodes of an op and types. Stays valid.
+  /// The entry that all nodes of an op and its types share. Stays valid.
   const Entry& of(const Node& node);
   bool takes(Kinds kinds, int device) const {
     return (kinds >> kind_of_[static_cast<std::size_t>(device)] & 1) != 0;

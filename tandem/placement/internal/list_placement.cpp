@@ -57,7 +57,7 @@ void ListPlacement::rank(double copy_weight) {
   rank_.assign(n, 0.0);
   for (int node = problem_.size() - 1; node >= 0; --node) {
     const auto i = static_cast<std::size_t>(node);
-    double after = rank_[i];  // told by those that wait for it
+    double after = rank_[i];  // reported by those that wait for it
     for (int v = problem_.first_value(node); v < problem_.end_value(node); ++v) {
       const double copy =
           copy_weight * mean_copy(problem_.value_bytes[static_cast<std::size_t>(v)]);
@@ -68,7 +68,7 @@ void ListPlacement::rank(double copy_weight) {
     if (problem_.is_task[i]) {
       for (int c = 0; c < problem_.classes; ++c) {
         const auto k = i * static_cast<std::size_t>(problem_.classes) + static_cast<std::size_t>(c);
-        // Where it takes very long nobody puts it.
+        // It is never placed where it takes very long.
         after += share[static_cast<std::size_t>(c)] * problem_.seconds_by_class[k];
       }
     }
@@ -87,7 +87,7 @@ void ListPlacement::rank(double copy_weight) {
   });
 }
 
-// Of many devices those where the inputs are, and of each class the one that is free first.
+// With many devices: those where the inputs are, and the one of each class that is free first.
 const std::vector<int>& ListPlacement::candidates(int node) {
   const std::vector<int>& all = problem_.allowed(problem_.group[static_cast<std::size_t>(node)]);
   if (all.size() <= kManyDevices) return all;

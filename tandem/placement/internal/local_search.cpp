@@ -16,7 +16,7 @@ std::uint32_t LocalSearch::random(std::uint32_t below) {
   return static_cast<std::uint32_t>((state_ >> 32) % below);
 }
 
-// From the end back: whoever held a task up is on the path before it.
+// From the end back: what delayed a task is on the path before it.
 void LocalSearch::find_path(const Assignment& assignment) {
   path_.clear();
   const auto& begin = evaluator_.run().begin();
@@ -86,7 +86,7 @@ bool LocalSearch::propose(Assignment& moved) {
     return !changed_.empty();
   }
   if (step.node < 0) {
-    // A copy: bring its ends together.
+    // A copy: put its ends on one device.
     const int value = -1 - step.node;
     const int producer = problem_.value_node[static_cast<std::size_t>(value)];
     const auto readers = problem_.readers(value);

@@ -6,10 +6,10 @@ namespace tandem::placement {
 
 struct MemoryChange {
   double time;
-  double bytes;  ///< negative when given back
+  double bytes;  ///< negative when released
 };
 
-/// The most that is held at a time; sorts the changes. What is given back in one moment is there
+/// The most that is held at a time; sorts the changes. What is released in one moment is there
 /// for what is taken in it.
 double peak_of(std::vector<MemoryChange>& changes);
 

@@ -65,7 +65,7 @@ void ReadyLists::finish(int task, std::vector<int>& lanes) {
   for (const int then : tasks_->after_of(task)) {
     const auto next = static_cast<std::size_t>(then);
     const int lane = tasks_->lane[next];
-    if (in_order && lane == own) continue;  // told when the task was issued
+    if (in_order && lane == own) continue;  // reported when the task was issued
     if (--waiting_[next] == 0) {
       make_ready(then);
       name(lane, lanes);

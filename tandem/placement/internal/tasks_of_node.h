@@ -30,7 +30,7 @@ double variable_bytes(const Node& node);
 /// The input whose memory an output lies in; -1 if there is none.
 int shared_input(const Node& node, int output);
 /// The first input whose memory an output may take over and for which `is_last_reader(input)`, so
-/// that nobody reads it later; -1 if there is none.
+/// that nothing reads it later; -1 if there is none.
 int reusable_input(const Node& node, int output, const std::function<bool(int)>& is_last_reader);
 
 }  // namespace tandem::placement

@@ -53,7 +53,7 @@ const Entry& entry_of(const DeviceInventory& inventory, const DeviceArgument& de
   try {
     entry = inventory.find(device.name());
   } catch (const InvalidArgumentError&) {
-    // What is no name of a physical device is told below.
+    // What is no name of a physical device is reported below.
   }
   if (entry) return *entry;
   std::string there;
@@ -241,7 +241,7 @@ void set_memory_limit(const DeviceArgument& device, std::optional<std::int64_t> 
 
 namespace {
 
-// With what lay in it goes what there is to tell of its memory.
+// The statistics of its memory are reset with what lay in it.
 void check_not_lost(const char* call, const Device& device) {
   const std::string why = device.lost();
   if (why.empty()) return;

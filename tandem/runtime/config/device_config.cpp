@@ -26,7 +26,7 @@ std::string in_force(const DeviceConfig& config, std::string_view setting) {
   const std::size_t blank = setting.find(' ');
   const std::string what(setting.substr(0, blank));
   const std::string device(blank == std::string_view::npos ? "" : setting.substr(blank + 1));
-  const auto single = [&](bool said) { return said ? what : std::string(); };
+  const auto single = [&](bool set) { return set ? what : std::string(); };
   const auto of_device = [&](const auto& map) {
     if (!device.empty() && map.contains(device)) return cat(what, " ", device);
     return single(map.contains(""));

@@ -219,7 +219,7 @@ void DeviceInventory::check_names(const DeviceConfig& config) const {
   }
 }
 
-// As TensorFlow, which leaves growth alone once accelerators are cut.
+// Like TensorFlow, which leaves growth alone once accelerators are cut.
 void DeviceInventory::check_growth(const DeviceConfig& config) const {
   std::optional<bool> growth;
   for (const Entry& entry : devices_) {
@@ -257,7 +257,7 @@ void DeviceInventory::report_hidden(const DeviceConfig& config) const {
 void DeviceInventory::check(const DeviceConfig& config) const {
   if (config.log_level.value_or(0) < 0 || config.log_level.value_or(0) > 3)
     throw InvalidArgumentError(cat("The log level must be 0 to 3 but is ", *config.log_level, "."));
-  // Read again where functions are placed; what is wrong with it is told here.
+  // Read again where functions are placed; what is wrong with it is reported here.
   if (!config.placement_profile.value_or("").empty()) {
     try {
       CostProfile::load(*config.placement_profile);

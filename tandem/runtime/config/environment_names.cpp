@@ -57,9 +57,9 @@ std::vector<UnknownVariable> unknown_variables() {
 }
 
 void warn_of_unknown_variables() {
-  static std::atomic<bool> told{false};
+  static std::atomic<bool> reported{false};
   const std::vector<UnknownVariable> unknown = unknown_variables();
-  if (unknown.empty() || told.exchange(true)) return;
+  if (unknown.empty() || reported.exchange(true)) return;
   std::string line = "Environment variables that Tandem does not know have no effect:";
   for (const UnknownVariable& variable : unknown) {
     line += cat(&variable == &unknown.front() ? " " : ", ", variable.name);

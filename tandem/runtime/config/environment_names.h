@@ -15,11 +15,11 @@ struct UnknownVariable {
   std::string name;
   std::string nearest;  ///< the known one that is meant, perhaps; empty if none is near
 };
-/// What the environment holds that begins with TANDEM_ and nobody reads, by name. TANDEM_TEST_…
+/// The names in the environment that begin with TANDEM_ and have no meaning. TANDEM_TEST_…
 /// and TANDEM_BENCH_… belong to tests and benches.
 TANDEM_EXPORT std::vector<UnknownVariable> unknown_variables();
 
-/// Tells of them in one line on stderr, once in a process.
+/// Reports them in one line on stderr, once in a process.
 void warn_of_unknown_variables();
 
 }  // namespace tandem

@@ -15,7 +15,7 @@ struct OpDef;
 /// Runs one op at once on the calling thread. See `call` in dispatch.h, the only caller.
 std::vector<Tensor> run_eagerly(const OpDef& op, std::span<const Tensor> inputs,
                                 const AttrMap& attrs);
-/// The same for ops of one output, without a vector.
+/// Runs an op of one output, without a vector.
 Tensor run_eagerly_1(Runtime& runtime, const OpDef& op, std::span<const Tensor> inputs,
                      const AttrMap& attrs);
 

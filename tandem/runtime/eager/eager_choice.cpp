@@ -139,8 +139,8 @@ bool exists(const Runtime& runtime, const DeviceSpec& wanted) {
                      [&](const auto& d) { return wanted.matches(d->spec()); });
 }
 
-void tell_fallback(Runtime& runtime, const std::string& what, const DeviceSpec& wanted,
-                   const Device& chosen) {
+void report_fallback(Runtime& runtime, const std::string& what, const DeviceSpec& wanted,
+                     const Device& chosen) {
   const bool lost = lost_device(runtime, wanted) != nullptr;
   const bool no_kernel = !lost && exists(runtime, wanted);
   const char* const why = lost        ? "that is lost"
@@ -149,12 +149,13 @@ void tell_fallback(Runtime& runtime, const std::string& what, const DeviceSpec& 
   const std::string request = cat("asked for ", full_name(runtime, wanted), ", but ", why);
   const std::string line =
       cat("Soft placement: ", what, " ", request, "; it runs on ", chosen.name());
-  if (no_kernel) return tell_soft_placement(runtime, line + '.');
-  tell_soft_placement(runtime,
-                      line +
-                          ", and what else asks for it elsewhere too. td devices lists what there "
-                          "is; td::config::set_soft_device_placement(false) makes this an error.",
-                      request);
+  if (no_kernel) return report_soft_placement(runtime, line + '.');
+  report_soft_placement(
+      runtime,
+      line +
+          ", and what else asks for it elsewhere too. td devices lists what there "
+          "is; td::config::set_soft_device_placement(false) makes this an error.",
+      request);
 }
 
 void check_task(const Runtime& runtime, const DeviceSpec& wanted, const std::vector<Device*>& all) {
@@ -192,7 +193,7 @@ Device& choose_device(const DeviceCall& call) {
     if (const std::string lost = device->lost(); !lost.empty()) {
       throw UnavailableError(cat(
           "The resource that ", call.op.name, " is given lay in the memory of ", device->name(),
-          ", which is lost: ", lost, ". Make it anew on another device, and load what was saved."));
+          ", which is lost: ", lost, ". Recreate it on another device, and load what was saved."));
     }
     if (has_kernel(call, *device)) return *device;
   }
@@ -233,8 +234,8 @@ Device& choose_device(const DeviceCall& call) {
                                      : cat("There is no such device: ask for one of these"),
         ", or call td::config::set_soft_device_placement(true)."));
   }
-  // As TensorFlow: not the nearest index, but the first of those that can.
-  tell_fallback(call.runtime, call.op.name, wanted, *able.front());
+  // Like TensorFlow: not the nearest index, but the first of those that can.
+  report_fallback(call.runtime, call.op.name, wanted, *able.front());
   return *able.front();
 }
 
@@ -258,7 +259,7 @@ Device& device_of_call(Runtime& runtime, const std::string& function) {
             names(all),
             "]. Ask for one of these, or call td::config::set_soft_device_placement(true)."));
   }
-  tell_fallback(runtime, cat("function '", function, "'"), wanted, *all.front());
+  report_fallback(runtime, cat("function '", function, "'"), wanted, *all.front());
   return *all.front();
 }
 

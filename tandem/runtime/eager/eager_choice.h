@@ -39,7 +39,7 @@ bool names_other_task(const Runtime& runtime, const DeviceSpec& wanted);
 bool asks_elsewhere(const Runtime& runtime);
 
 /// The device on which a function called here runs what asks for nothing. Throws
-/// InvalidArgumentError, or tells the fallback, if the scope's is not there.
+/// InvalidArgumentError, or logs the fallback, if the scope's is not there.
 Device& device_of_call(Runtime& runtime, const std::string& function);
 
 }  // namespace tandem

@@ -131,7 +131,7 @@ class Launch {
     const Ref<PendingCall> arrival = make_ref<PendingCall>();
     Copy copy = transfer(a, there);
     copy.done = [arrival, op = op_owner_](std::exception_ptr error) {
-      arrival->finish(error ? with_line(error, cat("in bringing an input of [Op:", op->name, "]"))
+      arrival->finish(error ? with_line(error, cat("in uploading an input of [Op:", op->name, "]"))
                             : nullptr);
     };
     Stream& stream = copy_stream(source, device_);
@@ -233,7 +233,7 @@ class Launch {
       // A stream that runs nothing any more knows no op.
       if (error && !held->begun_ && !held->promised_.empty())
         error = op_failure(held->op_, held->inputs_, error);
-      held.reset();  // whoever waits may end the runtime
+      held.reset();  // a waiter may end the runtime
       calls->finish(call, std::move(error));
     };
     l.calls_->add(l.call_);
@@ -295,7 +295,7 @@ class Launch {
     std::rethrow_exception(error);
   }
 
-  // Some kernels hand on an array instead of filling the one that is there.
+  // Some kernels forward an array instead of filling the one that is there.
   void keep_promise() {
     for (std::size_t i = 0; i < promised_.size(); ++i) {
       const Array& made = results_[i];
@@ -355,7 +355,7 @@ Tensor tensor_on(Runtime& runtime, Array value) {
   Device* device = device_of(value);
   if (!device) return Tensor(new TensorImpl(std::move(value)));
   const int place = runtime.index_of(*device);
-  // Of another runtime, whose devices this one cannot keep alive.
+  // A value of another runtime, whose devices this one cannot keep alive.
   if (place < 0) return Tensor(new TensorImpl(copy_to_host(value)));
   Tensor tensor(new TensorImpl(token_view(std::move(value))));
   tensor.impl()->device = runtime.devices()[static_cast<std::size_t>(place)];

@@ -93,7 +93,7 @@ void settle(Device& device) {
   if (device.memory_space() == nullptr) return;
   try {
     device.stream(StreamKind::kCompute).record()->wait();
-  } catch (const Error&) {  // the results of what failed tell
+  } catch (const Error&) {  // the results of the failed call hold the error
   }
 }
 

@@ -27,7 +27,7 @@ class PendingCall final : public Event {
   /// Known on the device's thread, before `finish`: what runs behind it on the stream sees it.
   void fail(std::exception_ptr error);
   void finish(std::exception_ptr error);
-  /// The results are there, though the device has not told it yet.
+  /// The results are there, though the device has not reported it yet.
   void mark_run();
   bool has_run() const;
 

@@ -15,23 +15,23 @@ class LoggedOnce final : public Resource {
  public:
   bool is_new(const std::string& about) {
     std::lock_guard lock(mutex_);
-    return told_.insert(about).second;
+    return reported_.insert(about).second;
   }
-  std::string debug_string() const override { return "what was told of soft placement"; }
+  std::string debug_string() const override { return "reported soft placements"; }
 
  private:
   std::mutex mutex_;
-  std::set<std::string> told_;
+  std::set<std::string> reported_;
 };
 
 }  // namespace
 
-void tell_soft_placement(Runtime& runtime, const std::string& line, const std::string& about) {
+void report_soft_placement(Runtime& runtime, const std::string& line, const std::string& about) {
   if (line.empty()) return;
   ResourceManager& resources = runtime.resources(runtime.default_device());
-  const Ref<Resource> told = resources.lookup_or_create(
+  const Ref<Resource> reported = resources.lookup_or_create(
       "_runtime", "soft_placement", [] { return Ref<Resource>(make_ref<LoggedOnce>()); });
-  if (static_cast<LoggedOnce&>(*told).is_new(about)) log(LogLevel::kWarning, line);
+  if (static_cast<LoggedOnce&>(*reported).is_new(about)) log(LogLevel::kWarning, line);
 }
 
 }  // namespace tandem

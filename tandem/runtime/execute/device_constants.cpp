@@ -17,7 +17,7 @@ Array DeviceConstants::add(const Node& node, const Array& value, Device& device)
     constant.place = kernel_view(allocate_on(device, value.dtype(), value.shape()));
   } catch (const Error&) {
     std::rethrow_exception(
-        with_line(std::current_exception(), cat("in bringing ", node.describe())));
+        with_line(std::current_exception(), cat("in uploading ", node.describe())));
   }
   if (!is_computed(value)) constant.place.buffer()->mark_unmaterialized();
   constants_.push_back(std::move(constant));
@@ -25,7 +25,7 @@ Array DeviceConstants::add(const Node& node, const Array& value, Device& device)
   return constants_.back().place;
 }
 
-void DeviceConstants::bring(int i, Done done) {
+void DeviceConstants::upload(int i, Done done) {
   Constant& constant = constants_[static_cast<std::size_t>(i)];
   {
     std::unique_lock lock(mutex_);
@@ -55,9 +55,9 @@ void DeviceConstants::arrived(int i, const std::exception_ptr& error) {
     waiting.swap(constant.waiting);
     if (!error) missing_.fetch_sub(1, std::memory_order_release);
   }
-  const std::exception_ptr told =
-      error ? with_line(error, cat("in bringing ", constant.node->describe())) : nullptr;
-  for (const Done& done : waiting) done(told);
+  const std::exception_ptr reported =
+      error ? with_line(error, cat("in uploading ", constant.node->describe())) : nullptr;
+  for (const Done& done : waiting) done(reported);
 }
 
 }  // namespace tandem

@@ -14,8 +14,8 @@ class Device;
 class Node;
 
 /// A plan's constants that are wanted in the memory of devices: each is copied once, by the first
-/// call that asks for it. Memory is taken when they are added. Nobody waits in here, so a device
-/// whose link is slow holds up only those who read its constants. `bring` is thread-safe.
+/// call that asks for it. Memory is taken when they are added. Nothing waits in here, so a device
+/// whose link is slow holds up only those who read its constants. `upload` is thread-safe.
 class DeviceConstants {
  public:
   /// The constant as the device's kernels will see it. Throws where there is no memory for it.
@@ -31,7 +31,7 @@ class DeviceConstants {
   /// `done` is called once, with null when constant `i` is there, else with what went wrong; now or
   /// later, on a thread of a backend's. The next one to ask after a failure tries again.
   using Done = std::function<void(std::exception_ptr)>;
-  void bring(int i, Done done);
+  void upload(int i, Done done);
 
  private:
   enum class State { kMissing, kOnItsWay, kThere };

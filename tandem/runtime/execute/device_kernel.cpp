@@ -24,7 +24,7 @@ bool on_host(const KernelContext& c, int output) {
   return has_bit(c.host_outputs_, output) || is_object(base_dtype(c.output_dtype(output)));
 }
 
-// Kernels may hand on arrays of either memory (a constant of theirs, an input as it is).
+// Kernels may forward arrays of either memory (a constant of theirs, an input as it is).
 void put_in_place(KernelContext& c, int i) {
   Array& value = *c.outputs_[i];
   if (!value.valid() || is_object(value.dtype()) || is_ref(c.output_dtype(i))) return;
@@ -221,7 +221,7 @@ KernelWork work_of(const Node& node, const Device& device) {
 CalledNode::CalledNode(const OpRegistry& ops, const OpDef& op, const std::vector<Array>& inputs,
                        const AttrMap& attrs) {
   for (const Array& input : inputs) handed_over_ += static_cast<double>(input.num_bytes());
-  // A reference does not tell the shape of what it refers to.
+  // A reference does not say the shape of what it refers to.
   if (std::any_of(inputs.begin(), inputs.end(), [](const Array& a) { return is_ref(a.dtype()); }))
     return;
   Graph::NodeSpec call;

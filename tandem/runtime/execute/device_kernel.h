@@ -21,12 +21,12 @@ const KernelList& kernels_on(const Runtime& runtime, const Device& device, const
 ///
 /// What comes of such values was not computed either, wherever it is made: reading it is an error.
 /// Inside, integers of that kind are 0, so that they serve as indices, booleans are true, so that a
-/// loop goes round as often as its maximum_iterations say, and strings tell it.
+/// loop runs for its maximum_iterations, and strings say so.
 struct UnmaterializedInputs {
   UnmaterializedInputs() = default;
-  /// Of what the inputs' buffers tell, and the variables that they are handles of.
+  /// Finds what the inputs' buffers record, and the variables that they are handles of.
   explicit UnmaterializedInputs(const KernelContext& context);
-  /// The input, too: it lies in memory that a plan shares out, whose buffer tells nothing.
+  /// The input, too: it lies in memory that a plan shares out, whose buffer does not record it.
   void add(const KernelContext& context, int input);
 
   bool any = false;
@@ -55,8 +55,8 @@ void mark_results(KernelContext& context, const UnmaterializedInputs& inputs);
 /// so. Arrays of the device are kernel views. Throws what the kernel throws.
 ///
 /// On a device that does not compute, kernels run only for what host code may look at (integers,
-/// booleans, objects, shapes that depend on values) and for what only hands values on; other
-/// outputs are memory that nobody wrote to.
+/// booleans, objects, shapes that depend on values) and for what only forwards values; other
+/// outputs are memory that was never written.
 void run_device_kernel(const KernelList& kernels, KernelContext& context, const Node* node,
                        const UnmaterializedInputs& inputs);
 

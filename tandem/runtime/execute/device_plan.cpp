@@ -29,7 +29,7 @@ void DevicePlan::make_tasks() {
   TaskGraph& tasks = schedule_.tasks;
   tasks.lanes = TaskGraph::lanes_of(devices);
   const auto& steps = plan_.steps();
-  // Host threads take what is ready by themselves; a step that waits for another holds up nobody.
+  // Host threads take what is ready by themselves; a step that waits for another delays no other.
   for (Lane& lane : tasks.lanes) {
     if (!devices.devices[static_cast<std::size_t>(lane.device)].host_memory) continue;
     lane.width = lane.depth = static_cast<int>(std::max<std::size_t>(steps.size(), 2));
@@ -68,7 +68,7 @@ void DevicePlan::make_tasks() {
   schedule_.priority = tasks.remaining_path();
 }
 
-// As copies from the host, for which those wait that read them.
+// Makes copies from the host, for which their readers wait.
 void DevicePlan::make_first_tasks() {
   const DeviceSet& devices = placed_->placement.devices;
   const DeviceConstants& constants = plan_.device_constants();
@@ -76,7 +76,7 @@ void DevicePlan::make_first_tasks() {
   tasks = schedule_.tasks;
   std::vector<int> task_of(static_cast<std::size_t>(plan_.num_slots()), -1);
   for (int c = 0; c < constants.size(); ++c) {
-    const int slot = plan_.brought_slots()[static_cast<std::size_t>(c)];
+    const int slot = plan_.constant_slots()[static_cast<std::size_t>(c)];
     const int memory = plan_.slot_memory(slot);
     Task task;
     task.lane = TaskGraph::copy_lane(0, memory);

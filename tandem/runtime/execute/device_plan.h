@@ -34,7 +34,7 @@ class DevicePlan final : public Executable {
   const PlacedFunction& placed() const { return *placed_; }
   const Plan& plan() const { return plan_; }
   /// What a call does: a task for each step, and one behind them for each constant that is to be
-  /// brought first.
+  /// uploaded first.
   struct Schedule {
     TaskGraph tasks;
     std::vector<double> priority;
@@ -44,7 +44,7 @@ class DevicePlan final : public Executable {
   /// That of calls before; those after may take it too.
   const Schedule& first_schedule() const { return first_schedule_; }
   Runtime& runtime() const { return runtime_; }
-  /// What a stream is told of a step.
+  /// The work of a step that its stream counts.
   double flops(int step) const { return work_[static_cast<std::size_t>(step)].flops; }
   double bytes(int step) const { return work_[static_cast<std::size_t>(step)].bytes; }
   /// Steps that a host thread runs: of CPUs, of host memory alone, and calls of functions, which
@@ -66,7 +66,7 @@ class DevicePlan final : public Executable {
   const std::shared_ptr<NodeStates> states_;
   Plan plan_;
   Schedule schedule_;        // task i is step i
-  Schedule first_schedule_;  // empty where no constant has to be brought
+  Schedule first_schedule_;  // empty where no constant has to be uploaded
   std::vector<StepWork> work_;
   std::vector<std::uint8_t> on_host_;
 };

@@ -99,7 +99,7 @@ class Run : public std::enable_shared_from_this<Run> {
     }
   };
 
-  // Which constant a task brings; -1: none, it is a step.
+  // Which constant a task uploads; -1: none, it is a step.
   int constant_of(int task) const {
     return std::max(task - static_cast<int>(plan_.plan().steps().size()), -1);
   }
@@ -126,7 +126,7 @@ class Run : public std::enable_shared_from_this<Run> {
     }
   }
 
-  // Another thread of the inter-op pool takes part while there is host work. Nobody waits for one
+  // Another thread of the inter-op pool takes part while there is host work. Nothing waits for one
   // that has not begun: the pool's threads may be busy with calls that wait for this one.
   void call_helper() {
     InterOpPool& pool = plan_.runtime().inter_op_pool();
@@ -250,7 +250,7 @@ class Run : public std::enable_shared_from_this<Run> {
     return inputs;
   }
 
-  // For those in the arenas, whose buffers do not tell.
+  // For values in the arenas, whose buffers do not record it.
   void note_unmaterialized(int s, const UnmaterializedInputs& inputs) {
     if (!some_do_not_compute_) return;
     const KernelContext& context = at(frame_.contexts, s);
@@ -259,7 +259,7 @@ class Run : public std::enable_shared_from_this<Run> {
           comes_unmaterialized(context, i, inputs) ? 1 : 0;
   }
 
-  // Of a step that ran elsewhere.
+  // A step that ran elsewhere is over.
   void over(int s, std::exception_ptr error) {
     if (error) {
       fail(s, std::move(error));
@@ -272,9 +272,9 @@ class Run : public std::enable_shared_from_this<Run> {
     });
   }
 
-  // Calls `body` with the lock held. Constants are brought when the outermost such call lets go of
-  // it: other runs may wait for them, whose locks are then taken. One thread at a time brings them,
-  // in a loop, as they may be there at once and set others going.
+  // Calls `body` with the lock held. Constants are uploaded when the outermost such call lets go of
+  // it: other runs may wait for them, whose locks are then taken. One thread at a time uploads
+  // them, in a loop, as they may be there at once and set others going.
   template <class Body>
   void locked(Body body) {
     bool bring = false;
@@ -331,13 +331,13 @@ class Run : public std::enable_shared_from_this<Run> {
       std::vector<int> constants;  // in the order in which they were issued
       {
         std::lock_guard lock(mutex_);
-        constants.swap(to_bring_);
-        bringing_ = !constants.empty();
-        if (!bringing_) return;
+        constants.swap(to_upload_);
+        uploading_ = !constants.empty();
+        if (!uploading_) return;
       }
       for (const int s : constants) {
         try {
-          bring(constant_of(s), s);
+          upload(constant_of(s), s);
         } catch (...) {
           over(s, std::current_exception());
         }
@@ -346,7 +346,7 @@ class Run : public std::enable_shared_from_this<Run> {
   }
 
   // A kernel from its beginning, a copy from when its lane was free; both to the end that the
-  // device told. Call with the lock held.
+  // device reported. Call with the lock held.
   void record(int s) {
     const Task& task = schedule_.tasks.tasks[static_cast<std::size_t>(s)];
     const Lane& lane = schedule_.tasks.lanes[static_cast<std::size_t>(task.lane)];
@@ -406,7 +406,7 @@ class Run : public std::enable_shared_from_this<Run> {
     try {
       if (within_.cancellation) within_.cancellation->check();
       if (constant_of(s) >= 0) {
-        to_bring_.push_back(s);
+        to_upload_.push_back(s);
       } else if (where.kind == Lane::kCompute) {
         Work work;
         work.flops = plan_.flops(s);
@@ -466,16 +466,16 @@ class Run : public std::enable_shared_from_this<Run> {
     start_transfer(from, to, over);
   }
 
-  // Another call may be bringing it; if that one is cancelled this one goes on.
-  void bring(int constant, int s, int tries = 3) {
+  // Another call may be uploading it; if that one is cancelled this one goes on.
+  void upload(int constant, int s, int tries = 3) {
     if (recorder_) at(began_, s) = StepRecorder::now();
-    plan_.plan().device_constants().bring(
+    plan_.plan().device_constants().upload(
         constant, [self = shared_from_this(), constant, s, tries](std::exception_ptr error) {
           ThreadContextScope scope(self->context_);
           const Cancellation* const own = self->within_.cancellation;
           const bool mine = own && own->cancelled();
           if (error && !mine && tries > 1 && code_of(error) == Code::kCancelled)
-            return self->bring(constant, s, tries - 1);
+            return self->upload(constant, s, tries - 1);
           self->over(s, std::move(error));
         });
   }
@@ -540,8 +540,8 @@ class Run : public std::enable_shared_from_this<Run> {
   ThreadContext context_;
 
   std::recursive_mutex mutex_;
-  int depth_ = 0;          // of `locked`
-  bool bringing_ = false;  // a thread takes what is in to_bring_
+  int depth_ = 0;           // of `locked`
+  bool uploading_ = false;  // a thread takes what is in to_upload_
   std::condition_variable_any changed_;
   ListScheduler scheduler_;
   std::vector<std::atomic<bool>> lost_;       // by step
@@ -551,7 +551,7 @@ class Run : public std::enable_shared_from_this<Run> {
   const bool some_do_not_compute_;            // devices of the runtime
   std::vector<std::uint8_t> unmaterialized_;  // by slot: of values in the arenas
   std::vector<int> host_ready_;               // a heap: who has most ahead goes first
-  std::vector<int> to_bring_;                 // constants, by task
+  std::vector<int> to_upload_;                // constants, by task
   std::vector<int> finished_;  // steps that are over and have not yet been followed up
   bool following_up_ = false;
   bool caller_waits_ = false;

@@ -21,15 +21,15 @@ class Executable {
   /// Runs on the calling thread (and pool workers) as part of a step; throws the first failure.
   virtual std::vector<Array> run(std::vector<Array> args, const StepContext& within) = 0;
   /// The same, with results made in these places where that can be done: one for each result,
-  /// undefined where the caller has none. A result that is elsewhere, or of another shape, tells so
+  /// undefined where the caller has none. A result that is elsewhere, or of another shape, says so
   /// by its memory.
   virtual std::vector<Array> run_into(std::vector<Array> args,
                                       [[maybe_unused]] std::span<const Array> places,
                                       const StepContext& within) {
     return run(std::move(args), within);
   }
-  /// The same for callers that have room for both lists: empties `args` and sets `results`, one for
-  /// each result. Of a plan whose values have their places it takes no heap memory.
+  /// Runs for callers that have room for both lists: empties `args` and sets `results`, one for
+  /// each result. A plan whose values have their places takes no heap memory.
   virtual void run_between(std::span<Array> args, std::span<const Array> places,
                            std::span<Array> results, const StepContext& within) {
     std::vector<Array> given(std::make_move_iterator(args.begin()),

@@ -32,7 +32,7 @@ FrameTree::FrameTree(const Graph& graph, const std::vector<Node*>& order) : fram
             cat(node->describe(), " has inputs from different frames. The input '", first->name(),
                 "' is in frame '", at(frames, frame).name, "'. The input '", input.name(),
                 "' is in frame '", at(frames, of_input).name,
-                "'. Bring values into a loop with Enter and out with Exit."));
+                "'. Pass values into a loop with Enter and out with Exit."));
       }
     };
     for (const Output& in : node->inputs()) follow(*in.node);

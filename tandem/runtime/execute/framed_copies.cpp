@@ -1,5 +1,5 @@
-// How a framed run brings values to where steps need them, and tells the profiler of what devices
-// did.
+// How a framed run copies values to where steps need them, and notifies the profiler of what
+// devices did.
 #include "tandem/runtime/execute/framed_copies.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ auto& at(auto& v, int i) { return v[static_cast<std::size_t>(i)]; }
 }  // namespace
 
 // True if all are there; else the step becomes ready once more when they are. What is wrong with
-// one input is told when no other is on its way.
+// one input is reported when no other is on its way.
 bool FramedRun::bring_inputs(const Ready& entry) {
   const FramedStep& s = step(entry.step);
   std::exception_ptr error;
@@ -43,7 +43,7 @@ bool FramedRun::bring_input(const Ready& entry, int i) {
   Ref<Copies>& copies = at(entry.iteration->input_copies, s.first_input + i);
   bool host = false;
   if (s.kind == NodeKind::kSwitch) {
-    if (i == 0) return true;  // handed on from wherever it lies
+    if (i == 0) return true;  // forwarded from wherever it lies
     host = true;
   } else {
     host = input_on_host(*s.node, i) || (!s.accelerator && !calls_functions(s.kind));

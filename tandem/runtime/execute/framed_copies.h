@@ -23,7 +23,7 @@ struct FramedArrival final : RefCounted {
 };
 
 /// What goes along with a value on its way through Switch, Merge, Enter, Exit and NextIteration:
-/// its copies, so that each is made once whoever needs it, in whichever iteration. Gone with the
+/// its copies, so that each is made once, for any reader in any iteration. Gone with the
 /// last place that holds the value.
 template <class Waiting>
 struct FramedCopies final : RefCounted {

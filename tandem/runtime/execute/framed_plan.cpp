@@ -141,7 +141,7 @@ void FramedPlan::connect(const std::vector<Node*>& order) {
     if (visible != 0) {
       throw InvalidArgumentError(cat(result.node->describe(),
                                      " lies inside of a loop, so its value cannot be fetched. "
-                                     "Fetch what an Exit brings out of the loop."));
+                                     "Fetch the output of an Exit."));
     }
     step.edges.push_back({result.index, -1, static_cast<int>(r)});
   }

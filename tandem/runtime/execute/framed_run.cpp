@@ -180,7 +180,7 @@ void FramedRun::run_kernel(const Ready& entry) {
   KernelContext& context = at(iteration.contexts, s.local);
   context.step_ = within_;
   context.planned_outputs_ = 0;
-  // Each slot refers to its value by itself, so the count of references tells who else needs it.
+  // Each slot refers to its value by itself, so the reference count shows whether others need it.
   context.owned_inputs_ = ~std::uint64_t{0};
   if (is_transfer(s.kind)) {
     context.frame_iteration_ = {iteration.frame->id, iteration.number};
@@ -414,8 +414,8 @@ void FramedRun::run_enter(const Ready& entry) {
   end(entry);
 }
 
-// Deadness ends here: in every iteration but the last the value goes round the loop instead. A loop
-// that ends without a live exit tells so in end_frame.
+// Deadness ends here: in every iteration but the last the value enters the next iteration instead.
+// A loop that ends without a live exit reports it in end_frame.
 void FramedRun::run_exit(const Ready& entry) {
   const FramedStep& s = step(entry.step);
   Iteration& iteration = *entry.iteration;
@@ -462,7 +462,7 @@ FramedRun::Value FramedRun::take_input(const FramedStep& s, int i, Iteration& it
   return value;
 }
 
-// The same for a step that gives one of its inputs out again.
+// Finishes a step whose output is one of its inputs.
 void FramedRun::forward(const FramedStep& s, int input, int output, Iteration& iteration) {
   at(iteration.outputs, s.first_output + output) =
       std::move(at(iteration.inputs, s.first_input + input));
@@ -530,7 +530,7 @@ void FramedRun::send(const FramedStep& s, Iteration& to, Value&& value, bool dea
   for (int waiting : s.control_edges) deliver_control(waiting, to, dead);
 }
 
-// The same for one that others need as well.
+// Sends a value that others need as well.
 void FramedRun::send_copy(const FramedStep& s, Iteration& to, const Value& value, bool dead) {
   for (const FramedStep::Edge& edge : s.edges) {
     if (dead) {

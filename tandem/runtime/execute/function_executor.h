@@ -56,10 +56,10 @@ class TANDEM_EXPORT FunctionExecutor final : public FunctionRunner {
   /// By what the next call places the function: what it was first placed by in this runtime, else
   /// what is in force.
   static PlacementChoice placement_choice(const Function& function, const Runtime& runtime);
-  /// The next call places the function, and what it calls, anew.
+  /// The next call places the function, and what it calls, again.
   static void reset_placement(const Function& function);
 
-  /// Of one function, and of all.
+  /// The plans of one function, and of all.
   static PlanStats plan_stats(const Function& function, const Runtime& runtime);
   PlanBudget& plan_budget() { return plan_budget_; }
 

@@ -28,7 +28,7 @@ Output aliased(const Node* node) {
   return {};
 }
 
-// The variables that references may be of: where they begin, through the ops that hand them on.
+// The variables that references may be of: where they begin, through the ops that forward them.
 class Variables {
  public:
   const NodeSet& of(Output reference) {
@@ -43,13 +43,13 @@ class Variables {
         variables.insert(found->second.begin(), found->second.end());
         continue;
       }
-      bool handed_on = false;
+      bool forwarded = false;
       for (const Output in : node->inputs()) {
         if (!is_reference(in)) continue;
-        handed_on = true;
+        forwarded = true;
         if (seen.insert(in.node).second) open.push_back(in.node);
       }
-      if (!handed_on) variables.insert(node);
+      if (!forwarded) variables.insert(node);
     }
     // All on the way to a single one are of that one, so that long chains are walked once.
     if (variables.size() == 1) {

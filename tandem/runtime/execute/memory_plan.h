@@ -17,7 +17,7 @@ std::size_t plan_memory(const std::vector<std::size_t>& bytes,
 /// saves.
 inline constexpr std::size_t kMaxComparedValues = 4096;
 
-/// The same for very many values, each alive from step `first[i]` to step `last[i]`: in the order
+/// Plans very many values, each alive from step `first[i]` to step `last[i]`: in the order
 /// of steps, each at the tightest place that is free. Takes n log n.
 std::size_t plan_memory_by_steps(const std::vector<std::size_t>& bytes,
                                  const std::vector<int>& first, const std::vector<int>& last,

@@ -43,7 +43,7 @@ class Meter {
   std::vector<std::size_t> now_, peak_;
 };
 
-// Memory that is not there. Nobody may follow its address.
+// Memory that is not there. Nothing may follow its address.
 class ShapeOnlyBuffer final : public Buffer {
  public:
   ShapeOnlyBuffer(std::size_t bytes, const MemorySpace* space, Meter& meter, std::size_t memory,
@@ -80,7 +80,7 @@ std::int64_t number(const Array& a) {
   return static_cast<std::int64_t>(*a.data<T>());
 }
 
-// Of a scalar that serves as a condition or an index.
+// The number of a scalar that serves as a condition or an index.
 std::optional<std::int64_t> number_of(const Array& a) {
   if (!a.valid()) return std::nullopt;
   if (a.rank() != 0) return a.num_elements();
@@ -99,7 +99,7 @@ class MemorySimulation {
 
   const std::vector<std::size_t>& peak() const { return meter_.peak(); }
 
-  // Values of unknown shape where the plans do not tell.
+  // Values of unknown shape that the plans do not know.
   std::vector<Value> call(const Function& function, std::vector<Value> args, const Device& device) {
     const std::vector<Value> unknown(function.results().size());
     std::vector<Array> arrays;
@@ -224,7 +224,7 @@ class MemorySimulation {
           for (std::size_t i = 0; i < step.inputs.size(); ++i)
             inputs.push_back(input(i).known.valid() ? input(i).known : input(i).array);
           results = all.evaluator_.evaluate(node, inputs);
-        } catch (const Error&) {  // the call's to tell
+        } catch (const Error&) {  // the call will report it
         }
       }
       // Into the slots when all are there: an output may take over an input's memory.
@@ -302,7 +302,7 @@ class MemorySimulation {
       }
     }
 
-    // As KernelContext would make it.
+    // Makes the output like KernelContext would.
     Value without_contents(std::size_t o) {
       const DType dtype = step.output_dtypes[o];
       if (const int shared = shared_input(step); o == 0 && shared >= 0)
@@ -345,7 +345,7 @@ class MemorySimulation {
       return (*inferred)[o];
     }
 
-    // What the shapes are that only the values of a call tell.
+    // The shapes that depend on the values of a call.
     std::vector<PartialShape> infer() const {
       std::vector<PartialShape> shapes;
       for (int o = 0; o < node.num_outputs(); ++o) shapes.push_back(node.output_shape(o));
@@ -378,7 +378,7 @@ class MemorySimulation {
         const Node* const twin = graph.add(std::move(again));
         for (std::size_t o = 0; o < shapes.size(); ++o)
           shapes[o] = twin->output_shape(static_cast<int>(o));
-      } catch (const Error&) {  // the call's to tell
+      } catch (const Error&) {  // the call will report it
       }
       if (!shapes.empty() && !step.inputs.empty()) shapes[0] = of_list(shapes[0], input(0).known);
       return shapes;
@@ -425,7 +425,7 @@ class MemorySimulation {
       }
     }
 
-    // Once where the run alone tells how often.
+    // Once where only the run shows how often.
     std::vector<Value> loop() {
       const Function& condition = *node.attr<FunctionRef>("cond");
       const Function& body = *node.attr<FunctionRef>("body");
@@ -439,7 +439,7 @@ class MemorySimulation {
       }
     }
 
-    // The branch that takes most where the run alone tells which: memory that one leaves is given
+    // The branch that takes most where only the run shows which: memory that one leaves is given
     // back before the next.
     std::vector<Value> branch() {
       std::vector<const Function*> branches;
@@ -469,26 +469,26 @@ class MemorySimulation {
 
   Runtime& runtime_;
   KernelEvaluator evaluator_;
-  Meter meter_;  // before all that tells it
+  Meter meter_;  // before all that reports to it
   int steps_left_ = kMaxSteps;
   int depth_ = 0;
   std::vector<std::shared_ptr<Executable>> plans_;
   std::map<const Plan*, Frames> frames_;
-  std::vector<Ref<Buffer>> lent_;  // so that nobody is the only one to hold it
+  std::vector<Ref<Buffer>> lent_;  // so that no holder is the only one
 };
 
 }  // namespace
 
 std::vector<std::size_t> simulate_memory(const Function& function, const std::vector<Array>& args,
                                          std::size_t outlines, const Device& device) {
-  MemorySimulation rehearsal(Runtime::current());
+  MemorySimulation simulation(Runtime::current());
   std::vector<Value> values;
   for (const Array& a : args) {
     // Lists are not followed: kernels would work on the caller's own.
     values.push_back({a, is_small(a) && values.size() >= outlines ? a : Array()});
   }
-  rehearsal.call(function, std::move(values), device);
-  return rehearsal.peak();
+  simulation.call(function, std::move(values), device);
+  return simulation.peak();
 }
 
 }  // namespace tandem

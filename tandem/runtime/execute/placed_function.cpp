@@ -142,7 +142,7 @@ Placement place_nodes(Runtime& runtime, const MutableFunction& function, const A
   }
   Placement placement =
       place(function.graph, CostModel(devices, choice.profile), runtime.kernels(), options);
-  tell_soft_placement(runtime, soft_placement_line(function.graph, placement));
+  report_soft_placement(runtime, soft_placement_line(function.graph, placement));
   return placement;
 }
 
@@ -237,7 +237,7 @@ void check_requests(Runtime& runtime, const MutableFunction& function) {
         cat("Soft placement: '", nodes.first->name(), "' (", nodes.first->op().name, ") asked for ",
             request, ", but there is no such device; it runs on ", runtime.default_device().name());
     if (nodes.others > 0) line += cat(" (and ", nodes.others, " more)");
-    tell_soft_placement(runtime, line + '.');
+    report_soft_placement(runtime, line + '.');
   }
 }
 

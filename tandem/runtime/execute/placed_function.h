@@ -32,7 +32,7 @@ inline bool is_copy(const Node& node) {
 using ArgPlaces = std::vector<int>;
 
 /// By what a function is placed. It is kept with the function, which is not moved when the runtime
-/// is told another one.
+/// names another one.
 struct PlacementChoice {
   static PlacementChoice of(const Runtime& runtime);
   PlacementPolicy policy = PlacementPolicy::kGreedy;
@@ -53,7 +53,7 @@ PlacedFunction place_function(Runtime& runtime, MutableFunction function, const 
                               int default_device, const PlacementChoice& choice,
                               const OptimizerOptions& options);
 
-/// Throws, or tells the fallback, if nodes ask for devices that are not there: before optimization
+/// Throws, or logs the fallback, if nodes ask for devices that are not there: before optimization
 /// folds or merges them. Costs next to nothing for a function that asks for none.
 void check_requests(Runtime& runtime, const MutableFunction& function);
 

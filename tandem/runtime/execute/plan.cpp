@@ -60,9 +60,9 @@ void Plan::make(Runtime& runtime, NodeStates& states) {
   plan_lifetimes();
   find_makers();
   for (std::size_t m = 0; m < devices_.size(); ++m) {
-    MemoryKeepers* const keepers = devices_[m]->allocator().keepers();
+    Reclaimables* const keepers = devices_[m]->allocator().reclaimables();
     if (keepers && has_arena(static_cast<int>(m)))
-      kept_.push_back(KeeperRegistration(*keepers, *this));
+      kept_.push_back(ReclaimableRegistration(*keepers, *this));
   }
 }
 
@@ -115,8 +115,8 @@ Array Plan::constant_at(const Node& node, int slot) {
   Device& device = *devices_[static_cast<std::size_t>(memory)];
   if (memory == 0 || is_object(value.dtype()) || device_of(value) == &device)
     return kernel_view(value);
-  brought_slots_.push_back(slot);
-  return brought_.add(node, value, device);
+  constant_slots_.push_back(slot);
+  return device_constants_.add(node, value, device);
 }
 
 void Plan::make_steps(Runtime& runtime, const std::vector<Node*>& order, NodeStates& states) {

@@ -96,24 +96,24 @@ class Plan : private Reclaimable {
     return slot_memory_.empty() ? 0 : slot_memory_[static_cast<std::size_t>(slot)];
   }
   const MutableFunction& function() const { return *function_; }
-  /// Constants that the first call brings to devices' memories; frames hold their places.
-  DeviceConstants& device_constants() const { return brought_; }
+  /// Constants that the first call uploads to devices' memories; frames hold their places.
+  DeviceConstants& device_constants() const { return device_constants_; }
   /// The slots of them.
-  const std::vector<int>& brought_slots() const { return brought_slots_; }
+  const std::vector<int>& constant_slots() const { return constant_slots_; }
   int num_slots() const { return num_slots_; }
   int slot_of(Output output) const;
   /// Frames that wait for a call, and have memory for one with these arguments.
   std::size_t idle_frames(std::span<const Array> args) const;
   /// Bytes in the arenas of all frames that wait.
   std::size_t idle_bytes() const;
-  /// Of everything else, roughly.
+  /// Bytes of everything else, roughly.
   std::size_t plan_bytes() const;
   void free_idle_frames() { reclaim(); }
   Schedule schedule() const { return schedule_; }
   bool has_asynchronous_steps() const;
   /// For the profiler; no other plan has it.
   std::uint64_t id() const { return id_; }
-  /// Of the first CPU.
+  /// The services of the first CPU.
   const KernelServices& services() const { return *services_.front(); }
   /// How many steps read a slot before it is released; 0 for slots that no step releases.
   const std::vector<int>& readers() const { return readers_; }
@@ -181,8 +181,8 @@ class Plan : private Reclaimable {
   std::vector<Maker> makers_;       // of the results
   std::vector<int> cleared_slots_;  // after each call: what no step releases
   std::vector<std::pair<int, Array>> constants_;
-  mutable DeviceConstants brought_;
-  std::vector<int> brought_slots_;
+  mutable DeviceConstants device_constants_;
+  std::vector<int> constant_slots_;
   std::shared_ptr<const VaryingSizes> varying_;
   std::vector<PlannedSlot> planned_;
   std::vector<ArenaValue> values_;
@@ -198,7 +198,7 @@ class Plan : private Reclaimable {
 
   mutable std::mutex frames_mutex_;
   std::vector<std::unique_ptr<Frame>> frames_;
-  std::vector<KeeperRegistration> kept_;  // last: gone before what is given up
+  std::vector<ReclaimableRegistration> kept_;  // last: gone before what is given up
 };
 
 struct Plan::Frame {

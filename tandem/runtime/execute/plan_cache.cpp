@@ -31,7 +31,7 @@ constexpr std::size_t kShapesRemembered = 8;
 constexpr int kCallsToSettle = 64;
 // A search goes through all plans of a function.
 constexpr std::size_t kMaxPlans = 256;
-// Beyond, nobody looks for pairs of values that may overlap at all sizes.
+// Beyond this size the plan does not look for pairs of values that may overlap at all sizes.
 constexpr std::size_t kMaxSharedNodes = 4096;
 
 double seconds_since(Clock::time_point start) {

@@ -80,7 +80,7 @@ class PlanCache : public std::enable_shared_from_this<PlanCache> {
     std::unique_ptr<const CallPlaces> places;
     std::shared_ptr<Executable> plan;
     std::uint64_t last_use = 0;
-    // Of a shared plan: the sizes of the latest calls, and how many in a row had them.
+    // For a shared plan: the sizes of the latest calls, and how many in a row had them.
     std::vector<std::int64_t> sizes = {};
     int same_sizes = 0;
 

@@ -178,7 +178,7 @@ std::size_t Plan::idle_bytes() const {
 }
 
 // A node with its attributes, its step and a context in each frame take some two kilobytes; what
-// passes computed for these shapes alone belongs to nobody else.
+// passes computed for these shapes alone belongs to no other plan.
 std::size_t Plan::plan_bytes() const {
   constexpr std::size_t kBytesOfNode = 2048;
   std::size_t sum = kBytesOfNode * function_->graph.num_nodes();

@@ -102,7 +102,7 @@ void Plan::plan_lifetimes() {
 }
 
 // Values whose shapes are known, or follow from sizes that vary, get a place in the arena; an op
-// that may write over an input takes that input's place if nobody can read it any more.
+// that may write over an input takes that input's place if nothing can read it any more.
 void Plan::choose_planned_values(const Lifetimes& life) {
   const Precedence precedes(steps_, schedule_);
   VaryingSizes::Inferred inferred;

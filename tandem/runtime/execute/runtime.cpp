@@ -32,9 +32,9 @@
 namespace tandem {
 namespace {
 
-int threads_of(int said, const char* which) {
-  check_threads(said, which);
-  return said != 0 ? said : read_resource_limits().processors;
+int threads_of(int requested, const char* which) {
+  check_threads(requested, which);
+  return requested != 0 ? requested : read_resource_limits().processors;
 }
 
 std::uint64_t next_runtime_id() {
@@ -370,7 +370,7 @@ void Runtime::set_seed(std::int64_t seed) {
     state_->seed = seed;
     state_->seed_calls = 0;
   }
-  // Generators begin anew, so that the same program gives the same values again.
+  // Generators start over, so that the same program gives the same values again.
   std::lock_guard lock(state_->eager_mutex);
   state_->eager_states.clear();
 }

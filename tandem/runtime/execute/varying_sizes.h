@@ -22,7 +22,7 @@ class VaryingSizes final : public SizesOfCalls {
   static std::shared_ptr<VaryingSizes> of_calls(const std::vector<Node*>& params,
                                                 const std::vector<std::vector<Shape>>& calls);
 
-  /// Of the arguments; unknown where they vary.
+  /// The shapes of the arguments; unknown where they vary.
   const std::vector<PartialShape>& shapes() const { return shapes_; }
   int num_symbols() const { return static_cast<int>(symbols_.size()); }
   /// Whether a plan made for these sizes serves a call.

@@ -51,7 +51,7 @@ Explanation explain_body(MutableFunction body, const Function& function,
                          const ExplainOptions& options, const DeviceSet& devices,
                          const std::vector<int>& places) {
   Runtime& runtime = Runtime::current();
-  // As a call would place it.
+  // Placed like in a call.
   const PlacementChoice choice = FunctionExecutor::placement_choice(function, runtime);
   PlacementOptions placement;
   if (options.placement) {
@@ -86,7 +86,7 @@ DeviceSet devices_of(const ExplainOptions& options) {
   return options.devices ? *options.devices : device_set_of(Runtime::current());
 }
 
-// Where an argument is: a variable's handle tells the variable's place.
+// Where an argument is: a variable's handle gives the variable's place.
 int device_of_argument(const Tensor& tensor, const DeviceSet& devices) {
   if (tensor.is_symbolic()) return -1;
   // Only handles are looked at: other values may lie on a device, or not even be computed.

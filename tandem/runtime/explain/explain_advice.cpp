@@ -153,7 +153,7 @@ class Adviser {
     propose(where, std::move(what));
   }
 
-  // With the constants that nobody else reads.
+  // With the constants that nothing else reads.
   void propose(const std::map<int, int>& ops, std::string what) {
     std::map<int, int> where = ops;
     for (const auto& [op, to] : ops) {

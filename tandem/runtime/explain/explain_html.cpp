@@ -17,7 +17,6 @@ namespace tandem {
 namespace {
 
 // What a browser still moves about with ease.
-constexpr std::size_t kMaxNodes = 1200;
 constexpr std::size_t kMaxSpans = 4000;
 constexpr std::size_t kMaxRows = 2000;
 constexpr std::size_t kMaxPoints = 1000;
@@ -198,7 +197,7 @@ class PageWriter {
     out_ << "</svg></div></div>\n";
   }
 
-  // Of many points the highest in each of equal parts of the time.
+  // Keeps the highest of many points in each of equal parts of the time.
   std::vector<std::pair<double, double>> thinned(
       const std::vector<std::pair<double, double>>& points) const {
     if (points.size() <= kMaxPoints) return points;
@@ -260,27 +259,6 @@ class PageWriter {
     }
   }
 
-  // The ops that are drawn: of many those at copies, and the longest.
-  std::vector<int> drawn() const {
-    std::vector<int> ops;
-    for (std::size_t op = 0; op < e_.ops.size(); ++op) {
-      if (!e_.ops[op].is_constant) ops.push_back(static_cast<int>(op));
-    }
-    if (ops.size() <= kMaxNodes) return ops;
-    std::vector<double> weight(e_.ops.size());
-    for (std::size_t op = 0; op < e_.ops.size(); ++op) weight[op] = e_.ops[op].seconds;
-    for (const auto& copy : e_.copies) {
-      weight[index(copy.maker)] += 1e3 + copy.seconds;
-      for (const int user : copy.users) weight[index(user)] += 1e3 + copy.seconds;
-    }
-    std::nth_element(ops.begin(), ops.begin() + kMaxNodes, ops.end(), [&](int a, int b) {
-      return weight[index(a)] != weight[index(b)] ? weight[index(a)] > weight[index(b)] : a < b;
-    });
-    ops.resize(kMaxNodes);
-    std::sort(ops.begin(), ops.end());
-    return ops;
-  }
-
   std::string details(const Explanation::Op& op) const {
     std::string text = cat(op.name, "\n", op.op, "\non ", device(op.device), ": ", op.reason);
     for (const std::string& refused : op.refused) text += "\n" + refused;
@@ -301,18 +279,17 @@ class PageWriter {
   }
 
   void graph() {
-    const std::vector<int> ops = drawn();
     std::vector<int> number(e_.ops.size(), -1);
     GraphPicture picture;
-    std::size_t all = 0;
-    for (const auto& op : e_.ops) all += !op.is_constant;
-    for (const int o : ops) {
-      const Explanation::Op& op = e_.ops[index(o)];
+    for (std::size_t o = 0; o < e_.ops.size(); ++o) {
+      const Explanation::Op& op = e_.ops[o];
+      if (op.is_constant) continue;
       GraphPicture::Node node;
       node.name = op.name;
       node.op = op.seconds > 0 ? cat(op.op, " · ", seconds_text(op.seconds)) : op.op;
       node.details = details(op);
       node.css_class = colour(op.device);
+      node.seconds = op.seconds;
       for (const int in : op.inputs) {
         if (in >= 0 && number[index(in)] >= 0) node.inputs.push_back(number[index(in)]);
       }
@@ -320,15 +297,13 @@ class PageWriter {
         if (before >= 0 && number[index(before)] >= 0)
           node.controls.push_back(number[index(before)]);
       }
-      number[index(o)] = picture.add(std::move(node));
+      number[o] = picture.add(std::move(node));
     }
-    out_
-        << "<h2>Graph</h2>\n<p class=\"faint\">Coloured by device; constants are left out. Drag to "
-           "move, wheel to zoom. <input class=\"find\" placeholder=\"find\">";
-    if (ops.size() < all) {
-      out_ << " " << ops.size() << " of " << all
-           << " ops are drawn: those at copies, and the longest.";
-    }
+    out_ << "<h2>Graph</h2>\n<p class=\"faint\">Folded by name scope: click a group to open or "
+            "close "
+            "it. Coloured by device; constants are left out. Drag to move, wheel to zoom. <input "
+            "class=\"find\" placeholder=\"find, Enter goes there\"> <button "
+            "class=\"fit\">fit</button>";
     out_ << "</p>\n<div class=\"scroll\">" << picture.svg() << "</div>\n";
   }
 

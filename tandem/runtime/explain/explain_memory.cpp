@@ -13,11 +13,11 @@ void explain_memory(const ExplainedGraph& g, const TaskGraph& tasks, const Simul
     end[static_cast<std::size_t>(span.task)] = span.end;
   }
   std::vector<std::map<double, double>> changes(out.devices.size());
-  for (const Held& held : tasks.held) {
+  for (const Allocation& held : tasks.allocations) {
     const auto from = static_cast<std::size_t>(held.from);
     std::map<double, double>& there = changes[static_cast<std::size_t>(held.memory)];
     there[held.from < 0 ? 0 : begin[from]] += held.bytes;
-    if (held.stays) continue;
+    if (held.permanent) continue;
     double last = held.from < 0 ? 0 : end[from];
     for (const int user : held.until) last = std::max(last, end[static_cast<std::size_t>(user)]);
     there[last] -= held.bytes;
@@ -28,7 +28,7 @@ void explain_memory(const ExplainedGraph& g, const TaskGraph& tasks, const Simul
       now += change;
       out.devices[d].memory.emplace_back(time, std::max(now, 0.0));
     }
-    // The simulation counts what is taken and given back at one moment in its order.
+    // The simulation counts what is taken and released at one moment in its order.
     const int space = g.placement.devices.memory_of(static_cast<int>(d));
     if (space == static_cast<int>(d) && d < simulation.peak_memory.size())
       out.devices[d].memory_peak = simulation.peak_memory[d];

@@ -5,14 +5,17 @@ namespace tandem {
 const char* ExplainPage::style() {
   return R"(:root { --page: #fbfbfa; --ink: #222; --faint: #667; --line: #d8d8d4; --card: #fff;
   --edge: #9aa4b4; --control: #b0a080; --found: #ffe9a0; --copy: #c2571a;
+  --group: #f4f2ea; --group-line: #a8a284;
   --fill-s: 65%; --fill-l: 91%; --edge-s: 45%; --edge-l: 42%; --bar-l: 55%; }
 @media (prefers-color-scheme: dark) { :root:not([data-theme=light]) {
   --page: #16181c; --ink: #e4e4e0; --faint: #9aa; --line: #34383f; --card: #1e2127;
   --edge: #66707f; --control: #7d7354; --found: #6a5a18; --copy: #f0985c;
+  --group: #282b31; --group-line: #5c6068;
   --fill-s: 30%; --fill-l: 22%; --edge-s: 50%; --edge-l: 62%; --bar-l: 50%; } }
 :root[data-theme=dark] {
   --page: #16181c; --ink: #e4e4e0; --faint: #9aa; --line: #34383f; --card: #1e2127;
   --edge: #66707f; --control: #7d7354; --found: #6a5a18; --copy: #f0985c;
+  --group: #282b31; --group-line: #5c6068;
   --fill-s: 30%; --fill-l: 22%; --edge-s: 50%; --edge-l: 62%; --bar-l: 50%; }
 body { margin: 0 auto; padding: 0 20px 60px; max-width: 1500px; font: 14px/1.45 sans-serif;
   background: var(--page); color: var(--ink); }
@@ -33,7 +36,7 @@ button, input { font: inherit; color: inherit; background: var(--card);
 .scroll { overflow: auto; border: 1px solid var(--line); border-radius: 6px;
   background: var(--card); max-height: 70vh; }
 svg.graph { width: 100%; height: 65vh; display: block; }
-svg.graph g.node { --node: hsl(var(--h) var(--fill-s) var(--fill-l));
+svg.graph .node { --node: hsl(var(--h) var(--fill-s) var(--fill-l));
   --node-line: hsl(var(--h) var(--edge-s) var(--edge-l)); }
 svg.time { display: block; min-width: 100%; }
 svg.time text { font: 11px sans-serif; fill: var(--faint); }

@@ -37,7 +37,7 @@ std::string names(const Explanation& out, const std::vector<int>& ops) {
 
 }  // namespace
 
-void explain_back_and_forth(const ExplainedGraph& g, Explanation& out) {
+void explain_round_trips(const ExplainedGraph& g, Explanation& out) {
   const DeviceSet& devices = g.placement.devices;
   const auto memory = [&](int op) { return devices.memory_of(out.ops[index(op)].device); };
   const auto works = [&](int op) {

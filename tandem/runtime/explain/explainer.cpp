@@ -52,7 +52,7 @@ class Explainer {
     explain_memory(g_, tasks, simulation, out_);
     measured();
     loops();
-    explain_back_and_forth(g_, out_);
+    explain_round_trips(g_, out_);
     host_reads();
     notes();
     if (advice) explain_advice(g_, out_);

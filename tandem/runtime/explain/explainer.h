@@ -30,7 +30,7 @@ void explain_memory(const ExplainedGraph& g, const TaskGraph& tasks, const Simul
                     Explanation& out);
 
 /// Finds stays on a device that cost more on the way than is done there.
-void explain_back_and_forth(const ExplainedGraph& g, Explanation& out);
+void explain_round_trips(const ExplainedGraph& g, Explanation& out);
 
 /// Simulates what might be better. `step_seconds` is that of `out`.
 void explain_advice(const ExplainedGraph& g, Explanation& out);

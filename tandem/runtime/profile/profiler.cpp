@@ -56,7 +56,7 @@ CostProfile Profile::costs() const {
     const Event& event = data_->events[i];
     const RecordedNode* node = data_->nodes[i];
     const std::string& kind = data_->kinds[static_cast<std::size_t>(event.track)];
-    // What waits for others tells nothing of the device.
+    // What waits for others says nothing of the device.
     if (event.kind != EventKind::kKernel || !node || kind.empty()) continue;
     costs.add(node->key, kind, event.end - event.begin);
   }

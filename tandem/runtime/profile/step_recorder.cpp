@@ -52,7 +52,7 @@ double array_bytes(const Array& array) {
 }
 
 // What hands its first input on; of a Merge any of them.
-bool hands_on(NodeKind kind) {
+bool forwards(NodeKind kind) {
   switch (kind) {
     case NodeKind::kCopyToHost:
     case NodeKind::kCopyToDevice:
@@ -70,7 +70,7 @@ void add_makers(const Node& node, std::vector<int>& makers) {
   std::vector<const Node*> seen{&node};
   for (std::size_t i = 0; i < seen.size(); ++i) {
     const Node& at = *seen[i];
-    if (!hands_on(at.kind())) {
+    if (!forwards(at.kind())) {
       makers.push_back(at.id());
       continue;
     }
@@ -96,7 +96,7 @@ RecordedNode recorded(const Node& node) {
   return entry;
 }
 
-// As a CostModel calls it.
+// The name that a CostModel uses.
 std::string device_kind(const Device& device) {
   DeviceModel model;
   model.spec = device.spec();

@@ -83,7 +83,7 @@ class StepRecorder : public std::enable_shared_from_this<StepRecorder> {
   int stream_track(const Device& device, StreamKind kind, int index);
   int waiting_track(const Device& device);  ///< asynchronous kernels, which overlap
 
-  /// `bytes` < 0: as the node's shapes tell.
+  /// `bytes` < 0: as the node's shapes say.
   void kernel(int track, const RecordedNode& node, Time begin, Time end, double bytes = -1);
   /// An eager call, which belongs to no node.
   void eager(int track, std::string_view op, Time begin, Time end, double bytes);
@@ -135,7 +135,7 @@ class StepRecorder : public std::enable_shared_from_this<StepRecorder> {
   std::vector<Record> close();
   std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
   std::vector<profiler::Track> tracks() const;
-  /// Of a track: what kind of device costs are filed under.
+  /// For each track the kind of device under which costs are filed.
   std::vector<std::string> kinds() const;
   Time started() const { return started_; }
 

@@ -105,7 +105,7 @@ Output Trace::resolve(const Tensor& tensor) {
   if (found != captured_.end()) return found->second;
   Node* arg = add_arg_node(graph_, ops_, tensor.dtype(), tensor.partial_shape(),
                            name_of_captured(*impl), 0);
-  // A handle tells shape functions of the variable behind it.
+  // A handle informs shape functions of the variable behind it.
   if (tensor.dtype() == DType::kResource && !impl->symbolic())
     graph_.set_attr(arg, "_handle", impl->array);
   capture_args_.push_back(arg);

@@ -1,5 +1,5 @@
 // Options are written with the members that matter alone: under the warnings that most projects
-// have on, `{.traced = true}` must not be told that other members have no value.
+// have on, `{.traced = true}` must not warn that other members have no value.
 
 #include <iostream>
 

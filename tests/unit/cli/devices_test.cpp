@@ -30,7 +30,7 @@ class TdDevices : public TdTest {
   }
 };
 
-TEST_F(TdDevices, TellsOfTheCpuAndTheDefaults) {
+TEST_F(TdDevices, ReportsOfTheCpuAndTheDefaults) {
   const TdResult r = devices("CUDA_VISIBLE_DEVICES=-1");
   EXPECT_EQ(r.code, 0) << r.err;
   ASSERT_THAT(r.lines_with("/device:CPU:0"), SizeIs(1));
@@ -46,7 +46,7 @@ TEST_F(TdDevices, TellsOfTheCpuAndTheDefaults) {
   EXPECT_THAT(r.out, Not(HasSubstr("emulated")));
 }
 
-TEST_F(TdDevices, TellsOfVariablesThatNobodyReads) {
+TEST_F(TdDevices, ReportsOfVariablesThatNothingReads) {
   const TdResult r = devices("TANDEM_EMULATED=GPU:1 TANDEM_SKY=blue");
   EXPECT_EQ(r.code, 0);
   EXPECT_EQ(std::count(r.err.begin(), r.err.end(), '\n'), 1) << r.err;
@@ -56,7 +56,7 @@ TEST_F(TdDevices, TellsOfVariablesThatNobodyReads) {
   EXPECT_EQ(devices("TANDEM_EMULATED=GPU:1 TANDEM_LOG_LEVEL=2").err, "");
 }
 
-TEST_F(TdDevices, TellsWhereEachSettingCameFrom) {
+TEST_F(TdDevices, ReportsWhereEachSettingCameFrom) {
   const TdResult r = devices(
       "TANDEM_EMULATE='GPU:2,memory=1GiB; NPU:1,memory=256MiB' "
       "TANDEM_LOGICAL_DEVICES='GPU:1=300,200;CPU:0=2' TANDEM_VISIBLE_DEVICES=GPU:1,NPU:0 "
@@ -84,7 +84,7 @@ TEST_F(TdDevices, TellsWhereEachSettingCameFrom) {
   EXPECT_THAT(r.out, HasSubstr("CUDA_VISIBLE_DEVICES 3 (environment CUDA_VISIBLE_DEVICES)"));
 }
 
-TEST_F(TdDevices, TellsHowFastAcceleratorsAre) {
+TEST_F(TdDevices, ReportsHowFastAcceleratorsAre) {
   const TdResult r = devices(
       "TANDEM_EMULATE='GPU:1,streams=2,latency=15us,flops=1.5T,bandwidth=300GB/s;NPU:1,"
       "latency=2ms'");
@@ -157,7 +157,7 @@ TEST_F(TdDevices, RefusesAMalformedEnvironment) {
   }
 }
 
-// What docs/kubernetes tells a container to set is understood and does what the page says.
+// What docs/kubernetes asks a container to set is understood and does what the page says.
 TEST_F(TdDevices, TakesTheSettingsOfTheKubernetesExample) {
   std::istringstream manifest(fs::read_file("docs/kubernetes/training-job.yaml"));
   std::string environment = "TANDEM_EMULATE=GPU:2,memory=16GiB";

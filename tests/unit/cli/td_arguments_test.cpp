@@ -1,4 +1,4 @@
-// What a command line says that no command could do, told in words that name what to write.
+// What a command line says that no command could do, reported in words that name what to write.
 
 #include <filesystem>
 #include <string>
@@ -35,7 +35,7 @@ class TdArguments : public TdTest {
     std::filesystem::create_directories(path("folder"));
   }
 
-  // Of wrong usage.
+  // The message for wrong usage.
   std::string refusal_of(const std::string& arguments) const {
     const TdResult r = run(arguments);
     EXPECT_EQ(r.code, 2) << arguments;
@@ -72,7 +72,7 @@ TEST_F(TdArguments, NoValueIsEmpty) {
   }
 }
 
-TEST_F(TdArguments, NumbersAreTold) {
+TEST_F(TdArguments, NumbersAreReported) {
   const std::string run = "run g.pbtxt --fetch dense/y ";
   EXPECT_THAT(refusal_of(run + "--steps 1.5"), StartsWith("--steps: '1.5' is no whole number"));
   EXPECT_THAT(refusal_of(run + "--repeat many"), HasSubstr("'many' is no whole number"));
@@ -109,7 +109,7 @@ TEST_F(TdArguments, ShapesCouldBe) {
   }
 }
 
-TEST_F(TdArguments, FilesAreToldWithTheirOption) {
+TEST_F(TdArguments, FilesAreReportedWithTheirOption) {
   EXPECT_THAT(failure_of("explain g.pbtxt --costs folder"),
               StartsWith("td: --costs: folder; Is a directory"));
   EXPECT_THAT(failure_of("explain g.pbtxt --devices folder"),

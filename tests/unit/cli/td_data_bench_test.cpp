@@ -34,7 +34,7 @@ class TdDataBench : public TdTest {
   }
 };
 
-TEST_F(TdDataBench, TellsStagesBottleneckAndAdvice) {
+TEST_F(TdDataBench, ReportsStagesBottleneckAndAdvice) {
   const TdResult r = run("data-bench '" + example() + "' --elements 20");
   ASSERT_EQ(r.code, 0) << r.err;
   EXPECT_THAT(r.out, StartsWith("20 elements in "));
@@ -68,8 +68,8 @@ TEST_F(TdDataBench, FailsWhereNoElementComes) {
   EXPECT_THAT(r.err, HasSubstr("the pipeline gave no element in "));
 }
 
-// On a slow machine td may not have begun when the signal comes: then it has nothing to tell.
-TEST_F(TdDataBench, TellsWhatItMeasuredWhenInterrupted) {
+// On a slow machine td may not have begun when the signal comes: then it has nothing to report.
+TEST_F(TdDataBench, ReportsWhatItMeasuredWhenInterrupted) {
   TdResult r;
   for (int seconds = 2; r.out.empty() && seconds <= 32; seconds *= 2) {
     r = run("data-bench '" + example() + "' --seconds 600",
@@ -79,7 +79,7 @@ TEST_F(TdDataBench, TellsWhatItMeasuredWhenInterrupted) {
   EXPECT_THAT(r.out, AllOf(HasSubstr(" elements in "), HasSubstr("bottleneck: ")));
 }
 
-TEST_F(TdDataBench, TellsWrongUsageFromFailure) {
+TEST_F(TdDataBench, ReportsWrongUsageFromFailure) {
   expect_wrong_usage({"data-bench", "data-bench x.so --seconds -1", "data-bench x.so --elements 0",
                       "data-bench x.so --step soon"});
   EXPECT_THAT(failure_of("data-bench missing.so"), HasSubstr("missing.so could not be loaded"));

@@ -88,7 +88,7 @@ TEST_F(TdExplain, WritesAPageAndDot) {
   EXPECT_THAT(dot.out, AllOf(StartsWith("digraph"), HasSubstr("CPU:0"), HasSubstr("penwidth")));
 }
 
-TEST_F(TdExplain, TellsWrongUsageFromFailure) {
+TEST_F(TdExplain, ReportsWrongUsageFromFailure) {
   expect_wrong_usage({"explain", "explain g.pbtxt --feed x", "explain g.pbtxt --feed x=2,a",
                       "explain g.pbtxt --policy best", "explain g.pbtxt --json --dot",
                       "explain g.pbtxt --rows many"});

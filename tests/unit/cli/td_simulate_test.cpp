@@ -44,7 +44,7 @@ class TdSimulate : public TdTest {
   TdResult simulate(const std::string& arguments) { return run("simulate " + arguments); }
 };
 
-TEST_F(TdSimulate, TellsWhatDoesNotRunWhereItAsks) {
+TEST_F(TdSimulate, ReportsWhatDoesNotRunWhereItAsks) {
   fs::write_file(path("asks.pbtxt"),
                  "node { name: 't' op: 'NoOp' device: '/device:TPU:0' }" + std::string(kGraph));
   const TdResult r = simulate("asks.pbtxt --devices devices.json --target t --feed x=512,512");

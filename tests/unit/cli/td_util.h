@@ -27,7 +27,7 @@ class TdTest : public ::testing::Test {
   std::string path(const std::string& name) const { return folder_ + "/" + name; }
   /// `td arguments`, after assignments to environment variables, both as a shell would read them.
   TdResult run(const std::string& arguments, const std::string& environment = "") const;
-  /// The same with a redirection of stdout; `out` stays empty.
+  /// Runs with a redirection of stdout; `out` stays empty.
   TdResult run_into(const std::string& out, const std::string& arguments) const;
 
   /// Expects each of these to be refused as wrong usage: exit code 2, stdout empty.

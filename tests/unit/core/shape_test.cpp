@@ -94,7 +94,7 @@ TEST(Shape, IsAValueWhateverItsRank) {
   }
 }
 
-TEST(Shape, TellsShapesApart) {
+TEST(Shape, ReportsShapesApart) {
   EXPECT_FALSE((Shape{2, 3}) == (Shape{3, 2}));
   EXPECT_FALSE((Shape{1}) == (Shape{}));
   EXPECT_FALSE((Shape{0, 2}) == (Shape{2, 0}));

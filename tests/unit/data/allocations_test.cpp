@@ -35,7 +35,7 @@ Tensor even(Tensor x) {
 // Cannot run on whole batches.
 Tensor eight(Tensor x) { return cumsum(broadcast_to(reshape(x, {1}), {8}), 0); }
 Tensor large(Tensor x) { return greater(reduce_sum(x), Tensor(std::int64_t{3})); }
-// Of nine sets of sizes.
+// A tensor with one of nine sets of sizes.
 Tensor some(Tensor x) { return fill(reshape(floormod(x, Tensor(std::int64_t{9})), {1}), x); }
 Tensor twice(Tensor x) { return x + x; }
 
@@ -119,7 +119,7 @@ INSTANTIATE_TEST_SUITE_P(
                  7}),
     name_of);
 
-// Memory serves again only where nobody holds the element.
+// Memory serves again only where nothing holds the element.
 TEST(Allocations, ElementsThatAreHeldStayAsTheyWere) {
   const auto pipelines = {range(400).map(plus_one), range(400).map(eight).map(twice),
                           range(400).map(plus_one).filter(even).map(plus_one),

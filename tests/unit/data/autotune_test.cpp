@@ -230,7 +230,7 @@ TEST_F(ShortAndLong, AreSavedAndRestoredAnywhere) {
   }
 }
 
-// Whoever makes an element, the function runs as where the iteration began.
+// On any thread the function runs under the context in which the iteration began.
 TEST_F(ShortAndLong, RunUnderTheContextThatBeganTheIteration) {
   Runtime runtime;
   std::set<std::uint64_t> seen;
@@ -253,7 +253,7 @@ TEST_F(ShortAndLong, RunUnderTheContextThatBeganTheIteration) {
   EXPECT_EQ(seen, std::set<std::uint64_t>{runtime.id()});
 }
 
-// In a function that waits, whoever runs it, the element asked for never comes.
+// In a function that waits, on any thread, the element asked for never comes.
 TEST_F(ShortAndLong, StopWhereverTheyAre) {
   for (const std::int64_t at : {0, 500, 2'000, 3'500}) {
     auto stop = std::make_shared<Cancellation>();

@@ -54,15 +54,15 @@ class Writer {
     args.push_back(nullptr);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, told_.in(), kRegistered);
+    posix_spawn_file_actions_adddup2(&actions, started_.in(), kRegistered);
     posix_spawn_file_actions_adddup2(&actions, gate_.out(), kGate);
     const int error =
         posix_spawn(&process_, program.c_str(), &actions, nullptr, args.data(), environ);
     posix_spawn_file_actions_destroy(&actions);
     if (error != 0) throw std::system_error(error, std::generic_category());
-    told_.close_in();  // else nobody would be told if it ended
+    started_.close_in();  // else its end would go unnoticed
     char byte = 0;
-    EXPECT_EQ(read(told_.out(), &byte, 1), 1);
+    EXPECT_EQ(read(started_.out(), &byte, 1), 1);
   }
   ~Writer() {
     if (process_ > 0) kill();
@@ -90,7 +90,7 @@ class Writer {
     return status;
   }
 
-  Pipe told_;
+  Pipe started_;
   Pipe gate_;
   pid_t process_ = 0;
 };

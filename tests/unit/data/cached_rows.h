@@ -13,7 +13,7 @@ namespace tandem::data {
 
 constexpr std::int64_t kElements = 200;
 
-/// Descriptors of the program: it tells there that it has come to its stop, and waits here.
+/// Descriptors of the program: it reports there that it has come to its stop, and waits here.
 constexpr int kRegistered = 200, kGate = 201;
 
 /// Rows of 1,000 numbers, more than a writer keeps in memory, and how many were made.

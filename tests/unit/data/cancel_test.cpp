@@ -277,7 +277,7 @@ TEST_F(Cancel, AnIterationMayBeRestored) {
   EXPECT_EQ(rest(it), expected);
 }
 
-// What restoring opens looks to the same cancellation, which has to wait for nobody.
+// What restoring opens looks to the same cancellation, which need not wait.
 TEST_F(Cancel, WhileAStateIsRestored) {
   const auto inside = std::make_shared<std::promise<void>>();
   const auto restoring = std::make_shared<std::atomic<bool>>(false);

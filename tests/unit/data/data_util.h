@@ -50,7 +50,7 @@ inline Tensor plus(const Tensor& x, std::int64_t y) { return Tensor(x.item<std::
 /// The elements of an iteration as texts.
 std::vector<std::string> rest(Iterator& iterator);
 
-/// Saves after every number of elements and restores in a pipeline made anew: what remains, and the
+/// Saves after every number of elements and restores in a new pipeline: what remains, and the
 /// iteration after it, must be what would have followed.
 void expect_resumes(const std::function<Dataset()>& make);
 

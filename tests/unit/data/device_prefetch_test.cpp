@@ -75,7 +75,7 @@ TEST_P(Places, RefusesDevicesThatAreNotThere) {
   EXPECT_THROW(range(3).prefetch_to_device("GPU:0", 0), InvalidArgumentError);
 }
 
-TEST(PrefetchToDevice, TellsItsThreadAndBuffer) {
+TEST(PrefetchToDevice, ReportsItsThreadAndBuffer) {
   Runtime runtime(emulated("GPU:1,memory=64MiB"));
   RuntimeScope scope(runtime);
   auto it = rows(20, 100).prefetch_to_device("GPU:0", 3).iterator({.observe = true});
@@ -241,7 +241,7 @@ TEST(PrefetchToDevice, CopiesWhileTheDeviceComputes) {
 }
 
 // Double buffered: the one in use and two that are copied ahead.
-TEST(PrefetchToDevice, HoldsTwoAheadUnlessTold) {
+TEST(PrefetchToDevice, HoldsTwoAheadUnlessReported) {
   constexpr std::int64_t kFloats = 1 << 18;  // 1 MiB
   Runtime runtime(emulated("GPU:1,memory=64MiB,link=400MB/s"));
   RuntimeScope scope(runtime);
@@ -275,7 +275,7 @@ TEST(PrefetchToDevice, ComputesWhileTheNextElementIsCopied) {
   EXPECT_TRUE(!twice.impl()->pending || twice.impl()->pending->done());
 }
 
-TEST(PrefetchToDevice, CopiesThatNeverEndKeepNobody) {
+TEST(PrefetchToDevice, CopiesThatNeverEndKeepNothing) {
   const std::size_t before = threads_at_rest();
   for (const bool behind_a_thread : {false, true}) {
     Runtime runtime(emulated("GPU:1,fault=stall@2"));

@@ -102,7 +102,7 @@ TEST_F(DrawsState, OfNestedDatasetsFollowFromTheirElement) {
   }
 }
 
-// What elements are like, only a first one tells: looking at it changes nothing that follows.
+// Only a first element shows what elements are like: looking at it changes nothing that follows.
 TEST_F(DrawsState, AskingForASpecCountsNoPass) {
   std::int64_t one = 1;  // held: such a function is called
   const std::function<Dataset(const Dataset&)> stages[] = {

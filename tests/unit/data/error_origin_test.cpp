@@ -209,7 +209,8 @@ TEST(ErrorOrigin, NamesTheFileOfWhatDoesNotFitIntoABatch) {
 
 Tensor number_of(Tensor text) { return strings::to_number(text, int64); }
 
-// Of a dataset whose element 2 is no number and lies at byte `byte` of `file`.
+// Expects the place of the error of a dataset whose element 2 is no number and lies at byte `byte`
+// of `file`.
 void expect_place(const Dataset& texts, const std::string& file, int byte) {
   const std::string place = "from \"" + file + "\", at byte " + std::to_string(byte) + ")";
   const std::string in_map = "in map, element 2 (";
@@ -270,7 +271,7 @@ TEST(ErrorOrigin, NamesTheFileAndThePlaceOfARecord) {
                              from_tensor_slices(Tensor::from(std::vector<std::int64_t>(4, 1))))}) {
     EXPECT_THAT(first_message(ds.map(number_of)), HasSubstr(place));
   }
-  // Of a batch that of its first element.
+  // A batch has the origin of its first element.
   for (const Dataset& ds : {TFRecordDataset(records).batch(2),
                             TFRecordDataset(records).map([](Tensor x) { return x; }).batch(2)}) {
     EXPECT_THAT(first_message(ds.map(number_of)), HasSubstr("in map, element 1 (from \"" + records +

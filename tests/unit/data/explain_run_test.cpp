@@ -59,22 +59,22 @@ TEST(PipelineExplainRun, EndsWhenNoElementComes) {
   EXPECT_THAT(ended.to_text(), HasSubstr("0 elements in"));
 }
 
-TEST(PipelineExplainRun, TellsOfFunctionsThatDoNotReturn) {
+TEST(PipelineExplainRun, ReportsOfFunctionsThatDoNotReturn) {
   std::atomic<bool> go{false};
   const Dataset waits = range(3).map([&](Tensor x) {
     while (!go) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return x;
   });
-  std::string told;
+  std::string reported;
   explain(waits,
           {.seconds = 0.05, .overdue = [&](const PipelineExplanation& e, std::exception_ptr) {
-             told = e.to_text();
+             reported = e.to_text();
              go = true;
            }});
-  EXPECT_THAT(told, AllOf(HasSubstr("no element yet in 1."), HasSubstr("Map")));
+  EXPECT_THAT(reported, AllOf(HasSubstr("no element yet in 1."), HasSubstr("Map")));
 }
 
-TEST(PipelineExplainRun, TellsOfFunctionsThatDoNotReturnAfterTheLastElement) {
+TEST(PipelineExplainRun, ReportsOfFunctionsThatDoNotReturnAfterTheLastElement) {
   for (const bool by_elements : {true, false}) {
     // The first element comes when the second's call, which does not return, has begun.
     std::atomic<bool> begun{false}, go{false};
@@ -86,11 +86,11 @@ TEST(PipelineExplainRun, TellsOfFunctionsThatDoNotReturnAfterTheLastElement) {
           return x;
         },
         {.num_parallel_calls = 2});
-    PipelineExplanation told;
+    PipelineExplanation reported;
     PipelineExplainOptions options{
         .overdue = [&](const PipelineExplanation& e, const std::exception_ptr& error) {
           EXPECT_EQ(error, nullptr);
-          told = e;
+          reported = e;
           go = true;
         }};
     if (by_elements) {
@@ -102,14 +102,14 @@ TEST(PipelineExplainRun, TellsOfFunctionsThatDoNotReturnAfterTheLastElement) {
     EXPECT_LE(explain(waits, options).stats.elements, 1);
     EXPECT_TRUE(go) << by_elements;
     if (by_elements) {
-      EXPECT_FALSE(told.stopped);
-      EXPECT_EQ(told.stats.elements, 1);
-      EXPECT_THAT(told.to_text(), HasSubstr("still in a call: ParallelMap"));
+      EXPECT_FALSE(reported.stopped);
+      EXPECT_EQ(reported.stats.elements, 1);
+      EXPECT_THAT(reported.to_text(), HasSubstr("still in a call: ParallelMap"));
     }
   }
 }
 
-TEST(PipelineExplainRun, TellsTheErrorThatFunctionsThatDoNotReturnKeepBack) {
+TEST(PipelineExplainRun, ReportsTheErrorThatFunctionsThatDoNotReturnKeepBack) {
   for (const bool cancelled : {false, true}) {
     std::atomic<bool> begun{false}, go{false};
     const Dataset fails = range(2).map(
@@ -142,13 +142,13 @@ TEST(PipelineExplainRun, CountsCallsThatGoOn) {
         },
         options);
     if (prefetch) dataset = dataset.prefetch(1);
-    PipelineExplanation told;
+    PipelineExplanation reported;
     explain(dataset,
             {.seconds = 0.05, .overdue = [&, go](const PipelineExplanation& e, std::exception_ptr) {
-               told = e;
+               reported = e;
                *go = true;
              }});
-    return told;
+    return reported;
   };
   struct Case {
     std::int64_t last;
@@ -171,7 +171,7 @@ TEST(PipelineExplainRun, CountsCallsThatGoOn) {
     EXPECT_LT(e.stats.stages.back().work, 0.1);
     EXPECT_THAT(e.to_text(), HasSubstr("still in a call: " + map.name + ", for 1."));
   }
-  // Nobody is in a call where an iteration rests.
+  // No stage is in a call while an iteration rests.
   auto it = range(9).map([](Tensor x) { return x; }).prefetch(1).iterator({.observe = true});
   it.next();
   EXPECT_EQ(it.stats().stages[0].in_call, 0);

@@ -176,7 +176,7 @@ TEST(PipelineExplain, CountsWhatHandingElementsOverTakes) {
   const auto* prefetch = advice_with(large, "prefetch(kAutotune) after this TextLine");
   ASSERT_TRUE(prefetch);
   EXPECT_NEAR(prefetch->gain, 0.1 / 0.055, 1e-6);  // 5 us for handing them over
-  // Of two files two threads read.
+  // Two threads read two files.
   const auto* reads = advice_with(large, "Read several files at a time");
   ASSERT_TRUE(reads);
   EXPECT_NEAR(reads->gain, 0.1 / 0.055, 1e-6);

@@ -142,7 +142,7 @@ TEST(Faults, FoldersThatMayNotBeRead) {
   }
   stdfs::permissions(closed, stdfs::perms::none);
   {
-    const Unprivileged nobody;
+    const Unprivileged user;
     EXPECT_THAT(
         message_of_thrown<PermissionDeniedError>(
             [&] { TextLineDataset(closed + "/file").iterator().next(); }),
@@ -190,7 +190,7 @@ TEST(Faults, APatternPassesOverPlainFiles) {
   EXPECT_EQ(found.cardinality(), 1);
 }
 
-TEST(Faults, AnErrorOfAWholeFileIsToldOnce) {
+TEST(Faults, AnErrorOfAWholeFileIsReportedOnce) {
   const Folder folder;
   const std::vector<std::string> files = {folder.file("empty"), folder.file("cut"),
                                           folder.file("none")};

@@ -68,7 +68,7 @@ TEST_F(FileDatasets, RecordsOfSeveralFiles) {
               HasSubstr("dtype int64"));
 }
 
-// Though the memory of batches that nobody has any more serves the next ones.
+// Though the memory of batches that nothing has any more serves the next ones.
 TEST_F(FileDatasets, BatchesOfTextsStayAsTheyWereGiven) {
   Strings all;
   for (int i = 0; i < 100; ++i) all.push_back(std::string(20 + i % 50, 'x') + std::to_string(i));

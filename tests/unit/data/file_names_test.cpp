@@ -114,7 +114,7 @@ TEST_F(FileNamesTest, OptionsByName) {
   EXPECT_THROW(CsvDataset("a", {string}, {.num_parallel_reads = -2}), InvalidArgumentError);
 }
 
-TEST_F(FileNamesTest, LimitsAreTold) {
+TEST_F(FileNamesTest, LimitsAreReported) {
   EXPECT_THAT(message_of_thrown<InvalidArgumentError>(
                   [] { FixedLengthRecordDataset("a.txt", std::int64_t{1} << 60); }),
               HasSubstr("`record_bytes` must be at most 1099511627776, got 1152921504606846976"));

@@ -134,8 +134,8 @@ TEST_F(FileState, GoesOnAfterAnError) {
   expect_resumes([&] { return TFRecordDataset(files).ignore_errors(); });
 }
 
-// Of a length that cannot be trusted: the file's records are over, and that has been said.
-TEST_F(FileState, TellsAnErrorOnce) {
+// After a length that cannot be trusted the file's records are over, and the error was reported.
+TEST_F(FileState, ReportsAnErrorOnce) {
   for (const std::int64_t parallel : {0, 2}) {
     const Strings files = records("");
     std::string bytes = fs::read_file(files[0]);

@@ -33,7 +33,7 @@ Tensor fails_at_nine(Tensor x) {
   return cumsum(fill({2}, floordiv(std::int64_t{90}, x - std::int64_t{9})));
 }
 
-TEST(Fusion, TellsTheStages) {
+TEST(Fusion, ReportsTheStages) {
   EXPECT_EQ(stages(range(kMany).map(twice).batch(4)), "Map\n  Batch\n    Range\n");
   EXPECT_EQ(stages(range(kMany).map(running).batch(4).prefetch(1)),
             "Prefetch\n  Map+Batch\n    Range\n");
@@ -84,7 +84,7 @@ TEST(Fusion, MakesOneOfSuccessiveMaps) {
   it.next();
 }
 
-TEST(Fusion, DrawsRandomNumbersAnewForEachElementAndEpoch) {
+TEST(Fusion, DrawsRandomNumbersAgainForEachElementAndEpoch) {
   const Dataset ds = range(kMany)
                          .map([](Tensor x) { return std::pair(x, random::uniform({})); })
                          .map([](Tensor, Tensor r) { return r; });

@@ -83,7 +83,7 @@ TEST(RejectionResample, RefusesWhatIsNoDistribution) {
                InvalidArgumentError);
 }
 
-// Also where no element is left out, so that nobody asks how often its class comes.
+// Also where no element is left out, so that nothing asks how often its class comes.
 TEST(RejectionResample, RefusesClassesBeyondTheTarget) {
   const auto message = [](std::int64_t first, std::vector<float> initial) {
     const Dataset ds = range(10).map([first](Tensor x) { return x + first; });

@@ -82,7 +82,7 @@ Dataset counted_to(std::int32_t end) {
       {{int32, PartialShape{}}});
 }
 
-TEST(FromGenerator, BeginsAnewEachTime) {
+TEST(FromGenerator, BeginsAgainEachTime) {
   const auto ds = from_generator(
       [] {
         return [i = 0](Element& out) mutable {
@@ -133,7 +133,7 @@ TEST(FromGenerator, GoesOnAfterAnException) {
   EXPECT_EQ(numbers(it), (std::vector<std::int64_t>{3}));
 }
 
-// Of that depth they can be iterated and observed; of any depth the stack would not do.
+// Pipelines of that depth can be iterated and observed; of any depth the stack would not do.
 TEST(Pipelines, HaveABoundedDepth) {
   for (const bool concatenate : {false, true}) {
     Dataset ds = range(3);
@@ -142,7 +142,7 @@ TEST(Pipelines, HaveABoundedDepth) {
     auto it = ds.iterator({.observe = true});
     EXPECT_EQ(numbers(it), upto(3));
     EXPECT_THAT(message_of_thrown<InvalidArgumentError>([&] { ds.take(1); }),
-                ::testing::HasSubstr("A pipeline can have 2000 stages one in the other"));
+                ::testing::HasSubstr("A pipeline can have 2000 nested stages"));
   }
 }
 

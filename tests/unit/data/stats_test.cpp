@@ -1,4 +1,4 @@
-// What an observed iteration tells of its stages.
+// What an observed iteration reports of its stages.
 #include <chrono>
 #include <sstream>
 #include <string>
@@ -85,7 +85,7 @@ TEST(PipelineStats, GiveTheSameElements) {
   EXPECT_EQ(stats.stages[3].bytes, 80);
 }
 
-TEST(PipelineStats, TellOwnTimesApart) {
+TEST(PipelineStats, ReportOwnTimesApart) {
   const PipelineStats stats = stats_of(range(10).map(slowly).batch(5).map(slowly));
   ASSERT_EQ(tree(stats), "Map(Batch(Map(Range)))");
   EXPECT_GE(stats.stages[0].work, 0.004);
@@ -99,7 +99,7 @@ TEST(PipelineStats, TellOwnTimesApart) {
   EXPECT_LE(stats.in_next, stats.seconds);
 }
 
-TEST(PipelineStats, TellOfThreadsAndBuffers) {
+TEST(PipelineStats, ReportOfThreadsAndBuffers) {
   const PipelineStats stats =
       stats_of(range(20).map(slowly, {.num_parallel_calls = 2}).prefetch(3));
   ASSERT_EQ(tree(stats), "Prefetch(ParallelMap(Range))");
@@ -155,7 +155,7 @@ TEST(PipelineStats, LeaveOutWhatOnlyPassesOn) {
       "FlatMap(Range, Range*)");
 }
 
-TEST(PipelineStats, TellInputsAndLaterPassesApart) {
+TEST(PipelineStats, ReportInputsAndLaterPassesApart) {
   const auto twice = zip({range(5), range(3)}).repeat(2);
   const PipelineStats stats = stats_of(twice);
   EXPECT_EQ(tree(stats), "Repeat(Zip(Range, Range))");

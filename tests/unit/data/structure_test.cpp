@@ -90,7 +90,7 @@ TEST(Structure, FunctionsTakeAndReturnMaps) {
             "n=1 | n=2");
 }
 
-// As functions of tensors are: docs/data.md, "Functions that are traced".
+// As functions of tensors are: docs/data.md, "Which functions are traced?".
 TEST(Structure, FunctionsThatHoldNothingAreTraced) {
   static std::atomic<int> calls{0};
   const Dataset many = from_tensor_slices(
@@ -160,7 +160,7 @@ TEST(Structure, Errors) {
               HasSubstr("first 'name', now 'other'"));
 }
 
-TEST(Structure, MissingNamesAreToldWithThoseThereAre) {
+TEST(Structure, MissingNamesAreReportedWithThoseThereAre) {
   for (const std::int64_t repeats : {1, 10}) {  // called, and first tried to be traced
     const auto asked = [&](auto function) {
       return [=] { named(pictures().repeat(repeats).map(function)); };

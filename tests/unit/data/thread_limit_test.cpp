@@ -24,8 +24,8 @@ void with_threads(std::size_t more, const std::function<bool()>& f) {
     numbers(range(20).map([](Tensor x) { return plus(x, 0); }));  // the runtime has its own
     if (getuid() == 0) {
       // For root there is no limit, and of other users there may be processes.
-      constexpr uid_t kNobodyElse = 61234;
-      if (setuid(kNobodyElse) != 0) std::_Exit(3);
+      constexpr uid_t kOtherUser = 61234;
+      if (setuid(kOtherUser) != 0) std::_Exit(3);
     }
     const std::size_t all = more == 0 ? 0 : thread_count() + more;
     const rlimit limit{all, all};
@@ -64,7 +64,7 @@ TEST(ThreadLimit, WithoutThreadsStagesSaySo) {
 
 TEST(ThreadLimit, FewerDoAsWell) {
   // The limit is one of a user's processes: only as root can the test take a user of its own, whose
-  // other threads nobody else makes. Elsewhere how many threads could be made is not known.
+  // other threads nothing else makes. Elsewhere how many threads could be made is not known.
   if (getuid() != 0) {
     GTEST_SKIP() << "skipped: not root, and other processes of this user would count";
   }

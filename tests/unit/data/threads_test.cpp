@@ -63,7 +63,7 @@ TEST(Prefetch, WorksAheadOnItsOwnThread) {
                       .prefetch(2);
   auto it = ds.iterator();
   EXPECT_EQ(numbers(it, 1), upto(1));
-  third.wait();  // although nobody has asked for more
+  third.wait();  // although nothing has asked for more
   EXPECT_EQ(numbers(it), (std::vector<std::int64_t>{1, 2, 3, 4}));
   EXPECT_EQ(threads.size(), 1u);
   EXPECT_FALSE(threads.contains(std::this_thread::get_id()));

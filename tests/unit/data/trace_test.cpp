@@ -56,7 +56,7 @@ TEST(Trace, HasPipelinesThatBeganBefore) {
   EXPECT_EQ(spans, 1);
 }
 
-TEST(Trace, TellsAStepHowLongItWaitedForInput) {
+TEST(Trace, ReportsAStepHowLongItWaitedForInput) {
   const auto step = function([](Tensor x) { return add(x, x); }, {.name = "step"});
   ExplainOptions options;
   profiler::start();

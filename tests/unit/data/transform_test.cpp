@@ -88,7 +88,7 @@ TEST(Unbatch, TakesBatchesApart) {
               HasSubstr("Encountered both 2 and 3"));
 }
 
-TEST(Repeat, GoesRoundAndRound) {
+TEST(Repeat, IteratesAndRound) {
   EXPECT_EQ(numbers(range(2).repeat(3)), (std::vector<std::int64_t>{0, 1, 0, 1, 0, 1}));
   EXPECT_EQ(numbers(range(2).repeat(), 5), (std::vector<std::int64_t>{0, 1, 0, 1, 0}));
   EXPECT_EQ(numbers(range(2).repeat(0)), upto(0));
@@ -118,7 +118,7 @@ TEST(TakeSkipShard, ChooseByNumber) {
               HasSubstr("Index must be between 0 and 1 (currently index = 2)"));
 }
 
-TEST(Cardinality, IsToldWithoutIterating) {
+TEST(Cardinality, IsReportedWithoutIterating) {
   const Dataset r = range(5);
   const Dataset f = r.filter([](const Tensor&) { return true; });
   EXPECT_EQ(r.repeat().cardinality(), kInfinite);
@@ -157,7 +157,7 @@ TEST(Map, RefusesTheWrongNumberOfTensorsAtOnce) {
   const auto message = message_of_thrown<InvalidArgumentError>(
       [] { range(3).map([](Tensor x, Tensor) { return x; }); });
   EXPECT_THAT(message, HasSubstr("takes 2 tensors, but the elements have 1 component"));
-  // Behind another map only an element tells.
+  // Behind another map only an element shows it.
   const auto later =
       range(3).map([](Tensor x) { return x; }).map([](Tensor x, Tensor) { return x; });
   EXPECT_THAT(message_of_thrown<InvalidArgumentError>([&] { later.iterator().next(); }),
@@ -166,7 +166,7 @@ TEST(Map, RefusesTheWrongNumberOfTensorsAtOnce) {
                InvalidArgumentError);
 }
 
-TEST(Map, TellsItsSpecByTracingOrByAnElement) {
+TEST(Map, ReportsItsSpecByTracingOrByAnElement) {
   const auto swapped = zip({range(3), from_tensor_slices(Tensor{{1.0, 2.0}, {3.0, 4.0}})})
                            .map([](Tensor x, Tensor y) { return std::pair(y, x); });
   EXPECT_EQ(to_string(swapped.element_spec()), "(float[2], int64[])");

@@ -40,7 +40,7 @@ Dataset growing() {
 }
 
 // Traces its functions, and says what it gives once they forget to return something.
-void expect_told(const Dataset& dataset, const std::string& runs_as, const std::string& where) {
+void expect_error(const Dataset& dataset, const std::string& runs_as, const std::string& where) {
   EXPECT_THAT(stages(dataset), HasSubstr(runs_as));
   for (const Dataset& either : {dataset, unfused(dataset)}) either.iterator().next();
   forgets = true;
@@ -49,33 +49,33 @@ void expect_told(const Dataset& dataset, const std::string& runs_as, const std::
   forgets = false;
 }
 
-TEST(Undefined, IsToldOfTheMapAndElement) {
+TEST(Undefined, IsReportedOfTheMapAndElement) {
   const std::string where = "in map, element 24";
   const auto positive = [](Tensor x) { return x > std::int64_t{0}; };
   for (const std::int64_t calls : {0, 1}) {  // sizes come in their order
     const MapOptions options{.num_parallel_calls = calls};
     const std::string map = calls == 0 ? "Map" : "ParallelMap";
     const Dataset sums = growing().map(sum_or_nothing, options);
-    expect_told(sums, map, where);
-    expect_told(sums.map(twice, options), map + "+Map", where);
-    expect_told(growing().map(twice, options).map(sum_or_nothing, options), map + "+Map", where);
-    expect_told(sums.filter(positive), map + "+Filter", where);
-    expect_told(sums.batch(4), map + "+Batch", where);
-    expect_told(sums.map(twice, options).batch(4), map + "+Batch", where);
+    expect_error(sums, map, where);
+    expect_error(sums.map(twice, options), map + "+Map", where);
+    expect_error(growing().map(twice, options).map(sum_or_nothing, options), map + "+Map", where);
+    expect_error(sums.filter(positive), map + "+Filter", where);
+    expect_error(sums.batch(4), map + "+Batch", where);
+    expect_error(sums.map(twice, options).batch(4), map + "+Batch", where);
   }
   // Functions that are called for every element.
   const std::int64_t seven = 7;
   const Dataset holes = range(kMany).map(
       [seven](Tensor x) { return std::pair(x, x.item<std::int64_t>() == seven ? Tensor() : x); });
-  expect_told(holes, "Map", "(component 1).\n\tin map, element 7");
-  expect_told(
+  expect_error(holes, "Map", "(component 1).\n\tin map, element 7");
+  expect_error(
       range(kMany)
           .filter([](const Tensor& x) { return x.item<std::int64_t>() % 2 == 1; })
           .map([seven](Tensor x) { return x.item<std::int64_t>() == seven ? Tensor() : x; }),
       "Filter+Map", "in map, element 3");
 }
 
-TEST(Undefined, IsToldOfOtherStages) {
+TEST(Undefined, IsReportedOfOtherStages) {
   const auto forgetful = [](Tensor state, Tensor x) {
     return std::pair(state, x.item<std::int64_t>() == 2 ? Tensor() : x);
   };

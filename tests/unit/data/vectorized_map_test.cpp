@@ -116,7 +116,7 @@ void expect_equal_bytes(const Function& f, DType dtype, std::string_view first_s
 struct Named {
   std::string name;
   Function f;
-  // Of two NaNs that are added or multiplied a processor hands on the first, and compilers swap
+  // A processor forwards the first of two NaNs that are added or multiplied, and compilers swap
   // them.
   bool one_nan = false;
 };

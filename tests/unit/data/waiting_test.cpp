@@ -37,18 +37,19 @@ PipelineExplanation explained(Tensor (*fn)(Tensor), std::int64_t calls) {
   return explain(it.stats(), 2);
 }
 
-// Waiting is wall time less computing less waiting for a core; the last is only told by kernels
+// Waiting is wall time less computing less waiting for a core; the last is only reported by kernels
 // that count it (schedstat). Where it is not, stages are never said to wait: nothing to test.
-bool can_tell() { return std::filesystem::exists("/proc/thread-self/schedstat"); }
+bool can_measure() { return std::filesystem::exists("/proc/thread-self/schedstat"); }
 
 double idle_share(Tensor (*fn)(Tensor), std::int64_t calls) {
   const auto e = explained(fn, calls);
   return e.stats.stages[0].idle / e.stats.stages[0].work;
 }
 
-TEST(WaitingStages, AreToldFromThoseThatCompute) {
-  // Without the kernel's counts waiting cannot be told from wanting a core: see can_tell.
-  if (!can_tell()) GTEST_SKIP() << "this system does not say for how long threads had no core";
+TEST(WaitingStages, AreReportedFromThoseThatCompute) {
+  // Without the kernel's counts waiting cannot be distinguished from wanting a core: see
+  // can_measure.
+  if (!can_measure()) GTEST_SKIP() << "this system does not say for how long threads had no core";
   // Eight threads want cores, and have none most of the time: that is not waiting.
   EXPECT_GT(idle_share(sleeping, 2), idle_share(computing, 8));
 }
@@ -69,8 +70,9 @@ TEST(WaitingStages, AreAdvisedToTakeMoreThreads) {
 }
 
 TEST(WaitingStages, GetMoreThreadsThanCores) {
-  // Without the kernel's counts waiting cannot be told from wanting a core: see can_tell.
-  if (!can_tell()) GTEST_SKIP() << "this system does not say for how long threads had no core";
+  // Without the kernel's counts waiting cannot be distinguished from wanting a core: see
+  // can_measure.
+  if (!can_measure()) GTEST_SKIP() << "this system does not say for how long threads had no core";
   const auto ds =
       range(1).repeat().map(sleeping, {.num_parallel_calls = kAutotune, .traced = false});
   auto it = ds.iterator({.observe = true});
@@ -89,7 +91,7 @@ TEST(WaitingStages, GetMoreThreadsThanCores) {
   }
 }
 
-// Of `files` lists of five numbers, each of which takes 5 ms.
+// Elements of `files` lists of five numbers, each of which takes 5 ms.
 Dataset slow_lists(std::int64_t cycle, std::int64_t calls) {
   return range(1).repeat().interleave(
       [](const Tensor&) { return range(5).map(sleeping, {.traced = false}); },
@@ -97,8 +99,9 @@ Dataset slow_lists(std::int64_t cycle, std::int64_t calls) {
 }
 
 TEST(WaitingStages, AreReadByAsManyThreadsAsAreOpen) {
-  // Without the kernel's counts waiting cannot be told from wanting a core: see can_tell.
-  if (!can_tell()) GTEST_SKIP() << "this system does not say for how long threads had no core";
+  // Without the kernel's counts waiting cannot be distinguished from wanting a core: see
+  // can_measure.
+  if (!can_measure()) GTEST_SKIP() << "this system does not say for how long threads had no core";
   auto it = slow_lists(12, kAutotune).iterator({.observe = true});
   const auto threads = [&] { return it.stats().stages[0].threads; };
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);

@@ -134,7 +134,7 @@ TEST(AssertCardinality, IsTrustedAndChecked) {
   EXPECT_THROW(ds.assert_cardinality(-2), InvalidArgumentError);
 }
 
-TEST(Printing, TellsStageAndElements) {
+TEST(Printing, ReportsStageAndElements) {
   EXPECT_EQ(printed(range(9).batch(4)), "<Batch element_spec=(int64[?])>");
   EXPECT_EQ(printed(range(9).batch(4).element_spec()), to_string(range(9).batch(4).element_spec()));
   EXPECT_EQ(printed(zip({{"x", range(3)}, {"y", from_tensors(Tensor{1.0})}})),

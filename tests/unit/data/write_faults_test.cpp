@@ -93,7 +93,7 @@ TEST(WriteFaults, SaysWhatHelps) {
                     Not(HasSubstr("iterator"))));
 }
 
-TEST(WriteFaults, NobodyIsToldToRemoveWhatIsNoCache) {
+TEST(WriteFaults, NothingIsReportedToRemoveWhatIsNoCache) {
   const Folder folder;
   for (const char* bytes : {"", "int", "int main() { return 0; }\n"}) {
     fs::write_file(folder.file("main.cpp"), bytes);
@@ -139,7 +139,7 @@ TEST(WriteFaults, WhatKilledWritersLeftIsRemoved) {
   numbers(range(3).cache(path));
   EXPECT_EQ(folder.files(), 4u);  // one removed, one written
   EXPECT_TRUE(stdfs::exists(own) && stdfs::exists(foreign) && stdfs::exists(other));
-  // Of nobody knows whom, but old.
+  // A file of an unknown writer, but old.
   stdfs::last_write_time(foreign, stdfs::file_time_type::clock::now() - std::chrono::hours(25));
   fs::remove_stale_files(path);
   EXPECT_FALSE(stdfs::exists(foreign));

@@ -124,7 +124,7 @@ TEST(ConformanceSuite, AListedCaseThatIsNoneFails) {
             std::string::npos);
 }
 
-TEST(ConformanceSuite, TellsWhatFailed) {
+TEST(ConformanceSuite, ReportsWhatFailed) {
   HostBackend backend;
   ConformanceOptions options;
   options.only = "streams/independent";

@@ -16,8 +16,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Counts what `done` is told.
-struct Told {
+// Counts the results that `done` gets.
+struct Reported {
   std::atomic<int> fine{0};
   std::atomic<int> unavailable{0};
   std::atomic<int> cancelled{0};
@@ -37,11 +37,11 @@ TEST(EmulatedFaults, TheNthEnqueueLosesTheDevice) {
   Stream& stream = device->stream(StreamKind::kCompute);
   Ref<Buffer> buffer = device->allocator().allocate(1000);
   Gate go;
-  Told told;
-  stream.enqueue(Work{.run = [&] { go.wait(); }, .done = told.done()});
-  stream.enqueue(Work{.done = told.done()});
+  Reported reported;
+  stream.enqueue(Work{.run = [&] { go.wait(); }, .done = reported.done()});
+  stream.enqueue(Work{.done = reported.done()});
   EXPECT_EQ(device->lost(), "");
-  stream.enqueue(Work{.done = told.done()});
+  stream.enqueue(Work{.done = reported.done()});
   EXPECT_NE(device->lost(), "");
   const Ref<Event> event = stream.record();
   go.arrive();
@@ -52,18 +52,18 @@ TEST(EmulatedFaults, TheNthEnqueueLosesTheDevice) {
     EXPECT_THAT(error.what(), HasSubstr(device->name()));
     EXPECT_THAT(error.what(), HasSubstr("lost"));
   }
-  EXPECT_EQ(told.unavailable, 3);
-  EXPECT_EQ(told.fine + told.other, 0);
-  EXPECT_THROW(stream.enqueue(Work{.done = told.done()}), UnavailableError);
+  EXPECT_EQ(reported.unavailable, 3);
+  EXPECT_EQ(reported.fine + reported.other, 0);
+  EXPECT_THROW(stream.enqueue(Work{.done = reported.done()}), UnavailableError);
   EXPECT_THROW(device->allocator().allocate(1), UnavailableError);
   EXPECT_THROW(device->copy_from_host("x", buffer, 0, 1), UnavailableError);
-  EXPECT_EQ(told.unavailable, 3);
-  stream.synchronize();  // all has been told
+  EXPECT_EQ(reported.unavailable, 3);
+  stream.synchronize();  // all has been reported
   buffer = nullptr;
   EXPECT_EQ(device->allocator().stats().current, 0u);
 }
 
-TEST(EmulatedFaults, WhatNobodyWasToldComesFromSynchronize) {
+TEST(EmulatedFaults, WhatNothingWasReportedComesFromSynchronize) {
   const auto device = emulated_device("GPU:1,memory=1MiB,fault=lost@1");
   device->stream(StreamKind::kCompute).enqueue(Work{.run = [] {}});
   EXPECT_THROW(device->stream(StreamKind::kCompute).synchronize(), UnavailableError);
@@ -105,18 +105,20 @@ TEST(EmulatedFaults, HardwareIsLostWithAllItsLogicalDevices) {
 TEST(EmulatedFaults, LosingADeviceInterruptsWhatItWaitsFor) {
   const auto device =
       emulated_device("GPU:1,memory=1MiB,compute=timed,flops=1,latency=1000s,fault=stall@2");
-  Told told;
+  Reported reported;
   const Ref<Buffer> buffer = device->allocator().allocate(8);
   Stream& in = device->stream(StreamKind::kCopyIn);
   Stream& out = device->stream(StreamKind::kCopyOut);
-  device->stream(StreamKind::kCompute).enqueue(Work{.flops = 1e6, .done = told.done()});
-  in.enqueue(Copy{.from = allocate_host_buffer(8), .to = buffer, .bytes = 8, .done = told.done()});
-  out.enqueue(Copy{.from = buffer, .to = allocate_host_buffer(8), .bytes = 8, .done = told.done()});
+  device->stream(StreamKind::kCompute).enqueue(Work{.flops = 1e6, .done = reported.done()});
+  in.enqueue(
+      Copy{.from = allocate_host_buffer(8), .to = buffer, .bytes = 8, .done = reported.done()});
+  out.enqueue(
+      Copy{.from = buffer, .to = allocate_host_buffer(8), .bytes = 8, .done = reported.done()});
   device->lose("gone");
   for (StreamKind kind : {StreamKind::kCompute, StreamKind::kCopyIn, StreamKind::kCopyOut}) {
     device->stream(kind).synchronize();
   }
-  EXPECT_EQ(told.unavailable, 3);
+  EXPECT_EQ(reported.unavailable, 3);
 }
 
 TEST(EmulatedFaults, TheNthAllocationFailsAndTheNextWorks) {
@@ -149,25 +151,25 @@ TEST(EmulatedFaults, ASlowLinkTakesLonger) {
 TEST(EmulatedFaults, AStalledCopyEndsWithItsDevice) {
   auto device = emulated_device("GPU:1,memory=1MiB,fault=stall@2");
   const Ref<Buffer> host = allocate_host_buffer(8);
-  Told told;
+  Reported reported;
   Stream& in = device->stream(StreamKind::kCopyIn);
   for (int i = 0; i < 3; ++i) {
-    in.enqueue(
-        Copy{.from = host, .to = device->allocator().allocate(8), .bytes = 8, .done = told.done()});
+    in.enqueue(Copy{
+        .from = host, .to = device->allocator().allocate(8), .bytes = 8, .done = reported.done()});
   }
   // The other streams are not held up.
-  device->stream(StreamKind::kCompute).enqueue(Work{.done = told.done()});
+  device->stream(StreamKind::kCompute).enqueue(Work{.done = reported.done()});
   device->stream(StreamKind::kCompute).synchronize();
   device.reset();
-  EXPECT_EQ(told.cancelled, 1);
-  EXPECT_EQ(told.fine, 3);
+  EXPECT_EQ(reported.cancelled, 1);
+  EXPECT_EQ(reported.fine, 3);
 }
 
-TEST(EmulatedFaults, LosingADeviceInFullUseHangsNobody) {
+TEST(EmulatedFaults, LosingADeviceInFullUseHangsNothing) {
   for (int round = 0; round < 20; ++round) {
     EmulatedBackend backend(EmulatedSpec::parse("GPU:2,memory=1MiB,streams=2,latency=20us"));
     const auto a = emulated_device(backend, 0, 0), b = emulated_device(backend, 1, 1);
-    Told told;
+    Reported reported;
     std::atomic<int> accepted{0};
     std::vector<std::thread> threads;
     for (int t = 0; t < 3; ++t) {
@@ -176,14 +178,14 @@ TEST(EmulatedFaults, LosingADeviceInFullUseHangsNobody) {
           const Ref<Buffer> there = a->allocator().allocate(64);
           for (int i = 0; i < 100; ++i) {
             Stream& compute = a->stream(StreamKind::kCompute, t % 2);
-            compute.enqueue(Work{.done = told.done()});
+            compute.enqueue(Work{.done = reported.done()});
             ++accepted;
             a->stream(StreamKind::kCopyIn).wait_for(compute.record());
             a->stream(StreamKind::kCopyIn)
                 .enqueue(Copy{.from = allocate_host_buffer(64),
                               .to = there,
                               .bytes = 64,
-                              .done = told.done()});
+                              .done = reported.done()});
             ++accepted;
             b->stream(StreamKind::kCompute).wait_for(a->stream(StreamKind::kCopyIn).record());
             if (t == 2 && i == 5 + round) a->lose("unplugged");
@@ -196,8 +198,8 @@ TEST(EmulatedFaults, LosingADeviceInFullUseHangsNobody) {
     for (int i : {0, 1}) a->stream(StreamKind::kCompute, i).synchronize();
     a->stream(StreamKind::kCopyIn).synchronize();
     b->stream(StreamKind::kCompute).synchronize();
-    EXPECT_EQ(told.fine + told.unavailable, accepted);
-    EXPECT_EQ(told.other, 0);
+    EXPECT_EQ(reported.fine + reported.unavailable, accepted);
+    EXPECT_EQ(reported.other, 0);
     EXPECT_EQ(a->allocator().stats().current, 0u);
   }
 }

@@ -98,14 +98,14 @@ TEST(EmulatedMemory, WritesBehindABlockAreFound) {
         EXPECT_THAT(error.what(), HasSubstr(device->name()));
         EXPECT_THAT(error.what(), HasSubstr(cat("offset ", bytes + beyond)));
       }
-      device->stream(StreamKind::kCompute).synchronize();  // told once
+      device->stream(StreamKind::kCompute).synchronize();  // reported once
       neighbour = nullptr;
       device->stream(StreamKind::kCompute).synchronize();
     }
   }
 }
 
-TEST(EmulatedMemory, DamageIsToldByAllocateAndByEventsToo) {
+TEST(EmulatedMemory, DamageIsReportedByAllocateAndByEventsToo) {
   const auto device = emulated_device("GPU:1,memory=1MiB");
   const auto damage = [&] {
     const Ref<Buffer> buffer = device->allocator().allocate(100);
@@ -183,7 +183,7 @@ TEST(EmulatedMemory, IsNotGivenToOthersWithoutGrowth) {
   EXPECT_EQ(a->allocator().allocate(6 * kMiB)->size(), 6 * kMiB);
 }
 
-TEST(EmulatedMemory, IsGivenBackWithTheDevice) {
+TEST(EmulatedMemory, IsReleasedWithTheDevice) {
   EmulatedBackend backend(EmulatedSpec::parse("GPU:1,memory=4MiB"));
   for (int i = 0; i < 3; ++i) {
     const auto device = emulated_device(backend);

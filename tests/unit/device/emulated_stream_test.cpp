@@ -108,7 +108,7 @@ TEST(EmulatedStream, WorkWaitsForEventsOfOtherStreamsAndDevices) {
   EXPECT_TRUE(event->done());
 }
 
-// An event that is no emulated one, and calls nobody.
+// An event that is no emulated one, and has no callback.
 class ManualEvent final : public Event {
  public:
   bool done() const override { return done_; }
@@ -133,7 +133,7 @@ TEST(EmulatedStream, WaitsForEventsOfOtherBackends) {
   EXPECT_TRUE(was_done);
 }
 
-TEST(EmulatedStream, TellsEachFailureOnce) {
+TEST(EmulatedStream, ReportsEachFailureOnce) {
   const auto device = emulated_device("GPU:1,memory=1MiB");
   Stream& stream = device->stream(StreamKind::kCompute);
   const auto fail = [] { throw InvalidArgumentError("bad"); };
@@ -150,11 +150,11 @@ TEST(EmulatedStream, TellsEachFailureOnce) {
   stream.synchronize();
   stream.record()->wait();
 
-  std::exception_ptr told;
-  stream.enqueue(Work{.run = fail, .done = [&](std::exception_ptr error) { told = error; }});
+  std::exception_ptr reported;
+  stream.enqueue(Work{.run = fail, .done = [&](std::exception_ptr error) { reported = error; }});
   stream.synchronize();
-  ASSERT_TRUE(told);
-  EXPECT_EQ(code_of(told), Code::kInvalidArgument);
+  ASSERT_TRUE(reported);
+  EXPECT_EQ(code_of(reported), Code::kInvalidArgument);
 }
 
 TEST(EmulatedStream, DoneMayEnqueueMore) {
@@ -193,12 +193,13 @@ TEST(EmulatedStream, TakesWorkFromManyThreads) {
   const auto device = emulated_device("GPU:1,memory=1MiB");
   Stream& stream = device->stream(StreamKind::kCompute);
   int ran = 0;  // no lock: work of a stream never overlaps
-  std::atomic<int> told{0};
+  std::atomic<int> reported{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < 200; ++i) {
-        stream.enqueue(Work{.run = [&] { ++ran; }, .done = [&](std::exception_ptr) { ++told; }});
+        stream.enqueue(
+            Work{.run = [&] { ++ran; }, .done = [&](std::exception_ptr) { ++reported; }});
         if (i % 50 == 0) stream.record()->wait();
       }
     });
@@ -206,7 +207,7 @@ TEST(EmulatedStream, TakesWorkFromManyThreads) {
   for (std::thread& thread : threads) thread.join();
   stream.synchronize();
   EXPECT_EQ(ran, 800);
-  EXPECT_EQ(told, 800);
+  EXPECT_EQ(reported, 800);
 }
 
 TEST(EmulatedStream, CopiesTakeLatencyAndBandwidth) {
@@ -338,7 +339,7 @@ TEST(EmulatedStream, WhatWaitsForAnEventBeginsWhenItHappened) {
 
 TEST(EmulatedDevice, DestroyingItLetsPendingWorkRun) {
   auto device = emulated_device("GPU:1,memory=1MiB,compute=timed,flops=1");
-  int ran = 0, told = 0;
+  int ran = 0, reported = 0;
   Stream& stream = device->stream(StreamKind::kCompute);
   Gate started;
   for (int i = 0; i < 20; ++i) {
@@ -348,26 +349,26 @@ TEST(EmulatedDevice, DestroyingItLetsPendingWorkRun) {
                               started.arrive();
                             },
                         .flops = 1e6,  // eleven days
-                        .done = [&](std::exception_ptr error) { told += !error; }});
+                        .done = [&](std::exception_ptr error) { reported += !error; }});
   }
   started.wait();
   device.reset();
   EXPECT_EQ(ran, 20);
-  EXPECT_EQ(told, 20);
+  EXPECT_EQ(reported, 20);
 }
 
 TEST(EmulatedDevice, DestroyingItGivesUpWaitingForOthers) {
   const auto never = make_ref<ManualEvent>();
   auto device = emulated_device("GPU:1,memory=1MiB");
   Stream& stream = device->stream(StreamKind::kCompute);
-  std::exception_ptr told;
+  std::exception_ptr reported;
   stream.wait_for(never);
-  stream.enqueue(Work{.done = [&](std::exception_ptr error) { told = error; }});
+  stream.enqueue(Work{.done = [&](std::exception_ptr error) { reported = error; }});
   const Ref<Event> event = stream.record();
   device.reset();
-  ASSERT_TRUE(told);
-  EXPECT_EQ(code_of(told), Code::kCancelled);
-  EXPECT_THAT(message_of(told), HasSubstr("was destroyed"));
+  ASSERT_TRUE(reported);
+  EXPECT_EQ(code_of(reported), Code::kCancelled);
+  EXPECT_THAT(message_of(reported), HasSubstr("was destroyed"));
   EXPECT_THROW(event->wait(), CancelledError);
 }
 

@@ -52,11 +52,11 @@ TEST(NullBackend, AccountsForMemoryThatIsNotThere) {
 TEST(NullBackend, IsDoneWithWorkWhenItIsEnqueued) {
   Fixture f;
   Stream& stream = f.device->stream(StreamKind::kCompute);
-  bool ran = false, told = false;
+  bool ran = false, reported = false;
   stream.enqueue(Work{.run = [&] { ran = true; },
                       .flops = 1e18,
-                      .done = [&](std::exception_ptr e) { told = ran && !e; }});
-  EXPECT_TRUE(told);
+                      .done = [&](std::exception_ptr e) { reported = ran && !e; }});
+  EXPECT_TRUE(reported);
   EXPECT_TRUE(stream.record()->done());
   stream.enqueue(Work{.run = [] { throw AbortedError("no"); }});
   EXPECT_THROW(stream.synchronize(), AbortedError);

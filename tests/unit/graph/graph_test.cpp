@@ -116,7 +116,7 @@ TEST(Node, GivesItsAttributes) {
   EXPECT_EQ(x->describe(), "{{node x}} (TestArg)");
 }
 
-TEST(Function, TellsItsSignature) {
+TEST(Function, ReportsItsSignature) {
   Builder b;
   Node* x = b.arg("x", float32, {2});
   Node* two = b.add("TestSplitInTwo", "two", {{x}});

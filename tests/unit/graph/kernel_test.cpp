@@ -181,7 +181,7 @@ TEST(KernelContext, UsesPlannedMemoryForThePlannedShape) {
   EXPECT_TRUE(e.outputs[0] == value);
 }
 
-TEST(KernelContext, TakesOverInputsThatNobodyElseHolds) {
+TEST(KernelContext, TakesOverInputsThatNothingElseHolds) {
   Execution e(1);
   e.give(Array(float32, {4}));
   const void* mine = e.context.input(0).raw_data();

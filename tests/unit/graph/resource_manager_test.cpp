@@ -64,7 +64,7 @@ TEST(VariableResource, ChecksWhatIsAssigned) {
   EXPECT_EQ(v->debug_string(), "variable v: float[2,?]");
 }
 
-TEST(VariableResource, WritesWhereNobodyElseLooks) {
+TEST(VariableResource, WritesWhereNothingElseLooks) {
   const auto v = variable("v");
   v->assign(Array::vector<float>({1, 2}));
   const void* before = v->value().raw_data();

@@ -60,7 +60,7 @@ TEST(GraphDef, SaysThatDatasetsAreNotSupported) {
   }
 }
 
-TEST(GraphDef, TellsOfAllThatIsWrongAtOnce) {
+TEST(GraphDef, ReportsOfAllThatIsWrongAtOnce) {
   const std::string seven = "dim { size: 7 }";
   const std::string text =
       placeholder("x", "dim { size: 2 }") + placeholder("y", "dim { size: 3 }") +
@@ -99,7 +99,7 @@ TEST(GraphDef, OfManyThingsTheFirstAreShown) {
                   Not(HasSubstr("'call20'")), HasSubstr("\n  and 80 more")));
 }
 
-TEST(GraphDef, TellsOfAllThatIsWrongInFunctions) {
+TEST(GraphDef, ReportsOfAllThatIsWrongInFunctions) {
   const std::string relu = "attr { key: 'T' value { type: DT_FLOAT } }";
   const std::string body =
       "library { function { signature { name: 'f' input_arg { name: 'x' type: DT_FLOAT }"

@@ -124,16 +124,16 @@ TEST(GraphSession, OnesThatWereMovedFromAndEmptyStepsSaySo) {
   GraphSession::Step step = first.prepare({"x"}, {"y"});
   const GraphSession second = std::move(first);
   EXPECT_EQ(second.run({{"x", row(1, 2)}}, {"y"})[0], row(-2, -4));
-  const auto told = [](const auto& action) {
+  const auto reported = [](const auto& action) {
     return message_of_call<FailedPreconditionError>(action);
   };
-  EXPECT_THAT(told([&] { first.run({}, {"y"}); }), HasSubstr("was moved"));
-  EXPECT_THAT(told([&] { first.prepare({}, {"y"}); }), HasSubstr("was moved"));
-  EXPECT_THAT(told([&] { first.imported(); }), HasSubstr("was moved"));
-  EXPECT_THAT(told([&] { GraphSession::Step().run({}); }), HasSubstr("GraphSession::prepare"));
+  EXPECT_THAT(reported([&] { first.run({}, {"y"}); }), HasSubstr("was moved"));
+  EXPECT_THAT(reported([&] { first.prepare({}, {"y"}); }), HasSubstr("was moved"));
+  EXPECT_THAT(reported([&] { first.imported(); }), HasSubstr("was moved"));
+  EXPECT_THAT(reported([&] { GraphSession::Step().run({}); }), HasSubstr("GraphSession::prepare"));
   const GraphSession::Step other = std::move(step);
   EXPECT_EQ(other.run({row(1, 2)})[0], row(-2, -4));
-  EXPECT_THAT(told([&] { step.run({row(1, 2)}); }), HasSubstr("GraphSession::prepare"));
+  EXPECT_THAT(reported([&] { step.run({row(1, 2)}); }), HasSubstr("GraphSession::prepare"));
 }
 
 // while (i < n) { i = i + 1; a = a + a; } as TensorFlow 1 writes it.

@@ -178,7 +178,7 @@ TEST_F(TensorBundle, LeavesNothingBehindWhenGivenUp) {
   EXPECT_THROW(TensorBundleWriter(path("no/such/folder/m")), NotFoundError);
 }
 
-TEST_F(TensorBundle, TellsWhatIsMissingOrDamaged) {
+TEST_F(TensorBundle, ReportsWhatIsMissingOrDamaged) {
   EXPECT_THAT(
       error_of<NotFoundError>([&] { TensorBundleReader reader(path("m")); }),
       StartsWith(
@@ -218,15 +218,15 @@ TEST_F(TensorBundle, ReadersThatWereMovedFromSaySo) {
   TensorBundleReader first(path("m"));
   const TensorBundleReader second = std::move(first);
   EXPECT_THAT(second.names(), ElementsAre("w"));
-  const auto told = [&](const std::function<void()>& action) {
+  const auto reported = [&](const std::function<void()>& action) {
     EXPECT_THAT(error_of<FailedPreconditionError>(action), HasSubstr("was moved"));
   };
-  told([&] { first.names(); });
-  told([&] { first.contains("w"); });
-  told([&] { first.dtype("w"); });
-  told([&] { first.shape("w"); });
-  told([&] { first.read("w"); });
-  told([&] { first.read_slice("w", {}); });
+  reported([&] { first.names(); });
+  reported([&] { first.contains("w"); });
+  reported([&] { first.dtype("w"); });
+  reported([&] { first.shape("w"); });
+  reported([&] { first.read("w"); });
+  reported([&] { first.read_slice("w", {}); });
 }
 
 TEST_F(TensorBundle, SaysHowACheckpointIsNamed) {

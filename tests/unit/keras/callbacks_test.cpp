@@ -29,7 +29,7 @@ const Tensor& xs() {
   return x;
 }
 
-TEST(Callbacks, AreToldInOrder) {
+TEST(Callbacks, AreReportedInOrder) {
   class Recorder : public Callback {
    public:
     explicit Recorder(std::vector<std::string>* log) : log_(log) {}

@@ -44,7 +44,7 @@ Sequential classifier() {
                     Dense(2, {.activation = "softmax"})};
 }
 
-// Made anew each time: an optimizer and its state belong to one model.
+// Made again each time: an optimizer and its state belong to one model.
 CompileOptions classify() {
   return {.optimizer = "adam", .loss = "sparse_categorical_crossentropy", .metrics = {"accuracy"}};
 }
@@ -72,7 +72,7 @@ TEST(Fit, Learns) {
   EXPECT_GT(logs["accuracy"], 0.95);
 }
 
-// As Keras writes it.
+// Like Keras writes it.
 TEST(Fit, TakesLayersByTheNameOfTheirModule) {
   const keras::layers::Dense last(2, {.activation = "softmax"});
   const Sequential model{layers::Input({2}), layers::Dense(8, {.activation = "relu"}), last};

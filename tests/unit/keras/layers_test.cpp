@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Told where the call stands, on an accelerator too.
+// The error is thrown at the call, on an accelerator too.
 template <class F>
 std::string error_of(F&& f) {
   config::set_synchronous_execution(true);

@@ -59,19 +59,19 @@ TEST_F(MixedPrecision, TheGlobalPolicyIsThatOfLayersMadeFromThenOn) {
   mixed_precision::set_global_policy("mixed_bfloat16");
   EXPECT_EQ(mixed_precision::dtype_policy().name(), "mixed_bfloat16");
   const Dense after(2);
-  const Dense told(2, {.dtype = "float64"});
+  const Dense reported(2, {.dtype = "float64"});
   mixed_precision::set_dtype_policy("float32");
   EXPECT_EQ(before.dtype_policy().name(), "float32");
   EXPECT_EQ(after.compute_dtype(), bfloat16);
   EXPECT_EQ(after.variable_dtype(), float32);
-  EXPECT_EQ(told.compute_dtype(), float64);
+  EXPECT_EQ(reported.compute_dtype(), float64);
   EXPECT_THAT(after.describe(), HasSubstr("dtype='mixed_bfloat16'"));
   const Tensor x = ones({3, 4});
   EXPECT_EQ(before(x).dtype(), float32);
   EXPECT_EQ(after(x).dtype(), bfloat16);
-  EXPECT_EQ(told(x).dtype(), float64);
+  EXPECT_EQ(reported(x).dtype(), float64);
   EXPECT_EQ(after.weights()[0].dtype(), float32);
-  EXPECT_EQ(told.weights()[0].dtype(), float64);
+  EXPECT_EQ(reported.weights()[0].dtype(), float64);
 }
 
 TEST_F(MixedPrecision, LayersComputeInHalfAndKeepWeightsInFull) {

@@ -121,7 +121,7 @@ TEST_P(ModelDevices, TakeWhatWasSavedOfTheOptimizer) {
 INSTANTIATE_TEST_SUITE_P(Optimizers, ModelDevices, testing::ValuesIn(kOptimizers),
                          [](const auto& test) { return std::string(test.param); });
 
-// Whoever makes them apart by hand is told how to make them together.
+// A caller that makes them apart learns from the error how to make them together.
 TEST(ModelDevicesErrors, SayHowVariablesComeTogether) {
   Runtime runtime({.devices = {.emulate = {"GPU:2,memory=8MiB,latency=0us"}}});
   RuntimeScope scope(runtime);

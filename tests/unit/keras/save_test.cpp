@@ -153,7 +153,7 @@ TEST_F(Save, StackedCellsAreReadBackButNotFromTensorFlow) {
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("StackedRNNCells"));
   again.load_weights(path("w"));
   expect_equal(again.get_weights(), ours.get_weights());
-  // As TensorFlow writes it: without the cells.
+  // Like TensorFlow writes it: without the cells.
   model(GlobalAveragePooling1D()).save_weights(path("without"));
   EXPECT_THAT(error_of<NotFoundError>([&] { again.load_weights(path("without")); }),
               HasSubstr("TensorFlow writes no weights of StackedRNNCells"));

@@ -55,7 +55,7 @@ TEST(Masks, ReachTheLayersOfAModelAndTracedCallsAlone) {
   EXPECT_TRUE(all_close(model(padded), model(bare)));
   const auto traced = function([&](const Tensor& x) { return lstm(embedding(x)); });
   EXPECT_TRUE(all_close(traced(padded), model(bare)));
-  // Eager calls one by one are told.
+  // Eager calls one by one are reported.
   const Tensor mask = embedding.compute_mask(padded);
   EXPECT_TRUE(all_equal(mask, mask_of(Tensor{{1, 1, 0, 0}})));
   EXPECT_TRUE(all_close(lstm(embedding(padded), {.mask = mask}), model(bare)));

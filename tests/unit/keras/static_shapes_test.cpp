@@ -7,7 +7,7 @@
 #include <tandem/tandem.h>
 
 // What is known of shapes before any data comes: layers that make weights need it of those before
-// them. The shapes expected are those that Keras 3 tells of the same layers.
+// them. The shapes expected are those that Keras 3 reports for the same layers.
 
 namespace tandem::keras {
 namespace {

@@ -1,4 +1,4 @@
-// Sizes that tensors announce, of which nobody has so much: an error of its own kind, soon.
+// Sizes that tensors announce and no machine has: an error of its own kind, soon.
 #include <string>
 #include <utility>
 #include <vector>

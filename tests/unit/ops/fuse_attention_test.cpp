@@ -57,7 +57,7 @@ Body products(Change change = scaled) {
   };
 }
 
-// The same of operands that are turned first.
+// The products of operands that are transposed first.
 Body turned_products(Change change = scaled) {
   return [=](const Tensors& in) -> Tensors {
     const auto turned = [](const Tensor& x) { return transpose(x, {0, 2, 1, 3}); };

@@ -163,7 +163,7 @@ TEST(FuseElementwise, KeepsSumsThatCannotGoAlong) {
     EXPECT_EQ(count_op(f, kSums), 0) << f.graph.to_string();
     expect_as_eager(body, x, 1e-5);
   };
-  // Of a later value, which depends on this one.
+  // It reads a later value, which depends on this one.
   none(
       [](const Tensors& x) {
         const Tensor y = x[0] * x[1], later = reverse(y, {0});

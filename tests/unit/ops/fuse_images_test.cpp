@@ -478,10 +478,10 @@ TEST(FuseImages, ErrorsAreThoseOfDecoding) {
   };
   const auto traced = function(body);
   for (const auto& [contents, what] : cases) {
-    const std::string told = failure([&, &bytes = contents] { traced(bytes).array(); });
+    const std::string reported = failure([&, &bytes = contents] { traced(bytes).array(); });
     const std::string single = failure([&, &bytes = contents] { body(bytes).array(); });
     EXPECT_THAT(single, HasSubstr(what));
-    EXPECT_EQ(reason(told, what), reason(single, what));
+    EXPECT_EQ(reason(reported, what), reason(single, what));
   }
   const Tensor contents = jpeg(20, 20);
   const auto to_size = function([](Tensor bytes, Tensor size) {

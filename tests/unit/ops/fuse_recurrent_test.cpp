@@ -39,7 +39,7 @@ Tensors gru(const Tensors& in) {
   return {z * in[2] + (1.0 - z) * candidate};
 }
 
-// The same, the groups from the state sliced, as Keras does for TensorFlow; `of` tells which.
+// The body whose groups from the state are sliced, as Keras does for TensorFlow; `of` says which.
 Body sliced_gru(std::array<std::int64_t, 3> of) {
   return [of](const Tensors& in) -> Tensors {
     const std::int64_t units = in[2].partial_shape().dim(1);

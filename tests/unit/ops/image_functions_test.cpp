@@ -119,7 +119,7 @@ TEST(ImageFunctions, BytesAreResizedLikeFloats) {
   }
 }
 
-TEST(ImageFunctions, FormatsAreToldApart) {
+TEST(ImageFunctions, FormatsAreReportedApart) {
   const Tensor pixels = picture(5, 4);
   const Tensor png = image::encode_png(pixels);
   EXPECT_EQ(image::decode_image(png).array(), pixels.array());

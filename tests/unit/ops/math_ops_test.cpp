@@ -217,7 +217,7 @@ TEST(Special, SumsThatCouldRunForEver) {
 }
 
 // Neighbours among them are the same double.
-TEST(Histogram, LargeIntegersAreToldApart) {
+TEST(Histogram, LargeIntegersAreReportedApart) {
   const std::int64_t low = std::int64_t{1} << 62;
   const Tensor values = Tensor::from(std::vector<std::int64_t>{low, low + 5, low + 9, 1}, {4});
   const Tensor range = Tensor::from(std::vector<std::int64_t>{low, low + 10}, {2});
@@ -265,7 +265,7 @@ TEST(Reductions, LargestAndSmallestKeepNan) {
   }
 }
 
-// The product could take over the memory of exp(c), which nobody holds but the tape that is about
+// The product could take over the memory of exp(c), which nothing holds but the tape that is about
 // to record it.
 TEST(Gradients, RecordedInputsAreNotOverwritten) {
   const Tensor c{1.0f, 2.0f};

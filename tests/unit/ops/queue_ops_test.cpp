@@ -22,7 +22,7 @@ using testing::ElementsAre;
 using testing::UnorderedElementsAreArray;
 using Ints = std::vector<std::int32_t>;
 
-// A queue of int32 scalars that nobody else has.
+// A queue of int32 scalars that nothing else has.
 Tensor queue(const char* op, AttrMap attrs = {}) {
   attrs.set("component_types", std::vector<DType>{int32});
   if (attrs.find("shapes") == nullptr) {

@@ -108,7 +108,7 @@ std::vector<float> dense(const std::vector<std::int64_t>& shape, std::vector<Ten
 }
 
 // TensorFlow sets memory aside for as many rows as are announced.
-TEST(RaggedTensorToTensor, BelievesNoRowsThatNobodyHas) {
+TEST(RaggedTensorToTensor, BelievesNoRowsThatNothingHas) {
   constexpr std::int64_t kMany = std::int64_t{1} << 60;
   EXPECT_THAT(
       dense({2, 2}, {Tensor(kMany), longs({0, 0, 1, 3, 3})}, {"FIRST_DIM_SIZE", "VALUE_ROWIDS"}),
@@ -174,7 +174,7 @@ Tensor gradient_of_values(const Tensor& parts, const Tensor& splits, const Tenso
                 {{"Tvalues", DType::kFloat}})[0];
 }
 
-TEST(RaggedVariant, GradientsThatNobodyMadeAreZeros) {
+TEST(RaggedVariant, GradientsThatNothingMadeAreZeros) {
   const Tensor part = encode({Tensor{1.0f, 2.0f}}, false);
   const Tensor none = raw_op("ZerosLike", {part})[0];
   const Tensor parts = raw_op("Pack", {none, part, none}, {{"axis", std::int64_t{0}}})[0];

@@ -82,7 +82,7 @@ TEST(Random, EqualSeedsGiveEqualNumbersAndGoOn) {
   EXPECT_EQ(floats(random::uniform({5}, {.seed = 7})), second);
 }
 
-TEST(Random, SetSeedStartsAnew) {
+TEST(Random, SetSeedStartsAgain) {
   Runtime runtime;
   const RuntimeScope scope(runtime);
   const auto run = [] {
@@ -213,7 +213,7 @@ TEST(Random, ClassesComeAsOftenAsTheirLogitsSay) {
   EXPECT_EQ(std::accumulate(classes.begin() + 4000, classes.end(), std::int64_t{0}), 4000);
 }
 
-TEST(Random, TracedFunctionsDrawAnewAtEachCall) {
+TEST(Random, TracedFunctionsDrawAgainAtEachCall) {
   Runtime runtime;
   const RuntimeScope scope(runtime);
   auto f = function([](Tensor x) { return random::uniform(IntList(x), {.seed = 4}); });

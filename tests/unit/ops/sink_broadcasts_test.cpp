@@ -108,7 +108,7 @@ TEST(BroadcastLate, WaitsAsTheBroadcastDid) {
   EXPECT_EQ(only_node(f, "Tanh")->control_inputs(), (std::vector<Node*>{cosine}));
 }
 
-// Gradients of additions have such sums and reshapes: over which axes, only shapes tell.
+// Gradients of additions have such sums and reshapes: over which axes, only shapes show.
 TEST(Shapes, KnownOnesLeaveNoEmptySums) {
   const auto run = [](const Tensors& x) {
     const std::vector<Tensor> axes = raw_op("BroadcastGradientArgs", {shape(x[0]), shape(x[1])});

@@ -91,7 +91,7 @@ TEST_F(StagingOps, WaitingEndsWhenItIsCancelled) {
   stop->cancel();
   waiting.join();
   put(7);
-  EXPECT_EQ(size(), 1) << "nobody waits any more";
+  EXPECT_EQ(size(), 1) << "nothing waits any more";
 }
 
 }  // namespace

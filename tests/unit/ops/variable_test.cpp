@@ -64,7 +64,7 @@ TEST(Variable, ValuesReadBeforeStayAsTheyWere) {
   EXPECT_THAT(floats(given), ElementsAre(5, 6)) << "a value that was assigned stays as it is, too";
 }
 
-TEST(Variable, ChangesInPlaceWhereNobodyElseLooks) {
+TEST(Variable, ChangesInPlaceWhereNothingElseLooks) {
   const Variable v(zeros({1000}));
   v.assign_add(ones({1000}));
   const void* memory = v.read_value().array().raw_data();

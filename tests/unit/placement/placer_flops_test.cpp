@@ -1,4 +1,4 @@
-// What ops tell of their cost, through the cost model.
+// What ops declare of their cost, through the cost model.
 
 #include <cmath>
 

@@ -100,7 +100,7 @@ TEST(HostMemoryTest, LongListsOfOutputs) {
   const std::vector<Output> many(40, Output{s.source("a"), 0});
   Node* shapes = s.add("ShapeN", "shapes", many);
   EXPECT_TRUE(output_on_host(*shapes, 31));
-  EXPECT_FALSE(output_on_host(*shapes, 32));  // beyond what a kernel can be told
+  EXPECT_FALSE(output_on_host(*shapes, 32));  // beyond what a kernel can be reported
   const std::vector<Output> counts(40, Output{s.source("n", "", int32), 0});
   EXPECT_TRUE(input_on_host(*s.add("AddN", "sum", counts), 39));
 }

@@ -298,12 +298,12 @@ TEST(PlacerTest, ClassesColocate) {
   Node* a = s.value("a", "/CPU:2");
   Node* b = s.add("Identity", "b", {{s.source("y"), 0}}, "", colocated("a"));
   Node* c = s.add("Identity", "c", {{s.source("z"), 0}}, "", colocated("b"));
-  Node* nobody = s.add("Identity", "nobody", {{a, 0}}, "", colocated("not there"));
+  Node* alone = s.add("Identity", "alone", {{a, 0}}, "", colocated("not there"));
   s.run();
   EXPECT_EQ(s.where(before), "CPU:2");
   EXPECT_EQ(s.where(b), "CPU:2");
   EXPECT_EQ(s.where(c), "CPU:2");
-  EXPECT_EQ(s.where(nobody), "GPU:0");
+  EXPECT_EQ(s.where(alone), "GPU:0");
   EXPECT_EQ(s.placement.of(*c).reason, "colocated with 'a', which asked for /device:CPU:2");
 }
 
@@ -339,7 +339,7 @@ TEST(PlacerTest, ContradictingColocationNamesBothSides) {
             "\n\t [[{{node b}}]]");
 }
 
-TEST(PlacerTest, ReasonsOfAContradictionTellWhatNobodyGot) {
+TEST(PlacerTest, ReasonsOfAContradictionReportWhatNothingGot) {
   Scene s(devices(2, 2));
   Node* a = s.value("a", "/GPU:1");
   Node* b = s.add("Identity", "b", {{s.source("x"), 0}}, "/CPU:1", colocated("a"));

@@ -116,13 +116,13 @@ TEST(SimulatorTest, PeakOfMemory) {
   const int a = add(tasks, 0, 1);
   const int b = add(tasks, 0, 1, {a});
   const int c = add(tasks, 0, 1, {b});
-  tasks.held = {{0, 100, nullptr, a, {b}, false},  // given back when b is over
-                {0, 10, nullptr, b, {c}, false},
-                {0, 50, nullptr, c, {}, false},
-                {0, 1, nullptr, -1, {}, true},     // all the time
-                {1, 7, nullptr, -1, {a}, false}};  // of another memory
+  tasks.allocations = {{0, 100, nullptr, a, {b}, false},  // released when b is over
+                       {0, 10, nullptr, b, {c}, false},
+                       {0, 50, nullptr, c, {}, false},
+                       {0, 1, nullptr, -1, {}, true},     // all the time
+                       {1, 7, nullptr, -1, {a}, false}};  // of another memory
   EXPECT_THAT(simulate(tasks).peak_memory, ElementsAre(111, 7));
-  tasks.held[0].until = {b, c};
+  tasks.allocations[0].until = {b, c};
   EXPECT_THAT(simulate(tasks).peak_memory, ElementsAre(161, 7));
 }
 

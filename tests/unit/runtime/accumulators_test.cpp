@@ -105,7 +105,7 @@ TEST(Accumulators, WaitingEndsWhenItIsCancelled) {
   stop->cancel();
   waiting.join();
   apply(a, 0, Tensor{1.0f, 2.0f});
-  EXPECT_EQ(accumulated(a), 1) << "nobody waits any more";
+  EXPECT_EQ(accumulated(a), 1) << "nothing waits any more";
   EXPECT_THAT(take(a, 1).to_vector<float>(), ElementsAre(1, 2));
 }
 

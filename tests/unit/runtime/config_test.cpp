@@ -233,7 +233,7 @@ TEST(Config, AMemoryLimitCanBeTakenBack) {
   });
 }
 
-TEST(Config, AFailedStartCanBeMended) {
+TEST(Config, AFailedStartCanBeRepaired) {
   in_new_process([] {
     config::add_backend(gpus(2));
     config::set_memory_growth(kGpu0, true);

@@ -1,4 +1,4 @@
-// What graphs with TensorFlow 1 control flow copy between devices, and what the profiler tells of
+// What graphs with TensorFlow 1 control flow copy between devices, and what the profiler reports
 // it.
 #include <atomic>
 #include <chrono>

@@ -44,7 +44,7 @@ std::map<std::string, int> copies_of(const std::function<void()>& call) {
   return copies;
 }
 
-TEST(Copies, AValueGoesOnceToEachMemoryWhoeverUsesItThere) {
+TEST(Copies, AValueGoesOnceToEachMemoryAnyCallerUsesItThere) {
   Runtime runtime({.devices = {.emulate = {"GPU:2,memory=8MiB,latency=0us"}}});
   RuntimeScope scope(runtime);
   const auto f = function(

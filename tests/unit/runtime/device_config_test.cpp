@@ -94,7 +94,7 @@ TEST(DeviceConfig, OneLimitForAllLeavesOutWhatIsCut) {
   EXPECT_EQ(backend->made[1].options.memory_limit, 7 * kMib);
 }
 
-TEST(DeviceConfig, VisibleDevicesAreNumberedAnew) {
+TEST(DeviceConfig, VisibleDevicesAreNumberedAgain) {
   const auto backend = gpus(3);
   const Runtime runtime(
       {.devices = {.backends = {backend}, .visible = {{"GPU:2", "CPU:0", "GPU:1"}}}});
@@ -193,9 +193,9 @@ TEST(DeviceConfig, TheLogLevelIsOfTheProcess) {
   const Runtime quiet({.devices = {.log_level = 2}});
   EXPECT_EQ(log_level(), LogLevel::kError);
   ::testing::internal::CaptureStderr();
-  log(LogLevel::kWarning, "not told");
-  log(LogLevel::kError, "told");
-  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "told\n");
+  log(LogLevel::kWarning, "hidden");
+  log(LogLevel::kError, "shown");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "shown\n");
   {
     const EnvironmentScope environment({{"TANDEM_LOG_LEVEL", "0"}});
     const Runtime all;
@@ -289,16 +289,16 @@ TEST(DeviceEnvironment, ListsOfDevices) {
   EXPECT_EQ(runtime.devices().size(), 2u) << "an empty variable says nothing";
 }
 
-TEST(DeviceEnvironment, TellsOfAHiddenDeviceThatItNames) {
+TEST(DeviceEnvironment, ReportsOfAHiddenDeviceThatItNames) {
   const EnvironmentScope environment({{"TANDEM_VISIBLE_DEVICES", "GPU:1"},
                                       {"TANDEM_LOGICAL_DEVICES", "GPU:2=5,6"},
                                       {"TANDEM_MEMORY_LIMIT_MB", "GPU:0=5;GPU:1=7"}});
   ::testing::internal::CaptureStderr();
   const Runtime runtime({.devices = {.backends = {gpus(3)}}});
-  const std::string told = ::testing::internal::GetCapturedStderr();
-  EXPECT_THAT(told, HasSubstr("TANDEM_MEMORY_LIMIT_MB names GPU:0, which is not visible"));
-  EXPECT_THAT(told, HasSubstr("TANDEM_LOGICAL_DEVICES names GPU:2, which is not visible"));
-  EXPECT_THAT(told, Not(HasSubstr("names GPU:1")));
+  const std::string reported = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(reported, HasSubstr("TANDEM_MEMORY_LIMIT_MB names GPU:0, which is not visible"));
+  EXPECT_THAT(reported, HasSubstr("TANDEM_LOGICAL_DEVICES names GPU:2, which is not visible"));
+  EXPECT_THAT(reported, Not(HasSubstr("names GPU:1")));
 }
 
 TEST(DeviceEnvironment, NamesTheVariableThatIsWrong) {

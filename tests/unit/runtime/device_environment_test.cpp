@@ -1,4 +1,4 @@
-// What the environment says of devices, and what of it nobody reads.
+// What the environment says of devices, and which of its names have no meaning.
 #include <string>
 #include <vector>
 
@@ -29,7 +29,7 @@ std::vector<std::string> physical_names(const Runtime& runtime) {
   return names;
 }
 
-// As CUDA_VISIBLE_DEVICES has it.
+// Like CUDA_VISIBLE_DEVICES has it.
 TEST(VisibleDevices, AreNumberedAsTheEnvironmentListsThem) {
   const EnvironmentScope environment({{"TANDEM_EMULATE", "GPU:3,memory=8MiB;NPU:1,memory=8MiB"},
                                       {"TANDEM_VISIBLE_DEVICES", "GPU:2,NPU:0,GPU:0"}});
@@ -41,7 +41,7 @@ TEST(VisibleDevices, AreNumberedAsTheEnvironmentListsThem) {
   EXPECT_EQ(runtime.devices()[3]->name(), "/job:localhost/replica:0/task:0/device:GPU:1");
 }
 
-TEST(VisibleDevices, ALogicalDeviceTellsThePhysicalOne) {
+TEST(VisibleDevices, ALogicalDeviceReportsThePhysicalOne) {
   Runtime runtime(
       {.devices = {.emulate = {"GPU:3,memory=8MiB"},
                    .visible = {{"CPU:0", "GPU:2"}},
@@ -53,7 +53,7 @@ TEST(VisibleDevices, ALogicalDeviceTellsThePhysicalOne) {
   }
 }
 
-// As TensorFlow has it: the list is a set.
+// Like TensorFlow has it: the list is a set.
 TEST(VisibleDevices, AreNumberedByTheHardwareWhereTheProgramSetsThem) {
   in_new_process([] {
     config::emulate("GPU:3,memory=8MiB");

@@ -319,7 +319,7 @@ TEST(DeviceFaults, WhatALostDeviceHeldIsGoneAndEveryErrorSaysSo) {
 }
 
 // A program can ask before it uses them.
-TEST(DeviceFaults, ALostDeviceIsToldOf) {
+TEST(DeviceFaults, ALostDeviceIsReportedOf) {
   Runtime runtime({.devices = {.emulate = {"GPU:2,memory=8MiB,latency=0us"}}});
   RuntimeScope scope(runtime);
   const Tensor x = ones({16}) + 1.0f;
@@ -333,7 +333,7 @@ TEST(DeviceFaults, ALostDeviceIsToldOf) {
            [] { config::get_memory_info("GPU:0"); }, [] { config::reset_memory_stats("GPU:0"); }}) {
     try {
       asks();
-      ADD_FAILURE() << "told of memory that is gone";
+      ADD_FAILURE() << "reported memory that is gone";
     } catch (const UnavailableError& error) {
       EXPECT_THAT(error.what(), testing::HasSubstr("device:GPU:0 is lost: somebody pulled it out"));
     }

@@ -110,7 +110,7 @@ TEST_F(Devices, WithoutSoftPlacementAnImpossibleRequestIsAnError) {
   }
 }
 
-// As TensorFlow: type and index become open. Called, in a function, and within one.
+// Like TensorFlow: type and index become open. Called, in a function, and within one.
 TEST_F(Devices, WithSoftPlacementWhatIsNotThereBecomesOpen) {
   Runtime other({.devices = {.emulate = {"NPU:1"}}});  // so that the type is known
   const Tensor x = Tensor{1.0f};

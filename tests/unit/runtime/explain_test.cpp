@@ -66,7 +66,7 @@ auto sandwich(const std::string& where) {
       {.name = "sandwich"});
 }
 
-TEST(Explain, TellsDevicesReasonsAndCopies) {
+TEST(Explain, ReportsDevicesReasonsAndCopies) {
   const Explanation e = td::explain(on(), sandwich("/CPU:0"), td::ones({256, 256}));
   EXPECT_EQ(device(e, op(e, "MatMul")), "GPU:0");
   EXPECT_EQ(device(e, op(e, "Exp")), "CPU:0");
@@ -88,7 +88,7 @@ TEST(Explain, TellsDevicesReasonsAndCopies) {
               AllOf(HasSubstr("back and forth"), HasSubstr("advice"), HasSubstr("asked for")));
 }
 
-TEST(Explain, NamesWhatGoesBackAndForth) {
+TEST(Explain, NamesRoundTrips) {
   const Explanation e = td::explain(on(), sandwich("/CPU:0"), td::ones({256, 256}));
   ASSERT_EQ(e.back_and_forth.size(), 1u);
   const auto& stay = e.back_and_forth[0];
@@ -102,7 +102,7 @@ TEST(Explain, NamesWhatGoesBackAndForth) {
 }
 
 // Several devices at once: what goes there and what comes back have one other end.
-TEST(Explain, BackAndForthIsBetweenTwoDevices) {
+TEST(Explain, RoundTripsAreBetweenTwoDevices) {
   const auto f = td::function([](Tensor a) {
     Tensor x, left, right;
     {
@@ -174,7 +174,7 @@ TEST(Explain, AdvisesThePolicyThatIsFaster) {
   EXPECT_LT(by_cost.step_seconds, e.step_seconds);
 }
 
-TEST(Explain, TellsWhoRefused) {
+TEST(Explain, ReportsWhoRefused) {
   const Explanation e = td::explain(on(R"({"devices": [
       {"name": "CPU:0", "flops": "10G", "bandwidth": "10GB/s", "overhead": "1us"},
       {"name": "GPU:0", "flops": "1T", "bandwidth": "100GB/s", "overhead": "5us",
@@ -410,7 +410,7 @@ TEST(Explain, PageNeedsNothingElse) {
                           Not(HasSubstr("a<b>"))));
 }
 
-TEST(Explain, LargeGraphsAreDrawnInPart) {
+TEST(Explain, OfLargeGraphsTheLongestRowsAreShown) {
   const auto f = td::function(
       [](Tensor a) {
         for (int i = 0; i < 2500; ++i) a = td::exp(a);
@@ -420,8 +420,7 @@ TEST(Explain, LargeGraphsAreDrawnInPart) {
   const Explanation e = td::explain(on(), f, td::ones({2, 2}));
   EXPECT_EQ(e.ops.size(), 2501u);
   const std::string page = e.to_html();
-  EXPECT_THAT(page, AllOf(HasSubstr("1200 of 2501 ops are drawn"),
-                          HasSubstr("2000 of 2501 rows are shown")));
+  EXPECT_THAT(page, AllOf(HasSubstr("2000 of 2501 rows are shown"), HasSubstr("\"Exp_2499\"")));
   EXPECT_LT(page.size(), 3'000'000u);
   EXPECT_THAT(e.to_text(10), HasSubstr("and 2491 more"));
 }

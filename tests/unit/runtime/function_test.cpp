@@ -313,7 +313,7 @@ TEST(WhileLoop, AtMostSoManyIterations) {
   EXPECT_EQ(f(Tensor(0.0)).item<float>(), 7.0f);
 }
 
-// Once for each trace and not for each call, which nobody can mean; TensorFlow refuses it too.
+// Once for each trace and not for each call, which is always a mistake; TensorFlow refuses it too.
 TEST(Function, AVariableThatItsBodyLetsGoOfIsRefused) {
   const auto refused = [](auto&& f) {
     try {

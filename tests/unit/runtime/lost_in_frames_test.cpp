@@ -73,7 +73,7 @@ TEST(LostInFrames, AStepInWhichTheDeviceIsLostFailsAndTheNextWorks) {
   EXPECT_EQ(run(f, {x})[0].to_vector<float>(), (std::vector<float>{32, 64}));
 }
 
-// A generator that goes on, not one that begins anew, whichever device is left.
+// A generator that goes on, not one that starts over, whichever device is left.
 TEST(LostInFrames, RandomNumbersGoOn) {
   const auto draw = [](bool lose) {
     Runtime runtime({.devices = {.emulate = {"GPU:2,memory=8MiB,latency=0us"}}});

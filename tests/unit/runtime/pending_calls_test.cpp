@@ -20,7 +20,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// A copy that never ends keeps all behind it waiting: what is told then was told without waiting.
+// A copy that never ends keeps all behind it waiting: what is reported then did not wait.
 TEST(PendingCalls, ReturnBeforeTheDeviceHasRunThem) {
   Tensor late, later;
   {
@@ -41,9 +41,9 @@ TEST(PendingCalls, ReturnBeforeTheDeviceHasRunThem) {
   EXPECT_THAT(thrown_by([&] { later.item<float>(); }), HasSubstr("CANCELLED"));
 }
 
-class LateCallsOn : public testing::TestWithParam<const char*> {};
+class PendingCallsOn : public testing::TestWithParam<const char*> {};
 
-TEST_P(LateCallsOn, GiveTheValuesOfCallsInOrder) {
+TEST_P(PendingCallsOn, GiveTheValuesOfCallsInOrder) {
   Runtime runtime({.devices = {.emulate = {GetParam()}}});
   RuntimeScope scope(runtime);
   Tensor x = Tensor::from(std::vector<float>(64, 0.0f), {8, 8});
@@ -59,7 +59,7 @@ TEST_P(LateCallsOn, GiveTheValuesOfCallsInOrder) {
   EXPECT_EQ(Tensor(v).at<float>({7, 7}), 8 * 25e6f);
 }
 
-TEST_P(LateCallsOn, CopyFromDeviceToDeviceInOrder) {
+TEST_P(PendingCallsOn, CopyFromDeviceToDeviceInOrder) {
   Runtime runtime({.devices = {.emulate = {GetParam()}}});
   RuntimeScope scope(runtime);
   Tensor x = Tensor({1.0f, 2.0f});
@@ -70,7 +70,7 @@ TEST_P(LateCallsOn, CopyFromDeviceToDeviceInOrder) {
   EXPECT_THAT(x.to_vector<float>(), ElementsAre(49.0f, 50.0f));
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, LateCallsOn,
+INSTANTIATE_TEST_SUITE_P(Devices, PendingCallsOn,
                          testing::Values("GPU:2,memory=1MiB,latency=0us",
                                          "GPU:2,memory=1MiB,latency=50us,streams=2"));
 
@@ -90,7 +90,7 @@ TEST(PendingCalls, ThrowWhereTheirValueIsLookedAt) {
   const std::string why = thrown_by([&] { bad->to_vector<float>(); });
   EXPECT_THAT(why, testing::StartsWith("INVALID_ARGUMENT"));
   EXPECT_THAT(why, HasSubstr("[Op:Gather"));
-  EXPECT_EQ(thrown_by([&] { bad->to_vector<float>(); }), why) << "each look tells";
+  EXPECT_EQ(thrown_by([&] { bad->to_vector<float>(); }), why) << "each look throws";
   EXPECT_EQ(thrown_by([&] { worse.to_vector<float>(); }), why);
   EXPECT_EQ(thrown_by([&] { worst.to_vector<float>(); }), why);
   EXPECT_THAT(thrown_by([&] { Variable(worst, {}); }), HasSubstr("[Op:Gather"));
@@ -100,7 +100,7 @@ TEST(PendingCalls, ThrowWhereTheirValueIsLookedAt) {
   EXPECT_TRUE((x + 1.0f).is_ready());
 }
 
-// What is handed on is told while the call that makes it fails.
+// What is forwarded is reported while the call that makes it fails.
 TEST(PendingCalls, FailForThoseThatHandTheirValueOn) {
   Runtime runtime({.devices = {.emulate = {"GPU:1,latency=0us"}}});
   RuntimeScope scope(runtime);

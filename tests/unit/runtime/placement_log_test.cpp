@@ -1,4 +1,4 @@
-// What a runtime tells on stderr of where things run.
+// What a runtime logs on stderr of where things run.
 #include <functional>
 #include <sstream>
 #include <string>
@@ -41,7 +41,7 @@ std::string placed(const std::string& node, const std::string& op, const std::st
   return node + ": (" + op + "): /job:localhost/replica:0/task:0/device:" + device;
 }
 
-TEST(PlacementLog, TellsWhereEachEagerCallRuns) {
+TEST(PlacementLog, ReportsWhereEachEagerCallRuns) {
   Runtime runtime({.devices = {.emulate = {"GPU:2,memory=8MiB,latency=0us"}}});
   RuntimeScope scope(runtime);
   const Tensor x{1.0f, 2.0f};
@@ -63,7 +63,7 @@ TEST(PlacementLog, TellsWhereEachEagerCallRuns) {
   EXPECT_THAT(lines_of(calls), IsEmpty());
 }
 
-TEST(PlacementLog, TellsOfEagerCallsWhereThereIsOneDevice) {
+TEST(PlacementLog, ReportsOfEagerCallsWhereThereIsOneDevice) {
   Runtime runtime;
   RuntimeScope scope(runtime);
   const Tensor x{1.0f, 2.0f};
@@ -77,7 +77,7 @@ TEST(PlacementLog, TellsOfEagerCallsWhereThereIsOneDevice) {
 }
 
 // A trace is placed before its first call, and no later call places it again.
-TEST(PlacementLog, TellsOnceWhereEachNodeOfAFunctionGoes) {
+TEST(PlacementLog, ReportsOnceWhereEachNodeOfAFunctionGoes) {
   Runtime runtime({.devices = {.emulate = {"GPU:2,memory=8MiB,latency=0us"}}});
   RuntimeScope scope(runtime);
   config::debugging::set_log_device_placement(true);
@@ -106,7 +106,7 @@ TEST(PlacementLog, TellsOnceWhereEachNodeOfAFunctionGoes) {
   EXPECT_THAT(lines_of([&] { f(Tensor{1.0f, 2.0f, 3.0f}); }), SizeIs(4));
 }
 
-TEST(PlacementLog, TellsOfFunctionsWhereThereIsOneDevice) {
+TEST(PlacementLog, ReportsOfFunctionsWhereThereIsOneDevice) {
   Runtime runtime;
   RuntimeScope scope(runtime);
   config::debugging::set_log_device_placement(true);

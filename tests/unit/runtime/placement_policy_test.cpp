@@ -158,7 +158,7 @@ auto chains() {
       {.optimize = false});
 }
 
-// A function stays where it is, and the explanation tells where that is.
+// A function stays where it is, and the explanation says where that is.
 TEST(PlacementPolicy, AnExplanationIsOfThePlacementInForce) {
   Runtime runtime(far_gpu());
   RuntimeScope scope(runtime);

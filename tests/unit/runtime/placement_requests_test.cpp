@@ -36,7 +36,7 @@ std::string error_of(Work work) {
 }
 
 template <class Work>
-std::string told_on_stderr(Work work) {
+std::string stderr_of(Work work) {
   testing::internal::CaptureStderr();
   work();
   return testing::internal::GetCapturedStderr();
@@ -68,7 +68,7 @@ TEST_F(OneCpu, RefusesAnUnknownTask) {
   }
 }
 
-TEST_F(OneCpu, TellsWhatSoftPlacementDoes) {
+TEST_F(OneCpu, ReportsWhatSoftPlacementDoes) {
   const auto inside = function([](Tensor a) {
     DeviceScope on("/GPU:3");
     return square(a + 1.0f);
@@ -77,19 +77,19 @@ TEST_F(OneCpu, TellsWhatSoftPlacementDoes) {
     DeviceScope on("/GPU:3");
     x_ + x_;
   };
-  EXPECT_THAT(told_on_stderr(eager),
+  EXPECT_THAT(stderr_of(eager),
               AllOf(HasSubstr("Soft placement: AddV2 asked for"), HasSubstr("device:GPU:3"),
                     HasSubstr("it runs on /job:localhost/replica:0/task:0/device:CPU:0")));
-  EXPECT_THAT(told_on_stderr(eager), IsEmpty()) << "once";
-  EXPECT_THAT(told_on_stderr([&] {
+  EXPECT_THAT(stderr_of(eager), IsEmpty()) << "once";
+  EXPECT_THAT(stderr_of([&] {
                 DeviceScope on("/GPU:3");
                 x_* x_;
               }),
               IsEmpty())
       << "once for a device that is not there";
-  EXPECT_THAT(told_on_stderr([&] { inside(x_); }),
+  EXPECT_THAT(stderr_of([&] { inside(x_); }),
               AllOf(HasSubstr("asked for /device:GPU:3"), HasSubstr("(and 1 more)")));
-  EXPECT_THAT(told_on_stderr([&] {
+  EXPECT_THAT(stderr_of([&] {
                 DeviceScope on("/CPU:0");
                 x_ + x_;
               }),

@@ -385,7 +385,7 @@ TEST(PlanMemory, DropsWhatWasNotUsedForLongest) {
   EXPECT_EQ(plan_stats(f).made, 42);
 }
 
-// An op whose shapes nobody can infer while the test does not let them.
+// An op whose shape inference waits until the test lets it go on.
 struct Gate {
   std::atomic<std::int64_t> closed_for{-1};  // rows
   std::promise<void> reached, open;

@@ -29,8 +29,8 @@ void expect_known(const Runtime& runtime, const ConcreteFunction& traced,
       Device& device = *runtime.devices()[d];
       EXPECT_EQ(predicted[d].device, device.name());
       const auto measured = static_cast<double>(device.allocator().stats().peak - before[d]);
-      const auto told = static_cast<double>(predicted[d].bytes - before[d]);
-      EXPECT_NEAR(told, measured, measured > kSmall ? 0.05 * measured : kOff)
+      const auto reported = static_cast<double>(predicted[d].bytes - before[d]);
+      EXPECT_NEAR(reported, measured, measured > kSmall ? 0.05 * measured : kOff)
           << predicted[d].device << ", call " << call;
     }
   }
@@ -177,7 +177,7 @@ TEST_P(PredictedPeak, OfTheBranchThatIsTaken) {
   expect_call_known(step, Tensor(0), x);
   expect_call_known(step, Tensor(1), x);
 
-  // Of the larger one where nobody says which.
+  // The larger branch counts where the choice is unknown.
   const auto other = make();
   const ConcreteFunction traced = other.concrete(Tensor(0), x);
   const std::size_t device = runtime_.devices().size() - 1;
@@ -301,7 +301,7 @@ TEST_F(PredictedPeakOfTwo, IsKnownOfDataParallelSteps) {
                [&](const auto& a) { step(a[0], a[1]); });
 }
 
-// The simulator's memory knows what the plan reuses: what nobody reads later is written over, also
+// The simulator's memory knows what the plan reuses: what nothing reads later is written over, also
 // where others have read it before.
 TEST(ExplainedPeak, IsThePredictedOne) {
   Runtime runtime({.devices = {.emulate = {"GPU:1,memory=256MiB"}}});

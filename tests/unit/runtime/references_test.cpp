@@ -137,7 +137,7 @@ TEST(References, LongChainsAreFollowed) {
 }
 
 // Nodes that only wait for others through a constant wait all the same.
-TEST(References, ConstantsHandOnWhatTheyWaitFor) {
+TEST(References, ConstantsForwardWhatTheyWaitFor) {
   const Graphs g("v");
   g.assign(1);
   FlowBuilder b;
@@ -160,7 +160,7 @@ TEST(References, TwoReadsAreNotOne) {
   EXPECT_EQ(run_float(b.finish({b.add1("Sub", {first, second})}), {}), 1.0f);
 }
 
-// while v < 100: v += v, by a reference that goes round the loop.
+// while v < 100: v += v, by a reference that every iteration passes on.
 TEST(References, GoThroughLoops) {
   const Graphs g("v");
   g.assign(3);

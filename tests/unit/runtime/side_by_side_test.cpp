@@ -93,19 +93,19 @@ const KernelRegistration kGateKernel{
      }}};
 
 // Says that its input was computed.
-const OpRegistration kTell{{.name = "TestTell",
-                            .inputs = "x: float",
-                            .outputs = "y: float",
-                            .traits = {.stateful = true, .cpu_only = true}}};
-std::atomic<std::promise<float>*> g_told{nullptr};
-const KernelRegistration kTellKernel{{.op = "TestTell", .run = [](KernelContext& c) {
-                                        g_told.load()->set_value(c.input(0).values<float>()[0]);
-                                        c.set_output(0, c.input(0));
-                                      }}};
+const OpRegistration kReport{{.name = "TestReport",
+                              .inputs = "x: float",
+                              .outputs = "y: float",
+                              .traits = {.stateful = true, .cpu_only = true}}};
+std::atomic<std::promise<float>*> g_result{nullptr};
+const KernelRegistration kReportKernel{{.op = "TestReport", .run = [](KernelContext& c) {
+                                          g_result.load()->set_value(c.input(0).values<float>()[0]);
+                                          c.set_output(0, c.input(0));
+                                        }}};
 
 class SideBySide : public ::testing::TestWithParam<int> {};
 
-// A chain on each device; GPU:0's begins once GPU:1 stalls, and tells its end.
+// A chain on each device; GPU:0's begins once GPU:1 stalls, and reports its end.
 auto two_chains() {
   return function(
       [](Tensor x) {
@@ -124,7 +124,7 @@ auto two_chains() {
           for (int i = 0; i < 5; ++i) a = a + 1.0f;
         }
         DeviceScope on("/CPU:0");
-        a = raw_op("TestTell", {a})[0];
+        a = raw_op("TestReport", {a})[0];
         return a + b;
       },
       {.optimize = false});
@@ -132,11 +132,11 @@ auto two_chains() {
 
 // That the chain on GPU:0 ends while GPU:1 stalls, and the call when it is cancelled.
 void expect_gpu0_goes_on(Runtime& runtime, const std::function<void()>& call) {
-  std::promise<float> told;
-  g_told = &told;
+  std::promise<float> reported;
+  g_result = &reported;
   g_stalling = runtime.devices()[2].get();
   stall_gpu1(runtime);
-  std::future<float> value = told.get_future();
+  std::future<float> value = reported.get_future();
   {
     Work work(runtime, call);
     // The limit only ends a test that has failed.
@@ -154,9 +154,9 @@ TEST_P(SideBySide, AChainEndsWhileAnotherDeviceOfItsFunctionStalls) {
   Runtime runtime(two_gpus(GetParam()));
   RuntimeScope scope(runtime);
   const auto f = two_chains();
-  // Its first call also brings constants to the devices.
-  std::promise<float> told_before;
-  g_told = &told_before;
+  // Its first call also uploads constants to the devices.
+  std::promise<float> before;
+  g_result = &before;
   g_stalling = nullptr;
   const Tensor x{1.0f, 2.0f};
   f(x);
@@ -170,8 +170,8 @@ TEST_P(SideBySide, AChainOfTheFirstCallEndsWhileAnotherDeviceStallsWithItsConsta
   const Tensor x{1.0f, 2.0f};
   expect_gpu0_goes_on(runtime, [&] { f(x); });
   // The cancelled call has left nothing half done.
-  std::promise<float> told;
-  g_told = &told;
+  std::promise<float> reported;
+  g_result = &reported;
   g_stalling = nullptr;
   EXPECT_THAT(f(x).to_vector<float>(), ::testing::ElementsAre(38, 71));
 }

@@ -52,7 +52,7 @@ void expect_unreadable(const Tensor& t) {
 
 using Counted = std::pair<Tensor, Tensor>;
 
-// Goes round as long as the sum of x is below a limit that it never reaches, or does at once.
+// Iterates as long as the sum of x is below a limit that it never reaches, or does at once.
 Counted count_trips(const Tensor& x, std::int64_t most) {
   auto f = function([&](Tensor v) {
     return while_loop([](const Counted& s) { return reduce_sum(s.second) < 10.0f; },
@@ -76,7 +76,7 @@ TEST_P(Unmaterialized, LoopsThatNothingEndsFail) {
     count_trips(x, -1);
     ADD_FAILURE() << "ended";
   } catch (const FailedPreconditionError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("gone round 1000 times"));
+    EXPECT_THAT(error.what(), HasSubstr("ran 1000 iterations"));
     EXPECT_THAT(error.what(), HasSubstr("maximum_iterations"));
   }
 }
@@ -176,7 +176,7 @@ TEST_P(Unmaterialized, WhatDecidesAShapeMustBeComputed) {
   EXPECT_THROW(f(x), FailedPreconditionError);
 }
 
-TEST_P(Unmaterialized, WhatIsOnlyHandedOnStaysAsItWas) {
+TEST_P(Unmaterialized, WhatIsOnlyForwardedStaysAsItWas) {
   const Tensor there = identity(x);
   EXPECT_EQ(reshape(there, {4}).to_vector<float>(), (std::vector<float>{1, 2, 3, 4}));
   EXPECT_EQ(there.to_vector<float>(), (std::vector<float>{1, 2, 3, 4}));

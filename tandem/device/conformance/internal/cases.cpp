@@ -110,8 +110,8 @@ void expect_success(const std::exception_ptr& error, const char* what) {
 }
 
 void expect_code(const std::exception_ptr& error, Code code, const char* what) {
-  expect(error != nullptr, what, " tells of no failure; it must tell of ", code_name(code));
-  expect(code_of(error) == code, what, " tells of ", code_name(code_of(error)), " (",
+  expect(error != nullptr, what, " reports no failure; it must report ", code_name(code));
+  expect(code_of(error) == code, what, " reports ", code_name(code_of(error)), " (",
          message_of(error), "), not of ", code_name(code));
 }
 

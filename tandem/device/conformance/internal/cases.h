@@ -29,7 +29,7 @@ void expect(bool holds, const Parts&... parts) {
   if (!holds) fail(parts...);
 }
 
-/// What a case may use. Devices are made anew for each case.
+/// What a case may use. Each case gets new devices.
 class Lab {
  public:
   Lab(Backend& backend, const ConformanceOptions& options) : backend_(backend), options_(options) {}
@@ -59,7 +59,7 @@ struct Case {
   void (*run)(const Lab&);
 };
 
-/// Closed until opened; whoever waits for a minute in vain throws.
+/// Closed until opened; waiting for a minute in vain throws.
 class Gate {
  public:
   void open();
@@ -83,7 +83,7 @@ class OpenAtEnd {
   std::shared_ptr<Gate> gate_;
 };
 
-/// Counts calls of `done` and keeps what they were told. Shared with the callbacks, since a case
+/// Counts calls of `done` and keeps their arguments. Shared with the callbacks, since a case
 /// that fails may leave before they come.
 class Outcomes {
  public:

@@ -182,7 +182,7 @@ void keep_their_buffers(const Lab& lab) {
   Stream& in = device->stream(StreamKind::kCopyIn);
   Stream& out = device->stream(StreamKind::kCopyOut);
   for (std::uint32_t i = 0; i < 20; ++i) {
-    // Nobody but the copies holds either buffer.
+    // Nothing but the copies holds either buffer.
     const Ref<Buffer> there = device->allocator().allocate(kBytes);
     in.enqueue(Copy{host_buffer(pattern(kBytes, i)), 0, there, 0, kBytes, {}});
     out.wait_for(in.record());

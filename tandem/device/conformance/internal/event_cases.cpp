@@ -142,7 +142,7 @@ void after_failure(const Lab& lab) {
   const auto device = lab.make();
   Stream& first = device->stream(StreamKind::kCompute);
   Stream& second = device->stream(StreamKind::kCopyIn);
-  // Each its own: who is told first is not said.
+  // Each waiter has its own flag: the order of notification is not specified.
   const auto failed = std::make_shared<Outcomes>(), waited = std::make_shared<Outcomes>();
   first.enqueue(host_work([] { throw OutOfRangeError("on purpose"); }, into(failed)));
   second.wait_for(first.record());

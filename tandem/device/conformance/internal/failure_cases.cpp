@@ -68,7 +68,7 @@ void lost_pending(const Lab& lab) {
   expect(later->count() == 11 && first->count() == 1, "`done` was called more than once");
 }
 
-// Nobody waits for ever: what is recorded on a lost device ends, and tells why.
+// No wait lasts for ever: what is recorded on a lost device ends with the error.
 void lost_waiting(const Lab& lab) {
   const auto device = lab.make_asynchronous();
   const auto gate = std::make_shared<Gate>();

@@ -62,7 +62,7 @@ void last_held_by_copy(const Lab& lab) {
     device = nullptr;
     const auto error = outcomes->wait(1).front();
     if (error) {
-      // The device may also give up what is pending when nobody else holds it.
+      // The device may also give up what is pending when nothing else holds it.
       expect_code(error, Code::kUnavailable, "a copy of a device that was let go of");
       continue;
     }
@@ -71,7 +71,7 @@ void last_held_by_copy(const Lab& lab) {
   }
 }
 
-// The same by work whose captures hold the last buffer.
+// The last buffer is held by the captures of work.
 void last_held_by_work(const Lab& lab) {
   for (int i = 0; i < 20; ++i) {
     auto device = lab.make();

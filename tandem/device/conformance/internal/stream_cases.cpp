@@ -14,8 +14,8 @@ Work failing(std::function<void(std::exception_ptr)> done = {}) {
           .done = std::move(done)};
 }
 
-// A synchronous device tells of a failure where it happens: in enqueue.
-bool told_at_once(const Device& device, Stream& stream) {
+// A synchronous device reports a failure where it happens: in enqueue.
+bool reports_at_once(const Device& device, Stream& stream) {
   try {
     stream.enqueue(failing());
   } catch (const OutOfRangeError&) {
@@ -31,7 +31,7 @@ void expect_nothing_left(Stream& stream) {
   try {
     stream.synchronize();
   } catch (const Error& error) {
-    fail("synchronize tells of a failure that was told before: ", error.what());
+    fail("synchronize reports an already reported failure: ", error.what());
   }
 }
 
@@ -121,7 +121,7 @@ void failure_reaches_done(const Lab& lab) {
 void failure_reaches_synchronize(const Lab& lab) {
   const auto device = lab.make();
   Stream& stream = device->stream(StreamKind::kCompute);
-  if (!told_at_once(*device, stream)) {
+  if (!reports_at_once(*device, stream)) {
     expect_code(thrown_by("synchronize", [&] { stream.synchronize(); }), Code::kOutOfRange,
                 "synchronize");
   }
@@ -131,7 +131,7 @@ void failure_reaches_synchronize(const Lab& lab) {
 void failure_reaches_event(const Lab& lab) {
   const auto device = lab.make();
   Stream& stream = device->stream(StreamKind::kCompute);
-  if (!told_at_once(*device, stream)) {
+  if (!reports_at_once(*device, stream)) {
     const Ref<Event> event = stream.record();
     expect_code(thrown_by("waiting for an event", [&] { event->wait(); }), Code::kOutOfRange,
                 "an event after work that throws");

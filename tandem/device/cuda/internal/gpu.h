@@ -38,7 +38,7 @@ class Gpu {
 /// Those that the driver shows to this process (CUDA_VISIBLE_DEVICES), found once.
 const std::vector<std::unique_ptr<Gpu>>& gpus();
 
-/// Makes a GPU's context the thread's for a block, and gives back the one before.
+/// Makes a GPU's context the thread's for a block, and restores the one before.
 class ContextScope {
  public:
   explicit ContextScope(Gpu& gpu);

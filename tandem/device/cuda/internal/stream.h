@@ -40,7 +40,7 @@ class EventState {
 };
 
 /// A CUDA stream with two threads: the launcher runs what is enqueued, in order, which hands work
-/// to the GPU; the completer waits for the GPU and tells that it is over. So `run` may launch and
+/// to the GPU; the completer waits for the GPU and reports that it is over. So `run` may launch and
 /// return, `done` comes when the GPU is done, and the GPU always has the next work at hand.
 class StreamState {
  public:

@@ -29,8 +29,8 @@ class EmulatedCore final : public Allocator, public std::enable_shared_from_this
   const std::shared_ptr<EmulatedReports>& reports() const { return reports_; }
   MemorySpace& space() { return memory_->space(); }
   bool has(const EmulatedMemory* memory) const { return memory_.get() == memory; }
-  /// For other logical devices of its hardware: bytes given back.
-  std::size_t give_back_unused() { return blocks_->give_back_unused(); }
+  /// For other logical devices of its hardware: bytes released.
+  std::size_t release_unused() { return blocks_->release_unused(); }
   std::size_t memory_limit() const { return limit_; }
 
   EmulatedStream& stream(StreamKind kind, int index);
@@ -60,7 +60,7 @@ class EmulatedCore final : public Allocator, public std::enable_shared_from_this
     return blocks_->counted_bytes(bytes);
   }
   void reset_peak() override { blocks_->reset_peak(); }
-  MemoryKeepers* keepers() override { return blocks_->keepers(); }
+  Reclaimables* reclaimables() override { return blocks_->reclaimables(); }
 
   void keep_records(bool on);
   std::vector<StreamRecord> take_records();

@@ -8,7 +8,7 @@ void EmulatedEvent::wait() {
     changed_.wait(lock, [this] { return done(); });
   }
   if (failure_) {
-    failure_->told = true;
+    failure_->reported = true;
     std::rethrow_exception(failure_->error);
   }
   reports_->raise();

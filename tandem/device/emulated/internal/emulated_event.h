@@ -14,11 +14,11 @@
 
 namespace tandem {
 
-/// A failure that somebody is still to be told, or was.
+/// A failure, and whether it has been reported.
 struct EmulatedFailure {
   explicit EmulatedFailure(std::exception_ptr e) : error(std::move(e)) {}
   const std::exception_ptr error;
-  std::atomic<bool> told{false};
+  std::atomic<bool> reported{false};
 };
 
 class EmulatedEvent final : public Event {

@@ -14,7 +14,7 @@ namespace tandem {
 namespace {
 
 constexpr std::size_t kUnit = BlockAllocator::kAlignment;
-constexpr int kPoison = 0xDB;  // as a float, -1.2e17: nobody takes it for a result
+constexpr int kPoison = 0xDB;  // as a float, -1.2e17: no plausible result
 constexpr int kGuard = 0xFD;
 constexpr std::size_t kGuardBytes = 512;  // the most that is checked behind a block
 constexpr std::size_t kFirstPadding = std::size_t{64} << 10;

@@ -16,11 +16,11 @@
 
 namespace tandem {
 
-/// Errors that belong to no piece of work, told to whoever asks next. Thread-safe.
+/// Errors that belong to no piece of work, reported to the next caller that asks. Thread-safe.
 class EmulatedReports {
  public:
   void add(std::exception_ptr error) noexcept;
-  /// Throws the oldest that was not told yet.
+  /// Throws the oldest that was not reported yet.
   void raise();
 
  private:

@@ -95,7 +95,7 @@ void EmulatedPhysical::lose(const std::string& why) {
 bool EmulatedPhysical::ask_for_memory(const EmulatedMemory* asks) {
   std::size_t given = 0;
   for (const auto& core : cores()) {
-    if (!core->has(asks)) given += core->give_back_unused();
+    if (!core->has(asks)) given += core->release_unused();
   }
   return given != 0;
 }

@@ -35,7 +35,7 @@ class EmulatedPhysical {
   /// Between `least` and `wanted` bytes of its memory, or 0 where there is not even the least.
   std::size_t take_memory(std::size_t least, std::size_t wanted);
   void return_memory(std::size_t bytes);
-  /// Has all logical devices but the one with this memory give back what they don't use. True if
+  /// Has all logical devices but the one with this memory return what they don't use. True if
   /// they gave anything.
   bool ask_for_memory(const EmulatedMemory* asks);
   std::size_t memory_left() const;

@@ -132,9 +132,9 @@ void EmulatedStream::synchronize() {
         cat("Work on ", core_.name(), " cannot wait for its own stream."));
   }
   idle_.wait(lock, [this] { return queue_.empty() && !busy_; });
-  const std::shared_ptr<EmulatedFailure> failure = untold_failure();
+  const std::shared_ptr<EmulatedFailure> failure = unreported_failure();
   lock.unlock();
-  if (failure && !failure->told.exchange(true)) std::rethrow_exception(failure->error);
+  if (failure && !failure->reported.exchange(true)) std::rethrow_exception(failure->error);
   core_.reports()->raise();
 }
 
@@ -240,7 +240,7 @@ void EmulatedStream::execute(Work& work, EmulatedTime ready) {
     if (core_.lost()) error = core_.lost_error();
   }
   work.run = nullptr;
-  tell(std::move(work.done), error);
+  report(std::move(work.done), error);
 }
 
 void EmulatedStream::execute(Transfer& transfer, EmulatedTime ready) {
@@ -250,7 +250,7 @@ void EmulatedStream::execute(Transfer& transfer, EmulatedTime ready) {
   if (core_.lost()) error = core_.lost_error();
   transfer.copy.from = nullptr;
   transfer.copy.to = nullptr;
-  tell(std::move(transfer.copy.done), error);
+  report(std::move(transfer.copy.done), error);
 }
 
 std::exception_ptr EmulatedStream::hang(const Transfer& transfer) {
@@ -302,7 +302,7 @@ void EmulatedStream::execute(Ref<EmulatedEvent>& marker, EmulatedTime /*ready*/)
   std::shared_ptr<EmulatedFailure> failure;
   {
     std::lock_guard lock(mutex_);
-    failure = untold_failure();
+    failure = unreported_failure();
   }
   if (!failure) {
     if (std::exception_ptr error = refusal()) {
@@ -327,7 +327,7 @@ void EmulatedStream::execute(Waiting& waiting, EmulatedTime /*ready*/) {
   if (own_kind) {
     interrupt_.wait(lock, over);
   } else {
-    // An event of another backend calls nobody: ask, more and more seldom.
+    // An event of another backend has no callback: poll it, less and less often.
     auto pause = std::chrono::microseconds(20);
     while (!over()) {
       interrupt_.wait_for(lock, pause);
@@ -371,8 +371,8 @@ void EmulatedStream::account(EmulatedTime begin, EmulatedTime end, bool copy, do
   core_.record({kind_, index_, copy, bytes, begin, end});
 }
 
-void EmulatedStream::tell(std::function<void(std::exception_ptr)> done,
-                          const std::exception_ptr& error) {
+void EmulatedStream::report(std::function<void(std::exception_ptr)> done,
+                            const std::exception_ptr& error) {
   if (!done) {
     if (error) keep_failure(error);
     return;
@@ -388,12 +388,12 @@ void EmulatedStream::tell(std::function<void(std::exception_ptr)> done,
 
 void EmulatedStream::keep_failure(const std::exception_ptr& error) {
   std::lock_guard lock(mutex_);
-  if (!untold_failure()) failure_ = std::make_shared<EmulatedFailure>(error);
+  if (!unreported_failure()) failure_ = std::make_shared<EmulatedFailure>(error);
 }
 
 // With the lock held.
-std::shared_ptr<EmulatedFailure> EmulatedStream::untold_failure() const {
-  return failure_ && !failure_->told ? failure_ : nullptr;
+std::shared_ptr<EmulatedFailure> EmulatedStream::unreported_failure() const {
+  return failure_ && !failure_->reported ? failure_ : nullptr;
 }
 
 }  // namespace tandem

@@ -76,9 +76,9 @@ class EmulatedStream final : public Stream {
   std::exception_ptr refusal() const;
   void sleep_until(EmulatedTime due, const Cancellation* cancellation = nullptr);
   void account(EmulatedTime begin, EmulatedTime end, bool copy, double bytes);
-  void tell(std::function<void(std::exception_ptr)> done, const std::exception_ptr& error);
+  void report(std::function<void(std::exception_ptr)> done, const std::exception_ptr& error);
   void keep_failure(const std::exception_ptr& error);
-  std::shared_ptr<EmulatedFailure> untold_failure() const;
+  std::shared_ptr<EmulatedFailure> unreported_failure() const;
 
   EmulatedCore& core_;
   const StreamKind kind_;

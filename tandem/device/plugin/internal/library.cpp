@@ -116,7 +116,8 @@ void check_table(const std::string& path, const TandemPluginApi& api) {
     refuse(path, "its kernel class \"*\" stands for every class.");
   }
   if (std::string_view(api.kernel_class) == "cpu" && api.num_kernels != 0) {
-    refuse(path, "with the kernel class \"cpu\" the host's kernels serve: it may bring none.");
+    refuse(path,
+           "with the kernel class \"cpu\" the host's kernels serve: it may have none of its own.");
   }
 }
 

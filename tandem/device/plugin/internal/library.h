@@ -18,7 +18,7 @@ const PluginLibrary& open_plugin_library(const std::string& path);
 
 /// A status for a call: "no error".
 TandemStatus no_error();
-/// Throws what the status tells of, `what` in front of its text.
+/// Throws what the status reports, `what` in front of its text.
 void check(const TandemStatus& status, const std::string& what);
 /// For the other side: code and text of the exception that is being handled.
 void report_current_exception(TandemStatus* status) noexcept;

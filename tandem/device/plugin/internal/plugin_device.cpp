@@ -26,7 +26,7 @@ PluginHandle::PluginHandle(const PluginLibrary& library, int physical,
 PluginHandle::~PluginHandle() { library_.api.device_close(device_); }
 
 void PluginDevice::retire(PluginDevice* device) {
-  // Nobody holds a buffer any more, so the memory goes back at once; the streams may have to wait.
+  // Nothing holds a buffer any more, so the memory goes back at once; the streams may have to wait.
   if (on_device_thread()) device->allocator_ = nullptr;
   run_off_device_threads([device] { delete device; });
 }

@@ -83,7 +83,7 @@ class DeviceAllocator final : public Allocator {
     return blocks_.counted_bytes(bytes);
   }
   void reset_peak() override { blocks_.reset_peak(); }
-  MemoryKeepers* keepers() override { return blocks_.keepers(); }
+  Reclaimables* reclaimables() override { return blocks_.reclaimables(); }
 
  private:
   PluginDevice& device_;

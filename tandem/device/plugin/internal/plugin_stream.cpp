@@ -48,7 +48,7 @@ void finish_pending(void* arg, const TandemStatus* status) {
   const std::unique_ptr<Pending> pending(static_cast<Pending*>(arg));
   std::exception_ptr error = std::move(pending->error);
   if (!error && status->code != TANDEM_OK) error = error_of(*status, *pending->state);
-  // Whoever hears that the work is over finds its memory free.
+  // Its memory is free before it is notified that the work is over.
   pending->work = {};
   pending->copy = {};
   if (!pending->done) {
@@ -180,7 +180,8 @@ void PluginStream::wait_for(Ref<Event> event) {
     if (status.code != TANDEM_OK) std::rethrow_exception(error_of(status, *state_));
     return;
   }
-  // An event of somebody else: the stream's own thread waits. That its work failed is told there.
+  // An event of somebody else: the stream's own thread waits. That its work failed is reported
+  // there.
   enqueue(Work{.run =
                    [event] {
                      try {

@@ -14,7 +14,7 @@
 
 namespace tandem {
 
-/// Failures of a stream's work that nobody was told of, oldest first. Thread-safe.
+/// Failures of a stream's work that were not reported yet, oldest first. Thread-safe.
 class UnreportedErrors {
  public:
   void add(std::uint64_t place, std::exception_ptr error);

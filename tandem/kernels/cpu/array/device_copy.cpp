@@ -3,7 +3,7 @@
 namespace tandem {
 namespace {
 
-// Where there is one memory a copy hands on what it gets; between memories the runtime gives the
+// Where there is one memory a copy forwards what it gets; between memories the runtime gives the
 // work to a copy stream instead.
 void forward(KernelContext& c) { c.set_output(0, c.input(0)); }
 

@@ -1,4 +1,4 @@
-// Ops that hand on a value as it is.
+// Ops that forward a value as it is.
 
 #include <cmath>
 

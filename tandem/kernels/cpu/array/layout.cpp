@@ -1,5 +1,5 @@
-// The same elements in other places: Transpose, Reverse, Roll, and blocks between space and batch
-// or channels.
+// Ops that move elements to other places: Transpose, Reverse, Roll, and blocks between space and
+// batch or channels.
 
 #include <complex>
 

@@ -47,7 +47,7 @@ void reshape(KernelContext& c) {
     throw InvalidArgumentError(cat("The requested shape has ", wanted.size(), " axes; at most ",
                                    Shape::kMaxRank, " are possible."));
   }
-  // The size that is -1 follows from the others. Sizes of zero tell nothing of it, so where the
+  // The size that is -1 follows from the others. Sizes of zero say nothing of it, so where the
   // shape has one they are left out on both sides.
   std::int64_t dims[Shape::kMaxRank];
   std::int64_t rest = 1;

@@ -16,7 +16,7 @@ namespace tandem::cpu {
 namespace {
 
 // A box of `x`: size[i] elements from begin[i] on, stride[i] apart. `shape` is the result's, with
-// axes of size 1 more or less. Whole rows of the first axis are handed on without a copy.
+// axes of size 1 more or less. Whole rows of the first axis are forwarded without a copy.
 void take_box(KernelContext& c, int output, const Array& x, const std::int64_t* begin,
               const std::int64_t* stride, const std::int64_t* size, const Shape& shape) {
   bool rows = x.rank() > 0 && (stride[0] == 1 || size[0] <= 1);

@@ -16,7 +16,7 @@
 namespace tandem::cpu {
 namespace {
 
-// As few of two numbers of digits as give the same value back.
+// The smaller of two numbers of digits that preserves the value.
 std::string number(double value, bool is_float) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";

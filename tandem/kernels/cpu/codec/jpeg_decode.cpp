@@ -54,9 +54,9 @@ void init_source(j_decompress_ptr info) {
   info->src->bytes_in_buffer = reader_of(info).size;
 }
 
-// Called where the bytes end. While a block is being read the library has not yet told how far it
-// came, so bytes seem to be left: it is then stopped, or to save what can be saved, sent over the
-// block's bytes again. TensorFlow's pixels of truncated images come about like this.
+// Called where the bytes end. While a block is being read the library has not yet reported how far
+// it came, so bytes seem to be left: it is then stopped, or to save what can be saved, sent over
+// the block's bytes again. TensorFlow's pixels of truncated images come about like this.
 ::boolean at_end(j_decompress_ptr info) {
   static const JOCTET end_of_image[2] = {0xff, JPEG_EOI};
   Reader& r = reader_of(info);

@@ -11,7 +11,7 @@ namespace tandem::cpu {
 namespace {
 
 // oneDNN takes NHWC images of float, and of bfloat16 where the processor multiplies it. Everything
-// else is brought into that form first: half through float, NCHW by rearranging.
+// else is converted to that form first: half through float, NCHW by rearranging.
 
 using LibraryFn = bool (*)(KernelContext&, const ConvCase&, const void*, const void*, void*);
 

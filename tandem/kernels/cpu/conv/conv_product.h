@@ -3,7 +3,7 @@
 #include "tandem/kernels/cpu/conv/conv.h"
 #include "tandem/kernels/cpu/conv/epilogue.h"
 
-// Convolutions of float (and of what is brought to NHWC images of float for oneDNN) by filters of
+// Convolutions of float (and of what is converted to NHWC images of float for oneDNN) by filters of
 // one entry as products of matrices: positions x channels. Products are cut for caches in every
 // direction; they are faster than oneDNN's convolutions where the weights do not stay in a core's
 // cache (measured with 2.6: 1.05 to 1.9 times), for most filters' gradients (1.05 to 1.7 times),

@@ -30,7 +30,7 @@ struct Epilogue {
   float alpha = 0;  ///< LeakyRelu's slope below zero
 };
 
-/// As the attributes fused_ops and leakyrelu_alpha say: BiasAdd, Add and an activation, in this
+/// Made from the attributes fused_ops and leakyrelu_alpha: BiasAdd, Add and an activation, in this
 /// order, each or none of them. The inputs from `first_arg` on are the bias and the addend. Throws
 /// UnimplementedError for other lists, InvalidArgumentError for another number of inputs.
 Epilogue read_epilogue(const KernelContext& c, int first_arg);

@@ -60,7 +60,7 @@ struct Relu6GradOf {
   }
 };
 
-// With the slope as a parameter, which the loops for functors do not hand on.
+// With the slope as a parameter, which the loops for functors do not pass.
 template <class T>
 void LeakyRelu(const void* x, void* out, std::int64_t n, float alpha) {
   const hn::ScalableTag<T> d;

@@ -32,7 +32,8 @@ HWY_BEFORE_NAMESPACE();
 namespace tandem::cpu::HWY_NAMESPACE {
 namespace {
 
-// As many complex numbers as a vector has doubles, and how they are read and written.
+// A pair of vectors holds as many complex numbers as a vector has doubles, and how they are read
+// and written.
 template <class D>
 struct ComplexVector {
   hn::Vec<D> re, im;

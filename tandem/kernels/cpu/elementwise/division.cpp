@@ -35,7 +35,7 @@ struct TruncateDivOf {
   }
 };
 
-// Of floating values the quotient as it is.
+// The quotient of floating values.
 struct DivOf {
   template <class T>
   static T of(T x, T y) {
@@ -80,7 +80,7 @@ struct FloorModOf {
   }
 };
 
-// Of 16-bit floats, whose quotient is rounded to 16 bits before it is rounded to an integer.
+// For 16-bit floats, whose quotient is rounded to 16 bits before it is rounded to an integer.
 template <class Of>
 struct RoundedTwice {
   template <class T>

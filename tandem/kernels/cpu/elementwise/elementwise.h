@@ -8,7 +8,7 @@
 #include "tandem/graph/kernel.h"
 
 // The driver of elementwise kernels: shapes, broadcasting, threads, reuse of an input's memory and
-// the conversions of 16-bit floats happen here, once. An op brings one small loop for each dtype,
+// the conversions of 16-bit floats happen here, once. An op supplies one small loop for each dtype,
 // most easily as a functor:
 //
 //     struct Cube {
@@ -19,9 +19,9 @@
 //     const KernelRegistration kCubeKernel(kernel_of<kCube>("Cube"));
 //
 // A loop for float serves half and bfloat16 too, unless the op says otherwise (`without_float16`)
-// or brings loops of their own. A number that an attribute gives (a slope, a tolerance) reaches the
-// functor as its last argument, `of(T x, float parameter)`; a kernel function of the op's own gives
-// it:
+// or supplies loops of their own. A number that an attribute gives (a slope, a tolerance) reaches
+// the functor as its last argument, `of(T x, float parameter)`; a kernel function of the op's own
+// gives it:
 //
 //     void leaky_relu(KernelContext& c) { run_unary(c, kLeakyRelu, c.attr<float>("alpha")); }
 //
@@ -72,7 +72,7 @@ void run_unary(KernelContext& c, const UnaryOp& op, float parameter = 0);
 /// Output 0 from inputs 0 and 1, broadcast. Throws InvalidArgumentError "Incompatible shapes" if
 /// they do not fit.
 void run_binary(KernelContext& c, const BinaryOp& op, float parameter = 0);
-/// As run_binary for inputs that must have one shape: the gradient ops.
+/// Like run_binary for inputs that must have one shape: the gradient ops.
 void run_binary_same_shape(KernelContext& c, const BinaryOp& op, float parameter = 0);
 
 // ---- Tables from functors. ----

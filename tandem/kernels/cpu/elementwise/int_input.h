@@ -39,10 +39,10 @@ Shape shape_input(const KernelContext& c, int input, std::string_view name = "sh
 /// The only integer of an input of one element.
 std::int64_t int_input(const KernelContext& c, int input, std::string_view name);
 
-/// As int_input, but only of rank 0.
+/// Like int_input, but only of rank 0.
 std::int64_t scalar_int_input(const KernelContext& c, int input, std::string_view name);
 
-/// As int_input, as an axis of a value of that rank, counted from the front.
+/// Like int_input, as an axis of a value of that rank, counted from the front.
 int axis_input(const KernelContext& c, int input, int rank, std::string_view name = "axis");
 
 /// `axis` in [-rank, rank), counted from the front; throws InvalidArgumentError naming it

@@ -1,6 +1,6 @@
 // Sines, tangents and their inverses of vectors. Special values are as in simd_math-inl.h, which
 // this builds on; errors are within 2.5 units in the last place. The polynomials are minimax fits
-// of our own. Compiled anew for each kind of processor; include it after foreach_target.h.
+// of our own. Compiled once for each kind of processor; include it after foreach_target.h.
 
 #include <cmath>
 #include <cstdint>
@@ -191,7 +191,7 @@ HWY_INLINE SineAndCosine<D> OfReduced(D d, const Quarters<D>& q) {
   return {sin, cos};
 }
 
-// The bit of n that `shift` brings to the sign's place, as a sign.
+// The bit of n that `shift` moves to the sign's place, as a sign.
 template <int shift, class D, class VI>
 HWY_INLINE hn::Vec<D> SignOf(D d, VI n) {
   return hn::And(hn::BitCast(d, hn::ShiftLeft<shift>(n)), hn::SignBit(d));

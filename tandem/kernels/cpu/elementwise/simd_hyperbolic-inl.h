@@ -1,5 +1,5 @@
 // Hyperbolic functions of vectors and their inverses. Special values are as in simd_math-inl.h,
-// which this builds on; errors are within 3 units in the last place. Compiled anew for each kind of
+// which this builds on; errors are within 3 units in the last place. Compiled once for each kind of
 // processor; include it after foreach_target.h.
 
 #include <limits>

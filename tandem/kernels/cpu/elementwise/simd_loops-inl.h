@@ -1,5 +1,5 @@
 // Loops of elementwise.h in vectors: F is a class with `V operator()(D d, V x…) const`, the same
-// for every lane. Compiled anew for each kind of processor; include it after foreach_target.h.
+// for every lane. Compiled once for each kind of processor; include it after foreach_target.h.
 
 #include <cstdint>
 #include <cstring>
@@ -61,7 +61,7 @@ void Unary(const void* x, void* out, std::int64_t n, float /*parameter*/) {
   if (i < n) StoreTail(f(d, LoadTail(d, from + i, n - i)), d, to + i, n - i);
 }
 
-// The same for float, calculated in double.
+// Loops for float, calculated in double.
 template <class F>
 void UnaryInDouble(const void* x, void* out, std::int64_t n, float /*parameter*/) {
   const hn::ScalableTag<double> d;

@@ -1,7 +1,7 @@
 // Exponentials and logarithms of vectors of float and double, for every argument: infinities, NaN,
 // subnormal numbers and signed zeros come out as from the standard library, whose values are met
 // within 2 units in the last place. An element's result does not depend on its neighbours. Compiled
-// anew for each kind of processor; include it after foreach_target.h.
+// once for each kind of processor; include it after foreach_target.h.
 
 #include <cstdint>
 #include <limits>

@@ -40,7 +40,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // ---- The quantile of the normal distribution ----
 
-// Of polynomials whose lowest power comes first.
+// Evaluates polynomials whose lowest power comes first.
 template <class D, class V, int n>
 HWY_INLINE V Quotient(D d, V x, const double (&top)[n], const double (&bottom)[n]) {
   auto t = hn::Set(d, top[n - 1]), b = hn::Set(d, bottom[n - 1]);
@@ -278,8 +278,8 @@ struct ZetaOf {
   }
 };
 
-// Of order n: zeta(n + 1, x) n! with a sign. The factorials of small orders are a table's, by
-// lanes.
+// The polygamma function of order n: zeta(n + 1, x) n! with a sign. The factorials of small orders
+// are a table's, by lanes.
 struct PolygammaOf {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V n, V x) const {

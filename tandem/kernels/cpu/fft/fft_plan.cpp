@@ -28,7 +28,7 @@ std::vector<std::int64_t> radices(std::int64_t n) {
   return found;
 }
 
-// Values by size; when there are many all are made anew, and those of large sizes, which cost too
+// Values by size; when there are many all are recomputed, and those of large sizes, which cost too
 // much memory, each time.
 template <class T>
 class Kept {

@@ -18,7 +18,7 @@ namespace tandem::cpu {
 struct AttentionStrides {
   std::int64_t b = 0, n = 0, t = 0, s = 0, d = 0, e = 0;
 
-  /// Of an array with these axes, the last ones if it has fewer.
+  /// The strides of an array with these axes, the last ones if it has fewer.
   AttentionStrides(std::string_view axes, const Shape& shape) {
     std::int64_t step = 1;
     for (int i = 0; i < shape.rank(); ++i) {

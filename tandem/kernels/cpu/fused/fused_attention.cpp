@@ -32,7 +32,7 @@ constexpr std::int64_t kPanel = 64;
 struct Cut {
   std::int64_t rows;   // of a block
   std::int64_t chunk;  // what a thread takes: so many queries
-  bool all_keys;       // are turned for a chunk, not for each block anew
+  bool all_keys;       // are transposed for a chunk, not for each block
   bool all_values;     // are gathered for a chunk; far apart they would share few places of a cache
 
   // `apart`: values that lie apart.

@@ -82,7 +82,7 @@ class ResizedLines final : public ImageLines {
   }
   void take(std::int64_t y) override {
     if constexpr (kFloats) {
-      // Nobody reads what lies between the lines of two rows.
+      // Nothing reads what lies between the lines of two rows.
       if (next_ < out_height_ && method_->first_line(next_) <= y)
         float_lines_->make(y, place(y), line(y));
     }

@@ -116,7 +116,7 @@ void fused_elementwise(KernelContext& c) {
 // those sums in double.
 class RowSums {
  public:
-  /// Of `count` values with so many columns each, added to `totals`.
+  /// Sums `count` values with so many columns each, added to `totals`.
   RowSums(std::int64_t count, std::int64_t columns, double* totals)
       : columns_(columns),
         totals_(totals),

@@ -57,7 +57,7 @@ class BlockSource {
  public:
   /// `input` broadcasts to `shape`.
   BlockSource(const Array& input, const Shape& shape);
-  /// Of elements that are given for each block as it is computed.
+  /// A source whose elements are given for each block as it is computed.
   static BlockSource given();
   bool is_given() const { return kind_ == Kind::kGiven; }
   /// After how many elements it repeats, if that is so soon that `prepare` lays it out: 1 for a

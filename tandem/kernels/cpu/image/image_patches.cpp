@@ -131,7 +131,7 @@ Fill fill_mode(const KernelContext& c) {
       cat("Invalid mode ", name, ", must be one of [CONSTANT, REFLECT, WRAP, NEAREST]"));
 }
 
-// A coordinate outside of [0, size) brought inside, where the mode has a way.
+// Maps a coordinate outside of [0, size) to one inside, where the mode has a way.
 float inside(Fill mode, float at, std::int64_t size) {
   const auto n = static_cast<float>(size);
   if (mode == Fill::kConstant) return at;

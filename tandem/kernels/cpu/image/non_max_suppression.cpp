@@ -32,7 +32,7 @@ struct Candidate {
   std::size_t compared;  // with how many of the chosen ones
 };
 
-// Of lower score, or later.
+// True if a has the lower score, or comes later.
 struct WorseOrLater {
   bool operator()(const Candidate& a, const Candidate& b) const {
     return a.score != b.score ? a.score < b.score : a.index > b.index;

@@ -10,7 +10,7 @@
 
 namespace tandem::cpu {
 
-/// Whether images of bytes are better brought to their height first.
+/// Whether images of bytes are better resized to their height first.
 bool height_first(const Resize& r, Mix mix);
 
 /// Makes the rows of resampled images, in any order, but cheapest from the top; one for each thread
@@ -29,7 +29,7 @@ class RowMaker {
         scratch_(c.allocate_temp(DType::kFloat, Shape{in_row_})),
         held_(static_cast<std::size_t>(y.count), -1) {}
 
-  /// Row `at` of the image whose first source row has the number `first`; `line(s)` tells where
+  /// Row `at` of the image whose first source row has the number `first`; `line(s)` says where
   /// source row s lies, which differs from image to image.
   template <class Line>
   void make(std::int64_t first, std::int64_t at, const Line& line, float* to) {

@@ -1,4 +1,4 @@
-// Rows of images brought to another width, and rows made of rows, in vectors.
+// Rows of images resized to another width, and rows made of rows, in vectors.
 
 #include <algorithm>
 #include <limits>

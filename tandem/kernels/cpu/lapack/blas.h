@@ -42,7 +42,7 @@ bool solve_triangle(bool lower, Turn turn, std::int64_t n, std::int64_t columns,
 std::string library_name();
 
 /// To be held around each call of BLAS or LAPACK. Threads are the pool's business: an OpenBLAS with
-/// threads of its own is told to keep to one. One that was built without threads has no locks
+/// threads of its own is limited to one. One that was built without threads has no locks
 /// either, and gives wrong results if two threads are in it (Debian's libopenblas0-serial): there
 /// calls wait for each other.
 class Entry {

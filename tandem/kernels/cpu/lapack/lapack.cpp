@@ -203,7 +203,7 @@ int eig(std::int64_t n, T* a, std::complex<Real<T>>* e, std::complex<Real<T>>* v
     const int info = real_geev(T(), kRows, 'N', job, size(n), a, stride(n), real.data(),
                                imag.data(), none, stride(n), vectors.data(), stride(n));
     for (std::size_t i = 0; i < count; ++i) e[i] = {real[i], imag[i]};
-    // Of a pair of conjugate eigenvalues the columns hold real and imaginary part.
+    // For a pair of conjugate eigenvalues the columns hold real and imaginary part.
     for (std::size_t j = 0; v && j < count; ++j) {
       const bool pair = imag[j] != 0 && j + 1 < count;
       for (std::size_t i = 0; i < count; ++i) {

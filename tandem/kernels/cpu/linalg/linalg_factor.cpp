@@ -39,7 +39,7 @@ void cholesky(KernelContext& c) {
     T* a = out.data<T>() + i * m.size();
     const T* from = x.data<T>() + i * m.size();
     std::copy(from, from + m.size(), a);
-    // Of matrices that are not positive definite all is NaN, as in TensorFlow.
+    // The factor of a matrix that is not positive definite is all NaN, as in TensorFlow.
     if (lapack::cholesky(m.rows, a) != 0) fill_nan(a, m.size());
     clear_above(a, m.rows, m.rows);
   });
@@ -91,8 +91,8 @@ void cholesky_grad(KernelContext& c) {
   });
 }
 
-// As lapack::lu of a square matrix, but the pivots are the greatest by modulus; LAPACK compares the
-// sums of both parts' magnitudes.
+// Like lapack::lu of a square matrix, but the pivots are the greatest by modulus; LAPACK compares
+// the sums of both parts' magnitudes.
 template <class R>
 int lu_by_modulus(std::int64_t n, std::complex<R>* a, std::int32_t* pivots) {
   if (std::any_of(a, a + n * n, [](std::complex<R> x) { return !(x == x); })) return -1;
@@ -209,7 +209,7 @@ void svd(KernelContext& c) {
     set_unwanted<T>(v);
   }
   if (x.num_elements() == 0) {
-    // Of matrices without elements every basis will do: the unit vectors.
+    // Any basis will do for a matrix without elements: the unit vectors.
     for (Array* basis : {&u, &v}) {
       if (!vectors || basis->num_elements() == 0) continue;
       const std::int64_t n = basis->shape()[basis->rank() - 1];

@@ -51,7 +51,7 @@ double distance_from_one(const Matrix& m, std::int64_t n) {
   return most;
 }
 
-// Square roots bring the triangle close to 1; there the logarithm is 2 artanh of
+// Square roots move the triangle close to 1; there the logarithm is 2 artanh of
 // Y = (R - 1) / (R + 1), whose series ends soon.
 Matrix triangle_log(Matrix r, std::int64_t n) {
   double scale = 2;

@@ -140,7 +140,7 @@ constexpr DTypeSet kLibraryTypes{DType::kFloat, DType::kBFloat16, DType::kHalf};
 constexpr DTypeSet kVectorTypes{DType::kInt32, DType::kUint32, DType::kInt64, DType::kUint64};
 constexpr DTypeSet kBlasTypes{DType::kDouble, DType::kComplex64, DType::kComplex128};
 
-// Of one op: plain loops for every type, and the libraries for what they multiply.
+// The kernels of one op: plain loops for every type, and the libraries for what they multiply.
 #define TANDEM_PRODUCT(OP, TYPE, RUN)                                                            \
   KernelRegistration({.op = OP,                                                                  \
                       .name = "vectors",                                                         \

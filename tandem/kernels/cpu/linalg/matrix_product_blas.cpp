@@ -24,7 +24,7 @@ double cost_of(const MatrixProduct& p, bool complex) {
   return (complex ? 0.8 : 0.2) * (p.m == 1 || p.n == 1 ? 4 : 1);
 }
 
-// Each piece brings its parts of both operands into the library's order, so there are no more of
+// Each piece packs its parts of both operands, so there are no more of
 // them than pay: some for anything that takes a while, many for long products alone.
 Grid cut(const MatrixProduct& p, double ns) {
   constexpr std::int64_t kShortestSide = 64, kShortestSum = 2048;

@@ -1,4 +1,4 @@
-// The products of strided_product.h, for any type of number. Compiled anew for each kind of
+// The products of strided_product.h, for any type of number. Compiled once for each kind of
 // processor; include it after foreach_target.h.
 
 #include <algorithm>

@@ -9,7 +9,7 @@ namespace tandem::cpu {
 /// are elements from one row to the next. `c` overlaps neither a nor b.
 ///
 /// On the calling thread, compiled for each kind of processor: for products that are too small, or
-/// whose rows lie too far apart, for the library to bring them into its order. Sums are in the same
+/// whose rows lie too far apart, for the library to pack them. Sums are in the same
 /// order for every row and column, whatever m and n are.
 template <class T>
 struct StridedProductOf {

@@ -1,4 +1,4 @@
-// Batch normalisation: each channel brought to mean 0 and variance 1, then scaled and shifted.
+// Batch normalisation: each channel normalized to mean 0 and variance 1, then scaled and shifted.
 // Everything is calculated in float.
 
 #include "tandem/kernels/cpu/norm/batch_norm.h"

@@ -48,7 +48,7 @@ struct Plan {
         scratch_bytes(desc.scratchpad_desc().get_size()) {}
 };
 
-/// A plan with memory objects of one thread's own, whose addresses are set anew for each run.
+/// A plan with memory objects of one thread's own, whose addresses are set again for each run.
 class Call {
  public:
   explicit Call(std::shared_ptr<const Plan> plan);

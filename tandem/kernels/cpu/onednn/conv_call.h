@@ -47,7 +47,7 @@ Call& conv_call(ConvResult result, const ConvCase& p);
 /// True if the filter of `call` lies in our own order, [height, width, in / groups, out].
 bool filter_is_plain(ConvResult result, const ConvCase& p, const Call& call);
 
-/// Brings a filter of the case's dtype from our order to that of `call`.
+/// Reorders a filter of the case's dtype for `call`.
 void pack_filter(ConvResult result, const ConvCase& p, const Call& call, const void* filter,
                  void* packed);
 /// The gradient of a filter from the order of `call` to ours and to the case's dtype.

@@ -21,7 +21,7 @@ struct ConvGrid {
   std::int64_t parts() const { return batch * rows; }
 };
 
-/// As many parts as are worth a thread of their own; under determinism a number that does not
+/// The number of parts that are worth a thread of their own; under determinism one that does not
 /// depend on the number of threads.
 ConvGrid cut_conv(const KernelContext& c, const ConvCase& p, bool rows_too);
 ConvPart conv_part(const ConvCase& whole, const ConvGrid& grid, std::int64_t i);

@@ -12,7 +12,7 @@
 namespace tandem::cpu::onednn {
 namespace {
 
-// The OpenMP library that oneDNN brought into the process, if any.
+// The OpenMP library that oneDNN loaded into the process, if any.
 struct OpenMp {
   int (*get_max_threads)() = nullptr;
   void (*set_num_threads)(int) = nullptr;

@@ -12,7 +12,7 @@ class KeyIndex {
  public:
   explicit KeyIndex(const std::vector<Wanted>& wanted) : wanted_(wanted) {
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-      // Of equal keys the first has a place, the others follow it.
+      // The first of equal keys has an entry, the others follow it.
       const auto [at, fresh] = places_.try_emplace(wanted[i].key, i);
       if (!fresh) same_.emplace_back(at->second, i);
     }

@@ -73,7 +73,7 @@ struct WireFeature {
   FeatureKind kind = FeatureKind::kNone;
   std::string_view list;  ///< a serialized BytesList, FloatList or Int64List
 
-  /// Of a serialized Feature: the first of its kinds counts.
+  /// Reads a serialized Feature: the first of its kinds counts.
   static bool read(std::string_view feature, WireFeature& out) {
     out = {};
     WireCursor cursor(feature);

@@ -52,7 +52,7 @@ std::int64_t windows_of(std::int64_t size, float ratio, int axis) {
             "dimension ",
             axis, ". Input dim size: ", size, " pooling ratio: ", ratio));
   }
-  // As a float a large size may be rounded up.
+  // Converted to float, a large size may be rounded up.
   return std::min(size, static_cast<std::int64_t>(std::floor(static_cast<float>(size) / ratio)));
 }
 

@@ -20,7 +20,7 @@ const char* accepts(const KernelContext& c) {
   if (c.attr<std::string>("data_format") != "NHWC") return "the channels are not last";
   if (shape[3] < kFewest) return "there are too few channels to fill vectors with";
   if (shape.product(1, 4) > std::numeric_limits<std::int32_t>::max()) {
-    return "the images are too large for places of 32 bits";
+    return "the images are too large for 32-bit indices";
   }
   return nullptr;
 }

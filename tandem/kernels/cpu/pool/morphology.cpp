@@ -73,7 +73,7 @@ void max_pool_with_argmax(KernelContext& c) {
   Array& argmax = c.allocate_output(1, p.output());
   if (out.num_elements() == 0) return;
   if (argmax.dtype() == DType::kInt32 && c.input(0).num_elements() > INT32_MAX) {
-    throw InvalidArgumentError("The places do not fit into int32: ask for int64.");
+    throw InvalidArgumentError("The indices do not fit into int32: ask for int64.");
   }
   const std::int64_t image = p.y.input * p.x.input * p.channels;
   const std::int64_t windows = p.y.output * p.x.output * p.channels;

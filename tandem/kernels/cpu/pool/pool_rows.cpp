@@ -47,7 +47,7 @@ void MaxPoolGradRows(const PoolGeometry& g, const float* image, const float* gra
                      Span rows, bool disjoint) {
   const std::int64_t line = g.input_row();
   const std::int64_t step = g.channels;
-  // Of large windows only the places with a share are gone to, one by one.
+  // In large windows only the elements with a share are visited, one by one.
   const bool few = disjoint || g.height.filter * g.width.filter <= 12;
   for_each_vector(g, rows, [=](auto d, const Window& window, std::int64_t from) HWY_ATTR {
     const hn::Rebind<std::int32_t, decltype(d)> di;

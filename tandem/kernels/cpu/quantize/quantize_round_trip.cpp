@@ -187,7 +187,7 @@ void gradient(KernelContext& c) {
       }
     };
     for_each_run(c.intra_op(), entries.view, kBlock, 1, run);
-    // As in TensorFlow, the ends of the range are not moved.
+    // Like in TensorFlow, the ends of the range are not moved.
     std::fill_n(to_min.data<T>(), entries.view.size, T(0));
     std::fill_n(to_max.data<T>(), entries.view.size, T(0));
   });

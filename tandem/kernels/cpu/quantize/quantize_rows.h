@@ -17,7 +17,7 @@ struct QuantizeRow {
 };
 void quantize_row(const QuantizeRow& by, const float* x, std::int32_t* to, std::int64_t n);
 
-/// The same of round(x * scale) - offset + lowest, rounded away from zero, in double.
+/// Quantizes a row to round(x * scale) - offset + lowest, rounded away from zero, in double.
 struct QuantizeWideRow {
   double scale, offset;
   double lowest, highest;

@@ -178,7 +178,7 @@ void stateful_binomial(KernelContext& c) {
   const Shape shape = shape_input(c, 2);
   const std::int64_t parameters = broadcast(c.input(3).shape(), c.input(4).shape()).num_elements();
   const std::int64_t samples = parameters == 0 ? 0 : shape.num_elements() / parameters;
-  // As TensorFlow sets numbers aside here.
+  // Like TensorFlow sets numbers aside here.
   const std::int64_t numbers = checked_multiply(parameters * 200, samples + 3) / 4;
   fill_binomial(c, shape, 3, take_variable_blocks(c, static_cast<std::uint64_t>(numbers)));
 }

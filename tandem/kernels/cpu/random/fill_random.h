@@ -43,7 +43,7 @@ void fill_groups(Philox stream, const Distribution& distribution, typename Distr
   }
 }
 
-/// As fill_groups, where each group may use as many numbers as it likes of a part of the stream
+/// Like fill_groups, where each group may use as many numbers as it likes of a part of the stream
 /// that is its own.
 template <class Distribution>
 void fill_groups_with_rejection(const Philox& stream, const Distribution& distribution,

@@ -67,7 +67,7 @@ class Sampler {
   }
 
  private:
-  // As T has it.
+  // The value rounded to T.
   static A round(A x) { return widen(static_cast<T>(x)); }
 
   // Takes a candidate or not; true when all are there.

@@ -15,7 +15,7 @@ Philox reserve_blocks(KernelContext& c, std::uint64_t blocks);
 /// What a node keeps beside its stream, made when it is first asked for.
 Ref<RefCounted> beside_stream(KernelContext& c, Ref<RefCounted> (*make)(const KernelContext&));
 
-/// As TensorFlow sets numbers aside: 256 blocks for each of n outputs.
+/// Reserves random numbers as TensorFlow does: 256 blocks for each of n outputs.
 inline Philox reserve_outputs(KernelContext& c, std::int64_t n) {
   return reserve_blocks(c, static_cast<std::uint64_t>(n) * 256);
 }

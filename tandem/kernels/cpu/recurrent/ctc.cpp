@@ -58,7 +58,7 @@ void check_places(const Array& places, const Array& values, std::int64_t batch) 
     if (place[0] < 0 || place[0] >= batch || place[1] < 0) {
       throw InvalidArgumentError(cat("labels_indices[", i, "] = [", place[0], ", ", place[1],
                                      "] is out of bounds: sequences are below ", batch,
-                                     ", places not negative"));
+                                     ", indices not negative"));
     }
     if (i == 0) continue;
     const bool repeated = place[0] == place[-2] && place[1] == place[-1];

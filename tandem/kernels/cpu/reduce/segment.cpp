@@ -60,8 +60,8 @@ T farthest(bool negative) {
   }
 }
 
-// As TensorFlow's, they take the later row unless the earlier ones win: a NaN lasts until the next
-// row comes, and of two zeros the last one stays.
+// Like TensorFlow's, they take the later row unless the earlier ones win: a NaN lasts until the
+// next row comes, and of two zeros the last one stays.
 struct Max {
   static constexpr bool kRealOnly = true;
   template <class T>

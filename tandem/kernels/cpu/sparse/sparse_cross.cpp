@@ -34,8 +34,8 @@ struct Column {
   std::int64_t number_at(std::int64_t at) const { return values.data<std::int64_t>()[at]; }
 };
 
-// Nobody has to believe how many rows a shape announces: what needs memory for each asks for it at
-// once.
+// The number of rows that a shape announces is not trusted: what needs memory for each asks for it
+// at once.
 struct Columns {
   std::vector<Column> all;
   std::int64_t rows = -1;
@@ -205,7 +205,7 @@ void cross_hashed(KernelContext& c) {
     if (!keyed && !column.text() && column.dense) {
       return static_cast<std::uint64_t>(column.number_at(at));
     }
-    // Of a number TensorFlow hashes the lower four bytes.
+    // TensorFlow hashes the lower four bytes of a number.
     const std::int64_t number = column.text() ? 0 : column.number_at(at);
     const std::string_view bytes =
         column.text() ? std::string_view(column.string_at(at))

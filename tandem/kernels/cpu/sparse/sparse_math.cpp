@@ -102,7 +102,7 @@ void sparse_dense_matmul(KernelContext& c) {
         static_cast<double>(n) * static_cast<double>(std::min(columns, kColumns)) * 0.3,
         [&](std::int64_t first, std::int64_t last) {
           const std::int64_t begin = first * kColumns, end = std::min(columns, last * kColumns);
-          // Of a vector the sum of a row stays in a register for as long as the row does.
+          // For a vector the sum of a row stays in a register for as long as the row does.
           std::int64_t current = 0;
           A running = columns == 1 ? sum[0] : A(0);
           for (std::int64_t i = 0; i < n; ++i) {

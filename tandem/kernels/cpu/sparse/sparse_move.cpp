@@ -65,7 +65,7 @@ class DensePlaces {
     const Index* const index = indices_.data<Index>() + begin * rank;
     bool inside = true;
     // Axis by axis, so that elements do not wait for each other. Places of indices that are outside
-    // may overflow: nobody asks for them.
+    // may overflow: nothing asks for them.
     std::uint64_t at[kRun] = {};
     for (int k = 0; k < rank; ++k) {
       const auto size = static_cast<std::uint64_t>(shape_[k]);

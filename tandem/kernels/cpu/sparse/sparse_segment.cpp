@@ -66,7 +66,7 @@ struct Pairs {
       }
     }
   }
-  // As the ops that go through the segments in order need it.
+  // The order that ops which go through the segments need.
   void check_sorted() const {
     for (std::int64_t i = 1; i < size(); ++i) {
       if (segment(i) < segment(i - 1)) {

@@ -80,7 +80,7 @@ void take(KernelContext& c, KernelDone done) {
              });
 }
 
-// The first size is the accumulator's, for the rows do not tell it; -1 if it does not know it.
+// The first size is the accumulator's, for the rows do not have it; -1 if it does not know it.
 void set_rows(KernelContext& c, const PartialShape& shape, GradientRows taken) {
   const auto nnz = static_cast<std::int64_t>(taken.indices.size());
   std::copy(taken.indices.begin(), taken.indices.end(),

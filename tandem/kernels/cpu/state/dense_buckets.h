@@ -26,7 +26,7 @@ class DenseBuckets {
   /// Makes room for so many keys in all. Throws ResourceExhaustedError for more buckets than can be
   /// counted.
   void reserve(std::int64_t keys);
-  /// Of a key that is not in.
+  /// Inserts a key that is not in the table.
   void insert(const std::string* key, std::uint64_t hash);
   void remove(const std::string* key, std::uint64_t hash);
   /// Takes buckets as another table had them; how many must be a power of two of at least 4.
@@ -34,7 +34,7 @@ class DenseBuckets {
   void clear() { used_.clear(); }
 
   static bool fits(std::int64_t count) { return count >= 4 && (count & (count - 1)) == 0; }
-  /// Of a key of several elements, from left to right.
+  /// The hash of a key of several elements, combined from left to right.
   static std::uint64_t combine(std::uint64_t hash, std::uint64_t next) {
     return hash ^ (next + 0x9e3779b97f4a7800 + (hash << 10) + (hash >> 4));
   }

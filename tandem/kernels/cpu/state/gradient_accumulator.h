@@ -22,7 +22,7 @@ struct GradientRows {
 /// Adds up gradients of one step until enough are there for somebody to take their mean or sum:
 /// what keeps replicas in step in TensorFlow 1 (SyncReplicasOptimizer). A gradient made for an
 /// earlier step than the accumulator's is dropped. Taking empties it and goes on to the next step.
-/// Whoever takes leaves a callback, in order, and no thread waits. Thread-safe.
+/// A taker leaves a callback, in order, and no thread waits. Thread-safe.
 class GradientAccumulator final : public WaitingResource {
  public:
   struct Kind {
@@ -40,9 +40,9 @@ class GradientAccumulator final : public WaitingResource {
   /// Adds a gradient made for `step`. InvalidArgumentError if its shape is another than the
   /// accumulator's or that of the gradients before it.
   void apply(std::int64_t step, const Array& gradient);
-  /// The same for rows: `indices` is an int64 vector, `values` has a row for each, and `shape`, if
-  /// not null, holds the shape of the gradient written out. Rows of equal indices are added where
-  /// both sides are sorted; the mean of a row is over the gradients that had it.
+  /// Adds a gradient given as rows: `indices` is an int64 vector, `values` has a row for each, and
+  /// `shape`, if not null, holds the shape of the gradient written out. Rows of equal indices are
+  /// added where both sides are sorted; the mean of a row is over the gradients that had it.
   void apply_rows(std::int64_t step, const Array& indices, const Array& values, const Array* shape);
 
   using TakeDone = std::function<void(std::exception_ptr, GradientRows)>;

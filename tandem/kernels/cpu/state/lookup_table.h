@@ -39,7 +39,7 @@ class LookupTable final : public TableResource {
   void remove(const Array& keys);
   /// Only these keys afterwards; a fixed table is filled.
   void replace(const Array& keys, const Array& values);
-  /// Of a fixed table: fills it; a second time it stays as it is, if it was given as many rows.
+  /// Fills a fixed table; a second time it stays as it is, if it was given as many rows.
   void initialize(const Array& keys, const Array& values);
   std::int64_t size() const;
   bool may_change() const override { return !kind_.fixed; }

@@ -24,12 +24,12 @@ class QueueStore {
   virtual ~QueueStore();
   virtual void put(Tuple element) = 0;
   virtual Tuple take() = 0;
-  /// Gives back elements that were taken, the first one taken last.
+  /// Puts back elements that were taken, the first one taken last.
   virtual void put_back(Tuple element) = 0;
   virtual std::int64_t size() const = 0;
 };
 
-/// A queue of tuples that kernels wait for: whoever cannot go on leaves a callback, in order, and
+/// A queue of tuples: a request that cannot proceed leaves a callback, in order, and
 /// no thread waits. Thread-safe.
 class Queue final : public WaitingResource {
  public:

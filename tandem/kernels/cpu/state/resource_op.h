@@ -10,7 +10,7 @@
 
 namespace tandem::cpu {
 
-/// The name by which TensorFlow asks for a resource that nobody else can find.
+/// The name by which TensorFlow asks for a resource that nothing else can find.
 inline constexpr std::string_view kAnonymousName = "cd2c89b7-88b7-44c8-ad83-06c2a9158347";
 
 /// Sets output 0 to a scalar handle of `resource`.

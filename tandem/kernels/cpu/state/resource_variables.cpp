@@ -19,7 +19,7 @@
 namespace tandem::cpu {
 namespace {
 
-// The name by which TensorFlow asks for a resource that nobody else can find.
+// The name by which TensorFlow asks for a resource that nothing else can find.
 constexpr std::string_view kAnonymous = "cd2c89b7-88b7-44c8-ad83-06c2a9158347";
 
 void var_handle(KernelContext& c) {

@@ -8,7 +8,7 @@
 namespace tandem::cpu {
 namespace {
 
-// As TensorFlow counts: a string is 24 bytes and what it holds.
+// Like TensorFlow counts: a string is 24 bytes and what it holds.
 std::int64_t bytes_of(const Array& array) {
   if (array.dtype() != DType::kString) return static_cast<std::int64_t>(array.num_bytes());
   std::int64_t bytes = 24 * array.num_elements();

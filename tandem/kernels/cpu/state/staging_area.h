@@ -15,7 +15,7 @@
 namespace tandem::cpu {
 
 /// Tuples of arrays on their way from one step to a later one, first in, first out: what Stage puts
-/// in and Unstage takes out. Whoever has to wait leaves a callback, and no thread waits.
+/// in and Unstage takes out. A request that has to wait leaves a callback, and no thread waits.
 /// Thread-safe.
 class StagingArea final : public WaitingResource {
  public:

@@ -56,7 +56,7 @@ class TensorArray final : public Resource {
   std::map<std::string, Ref<TensorArray>> gradients_;
 };
 
-/// The handle of a resource that nobody can find by name.
+/// The handle of a resource that nothing can find by name.
 Array make_handle(const KernelContext& c, Ref<Resource> resource, const std::string& name,
                   const char* type, DType dtype);
 

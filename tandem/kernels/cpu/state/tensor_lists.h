@@ -15,14 +15,14 @@ PartialShape element_shape_input(const KernelContext& c, int input);
 /// The list in input `input`, whose items must be of the attribute element_dtype.
 const TensorList& list_input(const KernelContext& c, int input);
 
-/// The list of input 0 to change, as what it will be handed on as: itself if nobody else can see
+/// The list of input 0 to change, as what it will be forwarded as: itself if nothing else can see
 /// it, else a copy (of references, not of items).
 class ChangedList {
  public:
   explicit ChangedList(KernelContext& c);
   std::vector<Array>& items() { return list_->items(); }
   TensorList& list() { return *list_; }
-  /// As output 0.
+  /// Sets the list as output 0.
   void finish(KernelContext& c) { c.set_output(0, std::move(handle_)); }
 
  private:

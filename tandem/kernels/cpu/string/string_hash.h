@@ -11,7 +11,7 @@ std::uint64_t fingerprint(std::string_view text);
 /// MurmurHash64A with TensorFlow's seed.
 std::uint64_t murmur(std::string_view text);
 
-/// SipHash-2-4, which nobody foretells without the key.
+/// SipHash-2-4, which cannot be predicted without the key.
 std::uint64_t keyed_hash(std::uint64_t key0, std::uint64_t key1, std::string_view text);
 
 }  // namespace tandem::cpu

@@ -4,7 +4,7 @@
 
 namespace tandem::cpu {
 
-/// Begins to bring what is read next from memory, for kernels that work block by block: what a
+/// Prefetches what is read next from memory, for kernels that work block by block: what a
 /// processor fetches by itself ends with a page, or with a row. Need not be valid memory. Of long
 /// blocks the beginning, which stays in the nearest caches until it is read.
 inline void prefetch(const void* from, std::size_t bytes) {

@@ -31,7 +31,7 @@ struct ThreadBlock {
     return true;
   }
 };
-// As many as are in use at once: a kernel's own, and those of what it calls.
+// The most buffers in use at once: a kernel's own, and those of what it calls.
 thread_local ThreadBlock t_blocks[3];
 
 }  // namespace

@@ -15,8 +15,8 @@ namespace {
 #if defined(__SSE2__)
 constexpr std::size_t kLine = 64;
 
-// Of the kernel, which knows what a core shares: the C library's sysconf takes that of all cores of
-// some processors for one. "32768K" there.
+// Asks the operating system's kernel, which knows what a core shares: the C library's sysconf takes
+// that of all cores of some processors for one. "32768K" there.
 std::size_t last_cache_bytes() {
   constexpr std::size_t kUsual = std::size_t{32} << 20;
   std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index3/size");

@@ -167,7 +167,7 @@ const KernelRegistration kAdagradV2{
 const KernelRegistration kAdadelta{
     {.op = "ResourceApplyAdadelta", .types = {kNumbers}, .run = adadelta}};
 
-// The same steps on references, and on rows alone.
+// The training steps on references, and on rows alone.
 #define TANDEM_STEP(NAME, RUN) \
   const KernelRegistration kRef##NAME{{.op = "Apply" #NAME, .types = {kNumbers}, .run = RUN}};
 #define TANDEM_SPARSE_STEP(NAME, RUN)                                        \

@@ -121,7 +121,7 @@ struct Ftrl {
       linear += shrunk - sigma / lr * var;
       quadratic = scaled(next) / lr + S(2) * l2;
     }
-    // The same number but for NaN, which TensorFlow turns into 0 in its dense form alone.
+    // Equal to the dense form but for NaN, which TensorFlow turns into 0 in its dense form alone.
     if constexpr (kSparse) {
       var = (std::clamp(linear, -weight, weight) - linear) / quadratic;
     } else {
@@ -191,7 +191,7 @@ struct AdagradDA {
   void operator()(S& var, S* slot, S g) const {
     slot[0] += g;
     slot[1] += g * g;
-    // The same numbers but before the first step, where TensorFlow's form on rows is NaN.
+    // Equal to the dense form but before the first step, where TensorFlow's form on rows is NaN.
     if constexpr (kSparse) {
       const S left = l1 > S(0) ? sign(slot[0]) * std::max(std::abs(slot[0]) / steps - l1, S(0))
                                : slot[0] / steps;

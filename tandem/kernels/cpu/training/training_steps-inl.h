@@ -1,7 +1,7 @@
 // The arithmetic of the optimizers, once: N is a float, a double, a complex number, or a vector of
 // floats with the same operators and functions, which can be made from the step's scalars. A step
 // gets an element of the variable, those of its slots and the gradient's, and changes the first
-// two. Compiled anew for each kind of processor.
+// two. Compiled once for each kind of processor.
 
 #include <cmath>
 #include <complex>

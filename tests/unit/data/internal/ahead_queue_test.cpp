@@ -101,7 +101,7 @@ TEST(AheadQueue, NothingComesAfterItsEnd) {
 }
 
 // The item that is being made comes only when the consumer has gone.
-TEST(AheadQueue, StoppingWakesWhoeverWaits) {
+TEST(AheadQueue, StoppingWakesAnyCallerWaits) {
   const IterationContext context = IterationContext().below();
   StageCounters counters;
   std::atomic<bool> gone{false};

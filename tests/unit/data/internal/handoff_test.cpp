@@ -89,7 +89,7 @@ TEST(Handoff, PassesOverWhatHappensOnce) {
   EXPECT_GT(made_apart(apart, one_in(10'000, 20'000'000)), 0);
 }
 
-TEST(Handoff, BeginsAnewAfterEachChange) {
+TEST(Handoff, BeginsAgainAfterEachChange) {
   Handoff handoff;
   const int first = made_apart(handoff, all(1'000));
   EXPECT_GT(made_here(handoff, all(1'000'000)), 0);
@@ -97,7 +97,7 @@ TEST(Handoff, BeginsAnewAfterEachChange) {
   EXPECT_EQ(made_apart(handoff, all(50'000)), -1);
 }
 
-TEST(Handoff, MayBeToldWhatIsShort) {
+TEST(Handoff, MayBeReportedWhatIsShort) {
   Handoff never(0), always(std::int64_t{1} << 40);
   EXPECT_EQ(made_apart(never, all(1)), -1);
   EXPECT_GT(made_apart(always, all(10'000'000)), 0);

@@ -65,7 +65,7 @@ TEST(IdleTime, IsNotWhatTheClocksDifferBy) {
 TEST(IdleTime, OfOpenScopesIsLostWhereItGivesUp) {
   looks_of([] {
     IdleTime outer(kMilli);
-    if (!outer.known()) return outer.end(0);  // the system does not tell
+    if (!outer.known()) return outer.end(0);  // the system does not say
     std::int64_t now = kMilli;
     for (int i = 0; i < 1000; ++i, now += kMicro) {
       IdleTime input(now);

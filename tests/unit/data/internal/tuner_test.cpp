@@ -54,7 +54,7 @@ TEST_F(TunerTest, MovesThreadsToWhereTheWorkIs) {
   EXPECT_LE(b.threads, 2);
 }
 
-TEST_F(TunerTest, GivesBackWhatTheConsumerDoesNotNeed) {
+TEST_F(TunerTest, ReturnsWhatTheConsumerDoesNotNeed) {
   TunedStage& a = map(&keys_[0]);
   begin();
   pass_time({{&a, 2.0}}, 0);  // two seconds of work in two: one thread's
@@ -146,12 +146,12 @@ TEST_F(TunerTest, LooksMoreRarelyWhenNothingChanges) {
   TunedStage& a = map(&keys_[0], {.cpu_budget = 1});
   begin();
   int looks = 0;
-  std::int64_t told = 0;
+  std::int64_t reported = 0;
   for (int i = 0; i < 1000; ++i) {  // ten seconds
     a.counters.input += kSecond / 100;
     tuner_.consumed(now_ += kSecond / 100, 0);
-    looks += a.input != told;
-    told = a.input;
+    looks += a.input != reported;
+    reported = a.input;
   }
   EXPECT_GE(looks, 9);
   EXPECT_LE(looks, 30);

@@ -50,8 +50,8 @@ def case(folder, name, **options):
             dataset = dataset.unbatch()
         for element in dataset:
             image, label = element if isinstance(element, tuple) else (element, None)
-            told = "-" if label is None else "%s:%s" % (label.dtype.name, label.numpy().tolist())
-            print(told.replace(" ", ""), "x".join(map(str, image.shape)), values(image.numpy()))
+            reported = "-" if label is None else "%s:%s" % (label.dtype.name, label.numpy().tolist())
+            print(reported.replace(" ", ""), "x".join(map(str, image.shape)), values(image.numpy()))
     except Exception as error:
         print("!", str(error).replace(folder, "DIR").replace("\n", " "))
 

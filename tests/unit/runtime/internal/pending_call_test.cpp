@@ -10,7 +10,7 @@
 namespace tandem {
 namespace {
 
-TEST(LateCallsOfARuntime, AreDrainedThoughOthersComeAndGo) {
+TEST(PendingCallsOfARuntime, AreDrainedThoughOthersComeAndGo) {
   PendingCalls calls;
   const auto slow = make_ref<PendingCall>();
   calls.add(slow);
@@ -35,7 +35,7 @@ TEST(LateCallsOfARuntime, AreDrainedThoughOthersComeAndGo) {
   EXPECT_TRUE(slow->done());
 }
 
-TEST(LateCallsOfARuntime, ThatCannotEndAreLeft) {
+TEST(PendingCallsOfARuntime, ThatCannotEndAreLeft) {
   PendingCalls calls;
   const auto stalled = make_ref<PendingCall>();
   calls.add(stalled);

@@ -1,5 +1,5 @@
-// What executors on several devices tell the profiler: streams, copies and the arrows between them,
-// work that waits.
+// What executors on several devices report to the profiler: streams, copies and the arrows between
+// them, work that waits.
 #include "tandem/runtime/profile/step_recorder.h"
 
 #include <memory>
@@ -97,7 +97,7 @@ class Recorded : public ::testing::Test {
   const std::uint64_t plan_id_ = StepRecorder::new_plan_id();
 };
 
-TEST_F(Recorded, NobodyListensUnlessAsked) {
+TEST_F(Recorded, NothingListensUnlessAsked) {
   EXPECT_FALSE(StepRecorder::on());
   EXPECT_EQ(StepRecorder::active(), nullptr);
   EXPECT_NE(StepRecorder::new_plan_id(), StepRecorder::new_plan_id());
@@ -153,7 +153,7 @@ TEST_F(Recorded, CostsAreThoseOfTheKindOfDevice) {
   EXPECT_FALSE(costs.seconds(td::CostProfile::key(*made_), "CPU").has_value());
 }
 
-TEST_F(Recorded, WorkThatWaitsMayOverlapAndTellsNoCosts) {
+TEST_F(Recorded, WorkThatWaitsMayOverlapAndReportsNoCosts) {
   td::profiler::start();
   {
     const auto recorder = StepRecorder::active();
