@@ -128,13 +128,29 @@ std::vector<Array> FunctionExecutor::run(const Function& function, std::vector<A
   return run_in(within, function, std::move(args), caller.device());
 }
 
-std::vector<Array> FunctionExecutor::run_in(const StepContext& within, const Function& function,
-                                            std::vector<Array> args, const Device& device) {
+namespace {
+
+// Every call goes through here.
+[[gnu::always_inline]] inline std::vector<Array> run_part(Runtime& runtime,
+                                                          const StepContext& within,
+                                                          const Function& function,
+                                                          std::vector<Array>&& args,
+                                                          const Device& device) {
   check_args(function, args);
   const FunctionSpan span(function.name());
-  const std::shared_ptr<Executable> plan = prepare(function, args, device, &within);
+  const bool plain = !runtime.needs_placement() && !within.session;
+  const std::shared_ptr<Executable> plan =
+      plain ? plans_of(function)->get(runtime, function, args, nullptr, nullptr)
+            : FunctionExecutor::prepare(function, args, device, &within);
   const ScopedFlushDenormals flush;
   return plan->run(std::move(args), within);
+}
+
+}  // namespace
+
+std::vector<Array> FunctionExecutor::run_in(const StepContext& within, const Function& function,
+                                            std::vector<Array> args, const Device& device) {
+  return run_part(Runtime::current(), within, function, std::move(args), device);
 }
 
 void FunctionExecutor::run_async(const Function& function, std::vector<Array> args,
@@ -188,12 +204,13 @@ void FunctionExecutor::copy_to_host_async(Array value, CopyDone done) {
 // Around a step of the calling thread.
 template <class Body>
 void FunctionExecutor::as_step(const Body& body) {
-  Runtime& runtime = Runtime::current();
-  const std::shared_ptr<const Cancellation>& own = thread_context().cancellation;
+  ThreadContext& thread = thread_context();
+  Runtime& runtime = thread.runtime ? *thread.runtime : Runtime::current();
+  const std::shared_ptr<const Cancellation> own = thread.cancellation;
   RunningCalls& calls = runtime.running_calls();
   const RunningCalls::Scope running(calls);
   if (!runtime.needs_placement() && !StepRecorder::on() && !own) {
-    StepScope scope(own);
+    StepScope scope(thread, nullptr);
     try {
       return body(scope.step());
     } catch (...) {
@@ -208,7 +225,7 @@ void FunctionExecutor::as_step(const Body& body) {
                                                    : joined ? own
                                                             : calls.closing_or(own);
   const CancellationScope cancellation(own && !joined ? both : nullptr);
-  StepScope scope(both);
+  StepScope scope(thread, both);
   try {
     body(scope.step());
   } catch (...) {
@@ -221,7 +238,7 @@ std::vector<Array> FunctionExecutor::call(const Function& function, std::vector<
   DepthGuard depth(function);
   std::vector<Array> results;
   as_step([&](const StepContext& within) {
-    results = run_in(within, function, std::move(args), device);
+    results = run_part(Runtime::current(), within, function, std::move(args), device);
   });
   return results;
 }

@@ -26,10 +26,12 @@ StepContext eager_step(const ThreadContext& thread) {
 }
 
 StepScope::StepScope(std::shared_ptr<const Cancellation> cancellation)
+    : StepScope(thread_context(), std::move(cancellation)) {}
+
+StepScope::StepScope(ThreadContext& thread, std::shared_ptr<const Cancellation> cancellation)
     : cancellation_(std::move(cancellation)),
       recorder_(StepRecorder::active()),
-      session_(std::exchange(thread_context().session, nullptr)) {
-  const ThreadContext& thread = thread_context();
+      session_(std::move(thread.session)) {
   step_.id = next_step_id();
   step_.cancellation = cancellation_.get();
   step_.deadline = thread.deadline;
