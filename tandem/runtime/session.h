@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/graph/resource_manager.h"
 #include "tandem/runtime/runtime.h"
 
 namespace tandem {
@@ -15,11 +16,11 @@ namespace tandem {
 ///     td::Session mine;
 ///     td::RuntimeScope scope(mine.runtime());   // ops in the block find this session's resources
 ///
-/// Without `isolate_state` the session is a name for the runtime's own state, which all such sessions
-/// share, as those of one TensorFlow server do. When an isolated session ends, its resources end
-/// with it: using a handle of one throws FailedPreconditionError, and so does making another one.
-/// Tensors stay. Thread-safe; keeps the runtime's memory, but not the runtime: calls in it throw
-/// CancelledError once that was destroyed.
+/// Without `isolate_state` the session is a name for the runtime's own state, which all such
+/// sessions share, as those of one TensorFlow server do. When an isolated session ends, its
+/// resources end with it: using a handle of one throws FailedPreconditionError, and so does making
+/// another one. Tensors stay. Thread-safe; keeps the runtime's memory, but not the runtime: calls
+/// in it throw CancelledError once that was destroyed.
 class TANDEM_EXPORT Session {
  public:
   struct Options {
@@ -42,7 +43,7 @@ class TANDEM_EXPORT Session {
   void close();
   /// Empties a container ("localhost" is the one of ops that name none): its variables and other
   /// resources are gone, and their handles with them.
-  void reset(const std::string& container = "localhost") const;
+  void reset(const std::string& container = kDefaultContainer) const;
 
  private:
   struct Impl;

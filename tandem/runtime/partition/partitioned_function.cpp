@@ -119,7 +119,7 @@ class PartitionedFunction::Step {
     try {
       Runtime& runtime = *function_.runtime_of_[p];
       ThreadContext context;
-      context.runtime = &runtime;
+      context.runtime = runtime.share();
       context.cancellation = cancellation_;
       const ThreadContextScope thread(std::move(context));
       std::vector<Array> args;
