@@ -78,7 +78,7 @@ struct Seconds {
   double varying = 0, fixed = 0;
 };
 
-// One kind of work on functions that nobody has called: the plans that it needs are part of it.
+// One kind of work on functions that have not been called: the plans that it needs are part of it.
 Seconds work(bool convolutions, bool training) {
   static const bench::Samples made = bench::samples(kSizes);
   const td::Shape shape =

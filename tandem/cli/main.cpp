@@ -58,7 +58,7 @@ void tandem::cli::report_error(const std::exception_ptr& error) {
   } catch (const Error& e) {
     std::cerr << "td: " << shown(e.what()) << '\n';
   } catch (const std::bad_alloc&) {
-    // Of ops the error has the name and the shapes; this is for all else.
+    // An op's error has its name and shapes; this is for everything else.
     std::cerr << "td: out of host memory while the graph or its data was read or prepared; "
               << memory_of_this_process() << ".\n";
   } catch (const std::exception& e) {

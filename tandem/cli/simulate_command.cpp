@@ -177,7 +177,7 @@ void run_simulate(const SimulateArguments& arguments) {
   for (const Node* arg : f.args) placement.fixed.emplace_back(arg, 0);
   Placement placed = place(f.graph, costs, Runtime::current().kernels(), placement);
   fuse_on_devices(f, placed);
-  tell_fallbacks(f.graph, placed);
+  report_fallbacks(f.graph, placed);
   const Forecast result = forecast(f.graph, placed, costs);
   arguments.json ? print_json(arguments, result) : print_text(arguments, result);
 }

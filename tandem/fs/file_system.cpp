@@ -24,7 +24,7 @@ FileSystem& file_system_of(std::string_view path) {
   static NeverDestroyed<LocalFileSystem> local;
   const std::size_t end = path.find("://");
   if (end == std::string_view::npos || path.substr(0, end) == "file") return *local;
-  // TensorFlow's error and text for a scheme that nobody registered; no issue asks for remote
+  // TensorFlow's error and text for a scheme that is not registered; no issue asks for remote
   // files.
   throw UnimplementedError(cat("File system scheme '", path.substr(0, end),
                                "' not implemented (file: '", path,

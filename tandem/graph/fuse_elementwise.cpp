@@ -170,7 +170,7 @@ class Fuser {
       if (std::find(replaced.begin(), replaced.end(), root) == replaced.end())
         replaced.push_back(root);
       replaced.insert(replaced.end(), others.begin(), others.end());
-      if (!f_.target->accepts({&fused, 1}, replaced)) return nullptr;  // pruned, as nobody uses it
+      if (!f_.target->accepts({&fused, 1}, replaced)) return nullptr;  // pruned, as nothing uses it
     }
     uses_.added(fused);
     return fused;

@@ -136,7 +136,7 @@ class TANDEM_EXPORT KernelContext {
   /// May be null.
   Rendezvous* rendezvous() const { return step_ ? step_->rendezvous : nullptr; }
 
-  // Of sends and receives (`is_transfer`) alone:
+  // For sends and receives (`is_transfer`) alone:
   /// The iteration of a loop that this execution belongs to.
   const FrameIteration& frame_iteration() const { return frame_iteration_; }
   /// An input is dead, so input 0 may be empty.
@@ -168,7 +168,7 @@ class TANDEM_EXPORT KernelContext {
   std::uint64_t planned_outputs_ =
       0;                            ///< outputs whose array is already there for the planned shape
   std::uint64_t offered_outputs_ = 0;  ///< those of them that may as well be made elsewhere
-  std::uint64_t owned_inputs_ = 0;     ///< inputs that nobody reads after this execution
+  std::uint64_t owned_inputs_ = 0;     ///< inputs that nothing reads after this execution
   std::uint32_t host_outputs_ = 0;  ///< outputs made in host memory, whatever the device
   const KernelServices* services_ = nullptr;
   NodeState* state_ = nullptr;

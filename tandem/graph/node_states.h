@@ -51,7 +51,7 @@ class NodeStates : public std::enable_shared_from_this<NodeStates> {
     return *entries.back().state;
   }
 
-  /// Of a session: the states of a function that its graph calls, by something that stands for the
+  /// For a session: the states of a function that its graph calls, by something that stands for the
   /// function and lives at least as long.
   std::shared_ptr<NodeStates> of_function(const void* function) {
     std::lock_guard lock(mutex_);

@@ -37,7 +37,7 @@ class TANDEM_EXPORT ResourceManager {
   /// Null when absent.
   Ref<Resource> lookup(std::string_view container, std::string_view name) const;
 
-  /// The same for resources of kind R, which messages call `type`. `lookup` throws NotFoundError
+  /// Look-up and creation for resources of kind R, which messages call `type`. `lookup` throws NotFoundError
   /// when absent.
   template <class R>
   Ref<R> lookup_or_create(std::string_view container, std::string_view name, const char* type,

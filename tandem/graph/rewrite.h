@@ -29,9 +29,9 @@ class TANDEM_EXPORT UseCounts {
   /// Nodes that wait for this one.
   int waiting_for(const Node* node) const;
   void added(const Node* node);
-  /// Takes back `added`, of a node that nobody uses.
+  /// Reverts `added`, for a node that nothing uses.
   void removed(const Node* node);
-  /// Users of `from` now use `to`; nodes that nobody uses any more count as gone.
+  /// Users of `from` now use `to`; nodes that nothing uses any more count as gone.
   void replaced(Output from, Output to);
 
  private:
@@ -90,7 +90,7 @@ class TANDEM_EXPORT RewriteContext {
   /// For `fuse`: notes, for people, why the node that makes `value` does not become one with this
   /// one, as it might.
   void keep_apart(Output value, const char* why) const;
-  /// False where nobody asks why.
+  /// False where no reasons are asked for.
   bool is_explained() const { return target_ != nullptr; }
   /// True if `replace` or `replace_with` left the graph as it was, since the device on which the
   /// nodes run cannot run what was to stand for them.

@@ -14,7 +14,7 @@
 namespace tandem::io {
 namespace {
 
-// TensorFlow's name of the C++ type, by which it tells kinds of resources apart.
+// TensorFlow's name of the C++ type, by which it distinguishes kinds of resources.
 constexpr const char* kVariableType = "tensorflow::Var";
 
 bool is_variable(const std::string& type) { return type == "Var" || type == kVariableType; }

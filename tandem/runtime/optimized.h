@@ -15,7 +15,7 @@ namespace tandem {
 TANDEM_EXPORT MutableFunction optimized(const Function& function,
                                         const std::vector<PartialShape>& arg_shapes);
 
-/// The same in two steps, where there are several devices: first what is done before nodes are
+/// In two steps, where there are several devices: first what is done before nodes are
 /// placed, then, for `function` placed so, the fused ops for which the devices have kernels. New
 /// nodes are placed where the ones are that they stand for.
 TANDEM_EXPORT MutableFunction simplified(const Function& function,

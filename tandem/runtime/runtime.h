@@ -105,7 +105,7 @@ class TANDEM_EXPORT Runtime {
   /// following; graphs placed before stay where they are.
   bool soft_placement() const { return flags_->soft_placement.load(std::memory_order_relaxed); }
   void set_soft_placement(bool on);
-  /// Decisions are told on stderr.
+  /// Decisions are reported on stderr.
   bool log_placement() const { return flags_->log_placement.load(std::memory_order_relaxed); }
   void set_log_placement(bool on);
   /// Eager calls wait for the device that runs them.

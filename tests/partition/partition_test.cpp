@@ -41,7 +41,7 @@ namespace {
 
 using Values = std::vector<Array>;
 
-// Of the latest step; to look at when it hangs.
+// The latest step's; to look at when it hangs.
 Ref<LocalRendezvous> g_rendezvous;
 
 // Ends the process, naming the seed and what the step waits for, if it hangs.
@@ -224,7 +224,7 @@ class Seed {
     }
   }
 
-  // Whoever was to be cancelled may have been done before.
+  // The step that was to be cancelled may have been done before.
   void run_with_fault(const PartitionedFunction& function, Fault fault, std::size_t step) {
     g_cancellation = std::make_shared<Cancellation>();
     const CancellationScope scope(g_cancellation);

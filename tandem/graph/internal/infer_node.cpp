@@ -49,7 +49,7 @@ std::optional<PartialShape> held_shape(Output output, const KnownOutputs& known)
 
 namespace {
 
-// Of a value that cannot be there nothing is planned: its kernel says so, where the error has the
+// Nothing is planned for a value that cannot be there: its kernel says so, where the error has the
 // node's name.
 bool has_too_many_elements(const PartialShape& shape) {
   std::int64_t count = 1;

@@ -137,7 +137,7 @@ Array listed_values(const TensorProto& proto, DType dtype) {
   throw UnimplementedError(cat("A constant of dtype ", dtype, " can't be read."));
 }
 
-// Of an integer of two or four bits, which has a byte of its own, the low bits count.
+// An integer of two or four bits has a byte of its own, whose low bits count.
 void wrap_small_integers(Array& array) {
   const auto each = [&]<class T>(T, int bits) {
     const int unused = 8 - bits;

@@ -12,7 +12,7 @@
 #include "tandem/kernels/cuda/kernel_table.h"
 #include "tandem/kernels/cuda/support/kernel_call.h"
 
-// The driver to open where nobody names another: tests build the library for their stand-in.
+// The driver to open where no other is named: tests build the library for their stand-in.
 #if !defined(TANDEM_CUDA_DRIVER)
 #define TANDEM_CUDA_DRIVER "libcuda.so.1"
 #endif

@@ -211,7 +211,7 @@ Device& choose_device(const DeviceCall& call) {
     if (wanted.matches(d->spec())) return *d;
   }
   check_task(call.runtime, wanted, all);
-  if (able.empty()) {  // the look-up there fails, and tells for which dtypes there are kernels
+  if (able.empty()) {  // the look-up there fails, and names the dtypes for which there are kernels
     for (Device* d : all) {
       if (wanted.matches(d->spec()) &&
           !call.runtime.kernels().find(call.op, d->kernel_class(), call.attrs)) {

@@ -155,7 +155,7 @@ void fuse_placed(MutableFunction& function, Placement& placement, const OpRegist
   if (!fusions) return;
   *fusions = target.made(function.graph);
   fusions->insert(fusions->end(), lacking.begin(), lacking.end());
-  // Of what is one op now it does not matter what was refused on the way.
+  // What was refused on the way does not matter for what is one op now.
   for (const Fusion& apart : target.kept_apart()) {
     if (function.graph.find(apart.node)) fusions->push_back(apart);
   }

@@ -68,7 +68,7 @@ bool only_asynchronous(const KernelList& kernels);
 /// belongs, as run_device_kernel does.
 void end_device_kernel(KernelContext& context, const UnmaterializedInputs& inputs);
 
-/// Floating-point operations and bytes of device memory that a stream is told of a kernel: none
+/// Floating-point operations and bytes of device memory that a stream is given for a kernel: none
 /// where a device that only takes time makes no floats (CostModel::makes_no_floats).
 struct KernelWork {
   double flops = 0;

@@ -277,21 +277,21 @@ class Run : public std::enable_shared_from_this<Run> {
   // them, in a loop, as they may be there at once and set others going.
   template <class Body>
   void locked(Body body) {
-    bool bring = false;
+    bool upload_now = false;
     {
       std::lock_guard lock(mutex_);
       ++depth_;
       body();
       if (--depth_ > 0) return;
-      bring = !to_bring_.empty();
+      upload_now = !to_upload_.empty();
     }
-    if (bring) bring_constants();
+    if (upload_now) upload_constants();
     if (!done_) return;
     work_without_pool();
     complete();
   }
 
-  // Of a run that nobody waits for, where the pool has no thread.
+  // For a run that no thread waits for, where the pool has none.
   void work_without_pool() {
     if (!works_by_itself_) return;
     {
@@ -321,11 +321,11 @@ class Run : public std::enable_shared_from_this<Run> {
     done_(error);
   }
 
-  void bring_constants() {
+  void upload_constants() {
     {
       std::lock_guard lock(mutex_);
-      if (bringing_ || to_bring_.empty()) return;
-      bringing_ = true;
+      if (uploading_ || to_upload_.empty()) return;
+      uploading_ = true;
     }
     for (;;) {
       std::vector<int> constants;  // in the order in which they were issued

@@ -20,7 +20,7 @@ namespace tandem {
 /// One call of a framed plan, and the memory for the next one.
 ///
 /// One thread at a time does all the bookkeeping: it alone touches frames, iterations and counts.
-/// That is the calling thread, or, of a run that nobody waits for, whichever thread has ended a
+/// That is the calling thread, or, for a run that no thread waits for, whichever thread has ended a
 /// step. Kernels run on it too, but for those that wait (asynchronous ones) and those worth
 /// sharing, which run on the pool while others are ready; they report back through `done_`.
 ///

@@ -106,7 +106,7 @@ void FunctionExecutor::reset_placement(const Function& function) {
 
 namespace {
 
-// Of a call that is no part of a step yet: an eager one of an op that calls functions.
+// For a call that is no part of a step yet: an eager one of an op that calls functions.
 bool begins_step(const KernelContext& caller) {
   return caller.step() == nullptr || caller.step()->id == 0;
 }

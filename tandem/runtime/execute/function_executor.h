@@ -30,7 +30,7 @@ class TANDEM_EXPORT FunctionExecutor final : public FunctionRunner {
   /// kernel of a step goes through. Throws the first failure.
   static std::vector<Array> call(const Function& function, std::vector<Array> args,
                                  const Device& device);
-  /// The same for callers that have lists of their own: see Executable::run_between.
+  /// As `call`, for callers that have lists of their own: see Executable::run_between.
   static void call_between(const Function& function, std::span<Array> args,
                            std::span<const Array> places, std::span<Array> results,
                            const Device& device);

@@ -223,7 +223,7 @@ void check_requests(Runtime& runtime, const MutableFunction& function) {
       return;
     }
     if (!runtime.soft_placement() || names_other_task(runtime, spec)) refuse_request(runtime, node);
-    // With several devices the placer tells where it goes.
+    // With several devices the placer says where it goes.
     if (devices.size() > 1) return;
     const auto [at, is_first] = unmet.try_emplace(request, Unmet{&node, 0});
     if (!is_first) ++at->second.others;

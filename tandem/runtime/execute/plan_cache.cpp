@@ -269,7 +269,7 @@ void PlanCache::forget_places() {
   if (!current(runtime, session)) adopt(runtime, session);
   auto plan = find(args, places);
   if (!plan) return make(lock, runtime, function, args, places, session);
-  // Other calls have the lock for less than it takes to be told apart from nothing.
+  // Other calls have the lock for less time than can be measured.
   if (making_.empty() && before == plans_added_.load(std::memory_order_relaxed)) return plan;
   stats_.longest_stall = std::max(stats_.longest_stall, waited);
   budget_->stalled(waited);

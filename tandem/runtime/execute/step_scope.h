@@ -28,7 +28,7 @@ class StepScope {
  public:
   /// `cancellation`, which may be null, stops the step.
   explicit StepScope(std::shared_ptr<const Cancellation> cancellation);
-  /// The same where the thread's context is at hand.
+  /// As above, where the thread's context is at hand.
   StepScope(ThreadContext& thread, std::shared_ptr<const Cancellation> cancellation);
   ~StepScope() = default;
   StepScope(const StepScope&) = delete;

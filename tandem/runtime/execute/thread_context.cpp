@@ -104,7 +104,7 @@ DeadlineScope::DeadlineScope(std::chrono::nanoseconds timeout)
                                    " s, but has to be greater than zero."));
   }
   const Clock::time_point now = Clock::now();
-  // Of a timeout that never ends the sum would overflow.
+  // The sum would overflow for a timeout that never ends.
   const bool endless = timeout > Clock::time_point::max() - now;
   const Clock::time_point deadline = endless ? Clock::time_point::max() : now + timeout;
   if (deadline >= saved_deadline_) return;

@@ -71,7 +71,7 @@ Explanation explain_body(MutableFunction body, const Function& function,
   OptimizerOptions optimizer = default_options().optimizer();
   if (!function.may_optimize()) optimizer.disable_meta_optimizer = true;
   fuse_placed(body, placed, runtime.ops(), runtime.kernels(), evaluator, optimizer, &fusions);
-  // What was just measured tells more than what the placer knew.
+  // What was just measured says more than what the placer knew.
   if (!options.costs && options.profile)
     costs = std::make_shared<const CostProfile>(options.profile->costs());
   const CostModel model(devices, std::move(costs));

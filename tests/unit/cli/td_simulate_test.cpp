@@ -98,7 +98,7 @@ TEST_F(TdSimulate, PlansOverSeveralHosts) {
   EXPECT_LT(step(R"({"bandwidth": "100GB/s"})"), 2.2 * product);
 }
 
-TEST_F(TdSimulate, TellsWrongUsageFromFailure) {
+TEST_F(TdSimulate, DistinguishesWrongUsageFromFailure) {
   expect_wrong_usage({"simulate", "simulate g.pbtxt",
                       "simulate g.pbtxt --devices devices.json --policy best",
                       "simulate g.pbtxt --devices devices.json --feed x",

@@ -34,7 +34,7 @@ struct Got {
   }
 };
 
-TEST(Collectives, ReduceInOrderOfRankWhoeverComesFirst) {
+TEST(Collectives, ReduceInOrderOfRankInWhateverOrderTheyCome) {
   LocalCollectives collectives;
   Got got[3];
   for (const int rank : {2, 0, 1}) {

@@ -148,7 +148,7 @@ int threads_of_this_process() {
   }
   return -1;
 }
-// Of the C library; 0 where a sanitizer has its own.
+// The C library's count; 0 where a sanitizer has its own.
 std::size_t allocated_bytes() { return mallinfo2().uordblks; }
 
 TEST(Session, AThousandRuntimesAndSessionsLeaveNothing) {

@@ -83,7 +83,7 @@ std::optional<KernelChoice> describe(const Node& node) {
   };
   if (p.dtype == DType::kBFloat16 && onednn::has_native_bfloat16())
     return show(kBFloat16ConvWays, 0);
-  p.nchw = false;  // the image is brought into the other order first
+  p.nchw = false;  // the image is put into the other order first
   if (!can_run_as_product(p)) return std::nullopt;
   return show(kConvWays, assumed_as_product(found->problem, p) ? 1 : 0);
 }

@@ -11,11 +11,11 @@
 
 namespace tandem::cpu {
 
-/// Of float, for filters of one entry.
+/// For float and filters of one entry.
 enum class ConvWay { kConvolution, kMatMul };
 inline constexpr const char* kConvWays[] = {"oneDNN convolution", "matmul"};
 
-/// Of bfloat16 where the processor multiplies it.
+/// For bfloat16 where the processor multiplies it.
 enum class BFloat16ConvWay { kNative, kThroughFloat };
 inline constexpr const char* kBFloat16ConvWays[] = {"oneDNN convolution", "through float"};
 

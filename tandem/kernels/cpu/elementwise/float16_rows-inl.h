@@ -1,4 +1,4 @@
-// Rows of half and bfloat16 to and from float. Compiled anew for each kind of processor; include it
+// Rows of half and bfloat16 to and from float. Compiled once for each kind of processor; include it
 // after foreach_target.h.
 
 #include <cstdint>

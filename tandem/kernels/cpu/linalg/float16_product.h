@@ -24,7 +24,7 @@ struct Float16Product {
   std::int64_t c_stride = 0;
 };
 
-/// Becomes float block by block, in a core's caches, while it is brought into the order of the
+/// Becomes float block by block, in a core's caches, while it is put into the order of the
 /// vectors; sums are of float and rounded once. On the calling thread, compiled for each kind of
 /// processor. Sums are in the same order for every row and column, whatever m and n are.
 void multiply_in_blocks(const Float16Product<Half>& product);

@@ -70,7 +70,7 @@ using MakePlan = Plan (*)(const void* what);
 /// thread has looked up three others.
 Call& find_call(const Key& key, MakePlan make, const void* what);
 
-/// The same for work that can also be done in pieces, of which there are few kinds: null, and
+/// As `call`, for work that can also be done in pieces, of which there are few kinds: null, and
 /// nothing made, if `key` is not there and many others of its `family` were made, as where a batch
 /// size changes from call to call. Making a primitive takes as long as running it a hundred times.
 Call* find_call_of_family(const Key& key, const Key& family, MakePlan make, const void* what);

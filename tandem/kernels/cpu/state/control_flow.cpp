@@ -111,9 +111,9 @@ bool goes_on(const KernelContext& c, const Function& condition, const Array& val
   if (!is_true(value)) return false;
   if (trips >= kMaxUnmaterialized && !is_computed(value) && !counts(condition)) {
     throw FailedPreconditionError(
-        cat("The loop has gone round ", trips, " times on ", c.device().name(),
-            ", but its condition was not computed and never ends it: it hangs on values of a "
-            "device that does not compute. State how often it goes round with "
+        cat("The loop ran ", trips, " iterations on ", c.device().name(),
+            ", but its condition was not computed and never ends it: it depends on values of a "
+            "device that does not compute. State its number of iterations with "
             "WhileOptions::maximum_iterations."));
   }
   return true;

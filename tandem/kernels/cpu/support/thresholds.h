@@ -15,7 +15,7 @@ namespace tandem::cpu::tuning {
 /// Multiplications that are worth another thread in a product of matrices or a convolution: some 15
 /// to 20 µs on one core, several times what handing over to a worker and joining it costs.
 constexpr double kThreadMultiplications = 1e6;
-/// The same for a filter's gradient, each of whose parts has another filter to add up.
+/// The threshold for a filter's gradient, each of whose parts has another filter to add up.
 constexpr double kFilterThreadMultiplications = 4e6;
 /// Under determinism the number of parts follows from the sizes alone. They are larger than above,
 /// as a machine may have fewer threads than there are parts; a choice, not a measurement.
@@ -44,7 +44,7 @@ constexpr std::int64_t kMaxBlockRows = 384;
 /// The side of matrices from which that is assumed to be faster than whole operands as float; of
 /// 256 it took 0.94 of the time, of 512 0.87.
 constexpr std::int64_t kMinBlockSide = 64;
-/// Of longer rows a part at a time: for each block of rows all of b is converted again, so they
+/// Longer rows are done a part at a time: for each block of rows all of b is converted again, so they
 /// must not be few. Measured: 2048 columns in one part took 1.12 times as long as a product of
 /// floats.
 constexpr std::int64_t kBlockColumns = 1024;

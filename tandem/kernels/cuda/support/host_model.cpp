@@ -304,7 +304,7 @@ void AccessLog::write(const char* what, std::size_t index) {
   Entry& e = entry(index);
   check(e, e.writer, e.write_warp_epoch, "written", what, index);
   // Several readers that all lie in this thread's warp before its last meeting are ordered too, but
-  // they are not told apart; kernels put a block barrier there.
+  // they are not distinguished; kernels put a block barrier there.
   check(e, e.reader, e.read_warp_epoch, "written", what, index);
   e.writer = static_cast<int>(block().current().place.linear);
   e.write_warp_epoch = block().warp_of(block().current()).epoch;
