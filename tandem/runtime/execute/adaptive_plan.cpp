@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "tandem/core/error.h"
 #include "tandem/runtime/execute/dataflow.h"
 #include "tandem/runtime/execute/running_calls.h"
 #include "tandem/runtime/runtime.h"
@@ -13,6 +14,17 @@ namespace {
 constexpr int kWarmRuns = 2;   // first runs pay for caches, primitives and page faults
 constexpr int kTrialRuns = 6;  // half of each schedule
 constexpr double kMinGain = 30e-6;
+
+// A result has memory of its own, so that its kernel may choose the shape.
+void check_result(const Plan& plan, std::size_t r, const Array& value) {
+  const Output result = plan.function().results[r];
+  const PartialShape& declared = result.node->output_shape(result.index);
+  if (is_ref(value.dtype()) || declared.is_compatible(value.shape())) [[likely]]
+    return;
+  throw InternalError(cat("The kernel of node '", result.node->name(), "' (",
+                          result.node->op().name, ") gave output ", result.index, " shape ",
+                          value.shape(), " but the op declares ", declared, "."));
+}
 
 }  // namespace
 
@@ -63,8 +75,10 @@ std::vector<Array> AdaptivePlan::run_into(std::vector<Array> args, std::span<con
     Plan& plan, std::unique_ptr<Plan::Frame> frame, std::span<const Array> places) {
   std::vector<Array> results;
   results.reserve(plan.result_slots().size());
-  for (int slot : plan.result_slots())
+  for (int slot : plan.result_slots()) {
     results.push_back(frame->values[static_cast<std::size_t>(slot)]);
+    check_result(plan, results.size() - 1, results.back());
+  }
   if (!places.empty()) plan.forget_places(*frame);
   plan.release(std::move(frame));
   return results;
@@ -88,8 +102,7 @@ Plan& AdaptivePlan::for_this_thread(Plan& plan) const {
   } else {
     // What waits in the call, a dequeue say, ends with the runtime.
     StepContext waiting = within;
-    if (!waiting.cancellation)
-      waiting.cancellation = runtime_.running_calls().closing().get();
+    if (!waiting.cancellation) waiting.cancellation = runtime_.running_calls().closing().get();
     run_dataflow(plan, *frame, waiting, runtime_.inter_op_pool());
   }
   return frame;
@@ -102,6 +115,7 @@ void AdaptivePlan::run_between(std::span<Array> args, std::span<const Array> pla
   std::unique_ptr<Plan::Frame> frame = run_frame(*plan, args, within, nullptr, places);
   for (std::size_t i = 0; i < results.size(); ++i) {
     results[i] = frame->values[static_cast<std::size_t>(plan->result_slots()[i])];
+    check_result(*plan, i, results[i]);
   }
   if (!places.empty()) plan->forget_places(*frame);
   plan->release(std::move(frame));

@@ -79,7 +79,7 @@ TEST(VariableCreatorScope, LayersMakeTheirVariablesThroughIt) {
 }
 
 TEST(VariableCreatorScope, BadCreatorsAreRefused) {
-  EXPECT_THROW(VariableCreatorScope(VariableCreator()), InvalidArgumentError);
+  EXPECT_THROW(VariableCreatorScope{VariableCreator()}, InvalidArgumentError);
   const VariableCreatorScope scope(
       [](const NextVariableCreator&, Tensor, VariableOptions) { return Variable(); });
   EXPECT_THROW(Variable(Tensor(1.0f)), InvalidArgumentError);

@@ -77,6 +77,8 @@ std::string internal_error(Call call) {
 void expect_refused(const OpRegistration& op, const std::string& name, const std::string& kernel,
                     const std::string& what) {
   const auto names = AllOf(HasSubstr(name), HasSubstr(kernel), HasSubstr(what));
+  // The shape of a result is compared when the call is over, which knows the node.
+  const auto names_op = AllOf(HasSubstr(name), HasSubstr(what));
   const auto one = [&op](Tensor x) { return call(op, {std::move(x)}).front(); };
   const Tensor x{1.0f, 2.0f};
   EXPECT_THAT(internal_error([&] { one(x).synchronize(); }), names);
@@ -88,7 +90,7 @@ void expect_refused(const OpRegistration& op, const std::string& name, const std
   });
   for (int i = 0; i < 5; ++i) {  // plans and frames are kept from call to call
     EXPECT_THAT(internal_error([&] { read(x).synchronize(); }), names) << i;
-    EXPECT_THAT(internal_error([&] { returned(x).synchronize(); }), names) << i;
+    EXPECT_THAT(internal_error([&] { returned(x).synchronize(); }), names_op) << i;
     EXPECT_THAT(internal_error([&] { looped(x).synchronize(); }), names) << i;
   }
 }

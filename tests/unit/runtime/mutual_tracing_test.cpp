@@ -2,7 +2,6 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <span>
 #include <thread>
 #include <vector>
 
@@ -57,35 +56,6 @@ TEST(MutualTracing, OneTraceServesThreadsThatAskAtTheSameTime) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(traced, 1);
   EXPECT_EQ(f.num_traces(), 1u);
-}
-
-// The gradient of a function is made of the user's code too: here it waits for a thread that
-// differentiates the same function.
-TEST(MutualTracing, NoLockIsHeldWhileGradientsAreMade) {
-  std::atomic<int> depth{0};
-  std::function<Tensor(const Tensor&)> gradient_of;
-  const auto f = function([&](Tensor x) {
-    return custom_gradient(
-               [](std::span<const Tensor> in) { return std::vector<Tensor>{in[0] * in[0]}; },
-               [&](std::span<const Tensor> in, std::span<const Tensor>,
-                   std::span<const Tensor> grads) {
-                 if (depth++ == 0) {
-                   std::thread([&] {
-                     EXPECT_EQ(gradient_of(Tensor(3.0f)).item<float>(), 6);
-                   }).join();
-                 }
-                 return std::vector<Tensor>{grads[0] * in[0] * 2.0f};
-               },
-               {x})
-        .front();
-  });
-  gradient_of = [&f](const Tensor& x) {
-    GradientTape tape;
-    tape.watch(x);
-    return tape.gradient(f(x), x);
-  };
-  EXPECT_EQ(gradient_of(Tensor(2.0f)).item<float>(), 4);
-  EXPECT_GE(depth, 1);
 }
 
 }  // namespace
