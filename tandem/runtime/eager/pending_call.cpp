@@ -27,6 +27,7 @@ std::exception_ptr closed_error() {
 }  // namespace
 
 bool PendingCall::done() const {
+  if (done_.load(std::memory_order_acquire)) return true;
   std::vector<Ref<PendingCall>> needs;
   {
     std::lock_guard lock(mutex_);
@@ -36,6 +37,7 @@ bool PendingCall::done() const {
   for (const auto& before : needs) {
     if (!before->done()) return false;
   }
+  done_.store(true, std::memory_order_release);
   return true;
 }
 
@@ -51,11 +53,13 @@ void PendingCall::wait() {
 }
 
 std::exception_ptr PendingCall::error() const {
+  if (succeeded_.load(std::memory_order_acquire)) return nullptr;
   std::lock_guard lock(mutex_);
   if (error_) return error_;
   for (const auto& before : needs_) {
     if (std::exception_ptr error = before->error()) return error;
   }
+  if (done_.load(std::memory_order_acquire)) succeeded_.store(true, std::memory_order_release);
   return nullptr;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -23,7 +24,12 @@ class PendingCall final : public Event {
   /// Why the call failed as far as is known already; null: it did not.
   std::exception_ptr error() const;
   /// The call fails unless this one, which it began after, succeeds. Before it is handed over.
-  void needs(Ref<PendingCall> before) { needs_.push_back(std::move(before)); }
+  void needs(Ref<PendingCall> before) {
+    for (const auto& known : needs_) {
+      if (known.get() == before.get()) return;
+    }
+    needs_.push_back(std::move(before));
+  }
   /// Known on the device's thread, before `finish`: what runs behind it on the stream sees it.
   void fail(std::exception_ptr error);
   void finish(std::exception_ptr error);
@@ -38,6 +44,9 @@ class PendingCall final : public Event {
   std::condition_variable changed_;
   bool has_run_ = false;
   bool finished_ = false;
+  // Once true: calls share what they need, and to ask for it along each way takes for ever.
+  mutable std::atomic<bool> done_{false};
+  mutable std::atomic<bool> succeeded_{false};
   std::exception_ptr error_;
   std::vector<Ref<PendingCall>> needs_;  ///< of those that were not done when this one was
 };
