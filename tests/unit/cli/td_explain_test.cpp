@@ -199,7 +199,12 @@ TEST_F(TdExplain, ThePageShowsWhatTheCommandPrints) {
                                             path("examples/data"));
   const TdResult r = explain(page.substr(command, line_end - command));
   EXPECT_EQ(r.code, 0) << r.err;
-  EXPECT_EQ(words(r.out), words(page.substr(line_end, end - line_end)));
+  // What follows has times of the machine at hand (docs/kernel-choice.md).
+  const std::string measured = "kernels with several implementations";
+  const auto before = [&](const std::string& text) {
+    return words(text.substr(0, text.find(measured)));
+  };
+  EXPECT_EQ(before(r.out), before(page.substr(line_end, end - line_end)));
 }
 
 }  // namespace
