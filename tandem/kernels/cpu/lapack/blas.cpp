@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <atomic>
 #include <complex>
 #include <initializer_list>
 #include <limits>
@@ -99,6 +100,13 @@ std::string library_name() {
 }
 
 Entry::Entry() {
+  // The handler of the program's end need not be registered at every call.
+  static std::atomic<std::uint64_t> calls{0};
+  noticed_.emplace(calls.load(std::memory_order_relaxed) < 16 ? calls.fetch_add(1) : 16);
+  if (!noticed_->allowed()) {
+    noticed_.reset();
+    if (!onednn::program_ends_here()) onednn::stop_at_program_end();
+  }
   if (one_at_a_time()) entered().lock();
 }
 Entry::~Entry() {

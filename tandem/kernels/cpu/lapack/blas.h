@@ -1,7 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+
+#include "tandem/kernels/cpu/onednn/program_end.h"
 
 // BLAS' products of matrices for float, double and their complex types: the one door to the
 // library. Matrices are row-major and may be parts of larger ones. Everything runs on the calling
@@ -37,20 +40,24 @@ bool multiply(const Product<T>& product);
 template <class T>
 bool solve_triangle(bool lower, Turn turn, std::int64_t n, std::int64_t columns, const T* a, T* b);
 
-/// The library's version and the kind of processor that it takes this one for, as far as it says so:
-/// "OpenBLAS 0.3.21 ... SkylakeX", or "BLAS".
+/// The library's version and the kind of processor that it takes this one for, as far as it says
+/// so: "OpenBLAS 0.3.21 ... SkylakeX", or "BLAS".
 std::string library_name();
 
 /// To be held around each call of BLAS or LAPACK. Threads are the pool's business: an OpenBLAS with
 /// threads of its own is limited to one. One that was built without threads has no locks
 /// either, and gives wrong results if two threads are in it (Debian's libopenblas0-serial): there
-/// calls wait for each other.
+/// calls wait for each other. While the program ends, which takes the library's memory away, other
+/// threads than the one that ends it no longer come in (onednn::stop_at_program_end).
 class Entry {
  public:
   Entry();
   ~Entry();
   Entry(const Entry&) = delete;
   Entry& operator=(const Entry&) = delete;
+
+ private:
+  std::optional<onednn::MakingScope> noticed_;  ///< the program's end waits for it
 };
 
 }  // namespace tandem::cpu::blas

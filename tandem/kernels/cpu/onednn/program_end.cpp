@@ -59,10 +59,11 @@ MakingScope::~MakingScope() {
   g_making.fetch_sub(1, std::memory_order_seq_cst);
 }
 
+bool program_ends_here() { return g_ends_on.load() == std::this_thread::get_id(); }
+
 void stop_at_program_end() {
   if (!g_ends.load(std::memory_order_seq_cst)) return;
-  const bool ends_here = g_ends_on.load() == std::this_thread::get_id();
-  while (!ends_here && (is_main_thread() || is_detached()))
+  while (!program_ends_here() && (is_main_thread() || is_detached()))
     std::this_thread::sleep_for(std::chrono::hours(1));
   throw CancelledError("The program ends: nothing can be made ready for the first time any more.");
 }

@@ -4,9 +4,9 @@
 
 namespace tandem::cpu::onednn {
 
-/// For the making of a primitive, which uses static objects of the library: the program's end, which
-/// destroys those, waits for the block. What is made in the block is known to be destroyed later
-/// than the program's end is noticed.
+/// For the making of a primitive, or a call of BLAS, which use static objects of their libraries:
+/// the program's end, which destroys those, waits for the block. What is made in the block is known
+/// to be destroyed later than the program's end is noticed.
 class MakingScope {
  public:
   /// Calls that make something only the first times they are called give the number of their calls
@@ -24,9 +24,13 @@ class MakingScope {
   const bool first_;
 };
 
-/// For what cannot go on without a new primitive. While the program ends, a thread that nothing waits
-/// for (a detached one, the main thread) stops here; another one gets a CancelledError. Returns if
-/// the program does not end.
+/// Whether the calling thread is the one that ends the program: static objects that are still there
+/// may be used by it.
+bool program_ends_here();
+
+/// For what cannot go on without a new primitive. While the program ends, a thread that nothing
+/// waits for (a detached one, the main thread) stops here; another one gets a CancelledError.
+/// Returns if the program does not end.
 void stop_at_program_end();
 
 }  // namespace tandem::cpu::onednn
