@@ -86,7 +86,7 @@ Summary summarize(const io::ImportedGraph& imported) {
     ++summary.ops[op];
     if (steers(op)) ++summary.control_flow[op];
     const bool used = !users[static_cast<std::size_t>(node->id())].empty();
-    if (op.starts_with("Placeholder")) {
+    if (node->op().traits.placeholder) {
       // TensorFlow leaves placeholders behind that nothing reads.
       if (used || imported.graph->num_nodes() == 1) summary.inputs.push_back(tensor(*node, op, 0));
     } else if (is_variable(op) && node->num_outputs() > 0) {

@@ -13,11 +13,15 @@ namespace {
 
 std::size_t at(const Node* node) { return static_cast<std::size_t>(node->id()); }
 
-bool assigns(const std::string& op) { return op == "Assign" || op == "AssignVariableOp"; }
+bool assigns(const Node& node) { return node.op().traits.initializes == Initializes::kVariable; }
+
+// Something to hang control edges on.
+bool does_nothing(const Node& node) {
+  return node.inputs().empty() && node.num_outputs() == 0 && !node.op().traits.stateful;
+}
 
 bool fills_a_table(const Node& node, std::map<const Function*, bool>& known) {
-  const std::string& op = node.op().name;
-  if (op.starts_with("InitializeTable") || op.starts_with("LookupTableImport")) return true;
+  if (node.op().traits.initializes == Initializes::kTable) return true;
   if (node.kind() != NodeKind::kCall) return false;
   const AttrValue* called = node.attrs().find("f");
   const auto* f = called ? called->get_if<FunctionRef>() : nullptr;
@@ -65,8 +69,7 @@ class Initializers {
       const auto is_fed = [&](const Node* before) { return static_cast<bool>(fed_[at(before)]); };
       const auto& inputs = node->inputs();
       const auto& before = node->control_inputs();
-      fed_[at(node)] = node->op().name.starts_with("Placeholder") ||
-                       node->kind() == NodeKind::kArg ||
+      fed_[at(node)] = node->op().traits.placeholder || node->kind() == NodeKind::kArg ||
                        std::any_of(inputs.begin(), inputs.end(),
                                    [&](const Output& in) { return is_fed(in.node); }) ||
                        std::any_of(before.begin(), before.end(), is_fed);
@@ -79,7 +82,7 @@ class Initializers {
     std::vector<const Node*> assigns_new;
     std::set<const Node*> given;
     for (const Node* node : order_) {
-      if (!assigns(node->op().name) || fed_[at(node)] || node->inputs().size() < 2) continue;
+      if (!assigns(*node) || fed_[at(node)] || node->inputs().size() < 2) continue;
       const Node* variable = node->inputs()[0].node;
       std::set<const Node*>& read = reads_[node];
       find_read(node->inputs()[1].node, read);
@@ -109,7 +112,7 @@ class Initializers {
   }
 
   bool gives_a_value(const Node& node) {
-    if (assigns(node.op().name)) return first_.contains(&node);
+    if (assigns(node)) return first_.contains(&node);
     if (!fills_a_table(node, fills_)) return false;
     const auto& users = users_[at(&node)];  // a function of which somebody takes results does more
     return std::none_of(users.begin(), users.end(), [&](const Node* user) {
@@ -120,7 +123,7 @@ class Initializers {
 
   bool only_waits(const Node& node) const {
     const auto& before = node.control_inputs();
-    return node.op().name == "NoOp" && !before.empty() &&
+    return does_nothing(node) && !before.empty() &&
            std::all_of(before.begin(), before.end(),
                        [&](const Node* b) { return static_cast<bool>(initializes_[at(b)]); });
   }

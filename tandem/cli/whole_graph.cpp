@@ -64,7 +64,7 @@ WholeFunction whole_function(io::ImportedGraph imported, const WholeGraph& step)
   };
   for (const auto& node : imported.graph->nodes()) {
     const bool used = !users[static_cast<std::size_t>(node->id())].empty();
-    if (node->op().name.starts_with("Placeholder")) {
+    if (node->op().traits.placeholder) {
       const auto shape = given.find(node->name());
       const bool skipped = everything ? !used && imported.graph->num_nodes() > 1
                                       : !needed[static_cast<std::size_t>(node->id())];

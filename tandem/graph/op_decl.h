@@ -67,45 +67,73 @@ enum class ShapeValue : std::uint8_t {
   kSameAsInput,   ///< holds what input 0 holds (Identity, Cast between index types)
 };
 
-/// How an op whose input 1 names axes joins the elements along them.
-enum class ReductionKind : std::uint8_t { kNothing, kSum, kMean };
+/// How an op joins elements: along the axes that input 1 names, but for kSumOfChannels.
+enum class ReductionKind : std::uint8_t {
+  kNothing,
+  kSum,
+  kMean,
+  kSumOfChannels,  ///< a sum along all axes but the channels' (BiasAddGrad)
+};
+
+/// Whether each element of the output is the exact or correctly rounded result of the inputs'
+/// elements at its place, whatever else is computed with it, and never an error.
+enum class Exactness : std::uint8_t {
+  kNone,
+  kFloating,  ///< for floating dtypes (division)
+  kAlways,
+};
+
+/// What an op gives its value to, of what its input 0 names, without reading it.
+enum class Initializes : std::uint8_t { kNothing, kVariable, kTable };
 
 /// What passes want to know of an op. Masks have bit i set for input or output i.
 struct OpTraits {
   NodeKind kind = NodeKind::kPlain;
-  bool stateful =
-      false;  ///< reads or changes state: never folded, merged or dropped; kept in program order
-  bool reads_only =
-      false;  ///< stateful, but only reads: may run beside other readers, or not at all if unused
-  bool keeps_state = false;  ///< needs a NodeState that lives from one execution to the next
-  bool runs_when_dead =
-      false;  ///< in loops and conditionals it runs also where its inputs are dead
-  bool elementwise =
-      false;  ///< output element i depends on the inputs' elements i alone (after broadcasting)
-  bool commutative = false;     ///< inputs 0 and 1 may change places
-  std::uint32_t may_reuse = 0;  ///< inputs whose memory output 0 may take over
-  std::uint32_t shares_memory =
-      0;  ///< inputs whose memory output 0 shares as it is (Reshape, Identity)
-  std::uint32_t retains_inputs =
-      0;  ///< inputs whose memory may live on in state or results (AssignVariableOp's value)
-  std::uint32_t owns_output_memory =
-      0;  ///< outputs in memory of their own (a variable's value): none is planned for them
-  std::uint32_t host_inputs = 0;  ///< inputs that kernels read on the host (shapes, axes)
+  /// Reads or changes state: never folded, merged or dropped; kept in program order.
+  bool stateful = false;
+  /// Stateful, but only reads: may run beside other readers, or not at all if unused.
+  bool reads_only = false;
+  /// Needs a NodeState that lives from one execution to the next.
+  bool keeps_state = false;
+  /// In loops and conditionals it runs also where its inputs are dead.
+  bool runs_when_dead = false;
+  /// Stands for a value that each run of the graph feeds; one with an input has that as default.
+  bool placeholder = false;
+  /// Output element i depends on the inputs' elements i alone (after broadcasting).
+  bool elementwise = false;
+  Exactness exact = Exactness::kNone;
+  /// Inputs 0 and 1 may change places.
+  bool commutative = false;
+  /// Inputs whose memory output 0 may take over.
+  std::uint32_t may_reuse = 0;
+  /// Inputs whose memory output 0 shares as it is (Reshape, Identity).
+  std::uint32_t shares_memory = 0;
+  /// Inputs whose memory may live on in state or results (AssignVariableOp's value).
+  std::uint32_t retains_inputs = 0;
+  /// Outputs in memory of their own (a variable's value): none is planned for them.
+  std::uint32_t owns_output_memory = 0;
+  /// Inputs that kernels read on the host (shapes, axes).
+  std::uint32_t host_inputs = 0;
   std::uint32_t host_outputs = 0;
-  bool cpu_only = false;  ///< keeps its state in host objects (queues, tables): runs on CPUs alone,
-                          ///< as all ops do that take or give strings
+  /// Keeps its state in host objects (queues, tables): runs on CPUs alone, as all ops do that take
+  /// or give strings.
+  bool cpu_only = false;
   ShapeValue value = ShapeValue::kNone;
   ReductionKind joins = ReductionKind::kNothing;
+  Initializes initializes = Initializes::kNothing;
 };
 
 /// An op as it is written down, once, in its family's source file.
 ///
 /// Grammar of the texts (names are TensorFlow's):
-///   inputs, outputs: "x: T, y: T" | "shape: int32" | "values: N * T" | "args: Tin" (a list of
-///   types) | "ref: Ref(T)" attrs, separated by ';': "T: {float, half}" | "T: numbers" | "N: int >=
-///   1" | "axis: int = -1" | "adj_x: bool = false" | "padding: {'SAME', 'VALID'}" | "strides:
-///   list(int)" | "dtype: type = float" | "f: func" | "value: tensor" named type sets: floats,
-///   complexes, reals, numbers, integers, signed, unsigned, index, pod, all
+/// - inputs and outputs: `x: T, y: T`, `shape: int32`, `values: N * T`, `args: Tin` (of a list of
+///   types), `ref: Ref(T)`
+/// - attrs, separated by `;`: `T: {float, half}`, `T: numbers`, `N: int >= 1`, `axis: int = -1`,
+///   `adj_x: bool = false`, `padding: {'SAME', 'VALID'}`, `strides: list(int)`,
+///   `dtype: type = float`, `f: func`, `value: tensor`
+/// - named sets of types: floats, complexes, reals, numbers, integers, signed, unsigned, index,
+/// pod,
+///   all
 struct OpDecl {
   const char* name;
   const char* inputs = "";

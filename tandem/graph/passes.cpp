@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/graph/fusion_pass.h"
 #include "tandem/graph/internal/attr_hash.h"
 #include "tandem/graph/internal/pure_node.h"
 #include "tandem/graph/internal/replacements.h"
@@ -333,7 +334,7 @@ void fuse_ops(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator,
               const OptimizerOptions& options) {
   if (options.remapping) passes::fuse(f, ops, options);
   if (options.elementwise_fusion) passes::fuse_elementwise(f, ops, evaluator);
-  if (options.image_fusion) passes::fuse_images(f, ops, evaluator);
+  passes::run_fusion_passes(f, ops, evaluator, options);
 }
 
 namespace {
@@ -365,7 +366,7 @@ void specialize(MutableFunction& f, const std::vector<PartialShape>& arg_shapes,
     passes::fuse_elementwise(f, ops, evaluator, sizes);
     if (sizes) set_arg_shapes(f, arg_shapes);
   }
-  if (options.image_fusion) passes::fuse_images(f, ops, evaluator);
+  passes::run_fusion_passes(f, ops, evaluator, options);
 }
 
 }  // namespace tandem

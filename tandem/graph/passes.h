@@ -90,8 +90,6 @@ TANDEM_EXPORT bool fuse(MutableFunction& f, const OpRegistry& ops,
 /// given, says which are large; else those whose shape says so.
 TANDEM_EXPORT bool fuse_elementwise(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator,
                                     SizesOfCalls* sizes = nullptr);
-/// Makes one op of the decoding and resizing of an image and the elementwise ops that follow.
-TANDEM_EXPORT bool fuse_images(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator);
 }  // namespace passes
 
 /// Those of the passes that keep values as they are, until nothing changes (at most a few rounds).

@@ -122,7 +122,7 @@ void check_runs(const Graph& needed, const ImportedGraph& imported) {
 }
 
 bool is_placeholder(const Node& node) {
-  return node.op().name == "Placeholder" || node.op().name == "PlaceholderV2";
+  return node.op().traits.placeholder && node.inputs().empty();
 }
 
 void check_fed(const Graph& needed) {

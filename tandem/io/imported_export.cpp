@@ -68,7 +68,7 @@ ExportedGraph export_graph_def(const ImportedGraph& imported, GraphFormat format
     return bytes != nullptr;
   });
   for (const Node* node : nodes) {
-    if (node->op().name == "Placeholder" || node->op().name == "PlaceholderV2")
+    if (node->op().traits.placeholder && node->inputs().empty())
       result.inputs.push_back(body.name(*node) + ":0");
   }
   result.bytes = graph_bytes(graph, format);

@@ -2,8 +2,9 @@
 // whole graph, to the bit: partition_test [--graphs FOLDER]… [--seeds N] [--start S] [--report
 // FILE]
 //
-// A seed decides graph, tasks, devices, whether the graph is optimised before, where its nodes go,
-// and whether a fault or a cancellation is put in somewhere. `--seeds 1 --start S` runs one again.
+// A seed decides graph, tasks, devices, whether the graph is optimised before or its functions
+// expanded, so that branches and loops are split too, where its nodes go, and whether a fault or a
+// cancellation is put in somewhere. `--seeds 1 --start S` runs one again.
 
 #include <atomic>
 #include <chrono>
@@ -288,9 +289,15 @@ Arguments read_arguments(int argc, char** argv) {
   return arguments;
 }
 
+// One form of a stored graph, and what it gives.
+struct Form {
+  const MutableFunction* step;
+  Reference reference;
+};
+
 struct Loaded {
   StoredGraph graph;
-  Reference plain, optimized;
+  std::vector<Form> forms;
 };
 
 int run(const Arguments& arguments) {
@@ -301,7 +308,7 @@ int run(const Arguments& arguments) {
   for (const std::string& folder : arguments.folders) {
     for (const std::string& path : find_cases(folder)) {
       if (!arguments.only.empty() && path.find(arguments.only) == std::string::npos) continue;
-      graphs.push_back(std::make_unique<Loaded>(Loaded{read_case(path), {}, {}}));
+      graphs.push_back(std::make_unique<Loaded>(Loaded{read_case(path), {}}));
     }
   }
   // From here on graphs run as they are.
@@ -312,13 +319,17 @@ int run(const Arguments& arguments) {
   for (auto& loaded : graphs) {
     const StoredGraph& graph = loaded->graph;
     try {
-      loaded->plain = reference_of(graph, graph.step);
-      loaded->optimized = reference_of(graph, graph.optimized_step);
+      const auto add = [&](const MutableFunction& step) {
+        loaded->forms.push_back({&step, reference_of(graph, step)});
+      };
+      add(graph.step);
+      add(graph.expanded_step ? *graph.expanded_step : graph.step);
+      add(graph.optimized_step);
     } catch (const std::exception& error) {
       std::printf("%s does not run whole: %s\n", graph.name.c_str(), error.what());
       return 1;
     }
-    for (const bool same : loaded->plain.comparable) {
+    for (const bool same : loaded->forms[0].reference.comparable) {
       ++results;
       comparable += same;
     }
@@ -332,12 +343,10 @@ int run(const Arguments& arguments) {
   for (std::uint64_t seed = arguments.start; seed < arguments.start + arguments.seeds; ++seed) {
     watchdog.begin(seed);
     Loaded& loaded = *graphs[seed % graphs.size()];
-    const bool optimized = (seed / graphs.size()) % 3 == 2;
+    const Form& form = loaded.forms[(seed / graphs.size()) % loaded.forms.size()];
     const auto begin = std::chrono::steady_clock::now();
     try {
-      Seed(seed, loaded.graph, optimized ? loaded.optimized : loaded.plain,
-           optimized ? loaded.graph.optimized_step : loaded.graph.step)
-          .run();
+      Seed(seed, loaded.graph, form.reference, *form.step).run();
     } catch (const std::exception& error) {
       ++failed;
       std::printf("seed %llu (%s) FAILED: %s\n", static_cast<unsigned long long>(seed),

@@ -9,6 +9,7 @@
 
 #include "tandem/fs/file_system.h"
 #include "tandem/fs/gzip.h"
+#include "tandem/graph/expand_functions.h"
 #include "tandem/io/npy.h"
 #include "tandem/runtime/execute/prepare.h"
 #include "tandem/runtime/optimized.h"
@@ -21,6 +22,13 @@ using nlohmann::json;
 
 MutableFunction prepared(const io::GraphSession::Step& step) {
   MutableFunction f(*step.function());
+  prepare(f, Runtime::current().ops());
+  return f;
+}
+
+std::optional<MutableFunction> expanded(const io::GraphSession::Step& step) {
+  MutableFunction f(*step.function());
+  if (!passes::expand_functions(f, Runtime::current().ops())) return std::nullopt;
   prepare(f, Runtime::current().ops());
   return f;
 }
@@ -65,6 +73,7 @@ StoredGraph read_case(const std::string& folder) {
                     .initializers = {},
                     .step = prepared(step),
                     .optimized_step = optimized(*step.function(), shapes),
+                    .expanded_step = expanded(step),
                     .steps = std::clamp(description.value("steps", 1), 1, 3)};
   for (const std::string& init : texts(description, "inits"))
     graph.initializers.push_back(prepared(session.prepare({}, {}, {init})));

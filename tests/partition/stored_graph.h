@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct StoredGraph {
   MutableFunction step;
   /// The same after the optimiser.
   MutableFunction optimized_step;
+  /// With the bodies of calls, If, Case and While among its own nodes; none if it has none of them.
+  std::optional<MutableFunction> expanded_step;
   int steps = 1;
 };
 

@@ -1,7 +1,5 @@
 #include <algorithm>
-#include <array>
 #include <map>
-#include <string_view>
 #include <utility>
 
 #include "tandem/data/fusion/stage_fusion.h"
@@ -12,19 +10,12 @@
 namespace tandem::data {
 namespace {
 
-// Ops whose result at one place follows from their inputs at that place alone, is rounded once and
-// exactly, and is never an error. Division is so for floating dtypes.
-constexpr std::array<std::string_view, 31> kByElement = {
-    "Abs",       "AddV2",      "BitwiseAnd", "BitwiseOr",    "BitwiseXor", "Cast",     "Ceil",
-    "Equal",     "Floor",      "Greater",    "GreaterEqual", "Identity",   "Invert",   "Less",
-    "LessEqual", "LogicalAnd", "LogicalNot", "LogicalOr",    "Maximum",    "Minimum",  "Mul",
-    "Neg",       "NotEqual",   "RealDiv",    "Relu",         "Rint",       "SelectV2", "Sign",
-    "Square",    "Sub",        "Div"};
-
+// Whether the result at one place is the same, to the bit, however many places are computed at
+// once.
 bool by_element(const Node& node) {
-  const std::string_view name = node.op().name;
-  if (std::find(kByElement.begin(), kByElement.end(), name) == kByElement.end()) return false;
-  return !name.ends_with("Div") || is_floating(node.output_dtype(0));
+  const Exactness exact = node.op().traits.exact;
+  return exact == Exactness::kAlways ||
+         (exact == Exactness::kFloating && is_floating(node.output_dtype(0)));
 }
 
 // Which nodes' values differ from element to element; nothing if one of them could not be computed

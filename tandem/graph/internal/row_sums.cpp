@@ -37,13 +37,13 @@ bool all_axes_but_last(const Node& reduction, int rank) {
 }
 
 bool is_row_sum(const Node& node) {
-  const bool of_bias = node.op().name == "BiasAddGrad";
-  if ((!of_bias && node.op().traits.joins != ReductionKind::kSum) ||
-      !is_fusible_dtype(node.output_dtype(0)))
+  const ReductionKind joins = node.op().traits.joins;
+  const bool of_channels = joins == ReductionKind::kSumOfChannels;
+  if ((!of_channels && joins != ReductionKind::kSum) || !is_fusible_dtype(node.output_dtype(0)))
     return false;
   const PartialShape& shape = node.inputs()[0].node->output_shape(node.inputs()[0].index);
   if (!shape.has_rank() || shape.rank() < 2) return false;
-  if (of_bias) return node.attr<std::string>("data_format") == "NHWC";
+  if (of_channels) return node.attr<std::string>("data_format") == "NHWC";
   return all_axes_but_last(node, shape.rank());
 }
 

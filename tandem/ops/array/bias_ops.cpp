@@ -90,6 +90,7 @@ const OpRegistration kBiasAddGrad{
      .attrs = "T: numbers; data_format: {'NHWC', 'NCHW'} = 'NHWC'",
      .shape = bias_add_grad_shape,
      .gradient = bias_add_grad_gradient,
+     .traits = {.joins = ReductionKind::kSumOfChannels},
      .doc = "The gradient of BiasAdd towards the bias: sums over all axes but the channels'."}};
 
 }  // namespace

@@ -84,6 +84,7 @@ const OpRegistration kPlaceholder{{.name = "Placeholder",
                                    .outputs = "output: dtype",
                                    .attrs = "dtype: type; shape: shape = unknown",
                                    .shape = shape_attr,
+                                   .traits = {.placeholder = true},
                                    .doc = "A value that each run of the graph must be fed."}};
 
 const OpRegistration kPlaceholderWithDefault{
@@ -93,7 +94,7 @@ const OpRegistration kPlaceholderWithDefault{
      .attrs = "dtype: type; shape: shape",
      .shape = placeholder_with_default_shape,
      .gradient = pass_gradient,
-     .traits = {.shares_memory = 1},
+     .traits = {.placeholder = true, .shares_memory = 1},
      .doc = "The input, unless a run of the graph feeds another value."}};
 
 // No shape function: the maker of the node sets the shape of the argument.
@@ -116,15 +117,16 @@ const OpRegistration kNoOp{{.name = "NoOp",
 
 bool drop_identity(RewriteContext& r) { return r.replace_with(r.node().inputs()[0]); }
 
-const OpRegistration kIdentity{{.name = "Identity",
-                                .inputs = "input: T",
-                                .outputs = "output: T",
-                                .attrs = "T: type",
-                                .shape = shapes::unchanged,
-                                .gradient = pass_gradient,
-                                .traits = {.shares_memory = 1, .value = ShapeValue::kSameAsInput},
-                                .rewrite = drop_identity,
-                                .doc = "The same value, sharing its memory."}};
+const OpRegistration kIdentity{
+    {.name = "Identity",
+     .inputs = "input: T",
+     .outputs = "output: T",
+     .attrs = "T: type",
+     .shape = shapes::unchanged,
+     .gradient = pass_gradient,
+     .traits = {.exact = Exactness::kAlways, .shares_memory = 1, .value = ShapeValue::kSameAsInput},
+     .rewrite = drop_identity,
+     .doc = "The same value, sharing its memory."}};
 
 const OpRegistration kSnapshot{{.name = "Snapshot",
                                 .inputs = "input: T",

@@ -36,15 +36,16 @@ void same_op_gradient(GradientContext& g) {
   if (g.needs(1)) g.set(1, op1("ZerosLike", {g.input(1)}));
 }
 
-const OpRegistration kRelu{{.name = "Relu",
-                            .inputs = "features: T",
-                            .outputs = "activations: T",
-                            .attrs = "T: reals",
-                            .shape = shapes::unchanged,
-                            .gradient = relu_gradient,
-                            .traits = {.elementwise = true, .may_reuse = 0b1},
-                            .fuse = internal::fuse_activation,
-                            .doc = "max(x, 0); NaN stays NaN."}};
+const OpRegistration kRelu{
+    {.name = "Relu",
+     .inputs = "features: T",
+     .outputs = "activations: T",
+     .attrs = "T: reals",
+     .shape = shapes::unchanged,
+     .gradient = relu_gradient,
+     .traits = {.elementwise = true, .exact = Exactness::kAlways, .may_reuse = 0b1},
+     .fuse = internal::fuse_activation,
+     .doc = "max(x, 0); NaN stays NaN."}};
 const OpRegistration kReluGrad{
     {.name = "ReluGrad",
      .inputs = "gradients: T, features: T",

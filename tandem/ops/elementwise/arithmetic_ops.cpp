@@ -130,6 +130,12 @@ bool drop_divisor_one(RewriteContext& r) {
 
 constexpr OpTraits kElementwise{.elementwise = true, .may_reuse = 0b11};
 constexpr OpTraits kCommutative{.elementwise = true, .commutative = true, .may_reuse = 0b11};
+// Rounded once.
+constexpr OpTraits kExact{.elementwise = true, .exact = Exactness::kAlways, .may_reuse = 0b11};
+constexpr OpTraits kExactCommutative{
+    .elementwise = true, .exact = Exactness::kAlways, .commutative = true, .may_reuse = 0b11};
+constexpr OpTraits kExactQuotient{
+    .elementwise = true, .exact = Exactness::kFloating, .may_reuse = 0b11};
 
 constexpr OpDecl binary(const char* name, const char* attrs, GradientFn gradient, OpTraits traits,
                         const char* doc, RewriteFn fuse = nullptr, RewriteFn rewrite = nullptr) {
@@ -150,7 +156,7 @@ constexpr const char* kFloatsAndComplexes =
 constexpr const char* kReal =
     "T: {bfloat16, half, float, double, int8, int16, int32, int64, uint8, uint16, uint32, uint64}";
 
-const OpRegistration kAddV2(binary("AddV2", "T: numbers", add_grad, kCommutative,
+const OpRegistration kAddV2(binary("AddV2", "T: numbers", add_grad, kExactCommutative,
                                    "x + y, broadcast.", internal::fuse_add));
 const OpRegistration kAdd(
     binary("Add",
@@ -158,14 +164,15 @@ const OpRegistration kAdd(
            "complex128, string}",
            add_grad, {.elementwise = true, .may_reuse = 0b11},
            "x + y, broadcast; strings are joined.", internal::fuse_add));
-const OpRegistration kSub(binary("Sub", "T: numbers", sub_grad, kElementwise, "x - y, broadcast."));
-const OpRegistration kMul(binary("Mul", "T: numbers", mul_grad, kCommutative, "x * y, broadcast.",
-                                 internal::fuse_mul, drop_factor_one));
+const OpRegistration kSub(binary("Sub", "T: numbers", sub_grad, kExact, "x - y, broadcast."));
+const OpRegistration kMul(binary("Mul", "T: numbers", mul_grad, kExactCommutative,
+                                 "x * y, broadcast.", internal::fuse_mul, drop_factor_one));
 const OpRegistration kDiv(
-    binary("Div", "T: numbers", quotient_grad<realdiv>, kElementwise,
+    binary("Div", "T: numbers", quotient_grad<realdiv>, kExactQuotient,
            "x / y, broadcast; of integers cut off towards zero, and no division by zero.", nullptr,
            drop_divisor_one));
-const OpRegistration kRealDiv(binary("RealDiv", "T: numbers", quotient_grad<realdiv>, kElementwise,
+const OpRegistration kRealDiv(binary("RealDiv", "T: numbers", quotient_grad<realdiv>,
+                                     kExactQuotient,
                                      "x / y, broadcast, of floating and complex numbers.", nullptr,
                                      drop_divisor_one));
 const OpRegistration kFloorDiv(
@@ -193,9 +200,9 @@ const OpRegistration kTruncateMod(binary("TruncateMod",
 const OpRegistration kPow(binary(
     "Pow", "T: {bfloat16, float, half, double, int8, int16, int32, int64, complex64, complex128}",
     pow_grad, kElementwise, "x to the power of y, broadcast; integer exponents from 0 on."));
-const OpRegistration kMaximum(binary("Maximum", kReal, choice_grad<greater_equal>, kElementwise,
+const OpRegistration kMaximum(binary("Maximum", kReal, choice_grad<greater_equal>, kExact,
                                      "The larger of x and y, broadcast; NaN if either is."));
-const OpRegistration kMinimum(binary("Minimum", kReal, choice_grad<less_equal>, kElementwise,
+const OpRegistration kMinimum(binary("Minimum", kReal, choice_grad<less_equal>, kExact,
                                      "The smaller of x and y, broadcast; NaN if either is."));
 const OpRegistration kSquaredDifference(binary(
     "SquaredDifference", "T: {bfloat16, half, float, double, int32, int64, complex64, complex128}",

@@ -8,31 +8,36 @@
 namespace tandem::bitwise {
 namespace {
 
-OpDecl binary(const char* name, bool commutative, const char* doc) {
+OpDecl binary(const char* name, bool commutative, const char* doc,
+              Exactness exact = Exactness::kNone) {
   return {.name = name,
           .inputs = "x: T, y: T",
           .outputs = "z: T",
           .attrs = "T: integers",
           .shape = shapes::broadcast_binary,
           .gradient = not_differentiable,
-          .traits = {.elementwise = true, .commutative = commutative, .may_reuse = 0b11},
+          .traits = {.elementwise = true,
+                     .exact = exact,
+                     .commutative = commutative,
+                     .may_reuse = 0b11},
           .doc = doc};
 }
 
-const OpRegistration kAnd{binary("BitwiseAnd", true, "x & y, of the bits.")};
-const OpRegistration kOr{binary("BitwiseOr", true, "x | y, of the bits.")};
-const OpRegistration kXor{binary("BitwiseXor", true, "x ^ y, of the bits.")};
+const OpRegistration kAnd{binary("BitwiseAnd", true, "x & y, of the bits.", Exactness::kAlways)};
+const OpRegistration kOr{binary("BitwiseOr", true, "x | y, of the bits.", Exactness::kAlways)};
+const OpRegistration kXor{binary("BitwiseXor", true, "x ^ y, of the bits.", Exactness::kAlways)};
 const OpRegistration kLeft{binary("LeftShift", false, "x << y, with y clamped to [0, bits).")};
 const OpRegistration kRight{
     binary("RightShift", false, "x >> y, keeping the sign, with y clamped to [0, bits).")};
-const OpRegistration kInvert{{.name = "Invert",
-                              .inputs = "x: T",
-                              .outputs = "y: T",
-                              .attrs = "T: integers",
-                              .shape = shapes::unchanged,
-                              .gradient = not_differentiable,
-                              .traits = {.elementwise = true, .may_reuse = 0b1},
-                              .doc = "All bits the other way round."}};
+const OpRegistration kInvert{
+    {.name = "Invert",
+     .inputs = "x: T",
+     .outputs = "y: T",
+     .attrs = "T: integers",
+     .shape = shapes::unchanged,
+     .gradient = not_differentiable,
+     .traits = {.elementwise = true, .exact = Exactness::kAlways, .may_reuse = 0b1},
+     .doc = "All bits the other way round."}};
 
 Tensor call_binary(const OpRegistration& op, Operand&& x, Operand&& y) {
   OperandPair both = take_both(std::move(x), std::move(y));

@@ -33,7 +33,9 @@ const OpRegistration kCast{
      .attrs = "SrcT: type; DstT: type; Truncate: bool = false",
      .shape = shapes::unchanged,
      .gradient = cast_grad,
-     .traits = {.elementwise = true, .value = ShapeValue::kSameAsInput},
+     .traits = {.elementwise = true,
+                .exact = Exactness::kAlways,
+                .value = ShapeValue::kSameAsInput},
      .rewrite = drop_cast_to_same_dtype,
      .fuse = internal::fuse_cast,
      .doc = "The values in another dtype; with Truncate floating values are cut off, "

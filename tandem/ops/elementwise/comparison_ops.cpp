@@ -35,7 +35,10 @@ constexpr OpDecl comparison(const char* name, const char* attrs, bool commutativ
           .attrs = attrs,
           .shape = shape,
           .gradient = not_differentiable,
-          .traits = {.elementwise = true, .commutative = commutative, .may_reuse = 0b11},
+          .traits = {.elementwise = true,
+                     .exact = Exactness::kAlways,
+                     .commutative = commutative,
+                     .may_reuse = 0b11},
           .doc = doc};
 }
 
@@ -72,18 +75,22 @@ constexpr OpDecl logic(const char* name, const char* doc) {
           .outputs = "z: bool",
           .shape = shapes::broadcast_binary,
           .gradient = not_differentiable,
-          .traits = {.elementwise = true, .commutative = true, .may_reuse = 0b11},
+          .traits = {.elementwise = true,
+                     .exact = Exactness::kAlways,
+                     .commutative = true,
+                     .may_reuse = 0b11},
           .doc = doc};
 }
 const OpRegistration kLogicalAnd(logic("LogicalAnd", "x and y, broadcast."));
 const OpRegistration kLogicalOr(logic("LogicalOr", "x or y, broadcast."));
-const OpRegistration kLogicalNot{{.name = "LogicalNot",
-                                  .inputs = "x: bool",
-                                  .outputs = "y: bool",
-                                  .shape = shapes::unchanged,
-                                  .gradient = not_differentiable,
-                                  .traits = {.elementwise = true, .may_reuse = 0b1},
-                                  .doc = "true where x is false."}};
+const OpRegistration kLogicalNot{
+    {.name = "LogicalNot",
+     .inputs = "x: bool",
+     .outputs = "y: bool",
+     .shape = shapes::unchanged,
+     .gradient = not_differentiable,
+     .traits = {.elementwise = true, .exact = Exactness::kAlways, .may_reuse = 0b1},
+     .doc = "true where x is false."}};
 
 }  // namespace
 

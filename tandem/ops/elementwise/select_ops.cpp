@@ -31,7 +31,7 @@ const OpRegistration kSelectV2{
      .attrs = "T: type",
      .shape = select_v2_shape,
      .gradient = select_v2_grad,
-     .traits = {.elementwise = true, .may_reuse = 0b110},
+     .traits = {.elementwise = true, .exact = Exactness::kAlways, .may_reuse = 0b110},
      .doc = "t where the condition holds, else e; all three broadcast together."}};
 
 void select_shape(InferenceContext& c) {

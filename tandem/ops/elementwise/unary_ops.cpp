@@ -91,19 +91,26 @@ constexpr OpDecl unary(const char* name, const char* attrs, GradientFn gradient,
           .doc = doc};
 }
 
+// Of ops that are exact, or rounded once.
+constexpr OpDecl exact_unary(const char* name, const char* attrs, GradientFn gradient,
+                             const char* doc) {
+  OpDecl decl = unary(name, attrs, gradient, doc);
+  decl.traits.exact = Exactness::kAlways;
+  return decl;
+}
+
 constexpr const char* kFloats = "T: {bfloat16, half, float, double}";
 constexpr const char* kFloatsAndComplexes =
     "T: {bfloat16, half, float, double, complex64, complex128}";
 constexpr const char* kSigned =
     "T: {bfloat16, half, float, double, int8, int16, int32, int64, complex64, complex128}";
 
-const OpRegistration kAbs(unary("Abs",
-                                "T: {bfloat16, half, float, double, int8, int16, int32, int64}",
-                                abs_grad, "|x|."));
-const OpRegistration kNeg(unary("Neg", kSigned, neg_grad, "-x."));
-const OpRegistration kSign(unary("Sign", kSigned, zero_grad,
-                                 "-1, 0 or 1; of complex numbers x / |x|."));
-const OpRegistration kSquare(unary("Square", "T: numbers", square_grad, "x * x."));
+const OpRegistration kAbs(exact_unary(
+    "Abs", "T: {bfloat16, half, float, double, int8, int16, int32, int64}", abs_grad, "|x|."));
+const OpRegistration kNeg(exact_unary("Neg", kSigned, neg_grad, "-x."));
+const OpRegistration kSign(exact_unary("Sign", kSigned, zero_grad,
+                                       "-1, 0 or 1; of complex numbers x / |x|."));
+const OpRegistration kSquare(exact_unary("Square", "T: numbers", square_grad, "x * x."));
 const OpRegistration kSqrt(unary("Sqrt", kFloatsAndComplexes, sqrt_grad, "The square root."));
 const OpRegistration kRsqrt(unary("Rsqrt", kFloatsAndComplexes, rsqrt_grad, "1 / sqrt(x)."));
 const OpRegistration kReciprocal(unary("Reciprocal", kSigned, reciprocal_grad, "1 / x."));
@@ -142,14 +149,14 @@ const OpRegistration kNdtri(unary("Ndtri", kFloats, ndtri_grad,
                                   "The quantile of the standard normal distribution."));
 const OpRegistration kLgamma(unary("Lgamma", kFloats, lgamma_grad, "log |Gamma(x)|."));
 const OpRegistration kDigamma(unary("Digamma", kFloats, digamma_grad, "The derivative of lgamma."));
-const OpRegistration kFloor(unary("Floor", kFloats, not_differentiable,
-                                  "Rounded towards minus infinity."));
-const OpRegistration kCeil(unary("Ceil", kFloats, not_differentiable,
-                                 "Rounded towards plus infinity."));
+const OpRegistration kFloor(exact_unary("Floor", kFloats, not_differentiable,
+                                        "Rounded towards minus infinity."));
+const OpRegistration kCeil(exact_unary("Ceil", kFloats, not_differentiable,
+                                       "Rounded towards plus infinity."));
 const OpRegistration kRound(unary("Round", kSigned, not_differentiable,
                                   "The nearest integer, halves to the even one."));
-const OpRegistration kRint(unary("Rint", kFloats, not_differentiable,
-                                 "The nearest integer, halves to the even one."));
+const OpRegistration kRint(exact_unary("Rint", kFloats, not_differentiable,
+                                       "The nearest integer, halves to the even one."));
 
 constexpr OpDecl test(const char* name, const char* doc) {
   OpDecl decl = unary(name, kFloats, not_differentiable, doc);

@@ -107,20 +107,22 @@ const OpRegistration kExport{
      .gradient = not_differentiable,
      .traits = {.stateful = true, .reads_only = true, .cpu_only = true},
      .doc = "All keys and values, in no order; of a dense table all buckets, used or not."}};
-const OpRegistration kImport{{.name = "LookupTableImportV2",
-                              .inputs = "table_handle: resource, keys: Tin, values: Tout",
-                              .attrs = "Tin: type; Tout: type",
-                              .shape = with_handle,
-                              .gradient = not_differentiable,
-                              .traits = {.stateful = true, .cpu_only = true},
-                              .doc = "Replaces all that the table holds."}};
-const OpRegistration kInitialize{{.name = "InitializeTableV2",
-                                  .inputs = "table_handle: resource, keys: Tkey, values: Tval",
-                                  .attrs = "Tkey: type; Tval: type",
-                                  .shape = with_handle,
-                                  .gradient = not_differentiable,
-                                  .traits = {.stateful = true, .cpu_only = true},
-                                  .doc = "Fills a HashTable."}};
+const OpRegistration kImport{
+    {.name = "LookupTableImportV2",
+     .inputs = "table_handle: resource, keys: Tin, values: Tout",
+     .attrs = "Tin: type; Tout: type",
+     .shape = with_handle,
+     .gradient = not_differentiable,
+     .traits = {.stateful = true, .cpu_only = true, .initializes = Initializes::kTable},
+     .doc = "Replaces all that the table holds."}};
+const OpRegistration kInitialize{
+    {.name = "InitializeTableV2",
+     .inputs = "table_handle: resource, keys: Tkey, values: Tval",
+     .attrs = "Tkey: type; Tval: type",
+     .shape = with_handle,
+     .gradient = not_differentiable,
+     .traits = {.stateful = true, .cpu_only = true, .initializes = Initializes::kTable},
+     .doc = "Fills a HashTable."}};
 const OpRegistration kFromFile{
     {.name = "InitializeTableFromTextFileV2",
      .inputs = "table_handle: resource, filename: string",
@@ -128,7 +130,7 @@ const OpRegistration kFromFile{
               "delimiter: string = '\t'; offset: int = 0",
      .shape = with_handle,
      .gradient = not_differentiable,
-     .traits = {.stateful = true, .cpu_only = true},
+     .traits = {.stateful = true, .cpu_only = true, .initializes = Initializes::kTable},
      .doc = "Fills a HashTable from a file's lines: columns, the line's number (-1) or all of it "
             "(-2). `offset` is added to numbers of lines."}};
 

@@ -101,7 +101,7 @@ const OpRegistration kAssign{
      .outputs = "output_ref: Ref(T)",
      .attrs = "T: type; validate_shape: bool = true; use_locking: bool = true",
      .shape = assign_shape,
-     .traits = {.stateful = true, .retains_inputs = 0b10},
+     .traits = {.stateful = true, .retains_inputs = 0b10, .initializes = Initializes::kVariable},
      .doc = "Gives the variable a value; returns the reference."}};
 
 const OpRegistration kAssignAdd{{.name = "AssignAdd",

@@ -135,7 +135,10 @@ const OpRegistration kAssignVariableOp{
      .inputs = "resource: resource, value: dtype",
      .attrs = "dtype: type; validate_shape: bool = false",
      .shape = handle_only,
-     .traits = {.stateful = true, .retains_inputs = 0b10, .host_inputs = 1},
+     .traits = {.stateful = true,
+                .retains_inputs = 0b10,
+                .host_inputs = 1,
+                .initializes = Initializes::kVariable},
      .doc = "Gives the variable a value, which it may hold on to."}};
 
 const OpRegistration kAssignAddVariableOp{{.name = "AssignAddVariableOp",

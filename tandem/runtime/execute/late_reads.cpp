@@ -16,7 +16,10 @@ using NodeSet = std::set<const Node*>;
 
 bool is_reference(Output o) { return o.node != nullptr && is_ref(o.node->output_dtype(o.index)); }
 
-bool is_identity(const Node& node) { return node.op().name == "Identity"; }
+bool is_identity(const Node& node) {
+  const OpTraits& traits = node.op().traits;
+  return traits.shares_memory == 1 && traits.value == ShapeValue::kSameAsInput;
+}
 
 // The reference that a chain of Identity nodes begins with; nothing if it is a plain value.
 Output aliased(const Node* node) {

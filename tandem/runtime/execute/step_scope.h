@@ -28,7 +28,7 @@ class StepScope {
  public:
   /// `cancellation`, which may be null, stops the step.
   explicit StepScope(std::shared_ptr<const Cancellation> cancellation);
-  /// As above, where the thread's context is at hand.
+  /// A scope whose thread's context the caller has at hand.
   StepScope(ThreadContext& thread, std::shared_ptr<const Cancellation> cancellation);
   ~StepScope() = default;
   StepScope(const StepScope&) = delete;

@@ -31,7 +31,7 @@ class TANDEM_EXPORT PartitionedFunction {
   /// rendezvous and cancels what waits elsewhere; it is what is thrown. Throws InternalError naming
   /// the keys if a step that went well leaves values behind.
   std::vector<Array> run(std::vector<Array> args) const;
-  /// As above, with a rendezvous of the caller's, which must be new.
+  /// One step whose parts meet in a rendezvous of the caller's, which must be new.
   std::vector<Array> run(std::vector<Array> args, LocalRendezvous& rendezvous) const;
 
  private:

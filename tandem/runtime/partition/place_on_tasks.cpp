@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tandem/core/error.h"
+#include "tandem/graph/expand_functions.h"
 #include "tandem/runtime/execute/prepare.h"
 #include "tandem/runtime/partition/partitioned_function.h"
 #include "tandem/runtime/runtime.h"
@@ -16,6 +17,9 @@ AssignedGraph place_on_tasks(const Function& function, std::span<Runtime* const>
   if (tasks.empty()) throw InvalidArgumentError("There are no tasks to place the function on.");
   const Runtime& first = *tasks.front();
   AssignedGraph assigned{MutableFunction(function), devices_of(tasks), {}};
+  // A call, branch or loop runs on one task; one that asks for several becomes nodes that can be
+  // assigned one by one.
+  passes::expand_functions(assigned.function, first.ops(), {.choose = passes::spans_tasks});
   prepare(assigned.function, first.ops());
   std::vector<std::shared_ptr<Device>> devices;
   for (const Runtime* task : tasks)

@@ -298,6 +298,37 @@ TEST_F(PartitionTest, ThePlacerPutsNodesOnTasks) {
   EXPECT_EQ(value(function.run({Array::scalar(3.0f)})[0]), -9);
 }
 
+TEST_F(PartitionTest, BranchesAndLoopsMayAskForSeveralTasks) {
+  const auto f = function([](Tensor x) {
+    return while_loop(
+        [](const Tensor& v) {
+          const DeviceScope first("/job:worker/task:0");
+          return v < 100.0;
+        },
+        [](const Tensor& v) {
+          const DeviceScope second("/job:worker/task:1");
+          return cond(
+              v > 10.0, [&] { return v * 3.0; },
+              [&] {
+                const DeviceScope first("/job:worker/task:0");
+                return v + 4.0;
+              });
+        },
+        x);
+  });
+  const auto trace = f.concrete(Tensor(1.0f));
+  std::vector<GraphPart> parts =
+      partition(place_on_tasks(*trace.function(), runtimes_), Runtime::current().ops());
+  ASSERT_THAT(parts, SizeIs(2));
+  // Each branch is where it asks to be, within the loop.
+  EXPECT_THAT(of_op(parts[0], "AddV2"), SizeIs(1));
+  EXPECT_THAT(of_op(parts[1], "Mul"), SizeIs(1));
+  EXPECT_THAT(of_op(parts[0], "While"), SizeIs(0));
+  const PartitionedFunction function(std::move(parts), runtimes_);
+  EXPECT_EQ(value(function.run({Array::scalar(1.0f)})[0]), 117);  // 1, 5, 9, 13, 39, 117
+  EXPECT_EQ(value(function.run({Array::scalar(200.0f)})[0]), 200);
+}
+
 TEST_F(PartitionTest, DevicesAreNamedAfterTheirTask) {
   EXPECT_EQ(tasks_[1]->task().to_string(), "/job:worker/replica:0/task:1");
   EXPECT_EQ(tasks_[1]->devices()[0]->name(), "/job:worker/replica:0/task:1/device:CPU:0");

@@ -1,4 +1,4 @@
-#include "tandem/graph/internal/image_patterns.h"
+#include "tandem/ops/internal/image_patterns.h"
 
 #include <algorithm>
 #include <memory>

@@ -9,12 +9,13 @@
 #include <vector>
 
 #include "tandem/core/error.h"
+#include "tandem/graph/fusion_pass.h"
 #include "tandem/graph/fusion_target.h"
 #include "tandem/graph/internal/fusible.h"
-#include "tandem/graph/internal/image_patterns.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/graph/passes.h"
 #include "tandem/graph/rewrite.h"
+#include "tandem/ops/internal/image_patterns.h"
 
 namespace tandem::passes {
 namespace {
@@ -285,10 +286,12 @@ class Fuser {
   UseCounts uses_;
 };
 
-}  // namespace
+const FusionPassRegistration kFuseImages{
+    {.name = "images",
+     .enabled = [](const OptimizerOptions& options) { return options.image_fusion; },
+     .run = [](MutableFunction& f, const OpRegistry& ops,
+               Evaluator& evaluator) { return Fuser(f, ops, evaluator).run(); }}};
 
-bool fuse_images(MutableFunction& f, const OpRegistry& ops, Evaluator& evaluator) {
-  return Fuser(f, ops, evaluator).run();
-}
+}  // namespace
 
 }  // namespace tandem::passes
