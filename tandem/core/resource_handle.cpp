@@ -8,8 +8,8 @@ Resource::~Resource() = default;
 
 void ResourceHandle::throw_retired() const {
   throw FailedPreconditionError(
-      cat("The handle of ", info_ && !info_->type.empty() ? info_->type : std::string("resource"), " '",
-          info_ ? info_->container : std::string(), "/", info_ ? info_->name : std::string(),
+      cat("The handle of ", info_ && !info_->type.empty() ? info_->type : std::string("resource"),
+          " '", info_ ? info_->container : std::string(), "/", info_ ? info_->name : std::string(),
           "' belongs to a session that has ended. Make the resource in the session that uses it."));
 }
 

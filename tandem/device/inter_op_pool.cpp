@@ -107,8 +107,7 @@ InterOpPool::InterOpPool(int threads)
   for (int i = 0; i < threads_; ++i) state_->queues.push_back(std::make_unique<State::Queue>());
   try {
     for (int i = 1; i < threads_; ++i) {
-      state_->workers.emplace_back(
-          [s = state_, i] { s->worker(static_cast<std::size_t>(i)); });
+      state_->workers.emplace_back([s = state_, i] { s->worker(static_cast<std::size_t>(i)); });
     }
   } catch (const std::system_error& error) {
     state_->end();

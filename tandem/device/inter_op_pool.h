@@ -27,8 +27,9 @@ class TANDEM_EXPORT InterOpPool {
   bool help();
   /// Whether the calling thread is a worker of a pool: such a thread must not wait.
   static bool on_worker();
-  /// Ends the workers once they have run what is queued; does nothing the second time. Tasks scheduled
-  /// afterwards run on threads of their own. May be called by a worker, which then ends by itself.
+  /// Ends the workers once they have run what is queued; does nothing the second time. Tasks
+  /// scheduled afterwards run on threads of their own. May be called by a worker, which then ends
+  /// by itself.
   void stop();
 
  private:

@@ -150,8 +150,8 @@ class TANDEM_EXPORT KernelContext {
     num_outputs_ = n;
     all_outputs_ = n < 64 ? (std::uint64_t{1} << n) - 1 : ~std::uint64_t{0};
   }
-  /// Before and after a kernel: throws InternalError, naming `kernel`, if it left an output unset or
-  /// set one of another dtype or shape than declared. `run_kernel` (kernel.h) does both.
+  /// Before and after a kernel: throws InternalError, naming `kernel`, if it left an output unset
+  /// or set one of another dtype or shape than declared. `run_kernel` (kernel.h) does both.
   void begin_outputs() { set_outputs_ = 0; }
   void check_outputs(const char* kernel) const {
     if (set_outputs_ != all_outputs_) [[unlikely]]
@@ -166,10 +166,10 @@ class TANDEM_EXPORT KernelContext {
   int num_inputs_ = 0;
   int num_outputs_ = 0;
   std::uint64_t planned_outputs_ =
-      0;                            ///< outputs whose array is already there for the planned shape
+      0;  ///< outputs whose array is already there for the planned shape
   std::uint64_t offered_outputs_ = 0;  ///< those of them that may as well be made elsewhere
   std::uint64_t owned_inputs_ = 0;     ///< inputs that nothing reads after this execution
-  std::uint32_t host_outputs_ = 0;  ///< outputs made in host memory, whatever the device
+  std::uint32_t host_outputs_ = 0;     ///< outputs made in host memory, whatever the device
   const KernelServices* services_ = nullptr;
   NodeState* state_ = nullptr;
   const StepContext* step_ = nullptr;

@@ -47,12 +47,11 @@ bool is_among(const KernelContext& context, const char* attr, const std::int32_t
 }
 
 bool takes(const TandemKernel& kernel, const KernelContext& context) {
-  if (kernel.type_attr &&
-      !is_among(context, kernel.type_attr, kernel.types, kernel.num_types)) {
+  if (kernel.type_attr && !is_among(context, kernel.type_attr, kernel.types, kernel.num_types)) {
     return false;
   }
-  return !has_second_attr(kernel) || is_among(context, kernel.second_type_attr,
-                                              kernel.second_types, kernel.num_second_types);
+  return !has_second_attr(kernel) ||
+         is_among(context, kernel.second_type_attr, kernel.second_types, kernel.num_second_types);
 }
 
 DTypeSet set_of(const std::int32_t* numbers, std::size_t count) {

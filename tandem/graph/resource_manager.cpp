@@ -14,8 +14,9 @@ Ref<Resource> ResourceManager::lookup_or_create(std::string_view container, std:
   const Key key(container, name);
   const auto check_open = [&] {
     if (!closed_) return;
-    throw FailedPreconditionError(cat("Resource ", container, "/", name,
-                                      " is asked for in a session that has ended. Make another one."));
+    throw FailedPreconditionError(
+        cat("Resource ", container, "/", name,
+            " is asked for in a session that has ended. Make another one."));
   };
   {
     std::lock_guard lock(mutex_);
@@ -92,8 +93,8 @@ std::vector<ResourceManager::Entry> ResourceManager::list() const {
 void ResourceManager::throw_other_type(const Resource& found, std::string_view container,
                                        std::string_view name, const char* type) {
   throw InvalidArgumentError(cat("Resource ", container, "/", name, " is no ", type, ": it is ",
-                                 found.debug_string(), ". Ask for it as what it is, or give the ", type,
-                                 " another name or container."));
+                                 found.debug_string(), ". Ask for it as what it is, or give the ",
+                                 type, " another name or container."));
 }
 
 void ResourceManager::throw_absent(std::string_view container, std::string_view name,

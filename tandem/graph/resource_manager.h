@@ -19,9 +19,9 @@ namespace tandem {
 inline constexpr const char* kDefaultContainer = kDefaultJob;
 
 /// The named resources of a device, in containers. A name stands for one resource, whatever its
-/// kind: asking for another kind throws InvalidArgumentError. Resources made under an anonymous name
-/// are kept alive by their handles alone. Thread-safe; no lock is held while a resource is made or
-/// destroyed.
+/// kind: asking for another kind throws InvalidArgumentError. Resources made under an anonymous
+/// name are kept alive by their handles alone. Thread-safe; no lock is held while a resource is
+/// made or destroyed.
 class TANDEM_EXPORT ResourceManager {
  public:
   ResourceManager() = default;
@@ -30,15 +30,15 @@ class TANDEM_EXPORT ResourceManager {
   ResourceManager& operator=(const ResourceManager&) = delete;
 
   /// The resource of that name, made by `make` if there is none yet. Two threads may make it at a
-  /// time; the first to be done wins, and the other one's is dropped. Throws FailedPreconditionError
-  /// once the manager is closed.
+  /// time; the first to be done wins, and the other one's is dropped. Throws
+  /// FailedPreconditionError once the manager is closed.
   Ref<Resource> lookup_or_create(std::string_view container, std::string_view name,
                                  const std::function<Ref<Resource>()>& make);
   /// Null when absent.
   Ref<Resource> lookup(std::string_view container, std::string_view name) const;
 
-  /// Look-up and creation for resources of kind R, which messages call `type`. `lookup` throws NotFoundError
-  /// when absent.
+  /// Look-up and creation for resources of kind R, which messages call `type`. `lookup` throws
+  /// NotFoundError when absent.
   template <class R>
   Ref<R> lookup_or_create(std::string_view container, std::string_view name, const char* type,
                           const std::function<Ref<R>()>& make) {

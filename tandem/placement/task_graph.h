@@ -59,7 +59,8 @@ struct TANDEM_EXPORT TaskGraph {
   static int copy_lane(int from_memory, int to_memory) {
     return to_memory != 0 ? 3 * to_memory + 1 : 3 * from_memory + 2;
   }
-  /// The lane of a copy where there are several tasks. A copy from host to host takes the receiver's lane.
+  /// The lane of a copy where there are several tasks. A copy from host to host takes the
+  /// receiver's lane.
   static int copy_lane(const DeviceSet& devices, int from_memory, int to_memory) {
     const bool to_own_host = devices.host_of(from_memory) == to_memory;
     return to_own_host ? 3 * from_memory + 2 : 3 * to_memory + 1;

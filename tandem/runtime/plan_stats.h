@@ -23,14 +23,14 @@ struct PlanStats {
   double longest_stall = 0;
 };
 
-/// The plans of one function in the thread's current runtime. Thread-safe. Throws InvalidArgumentError for
-/// an empty function.
+/// The plans of one function in the thread's current runtime. Thread-safe. Throws
+/// InvalidArgumentError for an empty function.
 TANDEM_EXPORT PlanStats plan_stats(const ConcreteFunction& function);
 
 namespace config {
 
-/// The plans of all functions that ran in the thread's current runtime, those that are gone included.
-/// Thread-safe.
+/// The plans of all functions that ran in the thread's current runtime, those that are gone
+/// included. Thread-safe.
 TANDEM_EXPORT PlanStats get_plan_stats();
 
 /// How many bytes the plans of the thread's current runtime may hold while no call uses them, by

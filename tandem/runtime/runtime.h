@@ -27,12 +27,12 @@ class RunningCalls;     // tandem/runtime/internal/running_calls.h
 /// Most programs never name it: free functions use the thread's current runtime (`RuntimeScope`),
 /// else a default one made at first use from `td::config`. Tests make as many as they like.
 /// Thread-safe. A runtime may be destroyed while other threads compute in it: eager calls that
-/// devices have yet to run end first (unless a copy makes no progress for seconds), function calls in
-/// progress are cancelled and waited for, and what is called in it afterwards, by iterators and
+/// devices have yet to run end first (unless a copy makes no progress for seconds), function calls
+/// in progress are cancelled and waited for, and what is called in it afterwards, by iterators and
 /// scopes that outlive it, throws CancelledError. Tensors outlive their runtime.
 ///
-/// The default runtime is never destroyed: a program may end at any moment, whatever its threads do.
-/// `td::shutdown()` ends it in an orderly way, which no program needs.
+/// The default runtime is never destroyed: a program may end at any moment, whatever its threads
+/// do. `td::shutdown()` ends it in an orderly way, which no program needs.
 class TANDEM_EXPORT Runtime {
  public:
   struct Options {
@@ -55,8 +55,8 @@ class TANDEM_EXPORT Runtime {
   std::shared_ptr<Runtime> share() const;
   /// True once the runtime was destroyed, or shut down.
   bool closed() const { return flags_->closed.load(std::memory_order_acquire); }
-  /// Throws CancelledError in a runtime that was destroyed, FailedPreconditionError in the default one
-  /// once it was shut down.
+  /// Throws CancelledError in a runtime that was destroyed, FailedPreconditionError in the default
+  /// one once it was shut down.
   void check_open() const {
     if (closed()) throw_closed();
   }
@@ -111,7 +111,9 @@ class TANDEM_EXPORT Runtime {
   /// Eager calls wait for the device that runs them.
   bool synchronous() const { return flags_->synchronous.load(std::memory_order_relaxed); }
   void set_synchronous(bool on) { flags_->synchronous.store(on, std::memory_order_relaxed); }
-  PlacementPolicy placement_policy() const { return flags_->policy.load(std::memory_order_relaxed); }
+  PlacementPolicy placement_policy() const {
+    return flags_->policy.load(std::memory_order_relaxed);
+  }
   void set_placement_policy(PlacementPolicy p) {
     flags_->policy.store(p, std::memory_order_relaxed);
   }
@@ -158,8 +160,9 @@ class TANDEM_EXPORT Runtime {
 };
 
 /// Makes `runtime` the calling thread's current one for a block. Scopes of a thread may end in any
-/// order: the one begun last that is still there counts. If the runtime is destroyed meanwhile, calls
-/// in the block throw CancelledError. Throws FailedPreconditionError for a runtime that is closed.
+/// order: the one begun last that is still there counts. If the runtime is destroyed meanwhile,
+/// calls in the block throw CancelledError. Throws FailedPreconditionError for a runtime that is
+/// closed.
 class TANDEM_EXPORT RuntimeScope {
  public:
   explicit RuntimeScope(Runtime& runtime);

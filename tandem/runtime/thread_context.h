@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tandem/core/cancellation.h"
+#include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
 #include "tandem/core/timer.h"
 #include "tandem/device/device_spec.h"
@@ -28,11 +29,11 @@ struct VariableCreators;  // tandem/ops/variable_creator.h
 /// functions and callbacks capture and restore all of it at once (`ThreadContextScope`). What it
 /// points to must outlive its use.
 struct ThreadContext {
-  std::shared_ptr<Runtime> runtime;    ///< null: the default runtime
-  Trace* trace = nullptr;              ///< the function being traced, or null for eager calls
+  std::shared_ptr<Runtime> runtime;  ///< null: the default runtime
+  Trace* trace = nullptr;            ///< the function being traced, or null for eager calls
   std::vector<std::shared_ptr<OpRecorder>> recorders;  ///< tapes that listen, outermost first
-  std::vector<std::string> devices;    ///< device scopes, outermost first
-  std::string name_scope;              ///< prefix "a/b/" of node names
+  std::vector<std::string> devices;                    ///< device scopes, outermost first
+  std::string name_scope;                              ///< prefix "a/b/" of node names
   std::shared_ptr<const Cancellation> cancellation;  ///< what may stop the thread's calls, or null
   /// When `cancellation` comes by itself; max(): never.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
@@ -40,7 +41,8 @@ struct ThreadContext {
       recorder;                         ///< of a profiler::Recording; null: the profiler's, if any
   std::shared_ptr<NodeStates> session;  ///< that the next step belongs to, which takes it; or null
   std::shared_ptr<const VariableCreators> variable_creators;  ///< innermost first, or null
-  std::shared_ptr<RngPosition> draws;   ///< where random ops draw from, or null: what they keep
+  std::shared_ptr<RngPosition> draws;  ///< where random ops draw from, or null: what they keep
+  DType autocast = DType::kInvalid;    ///< of an AutocastScope (tandem/ops/autocast.h), or kInvalid
 };
 
 /// The calling thread's context; the reference is good until the thread ends.

@@ -166,7 +166,7 @@ void* host(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 
 extern "C" {
 
-#define STAND_IN __attribute__((visibility("default"))) CUresult 
+#define STAND_IN __attribute__((visibility("default"))) CUresult
 
 STAND_IN cuInit(unsigned) { return CUDA_SUCCESS; }
 STAND_IN cuGetErrorName(CUresult result, const char** text) {

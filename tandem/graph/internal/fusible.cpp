@@ -37,7 +37,8 @@ bool is_fusible(const Node& node, Evaluator& evaluator) {
   // A sum of more values than a group has places for is one loop already.
   constexpr std::size_t kMaxValues = 64;
   const std::vector<Output> values = value_inputs(node);
-  if (values.empty() || values.size() > kMaxValues || !std::all_of(values.begin(), values.end(), [](const Output& in) {
+  if (values.empty() || values.size() > kMaxValues ||
+      !std::all_of(values.begin(), values.end(), [](const Output& in) {
         return is_fusible_dtype(in.node->output_dtype(in.index));
       }))
     return false;

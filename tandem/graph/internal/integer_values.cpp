@@ -125,9 +125,11 @@ class Follower {
       case ShapeValue::kNone: break;
     }
     using Binaries = std::unordered_map<std::string_view, Binary>;
-    static const NeverDestroyed<Binaries> binaries([] { return Binaries{
-        {"Add", sum},         {"AddV2", sum},      {"Sub", difference},         {"Mul", times},
-        {"Minimum", smaller}, {"Maximum", larger}, {"FloorDiv", floor_quotient}}; });
+    static const NeverDestroyed<Binaries> binaries([] {
+      return Binaries{
+          {"Add", sum},         {"AddV2", sum},      {"Sub", difference},         {"Mul", times},
+          {"Minimum", smaller}, {"Maximum", larger}, {"FloorDiv", floor_quotient}};
+    });
     const std::string& op = node.op().name;
     if (const auto found = binaries->find(op); found != binaries->end()) {
       return elementwise(output, found->second);

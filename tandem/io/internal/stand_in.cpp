@@ -7,13 +7,15 @@
 namespace tandem::io {
 
 const OpDef& stand_in_op() {
-  static const NeverDestroyed<OpDef> op([] { return OpDef::parse({.name = "UnsupportedOp",
-                                        .inputs = "input: Tin",
-                                        .outputs = "output: Tout",
-                                        .attrs = "Tin: list(type); Tout: list(type)",
-                                        .traits = {.stateful = true},
-                                        .doc = "A node of a GraphDef that cannot run."},
-                                       UINT32_MAX); });
+  static const NeverDestroyed<OpDef> op([] {
+    return OpDef::parse({.name = "UnsupportedOp",
+                         .inputs = "input: Tin",
+                         .outputs = "output: Tout",
+                         .attrs = "Tin: list(type); Tout: list(type)",
+                         .traits = {.stateful = true},
+                         .doc = "A node of a GraphDef that cannot run."},
+                        UINT32_MAX);
+  });
   return *op;
 }
 

@@ -91,7 +91,7 @@ constexpr OpDecl unary(const char* name, const char* attrs, GradientFn gradient,
           .doc = doc};
 }
 
-// Of ops that are exact, or rounded once.
+// Declares an op that is exact or rounded once.
 constexpr OpDecl exact_unary(const char* name, const char* attrs, GradientFn gradient,
                              const char* doc) {
   OpDecl decl = unary(name, attrs, gradient, doc);

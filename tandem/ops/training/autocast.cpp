@@ -1,14 +1,14 @@
 #include "tandem/ops/autocast.h"
 
+#include <utility>
+
+#include "tandem/runtime/thread_context.h"
+
 namespace tandem {
-namespace {
 
-thread_local DType innermost = DType::kInvalid;
-
-}  // namespace
-
-AutocastScope::AutocastScope(DType dtype) : outer_(innermost) { innermost = dtype; }
-AutocastScope::~AutocastScope() { innermost = outer_; }
-DType AutocastScope::current() { return innermost; }
+AutocastScope::AutocastScope(DType dtype)
+    : outer_(std::exchange(thread_context().autocast, dtype)) {}
+AutocastScope::~AutocastScope() { thread_context().autocast = outer_; }
+DType AutocastScope::current() { return thread_context().autocast; }
 
 }  // namespace tandem

@@ -238,7 +238,8 @@ class EagerCall {
   }
 
   // Shapes are inferred once for each kind of call, not each time.
-  [[gnu::noinline]] void check_shapes(const KernelDecl& kernel, const KernelContext& context) const {
+  [[gnu::noinline]] void check_shapes(const KernelDecl& kernel,
+                                      const KernelContext& context) const {
     if (op_.traits.kind != NodeKind::kPlain) return;
     std::vector<Array> inputs;
     for (const Tensor& t : inputs_) inputs.push_back(t.impl()->array);

@@ -126,18 +126,18 @@ class Run {
         return true;
       }
       context.begin_outputs();
-      kernel.run_async(context, [this, s, &step, &context, start,
-                                 name = kernel.name](std::exception_ptr error) {
-        if (!error) error = output_failure(context, name);
-        if (recorder_ && !error)
-          record(step, context, start, recorder_->waiting_track(context.device()));
-        if (error) fail(s, node_failure(*step.node, context, error));
-        std::vector<int> ready;
-        ThreadContextScope scope(context_);
-        if (!finish(s, ready)) return;
-        share(ready);
-        work(std::move(ready));
-      });
+      kernel.run_async(
+          context, [this, s, &step, &context, start, name = kernel.name](std::exception_ptr error) {
+            if (!error) error = output_failure(context, name);
+            if (recorder_ && !error)
+              record(step, context, start, recorder_->waiting_track(context.device()));
+            if (error) fail(s, node_failure(*step.node, context, error));
+            std::vector<int> ready;
+            ThreadContextScope scope(context_);
+            if (!finish(s, ready)) return;
+            share(ready);
+            work(std::move(ready));
+          });
       return false;
     } catch (...) {
       fail(s, node_failure(*step.node, context));

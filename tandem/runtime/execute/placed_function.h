@@ -46,9 +46,9 @@ DeviceSet device_set_of(const Runtime& runtime);
 /// takes what asks for nothing.
 Placement place_nodes(Runtime& runtime, const MutableFunction& function, const ArgPlaces& args,
                       int default_device, const PlacementChoice& choice);
-/// As `place_function`, for a function whose shapes are those of a call; then makes fused ops where the device
-/// that a node has been given has kernels for them, and cuts it. `function` has been simplified,
-/// not fused (`OptimizerOptions::without_fusion`).
+/// As `place_function`, for a function whose shapes are those of a call; then makes fused ops where
+/// the device that a node has been given has kernels for them, and cuts it. `function` has been
+/// simplified, not fused (`OptimizerOptions::without_fusion`).
 PlacedFunction place_function(Runtime& runtime, MutableFunction function, const ArgPlaces& args,
                               int default_device, const PlacementChoice& choice,
                               const OptimizerOptions& options);

@@ -12,8 +12,8 @@ namespace tandem {
 /// A runtime's function calls in progress, so that its destructor can end them. Thread-safe.
 class RunningCalls {
  public:
-  /// One call, on the thread that waits for it. Does not keep the RunningCalls: the thread's context
-  /// shares the runtime.
+  /// One call, on the thread that waits for it. Does not keep the RunningCalls: the thread's
+  /// context shares the runtime.
   class Scope {
    public:
     explicit Scope(RunningCalls& calls) : calls_(calls), outer_(t_innermost) {

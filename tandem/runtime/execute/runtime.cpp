@@ -156,9 +156,10 @@ struct Runtime::State : std::enable_shared_from_this<Runtime::State> {
 
   RunningCalls calls;
 
-  Runtime self{Alias(), *this, view};  // what calls see: it lives as long as anything shares the state
+  Runtime self{Alias(), *this,
+               view};  // what calls see: it lives as long as anything shares the state
   std::atomic<bool> shut_down{false};  // by td::shutdown()
-  std::mutex deciding;  // whether calls are placed
+  std::mutex deciding;                 // whether calls are placed
   std::mutex seed_mutex;
   std::optional<std::int64_t> seed;
   std::int64_t seed_calls = 0;
@@ -212,10 +213,7 @@ void Runtime::View::make_services(State& state) {
 }
 
 Runtime::Runtime(Alias /*tag*/, State& state, View& view)
-    : state_(std::shared_ptr<State>(), &state),
-      view_(&view),
-      flags_(&state.flags),
-      owner_(false) {}
+    : state_(std::shared_ptr<State>(), &state), view_(&view), flags_(&state.flags), owner_(false) {}
 
 Runtime::Runtime(const Options& options)
     : state_(std::make_shared<State>(options)), view_(&state_->view), flags_(&state_->flags) {
@@ -243,7 +241,8 @@ void Runtime::close() {
   {
     std::lock_guard lock(s.deciding);
     if (flags_->closed.exchange(true, std::memory_order_acq_rel)) return;
-    flags_->places_calls.store(true, std::memory_order_release);  // where calls find that it is closed
+    flags_->places_calls.store(true,
+                               std::memory_order_release);  // where calls find that it is closed
   }
   s.calls.end();
   s.pending_calls->close();
@@ -258,7 +257,8 @@ void Runtime::throw_closed() const {
         "Call td::shutdown() last, or not at all, or make a td::Runtime for what comes after it.");
   }
   throw CancelledError(
-      "The td::Runtime in which this is computed has been destroyed. Keep it as long as its scopes, "
+      "The td::Runtime in which this is computed has been destroyed. Keep it as long as its "
+      "scopes, "
       "iterators and sessions are used.");
 }
 

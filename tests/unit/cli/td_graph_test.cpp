@@ -352,8 +352,9 @@ TEST_F(TdGraph, DrawsNothingThatFollowsFromConstants) {
     node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
     node { name: "y" op: "Mul" input: "x" input: "w/Root"
       attr { key: "T" value { type: DT_FLOAT } } })");
-  EXPECT_THAT(run("graph m.pbtxt --html").out,
-              AllOf(HasSubstr("\"x\\nPlaceholder"), HasSubstr("\"y\\nMul"), Not(HasSubstr("\"w/"))));
+  EXPECT_THAT(
+      run("graph m.pbtxt --html").out,
+      AllOf(HasSubstr("\"x\\nPlaceholder"), HasSubstr("\"y\\nMul"), Not(HasSubstr("\"w/"))));
 }
 
 }  // namespace

@@ -85,7 +85,8 @@ TEST_F(TdSimulate, PlansOverSeveralHosts) {
     fs::write_file(path("hosts.json"), R"({"devices": [
         {"name": "/job:worker/task:0/CPU:0", "tasks": 2, "flops": "1G", "bandwidth": "1GB/s"},
         {"name": "/job:worker/task:0/GPU:0", "tasks": 2, "flops": "100G", "bandwidth": "100GB/s",
-         "link": "100GB/s"}], "network": )" + network + "}");
+         "link": "100GB/s"}], "network": )" +
+                                           network + "}");
     const TdResult r =
         simulate("g.pbtxt --devices hosts.json --policy cost --feed x=512,512 --json");
     EXPECT_EQ(r.code, 0) << r.err;

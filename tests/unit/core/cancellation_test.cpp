@@ -157,7 +157,9 @@ TEST(Timer, CallsBackInOrderOfTimeAndNotOnceItIsGone) {
   });
   const Timer first(now + milliseconds(1), [&] { order.push_back(1); });
   const Timer second(now + milliseconds(2), [&] { order.push_back(2); });
-  { const Timer gone(now + milliseconds(2), [&] { order.push_back(-1); }); }
+  {
+    const Timer gone(now + milliseconds(2), [&] { order.push_back(-1); });
+  }
   registered.set_value();
   done.get_future().wait();
   EXPECT_EQ(order, (std::vector<int>{1, 2, 3}));

@@ -107,9 +107,7 @@ StreamState::~StreamState() {
   driver().p_cuStreamDestroy(stream_);
 }
 
-CUstream StreamState::current() {
-  return launching_into() ? launching_into()->stream_ : nullptr;
-}
+CUstream StreamState::current() { return launching_into() ? launching_into()->stream_ : nullptr; }
 
 void* StreamState::scratch(std::size_t bytes) {
   if (!launching_into()) throw Failure(TANDEM_INTERNAL, "scratch memory outside of a kernel");

@@ -42,10 +42,9 @@ R& shared_resource(KernelContext& c, const char* type, Make make) {
   const bool anonymous = shared_name == kAnonymousName;
   const std::string name =
       !anonymous && !shared_name.empty() ? shared_name : std::string(c.node_name());
-  const Ref<R> resource =
-      anonymous ? Ref<R>(make())
-                : c.resources().template lookup_or_create<R>(place, name, type,
-                                                             [&] { return Ref<R>(make()); });
+  const Ref<R> resource = anonymous ? Ref<R>(make())
+                                    : c.resources().template lookup_or_create<R>(
+                                          place, name, type, [&] { return Ref<R>(make()); });
   if (is_ref(c.output_dtype(0))) {
     set_named_handle(c, place, name);
   } else {

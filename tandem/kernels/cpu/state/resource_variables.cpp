@@ -39,10 +39,9 @@ void var_handle(KernelContext& c) {
   info->dtype = dtype;
   info->shape = shape;
   const auto make = [&] { return make_ref<VariableResource>(info->name, dtype, shape); };
-  Ref<VariableResource> variable =
-      anonymous ? make()
-                : c.resources().lookup_or_create<VariableResource>(info->container, info->name,
-                                                                   "variable", make);
+  Ref<VariableResource> variable = anonymous ? make()
+                                             : c.resources().lookup_or_create<VariableResource>(
+                                                   info->container, info->name, "variable", make);
   if (variable->dtype() != dtype) {
     throw InvalidArgumentError(cat("Variable ", info->name, " is there already with dtype ",
                                    variable->dtype(), ", but dtype ", dtype, " was asked for."));

@@ -44,8 +44,8 @@ constexpr std::int64_t kMaxBlockRows = 384;
 /// The side of matrices from which that is assumed to be faster than whole operands as float; of
 /// 256 it took 0.94 of the time, of 512 0.87.
 constexpr std::int64_t kMinBlockSide = 64;
-/// Longer rows are done a part at a time: for each block of rows all of b is converted again, so they
-/// must not be few. Measured: 2048 columns in one part took 1.12 times as long as a product of
+/// Longer rows are done a part at a time: for each block of rows all of b is converted again, so
+/// they must not be few. Measured: 2048 columns in one part took 1.12 times as long as a product of
 /// floats.
 constexpr std::int64_t kBlockColumns = 1024;
 /// Multiplications from which candidates are measured: below it (some 2 µs on one core) the one
