@@ -13,10 +13,12 @@
 
 #include "tandem/core/error.h"
 #include "tandem/graph/rendezvous.h"
+#include "tandem/ops/control_flow.h"
 #include "tandem/ops/operators.h"
 #include "tandem/runtime/partition/partitioned_function.h"
 #include "tandem/runtime/partition/place_on_tasks.h"
 #include "tandem/runtime/thread_context.h"
+#include "tandem/runtime/traced_function.h"
 
 #include "tests/unit/runtime/control_flow_util.h"
 
