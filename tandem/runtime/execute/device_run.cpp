@@ -481,7 +481,11 @@ class Run : public std::enable_shared_from_this<Run> {
   }
 
   void fail(int s, std::exception_ptr error) {
-    if (constant_of(s) < 0) error = node_failure(*step(s).node, at(frame_.contexts, s), error);
+    if (constant_of(s) < 0) {
+      KernelContext& context = at(frame_.contexts, s);
+      context.step_ = &within_;  // it may not have begun
+      error = node_failure(*step(s).node, context, error);
+    }
     lost_[static_cast<std::size_t>(s)].store(true, std::memory_order_release);
     {
       std::lock_guard lock(mutex_);

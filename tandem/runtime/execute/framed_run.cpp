@@ -373,7 +373,9 @@ void FramedRun::run_switch(const Ready& entry) {
     }
     if (plan_.several_memories() && !bring_inputs(entry)) return;
   } catch (...) {
-    return finish(entry, node_failure(*s.node, at(iteration.contexts, s.local)));
+    KernelContext& context = at(iteration.contexts, s.local);
+    context.step_ = within_;  // a Switch has no kernel that sets it
+    return finish(entry, node_failure(*s.node, context));
   }
   const int taken = *pred.data<bool>() ? 1 : 0;
   forward(s, 0, taken, iteration);

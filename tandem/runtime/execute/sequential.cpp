@@ -83,9 +83,9 @@ void run_sequential(const Plan& plan, Plan::Frame& frame, const StepContext& wit
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Step& step = steps[i];
     KernelContext& context = frame.contexts[i];
+    context.step_ = &within;  // what a failure is reported to, before anything can fail
     try {
       if (cancellation) cancellation->check();
-      context.step_ = &within;
       run_kernel(step.kernels->choose(context), context);
     } catch (...) {
       const std::exception_ptr error = node_failure(*step.node, context);
