@@ -14,13 +14,13 @@ namespace tandem::fs {
 /// How a store is reached, and how its requests are made. What is left empty comes from the
 /// environment and the files that the store's own tools read (docs/file-systems.md).
 struct StoreOptions {
-  std::string endpoint;     ///< "http://localhost:9000"; S3: AWS_ENDPOINT_URL, gs:
-                            ///< STORAGE_EMULATOR_HOST, else the public service
-  std::string region;       ///< S3
-  std::string profile;      ///< S3: of ~/.aws/credentials and ~/.aws/config
-  bool path_style = false;  ///< S3: the bucket in the path, not the host name; always with an
-                            ///< endpoint of one's own unless AWS_S3_ADDRESSING_STYLE=virtual
-  bool anonymous = false;   ///< requests are not signed: public buckets
+  std::string endpoint = "";  ///< "http://localhost:9000"; S3: AWS_ENDPOINT_URL, gs:
+                              ///< STORAGE_EMULATOR_HOST, else the public service
+  std::string region = "";    ///< S3
+  std::string profile = "";   ///< S3: of ~/.aws/credentials and ~/.aws/config
+  bool path_style = false;    ///< S3: the bucket in the path, not the host name; always with an
+                              ///< endpoint of one's own unless AWS_S3_ADDRESSING_STYLE=virtual
+  bool anonymous = false;     ///< requests are not signed: public buckets
 
   std::size_t part_bytes = std::size_t{8} << 20;  ///< of an upload and a download; min. 5 MiB
   std::size_t read_ahead_bytes = std::size_t{32} << 20;  ///< for each file that is read in order
