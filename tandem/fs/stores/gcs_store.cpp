@@ -51,8 +51,13 @@ void check_stored(const std::string& answer, std::uint32_t crc, const std::strin
 // Pieces go one after the other into a session.
 class GcsStore::ResumableUpload final : public Upload {
  public:
-  ResumableUpload(std::shared_ptr<GcsStore> store, ObjectName object, std::string session)
-      : store_(std::move(store)), object_(std::move(object)), session_(std::move(session)) {}
+  /// `before`: the object's version before the upload.
+  ResumableUpload(std::shared_ptr<GcsStore> store, ObjectName object, std::string session,
+                  std::string before)
+      : store_(std::move(store)),
+        object_(std::move(object)),
+        session_(std::move(session)),
+        before_(std::move(before)) {}
 
   bool parallel() const override { return false; }
 
@@ -66,12 +71,7 @@ class GcsStore::ResumableUpload final : public Upload {
 
   // The object appears with the last piece, so that piece waits for the completion.
   void complete(const CancellationPtr& c) override {
-    const std::uint64_t total = sent_ + last_.size();
-    const std::string range =
-        last_.empty() ? cat("bytes */", total) : cat("bytes ", sent_, "-", total - 1, "/", total);
-    const HttpResponse response =
-        store_->send(object_.path, {"PUT", session_, {}, {{"content-range", range}}, last_}, c);
-    check_stored(response.body, crc_, object_.path);
+    for (int tries = 0; !send_piece(last_, true, c); ++tries) check_tries(tries);
   }
 
   void abort() noexcept override {
@@ -88,36 +88,74 @@ class GcsStore::ResumableUpload final : public Upload {
       last_ = bytes;
       return;
     }
-    while (!bytes.empty()) {
-      const HttpResponse response = store_->send(
-          object_.path,
-          {"PUT",
-           session_,
-           {},
-           {{"content-range", cat("bytes ", sent_, "-", sent_ + bytes.size() - 1, "/*")}},
-           bytes},
-          c, {kResumeIncomplete});
-      // "bytes=0-N": what has come. Without it nothing has.
-      const std::string_view range = response.header("range");
-      std::uint64_t end = 0;
-      const std::size_t dash = range.rfind('-');
-      if (response.status == kResumeIncomplete && dash != std::string_view::npos) {
-        std::from_chars(range.data() + dash + 1, range.data() + range.size(), end);
-        ++end;
-      }
-      if (response.status != kResumeIncomplete || end <= sent_ || end > sent_ + bytes.size()) {
-        throw DataLossError(object_.path +
-                            "; The store's answer to a part of an upload cannot be "
-                            "understood");
-      }
-      bytes.remove_prefix(static_cast<std::size_t>(end - sent_));
-      sent_ = end;
+    const std::uint64_t end = sent_ + bytes.size();
+    for (int tries = 0; sent_ < end; ++tries) {
+      const std::uint64_t before = sent_;
+      send_piece(bytes.substr(bytes.size() - static_cast<std::size_t>(end - sent_)), false, c);
+      if (sent_ < before || sent_ > end) nonsense();
+      if (sent_ == before) check_tries(tries);
     }
+  }
+
+  // Sends bytes from `sent_` on; where that was interrupted, asks how much has come. Sets `sent_`
+  // to what the store has; true when the object is complete.
+  bool send_piece(std::string_view bytes, bool last, const CancellationPtr& c) {
+    bool first = true;
+    const auto make = [&] {
+      const std::string total = last ? cat(sent_ + bytes.size()) : "*";
+      Call call{"PUT", session_};
+      if (first && !bytes.empty()) {
+        call.headers = {
+            {"content-range", cat("bytes ", sent_, "-", sent_ + bytes.size() - 1, "/", total)}};
+        call.body = bytes;
+      } else {
+        call.headers = {{"content-range", cat("bytes */", total)}};
+      }
+      first = false;
+      return store_->make(call, c);
+    };
+    const HttpResponse response =
+        store_->requests_.send(object_.path, make, c, {kResumeIncomplete, 404, 410});
+    if (response.status == 404 || response.status == 410) {
+      // The session ended, perhaps with the object, when an answer was lost.
+      const std::optional<ObjectInfo> now = last ? store_->info(object_, c) : std::nullopt;
+      if (now && now->size == sent_ + bytes.size() && now->version != before_) return true;
+      store_->requests_.fail(object_.path, response);
+    }
+    if (response.status != kResumeIncomplete) {
+      if (!last) nonsense();
+      check_stored(response.body, crc_, object_.path);
+      return true;
+    }
+    // "bytes=0-N": what has come. Without it nothing has.
+    const std::string_view range = response.header("range");
+    std::uint64_t end = 0;
+    if (const std::size_t dash = range.rfind('-'); dash != std::string_view::npos) {
+      std::from_chars(range.data() + dash + 1, range.data() + range.size(), end);
+      end = (end + 1) / kPieceUnit * kPieceUnit;  // a session keeps whole units
+    }
+    if (last && end > sent_ && end < sent_ + bytes.size()) {
+      last_.erase(0, static_cast<std::size_t>(end - sent_));
+    } else if (last && end != sent_) {
+      nonsense();
+    }
+    sent_ = end;
+    return false;
+  }
+
+  void check_tries(int tries) const {
+    constexpr int kMaxTries = 10;
+    if (tries < kMaxTries) return;
+    throw UnavailableError(object_.path + "; The store takes no more bytes of an upload");
+  }
+  [[noreturn]] void nonsense() const {
+    throw DataLossError(object_.path +
+                        "; The store's answer to a part of an upload cannot be understood");
   }
 
   const std::shared_ptr<GcsStore> store_;
   const ObjectName object_;
-  const std::string session_;
+  const std::string session_, before_;
   std::uint64_t sent_ = 0;
   std::string held_;  // less than a unit
   std::string last_;
@@ -172,25 +210,13 @@ std::optional<ObjectInfo> GcsStore::info(const ObjectName& object, const Cancell
 
 std::optional<ObjectHead> GcsStore::head(const ObjectName& object, std::size_t bytes,
                                          const CancellationPtr& c) {
-  HttpResponse response =
-      send(object.path,
-           {"GET", object_url(object), {{"alt", "media"}}, {{"range", cat("bytes=0-", bytes - 1)}}},
-           c, {404, 416});
-  if (response.status == 404) return std::nullopt;
-  if (response.status == 416) {  // an empty object has no range
-    const std::optional<ObjectInfo> empty = info(object, c);
-    if (!empty) return std::nullopt;
-    return ObjectHead{*empty, ""};
-  }
-  const std::size_t size = response.body.size();
-  ObjectHead head{{size, std::string(response.header("x-goog-generation"))},
-                  std::move(response.body)};
-  if (response.status == 206) {
-    const ContentRange range = parse_content_range(response.header("content-range"), object.path);
-    if (range.begin != 0 || range.size != size) {
-      throw DataLossError(object.path + "; The store sent another range than was asked for");
-    }
-    head.info.size = range.total;
+  // The resource first: it names the generation that all bytes are read of.
+  const std::optional<ObjectInfo> found = info(object, c);
+  if (!found) return std::nullopt;
+  ObjectHead head{*found, ""};
+  if (found->size > 0 && found->size <= bytes) {
+    head.bytes.resize(static_cast<std::size_t>(found->size));
+    head.bytes.resize(read(object, *found, 0, head.bytes, c));
   }
   return head;
 }
@@ -231,7 +257,9 @@ std::unique_ptr<Upload> GcsStore::begin_upload(const ObjectName& object, const C
   if (session.empty()) {
     throw DataLossError(object.path + "; The store's answer to an upload names no session");
   }
-  return std::make_unique<ResumableUpload>(shared_from_this(), object, session);
+  const std::optional<ObjectInfo> before = info(object, c);
+  return std::make_unique<ResumableUpload>(shared_from_this(), object, session,
+                                           before ? before->version : "");
 }
 
 // Google joins objects: the new bytes are one for a moment.
@@ -249,12 +277,19 @@ void GcsStore::append(const ObjectName& object, std::uint64_t size, std::string_
   if (!now->version.empty()) call.query.emplace_back("ifGenerationMatch", now->version);
   const std::string text = body.dump();
   call.body = text;
+  // A repeated request would append again where the one before it was done.
+  struct Done {};
+  bool first = true;
+  const auto once = [&] {
+    if (!std::exchange(first, false)) {
+      const std::optional<ObjectInfo> after = info(object, c);
+      if (after && after->size == size + bytes.size()) throw Done{};
+    }
+    return make(call, c);
+  };
   try {
-    send(object.path, call, c);
-  } catch (const FailedPreconditionError&) {
-    // A repeated request may find that the one before it was done.
-    const std::optional<ObjectInfo> after = info(object, c);
-    if (!after || after->size != size + bytes.size()) throw;
+    requests_.send(object.path, once, c);
+  } catch (const Done&) {
   }
   remove(more, c);
 }

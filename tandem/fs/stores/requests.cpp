@@ -195,6 +195,7 @@ std::size_t Requests::read_range(const std::string& path, std::uint64_t offset, 
       if (!is_retriable(response.status) && !explain_(response).retriable) fail(path, response);
       attempts.failed(response);
     } catch (const TransferError& error) {
+      if (!error.retriable()) attempts.failed(error);  // throws
       got += error.received();
       if (error.received() >= kProgress) attempts.begin_again();
       if (got == out.size()) break;

@@ -7,34 +7,39 @@ namespace tandem::fs {
 Workers::~Workers() {
   std::vector<std::thread> threads;
   {
-    const MutexLock lock(mutex_);
-    ending_ = true;
-    tasks_.clear();
-    threads.swap(started_);
-    changed_.notify_all();
+    const MutexLock lock(state_->mutex);
+    state_->ending = true;
+    state_->tasks.clear();
+    threads.swap(state_->started);
+    state_->changed.notify_all();
   }
-  for (std::thread& thread : threads) thread.join();
+  for (std::thread& thread : threads) {
+    if (thread.get_id() == std::this_thread::get_id()) {
+      thread.detach();
+    } else {
+      thread.join();
+    }
+  }
 }
 
 void Workers::submit(std::function<void()> task) {
-  const MutexLock lock(mutex_);
-  tasks_.push_back(std::move(task));
-  if (static_cast<std::size_t>(idle_) < tasks_.size() &&
-      started_.size() < static_cast<std::size_t>(threads_)) {
-    started_.emplace_back([this] { run(); });
+  const MutexLock lock(state_->mutex);
+  state_->tasks.push_back(std::move(task));
+  if (state_->idle < state_->tasks.size() && state_->started.size() < threads_) {
+    state_->started.emplace_back([state = state_] { run(*state); });
   }
-  changed_.notify_one();
+  state_->changed.notify_one();
 }
 
-void Workers::run() {
-  MutexLock lock(mutex_);
+void Workers::run(State& state) {
+  MutexLock lock(state.mutex);
   for (;;) {
-    ++idle_;
-    while (tasks_.empty() && !ending_) lock.wait(changed_);
-    --idle_;
-    if (ending_) return;
-    std::function<void()> task = std::move(tasks_.front());
-    tasks_.pop_front();
+    ++state.idle;
+    while (state.tasks.empty() && !state.ending) lock.wait(state.changed);
+    --state.idle;
+    if (state.ending) return;
+    std::function<void()> task = std::move(state.tasks.front());
+    state.tasks.pop_front();
     lock.unlock();
     task();
     task = nullptr;  // what it holds is released before the next is awaited

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -15,7 +16,7 @@ namespace tandem::fs {
 /// Thread-safe.
 class Workers {
  public:
-  explicit Workers(int threads) : threads_(threads) {}
+  explicit Workers(int threads) : threads_(static_cast<std::size_t>(threads)) {}
   /// Ends after the tasks that were begun; drops the others.
   ~Workers();
   Workers(const Workers&) = delete;
@@ -25,15 +26,19 @@ class Workers {
   void submit(std::function<void()> task);
 
  private:
-  void run();
+  // What the threads use: the last task may end their owner.
+  struct State {
+    Mutex mutex;
+    std::condition_variable changed;
+    std::deque<std::function<void()>> tasks TANDEM_GUARDED_BY(mutex);
+    std::vector<std::thread> started TANDEM_GUARDED_BY(mutex);
+    std::size_t idle TANDEM_GUARDED_BY(mutex) = 0;
+    bool ending TANDEM_GUARDED_BY(mutex) = false;
+  };
+  static void run(State& state);
 
-  const int threads_;
-  Mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> tasks_ TANDEM_GUARDED_BY(mutex_);
-  std::vector<std::thread> started_ TANDEM_GUARDED_BY(mutex_);
-  int idle_ TANDEM_GUARDED_BY(mutex_) = 0;
-  bool ending_ TANDEM_GUARDED_BY(mutex_) = false;
+  const std::size_t threads_;
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
 /// How much memory the buffers of a store may take together. Thread-safe.
