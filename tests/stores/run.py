@@ -25,7 +25,7 @@ def some_bytes(size, seed):
 
 
 def certificate(out):
-    """A certificate that nobody trusts, or None."""
+    """A certificate that is not trusted, or None."""
     try:
         subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj",
                         "/CN=127.0.0.1", "-keyout", out / "key.pem", "-out", out / "cert.pem"],

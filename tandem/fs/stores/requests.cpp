@@ -173,7 +173,7 @@ HttpResponse Requests::send(const std::string& path, const Make& make,
 std::size_t Requests::read_range(const std::string& path, std::uint64_t offset, std::span<char> out,
                                  const MakeRange& make, const Check& check,
                                  const std::shared_ptr<const Cancellation>& cancel) {
-  // So much is progress: a transfer that brought it does not count as failed.
+  // So many bytes are progress: a transfer with them does not count as failed.
   constexpr std::size_t kProgress = std::size_t{64} << 10;
   Attempts attempts(*this, path, cancel);
   std::size_t got = 0;

@@ -256,7 +256,7 @@ std::unique_ptr<Upload> S3Store::begin_upload(const ObjectName& object, const Ca
 
 void S3Store::copy_parts(PartsUpload& upload, const ObjectName& from, std::uint64_t size,
                          const CancellationPtr& c) {
-  // Of equal size, so that none is too small.
+  // Equal sizes, so that none is too small.
   const std::uint64_t count = std::max<std::uint64_t>(1, (size + kMaxCopy - 1) / kMaxCopy);
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t begin = size * i / count, end = size * (i + 1) / count;

@@ -46,7 +46,7 @@ class S3Store final : public ObjectStore, public std::enable_shared_from_this<S3
   HttpRequest make(const ObjectName& object, const Call& call, const CancellationPtr& c);
   HttpResponse send(const ObjectName& object, const Call& call, const CancellationPtr& c,
                     std::initializer_list<int> allowed = {});
-  /// Of an answer that says where the bucket lies; false: it was known.
+  /// Takes from an answer where the bucket lies; false: it was known, or is not said.
   bool learn_region(const std::string& bucket, const HttpResponse& response);
   Failure explain(const HttpResponse& response);
   /// Copies an object of `size` bytes as the first parts of an upload.
