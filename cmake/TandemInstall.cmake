@@ -28,6 +28,9 @@ install(
   TARGETS tandem
   EXPORT tandem_shared_targets
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+if(TARGET tandem_stores)
+  install(TARGETS tandem_stores LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+endif()
 if(TARGET tandem_cuda)
   # Only where it was built: it is not part of `./dev build`.
   install(TARGETS tandem_cuda LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" OPTIONAL)

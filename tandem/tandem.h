@@ -10,6 +10,7 @@
 #include "tandem/graph/inference_context.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/io/example.h"
+#include "tandem/io/file_systems.h"
 #include "tandem/io/graph_export.h"
 #include "tandem/io/graph_session.h"
 #include "tandem/io/npy.h"

@@ -12,7 +12,7 @@ import _sources
 WORDS = [
     (r"tells?|telling|told", "report, notify, describe, determine"),
     (r"whoever", "the caller, the consumer, a thread that"),
-    (r"nobody", "nothing, no thread, unknown"),
+    (r"(?<!CURLOPT )nobody", "nothing, no thread, unknown"),
     (r"anew", "again, start over, recreate"),
     (r"mend(s|ed|ing)?", "fix, repair"),
     (r"brought", "uploaded, converted, added"),
