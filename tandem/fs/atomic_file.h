@@ -9,30 +9,26 @@
 
 namespace tandem::fs {
 
-/// A file that appears whole or not at all: it is written under a name of its own beside `path` and
-/// takes that name when it is finished; without that nothing remains. A link stays and what it
-/// leads to is replaced, with the permissions it had; what is no regular file (a device, a pipe) is
-/// written in place. Errors name `path`. Used by one thread at a time.
+/// A file that appears whole or not at all, whatever file system it is in: a StagedFile
+/// (FileSystem::stage) that is opened by its path alone. Errors name `path`. Used by one thread at
+/// a time.
 class TANDEM_EXPORT AtomicFile {
  public:
-  explicit AtomicFile(std::string path);
-  ~AtomicFile();
+  explicit AtomicFile(const std::string& path) : file_(file_system_of(path).stage(path)) {}
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
-  void append(std::string_view bytes);
+  void append(std::string_view bytes) { file_->append(bytes); }
+  /// Makes the content durable, not yet under the name; `finish` is then quick.
+  void seal() { file_->seal(); }
   /// Would survive a crash; replaces what had the name.
-  void finish();
+  void finish() {
+    file_->commit();
+    file_.reset();
+  }
 
  private:
-  template <class Work>
-  void on_behalf(Work work);
-
-  std::string path_;
-  std::string target_;      ///< `path_` without links
-  std::string unfinished_;  ///< empty: written in place
-  bool replaces_ = false;
-  std::unique_ptr<WritableFile> file_;
+  std::unique_ptr<StagedFile> file_;
 };
 
 }  // namespace tandem::fs

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -22,8 +23,10 @@ constexpr std::uint64_t kMaxExpansion = 1032;
 // Where the stored bytes come from.
 class Source {
  public:
-  Source(const std::string& path, bool)
-      : file_(file_system_of(path).open(path)), size_(file_system_of(path).stat(path).size) {}
+  Source(const std::string& path, bool) : file_(file_system_of(path).open(path)) {
+    const std::optional<std::uint64_t> known = file_->known_size();
+    size_ = known ? *known : file_system_of(path).stat(path).size;
+  }
   explicit Source(std::string_view bytes) : bytes_(bytes), size_(bytes.size()) {}
 
   std::size_t read(std::uint64_t offset, std::span<char> out) const {

@@ -1,11 +1,12 @@
 #include "tandem/fs/file_system.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tandem/core/error.h"
-#include "tandem/core/never_destroyed.h"
 #include "tandem/fs/atomic_file.h"
-#include "tandem/fs/internal/local_file_system.h"
+#include "tandem/fs/internal/renamed_file.h"
+#include "tandem/fs/paths.h"
 
 namespace tandem::fs {
 
@@ -17,30 +18,49 @@ constexpr std::size_t kMaxWithoutSize = std::size_t{256} << 20;
 
 ReadableFile::~ReadableFile() = default;
 WritableFile::~WritableFile() = default;
+StagedFile::~StagedFile() = default;
 FileSystem::~FileSystem() = default;
 void FileSystem::copy_permissions(const std::string&, const std::string&) {}
 
-FileSystem& file_system_of(std::string_view path) {
-  static NeverDestroyed<LocalFileSystem> local;
-  const std::size_t end = path.find("://");
-  if (end == std::string_view::npos || path.substr(0, end) == "file") return *local;
-  // TensorFlow's error and text for a scheme that is not registered; no issue asks for remote
-  // files.
-  throw UnimplementedError(cat("File system scheme '", path.substr(0, end),
-                               "' not implemented (file: '", path,
-                               "'). Copy the file to a local folder first."));
+std::unique_ptr<StagedFile> FileSystem::stage(const std::string& path) {
+  return std::make_unique<RenamedFile>(*this, path);
 }
+
+std::vector<std::string> FileSystem::list_prefix(const std::string& path,
+                                                 const std::string& prefix) {
+  std::vector<std::string> names = list(path);
+  std::erase_if(names, [&](const std::string& name) { return !name.starts_with(prefix); });
+  return names;
+}
+
+std::vector<DirectoryEntry> FileSystem::list_entries(const std::string& path) {
+  std::vector<DirectoryEntry> entries;
+  for (std::string& name : list(path)) {
+    FileInfo info;
+    try {
+      info = stat(join_path(path, name));
+    } catch (const Error&) {
+      // A link that leads nowhere, or removed meanwhile.
+    }
+    entries.push_back({std::move(name), info});
+  }
+  return entries;
+}
+
+void FileSystem::sync_directory(const std::string&) {}
 
 std::string read_file(const std::string& path) {
   FileSystem& files = file_system_of(path);
-  const FileInfo info = files.stat(path);
-  if (info.is_directory) {
-    throw FailedPreconditionError(path + "; Is a directory");
-  }
   const auto file = files.open(path);
-  // What stat says is a hint: the files of /proc have no size, and a file may grow while it is
-  // read. Devices that have no size either may never end.
-  const std::size_t size = info.size;
+  std::optional<std::uint64_t> known = file->known_size();
+  if (!known) {
+    const FileInfo info = files.stat(path);
+    if (info.is_directory) throw FailedPreconditionError(path + "; Is a directory");
+    known = info.size;
+  }
+  // The size is a hint: the files of /proc have none, and a file may grow while it is read. Devices
+  // that have no size either may never end.
+  const auto size = static_cast<std::size_t>(*known);
   std::string bytes;
   std::size_t room = size + 1;
   for (;;) {

@@ -13,6 +13,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/fs/internal/system_error.h"
+#include "tandem/fs/paths.h"
 
 namespace tandem::fs {
 namespace {
@@ -97,10 +98,7 @@ class LocalWritableFile final : public WritableFile {
   Handle file_;
 };
 
-std::string local(const std::string& path) {
-  constexpr std::string_view kScheme = "file://";
-  return path.starts_with(kScheme) ? path.substr(kScheme.size()) : path;
-}
+std::string local(const std::string& path) { return without_file_scheme(path); }
 
 }  // namespace
 
@@ -157,6 +155,13 @@ void LocalFileSystem::copy_permissions(const std::string& from, const std::strin
   struct ::stat info;
   if (::stat(local(from).c_str(), &info) != 0) return;  // gone meanwhile
   if (::chmod(local(to).c_str(), info.st_mode & 07777) != 0) throw_system_error(errno, to);
+}
+
+// Some file systems do not sync folders: EINVAL.
+void LocalFileSystem::sync_directory(const std::string& path) {
+  const std::string folder = local(path);
+  const Handle handle(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY);
+  if (::fsync(handle.fd()) != 0 && errno != EINVAL && errno != ENOTSUP) handle.fail();
 }
 
 void LocalFileSystem::make_directories(const std::string& path) {

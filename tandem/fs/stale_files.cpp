@@ -18,6 +18,7 @@
 #include "tandem/core/never_destroyed.h"
 #include "tandem/fs/crc32c.h"
 #include "tandem/fs/file_system.h"
+#include "tandem/fs/paths.h"
 
 namespace tandem::fs {
 namespace {
@@ -110,9 +111,8 @@ std::string unfinished_name(const std::string& path) {
 
 void remove_stale_files(const std::string& path) noexcept {
   try {
-    constexpr std::string_view kScheme = "file://";
-    const std::string named = file_system_of(path).follow_links(path);
-    const files::path target(named.starts_with(kScheme) ? named.substr(kScheme.size()) : named);
+    if (!is_local(path)) return;
+    const files::path target(without_file_scheme(file_system_of(path).follow_links(path)));
     const files::path folder = target.has_parent_path() ? target.parent_path() : files::path(".");
     const std::string begin = target.filename().string() + ".";
     std::error_code error;

@@ -14,7 +14,7 @@ TANDEM_EXPORT std::string unfinished_name(const std::string& path);
 /// (a file, or a folder of files) and will not finish: their process is gone from this machine, as
 /// it is known since it was started, or nothing of it was written for a day. So writers on other
 /// machines that share a disk are left alone, and so are those in other containers. Never throws;
-/// what cannot be removed stays.
+/// what cannot be removed stays. Does nothing where `path` is not of the local file system.
 TANDEM_EXPORT void remove_stale_files(const std::string& path) noexcept;
 
 }  // namespace tandem::fs

@@ -19,6 +19,7 @@ class LocalFileSystem final : public FileSystem {
   void rename(const std::string& from, const std::string& to) override;
   std::string follow_links(const std::string& path) override;
   void copy_permissions(const std::string& from, const std::string& to) override;
+  void sync_directory(const std::string& path) override;
   void make_directories(const std::string& path) override;
 };
 
