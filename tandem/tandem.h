@@ -36,3 +36,4 @@
 #include "tandem/runtime/tensor.h"
 #include "tandem/runtime/thread_context.h"
 #include "tandem/runtime/traced_function.h"
+#include "tandem/train/train.h"

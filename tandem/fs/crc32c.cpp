@@ -20,4 +20,31 @@ std::uint32_t crc32c(std::string_view bytes, std::uint32_t so_far) {
   return ~state;
 }
 
+namespace {
+
+// Polynomials over GF(2) modulo Castagnoli's, bits reversed as in the checksum: bit 31 is x^0.
+constexpr std::uint32_t kPolynomial = 0x82f63b78;
+
+std::uint32_t multiplied(std::uint32_t a, std::uint32_t b) {
+  std::uint32_t product = 0;
+  for (std::uint32_t bit = 0x80000000u; bit != 0; bit >>= 1) {
+    if (a & bit) product ^= b;
+    b = (b & 1) ? (b >> 1) ^ kPolynomial : b >> 1;
+  }
+  return product;
+}
+
+}  // namespace
+
+// Zero bytes behind a piece multiply its checksum by x^8 each.
+std::uint32_t crc32c_joined(std::uint32_t first, std::uint32_t second, std::uint64_t second_bytes) {
+  std::uint32_t factor = 0x80000000u;  // x^0
+  std::uint32_t power = 0x00800000u;   // x^8, then its squares
+  for (std::uint64_t n = second_bytes; n != 0; n >>= 1) {
+    if (n & 1) factor = multiplied(factor, power);
+    power = multiplied(power, power);
+  }
+  return multiplied(first, factor) ^ second;
+}
+
 }  // namespace tandem::fs

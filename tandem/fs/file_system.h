@@ -48,7 +48,8 @@ class TANDEM_EXPORT StagedFile {
   virtual ~StagedFile();
   /// Throws FailedPreconditionError once the content is sealed.
   virtual void append(std::string_view bytes) = 0;
-  /// Ends the content and does what takes long: a local file is synced, an upload is sent.
+  /// Ends the content and does what takes long: a local file is synced, an upload is sent. When it
+  /// returns, all of it is durable, though not under the file's name.
   virtual void seal() = 0;
   /// Gives the content the file's name in one step; when it returns, that is durable too. Seals
   /// first where `seal` was not called. After an error the name has the old or the new content,

@@ -2,10 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "tandem/core/error.h"
 #include "tandem/io/graph_export.h"
+#include "tandem/io/internal/on_threads.h"
 #include "tandem/io/internal/wire.h"
 #include "tandem/io/proto/messages.h"
 #include "tandem/io/tensor_bundle.h"
@@ -30,7 +32,7 @@ std::vector<bool> leading_to_values(const ObjectGraph& graph) {
   for (std::size_t i = 0; i < count; ++i) {
     for (const auto& [name, child] : graph.objects[i].children)
       parents[static_cast<std::size_t>(child)].push_back(i);
-    if (!graph.objects[i].key.empty()) open.push_back(i);
+    if (!graph.objects[i].key.empty() || !graph.objects[i].values.empty()) open.push_back(i);
   }
   while (!open.empty()) {
     const std::size_t at = open.back();
@@ -58,6 +60,17 @@ std::string encode(const ObjectGraph& graph) {
       attribute.full_name = object.name;
       attribute.checkpoint_key = object.key;
     }
+    for (const ObjectGraph::Value& value : object.values) {
+      auto& attribute = node.attributes.emplace_back();
+      attribute.name = value.attribute;
+      attribute.checkpoint_key = value.key;
+    }
+    for (const ObjectGraph::Slot& slot : object.slots) {
+      auto& reference = node.slot_variables.emplace_back();
+      reference.original_variable_node_id = slot.variable;
+      reference.slot_name = slot.name;
+      reference.slot_variable_node_id = slot.object;
+    }
     node.has_checkpoint_values.make().value = leads[message.nodes.size() - 1];
   }
   return proto::WireWriter::write(message);
@@ -84,9 +97,18 @@ ObjectGraph decode(const std::string& bytes, const std::string& prefix) {
       object.children.emplace_back(reference.local_name, reference.node_id);
     }
     for (const auto& attribute : node.attributes) {
-      if (attribute.name != kValue) continue;
-      object.key = attribute.checkpoint_key;
-      object.name = attribute.full_name;
+      if (attribute.name == kValue) {
+        object.key = attribute.checkpoint_key;
+        object.name = attribute.full_name;
+      } else {
+        object.values.push_back({attribute.name, attribute.checkpoint_key});
+      }
+    }
+    for (const auto& slot : node.slot_variables) {
+      for (const std::int64_t id : {slot.original_variable_node_id, slot.slot_variable_node_id})
+        if (id < 0 || id >= count) throw damaged(cat("there is no object ", id));
+      object.slots.push_back(
+          {slot.original_variable_node_id, slot.slot_name, slot.slot_variable_node_id});
     }
   }
   return graph;
@@ -94,27 +116,51 @@ ObjectGraph decode(const std::string& bytes, const std::string& prefix) {
 
 class BundleCheckpoint final : public ObjectCheckpoint {
  public:
-  explicit BundleCheckpoint(const std::string& prefix) : reader_(prefix) {
-    if (!reader_.contains(kGraphKey)) {
-      throw InvalidArgumentError(
-          cat("Checkpoint ", prefix,
-              " holds no objects: a Saver of TensorFlow 1 wrote it, or SaveV2 itself. Read its "
-              "tensors by name with td::io::TensorBundleReader."));
-    }
+  explicit BundleCheckpoint(const std::string& prefix) : prefix_(prefix), reader_(prefix) {
+    if (!reader_.contains(kGraphKey)) return;
     const Array bytes = reader_.read(kGraphKey);
     if (bytes.dtype() != DType::kString || bytes.num_elements() != 1)
       throw DataLossError(cat("The object graph of checkpoint ", prefix, " is no string."));
     graph_ = decode(*bytes.data<std::string>(), prefix);
   }
-  const ObjectGraph& graph() const override { return graph_; }
+  bool has_graph() const override { return graph_.has_value(); }
+  const ObjectGraph& graph() const override {
+    if (!graph_) {
+      throw InvalidArgumentError(
+          cat("Checkpoint ", prefix_,
+              " holds no objects: a Saver of TensorFlow 1 wrote it, or SaveV2 itself. Read its "
+              "tensors by name with td::train::load_checkpoint."));
+    }
+    return *graph_;
+  }
+  std::vector<std::string> keys() const override { return reader_.names(); }
+  bool contains(const std::string& key) const override { return reader_.contains(key); }
   DType dtype(const std::string& key) const override { return reader_.dtype(key); }
   Shape shape(const std::string& key) const override { return reader_.shape(key); }
   Tensor read(const std::string& key) const override { return Tensor(reader_.read(key)); }
+  std::vector<Tensor> read(const std::vector<std::string>& keys) const override {
+    std::vector<Tensor> values;
+    for (Array& value : reader_.read(keys)) values.emplace_back(std::move(value));
+    return values;
+  }
 
  private:
+  std::string prefix_;
   TensorBundleReader reader_;
-  ObjectGraph graph_;
+  std::optional<ObjectGraph> graph_;
 };
+
+// The items of each shard in the order given, shards side by side.
+void write_items(TensorBundleWriter& writer, CheckpointContents& contents) {
+  on_threads(static_cast<std::size_t>(contents.num_shards), contents.num_shards,
+             [&](std::size_t shard) {
+               for (CheckpointContents::Item& item : contents.items) {
+                 if (item.shard != static_cast<int>(shard)) continue;
+                 writer.add(item.key, item.value.array(), item.shard);
+                 item.value = Tensor();
+               }
+             });
+}
 
 class IoSaving final : public Saving {
  public:
@@ -134,6 +180,16 @@ class IoSaving final : public Saving {
     writer.add(counted.objects.back().key, Array::scalar<std::int64_t>(1));
     writer.add(kGraphKey, Array::scalar<std::string>(encode(counted)));
     writer.finish();
+  }
+  void write_checkpoint(const std::string& prefix, CheckpointContents contents) const override {
+    TensorBundleWriter writer(prefix, {.num_shards = contents.num_shards});
+    write_items(writer, contents);
+    if (contents.graph) writer.add(kGraphKey, Array::scalar<std::string>(encode(*contents.graph)));
+    writer.finish();
+  }
+  void merge_checkpoints(const std::vector<std::string>& prefixes,
+                         const std::string& destination) const override {
+    merge_tensor_bundles(prefixes, destination);
   }
   std::unique_ptr<ObjectCheckpoint> open_checkpoint(const std::string& prefix) const override {
     return std::make_unique<BundleCheckpoint>(prefix);

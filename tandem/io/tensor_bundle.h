@@ -38,26 +38,36 @@ struct ShapeAndSlice {
 /// Throws InvalidArgumentError if the text is none or the slice leaves the shape.
 TANDEM_EXPORT ShapeAndSlice parse_shape_and_slice(const std::string& text);
 
+struct TensorBundleWriterOptions {
+  /// Files over which the data are spread; threads may fill different ones at a time.
+  int num_shards = 1;
+};
+
 /// Writes a checkpoint. It appears when `finish` is called: complete, replacing one of the same
-/// prefix; without that nothing remains. Used by one thread at a time.
+/// prefix; without that nothing remains. The index is what makes it appear, and the data of the one
+/// that is replaced stay until then: they are in files of another number of shards, so that one
+/// written over another has an empty shard more or less. Each shard is used by one thread at a
+/// time, all else by one.
 ///
 ///     td::io::TensorBundleWriter writer("/tmp/model");
 ///     writer.add("w", w.array());
 ///     writer.finish();
 class TANDEM_EXPORT TensorBundleWriter {
  public:
-  /// Makes the folder of the prefix if the one above it exists.
-  explicit TensorBundleWriter(std::string prefix);
+  /// Makes the folder of the prefix if the one above it exists. Throws InvalidArgumentError unless
+  /// there are from 1 to 10,000 shards.
+  explicit TensorBundleWriter(std::string prefix, const TensorBundleWriterOptions& options = {});
   ~TensorBundleWriter();
   TensorBundleWriter(const TensorBundleWriter&) = delete;
   TensorBundleWriter& operator=(const TensorBundleWriter&) = delete;
 
   /// Throws InvalidArgumentError for an empty name, one that was added already or an Array without
   /// a dtype, and UnimplementedError for resources and variants.
-  void add(const std::string& name, const Array& value);
+  void add(const std::string& name, const Array& value, int shard = 0);
   /// A part of a tensor of shape `whole`. Parts that overlap are an error when they are read.
   void add_slice(const std::string& name, const Shape& whole, const TensorSlice& slice,
-                 const Array& value);
+                 const Array& value, int shard = 0);
+  /// Returns when the checkpoint would survive a crash.
   void finish();
 
  private:
@@ -86,6 +96,8 @@ class TANDEM_EXPORT TensorBundleReader {
   Shape shape(const std::string& name) const;
   /// The whole tensor, put together if it is stored in slices.
   Array read(const std::string& name) const;
+  /// Several tensors, their bytes read and checked by `threads` threads; 0: one for each processor.
+  std::vector<Array> read(const std::vector<std::string>& names, int threads = 0) const;
   /// Throws InvalidArgumentError if the slice leaves the tensor or is not stored.
   Array read_slice(const std::string& name, const TensorSlice& slice) const;
 

@@ -6,9 +6,11 @@
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/core/machine.h"
 #include "tandem/fs/crc32c.h"
 #include "tandem/fs/file_system.h"
 #include "tandem/io/internal/bundle_format.h"
+#include "tandem/io/internal/on_threads.h"
 #include "tandem/io/internal/tensor_proto.h"
 #include "tandem/io/tensor_bundle.h"
 
@@ -108,6 +110,30 @@ struct Place {
   Shape shape;
 };
 
+// A part of a tensor's bytes, which one thread reads and sums.
+struct Piece {
+  const Shard* shard;
+  std::uint64_t offset;
+  std::span<char> out;
+  std::uint32_t crc = 0;
+  std::size_t got = 0;
+};
+
+constexpr std::size_t kPieceBytes = std::size_t{16} << 20;
+// What was read is summed while it is in the cache.
+constexpr std::size_t kStepBytes = std::size_t{512} << 10;
+
+void read_piece(Piece& piece) {
+  while (piece.got < piece.out.size()) {
+    const std::span<char> step =
+        piece.out.subspan(piece.got, std::min(kStepBytes, piece.out.size() - piece.got));
+    const std::size_t got = piece.shard->file->read(piece.offset + piece.got, step);
+    piece.crc = fs::crc32c({step.data(), got}, piece.crc);
+    piece.got += got;
+    if (got < step.size()) return;
+  }
+}
+
 }  // namespace
 
 struct TensorBundleReader::State {
@@ -154,33 +180,69 @@ struct TensorBundleReader::State {
     return shards.emplace(id, std::move(shard)).first->second;
   }
 
+  DataLossError lost(const proto::BundleEntryProto& entry, const std::string& name,
+                     const std::string& why) const {
+    return DataLossError(cat("TensorBundle at ", prefix, " shard ", entry.shard_id, " (",
+                             entry.size, " bytes): ", why, why.ends_with('.') ? "" : ".",
+                             " Tensor '", name, "', file ",
+                             data_path(prefix, entry.shard_id, index.num_shards), "."));
+  }
+
   /// The stored bytes of one entry as an array.
   Array read(const proto::BundleEntryProto& entry, const std::string& name) {
+    const Request request{&entry, &name};
+    return std::move(read(std::span(&request, 1), 1).front());
+  }
+
+  struct Request {
+    const proto::BundleEntryProto* entry;
+    const std::string* name;
+  };
+  std::vector<Array> read(std::span<const Request> requests, int threads) {
+    std::vector<Array> arrays(requests.size());
+    std::vector<std::size_t> ends(requests.size());  // behind the tensor's pieces
+    std::vector<Piece> pieces;
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      prepare(requests[i], arrays[i], pieces);
+      ends[i] = pieces.size();
+    }
+    on_threads(pieces.size(), threads, [&](std::size_t i) { read_piece(pieces[i]); });
+    for (std::size_t i = 0, at = 0; i < requests.size(); ++i) {
+      if (arrays[i].dtype() == DType::kString) continue;
+      std::uint32_t crc = 0;
+      for (; at < ends[i]; ++at) {
+        const Piece& piece = pieces[at];
+        if (piece.got != piece.out.size())
+          throw lost(*requests[i].entry, *requests[i].name, "Read less bytes than requested");
+        crc = fs::crc32c_joined(crc, piece.crc, piece.got);
+      }
+      check(requests[i], crc, arrays[i]);
+    }
+    return arrays;
+  }
+
+  // Reads strings at once; of numbers makes the memory, and what is to be read into it.
+  void prepare(const Request& request, Array& array, std::vector<Piece>& pieces) {
+    const proto::BundleEntryProto& entry = *request.entry;
+    const std::string& name = *request.name;
     const auto [dtype, shape] = place(entry, name);
     if (dtype == DType::kResource || dtype == DType::kVariant) {
       throw UnimplementedError(cat("Tensor '", name, "' of checkpoint ", prefix,
                                    ": values of dtype ", dtype, " can't be read."));
     }
     const Shard& from = shard(entry);
-    const auto lost = [&](const std::string& why) -> DataLossError {
-      return DataLossError(cat("TensorBundle at ", prefix, " shard ", entry.shard_id, " (",
-                               entry.size, " bytes): ", why, why.ends_with('.') ? "" : ".",
-                               " Tensor '", name, "', file ",
-                               data_path(prefix, entry.shard_id, index.num_shards), "."));
-    };
     const auto offset = static_cast<std::uint64_t>(entry.offset);
     const auto size = static_cast<std::uint64_t>(entry.size);
     if (entry.offset < 0 || entry.size < 0 || offset > from.size || size > from.size - offset)
-      throw lost("It reaches beyond the end of the file");
-    const std::uint32_t stored = fs::unmask_crc32c(static_cast<std::uint32_t>(entry.crc32c));
-    const auto read_to = [&](std::span<char> out) {
-      if (from.file->read(offset, out) != out.size()) throw lost("Read less bytes than requested");
-    };
+      throw lost(entry, name, "It reaches beyond the end of the file");
     try {
       if (dtype == DType::kString) {
         std::string bytes(static_cast<std::size_t>(size), '\0');
-        read_to(bytes);
-        return decode_strings(bytes, shape, stored);
+        if (from.file->read(offset, bytes) != size)
+          throw DataLossError("Read less bytes than requested");
+        array = decode_strings(bytes, shape,
+                               fs::unmask_crc32c(static_cast<std::uint32_t>(entry.crc32c)));
+        return;
       }
       const std::int64_t expected =
           checked_multiply(shape.num_elements(), static_cast<std::int64_t>(dtype_size(dtype)));
@@ -188,22 +250,32 @@ struct TensorBundleReader::State {
         throw DataLossError(cat("Invalid size in bundle entry: key ", name, "; stored size ",
                                 entry.size, "; expected size ", expected));
       }
-      Array array(dtype, shape);
+      array = Array(dtype, shape);
       const std::span<char> out(static_cast<char*>(array.raw_data()), array.num_bytes());
-      read_to(out);
-      const std::uint32_t crc = fs::crc32c({out.data(), out.size()});
-      if (crc != stored) throw_checksum(stored, crc);
-      if (index.big_endian) swap_bytes(array);
-      if (dtype == DType::kBool) {  // other bytes than 0 and 1 are no bool
-        for (char& c : out) c = c != 0;
+      for (std::size_t at = 0; at < out.size(); at += kPieceBytes) {
+        pieces.push_back(
+            {&from, offset + at, out.subspan(at, std::min(kPieceBytes, out.size() - at))});
       }
-      return array;
     } catch (const DataLossError& error) {
-      const std::string_view what = error.what();
-      if (what.starts_with("TensorBundle at ")) throw;
-      throw lost(std::string(what));
+      throw lost(entry, name, error.what());
     } catch (const InvalidArgumentError& error) {
-      throw lost(error.what());
+      throw lost(entry, name, error.what());
+    }
+  }
+
+  // What was read, by its checksum; then in this machine's form.
+  void check(const Request& request, std::uint32_t crc, Array& array) {
+    const std::uint32_t stored =
+        fs::unmask_crc32c(static_cast<std::uint32_t>(request.entry->crc32c));
+    try {
+      if (crc != stored) throw_checksum(stored, crc);
+    } catch (const DataLossError& error) {
+      throw lost(*request.entry, *request.name, error.what());
+    }
+    if (index.big_endian) swap_bytes(array);
+    if (array.dtype() == DType::kBool) {  // other bytes than 0 and 1 are no bool
+      auto* bytes = static_cast<char*>(array.raw_data());
+      for (std::size_t i = 0; i < array.num_bytes(); ++i) bytes[i] = bytes[i] != 0;
     }
   }
 
@@ -316,6 +388,26 @@ Array TensorBundleReader::read(const std::string& name) const {
   TensorSlice all;
   all.extents.resize(static_cast<std::size_t>(whole.shape.rank()));
   return state().assemble(entry, name, whole, all);
+}
+
+std::vector<Array> TensorBundleReader::read(const std::vector<std::string>& names,
+                                            int threads) const {
+  std::vector<State::Request> whole;
+  std::vector<std::size_t> places;
+  std::vector<Array> arrays(names.size());
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const proto::BundleEntryProto& entry = state().entry(names[i], names[i]);
+    if (entry.slices.empty()) {
+      whole.push_back({&entry, &names[i]});
+      places.push_back(i);
+    } else {
+      arrays[i] = read(names[i]);
+    }
+  }
+  std::vector<Array> read =
+      state().read(whole, threads > 0 ? threads : machine_limits().processors);
+  for (std::size_t i = 0; i < read.size(); ++i) arrays[places[i]] = std::move(read[i]);
+  return arrays;
 }
 
 Array TensorBundleReader::read_slice(const std::string& name, const TensorSlice& slice) const {

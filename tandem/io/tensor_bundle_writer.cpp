@@ -1,12 +1,15 @@
-#include <filesystem>
-#include <optional>
+#include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/core/thread_annotations.h"
 #include "tandem/fs/atomic_file.h"
 #include "tandem/fs/crc32c.h"
 #include "tandem/fs/file_system.h"
+#include "tandem/fs/paths.h"
 #include "tandem/io/internal/bundle_format.h"
+#include "tandem/io/internal/on_threads.h"
 #include "tandem/io/internal/tensor_proto.h"
 #include "tandem/io/tensor_bundle.h"
 
@@ -14,12 +17,14 @@ namespace tandem::io {
 namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
+constexpr std::size_t kPieceBytes = std::size_t{2} << 20;
+constexpr int kMaxShards = 10000;
 
 // Makes the last folder of a path, as TensorFlow does: not those above it.
 void make_parent(const std::string& path) {
-  const std::string folder = std::filesystem::path(path).parent_path().string();
+  const std::string folder = fs::parent_path(path);
   if (folder.empty() || fs::exists(folder)) return;
-  const std::string above = std::filesystem::path(folder).parent_path().string();
+  const std::string above = fs::parent_path(folder);
   if (!above.empty() && !fs::exists(above))
     throw NotFoundError(folder + "; No such file or directory");
   fs::file_system_of(folder).make_directories(folder);
@@ -34,58 +39,125 @@ bool is_whole(const TensorSlice& resolved, const Shape& shape) {
 
 }  // namespace
 
-struct TensorBundleWriter::State {
-  explicit State(std::string given) : prefix(std::move(given)) {
-    make_parent(prefix);
-    file.emplace(data_path(prefix, 0, 1));
-  }
+namespace {
 
-  void flush() {
-    file->append(buffer);
-    buffer.clear();
-  }
+// One data file being written.
+class Shard {
+ public:
+  explicit Shard(const std::string& path) : file_(path) {}
+
+  std::uint64_t offset() const { return offset_; }
   void append(std::string_view bytes) {
-    if (buffer.size() + bytes.size() > kBufferBytes) flush();
+    if (buffer_.size() + bytes.size() > kBufferBytes) flush();
     if (bytes.size() > kBufferBytes) {
-      file->append(bytes);
+      file_.append(bytes);
     } else {
-      buffer += bytes;
+      buffer_ += bytes;
     }
-    offset += bytes.size();
+    offset_ += bytes.size();
+  }
+  void seal() {
+    flush();
+    file_.seal();
+  }
+  void finish() { file_.finish(); }
+
+ private:
+  void flush() {
+    file_.append(buffer_);
+    buffer_.clear();
   }
 
-  proto::BundleEntryProto& new_entry(const std::string& key, const std::string& name) {
-    if (!file) throw FailedPreconditionError(cat("The checkpoint ", prefix, " is finished."));
+  fs::AtomicFile file_;
+  std::string buffer_;
+  std::uint64_t offset_ = 0;
+};
+
+// How many shards there are at a prefix now; 0: nothing that could be read.
+int shards_there(const std::string& prefix) {
+  try {
+    return fs::exists(index_path(prefix)) ? read_index(prefix).num_shards : 0;
+  } catch (const Error&) {
+    return 0;
+  }
+}
+
+// The files of the checkpoint that was replaced, which nothing refers to any more.
+void remove_data(const std::string& prefix, int num_shards) {
+  for (int i = 0; i < num_shards; ++i) {
+    const std::string path = data_path(prefix, i, num_shards);
+    try {
+      if (fs::exists(path)) fs::file_system_of(path).remove(path);
+    } catch (const Error&) {
+      // It takes room and does no other harm.
+    }
+  }
+}
+
+}  // namespace
+
+struct TensorBundleWriter::State {
+  State(std::string given, int wanted) : prefix(std::move(given)), replaced(shards_there(prefix)) {
+    if (wanted < 1 || wanted > kMaxShards) {
+      throw InvalidArgumentError(
+          cat("A checkpoint has from 1 to ", kMaxShards, " shards, not ", wanted, "."));
+    }
+    make_parent(prefix);
+    index.num_shards = wanted == replaced ? wanted + 1 : wanted;
+    for (int i = 0; i < index.num_shards; ++i)
+      shards.push_back(std::make_unique<Shard>(data_path(prefix, i, index.num_shards)));
+  }
+
+  Shard& shard(int number) const {
+    if (shards.empty())
+      throw FailedPreconditionError(cat("The checkpoint ", prefix, " is finished."));
+    if (number < 0 || number >= static_cast<int>(shards.size())) {
+      throw InvalidArgumentError(cat("The checkpoint ", prefix, " has ", shards.size(),
+                                     " shards, and no number ", number));
+    }
+    return *shards[static_cast<std::size_t>(number)];
+  }
+
+  proto::BundleEntryProto& new_entry(const std::string& key, const std::string& name)
+      TANDEM_REQUIRES(mutex) {
     const auto [found, added] = index.entries.try_emplace(key);
     if (!added) throw InvalidArgumentError(cat("Adding duplicate key: ", name));
     return found->second;
   }
 
-  void write(proto::BundleEntryProto& entry, const Array& value) {
+  // Entries of a map stay where they are, and this one is the caller's alone.
+  void write(proto::BundleEntryProto& entry, const Array& value, int number) {
+    Shard& to = shard(number);
     entry.dtype = static_cast<proto::DataType>(static_cast<int>(value.dtype()));
     encode_shape(value.shape(), entry.shape.make());
-    const std::uint64_t begin = offset;
-    std::uint32_t crc;
+    const std::uint64_t begin = to.offset();
+    std::uint32_t crc = 0;
     if (value.dtype() == DType::kString) {
       const EncodedStrings encoded = encode_strings_head(value);
-      append(encoded.head);
-      for (const std::string& s : value.values<std::string>()) append(s);
+      to.append(encoded.head);
+      for (const std::string& s : value.values<std::string>()) to.append(s);
       crc = encoded.crc;
     } else {
-      const std::string_view bytes(static_cast<const char*>(value.raw_data()), value.num_bytes());
-      append(bytes);
-      crc = fs::crc32c(bytes);
+      std::string_view bytes(static_cast<const char*>(value.raw_data()), value.num_bytes());
+      // A piece that was summed is still in the cache when it is copied.
+      while (!bytes.empty()) {
+        const std::string_view piece = bytes.substr(0, kPieceBytes);
+        crc = fs::crc32c(piece, crc);
+        to.append(piece);
+        bytes.remove_prefix(piece.size());
+      }
     }
+    entry.shard_id = number;
     entry.offset = static_cast<std::int64_t>(begin);
-    entry.size = static_cast<std::int64_t>(offset - begin);
+    entry.size = static_cast<std::int64_t>(to.offset() - begin);
     entry.crc32c = proto::Fixed32{fs::mask_crc32c(crc)};
   }
 
-  std::string prefix;
-  std::optional<fs::AtomicFile> file;  // none when finished
-  std::string buffer;
-  std::uint64_t offset = 0;
-  BundleIndex index;
+  const std::string prefix;
+  const int replaced;
+  std::vector<std::unique_ptr<Shard>> shards;  // none when finished
+  Mutex mutex;
+  BundleIndex index;  // `mutex` guards its entries
 };
 
 namespace {
@@ -105,20 +177,27 @@ void check(const std::string& name, const Array& value) {
 
 }  // namespace
 
-TensorBundleWriter::TensorBundleWriter(std::string prefix)
-    : state_(std::make_unique<State>(std::move(prefix))) {}
+TensorBundleWriter::TensorBundleWriter(std::string prefix, const TensorBundleWriterOptions& options)
+    : state_(std::make_unique<State>(std::move(prefix), options.num_shards)) {}
 TensorBundleWriter::~TensorBundleWriter() = default;
 
-void TensorBundleWriter::add(const std::string& name, const Array& value) {
+void TensorBundleWriter::add(const std::string& name, const Array& value, int shard) {
   check(name, value);
-  state_->write(state_->new_entry(name, name), value);
+  static_cast<void>(state_->shard(shard));
+  proto::BundleEntryProto* entry = nullptr;
+  {
+    const MutexLock lock(state_->mutex);
+    entry = &state_->new_entry(name, name);
+  }
+  state_->write(*entry, value, shard);
 }
 
 void TensorBundleWriter::add_slice(const std::string& name, const Shape& whole,
-                                   const TensorSlice& slice, const Array& value) {
+                                   const TensorSlice& slice, const Array& value, int shard) {
   check(name, value);
+  static_cast<void>(state_->shard(shard));
   const TensorSlice resolved = resolve(slice, whole);
-  if (is_whole(resolved, whole)) return add(name, value);
+  if (is_whole(resolved, whole)) return add(name, value, shard);
   bool fits = value.rank() == whole.rank();
   for (int i = 0; fits && i < whole.rank(); ++i)
     fits = value.shape()[i] == resolved.extents[static_cast<std::size_t>(i)].length;
@@ -129,31 +208,37 @@ void TensorBundleWriter::add_slice(const std::string& name, const Shape& whole,
             whole, " ", slice.text(), ", tensor: ", value.shape()));
   }
   const auto dtype = static_cast<proto::DataType>(static_cast<int>(value.dtype()));
-  const auto known = state_->index.entries.find(name);
-  if (known != state_->index.entries.end()) {
-    const proto::BundleEntryProto& full = known->second;
-    if (full.slices.empty()) throw InvalidArgumentError(cat("Adding duplicate key: ", name));
-    if (full.dtype != dtype || !(decode_shape(*full.shape) == PartialShape(whole))) {
-      throw InvalidArgumentError(
-          cat("Tensor '", name, "': its slices are of different dtypes, or of different tensors."));
+  proto::BundleEntryProto* part = nullptr;
+  {
+    const MutexLock lock(state_->mutex);
+    const auto known = state_->index.entries.find(name);
+    if (known != state_->index.entries.end()) {
+      const proto::BundleEntryProto& full = known->second;
+      if (full.slices.empty()) throw InvalidArgumentError(cat("Adding duplicate key: ", name));
+      if (full.dtype != dtype || !(decode_shape(*full.shape) == PartialShape(whole))) {
+        throw InvalidArgumentError(cat("Tensor '", name,
+                                       "': its slices are of different dtypes, or of different "
+                                       "tensors."));
+      }
     }
+    part = &state_->new_entry(slice_key(name, slice), name);
+    proto::BundleEntryProto& full = state_->index.entries[name];
+    full.dtype = dtype;
+    full.shape.clear();
+    encode_shape(whole, full.shape.make());
+    full.slices.push_back(encode_slice(slice));
   }
-  proto::BundleEntryProto& part = state_->new_entry(slice_key(name, slice), name);
-  proto::BundleEntryProto& full = state_->index.entries[name];
-  full.dtype = dtype;
-  full.shape.clear();
-  encode_shape(whole, full.shape.make());
-  full.slices.push_back(encode_slice(slice));
-  state_->write(part, value);
+  state_->write(*part, value, shard);
 }
 
 void TensorBundleWriter::finish() {
   State& s = *state_;
-  if (!s.file) throw FailedPreconditionError(cat("The checkpoint ", s.prefix, " is finished."));
-  s.flush();
-  s.file->finish();
-  s.file.reset();
+  static_cast<void>(s.shard(0));
+  on_threads(s.shards.size(), s.index.num_shards, [&](std::size_t i) { s.shards[i]->seal(); });
+  for (const auto& shard : s.shards) shard->finish();
   fs::write_file(index_path(s.prefix), encode_index(s.index));
+  s.shards.clear();
+  if (s.replaced != 0) remove_data(s.prefix, s.replaced);
 }
 
 void merge_tensor_bundles(const std::vector<std::string>& prefixes, const std::string& destination,
@@ -200,6 +285,16 @@ void merge_tensor_bundles(const std::vector<std::string>& prefixes, const std::s
     throw InvalidArgumentError("At least one prefix checkpoint file must exist, but none existed.");
   }
   make_parent(destination);
+  // As in TensorBundleWriter: a checkpoint that is replaced keeps its files until the new index is
+  // there, unless it is one of the parts.
+  const bool in_place = std::any_of(parts.begin(), parts.end(),
+                                    [&](const Part& part) { return part.prefix == destination; });
+  const int replaced = in_place ? 0 : shards_there(destination);
+  const bool padded = replaced == all.num_shards;
+  if (padded) {
+    fs::AtomicFile(data_path(destination, all.num_shards, all.num_shards + 1)).finish();
+    ++all.num_shards;
+  }
   int shard = 0;
   for (const Part& part : parts) {
     for (int i = 0; i < part.index.num_shards; ++i) {
@@ -207,14 +302,16 @@ void merge_tensor_bundles(const std::vector<std::string>& prefixes, const std::s
       fs::file_system_of(from).rename(from, data_path(destination, shard++, all.num_shards));
     }
   }
+  fs::file_system_of(destination).sync_directory(fs::parent_path(destination));
   fs::write_file(index_path(destination), encode_index(all));
+  if (replaced != 0) remove_data(destination, replaced);
   for (const Part& part : parts) {
     if (part.prefix == destination) continue;
     const std::string index = index_path(part.prefix);
     fs::file_system_of(index).remove(index);
     if (!options.delete_old_folders) continue;
-    const std::string folder = std::filesystem::path(part.prefix).parent_path().string();
-    if (folder == std::filesystem::path(destination).parent_path().string()) continue;
+    const std::string folder = fs::parent_path(part.prefix);
+    if (folder == fs::parent_path(destination)) continue;
     try {
       fs::file_system_of(folder).remove(folder);
     } catch (const Error&) {

@@ -10,6 +10,10 @@
 #include "tandem/core/export.h"
 #include "tandem/keras/logs.h"
 
+namespace tandem::data {
+class StateArchive;  // tandem/data/state_archive.h
+}
+
 namespace tandem::keras {
 
 class Model;
@@ -53,6 +57,10 @@ class TANDEM_EXPORT Callback {
   virtual void on_test_end(const Logs&) {}
   virtual void on_test_batch_begin(std::int64_t /*batch*/) {}
   virtual void on_test_batch_end(std::int64_t /*batch*/, const BatchLogs&) {}
+
+  /// What a callback remembers between events, for fits that go on after an interruption
+  /// (callbacks::BackupAndRestore): one function saves and restores.
+  virtual void visit_state(data::StateArchive& state);
 
   virtual void on_predict_begin() {}
   virtual void on_predict_end() {}

@@ -13,6 +13,10 @@
 #include "tandem/keras/callback.h"
 #include "tandem/runtime/tensor.h"
 
+namespace tandem::train {
+class CheckpointManager;  // tandem/train/checkpoint_manager.h
+}
+
 namespace tandem::keras::callbacks {
 
 // Keras' callbacks with Keras' defaults. `monitor` names an entry of the logs; `mode` is "min",
@@ -61,6 +65,7 @@ class TANDEM_EXPORT EarlyStopping : public MonitorCallback {
   /// The epoch after which it stopped; -1 if it did not.
   int stopped_epoch() const { return stopped_epoch_; }
   int best_epoch() const { return best_epoch_; }
+  void visit_state(data::StateArchive& state) override;
 
  private:
   EarlyStoppingOptions options_;
@@ -75,31 +80,82 @@ struct ModelCheckpointOptions {
   std::string monitor = "val_loss";
   std::string mode = "auto";
   bool save_best_only = false;
-  /// With a number: also after every so many batches instead of at the end of each epoch.
+  /// Without what the optimizer remembers.
+  bool save_weights_only = false;
+  /// With a number: after every so many batches instead of at the end of each epoch.
   std::optional<std::int64_t> save_freq = std::nullopt;
+  /// A value that must be improved on.
   std::optional<double> initial_value_threshold = std::nullopt;
+  bool verbose = false;
 };
-/// Calls a function of yours when the model is worth keeping, at the end of each epoch or of those
-/// in which the value got better.
+/// Saves the model, or calls a function of yours, when it is worth keeping: at the end of each
+/// epoch or of those in which the value got better.
 ///
+///     ModelCheckpoint("run/digits-{epoch:02d}-{val_loss:.2f}", {.save_best_only = true})
 ///     ModelCheckpoint([&](const Model& m, int epoch, const Logs&) { best = m.get_weights(); },
 ///                     {.save_best_only = true})
 class TANDEM_EXPORT ModelCheckpoint : public MonitorCallback {
  public:
   using Save = std::function<void(const Model& model, int epoch, const Logs& logs)>;
   explicit ModelCheckpoint(Save save, const ModelCheckpointOptions& options = {});
+  /// Saves under a path in which names of logs, `epoch` (the first is 1) and `batch` stand in
+  /// braces, with a format as in Python: "{epoch:03d}", "{val_accuracy:.4f}". Without a name it is
+  /// written over, which keeps the old one until the new one is whole. What is written is a
+  /// checkpoint (Model::save_weights). Throws InvalidArgumentError for a format that cannot be read
+  /// or a name that is in no log.
+  explicit ModelCheckpoint(std::string filepath, const ModelCheckpointOptions& options = {});
   void on_train_begin() override;
   void on_epoch_begin(int epoch) override { epoch_ = epoch; }
   void on_train_batch_end(std::int64_t batch, const BatchLogs& logs) override;
   void on_epoch_end(int epoch, Logs& logs) override;
+  void visit_state(data::StateArchive& state) override;
 
  private:
-  void consider(const Logs& logs);
+  void consider(std::int64_t batch, const Logs& logs);
+  void save_to_path(std::int64_t batch, const Logs& logs);
   Save save_;
+  std::string filepath_;
   ModelCheckpointOptions options_;
   std::optional<double> best_;
   std::int64_t batches_ = 0;
   int epoch_ = 0;
+};
+
+struct BackupAndRestoreOptions {
+  /// With a number: after every so many batches instead of at the end of each epoch.
+  std::optional<std::int64_t> save_freq = std::nullopt;
+  /// Keeps the backup before the last one too.
+  bool double_checkpoint = false;
+  /// Removes the backups when fit has come to its end.
+  bool delete_checkpoint = true;
+  /// Writes while training goes on (train::CheckpointOptions::enable_async).
+  bool enable_async = false;
+};
+/// Makes a fit survive its process: started again, the same program goes on where the last backup
+/// was made, at the very next element of the dataset, and ends with the same weights to the bit as
+/// if nothing had happened.
+///
+///     model.fit(train, {.epochs = 50,
+///                       .callbacks = {BackupAndRestore("run/backup", {.save_freq = 100})}});
+///
+/// A backup holds weights, optimizer, metrics, the place in the dataset with its buffers and random
+/// state, the history, and what the other callbacks remember. Random ops of the step (dropout) draw
+/// from a stream that the backup knows: with the same `set_random_seed` their numbers are not those
+/// of a fit without this callback. The dataset must be one that an Iterator can save
+/// (docs/data.md), and the callbacks of both runs the same. A backup that is damaged is reported,
+/// and the one before it is taken.
+class TANDEM_EXPORT BackupAndRestore : public Callback {
+ public:
+  explicit BackupAndRestore(std::string backup_dir, const BackupAndRestoreOptions& options = {});
+  void on_train_begin() override;
+  void on_train_end(const Logs& logs) override;
+
+ private:
+  void save();
+  std::string backup_dir_;
+  BackupAndRestoreOptions options_;
+  std::shared_ptr<train::CheckpointManager> manager_;
+  std::int64_t batches_ = 0;
 };
 
 /// Sets the learning rate at the beginning of each epoch to `schedule(epoch, rate so far)`, and
@@ -131,6 +187,7 @@ class TANDEM_EXPORT ReduceLROnPlateau : public MonitorCallback {
   explicit ReduceLROnPlateau(const ReduceLROnPlateauOptions& options = {});
   void on_train_begin() override;
   void on_epoch_end(int epoch, Logs& logs) override;
+  void visit_state(data::StateArchive& state) override;
 
  private:
   ReduceLROnPlateauOptions options_;

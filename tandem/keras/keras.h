@@ -16,3 +16,4 @@
 #include "tandem/keras/rnn_cell_impl.h"
 #include "tandem/keras/schedules.h"
 #include "tandem/keras/session.h"
+#include "tandem/keras/trackable.h"

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -99,6 +100,8 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
   DType variable_dtype() const { return settings_.dtype.variable_dtype(); }
   Config config() const;
   bool built() const { return built_; }
+  /// Runs `action` once, when the layer has been built; never, if it is built already.
+  void when_built(std::function<void()> action);
   bool trainable() const { return settings_.trainable; }
   virtual void set_trainable(bool trainable);
 
@@ -171,6 +174,7 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
   std::vector<Weight> weights_;
   std::vector<Layer> sublayers_;
   std::vector<std::string> sublayers_saved_as_;
+  std::vector<std::function<void()>> when_built_;
   bool built_ = false;
   bool autocast_ = true;
   bool passes_masks_ = false;

@@ -12,6 +12,7 @@
 namespace tandem::keras {
 
 namespace internal {
+class FitState;
 class Predictor;
 class Trainer;
 }  // namespace internal
@@ -49,6 +50,8 @@ class TANDEM_EXPORT ModelImpl : public LayerImpl {
   const std::shared_ptr<internal::Trainer>& trainer() const { return trainer_; }
   const std::shared_ptr<internal::Predictor>& predictor();
   bool stop_training = false;
+  /// Where the fit under way is; null outside of one.
+  internal::FitState* fit_state = nullptr;
 
  protected:
   /// Drops what was traced of the layers as they were; a compiled model is as if compiled again.

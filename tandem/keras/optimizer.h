@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,6 +44,8 @@ class TANDEM_EXPORT OptimizerImpl {
   /// All or nothing: after a failure it may be called again.
   void build(const std::vector<Variable>& weights);
   bool built() const { return built_; }
+  /// Runs `action` once, when it has been built; never, if it is built already.
+  void when_built(std::function<void()> action);
   const OptimizerSettings& settings() const { return settings_; }
   const std::string& class_name() const { return class_name_; }
 
@@ -52,6 +55,8 @@ class TANDEM_EXPORT OptimizerImpl {
   virtual std::vector<Variable> variables() const { return variables_; }
   /// What a checkpoint holds, by the names of Keras' attributes: "_iterations", "_variables/2".
   virtual std::vector<std::pair<std::string, Variable>> saved_parts() const;
+  /// The weights that it was built for.
+  const std::vector<Variable>& weights() const { return weights_; }
   virtual const Variable& iterations() const { return iterations_; }
   virtual Tensor learning_rate() const;
   virtual void set_learning_rate(double value);
@@ -82,6 +87,7 @@ class TANDEM_EXPORT OptimizerImpl {
   std::vector<Variable> variables_;
   std::vector<std::pair<std::string, Variable>> attributes_;  // … which are not in Keras' list
   bool built_ = false;
+  std::vector<std::function<void()>> when_built_;
 };
 
 /// Changes weights so that a loss gets smaller. By Keras' name ("adam", "sgd", …) or by one of the

@@ -50,6 +50,7 @@
 #include "tandem/ops/pool_ops.h"
 #include "tandem/ops/quantization_ops.h"
 #include "tandem/ops/quantize_ops.h"
+#include "tandem/ops/random_generator.h"
 #include "tandem/ops/random_ops.h"
 #include "tandem/ops/record_ops.h"
 #include "tandem/ops/reduction_ops.h"

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,11 +17,33 @@ namespace tandem {
 /// The objects that the values in a checkpoint belong to: a graph whose edges have names. The first
 /// object is the root.
 struct ObjectGraph {
+  /// A value besides that of a variable: of a dataset's iterator, a table or a counter.
+  struct Value {
+    std::string attribute;  ///< "ITERATOR_STATE"
+    std::string key;        ///< under which it is stored
+  };
+  /// What optimizers before Keras 3 keep of a variable.
+  struct Slot {
+    int variable;      ///< position in `objects`
+    std::string name;  ///< "m", "momentum"
+    int object;        ///< that holds the slot's value
+  };
   struct Object {
     std::vector<std::pair<std::string, int>> children;  ///< names, and positions in `objects`
-    std::string key;   ///< under which the value is stored; empty: the object has none
+    std::string key;   ///< under which the value of a variable is stored; empty: it has none
     std::string name;  ///< of the variable, for people
+    std::vector<Value> values = {};  ///< others
+    std::vector<Slot> slots = {};
+
+    /// The key of an attribute's value, or "".
+    std::string key_of(const std::string& attribute) const {
+      if (attribute == kVariableValue) return key;
+      for (const Value& value : values)
+        if (value.attribute == attribute) return value.key;
+      return "";
+    }
   };
+  static constexpr const char* kVariableValue = "VARIABLE_VALUE";
   std::vector<Object> objects;
 
   /// Position of the child of this name, or -1.
@@ -31,15 +54,35 @@ struct ObjectGraph {
   }
 };
 
-/// A checkpoint of objects, open for reading.
+/// A checkpoint, open for reading. Thread-safe.
 class TANDEM_EXPORT ObjectCheckpoint {
  public:
   virtual ~ObjectCheckpoint();
+  /// Where it holds no objects, because a Saver of TensorFlow 1 wrote it, or SaveV2 itself, values
+  /// have names alone, and `graph` throws InvalidArgumentError.
+  virtual bool has_graph() const = 0;
   virtual const ObjectGraph& graph() const = 0;
+  /// All keys, sorted.
+  virtual std::vector<std::string> keys() const = 0;
+  virtual bool contains(const std::string& key) const = 0;
   // Throw NotFoundError for keys that are not stored, DataLossError where the files are damaged.
   virtual DType dtype(const std::string& key) const = 0;
   virtual Shape shape(const std::string& key) const = 0;
   virtual Tensor read(const std::string& key) const = 0;
+  /// Several, read by several threads.
+  virtual std::vector<Tensor> read(const std::vector<std::string>& keys) const = 0;
+};
+
+/// A checkpoint to be written.
+struct CheckpointContents {
+  struct Item {
+    std::string key;
+    Tensor value;   ///< released as soon as it is written
+    int shard = 0;  ///< the data file
+  };
+  std::optional<ObjectGraph> graph;  ///< none: values by name alone
+  std::vector<Item> items;
+  int num_shards = 1;
 };
 
 /// How a graph that was written is run: tensors to feed and to fetch.
@@ -55,6 +98,13 @@ class TANDEM_EXPORT Saving {
   /// Writes a checkpoint at a prefix; `values` by object, undefined where one has no key.
   virtual void write_checkpoint(const std::string& prefix, const ObjectGraph& graph,
                                 const std::vector<Tensor>& values) const = 0;
+  /// Writes any checkpoint, shards of it side by side. It is there, and would survive a crash, when
+  /// this returns.
+  virtual void write_checkpoint(const std::string& prefix, CheckpointContents contents) const = 0;
+  /// Makes one checkpoint of several by renaming their files. Objects must be equal in all; a
+  /// tensor is in one of them.
+  virtual void merge_checkpoints(const std::vector<std::string>& prefixes,
+                                 const std::string& destination) const = 0;
   virtual std::unique_ptr<ObjectCheckpoint> open_checkpoint(const std::string& prefix) const = 0;
   /// Writes a function as a GraphDef in which what it captured is constant.
   virtual WrittenGraph write_graph(const std::string& path, const ConcreteFunction& function,

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "tandem/data/dataset.h"
@@ -46,6 +47,10 @@ class BatchReader {
   bool next(data::Element& batch);
   /// Batches read since `begin`.
   std::int64_t count() const { return count_; }
+  /// The place in the dataset; "" before the first `begin`.
+  std::string save();
+  /// Goes on there, in an epoch of which `count` batches were read.
+  void restore(const std::string& saved, std::int64_t count);
 
  private:
   data::Dataset dataset_;

@@ -14,6 +14,7 @@
 #include "tandem/keras/logs.h"
 #include "tandem/keras/model_impl.h"
 #include "tandem/runtime/traced_function.h"
+#include "tandem/train/trackable.h"
 
 namespace tandem::keras::internal {
 
@@ -39,6 +40,11 @@ class Trainer {
   const CompileOptions& given() const { return given_; }
   /// The metric of that name, for callbacks that must know its direction; null if there is none.
   const MetricImpl* find_metric(const std::string& name) const;
+  /// Adds what the metrics have gathered, under their names.
+  void track_metrics(train::TrackedObject& object) const;
+  /// Runs `action` once, when the first batch has shown which metrics there are; never, if that is
+  /// known.
+  void when_ready(std::function<void()> action);
 
  private:
   struct Batch {
@@ -88,6 +94,7 @@ class Trainer {
   bool test_ready_ = false;
   bool stepped_ = false;  // some step has succeeded, so the metrics fit the data
   bool train_ready_ = false;
+  std::vector<std::function<void()>> when_ready_;
   Step train_;
   Step test_;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <utility>
 
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/call_node.h"
@@ -154,6 +155,11 @@ void LayerImpl::ensure_built(const std::vector<PartialShape>& inputs) {
     throw;
   }
   built_ = true;
+  for (const auto& action : std::exchange(when_built_, {})) action();
+}
+
+void LayerImpl::when_built(std::function<void()> action) {
+  if (!built_) when_built_.push_back(std::move(action));
 }
 
 Variable LayerImpl::add_weight(const std::string& name, const Shape& shape,

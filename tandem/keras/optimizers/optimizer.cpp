@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <utility>
 
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/names.h"
@@ -132,6 +133,11 @@ void OptimizerImpl::build(const std::vector<Variable>& weights) {
     throw;
   }
   built_ = true;
+  for (const auto& action : std::exchange(when_built_, {})) action();
+}
+
+void OptimizerImpl::when_built(std::function<void()> action) {
+  if (!built_) when_built_.push_back(std::move(action));
 }
 
 std::size_t OptimizerImpl::index_of(const Variable& weight) const {

@@ -140,6 +140,18 @@ void BatchReader::begin() {
   fresh_ = true;
 }
 
+std::string BatchReader::save() { return iterator_ ? iterator_->save() : ""; }
+
+void BatchReader::restore(const std::string& saved, std::int64_t count) {
+  iterator_.reset();
+  if (!saved.empty()) {
+    iterator_.emplace(dataset_.iterator());
+    iterator_->restore(saved);
+  }
+  fresh_ = false;
+  count_ = count;
+}
+
 bool BatchReader::next(data::Element& batch) {
   if (limit_ && count_ == *limit_) return false;
   while (!iterator_->next(batch)) {

@@ -6,6 +6,7 @@
 namespace tandem::keras {
 
 Callback::~Callback() = default;
+void Callback::visit_state(data::StateArchive&) {}
 
 Model& Callback::model() const {
   if (!model_) {

@@ -3,6 +3,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/keras/callbacks.h"
+#include "tandem/keras/internal/state_values.h"
 #include "tandem/keras/internal/trainer.h"
 #include "tandem/keras/model.h"
 #include "tandem/keras/model_impl.h"
@@ -104,45 +105,6 @@ void EarlyStopping::on_train_end(const Logs&) {
   model().set_weights(best_weights_);
 }
 
-ModelCheckpoint::ModelCheckpoint(Save save, const ModelCheckpointOptions& options)
-    : MonitorCallback("ModelCheckpoint", options.monitor, options.mode, 0),
-      save_(std::move(save)),
-      options_(options) {
-  if (!save_) throw InvalidArgumentError("ModelCheckpoint needs a function to call.");
-  if (options.save_freq && *options.save_freq <= 0) {
-    throw InvalidArgumentError(
-        cat("ModelCheckpoint: save_freq must be positive, got ", *options.save_freq, "."));
-  }
-}
-
-void ModelCheckpoint::on_train_begin() {
-  best_ = options_.initial_value_threshold;
-  batches_ = 0;
-  forget_direction();
-}
-
-void ModelCheckpoint::consider(const Logs& logs) {
-  if (options_.save_best_only) {
-    const std::optional<double> current = watched(logs);
-    if (current) {
-      if (best_ && !improves(*current, *best_)) return;
-      best_ = current;
-    }
-  }
-  save_(model(), epoch_, logs);
-}
-
-void ModelCheckpoint::on_train_batch_end(std::int64_t, const BatchLogs& logs) {
-  if (!options_.save_freq || ++batches_ < *options_.save_freq) return;
-  batches_ = 0;
-  consider(logs.get());
-}
-
-void ModelCheckpoint::on_epoch_end(int epoch, Logs& logs) {
-  epoch_ = epoch;
-  if (!options_.save_freq) consider(logs);
-}
-
 ReduceLROnPlateau::ReduceLROnPlateau(const ReduceLROnPlateauOptions& options)
     : MonitorCallback("ReduceLROnPlateau", options.monitor, options.mode, options.min_delta),
       options_(options) {
@@ -182,6 +144,20 @@ void ReduceLROnPlateau::on_epoch_end(int epoch, Logs& logs) {
     cooldown_ = options_.cooldown;
     wait_ = 0;
   }
+}
+
+void ReduceLROnPlateau::visit_state(data::StateArchive& state) {
+  internal::visit(state, best_);
+  internal::visit(state, wait_);
+  internal::visit(state, cooldown_);
+}
+
+void EarlyStopping::visit_state(data::StateArchive& state) {
+  internal::visit(state, best_);
+  internal::visit(state, wait_);
+  internal::visit(state, stopped_epoch_);
+  internal::visit(state, best_epoch_);
+  state.value(best_weights_);
 }
 
 }  // namespace tandem::keras::callbacks

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "tandem/autodiff/gradient_tape.h"
 #include "tandem/core/error.h"
+#include "tandem/graph/rng_position.h"
 #include "tandem/keras/internal/logits.h"
 #include "tandem/keras/internal/loss_collector.h"
 #include "tandem/keras/internal/masks.h"
@@ -20,6 +23,7 @@
 #include "tandem/ops/operators.h"
 #include "tandem/ops/reduction_ops.h"
 #include "tandem/runtime/tensor_impl.h"
+#include "tandem/runtime/thread_context.h"
 
 namespace tandem::keras::internal {
 
@@ -188,6 +192,23 @@ void Trainer::prepare(const data::Element& batch, bool training) {
     trainable_ = std::move(trainable);
     train_ready_ = true;
   }
+  for (const auto& action : std::exchange(when_ready_, {})) action();
+}
+
+void Trainer::when_ready(std::function<void()> action) {
+  if (!test_ready_ || !train_ready_) when_ready_.push_back(std::move(action));
+}
+
+void Trainer::track_metrics(train::TrackedObject& object) const {
+  const auto add = [&](const std::string& name, const MetricImpl& metric) {
+    int number = 0;
+    for (const Variable& variable : metric.variables())
+      object.add(cat(name, "/", number++), variable);
+  };
+  add("loss", *loss_);
+  for (const Output& output : outputs_)
+    if (output.tracker) add(output.tracker->name(), *output.tracker);
+  for (const Named& entry : metrics_) add(entry.name, *entry.metric);
 }
 
 // What the first batch decides (which accuracy is meant, say) is decided again if its step fails:
@@ -292,7 +313,32 @@ void Trainer::update_metrics(const Batch& batch, const std::vector<Tensor>& outp
   }
 }
 
+namespace {
+
+// In a fit with a random stream of its own (FitState) random ops are numbered within the step as it
+// is traced, so that what they draw does not depend on which shapes were traced before.
+class StepSeeds {
+ public:
+  StepSeeds() {
+    ThreadContext& thread = thread_context();
+    if (!thread.draws || thread.trace == nullptr) return;
+    saved_ = std::exchange(thread.draws,
+                           std::make_shared<RngPosition>(RngPosition::Stream(), 0, thread.trace));
+  }
+  ~StepSeeds() {
+    if (saved_) thread_context().draws = std::move(saved_);
+  }
+  StepSeeds(const StepSeeds&) = delete;
+  StepSeeds& operator=(const StepSeeds&) = delete;
+
+ private:
+  std::shared_ptr<RngPosition> saved_;
+};
+
+}  // namespace
+
 void Trainer::train_step(const data::Element& element) {
+  const StepSeeds seeds;
   const LogitsScope logits;
   const MaskScope masks;
   const Batch batch = split(element);

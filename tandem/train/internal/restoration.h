@@ -1,0 +1,65 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tandem/runtime/saving.h"
+#include "tandem/train/internal/object_tree.h"
+
+namespace tandem::train::internal {
+
+/// A checkpoint being restored: values are given to the objects that there are, and later to those
+/// that are added. Used by one thread at a time.
+class Restoration {
+ public:
+  /// `renamed`: paths of our objects and those of the checkpoint's; without objects, beginnings of
+  /// names.
+  Restoration(const std::string& prefix, std::map<std::string, std::string> renamed);
+  ~Restoration();
+
+  const std::string& prefix() const { return prefix_; }
+  /// Gives values to objects of the tree that have none yet. Nothing is changed unless all fit:
+  /// throws InvalidArgumentError naming object, key and both shapes where they do not,
+  /// DataLossError where the files are damaged.
+  void apply(const ObjectTree& tree);
+  /// Objects that had a value in the checkpoint by now.
+  bool is_restored(const ObjectTree::Node& node, const TrackedValue& value) const;
+  /// Keys of the checkpoint that no object took.
+  std::vector<std::string> unused() const;
+  /// Whether an object besides the root and its counter had a value in the checkpoint.
+  bool matched_any() const;
+  /// The counterpart of an object has parts that the object lacks, which may still come.
+  bool awaits_parts(const ObjectTree& tree, std::size_t node) const;
+  /// The object's counterpart, by its place in the tree that was applied last; -1: none.
+  int counterpart(std::size_t node) const { return theirs_[node]; }
+
+  bool expects_partial = false;
+
+ private:
+  struct Change {
+    const TrackedValue* value;
+    std::string path;
+    std::string key;
+    std::pair<const void*, std::string> id;
+    std::shared_ptr<Trackable> owner;
+  };
+  void match(const ObjectTree& tree);
+  void match_slots(const ObjectTree& tree);
+  void check(const Change& change) const;
+  std::string key_by_name(const TrackedValue& value) const;
+
+  std::string prefix_;
+  std::map<std::string, std::string> renamed_;
+  std::unique_ptr<ObjectCheckpoint> file_;
+  std::vector<int> theirs_;     // by node of the tree
+  std::set<int> matched_;       // objects of the file
+  std::set<std::string> used_;  // keys
+  // Objects that had their value; they are held, so that no other takes their address.
+  std::map<std::pair<const void*, std::string>, std::shared_ptr<Trackable>> restored_;
+};
+
+}  // namespace tandem::train::internal
