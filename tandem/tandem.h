@@ -35,3 +35,4 @@
 #include "tandem/runtime/tensor.h"
 #include "tandem/runtime/thread_context.h"
 #include "tandem/runtime/traced_function.h"
+#include "tandem/saved_model/saved_model.h"

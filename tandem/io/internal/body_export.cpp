@@ -192,7 +192,7 @@ std::string LibraryExport::add(const FunctionRef& function) {
     const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
     if (!letter && c != '_') c = '_';
   }
-  const std::string wanted = name.empty() ? "f" : name;
+  const std::string wanted = prefix_ + (name.empty() ? "f" : name);
   name = wanted;
   for (int i = 1; !taken_.insert(name).second; ++i) name = cat(wanted, "_", i);
   names_.emplace(function.get(), name);

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tandem/graph/function.h"
@@ -14,12 +15,15 @@ namespace tandem::io {
 /// Writes functions, each once, to a GraphDef's library.
 class LibraryExport {
  public:
-  explicit LibraryExport(proto::GraphDef& graph) : graph_(graph) {}
+  /// Names of functions begin with `prefix`: no op must be called alike.
+  explicit LibraryExport(proto::GraphDef& graph, std::string prefix = "")
+      : graph_(graph), prefix_(std::move(prefix)) {}
   /// The function's name in the library.
   std::string add(const FunctionRef& function);
 
  private:
   proto::GraphDef& graph_;
+  const std::string prefix_;
   std::map<const Function*, std::string> names_;
   std::set<std::string> taken_;
 };
