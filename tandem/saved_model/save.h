@@ -13,7 +13,8 @@ namespace tandem::saved_model {
 struct SaveOptions {
   /// What servers call, besides the signatures of the module itself.
   std::map<std::string, Signature> signatures = {};
-  std::vector<std::string> tags = {"serve"};
+  /// Empty: those under which the module was saved before, or "serve".
+  std::vector<std::string> tags = {};
 };
 
 /// Writes a SavedModel: a folder that tf.saved_model.load, tf.keras.layers.TFSMLayer, TensorFlow's
@@ -24,12 +25,13 @@ struct SaveOptions {
 ///     save(model, "folder", {.signatures = {{"serving_default", Signature(f.concrete(x))}}});
 ///
 /// Variables and tables that functions captured are saved also where they are no parts of the module:
-/// as parts of "_captured". Tables are saved with what they hold now. Assets are copied.
+/// as parts of "_captured". Tables are saved with what they hold now. Assets are copied. Custom gradients
+/// (td::custom_gradient in a function) come along, as by TensorFlow's experimental_custom_gradients.
 ///
 /// The folder appears whole, under its name, when all is written; a SavedModel that was there is
 /// replaced then. Throws AlreadyExistsError for a folder that holds something else, InvalidArgumentError
-/// for signatures whose names are no identifiers and for tags that are none, UnimplementedError
-/// for what has no form in a file (queues and other resources that functions captured).
+/// for signatures that are none, UnimplementedError for what has no form in a file (queues and other
+/// resources that functions captured).
 TANDEM_EXPORT void save(const Module& module, const std::string& folder,
                         const SaveOptions& options = {});
 

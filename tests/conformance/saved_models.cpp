@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -270,6 +271,40 @@ void write_module(const std::string& folder) {
   calls.write();
 }
 
+// A gradient of our own, half of what follows from the body.
+void write_custom_gradient(const std::string& folder) {
+  Calls calls(folder);
+  const td::Variable w(td::Tensor{0.5, -0.25}, {.name = "w"});
+  auto loss = td::function(
+      [&](td::Tensor x) {
+        const td::Tensor z = td::math::reduce_sum(x * w, {1});
+        const auto y = td::custom_gradient(
+            [](std::span<const td::Tensor> in) { return std::vector<td::Tensor>{td::math::exp(in[0])}; },
+            [](std::span<const td::Tensor>, std::span<const td::Tensor> out,
+               std::span<const td::Tensor> grads) {
+              return std::vector<td::Tensor>{grads[0] * out[0] * 0.5f};
+            },
+            {z});
+        return td::math::reduce_sum(y[0]);
+      },
+      {.name = "loss", .input_shapes = {td::PartialShape({-1, 2})}});
+  const td::Tensor x{{1.0, 2.0}, {-1.0, 0.5}};
+  Module model;
+  model.set("w", w).set("loss", Function(loss.concrete(x), {.inputs = {"x"}}));
+  td::saved_model::save(model, calls.model());
+  calls.call("loss", {calls.tensor(x)}, loss(x));
+  std::vector<float> losses;
+  for (int i = 0; i < 3; ++i) {
+    td::GradientTape tape;
+    const td::Tensor l = loss(x);
+    losses.push_back(l.item<float>());
+    w.assign_sub(tape.gradient(l, w) * 0.1f);
+  }
+  calls.description()["train"] = {
+      {"function", "loss"}, {"args", {calls.tensor(x)}}, {"lr", 0.1}, {"losses", losses}};
+  calls.write();
+}
+
 td::Tensor numbers(const td::Shape& shape, float step = 0.37f) {
   std::vector<float> values(static_cast<std::size_t>(shape.num_elements()));
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(step * static_cast<float>(i));
@@ -280,6 +315,7 @@ int write(const std::string& out) {
   namespace k = td::keras;
   td::random::set_seed(3);
   write_module(out + "/our_module");
+  write_custom_gradient(out + "/our_custom_gradient");
   write_keras(out + "/our_dense",
               k::Sequential{k::Input({4}), k::Dense(5, {.activation = "relu"}), k::Dense(2)},
               {numbers({3, 4})});

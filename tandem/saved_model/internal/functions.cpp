@@ -1,5 +1,6 @@
 #include "tandem/saved_model/internal/functions.h"
 
+#include <cstddef>
 #include <memory>
 #include <utility>
 
@@ -58,6 +59,34 @@ FunctionRef reordered(const FunctionRef& function, const std::vector<std::size_t
   for (const std::size_t i : results) outputs.push_back({call, static_cast<int>(i)});
   return finish(name, std::move(graph), std::move(own), std::move(outputs),
                 function->stateful() ? std::vector<Node*>{call} : std::vector<Node*>{});
+}
+
+FunctionRef gradient_function(const io::ExportedGradient& gradient) {
+  const tandem::Function& backward = *gradient.backward;
+  const std::size_t n = gradient.inputs, m = gradient.outputs;
+  Graph graph;
+  std::vector<Node*> args;
+  const auto add = [&](DType dtype, const PartialShape& shape) {
+    args.push_back(add_arg(graph, args.size(), dtype, shape));
+    return Output{args.back(), 0};
+  };
+  const auto shape_of = [&](std::size_t arg) { return backward.args().at(arg)->output_shape(0); };
+  std::vector<Output> grads, given;
+  for (std::size_t i = 0; i < m; ++i) grads.push_back(add(gradient.dtypes[n + i], shape_of(n + i)));
+  for (std::size_t i = 0; i < n; ++i) add(gradient.dtypes[i], shape_of(i));
+  for (std::size_t i = 0; i < gradient.dtypes.size(); ++i)
+    given.push_back(add(gradient.dtypes[i], shape_of(i < n + m ? i : i + m)));
+  std::vector<Output> inputs(given.begin(), given.begin() + static_cast<std::ptrdiff_t>(n + m));
+  inputs.insert(inputs.end(), grads.begin(), grads.end());
+  inputs.insert(inputs.end(), given.begin() + static_cast<std::ptrdiff_t>(n + m), given.end());
+  const char* op = backward.stateful() ? "StatefulPartitionedCall" : "PartitionedCall";
+  Node* call = add_node(graph, ops(), op, "gradient", inputs,
+                        {{"f", gradient.backward},
+                         {"Tin", backward.arg_dtypes()},
+                         {"Tout", backward.result_dtypes()}});
+  std::vector<Output> results;
+  for (int i = 0; i < call->num_outputs(); ++i) results.push_back({call, i});
+  return finish("internal_grad_fn", std::move(graph), std::move(args), std::move(results));
 }
 
 FunctionRef table_creator(const TableResource& table, const TableResource::Contents& contents,

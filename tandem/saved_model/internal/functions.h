@@ -6,6 +6,7 @@
 
 #include "tandem/graph/function.h"
 #include "tandem/graph/table_resource.h"
+#include "tandem/io/internal/body_export.h"
 
 namespace tandem::saved_model::internal {
 
@@ -14,6 +15,10 @@ namespace tandem::saved_model::internal {
 /// `results[i]` of the other.
 FunctionRef reordered(const FunctionRef& function, const std::vector<std::size_t>& args,
                       const std::vector<std::size_t>& results, const std::string& name);
+
+/// The gradient of an exported call as TensorFlow calls it: of the gradients of the results and of the
+/// inputs of the call (of which the latter are of no use), then inputs, outputs and captured tensors.
+FunctionRef gradient_function(const io::ExportedGradient& gradient);
 
 /// A function that makes a table like this one, found by `shared_name`.
 FunctionRef table_creator(const TableResource& table, const TableResource::Contents& contents,

@@ -77,9 +77,9 @@ ConcreteFunction lift(const LoadedGraph& loaded, const FunctionRef& step) {
     Node* arg = f.graph.add(std::move(spec));
     f.graph.set_output_shape(arg, 0, PartialShape::scalar());
     if (const AttrValue* shape = maker->attrs().find("shape")) {
-      for (const Node* user : f.graph.consumers()[static_cast<std::size_t>(maker->id())]) {
-        if (user->op().name == "ReadVariableOp")
-          f.graph.set_attr(const_cast<Node*>(user), "_shape", *shape);
+      const auto users = f.graph.consumers();
+      for (Node* user : users[static_cast<std::size_t>(maker->id())]) {
+        if (user->op().name == "ReadVariableOp") f.graph.set_attr(user, "_shape", *shape);
       }
     }
     captures.push_back(loaded.resource(*maker));

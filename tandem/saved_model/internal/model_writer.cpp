@@ -105,13 +105,14 @@ ModelWriter::ModelWriter(const Module& module, const SaveOptions& options)
     if (name.empty() || !signature.defined())
       throw InvalidArgumentError(cat("The signature '", name, "' has no name, or is none."));
   }
-  if (options.tags.empty()) throw InvalidArgumentError("A SavedModel needs a tag, such as \"serve\".");
   model_.saved_model_schema_version = 1;
   proto::MetaGraphDef::MetaInfoDef& info = meta_.meta_info_def.make();
-  info.tags = options.tags;
+  info.tags = !options.tags.empty() ? options.tags : root_->tags;
+  if (info.tags.empty()) info.tags = {"serve"};
   info.tensorflow_version = kTensorFlow;
   graph_.versions.make().producer = io::kGraphDefVersion;
 
+  library_.keep_gradients(cat("CustomGradient-", uuid_, "_"));
   collect_captured();
   number_objects();
   const int parts = static_cast<int>(entries_.size());
@@ -122,6 +123,7 @@ ModelWriter::ModelWriter(const Module& module, const SaveOptions& options)
   }
   write_functions();
   write_signatures();
+  write_gradients();
   write_graph();
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     for (const auto& [name, child] : entries_[i].children) {
@@ -399,6 +401,42 @@ void ModelWriter::write_signatures() {
     bare.argument_keywords = names;
     bare.allowed_positional_arguments = names.size() == 1 ? 1 : 0;
     entry(map).children.emplace_back(name, id);
+  }
+}
+
+// Gradients may use others, which are appended while these are written.
+void ModelWriter::write_gradients() {
+  for (std::size_t i = 0; i < library_.gradients().size(); ++i) {
+    const io::ExportedGradient gradient = library_.gradients()[i];
+    kept_.push_back(gradient_function(gradient));
+    const FunctionRef function = kept_.back();
+    proto::SavedConcreteFunction described;
+    for (const std::string& tensor : gradient.tensors) {
+      const int id = add_entry(nullptr, "");
+      proto::SavedObject& captured = objects_.nodes.emplace_back();
+      captured.which_kind = Case::kCapturedTensor;
+      captured.captured_tensor.make().name = tensor;
+      captured.captured_tensor.make().concrete_function = gradient.body;
+      described.bound_inputs.push_back(id);
+    }
+    std::vector<Value> inputs{Value()}, outputs;  // the op itself comes first
+    const std::size_t grads = gradient.outputs + gradient.inputs;
+    for (std::size_t arg = 0; arg < grads; ++arg) {
+      const Node& node = *function->args()[arg];
+      inputs.emplace_back(TensorSpec{.dtype = node.output_dtype(0), .shape = node.output_shape(0)});
+      if (arg < gradient.outputs) outputs.emplace_back();
+    }
+    for (const DType dtype : function->result_dtypes())
+      outputs.emplace_back(TensorSpec{.dtype = dtype, .shape = PartialShape::unknown()});
+    described.canonicalized_input_signature.make() =
+        encode(Value::tuple({Value::tuple(std::move(inputs)), Value::dict({})}));
+    described.output_signature.make() = encode(Value::list(std::move(outputs)));
+    const std::string name = library_.add(function);
+    objects_.concrete_functions[name] = std::move(described);
+    proto::RegisteredGradient registered;
+    registered.gradient_func = name;
+    registered.registered_op_type = gradient.op_type;
+    graph_.library.make().registered_gradients.push_back(std::move(registered));
   }
 }
 

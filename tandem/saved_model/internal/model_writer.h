@@ -41,6 +41,7 @@ class ModelWriter {
   void write_functions();
   void write_table(int id);
   void write_signatures();
+  void write_gradients();
   int id_of_capture(const Tensor& capture);
   /// The name in the library of a function, which is described as well.
   std::string add_concrete(const Concrete& concrete, const FunctionRef& function,
