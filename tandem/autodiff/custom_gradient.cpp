@@ -128,7 +128,9 @@ std::vector<Tensor> trace_custom(const Forward& forward, const Backward& backwar
 
 }  // namespace
 
-bool has_custom_gradient(const Node& call) { return call.attrs().find(kCustomGradientAttr) != nullptr; }
+bool has_custom_gradient(const Node& call) {
+  return call.attrs().find(kCustomGradientAttr) != nullptr;
+}
 
 std::vector<Tensor> repeat_custom_call(const Node& call, std::span<const Tensor> args) {
   return call_custom({call.attr<FunctionRef>("f"), call.attr<FunctionRef>(kCustomGradientAttr),

@@ -37,7 +37,7 @@ void run_devices(const DevicesArguments& arguments);
 
 struct RunArguments {
   std::string graph;
-  SavedModelArguments saved_model;  ///< instead of a graph
+  SavedModelArguments saved_model;   ///< instead of a graph
   std::vector<std::string> feeds;    ///< "x:0=file.npy"
   std::vector<std::string> fetches;  ///< "y:0"
   std::vector<std::string> targets;

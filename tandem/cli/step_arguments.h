@@ -16,8 +16,8 @@ namespace tandem::cli {
 struct StepArguments {
   std::string graph;
   SavedModelArguments saved_model;  ///< instead of a graph
-  std::string devices;  ///< a file in JSON
-  std::string policy;   ///< "greedy", "cost" or nothing
+  std::string devices;              ///< a file in JSON
+  std::string policy;               ///< "greedy", "cost" or nothing
   std::string costs;
   std::vector<std::string> feeds;  ///< "x=32,784"
   std::vector<std::string> fetches;
@@ -25,8 +25,9 @@ struct StepArguments {
   std::vector<std::string> inits;  ///< in the order in which they run; of explain
   bool hard_placement = false;
 
-  /// The graph, or a signature of the SavedModel, as one function. Nodes that cannot run are an error if the step needs them. Throws
-  /// UsageError for a feed that is none, or if there is no graph.
+  /// The graph, or a signature of the SavedModel, as one function. Nodes that cannot run are an
+  /// error if the step needs them. Throws UsageError for a feed that is none, or if there is no
+  /// graph.
   WholeFunction step() const;
   /// Throws an error that names the file.
   DeviceSet read_devices() const;

@@ -22,9 +22,8 @@ void check_names(const char* what, const std::vector<std::string>& names, std::s
   std::set<std::string> seen;
   for (const std::string& name : names) {
     if (name.empty() || !seen.insert(name).second)
-      throw InvalidArgumentError(
-          cat("Each ", what, " of a function needs a name of its own, but '", name, "' is ",
-              name.empty() ? "empty." : "there twice."));
+      throw InvalidArgumentError(cat("Each ", what, " of a function needs a name of its own, but '",
+                                     name, "' is ", name.empty() ? "empty." : "there twice."));
   }
 }
 
@@ -189,27 +188,27 @@ Function::Function(const std::vector<ConcreteFunction>& traces, const Names& nam
     std::vector<std::size_t> order(outputs.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     if (!names.outputs.empty()) {
-      std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        return names.outputs[a] < names.outputs[b];
-      });
+      std::sort(order.begin(), order.end(),
+                [&](std::size_t a, std::size_t b) { return names.outputs[a] < names.outputs[b]; });
     }
     concrete->make = [trace, order] {
       if (std::is_sorted(order.begin(), order.end())) return trace;
       const auto& f = *trace.function();
       std::vector<Node*> mapped;
       Graph body = f.body().clone(&mapped);
-      const auto here = [&](const Node* node) { return mapped[static_cast<std::size_t>(node->id())]; };
+      const auto here = [&](const Node* node) {
+        return mapped[static_cast<std::size_t>(node->id())];
+      };
       std::vector<Node*> args, effects;
       std::vector<Output> results;
       for (const Node* arg : f.args()) args.push_back(here(arg));
       for (const Node* effect : f.control_results()) effects.push_back(here(effect));
       for (const std::size_t i : order)
         results.push_back({here(f.results()[i].node), f.results()[i].index});
-      return ConcreteFunction(
-          std::make_shared<const tandem::Function>(f.name(), std::move(body), std::move(args),
-                                                   std::move(results), std::move(effects),
-                                                   f.may_optimize()),
-          trace.captures());
+      return ConcreteFunction(std::make_shared<const tandem::Function>(
+                                  f.name(), std::move(body), std::move(args), std::move(results),
+                                  std::move(effects), f.may_optimize()),
+                              trace.captures());
     };
     concrete->name_specs();
     state.traces.push_back(std::move(concrete));
@@ -227,7 +226,9 @@ const std::vector<std::shared_ptr<Concrete>>& Function::impl() const { return st
 const ArgSpec& Function::arg_spec() const { return state().args; }
 std::size_t Function::num_traces() const { return state().traces.size(); }
 const Value& Function::inputs(std::size_t trace) const { return state().traces.at(trace)->inputs; }
-const Value& Function::outputs(std::size_t trace) const { return state().traces.at(trace)->outputs; }
+const Value& Function::outputs(std::size_t trace) const {
+  return state().traces.at(trace)->outputs;
+}
 const ConcreteFunction& Function::concrete(std::size_t trace) const {
   return state().traces.at(trace)->get();
 }
@@ -266,8 +267,8 @@ Value canonical(const ArgSpec& spec, const std::vector<Value>& args,
     kwargs.emplace(name, otherwise->second);
   }
   for (const auto& [name, value] : kwargs) {
-    const bool known = std::find(spec.kwonlyargs.begin(), spec.kwonlyargs.end(), name) !=
-                       spec.kwonlyargs.end();
+    const bool known =
+        std::find(spec.kwonlyargs.begin(), spec.kwonlyargs.end(), name) != spec.kwonlyargs.end();
     if (!known && spec.varkw.empty()) fail(cat("it has no argument '", name, "'."));
   }
   return Value::tuple({Value::tuple(std::move(positional)), Value::dict(std::move(kwargs))});

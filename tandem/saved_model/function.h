@@ -19,9 +19,9 @@ struct Concrete;
 
 /// Names of what a function takes and returns.
 struct Names {
-  /// Of each argument; empty: those of the trace.
+  /// A name for each argument; empty: those of the trace.
   std::vector<std::string> inputs = {};
-  /// Of each result; empty: "output_0", "output_1", …
+  /// A name for each result; empty: "output_0", "output_1", …
   std::vector<std::string> outputs = {};
 };
 
@@ -65,9 +65,9 @@ class TANDEM_EXPORT Signature {
 /// The arguments of a function as Python declares them.
 struct ArgSpec {
   std::vector<std::string> args = {};
-  std::string varargs = {};           ///< "": it takes no more
-  std::string varkw = {};             ///< "": it takes no others
-  std::vector<Value> defaults = {};   ///< of the last `args`
+  std::string varargs = {};          ///< "": it takes no more
+  std::string varkw = {};            ///< "": it takes no others
+  std::vector<Value> defaults = {};  ///< of the last `args`
   std::vector<std::string> kwonlyargs = {};
   std::map<std::string, Value> kwonlydefaults = {};
   /// "(x, training=False)"

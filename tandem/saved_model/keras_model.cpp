@@ -54,7 +54,8 @@ Module module_of(const keras::Model& model) {
   const std::vector<KerasTensor> inputs = model.model_impl().input_tensors();
   if (inputs.empty()) {
     throw FailedPreconditionError(
-        cat("The inputs of model '", model.name(), "' are not known. Build it, or, if it is of a class ",
+        cat("The inputs of model '", model.name(),
+            "' are not known. Build it, or, if it is of a class ",
             "of your own, call it with Input(…) and save the Model of that input and its result."));
   }
   Names names;

@@ -12,7 +12,8 @@ namespace {
 
 namespace proto = io::proto;
 
-// Files of TensorFlow 2 that hold a variable or a function have objects; those of TensorFlow 1 none.
+// Files of TensorFlow 2 that hold a variable or a function have objects; those of TensorFlow 1
+// none.
 Module load_graph_or_objects(std::shared_ptr<proto::MetaGraphDef> graph,
                              const internal::ModelFolder& folder) {
   return graph->object_graph_def->nodes.empty() ? internal::load_graph(std::move(graph), folder)

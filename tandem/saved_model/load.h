@@ -25,17 +25,18 @@ struct LoadOptions {
 ///     Tensor z = model.function("f")(x);          // by the names of Python's attributes
 ///
 /// Variables have their values, tables are filled. Functions are imported when they are first
-/// called, and can be traced and differentiated, custom gradients included. Of a file of TensorFlow 1
-/// there are signatures, and the variables as "variables.0" and so on. The model keeps the runtime
-/// that was current; several models never share state.
+/// called, and can be traced and differentiated, custom gradients included. Of a file of TensorFlow
+/// 1 there are signatures, and the variables as "variables.0" and so on. The model keeps the
+/// runtime that was current; several models never share state.
 ///
 /// Throws NotFoundError if the folder or a file of it is missing, or no graph has the tags;
-/// DataLossError for damaged files; InvalidArgumentError for what contradicts itself, and for assets
-/// that lie outside of the folder, by name or by a symbolic link. What this build cannot run is an
-/// UnimplementedError of the call that needs it. Errors name the folder.
+/// DataLossError for damaged files; InvalidArgumentError for what contradicts itself, and for
+/// assets that lie outside of the folder, by name or by a symbolic link. What this build cannot run
+/// is an UnimplementedError of the call that needs it. Errors name the folder.
 TANDEM_EXPORT Module load(const std::string& folder, const LoadOptions& options = {});
 
-/// The model whose saved_model.pb these bytes are, and that has no other files; errors call it `name`.
+/// The model whose saved_model.pb these bytes are, and that has no other files; errors call it
+/// `name`.
 TANDEM_EXPORT Module load_bytes(std::string_view bytes, const std::string& name,
                                 const LoadOptions& options = {});
 
@@ -44,7 +45,7 @@ struct MetaGraph {
   struct SignatureInfo {
     std::string name;
     std::string method_name;
-    std::vector<TensorSpec> inputs;   ///< by name
+    std::vector<TensorSpec> inputs;  ///< by name
     std::vector<TensorSpec> outputs;
   };
   std::vector<std::string> tags;

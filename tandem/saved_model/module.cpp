@@ -62,7 +62,8 @@ bool holds(const std::shared_ptr<Object>& object, const Object* wanted) {
 
 template <class T>
 void require_defined(const T& part, const std::string& name, const char* what) {
-  if (!part.defined()) throw InvalidArgumentError(cat("'", name, "' is set to ", what, " that is none."));
+  if (!part.defined())
+    throw InvalidArgumentError(cat("'", name, "' is set to ", what, " that is none."));
 }
 
 }  // namespace
@@ -176,15 +177,16 @@ std::shared_ptr<Object> expect(std::shared_ptr<Object> object, Object::Kind kind
                                const std::string& path, const std::shared_ptr<Object>& root) {
   if (!object) {
     std::string known;
-    internal::for_each_object(root, [&](const std::shared_ptr<Object>& part, const std::string& at) {
-      constexpr std::size_t kMax = 2000;
-      if (part->kind != kind || at.empty() || known.size() > kMax) return;
-      known += cat(known.empty() ? "'" : ", '", at, "'");
-    });
-    throw NotFoundError(cat("The module has no part '", path, "'.",
-                            known.empty() ? cat(" It has not ", internal::kind_name(kind), " at all.")
-                                          : cat(" Parts that are ", internal::kind_name(kind), ": ",
-                                                known, ".")));
+    internal::for_each_object(root,
+                              [&](const std::shared_ptr<Object>& part, const std::string& at) {
+                                constexpr std::size_t kMax = 2000;
+                                if (part->kind != kind || at.empty() || known.size() > kMax) return;
+                                known += cat(known.empty() ? "'" : ", '", at, "'");
+                              });
+    throw NotFoundError(
+        cat("The module has no part '", path, "'.",
+            known.empty() ? cat(" It has not ", internal::kind_name(kind), " at all.")
+                          : cat(" Parts that are ", internal::kind_name(kind), ": ", known, ".")));
   }
   if (object->kind != kind) {
     throw InvalidArgumentError(cat("'", path, "' is ", internal::kind_name(object->kind), ", not ",
@@ -229,9 +231,10 @@ std::vector<Variable> Module::trainable_variables() const {
 }
 std::vector<std::string> Module::functions() const {
   std::vector<std::string> paths;
-  internal::for_each_object(object_, [&](const std::shared_ptr<Object>& part, const std::string& path) {
-    if (part->kind == Object::Kind::kFunction) paths.push_back(path);
-  });
+  internal::for_each_object(object_,
+                            [&](const std::shared_ptr<Object>& part, const std::string& path) {
+                              if (part->kind == Object::Kind::kFunction) paths.push_back(path);
+                            });
   return paths;
 }
 
@@ -244,9 +247,11 @@ Signature Module::signature(const std::string& name) const {
   const auto found = object_->signatures.find(name);
   if (found != object_->signatures.end()) return found->second;
   std::string known;
-  for (const std::string& other : signature_names()) known += cat(known.empty() ? "'" : ", '", other, "'");
-  throw NotFoundError(cat("The model has no signature '", name, "'. ",
-                          known.empty() ? std::string("It has none.") : cat("It has ", known, ".")));
+  for (const std::string& other : signature_names())
+    known += cat(known.empty() ? "'" : ", '", other, "'");
+  throw NotFoundError(
+      cat("The model has no signature '", name, "'. ",
+          known.empty() ? std::string("It has none.") : cat("It has ", known, ".")));
 }
 Module& Module::set_signature(const std::string& name, const Signature& signature) {
   if (name.empty()) throw InvalidArgumentError("A signature needs a name.");

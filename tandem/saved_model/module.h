@@ -63,13 +63,14 @@ class TANDEM_EXPORT Table {
 ///     model.set("w", w).set("predict", Function(predict.concrete(example), {.inputs = {"x"}}));
 ///     save(model, "folder");
 ///
-/// Parts within parts are named by a path: "encoder.layers.0.kernel". Not thread-safe while parts are
-/// set.
+/// Parts within parts are named by a path: "encoder.layers.0.kernel". Not thread-safe while parts
+/// are set.
 class TANDEM_EXPORT Module {
  public:
   Module();
 
-  // Each replaces the part of that name. Throws InvalidArgumentError for names that are empty or hold a
+  // Each replaces the part of that name. Throws InvalidArgumentError for names that are empty or
+  // hold a
   // '.' or a '/', for parts that are none, and for a module that holds this one.
   Module& set(const std::string& name, const Variable& variable);
   Module& set(const std::string& name, const Function& function);

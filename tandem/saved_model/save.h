@@ -24,21 +24,22 @@ struct SaveOptions {
 ///     model.set("w", w).set("f", Function(f.concrete(x), {.inputs = {"x"}}));
 ///     save(model, "folder", {.signatures = {{"serving_default", Signature(f.concrete(x))}}});
 ///
-/// Variables and tables that functions captured are saved also where they are no parts of the module:
-/// as parts of "_captured". Tables are saved with what they hold now. Assets are copied. Custom gradients
-/// (td::custom_gradient in a function) come along, as by TensorFlow's experimental_custom_gradients.
+/// Variables and tables that functions captured are saved also where they are no parts of the
+/// module: as parts of "_captured". Tables are saved with what they hold now. Assets are copied.
+/// Custom gradients (td::custom_gradient in a function) come along, as by TensorFlow's
+/// experimental_custom_gradients.
 ///
 /// The folder appears whole, under its name, when all is written; a SavedModel that was there is
-/// replaced then. Throws AlreadyExistsError for a folder that holds something else, InvalidArgumentError
-/// for signatures that are none, UnimplementedError for what has no form in a file (queues and other
-/// resources that functions captured).
+/// replaced then. Throws AlreadyExistsError for a folder that holds something else,
+/// InvalidArgumentError for signatures that are none, UnimplementedError for what has no form in a
+/// file (queues and other resources that functions captured).
 TANDEM_EXPORT void save(const Module& module, const std::string& folder,
                         const SaveOptions& options = {});
 
-/// Writes a model of Keras as `model.export` does: the object has the function "serve", which computes
-/// what `predict` does, the signatures "serving_default" and "serve", and the lists "variables",
-/// "trainable_variables" and "non_trainable_variables". Throws FailedPreconditionError if the model's
-/// inputs are not known.
+/// Writes a model of Keras as `model.export` does: the object has the function "serve", which
+/// computes what `predict` does, the signatures "serving_default" and "serve", and the lists
+/// "variables", "trainable_variables" and "non_trainable_variables". Throws FailedPreconditionError
+/// if the model's inputs are not known.
 TANDEM_EXPORT void save(const keras::Model& model, const std::string& folder,
                         const SaveOptions& options = {});
 

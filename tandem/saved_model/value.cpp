@@ -99,7 +99,8 @@ Value Value::sparse(const sparse::SparseTensor& tensor) {
 
 void Value::expect(Kind kind, const char* what) const {
   if (kind_ != kind)
-    throw InvalidArgumentError(cat("Expected ", what, ", got ", kind_name(kind_), ": ", to_string()));
+    throw InvalidArgumentError(
+        cat("Expected ", what, ", got ", kind_name(kind_), ": ", to_string()));
 }
 
 const Tensor& Value::tensor() const {
@@ -142,8 +143,8 @@ sparse::SparseTensor Value::sparse() const {
 
 const Value& Value::operator[](std::size_t i) const {
   if (i < items_.size()) return items_[i];
-  throw NotFoundError(
-      cat("There is no element ", i, " in ", kind_name(kind_), " of ", items_.size(), ": ", to_string()));
+  throw NotFoundError(cat("There is no element ", i, " in ", kind_name(kind_), " of ",
+                          items_.size(), ": ", to_string()));
 }
 const Value& Value::operator[](const std::string& name) const {
   const auto found = std::find(keys_.begin(), keys_.end(), name);

@@ -74,7 +74,8 @@ class TANDEM_EXPORT Value {
   /// A RaggedTensor: all values, and the row splits of each ragged axis, outermost first.
   static Value ragged(Tensor flat_values, std::vector<Tensor> nested_row_splits);
   static Value sparse(const sparse::SparseTensor& tensor);
-  /// `type` is the name of TensorFlow's class of specs, "RaggedTensorSpec"; `encoded` its TypeSpecProto.
+  /// `type` is the name of TensorFlow's class of specs, "RaggedTensorSpec"; `encoded` its
+  /// TypeSpecProto.
   static Value composite(std::string type, std::vector<Value> components);
   static Value composite_spec(std::string type, std::vector<Value> components, std::string encoded);
 
@@ -92,8 +93,8 @@ class TANDEM_EXPORT Value {
   const TensorSpec& spec() const;
   sparse::SparseTensor sparse() const;
 
-  /// Of a list, tuple or composite by position, of a dictionary or named tuple by name. Throws
-  /// NotFoundError for one that is not there.
+  /// An element of a list, tuple or composite by position, of a dictionary or named tuple by name.
+  /// Throws NotFoundError for one that is not there.
   const Value& operator[](std::size_t i) const;
   const Value& operator[](int i) const { return (*this)[static_cast<std::size_t>(i)]; }
   const Value& operator[](const std::string& name) const;

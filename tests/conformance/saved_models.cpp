@@ -1,6 +1,6 @@
 // SavedModels for and from TensorFlow: saved_models check FOLDER | resave FOLDER OUT | write OUT.
-// check: calls what calls.json lists, and trains; resave: loads the model and saves it again; write: makes
-// models of our own, with calls.json for check_saved_models.py.
+// check: calls what calls.json lists, and trains; resave: loads the model and saves it again;
+// write: makes models of our own, with calls.json for check_saved_models.py.
 
 #include <algorithm>
 #include <cmath>
@@ -53,7 +53,8 @@ Value value_of(const std::string& folder, const Json& json) {
     return Value::list(items);
   }
   std::map<std::string, Value> items;
-  for (const auto& [key, item] : json.at("dict").items()) items.emplace(key, value_of(folder, item));
+  for (const auto& [key, item] : json.at("dict").items())
+    items.emplace(key, value_of(folder, item));
   return Value::dict(items);
 }
 
@@ -72,11 +73,11 @@ std::map<std::string, td::Tensor> feeds_of(const std::string& folder, const Json
 
 void compare(const std::string& what, const td::Tensor& ours, const td::Tensor& theirs) {
   if (ours.dtype() != theirs.dtype() || !(ours.shape() == theirs.shape())) {
-    fail(td::cat(what, " is ", ours.dtype(), ours.shape(), ", not ", theirs.dtype(), theirs.shape()));
+    fail(td::cat(what, " is ", ours.dtype(), ours.shape(), ", not ", theirs.dtype(),
+                 theirs.shape()));
   }
   if (!td::is_floating(ours.dtype())) {
-    if (ours.to_string() != theirs.to_string())
-      fail(td::cat(what, " is ", ours, ", not ", theirs));
+    if (ours.to_string() != theirs.to_string()) fail(td::cat(what, " is ", ours, ", not ", theirs));
     return;
   }
   const auto a = td::cast(ours, td::float64).to_vector<double>();
@@ -99,7 +100,8 @@ void call(const Module& model, const std::string& folder, const Json& call) {
   }
   const std::string name = call["function"];
   std::map<std::string, Value> kwargs;
-  for (const auto& [key, item] : call["kwargs"].items()) kwargs.emplace(key, value_of(folder, item));
+  for (const auto& [key, item] : call["kwargs"].items())
+    kwargs.emplace(key, value_of(folder, item));
   const Value result = model.function(name).call(args_of(folder, call), kwargs);
   const std::vector<td::Tensor> flat = result.tensors();
   if (flat.size() != call["expected"].size()) fail(td::cat(name, " returns ", result.to_string()));
@@ -140,8 +142,7 @@ int check(const std::string& folder) {
   const Json calls = calls_of(folder);
   const Module model = load(folder, calls);
   const auto paths = calls.value("variables", std::vector<std::string>());
-  for (const std::string& path : paths)
-    static_cast<void>(model.variable(path));
+  for (const std::string& path : paths) static_cast<void>(model.variable(path));
   for (const Json& one : calls["calls"]) call(model, folder, one);
   if (calls.contains("train")) train(model, folder, calls["train"]);
   std::cout << calls["calls"].size() << " calls\n";
@@ -180,7 +181,8 @@ class Calls {
     Json given = Json::object(), expected = Json::object();
     for (const auto& [key, value] : feeds) given[key] = tensor(value);
     for (const auto& [key, value] : results) expected[key] = file(value);
-    description_["calls"].push_back({{"signature", name}, {"kwargs", given}, {"results", expected}});
+    description_["calls"].push_back(
+        {{"signature", name}, {"kwargs", given}, {"results", expected}});
   }
   void write() const { std::ofstream(folder_ + "/calls.json") << description_.dump(1); }
 
@@ -198,9 +200,9 @@ void write_keras(const std::string& folder, const td::keras::Model& model,
   std::vector<Json> args;
   for (const td::Tensor& input : inputs) args.push_back(calls.tensor(input));
   const Json given = args.size() == 1 ? args[0] : Json{{"list", args}};
-  calls.call("serve", {given},
-             outputs.size() == 1 ? Value(outputs[0])
-                                 : Value::list({outputs.begin(), outputs.end()}));
+  calls.call(
+      "serve", {given},
+      outputs.size() == 1 ? Value(outputs[0]) : Value::list({outputs.begin(), outputs.end()}));
   calls.description()["keras"] = given;
   calls.description()["keras_expected"] = calls.file(outputs[0]);
   calls.write();
@@ -214,7 +216,8 @@ void write_module(const std::string& folder) {
   const std::string vocabulary = folder + "/vocabulary.txt";
   std::ofstream(vocabulary) << "red\ngreen\n";
   const td::saved_model::Asset asset(vocabulary);
-  const td::lookup::StaticHashTable table(td::lookup::TextFileInitializer{.filename = vocabulary}, -1);
+  const td::lookup::StaticHashTable table(td::lookup::TextFileInitializer{.filename = vocabulary},
+                                          -1);
   td::lookup::MutableHashTable counts(td::string, td::int64, std::int64_t{0});
   counts.insert({"a", "b"}, td::tensor<std::int64_t>({5, 6}));
 
@@ -224,14 +227,15 @@ void write_module(const std::string& folder) {
         return std::pair(x * w * scale + untracked, td::math::reduce_sum(x));
       },
       {.name = "f", .input_shapes = {td::PartialShape({-1, 3}), td::PartialShape::scalar()}});
-  auto look = td::function(
-      [&](td::Tensor words) { return table.lookup(words) + counts.lookup(words); },
-      {.name = "look", .input_shapes = {td::PartialShape({-1})}});
+  auto look =
+      td::function([&](td::Tensor words) { return table.lookup(words) + counts.lookup(words); },
+                   {.name = "look", .input_shapes = {td::PartialShape({-1})}});
   auto text = td::function([&](td::Tensor suffix) {
     return td::strings::join({td::io::read_file(asset.path()), suffix});
   });
-  auto loss = td::function([&](td::Tensor x) { return td::math::reduce_sum(td::math::square(x * w)); },
-                           {.name = "loss", .input_shapes = {td::PartialShape({-1, 3})}});
+  auto loss =
+      td::function([&](td::Tensor x) { return td::math::reduce_sum(td::math::square(x * w)); },
+                   {.name = "loss", .input_shapes = {td::PartialShape({-1, 3})}});
   const td::Tensor x = td::Tensor{{1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}}, scale(2.f);
   const td::Tensor words{"green", "a", "b", "red"}, suffix("!");
   Module model, inner;
@@ -248,7 +252,8 @@ void write_module(const std::string& folder) {
   td::saved_model::save(
       model, calls.model(),
       {.signatures = {{"serving_default",
-                       Signature(f.concrete(x, scale), {.inputs = {"x", "a_scale"}, .outputs = {"y", "sum"}})},
+                       Signature(f.concrete(x, scale),
+                                 {.inputs = {"x", "a_scale"}, .outputs = {"y", "sum"}})},
                       {"look", Signature(look.concrete(words), {.inputs = {"words"}})}},
        .tags = {"serve", "mine"}});
   const auto [y, sum] = f(x, scale);
@@ -279,7 +284,9 @@ void write_custom_gradient(const std::string& folder) {
       [&](td::Tensor x) {
         const td::Tensor z = td::math::reduce_sum(x * w, {1});
         const auto y = td::custom_gradient(
-            [](std::span<const td::Tensor> in) { return std::vector<td::Tensor>{td::math::exp(in[0])}; },
+            [](std::span<const td::Tensor> in) {
+              return std::vector<td::Tensor>{td::math::exp(in[0])};
+            },
             [](std::span<const td::Tensor>, std::span<const td::Tensor> out,
                std::span<const td::Tensor> grads) {
               return std::vector<td::Tensor>{grads[0] * out[0] * 0.5f};
@@ -307,7 +314,8 @@ void write_custom_gradient(const std::string& folder) {
 
 td::Tensor numbers(const td::Shape& shape, float step = 0.37f) {
   std::vector<float> values(static_cast<std::size_t>(shape.num_elements()));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(step * static_cast<float>(i));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = std::sin(step * static_cast<float>(i));
   return td::Tensor::from(values, shape);
 }
 
@@ -323,8 +331,8 @@ int write(const std::string& out) {
               k::Sequential{k::Input({10, 10, 3}), k::Conv2D(4, 3, {.activation = "relu"}),
                             k::BatchNormalization(), k::MaxPooling2D(), k::Flatten(), k::Dense(3)},
               {numbers({2, 10, 10, 3})});
-  write_keras(out + "/our_lstm",
-              k::Sequential{k::Input({6, 4}), k::LSTM(5), k::Dense(2)}, {numbers({2, 6, 4})});
+  write_keras(out + "/our_lstm", k::Sequential{k::Input({6, 4}), k::LSTM(5), k::Dense(2)},
+              {numbers({2, 6, 4})});
   const auto a = k::Input({4}, {.name = "a"}), b = k::Input({3}, {.name = "b"});
   const auto y = k::Dense(2)(a), z = k::Dense(2)(k::Concatenate()({a, b}));
   write_keras(out + "/our_several", k::Model({a, b}, {y, z}), {numbers({2, 4}), numbers({2, 3})});

@@ -12,7 +12,8 @@ namespace tandem {
 /// function; these attributes of the call keep the gradient with it, so that a tape outside finds
 /// it. Imported functions have such calls too.
 /// A function of (inputs, outputs, output gradients, what it captured); what it captured stands
-/// after the inputs in the call's arguments. A gradient of a resource is passed the resource itself.
+/// after the inputs in the call's arguments. A gradient of a resource is passed the resource
+/// itself.
 inline constexpr const char* kCustomGradientAttr = "_custom_gradient";
 /// How many of the call's arguments are inputs.
 inline constexpr const char* kCustomInputsAttr = "_custom_inputs";

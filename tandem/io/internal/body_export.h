@@ -12,12 +12,12 @@
 
 namespace tandem::io {
 
-/// A gradient that a user wrote, as TensorFlow keeps it: in the body of a function a node IdentityN, of
-/// the results and then the inputs of a call, names its type.
+/// A gradient that a user wrote, as TensorFlow keeps it: in the body of a function a node
+/// IdentityN, of the results and then the inputs of a call, names its type.
 struct ExportedGradient {
   std::string op_type;
-  std::string body;        ///< the function that holds the node
-  FunctionRef backward;    ///< of (inputs, outputs, output gradients, captured tensors)
+  std::string body;      ///< the function that holds the node
+  FunctionRef backward;  ///< of (inputs, outputs, output gradients, captured tensors)
   std::size_t outputs = 0;
   std::size_t inputs = 0;
   // Inputs, outputs and captured tensors.

@@ -252,8 +252,8 @@ void BodyImport::share_by_suffix(Pending& node) const {
   if (!node.op->find_attr("shared_name")) return;
   const AttrValue* given = node.attrs.find("shared_name");
   const auto* name = given ? given->get_if<std::string>() : nullptr;
-  node.attrs.set("shared_name", cat(name && !name->empty() ? *name : node.name,
-                                    library_.shared_name_suffix()));
+  node.attrs.set("shared_name",
+                 cat(name && !name->empty() ? *name : node.name, library_.shared_name_suffix()));
 }
 
 // "loc:@NAME": the node goes where NAME goes (docs/placement.md).
@@ -682,9 +682,9 @@ void BodyImport::make_node(Graph& graph, Pending& node) {
       proto::NameAttrList name;
       name.name = node.gradient->function;
       const std::size_t own = spec.inputs.size() - node.num_captures;
-      node.made = add_with_gradient(graph, library_.runtime().ops(), std::move(spec), own,
-                                    *node.gradient,
-                                    name.name.empty() ? nullptr : library_.import(name));
+      node.made =
+          add_with_gradient(graph, library_.runtime().ops(), std::move(spec), own, *node.gradient,
+                            name.name.empty() ? nullptr : library_.import(name));
     } else {
       node.made = graph.add(std::move(spec));
     }

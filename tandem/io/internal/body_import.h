@@ -41,8 +41,8 @@ class Library {
   virtual void add_problem(const std::string& message) = 0;
   virtual Runtime& runtime() const = 0;
   virtual const std::string& device() const = 0;
-  /// The gradient that a node of `body` names by its attribute `_gradient_op_type`; null if there is
-  /// none.
+  /// The gradient that a node of `body` names by its attribute `_gradient_op_type`; null if there
+  /// is none.
   virtual const ImportedGradient* gradient_of_node(const std::string& op_type,
                                                    const std::string& body) const = 0;
   /// The gradient of calls of a function; null: what follows from its body.

@@ -20,9 +20,9 @@ class FunctionBody {
   explicit FunctionBody(const OpRegistry& ops) : ops_(ops) {}
 
   Output add_arg(DType dtype, const PartialShape& shape) {
-    Node* arg = add_node(graph, ops_, ops_.of_kind(NodeKind::kArg).name.c_str(),
-                         cat("arg_", args.size()), {},
-                         {{"T", base_dtype(dtype)}, {"index", args.size()}});
+    Node* arg =
+        add_node(graph, ops_, ops_.of_kind(NodeKind::kArg).name.c_str(), cat("arg_", args.size()),
+                 {}, {{"T", base_dtype(dtype)}, {"index", args.size()}});
     graph.set_output_shape(arg, 0, shape);
     args.push_back(arg);
     return {arg, 0};
@@ -106,8 +106,8 @@ FunctionRef make_backward(const OpRegistry& ops, const Graph::NodeSpec& spec, st
   }
   if (body.results.size() != inputs || next != call->num_outputs()) {
     throw InvalidArgumentError(cat("The gradient '", function->name(), "' of node '", spec.name,
-                                   "' returns ", function->results().size(), " values for ",
-                                   inputs, " inputs."));
+                                   "' returns ", function->results().size(), " values for ", inputs,
+                                   " inputs."));
   }
   return body.finish(spec.name + "_backward",
                      function->stateful() ? std::vector<Node*>{call} : std::vector<Node*>{});
@@ -135,8 +135,7 @@ Node* add_with_gradient(Graph& graph, const OpRegistry& ops, Graph::NodeSpec spe
   }
   Node* node = body.graph.add(std::move(inner));
   body.results = outputs_of(node);
-  const FunctionRef backward =
-      make_backward(ops, spec, inputs, body.results, gradient, function);
+  const FunctionRef backward = make_backward(ops, spec, inputs, body.results, gradient, function);
   std::vector<Node*> effects;
   if (node->op().traits.stateful && !node->op().traits.reads_only) effects.push_back(node);
   const FunctionRef forward = body.finish(spec.name + "_forward", std::move(effects));

@@ -33,8 +33,9 @@ class GraphImport final : public Library {
               const LibraryOptions& library = {})
       : def_(def), options_(options), library_(library), runtime_(Runtime::current()) {
     for (const proto::GradientDef& gradient : def.library->gradient) {
-      gradients_.emplace(gradient.function_name,
-                         ImportedGradient{.function = gradient.gradient_func, .takes_inputs = true});
+      gradients_.emplace(
+          gradient.function_name,
+          ImportedGradient{.function = gradient.gradient_func, .takes_inputs = true});
     }
   }
 

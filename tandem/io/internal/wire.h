@@ -222,7 +222,8 @@ class WireWriter {
       out_.append(bytes, sizeof(T));
     } else if constexpr (std::is_same_v<T, Sint64>) {
       const auto number = static_cast<std::int64_t>(value);
-      put_varint(static_cast<std::uint64_t>(number) << 1 ^ static_cast<std::uint64_t>(number >> 63));
+      put_varint(static_cast<std::uint64_t>(number) << 1 ^
+                 static_cast<std::uint64_t>(number >> 63));
     } else {  // negative numbers take ten bytes
       put_varint(static_cast<std::uint64_t>(static_cast<std::int64_t>(value)));
     }

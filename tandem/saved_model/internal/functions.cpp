@@ -17,8 +17,8 @@ using io::add_node;
 const OpRegistry& ops() { return Runtime::current().ops(); }
 
 Node* add_arg(Graph& graph, std::size_t index, DType dtype, const PartialShape& shape) {
-  Node* arg = add_node(graph, ops(), ops().of_kind(NodeKind::kArg).name.c_str(), cat("arg_", index), {},
-                       {{"T", dtype}, {"index", index}});
+  Node* arg = add_node(graph, ops(), ops().of_kind(NodeKind::kArg).name.c_str(), cat("arg_", index),
+                       {}, {{"T", dtype}, {"index", index}});
   graph.set_output_shape(arg, 0, shape);
   return arg;
 }
@@ -51,10 +51,9 @@ FunctionRef reordered(const FunctionRef& function, const std::vector<std::size_t
   std::vector<Output> inputs(count);
   for (std::size_t i = 0; i < count; ++i) inputs[others[i]] = {own[i], 0};
   const char* op = function->stateful() ? "StatefulPartitionedCall" : "PartitionedCall";
-  Node* call = add_node(graph, ops(), op, "call", inputs,
-                        {{"f", function},
-                         {"Tin", function->arg_dtypes()},
-                         {"Tout", function->result_dtypes()}});
+  Node* call = add_node(
+      graph, ops(), op, "call", inputs,
+      {{"f", function}, {"Tin", function->arg_dtypes()}, {"Tout", function->result_dtypes()}});
   std::vector<Output> outputs;
   for (const std::size_t i : results) outputs.push_back({call, static_cast<int>(i)});
   return finish(name, std::move(graph), std::move(own), std::move(outputs),
@@ -111,9 +110,9 @@ FunctionRef table_initializer(const TableResource::Contents& contents) {
   Node* handle = add_arg(graph, 0, DType::kResource, PartialShape::scalar());
   Node* keys = add_constant(graph, "keys", contents.keys);
   Node* values = add_constant(graph, "values", contents.values);
-  Node* fill = add_node(graph, ops(), "LookupTableImportV2", "fill",
-                        {{handle, 0}, {keys, 0}, {values, 0}},
-                        {{"Tin", contents.keys.dtype()}, {"Tout", contents.values.dtype()}});
+  Node* fill =
+      add_node(graph, ops(), "LookupTableImportV2", "fill", {{handle, 0}, {keys, 0}, {values, 0}},
+               {{"Tin", contents.keys.dtype()}, {"Tout", contents.values.dtype()}});
   Node* done = add_constant(graph, "done", Array::scalar<std::int32_t>(1));
   return finish("initialize_table", std::move(graph), {handle}, {{done, 0}}, {fill});
 }

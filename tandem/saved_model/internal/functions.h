@@ -11,13 +11,14 @@
 namespace tandem::saved_model::internal {
 
 /// A function that calls another with its arguments and results in another order: argument i of the
-/// other is `args[i]` of this one (those that are missing follow in their order), result i of this one is
-/// `results[i]` of the other.
+/// other is `args[i]` of this one (those that are missing follow in their order), result i of this
+/// one is `results[i]` of the other.
 FunctionRef reordered(const FunctionRef& function, const std::vector<std::size_t>& args,
                       const std::vector<std::size_t>& results, const std::string& name);
 
-/// The gradient of an exported call as TensorFlow calls it: of the gradients of the results and of the
-/// inputs of the call (of which the latter are of no use), then inputs, outputs and captured tensors.
+/// The gradient of an exported call as TensorFlow calls it: of the gradients of the results and of
+/// the inputs of the call (of which the latter are of no use), then inputs, outputs and captured
+/// tensors.
 FunctionRef gradient_function(const io::ExportedGradient& gradient);
 
 /// A function that makes a table like this one, found by `shared_name`.

@@ -87,10 +87,10 @@ ConcreteFunction lift(const LoadedGraph& loaded, const FunctionRef& step) {
     f.args.push_back(arg);
   }
   passes::prune(f);
-  return {std::make_shared<const tandem::Function>(step->name(), std::move(f.graph),
-                                                   std::move(f.args), std::move(f.results),
-                                                   std::move(f.control_results)),
-          std::move(captures)};
+  return {
+      std::make_shared<const tandem::Function>(step->name(), std::move(f.graph), std::move(f.args),
+                                               std::move(f.results), std::move(f.control_results)),
+      std::move(captures)};
 }
 
 class GraphLoader {
@@ -103,15 +103,16 @@ class GraphLoader {
     options.allow_unsupported = true;
     options.name = folder_.name();
     auto loaded = std::make_shared<LoadedGraph>();
-    loaded->session = std::make_shared<io::GraphSession>(
-        io::import_message(meta_->graph_def.make(), options),
-        io::GraphSession::Options{.isolate_state = true});
+    loaded->session =
+        std::make_shared<io::GraphSession>(io::import_message(meta_->graph_def.make(), options),
+                                           io::GraphSession::Options{.isolate_state = true});
     initialize(*loaded->session);
     auto root = std::make_shared<Object>();
     Module module(root);
     add_variables(*loaded, module);
     for (const auto& [name, signature] : meta_->signature_def) {
-      if (name != kInitSignature) root->signatures.emplace(name, make_signature(name, signature, loaded));
+      if (name != kInitSignature)
+        root->signatures.emplace(name, make_signature(name, signature, loaded));
     }
     root->tags = meta_->meta_info_def->tags;
     return module;
@@ -122,8 +123,10 @@ class GraphLoader {
     const proto::SaverDef& saver = *meta_->saver_def;
     if (const std::string prefix = folder_.variables(); !prefix.empty()) {
       if (saver.restore_op_name.empty())
-        throw InvalidArgumentError(cat(folder_.name(), " has values, but does not say how they are restored."));
-      session.run({{saver.filename_tensor_name, Array::scalar(prefix)}}, {}, {saver.restore_op_name});
+        throw InvalidArgumentError(
+            cat(folder_.name(), " has values, but does not say how they are restored."));
+      session.run({{saver.filename_tensor_name, Array::scalar(prefix)}}, {},
+                  {saver.restore_op_name});
     }
     const std::string init = init_node();
     if (init.empty()) return;
@@ -204,9 +207,9 @@ class GraphLoader {
     concrete->make = [loaded, feeds, fetches, name] {
       const auto step = loaded->session->prepare(feeds, fetches);
       if (holds_references(step.function()->body())) {
-        throw UnimplementedError(cat("Signature '", name, "' uses variables of TensorFlow 1 that are no ",
-                                     "resources: it can be called, but not traced, differentiated or ",
-                                     "saved."));
+        throw UnimplementedError(
+            cat("Signature '", name, "' uses variables of TensorFlow 1 that are no ",
+                "resources: it can be called, but not traced, differentiated or ", "saved."));
       }
       return lift(*loaded, step.function());
     };

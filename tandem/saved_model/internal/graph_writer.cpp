@@ -1,5 +1,5 @@
-// The graph of a SavedModel for TensorFlow 1 and servers: its variables, what restores them, what fills
-// its tables, and a call for each signature.
+// The graph of a SavedModel for TensorFlow 1 and servers: its variables, what restores them, what
+// fills its tables, and a call for each signature.
 
 #include <algorithm>
 #include <string>
@@ -44,18 +44,19 @@ void ModelWriter::write_graph() {
       shared.which_value = proto::AttrValue::Case::kS;
       shared.s = tensors_[id];
     } else if (saved.which_kind == proto::SavedObject::Case::kAsset) {
-      const std::string fed = builder_.add("Placeholder", "asset_path_initializer", {},
-                                           {{"dtype", DType::kString}, {"shape", PartialShape::scalar()}});
-      const std::string variable = builder_.add(
-          "VarHandleOp", "asset_path", {},
-          {{"dtype", DType::kString}, {"shape", PartialShape::scalar()}});
+      const std::string fed =
+          builder_.add("Placeholder", "asset_path_initializer", {},
+                       {{"dtype", DType::kString}, {"shape", PartialShape::scalar()}});
+      const std::string variable =
+          builder_.add("VarHandleOp", "asset_path", {},
+                       {{"dtype", DType::kString}, {"shape", PartialShape::scalar()}});
       proto::AttrValue& shared = graph_.node.back().attr["shared_name"];
       shared.which_value = proto::AttrValue::Case::kS;
       shared.s = variable;
-      const std::string assign =
-          builder_.add("AssignVariableOp", variable + "/assign", {variable, fed}, {{"dtype", DType::kString}});
-      tensors_[id] =
-          builder_.add("ReadVariableOp", variable + "/read", {variable}, {{"dtype", DType::kString}});
+      const std::string assign = builder_.add("AssignVariableOp", variable + "/assign",
+                                              {variable, fed}, {{"dtype", DType::kString}});
+      tensors_[id] = builder_.add("ReadVariableOp", variable + "/read", {variable},
+                                  {{"dtype", DType::kString}});
       asset_inits_[id] = builder_.add("ReadVariableOp", variable + "/read_first",
                                       {variable, "^" + assign}, {{"dtype", DType::kString}});
       init.push_back("^" + assign);
@@ -79,7 +80,8 @@ void ModelWriter::write_graph() {
     init.push_back("^" + builder_.add_call("fill_table", functions.second, std::move(inputs),
                                            std::move(dtypes), {DType::kInt32}));
   }
-  for (const auto& [name, signature] : root_->signatures) write_graph_signature(name, *signature.impl());
+  for (const auto& [name, signature] : root_->signatures)
+    write_graph_signature(name, *signature.impl());
   const std::string done = builder_.add("NoOp", "init", std::move(init));
   proto::SignatureDef& def = meta_.signature_def[kInit];
   set_info(def.outputs[kInit], done, {});
@@ -134,16 +136,17 @@ void ModelWriter::write_graph_signature(const std::string& name, const Concrete&
     set_info(def.inputs[spec.name], inputs.back() + ":0", spec);
   }
   add_captures(function, false, inputs, in);
-  const bool composites = std::any_of(
-      concrete.outputs.items().begin(), concrete.outputs.items().end(),
-      [](const Value& item) { return item.kind() == Value::Kind::kCompositeSpec; });
+  const bool composites =
+      std::any_of(concrete.outputs.items().begin(), concrete.outputs.items().end(),
+                  [](const Value& item) { return item.kind() == Value::Kind::kCompositeSpec; });
   const std::vector<TensorSpec> results = sorted(concrete.output_specs, !composites);
   for (const TensorSpec& spec : results) out.push_back(spec.dtype);
   const std::string call =
       builder_.add_call("StatefulPartitionedCall", function, std::move(inputs), std::move(in), out);
   std::size_t next = 0;
   if (!composites) {
-    for (const TensorSpec& spec : results) set_info(def.outputs[spec.name], cat(call, ":", next++), spec);
+    for (const TensorSpec& spec : results)
+      set_info(def.outputs[spec.name], cat(call, ":", next++), spec);
     return;
   }
   for (std::size_t i = 0; i < concrete.outputs.items().size(); ++i) {
@@ -156,13 +159,15 @@ void ModelWriter::write_graph_signature(const std::string& name, const Concrete&
     info.which_encoding = proto::TensorInfo::Case::kCompositeTensor;
     io::proto::WireReader(item.encoded()).read(info.composite_tensor.make().type_spec.make());
     for (const TensorSpec& spec : item.specs())
-      set_info(info.composite_tensor.make().components.emplace_back(), cat(call, ":", next++), spec);
+      set_info(info.composite_tensor.make().components.emplace_back(), cat(call, ":", next++),
+               spec);
   }
 }
 
 void ModelWriter::write_saver() {
-  const std::string file = builder_.add("Placeholder", "saver_filename", {},
-                                        {{"dtype", DType::kString}, {"shape", PartialShape::scalar()}});
+  const std::string file =
+      builder_.add("Placeholder", "saver_filename", {},
+                   {{"dtype", DType::kString}, {"shape", PartialShape::scalar()}});
   std::vector<std::string> keys, reads, restored;
   std::vector<DType> dtypes;
   std::vector<int> ids;
@@ -172,8 +177,8 @@ void ModelWriter::write_saver() {
     ids.push_back(id);
     keys.push_back(entry(id).path + kValueSuffix);
     dtypes.push_back(variable.dtype());
-    reads.push_back(builder_.add("ReadVariableOp", tensors_[id] + "/Read/ReadVariableOp", {tensors_[id]},
-                                 {{"dtype", variable.dtype()}}));
+    reads.push_back(builder_.add("ReadVariableOp", tensors_[id] + "/Read/ReadVariableOp",
+                                 {tensors_[id]}, {{"dtype", variable.dtype()}}));
   }
   std::vector<std::string> saved_after, restored_after;
   if (!ids.empty()) {
@@ -182,7 +187,8 @@ void ModelWriter::write_saver() {
         builder_.add_constant("saver/slices", Array::vector(std::vector<std::string>(keys.size())));
     std::vector<std::string> inputs{file, names, slices};
     inputs.insert(inputs.end(), reads.begin(), reads.end());
-    saved_after.push_back("^" + builder_.add("SaveV2", "saver/save", std::move(inputs), {{"dtypes", dtypes}}));
+    saved_after.push_back(
+        "^" + builder_.add("SaveV2", "saver/save", std::move(inputs), {{"dtypes", dtypes}}));
     const std::string values =
         builder_.add("RestoreV2", "saver/restore", {file, names, slices}, {{"dtypes", dtypes}});
     for (std::size_t i = 0; i < ids.size(); ++i) {

@@ -51,7 +51,8 @@ Tensor LoadedFunctions::value(int object) {
   }
   const auto count = static_cast<std::int64_t>(objects().nodes.size());
   if (object < 0 || object >= count)
-    throw InvalidArgumentError(cat("A function of ", name_, " captured object ", object, " of ", count, "."));
+    throw InvalidArgumentError(
+        cat("A function of ", name_, " captured object ", object, " of ", count, "."));
   const proto::SavedObject& node = objects().nodes[static_cast<std::size_t>(object)];
   if (node.which_kind != proto::SavedObject::Case::kConstant) {
     throw InvalidArgumentError(
@@ -95,8 +96,8 @@ std::shared_ptr<Concrete> LoadedFunctions::concrete(const std::string& name) {
     concrete->inputs = decode(*found->second.canonicalized_input_signature);
     concrete->outputs = decode(*found->second.output_signature);
   } catch (const NotFoundError& error) {
-    throw InvalidArgumentError(cat("The signature of function '", name, "' of ", name_,
-                                   " is malformed: ", error.what()));
+    throw InvalidArgumentError(
+        cat("The signature of function '", name, "' of ", name_, " is malformed: ", error.what()));
   } catch (const Error& error) {
     throw_error(error.code(), cat("The signature of function '", name, "' of ", name_,
                                   " cannot be read: ", error.what()));
@@ -140,8 +141,8 @@ ConcreteFunction LoadedFunctions::import(const std::string& name, const Concrete
   if (!fit || !results_fit) {
     throw InvalidArgumentError(cat(
         "Function '", name, "' of ", name_, " takes ", AttrValue(args).to_string(), " and returns ",
-        AttrValue(returned).to_string(), ", but its signature is ", concrete.inputs.to_string(), " -> ",
-        concrete.outputs.to_string(), " with ", captures.size(), " captured values."));
+        AttrValue(returned).to_string(), ", but its signature is ", concrete.inputs.to_string(),
+        " -> ", concrete.outputs.to_string(), " with ", captures.size(), " captured values."));
   }
   return {with_shapes(function, concrete, captures), std::move(captures)};
 }
@@ -175,8 +176,8 @@ FunctionRef LoadedFunctions::with_shapes(const FunctionRef& function, const Conc
     shaped.graph.infer_shapes();
   } catch (const InvalidArgumentError& error) {
     throw InvalidArgumentError(cat("Function '", function->name(), "' of ", name_,
-                                   " does not fit its signature ", concrete.inputs.to_string(), ": ",
-                                   error.what()));
+                                   " does not fit its signature ", concrete.inputs.to_string(),
+                                   ": ", error.what()));
   }
   return std::make_shared<const tandem::Function>(
       function->name(), std::move(shaped.graph), std::move(shaped.args), std::move(shaped.results),
@@ -194,8 +195,9 @@ const io::ImportedGradient* LoadedFunctions::gradient(const std::string& op_type
   if (known != found_gradients_.end()) return &known->second;
   const auto registered = gradients_.find(op_type);
   return &found_gradients_
-              .emplace(key, registered == gradients_.end() ? io::ImportedGradient{}
-                                                           : find_gradient(registered->second, body))
+              .emplace(key, registered == gradients_.end()
+                                ? io::ImportedGradient{}
+                                : find_gradient(registered->second, body))
               .first->second;
 }
 
@@ -210,7 +212,8 @@ io::ImportedGradient LoadedFunctions::find_gradient(const std::string& function,
   const proto::FunctionDef* outer_def = library_.find(body);
   for (const int object : proto->second.bound_inputs) {
     if (object < 0 || static_cast<std::size_t>(object) >= objects().nodes.size())
-      throw InvalidArgumentError(cat("The gradient '", function, "' captured object ", object, "."));
+      throw InvalidArgumentError(
+          cat("The gradient '", function, "' captured object ", object, "."));
     const proto::SavedObject& node = objects().nodes[static_cast<std::size_t>(object)];
     if (node.which_kind == proto::SavedObject::Case::kCapturedTensor) {
       // A tensor of another body is out of reach: taking the gradient is an error then.

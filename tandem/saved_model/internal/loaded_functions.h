@@ -26,8 +26,8 @@ class LoadedFunctions : public std::enable_shared_from_this<LoadedFunctions> {
   void set_value(int object, Tensor value);
   /// What functions capture of an object. Throws InvalidArgumentError if it has no value.
   Tensor value(int object);
-  /// A function as what its signature says, imported when it is called. Throws InvalidArgumentError if
-  /// the file has no such function.
+  /// A function as what its signature says, imported when it is called. Throws InvalidArgumentError
+  /// if the file has no such function.
   std::shared_ptr<Concrete> concrete(const std::string& name);
 
  private:
@@ -42,8 +42,8 @@ class LoadedFunctions : public std::enable_shared_from_this<LoadedFunctions> {
   const std::string name_;
   std::map<std::string, std::string> gradients_;  // functions, by the types of nodes that name them
   std::mutex mutex_;
-  std::map<int, Tensor> values_;                               // guarded by mutex_
-  std::map<std::string, std::weak_ptr<Concrete>> concrete_;    // guarded by mutex_
+  std::map<int, Tensor> values_;                             // guarded by mutex_
+  std::map<std::string, std::weak_ptr<Concrete>> concrete_;  // guarded by mutex_
   // By type of node and function. Used while the library is locked.
   std::map<std::pair<std::string, std::string>, io::ImportedGradient> found_gradients_;
   io::FunctionLibrary library_;

@@ -28,13 +28,14 @@ bool stays_inside(const std::string& path) {
 
 std::string tags_text(const proto::MetaGraphDef& graph) {
   std::string text;
-  for (const std::string& tag : graph.meta_info_def->tags) text += cat(text.empty() ? "" : ", ", "'", tag, "'");
+  for (const std::string& tag : graph.meta_info_def->tags)
+    text += cat(text.empty() ? "" : ", ", "'", tag, "'");
   return cat("{", text, "}");
 }
 
 }  // namespace
 
-// Of files that are missing the reader speaks.
+// Missing files are the reader's to report.
 void ModelFolder::check_inside(const std::string& file) const {
   if (follow_links_out_ || !fs::exists(file)) return;
   fs::FileSystem& files = fs::file_system_of(file);
@@ -52,7 +53,8 @@ std::string ModelFolder::asset(const std::string& filename) const {
     throw InvalidArgumentError(
         cat(name_, " has an asset '", filename, "', which is not in its folder 'assets'."));
   }
-  if (path_.empty()) throw NotFoundError(cat(name_, " has no files, but an asset '", filename, "'."));
+  if (path_.empty())
+    throw NotFoundError(cat(name_, " has no files, but an asset '", filename, "'."));
   const std::string file = path_ + "/assets/" + filename;
   if (!fs::exists(file)) throw NotFoundError(cat(file, "; the asset of ", name_, " is missing"));
   check_inside(file);
@@ -101,7 +103,8 @@ std::shared_ptr<proto::MetaGraphDef> choose_graph(proto::SavedModel model,
                                                   const std::string& name) {
   const std::set<std::string> wanted(tags.begin(), tags.end());
   const auto tags_of = [](const proto::MetaGraphDef& graph) {
-    return std::set<std::string>(graph.meta_info_def->tags.begin(), graph.meta_info_def->tags.end());
+    return std::set<std::string>(graph.meta_info_def->tags.begin(),
+                                 graph.meta_info_def->tags.end());
   };
   proto::MetaGraphDef* chosen = nullptr;
   if (tags.empty() && model.meta_graphs.size() == 1) {
@@ -116,10 +119,11 @@ std::shared_ptr<proto::MetaGraphDef> choose_graph(proto::SavedModel model,
     std::string known, asked;
     for (const proto::MetaGraphDef& graph : model.meta_graphs) known += "\n  " + tags_text(graph);
     for (const std::string& tag : tags) asked += cat(asked.empty() ? "" : ", ", "'", tag, "'");
-    throw NotFoundError(
-        cat(name, tags.empty() ? " holds several graphs, so that tags must be given."
-                               : cat(" holds no graph with exactly the tags {", asked, "}."),
-            " It holds graphs with the tags:", known));
+    throw NotFoundError(cat(name,
+                            tags.empty()
+                                ? " holds several graphs, so that tags must be given."
+                                : cat(" holds no graph with exactly the tags {", asked, "}."),
+                            " It holds graphs with the tags:", known));
   }
   return std::make_shared<proto::MetaGraphDef>(std::move(*chosen));
 }

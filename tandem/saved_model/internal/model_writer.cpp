@@ -141,7 +141,8 @@ void ModelWriter::collect_captured() {
   std::set<const Resource*> known;
   std::vector<std::shared_ptr<Concrete>> functions;
   for_each_object(root_, [&](const std::shared_ptr<Object>& object, const std::string&) {
-    if (object->kind == Object::Kind::kVariable) known.insert(resource_of(object->variable.handle()));
+    if (object->kind == Object::Kind::kVariable)
+      known.insert(resource_of(object->variable.handle()));
     if (object->kind == Object::Kind::kTable) known.insert(resource_of(object->tensor));
     if (object->kind != Object::Kind::kFunction) return;
     for (const auto& trace : object->function.impl()) functions.push_back(trace);
@@ -245,7 +246,8 @@ int ModelWriter::id_of_capture(const Tensor& capture) {
     return known->second;
   }
   if (capture.dtype() == DType::kResource || capture.dtype() == DType::kVariant) {
-    throw UnimplementedError(cat("A function captured a ", capture.dtype(), " that has no form in a SavedModel. ",
+    throw UnimplementedError(cat("A function captured a ", capture.dtype(),
+                                 " that has no form in a SavedModel. ",
                                  "Variables, tables and other values have one."));
   }
   const int id = add_entry(nullptr, "");
@@ -307,8 +309,8 @@ void ModelWriter::write_functions() {
   }
 }
 
-// A table is what makes and fills it: its own functions if it was loaded and cannot change, else such
-// as give it what it holds now.
+// A table is what makes and fills it: its own functions if it was loaded and cannot change, else
+// such as give it what it holds now.
 void ModelWriter::write_table(int id) {
   const std::shared_ptr<Object> object = entry(id).object;
   const auto* table = dynamic_cast<const TableResource*>(resource_of(object->tensor));
@@ -363,9 +365,8 @@ std::string ModelWriter::add_signature(const std::string& name, const Concrete& 
     std::vector<std::size_t> places(specs.size());
     for (std::size_t i = 0; i < places.size(); ++i) places[i] = i;
     if (sort) {
-      std::stable_sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
-        return specs[a].name < specs[b].name;
-      });
+      std::stable_sort(places.begin(), places.end(),
+                       [&](std::size_t a, std::size_t b) { return specs[a].name < specs[b].name; });
     }
     return places;
   };
@@ -373,9 +374,9 @@ std::string ModelWriter::add_signature(const std::string& name, const Concrete& 
   const std::vector<std::size_t> inputs = order(concrete.input_specs, by_name);
   std::vector<std::size_t> places(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) places[inputs[i]] = i;
-  const bool composites = std::any_of(
-      concrete.outputs.items().begin(), concrete.outputs.items().end(),
-      [](const Value& item) { return item.kind() == Value::Kind::kCompositeSpec; });
+  const bool composites =
+      std::any_of(concrete.outputs.items().begin(), concrete.outputs.items().end(),
+                  [](const Value& item) { return item.kind() == Value::Kind::kCompositeSpec; });
   kept_.push_back(reordered(function.function(), places, order(concrete.output_specs, !composites),
                             cat("signature_wrapper_", name)));
   return add_concrete(concrete, kept_.back(), function.captures());

@@ -83,13 +83,13 @@ class ModelWriter {
   io::LibraryExport library_;
   GraphBuilder builder_;
   std::string uuid_;
-  std::map<const Concrete*, std::string> written_;            // names in the library
+  std::map<const Concrete*, std::string> written_;  // names in the library
   std::set<const tandem::Function*> described_;
   std::map<int, std::pair<std::string, std::string>> tables_;  // functions that make and fill one
   std::map<std::string, std::string> signature_functions_;
   std::map<int, std::string> tensors_;      // of the graph, by object
   std::map<int, std::string> asset_inits_;  // what reads an asset's path before there is one
-  std::vector<std::pair<std::string, std::string>> assets_;    // files, and their names in the model
+  std::vector<std::pair<std::string, std::string>> assets_;  // files, and their names in the model
   std::set<std::string> asset_names_;
 };
 

@@ -39,7 +39,7 @@ struct Object {
   std::shared_ptr<Concrete> create_table;
   std::shared_ptr<Concrete> fill_table;
 
-  // Of a module that was loaded, or is to be saved.
+  // What a module that was loaded, or is to be saved, has besides.
   std::map<std::string, Signature> signatures;
   std::vector<std::string> tags;
 
@@ -53,8 +53,8 @@ struct Object {
 
 const char* kind_name(Object::Kind kind);
 
-/// Calls `visit` for each object once, with a path that leads to it, each before its parts; the root's
-/// is "".
+/// Calls `visit` for each object once, with a path that leads to it, each before its parts; the
+/// root's is "".
 void for_each_object(const std::shared_ptr<Object>& root,
                      const std::function<void(const std::shared_ptr<Object>& object,
                                               const std::string& path)>& visit);

@@ -36,7 +36,8 @@ class ObjectLoader {
     for (int i = 0; i < count(); ++i) {
       if (is_part(i)) objects_[at(i)] = make(i, values);
     }
-    if (!objects_[0]) throw InvalidArgumentError(cat("The root of ", folder_.name(), " is no object."));
+    if (!objects_[0])
+      throw InvalidArgumentError(cat("The root of ", folder_.name(), " is no object."));
     link();
     for (int i = 0; i < count(); ++i) {
       if (nodes_[at(i)].which_kind == Case::kResource) make_table(i);
@@ -105,7 +106,8 @@ class ObjectLoader {
         object->kind = Object::Kind::kAsset;
         const int index = node.asset->asset_file_def_index;
         if (index < 0 || at(index) >= meta_->asset_file_def.size())
-          malformed(cat("object ", i, " is asset ", index, " of ", meta_->asset_file_def.size(), "."));
+          malformed(
+              cat("object ", i, " is asset ", index, " of ", meta_->asset_file_def.size(), "."));
         object->tensor = Tensor(folder_.asset(meta_->asset_file_def[at(index)].filename));
         functions_->set_value(i, object->tensor);
         break;
@@ -119,7 +121,8 @@ class ObjectLoader {
     return object;
   }
 
-  Variable make_variable(int i, const proto::SavedVariable& saved, const ObjectValues& values) const {
+  Variable make_variable(int i, const proto::SavedVariable& saved,
+                         const ObjectValues& values) const {
     const std::string name = saved.name.empty() ? cat("variable_", i) : saved.name;
     const auto dtype = io::dtype_of_number(saved.dtype);
     if (!dtype || *dtype == DType::kResource || *dtype == DType::kVariant) {
@@ -135,9 +138,9 @@ class ObjectLoader {
     }
     Array value = values.read(key);
     if (value.dtype() != *dtype || !shape.is_compatible(value.shape())) {
-      throw InvalidArgumentError(cat("Variable '", name, "' of ", folder_.name(), " is ", *dtype, shape,
-                                     ", but its checkpoint has ", value.dtype(), value.shape(),
-                                     " for it (", key, ")."));
+      throw InvalidArgumentError(cat("Variable '", name, "' of ", folder_.name(), " is ", *dtype,
+                                     shape, ", but its checkpoint has ", value.dtype(),
+                                     value.shape(), " for it (", key, ")."));
     }
     return Variable(Tensor(std::move(value)),
                     {.trainable = saved.trainable, .name = name, .shape = shape});
@@ -168,7 +171,8 @@ class ObjectLoader {
 
   Function make_function(const proto::SavedFunction& saved) {
     std::vector<std::shared_ptr<Concrete>> traces;
-    for (const std::string& name : saved.concrete_functions) traces.push_back(functions_->concrete(name));
+    for (const std::string& name : saved.concrete_functions)
+      traces.push_back(functions_->concrete(name));
     try {
       return Function(make_arg_spec(*saved.function_spec), std::move(traces));
     } catch (const Error& error) {
@@ -208,10 +212,12 @@ class ObjectLoader {
   }
 
   // A table's own functions and a function's traces are no parts that a user sees.
-  bool shows(int holder, const proto::TrackableObjectGraph::TrackableObject::ObjectReference& child) const {
+  bool shows(int holder,
+             const proto::TrackableObjectGraph::TrackableObject::ObjectReference& child) const {
     const Case kind = nodes_[at(holder)].which_kind;
     if (kind == Case::kFunction) return false;
-    if (kind == Case::kResource && nodes_[at(child.node_id)].which_kind == Case::kFunction) return false;
+    if (kind == Case::kResource && nodes_[at(child.node_id)].which_kind == Case::kFunction)
+      return false;
     return !(holder == 0 && child.local_name == "signatures");
   }
 

@@ -11,8 +11,8 @@
 
 namespace tandem::saved_model::internal {
 
-/// The values of a SavedModel's objects: they are found in its checkpoint by the names that lead to an
-/// object from the root.
+/// The values of a SavedModel's objects: they are found in its checkpoint by the names that lead to
+/// an object from the root.
 class ObjectValues {
  public:
   /// `prefix` of the checkpoint; "" if there is none.

@@ -17,7 +17,8 @@ constexpr int kMaxComponents = 1024;
 
 DType decode_dtype(int number) {
   const auto dtype = io::dtype_of_number(number);
-  if (!dtype) throw UnimplementedError(cat("A signature has dtype ", io::dtype_number_name(number), "."));
+  if (!dtype)
+    throw UnimplementedError(cat("A signature has dtype ", io::dtype_number_name(number), "."));
   return *dtype;
 }
 
@@ -34,7 +35,8 @@ std::vector<Value> ragged_components(const Value& state) {
   const std::int64_t rank = state[2].as_int();
   const DType splits = state[3].as_dtype();
   if (rank < 0 || rank > kMaxComponents || (shape.has_rank() && rank > shape.rank()))
-    throw InvalidArgumentError(cat("A RaggedTensorSpec of shape ", shape, " has ragged rank ", rank, "."));
+    throw InvalidArgumentError(
+        cat("A RaggedTensorSpec of shape ", shape, " has ragged rank ", rank, "."));
   PartialShape values = PartialShape::unknown();
   if (shape.has_rank()) {
     std::vector<std::int64_t> dims(shape.dims().begin() + rank, shape.dims().end());
@@ -42,7 +44,8 @@ std::vector<Value> ragged_components(const Value& state) {
     values = PartialShape(std::move(dims));
   }
   std::vector<Value> components{spec_value(dtype, std::move(values))};
-  for (std::int64_t i = 0; i < rank; ++i) components.push_back(spec_value(splits, unknown_vector()));
+  for (std::int64_t i = 0; i < rank; ++i)
+    components.push_back(spec_value(splits, unknown_vector()));
   return components;
 }
 
@@ -250,8 +253,8 @@ Value packed(const Value& structure, const std::vector<Tensor>& tensors, std::si
 
 Value pack(const Value& structure, const std::vector<Tensor>& tensors) {
   if (num_specs(structure) != tensors.size()) {
-    throw InvalidArgumentError(cat("A function returned ", tensors.size(), " tensors for ",
-                                   structure.to_string(), "."));
+    throw InvalidArgumentError(
+        cat("A function returned ", tensors.size(), " tensors for ", structure.to_string(), "."));
   }
   std::size_t next = 0;
   return packed(structure, tensors, next);

@@ -47,8 +47,8 @@ NamedTensors tensors_of(const proto::TensorInfo& info) {
         all.tensors.push_back(component.name);
       }
       if (all.tensors.size() != num_specs(all.spec))
-        throw InvalidArgumentError(cat("A composite tensor has ", all.tensors.size(), " components, not ",
-                                       num_specs(all.spec), "."));
+        throw InvalidArgumentError(cat("A composite tensor has ", all.tensors.size(),
+                                       " components, not ", num_specs(all.spec), "."));
       return all;
     }
     case Case::kNone: break;
