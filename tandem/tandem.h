@@ -36,4 +36,5 @@
 #include "tandem/runtime/tensor.h"
 #include "tandem/runtime/thread_context.h"
 #include "tandem/runtime/traced_function.h"
+#include "tandem/saved_model/saved_model.h"
 #include "tandem/train/train.h"

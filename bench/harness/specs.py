@@ -53,6 +53,7 @@ class Bench:
 TENSORFLOW = Program("tensorflow", script="tensorflow_peer.py")
 TENSORFLOW_C = Program("tensorflow", native="tf_c_eager")
 TENSORFLOW_START = Program("tensorflow", script="tensorflow_start.py", one_shot=True)
+TENSORFLOW_SAVED_MODEL = Program("tensorflow", script="tensorflow_saved_model.py", one_shot=True)
 TORCH = Program("torch", script="torch_peer.py")
 LIBTORCH = Program("torch", native="libtorch_eager")
 JAX = Program("jax", script="jax_peer.py")
@@ -104,6 +105,11 @@ def matmul():
 def start():
     yield Row("first_step", "ms", "lower", (tensorflow(TENSORFLOW_START, 10),), one_shot=True)
     yield Row("memory", "MB", "lower", (tensorflow(TENSORFLOW_START, 4),), one_shot=True)
+
+
+def saved_model_load():
+    yield Row("saved_model_load", "ms", "lower", (tensorflow(TENSORFLOW_SAVED_MODEL, 8),),
+              one_shot=True, tolerance=1e-3)
 
 
 def resnet50_memory(work, aim):
@@ -225,4 +231,5 @@ BENCHES = {
     "placement": Bench(tuple(placement())),
     "data": Bench(tuple(data()), files=True),
     "shapes": Bench(tuple(shapes())),
+    "life": Bench(tuple(saved_model_load()), models="export_saved_model.py"),
 }

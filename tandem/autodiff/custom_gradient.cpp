@@ -18,9 +18,6 @@
 namespace tandem {
 namespace {
 
-constexpr const char* kGradient = "_custom_gradient";
-constexpr const char* kInputs = "_custom_inputs";
-
 using Forward = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
 using Backward = std::function<std::vector<Tensor>(std::span<const Tensor>, std::span<const Tensor>,
                                                    std::span<const Tensor>)>;
@@ -46,7 +43,8 @@ std::vector<Tensor> run_forward(const Forward& forward, std::span<const Tensor> 
 std::vector<Tensor> with_zeros(std::span<const Tensor> grads, std::span<const Tensor> outputs) {
   std::vector<Tensor> filled(grads.begin(), grads.end());
   for (std::size_t i = 0; i < filled.size(); ++i) {
-    if (!filled[i].defined()) filled[i] = zeros_like(outputs[i]);
+    if (filled[i].defined()) continue;
+    filled[i] = outputs[i].dtype() == DType::kResource ? outputs[i] : zeros_like(outputs[i]);
   }
   return filled;
 }
@@ -74,8 +72,8 @@ std::vector<Tensor> call_custom(const CustomCall& custom, std::span<const Tensor
     outputs = raw_op(op, args,
                      {{"f", custom.forward},
                       {"Tout", custom.forward->result_dtypes()},
-                      {kGradient, custom.backward},
-                      {kInputs, custom.inputs}});
+                      {kCustomGradientAttr, custom.backward},
+                      {kCustomInputsAttr, custom.inputs}});
   }
   const auto n = static_cast<std::size_t>(custom.inputs);
   const std::vector<Tensor> inputs(args.begin(), args.begin() + custom.inputs);
@@ -130,11 +128,13 @@ std::vector<Tensor> trace_custom(const Forward& forward, const Backward& backwar
 
 }  // namespace
 
-bool has_custom_gradient(const Node& call) { return call.attrs().find(kGradient) != nullptr; }
+bool has_custom_gradient(const Node& call) {
+  return call.attrs().find(kCustomGradientAttr) != nullptr;
+}
 
 std::vector<Tensor> repeat_custom_call(const Node& call, std::span<const Tensor> args) {
-  return call_custom({call.attr<FunctionRef>("f"), call.attr<FunctionRef>(kGradient),
-                      call.attr<std::int64_t>(kInputs)},
+  return call_custom({call.attr<FunctionRef>("f"), call.attr<FunctionRef>(kCustomGradientAttr),
+                      call.attr<std::int64_t>(kCustomInputsAttr)},
                      args);
 }
 

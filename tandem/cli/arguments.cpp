@@ -43,6 +43,20 @@ void add_graph(CLI::App& command, std::string& graph) {
   command.add_option("GRAPH", graph, "A GraphDef: binary (.pb) or text (.pbtxt)")->required();
 }
 
+// Or a SavedModel, of which feeds and fetches are a signature's.
+void add_graph_or_model(CLI::App& command, std::string& graph, SavedModelArguments& model) {
+  auto* file = command.add_option("GRAPH", graph, "A GraphDef: binary (.pb) or text (.pbtxt)");
+  auto* folder = command.add_option(
+      "--saved-model", model.folder,
+      "A SavedModel's folder instead; feeds and fetches are the names of a signature");
+  folder->type_name("DIR")->excludes(file);
+  add_list(command, "--tag", model.tags,
+           "TAG of the SavedModel's graph; may be repeated (the only graph, or serve)")
+      ->needs(folder);
+  command.add_option("--signature", model.signature, "NAME of a signature (serving_default)")
+      ->needs(folder);
+}
+
 CLI::Option* add_json(CLI::App& command, bool& json, const char* about = nullptr) {
   return command.add_flag("--json", json, about ? about : "Print as JSON, for programs");
 }
@@ -110,7 +124,7 @@ void add_ops(CLI::App& command, OpsArguments& a) {
 void add_devices(CLI::App& command, DevicesArguments& a) { add_json(command, a.json); }
 
 void add_run(CLI::App& command, RunArguments& a) {
-  add_graph(command, a.graph);
+  add_graph_or_model(command, a.graph, a.saved_model);
   add_list(command, "--feed", a.feeds,
            "NAME[:I]=FILE: give a tensor the value of a .npy file, or of the lines of a .txt file; "
            "may be repeated")
@@ -173,7 +187,7 @@ void add_graph_command(CLI::App& command, GraphArguments& a) {
 }
 
 void add_step(CLI::App& command, StepArguments& a) {
-  add_graph(command, a.graph);
+  add_graph_or_model(command, a.graph, a.saved_model);
   command.add_option("--policy", a.policy, "How to place: greedy or cost")
       ->check(CLI::IsMember({"greedy", "cost"}));
   command.add_option("--costs", a.costs, "Measured costs, as a profile saves them");

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tandem/cli/model_signature.h"
 #include "tandem/cli/step_arguments.h"
 
 // The commands of td and their arguments. Each writes its results to std::cout and throws
@@ -36,6 +37,7 @@ void run_devices(const DevicesArguments& arguments);
 
 struct RunArguments {
   std::string graph;
+  SavedModelArguments saved_model;   ///< instead of a graph
   std::vector<std::string> feeds;    ///< "x:0=file.npy"
   std::vector<std::string> fetches;  ///< "y:0"
   std::vector<std::string> targets;

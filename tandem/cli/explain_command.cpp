@@ -74,7 +74,7 @@ void print_dot(const Explanation& e) {
 std::vector<Array> zeros_for(const WholeFunction& whole) {
   std::vector<Array> values;
   double bytes = 0;
-  for (std::size_t i = 0; i < whole.arg_shapes.size(); ++i) {
+  for (std::size_t i = 0; i < whole.feeds.size(); ++i) {
     const Node& arg = *whole.function->args()[i];
     if (is_object(arg.output_dtype(0)) && arg.output_dtype(0) != DType::kString) {
       throw InvalidArgumentError(cat("--measure: '", whole.feeds[i], "' is a ", arg.output_dtype(0),
@@ -98,7 +98,7 @@ profiler::Profile measure(const WholeFunction& whole, int steps) {
   const std::vector<Array> values = zeros_for(whole);
   for (const io::GraphSession::Step& init : whole.inits) init.run(values);
   const std::vector<Tensor> args(values.begin(), values.end());
-  const ConcreteFunction function(whole.function, {});
+  const ConcreteFunction function(whole.function, whole.captures);
   // Each step leaves one for each node at most, and its own.
   constexpr std::size_t kMaxEvents = 5'000'000;
   const std::size_t events =
@@ -127,12 +127,12 @@ void run_explain(const ExplainArguments& arguments) {
     try {
       explain.profile = measure(whole, arguments.measure);
     } catch (const FailedPreconditionError&) {
-      if (!whole.function->stateful() || !arguments.inits.empty()) throw;
+      if (!whole.function->stateful() || !arguments.inits.empty() || !whole.graph) throw;
       rethrow_proposing_init("td explain --measure", *whole.graph);
     }
   }
   Explanation explanation = explain_function(*whole.function, whole.arg_shapes, explain);
-  explanation.title = arguments.graph;
+  explanation.title = arguments.graph.empty() ? arguments.saved_model.folder : arguments.graph;
   if (!arguments.html.empty()) {
     for_option("--html", [&] { explanation.save_html(arguments.html); });
     std::cerr << "td: wrote " << arguments.html << '\n';

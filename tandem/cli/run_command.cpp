@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <iomanip>
 #include <iostream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string>
@@ -25,6 +27,7 @@
 #include "tandem/io/npy.h"
 #include "tandem/runtime/config.h"
 #include "tandem/runtime/runtime.h"
+#include "tandem/runtime/thread_context.h"
 
 namespace tandem::cli {
 namespace {
@@ -143,12 +146,15 @@ io::GraphSession::RunOptions run_options(const RunArguments& arguments) {
   return options;
 }
 
-std::vector<Fetched> run_steps(const RunArguments& arguments, const io::GraphSession::Step& step,
-                               const std::vector<Array>& values) {
+// A step on the values that are fed.
+using Step = std::function<std::vector<Array>()>;
+
+std::vector<Fetched> run_steps(const std::vector<std::string>& fetches, int steps,
+                               const Step& step) {
   std::vector<Fetched> fetched;
-  for (const std::string& fetch : arguments.fetches) fetched.emplace_back(fetch, arguments.steps);
-  for (int i = 0; i < arguments.steps; ++i) {
-    std::vector<Array> results = step.run(values, run_options(arguments));
+  for (const std::string& fetch : fetches) fetched.emplace_back(fetch, steps);
+  for (int i = 0; i < steps; ++i) {
+    std::vector<Array> results = step();
     for (std::size_t f = 0; f < results.size(); ++f) fetched[f].add(std::move(results[f]));
   }
   return fetched;
@@ -189,13 +195,11 @@ struct Timing {
   double median = 0;
 };
 
-Timing measure(const RunArguments& arguments, const io::GraphSession::Step& step,
-               const std::vector<Array>& values) {
+Timing measure(const RunArguments& arguments, const Step& step) {
   std::vector<double> times;
-  const io::GraphSession::RunOptions options = run_options(arguments);
   for (int i = 0; i < arguments.repeat; ++i) {
     const auto start = std::chrono::steady_clock::now();
-    step.run(values, options);
+    step();
     times.push_back(
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
             .count());
@@ -232,10 +236,56 @@ void report(const RunArguments& arguments, const Timing& timing, int nodes, std:
   std::cout << '\n';
 }
 
+struct Feeds {
+  std::vector<std::string> names;
+  std::vector<Array> values;
+};
+
+Feeds read_feeds(const RunArguments& arguments) {
+  Feeds feeds;
+  for (const std::string& text : arguments.feeds) {
+    io::GraphSession::Feed feed = for_option("--feed " + text, [&] { return read_feed(text); });
+    feeds.names.push_back(feed.name);
+    feeds.values.push_back(std::move(feed.value));
+  }
+  return feeds;
+}
+
+void make_out(const RunArguments& arguments) {
+  if (arguments.out.empty()) return;
+  for_option("--out " + arguments.out,
+             [&] { fs::file_system_of(arguments.out).make_directories(arguments.out); });
+}
+
+void finish(const RunArguments& arguments, const std::vector<Fetched>& fetched, const Step& step,
+            int nodes) {
+  for (const Fetched& one : fetched) report_fetch(arguments, one);
+  const Timing timing = arguments.repeat > 0 ? measure(arguments, step) : Timing{};
+  report(arguments, timing, nodes, peak_bytes(Runtime::current()));
+}
+
+void run_signature(const RunArguments& arguments) {
+  if (!arguments.targets.empty() || !arguments.inits.empty())
+    throw UsageError("--target and --init are nodes of a graph: a signature has none");
+  const ModelSignature signature(arguments.saved_model, arguments.fetches);
+  const Feeds feeds = read_feeds(arguments);
+  make_out(arguments);
+  const Step step = [&] {
+    std::optional<DeadlineScope> deadline;
+    if (const auto timeout = run_options(arguments).timeout) deadline.emplace(*timeout);
+    return signature.run(feeds.names, feeds.values);
+  };
+  finish(arguments, run_steps(signature.fetches(), arguments.steps, step), step,
+         signature.num_nodes());
+}
+
 }  // namespace
 
 void run_graph(const RunArguments& arguments) {
-  if (arguments.fetches.empty() && arguments.targets.empty())
+  const bool is_model = !arguments.saved_model.folder.empty();
+  if (arguments.graph.empty() && !is_model)
+    throw UsageError("GRAPH or --saved-model DIR is required");
+  if (!is_model && arguments.fetches.empty() && arguments.targets.empty())
     throw UsageError("--fetch or --target is required");
   check_file_names(arguments);
   check_feeds(arguments.feeds);
@@ -249,6 +299,11 @@ void run_graph(const RunArguments& arguments) {
   Runtime runtime(threads);
   RuntimeScope scope(runtime);
   check_device(runtime, arguments.device);
+  if (is_model) {
+    std::optional<DeviceScope> device;
+    if (!arguments.device.empty()) device.emplace(arguments.device);
+    return run_signature(arguments);
+  }
   io::ImportOptions import;
   import.allow_unsupported = true;  // what the step needs is checked before it runs
   import.device = arguments.device;
@@ -256,30 +311,20 @@ void run_graph(const RunArguments& arguments) {
   const std::shared_ptr<const Graph> graph = imported.graph;
   const io::GraphSession session(std::move(imported));
 
-  std::vector<std::string> names;
-  std::vector<Array> values;
-  for (const std::string& text : arguments.feeds) {
-    io::GraphSession::Feed feed = for_option("--feed " + text, [&] { return read_feed(text); });
-    names.push_back(feed.name);
-    values.push_back(std::move(feed.value));
-  }
-  const auto step = session.prepare(names, arguments.fetches, arguments.targets);
-  if (!arguments.out.empty()) {
-    for_option("--out " + arguments.out,
-               [&] { fs::file_system_of(arguments.out).make_directories(arguments.out); });
-  }
+  const Feeds feeds = read_feeds(arguments);
+  const auto prepared = session.prepare(feeds.names, arguments.fetches, arguments.targets);
+  make_out(arguments);
+  const Step step = [&] { return prepared.run(feeds.values, run_options(arguments)); };
   std::vector<Fetched> fetched;
   try {
     for (const std::string& init : arguments.inits)
-      session.prepare(names, {}, {init}).run(values, run_options(arguments));
-    fetched = run_steps(arguments, step, values);
+      session.prepare(feeds.names, {}, {init}).run(feeds.values, run_options(arguments));
+    fetched = run_steps(arguments.fetches, arguments.steps, step);
   } catch (const FailedPreconditionError&) {
     if (!arguments.inits.empty()) throw;
     rethrow_proposing_init("td run", *graph);
   }
-  for (const Fetched& one : fetched) report_fetch(arguments, one);
-  const Timing timing = arguments.repeat > 0 ? measure(arguments, step, values) : Timing{};
-  report(arguments, timing, step.num_nodes(), peak_bytes(runtime));
+  finish(arguments, fetched, step, prepared.num_nodes());
 }
 
 }  // namespace tandem::cli

@@ -84,11 +84,18 @@ void check_kernels(const DeviceSet& set) {
 }  // namespace
 
 WholeFunction StepArguments::step() const {
+  if (graph.empty() && saved_model.folder.empty())
+    throw UsageError("GRAPH or --saved-model DIR is required");
   WholeGraph wanted;
   wanted.fetches = fetches;
   wanted.targets = targets;
   wanted.inits = inits;
   for (const std::string& feed : feeds) add_feed(feed, wanted);
+  if (!saved_model.folder.empty()) {
+    if (!targets.empty() || !inits.empty())
+      throw UsageError("--target and --init are nodes of a graph: a signature has none");
+    return whole_function(ModelSignature(saved_model, fetches), wanted);
+  }
   io::ImportOptions import;
   import.allow_unsupported = true;
   return whole_function(io::read_graph_def(graph, import), wanted);

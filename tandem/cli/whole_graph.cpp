@@ -96,4 +96,27 @@ WholeFunction whole_function(io::ImportedGraph imported, const WholeGraph& step)
   return whole;
 }
 
+WholeFunction whole_function(const ModelSignature& signature, const WholeGraph& step) {
+  const ConcreteFunction function = signature.function();
+  WholeFunction whole;
+  whole.function = function.function();
+  whole.captures = function.captures();
+  std::map<std::string, PartialShape> given = step.shapes;
+  for (const saved_model::TensorSpec& spec : signature.inputs()) {
+    whole.feeds.push_back(spec.name);
+    const auto shape = given.find(spec.name);
+    whole.arg_shapes.push_back(shape == given.end() ? spec.shape : shape->second);
+    check_bytes(spec.name, spec.dtype, whole.arg_shapes.back());
+    if (!spec.shape.is_compatible(whole.arg_shapes.back())) {
+      throw InvalidArgumentError(cat("Input '", spec.name, "' is ", spec.dtype, spec.shape,
+                                     " but is fed ", spec.dtype, whole.arg_shapes.back(), "."));
+    }
+    if (shape != given.end()) given.erase(shape);
+  }
+  if (!given.empty())
+    throw NotFoundError(cat("The signature has no input '", given.begin()->first, "'."));
+  for (const Tensor& capture : whole.captures) whole.arg_shapes.push_back(capture.partial_shape());
+  return whole;
+}
+
 }  // namespace tandem::cli

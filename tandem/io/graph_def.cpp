@@ -18,8 +18,10 @@ ImportedGraph read_graph_def(const std::string& path, ImportOptions options) {
   if (is_text_file(path)) options.format = GraphFormat::kText;
   options.name = cat("'", path, "'");
   const auto saved_model = [&] {
-    return InvalidArgumentError(cat(
-        "'", path, "' is a SavedModel, not a GraphDef. Export a frozen graph (docs/graphs.md)."));
+    return InvalidArgumentError(
+        cat("'", path,
+            "' is a SavedModel, not a GraphDef. td::saved_model::load reads it, and `td run "
+            "--saved-model DIR` runs it (docs/saved-model.md)."));
   };
   if (fs::file_system_of(path).stat(path).is_directory) {
     if (fs::exists(path + "/saved_model.pb")) throw saved_model();

@@ -23,6 +23,7 @@
 #include "tandem/ops/example_ops.h"
 #include "tandem/ops/image_codec_ops.h"
 #include "tandem/ops/sequence_example_ops.h"
+#include "tandem/saved_model/load.h"
 
 /// What the fuzz targets do with an input: whatever the bytes, a value or an Error comes of it.
 namespace tandem::fuzz {
@@ -52,6 +53,29 @@ inline void npy(std::string_view bytes) {
   }
   try {
     io::decode_npz(bytes, "input");
+  } catch (const Error&) {
+  }
+}
+
+/// The bytes of saved_model.pb: its objects, and each function that it holds.
+inline void saved_model(std::string_view bytes) {
+  try {
+    const saved_model::Module model = saved_model::load_bytes(bytes, "input");
+    for (const std::string& path : model.functions()) {
+      const saved_model::Function function = model.function(path);
+      for (std::size_t i = 0; i < function.num_traces(); ++i) {
+        try {
+          function.concrete(i);
+        } catch (const Error&) {
+        }
+      }
+    }
+    for (const std::string& name : model.signature_names()) {
+      try {
+        model.signature(name).concrete();
+      } catch (const Error&) {
+      }
+    }
   } catch (const Error&) {
   }
 }

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "tandem/autodiff/internal/custom_call.h"
 #include "tandem/core/error.h"
 #include "tandem/io/internal/attr_proto.h"
 #include "tandem/io/internal/stand_in.h"
@@ -56,6 +57,17 @@ void BodyExport::set_name(const Node& node, const std::string& name) {
 }
 
 std::string BodyExport::value(Output output) const {
+  const auto instead = with_gradient_.find(output.node);
+  return instead == with_gradient_.end() ? own_value(output)
+                                         : cat(instead->second, ":output:", output.index);
+}
+
+// As a graph names it, also in a function.
+std::string BodyExport::graph_name(Output output) const {
+  return cat(name_of_.at(output.node), ":", output.index);
+}
+
+std::string BodyExport::own_value(Output output) const {
   const Node& node = *output.node;
   const std::string& name = name_of_.at(&node);
   if (arguments_.contains(&node)) return name;
@@ -145,6 +157,49 @@ void BodyExport::write_node(const Node& node) {
     if (const auto* list = groups->get_if<std::vector<std::string>>()) write_colocation(*list, def);
   }
   nodes_.push_back(std::move(def));
+  if (in_function_ && !library_.gradient_prefix().empty() && has_custom_gradient(node))
+    write_gradient(node);
+}
+
+void BodyExport::write_gradient(const Node& call) {
+  ExportedGradient gradient;
+  gradient.op_type = cat(library_.gradient_prefix(), library_.gradients().size());
+  gradient.body = function_;
+  gradient.backward = call.attr<FunctionRef>(kCustomGradientAttr);
+  gradient.outputs = static_cast<std::size_t>(call.num_outputs());
+  gradient.inputs = static_cast<std::size_t>(call.attr<std::int64_t>(kCustomInputsAttr));
+  proto::NodeDef identity;
+  identity.name = names_.make(name_of_.at(&call) + "/with_gradient");
+  identity.op = "IdentityN";
+  std::vector<DType> dtypes;
+  const auto pass = [&](Output tensor, const std::string& name) {
+    identity.input.push_back(name);
+    dtypes.push_back(base_dtype(tensor.node->output_dtype(tensor.index)));
+  };
+  const auto need = [&](Output tensor) {
+    gradient.tensors.push_back(graph_name(tensor));
+    gradient.dtypes.push_back(base_dtype(tensor.node->output_dtype(tensor.index)));
+  };
+  std::vector<Output> outputs;
+  for (int i = 0; i < call.num_outputs(); ++i) {
+    outputs.push_back({const_cast<Node*>(&call), i});
+    pass(outputs.back(), own_value(outputs.back()));
+  }
+  for (std::size_t i = 0; i < call.inputs().size(); ++i) {
+    if (i == gradient.inputs) {
+      for (const Output& output : outputs) need(output);
+    }
+    if (i < gradient.inputs) pass(call.inputs()[i], value(call.inputs()[i]));
+    need(call.inputs()[i]);
+  }
+  if (gradient.inputs == call.inputs().size()) {
+    for (const Output& output : outputs) need(output);
+  }
+  encode_attr(dtypes, {}, identity.attr["T"]);
+  encode_attr(gradient.op_type, {}, identity.attr["_gradient_op_type"]);
+  with_gradient_[&call] = identity.name;
+  nodes_.push_back(std::move(identity));
+  library_.gradients().push_back(std::move(gradient));
 }
 
 void BodyExport::write_constant(const Node& fill, proto::NodeDef& def) const {
@@ -192,7 +247,7 @@ std::string LibraryExport::add(const FunctionRef& function) {
     const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
     if (!letter && c != '_') c = '_';
   }
-  const std::string wanted = name.empty() ? "f" : name;
+  const std::string wanted = prefix_ + (name.empty() ? "f" : name);
   name = wanted;
   for (int i = 1; !taken_.insert(name).second; ++i) name = cat(wanted, "_", i);
   names_.emplace(function.get(), name);
@@ -202,6 +257,7 @@ std::string LibraryExport::add(const FunctionRef& function) {
   signature.name = name;
   signature.is_stateful = function->stateful();
   BodyExport body(*this, def.node_def, true);
+  body.set_function(name);
   for (std::size_t i = 0; i < function->args().size(); ++i) {
     const Node& arg = *function->args()[i];
     const std::string arg_name = body.names().make(cat("arg_", i));

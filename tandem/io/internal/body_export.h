@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tandem/graph/function.h"
@@ -11,15 +12,38 @@
 
 namespace tandem::io {
 
+/// A gradient that a user wrote, as TensorFlow keeps it: in the body of a function a node
+/// IdentityN, of the results and then the inputs of a call, names its type.
+struct ExportedGradient {
+  std::string op_type;
+  std::string body;      ///< the function that holds the node
+  FunctionRef backward;  ///< of (inputs, outputs, output gradients, captured tensors)
+  std::size_t outputs = 0;
+  std::size_t inputs = 0;
+  // Inputs, outputs and captured tensors.
+  std::vector<std::string> tensors;  ///< names in the body: "node:1"
+  std::vector<DType> dtypes;
+};
+
 /// Writes functions, each once, to a GraphDef's library.
 class LibraryExport {
  public:
-  explicit LibraryExport(proto::GraphDef& graph) : graph_(graph) {}
+  /// Names of functions begin with `prefix`: no op must be called alike.
+  explicit LibraryExport(proto::GraphDef& graph, std::string prefix = "")
+      : graph_(graph), prefix_(std::move(prefix)) {}
   /// The function's name in the library.
   std::string add(const FunctionRef& function);
+  /// From now on calls with a gradient of the user's own keep it: types of gradients begin with
+  /// `prefix`, and are listed in `gradients`. Else calls are written without.
+  void keep_gradients(std::string prefix) { gradient_prefix_ = std::move(prefix); }
+  const std::string& gradient_prefix() const { return gradient_prefix_; }
+  std::vector<ExportedGradient>& gradients() { return gradients_; }
 
  private:
   proto::GraphDef& graph_;
+  const std::string prefix_;
+  std::string gradient_prefix_;
+  std::vector<ExportedGradient> gradients_;
   std::map<const Function*, std::string> names_;
   std::set<std::string> taken_;
 };
@@ -44,6 +68,8 @@ class BodyExport {
       : library_(library), nodes_(nodes), in_function_(in_function) {}
 
   ExportNames& names() { return names_; }
+  /// The function whose body it is.
+  void set_function(const std::string& function) { function_ = function; }
   /// What its users call the value of a node that is not written: an argument's name.
   void set_name(const Node& node, const std::string& name);
   /// Before anything is planned: a node that is to have exactly this name.
@@ -63,6 +89,9 @@ class BodyExport {
 
  private:
   void write_node(const Node& node);
+  void write_gradient(const Node& call);
+  std::string own_value(Output output) const;
+  std::string graph_name(Output output) const;
   void write_constant(const Node& fill, proto::NodeDef& def) const;
   void write_colocation(const std::vector<std::string>& groups, proto::NodeDef& def) const;
 
@@ -74,6 +103,8 @@ class BodyExport {
   std::map<const Node*, std::string> name_of_;
   std::map<std::string, const Node*> by_own_name_;
   std::map<const Node*, std::string> asked_;
+  std::string function_;
+  std::map<const Node*, std::string> with_gradient_;  // what users of a call use instead
   std::set<const Node*> arguments_;
 };
 

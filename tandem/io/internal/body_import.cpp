@@ -9,6 +9,7 @@
 #include "tandem/core/error.h"
 #include "tandem/device/device_spec.h"
 #include "tandem/graph/op_registry.h"
+#include "tandem/io/internal/gradient_import.h"
 #include "tandem/io/internal/stand_in.h"
 #include "tandem/io/internal/tensor_proto.h"
 #include "tandem/io/internal/wire.h"
@@ -211,6 +212,8 @@ void BodyImport::read_op(Pending& node) {
 void BodyImport::read_attrs(Pending& node) {
   for (const auto& [name, unbound] : node.def->attr) {
     if (name == "_class") read_colocation(node, unbound);
+    if (name == "_gradient_op_type" && function_)
+      node.gradient = library_.gradient_of_node(bound(unbound)->s, function_->signature->name);
     if (name.starts_with("_")) continue;  // notes for TensorFlow's own use
     const AttrDef* def = node.op->find_attr(name);
     if (!def) {
@@ -238,7 +241,19 @@ void BodyImport::read_attrs(Pending& node) {
     node.op = nullptr;
   } else if (!function_ && node.op->traits.kind == NodeKind::kConst) {
     node.def->attr["value"].tensor.clear();
+  } else if (function_ && !library_.shared_name_suffix().empty()) {
+    share_by_suffix(node);
   }
+}
+
+// Functions of two models may name their resources alike. A resource without a name is called as
+// its node.
+void BodyImport::share_by_suffix(Pending& node) const {
+  if (!node.op->find_attr("shared_name")) return;
+  const AttrValue* given = node.attrs.find("shared_name");
+  const auto* name = given ? given->get_if<std::string>() : nullptr;
+  node.attrs.set("shared_name",
+                 cat(name && !name->empty() ? *name : node.name, library_.shared_name_suffix()));
 }
 
 // "loc:@NAME": the node goes where NAME goes (docs/placement.md).
@@ -281,6 +296,7 @@ void BodyImport::read_call(Pending& node) {
                                                                : "PartitionedCall");
   node.attrs = AttrMap{
       {"f", function}, {"Tin", function->arg_dtypes()}, {"Tout", function->result_dtypes()}};
+  node.gradient = library_.gradient_of_function(node.def->op);
 }
 
 // ---- Reading: edges ----
@@ -303,6 +319,24 @@ void BodyImport::read_inputs(Pending& node) {
           from.def && has_name(from.def->op, "NextIteration") && has_name(node.def->op, "Merge");
       node.inputs.push_back({producer, index, back});
     }
+  }
+  if (node.gradient) read_captures(node);
+}
+
+// What a gradient captured is named as a graph names it, "node:1", though it is of a function.
+void BodyImport::read_captures(Pending& node) {
+  for (const std::string& text : node.gradient->captures) {
+    const std::size_t colon = text.rfind(':');
+    const auto found = by_name_.find(std::string_view(text).substr(0, colon));
+    const auto index = colon == std::string::npos
+                           ? std::optional<int>(0)
+                           : parse_index(std::string_view(text).substr(colon + 1));
+    if (found == by_name_.end() || !index) {
+      fail(node, cat("its gradient '", node.gradient->function, "' needs the tensor '", text,
+                     "', which does not exist."));
+    }
+    node.inputs.push_back({found->second, *index, false});
+    ++node.num_captures;
   }
 }
 
@@ -644,6 +678,13 @@ void BodyImport::make_node(Graph& graph, Pending& node) {
   try {
     if (node.repeated_to) {
       make_constant(graph, node, std::move(spec));
+    } else if (node.gradient) {
+      proto::NameAttrList name;
+      name.name = node.gradient->function;
+      const std::size_t own = spec.inputs.size() - node.num_captures;
+      node.made =
+          add_with_gradient(graph, library_.runtime().ops(), std::move(spec), own, *node.gradient,
+                            name.name.empty() ? nullptr : library_.import(name));
     } else {
       node.made = graph.add(std::move(spec));
     }

@@ -17,6 +17,17 @@ class Runtime;
 
 namespace tandem::io {
 
+/// A gradient that the author of a graph wrote, of a node or of calls of a function: a function of
+/// the library. Of a node it takes the gradients of the outputs and then `captures`; of calls it
+/// takes the inputs and then the gradients of the outputs.
+struct ImportedGradient {
+  std::string function;  ///< "": it is not in the file, and taking the gradient is an error
+  std::vector<std::string> captures = {};  ///< tensors of the body where the node is: "Exp:0"
+  bool takes_inputs = false;
+  /// For each input whether the function returns its gradient; empty: it returns all.
+  std::vector<bool> gives = {};
+};
+
 /// What imports of all bodies of one GraphDef share.
 class Library {
  public:
@@ -30,6 +41,14 @@ class Library {
   virtual void add_problem(const std::string& message) = 0;
   virtual Runtime& runtime() const = 0;
   virtual const std::string& device() const = 0;
+  /// The gradient that a node of `body` names by its attribute `_gradient_op_type`; null if there
+  /// is none.
+  virtual const ImportedGradient* gradient_of_node(const std::string& op_type,
+                                                   const std::string& body) const = 0;
+  /// The gradient of calls of a function; null: what follows from its body.
+  virtual const ImportedGradient* gradient_of_function(const std::string& name) const = 0;
+  /// What is appended to the names by which nodes in functions share resources; "": nothing.
+  virtual const std::string& shared_name_suffix() const = 0;
   /// Counts outputs that a number in the file announces; throws when they are out of proportion.
   virtual void count_outputs(std::int64_t outputs) = 0;
 };
@@ -72,6 +91,8 @@ class BodyImport {
     std::string reason;   // why it cannot run
     bool broken = false;  // reported as a problem: a stand-in lets the others be looked at
     const proto::FunctionDef* callee = nullptr;
+    const ImportedGradient* gradient = nullptr;
+    std::size_t num_captures = 0;  // of the gradient, the last inputs
     std::vector<Edge> inputs;
     std::vector<int> controls;
     std::vector<std::string> output_keys;  // of a node that cannot run, as they are met
@@ -95,6 +116,8 @@ class BodyImport {
   void read_colocation(Pending& node, const proto::AttrValue& value) const;
   void read_constant(Pending& node, const proto::AttrValue& value);
   void read_call(Pending& node);
+  void share_by_suffix(Pending& node) const;
+  void read_captures(Pending& node);
   void read_inputs(Pending& node);
   std::vector<std::pair<int, int>> resolve(const std::string& text, const std::string& user);
   std::pair<int, int> named_outputs(int producer, const std::string& output) const;

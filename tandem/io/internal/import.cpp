@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 #include <set>
+#include <utility>
 
 #include "tandem/core/error.h"
 #include "tandem/device/device_spec.h"
 #include "tandem/graph/function_shapes.h"
 #include "tandem/io/internal/body_import.h"
+#include "tandem/io/internal/stand_in.h"
 #include "tandem/io/internal/tensor_proto.h"
 #include "tandem/io/internal/wire.h"
 #include "tandem/runtime/runtime.h"
@@ -26,8 +29,15 @@ constexpr std::size_t kMaxReported = 1000;
 
 class GraphImport final : public Library {
  public:
-  GraphImport(proto::GraphDef& def, const ImportOptions& options)
-      : def_(def), options_(options), runtime_(Runtime::current()) {}
+  GraphImport(proto::GraphDef& def, const ImportOptions& options,
+              const LibraryOptions& library = {})
+      : def_(def), options_(options), library_(library), runtime_(Runtime::current()) {
+    for (const proto::GradientDef& gradient : def.library->gradient) {
+      gradients_.emplace(
+          gradient.function_name,
+          ImportedGradient{.function = gradient.gradient_func, .takes_inputs = true});
+    }
+  }
 
   ImportedGraph run() {
     const InferenceMemory memory;
@@ -48,6 +58,33 @@ class GraphImport final : public Library {
                                    options_.name, ":", describe_unsupported(result_.unsupported)));
     }
     return std::move(result_);
+  }
+
+  // Before functions are asked for one by one.
+  void begin() {
+    check_versions();
+    list_library();
+  }
+  FunctionRef function(const std::string& name) {
+    const InferenceMemory memory;
+    problems_.clear();
+    num_problems_ = 0;
+    reported_.clear();
+    running_.clear();
+    proto::NameAttrList wanted;
+    wanted.name = name;
+    FunctionRef function = import(wanted);
+    result_.unsupported.clear();
+    if (!problems_.empty()) throw InvalidArgumentError(describe_problems());
+    std::set<const Function*> seen;
+    list_unsupported(*function, seen);
+    if (!result_.unsupported.empty()) {
+      const std::size_t count = result_.unsupported.size();
+      throw UnimplementedError(cat("This build cannot run ", count, count == 1 ? " node" : " nodes",
+                                   " of function '", name, "' of ", options_.name, ":",
+                                   describe_unsupported(result_.unsupported)));
+    }
+    return function;
   }
 
   const proto::FunctionDef* find(const std::string& name) const override {
@@ -101,6 +138,16 @@ class GraphImport final : public Library {
   Runtime& runtime() const override { return runtime_; }
   const std::string& device() const override { return options_.device; }
 
+  const ImportedGradient* gradient_of_node(const std::string& op_type,
+                                           const std::string& body) const override {
+    return library_.gradient ? library_.gradient(op_type, body) : nullptr;
+  }
+  const ImportedGradient* gradient_of_function(const std::string& name) const override {
+    const auto found = gradients_.find(name);
+    return found == gradients_.end() ? nullptr : &found->second;
+  }
+  const std::string& shared_name_suffix() const override { return library_.shared_name_suffix; }
+
   void count_outputs(std::int64_t outputs) override {
     if (outputs <= 16) return;
     if (outputs > kMaxOutputs || (announced_ += outputs) > kMaxOutputs) {
@@ -110,6 +157,30 @@ class GraphImport final : public Library {
   }
 
  private:
+  // Nodes of a function and of those that it calls that cannot run. Gradients are another matter:
+  // they are looked at when they are needed.
+  void list_unsupported(const Function& function, std::set<const Function*>& seen) {
+    if (!seen.insert(&function).second) return;
+    for (const auto& node : function.body().nodes()) {
+      if (const std::string* why = why_unsupported(*node)) {
+        const AttrValue* op = node->attrs().find(kOpAttr);
+        const auto* name = op ? op->get_if<std::string>() : nullptr;
+        result_.unsupported.push_back({.name = node->name(),
+                                       .op = name ? *name : node->op().name,
+                                       .function = function.name(),
+                                       .reason = why->empty() ? "it is malformed" : *why,
+                                       .nearest = {}});
+      }
+      for (const auto& [attr, value] : node->attrs()) {
+        if (attr.starts_with("_")) continue;
+        if (const auto* f = value.get_if<FunctionRef>(); f && *f) list_unsupported(**f, seen);
+        if (const auto* list = value.get_if<std::vector<FunctionRef>>()) {
+          for (const FunctionRef& f : *list) list_unsupported(*f, seen);
+        }
+      }
+    }
+  }
+
   // One alone is its own text. The rest of a text of several lines is indented below its first.
   std::string describe_problems() const {
     if (num_problems_ == 1 && result_.unsupported.empty()) return problems_[0];
@@ -228,6 +299,8 @@ class GraphImport final : public Library {
 
   proto::GraphDef& def_;
   const ImportOptions& options_;
+  const LibraryOptions library_;
+  std::map<std::string, ImportedGradient> gradients_;  // of calls, by the function called
   Runtime& runtime_;
   ImportedGraph result_;
   std::map<std::string, proto::FunctionDef*> functions_;
@@ -244,6 +317,34 @@ class GraphImport final : public Library {
 
 ImportedGraph import_message(proto::GraphDef& def, const ImportOptions& options) {
   return GraphImport(def, options).run();
+}
+
+struct FunctionLibrary::State {
+  State(std::shared_ptr<proto::GraphDef> graph, LibraryOptions options)
+      : def(std::move(graph)),
+        import_options{.name = options.name},
+        runtime(Runtime::current().share()),
+        import(*def, import_options, options) {
+    import.begin();
+  }
+  const std::shared_ptr<proto::GraphDef> def;
+  const ImportOptions import_options;
+  const std::shared_ptr<Runtime> runtime;
+  std::mutex mutex;
+  GraphImport import;  // guarded by mutex
+};
+
+FunctionLibrary::FunctionLibrary(std::shared_ptr<proto::GraphDef> def, LibraryOptions options)
+    : state_(std::make_unique<State>(std::move(def), std::move(options))) {}
+FunctionLibrary::~FunctionLibrary() = default;
+
+const proto::FunctionDef* FunctionLibrary::find(const std::string& name) const {
+  return state_->import.find(name);
+}
+
+FunctionRef FunctionLibrary::get(const std::string& name) {
+  std::lock_guard lock(state_->mutex);
+  return state_->import.function(name);
 }
 
 }  // namespace tandem::io

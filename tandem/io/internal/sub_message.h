@@ -41,6 +41,8 @@ class Sub {
 
 /// A number that is written as four bytes.
 enum class Fixed32 : std::uint32_t {};
+/// A number of which small negative ones are short too.
+enum class Sint64 : std::int64_t {};
 
 struct EnumValue {
   const char* name;

@@ -109,6 +109,10 @@ class WireReader {
     } else if constexpr (std::is_same_v<T, Fixed32>) {
       if (wire_type != kFixed32) return false;
       value = Fixed32{fixed<std::uint32_t>()};
+    } else if constexpr (std::is_same_v<T, Sint64>) {
+      if (wire_type != kVarint) return false;
+      const std::uint64_t bits = varint();
+      value = Sint64{static_cast<std::int64_t>((bits >> 1) ^ (~(bits & 1) + 1))};
     } else if (wire_type == kFixed64) {
       value = static_cast<T>(fixed<std::uint64_t>());
     } else if (wire_type == kVarint) {
@@ -216,6 +220,10 @@ class WireWriter {
       char bytes[sizeof(T)];
       std::memcpy(bytes, &value, sizeof(T));
       out_.append(bytes, sizeof(T));
+    } else if constexpr (std::is_same_v<T, Sint64>) {
+      const auto number = static_cast<std::int64_t>(value);
+      put_varint(static_cast<std::uint64_t>(number) << 1 ^
+                 static_cast<std::uint64_t>(number >> 63));
     } else {  // negative numbers take ten bytes
       put_varint(static_cast<std::uint64_t>(static_cast<std::int64_t>(value)));
     }

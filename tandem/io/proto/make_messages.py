@@ -10,7 +10,7 @@ import sys
 SCALARS = {"string": "std::string", "bytes": "std::string", "bool": "bool", "float": "float",
            "double": "double", "int32": "std::int32_t", "int64": "std::int64_t",
            "uint32": "std::uint32_t", "uint64": "std::uint64_t", "fixed64": "std::uint64_t",
-           "fixed32": "Fixed32"}
+           "fixed32": "Fixed32", "sint64": "Sint64"}
 
 
 def camel(name):
@@ -124,8 +124,9 @@ def write_message(message, enums, indent, out):
         kind = member_type(f, enums)
         start = "" if kind.startswith(("std::", "Sub")) and not kind.endswith("_t") else "{}"
         out.append(f"{pad}  {kind} {f['name']}{start};")
+    unused = "" if fields else "[[maybe_unused]] "
     out.append(f"{pad}  template <class Self, class Visitor>")
-    out.append(f"{pad}  static void fields(Self& self, Visitor& visit) {{")
+    out.append(f"{pad}  static void fields({unused}Self& self, {unused}Visitor& visit) {{")
     for f in fields:
         case = f", self.which_{f['oneof']}, Case::{camel(f['name'])}" if f["oneof"] else ""
         out.append(f"{pad}    visit({f['number']}, \"{f['name']}\", self.{f['name']}{case});")
