@@ -35,6 +35,9 @@ if(TARGET tandem_cuda)
   # Only where it was built: it is not part of `./dev build`.
   install(TARGETS tandem_cuda LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" OPTIONAL)
 endif()
+if(TARGET tandem_hdf5)
+  install(TARGETS tandem_hdf5 LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+endif()
 install(EXPORT tandem_shared_targets NAMESPACE tandem:: FILE tandemTargets.cmake
         DESTINATION "${package_folder}")
 if(TARGET tandem_archive)

@@ -33,6 +33,16 @@ void add_command(CLI::App& td, const char* name, const char* about,
   command->callback([arguments, run] { run(*arguments); });
 }
 
+// A command that returns an exit code of its own, into `code`.
+template <class Arguments>
+void add_command(CLI::App& td, const char* name, const char* about,
+                 void (*add)(CLI::App&, Arguments&), int (*run)(const Arguments&), int& code) {
+  CLI::App* command = td.add_subcommand(name, about);
+  const auto arguments = std::make_shared<Arguments>();
+  add(*command, *arguments);
+  command->callback([arguments, run, &code] { code = run(*arguments); });
+}
+
 // An option that takes one value, and may be given several times.
 CLI::Option* add_list(CLI::App& command, const char* name, std::vector<std::string>& values,
                       const char* about) {
@@ -249,6 +259,26 @@ void add_data_bench(CLI::App& command, DataBenchArguments& a) {
   add_json(command, a.json);
 }
 
+void add_inspect(CLI::App& command, InspectArguments& a) {
+  command.footer("With two files, exit code 1: they differ.");
+  command
+      .add_option("PATH", a.path,
+                  "A checkpoint, SavedModel, GraphDef, .keras, .h5, .safetensors, .npz, .npy, "
+                  "TFRecord or event file")
+      ->required();
+  command.add_option("OTHER", a.other, "A second one: print what differs");
+  command.add_flag("--stats", a.stats, "Read the tensors: smallest, largest, mean, deviation");
+  add_json(command, a.json);
+}
+
+void add_convert(CLI::App& command, ConvertArguments& a) {
+  command.footer(
+      "TO is .safetensors, .npz, .h5, .pb, .pbtxt, or else what a checkpoint's names begin with.");
+  command.add_option("FROM", a.from, "What `td inspect` reads, if it holds tensors or a graph")
+      ->required();
+  command.add_option("TO", a.to, "The file to write; its ending says the format")->required();
+}
+
 void add_version(CLI::App& app) {
   app.set_version_flag("--version", "tandem " TANDEM_VERSION_STRING, "Print the version and exit");
   app.set_help_flag("-h,--help", "Print this help and exit");
@@ -292,6 +322,11 @@ int run_command_line(int argc, char** argv) {
   add_command(td, "data-bench",
               "Run an input pipeline and explain where its time goes and what would help",
               add_data_bench, run_data_bench);
+  int code = kDone;
+  add_command(td, "inspect", "Say what a file of any format holds, or how two files differ",
+              add_inspect, run_inspect, code);
+  add_command(td, "convert", "Write the tensors, or the graph, of a file in another format",
+              add_convert, run_convert);
   add_version(td);
   std::vector<std::string> names;
   for (CLI::App* command : td.get_subcommands({})) {
@@ -320,7 +355,7 @@ int run_command_line(int argc, char** argv) {
   } catch (const UsageError& error) {
     return wrong_usage(error.what());
   }
-  return kDone;
+  return code;
 }
 
 }  // namespace tandem::cli

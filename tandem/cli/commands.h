@@ -87,4 +87,19 @@ struct DataBenchArguments {
 };
 void run_data_bench(const DataBenchArguments& arguments);
 
+struct InspectArguments {
+  std::string path;
+  std::string other;  ///< empty: nothing to compare with
+  bool json = false;
+  bool stats = false;
+};
+/// Returns the exit code: 1 where two files differ.
+int run_inspect(const InspectArguments& arguments);
+
+struct ConvertArguments {
+  std::string from;
+  std::string to;
+};
+void run_convert(const ConvertArguments& arguments);
+
 }  // namespace tandem::cli

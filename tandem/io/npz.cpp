@@ -3,8 +3,8 @@
 
 #include "tandem/core/error.h"
 #include "tandem/fs/file_system.h"
-#include "tandem/io/internal/zip.h"
 #include "tandem/io/npy.h"
+#include "tandem/io/zip.h"
 
 namespace tandem::io {
 namespace {

@@ -9,6 +9,7 @@
 #include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
 #include "tandem/core/shape.h"
+#include "tandem/keras/config.h"
 #include "tandem/runtime/tensor.h"
 
 namespace tandem::keras {
@@ -26,7 +27,8 @@ class TANDEM_EXPORT Initializer {
   Initializer(const char* name) : Initializer(std::string(name)) {}
   Initializer(const std::string& name);
   template <class F>
-  requires(std::is_invocable_r_v<Tensor, const F&, const Shape&, DType>) Initializer(F function)
+  requires(std::is_invocable_r_v<Tensor, const F&, const Shape&, DType> &&
+           !std::is_base_of_v<Initializer, F>) Initializer(F function)
       : Initializer("custom", Function(std::move(function))) {}
   // Copies only: there is none that makes nothing.
   Initializer(const Initializer&) = default;
@@ -37,14 +39,17 @@ class TANDEM_EXPORT Initializer {
   }
   /// Class name in Keras, "GlorotUniform".
   const std::string& name() const { return name_; }
+  /// What it was made with.
+  const Config& config() const { return config_; }
 
  protected:
-  Initializer(std::string name, Function function)
-      : name_(std::move(name)), function_(std::move(function)) {}
+  Initializer(std::string name, Function function, Config config = {})
+      : name_(std::move(name)), function_(std::move(function)), config_(std::move(config)) {}
 
  private:
   std::string name_;
   Function function_;
+  Config config_;
 };
 
 namespace initializers {
@@ -98,7 +103,7 @@ struct TANDEM_EXPORT VarianceScaling : Initializer {
   explicit VarianceScaling(const VarianceScalingOptions& options = {});
 
  protected:
-  VarianceScaling(std::string name, const VarianceScalingOptions& options);
+  VarianceScaling(std::string name, const VarianceScalingOptions& options, Config config);
 };
 struct TANDEM_EXPORT GlorotUniform : VarianceScaling {
   explicit GlorotUniform(Seed seed = {});

@@ -77,8 +77,14 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
   /// pass_masks().
   virtual std::vector<Tensor> compute_masks(std::span<const Tensor> inputs,
                                             std::span<const Tensor> masks) const;
-  /// Adds the layer's own arguments to name, trainable and dtype.
+  /// Adds the layer's own arguments to name, trainable and dtype. A layer of a class of one's own
+  /// that is saved in a `.keras` file writes here what register_layer (serialization.h) reads.
   virtual void describe(Config& config) const;
+
+  /// How Keras' layer takes several inputs, which files of models note: one list of them; one by
+  /// one (query, value, key); or a sequence and first states.
+  enum class InputForm : unsigned char { kList, kSeparate, kStates };
+  virtual InputForm input_form() const { return InputForm::kList; }
 
   // ---- What handles and models use. ----
   /// Builds if need be, checks the inputs, casts and calls.
@@ -99,6 +105,8 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
   DType compute_dtype() const { return settings_.dtype.compute_dtype(); }
   DType variable_dtype() const { return settings_.dtype.variable_dtype(); }
   Config config() const;
+  /// What `config()` returns besides name, trainable, dtype, and what `describe` adds.
+  void set_arguments(Config arguments) { arguments_ = std::move(arguments); }
   bool built() const { return built_; }
   /// Runs `action` once, when the layer has been built; never, if it is built already.
   void when_built(std::function<void()> action);
@@ -170,6 +178,7 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
 
   std::string class_name_;
   LayerSettings settings_;
+  Config arguments_;
   std::string path_;  ///< what the names of weights begin with: the layer's, after those around
   std::vector<Weight> weights_;
   std::vector<Layer> sublayers_;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tandem/core/export.h"
+#include "tandem/keras/config.h"
 #include "tandem/keras/reduction.h"
 #include "tandem/runtime/tensor.h"
 
@@ -63,6 +64,11 @@ class TANDEM_EXPORT Loss {
                             Reduction reduction = Reduction::kSumOverBatchSize);
 
   const LossImpl& impl() const { return *impl_; }
+  /// Its class in Keras and what it was made with; without a class for a function of one's own.
+  const ConfigObject& made_of() const { return made_of_; }
+
+ protected:
+  ConfigObject made_of_ = {};
 
  private:
   std::shared_ptr<const LossImpl> impl_;

@@ -9,6 +9,7 @@
 
 #include "tandem/core/export.h"
 #include "tandem/core/shape.h"
+#include "tandem/keras/config.h"
 #include "tandem/ops/variable.h"
 #include "tandem/runtime/tensor.h"
 
@@ -84,6 +85,12 @@ class TANDEM_EXPORT Metric {
   static Metric from_function(std::string name, Function function,
                               Direction direction = Direction::kUnknown);
 
+  /// Its class in Keras and what it was made with; without a class for a function of one's own, and
+  /// for one that was made from a name.
+  const ConfigObject& made_of() const { return made_of_; }
+  /// The name that it was made from; empty if it was not.
+  std::string given_by_name() const;
+
   // ---- For models. ----
   /// A new one if this was made from a name, so that options used twice do not share it; else
   /// itself.
@@ -91,6 +98,9 @@ class TANDEM_EXPORT Metric {
   /// The metric that compile uses: "accuracy" decided by these shapes, and named as the user named
   /// it.
   std::shared_ptr<MetricImpl> resolve(const PartialShape& y_true, const PartialShape& y_pred) const;
+
+ protected:
+  ConfigObject made_of_ = {};
 
  private:
   struct State;

@@ -92,14 +92,25 @@ class TANDEM_EXPORT Model : public Layer {
 
   /// Writes the weights as a checkpoint (`path` is what the names of its files begin with) that
   /// TensorFlow reads: tf.train.Checkpoint(model=model).restore(path) of an equal model of Keras.
-  /// Throws InvalidArgumentError for a folder, and for a name of Keras' own formats
-  /// (".weights.h5").
+  /// A path that ends in ".weights.h5" becomes a file of Keras 3 (model.load_weights), one that
+  /// ends in ".safetensors" has the weights by their names. Throws InvalidArgumentError for a
+  /// folder, and for names of other formats of Keras (".keras").
   void save_weights(const std::string& path, const SaveWeightsOptions& options = {}) const;
-  /// Reads what save_weights or tf.train.Checkpoint(model=model) wrote, of a model of equal layers.
+  /// Reads what save_weights or tf.train.Checkpoint(model=model) wrote, of a model of equal layers;
+  /// by the path's ending also Keras' `.weights.h5` and `.keras`, and safetensors.
   /// Throws NotFoundError for weights that the checkpoint lacks, InvalidArgumentError where shapes
   /// or dtypes differ or it holds others besides, DataLossError if it is damaged; then no weight
   /// has changed.
   void load_weights(const std::string& path, const LoadWeightsOptions& options = {}) const;
+  /// Writes architecture, weights, and how the model was compiled, with what the optimizer
+  /// remembers, to a `.keras` file, which Keras 3 loads: keras.models.load_model(path). Read again
+  /// by models::load_model (serialization.h). Throws UnimplementedError for layers of your own that
+  /// are not registered; losses and metrics that are functions of your own leave out how it was
+  /// compiled, with a warning.
+  void save(const std::string& path) const;
+  /// The architecture alone, as Keras' to_json; model_from_json (serialization.h) reads it.
+  std::string to_json() const;
+
   /// Writes what `predict` computes as a graph of TensorFlow (a GraphDef; text if the name ends in
   /// .pbtxt): a placeholder for each input, with unknown batch size, and the weights as constants.
   /// `td run` and TensorFlow run it.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/keras/config.h"
 #include "tandem/keras/schedules.h"
 #include "tandem/ops/variable.h"
 #include "tandem/runtime/tensor.h"
@@ -48,6 +49,10 @@ class TANDEM_EXPORT OptimizerImpl {
   void when_built(std::function<void()> action);
   const OptimizerSettings& settings() const { return settings_; }
   const std::string& class_name() const { return class_name_; }
+  /// What it was made with, in Keras' names; with the learning rate of now, unless that follows a
+  /// schedule.
+  virtual Config config() const;
+  void set_arguments(Config arguments) { arguments_ = std::move(arguments); }
 
   // ---- What an optimizer around another one overrides. ----
   virtual void apply(const std::vector<Tensor>& gradients, const std::vector<Variable>& weights);
@@ -81,6 +86,7 @@ class TANDEM_EXPORT OptimizerImpl {
 
   std::string class_name_;
   OptimizerSettings settings_;
+  Config arguments_;
   Variable iterations_;
   Variable learning_rate_;  // undefined with a schedule
   std::vector<Variable> weights_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tandem/core/export.h"
+#include "tandem/keras/config.h"
 #include "tandem/runtime/tensor.h"
 
 namespace tandem::keras {
@@ -22,21 +23,25 @@ class TANDEM_EXPORT Regularizer {
   Regularizer(const char* name) : Regularizer(std::string(name)) {}
   Regularizer(const std::string& name);
   template <class F>
-  requires(std::is_invocable_r_v<Tensor, const F&, const Tensor&>) Regularizer(F function)
+  requires(std::is_invocable_r_v<Tensor, const F&, const Tensor&> &&
+           !std::is_base_of_v<Regularizer, F>) Regularizer(F function)
       : Regularizer("custom", Function(std::move(function))) {}
 
   bool defined() const { return function_ != nullptr; }
   /// A scalar.
   Tensor operator()(const Tensor& weight) const { return function_(weight); }
   const std::string& name() const { return name_; }
+  /// What it was made with.
+  const Config& config() const { return config_; }
 
  protected:
-  Regularizer(std::string name, Function function)
-      : name_(std::move(name)), function_(std::move(function)) {}
+  Regularizer(std::string name, Function function, Config config = {})
+      : name_(std::move(name)), function_(std::move(function)), config_(std::move(config)) {}
 
  private:
   std::string name_;
   Function function_;
+  Config config_;
 };
 
 namespace regularizers {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,10 @@ struct SaveWeightsOptions {
 struct LoadWeightsOptions {
   /// Also what the optimizer remembered.
   bool optimizer = false;
+  /// Of a safetensors file: what it calls a weight, by the weight's name in the model
+  /// ("dense/kernel"). Weights that are left out have their own names there. With names given,
+  /// tensors of the file that no weight asks for are passed over; without, they are an error.
+  std::map<std::string, std::string> names = {};
 };
 
 struct ExportGraphOptions {

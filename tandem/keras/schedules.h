@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/keras/config.h"
 #include "tandem/runtime/tensor.h"
 
 namespace tandem::keras {
@@ -25,10 +26,13 @@ class TANDEM_EXPORT LearningRateSchedule {
 
   /// The rate for a step; the first has number 0.
   Tensor operator()(const Tensor& step) const { return function_(step); }
+  /// Its class in Keras and what it was made with; without a class for a function of one's own.
+  const ConfigObject& made_of() const { return made_of_; }
 
  protected:
   LearningRateSchedule() = default;
   Function function_;
+  ConfigObject made_of_ = {};
 };
 
 /// A fixed rate or a schedule.

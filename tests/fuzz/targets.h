@@ -19,6 +19,7 @@
 #include "tandem/io/graph_def.h"
 #include "tandem/io/graph_export.h"
 #include "tandem/io/npy.h"
+#include "tandem/io/safetensors.h"
 #include "tandem/io/tensor_bundle.h"
 #include "tandem/ops/example_ops.h"
 #include "tandem/ops/image_codec_ops.h"
@@ -73,6 +74,19 @@ inline void saved_model(std::string_view bytes) {
     for (const std::string& name : model.signature_names()) {
       try {
         model.signature(name).concrete();
+      } catch (const Error&) {
+      }
+    }
+  } catch (const Error&) {
+  }
+}
+
+inline void safetensors(std::string_view bytes) {
+  try {
+    const io::SafetensorsReader reader(bytes, "input");
+    for (const std::string& name : reader.names()) {
+      try {
+        reader.read(name);
       } catch (const Error&) {
       }
     }

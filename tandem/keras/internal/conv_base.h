@@ -10,6 +10,19 @@
 
 namespace tandem::keras::internal {
 
+/// The arguments of all convolutions but those of their kernels.
+inline constexpr auto kConvArguments = [](auto& a, auto& o) {
+  a("strides", o.strides);
+  a("padding", o.padding);
+  a("data_format", o.data_format);
+  a("dilation_rate", o.dilation_rate);
+  a("activation", o.activation);
+  a("use_bias", o.use_bias);
+  a("bias_initializer", o.bias_initializer);
+  a("bias_regularizer", o.bias_regularizer);
+  a("activity_regularizer", o.activity_regularizer);
+};
+
 /// What all convolution layers have in common: everything but their kernels. `Options` is one of
 /// ConvOptions and its like.
 template <class Options>
@@ -36,13 +49,6 @@ class ConvBase : public LayerImpl {
       add_loss(activity_penalty(options_.activity_regularizer, y));
     }
     return y;
-  }
-
-  void describe(Config& config) const override {
-    config.set("kernel_size", kernel_size_).set("strides", windows_.strides);
-    config.set("padding", options_.padding).set("data_format", options_.data_format);
-    config.set("dilation_rate", windows_.dilations).set("activation", options_.activation.name());
-    config.set("use_bias", options_.use_bias);
   }
 
  protected:

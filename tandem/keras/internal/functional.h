@@ -54,6 +54,7 @@ class FunctionalImpl final : public ModelImpl {
                                 const CallOptions& options) override;
   std::vector<Layer> sublayers() const override;
   std::vector<SavedPart> saved_parts() const override;
+  void describe(Config& config) const override;
 
   int num_inputs() const override { return static_cast<int>(graph_.inputs().size()); }
   int num_outputs() const override { return static_cast<int>(graph_.outputs().size()); }

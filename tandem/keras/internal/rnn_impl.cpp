@@ -250,14 +250,6 @@ std::vector<Tensor> RNNImpl::compute_masks(std::span<const Tensor>,
   return {masks[0]};
 }
 
-void RNNImpl::describe(Config& config) const {
-  cell_->describe(config);
-  config.set("return_sequences", options_.return_sequences);
-  config.set("return_state", options_.return_state);
-  config.set("go_backwards", options_.go_backwards).set("unroll", options_.unroll);
-  config.set("zero_output_for_mask", options_.zero_output_for_mask);
-}
-
 Layer RNNImpl::copy(const RNNOptions& options) const {
   return Layer(std::make_shared<RNNImpl>(class_name(), cell_->copy(), options));
 }

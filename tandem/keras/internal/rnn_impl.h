@@ -56,7 +56,8 @@ class RNNImpl final : public LayerImpl {
                                 const CallOptions& options) override;
   std::vector<Tensor> compute_masks(std::span<const Tensor> inputs,
                                     std::span<const Tensor> masks) const override;
-  void describe(Config& config) const override;
+
+  InputForm input_form() const override { return InputForm::kStates; }
 
   const RNNOptions& options() const { return options_; }
   std::size_t num_states() const { return cell_->state_sizes().size(); }

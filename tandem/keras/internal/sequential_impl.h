@@ -26,6 +26,7 @@ class SequentialImpl final : public ModelImpl {
                                 const CallOptions& options) override;
   std::vector<Layer> sublayers() const override;
   std::vector<SavedPart> saved_parts() const override;
+  void describe(Config& config) const override;
   std::vector<std::string> output_names() const override;
   std::vector<KerasTensor> input_tensors() const override;
 

@@ -1,4 +1,5 @@
 #include "tandem/core/error.h"
+#include "tandem/keras/internal/class_registry.h"
 #include "tandem/keras/internal/rnn_impl.h"
 #include "tandem/keras/layers/recurrent_cells.h"
 
@@ -81,7 +82,23 @@ Layer StackedCellsImpl::copy() const {
 
 namespace tandem::keras {
 
+namespace {
+
+constexpr auto kArguments = [](auto& a, auto&, auto& cells) { a("cells", cells); };
+
+}  // namespace
+
 StackedRNNCells::StackedRNNCells(const std::vector<Layer>& cells, const NamedOptions& options)
-    : Layer(std::make_shared<internal::StackedCellsImpl>(cells, options.name)) {}
+    : Layer(internal::with_arguments(
+          std::make_shared<internal::StackedCellsImpl>(cells, options.name), kArguments, options,
+          cells)) {}
+
+namespace {
+
+const bool kRegistered =
+    internal::register_layer_class<StackedRNNCells, NamedOptions, std::vector<Layer>>(
+        "StackedRNNCells", kArguments);
+
+}  // namespace
 
 }  // namespace tandem::keras

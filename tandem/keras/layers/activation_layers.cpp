@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tandem/core/error.h"
+#include "tandem/keras/internal/class_registry.h"
 #include "tandem/keras/layer_impl.h"
 #include "tandem/ops/array_ops.h"
 #include "tandem/ops/cast_ops.h"
@@ -17,23 +18,16 @@ namespace {
 
 class FunctionLayer final : public LayerImpl {
  public:
-  FunctionLayer(std::string class_name, LayerSettings settings, ActivationFunction function,
-                Config arguments)
-      : LayerImpl(std::move(class_name), std::move(settings)),
-        function_(std::move(function)),
-        arguments_(std::move(arguments)) {
+  FunctionLayer(std::string class_name, LayerSettings settings, ActivationFunction function)
+      : LayerImpl(std::move(class_name), std::move(settings)), function_(std::move(function)) {
     without_weights();
     pass_masks();
   }
 
   Tensor call(const Tensor& x, bool) override { return function_(x); }
-  void describe(Config& config) const override {
-    for (const auto& [name, value] : arguments_.entries()) config.set(name, value);
-  }
 
  private:
   ActivationFunction function_;
-  Config arguments_;
 };
 
 template <class Options>
@@ -86,10 +80,6 @@ class PReLUImpl final : public LayerImpl {
   }
 
   Tensor call(const Tensor& x, bool) override { return nn::relu(x) - alpha_ * nn::relu(-x); }
-  void describe(Config& config) const override {
-    config.set("shared_axes",
-               std::vector<std::int64_t>(options_.shared_axes.begin(), options_.shared_axes.end()));
-  }
 
  private:
   PReLUOptions options_;
@@ -120,14 +110,6 @@ class SoftmaxImpl final : public LayerImpl {
     return {where(mask, y, zeros_like(y))};
   }
 
-  void describe(Config& config) const override {
-    if (axes_.size() == 1) {
-      config.set("axis", axes_[0]);
-    } else {
-      config.set("axis", axes_);
-    }
-  }
-
  private:
   Tensor probabilities(const Tensor& x) const {
     if (axes_.size() == 1) return activations::softmax(x, axes_[0]);
@@ -137,34 +119,62 @@ class SoftmaxImpl final : public LayerImpl {
   std::vector<std::int64_t> axes_;
 };
 
+constexpr auto kActivation = [](auto& a, auto&, auto& activation) { a("activation", activation); };
+constexpr auto kReLU = [](auto& a, auto& o) {
+  a("max_value", o.max_value);
+  a("negative_slope", o.negative_slope);
+  a("threshold", o.threshold);
+};
+constexpr auto kLeakyReLU = [](auto& a, auto& o) { a("negative_slope", o.negative_slope); };
+constexpr auto kELU = [](auto& a, auto& o) { a("alpha", o.alpha); };
+constexpr auto kPReLU = [](auto& a, auto& o) {
+  a("alpha_initializer", o.alpha_initializer);
+  a("alpha_regularizer", o.alpha_regularizer);
+  a("shared_axes", o.shared_axes);
+};
+constexpr auto kSoftmax = [](auto& a, auto& o) { a("axis", o.axis); };
+
 }  // namespace
 
 Activation::Activation(const ActivationFunction& activation, const ActivationOptions& o)
-    : Layer(std::make_shared<FunctionLayer>("Activation", settings_of(o), activation,
-                                            Config().set("activation", activation.name()))) {}
+    : Layer(internal::with_arguments(
+          std::make_shared<FunctionLayer>("Activation", settings_of(o), activation), kActivation, o,
+          activation)) {}
 
 ReLU::ReLU(const ReLUOptions& o)
-    : Layer(std::make_shared<FunctionLayer>(
-          "ReLU", settings_of(o), relu_of(o),
-          Config()
-              .set("max_value", o.max_value ? ConfigValue(*o.max_value) : ConfigValue())
-              .set("negative_slope", o.negative_slope)
-              .set("threshold", o.threshold))) {}
+    : Layer(internal::with_arguments(
+          std::make_shared<FunctionLayer>("ReLU", settings_of(o), relu_of(o)), kReLU, o)) {}
 
 LeakyReLU::LeakyReLU(const LeakyReLUOptions& o)
-    : Layer(std::make_shared<FunctionLayer>(
-          "LeakyReLU", settings_of(o),
-          [slope = o.negative_slope](const Tensor& x) { return activations::leaky_relu(x, slope); },
-          Config().set("negative_slope", o.negative_slope))) {}
+    : Layer(internal::with_arguments(
+          std::make_shared<FunctionLayer>("LeakyReLU", settings_of(o),
+                                          [slope = o.negative_slope](const Tensor& x) {
+                                            return activations::leaky_relu(x, slope);
+                                          }),
+          kLeakyReLU, o)) {}
 
 ELU::ELU(const ELUOptions& o)
-    : Layer(std::make_shared<FunctionLayer>(
-          "ELU", settings_of(o),
-          [alpha = o.alpha](const Tensor& x) { return activations::elu(x, alpha); },
-          Config().set("alpha", o.alpha))) {}
+    : Layer(internal::with_arguments(
+          std::make_shared<FunctionLayer>(
+              "ELU", settings_of(o),
+              [alpha = o.alpha](const Tensor& x) { return activations::elu(x, alpha); }),
+          kELU, o)) {}
 
-PReLU::PReLU(const PReLUOptions& o) : Layer(std::make_shared<PReLUImpl>(o)) {}
+PReLU::PReLU(const PReLUOptions& o)
+    : Layer(internal::with_arguments(std::make_shared<PReLUImpl>(o), kPReLU, o)) {}
 
-Softmax::Softmax(const SoftmaxOptions& o) : Layer(std::make_shared<SoftmaxImpl>(o)) {}
+Softmax::Softmax(const SoftmaxOptions& o)
+    : Layer(internal::with_arguments(std::make_shared<SoftmaxImpl>(o), kSoftmax, o)) {}
+
+namespace {
+const bool kRegistered[] = {
+    internal::register_layer_class<Activation, ActivationOptions, ActivationFunction>("Activation",
+                                                                                      kActivation),
+    internal::register_layer_class<ReLU, ReLUOptions>("ReLU", kReLU),
+    internal::register_layer_class<LeakyReLU, LeakyReLUOptions>("LeakyReLU", kLeakyReLU),
+    internal::register_layer_class<ELU, ELUOptions>("ELU", kELU),
+    internal::register_layer_class<PReLU, PReLUOptions>("PReLU", kPReLU),
+    internal::register_layer_class<Softmax, SoftmaxOptions>("Softmax", kSoftmax)};
+}  // namespace
 
 }  // namespace tandem::keras

@@ -6,6 +6,7 @@
 #include "tandem/core/error.h"
 #include "tandem/keras/activations.h"
 #include "tandem/keras/internal/checks.h"
+#include "tandem/keras/internal/class_registry.h"
 #include "tandem/keras/internal/shape_text.h"
 #include "tandem/keras/internal/sizes_of.h"
 #include "tandem/keras/layer_impl.h"
@@ -89,12 +90,7 @@ class MultiHeadAttentionImpl final : public LayerImpl {
     if (how.return_attention_scores) return {result, probabilities};
     return {result};
   }
-
-  void describe(Config& config) const override {
-    config.set("num_heads", heads_).set("key_dim", key_dim_).set("value_dim", value_dim_);
-    config.set("dropout", options_.dropout).set("use_bias", options_.use_bias);
-    config.set("use_gate", options_.use_gate);
-  }
+  InputForm input_form() const override { return InputForm::kSeparate; }
 
  private:
   struct Projection {
@@ -207,11 +203,30 @@ class MultiHeadAttentionImpl final : public LayerImpl {
   Projection output_;
 };
 
+constexpr auto kArguments = [](auto& a, auto& o, auto& num_heads, auto& key_dim) {
+  a("num_heads", num_heads);
+  a("key_dim", key_dim);
+  a("value_dim", o.value_dim);
+  a("dropout", o.dropout);
+  a("use_bias", o.use_bias);
+  a("use_gate", o.use_gate);
+  a("output_shape", o.output_dim);
+  a("sliding_window", o.sliding_window);
+  a("kernel_initializer", o.kernel_initializer);
+  a("bias_initializer", o.bias_initializer);
+  a("kernel_regularizer", o.kernel_regularizer);
+  a("bias_regularizer", o.bias_regularizer);
+  a("seed", o.seed);
+  a.ignore("attention_axes");  // inputs of rank 3 have but one
+};
+
 }  // namespace
 
 MultiHeadAttention::MultiHeadAttention(std::int64_t num_heads, std::int64_t key_dim,
                                        const MultiHeadAttentionOptions& options)
-    : Layer(std::make_shared<MultiHeadAttentionImpl>(num_heads, key_dim, options)) {}
+    : Layer(internal::with_arguments(
+          std::make_shared<MultiHeadAttentionImpl>(num_heads, key_dim, options), kArguments,
+          options, num_heads, key_dim)) {}
 
 Tensor MultiHeadAttention::operator()(const Tensor& query, const Tensor& value,
                                       const CallOptions& options) const {
@@ -221,5 +236,11 @@ KerasTensor MultiHeadAttention::operator()(const KerasTensor& query, const Keras
                                            const CallOptions& options) const {
   return outputs(std::vector<KerasTensor>{query, value}, options).front();
 }
+
+namespace {
+const bool kRegistered =
+    internal::register_layer_class<MultiHeadAttention, MultiHeadAttentionOptions, std::int64_t,
+                                   std::int64_t>("MultiHeadAttention", kArguments);
+}  // namespace
 
 }  // namespace tandem::keras

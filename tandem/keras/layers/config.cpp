@@ -25,12 +25,23 @@ struct Printer {
     for (std::size_t i = 0; i < values.size(); ++i) out << (i ? ", " : "") << values[i];
     out << ')';
   }
+  void operator()(const std::shared_ptr<const ConfigObject>& object) const {
+    out << '\'' << object->class_name << '\'';
+  }
+  void operator()(const std::shared_ptr<const ConfigList>& list) const {
+    out << '[';
+    for (std::size_t i = 0; i < list->values.size(); ++i) {
+      if (i > 0) out << ", ";
+      std::visit(*this, list->values[i]);
+    }
+    out << ']';
+  }
 };
 
 }  // namespace
 
 Config& Config::set(std::string name, ConfigValue value) {
-  const auto found = find(entries_, name);
+  const auto found = keras::find(entries_, name);
   if (found == entries_.end()) {
     entries_.emplace_back(std::move(name), std::move(value));
   } else {
@@ -40,16 +51,19 @@ Config& Config::set(std::string name, ConfigValue value) {
 }
 
 const ConfigValue& Config::at(std::string_view name) const {
-  const auto found = find(entries_, name);
+  const auto found = keras::find(entries_, name);
   if (found == entries_.end()) {
     throw NotFoundError(cat("There is no argument '", name, "' among ", to_string(), "."));
   }
   return found->second;
 }
 
-bool Config::contains(std::string_view name) const {
-  return find(entries_, name) != entries_.end();
+const ConfigValue* Config::find(std::string_view name) const {
+  const auto found = keras::find(entries_, name);
+  return found == entries_.end() ? nullptr : &found->second;
 }
+
+bool Config::contains(std::string_view name) const { return find(name) != nullptr; }
 
 std::string Config::to_string() const {
   std::ostringstream out;
@@ -58,6 +72,14 @@ std::string Config::to_string() const {
     std::visit(Printer{out}, entries_[i].second);
   }
   return out.str();
+}
+
+ConfigValue config_value(ConfigObject object) {
+  return std::make_shared<const ConfigObject>(std::move(object));
+}
+
+ConfigValue config_value(std::vector<ConfigValue> values) {
+  return std::make_shared<const ConfigList>(ConfigList{std::move(values)});
 }
 
 }  // namespace tandem::keras

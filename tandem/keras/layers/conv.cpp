@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "tandem/core/error.h"
+#include "tandem/keras/internal/class_registry.h"
 #include "tandem/keras/internal/conv_base.h"
 
 namespace tandem::keras {
@@ -68,12 +69,6 @@ class ConvImpl final : public ConvBase<ConvOptions<Size>> {
                              : x;
     return convolve(input, kernel_, this->windows_);
   }
-  void describe(Config& config) const override {
-    config.set("filters", filters_);
-    ConvBase<ConvOptions<Size>>::describe(config);
-    config.set("groups", this->options_.groups)
-        .set("kernel_initializer", this->options_.kernel_initializer.name());
-  }
 
  private:
   std::int64_t filters_;
@@ -103,27 +98,63 @@ class DepthwiseConvImpl final : public ConvBase<DepthwiseConvOptions<Size>> {
   Tensor apply_kernel(const Tensor& x) const override {
     return convolve_depthwise(x, kernel_, this->windows_);
   }
-  void describe(Config& config) const override {
-    ConvBase<DepthwiseConvOptions<Size>>::describe(config);
-    config.set("depth_multiplier", this->options_.depth_multiplier);
-  }
 
  private:
   Variable kernel_;
 };
 
+constexpr auto kConv = [](auto& a, auto& o, auto& filters, auto& kernel_size) {
+  a("filters", filters);
+  a("kernel_size", kernel_size);
+  internal::kConvArguments(a, o);
+  a("groups", o.groups);
+  a("kernel_initializer", o.kernel_initializer);
+  a("kernel_regularizer", o.kernel_regularizer);
+};
+constexpr auto kDepthwise = [](auto& a, auto& o, auto& kernel_size) {
+  a("kernel_size", kernel_size);
+  internal::kConvArguments(a, o);
+  a("depth_multiplier", o.depth_multiplier);
+  a("depthwise_initializer", o.depthwise_initializer);
+  a("depthwise_regularizer", o.depthwise_regularizer);
+  // Of the convolution that Keras derives the class from.
+  for (const char* name : {"filters", "groups", "kernel_initializer", "kernel_regularizer"})
+    a.ignore(name);
+};
+
 }  // namespace
 
 Conv1D::Conv1D(std::int64_t filters, std::int64_t kernel_size, const Conv1DOptions& options)
-    : Layer(std::make_shared<ConvImpl<std::int64_t>>("Conv1D", filters, kernel_size, options)) {}
+    : Layer(internal::with_arguments(
+          std::make_shared<ConvImpl<std::int64_t>>("Conv1D", filters, kernel_size, options), kConv,
+          options, filters, kernel_size)) {}
 Conv2D::Conv2D(std::int64_t filters, Size2D kernel_size, const Conv2DOptions& options)
-    : Layer(std::make_shared<ConvImpl<Size2D>>("Conv2D", filters, kernel_size, options)) {}
+    : Layer(internal::with_arguments(
+          std::make_shared<ConvImpl<Size2D>>("Conv2D", filters, kernel_size, options), kConv,
+          options, filters, kernel_size)) {}
 Conv3D::Conv3D(std::int64_t filters, Size3D kernel_size, const Conv3DOptions& options)
-    : Layer(std::make_shared<ConvImpl<Size3D>>("Conv3D", filters, kernel_size, options)) {}
+    : Layer(internal::with_arguments(
+          std::make_shared<ConvImpl<Size3D>>("Conv3D", filters, kernel_size, options), kConv,
+          options, filters, kernel_size)) {}
 DepthwiseConv1D::DepthwiseConv1D(std::int64_t kernel_size, const DepthwiseConv1DOptions& options)
-    : Layer(std::make_shared<DepthwiseConvImpl<std::int64_t>>("DepthwiseConv1D", kernel_size,
-                                                              options)) {}
+    : Layer(internal::with_arguments(std::make_shared<DepthwiseConvImpl<std::int64_t>>(
+                                         "DepthwiseConv1D", kernel_size, options),
+                                     kDepthwise, options, kernel_size)) {}
 DepthwiseConv2D::DepthwiseConv2D(Size2D kernel_size, const DepthwiseConv2DOptions& options)
-    : Layer(std::make_shared<DepthwiseConvImpl<Size2D>>("DepthwiseConv2D", kernel_size, options)) {}
+    : Layer(internal::with_arguments(
+          std::make_shared<DepthwiseConvImpl<Size2D>>("DepthwiseConv2D", kernel_size, options),
+          kDepthwise, options, kernel_size)) {}
+
+namespace {
+const bool kRegistered[] = {
+    internal::register_layer_class<Conv1D, Conv1DOptions, std::int64_t, std::int64_t>("Conv1D",
+                                                                                      kConv),
+    internal::register_layer_class<Conv2D, Conv2DOptions, std::int64_t, Size2D>("Conv2D", kConv),
+    internal::register_layer_class<Conv3D, Conv3DOptions, std::int64_t, Size3D>("Conv3D", kConv),
+    internal::register_layer_class<DepthwiseConv1D, DepthwiseConv1DOptions, std::int64_t>(
+        "DepthwiseConv1D", kDepthwise),
+    internal::register_layer_class<DepthwiseConv2D, DepthwiseConv2DOptions, Size2D>(
+        "DepthwiseConv2D", kDepthwise)};
+}  // namespace
 
 }  // namespace tandem::keras

@@ -4,6 +4,8 @@
 
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/checks.h"
+#include "tandem/keras/internal/class_registry.h"
+#include "tandem/keras/internal/recurrent_arguments.h"
 #include "tandem/keras/internal/rnn_impl.h"
 #include "tandem/keras/internal/shape_text.h"
 #include "tandem/keras/internal/sizes_of.h"
@@ -124,17 +126,6 @@ class ConvLSTMCellImpl final : public RNNCellImpl {
     return Layer(std::make_shared<ConvLSTMCellImpl>(who_, filters_, kernel_size_, options_));
   }
 
-  void describe(Config& config) const override {
-    config.set("filters", filters_).set("kernel_size", kernel_size_);
-    config.set("strides", input_.strides).set("padding", options_.padding);
-    config.set("data_format", options_.data_format).set("dilation_rate", input_.dilations);
-    config.set("activation", options_.activation.name());
-    config.set("recurrent_activation", options_.recurrent_activation.name());
-    config.set("use_bias", options_.use_bias);
-    config.set("unit_forget_bias", options_.unit_forget_bias);
-    config.set("dropout", options_.dropout).set("recurrent_dropout", options_.recurrent_dropout);
-  }
-
  private:
   std::size_t dims() const { return kernel_size_.size(); }
 
@@ -201,16 +192,52 @@ std::shared_ptr<LayerImpl> conv_lstm(const char* class_name, std::int64_t filter
   return std::make_shared<internal::RNNImpl>(class_name, cell, internal::around_a_cell(o));
 }
 
+constexpr auto kArguments = [](auto& a, auto& o, auto& filters, auto& kernel_size) {
+  a("filters", filters);
+  a("kernel_size", kernel_size);
+  a("strides", o.strides);
+  a("padding", o.padding);
+  a("data_format", o.data_format);
+  a("dilation_rate", o.dilation_rate);
+  a("activation", o.activation);
+  a("recurrent_activation", o.recurrent_activation);
+  a("use_bias", o.use_bias);
+  a("kernel_initializer", o.kernel_initializer);
+  a("recurrent_initializer", o.recurrent_initializer);
+  a("bias_initializer", o.bias_initializer);
+  a("unit_forget_bias", o.unit_forget_bias);
+  a("kernel_regularizer", o.kernel_regularizer);
+  a("recurrent_regularizer", o.recurrent_regularizer);
+  a("bias_regularizer", o.bias_regularizer);
+  a("dropout", o.dropout);
+  a("recurrent_dropout", o.recurrent_dropout);
+  a("seed", o.seed);
+  internal::kLoopArguments(a, o);
+};
+
 }  // namespace
 
 ConvLSTM1D::ConvLSTM1D(std::int64_t filters, std::int64_t kernel_size,
                        const ConvLSTMOptions<std::int64_t>& options)
-    : Layer(conv_lstm("ConvLSTM1D", filters, kernel_size, options)) {}
+    : Layer(internal::with_arguments(conv_lstm("ConvLSTM1D", filters, kernel_size, options),
+                                     kArguments, options, filters, kernel_size)) {}
 ConvLSTM2D::ConvLSTM2D(std::int64_t filters, Size2D kernel_size,
                        const ConvLSTMOptions<Size2D>& options)
-    : Layer(conv_lstm("ConvLSTM2D", filters, kernel_size, options)) {}
+    : Layer(internal::with_arguments(conv_lstm("ConvLSTM2D", filters, kernel_size, options),
+                                     kArguments, options, filters, kernel_size)) {}
 ConvLSTM3D::ConvLSTM3D(std::int64_t filters, Size3D kernel_size,
                        const ConvLSTMOptions<Size3D>& options)
-    : Layer(conv_lstm("ConvLSTM3D", filters, kernel_size, options)) {}
+    : Layer(internal::with_arguments(conv_lstm("ConvLSTM3D", filters, kernel_size, options),
+                                     kArguments, options, filters, kernel_size)) {}
+
+namespace {
+const bool kRegistered[] = {
+    internal::register_layer_class<ConvLSTM1D, ConvLSTMOptions<std::int64_t>, std::int64_t,
+                                   std::int64_t>("ConvLSTM1D", kArguments),
+    internal::register_layer_class<ConvLSTM2D, ConvLSTMOptions<Size2D>, std::int64_t, Size2D>(
+        "ConvLSTM2D", kArguments),
+    internal::register_layer_class<ConvLSTM3D, ConvLSTMOptions<Size3D>, std::int64_t, Size3D>(
+        "ConvLSTM3D", kArguments)};
+}  // namespace
 
 }  // namespace tandem::keras

@@ -1,6 +1,7 @@
 #include "tandem/keras/layers/conv_transpose.h"
 
 #include "tandem/core/error.h"
+#include "tandem/keras/internal/class_registry.h"
 #include "tandem/keras/internal/conv_base.h"
 
 namespace tandem::keras {
@@ -38,12 +39,6 @@ class ConvTransposeImpl final : public internal::ConvBase<ConvTransposeOptions<S
   Tensor apply_kernel(const Tensor& x) const override {
     return convolve_transposed(x, kernel_, this->windows_, output_padding_);
   }
-  void describe(Config& config) const override {
-    config.set("filters", filters_);
-    Base::describe(config);
-    config.set("output_padding",
-               output_padding_.empty() ? ConfigValue() : ConfigValue(output_padding_));
-  }
 
  private:
   std::int64_t filters_;
@@ -51,19 +46,42 @@ class ConvTransposeImpl final : public internal::ConvBase<ConvTransposeOptions<S
   Variable kernel_;
 };
 
+constexpr auto kArguments = [](auto& a, auto& o, auto& filters, auto& kernel_size) {
+  a("filters", filters);
+  a("kernel_size", kernel_size);
+  internal::kConvArguments(a, o);
+  a("output_padding", o.output_padding);
+  a("kernel_initializer", o.kernel_initializer);
+  a("kernel_regularizer", o.kernel_regularizer);
+  a.ignore("groups");
+};
+
 }  // namespace
 
 Conv1DTranspose::Conv1DTranspose(std::int64_t filters, std::int64_t kernel_size,
                                  const Conv1DTransposeOptions& options)
-    : Layer(std::make_shared<ConvTransposeImpl<std::int64_t>>("Conv1DTranspose", filters,
-                                                              kernel_size, options)) {}
+    : Layer(internal::with_arguments(std::make_shared<ConvTransposeImpl<std::int64_t>>(
+                                         "Conv1DTranspose", filters, kernel_size, options),
+                                     kArguments, options, filters, kernel_size)) {}
 Conv2DTranspose::Conv2DTranspose(std::int64_t filters, Size2D kernel_size,
                                  const Conv2DTransposeOptions& options)
-    : Layer(std::make_shared<ConvTransposeImpl<Size2D>>("Conv2DTranspose", filters, kernel_size,
-                                                        options)) {}
+    : Layer(internal::with_arguments(std::make_shared<ConvTransposeImpl<Size2D>>(
+                                         "Conv2DTranspose", filters, kernel_size, options),
+                                     kArguments, options, filters, kernel_size)) {}
 Conv3DTranspose::Conv3DTranspose(std::int64_t filters, Size3D kernel_size,
                                  const Conv3DTransposeOptions& options)
-    : Layer(std::make_shared<ConvTransposeImpl<Size3D>>("Conv3DTranspose", filters, kernel_size,
-                                                        options)) {}
+    : Layer(internal::with_arguments(std::make_shared<ConvTransposeImpl<Size3D>>(
+                                         "Conv3DTranspose", filters, kernel_size, options),
+                                     kArguments, options, filters, kernel_size)) {}
+
+namespace {
+const bool kRegistered[] = {
+    internal::register_layer_class<Conv1DTranspose, Conv1DTransposeOptions, std::int64_t,
+                                   std::int64_t>("Conv1DTranspose", kArguments),
+    internal::register_layer_class<Conv2DTranspose, Conv2DTransposeOptions, std::int64_t, Size2D>(
+        "Conv2DTranspose", kArguments),
+    internal::register_layer_class<Conv3DTranspose, Conv3DTransposeOptions, std::int64_t, Size3D>(
+        "Conv3DTranspose", kArguments)};
+}  // namespace
 
 }  // namespace tandem::keras

@@ -2,6 +2,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/checks.h"
+#include "tandem/keras/internal/class_registry.h"
 #include "tandem/keras/layer_impl.h"
 #include "tandem/ops/array_ops.h"
 #include "tandem/ops/matmul_ops.h"
@@ -45,16 +46,6 @@ class DenseImpl final : public LayerImpl {
     return y;
   }
 
-  void describe(Config& config) const override {
-    config.set("units", units_)
-        .set("activation", options_.activation.name())
-        .set("use_bias", options_.use_bias);
-    config.set("kernel_initializer", options_.kernel_initializer.name());
-    config.set("bias_initializer", options_.bias_initializer.name());
-    config.set("kernel_regularizer", options_.kernel_regularizer.name());
-    config.set("bias_regularizer", options_.bias_regularizer.name());
-  }
-
  private:
   // One matrix product over all leading axes together.
   Tensor product(const Tensor& x) const {
@@ -76,9 +67,26 @@ class DenseImpl final : public LayerImpl {
   Variable bias_;
 };
 
+constexpr auto kArguments = [](auto& a, auto& o, auto& units) {
+  a("units", units);
+  a("activation", o.activation);
+  a("use_bias", o.use_bias);
+  a("kernel_initializer", o.kernel_initializer);
+  a("bias_initializer", o.bias_initializer);
+  a("kernel_regularizer", o.kernel_regularizer);
+  a("bias_regularizer", o.bias_regularizer);
+  a("activity_regularizer", o.activity_regularizer);
+};
+
 }  // namespace
 
 Dense::Dense(std::int64_t units, const DenseOptions& options)
-    : Layer(std::make_shared<DenseImpl>(units, options)) {}
+    : Layer(internal::with_arguments(std::make_shared<DenseImpl>(units, options), kArguments,
+                                     options, units)) {}
+
+namespace {
+const bool kRegistered =
+    internal::register_layer_class<Dense, DenseOptions, std::int64_t>("Dense", kArguments);
+}  // namespace
 
 }  // namespace tandem::keras

@@ -1,4 +1,5 @@
 #include "tandem/core/error.h"
+#include "tandem/keras/internal/class_registry.h"
 #include "tandem/keras/internal/shape_text.h"
 #include "tandem/keras/layer_impl.h"
 #include "tandem/keras/layers/merging.h"
@@ -56,10 +57,6 @@ class DotImpl final : public LayerImpl {
     return {result.size() == 1 ? expand_dims(product, 1) : product};
   }
 
-  void describe(Config& config) const override {
-    config.set("axes", std::vector<std::int64_t>{axes_[0], axes_[1]}).set("normalize", normalize_);
-  }
-
  private:
   int axis_of(const Tensor& x, int axis) const {
     const int rank = x.rank();
@@ -82,10 +79,30 @@ class DotImpl final : public LayerImpl {
   bool normalize_;
 };
 
+constexpr auto kArguments = [](auto& a, auto& o, auto& axes) {
+  a("axes", axes);
+  a("normalize", o.normalize);
+};
+
+// Keras has one argument for what are two here.
+Layer read_dot(internal::ArgumentReader& arguments) {
+  DotOptions options;
+  LayerAxes axes = -1;
+  arguments.settings(options);
+  kArguments(arguments, options, axes);
+  return Dot(axes.list().front(), axes.list().back(), options);
+}
+
 }  // namespace
 
 Dot::Dot(int axes, const DotOptions& options) : Dot(axes, axes, options) {}
 Dot::Dot(int axis_of_first, int axis_of_second, const DotOptions& options)
-    : Layer(std::make_shared<DotImpl>(axis_of_first, axis_of_second, options)) {}
+    : Layer(internal::with_arguments(
+          std::make_shared<DotImpl>(axis_of_first, axis_of_second, options), kArguments, options,
+          LayerAxes({axis_of_first, axis_of_second}))) {}
+
+namespace {
+const bool kRegistered = internal::ClassRegistry<Layer>::instance().add("Dot", read_dot);
+}  // namespace
 
 }  // namespace tandem::keras

@@ -2,6 +2,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/checks.h"
+#include "tandem/keras/internal/class_registry.h"
 #include "tandem/keras/internal/shape_text.h"
 #include "tandem/keras/layer_impl.h"
 #include "tandem/ops/array_ops.h"
@@ -112,11 +113,6 @@ class AttentionImpl final : public AttentionBase {
     return reduce_sum(both, {-1}) * concat_;
   }
 
-  void describe(Config& config) const override {
-    config.set("use_scale", options_.use_scale).set("score_mode", options_.score_mode);
-    config.set("dropout", dropout_);
-  }
-
  private:
   AttentionOptions options_;
   Variable scale_;
@@ -141,20 +137,38 @@ class AdditiveAttentionImpl final : public AttentionBase {
     return reduce_sum(use_scale_ ? both * scale_ : both, {-1});
   }
 
-  void describe(Config& config) const override {
-    config.set("use_scale", use_scale_).set("dropout", dropout_);
-  }
-
  private:
   bool use_scale_;
   Variable scale_;
 };
 
+constexpr auto kAttention = [](auto& a, auto& o) {
+  a("use_scale", o.use_scale);
+  a("score_mode", o.score_mode);
+  a("dropout", o.dropout);
+  a("seed", o.seed);
+};
+constexpr auto kAdditive = [](auto& a, auto& o) {
+  a("use_scale", o.use_scale);
+  a("dropout", o.dropout);
+  a("seed", o.seed);
+  a.ignore("score_mode");
+};
+
 }  // namespace
 
 Attention::Attention(const AttentionOptions& options)
-    : Layer(std::make_shared<AttentionImpl>(options)) {}
+    : Layer(internal::with_arguments(std::make_shared<AttentionImpl>(options), kAttention,
+                                     options)) {}
 AdditiveAttention::AdditiveAttention(const AdditiveAttentionOptions& options)
-    : Layer(std::make_shared<AdditiveAttentionImpl>(options)) {}
+    : Layer(internal::with_arguments(std::make_shared<AdditiveAttentionImpl>(options), kAdditive,
+                                     options)) {}
+
+namespace {
+const bool kRegistered[] = {
+    internal::register_layer_class<Attention, AttentionOptions>("Attention", kAttention),
+    internal::register_layer_class<AdditiveAttention, AdditiveAttentionOptions>("AdditiveAttention",
+                                                                                kAdditive)};
+}  // namespace
 
 }  // namespace tandem::keras

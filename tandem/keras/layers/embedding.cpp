@@ -1,6 +1,7 @@
 #include "tandem/keras/layers/embedding.h"
 
 #include "tandem/keras/internal/checks.h"
+#include "tandem/keras/internal/class_registry.h"
 #include "tandem/keras/layer_impl.h"
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/comparison_ops.h"
@@ -39,11 +40,6 @@ class EmbeddingImpl final : public LayerImpl {
     if (!options_.mask_zero) return {};
     return {not_equal(inputs[0], zeros_like(inputs[0]))};
   }
-  void describe(Config& config) const override {
-    config.set("input_dim", input_dim_).set("output_dim", output_dim_);
-    config.set("mask_zero", options_.mask_zero);
-    config.set("embeddings_initializer", options_.embeddings_initializer.name());
-  }
 
  private:
   std::int64_t input_dim_;
@@ -52,10 +48,26 @@ class EmbeddingImpl final : public LayerImpl {
   Variable table_;
 };
 
+constexpr auto kArguments = [](auto& a, auto& o, auto& input_dim, auto& output_dim) {
+  a("input_dim", input_dim);
+  a("output_dim", output_dim);
+  a("mask_zero", o.mask_zero);
+  a("embeddings_initializer", o.embeddings_initializer);
+  a("embeddings_regularizer", o.embeddings_regularizer);
+};
+
 }  // namespace
 
 Embedding::Embedding(std::int64_t input_dim, std::int64_t output_dim,
                      const EmbeddingOptions& options)
-    : Layer(std::make_shared<EmbeddingImpl>(input_dim, output_dim, options)) {}
+    : Layer(
+          internal::with_arguments(std::make_shared<EmbeddingImpl>(input_dim, output_dim, options),
+                                   kArguments, options, input_dim, output_dim)) {}
+
+namespace {
+const bool kRegistered =
+    internal::register_layer_class<Embedding, EmbeddingOptions, std::int64_t, std::int64_t>(
+        "Embedding", kArguments);
+}  // namespace
 
 }  // namespace tandem::keras

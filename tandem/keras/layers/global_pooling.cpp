@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "tandem/core/error.h"
+#include "tandem/keras/internal/class_registry.h"
 #include "tandem/keras/internal/images.h"
 #include "tandem/keras/layer_impl.h"
 #include "tandem/ops/array_ops.h"
@@ -39,9 +40,6 @@ class GlobalPoolingImpl final : public LayerImpl {
     }
     return {function_(inputs[0], axes_, options_.keepdims)};
   }
-  void describe(Config& config) const override {
-    config.set("data_format", options_.data_format).set("keepdims", options_.keepdims);
-  }
 
  private:
   // The mean of the steps that the mask leaves.
@@ -56,11 +54,18 @@ class GlobalPoolingImpl final : public LayerImpl {
   std::vector<std::int64_t> axes_;
 };
 
+constexpr auto kArguments = [](auto& a, auto& o) {
+  a("data_format", o.data_format);
+  a("keepdims", o.keepdims);
+};
+
 }  // namespace
 
-#define TANDEM_KERAS_GLOBAL_POOLING(NAME, DIMS, FUNCTION) \
-  NAME::NAME(const GlobalPoolingOptions& options)         \
-      : Layer(std::make_shared<GlobalPoolingImpl>(#NAME, options, DIMS, FUNCTION)) {}
+#define TANDEM_KERAS_GLOBAL_POOLING(NAME, DIMS, FUNCTION)                                    \
+  NAME::NAME(const GlobalPoolingOptions& options)                                            \
+      : Layer(internal::with_arguments(                                                      \
+            std::make_shared<GlobalPoolingImpl>(#NAME, options, DIMS, FUNCTION), kArguments, \
+            options)) {}
 TANDEM_KERAS_GLOBAL_POOLING(GlobalAveragePooling1D, 1, reduce_mean)
 TANDEM_KERAS_GLOBAL_POOLING(GlobalAveragePooling2D, 2, reduce_mean)
 TANDEM_KERAS_GLOBAL_POOLING(GlobalAveragePooling3D, 3, reduce_mean)
@@ -68,5 +73,21 @@ TANDEM_KERAS_GLOBAL_POOLING(GlobalMaxPooling1D, 1, reduce_max)
 TANDEM_KERAS_GLOBAL_POOLING(GlobalMaxPooling2D, 2, reduce_max)
 TANDEM_KERAS_GLOBAL_POOLING(GlobalMaxPooling3D, 3, reduce_max)
 #undef TANDEM_KERAS_GLOBAL_POOLING
+
+namespace {
+const bool kRegistered[] = {
+    internal::register_layer_class<GlobalAveragePooling1D, GlobalPoolingOptions>(
+        "GlobalAveragePooling1D", kArguments),
+    internal::register_layer_class<GlobalAveragePooling2D, GlobalPoolingOptions>(
+        "GlobalAveragePooling2D", kArguments),
+    internal::register_layer_class<GlobalAveragePooling3D, GlobalPoolingOptions>(
+        "GlobalAveragePooling3D", kArguments),
+    internal::register_layer_class<GlobalMaxPooling1D, GlobalPoolingOptions>("GlobalMaxPooling1D",
+                                                                             kArguments),
+    internal::register_layer_class<GlobalMaxPooling2D, GlobalPoolingOptions>("GlobalMaxPooling2D",
+                                                                             kArguments),
+    internal::register_layer_class<GlobalMaxPooling3D, GlobalPoolingOptions>("GlobalMaxPooling3D",
+                                                                             kArguments)};
+}  // namespace
 
 }  // namespace tandem::keras

@@ -9,6 +9,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/core/never_destroyed.h"
+#include "tandem/keras/internal/class_registry.h"
 #include "tandem/keras/internal/names.h"
 #include "tandem/keras/internal/seeds.h"
 #include "tandem/ops/array_ops.h"
@@ -78,53 +79,120 @@ Initializer::Function filled_with(double value) {
 
 }  // namespace
 
+namespace {
+
+constexpr auto kConstant = [](auto& a, auto& value) { a("value", value); };
+constexpr auto kIdentity = [](auto& a, auto& gain) { a("gain", gain); };
+constexpr auto kNormal = [](auto& a, auto& o) {
+  a("mean", o.mean);
+  a("stddev", o.stddev);
+  a("seed", o.seed);
+};
+constexpr auto kUniform = [](auto& a, auto& o) {
+  a("minval", o.minval);
+  a("maxval", o.maxval);
+  a("seed", o.seed);
+};
+constexpr auto kScaling = [](auto& a, auto& o) {
+  a("scale", o.scale);
+  a("mode", o.mode);
+  a("distribution", o.distribution);
+  a("seed", o.seed);
+};
+constexpr auto kSeed = [](auto& a, auto& seed) { a("seed", seed); };
+constexpr auto kOrthogonal = [](auto& a, auto& o) {
+  a("gain", o.gain);
+  a("seed", o.seed);
+};
+
+// Registers a class that is made of one argument or of its options.
+template <class Class, class Argument, class List>
+bool add(const char* name, const List&) {
+  return internal::ClassRegistry<Initializer>::instance().add(
+      name, [](internal::ArgumentReader& arguments) -> Initializer {
+        Argument argument = Argument();
+        List()(arguments, argument);
+        return Class(argument);
+      });
+}
+template <class Class>
+bool add_plain(const char* name) {
+  return internal::ClassRegistry<Initializer>::instance().add(
+      name, [](internal::ArgumentReader&) -> Initializer { return Class(); });
+}
+
+}  // namespace
+
 Zeros::Zeros() : Initializer("Zeros", [](const Shape& s, DType t) { return zeros(s, t); }) {}
 Ones::Ones() : Initializer("Ones", [](const Shape& s, DType t) { return ones(s, t); }) {}
-Constant::Constant(double value) : Initializer("Constant", filled_with(value)) {}
+Constant::Constant(double value)
+    : Initializer("Constant", filled_with(value), internal::written_arguments(kConstant, value)) {}
 
 Identity::Identity(double gain)
-    : Initializer("Identity", [gain](const Shape& shape, DType dtype) {
-        if (shape.rank() != 2) {
-          throw InvalidArgumentError(
-              cat("The Identity initializer makes matrices only; the shape is ", shape,
-                  ". Choose another initializer."));
-        }
-        return eye(shape[0], shape[1], dtype) * gain;
-      }) {}
+    : Initializer(
+          "Identity",
+          [gain](const Shape& shape, DType dtype) {
+            if (shape.rank() != 2) {
+              throw InvalidArgumentError(
+                  cat("The Identity initializer makes matrices only; the shape is ", shape,
+                      ". Choose another initializer."));
+            }
+            return eye(shape[0], shape[1], dtype) * gain;
+          },
+          internal::written_arguments(kIdentity, gain)) {}
 
 RandomNormal::RandomNormal(const RandomNormalOptions& o)
-    : Initializer("RandomNormal", [o](const Shape& shape, DType dtype) {
-        return random::stateless_normal(shape, seeds_of(o.seed),
-                                        {.mean = o.mean, .stddev = o.stddev, .dtype = dtype});
-      }) {}
+    : Initializer(
+          "RandomNormal",
+          [o](const Shape& shape, DType dtype) {
+            return random::stateless_normal(shape, seeds_of(o.seed),
+                                            {.mean = o.mean, .stddev = o.stddev, .dtype = dtype});
+          },
+          internal::written_arguments(kNormal, o)) {}
 TruncatedNormal::TruncatedNormal(const RandomNormalOptions& o)
-    : Initializer("TruncatedNormal", [o](const Shape& shape, DType dtype) {
-        return random::stateless_truncated_normal(
-            shape, seeds_of(o.seed), {.mean = o.mean, .stddev = o.stddev, .dtype = dtype});
-      }) {}
+    : Initializer(
+          "TruncatedNormal",
+          [o](const Shape& shape, DType dtype) {
+            return random::stateless_truncated_normal(
+                shape, seeds_of(o.seed), {.mean = o.mean, .stddev = o.stddev, .dtype = dtype});
+          },
+          internal::written_arguments(kNormal, o)) {}
 RandomUniform::RandomUniform(const RandomUniformOptions& o)
-    : Initializer("RandomUniform", [o](const Shape& shape, DType dtype) {
-        return random::stateless_uniform(shape, seeds_of(o.seed),
-                                         {.minval = o.minval, .maxval = o.maxval, .dtype = dtype});
-      }) {}
+    : Initializer(
+          "RandomUniform",
+          [o](const Shape& shape, DType dtype) {
+            return random::stateless_uniform(
+                shape, seeds_of(o.seed), {.minval = o.minval, .maxval = o.maxval, .dtype = dtype});
+          },
+          internal::written_arguments(kUniform, o)) {}
 
 VarianceScaling::VarianceScaling(const VarianceScalingOptions& options)
-    : VarianceScaling("VarianceScaling", options) {}
-VarianceScaling::VarianceScaling(std::string name, const VarianceScalingOptions& options)
-    : Initializer(std::move(name), [o = checked(options)](const Shape& shape, DType dtype) {
-        return scaled(shape, dtype, o);
-      }) {}
+    : VarianceScaling("VarianceScaling", options, internal::written_arguments(kScaling, options)) {}
+VarianceScaling::VarianceScaling(std::string name, const VarianceScalingOptions& options,
+                                 Config config)
+    : Initializer(
+          std::move(name),
+          [o = checked(options)](const Shape& shape, DType dtype) {
+            return scaled(shape, dtype, o);
+          },
+          std::move(config)) {}
 GlorotUniform::GlorotUniform(Seed seed)
-    : VarianceScaling("GlorotUniform",
-                      {.mode = "fan_avg", .distribution = "uniform", .seed = seed}) {}
+    : VarianceScaling("GlorotUniform", {.mode = "fan_avg", .distribution = "uniform", .seed = seed},
+                      internal::written_arguments(kSeed, seed)) {}
 GlorotNormal::GlorotNormal(Seed seed)
-    : VarianceScaling("GlorotNormal", {.mode = "fan_avg", .seed = seed}) {}
+    : VarianceScaling("GlorotNormal", {.mode = "fan_avg", .seed = seed},
+                      internal::written_arguments(kSeed, seed)) {}
 HeUniform::HeUniform(Seed seed)
-    : VarianceScaling("HeUniform", {.scale = 2, .distribution = "uniform", .seed = seed}) {}
-HeNormal::HeNormal(Seed seed) : VarianceScaling("HeNormal", {.scale = 2, .seed = seed}) {}
+    : VarianceScaling("HeUniform", {.scale = 2, .distribution = "uniform", .seed = seed},
+                      internal::written_arguments(kSeed, seed)) {}
+HeNormal::HeNormal(Seed seed)
+    : VarianceScaling("HeNormal", {.scale = 2, .seed = seed},
+                      internal::written_arguments(kSeed, seed)) {}
 LecunUniform::LecunUniform(Seed seed)
-    : VarianceScaling("LecunUniform", {.distribution = "uniform", .seed = seed}) {}
-LecunNormal::LecunNormal(Seed seed) : VarianceScaling("LecunNormal", {.seed = seed}) {}
+    : VarianceScaling("LecunUniform", {.distribution = "uniform", .seed = seed},
+                      internal::written_arguments(kSeed, seed)) {}
+LecunNormal::LecunNormal(Seed seed)
+    : VarianceScaling("LecunNormal", {.seed = seed}, internal::written_arguments(kSeed, seed)) {}
 
 namespace {
 
@@ -172,9 +240,31 @@ Tensor orthogonal(const Shape& shape, DType dtype, const OrthogonalOptions& o) {
 }  // namespace
 
 Orthogonal::Orthogonal(const OrthogonalOptions& options)
-    : Initializer("Orthogonal", [options](const Shape& shape, DType dtype) {
-        return orthogonal(shape, dtype, options);
-      }) {}
+    : Initializer(
+          "Orthogonal",
+          [options](const Shape& shape, DType dtype) { return orthogonal(shape, dtype, options); },
+          internal::written_arguments(kOrthogonal, options)) {}
+
+namespace {
+
+const bool kRegistered[] = {
+    add_plain<Zeros>("Zeros"),
+    add_plain<Ones>("Ones"),
+    add<Constant, double>("Constant", kConstant),
+    add<Identity, double>("Identity", kIdentity),
+    add<RandomNormal, RandomNormalOptions>("RandomNormal", kNormal),
+    add<TruncatedNormal, RandomNormalOptions>("TruncatedNormal", kNormal),
+    add<RandomUniform, RandomUniformOptions>("RandomUniform", kUniform),
+    add<VarianceScaling, VarianceScalingOptions>("VarianceScaling", kScaling),
+    add<GlorotUniform, Seed>("GlorotUniform", kSeed),
+    add<GlorotNormal, Seed>("GlorotNormal", kSeed),
+    add<HeUniform, Seed>("HeUniform", kSeed),
+    add<HeNormal, Seed>("HeNormal", kSeed),
+    add<LecunUniform, Seed>("LecunUniform", kSeed),
+    add<LecunNormal, Seed>("LecunNormal", kSeed),
+    add<Orthogonal, OrthogonalOptions>("Orthogonal", kOrthogonal)};
+
+}  // namespace
 
 }  // namespace initializers
 
@@ -185,26 +275,26 @@ const std::map<std::string, Initializer (*)()>& initializers_by_name() {
   using Table = std::map<std::string, Initializer (*)()>;
   static const NeverDestroyed<Table> table([] {
     return Table{
-      {"zeros", [] { return Initializer(Zeros()); }},
-      {"zero", [] { return Initializer(Zeros()); }},
-      {"ones", [] { return Initializer(Ones()); }},
-      {"one", [] { return Initializer(Ones()); }},
-      {"constant", [] { return Initializer(Constant(0)); }},
-      {"identity", [] { return Initializer(Identity()); }},
-      {"random_normal", [] { return Initializer(RandomNormal()); }},
-      {"normal", [] { return Initializer(RandomNormal()); }},
-      {"truncated_normal", [] { return Initializer(TruncatedNormal()); }},
-      {"random_uniform", [] { return Initializer(RandomUniform()); }},
-      {"uniform", [] { return Initializer(RandomUniform()); }},
-      {"variance_scaling", [] { return Initializer(VarianceScaling()); }},
-      {"glorot_uniform", [] { return Initializer(GlorotUniform()); }},
-      {"glorot_normal", [] { return Initializer(GlorotNormal()); }},
-      {"he_uniform", [] { return Initializer(HeUniform()); }},
-      {"he_normal", [] { return Initializer(HeNormal()); }},
-      {"lecun_uniform", [] { return Initializer(LecunUniform()); }},
-      {"lecun_normal", [] { return Initializer(LecunNormal()); }},
-      {"orthogonal", [] { return Initializer(Orthogonal()); }},
-};
+        {"zeros", [] { return Initializer(Zeros()); }},
+        {"zero", [] { return Initializer(Zeros()); }},
+        {"ones", [] { return Initializer(Ones()); }},
+        {"one", [] { return Initializer(Ones()); }},
+        {"constant", [] { return Initializer(Constant(0)); }},
+        {"identity", [] { return Initializer(Identity()); }},
+        {"random_normal", [] { return Initializer(RandomNormal()); }},
+        {"normal", [] { return Initializer(RandomNormal()); }},
+        {"truncated_normal", [] { return Initializer(TruncatedNormal()); }},
+        {"random_uniform", [] { return Initializer(RandomUniform()); }},
+        {"uniform", [] { return Initializer(RandomUniform()); }},
+        {"variance_scaling", [] { return Initializer(VarianceScaling()); }},
+        {"glorot_uniform", [] { return Initializer(GlorotUniform()); }},
+        {"glorot_normal", [] { return Initializer(GlorotNormal()); }},
+        {"he_uniform", [] { return Initializer(HeUniform()); }},
+        {"he_normal", [] { return Initializer(HeNormal()); }},
+        {"lecun_uniform", [] { return Initializer(LecunUniform()); }},
+        {"lecun_normal", [] { return Initializer(LecunNormal()); }},
+        {"orthogonal", [] { return Initializer(Orthogonal()); }},
+    };
   });
   return *table;
 }

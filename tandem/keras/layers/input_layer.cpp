@@ -36,10 +36,6 @@ InputLayerImpl::InputLayerImpl(const PartialShape& shape, const InputOptions& op
 
 Tensor InputLayerImpl::call(const Tensor& input, bool) { return input; }
 
-void InputLayerImpl::describe(Config& config) const {
-  config.set("batch_shape", shape_.dims()).set("dtype", cat(dtype_));
-}
-
 KerasTensor InputLayerImpl::output() {
   auto node = node_.lock();
   if (!node) {

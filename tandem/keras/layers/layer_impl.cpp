@@ -81,6 +81,7 @@ Config LayerImpl::config() const {
   Config config;
   config.set("name", name()).set("trainable", trainable());
   config.set("dtype", settings_.dtype.name());
+  for (const auto& [argument, value] : arguments_.entries()) config.set(argument, value);
   describe(config);
   return config;
 }

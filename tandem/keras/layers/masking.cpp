@@ -1,5 +1,6 @@
 #include "tandem/keras/layers/masking.h"
 
+#include "tandem/keras/internal/class_registry.h"
 #include "tandem/keras/layer_impl.h"
 #include "tandem/ops/array_ops.h"
 #include "tandem/ops/comparison_ops.h"
@@ -21,7 +22,6 @@ class MaskingImpl final : public LayerImpl {
                                     std::span<const Tensor>) const override {
     return {counts(inputs[0], false)};
   }
-  void describe(Config& config) const override { config.set("mask_value", value_); }
 
  private:
   Tensor counts(const Tensor& x, bool keepdims) const {
@@ -31,8 +31,17 @@ class MaskingImpl final : public LayerImpl {
   double value_;
 };
 
+constexpr auto kArguments = [](auto& a, auto& o) { a("mask_value", o.mask_value); };
+
 }  // namespace
 
-Masking::Masking(const MaskingOptions& options) : Layer(std::make_shared<MaskingImpl>(options)) {}
+Masking::Masking(const MaskingOptions& options)
+    : Layer(internal::with_arguments(std::make_shared<MaskingImpl>(options), kArguments, options)) {
+}
+
+namespace {
+const bool kRegistered =
+    internal::register_layer_class<Masking, MaskingOptions>("Masking", kArguments);
+}  // namespace
 
 }  // namespace tandem::keras

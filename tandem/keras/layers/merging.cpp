@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tandem/core/error.h"
+#include "tandem/keras/internal/class_registry.h"
 #include "tandem/keras/internal/names.h"
 #include "tandem/keras/internal/shape_text.h"
 #include "tandem/keras/layer_impl.h"
@@ -172,7 +173,6 @@ class ConcatenateImpl final : public LayerImpl {
     }
     return {reduce_any(concat(wide, axis_), {-1})};
   }
-  void describe(Config& config) const override { config.set("axis", std::int64_t{axis_}); }
 
  private:
   [[noreturn]] void refuse(std::span<const Tensor> inputs) const {
@@ -188,6 +188,9 @@ std::shared_ptr<LayerImpl> merge(const char* name, const NamedOptions& o, Merge:
                                  Merge::MaskKind kind = Merge::MaskKind::kNone) {
   return std::make_shared<Merge>(name, o, combine, false, false, kind);
 }
+
+constexpr auto kConcatenate = [](auto& a, auto& o) { a("axis", o.axis); };
+constexpr auto kNone = [](auto&, auto&) {};
 
 }  // namespace
 
@@ -212,6 +215,17 @@ Minimum::Minimum(const NamedOptions& o)
           "Minimum", o, [](const Tensor& a, const Tensor& b) { return minimum(a, b); },
           Merge::MaskKind::kExtreme)) {}
 Concatenate::Concatenate(const ConcatenateOptions& o)
-    : Layer(std::make_shared<ConcatenateImpl>(o)) {}
+    : Layer(internal::with_arguments(std::make_shared<ConcatenateImpl>(o), kConcatenate, o)) {}
+
+namespace {
+const bool kRegistered[] = {
+    internal::register_layer_class<Add, NamedOptions>("Add", kNone),
+    internal::register_layer_class<Subtract, NamedOptions>("Subtract", kNone),
+    internal::register_layer_class<Multiply, NamedOptions>("Multiply", kNone),
+    internal::register_layer_class<Average, NamedOptions>("Average", kNone),
+    internal::register_layer_class<Maximum, NamedOptions>("Maximum", kNone),
+    internal::register_layer_class<Minimum, NamedOptions>("Minimum", kNone),
+    internal::register_layer_class<Concatenate, ConcatenateOptions>("Concatenate", kConcatenate)};
+}  // namespace
 
 }  // namespace tandem::keras

@@ -4,6 +4,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/checks.h"
+#include "tandem/keras/internal/class_registry.h"
 #include "tandem/keras/internal/precision.h"
 #include "tandem/keras/layer_impl.h"
 #include "tandem/ops/arithmetic_ops.h"
@@ -70,13 +71,6 @@ class BatchNormalizationImpl final : public LayerImpl {
         mask.defined() ? masked_moments(x, mask) : nn::moments(x, other_axes(x.rank()));
     follow(batch.mean, batch.variance);
     return {result(apply(x, batch.mean, batch.variance, last))};
-  }
-
-  void describe(Config& config) const override {
-    config.set("axis", std::int64_t{options_.axis}).set("momentum", options_.momentum);
-    config.set("epsilon", options_.epsilon)
-        .set("center", options_.center)
-        .set("scale", options_.scale);
   }
 
  private:
@@ -205,14 +199,6 @@ class LayerNormalizationImpl final : public LayerImpl {
     return y.dtype() == compute_dtype() ? y : cast(y, compute_dtype());
   }
 
-  void describe(Config& config) const override {
-    config.set("axis",
-               std::vector<std::int64_t>(options_.axis.list().begin(), options_.axis.list().end()));
-    config.set("epsilon", options_.epsilon)
-        .set("center", options_.center)
-        .set("scale", options_.scale);
-  }
-
  private:
   // With sizes of 1 for the axes that are not normalised.
   Tensor fit(const Variable& weight, int rank) const {
@@ -230,11 +216,46 @@ class LayerNormalizationImpl final : public LayerImpl {
   Variable beta_;
 };
 
+constexpr auto kBatch = [](auto& a, auto& o) {
+  a("axis", o.axis);
+  a("momentum", o.momentum);
+  a("epsilon", o.epsilon);
+  a("center", o.center);
+  a("scale", o.scale);
+  a("beta_initializer", o.beta_initializer);
+  a("gamma_initializer", o.gamma_initializer);
+  a("moving_mean_initializer", o.moving_mean_initializer);
+  a("moving_variance_initializer", o.moving_variance_initializer);
+  a("beta_regularizer", o.beta_regularizer);
+  a("gamma_regularizer", o.gamma_regularizer);
+  a.ignore("renorm_momentum");
+};
+constexpr auto kLayer = [](auto& a, auto& o) {
+  a("axis", o.axis);
+  a("epsilon", o.epsilon);
+  a("center", o.center);
+  a("scale", o.scale);
+  a("beta_initializer", o.beta_initializer);
+  a("gamma_initializer", o.gamma_initializer);
+  a("beta_regularizer", o.beta_regularizer);
+  a("gamma_regularizer", o.gamma_regularizer);
+};
+
 }  // namespace
 
 BatchNormalization::BatchNormalization(const BatchNormalizationOptions& options)
-    : Layer(std::make_shared<BatchNormalizationImpl>(options)) {}
+    : Layer(internal::with_arguments(std::make_shared<BatchNormalizationImpl>(options), kBatch,
+                                     options)) {}
 LayerNormalization::LayerNormalization(const LayerNormalizationOptions& options)
-    : Layer(std::make_shared<LayerNormalizationImpl>(options)) {}
+    : Layer(internal::with_arguments(std::make_shared<LayerNormalizationImpl>(options), kLayer,
+                                     options)) {}
+
+namespace {
+const bool kRegistered[] = {
+    internal::register_layer_class<BatchNormalization, BatchNormalizationOptions>(
+        "BatchNormalization", kBatch),
+    internal::register_layer_class<LayerNormalization, LayerNormalizationOptions>(
+        "LayerNormalization", kLayer)};
+}  // namespace
 
 }  // namespace tandem::keras

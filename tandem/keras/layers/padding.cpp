@@ -1,6 +1,7 @@
 #include "tandem/keras/layers/padding.h"
 
 #include "tandem/core/error.h"
+#include "tandem/keras/internal/class_registry.h"
 #include "tandem/keras/internal/images.h"
 #include "tandem/keras/layer_impl.h"
 #include "tandem/ops/array_ops.h"
@@ -28,12 +29,6 @@ class MarginLayer : public LayerImpl {
     }
     without_weights();
     require_rank(static_cast<int>(pairs_.size()) + 2);
-  }
-
-  void describe(Config& config) const override {
-    std::vector<std::int64_t> flat;
-    for (const auto& [before, after] : pairs_) flat.insert(flat.end(), {before, after});
-    config.set(argument_, flat).set("data_format", options_.data_format);
   }
 
  protected:
@@ -86,6 +81,16 @@ class CroppingImpl final : public MarginLayer {
   }
 };
 
+constexpr auto kPadding = [](auto& a, auto& o, auto& padding) {
+  a("padding", padding);
+  a("data_format", o.data_format);
+};
+constexpr auto kCropping1D = [](auto& a, auto&, auto& cropping) { a("cropping", cropping); };
+constexpr auto kCropping = [](auto& a, auto& o, auto& cropping) {
+  a("cropping", cropping);
+  a("data_format", o.data_format);
+};
+
 }  // namespace
 
 Pairs Margins::resolve(const std::string& layer, int axes) const {
@@ -100,20 +105,43 @@ Pairs Margins::resolve(const std::string& layer, int axes) const {
 
 ZeroPadding1D::ZeroPadding1D(std::pair<std::int64_t, std::int64_t> padding,
                              const MarginOptions& options)
-    : Layer(std::make_shared<PaddingImpl>("ZeroPadding1D", Pairs{padding}, options)) {}
+    : Layer(internal::with_arguments(
+          std::make_shared<PaddingImpl>("ZeroPadding1D", Pairs{padding}, options), kPadding,
+          options, padding)) {}
 ZeroPadding2D::ZeroPadding2D(const Margins& padding, const MarginOptions& options)
-    : Layer(std::make_shared<PaddingImpl>("ZeroPadding2D", padding.resolve("ZeroPadding2D", 2),
-                                          options)) {}
+    : Layer(internal::with_arguments(
+          std::make_shared<PaddingImpl>("ZeroPadding2D", padding.resolve("ZeroPadding2D", 2),
+                                        options),
+          kPadding, options, Margins(padding.resolve("ZeroPadding2D", 2)))) {}
 ZeroPadding3D::ZeroPadding3D(const Margins& padding, const MarginOptions& options)
-    : Layer(std::make_shared<PaddingImpl>("ZeroPadding3D", padding.resolve("ZeroPadding3D", 3),
-                                          options)) {}
+    : Layer(internal::with_arguments(
+          std::make_shared<PaddingImpl>("ZeroPadding3D", padding.resolve("ZeroPadding3D", 3),
+                                        options),
+          kPadding, options, Margins(padding.resolve("ZeroPadding3D", 3)))) {}
 Cropping1D::Cropping1D(std::pair<std::int64_t, std::int64_t> cropping, const MarginOptions& options)
-    : Layer(std::make_shared<CroppingImpl>("Cropping1D", Pairs{cropping}, options)) {}
+    : Layer(internal::with_arguments(
+          std::make_shared<CroppingImpl>("Cropping1D", Pairs{cropping}, options), kCropping1D,
+          options, cropping)) {}
 Cropping2D::Cropping2D(const Margins& cropping, const MarginOptions& options)
-    : Layer(std::make_shared<CroppingImpl>("Cropping2D", cropping.resolve("Cropping2D", 2),
-                                           options)) {}
+    : Layer(internal::with_arguments(
+          std::make_shared<CroppingImpl>("Cropping2D", cropping.resolve("Cropping2D", 2), options),
+          kCropping, options, Margins(cropping.resolve("Cropping2D", 2)))) {}
 Cropping3D::Cropping3D(const Margins& cropping, const MarginOptions& options)
-    : Layer(std::make_shared<CroppingImpl>("Cropping3D", cropping.resolve("Cropping3D", 3),
-                                           options)) {}
+    : Layer(internal::with_arguments(
+          std::make_shared<CroppingImpl>("Cropping3D", cropping.resolve("Cropping3D", 3), options),
+          kCropping, options, Margins(cropping.resolve("Cropping3D", 3)))) {}
+
+namespace {
+using Margin = std::pair<std::int64_t, std::int64_t>;
+const bool kRegistered[] = {
+    internal::register_layer_class<ZeroPadding1D, MarginOptions, Margin>("ZeroPadding1D", kPadding),
+    internal::register_layer_class<ZeroPadding2D, MarginOptions, Margins>("ZeroPadding2D",
+                                                                          kPadding),
+    internal::register_layer_class<ZeroPadding3D, MarginOptions, Margins>("ZeroPadding3D",
+                                                                          kPadding),
+    internal::register_layer_class<Cropping1D, MarginOptions, Margin>("Cropping1D", kCropping1D),
+    internal::register_layer_class<Cropping2D, MarginOptions, Margins>("Cropping2D", kCropping),
+    internal::register_layer_class<Cropping3D, MarginOptions, Margins>("Cropping3D", kCropping)};
+}  // namespace
 
 }  // namespace tandem::keras

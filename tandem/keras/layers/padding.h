@@ -27,6 +27,8 @@ class TANDEM_EXPORT Margins {
   Margins(std::vector<Pair> pairs) : pairs_(std::move(pairs)) {}
   /// A pair for each of so many axes; throws InvalidArgumentError if there are not as many.
   std::vector<Pair> resolve(const std::string& layer, int axes) const;
+  /// As they were given.
+  const std::vector<Pair>& pairs() const { return pairs_; }
 
  private:
   std::vector<Pair> pairs_;

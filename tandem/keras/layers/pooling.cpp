@@ -1,5 +1,6 @@
 #include "tandem/keras/layers/pooling.h"
 
+#include "tandem/keras/internal/class_registry.h"
 #include "tandem/keras/internal/spatial.h"
 #include "tandem/keras/layer_impl.h"
 
@@ -27,10 +28,6 @@ class PoolingImpl final : public LayerImpl {
   }
 
   Tensor call(const Tensor& x, bool) override { return pool(kind_, x, pool_size_, windows_); }
-  void describe(Config& config) const override {
-    config.set("pool_size", pool_size_).set("strides", windows_.strides);
-    config.set("padding", padding_).set("data_format", data_format_);
-  }
 
  private:
   PoolKind kind_;
@@ -40,19 +37,51 @@ class PoolingImpl final : public LayerImpl {
   internal::Windows windows_;
 };
 
+constexpr auto kArguments = [](auto& a, auto& o) {
+  a("pool_size", o.pool_size);
+  a("strides", o.strides);
+  a("padding", o.padding);
+  a("data_format", o.data_format);
+};
+
 }  // namespace
 
 MaxPooling1D::MaxPooling1D(const Pooling1DOptions& options)
-    : Layer(std::make_shared<PoolingImpl>("MaxPooling1D", PoolKind::kMax, options)) {}
+    : Layer(internal::with_arguments(
+          std::make_shared<PoolingImpl>("MaxPooling1D", PoolKind::kMax, options), kArguments,
+          options)) {}
 MaxPooling2D::MaxPooling2D(const Pooling2DOptions& options)
-    : Layer(std::make_shared<PoolingImpl>("MaxPooling2D", PoolKind::kMax, options)) {}
+    : Layer(internal::with_arguments(
+          std::make_shared<PoolingImpl>("MaxPooling2D", PoolKind::kMax, options), kArguments,
+          options)) {}
 AveragePooling1D::AveragePooling1D(const Pooling1DOptions& options)
-    : Layer(std::make_shared<PoolingImpl>("AveragePooling1D", PoolKind::kAverage, options)) {}
+    : Layer(internal::with_arguments(
+          std::make_shared<PoolingImpl>("AveragePooling1D", PoolKind::kAverage, options),
+          kArguments, options)) {}
 AveragePooling2D::AveragePooling2D(const Pooling2DOptions& options)
-    : Layer(std::make_shared<PoolingImpl>("AveragePooling2D", PoolKind::kAverage, options)) {}
+    : Layer(internal::with_arguments(
+          std::make_shared<PoolingImpl>("AveragePooling2D", PoolKind::kAverage, options),
+          kArguments, options)) {}
 MaxPooling3D::MaxPooling3D(const Pooling3DOptions& options)
-    : Layer(std::make_shared<PoolingImpl>("MaxPooling3D", PoolKind::kMax, options)) {}
+    : Layer(internal::with_arguments(
+          std::make_shared<PoolingImpl>("MaxPooling3D", PoolKind::kMax, options), kArguments,
+          options)) {}
 AveragePooling3D::AveragePooling3D(const Pooling3DOptions& options)
-    : Layer(std::make_shared<PoolingImpl>("AveragePooling3D", PoolKind::kAverage, options)) {}
+    : Layer(internal::with_arguments(
+          std::make_shared<PoolingImpl>("AveragePooling3D", PoolKind::kAverage, options),
+          kArguments, options)) {}
+
+namespace {
+const bool kRegistered[] = {
+    internal::register_layer_class<MaxPooling1D, Pooling1DOptions>("MaxPooling1D", kArguments),
+    internal::register_layer_class<MaxPooling2D, Pooling2DOptions>("MaxPooling2D", kArguments),
+    internal::register_layer_class<MaxPooling3D, Pooling3DOptions>("MaxPooling3D", kArguments),
+    internal::register_layer_class<AveragePooling1D, Pooling1DOptions>("AveragePooling1D",
+                                                                       kArguments),
+    internal::register_layer_class<AveragePooling2D, Pooling2DOptions>("AveragePooling2D",
+                                                                       kArguments),
+    internal::register_layer_class<AveragePooling3D, Pooling3DOptions>("AveragePooling3D",
+                                                                       kArguments)};
+}  // namespace
 
 }  // namespace tandem::keras

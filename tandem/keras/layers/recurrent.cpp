@@ -1,5 +1,7 @@
 #include "tandem/keras/layers/recurrent.h"
 
+#include "tandem/keras/internal/class_registry.h"
+#include "tandem/keras/internal/recurrent_arguments.h"
 #include "tandem/keras/internal/rnn_impl.h"
 #include "tandem/keras/layers/recurrent_cells.h"
 
@@ -48,13 +50,35 @@ Layer gru_cell(std::int64_t units, const GRUOptions& o) {
   return GRUCell(units, options);
 }
 
+constexpr auto kWithCell = [](auto& a, auto& o, auto& units) {
+  internal::kCellArguments(a, o, units);
+  internal::kLoopArguments(a, o);
+};
+constexpr auto kRNN = [](auto& a, auto& o, auto& cell) {
+  a("cell", cell);
+  internal::kLoopArguments(a, o);
+};
+
 }  // namespace
 
 SimpleRNN::SimpleRNN(std::int64_t units, const SimpleRNNOptions& o)
-    : Layer(around("SimpleRNN", simple_cell(units, o), o)) {}
+    : Layer(internal::with_arguments(around("SimpleRNN", simple_cell(units, o), o), kWithCell, o,
+                                     units)) {}
 LSTM::LSTM(std::int64_t units, const LSTMOptions& o)
-    : Layer(around("LSTM", lstm_cell(units, o), o)) {}
-GRU::GRU(std::int64_t units, const GRUOptions& o) : Layer(around("GRU", gru_cell(units, o), o)) {}
-RNN::RNN(const Layer& cell, const RNNOptions& o) : Layer(around("RNN", cell, o)) {}
+    : Layer(internal::with_arguments(around("LSTM", lstm_cell(units, o), o), kWithCell, o, units)) {
+}
+GRU::GRU(std::int64_t units, const GRUOptions& o)
+    : Layer(internal::with_arguments(around("GRU", gru_cell(units, o), o), kWithCell, o, units)) {}
+RNN::RNN(const Layer& cell, const RNNOptions& o)
+    : Layer(internal::with_arguments(around("RNN", cell, o), kRNN, o, cell)) {}
+
+namespace {
+const bool kRegistered[] = {
+    internal::register_layer_class<SimpleRNN, SimpleRNNOptions, std::int64_t>("SimpleRNN",
+                                                                              kWithCell),
+    internal::register_layer_class<LSTM, LSTMOptions, std::int64_t>("LSTM", kWithCell),
+    internal::register_layer_class<GRU, GRUOptions, std::int64_t>("GRU", kWithCell),
+    internal::register_layer_class<RNN, RNNOptions, Layer>("RNN", kRNN)};
+}  // namespace
 
 }  // namespace tandem::keras

@@ -2,6 +2,8 @@
 
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/checks.h"
+#include "tandem/keras/internal/class_registry.h"
+#include "tandem/keras/internal/recurrent_arguments.h"
 #include "tandem/keras/rnn_cell_impl.h"
 #include "tandem/ops/array_ops.h"
 #include "tandem/ops/matmul_ops.h"
@@ -52,15 +54,6 @@ class CellBase : public RNNCellImpl {
     Tensor y = training && options_.dropout > 0 ? dropped(inputs) : inputs;
     y = matmul(std::move(y), kernel_);
     return options_.use_bias ? nn::bias_add(std::move(y), input_bias()) : y;
-  }
-
-  void describe(Config& config) const override {
-    config.set("units", units_).set("activation", options_.activation.name());
-    config.set("use_bias", options_.use_bias);
-    config.set("kernel_initializer", options_.kernel_initializer.name());
-    config.set("recurrent_initializer", options_.recurrent_initializer.name());
-    config.set("bias_initializer", options_.bias_initializer.name());
-    config.set("dropout", options_.dropout).set("recurrent_dropout", options_.recurrent_dropout);
   }
 
  protected:
@@ -139,11 +132,6 @@ class LSTMCellImpl final : public CellBase<LSTMCellOptions> {
     return {h, h, carry};
   }
   Layer copy() const override { return LSTMCell(units_, options_); }
-  void describe(Config& config) const override {
-    CellBase::describe(config);
-    config.set("recurrent_activation", options_.recurrent_activation.name());
-    config.set("unit_forget_bias", options_.unit_forget_bias);
-  }
 
  private:
   Initializer bias_initializer() const override {
@@ -189,11 +177,6 @@ class GRUCellImpl final : public CellBase<GRUCellOptions> {
     return {h, h};
   }
   Layer copy() const override { return GRUCell(units_, options_); }
-  void describe(Config& config) const override {
-    CellBase::describe(config);
-    config.set("recurrent_activation", options_.recurrent_activation.name());
-    config.set("reset_after", options_.reset_after);
-  }
 
  private:
   Shape bias_shape() const override {
@@ -208,10 +191,23 @@ class GRUCellImpl final : public CellBase<GRUCellOptions> {
 }  // namespace
 
 SimpleRNNCell::SimpleRNNCell(std::int64_t units, const SimpleRNNCellOptions& options)
-    : Layer(std::make_shared<SimpleRNNCellImpl>(units, options)) {}
+    : Layer(internal::with_arguments(std::make_shared<SimpleRNNCellImpl>(units, options),
+                                     internal::kCellArguments, options, units)) {}
 LSTMCell::LSTMCell(std::int64_t units, const LSTMCellOptions& options)
-    : Layer(std::make_shared<LSTMCellImpl>(units, options)) {}
+    : Layer(internal::with_arguments(std::make_shared<LSTMCellImpl>(units, options),
+                                     internal::kCellArguments, options, units)) {}
 GRUCell::GRUCell(std::int64_t units, const GRUCellOptions& options)
-    : Layer(std::make_shared<GRUCellImpl>(units, options)) {}
+    : Layer(internal::with_arguments(std::make_shared<GRUCellImpl>(units, options),
+                                     internal::kCellArguments, options, units)) {}
+
+namespace {
+const bool kRegistered[] = {
+    internal::register_layer_class<SimpleRNNCell, SimpleRNNCellOptions, std::int64_t>(
+        "SimpleRNNCell", internal::kCellArguments),
+    internal::register_layer_class<LSTMCell, LSTMCellOptions, std::int64_t>(
+        "LSTMCell", internal::kCellArguments),
+    internal::register_layer_class<GRUCell, GRUCellOptions, std::int64_t>(
+        "GRUCell", internal::kCellArguments)};
+}  // namespace
 
 }  // namespace tandem::keras

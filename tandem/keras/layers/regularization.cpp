@@ -4,6 +4,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/checks.h"
+#include "tandem/keras/internal/class_registry.h"
 #include "tandem/keras/internal/images.h"
 #include "tandem/keras/layer_impl.h"
 #include "tandem/ops/array_ops.h"
@@ -15,10 +16,6 @@
 
 namespace tandem::keras {
 namespace {
-
-ConfigValue seed_value(const std::optional<std::int64_t>& seed) {
-  return seed ? ConfigValue(*seed) : ConfigValue();
-}
 
 void require_rate(const std::string& layer, double rate) {
   if (rate >= 0 && rate < 1) return;
@@ -58,11 +55,6 @@ class DropoutImpl final : public LayerImpl {
     if (!options_.noise_shape.empty())
       how.noise_shape = filled_noise_shape(*this, options_.noise_shape, x);
     return nn::dropout(x, rate_, how);
-  }
-  void describe(Config& config) const override {
-    config.set("rate", rate_)
-        .set("seed", seed_value(options_.seed))
-        .set("noise_shape", options_.noise_shape);
   }
 
  private:
@@ -104,11 +96,6 @@ class AlphaDropoutImpl final : public LayerImpl {
     const Tensor kept = cast(keep, x.dtype());
     return (x * kept + kFloor * (1 - kept)) * a + b;
   }
-  void describe(Config& config) const override {
-    config.set("rate", rate_)
-        .set("seed", seed_value(options_.seed))
-        .set("noise_shape", options_.noise_shape);
-  }
 
  private:
   double rate_;
@@ -130,9 +117,6 @@ class GaussianNoiseImpl final : public LayerImpl {
     if (!training || stddev_ == 0) return x;
     return x + random::normal(IntList(shape(x)),
                               {.stddev = stddev_, .dtype = x.dtype(), .seed = seed_});
-  }
-  void describe(Config& config) const override {
-    config.set("stddev", stddev_).set("seed", seed_value(seed_));
   }
 
  private:
@@ -158,9 +142,6 @@ class GaussianDropoutImpl final : public LayerImpl {
                                                   .dtype = x.dtype(),
                                                   .seed = seed_});
   }
-  void describe(Config& config) const override {
-    config.set("rate", rate_).set("seed", seed_value(seed_));
-  }
 
  private:
   double rate_;
@@ -181,32 +162,85 @@ class ActivityRegularizationImpl final : public LayerImpl {
     add_loss(internal::activity_penalty(penalty_, x));
     return x;
   }
-  void describe(Config& config) const override {
-    config.set("l1", options_.l1).set("l2", options_.l2);
-  }
 
  private:
   ActivityRegularizationOptions options_;
   Regularizer penalty_;
 };
 
+constexpr auto kDropout = [](auto& a, auto& o, auto& rate) {
+  a("rate", rate);
+  a.sizes("noise_shape", o.noise_shape);
+  a("seed", o.seed);
+};
+constexpr auto kSpatial1D = [](auto& a, auto& o, auto& rate) {
+  a("rate", rate);
+  a("seed", o.seed);
+  a.ignore("noise_shape");
+};
+constexpr auto kSpatial = [](auto& a, auto& o, auto& rate) {
+  a("rate", rate);
+  a("data_format", o.data_format);
+  a("seed", o.seed);
+  a.ignore("noise_shape");
+};
+constexpr auto kNoise = [](auto& a, auto& o, auto& stddev) {
+  a("stddev", stddev);
+  a("seed", o.seed);
+};
+constexpr auto kGaussianDropout = [](auto& a, auto& o, auto& rate) {
+  a("rate", rate);
+  a("seed", o.seed);
+};
+constexpr auto kActivity = [](auto& a, auto& o) {
+  a("l1", o.l1);
+  a("l2", o.l2);
+  a.ignore("activity_regularizer");
+};
+
 }  // namespace
 
 Dropout::Dropout(double rate, const DropoutOptions& options)
-    : Layer(std::make_shared<DropoutImpl>(rate, options)) {}
+    : Layer(internal::with_arguments(std::make_shared<DropoutImpl>(rate, options), kDropout,
+                                     options, rate)) {}
 GaussianNoise::GaussianNoise(double stddev, const GaussianNoiseOptions& options)
-    : Layer(std::make_shared<GaussianNoiseImpl>(stddev, options)) {}
+    : Layer(internal::with_arguments(std::make_shared<GaussianNoiseImpl>(stddev, options), kNoise,
+                                     options, stddev)) {}
 SpatialDropout1D::SpatialDropout1D(double rate, const SpatialDropoutOptions& options)
-    : Layer(spatial_dropout("SpatialDropout1D", 1, rate, options)) {}
+    : Layer(internal::with_arguments(spatial_dropout("SpatialDropout1D", 1, rate, options),
+                                     kSpatial1D, options, rate)) {}
 SpatialDropout2D::SpatialDropout2D(double rate, const SpatialDropoutOptions& options)
-    : Layer(spatial_dropout("SpatialDropout2D", 2, rate, options)) {}
+    : Layer(internal::with_arguments(spatial_dropout("SpatialDropout2D", 2, rate, options),
+                                     kSpatial, options, rate)) {}
 SpatialDropout3D::SpatialDropout3D(double rate, const SpatialDropoutOptions& options)
-    : Layer(spatial_dropout("SpatialDropout3D", 3, rate, options)) {}
+    : Layer(internal::with_arguments(spatial_dropout("SpatialDropout3D", 3, rate, options),
+                                     kSpatial, options, rate)) {}
 AlphaDropout::AlphaDropout(double rate, const DropoutOptions& options)
-    : Layer(std::make_shared<AlphaDropoutImpl>(rate, options)) {}
+    : Layer(internal::with_arguments(std::make_shared<AlphaDropoutImpl>(rate, options), kDropout,
+                                     options, rate)) {}
 GaussianDropout::GaussianDropout(double rate, const GaussianNoiseOptions& options)
-    : Layer(std::make_shared<GaussianDropoutImpl>(rate, options)) {}
+    : Layer(internal::with_arguments(std::make_shared<GaussianDropoutImpl>(rate, options),
+                                     kGaussianDropout, options, rate)) {}
 ActivityRegularization::ActivityRegularization(const ActivityRegularizationOptions& options)
-    : Layer(std::make_shared<ActivityRegularizationImpl>(options)) {}
+    : Layer(internal::with_arguments(std::make_shared<ActivityRegularizationImpl>(options),
+                                     kActivity, options)) {}
+
+namespace {
+const bool kRegistered[] = {
+    internal::register_layer_class<Dropout, DropoutOptions, double>("Dropout", kDropout),
+    internal::register_layer_class<AlphaDropout, DropoutOptions, double>("AlphaDropout", kDropout),
+    internal::register_layer_class<GaussianNoise, GaussianNoiseOptions, double>("GaussianNoise",
+                                                                                kNoise),
+    internal::register_layer_class<GaussianDropout, GaussianNoiseOptions, double>("GaussianDropout",
+                                                                                  kGaussianDropout),
+    internal::register_layer_class<ActivityRegularization, ActivityRegularizationOptions>(
+        "ActivityRegularization", kActivity),
+    internal::register_layer_class<SpatialDropout1D, SpatialDropoutOptions, double>(
+        "SpatialDropout1D", kSpatial1D),
+    internal::register_layer_class<SpatialDropout2D, SpatialDropoutOptions, double>(
+        "SpatialDropout2D", kSpatial),
+    internal::register_layer_class<SpatialDropout3D, SpatialDropoutOptions, double>(
+        "SpatialDropout3D", kSpatial)};
+}  // namespace
 
 }  // namespace tandem::keras

@@ -4,6 +4,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/checks.h"
+#include "tandem/keras/internal/class_registry.h"
 #include "tandem/keras/internal/shape_text.h"
 #include "tandem/keras/layer_impl.h"
 #include "tandem/ops/array_ops.h"
@@ -59,8 +60,6 @@ class ReshapeImpl final : public LayerImpl {
     return reshape(x, IntList(concat({slice(shape(x), {0}, {1}), tensor(rest)}, 0)));
   }
 
-  void describe(Config& config) const override { config.set("target_shape", target_); }
-
  private:
   std::vector<std::int64_t> sizes_or_minus_one() const {
     std::vector<std::int64_t> sizes;
@@ -110,9 +109,6 @@ class PermuteImpl final : public LayerImpl {
   }
 
   Tensor call(const Tensor& x, bool) override { return transpose(x, perm_); }
-  void describe(Config& config) const override {
-    config.set("dims", std::vector<std::int64_t>(perm_.begin() + 1, perm_.end()));
-  }
 
  private:
   std::vector<std::int64_t> perm_;
@@ -128,9 +124,6 @@ class RescalingImpl final : public LayerImpl {
   Tensor call(const Tensor& x, bool) override {
     Tensor y = cast(x, compute_dtype()) * scale_;
     return offset_ == 0 ? y : y + offset_;
-  }
-  void describe(Config& config) const override {
-    config.set("scale", scale_).set("offset", offset_);
   }
 
  private:
@@ -148,7 +141,6 @@ class RepeatVectorImpl final : public LayerImpl {
   }
 
   Tensor call(const Tensor& x, bool) override { return tile(expand_dims(x, 1), {1, n_, 1}); }
-  void describe(Config& config) const override { config.set("n", n_); }
 
  private:
   std::int64_t n_;
@@ -164,17 +156,46 @@ class IdentityImpl final : public LayerImpl {
   Tensor call(const Tensor& x, bool) override { return x; }
 };
 
+constexpr auto kNone = [](auto&, auto&) {};
+constexpr auto kFlatten = [](auto& a, auto&) { a.ignore("data_format"); };
+constexpr auto kReshape = [](auto& a, auto&, auto& shape) { a("target_shape", shape); };
+constexpr auto kPermute = [](auto& a, auto&, auto& dims) { a("dims", dims); };
+constexpr auto kRepeat = [](auto& a, auto&, auto& n) { a("n", n); };
+constexpr auto kRescaling = [](auto& a, auto&, auto& scale, auto& offset) {
+  a("scale", scale);
+  a("offset", offset);
+};
+
 }  // namespace
 
-Flatten::Flatten(const NamedOptions& options) : Layer(std::make_shared<FlattenImpl>(options)) {}
+Flatten::Flatten(const NamedOptions& options)
+    : Layer(internal::with_arguments(std::make_shared<FlattenImpl>(options), kFlatten, options)) {}
 Reshape::Reshape(std::vector<std::int64_t> target_shape, const NamedOptions& options)
-    : Layer(std::make_shared<ReshapeImpl>(std::move(target_shape), options)) {}
+    : Layer(internal::with_arguments(std::make_shared<ReshapeImpl>(target_shape, options), kReshape,
+                                     options, target_shape)) {}
 Permute::Permute(std::vector<int> dims, const NamedOptions& options)
-    : Layer(std::make_shared<PermuteImpl>(dims, options)) {}
+    : Layer(internal::with_arguments(std::make_shared<PermuteImpl>(dims, options), kPermute,
+                                     options, dims)) {}
 Rescaling::Rescaling(double scale, double offset, const NamedOptions& options)
-    : Layer(std::make_shared<RescalingImpl>(scale, offset, options)) {}
+    : Layer(internal::with_arguments(std::make_shared<RescalingImpl>(scale, offset, options),
+                                     kRescaling, options, scale, offset)) {}
 RepeatVector::RepeatVector(std::int64_t n, const NamedOptions& options)
-    : Layer(std::make_shared<RepeatVectorImpl>(n, options)) {}
-Identity::Identity(const NamedOptions& options) : Layer(std::make_shared<IdentityImpl>(options)) {}
+    : Layer(internal::with_arguments(std::make_shared<RepeatVectorImpl>(n, options), kRepeat,
+                                     options, n)) {}
+Identity::Identity(const NamedOptions& options)
+    : Layer(internal::with_arguments(std::make_shared<IdentityImpl>(options), kNone, options)) {}
+
+namespace {
+const bool kRegistered[] = {
+    internal::register_layer_class<Flatten, NamedOptions>("Flatten", kFlatten),
+    internal::register_layer_class<Reshape, NamedOptions, std::vector<std::int64_t>>("Reshape",
+                                                                                     kReshape),
+    internal::register_layer_class<Permute, NamedOptions, std::vector<int>>("Permute", kPermute),
+    internal::register_layer_class<RepeatVector, NamedOptions, std::int64_t>("RepeatVector",
+                                                                             kRepeat),
+    internal::register_layer_class<Rescaling, NamedOptions, double, double>("Rescaling",
+                                                                            kRescaling),
+    internal::register_layer_class<Identity, NamedOptions>("Identity", kNone)};
+}  // namespace
 
 }  // namespace tandem::keras

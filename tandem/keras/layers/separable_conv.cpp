@@ -1,5 +1,6 @@
 #include "tandem/keras/layers/separable_conv.h"
 
+#include "tandem/keras/internal/class_registry.h"
 #include "tandem/keras/internal/conv_base.h"
 
 namespace tandem::keras {
@@ -42,10 +43,6 @@ class SeparableConvImpl final : public internal::ConvBase<SeparableConvOptions<S
   Tensor apply_kernel(const Tensor& x) const override {
     return convolve(convolve_depthwise(x, depthwise_, this->windows_), pointwise_, one_step_);
   }
-  void describe(Config& config) const override {
-    config.set("depth_multiplier", this->options_.depth_multiplier).set("filters", filters_);
-    Base::describe(config);
-  }
 
  private:
   std::int64_t filters_;
@@ -54,15 +51,37 @@ class SeparableConvImpl final : public internal::ConvBase<SeparableConvOptions<S
   Variable pointwise_;
 };
 
+constexpr auto kArguments = [](auto& a, auto& o, auto& filters, auto& kernel_size) {
+  a("filters", filters);
+  a("kernel_size", kernel_size);
+  internal::kConvArguments(a, o);
+  a("depth_multiplier", o.depth_multiplier);
+  a("depthwise_initializer", o.depthwise_initializer);
+  a("pointwise_initializer", o.pointwise_initializer);
+  a("depthwise_regularizer", o.depthwise_regularizer);
+  a("pointwise_regularizer", o.pointwise_regularizer);
+  for (const char* name : {"groups", "kernel_initializer", "kernel_regularizer"}) a.ignore(name);
+};
+
 }  // namespace
 
 SeparableConv1D::SeparableConv1D(std::int64_t filters, std::int64_t kernel_size,
                                  const SeparableConv1DOptions& options)
-    : Layer(std::make_shared<SeparableConvImpl<std::int64_t>>("SeparableConv1D", filters,
-                                                              kernel_size, options)) {}
+    : Layer(internal::with_arguments(std::make_shared<SeparableConvImpl<std::int64_t>>(
+                                         "SeparableConv1D", filters, kernel_size, options),
+                                     kArguments, options, filters, kernel_size)) {}
 SeparableConv2D::SeparableConv2D(std::int64_t filters, Size2D kernel_size,
                                  const SeparableConv2DOptions& options)
-    : Layer(std::make_shared<SeparableConvImpl<Size2D>>("SeparableConv2D", filters, kernel_size,
-                                                        options)) {}
+    : Layer(internal::with_arguments(std::make_shared<SeparableConvImpl<Size2D>>(
+                                         "SeparableConv2D", filters, kernel_size, options),
+                                     kArguments, options, filters, kernel_size)) {}
+
+namespace {
+const bool kRegistered[] = {
+    internal::register_layer_class<SeparableConv1D, SeparableConv1DOptions, std::int64_t,
+                                   std::int64_t>("SeparableConv1D", kArguments),
+    internal::register_layer_class<SeparableConv2D, SeparableConv2DOptions, std::int64_t, Size2D>(
+        "SeparableConv2D", kArguments)};
+}  // namespace
 
 }  // namespace tandem::keras

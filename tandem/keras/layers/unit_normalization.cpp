@@ -4,6 +4,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/checks.h"
+#include "tandem/keras/internal/class_registry.h"
 #include "tandem/keras/internal/precision.h"
 #include "tandem/keras/layer_impl.h"
 #include "tandem/ops/arithmetic_ops.h"
@@ -86,13 +87,6 @@ class GroupNormalizationImpl final : public LayerImpl {
     return known.is_fully_known() ? reshape(y, known.to_shape()) : reshape(y, IntList(sizes));
   }
 
-  void describe(Config& config) const override {
-    config.set("groups", options_.groups).set("axis", std::int64_t{options_.axis});
-    config.set("epsilon", options_.epsilon)
-        .set("center", options_.center)
-        .set("scale", options_.scale);
-  }
-
  private:
   GroupNormalizationOptions options_;
   int axis_ = -1;
@@ -133,12 +127,6 @@ class RMSNormalizationImpl final : public LayerImpl {
     return y.dtype() == compute_dtype() ? y : cast(y, compute_dtype());
   }
 
-  void describe(Config& config) const override {
-    config.set("axis",
-               std::vector<std::int64_t>(options_.axis.list().begin(), options_.axis.list().end()));
-    config.set("epsilon", options_.epsilon);
-  }
-
  private:
   RMSNormalizationOptions options_;
   std::vector<std::int64_t> axes_;
@@ -160,19 +148,48 @@ class UnitNormalizationImpl final : public LayerImpl {
     const Tensor inverse = math::rsqrt(reduce_sum(math::square(x), axes_, true));
     return x * minimum(inverse, 1e12);
   }
-  void describe(Config& config) const override { config.set("axis", axes_); }
 
  private:
   std::vector<std::int64_t> axes_;
 };
 
+constexpr auto kGroup = [](auto& a, auto& o) {
+  a("groups", o.groups);
+  a("axis", o.axis);
+  a("epsilon", o.epsilon);
+  a("center", o.center);
+  a("scale", o.scale);
+  a("beta_initializer", o.beta_initializer);
+  a("gamma_initializer", o.gamma_initializer);
+  a("beta_regularizer", o.beta_regularizer);
+  a("gamma_regularizer", o.gamma_regularizer);
+};
+constexpr auto kRms = [](auto& a, auto& o) {
+  a("axis", o.axis);
+  a("epsilon", o.epsilon);
+};
+constexpr auto kUnit = [](auto& a, auto& o) { a("axis", o.axis); };
+
 }  // namespace
 
 GroupNormalization::GroupNormalization(const GroupNormalizationOptions& options)
-    : Layer(std::make_shared<GroupNormalizationImpl>(options)) {}
+    : Layer(internal::with_arguments(std::make_shared<GroupNormalizationImpl>(options), kGroup,
+                                     options)) {}
 RMSNormalization::RMSNormalization(const RMSNormalizationOptions& options)
-    : Layer(std::make_shared<RMSNormalizationImpl>(options)) {}
+    : Layer(internal::with_arguments(std::make_shared<RMSNormalizationImpl>(options), kRms,
+                                     options)) {}
 UnitNormalization::UnitNormalization(const UnitNormalizationOptions& options)
-    : Layer(std::make_shared<UnitNormalizationImpl>(options)) {}
+    : Layer(internal::with_arguments(std::make_shared<UnitNormalizationImpl>(options), kUnit,
+                                     options)) {}
+
+namespace {
+const bool kRegistered[] = {
+    internal::register_layer_class<GroupNormalization, GroupNormalizationOptions>(
+        "GroupNormalization", kGroup),
+    internal::register_layer_class<RMSNormalization, RMSNormalizationOptions>("RMSNormalization",
+                                                                              kRms),
+    internal::register_layer_class<UnitNormalization, UnitNormalizationOptions>("UnitNormalization",
+                                                                                kUnit)};
+}  // namespace
 
 }  // namespace tandem::keras

@@ -1,6 +1,7 @@
 #include "tandem/keras/layers/upsampling.h"
 
 #include "tandem/core/error.h"
+#include "tandem/keras/internal/class_registry.h"
 #include "tandem/keras/internal/images.h"
 #include "tandem/keras/internal/spatial.h"
 #include "tandem/keras/layer_impl.h"
@@ -43,11 +44,6 @@ class UpSamplingImpl final : public LayerImpl {
     }
     return y;
   }
-  void describe(Config& config) const override {
-    config.set("size", size_);
-    if (size_.size() > 1) config.set("data_format", options_.data_format);
-    if (size_.size() == 2) config.set("interpolation", options_.interpolation);
-  }
 
  private:
   Tensor resize(const Tensor& x) const {
@@ -77,18 +73,42 @@ class UpSamplingImpl final : public LayerImpl {
   int first_;
 };
 
+constexpr auto k1D = [](auto& a, auto&, auto& size) { a("size", size); };
+constexpr auto k2D = [](auto& a, auto& o, auto& size) {
+  a("size", size);
+  a("data_format", o.data_format);
+  a("interpolation", o.interpolation);
+};
+constexpr auto k3D = [](auto& a, auto& o, auto& size) {
+  a("size", size);
+  a("data_format", o.data_format);
+};
+
 }  // namespace
 
 UpSampling1D::UpSampling1D(std::int64_t size, const NamedOptions& options)
-    : Layer(std::make_shared<UpSamplingImpl>(
-          "UpSampling1D", Sizes{size},
-          UpSampling2DOptions{.name = options.name, .dtype = options.dtype})) {}
+    : Layer(internal::with_arguments(
+          std::make_shared<UpSamplingImpl>(
+              "UpSampling1D", Sizes{size},
+              UpSampling2DOptions{.name = options.name, .dtype = options.dtype}),
+          k1D, options, size)) {}
 UpSampling2D::UpSampling2D(Size2D size, const UpSampling2DOptions& options)
-    : Layer(std::make_shared<UpSamplingImpl>("UpSampling2D", internal::sizes_of(size), options)) {}
+    : Layer(internal::with_arguments(
+          std::make_shared<UpSamplingImpl>("UpSampling2D", internal::sizes_of(size), options), k2D,
+          options, size)) {}
 UpSampling3D::UpSampling3D(Size3D size, const UpSampling3DOptions& options)
-    : Layer(std::make_shared<UpSamplingImpl>(
-          "UpSampling3D", internal::sizes_of(size),
-          UpSampling2DOptions{
-              .data_format = options.data_format, .name = options.name, .dtype = options.dtype})) {}
+    : Layer(internal::with_arguments(
+          std::make_shared<UpSamplingImpl>("UpSampling3D", internal::sizes_of(size),
+                                           UpSampling2DOptions{.data_format = options.data_format,
+                                                               .name = options.name,
+                                                               .dtype = options.dtype}),
+          k3D, options, size)) {}
+
+namespace {
+const bool kRegistered[] = {
+    internal::register_layer_class<UpSampling1D, NamedOptions, std::int64_t>("UpSampling1D", k1D),
+    internal::register_layer_class<UpSampling2D, UpSampling2DOptions, Size2D>("UpSampling2D", k2D),
+    internal::register_layer_class<UpSampling3D, UpSampling3DOptions, Size3D>("UpSampling3D", k3D)};
+}  // namespace
 
 }  // namespace tandem::keras

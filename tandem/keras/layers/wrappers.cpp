@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tandem/core/error.h"
+#include "tandem/keras/internal/class_registry.h"
 #include "tandem/keras/internal/rnn_impl.h"
 #include "tandem/keras/internal/shape_text.h"
 #include "tandem/keras/internal/sizes_of.h"
@@ -73,10 +74,7 @@ class BidirectionalImpl final : public LayerImpl {
     return results;
   }
 
-  void describe(Config& config) const override {
-    config.set("merge_mode", mode_ ? ConfigValue(*mode_) : ConfigValue());
-    config.set("layer", forward_.describe());
-  }
+  InputForm input_form() const override { return InputForm::kStates; }
 
   std::vector<Tensor> compute_masks(std::span<const Tensor>,
                                     std::span<const Tensor> masks) const override {
@@ -154,8 +152,6 @@ class TimeDistributedImpl final : public LayerImpl {
     return {internal::reshape_to(y, sizes)};
   }
 
-  void describe(Config& config) const override { config.set("layer", layer_.describe()); }
-
  private:
   // Layers that keep statistics of what they see get one step at a time.
   bool has_state() const {
@@ -197,11 +193,28 @@ class TimeDistributedImpl final : public LayerImpl {
   Layer layer_;
 };
 
+constexpr auto kBidirectional = [](auto& a, auto& o, auto& layer) {
+  a("merge_mode", o.merge_mode);
+  a("layer", layer);
+  a("backward_layer", o.backward_layer);
+};
+constexpr auto kTimeDistributed = [](auto& a, auto&, auto& layer) { a("layer", layer); };
+
 }  // namespace
 
 Bidirectional::Bidirectional(const Layer& layer, const BidirectionalOptions& options)
-    : Layer(std::make_shared<BidirectionalImpl>(layer, options)) {}
+    : Layer(internal::with_arguments(std::make_shared<BidirectionalImpl>(layer, options),
+                                     kBidirectional, options, layer)) {}
 TimeDistributed::TimeDistributed(const Layer& layer, const NamedOptions& options)
-    : Layer(std::make_shared<TimeDistributedImpl>(layer, options)) {}
+    : Layer(internal::with_arguments(std::make_shared<TimeDistributedImpl>(layer, options),
+                                     kTimeDistributed, options, layer)) {}
+
+namespace {
+const bool kRegistered[] = {
+    internal::register_layer_class<Bidirectional, BidirectionalOptions, Layer>("Bidirectional",
+                                                                               kBidirectional),
+    internal::register_layer_class<TimeDistributed, NamedOptions, Layer>("TimeDistributed",
+                                                                         kTimeDistributed)};
+}  // namespace
 
 }  // namespace tandem::keras

@@ -3,6 +3,7 @@
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/align.h"
 #include "tandem/keras/internal/checks.h"
+#include "tandem/keras/internal/described_metric.h"
 #include "tandem/keras/internal/mean_metric.h"
 #include "tandem/keras/internal/shape_text.h"
 #include "tandem/keras/metrics.h"
@@ -64,9 +65,19 @@ Tensor top_matches(Tensor labels, const Tensor& y_pred, std::int64_t k) {
 
 }  // namespace
 
+namespace {
+
+constexpr auto kPlain = [](auto& a, auto&) { a.ignore("axis"); };
+constexpr auto kThreshold = [](auto& a, auto& o) { a("threshold", o.threshold); };
+constexpr auto kTopK = [](auto& a, auto& o) { a("k", o.k); };
+
+}  // namespace
+
 Accuracy::Accuracy(const MetricOptions& o)
-    : Metric(std::make_shared<MeanMetric>(name_or(o.name, "accuracy"), equal_values,
-                                          Direction::kUp)) {}
+    : Metric(
+          std::make_shared<MeanMetric>(name_or(o.name, "accuracy"), equal_values, Direction::kUp)) {
+  made_of_ = internal::described_metric(*this, "Accuracy", kPlain, o);
+}
 BinaryAccuracy::BinaryAccuracy(const BinaryAccuracyOptions& o)
     : Metric(std::make_shared<MeanMetric>(
           name_or(o.name, "binary_accuracy"),
@@ -74,14 +85,19 @@ BinaryAccuracy::BinaryAccuracy(const BinaryAccuracyOptions& o)
             return binary_matches(t, p, threshold);
           },
           Direction::kUp)) {
+  made_of_ = internal::described_metric(*this, "BinaryAccuracy", kThreshold, o);
   internal::require_range("BinaryAccuracy", "threshold", o.threshold, 0, 1);
 }
 CategoricalAccuracy::CategoricalAccuracy(const MetricOptions& o)
     : Metric(std::make_shared<MeanMetric>(name_or(o.name, "categorical_accuracy"),
-                                          categorical_matches, Direction::kUp)) {}
+                                          categorical_matches, Direction::kUp)) {
+  made_of_ = internal::described_metric(*this, "CategoricalAccuracy", kPlain, o);
+}
 SparseCategoricalAccuracy::SparseCategoricalAccuracy(const MetricOptions& o)
     : Metric(std::make_shared<MeanMetric>(name_or(o.name, "sparse_categorical_accuracy"),
-                                          sparse_matches, Direction::kUp)) {}
+                                          sparse_matches, Direction::kUp)) {
+  made_of_ = internal::described_metric(*this, "SparseCategoricalAccuracy", kPlain, o);
+}
 
 TopKCategoricalAccuracy::TopKCategoricalAccuracy(const TopKOptions& o)
     : Metric(std::make_shared<MeanMetric>(
@@ -91,6 +107,7 @@ TopKCategoricalAccuracy::TopKCategoricalAccuracy(const TopKOptions& o)
             return top_matches(argmax(t, -1, int32), p, k);
           },
           Direction::kUp)) {
+  made_of_ = internal::described_metric(*this, "TopKCategoricalAccuracy", kTopK, o);
   internal::require_positive("TopKCategoricalAccuracy", "k", o.k);
 }
 SparseTopKCategoricalAccuracy::SparseTopKCategoricalAccuracy(const TopKOptions& o)
@@ -101,7 +118,25 @@ SparseTopKCategoricalAccuracy::SparseTopKCategoricalAccuracy(const TopKOptions& 
                                k);
           },
           Direction::kUp)) {
+  made_of_ = internal::described_metric(*this, "SparseTopKCategoricalAccuracy", kTopK, o);
   internal::require_positive("SparseTopKCategoricalAccuracy", "k", o.k);
 }
+
+namespace {
+
+const bool kRegistered[] = {
+    internal::register_class<Metric, Accuracy, MetricOptions>("Accuracy", kPlain),
+    internal::register_class<Metric, BinaryAccuracy, BinaryAccuracyOptions>("BinaryAccuracy",
+                                                                            kThreshold),
+    internal::register_class<Metric, CategoricalAccuracy, MetricOptions>("CategoricalAccuracy",
+                                                                         kPlain),
+    internal::register_class<Metric, SparseCategoricalAccuracy, MetricOptions>(
+        "SparseCategoricalAccuracy", kPlain),
+    internal::register_class<Metric, TopKCategoricalAccuracy, TopKOptions>(
+        "TopKCategoricalAccuracy", kTopK),
+    internal::register_class<Metric, SparseTopKCategoricalAccuracy, TopKOptions>(
+        "SparseTopKCategoricalAccuracy", kTopK)};
+
+}  // namespace
 
 }  // namespace tandem::keras::metrics

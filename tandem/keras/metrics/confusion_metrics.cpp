@@ -6,6 +6,7 @@
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/align.h"
 #include "tandem/keras/internal/checks.h"
+#include "tandem/keras/internal/described_metric.h"
 #include "tandem/keras/internal/mean_metric.h"
 #include "tandem/keras/metrics.h"
 #include "tandem/ops/arithmetic_ops.h"
@@ -228,24 +229,69 @@ class AreaMetric final : public MetricImpl {
 
 }  // namespace
 
+namespace {
+
+constexpr auto kCount = [](auto& a, auto& o) { a("thresholds", o.thresholds); };
+constexpr auto kShare = [](auto& a, auto& o) {
+  a("thresholds", o.thresholds);
+  a("top_k", o.top_k);
+  a("class_id", o.class_id);
+};
+constexpr auto kArea = [](auto& a, auto& o) {
+  a("num_thresholds", o.num_thresholds);
+  a("curve", o.curve);
+  a("summation_method", o.summation_method);
+  a("from_logits", o.from_logits);
+  a.ignore("multi_label");
+};
+
+}  // namespace
+
 TruePositives::TruePositives(const CountOptions& o)
     : Metric(std::make_shared<CountMetric>(name_or(o.name, "true_positives"), o,
-                                           &Outcomes::true_positives)) {}
+                                           &Outcomes::true_positives)) {
+  made_of_ = internal::described_metric(*this, "TruePositives", kCount, o);
+}
 TrueNegatives::TrueNegatives(const CountOptions& o)
     : Metric(std::make_shared<CountMetric>(name_or(o.name, "true_negatives"), o,
-                                           &Outcomes::true_negatives)) {}
+                                           &Outcomes::true_negatives)) {
+  made_of_ = internal::described_metric(*this, "TrueNegatives", kCount, o);
+}
 FalsePositives::FalsePositives(const CountOptions& o)
     : Metric(std::make_shared<CountMetric>(name_or(o.name, "false_positives"), o,
-                                           &Outcomes::false_positives)) {}
+                                           &Outcomes::false_positives)) {
+  made_of_ = internal::described_metric(*this, "FalsePositives", kCount, o);
+}
 FalseNegatives::FalseNegatives(const CountOptions& o)
     : Metric(std::make_shared<CountMetric>(name_or(o.name, "false_negatives"), o,
-                                           &Outcomes::false_negatives)) {}
+                                           &Outcomes::false_negatives)) {
+  made_of_ = internal::described_metric(*this, "FalseNegatives", kCount, o);
+}
 Precision::Precision(const PrecisionOptions& o)
     : Metric(std::make_shared<ShareMetric>(name_or(o.name, "precision"), o,
-                                           &Outcomes::false_positives)) {}
+                                           &Outcomes::false_positives)) {
+  made_of_ = internal::described_metric(*this, "Precision", kShare, o);
+}
 Recall::Recall(const PrecisionOptions& o)
-    : Metric(std::make_shared<ShareMetric>(name_or(o.name, "recall"), o,
-                                           &Outcomes::false_negatives)) {}
-AUC::AUC(const AUCOptions& o) : Metric(std::make_shared<AreaMetric>(o)) {}
+    : Metric(
+          std::make_shared<ShareMetric>(name_or(o.name, "recall"), o, &Outcomes::false_negatives)) {
+  made_of_ = internal::described_metric(*this, "Recall", kShare, o);
+}
+AUC::AUC(const AUCOptions& o) : Metric(std::make_shared<AreaMetric>(o)) {
+  made_of_ = internal::described_metric(*this, "AUC", kArea, o);
+}
+
+namespace {
+
+const bool kRegistered[] = {
+    internal::register_class<Metric, TruePositives, CountOptions>("TruePositives", kCount),
+    internal::register_class<Metric, TrueNegatives, CountOptions>("TrueNegatives", kCount),
+    internal::register_class<Metric, FalsePositives, CountOptions>("FalsePositives", kCount),
+    internal::register_class<Metric, FalseNegatives, CountOptions>("FalseNegatives", kCount),
+    internal::register_class<Metric, Precision, PrecisionOptions>("Precision", kShare),
+    internal::register_class<Metric, Recall, PrecisionOptions>("Recall", kShare),
+    internal::register_class<Metric, AUC, AUCOptions>("AUC", kArea)};
+
+}  // namespace
 
 }  // namespace tandem::keras::metrics

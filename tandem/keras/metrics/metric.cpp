@@ -115,6 +115,9 @@ void Metric::reset_state() const {
   if (state_->impl) state_->impl->reset_state();
 }
 const std::string& Metric::name() const { return state_->given_name; }
+std::string Metric::given_by_name() const {
+  return state_->by_name ? state_->given_name : std::string();
+}
 std::vector<Variable> Metric::variables() const {
   return state_->impl ? state_->impl->variables() : std::vector<Variable>();
 }

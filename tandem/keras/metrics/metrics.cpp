@@ -1,6 +1,7 @@
 #include "tandem/keras/metrics.h"
 
 #include "tandem/keras/internal/align.h"
+#include "tandem/keras/internal/described_metric.h"
 #include "tandem/keras/internal/mean_metric.h"
 #include "tandem/keras/internal/weighting.h"
 #include "tandem/keras/loss_functions.h"
@@ -53,45 +54,88 @@ std::shared_ptr<MetricImpl> smaller_is_better(const MetricOptions& o, const char
 
 }  // namespace
 
+namespace {
+
+constexpr auto kPlain = [](auto& a, auto&) { a.ignore("axis"); };
+constexpr auto kEntropy = [](auto& a, auto& o) {
+  a("from_logits", o.from_logits);
+  a("label_smoothing", o.label_smoothing);
+  a.ignore("axis");
+};
+constexpr auto kSparse = [](auto& a, auto& o) {
+  a("from_logits", o.from_logits);
+  a.ignore("axis");
+};
+
+}  // namespace
+
 Mean::Mean(const MetricOptions& o)
-    : Metric(std::make_shared<MeanMetric>(name_or(o.name, "mean"), nullptr)) {}
+    : Metric(std::make_shared<MeanMetric>(name_or(o.name, "mean"), nullptr)) {
+  made_of_ = internal::described_metric(*this, "Mean", kPlain, o);
+}
 void Mean::update_state(const Tensor& values, const Tensor& sample_weight) const {
   Metric::update_state({}, values, sample_weight);
 }
-Sum::Sum(const MetricOptions& o) : Metric(std::make_shared<SumMetric>(name_or(o.name, "sum"))) {}
+Sum::Sum(const MetricOptions& o) : Metric(std::make_shared<SumMetric>(name_or(o.name, "sum"))) {
+  made_of_ = internal::described_metric(*this, "Sum", kPlain, o);
+}
 void Sum::update_state(const Tensor& values, const Tensor& sample_weight) const {
   Metric::update_state({}, values, sample_weight);
 }
 
 MeanSquaredError::MeanSquaredError(const MetricOptions& o)
-    : Metric(smaller_is_better(o, "mean_squared_error", losses::mean_squared_error)) {}
+    : Metric(smaller_is_better(o, "mean_squared_error", losses::mean_squared_error)) {
+  made_of_ = internal::described_metric(*this, "MeanSquaredError", kPlain, o);
+}
 MeanAbsoluteError::MeanAbsoluteError(const MetricOptions& o)
-    : Metric(smaller_is_better(o, "mean_absolute_error", losses::mean_absolute_error)) {}
+    : Metric(smaller_is_better(o, "mean_absolute_error", losses::mean_absolute_error)) {
+  made_of_ = internal::described_metric(*this, "MeanAbsoluteError", kPlain, o);
+}
 MeanAbsolutePercentageError::MeanAbsolutePercentageError(const MetricOptions& o)
     : Metric(smaller_is_better(o, "mean_absolute_percentage_error",
-                               losses::mean_absolute_percentage_error)) {}
+                               losses::mean_absolute_percentage_error)) {
+  made_of_ = internal::described_metric(*this, "MeanAbsolutePercentageError", kPlain, o);
+}
 MeanSquaredLogarithmicError::MeanSquaredLogarithmicError(const MetricOptions& o)
     : Metric(smaller_is_better(o, "mean_squared_logarithmic_error",
-                               losses::mean_squared_logarithmic_error)) {}
+                               losses::mean_squared_logarithmic_error)) {
+  made_of_ = internal::described_metric(*this, "MeanSquaredLogarithmicError", kPlain, o);
+}
 LogCoshError::LogCoshError(const MetricOptions& o)
-    : Metric(smaller_is_better(o, "logcosh", losses::log_cosh)) {}
+    : Metric(smaller_is_better(o, "logcosh", losses::log_cosh)) {
+  made_of_ = internal::described_metric(*this, "LogCoshError", kPlain, o);
+}
 Poisson::Poisson(const MetricOptions& o)
-    : Metric(smaller_is_better(o, "poisson", losses::poisson)) {}
+    : Metric(smaller_is_better(o, "poisson", losses::poisson)) {
+  made_of_ = internal::described_metric(*this, "Poisson", kPlain, o);
+}
 KLDivergence::KLDivergence(const MetricOptions& o)
-    : Metric(smaller_is_better(o, "kl_divergence", losses::kl_divergence)) {}
-Hinge::Hinge(const MetricOptions& o) : Metric(smaller_is_better(o, "hinge", losses::hinge)) {}
+    : Metric(smaller_is_better(o, "kl_divergence", losses::kl_divergence)) {
+  made_of_ = internal::described_metric(*this, "KLDivergence", kPlain, o);
+}
+Hinge::Hinge(const MetricOptions& o) : Metric(smaller_is_better(o, "hinge", losses::hinge)) {
+  made_of_ = internal::described_metric(*this, "Hinge", kPlain, o);
+}
 SquaredHinge::SquaredHinge(const MetricOptions& o)
-    : Metric(smaller_is_better(o, "squared_hinge", losses::squared_hinge)) {}
+    : Metric(smaller_is_better(o, "squared_hinge", losses::squared_hinge)) {
+  made_of_ = internal::described_metric(*this, "SquaredHinge", kPlain, o);
+}
 CategoricalHinge::CategoricalHinge(const MetricOptions& o)
-    : Metric(smaller_is_better(o, "categorical_hinge", losses::categorical_hinge)) {}
+    : Metric(smaller_is_better(o, "categorical_hinge", losses::categorical_hinge)) {
+  made_of_ = internal::described_metric(*this, "CategoricalHinge", kPlain, o);
+}
 
 RootMeanSquaredError::RootMeanSquaredError(const MetricOptions& o)
-    : Metric(std::make_shared<RootMetric>(name_or(o.name, "root_mean_squared_error"))) {}
+    : Metric(std::make_shared<RootMetric>(name_or(o.name, "root_mean_squared_error"))) {
+  made_of_ = internal::described_metric(*this, "RootMeanSquaredError", kPlain, o);
+}
 CosineSimilarity::CosineSimilarity(const MetricOptions& o)
     : Metric(std::make_shared<MeanMetric>(
           name_or(o.name, "cosine_similarity"),
           [](const Tensor& t, const Tensor& p) { return -losses::cosine_similarity(t, p); },
-          Direction::kUp)) {}
+          Direction::kUp)) {
+  made_of_ = internal::described_metric(*this, "CosineSimilarity", kPlain, o);
+}
 
 BinaryCrossentropy::BinaryCrossentropy(const CrossentropyMetricOptions& o)
     : Metric(std::make_shared<MeanMetric>(
@@ -100,7 +144,9 @@ BinaryCrossentropy::BinaryCrossentropy(const CrossentropyMetricOptions& o)
             return losses::binary_crossentropy(
                 t, p, {.from_logits = o.from_logits, .label_smoothing = o.label_smoothing});
           },
-          Direction::kDown)) {}
+          Direction::kDown)) {
+  made_of_ = internal::described_metric(*this, "BinaryCrossentropy", kEntropy, o);
+}
 CategoricalCrossentropy::CategoricalCrossentropy(const CrossentropyMetricOptions& o)
     : Metric(std::make_shared<MeanMetric>(
           name_or(o.name, "categorical_crossentropy"),
@@ -108,13 +154,46 @@ CategoricalCrossentropy::CategoricalCrossentropy(const CrossentropyMetricOptions
             return losses::categorical_crossentropy(
                 t, p, {.from_logits = o.from_logits, .label_smoothing = o.label_smoothing});
           },
-          Direction::kDown)) {}
+          Direction::kDown)) {
+  made_of_ = internal::described_metric(*this, "CategoricalCrossentropy", kEntropy, o);
+}
 SparseCategoricalCrossentropy::SparseCategoricalCrossentropy(const CrossentropyMetricOptions& o)
     : Metric(std::make_shared<MeanMetric>(
           name_or(o.name, "sparse_categorical_crossentropy"),
           [o](const Tensor& t, const Tensor& p) {
             return losses::sparse_categorical_crossentropy(t, p, o.from_logits);
           },
-          Direction::kDown)) {}
+          Direction::kDown)) {
+  made_of_ = internal::described_metric(*this, "SparseCategoricalCrossentropy", kSparse, o);
+}
+
+namespace {
+
+const bool kRegistered[] = {
+    internal::register_class<Metric, Mean, MetricOptions>("Mean", kPlain),
+    internal::register_class<Metric, Sum, MetricOptions>("Sum", kPlain),
+    internal::register_class<Metric, MeanSquaredError, MetricOptions>("MeanSquaredError", kPlain),
+    internal::register_class<Metric, MeanAbsoluteError, MetricOptions>("MeanAbsoluteError", kPlain),
+    internal::register_class<Metric, MeanAbsolutePercentageError, MetricOptions>(
+        "MeanAbsolutePercentageError", kPlain),
+    internal::register_class<Metric, MeanSquaredLogarithmicError, MetricOptions>(
+        "MeanSquaredLogarithmicError", kPlain),
+    internal::register_class<Metric, LogCoshError, MetricOptions>("LogCoshError", kPlain),
+    internal::register_class<Metric, Poisson, MetricOptions>("Poisson", kPlain),
+    internal::register_class<Metric, KLDivergence, MetricOptions>("KLDivergence", kPlain),
+    internal::register_class<Metric, Hinge, MetricOptions>("Hinge", kPlain),
+    internal::register_class<Metric, SquaredHinge, MetricOptions>("SquaredHinge", kPlain),
+    internal::register_class<Metric, CategoricalHinge, MetricOptions>("CategoricalHinge", kPlain),
+    internal::register_class<Metric, RootMeanSquaredError, MetricOptions>("RootMeanSquaredError",
+                                                                          kPlain),
+    internal::register_class<Metric, CosineSimilarity, MetricOptions>("CosineSimilarity", kPlain),
+    internal::register_class<Metric, BinaryCrossentropy, CrossentropyMetricOptions>(
+        "BinaryCrossentropy", kEntropy),
+    internal::register_class<Metric, CategoricalCrossentropy, CrossentropyMetricOptions>(
+        "CategoricalCrossentropy", kEntropy),
+    internal::register_class<Metric, SparseCategoricalCrossentropy, CrossentropyMetricOptions>(
+        "SparseCategoricalCrossentropy", kSparse)};
+
+}  // namespace
 
 }  // namespace tandem::keras::metrics

@@ -53,6 +53,15 @@ OptimizerImpl::OptimizerImpl(std::string class_name, OptimizerSettings settings)
   }
 }
 OptimizerImpl::~OptimizerImpl() = default;
+
+Config OptimizerImpl::config() const {
+  Config config = arguments_;
+  if (!settings_.name.empty()) config.set("name", settings_.name);
+  if (learning_rate_.defined())
+    config.set("learning_rate", double{learning_rate_.read_value().item<float>()});
+  return config;
+}
+
 void OptimizerImpl::begin_step(const Tensor&) {}
 
 Variable OptimizerImpl::add_slot(const Variable& like, const std::string& name, double initial) {

@@ -7,6 +7,7 @@
 #include "tandem/core/error.h"
 #include "tandem/core/never_destroyed.h"
 #include "tandem/keras/internal/checks.h"
+#include "tandem/keras/internal/class_registry.h"
 #include "tandem/keras/internal/names.h"
 #include "tandem/ops/arithmetic_ops.h"
 #include "tandem/ops/cast_ops.h"
@@ -28,6 +29,45 @@ OptimizerSettings settings_of(const Options& o) {
           .global_clipnorm = o.global_clipnorm,
           .name = o.name};
 }
+
+// What all optimizers have.
+constexpr auto kShared = [](auto& a, auto& o) {
+  a("learning_rate", o.learning_rate);
+  a("weight_decay", o.weight_decay);
+  a("clipnorm", o.clipnorm);
+  a("global_clipnorm", o.global_clipnorm);
+  a("clipvalue", o.clipvalue);
+  a.ignore("ema_momentum");  // use_ema is false, or an error
+};
+constexpr auto kSGD = [](auto& a, auto& o) {
+  kShared(a, o);
+  a("momentum", o.momentum);
+  a("nesterov", o.nesterov);
+};
+constexpr auto kAdam = [](auto& a, auto& o) {
+  kShared(a, o);
+  a("beta_1", o.beta_1);
+  a("beta_2", o.beta_2);
+  a("epsilon", o.epsilon);
+  if constexpr (requires { o.amsgrad; }) a("amsgrad", o.amsgrad);
+};
+constexpr auto kRMSprop = [](auto& a, auto& o) {
+  kShared(a, o);
+  a("rho", o.rho);
+  a("momentum", o.momentum);
+  a("epsilon", o.epsilon);
+  a("centered", o.centered);
+};
+constexpr auto kAdagrad = [](auto& a, auto& o) {
+  kShared(a, o);
+  a("initial_accumulator_value", o.initial_accumulator_value);
+  a("epsilon", o.epsilon);
+};
+constexpr auto kAdadelta = [](auto& a, auto& o) {
+  kShared(a, o);
+  a("rho", o.rho);
+  a("epsilon", o.epsilon);
+};
 
 Tensor number(double value, const Variable& like) { return constant(Tensor(value), like.dtype()); }
 
@@ -257,18 +297,46 @@ class AdadeltaImpl final : public OptimizerImpl {
 
 }  // namespace
 
-SGD::SGD(const SGDOptions& o) : Optimizer(std::make_shared<SGDImpl>(o)) {}
+SGD::SGD(const SGDOptions& o)
+    : Optimizer(internal::with_arguments(std::make_shared<SGDImpl>(o), kSGD, o)) {}
 Adam::Adam(const AdamOptions& o)
-    : Optimizer(std::make_shared<AdamImpl>("Adam", settings_of(o),
-                                           Betas{o.beta_1, o.beta_2, o.epsilon}, o.amsgrad)) {}
+    : Optimizer(internal::with_arguments(
+          std::make_shared<AdamImpl>("Adam", settings_of(o), Betas{o.beta_1, o.beta_2, o.epsilon},
+                                     o.amsgrad),
+          kAdam, o)) {}
 AdamW::AdamW(const AdamWOptions& o)
-    : Optimizer(std::make_shared<AdamImpl>("AdamW", settings_of(o),
-                                           Betas{o.beta_1, o.beta_2, o.epsilon}, o.amsgrad)) {}
-RMSprop::RMSprop(const RMSpropOptions& o) : Optimizer(std::make_shared<RMSpropImpl>(o)) {}
-Adagrad::Adagrad(const AdagradOptions& o) : Optimizer(std::make_shared<AdagradImpl>(o)) {}
-Adamax::Adamax(const AdamLikeOptions& o) : Optimizer(std::make_shared<AdamaxImpl>(o)) {}
-Nadam::Nadam(const AdamLikeOptions& o) : Optimizer(std::make_shared<NadamImpl>(o)) {}
-Adadelta::Adadelta(const AdadeltaOptions& o) : Optimizer(std::make_shared<AdadeltaImpl>(o)) {}
+    : Optimizer(internal::with_arguments(
+          std::make_shared<AdamImpl>("AdamW", settings_of(o), Betas{o.beta_1, o.beta_2, o.epsilon},
+                                     o.amsgrad),
+          kAdam, o)) {}
+RMSprop::RMSprop(const RMSpropOptions& o)
+    : Optimizer(internal::with_arguments(std::make_shared<RMSpropImpl>(o), kRMSprop, o)) {}
+Adagrad::Adagrad(const AdagradOptions& o)
+    : Optimizer(internal::with_arguments(std::make_shared<AdagradImpl>(o), kAdagrad, o)) {}
+Adamax::Adamax(const AdamLikeOptions& o)
+    : Optimizer(internal::with_arguments(std::make_shared<AdamaxImpl>(o), kAdam, o)) {}
+Nadam::Nadam(const AdamLikeOptions& o)
+    : Optimizer(internal::with_arguments(std::make_shared<NadamImpl>(o), kAdam, o)) {}
+Adadelta::Adadelta(const AdadeltaOptions& o)
+    : Optimizer(internal::with_arguments(std::make_shared<AdadeltaImpl>(o), kAdadelta, o)) {}
+
+namespace {
+
+template <class Class, class Options, class List>
+bool add(const char* name, const List& list) {
+  return internal::register_class<Optimizer, Class, Options>(name, list);
+}
+
+const bool kRegistered[] = {add<SGD, SGDOptions>("SGD", kSGD),
+                            add<Adam, AdamOptions>("Adam", kAdam),
+                            add<AdamW, AdamWOptions>("AdamW", kAdam),
+                            add<RMSprop, RMSpropOptions>("RMSprop", kRMSprop),
+                            add<Adagrad, AdagradOptions>("Adagrad", kAdagrad),
+                            add<Adamax, AdamLikeOptions>("Adamax", kAdam),
+                            add<Nadam, AdamLikeOptions>("Nadam", kAdam),
+                            add<Adadelta, AdadeltaOptions>("Adadelta", kAdadelta)};
+
+}  // namespace
 
 }  // namespace optimizers
 
@@ -284,10 +352,10 @@ const std::map<std::string, Optimizer (*)()>& optimizers_by_name() {
   using Table = std::map<std::string, Optimizer (*)()>;
   static const NeverDestroyed<Table> table([] {
     return Table{
-      {"sgd", make<SGD>},         {"adam", make<Adam>},         {"adamw", make<AdamW>},
-      {"rmsprop", make<RMSprop>}, {"adagrad", make<Adagrad>},   {"adamax", make<Adamax>},
-      {"nadam", make<Nadam>},     {"adadelta", make<Adadelta>},
-};
+        {"sgd", make<SGD>},         {"adam", make<Adam>},         {"adamw", make<AdamW>},
+        {"rmsprop", make<RMSprop>}, {"adagrad", make<Adagrad>},   {"adamax", make<Adamax>},
+        {"nadam", make<Nadam>},     {"adadelta", make<Adadelta>},
+    };
   });
   return *table;
 }

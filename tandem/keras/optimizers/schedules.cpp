@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tandem/core/error.h"
+#include "tandem/keras/internal/class_registry.h"
 #include "tandem/ops/arithmetic_ops.h"
 #include "tandem/ops/clip_ops.h"
 #include "tandem/ops/comparison_ops.h"
@@ -22,10 +23,49 @@ void require_steps(const char* who, double steps) {
         cat(who, ": Argument `decay_steps` must be > 0. Received: ", steps, "."));
 }
 
+// What a schedule was made with, for files.
+template <class List, class Options>
+ConfigObject described(const char* class_name, const List& list, const Options& o) {
+  return {.class_name = class_name, .config = internal::written_arguments(list, o)};
+}
+
+constexpr auto kDecay = [](auto& a, auto& o) {
+  a("initial_learning_rate", o.initial_learning_rate);
+  a("decay_steps", o.decay_steps);
+  a("decay_rate", o.decay_rate);
+  a("staircase", o.staircase);
+};
+constexpr auto kPolynomial = [](auto& a, auto& o) {
+  a("initial_learning_rate", o.initial_learning_rate);
+  a("decay_steps", o.decay_steps);
+  a("end_learning_rate", o.end_learning_rate);
+  a("power", o.power);
+  a("cycle", o.cycle);
+};
+constexpr auto kCosine = [](auto& a, auto& o) {
+  a("initial_learning_rate", o.initial_learning_rate);
+  a("decay_steps", o.decay_steps);
+  a("alpha", o.alpha);
+  a("warmup_target", o.warmup_target);
+  a("warmup_steps", o.warmup_steps);
+};
+constexpr auto kRestarts = [](auto& a, auto& o) {
+  a("initial_learning_rate", o.initial_learning_rate);
+  a("first_decay_steps", o.first_decay_steps);
+  a("t_mul", o.t_mul);
+  a("m_mul", o.m_mul);
+  a("alpha", o.alpha);
+};
+constexpr auto kPiecewise = [](auto& a, auto& boundaries, auto& values) {
+  a("boundaries", boundaries);
+  a("values", values);
+};
+
 }  // namespace
 
 ExponentialDecay::ExponentialDecay(const DecayOptions& o) {
   require_steps("ExponentialDecay", o.decay_steps);
+  made_of_ = described("ExponentialDecay", kDecay, o);
   function_ = [o](const Tensor& step) {
     const Tensor part = step / o.decay_steps;
     return pow(o.decay_rate, o.staircase ? floor(part) : part) * o.initial_learning_rate;
@@ -34,6 +74,7 @@ ExponentialDecay::ExponentialDecay(const DecayOptions& o) {
 
 InverseTimeDecay::InverseTimeDecay(const DecayOptions& o) {
   require_steps("InverseTimeDecay", o.decay_steps);
+  made_of_ = described("InverseTimeDecay", kDecay, o);
   function_ = [o](const Tensor& step) {
     const Tensor part = step / o.decay_steps;
     return o.initial_learning_rate / ((o.staircase ? floor(part) : part) * o.decay_rate + 1);
@@ -47,6 +88,8 @@ PiecewiseConstantDecay::PiecewiseConstantDecay(const std::vector<std::int64_t>& 
         cat("PiecewiseConstantDecay: there must be one value more than boundaries, got ",
             values.size(), " values and ", boundaries.size(), " boundaries."));
   }
+  made_of_ = {.class_name = "PiecewiseConstantDecay",
+              .config = internal::written_arguments(kPiecewise, boundaries, values)};
   function_ = [boundaries, values](const Tensor& step) {
     Tensor rate = constant(Tensor(values.back()), step.dtype());
     for (std::size_t i = boundaries.size(); i-- > 0;) {
@@ -59,6 +102,7 @@ PiecewiseConstantDecay::PiecewiseConstantDecay(const std::vector<std::int64_t>& 
 
 PolynomialDecay::PolynomialDecay(const PolynomialDecayOptions& o) {
   require_steps("PolynomialDecay", o.decay_steps);
+  made_of_ = described("PolynomialDecay", kPolynomial, o);
   function_ = [o](const Tensor& step) {
     const Tensor periods = math::ceil(step / o.decay_steps);
     const Tensor part =
@@ -79,6 +123,7 @@ Tensor cosine(const Tensor& part, double alpha) {
 
 CosineDecay::CosineDecay(const CosineDecayOptions& o) {
   require_steps("CosineDecay", o.decay_steps);
+  made_of_ = described("CosineDecay", kCosine, o);
   function_ = [o](const Tensor& step) {
     if (!o.warmup_target)
       return cosine(minimum(step / o.decay_steps, 1), o.alpha) * o.initial_learning_rate;
@@ -93,6 +138,7 @@ CosineDecay::CosineDecay(const CosineDecayOptions& o) {
 
 CosineDecayRestarts::CosineDecayRestarts(const CosineDecayRestartsOptions& o) {
   require_steps("CosineDecayRestarts", o.first_decay_steps);
+  made_of_ = described("CosineDecayRestarts", kRestarts, o);
   function_ = [o](const Tensor& step) {
     const Tensor total = step / o.first_decay_steps;
     Tensor period = floor(total);
@@ -106,5 +152,28 @@ CosineDecayRestarts::CosineDecayRestarts(const CosineDecayRestartsOptions& o) {
     return (cosine(part, 0) * height * (1 - o.alpha) + o.alpha) * o.initial_learning_rate;
   };
 }
+
+namespace {
+
+template <class Class, class Options, class List>
+bool add(const char* name, const List& list) {
+  return internal::register_class<LearningRateSchedule, Class, Options>(name, list);
+}
+
+const bool kRegistered[] = {
+    add<ExponentialDecay, DecayOptions>("ExponentialDecay", kDecay),
+    add<InverseTimeDecay, DecayOptions>("InverseTimeDecay", kDecay),
+    add<PolynomialDecay, PolynomialDecayOptions>("PolynomialDecay", kPolynomial),
+    add<CosineDecay, CosineDecayOptions>("CosineDecay", kCosine),
+    add<CosineDecayRestarts, CosineDecayRestartsOptions>("CosineDecayRestarts", kRestarts),
+    internal::ClassRegistry<LearningRateSchedule>::instance().add(
+        "PiecewiseConstantDecay", [](internal::ArgumentReader& a) -> LearningRateSchedule {
+          std::vector<std::int64_t> boundaries;
+          std::vector<double> values;
+          kPiecewise(a, boundaries, values);
+          return PiecewiseConstantDecay(boundaries, values);
+        })};
+
+}  // namespace
 
 }  // namespace tandem::keras::schedules

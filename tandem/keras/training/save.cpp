@@ -10,8 +10,10 @@
 #include "tandem/core/error.h"
 #include "tandem/core/log.h"
 #include "tandem/fs/file_system.h"
+#include "tandem/keras/internal/safetensors_weights.h"
 #include "tandem/keras/internal/saved_tree.h"
 #include "tandem/keras/internal/trainer.h"
+#include "tandem/keras/internal/weights_file.h"
 #include "tandem/keras/model.h"
 #include "tandem/runtime/saving.h"
 #include "tandem/runtime/trace.h"
@@ -21,12 +23,15 @@ namespace {
 
 using internal::SavedTree;
 
+void require_built(const Model& model, const char* what) {
+  if (model.built()) return;
+  throw FailedPreconditionError(
+      cat(what, ": model '", model.name(),
+          "' has no weights yet. Give its first layer an Input, call it, or call build(shape)."));
+}
+
 SavedTree tree_of(const Model& model, bool with_optimizer, const char* what) {
-  if (!model.built()) {
-    throw FailedPreconditionError(
-        cat(what, ": model '", model.name(),
-            "' has no weights yet. Give its first layer an Input, call it, or call build(shape)."));
-  }
+  require_built(model, what);
   SavedTree tree(model.model_impl());
   if (with_optimizer) {
     const Optimizer& optimizer = model.optimizer();
@@ -152,9 +157,16 @@ std::string node_name(std::string name) {
   return name.empty() || !letter(name.front()) ? "n" + name : name;
 }
 
+// Which form a path asks for.
+bool is_keras_weights(const std::string& path) { return path.ends_with(".weights.h5"); }
+bool is_keras_file(const std::string& path) { return path.ends_with(".keras"); }
+bool is_safetensors(const std::string& path) {
+  return path.ends_with(".safetensors") || path.ends_with(".safetensors.index.json");
+}
+
 // "model.weights.h5": what such a file's checkpoint would be called, or "" if it is no name of one.
 std::string without_keras_ending(const std::string& path) {
-  for (const std::string_view ending : {".weights.h5", ".h5", ".hdf5", ".keras"}) {
+  for (const std::string_view ending : {".h5", ".hdf5", ".keras"}) {
     if (path.ends_with(ending)) return path.substr(0, path.size() - ending.size());
   }
   return "";
@@ -185,9 +197,9 @@ void check_save_path(const std::string& path) {
 void check_load_path(const std::string& path) {
   if (fs::exists(path + ".index")) return;
   if (!without_keras_ending(path).empty() && fs::exists(path)) {
-    throw InvalidArgumentError(
-        cat("load_weights: '", path, "' is a file of Keras' own format, which is not read. In ",
-            "Keras tf.train.Checkpoint(model=model).write(PATH) writes what is."));
+    throw InvalidArgumentError(cat("load_weights: '", path,
+                                   "' is a file of an older Keras, which is not read. In Keras 3 ",
+                                   "model.save_weights(\"PATH.weights.h5\") writes what is."));
   }
   if (is_folder(path)) {
     throw InvalidArgumentError(
@@ -199,6 +211,13 @@ void check_load_path(const std::string& path) {
 }  // namespace
 
 void Model::save_weights(const std::string& path, const SaveWeightsOptions& options) const {
+  if (is_keras_weights(path)) {
+    require_built(*this, "save_weights");
+    const auto places = internal::weight_places(*this, options.optimizer);
+    fs::write_file(path, io::encode_hdf5(internal::weights_content(places)));
+    return;
+  }
+  if (is_safetensors(path)) return internal::save_safetensors_weights(*this, path, options);
   check_save_path(path);
   const SavedTree tree = tree_of(*this, options.optimizer, "save_weights");
   warn_of_stacked_cells(tree);
@@ -209,6 +228,13 @@ void Model::save_weights(const std::string& path, const SaveWeightsOptions& opti
 }
 
 void Model::load_weights(const std::string& path, const LoadWeightsOptions& options) const {
+  if (is_safetensors(path)) return internal::load_safetensors_weights(*this, path, options);
+  if ((is_keras_weights(path) || is_keras_file(path)) && !fs::exists(path + ".index")) {
+    require_built(*this, "load_weights");
+    const auto places = internal::weight_places(*this, options.optimizer);
+    internal::assign_weights(places, internal::read_weights_file(path), path);
+    return;
+  }
   check_load_path(path);
   const auto file = saving_for("Model::load_weights").open_checkpoint(path);
   const SavedTree tree = tree_of(*this, options.optimizer, "load_weights");

@@ -1,4 +1,4 @@
-#include "tandem/io/internal/zip.h"
+#include "tandem/io/zip.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tandem/core/array.h"
+#include "tandem/io/hdf5.h"
+#include "tandem/keras/model.h"
+#include "tandem/ops/variable.h"
+
+namespace tandem::keras::internal {
+
+/// Where the weights of a model are in Keras' `.weights.h5`: "layers/dense/vars/0" and so on, a
+/// layer by its class and its number among those of the class.
+struct WeightPlaces {
+  struct Place {
+    std::string path;
+    Variable variable;
+    std::string owner;  ///< for errors
+  };
+  std::vector<Place> places;
+  /// What Keras notes of each group: the layer's name, by the path of the group's "vars".
+  std::map<std::string, std::string> names;
+};
+
+/// With those of the optimizer, which is built if need be, on request.
+WeightPlaces weight_places(const Model& model, bool with_optimizer);
+
+io::Hdf5Content weights_content(const WeightPlaces& places);
+/// Assigns all or nothing; `file` is what errors call the content. Throws NotFoundError for a
+/// weight that the file lacks, InvalidArgumentError where shapes or dtypes differ or it holds more
+/// weights of a layer.
+void assign_weights(const WeightPlaces& places, const io::Hdf5Content& content,
+                    const std::string& file);
+
+/// Of a `.weights.h5` or a `.keras` file.
+io::Hdf5Content read_weights_file(const std::string& path);
+
+/// Whether the content has anything of an optimizer.
+bool has_optimizer(const io::Hdf5Content& content);
+
+}  // namespace tandem::keras::internal

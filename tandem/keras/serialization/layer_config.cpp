@@ -1,0 +1,137 @@
+#include <map>
+#include <utility>
+
+#include "tandem/core/error.h"
+#include "tandem/keras/internal/class_registry.h"
+#include "tandem/keras/internal/model_config.h"
+#include "tandem/keras/internal/shared_objects.h"
+#include "tandem/keras/layer_impl.h"
+#include "tandem/keras/model_impl.h"
+#include "tandem/keras/serialization.h"
+
+namespace tandem::keras {
+namespace {
+
+// Classes of the user's, by their names without the package.
+struct Registered {
+  std::string registered_name;
+  std::function<Layer(const Config&)> make;
+};
+std::map<std::string, Registered>& registered_layers() {
+  static auto& table = *new std::map<std::string, Registered>;  // NOLINT: used until the end
+  return table;
+}
+
+Config without(const Config& config, std::string_view name) {
+  Config rest;
+  for (const auto& [key, value] : config.entries()) {
+    if (key != name) rest.set(key, value);
+  }
+  return rest;
+}
+
+const std::string* name_in(const Config& config) {
+  const ConfigValue* name = config.find("name");
+  return name ? std::get_if<std::string>(name) : nullptr;
+}
+
+}  // namespace
+
+namespace internal {
+
+thread_local SharedObjects* SharedObjects::current_ = nullptr;
+
+ConfigObject layer_object(const Layer& layer) {
+  const std::string& class_name = layer.class_name();
+  ConfigObject object{.class_name = class_name, .config = layer.config()};
+  if (SharedObjects* shared = SharedObjects::current(SharedObjects::Use::kWrite))
+    object.others.set("shared_object_id", shared->number_of(layer.impl().get()));
+  const auto own = registered_layers().find(class_name);
+  if (own != registered_layers().end()) {
+    object.registered_name = own->second.registered_name;
+    return object;
+  }
+  if (!ClassRegistry<Layer>::instance().find(class_name)) {
+    throw UnimplementedError(
+        cat("Layer '", layer.name(), "' is of the class ", class_name,
+            ", which files do not know. Register it: td::keras::register_layer."));
+  }
+  // Keras' classes of these do not take the arguments that all other layers do.
+  if (class_name == "Functional") object.config = without(object.config, "dtype");
+  if (class_name == "InputLayer" || class_name.starts_with("SpatialDropout"))
+    object.config = without(object.config, "trainable");
+  object.module = class_name == "Sequential" ? "keras" : "keras.layers";
+  if (class_name == "Functional") {
+    object.module = "keras.src.models.functional";
+    object.registered_name = "Functional";
+  }
+  return object;
+}
+
+namespace {
+
+Layer new_layer_of_object(const ConfigObject& object) {
+  const auto own = registered_layers().find(object.class_name);
+  if (own != registered_layers().end()) return own->second.make(object.config);
+  const std::string* name = name_in(object.config);
+  try {
+    Layer layer = make_object<Layer>("layer", object);
+    const ConfigValue* trainable = object.config.find("trainable");
+    const bool* flag = trainable ? std::get_if<bool>(trainable) : nullptr;
+    if (flag && !*flag) layer.set_trainable(false);
+    return layer;
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    if (!name || message.find("'" + *name + "'") != std::string::npos) throw;
+    throw_error(error.code(), cat("Layer '", *name, "' (", object.class_name, "): ", message));
+  }
+}
+
+}  // namespace
+
+Layer layer_of_object(const ConfigObject& object) {
+  SharedObjects* shared = SharedObjects::current(SharedObjects::Use::kRead);
+  const ConfigValue* value = object.others.find("shared_object_id");
+  const auto* number = value ? std::get_if<std::int64_t>(value) : nullptr;
+  if (!shared || !number) return new_layer_of_object(object);
+  Layer layer = shared->find(*number);
+  if (!layer.defined()) {
+    layer = new_layer_of_object(object);
+    shared->add(*number, layer);
+  }
+  return layer;
+}
+
+}  // namespace internal
+
+Layer layer_from_config(const std::string& class_name, const Config& config) {
+  return internal::layer_of_object({.class_name = class_name, .config = config});
+}
+
+void register_layer(const std::string& package, const std::string& class_name,
+                    std::function<Layer(const Config&)> make) {
+  if (internal::ClassRegistry<Layer>::instance().find(class_name)) {
+    throw AlreadyExistsError(
+        cat("register_layer: ", class_name, " is a class of Keras. Choose another name."));
+  }
+  registered_layers()[class_name] = {package + ">" + class_name, std::move(make)};
+}
+
+Model model_from_json(std::string_view json) {
+  const internal::SharedObjects scope(internal::SharedObjects::Use::kRead);
+  const Layer layer =
+      internal::layer_of_object(internal::object_from_json(json, "the model's JSON"));
+  const auto model = std::dynamic_pointer_cast<ModelImpl>(layer.impl());
+  if (!model) {
+    throw InvalidArgumentError(
+        cat("model_from_json: the JSON is that of a layer (", layer.class_name(), "), no model."));
+  }
+  return Model(model);
+}
+
+std::string Model::to_json() const {
+  const internal::SharedObjects scope(internal::SharedObjects::Use::kWrite);
+  return internal::to_json(internal::layer_object(*this));
+}
+
+}  // namespace tandem::keras

@@ -1,0 +1,142 @@
+#include "tandem/keras/internal/weights_file.h"
+
+#include <set>
+
+#include "tandem/core/error.h"
+#include "tandem/keras/internal/functional.h"
+#include "tandem/keras/internal/names.h"
+#include "tandem/keras/internal/sequential_impl.h"
+#include "tandem/keras/layer_impl.h"
+#include "tandem/keras/model_impl.h"
+
+namespace tandem::keras::internal {
+namespace {
+
+std::string below(const std::string& path, const std::string& name) {
+  return path.empty() ? name : path + "/" + name;
+}
+
+// "dense", "dense_1", … : names of layers are not the same in every process, those of classes are.
+class ContainerNames {
+ public:
+  std::string next(const std::string& class_name) {
+    const std::string name = snake_case(class_name);
+    const int count = counts_[name]++;
+    return count == 0 ? name : cat(name, "_", count);
+  }
+
+ private:
+  std::map<std::string, int> counts_;
+};
+
+class Walk {
+ public:
+  explicit Walk(WeightPlaces& found) : found_(found) {}
+
+  void visit(const LayerImpl& layer, const std::string& path) {
+    if (!seen_.insert(&layer).second) return;
+    found_.names[below(path, "vars")] = layer.name();
+    const std::string owner = cat("layer '", layer.name(), "' (", layer.class_name(), ")");
+    const bool is_model = dynamic_cast<const FunctionalImpl*>(&layer) != nullptr ||
+                          dynamic_cast<const SequentialImpl*>(&layer) != nullptr;
+    ContainerNames names;
+    for (const LayerImpl::SavedPart& part : layer.saved_parts()) {
+      if (part.variable.defined()) {
+        // Keras has an object of its own for "_query_dense/_kernel", and a property without the _.
+        const std::size_t slash = part.path.find('/');
+        std::string object = slash == std::string::npos ? "" : part.path.substr(0, slash);
+        if (object.starts_with('_')) object.erase(0, 1);
+        add(below(path, object.empty() ? "vars" : object + "/vars"), part.variable, owner);
+        continue;
+      }
+      const std::string& class_name = part.layer.class_name();
+      if (is_model) {
+        visit(*part.layer.impl(), below(path, "layers/" + names.next(class_name)));
+      } else if (const std::size_t slash = part.path.find('/'); slash != std::string::npos) {
+        // One of several in a list. Keras' attribute of a stack's cells is not what checkpoints of
+        // Tandem call them.
+        const bool stack = layer.class_name() == "StackedRNNCells";
+        const std::string list = stack ? "cells" : part.path.substr(0, slash);
+        visit(*part.layer.impl(), below(path, below(list, names.next(class_name))));
+      } else {
+        visit(*part.layer.impl(), below(path, part.path));
+      }
+    }
+  }
+
+  void add(const std::string& group, const Variable& variable, const std::string& owner) {
+    found_.places.push_back({below(group, std::to_string(counts_[group]++)), variable, owner});
+  }
+
+ private:
+  WeightPlaces& found_;
+  std::set<const LayerImpl*> seen_;
+  std::map<std::string, int> counts_;
+};
+
+}  // namespace
+
+WeightPlaces weight_places(const Model& model, bool with_optimizer) {
+  WeightPlaces found;
+  Walk walk(found);
+  walk.visit(model.model_impl(), "");
+  if (with_optimizer) {
+    const Optimizer& optimizer = model.optimizer();
+    optimizer.build(model.trainable_weights());
+    const std::string owner = cat("optimizer ", optimizer.impl()->class_name());
+    for (const Variable& variable : optimizer.variables())
+      walk.add("optimizer/vars", variable, owner);
+    found.names["optimizer/vars"] = snake_case(optimizer.impl()->class_name());
+  }
+  return found;
+}
+
+io::Hdf5Content weights_content(const WeightPlaces& places) {
+  io::Hdf5Content content;
+  for (const auto& [path, name] : places.names) content.attributes[path]["name"] = name;
+  for (const WeightPlaces::Place& place : places.places)
+    content.datasets[place.path] = place.variable.read_value().array();
+  return content;
+}
+
+void assign_weights(const WeightPlaces& places, const io::Hdf5Content& content,
+                    const std::string& file) {
+  std::map<std::string, std::size_t> wanted;  // by group
+  for (const WeightPlaces::Place& place : places.places)
+    ++wanted[place.path.substr(0, place.path.rfind('/'))];
+  std::map<std::string, std::size_t> held;
+  for (const auto& [path, array] : content.datasets) {
+    const std::size_t slash = path.rfind('/');
+    if (slash != std::string::npos) ++held[path.substr(0, slash)];
+  }
+  for (const WeightPlaces::Place& place : places.places) {
+    const std::string group = place.path.substr(0, place.path.rfind('/'));
+    const auto found = content.datasets.find(place.path);
+    if (found == content.datasets.end()) {
+      throw NotFoundError(cat(file, " has no value for ", place.owner, ", variable '",
+                              place.variable.name(), "' (", place.path,
+                              "): it is of another model."));
+    }
+    const Shape shape = place.variable.shape().to_shape();
+    if (!(found->second.shape() == shape) || found->second.dtype() != place.variable.dtype()) {
+      throw InvalidArgumentError(cat(file, ": ", place.owner, ", variable '", place.variable.name(),
+                                     "' is ", place.variable.dtype(), shape, ", but the file has ",
+                                     found->second.dtype(), found->second.shape(), " for it (",
+                                     place.path, ")."));
+    }
+    if (held[group] > wanted[group]) {
+      throw InvalidArgumentError(cat(file, " has ", held[group], " values for ", place.owner,
+                                     ", which has ", wanted[group], " (", group,
+                                     "): it is of another model or optimizer."));
+    }
+  }
+  for (const WeightPlaces::Place& place : places.places)
+    place.variable.assign(Tensor(content.datasets.at(place.path)));
+}
+
+bool has_optimizer(const io::Hdf5Content& content) {
+  const auto first = content.datasets.lower_bound("optimizer/vars/");
+  return first != content.datasets.end() && first->first.starts_with("optimizer/vars/");
+}
+
+}  // namespace tandem::keras::internal

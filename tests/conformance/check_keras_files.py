@@ -1,0 +1,255 @@
+"""Saves models with the real Keras, has them loaded, trained and saved by keras_files.cpp, and loads those.
+
+    check_keras_files.py PROGRAM DIR REPORT
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import keras
+import numpy as np
+from keras import layers as L
+
+RANDOM = np.random.default_rng(1)
+
+
+def values(*shape):
+    return RANDOM.standard_normal(shape).astype(np.float32)
+
+
+def one_layer(layer, *shape):
+    """A functional model of one layer, and an input for it."""
+    x = keras.Input(shape, name="x")
+    return keras.Model(x, layer(x)), [values(2, *shape)]
+
+
+def two_inputs(layer, a, b):
+    x, y = keras.Input(a, name="x"), keras.Input(b, name="y")
+    return keras.Model([x, y], layer([x, y])), [values(2, *a), values(2, *b)]
+
+
+def layer_cases():
+    sequence, image, volume = (5, 4), (6, 6, 3), (4, 4, 4, 2)
+    yield "Dense", one_layer(L.Dense(3, "gelu", kernel_initializer=keras.initializers.HeNormal(3),
+                                     kernel_regularizer=keras.regularizers.L1L2(.1, .2)), 4)
+    yield "Conv1D", one_layer(L.Conv1D(3, 2, padding="causal", dilation_rate=2), *sequence)
+    yield "Conv2D", one_layer(L.Conv2D(6, (3, 2), strides=(2, 1), groups=3, use_bias=False), *image)
+    yield "Conv3D", one_layer(L.Conv3D(2, 2), *volume)
+    yield "Conv1DTranspose", one_layer(L.Conv1DTranspose(2, 3, strides=2), *sequence)
+    yield "Conv2DTranspose", one_layer(L.Conv2DTranspose(2, 3, strides=2, output_padding=1), *image)
+    yield "Conv3DTranspose", one_layer(L.Conv3DTranspose(2, 2), *volume)
+    yield "DepthwiseConv1D", one_layer(L.DepthwiseConv1D(2), *sequence)
+    yield "DepthwiseConv2D", one_layer(L.DepthwiseConv2D(3, depth_multiplier=2), *image)
+    yield "SeparableConv1D", one_layer(L.SeparableConv1D(3, 2), *sequence)
+    yield "SeparableConv2D", one_layer(L.SeparableConv2D(3, 3, activation="relu"), *image)
+    for n, shape in ((1, sequence), (2, image), (3, volume)):
+        for kind in ("Max", "Average"):
+            yield f"{kind}Pooling{n}D", one_layer(
+                getattr(L, f"{kind}Pooling{n}D")(2, padding="same"), *shape)
+            yield f"Global{kind}Pooling{n}D", one_layer(
+                getattr(L, f"Global{kind}Pooling{n}D")(keepdims=True), *shape)
+        yield f"ZeroPadding{n}D", one_layer(getattr(L, f"ZeroPadding{n}D")(1), *shape)
+        yield f"Cropping{n}D", one_layer(getattr(L, f"Cropping{n}D")(1), *shape)
+        yield f"UpSampling{n}D", one_layer(getattr(L, f"UpSampling{n}D")(2), *shape)
+        yield f"SpatialDropout{n}D", one_layer(getattr(L, f"SpatialDropout{n}D")(.5), *shape)
+    yield "UpSampling2D bilinear", one_layer(L.UpSampling2D((2, 3), interpolation="bilinear"), *image)
+    yield "ZeroPadding2D of each side", one_layer(L.ZeroPadding2D(((1, 0), (2, 3))), *image)
+    for name in ("SimpleRNN", "LSTM", "GRU"):
+        yield name, one_layer(getattr(L, name)(3, return_sequences=True), *sequence)
+        yield f"Bidirectional {name}", one_layer(
+            L.Bidirectional(getattr(L, name)(3), merge_mode="sum"), *sequence)
+        yield f"RNN of {name}Cell", one_layer(L.RNN(getattr(L, f"{name}Cell")(3)), *sequence)
+    yield "GRU reset before", one_layer(L.GRU(3, reset_after=False, go_backwards=True), *sequence)
+    yield "StackedRNNCells", one_layer(
+        L.RNN(L.StackedRNNCells([L.LSTMCell(3), L.LSTMCell(2), L.GRUCell(2)])), *sequence)
+    yield "ConvLSTM1D", one_layer(L.ConvLSTM1D(2, 2), 3, 5, 2)
+    yield "ConvLSTM2D", one_layer(L.ConvLSTM2D(2, 2, return_sequences=True), 3, 4, 4, 2)
+    yield "ConvLSTM3D", one_layer(L.ConvLSTM3D(2, 2), 2, 3, 3, 3, 1)
+    yield "TimeDistributed", one_layer(L.TimeDistributed(L.Dense(2)), *sequence)
+    yield "BatchNormalization", one_layer(L.BatchNormalization(momentum=.9, scale=False), *image)
+    yield "LayerNormalization", one_layer(L.LayerNormalization(axis=[1, 2]), *sequence)
+    yield "GroupNormalization", one_layer(L.GroupNormalization(2), *sequence)
+    yield "RMSNormalization", one_layer(L.RMSNormalization(), *sequence)
+    yield "UnitNormalization", one_layer(L.UnitNormalization(), *sequence)
+    yield "Dropout", one_layer(L.Dropout(.5, noise_shape=(None, 1, 4), seed=3), *sequence)
+    yield "AlphaDropout", one_layer(L.AlphaDropout(.5), *sequence)
+    yield "GaussianDropout", one_layer(L.GaussianDropout(.5), *sequence)
+    yield "GaussianNoise", one_layer(L.GaussianNoise(.5), *sequence)
+    yield "ActivityRegularization", one_layer(L.ActivityRegularization(.1, .2), *sequence)
+    yield "Activation", one_layer(L.Activation("mish"), *sequence)
+    yield "ReLU", one_layer(L.ReLU(max_value=1., negative_slope=.1), *sequence)
+    yield "LeakyReLU", one_layer(L.LeakyReLU(.2), *sequence)
+    yield "ELU", one_layer(L.ELU(.7), *sequence)
+    yield "PReLU", one_layer(L.PReLU("uniform", shared_axes=[1]), *sequence)
+    yield "Softmax", one_layer(L.Softmax(axis=(1, 2)), *sequence)
+    yield "Flatten", one_layer(L.Flatten(), *sequence)
+    yield "Reshape", one_layer(L.Reshape((2, -1)), *sequence)
+    yield "Permute", one_layer(L.Permute((2, 1)), *sequence)
+    yield "RepeatVector", one_layer(L.RepeatVector(3), 4)
+    yield "Rescaling", one_layer(L.Rescaling(2, -1), *sequence)
+    yield "Identity", one_layer(L.Identity(), *sequence)
+    for name in ("Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum"):
+        yield name, two_inputs(getattr(L, name)(), sequence, sequence)
+    yield "Concatenate", two_inputs(L.Concatenate(axis=1), sequence, (3, 4))
+    yield "Dot", two_inputs(L.Dot(axes=(2, 1), normalize=True), (3, 4), (4, 2))
+    yield "Attention", two_inputs(L.Attention(use_scale=True), sequence, (3, 4))
+    yield "AdditiveAttention", two_inputs(L.AdditiveAttention(), sequence, (3, 4))
+
+
+def attention():
+    x, y = keras.Input((5, 4), name="x"), keras.Input((3, 4), name="y")
+    layer = L.MultiHeadAttention(2, 3, value_dim=2)
+    return keras.Model([x, y], layer(x, y, use_causal_mask=True)), [values(2, 5, 4), values(2, 3, 4)]
+
+
+def nested():
+    """Models within models, a layer that is called twice, several outputs."""
+    inner = keras.Sequential([keras.Input((4,)), L.Dense(3, "relu"), L.Dense(3)], name="inner")
+    a, b = keras.Input((4,), name="a"), keras.Input((4,), name="b")
+    shared = L.Dense(4, name="shared")
+    x, y = shared(a), shared(b)
+    deep = keras.Model(a, inner(L.Dense(4)(a)), name="deep")
+    z = L.Concatenate()([inner(x), deep(y), shared(x)])
+    return keras.Model([a, b], [L.Dense(2)(z), z]), [values(3, 4), values(3, 4)]
+
+
+def masked():
+    tokens = keras.Input((5,), dtype="int32", name="tokens")
+    x = L.Embedding(8, 4, mask_zero=True)(tokens)
+    x = L.Bidirectional(L.LSTM(3, return_sequences=True))(x)
+    y = L.TimeDistributed(L.Dense(6))(x)
+    x = L.LayerNormalization()(L.Add()([x, y]))
+    x = L.GlobalAveragePooling1D()(L.MultiHeadAttention(2, 3)(x, x))
+    return keras.Model(tokens, L.Dense(2, "softmax")(x)), [RANDOM.integers(0, 8, (4, 5)).astype(np.int32)]
+
+
+def states():
+    x = keras.Input((5, 4), name="x")
+    y, h, c = L.LSTM(3, return_state=True)(x)
+    z = L.LSTM(3)(x, initial_state=[h, c])
+    return keras.Model(x, [y, z]), [values(2, 5, 4)]
+
+
+def frozen():
+    model = keras.Sequential([keras.Input((4,)), L.Dense(3, trainable=False), L.Dense(2)])
+    return model, [values(2, 4)]
+
+
+def mixed():
+    model = keras.Sequential([keras.Input((4,)), L.Dense(3, dtype="mixed_bfloat16"),
+                              L.Dense(2, dtype="float32")])
+    return model, [values(2, 4)]
+
+
+def trainable(optimizer, loss="mse", metrics=("mae",)):
+    model = keras.Sequential([keras.Input((4,)), L.Dense(5, "tanh"), L.BatchNormalization(), L.Dense(2)])
+    model.compile(optimizer, loss, metrics=list(metrics))
+    return model, [values(8, 4)]
+
+
+def training_cases():
+    O, S = keras.optimizers, keras.optimizers.schedules
+    for name in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adamax", "Nadam", "Adadelta"):
+        yield f"train {name}", trainable(getattr(O, name)(learning_rate=.01))
+    yield "train SGD momentum", trainable(O.SGD(.01, momentum=.9, nesterov=True, clipnorm=1.))
+    yield "train amsgrad", trainable(O.Adam(.01, amsgrad=True, weight_decay=.01), "huber")
+    yield "train schedule", trainable(
+        O.Adam(S.CosineDecay(.01, 20, warmup_target=.02, warmup_steps=3)), keras.losses.LogCosh())
+    yield "train metrics", trainable("rmsprop", keras.losses.MeanSquaredError(reduction="sum"),
+                                     [keras.metrics.RootMeanSquaredError(name="r"), "mae", "accuracy"])
+
+
+def model_cases():
+    yield from layer_cases()
+    yield "attention", attention()
+    yield "nested", nested()
+    yield "masked", masked()
+    yield "states", states()
+    yield "frozen", frozen()
+    yield "mixed", mixed()
+
+
+def outputs_of(model, inputs):
+    outputs = model.predict(inputs if len(inputs) > 1 else inputs[0], verbose=0)
+    return outputs if isinstance(outputs, (list, tuple)) else [outputs]
+
+
+def differences(found, wanted, tolerance):
+    if len(found) != len(wanted):
+        return f"{len(found)} outputs, not {len(wanted)}"
+    for ours, theirs in zip(found, wanted):
+        ours, theirs = np.asarray(ours, np.float32), np.asarray(theirs, np.float32)
+        if ours.shape != theirs.shape or not np.allclose(ours, theirs, rtol=tolerance, atol=tolerance):
+            return f"differs by up to {np.abs(ours - theirs).max() if ours.shape == theirs.shape else 'shape'}"
+    return None
+
+
+def main():
+    program, folder, report = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
+    only = sys.argv[4:]
+    keras.utils.set_random_seed(1)
+    cases, models = [], {}
+    every = [(name, made, 0) for name, made in model_cases()]
+    every += [(name, made, 3) for name, made in training_cases()]
+    for number, (name, (model, inputs), steps) in enumerate(every):
+        if only and name not in only:
+            continue
+        case = {key: str(folder / f"{number}_{key}.{ending}") for key, ending in (
+            ("model", "keras"), ("inputs", "npz"), ("outputs", "npz"), ("saved", "keras"),
+            ("weights", "weights.h5"), ("json", "json"))}
+        case.update(name=name, steps=steps)
+        arrays = {f"x{i}": x for i, x in enumerate(inputs)}
+        if steps:
+            arrays["y"] = values(8, 2)
+            for _ in range(2):  # so that the optimizer has something to remember
+                model.train_on_batch(inputs[0], arrays["y"])
+        np.savez(case["inputs"], **arrays)
+        model.save(case["model"])
+        for key in ("outputs", "saved", "json"):
+            pathlib.Path(case[key]).unlink(missing_ok=True)
+        cases.append(case)
+        models[name] = (model, inputs, arrays, case)
+    (folder / "cases.json").write_text(json.dumps(cases))
+    said = subprocess.run([program, str(folder / "cases.json")], check=True, capture_output=True, text=True)
+    print(said.stdout, said.stderr, sep="", end="")
+
+    count, failed = 0, 0
+
+    def expect(name, what, problem):
+        nonlocal count, failed
+        count += 1
+        if problem:
+            failed += 1
+            print(f"FAILED {name}: {what}: {problem}")
+
+    for name, (model, inputs, arrays, case) in models.items():
+        steps = case["steps"]
+        for _ in range(steps):
+            model.train_on_batch(inputs[0], arrays["y"])
+        wanted = outputs_of(model, inputs)
+        tolerance = 2e-2 if name == "mixed" else 1e-4 if steps else 2e-5
+        try:
+            with np.load(case["outputs"]) as found:
+                ours = [found[key] for key in sorted(found.files)]
+            expect(name, "loaded", differences(ours, wanted, tolerance))
+            again = keras.models.load_model(case["saved"])
+            expect(name, "saved", differences(outputs_of(again, inputs), wanted, tolerance))
+            bare = keras.models.model_from_json(pathlib.Path(case["json"]).read_text())
+            bare.load_weights(case["weights"])
+            expect(name, "json and weights", differences(outputs_of(bare, inputs), wanted, tolerance))
+            if steps:  # and training goes on there as if nothing had happened
+                for m in (model, again):
+                    m.train_on_batch(inputs[0], arrays["y"])
+                expect(name, "training goes on", differences(
+                    outputs_of(again, inputs), outputs_of(model, inputs), tolerance))
+        except Exception as error:  # whatever the reader of the real Keras throws is the finding
+            expect(name, "exchanged", f"{type(error).__name__}: {error}"[:600])
+    print(f"conformance: {count} cases, {failed} failed")
+    with open(report, "a", encoding="utf-8") as out:
+        out.write(f"{count} {failed}\n")
+    return 1 if failed else 0
+
+
+sys.exit(main())
