@@ -1,12 +1,17 @@
-"""A scalar summary by TensorFlow."""
+"""A scalar summary by TensorFlow, whose part for it is in TensorBoard's package: that of its own environment."""
 
+import glob
 import os
 import shutil
+import sys
 import tempfile
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import common as c
+
+PEERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../build/peers")
+sys.path += glob.glob(os.path.join(PEERS, "tensorboard/lib/python3*/site-packages"))
 
 import tensorflow as tf
 
