@@ -158,6 +158,11 @@ def main():
     (logs / "words" / "words.tsv").write_text("".join(f"word {i}\n" for i in range(20)))
     subprocess.run([arguments.python, HERE / "read_events.py", logs], check=True)
     subprocess.run([arguments.python, HERE / "read_profile.py", logs, out], check=True)
+    accelerated = out / "accelerated"
+    subprocess.run([arguments.writer, accelerated / "logs"], check=True,
+                   env=os.environ | {"TANDEM_EMULATE": "GPU:1,memory=2GiB,latency=5us"})
+    subprocess.run([arguments.python, HERE / "read_profile.py", accelerated / "logs", accelerated, "/device:GPU:0"],
+                   check=True)
     for fast in (True, False):
         server = Server(arguments.python, logs, out, fast)
         try:

@@ -1,4 +1,4 @@
-"""Reads the profile of write_logs' training with XProf's own tools: read_profile.py LOGS OUT."""
+"""Reads the profile of write_logs' training with XProf's own tools: read_profile.py LOGS OUT [DEVICE]."""
 
 import json
 import pathlib
@@ -33,7 +33,10 @@ def main():
     trace = convert(path, "trace_viewer")
     names = {event["name"] for event in trace["traceEvents"] if "name" in event}
     assert any("Conv2D" in name for name in names), sorted(names)[:50]
-    convert(path, "overview_page")
+    planes = {event["args"]["name"] for event in trace["traceEvents"] if event.get("name") == "process_name"}
+    assert planes == {"/host:CPU", *sys.argv[3:]}, planes
+    overview = convert(path, "overview_page")
+    assert "No step time measured" not in json.dumps(overview)
     pipeline = convert(path, "input_pipeline_analyzer")
     (steps,) = [rows(table) for table in pipeline if has_column(table, "stepnum")]
     print("steps:", [(step.get("stepnum"), step.get("stepTimeMs")) for step in steps])

@@ -221,6 +221,8 @@ class SpaceWriter {
         plane.add(place.line, name, display_name_of(event), event.begin, event.end);
     const bool on_device = place.plane != 0;
     if (event.kind == EventKind::kKernel && on_device) plane.stat(added.stats, "tf_op", name);
+    // Without a number XProf leaves what a device does out of the steps.
+    if (on_device) plane.stat(added.stats, "correlation_id", ++correlation_id_);
     if (!event.function.empty()) plane.stat(added.stats, "function", event.function);
     if (event.bytes > 0)
       plane.stat(added.stats, "bytes_accessed", static_cast<std::int64_t>(event.bytes));
@@ -273,6 +275,7 @@ class SpaceWriter {
   std::vector<PlaneWriter> planes_;
   std::map<std::string, std::size_t, std::less<>> by_name_;
   std::vector<Place> places_;  // by track
+  std::int64_t correlation_id_ = 0;
 };
 
 }  // namespace
