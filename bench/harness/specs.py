@@ -65,6 +65,8 @@ TORCH_MECHANISMS = Program("torch", script="torch_mechanisms.py")
 TENSORFLOW_DATA = Program("tensorflow", script="tensorflow_data.py")
 TENSORFLOW_DATA_MEMORY = dataclasses.replace(TENSORFLOW_DATA, one_shot=True)
 TENSORFLOW_SHAPES = Program("tensorflow", script="tensorflow_shapes.py")
+TENSORFLOW_SUMMARIES = Program("tensorflow", script="life_summaries.py")
+TENSORBOARDX = Program("tensorboard", script="life_tensorboardx.py")
 TORCH_DATA = Program("torch", script="torch_data.py")
 PLAIN_DATA = Program("", native="plain_data")
 AGAIN = Program("", ours=True)
@@ -219,6 +221,12 @@ def shapes():
         yield Row(f"info_shapes_vs_fixed_{work}", "x", "higher", ())
 
 
+def summaries():
+    yield Row("scalar", "ns", "lower",
+              (tensorflow(TENSORFLOW_SUMMARIES, 20), Peer("tensorboardX", TENSORBOARDX, 20)))
+    yield Row("xplane_overhead", "x", "lower", (), limit=1.05)
+
+
 BENCHES = {
     "overhead": Bench(tuple(overhead())),
     "train": Bench(tuple(train())),
@@ -231,5 +239,5 @@ BENCHES = {
     "placement": Bench(tuple(placement())),
     "data": Bench(tuple(data()), files=True),
     "shapes": Bench(tuple(shapes())),
-    "life": Bench(tuple(saved_model_load()), models="export_saved_model.py"),
+    "life": Bench((*saved_model_load(), *summaries()), models="export_saved_model.py"),
 }

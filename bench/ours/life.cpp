@@ -1,9 +1,18 @@
-// usage: bench_life ROW, a process of its own
+// bench_life: what a model's life outside of its steps costs. With the argument saved_model_load it
+// is one process of that row, which begins with the process.
 #include <string>
 
+#include <tandem/tandem.h>
+
+#include "bench/common/serve.h"
 #include "bench/ours/life/saved_model_load.h"
+#include "bench/ours/life/summaries.h"
 
 int main(int argc, char** argv) {
   if (argc == 2 && std::string(argv[1]) == "saved_model_load") return bench::saved_model_load();
-  return 2;
+  tandem::config::threading::set_intra_op_parallelism_threads(bench::threads());
+  tandem::config::threading::set_inter_op_parallelism_threads(bench::threads());
+  bench::Rows rows;
+  bench::add_summary_rows(rows);
+  return bench::serve(rows, "tandem");
 }

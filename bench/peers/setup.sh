@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Makes the environments of the systems that Tandem is measured and tested against.
 #
-# usage: bench/peers/setup.sh [NAME ...]      NAME: tensorflow, torch, jax, stores; all without arguments
+# usage: bench/peers/setup.sh [NAME ...]   NAME: tensorflow, torch, jax, stores, tensorboard; all without
+# arguments
 #
 # Each lands in build/peers/NAME with the versions of tests/peers.txt. What is there already is left
 # alone and needs no network. One line per environment on stderr; the installer's own words are in

@@ -91,6 +91,13 @@ AttrValue parse_value(const char* op, const std::string& kind, std::string_view 
       dims.push_back(parse_number<std::int64_t>(op, d));
     return AttrValue(PartialShape(dims));
   }
+  if (kind == "tensor") {  // "uint8[255, 0]": a vector of bytes, all that ops need
+    if (!text.starts_with("uint8")) malformed(op, text);
+    std::vector<std::uint8_t> bytes;
+    for (auto item : split(inside(op, text.substr(5), '[', ']'), ','))
+      bytes.push_back(static_cast<std::uint8_t>(parse_number<int>(op, item)));
+    return AttrValue(Array::vector(bytes));
+  }
   if (kind.starts_with("list(")) {
     const std::string element = kind.substr(5, kind.size() - 6);
     const auto items = split(inside(op, text, '[', ']'), ',');

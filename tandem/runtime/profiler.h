@@ -74,6 +74,17 @@ struct NodeTime {
   double seconds = 0;  ///< the mean, without the first (which pays for caches) if there is a second
 };
 
+/// A function as it ran, after all passes: its nodes that run, without arguments and constants.
+struct FunctionGraph {
+  struct Node {
+    std::string name;
+    std::string op;
+    std::vector<int> inputs;  ///< indices of nodes, which come before their readers but in loops
+  };
+  std::string function;  ///< "" for one that no call named
+  std::vector<Node> nodes;
+};
+
 /// What was recorded. A shared handle, immutable.
 class TANDEM_EXPORT Profile {
  public:
@@ -86,6 +97,10 @@ class TANDEM_EXPORT Profile {
   std::uint64_t dropped() const;
   /// From start to stop.
   double seconds() const;
+  /// When the recording began, in nanoseconds since 1970.
+  std::int64_t wall_start_ns() const;
+  /// The functions that ran, one for each plan.
+  std::vector<FunctionGraph> function_graphs() const;
   /// By name, of the nodes of one function, or of all.
   std::map<std::string, NodeTime, std::less<>> node_times(std::string_view function = {}) const;
   /// What nodes cost on each kind of device, for a CostModel.

@@ -14,7 +14,9 @@
 #include "tandem/core/csv.h"
 #include "tandem/core/error.h"
 #include "tandem/data/file_datasets.h"
+#include "tandem/fs/crc32c.h"
 #include "tandem/fs/record_file.h"
+#include "tandem/io/event_file.h"
 #include "tandem/io/example.h"
 #include "tandem/io/graph_def.h"
 #include "tandem/io/graph_export.h"
@@ -144,6 +146,30 @@ inline void record_file(std::string_view bytes) {
       }
     }
   }
+}
+
+/// An event file: the bytes as they are, and as the content of one record with right checksums.
+inline void event_file(std::string_view bytes) {
+  const auto read_all = [](std::string_view file) {
+    io::EventFileReader reader(file, "input");
+    for (;;) {
+      try {
+        if (!reader.next()) return;
+      } catch (const Error&) {
+      }
+    }
+  };
+  read_all(bytes);
+  std::string record;
+  const auto put = [&record](const auto& number) {
+    record.append(reinterpret_cast<const char*>(&number), sizeof(number));
+  };
+  const std::uint64_t size = bytes.size();
+  put(size);
+  put(fs::mask_crc32c(fs::crc32c({reinterpret_cast<const char*>(&size), sizeof(size)})));
+  record += bytes;
+  put(fs::mask_crc32c(fs::crc32c(bytes)));
+  read_all(record);
 }
 
 /// A serialized Example, with features of every form and type asked for.

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tandem/data/element.h"
@@ -30,6 +31,21 @@ class Trainer {
   /// A batch: inputs, labels, perhaps weights. The first one builds what is not built yet.
   void train(const data::Element& batch);
   void test(const data::Element& batch);
+
+  /// What a step computed besides: for callbacks that show it.
+  struct Observation {
+    using Named = std::vector<std::pair<std::string, Tensor>>;
+    Named gradients;    ///< of the weights that have one
+    Named activations;  ///< by layer
+  };
+  /// The next call of `train` gives what `observation` returns. Such a step has a trace of its own,
+  /// so others pay nothing.
+  void observe_next() { observe_next_ = true; }
+  const Observation& observation() const { return observation_; }
+  /// After the next call of `train`, `train_function` is its graph; undefined for models that run
+  /// eagerly.
+  void keep_next_function() { keep_next_function_ = true; }
+  const ConcreteFunction& train_function() const { return train_function_; }
 
   /// Loss and metrics since `reset`, by name in alphabetical order as Keras shows them.
   Logs results() const;
@@ -68,16 +84,19 @@ class Trainer {
     bool weighted;
   };
   using Step = TracedFunction<std::function<void(data::Element)>>;
+  using ObservedStep = TracedFunction<std::function<std::vector<Tensor>(data::Element)>>;
 
   Step make_train_step();
   Step make_test_step();
+  ObservedStep make_observed_step();
   void choose_losses();
   void choose_metrics();
   Batch split(const data::Element& batch) const;
   template <class Work>
   void attempt(Work work);
   void prepare(const data::Element& batch, bool training);
-  void train_step(const data::Element& batch);
+  void train_step(const data::Element& batch, Observation* observation = nullptr);
+  void train_observed(const data::Element& batch);
   void test_step(const data::Element& batch);
   std::vector<Tensor> forward(const Batch& batch, bool training) const;
   Tensor total_loss(const Batch& batch, const std::vector<Tensor>& outputs,
@@ -97,6 +116,11 @@ class Trainer {
   std::vector<std::function<void()>> when_ready_;
   Step train_;
   Step test_;
+  ObservedStep observed_;
+  bool observe_next_ = false;
+  Observation observation_;
+  bool keep_next_function_ = false;
+  ConcreteFunction train_function_;
 };
 
 }  // namespace tandem::keras::internal

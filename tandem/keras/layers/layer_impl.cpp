@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/keras/internal/activation_collector.h"
 #include "tandem/keras/internal/call_node.h"
 #include "tandem/keras/internal/loss_collector.h"
 #include "tandem/keras/internal/masks.h"
@@ -274,6 +275,7 @@ std::vector<Tensor> LayerImpl::run(std::vector<Tensor> inputs, const CallOptions
       outputs = call_many(inputs, how);
     }
     if (internal::keeps_masks()) note_masks(inputs, how, outputs);
+    internal::ActivationCollector::add(*this, outputs);
     return outputs;
   } catch (...) {
     std::rethrow_exception(with_line(

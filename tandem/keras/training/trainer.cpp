@@ -10,6 +10,7 @@
 #include "tandem/autodiff/gradient_tape.h"
 #include "tandem/core/error.h"
 #include "tandem/graph/rng_position.h"
+#include "tandem/keras/internal/activation_collector.h"
 #include "tandem/keras/internal/logits.h"
 #include "tandem/keras/internal/loss_collector.h"
 #include "tandem/keras/internal/masks.h"
@@ -33,7 +34,8 @@ Trainer::Trainer(ModelImpl& model, CompileOptions options)
       options_(given_),
       loss_(std::make_shared<MeanMetric>("loss", nullptr, Direction::kDown)),
       train_(make_train_step()),
-      test_(make_test_step()) {
+      test_(make_test_step()),
+      observed_(make_observed_step()) {
   options_.optimizer = options_.optimizer.fresh();
   if (options_.auto_scale_loss && model_.dtype_policy().name() == "mixed_float16" &&
       !optimizers::LossScaleOptimizer::is(options_.optimizer)) {
@@ -49,6 +51,19 @@ Trainer::Step Trainer::make_train_step() {
 }
 Trainer::Step Trainer::make_test_step() {
   return Step([this](const data::Element& batch) { test_step(batch); }, {.name = "test_step"});
+}
+// The names come from tracing, the values from every call.
+Trainer::ObservedStep Trainer::make_observed_step() {
+  return ObservedStep(
+      [this](const data::Element& batch) {
+        observation_ = {};
+        train_step(batch, &observation_);
+        std::vector<Tensor> values;
+        for (const auto* named : {&observation_.gradients, &observation_.activations})
+          for (const auto& [name, value] : *named) values.push_back(value);
+        return values;
+      },
+      {.name = "observed_train_step"});
 }
 
 namespace {
@@ -226,6 +241,7 @@ void Trainer::attempt(Work work) {
       // What is traced already refers to the metrics that are gone.
       train_ = make_train_step();
       test_ = make_test_step();
+      observed_ = make_observed_step();
     }
     throw;
   }
@@ -234,12 +250,28 @@ void Trainer::attempt(Work work) {
 void Trainer::train(const data::Element& batch) {
   attempt([&] {
     if (!train_ready_ || !test_ready_) prepare(batch, true);
-    if (options_.run_eagerly) {
+    if (observe_next_) {
+      train_observed(batch);
+    } else if (options_.run_eagerly) {
       train_step(batch);
     } else {
       train_(batch);
     }
   });
+  if (!std::exchange(keep_next_function_, false) || options_.run_eagerly) return;
+  train_function_ = train_.concrete(batch);
+}
+
+void Trainer::train_observed(const data::Element& batch) {
+  observe_next_ = false;
+  if (options_.run_eagerly) {
+    observation_ = {};
+    return train_step(batch, &observation_);
+  }
+  const std::vector<Tensor> values = observed_(batch);
+  std::size_t next = 0;
+  for (auto* named : {&observation_.gradients, &observation_.activations})
+    for (auto& [name, value] : *named) value = values.at(next++);
 }
 
 void Trainer::test(const data::Element& batch) {
@@ -337,8 +369,10 @@ class StepSeeds {
 
 }  // namespace
 
-void Trainer::train_step(const data::Element& element) {
+void Trainer::train_step(const data::Element& element, Observation* observation) {
   const StepSeeds seeds;
+  std::optional<ActivationCollector> activations;
+  if (observation) activations.emplace();
   const LogitsScope logits;
   const MaskScope masks;
   const Batch batch = split(element);
@@ -351,6 +385,12 @@ void Trainer::train_step(const data::Element& element) {
       tape.gradient(options_.optimizer.scale_loss(loss), trainable_);
   options_.optimizer.apply(gradients, trainable_);
   update_metrics(batch, outputs, loss);
+  if (!observation) return;
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    if (gradients[i].defined())
+      observation->gradients.emplace_back(trainable_[i].name(), gradients[i]);
+  }
+  observation->activations = activations->activations();
 }
 
 void Trainer::test_step(const data::Element& element) {

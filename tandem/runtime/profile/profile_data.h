@@ -21,6 +21,7 @@ struct profiler::Profile::Data {
                                            ///< and copies
   std::uint64_t dropped = 0;
   double seconds = 0;
+  std::int64_t wall_start_ns = 0;
 };
 
 }  // namespace tandem

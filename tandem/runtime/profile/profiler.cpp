@@ -24,6 +24,32 @@ std::uint64_t Profile::dropped() const { return data_->dropped; }
 
 double Profile::seconds() const { return data_->seconds; }
 
+std::int64_t Profile::wall_start_ns() const { return data_->wall_start_ns; }
+
+std::vector<FunctionGraph> Profile::function_graphs() const {
+  std::vector<FunctionGraph> graphs;
+  if (!data_->names) return graphs;
+  for (const RecordedPlan* plan : data_->names->plans()) {
+    FunctionGraph& graph = graphs.emplace_back();
+    graph.function = plan->function;
+    std::vector<int> index(plan->nodes.size(), -1);
+    for (std::size_t i = 0; i < plan->nodes.size(); ++i) {
+      if (plan->nodes[i].name.empty()) continue;
+      index[i] = static_cast<int>(graph.nodes.size());
+      graph.nodes.push_back({plan->nodes[i].name, plan->nodes[i].op, {}});
+    }
+    for (std::size_t i = 0; i < plan->nodes.size(); ++i) {
+      if (index[i] < 0) continue;
+      for (const int in : plan->nodes[i].inputs) {
+        const auto maker = static_cast<std::size_t>(in);
+        if (maker < index.size() && index[maker] >= 0)
+          graph.nodes[static_cast<std::size_t>(index[i])].inputs.push_back(index[maker]);
+      }
+    }
+  }
+  return graphs;
+}
+
 std::map<std::string, NodeTime, std::less<>> Profile::node_times(std::string_view function) const {
   struct Times {
     double first = 0;
@@ -85,7 +111,12 @@ namespace {
 
 Profile profile_of(const std::shared_ptr<StepRecorder>& recorder) {
   auto data = std::make_shared<Profile::Data>();
-  data->seconds = 1e-9 * static_cast<double>(StepRecorder::now() - recorder->started());
+  const StepRecorder::Time length = StepRecorder::now() - recorder->started();
+  data->seconds = 1e-9 * static_cast<double>(length);
+  data->wall_start_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                            std::chrono::system_clock::now().time_since_epoch())
+                            .count() -
+                        length;
   const std::vector<StepRecorder::Record> records = recorder->close();
   data->names = recorder;
   data->tracks = recorder->tracks();

@@ -237,6 +237,13 @@ std::vector<profiler::Track> StepRecorder::tracks() const {
   return tracks_;
 }
 
+std::vector<const RecordedPlan*> StepRecorder::plans() const {
+  std::lock_guard lock(mutex_);
+  std::vector<const RecordedPlan*> plans;
+  for (const auto& [id, plan] : plans_) plans.push_back(plan.get());
+  return plans;
+}
+
 std::vector<std::string> StepRecorder::kinds() const {
   std::lock_guard lock(mutex_);
   return kinds_;

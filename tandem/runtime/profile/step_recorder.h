@@ -135,6 +135,8 @@ class StepRecorder : public std::enable_shared_from_this<StepRecorder> {
   std::vector<Record> close();
   std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
   std::vector<profiler::Track> tracks() const;
+  /// The plans that ran, in the order in which they were made.
+  std::vector<const RecordedPlan*> plans() const;
   /// For each track the kind of device under which costs are filed.
   std::vector<std::string> kinds() const;
   Time started() const { return started_; }
