@@ -145,7 +145,7 @@ RandomNormal::RandomNormal(const RandomNormalOptions& o)
     : Initializer(
           "RandomNormal",
           [o](const Shape& shape, DType dtype) {
-            return random::stateless_normal(shape, seeds_of(o.seed),
+            return tandem::random::stateless_normal(shape, seeds_of(o.seed),
                                             {.mean = o.mean, .stddev = o.stddev, .dtype = dtype});
           },
           internal::written_arguments(kNormal, o)) {}
@@ -153,7 +153,7 @@ TruncatedNormal::TruncatedNormal(const RandomNormalOptions& o)
     : Initializer(
           "TruncatedNormal",
           [o](const Shape& shape, DType dtype) {
-            return random::stateless_truncated_normal(
+            return tandem::random::stateless_truncated_normal(
                 shape, seeds_of(o.seed), {.mean = o.mean, .stddev = o.stddev, .dtype = dtype});
           },
           internal::written_arguments(kNormal, o)) {}
@@ -161,7 +161,7 @@ RandomUniform::RandomUniform(const RandomUniformOptions& o)
     : Initializer(
           "RandomUniform",
           [o](const Shape& shape, DType dtype) {
-            return random::stateless_uniform(
+            return tandem::random::stateless_uniform(
                 shape, seeds_of(o.seed), {.minval = o.minval, .maxval = o.maxval, .dtype = dtype});
           },
           internal::written_arguments(kUniform, o)) {}

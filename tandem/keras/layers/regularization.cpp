@@ -45,21 +45,23 @@ class DropoutImpl final : public LayerImpl {
   DropoutImpl(double rate, const DropoutOptions& o, const std::string& class_name = "Dropout")
       : LayerImpl(class_name, {.name = o.name, .dtype = o.dtype}), rate_(rate), options_(o) {
     require_rate(class_name, rate);
+    if (rate > 0) seeds_ = add_seed_generator(o.seed);
     without_weights();
     pass_masks();
   }
 
   Tensor call(const Tensor& x, bool training) override {
     if (!training || rate_ == 0) return x;
-    nn::DropoutOptions how{.seed = options_.seed};
-    if (!options_.noise_shape.empty())
-      how.noise_shape = filled_noise_shape(*this, options_.noise_shape, x);
-    return nn::dropout(x, rate_, how);
+    const Tensor noise_shape = options_.noise_shape.empty()
+                                   ? Tensor()
+                                   : filled_noise_shape(*this, options_.noise_shape, x);
+    return nn::experimental::stateless_dropout(x, rate_, seeds_->next(), noise_shape);
   }
 
  private:
   double rate_;
   DropoutOptions options_;
+  std::optional<random::SeedGenerator> seeds_;  // none where nothing is dropped
 };
 
 // The rate of a dropout of whole channels, as a noise shape.
@@ -79,6 +81,7 @@ class AlphaDropoutImpl final : public LayerImpl {
   AlphaDropoutImpl(double rate, const DropoutOptions& o)
       : LayerImpl("AlphaDropout", {.name = o.name, .dtype = o.dtype}), rate_(rate), options_(o) {
     require_rate("AlphaDropout", rate);
+    if (rate > 0) seeds_ = add_seed_generator(o.seed);
     without_weights();
     pass_masks();
   }
@@ -92,7 +95,8 @@ class AlphaDropoutImpl final : public LayerImpl {
     const Tensor sizes = options_.noise_shape.empty()
                              ? shape(x)
                              : filled_noise_shape(*this, options_.noise_shape, x);
-    const Tensor keep = random::uniform(IntList(sizes), {.seed = options_.seed}) >= rate_;
+    const Tensor keep =
+        tandem::random::stateless_uniform(IntList(sizes), IntList(seeds_->next())) >= rate_;
     const Tensor kept = cast(keep, x.dtype());
     return (x * kept + kFloor * (1 - kept)) * a + b;
   }
@@ -100,6 +104,7 @@ class AlphaDropoutImpl final : public LayerImpl {
  private:
   double rate_;
   DropoutOptions options_;
+  std::optional<random::SeedGenerator> seeds_;  // none where nothing is dropped
 };
 
 class GaussianNoiseImpl final : public LayerImpl {
@@ -109,19 +114,21 @@ class GaussianNoiseImpl final : public LayerImpl {
         stddev_(stddev),
         seed_(o.seed) {
     internal::require_range("GaussianNoise", "stddev", stddev, 0, 1e30);
+    if (stddev > 0) seeds_ = add_seed_generator(o.seed);
     without_weights();
     pass_masks();
   }
 
   Tensor call(const Tensor& x, bool training) override {
     if (!training || stddev_ == 0) return x;
-    return x + random::normal(IntList(shape(x)),
-                              {.stddev = stddev_, .dtype = x.dtype(), .seed = seed_});
+    return x + tandem::random::stateless_normal(IntList(shape(x)), IntList(seeds_->next()),
+                                                {.stddev = stddev_, .dtype = x.dtype()});
   }
 
  private:
   double stddev_;
   std::optional<std::int64_t> seed_;
+  std::optional<random::SeedGenerator> seeds_;
 };
 
 class GaussianDropoutImpl final : public LayerImpl {
@@ -131,21 +138,22 @@ class GaussianDropoutImpl final : public LayerImpl {
         rate_(rate),
         seed_(o.seed) {
     require_rate("GaussianDropout", rate);
+    if (rate > 0) seeds_ = add_seed_generator(o.seed);
     without_weights();
     pass_masks();
   }
 
   Tensor call(const Tensor& x, bool training) override {
     if (!training || rate_ == 0) return x;
-    return x * random::normal(IntList(shape(x)), {.mean = 1,
-                                                  .stddev = std::sqrt(rate_ / (1 - rate_)),
-                                                  .dtype = x.dtype(),
-                                                  .seed = seed_});
+    return x * tandem::random::stateless_normal(
+                   IntList(shape(x)), IntList(seeds_->next()),
+                   {.mean = 1, .stddev = std::sqrt(rate_ / (1 - rate_)), .dtype = x.dtype()});
   }
 
  private:
   double rate_;
   std::optional<std::int64_t> seed_;
+  std::optional<random::SeedGenerator> seeds_;
 };
 
 class ActivityRegularizationImpl final : public LayerImpl {
