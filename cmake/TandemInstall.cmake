@@ -32,6 +32,13 @@ if(TARGET tandem_cuda)
   # Only where it was built: it is not part of `./dev build`.
   install(TARGETS tandem_cuda LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" OPTIONAL)
 endif()
+if(TARGET tandem_distribute_library)
+  install(
+    TARGETS tandem_distribute_library
+    EXPORT tandem_shared_targets
+    LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  set_target_properties(tandem_distribute_library PROPERTIES INSTALL_RPATH "$ORIGIN")
+endif()
 install(EXPORT tandem_shared_targets NAMESPACE tandem:: FILE tandemTargets.cmake
         DESTINATION "${package_folder}")
 if(TARGET tandem_archive)

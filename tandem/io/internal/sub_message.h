@@ -39,8 +39,9 @@ class Sub {
   std::unique_ptr<T> value_;
 };
 
-/// A number that is written as four bytes.
+/// A number that is written as four bytes, and one as eight.
 enum class Fixed32 : std::uint32_t {};
+enum class Fixed64 : std::uint64_t {};
 
 struct EnumValue {
   const char* name;
