@@ -129,7 +129,7 @@ class StepGraphMaker {
     check_fed(needed.graph);
     needed.graph.infer_shapes_to_run();  // feeds may have any shape
     if (signature_.partial) step_.needed_feeds = feeds_of_fetches(needed);
-    passes::expand_functions(needed, runtime_.ops(), {.choose = passes::spans_tasks});
+    if (any_call_spans_tasks(needed.graph)) passes::expand_functions(needed, runtime_.ops());
     if (signature_.partial) send_fetches(needed);
     prepare(needed, runtime_.ops());
     step_.parts = partition(assign(std::move(needed)), runtime_.ops());
@@ -198,6 +198,20 @@ class StepGraphMaker {
       }
       replace(graph_, fed, {source, 0}, results_);
     }
+  }
+
+  // Whether a function's nodes, or resources that it is given, lie in several tasks: its body then
+  // has to become a part of the graph that is cut.
+  static bool any_call_spans_tasks(const Graph& graph) {
+    return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const auto& node) {
+      if (!calls_functions(node->kind())) return false;
+      const std::string& device = node->requested_device();
+      return passes::spans_tasks(*node, device) ||
+             std::any_of(node->inputs().begin(), node->inputs().end(), [&](const Output& in) {
+               return in.node && in.node->output_dtype(in.index) == DType::kResource &&
+                      task_of_device(in.node->requested_device()) != task_of_device(device);
+             });
+    });
   }
 
   // The value of a fetch is sent to the client, which takes it when it likes.
