@@ -38,6 +38,13 @@ endif()
 if(TARGET tandem_hdf5)
   install(TARGETS tandem_hdf5 LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endif()
+if(TARGET tandem_distribute_library)
+  install(
+    TARGETS tandem_distribute_library
+    EXPORT tandem_shared_targets
+    LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  set_target_properties(tandem_distribute_library PROPERTIES INSTALL_RPATH "$ORIGIN")
+endif()
 install(EXPORT tandem_shared_targets NAMESPACE tandem:: FILE tandemTargets.cmake
         DESTINATION "${package_folder}")
 if(TARGET tandem_archive)

@@ -5,17 +5,18 @@ define_property(GLOBAL PROPERTY TANDEM_MODULES BRIEF_DOCS "Object libraries of m
 define_property(GLOBAL PROPERTY TANDEM_LINKS BRIEF_DOCS "Libraries that the modules link to")
 
 # tandem_module(NAME [DEPENDS module...] [LINKS target...] [DEFINES definition...]
-#             [PRECOMPILE header...] [ALSO_INCLUDES header...] [COLD] [COLD_FILES pattern...])
+#             [PRECOMPILE header...] [ALSO_INCLUDES header...] [COLD] [COLD_FILES pattern...] [APART])
 #
 # Sources are found by name, so that adding a file touches no list. DEPENDS names the modules that
 # this one uses directly; it may include their headers and those of the modules below them, and no
 # others: tests/lint/include_direction.py reads these calls. PRECOMPILE names headers that most
 # files of the module include (TandemPrecompile.cmake). ALSO_INCLUDES lists single headers of other
 # modules that are allowed besides; keep it empty where you can. COLD, and COLD_FILES for some files of
-# a module: see tandem_cold. A module without sources is left out of the library, and modules may depend on
+# a module: see tandem_cold. APART: the module is no part of libtandem.so, but of a library of its own,
+# which its CMakeLists.txt makes. A module without sources is left out of the library, and modules may depend on
 # it all the same.
 function(tandem_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 module "COLD" ""
+  cmake_parse_arguments(PARSE_ARGV 1 module "COLD;APART" ""
                         "DEPENDS;LINKS;DEFINES;PRECOMPILE;ALSO_INCLUDES;COLD_FILES")
   if(module_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "tandem_module(${name}): what is ${module_UNPARSED_ARGUMENTS}?")
@@ -51,6 +52,9 @@ function(tandem_module name)
     tandem_cold(${target})
   endif()
   tandem_cold_files(${module_COLD_FILES})
+  if(module_APART)
+    return()
+  endif()
   set_property(GLOBAL APPEND PROPERTY TANDEM_MODULES ${target})
   set_property(GLOBAL APPEND PROPERTY TANDEM_LINKS ${module_LINKS})
 endfunction()

@@ -133,6 +133,18 @@ void add_ops(CLI::App& command, OpsArguments& a) {
 
 void add_devices(CLI::App& command, DevicesArguments& a) { add_json(command, a.json); }
 
+void add_threads(CLI::App& command, std::vector<int>& threads) {
+  command
+      .add_option_function<std::string>(
+          "--threads",
+          [&threads](const std::string& text) {
+            if (const std::string why = read_threads(text, threads); !why.empty())
+              throw CLI::ValidationError("--threads", why);
+          },
+          "Threads between and within ops, such as 1,2; 1 to 4096 of each")
+      ->type_name("INTER,INTRA");
+}
+
 void add_run(CLI::App& command, RunArguments& a) {
   add_graph_or_model(command, a.graph, a.saved_model);
   add_list(command, "--feed", a.feeds,
@@ -168,15 +180,7 @@ void add_run(CLI::App& command, RunArguments& a) {
                    : std::string();
       });
   command.add_option("--device", a.device, "Device of nodes that name none");
-  command
-      .add_option_function<std::string>(
-          "--threads",
-          [&a](const std::string& text) {
-            if (const std::string why = read_threads(text, a.threads); !why.empty())
-              throw CLI::ValidationError("--threads", why);
-          },
-          "Threads between and within ops, such as 1,2; 1 to 4096 of each")
-      ->type_name("INTER,INTRA");
+  add_threads(command, a.threads);
   command.add_option("--out", a.out, "Save each fetch as DIR/NAME_I.npy");
   command.add_flag("--no-optimize", a.no_optimize,
                    "Run the nodes as they stand in the graph: nothing folded, merged or fused");
@@ -279,6 +283,40 @@ void add_convert(CLI::App& command, ConvertArguments& a) {
   command.add_option("TO", a.to, "The file to write; its ending says the format")->required();
 }
 
+void add_tls(CLI::App& command, TlsArguments& a) {
+  command.add_option("--tls-cert", a.tls_cert, "This task's certificate (PEM)");
+  command.add_option("--tls-key", a.tls_key, "The certificate's key (PEM)");
+  command.add_option("--tls-ca", a.tls_ca,
+                     "The authority that signs all tasks' certificates (PEM)");
+}
+
+void add_server(CLI::App& command, ServerArguments& a) {
+  command.footer(
+      "Without --cluster and --job the environment is asked: TF_CONFIG, Slurm, MPI, or "
+      "TANDEM_CLUSTER_JOBS in a stateful set (docs/cluster.md). Prints one line once it listens; "
+      "SIGTERM lets the calls in progress end.");
+  command.add_option("--job", a.job, "The job that this task belongs to");
+  command.add_option("--task", a.task, "Its number in the job (0)")
+      ->check(whole_number(0, 1'000'000));
+  auto* cluster = command.add_option("--cluster", a.cluster,
+                                     "JOB=HOST:PORT[,HOST:PORT...][;JOB=...]: all tasks");
+  command.add_option("--cluster-file", a.cluster_file, "A file of that, or of TF_CONFIG's JSON")
+      ->excludes(cluster);
+  command.add_option("--port", a.port, "Listen here instead of on the cluster's port; 0: any")
+      ->check(whole_number(0, 65535));
+  add_tls(command, a);
+  command.add_flag("--insecure", a.insecure,
+                   "Serve in the clear beyond this machine: whoever reaches it can run anything");
+  add_threads(command, a.threads);
+}
+
+void add_cluster_status(CLI::App& command, ClusterStatusArguments& a) {
+  command.add_option("--target", a.target, "grpc://HOST:PORT of any task of the cluster")
+      ->required();
+  add_tls(command, a);
+  add_json(command, a.json);
+}
+
 void add_version(CLI::App& app) {
   app.set_version_flag("--version", "tandem " TANDEM_VERSION_STRING, "Print the version and exit");
   app.set_help_flag("-h,--help", "Print this help and exit");
@@ -327,6 +365,12 @@ int run_command_line(int argc, char** argv) {
               add_inspect, run_inspect, code);
   add_command(td, "convert", "Write the tensors, or the graph, of a file in another format",
               add_convert, run_convert);
+  add_command(td, "server", "Serve a task of a cluster, for TensorFlow's clients and ours",
+              add_server, run_server);
+  CLI::App* cluster = td.add_subcommand("cluster", "Look at a cluster that runs");
+  cluster->require_subcommand(1);
+  add_command(*cluster, "status", "Show tasks, devices, sessions and running steps",
+              add_cluster_status, show_cluster_status);
   add_version(td);
   std::vector<std::string> names;
   for (CLI::App* command : td.get_subcommands({})) {

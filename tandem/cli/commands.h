@@ -102,4 +102,29 @@ struct ConvertArguments {
 };
 void run_convert(const ConvertArguments& arguments);
 
+/// How tasks of a cluster trust each other: files of PEM, all or none.
+struct TlsArguments {
+  std::string tls_cert;
+  std::string tls_key;
+  std::string tls_ca;
+};
+
+struct ServerArguments : TlsArguments {
+  std::string job;
+  int task = 0;
+  std::string cluster;       ///< "ps=h1:2222;worker=h2:2222"
+  std::string cluster_file;  ///< else this, else the environment
+  int port = -1;             ///< in place of the cluster's; 0: a free one
+  bool insecure = false;
+  std::vector<int> threads;  ///< none, or inter and intra
+};
+/// Serves until SIGTERM or SIGINT.
+void run_server(const ServerArguments& arguments);
+
+struct ClusterStatusArguments : TlsArguments {
+  std::string target;  ///< "grpc://host:port" of any task
+  bool json = false;
+};
+void show_cluster_status(const ClusterStatusArguments& arguments);
+
 }  // namespace tandem::cli

@@ -25,7 +25,7 @@ def declarations(root):
                     "ALSO_INCLUDES": [], "COLD_FILES": []}
         current = None
         for word in words[1:]:
-            if word == "COLD":
+            if word in ("COLD", "APART"):
                 continue
             if word in keywords:
                 current = keywords[word]

@@ -39,10 +39,11 @@ class Sub {
   std::unique_ptr<T> value_;
 };
 
-/// A number that is written as four bytes.
+/// A number that is written as four bytes, and one as eight.
 enum class Fixed32 : std::uint32_t {};
 /// A number of which small negative ones are short too.
 enum class Sint64 : std::int64_t {};
+enum class Fixed64 : std::uint64_t {};
 
 struct EnumValue {
   const char* name;

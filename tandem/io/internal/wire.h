@@ -126,7 +126,7 @@ class WireReader {
   bool read_field(int wire_type, T& value) {
     if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
       return read_number(wire_type, value);
-    } else if constexpr (std::is_same_v<T, std::string>) {
+    } else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, std::string_view>) {
       if (wire_type != kBytes) return false;
       value = bytes();
       return true;
@@ -216,7 +216,8 @@ class WireWriter {
   }
   template <class T>
   void put_number(T value) {
-    if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, Fixed32>) {
+    if constexpr (std::is_floating_point_v<T> || std::is_same_v<T, Fixed32> ||
+                  std::is_same_v<T, Fixed64>) {
       char bytes[sizeof(T)];
       std::memcpy(bytes, &value, sizeof(T));
       out_.append(bytes, sizeof(T));
@@ -234,10 +235,11 @@ class WireWriter {
     if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
       if (!always && value == T{}) return;
       constexpr bool kFour = std::is_same_v<T, float> || std::is_same_v<T, Fixed32>;
-      constexpr int kForm = kFour ? 5 : std::is_same_v<T, double> ? 1 : 0;
+      constexpr bool kEight = std::is_same_v<T, double> || std::is_same_v<T, Fixed64>;
+      constexpr int kForm = kFour ? 5 : kEight ? 1 : 0;
       put_varint(number << 3 | kForm);
       put_number(value);
-    } else if constexpr (std::is_same_v<T, std::string>) {
+    } else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, std::string_view>) {
       if (always || !value.empty()) put_bytes(number, value);
     } else {
       put_bytes(number, write(value));

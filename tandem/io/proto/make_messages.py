@@ -1,11 +1,11 @@
-"""Makes C++ structs of our .proto files: make_messages.py OUT_H OUT_CPP PROTO...
+"""Makes C++ structs of our .proto files: make_messages.py [OPTIONS] OUT_H OUT_CPP PROTO...
 
 Each message becomes a struct with a member for each field, and `fields`, which shows a visitor number,
 name and member of each: all that reading and writing need (tandem/io/internal/wire.h and text.h).
 """
 
+import argparse
 import re
-import sys
 
 SCALARS = {"string": "std::string", "bytes": "std::string", "bool": "bool", "float": "float",
            "double": "double", "int32": "std::int32_t", "int64": "std::int64_t",
@@ -161,8 +161,18 @@ def uses(message):
 
 
 def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--header", default="tandem/io/proto/messages.h", help="how OUT_H is included")
+    parser.add_argument("--namespace", default="tandem::io::proto")
+    parser.add_argument("--for-requests", action="store_true",
+                        help="bytes are views of what was read, fixed64 is written as eight bytes")
+    parser.add_argument("outputs", nargs=2)
+    parser.add_argument("protos", nargs="+")
+    options = parser.parse_args()
+    if options.for_requests:
+        SCALARS.update({"bytes": "std::string_view", "fixed64": "Fixed64"})
     messages, enums = [], []
-    for path in sys.argv[3:]:
+    for path in options.protos:
         with open(path, encoding="utf-8") as file:
             some_messages, some_enums = File(file.read()).parse()
         messages += some_messages
@@ -176,8 +186,12 @@ def main():
                 done.add(message[0])
     enum_names = {name for name, _ in enums}
     out = ["// Made by make_messages.py of the .proto files beside it.", "#pragma once", "",
-           "#include <cstdint>", "#include <map>", "#include <string>", "#include <vector>", "",
-           '#include "tandem/io/internal/sub_message.h"', "", "namespace tandem::io::proto {", ""]
+           "#include <cstdint>", "#include <map>", "#include <string>", "#include <string_view>",
+           "#include <vector>", "", '#include "tandem/io/internal/sub_message.h"', "",
+           f"namespace {options.namespace} {{", ""]
+    if options.namespace != "tandem::io::proto":
+        out += [f"using io::proto::{name};" for name in ("EnumNames", "EnumValue", "Fixed32",
+                                                         "Fixed64", "Sub")] + [""]
     for name, values in enums:
         out.append(f"enum {name} : std::int32_t {{")
         out += [f"  {value} = {number}," for value, number in values]
@@ -188,13 +202,13 @@ def main():
     for message in ordered:
         write_message(message, enum_names, 0, out)
         out.append("")
-    out.append("}  // namespace tandem::io::proto")
+    out.append(f"}}  // namespace {options.namespace}")
     definitions = ["// Made by make_messages.py of the .proto files.",
-                   '#include "tandem/io/proto/messages.h"', "", "namespace tandem::io::proto {", ""]
+                   f'#include "{options.header}"', "", f"namespace {options.namespace} {{", ""]
     for message in ordered:
         define_message(message, "", definitions)
-    definitions += ["", "}  // namespace tandem::io::proto"]
-    for path, lines in ((sys.argv[1], out), (sys.argv[2], definitions)):
+    definitions += ["", f"}}  // namespace {options.namespace}"]
+    for path, lines in zip(options.outputs, (out, definitions)):
         with open(path, "w", encoding="utf-8") as file:
             file.write("\n".join(lines) + "\n")
 

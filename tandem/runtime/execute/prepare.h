@@ -1,5 +1,6 @@
 #pragma once
 
+#include "tandem/core/export.h"
 #include "tandem/graph/passes.h"
 
 namespace tandem {
@@ -12,6 +13,6 @@ class OpRegistry;
 ///   it takes the variable's value when all other inputs of its user are there.
 /// - What waits for a constant waits for whatever the constant waits for, since constants do not
 ///   run. (In graphs with control flow they do.)
-void prepare(MutableFunction& f, const OpRegistry& ops);
+TANDEM_EXPORT void prepare(MutableFunction& f, const OpRegistry& ops);
 
 }  // namespace tandem

@@ -1,0 +1,68 @@
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+
+#include "tandem/cli/commands.h"
+#include "tandem/cli/distribute_library.h"
+#include "tandem/core/error.h"
+
+namespace tandem::cli {
+namespace {
+
+// Of all threads that are begun from here on.
+sigset_t block_ending_signals() {
+  sigset_t ending;
+  sigemptyset(&ending);
+  sigaddset(&ending, SIGTERM);
+  sigaddset(&ending, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &ending, nullptr);
+  return ending;
+}
+
+// What is given, completed by what the environment says.
+distribute::Server::Options options_of(const ServerArguments& arguments,
+                                       const distribute::Commands& library) {
+  distribute::Server::Options options;
+  options.job = arguments.job;
+  options.task = arguments.task;
+  options.port = arguments.port;
+  options.security = {arguments.tls_cert, arguments.tls_key, arguments.tls_ca, arguments.insecure};
+  if (!arguments.threads.empty()) {
+    options.inter_op_threads = arguments.threads[0];
+    options.intra_op_threads = arguments.threads[1];
+  }
+  if (!arguments.cluster.empty()) {
+    options.cluster = library.parse_cluster(arguments.cluster);
+  } else if (!arguments.cluster_file.empty()) {
+    options.cluster = library.resolve_file(arguments.cluster_file).cluster();
+  } else if (arguments.job.empty()) {
+    const distribute::ClusterResolver here = library.resolve_environment();
+    if (!here.is_task()) {
+      throw UsageError(
+          "the environment says which cluster there is, but not which of its tasks this is: give "
+          "--job and --task");
+    }
+    options.cluster = here.cluster();
+    options.job = here.job();
+    options.task = here.task();
+  }
+  if (options.job.empty()) throw UsageError("--job and --task are required with a cluster");
+  return options;
+}
+
+}  // namespace
+
+void run_server(const ServerArguments& arguments) {
+  const sigset_t ending = block_ending_signals();
+  const distribute::Commands& library = distribute_library();
+  library.serve(
+      options_of(arguments, library), std::chrono::milliseconds(10'000),
+      [](const std::string& description) { std::cout << description << std::endl; },
+      [&ending] {
+        int signal = 0;
+        sigwait(&ending, &signal);
+        std::cerr << "td: ends after the calls in progress\n";
+      });
+}
+
+}  // namespace tandem::cli

@@ -1,0 +1,26 @@
+#include "tandem/distribute/commands.h"
+
+using namespace tandem::distribute;
+
+extern "C" TANDEM_EXPORT const Commands* tandem_distribute_commands() {
+  static constexpr Commands commands{
+      .serve =
+          [](const Server::Options& options, std::chrono::milliseconds patience,
+             const std::function<void(const std::string&)>& ready,
+             const std::function<void()>& wait) {
+            Server server(options);
+            ready(server.description());
+            wait();
+            server.drain(patience);
+          },
+      .parse_cluster = &ClusterSpec::parse,
+      .resolve_file = &ClusterResolver::from_file,
+      .resolve_environment = [] { return ClusterResolver::from_environment(); },
+      .cluster_status = &cluster_status,
+      .open_session =
+          [](const std::string& target, std::string_view graph_def,
+             const RemoteSession::Options& options) {
+            return RemoteSession::open(target, graph_def, options);
+          }};
+  return &commands;
+}

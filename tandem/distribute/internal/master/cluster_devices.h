@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tandem/distribute/proto/messages.h"
+#include "tandem/placement/device_set.h"
+#include "tandem/runtime/partition/partition.h"
+
+namespace tandem {
+class Runtime;
+}
+
+namespace tandem::distribute {
+
+/// The devices that a session may place nodes on: those of the master's own task, then those of
+/// others, by what their tasks have reported. Immutable.
+class ClusterDevices {
+ public:
+  ClusterDevices(const Runtime& own, const std::vector<proto::DeviceAttributes>& others);
+
+  const DeviceSet& set() const { return set_; }
+  /// In the order of the set.
+  const std::vector<PartitionDevice>& devices() const { return devices_; }
+  /// The master's own task, "/job:worker/replica:0/task:0".
+  const std::string& own_task() const { return own_task_; }
+
+ private:
+  DeviceSet set_;
+  std::vector<PartitionDevice> devices_;
+  std::string own_task_;
+};
+
+}  // namespace tandem::distribute

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "tandem/distribute/cluster_spec.h"
+#include "tandem/distribute/internal/master/master.h"
+#include "tandem/distribute/internal/rpc/method_table.h"
+
+namespace tandem::distribute {
+
+inline constexpr const char* kStatusMethod = "/tandem.ClusterService/Status";
+
+/// What `td cluster status` asks of a task: one method, which answers with a JSON object.
+///
+///     {"task", "version", "cluster": {JOB: {TASK: ADDRESS}}, "uptime_s", "running_steps",
+///      "devices": [{"name", "type", "incarnation", "memory_used", "memory_peak", "memory_limit"}],
+///      "sessions": [HANDLE], "master_sessions": [{"handle", "steps"}]}
+class StatusService {
+ public:
+  /// What is given by reference must outlive this, and this the table's calls.
+  StatusService(Master& master, ClusterSpec cluster)
+      : master_(master), cluster_(std::move(cluster)) {}
+  void add_to(MethodTable& methods);
+
+ private:
+  std::string status() const;
+
+  Master& master_;
+  const ClusterSpec cluster_;
+  const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace tandem::distribute

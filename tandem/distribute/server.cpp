@@ -1,0 +1,127 @@
+#include "tandem/distribute/server.h"
+
+#include <optional>
+#include <utility>
+
+#include "tandem/core/error.h"
+#include "tandem/distribute/internal/master/master.h"
+#include "tandem/distribute/internal/master/master_service.h"
+#include "tandem/distribute/internal/rpc/grpc/grpc_network.h"
+#include "tandem/distribute/internal/rpc/grpc/grpc_server.h"
+#include "tandem/distribute/internal/server/status_service.h"
+#include "tandem/distribute/internal/worker/worker_service.h"
+
+namespace tandem::distribute {
+namespace {
+
+bool is_loopback(std::string_view host) {
+  return host == "localhost" || host == "[::1]" || host.starts_with("127.");
+}
+
+// Where a task listens that others know by `address`.
+struct Listening {
+  std::string host;  // as others know it
+  std::string bind;  // "127.0.0.1:2222"
+  bool local = false;
+};
+
+Listening listening_at(const std::string& address, int port) {
+  if (address.starts_with("unix:")) return {address, address, true};
+  const std::size_t colon = address.rfind(':');
+  const std::string host = address.substr(0, colon);
+  const std::string number = port >= 0 ? std::to_string(port) : address.substr(colon + 1);
+  if (!is_loopback(host)) return {host, "0.0.0.0:" + number, false};
+  return {host, cat(host == "localhost" ? "127.0.0.1" : host, ":", number), true};
+}
+
+TlsFiles tls_files(const Security& security) {
+  return {security.certificate, security.key, security.authority};
+}
+
+std::string checked_bind(const Listening& listening, const Security& security) {
+  if (!listening.local && !security.insecure && tls_files(security).empty()) {
+    throw PermissionDeniedError(
+        cat("The server would listen in the clear on ", listening.bind,
+            ", and whoever reaches it could run anything. Give it certificates (--tls-cert, "
+            "--tls-key, --tls-ca), or say --insecure if the network is trusted."));
+  }
+  return listening.bind;
+}
+
+Runtime::Options runtime_options(const Server::Options& options) {
+  return {.inter_op_threads = options.inter_op_threads,
+          .intra_op_threads = options.intra_op_threads,
+          .devices = options.devices,
+          .task = task_name(options.job, options.task)};
+}
+
+ClusterSpec completed(const Server::Options& options) {
+  ClusterSpec cluster = options.cluster;
+  if (cluster.empty()) cluster.set_address(options.job, options.task, "localhost:0");
+  if (cluster.num_tasks(options.job) == 0 ||
+      !cluster.jobs().find(options.job)->second.contains(options.task)) {
+    throw InvalidArgumentError(cat("The cluster has no task ", options.task, " of job '",
+                                   options.job, "'; it is ", cluster.to_string(), "."));
+  }
+  return cluster;
+}
+
+}  // namespace
+
+struct Server::Impl {
+  explicit Impl(const Options& options)
+      : cluster(completed(options)),
+        task(task_name(options.job, options.task)),
+        listening(listening_at(cluster.address(options.job, options.task), options.port)),
+        bind(checked_bind(listening, options.security)),
+        runtime(runtime_options(options)),
+        network(tls_files(options.security)),
+        peers(cluster, network),
+        worker(runtime, task, peers),
+        master(worker, peers),
+        worker_service(worker),
+        master_service(master) {
+    worker_service.add_to(methods);
+    master_service.add_to(methods);
+    status_service.emplace(master, cluster);
+    status_service->add_to(methods);
+    server.emplace(methods, bind, tls_files(options.security));
+    address = listening.host;
+    if (!address.starts_with("unix:")) address += cat(":", server->port());
+  }
+
+  void drain(std::chrono::milliseconds patience) {
+    server->drain(patience);
+    for (const auto& session : master.sessions()) session->close();
+  }
+
+  const ClusterSpec cluster;
+  const std::string task;
+  const Listening listening;
+  const std::string bind;
+  Runtime runtime;
+  GrpcNetwork network;
+  const Peers peers;
+  Worker worker;
+  Master master;
+  WorkerService worker_service;
+  MasterService master_service;
+  std::optional<StatusService> status_service;
+  MethodTable methods;
+  std::optional<GrpcServer> server;
+  std::string address;
+};
+
+Server::Server(const Options& options) : impl_(std::make_unique<Impl>(options)) {}
+Server::~Server() { impl_->drain(std::chrono::milliseconds(0)); }
+
+const std::string& Server::task() const { return impl_->task; }
+const std::string& Server::address() const { return impl_->address; }
+std::string Server::target() const { return "grpc://" + impl_->address; }
+std::string Server::description() const {
+  return cat("listening on ", impl_->address, " as ", impl_->task);
+}
+Runtime& Server::runtime() const { return impl_->runtime; }
+void Server::drain(std::chrono::milliseconds patience) { impl_->drain(patience); }
+
+}  // namespace tandem::distribute

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "tandem/core/export.h"
+#include "tandem/distribute/cluster_spec.h"
+#include "tandem/runtime/runtime.h"
+
+namespace tandem::distribute {
+
+/// How tasks trust each other. Loopback addresses and UNIX sockets are served in the clear.
+/// Anything else needs TLS, where both sides show certificates, or `insecure`.
+struct Security {
+  std::string certificate = {};  ///< PEM files, read again while they are in use
+  std::string key = {};
+  std::string authority = {};
+  bool insecure = false;  ///< in the clear on any address: whoever reaches it can run anything
+};
+
+/// A task of a cluster: its devices, and TensorFlow's services (master and worker) for them on its
+/// wire. Clients, masters and workers may be TensorFlow's or ours.
+///
+///     Server server({.cluster = ClusterSpec::parse("ps=h1:2222;worker=h2:2222,h3:2222"),
+///                    .job = "worker", .task = 0});
+///     std::cout << server.description() << std::endl;
+///     …
+///     server.drain(std::chrono::seconds(10));
+///
+/// Thread-safe. Steps run on threads of the server's own runtime; no call of a client has a thread
+/// that waits for it.
+class TANDEM_EXPORT Server {
+ public:
+  struct Options {
+    ClusterSpec cluster = {};
+    std::string job = "localhost";
+    int task = 0;
+    int port = -1;  ///< in place of the one in the cluster; 0 takes a free one
+    Security security = {};
+    int inter_op_threads = 0;  ///< as in Runtime::Options
+    int intra_op_threads = 0;
+    DeviceConfig devices = {};
+  };
+  /// Listens at once. Throws InvalidArgumentError if the cluster lacks the task, PermissionDenied-
+  /// Error if the address would be served in the clear beyond this machine, UnavailableError if it
+  /// cannot be had.
+  explicit Server(const Options& options);
+  /// As `drain` without patience.
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  /// "/job:worker/replica:0/task:0".
+  const std::string& task() const;
+  /// "h2:2222": the cluster's address of the task, with the real port.
+  const std::string& address() const;
+  /// For clients: "grpc://h2:2222".
+  std::string target() const;
+  /// "listening on h2:2222 as /job:worker/replica:0/task:0".
+  std::string description() const;
+  /// Its devices are this runtime's.
+  Runtime& runtime() const;
+
+  /// Takes no more calls and waits until those in progress are over; after `patience` they are
+  /// cancelled. Does nothing the second time.
+  void drain(std::chrono::milliseconds patience);
+
+ private:
+  struct Impl;
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tandem::distribute
