@@ -75,9 +75,9 @@ class TANDEM_EXPORT ResourceManager {
   template <class R>
   static Ref<R> of_type(Ref<Resource> found, std::string_view container, std::string_view name,
                         const char* type) {
-    auto* resource = dynamic_cast<R*>(found.get());
-    if (resource == nullptr) throw_other_type(*found, container, name, type);
-    return Ref<R>(resource);
+    auto* typed = dynamic_cast<R*>(found.get());
+    if (typed == nullptr) throw_other_type(*found, container, name, type);
+    return Ref<R>(typed);
   }
   [[noreturn]] static void throw_other_type(const Resource& found, std::string_view container,
                                             std::string_view name, const char* type);
