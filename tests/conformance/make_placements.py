@@ -160,15 +160,6 @@ def colocation():
     tf.add_n([a, b, c, d, e], name="sum")
 
 
-def colocation_with_nothing():
-    a = noise("a")
-    colocate(a, "nowhere")
-    with tf.device("/CPU:1"):
-        b = noise("b")
-    colocate(b, "nowhere")
-    tf.add(a, b, name="sum")
-
-
 def colocation_of_several():
     with tf.device("/CPU:1"):
         a = noise("a")
@@ -393,7 +384,7 @@ def missing_device_of_a_variable():
 
 
 SESSION = [
-    scopes, partial_names, constants_go_with_users, control_edges, metadata, colocation, colocation_with_nothing,
+    scopes, partial_names, constants_go_with_users, control_edges, metadata, colocation,
     colocation_of_several, partial_colocation, resource_variables, resource_gather, reference_variables,
     reference_scatter, reference_switch, queues, tables, strings, cond_v1, while_v1, while_across_devices, gradients,
     gradients_of_references, optimizer, gradients_of_while, convolution_model, split_and_join,
