@@ -12,24 +12,33 @@
 namespace tandem::saved_model {
 namespace {
 
-void remove_tree(const std::string& path) {
+// A symbolic link goes, what it leads to stays. `real` is where the path leads.
+void remove_tree(const std::string& path, const std::string& real) {
   fs::FileSystem& files = fs::file_system_of(path);
-  if (files.stat(path).is_directory) {
-    for (const std::string& name : files.list(path)) remove_tree(path + "/" + name);
+  const bool is_link = files.follow_links(path) != real;
+  if (!is_link && files.stat(path).is_directory) {
+    for (const std::string& name : files.list(path))
+      remove_tree(path + "/" + name, real + "/" + name);
   }
   files.remove(path);
+}
+
+// What a save that was killed has left.
+void remove_stale(const std::string& path) {
+  if (fs::exists(path)) remove_tree(path, fs::file_system_of(path).follow_links(path));
 }
 
 // Nothing of an unfinished folder stays.
 class AtomicFolder {
  public:
   explicit AtomicFolder(std::string path) : path_(std::move(path)) {
+    remove_stale(path_);
     fs::file_system_of(path_).make_directories(path_);
   }
   ~AtomicFolder() {
     if (path_.empty()) return;
     try {
-      remove_tree(path_);
+      remove_stale(path_);
     } catch (const Error&) {  // the error that led here counts
     }
   }
@@ -67,9 +76,10 @@ void save(const Module& module, const std::string& path, const SaveOptions& opti
   writer.write(folder + ".unfinished");
   if (there) {
     const std::string old = folder + ".replaced";
+    remove_stale(old);
     files.rename(folder, old);
     unfinished.finish(folder);
-    remove_tree(old);
+    remove_stale(old);
   } else {
     unfinished.finish(folder);
   }

@@ -36,7 +36,7 @@ std::string TensorSpec::to_string() const {
 
 Value::Value(Tensor tensor) : kind_(Kind::kTensor), tensor_(std::move(tensor)) {}
 Value::Value(bool value) : kind_(Kind::kBool), bool_(value) {}
-Value::Value(std::int64_t value) : kind_(Kind::kInt), int_(value) {}
+Value::Value(Integer value) : kind_(Kind::kInt), int_(value.value) {}
 Value::Value(double value) : kind_(Kind::kFloat), float_(value) {}
 Value::Value(std::string value) : kind_(Kind::kString), text_(std::move(value)) {}
 Value::Value(DType value) : kind_(Kind::kDType) { spec_.dtype = value; }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -58,8 +59,8 @@ class TANDEM_EXPORT Value {
   Value(Tensor tensor);
   Value(const Variable& variable) : Value(variable.read_value()) {}
   Value(bool value);
-  Value(int value) : Value(static_cast<std::int64_t>(value)) {}
-  Value(std::int64_t value);
+  template <std::integral T>
+  Value(T value) : Value(Integer{static_cast<std::int64_t>(value)}) {}
   Value(double value);
   Value(const char* value) : Value(std::string(value)) {}
   Value(std::string value);
@@ -116,6 +117,10 @@ class TANDEM_EXPORT Value {
   std::string to_string() const;
 
  private:
+  struct Integer {
+    std::int64_t value;
+  };
+  explicit Value(Integer value);
   void expect(Kind kind, const char* what) const;
   std::string joined(const char* open, const char* close) const;
 

@@ -1,7 +1,9 @@
 #include "tandem/saved_model/internal/model_folder.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "tandem/core/error.h"
@@ -35,17 +37,20 @@ std::string tags_text(const proto::MetaGraphDef& graph) {
 
 }  // namespace
 
-// Missing files are the reader's to report.
+// Missing files are the reader's to report. Stores elsewhere have no links.
 void ModelFolder::check_inside(const std::string& file) const {
-  if (follow_links_out_ || !fs::exists(file)) return;
-  fs::FileSystem& files = fs::file_system_of(file);
-  const std::string target = files.follow_links(file);
-  std::string folder = files.follow_links(path_);
-  if (folder.empty() || folder.back() != '/') folder += '/';
-  if (target.starts_with(folder)) return;
-  throw InvalidArgumentError(
-      cat("'", file, "' is a symbolic link that leads out of the model's folder, to '", target,
-          "'. LoadOptions::follow_links_out allows it for models that are trusted."));
+  if (follow_links_out_ || path_.find("://") != std::string::npos) return;
+  std::error_code missing;
+  const std::filesystem::path target = std::filesystem::canonical(file, missing);
+  if (missing) return;
+  const std::filesystem::path folder = std::filesystem::canonical(path_, missing);
+  if (missing) return;
+  const auto [end, differs] =
+      std::mismatch(folder.begin(), folder.end(), target.begin(), target.end());
+  if (end == folder.end()) return;
+  throw InvalidArgumentError(cat(
+      "'", file, "' is behind a symbolic link that leads out of the model's folder, to '",
+      target.string(), "'. LoadOptions::follow_links_out allows it for models that are trusted."));
 }
 
 std::string ModelFolder::asset(const std::string& filename) const {
