@@ -1,4 +1,3 @@
-#include <filesystem>
 #include <optional>
 #include <utility>
 
@@ -6,6 +5,7 @@
 #include "tandem/fs/atomic_file.h"
 #include "tandem/fs/crc32c.h"
 #include "tandem/fs/file_system.h"
+#include "tandem/fs/paths.h"
 #include "tandem/io/internal/bundle_format.h"
 #include "tandem/io/internal/tensor_proto.h"
 #include "tandem/io/tensor_bundle.h"
@@ -17,9 +17,10 @@ constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 
 // Makes the last folder of a path, as TensorFlow does: not those above it.
 void make_parent(const std::string& path) {
-  const std::string folder = std::filesystem::path(path).parent_path().string();
+  const std::string folder = fs::parent_path(path);
+  if (!fs::file_system_of(path).has_directories()) return;
   if (folder.empty() || fs::exists(folder)) return;
-  const std::string above = std::filesystem::path(folder).parent_path().string();
+  const std::string above = fs::parent_path(folder);
   if (!above.empty() && !fs::exists(above))
     throw NotFoundError(folder + "; No such file or directory");
   fs::file_system_of(folder).make_directories(folder);
@@ -213,8 +214,8 @@ void merge_tensor_bundles(const std::vector<std::string>& prefixes, const std::s
     const std::string index = index_path(part.prefix);
     fs::file_system_of(index).remove(index);
     if (!options.delete_old_folders) continue;
-    const std::string folder = std::filesystem::path(part.prefix).parent_path().string();
-    if (folder == std::filesystem::path(destination).parent_path().string()) continue;
+    const std::string folder = fs::parent_path(part.prefix);
+    if (folder == fs::parent_path(destination)) continue;
     try {
       fs::file_system_of(folder).remove(folder);
     } catch (const Error&) {
