@@ -26,6 +26,20 @@ std::unique_ptr<StagedFile> FileSystem::stage(const std::string& path) {
   return std::make_unique<RenamedFile>(*this, path);
 }
 
+std::unique_ptr<WritableFile> FileSystem::append_to(const std::string& path) {
+  std::string before;
+  try {
+    const auto old = open(path);
+    before.resize(static_cast<std::size_t>(old->known_size().value_or(stat(path).size)));
+    before.resize(old->read(0, before));
+  } catch (const NotFoundError&) {
+    // A new file.
+  }
+  auto file = create(path);
+  file->append(before);
+  return file;
+}
+
 std::vector<std::string> FileSystem::list_prefix(const std::string& path,
                                                  const std::string& prefix) {
   std::vector<std::string> names = list(path);

@@ -32,6 +32,9 @@ class TANDEM_EXPORT WritableFile {
   /// Returns when everything appended would survive a crash; on an object store it is visible from
   /// then on.
   virtual void sync() = 0;
+  /// Makes everything appended visible to readers. A local file shows it at once; a store needs a
+  /// request.
+  virtual void flush() {}
   virtual void close() = 0;
 };
 
@@ -78,6 +81,9 @@ class TANDEM_EXPORT FileSystem {
   virtual std::unique_ptr<ReadableFile> open(const std::string& path) = 0;
   /// Makes the file, or empties it.
   virtual std::unique_ptr<WritableFile> create(const std::string& path) = 0;
+  /// Goes on at the end of the file, or makes it. A store reads the old content and writes it
+  /// again.
+  virtual std::unique_ptr<WritableFile> append_to(const std::string& path);
   /// Begins new content for a file, which appears whole or not at all. The folder must exist. Links
   /// are followed, permissions kept; what is no regular file (a device, a pipe) is written in
   /// place. Made of `create`, `rename` and `sync_directory` unless the file system has a way of its
@@ -96,8 +102,9 @@ class TANDEM_EXPORT FileSystem {
   /// Replaces `to` in one step where it exists. A store copies each object and removes the old
   /// one, those of a folder in the order of their names.
   virtual void rename(const std::string& from, const std::string& to) = 0;
-  /// Whether a folder is renamed in one step.
-  virtual bool renames_directories_atomically() const { return true; }
+  /// False for a store of objects, where a folder is no thing of its own: it is there while an
+  /// object's name begins with it, need not be made, and is not renamed in one step.
+  virtual bool has_directories() const { return true; }
   /// Returns when the names that were made, replaced and removed in a folder would survive a crash.
   /// Does nothing where they always do.
   virtual void sync_directory(const std::string& path);

@@ -14,7 +14,20 @@ std::atomic<IoScope::Source> outside{nullptr};
 IoScope::IoScope(std::shared_ptr<const Cancellation> cancellation)
     : cancellation_(std::move(cancellation)), outer_(std::exchange(innermost, this)) {}
 
-IoScope::~IoScope() { innermost = outer_; }
+// Transfers may outlive the scope for a moment, so they get a cancellation of their own.
+IoScope::IoScope(const Cancellation* borrowed)
+    : cancellation_(current()), borrowed_(borrowed), outer_(std::exchange(innermost, this)) {
+  if (!borrowed_) return;
+  const auto own = std::make_shared<Cancellation>();
+  token_ = borrowed_->register_callback([own] { own->cancel(); });
+  if (token_ == 0) own->cancel(borrowed_->reason());
+  cancellation_ = own;
+}
+
+IoScope::~IoScope() {
+  innermost = outer_;
+  if (borrowed_) borrowed_->deregister_callback(token_);
+}
 
 std::shared_ptr<const Cancellation> IoScope::current() {
   if (innermost) return innermost->cancellation_;

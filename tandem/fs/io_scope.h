@@ -13,6 +13,8 @@ namespace tandem::fs {
 class TANDEM_EXPORT IoScope {
  public:
   explicit IoScope(std::shared_ptr<const Cancellation> cancellation);
+  /// Of a cancellation that lives no longer than the scope; null changes nothing.
+  explicit IoScope(const Cancellation* borrowed);
   ~IoScope();
   IoScope(const IoScope&) = delete;
   IoScope& operator=(const IoScope&) = delete;
@@ -25,6 +27,8 @@ class TANDEM_EXPORT IoScope {
 
  private:
   std::shared_ptr<const Cancellation> cancellation_;
+  const Cancellation* borrowed_ = nullptr;
+  Cancellation::Token token_ = 0;
   const IoScope* outer_;
 };
 

@@ -79,7 +79,7 @@ class LocalReadableFile final : public ReadableFile {
 
 class LocalWritableFile final : public WritableFile {
  public:
-  explicit LocalWritableFile(const std::string& path) : file_(path, O_WRONLY | O_CREAT | O_TRUNC) {}
+  LocalWritableFile(const std::string& path, int how) : file_(path, O_WRONLY | O_CREAT | how) {}
 
   void append(std::string_view bytes) override {
     while (!bytes.empty()) {
@@ -121,7 +121,11 @@ std::unique_ptr<ReadableFile> LocalFileSystem::open(const std::string& path) {
 }
 
 std::unique_ptr<WritableFile> LocalFileSystem::create(const std::string& path) {
-  return std::make_unique<LocalWritableFile>(local(path));
+  return std::make_unique<LocalWritableFile>(local(path), O_TRUNC);
+}
+
+std::unique_ptr<WritableFile> LocalFileSystem::append_to(const std::string& path) {
+  return std::make_unique<LocalWritableFile>(local(path), O_APPEND);
 }
 
 FileInfo LocalFileSystem::stat(const std::string& path) {

@@ -132,6 +132,7 @@ void RecordWriter::flush() {
   State& s = open_state();
   s.drain();
   if (s.deflater) s.deflater->add({}, Z_SYNC_FLUSH);
+  s.file->flush();
 }
 
 void RecordWriter::close() {

@@ -176,7 +176,9 @@ struct TensorBundleReader::State {
     }
     const std::string path = data_path(prefix, id, index.num_shards);
     fs::FileSystem& files = fs::file_system_of(path);
-    Shard shard{files.open(path), files.stat(path).size};
+    Shard shard{files.open(path)};
+    const std::optional<std::uint64_t> known = shard.file->known_size();
+    shard.size = known ? *known : files.stat(path).size;
     return shards.emplace(id, std::move(shard)).first->second;
   }
 

@@ -23,6 +23,7 @@ constexpr int kMaxShards = 10000;
 // Makes the last folder of a path, as TensorFlow does: not those above it.
 void make_parent(const std::string& path) {
   const std::string folder = fs::parent_path(path);
+  if (!fs::file_system_of(path).has_directories()) return;
   if (folder.empty() || fs::exists(folder)) return;
   const std::string above = fs::parent_path(folder);
   if (!above.empty() && !fs::exists(above))

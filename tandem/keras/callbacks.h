@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/fs/file_system.h"
 #include "tandem/keras/callback.h"
 #include "tandem/runtime/tensor.h"
 
@@ -200,7 +200,8 @@ struct CSVLoggerOptions {
   std::string separator = ",";
   bool append = false;
 };
-/// Writes the logs of each epoch as a line of a file. Throws NotFoundError if it cannot be opened.
+/// Writes the logs of each epoch as a line of a file, which readers see then. Throws NotFoundError
+/// if it cannot be opened.
 class TANDEM_EXPORT CSVLogger : public Callback {
  public:
   explicit CSVLogger(std::string filename, const CSVLoggerOptions& options = {});
@@ -211,7 +212,7 @@ class TANDEM_EXPORT CSVLogger : public Callback {
  private:
   std::string filename_;
   CSVLoggerOptions options_;
-  std::ofstream file_;
+  std::unique_ptr<fs::WritableFile> file_;
   std::vector<std::string> keys_;
   bool write_header_ = true;
 };

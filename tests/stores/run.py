@@ -5,6 +5,8 @@ missing, their tests are skipped. The web server and the proxy that injects faul
 """
 
 import argparse
+import base64
+import json
 import os
 import pathlib
 import ssl
@@ -35,6 +37,43 @@ def certificate(out):
     return out / "cert.pem", out / "key.pem"
 
 
+def signed_by(key, out):
+    """Whether a form of Google's token service holds a token that the private key has signed."""
+    public = subprocess.run(["openssl", "pkey", "-in", key, "-pubout"], check=True, capture_output=True).stdout
+    (out / "public.pem").write_bytes(public)
+
+    def accept(form):
+        text, _, signature = form["assertion"][0].rpartition(".")
+        (out / "signature").write_bytes(base64.urlsafe_b64decode(signature + "=" * (-len(signature) % 4)))
+        check = subprocess.run(["openssl", "dgst", "-sha256", "-verify", out / "public.pem", "-signature",
+                                out / "signature"], input=text.encode(), capture_output=True)
+        claims = text.split(".")[1]
+        claims = json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))
+        return check.returncode == 0 and claims["iss"] == "me@project" and claims["exp"] > claims["iat"]
+    return accept
+
+
+def credential_services(environment, files, out):
+    """The services that credentials come from, and the files that name them."""
+    accept = signed_by(files[1], out) if files else lambda form: False
+    services = servers.Server(servers.Credentials, lock=threading.Lock(), seen=[], accept=accept)
+    environment["TANDEM_TEST_CREDENTIALS"] = services.url
+    (out / ".aws").mkdir(exist_ok=True)
+    (out / ".aws/credentials").write_text(
+        "[default]\naws_access_key_id = of-default\naws_secret_access_key = secret\n"
+        "# another\n[work]\naws_access_key_id=of-work\naws_secret_access_key=secret\naws_session_token = tok\n")
+    (out / ".aws/config").write_text(
+        f"[default]\nregion = eu-north-1\n[profile work]\nregion=eu-west-3\nendpoint_url = {services.url}\n"
+        "s3 =\n  addressing_style = path\n")
+    if files:
+        (out / "service.json").write_text(json.dumps(
+            {"type": "service_account", "client_email": "me@project", "private_key_id": "1",
+             "private_key": files[1].read_text(), "token_uri": services.url + "/token"}))
+        environment["TANDEM_TEST_SERVICE_ACCOUNT"] = str(out / "service.json")
+    (out / "web_token").write_text("a.web.token\n")
+    environment["TANDEM_TEST_WEB_TOKEN"] = str(out / "web_token")
+
+
 def web_server():
     files = {"large": some_bytes(12_345_678, 7), "small": b"a small file\n", "empty": b""}
     return servers.Server(servers.Files, files=files, requests={}, lock=threading.Lock())
@@ -61,6 +100,7 @@ def main():
         secure.socket = context.wrap_socket(secure.socket, server_side=True)
         environment["TANDEM_TEST_HTTPS"] = secure.url.replace("http:", "https:")
 
+    credential_services(environment, files, args.out)
     processes, proxies = [], []
     status = 0
     try:
@@ -82,7 +122,7 @@ def main():
         else:
             print(f"skipped: no gcp-storage-emulator in {args.peers}", file=sys.stderr)
         for test in args.test:
-            status = subprocess.run([test, *further], env=environment).returncode or status
+            status = abs(subprocess.run([test, *further], env=environment).returncode) or status
         for proxy in proxies:
             print("injected faults:", proxy.state["faults"], "in", proxy.state["count"], "requests")
     finally:

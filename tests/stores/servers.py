@@ -133,6 +133,12 @@ class Credentials(Handler):
             if self.headers.get("X-aws-ec2-metadata-token") != "imds-token":
                 return self.answer(401)
             return self.answer(200, keys if path.endswith("/role") else b"role\n")
+        signed = (self.headers.get("Authorization", "none") + " token=" +
+                  self.headers.get("X-Amz-Security-Token", "none")).encode()
+        if path == "/bucket/echo" or "alt=media" in self.path:
+            return self.answer(200, signed, [("ETag", '"1"')])
+        if path == "/storage/v1/b/bucket/o/echo":
+            return self.answer(200, b'{"size":"%d","generation":"1"}' % len(signed))
         if path == "/container":
             return self.answer(200 if self.headers.get("Authorization") == "secret" else 401, keys)
         if path == "/token":

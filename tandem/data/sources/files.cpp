@@ -1,12 +1,16 @@
 #include "tandem/data/sources/files.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 
+#include "tandem/core/cancellation.h"
 #include "tandem/data/fusion/row_stage.h"
 #include "tandem/data/observe/stage_counters.h"
 #include "tandem/data/observe/stage_error.h"
+#include "tandem/fs/io_scope.h"
+#include "tandem/fs/paths.h"
 
 namespace tandem::data {
 namespace {
@@ -122,6 +126,14 @@ class FilesIterator final : public IteratorBase, public TextSource {
  private:
   void open_file() {
     shown_name_ = nullptr;
+    // A read that waits for a store ends when the iteration is stopped.
+    if (!cancellation_ && !fs::is_local(name_)) {
+      cancellation_ = std::make_shared<Cancellation>();
+      waker_ =
+          StopSignal::Waker(context_.stop_signal(), [stop = cancellation_] { stop->cancel(); });
+    }
+    std::optional<fs::IoScope> scope;
+    if (cancellation_) scope.emplace(cancellation_);
     file_ = plan_.open(name_);
     file_->read_for(context_);
   }
@@ -131,6 +143,8 @@ class FilesIterator final : public IteratorBase, public TextSource {
     try {
       while (!ended_) {
         if (file_) {
+          std::optional<fs::IoScope> scope;
+          if (cancellation_) scope.emplace(cancellation_);
           if (next_of(*file_)) {
             ++number_;
             return true;
@@ -158,6 +172,8 @@ class FilesIterator final : public IteratorBase, public TextSource {
   mutable std::shared_ptr<const Element> shown_name_;  // made when it is asked for
   std::int64_t number_ = 0;
   bool ended_ = false;
+  std::shared_ptr<Cancellation> cancellation_;  // once a file of a store was opened
+  StopSignal::Waker waker_;
 };
 
 class FilesDataset final : public DatasetBase {

@@ -70,8 +70,9 @@ class CacheFileReader {
   explicit CacheFileReader(const std::string& path, const DatasetBase& dataset)
       : path_(path),
         dataset_(dataset),
-        size_(fs::file_system_of(path).stat(path).size),
-        file_(fs::file_system_of(path).open(path)) {}
+        file_(fs::file_system_of(path).open(path)),
+        size_(file_->known_size() ? *file_->known_size()
+                                  : fs::file_system_of(path).stat(path).size) {}
 
   bool next(Element& out) {
     if (damaged_) return false;
@@ -186,8 +187,8 @@ class CacheFileReader {
   const std::shared_ptr<const Element> shown_path_ =
       std::make_shared<const Element>(Element{Tensor(path_)});
   const DatasetBase& dataset_;
-  const std::uint64_t size_;
   const std::unique_ptr<fs::ReadableFile> file_;
+  const std::uint64_t size_;
   std::uint64_t at_ = 0;
   std::uint64_t given_at_ = 0;  // of the element last given
   std::uint64_t count_ = 0;

@@ -139,6 +139,8 @@ SnapshotFolder::SnapshotFolder(std::string path, std::string description, std::s
 // The folder appears whole, so that one without metadata has lost it.
 bool SnapshotFolder::exists() const {
   if (fs::exists(path_ + "/" + kMetadata)) return true;
+  // A store shows a folder's files one by one, the metadata last.
+  if (!fs::file_system_of(path_).has_directories()) return false;
   // Asked again: another writer may have finished meanwhile.
   if (fs::exists(path_) && !fs::file_system_of(path_).list(path_).empty() &&
       !fs::exists(path_ + "/" + kMetadata)) {
@@ -260,8 +262,17 @@ void SnapshotWriter::finish() {
   std::string description = target_.description_;
   visit_metadata(archive, description, spec_, shards);
   fs::write_file(file(kMetadata), archive.bytes());
+  fs::FileSystem& files = fs::file_system_of(folder_);
   try {
-    fs::file_system_of(folder_).rename(folder_, target_.path());
+    if (files.has_directories()) {
+      files.rename(folder_, target_.path());
+    } else {
+      // The metadata are what makes it a snapshot. What an interrupted writer left is replaced.
+      for (const auto& [key, count] : shards) {
+        files.rename(file(shard_name(key)), target_.path() + "/" + shard_name(key));
+      }
+      files.rename(file(kMetadata), target_.path() + "/" + kMetadata);
+    }
     finished_ = true;
   } catch (const Error&) {
     if (!target_.exists()) throw;

@@ -13,6 +13,7 @@ class LocalFileSystem final : public FileSystem {
  public:
   std::unique_ptr<ReadableFile> open(const std::string& path) override;
   std::unique_ptr<WritableFile> create(const std::string& path) override;
+  std::unique_ptr<WritableFile> append_to(const std::string& path) override;
   FileInfo stat(const std::string& path) override;
   std::vector<std::string> list(const std::string& path) override;
   void remove(const std::string& path) override;

@@ -52,7 +52,8 @@ AwsIdentity::AwsIdentity(const StoreOptions& options)
       first_of({environment("AWS_SHARED_CREDENTIALS_FILE"), in_home(".aws/credentials")});
   Sections config = parse_sections(read_if_there(config_file));
   settings_ = config[profile_ == "default" ? "default" : "profile " + profile_];
-  for (auto& [name, value] : parse_sections(read_if_there(credentials_file))[profile_]) {
+  Sections secrets = parse_sections(read_if_there(credentials_file));
+  for (auto& [name, value] : secrets[profile_]) {
     settings_[name] = std::move(value);
   }
   region_ = first_of({options.region, environment("AWS_REGION"), environment("AWS_DEFAULT_REGION"),

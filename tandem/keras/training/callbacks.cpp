@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <utility>
 
 #include "tandem/core/error.h"
 #include "tandem/keras/model.h"
@@ -29,15 +30,17 @@ CSVLogger::CSVLogger(std::string filename, const CSVLoggerOptions& options)
     : filename_(std::move(filename)), options_(options) {}
 
 void CSVLogger::on_train_begin() {
+  file_.reset();
+  fs::FileSystem& files = fs::file_system_of(filename_);
   write_header_ = true;
-  if (options_.append) {
-    std::ifstream before(filename_);
-    write_header_ = !before || before.peek() == std::ifstream::traits_type::eof();
-  }
-  file_.close();
-  file_.clear();
-  file_.open(filename_, options_.append ? std::ios::app : std::ios::trunc);
-  if (!file_) {
+  try {
+    if (options_.append && fs::exists(filename_)) {
+      write_header_ = files.stat(filename_).size == 0;
+      file_ = files.append_to(filename_);
+    } else {
+      file_ = files.create(filename_);
+    }
+  } catch (const NotFoundError&) {
     throw NotFoundError(
         cat("CSVLogger cannot open '", filename_, "' for writing. Check that its folder exists."));
   }
@@ -45,31 +48,29 @@ void CSVLogger::on_train_begin() {
 }
 
 void CSVLogger::on_epoch_end(int epoch, Logs& logs) {
+  std::string lines;
   if (keys_.empty()) {
     for (const auto& entry : logs.entries()) keys_.push_back(entry.first);
     std::sort(keys_.begin(), keys_.end());
     if (write_header_) {
-      file_ << "epoch";
-      for (const std::string& key : keys_) file_ << options_.separator << key;
-      file_ << '\n';
+      lines += "epoch";
+      for (const std::string& key : keys_) lines += options_.separator + key;
+      lines += '\n';
     }
   }
-  file_ << epoch;
+  lines += std::to_string(epoch);
   for (const std::string& key : keys_) {
-    file_ << options_.separator;
-    if (const auto value = logs.find(key)) {
-      file_ << cat(*value);
-    } else {
-      file_ << "NA";
-    }
+    const auto value = logs.find(key);
+    lines += options_.separator + (value ? cat(*value) : "NA");
   }
-  file_ << '\n';
-  file_.flush();
-  if (!file_)
-    throw DataLossError(cat("CSVLogger could not write to '", filename_, "'. Is the disk full?"));
+  lines += '\n';
+  file_->append(lines);
+  file_->flush();
 }
 
-void CSVLogger::on_train_end(const Logs&) { file_.close(); }
+void CSVLogger::on_train_end(const Logs&) {
+  if (file_) std::exchange(file_, nullptr)->close();
+}
 
 void TerminateOnNaN::on_train_batch_end(std::int64_t batch, const BatchLogs& logs) {
   const std::optional<double> loss = logs.get().find("loss");

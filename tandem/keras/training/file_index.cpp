@@ -9,6 +9,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/fs/file_system.h"
+#include "tandem/fs/paths.h"
 
 namespace tandem::keras::internal {
 namespace {
@@ -20,17 +21,16 @@ std::string joined(const std::string& folder, const std::string& name) {
   return name.empty() ? folder + "/" : folder + "/" + name;
 }
 
-bool is_folder(const std::string& path) {
-  try {
-    return fs::file_system_of(path).stat(path).is_directory;
-  } catch (const Error&) {
-    return false;  // a link to nothing is listed as a file
-  }
-}
-
 bool is_link(const std::string& path) {
   std::error_code ignored;
-  return stdfs::is_symlink(path, ignored);
+  return fs::is_local(path) && stdfs::is_symlink(fs::without_file_scheme(path), ignored);
+}
+
+// What identifies a folder whatever links lead to it; stores have none.
+stdfs::path identity(const std::string& folder) {
+  if (!fs::is_local(folder)) return folder;
+  std::error_code failed;
+  return stdfs::canonical(fs::without_file_scheme(folder), failed);
 }
 
 // Collects the names of the files of every folder below a root.
@@ -40,21 +40,20 @@ class Walk {
       : endings_(endings), follow_links_(follow_links) {}
 
   void visit(const std::string& folder, const std::string& relative) {
-    std::error_code failed;
-    const stdfs::path real = stdfs::canonical(folder, failed);
+    const stdfs::path real = identity(folder);
     // A link to a folder above would lead round for ever.
     if (std::find(above_.begin(), above_.end(), real) != above_.end()) return;
-    std::vector<std::string> names;
+    std::vector<fs::DirectoryEntry> entries;
     try {
-      names = fs::file_system_of(folder).list(folder);
+      entries = fs::file_system_of(folder).list_entries(folder);
     } catch (const Error&) {
       if (above_.empty()) throw;
       return;
     }
     above_.push_back(real);
-    for (const std::string& name : names) {
+    for (const auto& [name, info] : entries) {
       const std::string path = joined(folder, name);
-      if (!is_folder(path)) {
+      if (!info.is_directory) {
         if (wanted(name)) found_[folder].push_back(joined(relative, name));
       } else if (follow_links_ || !is_link(path)) {
         visit(path, joined(relative, name));
@@ -85,8 +84,10 @@ class Walk {
 
 std::vector<std::string> class_folders(const std::string& directory) {
   std::vector<std::string> names;
-  for (std::string& name : fs::file_system_of(directory).list(directory)) {
-    if (name.front() != '.' && is_folder(joined(directory, name))) names.push_back(std::move(name));
+  for (fs::DirectoryEntry& entry : fs::file_system_of(directory).list_entries(directory)) {
+    if (entry.name.front() != '.' && entry.info.is_directory) {
+      names.push_back(std::move(entry.name));
+    }
   }
   return names;
 }

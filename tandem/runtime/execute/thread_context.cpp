@@ -5,6 +5,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/core/never_destroyed.h"
+#include "tandem/fs/io_scope.h"
 #include "tandem/graph/kernel_context.h"
 #include "tandem/graph/rng_position.h"
 #include "tandem/runtime/config/configured.h"
@@ -43,6 +44,7 @@ struct OwnedContext {
 
 [[maybe_unused]] const bool kRegistered = [] {
   RngPosition::set_current([] { return thread_context().draws.get(); });
+  fs::IoScope::set_source([] { return thread_context().cancellation; });
   return true;
 }();
 

@@ -25,7 +25,7 @@ class ObjectFileSystem final : public FileSystem {
   std::vector<DirectoryEntry> list_entries(const std::string& path) override;
   void remove(const std::string& path) override;
   void rename(const std::string& from, const std::string& to) override;
-  bool renames_directories_atomically() const override { return false; }
+  bool has_directories() const override { return false; }
   void make_directories(const std::string& path) override;
 
  private:

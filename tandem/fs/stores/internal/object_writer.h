@@ -83,6 +83,7 @@ class WritableObject final : public WritableFile {
   ~WritableObject() override;
   void append(std::string_view bytes) override;
   void sync() override;
+  void flush() override { sync(); }
   void close() override;
 
  private:

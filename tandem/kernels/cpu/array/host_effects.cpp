@@ -15,6 +15,8 @@
 #include "tandem/core/error.h"
 #include "tandem/core/log.h"
 #include "tandem/fs/file_system.h"
+#include "tandem/fs/io_scope.h"
+#include "tandem/fs/paths.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/kernels/cpu/array/summarize.h"
 #include "tandem/kernels/cpu/support/number_types.h"
@@ -128,11 +130,13 @@ const std::string& text_of(const KernelContext& c, int i, const char* name) {
 }
 
 void read_file(KernelContext& c) {
+  const fs::IoScope scope(c.cancellation());
   std::string bytes = fs::read_file(text_of(c, 0, "filename"));
   *c.allocate_output(0, Shape{}).data<std::string>() = std::move(bytes);
 }
 
 void write_file(KernelContext& c) {
+  const fs::IoScope scope(c.cancellation());
   const std::string& path = text_of(c, 0, "filename");
   const std::string& bytes = text_of(c, 1, "contents");
   const std::size_t slash = path.rfind('/');
@@ -181,10 +185,23 @@ void match_below(const std::string& base, bool named, std::string_view pattern,
   if (!is_pattern(part)) return go_on(part);
   const std::string folder = base.empty() ? "." : base;
   std::vector<std::string> names;
-  try_to([&] { names = fs::file_system_of(folder).list(folder); });
+  // A store then lists no others.
+  const std::string beginning = part.substr(0, part.find_first_of("*?[\\"));
+  try_to([&] { names = fs::file_system_of(folder).list_prefix(folder, beginning); });
   for (const std::string& name : names) {
     if (fnmatch(part.c_str(), name.c_str(), FNM_PERIOD) == 0) go_on(name);
   }
+}
+
+void match(const std::string& pattern, std::vector<std::string>& found) {
+  const std::string_view scheme = fs::scheme_of(pattern);
+  if (scheme == "http" || scheme == "https") {
+    // A URL's '?' begins a query; web servers have no lists.
+    if (fs::exists(pattern)) found.push_back(pattern);
+    return;
+  }
+  const std::size_t begin = scheme.empty() ? 0 : scheme.size() + 3;
+  match_below(pattern.substr(0, begin), true, std::string_view(pattern).substr(begin), found);
 }
 
 void matching_files(KernelContext& c) {
@@ -193,10 +210,9 @@ void matching_files(KernelContext& c) {
     throw InvalidArgumentError(
         cat("Input patterns tensor must be scalar or vector, but had shape: ", patterns.shape()));
   }
+  const fs::IoScope scope(c.cancellation());
   std::vector<std::string> found;
-  for (const std::string& pattern : patterns.values<std::string>()) {
-    match_below("", true, pattern, found);
-  }
+  for (const std::string& pattern : patterns.values<std::string>()) match(pattern, found);
   std::sort(found.begin(), found.end());
   Array& out = c.allocate_output(0, Shape{static_cast<std::int64_t>(found.size())});
   std::move(found.begin(), found.end(), out.data<std::string>());
