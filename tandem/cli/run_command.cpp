@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <iomanip>
 #include <iostream>
 #include <map>
@@ -10,17 +11,20 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "tandem/cli/commands.h"
+#include "tandem/cli/distribute_library.h"
 #include "tandem/cli/for_option.h"
 #include "tandem/cli/initializers.h"
 #include "tandem/cli/machine_memory.h"
 #include "tandem/core/error.h"
 #include "tandem/fs/file_system.h"
+#include "tandem/io/graph_export.h"
 #include "tandem/io/graph_session.h"
 #include "tandem/io/npy.h"
 #include "tandem/runtime/config.h"
@@ -143,12 +147,14 @@ io::GraphSession::RunOptions run_options(const RunArguments& arguments) {
   return options;
 }
 
-std::vector<Fetched> run_steps(const RunArguments& arguments, const io::GraphSession::Step& step,
-                               const std::vector<Array>& values) {
+// Runs one step: here, or in a session of a server.
+using RunStep = std::function<std::vector<Array>()>;
+
+std::vector<Fetched> run_steps(const RunArguments& arguments, const RunStep& step) {
   std::vector<Fetched> fetched;
   for (const std::string& fetch : arguments.fetches) fetched.emplace_back(fetch, arguments.steps);
   for (int i = 0; i < arguments.steps; ++i) {
-    std::vector<Array> results = step.run(values, run_options(arguments));
+    std::vector<Array> results = step();
     for (std::size_t f = 0; f < results.size(); ++f) fetched[f].add(std::move(results[f]));
   }
   return fetched;
@@ -189,13 +195,11 @@ struct Timing {
   double median = 0;
 };
 
-Timing measure(const RunArguments& arguments, const io::GraphSession::Step& step,
-               const std::vector<Array>& values) {
+Timing measure(const RunArguments& arguments, const RunStep& step) {
   std::vector<double> times;
-  const io::GraphSession::RunOptions options = run_options(arguments);
   for (int i = 0; i < arguments.repeat; ++i) {
     const auto start = std::chrono::steady_clock::now();
-    step.run(values, options);
+    step();
     times.push_back(
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
             .count());
@@ -232,13 +236,7 @@ void report(const RunArguments& arguments, const Timing& timing, int nodes, std:
   std::cout << '\n';
 }
 
-}  // namespace
-
-void run_graph(const RunArguments& arguments) {
-  if (arguments.fetches.empty() && arguments.targets.empty())
-    throw UsageError("--fetch or --target is required");
-  check_file_names(arguments);
-  check_feeds(arguments.feeds);
+void run_here(const RunArguments& arguments) {
   if (arguments.no_optimize)
     config::optimizer::set_experimental_options({.disable_meta_optimizer = true});
   Runtime::Options threads;
@@ -268,18 +266,81 @@ void run_graph(const RunArguments& arguments) {
     for_option("--out " + arguments.out,
                [&] { fs::file_system_of(arguments.out).make_directories(arguments.out); });
   }
+  const RunStep run_step = [&] { return step.run(values, run_options(arguments)); };
   std::vector<Fetched> fetched;
   try {
     for (const std::string& init : arguments.inits)
       session.prepare(names, {}, {init}).run(values, run_options(arguments));
-    fetched = run_steps(arguments, step, values);
+    fetched = run_steps(arguments, run_step);
   } catch (const FailedPreconditionError&) {
     if (!arguments.inits.empty()) throw;
     rethrow_proposing_init("td run", *graph);
   }
   for (const Fetched& one : fetched) report_fetch(arguments, one);
-  const Timing timing = arguments.repeat > 0 ? measure(arguments, step, values) : Timing{};
+  const Timing timing = arguments.repeat > 0 ? measure(arguments, run_step) : Timing{};
   report(arguments, timing, step.num_nodes(), peak_bytes(runtime));
+}
+
+constexpr std::string_view kSessionScheme = "grpc://";
+
+// The graph's bytes, as a server takes them.
+std::string binary_graph_def(const std::string& path) {
+  if (!path.ends_with(".pbtxt")) return fs::read_file(path);
+  io::ImportOptions import;
+  import.allow_unsupported = true;
+  return io::export_graph_def(io::read_graph_def(path, import)).bytes;
+}
+
+// `td run --target grpc://HOST:PORT`: the same in a session of that server.
+void run_remotely(const RunArguments& arguments, const std::string& target) {
+  if (!arguments.device.empty() || !arguments.threads.empty() || arguments.no_optimize) {
+    throw UsageError(
+        "--device, --threads and --no-optimize are the server's to decide: leave them out with "
+        "--target grpc://...");
+  }
+  std::vector<distribute::RemoteSession::Feed> feeds;
+  for (const std::string& text : arguments.feeds) {
+    io::GraphSession::Feed feed = for_option("--feed " + text, [&] { return read_feed(text); });
+    feeds.emplace_back(feed.name, std::move(feed.value));
+  }
+  const std::string bytes = binary_graph_def(arguments.graph);
+  const auto session = distribute_library().open_session(target, bytes, {});
+  const distribute::RemoteSession::RunOptions options{.timeout = run_options(arguments).timeout};
+  for (const std::string& init : arguments.inits) session->run(feeds, {}, {init}, options);
+  const RunStep run_step = [&] {
+    return session->run(feeds, arguments.fetches, arguments.targets, options);
+  };
+  if (!arguments.out.empty()) {
+    for_option("--out " + arguments.out,
+               [&] { fs::file_system_of(arguments.out).make_directories(arguments.out); });
+  }
+  for (const Fetched& one : run_steps(arguments, run_step)) report_fetch(arguments, one);
+  const Timing timing = arguments.repeat > 0 ? measure(arguments, run_step) : Timing{};
+  io::ImportOptions import;
+  import.allow_unsupported = true;
+  const io::ImportedGraph imported = io::import_graph_def(bytes, import);
+  report(arguments, timing, static_cast<int>(imported.graph->num_nodes()), 0);
+}
+
+}  // namespace
+
+void run_graph(const RunArguments& given) {
+  // Of the targets, one may name a server instead of a node.
+  RunArguments arguments = given;
+  const auto is_server = [](const std::string& target) {
+    return target.starts_with(kSessionScheme);
+  };
+  const auto server = std::find_if(arguments.targets.begin(), arguments.targets.end(), is_server);
+  std::string target;
+  if (server != arguments.targets.end()) {
+    target = *server;
+    arguments.targets.erase(server);
+  }
+  if (arguments.fetches.empty() && arguments.targets.empty())
+    throw UsageError("--fetch or --target is required");
+  check_file_names(arguments);
+  check_feeds(arguments.feeds);
+  target.empty() ? run_here(arguments) : run_remotely(arguments, target);
 }
 
 }  // namespace tandem::cli
