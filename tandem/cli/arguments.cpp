@@ -158,7 +158,8 @@ void add_run(CLI::App& command, RunArguments& a) {
       });
   add_list(command, "--fetch", a.fetches, "NAME[:I]: a tensor to compute; may be repeated");
   add_list(command, "--target", a.targets,
-           "NODE: a node to run without fetching anything; may be repeated");
+           "NODE: a node to run without fetching anything; may be repeated. grpc://HOST:PORT runs "
+           "everything in a session of that server instead of here");
   add_list(command, "--init", a.inits,
            "NODE: a node to run once, first; more of them one after the other");
   command.add_option("--steps", a.steps, "How many steps to run and save (1)")

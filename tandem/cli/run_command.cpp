@@ -12,17 +12,20 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "tandem/cli/commands.h"
+#include "tandem/cli/distribute_library.h"
 #include "tandem/cli/for_option.h"
 #include "tandem/cli/initializers.h"
 #include "tandem/cli/machine_memory.h"
 #include "tandem/core/error.h"
 #include "tandem/fs/file_system.h"
+#include "tandem/io/graph_export.h"
 #include "tandem/io/graph_session.h"
 #include "tandem/io/npy.h"
 #include "tandem/runtime/config.h"
@@ -279,16 +282,8 @@ void run_signature(const RunArguments& arguments) {
          signature.num_nodes());
 }
 
-}  // namespace
-
-void run_graph(const RunArguments& arguments) {
+void run_here(const RunArguments& arguments) {
   const bool is_model = !arguments.saved_model.folder.empty();
-  if (arguments.graph.empty() && !is_model)
-    throw UsageError("GRAPH or --saved-model DIR is required");
-  if (!is_model && arguments.fetches.empty() && arguments.targets.empty())
-    throw UsageError("--fetch or --target is required");
-  check_file_names(arguments);
-  check_feeds(arguments.feeds);
   if (arguments.no_optimize)
     config::optimizer::set_experimental_options({.disable_meta_optimizer = true});
   Runtime::Options threads;
@@ -325,6 +320,70 @@ void run_graph(const RunArguments& arguments) {
     rethrow_proposing_init("td run", *graph);
   }
   finish(arguments, fetched, step, prepared.num_nodes());
+}
+
+constexpr std::string_view kSessionScheme = "grpc://";
+
+// The graph's bytes, as a server takes them.
+std::string binary_graph_def(const std::string& path) {
+  if (!path.ends_with(".pbtxt")) return fs::read_file(path);
+  io::ImportOptions import;
+  import.allow_unsupported = true;
+  return io::export_graph_def(io::read_graph_def(path, import)).bytes;
+}
+
+// `td run --target grpc://HOST:PORT`: the same in a session of that server.
+void run_remotely(const RunArguments& arguments, const std::string& target) {
+  if (!arguments.device.empty() || !arguments.threads.empty() || arguments.no_optimize) {
+    throw UsageError(
+        "--device, --threads and --no-optimize are the server's to decide: leave them out with "
+        "--target grpc://...");
+  }
+  Feeds given = read_feeds(arguments);
+  std::vector<distribute::RemoteSession::Feed> feeds;
+  for (std::size_t i = 0; i < given.names.size(); ++i)
+    feeds.emplace_back(given.names[i], std::move(given.values[i]));
+  const std::string bytes = binary_graph_def(arguments.graph);
+  const auto session = distribute_library().open_session(target, bytes, {});
+  const distribute::RemoteSession::RunOptions options{.timeout = run_options(arguments).timeout};
+  for (const std::string& init : arguments.inits) session->run(feeds, {}, {init}, options);
+  const Step step = [&] {
+    return session->run(feeds, arguments.fetches, arguments.targets, options);
+  };
+  make_out(arguments);
+  const std::vector<Fetched> fetched = run_steps(arguments.fetches, arguments.steps, step);
+  for (const Fetched& one : fetched) report_fetch(arguments, one);
+  const Timing timing = arguments.repeat > 0 ? measure(arguments, step) : Timing{};
+  io::ImportOptions import;
+  import.allow_unsupported = true;
+  const io::ImportedGraph imported = io::import_graph_def(bytes, import);
+  report(arguments, timing, static_cast<int>(imported.graph->num_nodes()), 0);
+}
+
+}  // namespace
+
+void run_graph(const RunArguments& given) {
+  // Of the targets, one may name a server instead of a node.
+  RunArguments arguments = given;
+  const auto is_server = [](const std::string& target) {
+    return target.starts_with(kSessionScheme);
+  };
+  const auto server = std::find_if(arguments.targets.begin(), arguments.targets.end(), is_server);
+  std::string target;
+  if (server != arguments.targets.end()) {
+    target = *server;
+    arguments.targets.erase(server);
+  }
+  const bool is_model = !arguments.saved_model.folder.empty();
+  if (arguments.graph.empty() && !is_model)
+    throw UsageError("GRAPH or --saved-model DIR is required");
+  if (!target.empty() && is_model)
+    throw UsageError("--saved-model runs here: a server takes a GRAPH");
+  if (!is_model && arguments.fetches.empty() && arguments.targets.empty())
+    throw UsageError("--fetch or --target is required");
+  check_file_names(arguments);
+  check_feeds(arguments.feeds);
+  target.empty() ? run_here(arguments) : run_remotely(arguments, target);
 }
 
 }  // namespace tandem::cli

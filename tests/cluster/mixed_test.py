@@ -1,0 +1,71 @@
+"""Clusters of several tasks, ours and TensorFlow's in every mixture, with TensorFlow's client."""
+
+import itertools
+import unittest
+
+import numpy as np
+import tensorflow as tf
+
+import servers
+
+tf1 = tf.compat.v1
+tf1.disable_eager_execution()
+
+
+def scenario(test, target):
+    """What a session does over /job:ps/task:0 and two workers; the same whoever serves."""
+    graph = tf.Graph()
+    with graph.as_default():
+        with tf1.device("/job:ps/task:0"):
+            v = tf1.get_variable("v", initializer=[1.0, 2.0], use_resource=True)
+        with tf1.device("/job:worker/task:1"):
+            a = tf1.placeholder(tf.float32, [2], name="a")
+            c = tf.add(a, v, name="c")
+            text = tf.strings.upper(tf1.placeholder(tf.string, [None], name="s"), name="upper")
+            inverse = tf.linalg.inv(tf1.placeholder(tf.float32, [2, 2], name="m"), name="inv")
+        with tf1.device("/job:worker/task:0"):
+            d = tf.reduce_sum(c) + tf.reduce_sum(inverse)
+        grow = v.assign_add(c)
+        start = tf1.global_variables_initializer()
+        chosen = tf.cond(tf.reduce_sum(c) > 0, lambda: c + v, lambda: c - v)
+    with tf1.Session(target, graph=graph) as session:
+        names = sorted(device.name for device in session.list_devices())
+        test.assertEqual([name for name in names if name.endswith("CPU:0")],
+                         [f"/job:ps/replica:0/task:0/device:CPU:0",
+                          f"/job:worker/replica:0/task:0/device:CPU:0",
+                          f"/job:worker/replica:0/task:1/device:CPU:0"])
+        session.run(start)
+        np.testing.assert_array_equal(session.run(c, {a: [1, 2]}), [2, 4])
+        np.testing.assert_array_equal(session.run(grow, {a: [1, 2]}), [3, 6])
+        np.testing.assert_array_equal(session.run(v), [3, 6])
+        test.assertEqual(list(session.run(text, {"s:0": ["ab", "c"]})), [b"AB", b"C"])
+        test.assertEqual(session.run(d, {a: [1, 2], "m:0": np.eye(2)}), 14)
+        np.testing.assert_array_equal(session.run(chosen, {a: [1, 2]}), [7, 14])
+        with test.assertRaisesRegex(
+                tf.errors.InvalidArgumentError,
+                r"(?s)From /job:worker/replica:0/task:1:\nInput is not invertible.*\{\{node inv\}\}"):
+            session.run(d, {a: [1, 2], "m:0": np.zeros((2, 2))})
+        # The failure has ended one step and nothing else.
+        test.assertEqual(session.run(d, {a: [1, 2], "m:0": np.eye(2)}), 14)
+        test.assertEqual(session.run(d, {a: [1, 2], "m:0": np.eye(2)}), 14)
+
+
+class MixedTest(unittest.TestCase):
+    pass
+
+
+def add(kinds):
+    def run(self):
+        with servers.Cluster(servers.td_path(), ps=[kinds[0]], worker=list(kinds[1:])) as cluster:
+            scenario(self, cluster.target())
+
+    setattr(MixedTest, "test_ps_{}_master_{}_worker_{}".format(*kinds), run)
+
+
+for mixture in itertools.product(["tandem", "tensorflow"], repeat=3):
+    if "tandem" in mixture:
+        add(mixture)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
