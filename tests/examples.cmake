@@ -6,6 +6,8 @@ foreach(source IN LISTS sources)
   set_tests_properties(example.${name} PROPERTIES LABELS unit TIMEOUT 300)
 endforeach()
 
+set_tests_properties(example.train_and_resume PROPERTIES LABELS "unit;formats")
+
 # `./dev demo --emulate`: with an accelerator the demo also explains where a step's work goes.
 add_test(NAME example.demo_emulated
          COMMAND example_demo --epochs 2 --output "${PROJECT_BINARY_DIR}/demo/emulated.png"

@@ -66,6 +66,11 @@ foreach(folder IN LISTS folders)
   tandem_unit_test(${module}_internal ${folder}/internal tandem_inside)
 endforeach()
 
+# What reads and writes files that others have too.
+if(TARGET train_test)
+  set_tests_properties(unit.train PROPERTIES LABELS "unit;formats")
+endif()
+
 if(TARGET cli_test)
   add_dependencies(cli_test tandem_cli)
   if(TARGET pipeline_augment)

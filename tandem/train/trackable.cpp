@@ -60,10 +60,9 @@ class ScalarObject final : public Trackable {
   const char* attribute_;
 };
 
-class IteratorObject final : public Trackable {
+class IteratorState final : public Trackable {
  public:
-  explicit IteratorObject(data::Iterator& iterator) : iterator_(&iterator) {}
-  const void* identity() const override { return iterator_; }
+  explicit IteratorState(data::Iterator& iterator) : iterator_(&iterator) {}
   void track(TrackedObject& object) override {
     object.add_value(
         {.attribute = "ITERATOR_STATE",
@@ -76,6 +75,20 @@ class IteratorObject final : public Trackable {
 
  private:
   data::Iterator* iterator_;
+};
+
+// The state is an object below the iterator: TensorFlow takes what an iterator itself has for a
+// state of its own form.
+class IteratorObject final : public Trackable {
+ public:
+  explicit IteratorObject(data::Iterator& iterator)
+      : iterator_(&iterator), state_(std::make_shared<IteratorState>(iterator)) {}
+  const void* identity() const override { return iterator_; }
+  void track(TrackedObject& object) override { object.add("tandem_state", state_); }
+
+ private:
+  data::Iterator* iterator_;
+  std::shared_ptr<IteratorState> state_;
 };
 
 class PartsObject final : public Trackable {

@@ -1,0 +1,147 @@
+// Checkpoints of objects that TensorFlow exchanges with us; check_object_checkpoints.py has its
+// side.
+//
+//   object_checkpoints save DIR    checkpoints in DIR/ours, and what was in them in DIR/ours.json
+//   object_checkpoints load DIR    what the checkpoints in DIR/theirs hold, to DIR/loaded.json
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "tandem/tandem.h"
+
+namespace {
+
+namespace td = tandem;
+using nlohmann::json;
+using td::train::Checkpoint;
+
+struct Objects {
+  td::Variable a{td::Tensor{1.0f, 2.0f, 3.0f}, {.name = "a"}};
+  std::vector<td::Variable> list{td::Variable(td::Tensor{1, 2}), td::Variable(td::Tensor(true))};
+  td::Variable text{td::Tensor(std::string("words"))};
+  std::int64_t steps = 5;
+  td::random::Generator generator = td::random::Generator::from_seed(7);
+  td::keras::Sequential model{td::keras::Input({3}), td::keras::Dense(2)};
+  td::keras::Optimizer optimizer = td::keras::optimizers::Adam({.learning_rate = 0.1});
+
+  void train() {
+    td::GradientTape tape;
+    const auto weights = model.trainable_weights();
+    for (const td::Variable& w : weights) tape.watch(w);
+    const td::Tensor loss = td::reduce_sum(td::square(model(td::ones({2, 3}))));
+    optimizer.apply(tape.gradient(loss, weights), weights);
+  }
+  Checkpoint checkpoint() {
+    return Checkpoint({{"nested", {{"a", a}, {"again", a}}},
+                       {"list", list},
+                       {"text", text},
+                       {"steps", steps},
+                       {"generator", generator},
+                       {"model", model},
+                       {"optimizer", optimizer}});
+  }
+  json values() {
+    json all;
+    all["a"] = a.read_value().to_vector<float>();
+    all["list"] = list[0].read_value().to_vector<int>();
+    all["text"] = text.read_value().item<std::string>();
+    all["steps"] = steps;
+    all["iterations"] = optimizer.iterations();
+    all["prediction"] = model(td::ones({2, 3})).to_vector<float>();
+    train();
+    all["trained"] = model(td::ones({2, 3})).to_vector<float>();
+    all["normal"] = generator.normal({3}).to_vector<float>();
+    all["uniform"] = generator.uniform({2}).to_vector<float>();
+    all["integers"] = generator.uniform_int({3}, td::Tensor(0), td::Tensor(100)).to_vector<int>();
+    all["truncated"] = generator.truncated_normal({2}).to_vector<float>();
+    return all;
+  }
+};
+
+void save(const std::string& folder) {
+  Objects objects;
+  objects.a.assign({4.0f, 5.0f, 6.0f});
+  objects.steps = 9;
+  objects.train();
+  objects.generator.skip(10);
+  td::data::Iterator iterator = td::data::range(10).batch(2).iterator();
+  Checkpoint checkpoint = objects.checkpoint();
+  checkpoint.write(folder + "/ours/twice");
+  checkpoint.write(folder + "/ours/twice");
+  checkpoint.write(folder + "/ours/sharded", {.max_shard_size = 16});
+  for (int worker = 0; worker < 2; ++worker)
+    checkpoint.write(folder + "/ours/workers", {.worker = worker, .num_workers = 2});
+  td::train::merge_checkpoints(folder + "/ours/workers", 2);
+  const td::train::CheckpointManager manager(checkpoint, folder + "/ours/managed",
+                                             {.max_to_keep = 2});
+  for (int i = 0; i < 3; ++i) manager.save({.checkpoint = {.enable_async = true}});
+  manager.sync();
+  checkpoint.track("iterator", iterator);
+  checkpoint.write(folder + "/ours/with_iterator");
+  td::train::save_variables(folder + "/ours/named", {{"scope/a", objects.a}});
+  std::ofstream(folder + "/ours.json") << objects.values();
+}
+
+// With one of TensorFlow 1's optimizers: what it kept in slots goes into ours.
+json load_slots(const std::string& path) {
+  Objects objects;
+  const auto weights = objects.model.trainable_weights();
+  objects.optimizer.build(weights);
+  Checkpoint({{"w", weights[0]}, {"optimizer", objects.optimizer}}).restore(path).expect_partial();
+  json all;
+  for (const td::Variable& v : objects.optimizer.variables())
+    if (v.name().find("kernel") != std::string::npos)
+      all[v.name().substr(v.name().rfind('_') + 1)] = v.read_value().to_vector<float>();
+  return all;
+}
+
+void load(const std::string& folder) {
+  json all;
+  for (const char* name : {"plain", "sharded", "managed", "with_iterator"}) {
+    const std::string theirs = folder + "/theirs/" + name;
+    Objects objects;
+    const Checkpoint checkpoint = objects.checkpoint();
+    if (std::string(name) == "managed") {
+      td::train::CheckpointManager manager(checkpoint, theirs, {.max_to_keep = 2});
+      all["latest"] = manager.restore_or_initialize().value();
+      all["listed"] = manager.checkpoints();
+      all[name] = objects.values();
+      continue;
+    }
+    const auto status = checkpoint.restore(theirs);
+    all[name] = objects.values();  // makes what the optimizer keeps, which gets its values then
+    if (std::string(name) == "with_iterator") {
+      status.assert_existing_objects_matched().expect_partial();
+    } else {
+      status.assert_consumed();
+    }
+  }
+  Objects objects;
+  Checkpoint({{"x", objects.a}})
+      .restore(folder + "/theirs/named")
+      .assert_existing_objects_matched();
+  all["named"] = objects.a.read_value().to_vector<float>();
+  all["slots"] = load_slots(folder + "/theirs/slots");
+  std::ofstream(folder + "/loaded.json") << all;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  if (argc != 3) return 2;
+  std::filesystem::create_directories(argv[2]);
+  if (std::string(argv[1]) == "save") {
+    save(argv[2]);
+  } else {
+    load(argv[2]);
+  }
+  return 0;
+} catch (const std::exception& error) {
+  std::cerr << error.what() << "\n";
+  return 1;
+}
