@@ -69,6 +69,8 @@ TENSORFLOW_SUMMARIES = Program("tensorflow", script="life_summaries.py")
 TENSORBOARDX = Program("tensorboard", script="life_tensorboardx.py")
 TORCH_DATA = Program("torch", script="torch_data.py")
 PLAIN_DATA = Program("", native="plain_data")
+TENSORFLOW_LIFE = Program("tensorflow", script="tensorflow_life.py")
+TORCH_LIFE = Program("torch", script="torch_life.py")
 AGAIN = Program("", ours=True)
 AGAIN_MEMORY = Program("", ours=True, one_shot=True)
 
@@ -227,6 +229,17 @@ def summaries():
     yield Row("xplane_overhead", "x", "lower", (), limit=1.05)
 
 
+def checkpoints():
+    for row in ("save", "restore"):
+        plain = "plain write" if row == "save" else "plain read"
+        yield Row(row, "MB/s", "higher",
+                  (tensorflow(TENSORFLOW_LIFE, 2), Peer("torch", TORCH_LIFE, 2),
+                   Peer(plain, AGAIN, 0.8, plain.replace(" ", "_"))))
+    yield Row("async_pause", "share", "lower", (), limit=0.02)
+    yield Row("async_steps", "x", "lower", (), limit=1.15)
+    yield Row("async_memory", "x", "lower", (), limit=1.5)
+
+
 BENCHES = {
     "overhead": Bench(tuple(overhead())),
     "train": Bench(tuple(train())),
@@ -239,5 +252,6 @@ BENCHES = {
     "placement": Bench(tuple(placement())),
     "data": Bench(tuple(data()), files=True),
     "shapes": Bench(tuple(shapes())),
-    "life": Bench((*saved_model_load(), *summaries()), models="export_saved_model.py"),
+    "life": Bench((*checkpoints(), *saved_model_load(), *summaries()),
+                  models="export_saved_model.py"),
 }

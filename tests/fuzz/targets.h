@@ -27,6 +27,7 @@
 #include "tandem/ops/image_codec_ops.h"
 #include "tandem/ops/sequence_example_ops.h"
 #include "tandem/saved_model/load.h"
+#include "tandem/train/checkpoint_state.h"
 
 /// What the fuzz targets do with an input: whatever the bytes, a value or an Error comes of it.
 namespace tandem::fuzz {
@@ -118,6 +119,14 @@ inline void tensor_bundle(std::string_view bytes) {
       } catch (const Error&) {
       }
     }
+  } catch (const Error&) {
+  }
+}
+
+/// The list of a folder's checkpoints.
+inline void checkpoint_state(std::string_view bytes) {
+  try {
+    train::parse_checkpoint_state(bytes, "input");
   } catch (const Error&) {
   }
 }

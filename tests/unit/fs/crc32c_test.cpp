@@ -23,6 +23,17 @@ TEST(Crc32c, OfPiecesIsThatOfTheWhole) {
     EXPECT_EQ(crc32c(all.substr(cut), crc32c(all.substr(0, cut))), crc32c(all)) << cut;
 }
 
+TEST(Crc32c, IsJoinedFromThoseOfPieces) {
+  std::string text;
+  for (int i = 0; i < 5000; ++i) text += static_cast<char>(i * 7);
+  const std::string_view all = text;
+  for (const std::size_t cut : {0, 1, 3, 8, 999, 4096, 4999, 5000}) {
+    const std::string_view second = all.substr(cut);
+    EXPECT_EQ(crc32c_joined(crc32c(all.substr(0, cut)), crc32c(second), second.size()), crc32c(all))
+        << cut;
+  }
+}
+
 TEST(Crc32c, StoredFormAndBack) {
   EXPECT_EQ(mask_crc32c(crc32c("")), 0xa282ead8u);
   EXPECT_EQ(mask_crc32c(0xe3069283u), 0xc78ab0e5u);

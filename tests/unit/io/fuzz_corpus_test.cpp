@@ -54,6 +54,9 @@ TEST(FuzzCorpus, Gif) { run_with_changes("gif_fuzz", gif); }
 TEST(FuzzCorpus, Bmp) { run_with_changes("bmp_fuzz", bmp); }
 TEST(FuzzCorpus, Safetensors) { run_with_changes("safetensors_fuzz", safetensors); }
 TEST(FuzzCorpus, SavedModel) { run_with_changes("saved_model_fuzz", saved_model); }
+TEST(FuzzCorpus, CheckpointState) {
+  run_with_changes("checkpoint_state_fuzz", checkpoint_state);
+}
 TEST(FuzzCorpus, TensorBundle) { run_with_changes("tensor_bundle_fuzz", tensor_bundle); }
 
 }  // namespace
