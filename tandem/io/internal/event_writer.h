@@ -13,10 +13,7 @@
 #include "tandem/core/resource_handle.h"
 #include "tandem/core/thread_annotations.h"
 #include "tandem/io/internal/event_encoding.h"
-
-namespace tandem::fs {
-class RecordWriter;
-}
+#include "tandem/io/internal/event_sink.h"
 
 namespace tandem::io {
 
@@ -26,8 +23,9 @@ struct EventWriterOptions {
   std::string filename_suffix = {};
 };
 
-/// An event file of TensorBoard, and the thread that writes it: what the handle of a summary writer
-/// refers to. Made closed, since TensorFlow makes the handle and opens the file by two ops.
+/// An event file of TensorBoard, or another sink, and the thread that writes it: what the handle of
+/// a summary writer refers to. Made closed, since TensorFlow makes the handle and opens the file by
+/// two ops.
 ///
 /// Callers only queue events. The thread takes all that wait, encodes and appends them, and passes
 /// them to the system: what `flush` has returned for survives the end of the process, however it
@@ -44,6 +42,9 @@ class EventWriter final : public Resource {
   /// Makes the folder, and in it "events.out.tfevents.SECONDS.HOST.PID.NUMBER" and the suffix. Does
   /// nothing if it is open already.
   void open(const std::string& logdir, const EventWriterOptions& options);
+  /// Opens another sink than a file; `name` is what errors call it.
+  void open(std::unique_ptr<EventSink> sink, const std::string& name,
+            const EventWriterOptions& options);
   /// Throws FailedPreconditionError unless it is open.
   void add(PendingEvent event);
   /// Returns when all that was added before has been passed to the system.
@@ -56,6 +57,9 @@ class EventWriter final : public Resource {
   std::string debug_string() const override;
 
  private:
+  void start(std::unique_ptr<EventSink> sink, const EventWriterOptions& options)
+      TANDEM_REQUIRES(mutex_);
+  void check_closed(const EventWriterOptions& options) TANDEM_REQUIRES(mutex_);
   void run();
   void write(std::vector<PendingEvent>& events);
   void check_open() TANDEM_REQUIRES(mutex_);
@@ -72,8 +76,8 @@ class EventWriter final : public Resource {
   bool open_ TANDEM_GUARDED_BY(mutex_) = false;
   std::exception_ptr error_ TANDEM_GUARDED_BY(mutex_);
   std::string path_ TANDEM_GUARDED_BY(mutex_);
-  EventWriterOptions options_;              ///< set before the thread begins
-  std::unique_ptr<fs::RecordWriter> file_;  ///< belongs to the thread while that runs
+  EventWriterOptions options_;       ///< set before the thread begins
+  std::unique_ptr<EventSink> sink_;  ///< belongs to the thread while that runs
   std::thread thread_;
 };
 

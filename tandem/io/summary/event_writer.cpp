@@ -24,6 +24,24 @@ std::size_t bytes_of(const PendingEvent& event) {
   return sizeof(event) + event.text.size() + (event.tensor.valid() ? event.tensor.num_bytes() : 0);
 }
 
+class FileSink final : public EventSink {
+ public:
+  FileSink(const std::string& path, double now) : file_(path) {
+    file_.write(file_version_event(now));
+    file_.flush();
+  }
+  void write(const PendingEvent& event) override {
+    encode_event(event, record_);
+    file_.write(record_);
+  }
+  void flush() override { file_.flush(); }
+  void close() override { file_.close(); }
+
+ private:
+  fs::RecordWriter file_;
+  std::string record_;
+};
+
 }  // namespace
 
 EventWriter::EventWriter() = default;
@@ -35,9 +53,7 @@ EventWriter::~EventWriter() {
   }
 }
 
-void EventWriter::open(const std::string& logdir, const EventWriterOptions& options) {
-  MutexLock lock(mutex_);
-  if (open_) return;
+void EventWriter::check_closed(const EventWriterOptions& options) {
   if (!path_.empty()) {
     throw FailedPreconditionError(
         cat("The summary writer of ", path_, " has been closed and can't be opened again."));
@@ -50,14 +66,32 @@ void EventWriter::open(const std::string& logdir, const EventWriterOptions& opti
     throw InvalidArgumentError(cat("A summary writer's flush_millis must be at least 1, got ",
                                    options.flush_interval.count(), "."));
   }
-  options_ = options;
+}
+
+void EventWriter::open(const std::string& logdir, const EventWriterOptions& options) {
+  MutexLock lock(mutex_);
+  if (open_) return;
+  check_closed(options);
   fs::file_system_of(logdir).make_directories(logdir);
   const double now = wall_time_now();
   const std::string slash = logdir.empty() || logdir.ends_with('/') ? "" : "/";
-  path_ = cat(logdir, slash, file_name(now, options.filename_suffix));
-  file_ = std::make_unique<fs::RecordWriter>(path_);
-  file_->write(file_version_event(now));
-  file_->flush();
+  const std::string path = cat(logdir, slash, file_name(now, options.filename_suffix));
+  auto sink = std::make_unique<FileSink>(path, now);
+  path_ = path;
+  start(std::move(sink), options);
+}
+
+void EventWriter::open(std::unique_ptr<EventSink> sink, const std::string& name,
+                       const EventWriterOptions& options) {
+  MutexLock lock(mutex_);
+  check_closed(options);
+  path_ = name;
+  start(std::move(sink), options);
+}
+
+void EventWriter::start(std::unique_ptr<EventSink> sink, const EventWriterOptions& options) {
+  options_ = options;
+  sink_ = std::move(sink);
   open_ = true;
   thread_ = std::thread([this] { run(); });
 }
@@ -108,7 +142,7 @@ void EventWriter::close() {
     work_.notify_one();
   }
   thread_.join();
-  const std::unique_ptr<fs::RecordWriter> file = std::move(file_);
+  const std::unique_ptr<EventSink> sink = std::move(sink_);
   std::exception_ptr error;
   {
     MutexLock lock(mutex_);
@@ -116,7 +150,7 @@ void EventWriter::close() {
     done_.notify_all();
   }
   if (error) std::rethrow_exception(error);
-  file->close();
+  sink->close();
 }
 
 std::string EventWriter::path() const {
@@ -127,12 +161,8 @@ std::string EventWriter::path() const {
 std::string EventWriter::debug_string() const { return cat("summary writer of ", path()); }
 
 void EventWriter::write(std::vector<PendingEvent>& events) {
-  std::string record;
-  for (const PendingEvent& event : events) {
-    encode_event(event, record);
-    file_->write(record);
-  }
-  file_->flush();
+  for (const PendingEvent& event : events) sink_->write(event);
+  sink_->flush();
 }
 
 // One turn takes all that waits. A failed writer goes on taking events, so that nothing waits for
