@@ -23,14 +23,18 @@ import urllib.request
 HERE = pathlib.Path(__file__).resolve().parent
 
 
+def files(logs, fast):
+    """The options for reading event files, by the fast loader or by EventMultiplexer."""
+    return ["--logdir", logs, "--load_fast", "true" if fast else "false", "--reload_interval", "1"]
+
+
 class Server:
     """A TensorBoard on a port of its own."""
 
-    def __init__(self, python, logs, out, fast):
-        self.log = open(out / f"server_{'fast' if fast else 'plain'}.log", "w+")
+    def __init__(self, python, source, log):
+        self.log = open(log, "w+")
         self.process = subprocess.Popen(
-            [python, "-m", "tensorboard.main", "--logdir", logs, "--port", "0", "--host", "127.0.0.1",
-             "--load_fast", "true" if fast else "false", "--reload_interval", "1"],
+            [python, "-m", "tensorboard.main", *source, "--port", "0", "--host", "127.0.0.1"],
             stdout=self.log, stderr=subprocess.STDOUT, start_new_session=True)
         self.url = self.wait_for(r"http://127\.0\.0\.1:\d+")
 
@@ -124,7 +128,7 @@ def check_projector(server):
     assert server.get("plugin/projector/metadata", run=run, name=embedding["tensorName"]).startswith(b"word 0")
 
 
-PAGES = ["scalars", "distributions", "histograms", "images", "graphs", "hparams", "profile"]
+PAGES = {page: page for page in ("scalars", "distributions", "histograms", "images", "graphs", "hparams", "profile")}
 
 
 def take_pictures(server, out, pages):
@@ -132,8 +136,8 @@ def take_pictures(server, out, pages):
     if not chromium:
         print("no Chromium: the pages are not opened")
         return
-    for page in pages:
-        picture = out / f"{page}.png"
+    for name, page in pages.items():
+        picture = out / f"{name}.png"
         picture.unlink(missing_ok=True)
         subprocess.run([chromium, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1400,1000",
                         "--virtual-time-budget=15000", f"--screenshot={picture}", f"{server.url}/#{page}"],
@@ -164,7 +168,7 @@ def main():
     subprocess.run([arguments.python, HERE / "read_profile.py", accelerated / "logs", accelerated, "/device:GPU:0"],
                    check=True)
     for fast in (True, False):
-        server = Server(arguments.python, logs, out, fast)
+        server = Server(arguments.python, files(logs, fast), out / f"server_{fast}.log")
         try:
             check_endpoints(server)
             print("endpoints:", "fast loader" if fast else "EventMultiplexer")
@@ -173,10 +177,10 @@ def main():
         finally:
             server.close()
     # The projector's files lie in the callback's folder, so that must be TensorBoard's.
-    server = Server(arguments.python, logs / "words", out, fast=False)
+    server = Server(arguments.python, files(logs / "words", False), out / "server_words.log")
     try:
         check_projector(server)
-        take_pictures(server, out, ["projector"])
+        take_pictures(server, out, {"projector": "projector"})
     finally:
         server.close()
 
