@@ -4,11 +4,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
 
 #include "tandem/core/export.h"
+#include "tandem/io/event_store.h"
 #include "tandem/keras/callback.h"
 
 namespace tandem::keras::callbacks {
@@ -65,6 +67,9 @@ struct TensorBoardOptions {
   /// the loss by each weight, and what each layer computed.
   bool write_gradients = false;
   bool write_activations = false;
+  /// Where the summaries go instead of event files, for TensorBoard to ask this process for them
+  /// (tandem/board/data_provider_server.h). Profiles and embeddings are files all the same.
+  std::optional<io::EventStore> event_store = std::nullopt;
 };
 
 /// Writes what TensorBoard shows of a training: `tensorboard --logdir logs`.

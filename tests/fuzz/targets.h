@@ -17,12 +17,15 @@
 #include "tandem/fs/crc32c.h"
 #include "tandem/fs/record_file.h"
 #include "tandem/io/event_file.h"
+#include "tandem/io/event_store.h"
 #include "tandem/io/example.h"
 #include "tandem/io/graph_def.h"
 #include "tandem/io/graph_export.h"
 #include "tandem/io/npy.h"
 #include "tandem/io/safetensors.h"
+#include "tandem/io/summary.h"
 #include "tandem/io/tensor_bundle.h"
+#include "tandem/ops/creation_ops.h"
 #include "tandem/ops/example_ops.h"
 #include "tandem/ops/image_codec_ops.h"
 #include "tandem/ops/sequence_example_ops.h"
@@ -179,6 +182,27 @@ inline void event_file(std::string_view bytes) {
   record += bytes;
   put(fs::mask_crc32c(fs::crc32c(bytes)));
   read_all(record);
+}
+
+/// What TensorBoard may ask a process for, by each method.
+inline void data_provider(std::string_view bytes) {
+  static const io::EventStore store = [] {
+    io::EventStore made;
+    const auto writer = made.writer("run");
+    const auto on = writer.as_default(1);
+    summary::scalar("a", 1.0);
+    summary::histogram("b", Tensor{1.0, 2.0});
+    summary::image("c", zeros({1, 2, 2, 1}));
+    writer.flush();
+    return made;
+  }();
+  for (const char* method : {"ListPlugins", "ListRuns", "ListScalars", "ReadScalars", "ListTensors",
+                             "ReadTensors", "ListBlobSequences", "ReadBlobSequences", "ReadBlob"}) {
+    try {
+      store.answer(method, bytes);
+    } catch (const Error&) {
+    }
+  }
 }
 
 /// A serialized Example, with features of every form and type asked for.

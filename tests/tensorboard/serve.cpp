@@ -1,14 +1,13 @@
-// serve: summaries in memory, served to TensorBoard. The first line is where; each line on stdin is a
-// step's loss, which is written at once.
+// serve: summaries in memory, served to TensorBoard. The first line is where; each line on stdin is
+// a step's loss, which is written at once.
 #include <iostream>
 #include <vector>
-
-#include <tandem/tandem.h>
 
 #include "tandem/board/data_provider_server.h"
 #include "tandem/io/event_store.h"
 #include "tandem/io/hparams.h"
 #include "tandem/io/summary.h"
+#include <tandem/tandem.h>
 
 namespace td = tandem;
 

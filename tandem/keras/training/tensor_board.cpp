@@ -59,11 +59,14 @@ bool due(int freq, int epoch) { return freq > 0 && epoch % freq == 0; }
 // One of the two runs. Its file is made when something is written to it.
 class Run {
  public:
-  explicit Run(std::string folder)
-      : folder_(std::move(folder)), step_(Tensor(std::int64_t{0}), {.name = "tensorboard_step"}) {}
+  Run(const TensorBoardOptions& options, std::string name)
+      : store_(options.event_store),
+        name_(std::move(name)),
+        folder_(cat(options.log_dir, "/", name_)),
+        step_(Tensor(std::int64_t{0}), {.name = "tensorboard_step"}) {}
 
   const summary::SummaryWriter& writer() {
-    if (!writer_) writer_ = summary::create_file_writer(folder_);
+    if (!writer_) writer_ = store_ ? store_->writer(name_) : summary::create_file_writer(folder_);
     return *writer_;
   }
   const std::string& folder() const { return folder_; }
@@ -101,6 +104,8 @@ class Run {
   }
 
  private:
+  std::optional<io::EventStore> store_;
+  std::string name_;
   std::string folder_;
   Variable step_;
   std::int64_t number_ = 0;  // the value of step_
@@ -127,9 +132,7 @@ void write_histograms(const internal::Trainer::Observation::Named& values, const
 
 struct TensorBoard::State {
   explicit State(TensorBoardOptions given)
-      : options(std::move(given)),
-        train(cat(options.log_dir, "/train")),
-        validation(cat(options.log_dir, "/validation")) {}
+      : options(std::move(given)), train(options, "train"), validation(options, "validation") {}
   // A training that failed may have left the profiler running.
   ~State() {
     step.reset();

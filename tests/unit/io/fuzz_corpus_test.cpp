@@ -46,6 +46,7 @@ TEST(FuzzCorpus, GraphDef) { run_with_changes("graph_def_fuzz", graph_def); }
 TEST(FuzzCorpus, Npy) { run_with_changes("npy_fuzz", npy); }
 TEST(FuzzCorpus, RecordFile) { run_with_changes("record_file_fuzz", record_file); }
 TEST(FuzzCorpus, EventFile) { run_with_changes("event_file_fuzz", event_file); }
+TEST(FuzzCorpus, DataProvider) { run_with_changes("data_provider_fuzz", data_provider); }
 TEST(FuzzCorpus, Example) { run_with_changes("example_fuzz", example); }
 TEST(FuzzCorpus, Csv) { run_with_changes("csv_fuzz", csv); }
 TEST(FuzzCorpus, Jpeg) { run_with_changes("jpeg_fuzz", jpeg); }

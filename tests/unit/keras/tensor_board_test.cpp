@@ -164,6 +164,15 @@ TEST_F(TensorBoardCallback, WritesEmbeddings) {
       InvalidArgumentError);
 }
 
+TEST_F(TensorBoardCallback, WritesToAStoreInsteadOfFiles) {
+  const io::EventStore store;
+  fit(small_model(), {.event_store = store}, /*validate=*/true);
+  EXPECT_FALSE(fs::exists(log_dir_));
+  const std::string runs = store.answer("ListRuns", "").at(0);
+  EXPECT_THAT(runs, HasSubstr("train"));
+  EXPECT_THAT(runs, HasSubstr("validation"));
+}
+
 TEST_F(TensorBoardCallback, RefusesOptionsThatMeanNothing) {
   EXPECT_THROW(TensorBoard({.update_freq = "sometimes"}), InvalidArgumentError);
   EXPECT_THROW(TensorBoard({.update_freq = 0}), InvalidArgumentError);
