@@ -87,6 +87,15 @@ if(TARGET cli_test)
   add_dependencies(cli_test cli_test_silent)
 endif()
 
+# What opens files of HDF5, where it can be built.
+if(TARGET tandem_hdf5)
+  foreach(module IN ITEMS keras cli)
+    if(TARGET ${module}_test)
+      add_dependencies(${module}_test tandem_hdf5)
+    endif()
+  endforeach()
+endif()
+
 # Writes a cache file that data_test reads or writes too.
 add_executable(cache_writer unit/data/programs/cache_writer.cpp)
 tandem_options(cache_writer)

@@ -15,9 +15,9 @@ struct SaveWeightsOptions {
 struct LoadWeightsOptions {
   /// Also what the optimizer remembered.
   bool optimizer = false;
-  /// Of a safetensors file: what it calls a weight, by the weight's name in the model
-  /// ("dense/kernel"). Weights that are left out have their own names there. With names given,
-  /// tensors of the file that no weight asks for are passed over; without, they are an error.
+  /// What a safetensors file calls a weight, by the weight's name in the model ("dense/kernel").
+  /// Weights that are left out have their own names there. With names given, tensors of the file
+  /// that no weight asks for are passed over; without, they are an error.
   std::map<std::string, std::string> names = {};
 };
 

@@ -111,7 +111,7 @@ def nested():
     shared = L.Dense(4, name="shared")
     x, y = shared(a), shared(b)
     deep = keras.Model(a, inner(L.Dense(4)(a)), name="deep")
-    z = L.Concatenate()([inner(x), deep(y), shared(x)])
+    z = L.Concatenate()([inner(x), deep(y)])
     return keras.Model([a, b], [L.Dense(2)(z), z]), [values(3, 4), values(3, 4)]
 
 

@@ -25,6 +25,7 @@
 #include "tandem/io/safetensors.h"
 #include "tandem/io/summary.h"
 #include "tandem/io/tensor_bundle.h"
+#include "tandem/keras/serialization.h"
 #include "tandem/ops/creation_ops.h"
 #include "tandem/ops/example_ops.h"
 #include "tandem/ops/image_codec_ops.h"
@@ -96,6 +97,20 @@ inline void safetensors(std::string_view bytes) {
       } catch (const Error&) {
       }
     }
+  } catch (const Error&) {
+  }
+}
+
+/// config.json of a .keras file. A model that says so has weights of any size, which is no fault: what
+/// has large numbers in it is left out.
+inline void keras_config(std::string_view bytes) {
+  std::size_t digits = 0;
+  for (const char c : bytes) {
+    digits = c >= '0' && c <= '9' ? digits + 1 : 0;
+    if (digits > 2) return;
+  }
+  try {
+    keras::model_from_json(bytes).to_json();
   } catch (const Error&) {
   }
 }

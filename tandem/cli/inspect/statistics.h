@@ -7,7 +7,7 @@
 
 namespace tandem::cli {
 
-/// Of the finite elements; what is not finite is counted.
+/// Describes the finite elements, and counts the others.
 struct Statistics {
   double min = 0, max = 0, mean = 0, deviation = 0;
   std::int64_t finite = 0, nan = 0, infinite = 0, zeros = 0;

@@ -19,7 +19,7 @@ const T& get(const ConfigValue& value, const char* wanted) {
 
 bool is_none(const ConfigValue& value) { return std::holds_alternative<std::monostate>(value); }
 
-// "module" tells Keras where the class is.
+// "module" is where Keras finds the class.
 ConfigValue object(const char* module, const std::string& class_name, Config config) {
   return config_value(
       ConfigObject{.class_name = class_name, .config = std::move(config), .module = module});

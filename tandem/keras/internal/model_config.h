@@ -10,8 +10,10 @@
 
 namespace tandem::keras::internal {
 
-/// Class and arguments of a layer or model as Keras' files have them. Throws UnimplementedError for
-/// classes of one's own that are not registered.
+/// The module of objects of a user's class that is not registered: to_json throws.
+inline constexpr const char* kUnregistered = "?";
+
+/// Class and arguments of a layer or model as Keras' files have them.
 ConfigObject layer_object(const Layer& layer);
 /// The layer of an object out of a file.
 Layer layer_of_object(const ConfigObject& object);

@@ -35,7 +35,7 @@ io::Hdf5Content weights_content(const WeightPlaces& places);
 void assign_weights(const WeightPlaces& places, const io::Hdf5Content& content,
                     const std::string& file);
 
-/// Of a `.weights.h5` or a `.keras` file.
+/// The content of a `.weights.h5` file, or of the one in a `.keras` file.
 io::Hdf5Content read_weights_file(const std::string& path);
 
 /// Whether the content has anything of an optimizer.

@@ -117,7 +117,7 @@ constexpr auto kDepthwise = [](auto& a, auto& o, auto& kernel_size) {
   a("depth_multiplier", o.depth_multiplier);
   a("depthwise_initializer", o.depthwise_initializer);
   a("depthwise_regularizer", o.depthwise_regularizer);
-  // Of the convolution that Keras derives the class from.
+  // Arguments of the convolution that Keras derives the class from.
   for (const char* name : {"filters", "groups", "kernel_initializer", "kernel_regularizer"})
     a.ignore(name);
 };

@@ -47,6 +47,13 @@ Json object_json(const ConfigObject& object) {
         "a function of one's own (an activation, initializer or regularizer) has no form in a "
         "file. Give it by name or by a class of tandem::keras.");
   }
+  if (object.module == kUnregistered) {
+    const ConfigValue* name = object.config.find("name");
+    const auto* text = name ? std::get_if<std::string>(name) : nullptr;
+    throw UnimplementedError(
+        cat("Layer '", text ? *text : "", "' is of the class ", object.class_name,
+            ", which files do not know. Register it: td::keras::register_layer."));
+  }
   Json json = Json::object();
   const bool of_keras = !object.module.empty();
   const bool registered = !object.registered_name.empty();

@@ -52,9 +52,8 @@ ConfigObject layer_object(const Layer& layer) {
     return object;
   }
   if (!ClassRegistry<Layer>::instance().find(class_name)) {
-    throw UnimplementedError(
-        cat("Layer '", layer.name(), "' is of the class ", class_name,
-            ", which files do not know. Register it: td::keras::register_layer."));
+    object.module = kUnregistered;  // an error where it is written, not where a wrapper notes it
+    return object;
   }
   // Keras' classes of these do not take the arguments that all other layers do.
   if (class_name == "Functional") object.config = without(object.config, "dtype");

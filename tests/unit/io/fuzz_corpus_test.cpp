@@ -53,6 +53,7 @@ TEST(FuzzCorpus, Jpeg) { run_with_changes("jpeg_fuzz", jpeg); }
 TEST(FuzzCorpus, Png) { run_with_changes("png_fuzz", png); }
 TEST(FuzzCorpus, Gif) { run_with_changes("gif_fuzz", gif); }
 TEST(FuzzCorpus, Bmp) { run_with_changes("bmp_fuzz", bmp); }
+TEST(FuzzCorpus, KerasConfig) { run_with_changes("keras_config_fuzz", keras_config); }
 TEST(FuzzCorpus, Safetensors) { run_with_changes("safetensors_fuzz", safetensors); }
 TEST(FuzzCorpus, SavedModel) { run_with_changes("saved_model_fuzz", saved_model); }
 TEST(FuzzCorpus, CheckpointState) {

@@ -68,7 +68,7 @@ TEST_F(Save, WeightsComeBack) {
 TEST_F(Save, NamesOfKerasFilesAndFoldersAreRefused) {
   const Sequential model = network();
   const auto refused = [](const auto& action) { return error_of<InvalidArgumentError>(action); };
-  for (const char* ending : {".weights.h5", ".h5", ".hdf5", ".keras"}) {
+  for (const char* ending : {".h5", ".hdf5", ".keras"}) {
     EXPECT_THAT(refused([&] { model.save_weights(path("w") + ending); }),
                 AllOf(HasSubstr("Keras' own format"), HasSubstr("a checkpoint of TensorFlow"),
                       HasSubstr("give '" + path("w") + "'")));
@@ -77,9 +77,9 @@ TEST_F(Save, NamesOfKerasFilesAndFoldersAreRefused) {
               HasSubstr("is a folder. What is written is a checkpoint"));
   EXPECT_TRUE(std::filesystem::is_empty(folder_));
   EXPECT_THAT(refused([&] { model.load_weights(folder_.string()); }), HasSubstr("is a folder"));
-  fs::write_file(path("w.weights.h5"), "HDF");
-  EXPECT_THAT(refused([&] { model.load_weights(path("w.weights.h5")); }),
-              HasSubstr("tf.train.Checkpoint(model=model).write(PATH)"));
+  fs::write_file(path("w.h5"), "HDF");
+  EXPECT_THAT(refused([&] { model.load_weights(path("w.h5")); }),
+              HasSubstr("model.save_weights(\"PATH.weights.h5\")"));
 }
 
 TEST_F(Save, NamesAreThoseOfKeras) {
