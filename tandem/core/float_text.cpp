@@ -120,6 +120,8 @@ std::string fixed_text(double value, int digits) {
 }
 
 std::string float_scalar_text(DType dtype, double value) {
+  // ml_dtypes' scalars print six digits, as C++ streams do.
+  if (dtype == DType::kBFloat16 && std::isfinite(value)) return printed("%.*g", 6, value);
   std::string text = float_part_text(dtype, value);
   if (std::isfinite(value) && text.find_first_of(".e") == std::string::npos) text += ".0";
   return text;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -36,13 +37,23 @@ inline constexpr Ellipsis ellipsis{};
 /// A new axis of size 1.
 inline constexpr NewAxis newaxis{};
 
+namespace internal {
+template <class T>
+std::int64_t as_index(T i) {
+  if constexpr (WideInteger<T>) return as_int64(i);
+  return static_cast<std::int64_t>(i);
+}
+}  // namespace internal
+
 /// One entry of an index expression: an integer (the axis goes away), a Slice, td::ellipsis,
-/// td::newaxis, or an int32 or int64 scalar tensor (the axis goes away).
+/// td::newaxis, or an int32 or int64 scalar tensor (the axis goes away). As the only entry in
+/// brackets also a bool tensor or a vector of row numbers: see Tensor::operator[].
 class TANDEM_EXPORT Index {
  public:
   enum class Kind : std::uint8_t { kInteger, kSlice, kEllipsis, kNewAxis, kTensor };
-  Index(int i) : Index(std::int64_t{i}) {}
-  Index(std::int64_t i) : kind_(Kind::kInteger), slice_(i, none) {}
+  template <std::integral T>
+  Index(T i) : kind_(Kind::kInteger), slice_(internal::as_index(i), none) {}
+  Index(bool) = delete;
   Index(Slice slice) : kind_(Kind::kSlice), slice_(slice) {}
   Index(Ellipsis) : kind_(Kind::kEllipsis) {}
   Index(NewAxis) : kind_(Kind::kNewAxis) {}

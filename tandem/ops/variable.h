@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,10 @@
 #include "tandem/runtime/tensor.h"
 
 namespace tandem {
+
+class Index;
+class Operand;
+class VariableSlice;
 
 struct VariableOptions {
   bool trainable =
@@ -38,6 +43,8 @@ struct VariableOptions {
 ///
 ///     td::Variable w(td::zeros({3}), {.name = "w"});
 ///     w.assign_add({1.0, 2.0, 3.0});
+///     w -= 0.1 * gradient;    // assign_sub; `w = value` assigns too
+///     w[0] = 5;               // changes a part
 ///     td::Tensor y = x * w;   // reads w
 ///
 /// A VariableCreatorScope (tandem/ops/variable_creator.h) changes how a thread's variables are
@@ -69,6 +76,22 @@ class TANDEM_EXPORT Variable {
   const Variable& assign_add(Tensor delta) const;
   const Variable& assign_sub(Tensor delta) const;
 
+  // What Python writes as assignments; numbers take the variable's dtype, and values of fewer axes
+  // broadcast. `w = w2` between variables refers to the other variable;
+  // `w = w2.value()` copies its value.
+  /// assign.
+  template <class T>
+  requires(std::is_same_v<T, Tensor> || std::is_arithmetic_v<T>) const Variable& operator=(
+      const T& value) {
+    return assign_operand(value);
+  }
+  const Variable& operator+=(Operand delta) const;  ///< assign_add
+  const Variable& operator-=(Operand delta) const;  ///< assign_sub
+
+  /// A part, to read or to assign: tandem/ops/variable_slice.h. Entries as in Tensor::operator[].
+  VariableSlice operator[](const Index& entry) const;
+  VariableSlice operator[](std::initializer_list<Index> entries) const;
+
   /// The resource handle: what ops that change variables take, and what gradient tapes watch.
   const Tensor& handle() const;
   const std::string& name() const;
@@ -86,6 +109,7 @@ class TANDEM_EXPORT Variable {
   friend class DistributedVariables;
   static Variable make_plain(Tensor initial_value, const VariableOptions& options);
   static Tensor made_eagerly(const std::function<Tensor()>& make);
+  const Variable& assign_operand(const Operand& value) const;
   const State& state() const;
   /// The component that reads and changes concern here; the state itself of a plain variable.
   const State& here() const;

@@ -19,10 +19,12 @@
 #include "tandem/core/shape.h"
 #include "tandem/runtime/owning_span.h"
 #include "tandem/runtime/tensor_literals.h"
+#include "tandem/runtime/tensor_values.h"
 
 namespace tandem {
 
 class Device;
+class Index;
 class TensorImpl;
 
 /// An immutable n-dimensional value, or, while a function is being traced, the promise of one.
@@ -36,7 +38,9 @@ class TensorImpl;
 ///     td::Tensor three(3);                         // a scalar, shape []; so is `= 3`
 ///     td::Tensor b{{1.0, 2.0}, {3.0, 4.0}};        // float, shape [2,2]
 ///     td::Tensor column{{1.0}, {2.0}};             // [2,1]
-///     auto c = td::Tensor::from(std::vector<float>(6), {2, 3});
+///     td::Tensor c(std::vector<float>{1, 2, 3});   // float, [3]; vectors of vectors have two axes
+///     auto d = td::Tensor::from(std::vector<float>(6), {2, 3});
+///     td::Tensor row = b[0], last = b[{td::ellipsis, -1}], large = b[b > 2];
 ///     float first = b.at<float>({0, 1});
 class TANDEM_EXPORT Tensor {
  public:
@@ -100,6 +104,10 @@ class TANDEM_EXPORT Tensor {
              values) = delete;
   /// Shares the array's buffer.
   Tensor(Array array);
+  /// Copies std::vector, std::array or std::span, also nested; the elements keep their type: double
+  /// is float64. Throws InvalidArgumentError if rows are not equally long.
+  template <internal::Sequence R>
+  explicit Tensor(const R& values) : Tensor(internal::array_of(values)) {}
 
   /// Copies; T is the element type (double stays float64 here).
   template <class T>
@@ -155,17 +163,30 @@ class TANDEM_EXPORT Tensor {
     const auto values = array().values<T>();
     return {values.begin(), values.end()};
   }
-  /// The only element of a tensor of one element.
+  /// The only element of a tensor of one element. A number may be read as another type that holds
+  /// its value exactly, an int32 1 as double, say; InvalidArgumentError if it would be changed.
   template <class T>
   T item() const {
     check_one_element();
-    return array().values<T>()[0];
+    if constexpr (std::is_arithmetic_v<T>) {
+      return internal::exact_number<T>(array());
+    } else {
+      return array().values<T>()[0];
+    }
   }
   /// One index for each axis, from 0; else InvalidArgumentError.
   template <class T>
   T at(std::initializer_list<std::int64_t> index) const {
     return array().values<T>()[flat_index(index)];
   }
+  // Parts, as Python's t[...] picks them: td::index in tandem/ops/slice_ops.h, which has Index.
+  /// One entry: an integer or a scalar tensor (the first axis goes away), a td::Slice, td::newaxis,
+  /// td::ellipsis, a bool tensor (the elements where it holds: td::boolean_mask), or a vector of
+  /// numbers (rows by number: td::gather).
+  Tensor operator[](const Index& entry) const;
+  /// Several: `t[{0, td::Slice(1, 3), td::ellipsis, td::newaxis}]`.
+  Tensor operator[](std::initializer_list<Index> entries) const;
+
   /// Waits until the value is there, as every look at it does: eager calls on an accelerator return
   /// before it has run them. Throws why there will be no value, naming the op that failed.
   void synchronize() const;

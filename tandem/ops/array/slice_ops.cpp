@@ -306,78 +306,7 @@ const OpRegistration kSplitV{
      .traits = {.host_inputs = 0b110},
      .doc = "Parts of the sizes given along an axis; one size may be -1."}};
 
-// An index expression as the op takes it: values written in C++, or computed scalars among them.
-class IndexBuilder {
- public:
-  void add(const Index& entry, int i) {
-    const std::int64_t bit = std::int64_t{1} << i;
-    switch (entry.kind()) {
-      case Index::Kind::kEllipsis: options_.ellipsis_mask |= bit; return add(0, 0, 1);
-      case Index::Kind::kNewAxis: options_.new_axis_mask |= bit; return add(0, 0, 1);
-      case Index::Kind::kInteger:
-        options_.shrink_axis_mask |= bit;
-        return add(entry.integer(), after(entry.integer()), 1);
-      case Index::Kind::kTensor:
-        options_.shrink_axis_mask |= bit;
-        computed_.emplace_back(i, entry.tensor());
-        return add(0, 1, 1);
-      case Index::Kind::kSlice: {
-        const Slice& s = entry.slice();
-        if (!s.begin) options_.begin_mask |= bit;
-        if (!s.end) options_.end_mask |= bit;
-        return add(s.begin.value_or(0), s.end.value_or(0), s.step);
-      }
-    }
-  }
-
-  Tensor run(Tensor t) && {
-    if (computed_.empty()) {
-      return strided_slice(std::move(t), begin_, end_, strides_, options_);
-    }
-    return strided_slice(std::move(t), with_computed(begin_, 0), with_computed(end_, 1),
-                         internal::int_vector(strides_, DType::kInt64), options_);
-  }
-
- private:
-  static std::int64_t after(std::int64_t i) {
-    return i == std::numeric_limits<std::int64_t>::max() ? i : i + 1;
-  }
-  void add(std::int64_t begin, std::int64_t end, std::int64_t stride) {
-    begin_.push_back(begin);
-    end_.push_back(end);
-    strides_.push_back(stride);
-  }
-
-  Tensor with_computed(const std::vector<std::int64_t>& written, std::int64_t plus) const {
-    std::vector<Tensor> all;
-    for (std::int64_t v : written) all.emplace_back(v);
-    for (const auto& [i, value] : computed_) {
-      const Tensor wide = value.dtype() == DType::kInt64 ? value : cast(value, DType::kInt64);
-      all[static_cast<std::size_t>(i)] = plus ? wide + Tensor(plus) : wide;
-    }
-    return stack(all);
-  }
-
-  std::vector<std::int64_t> begin_, end_, strides_;
-  std::vector<std::pair<int, Tensor>> computed_;
-  StridedSliceOptions options_;
-};
-
 }  // namespace
-
-Tensor index(Tensor t, std::span<const Index> entries) {
-  if (entries.size() >= 32) {
-    throw InvalidArgumentError(
-        cat("td::index takes fewer than 32 entries but got ", entries.size(), "."));
-  }
-  IndexBuilder builder;
-  for (std::size_t i = 0; i < entries.size(); ++i) builder.add(entries[i], static_cast<int>(i));
-  return std::move(builder).run(std::move(t));
-}
-
-Tensor index(Tensor t, std::initializer_list<Index> entries) {
-  return index(std::move(t), std::span<const Index>(entries.begin(), entries.size()));
-}
 
 Tensor slice(Tensor input, const IntList& begin, const IntList& size) {
   Tensor from = begin.tensor();
