@@ -29,6 +29,11 @@ struct DropoutOptions {
 /// Sets elements to zero with probability `rate` in [0, 1) and scales the others by 1 / (1 - rate).
 TANDEM_EXPORT Tensor dropout(const Tensor& x, double rate, const DropoutOptions& options = {});
 
+namespace experimental {
+/// dropout with a seed of two numbers, int32 or int64: equal seeds drop the same elements.
+TANDEM_EXPORT Tensor stateless_dropout(const Tensor& x, double rate, const Tensor& seed,
+                                       const Tensor& noise_shape = {});
+}  // namespace experimental
 /// Rows of `params` by number: gather(params, ids). Throws InvalidArgumentError for ids out of
 /// range.
 TANDEM_EXPORT Tensor embedding_lookup(const Tensor& params, const Tensor& ids);
