@@ -78,10 +78,12 @@ class TANDEM_EXPORT Layer {
   std::vector<Variable> weights() const;
   std::vector<Variable> trainable_weights() const;
   std::vector<Variable> non_trainable_weights() const;
-  // Keras' other names for the weights. What optimizers and metrics keep is not among them.
-  std::vector<Variable> variables() const { return weights(); }
+  /// The weights, then the states of random layers (Dropout, augmentation), which are no weights:
+  /// with them a resumed training draws the numbers that it would have drawn. What optimizers and
+  /// metrics keep is not among them.
+  std::vector<Variable> variables() const;
   std::vector<Variable> trainable_variables() const { return trainable_weights(); }
-  std::vector<Variable> non_trainable_variables() const { return non_trainable_weights(); }
+  std::vector<Variable> non_trainable_variables() const;
   /// The values of `weights()`.
   std::vector<Tensor> get_weights() const;
   /// Throws InvalidArgumentError unless number, shapes and dtypes fit.

@@ -16,6 +16,7 @@
 #include "tandem/keras/initializers.h"
 #include "tandem/keras/layer.h"
 #include "tandem/keras/regularizers.h"
+#include "tandem/keras/seed_generator.h"
 #include "tandem/ops/variable.h"
 #include "tandem/runtime/tensor.h"
 
@@ -112,6 +113,9 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
   /// are.
   std::vector<Weight> collect_weights() const;
   virtual std::vector<Layer> sublayers() const;
+  /// The variables that are no weights: the states of random layers, here and in the layers within,
+  /// each once. Part of what a resumed training needs, as Keras has them in `variables`.
+  std::vector<Variable> collect_states() const;
 
   /// What a checkpoint holds of the layer: weights and layers within, by the names of Keras'
   /// attributes. By default all weights as `saved_as`, and the layers as `add_layer` named them.
@@ -128,6 +132,10 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
  protected:
   Variable add_weight(const std::string& name, const Shape& shape,
                       const WeightOptions& options = {});
+  /// What a layer that draws random numbers draws with, from this seed or a fresh one. It counts as
+  /// a layer within, without weights, `saved_as` as Keras' attribute.
+  random::SeedGenerator add_seed_generator(std::optional<std::int64_t> seed = {},
+                                           const std::string& saved_as = "seed_generator");
   /// A layer within this one: its weights count as this layer's. Returns it. In checkpoints it is
   /// `saved_as`, Keras' attribute ("cell"), or "layers/N" as the Nth one.
   Layer add_layer(Layer layer, const std::string& saved_as = "");

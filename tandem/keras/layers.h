@@ -12,6 +12,7 @@
 #include "tandem/keras/layers/embedding.h"
 #include "tandem/keras/layers/global_pooling.h"
 #include "tandem/keras/layers/input_layer.h"
+#include "tandem/keras/layers/lambda.h"
 #include "tandem/keras/layers/masking.h"
 #include "tandem/keras/layers/merging.h"
 #include "tandem/keras/layers/normalization.h"

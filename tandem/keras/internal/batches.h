@@ -39,6 +39,7 @@ class BatchReader {
  public:
   BatchReader(data::Dataset dataset, std::optional<std::int64_t> steps);
 
+  const data::Dataset& dataset() const { return dataset_; }
   /// The number of batches of a pass; -1 if it is not known.
   std::int64_t steps() const { return steps_; }
   void begin();
@@ -53,7 +54,8 @@ class BatchReader {
   std::int64_t steps_;
   std::optional<data::Iterator> iterator_;
   std::int64_t count_ = 0;
-  bool fresh_ = false;  // no element was read from the iterator yet
+  bool fresh_ = false;   // no element was read from the iterator yet
+  bool warned_ = false;  // of data that ran out
 };
 
 }  // namespace tandem::keras::internal

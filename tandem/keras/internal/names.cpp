@@ -74,6 +74,6 @@ void clear_session() {
   all.counts.clear();
 }
 
-void utils::set_random_seed(std::int64_t seed) { random::set_seed(seed); }
+void utils::set_random_seed(std::int64_t seed) { tandem::random::set_seed(seed); }
 
 }  // namespace tandem::keras

@@ -4,6 +4,7 @@
 #include "tandem/keras/internal/checks.h"
 #include "tandem/keras/layer_impl.h"
 #include "tandem/ops/array_ops.h"
+#include "tandem/ops/cast_ops.h"
 #include "tandem/ops/matmul_ops.h"
 #include "tandem/ops/nn_ops.h"
 
@@ -35,7 +36,11 @@ class DenseImpl final : public LayerImpl {
     require_size(-1, size);
   }
 
-  Tensor call(const Tensor& x, bool) override {
+  Tensor call(const Tensor& input, bool) override {
+    // Keras' product of integers and weights is floating.
+    const Tensor x = is_floating(input.dtype()) || is_complex(input.dtype())
+                         ? input
+                         : cast(input, compute_dtype());
     Tensor y = product(x);
     if (options_.use_bias) y = nn::bias_add(std::move(y), bias_);
     y = options_.activation(y);

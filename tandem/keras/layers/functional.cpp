@@ -6,6 +6,7 @@
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/masks.h"
 #include "tandem/keras/internal/names.h"
+#include "tandem/keras/internal/rank_adaption.h"
 #include "tandem/keras/internal/shape_text.h"
 #include "tandem/ops/cast_ops.h"
 
@@ -116,6 +117,7 @@ std::vector<Tensor> FunctionalImpl::call_many(std::span<const Tensor> inputs,
   }
   std::vector<Tensor> values(inputs.begin(), inputs.end());
   for (std::size_t i = 0; i < wanted.size(); ++i) {
+    values[i] = adapt_rank(values[i], wanted[i].shape());
     if (!wanted[i].shape().is_compatible(values[i].partial_shape())) {
       throw InvalidArgumentError(cat("Input ", i, " ('", wanted[i].name(), "') of model '", name(),
                                      "' has shape ", shape_text(wanted[i].shape()),

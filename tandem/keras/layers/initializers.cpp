@@ -94,18 +94,18 @@ Identity::Identity(double gain)
 
 RandomNormal::RandomNormal(const RandomNormalOptions& o)
     : Initializer("RandomNormal", [o](const Shape& shape, DType dtype) {
-        return random::stateless_normal(shape, seeds_of(o.seed),
-                                        {.mean = o.mean, .stddev = o.stddev, .dtype = dtype});
+        return tandem::random::stateless_normal(
+            shape, seeds_of(o.seed), {.mean = o.mean, .stddev = o.stddev, .dtype = dtype});
       }) {}
 TruncatedNormal::TruncatedNormal(const RandomNormalOptions& o)
     : Initializer("TruncatedNormal", [o](const Shape& shape, DType dtype) {
-        return random::stateless_truncated_normal(
+        return tandem::random::stateless_truncated_normal(
             shape, seeds_of(o.seed), {.mean = o.mean, .stddev = o.stddev, .dtype = dtype});
       }) {}
 RandomUniform::RandomUniform(const RandomUniformOptions& o)
     : Initializer("RandomUniform", [o](const Shape& shape, DType dtype) {
-        return random::stateless_uniform(shape, seeds_of(o.seed),
-                                         {.minval = o.minval, .maxval = o.maxval, .dtype = dtype});
+        return tandem::random::stateless_uniform(
+            shape, seeds_of(o.seed), {.minval = o.minval, .maxval = o.maxval, .dtype = dtype});
       }) {}
 
 VarianceScaling::VarianceScaling(const VarianceScalingOptions& options)
@@ -185,26 +185,26 @@ const std::map<std::string, Initializer (*)()>& initializers_by_name() {
   using Table = std::map<std::string, Initializer (*)()>;
   static const NeverDestroyed<Table> table([] {
     return Table{
-      {"zeros", [] { return Initializer(Zeros()); }},
-      {"zero", [] { return Initializer(Zeros()); }},
-      {"ones", [] { return Initializer(Ones()); }},
-      {"one", [] { return Initializer(Ones()); }},
-      {"constant", [] { return Initializer(Constant(0)); }},
-      {"identity", [] { return Initializer(Identity()); }},
-      {"random_normal", [] { return Initializer(RandomNormal()); }},
-      {"normal", [] { return Initializer(RandomNormal()); }},
-      {"truncated_normal", [] { return Initializer(TruncatedNormal()); }},
-      {"random_uniform", [] { return Initializer(RandomUniform()); }},
-      {"uniform", [] { return Initializer(RandomUniform()); }},
-      {"variance_scaling", [] { return Initializer(VarianceScaling()); }},
-      {"glorot_uniform", [] { return Initializer(GlorotUniform()); }},
-      {"glorot_normal", [] { return Initializer(GlorotNormal()); }},
-      {"he_uniform", [] { return Initializer(HeUniform()); }},
-      {"he_normal", [] { return Initializer(HeNormal()); }},
-      {"lecun_uniform", [] { return Initializer(LecunUniform()); }},
-      {"lecun_normal", [] { return Initializer(LecunNormal()); }},
-      {"orthogonal", [] { return Initializer(Orthogonal()); }},
-};
+        {"zeros", [] { return Initializer(Zeros()); }},
+        {"zero", [] { return Initializer(Zeros()); }},
+        {"ones", [] { return Initializer(Ones()); }},
+        {"one", [] { return Initializer(Ones()); }},
+        {"constant", [] { return Initializer(Constant(0)); }},
+        {"identity", [] { return Initializer(Identity()); }},
+        {"random_normal", [] { return Initializer(RandomNormal()); }},
+        {"normal", [] { return Initializer(RandomNormal()); }},
+        {"truncated_normal", [] { return Initializer(TruncatedNormal()); }},
+        {"random_uniform", [] { return Initializer(RandomUniform()); }},
+        {"uniform", [] { return Initializer(RandomUniform()); }},
+        {"variance_scaling", [] { return Initializer(VarianceScaling()); }},
+        {"glorot_uniform", [] { return Initializer(GlorotUniform()); }},
+        {"glorot_normal", [] { return Initializer(GlorotNormal()); }},
+        {"he_uniform", [] { return Initializer(HeUniform()); }},
+        {"he_normal", [] { return Initializer(HeNormal()); }},
+        {"lecun_uniform", [] { return Initializer(LecunUniform()); }},
+        {"lecun_normal", [] { return Initializer(LecunNormal()); }},
+        {"orthogonal", [] { return Initializer(Orthogonal()); }},
+    };
   });
   return *table;
 }

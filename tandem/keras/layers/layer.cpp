@@ -90,6 +90,16 @@ std::vector<Variable> Layer::non_trainable_weights() const {
   return some;
 }
 
+std::vector<Variable> Layer::variables() const {
+  std::vector<Variable> all = weights();
+  for (const Variable& state : impl()->collect_states()) all.push_back(state);
+  return all;
+}
+std::vector<Variable> Layer::non_trainable_variables() const {
+  std::vector<Variable> all = non_trainable_weights();
+  for (const Variable& state : impl()->collect_states()) all.push_back(state);
+  return all;
+}
 std::vector<Tensor> Layer::get_weights() const {
   std::vector<Tensor> values;
   for (const Variable& v : weights()) values.push_back(v.read_value());

@@ -216,6 +216,44 @@ void LayerImpl::collect_weights(bool around, std::vector<Weight>& into) const {
   for (const Layer& layer : sublayers()) layer.impl()->collect_weights(trainable, into);
 }
 
+namespace {
+
+// A seed generator among the layers within, as Keras tracks it.
+class SeedGeneratorImpl final : public LayerImpl {
+ public:
+  explicit SeedGeneratorImpl(random::SeedGenerator generator)
+      : LayerImpl("SeedGenerator", {.name = "seed_generator"}), generator_(std::move(generator)) {
+    without_weights();
+  }
+  const Variable& state() const { return generator_.state(); }
+
+ private:
+  random::SeedGenerator generator_;
+};
+
+}  // namespace
+
+random::SeedGenerator LayerImpl::add_seed_generator(std::optional<std::int64_t> seed,
+                                                    const std::string& saved_as) {
+  random::SeedGenerator generator(seed, path_ + "/" + saved_as);
+  add_layer(make_layer<SeedGeneratorImpl>(generator), saved_as);
+  return generator;
+}
+
+std::vector<Variable> LayerImpl::collect_states() const {
+  std::vector<Variable> all;
+  const auto add = [&](const Variable& state) {
+    const bool known = std::any_of(all.begin(), all.end(),
+                                   [&](const Variable& other) { return other.is_same(state); });
+    if (!known) all.push_back(state);
+  };
+  if (const auto* seeds = dynamic_cast<const SeedGeneratorImpl*>(this)) add(seeds->state());
+  for (const Layer& layer : sublayers()) {
+    for (const Variable& state : layer.impl()->collect_states()) add(state);
+  }
+  return all;
+}
+
 std::vector<LayerImpl::Weight> LayerImpl::collect_weights() const {
   std::vector<Weight> all;
   collect_weights(true, all);

@@ -48,16 +48,17 @@ class DropoutImpl final : public LayerImpl {
   DropoutImpl(double rate, const DropoutOptions& o, const std::string& class_name = "Dropout")
       : LayerImpl(class_name, {.name = o.name, .dtype = o.dtype}), rate_(rate), options_(o) {
     require_rate(class_name, rate);
+    if (rate > 0) seeds_ = add_seed_generator(o.seed);
     without_weights();
     pass_masks();
   }
 
   Tensor call(const Tensor& x, bool training) override {
     if (!training || rate_ == 0) return x;
-    nn::DropoutOptions how{.seed = options_.seed};
-    if (!options_.noise_shape.empty())
-      how.noise_shape = filled_noise_shape(*this, options_.noise_shape, x);
-    return nn::dropout(x, rate_, how);
+    const Tensor noise_shape = options_.noise_shape.empty()
+                                   ? Tensor()
+                                   : filled_noise_shape(*this, options_.noise_shape, x);
+    return nn::experimental::stateless_dropout(x, rate_, seeds_->next(), noise_shape);
   }
   void describe(Config& config) const override {
     config.set("rate", rate_)
@@ -68,6 +69,7 @@ class DropoutImpl final : public LayerImpl {
  private:
   double rate_;
   DropoutOptions options_;
+  std::optional<random::SeedGenerator> seeds_;  // none where nothing is dropped
 };
 
 // The rate of a dropout of whole channels, as a noise shape.
@@ -87,6 +89,7 @@ class AlphaDropoutImpl final : public LayerImpl {
   AlphaDropoutImpl(double rate, const DropoutOptions& o)
       : LayerImpl("AlphaDropout", {.name = o.name, .dtype = o.dtype}), rate_(rate), options_(o) {
     require_rate("AlphaDropout", rate);
+    if (rate > 0) seeds_ = add_seed_generator(o.seed);
     without_weights();
     pass_masks();
   }
@@ -100,7 +103,8 @@ class AlphaDropoutImpl final : public LayerImpl {
     const Tensor sizes = options_.noise_shape.empty()
                              ? shape(x)
                              : filled_noise_shape(*this, options_.noise_shape, x);
-    const Tensor keep = random::uniform(IntList(sizes), {.seed = options_.seed}) >= rate_;
+    const Tensor keep =
+        tandem::random::stateless_uniform(IntList(sizes), IntList(seeds_->next())) >= rate_;
     const Tensor kept = cast(keep, x.dtype());
     return (x * kept + kFloor * (1 - kept)) * a + b;
   }
@@ -113,6 +117,7 @@ class AlphaDropoutImpl final : public LayerImpl {
  private:
   double rate_;
   DropoutOptions options_;
+  std::optional<random::SeedGenerator> seeds_;  // none where nothing is dropped
 };
 
 class GaussianNoiseImpl final : public LayerImpl {
@@ -122,14 +127,15 @@ class GaussianNoiseImpl final : public LayerImpl {
         stddev_(stddev),
         seed_(o.seed) {
     internal::require_range("GaussianNoise", "stddev", stddev, 0, 1e30);
+    if (stddev > 0) seeds_ = add_seed_generator(o.seed);
     without_weights();
     pass_masks();
   }
 
   Tensor call(const Tensor& x, bool training) override {
     if (!training || stddev_ == 0) return x;
-    return x + random::normal(IntList(shape(x)),
-                              {.stddev = stddev_, .dtype = x.dtype(), .seed = seed_});
+    return x + tandem::random::stateless_normal(IntList(shape(x)), IntList(seeds_->next()),
+                                                {.stddev = stddev_, .dtype = x.dtype()});
   }
   void describe(Config& config) const override {
     config.set("stddev", stddev_).set("seed", seed_value(seed_));
@@ -138,6 +144,7 @@ class GaussianNoiseImpl final : public LayerImpl {
  private:
   double stddev_;
   std::optional<std::int64_t> seed_;
+  std::optional<random::SeedGenerator> seeds_;
 };
 
 class GaussianDropoutImpl final : public LayerImpl {
@@ -147,16 +154,16 @@ class GaussianDropoutImpl final : public LayerImpl {
         rate_(rate),
         seed_(o.seed) {
     require_rate("GaussianDropout", rate);
+    if (rate > 0) seeds_ = add_seed_generator(o.seed);
     without_weights();
     pass_masks();
   }
 
   Tensor call(const Tensor& x, bool training) override {
     if (!training || rate_ == 0) return x;
-    return x * random::normal(IntList(shape(x)), {.mean = 1,
-                                                  .stddev = std::sqrt(rate_ / (1 - rate_)),
-                                                  .dtype = x.dtype(),
-                                                  .seed = seed_});
+    return x * tandem::random::stateless_normal(
+                   IntList(shape(x)), IntList(seeds_->next()),
+                   {.mean = 1, .stddev = std::sqrt(rate_ / (1 - rate_)), .dtype = x.dtype()});
   }
   void describe(Config& config) const override {
     config.set("rate", rate_).set("seed", seed_value(seed_));
@@ -165,6 +172,7 @@ class GaussianDropoutImpl final : public LayerImpl {
  private:
   double rate_;
   std::optional<std::int64_t> seed_;
+  std::optional<random::SeedGenerator> seeds_;
 };
 
 class ActivityRegularizationImpl final : public LayerImpl {

@@ -4,6 +4,7 @@
 #include "tandem/keras/internal/input_layer_impl.h"
 #include "tandem/keras/internal/masks.h"
 #include "tandem/keras/internal/operation_order.h"
+#include "tandem/keras/internal/rank_adaption.h"
 #include "tandem/keras/internal/sequential_impl.h"
 #include "tandem/keras/internal/shape_text.h"
 #include "tandem/ops/cast_ops.h"
@@ -140,8 +141,10 @@ std::vector<Tensor> SequentialImpl::call_many(std::span<const Tensor> inputs,
     throw InvalidArgumentError(cat("Sequential model '", name(),
                                    "' takes one input but was called with ", inputs.size(), "."));
   }
-  Tensor x = inputs[0];
-  if (!input_->batch_shape().is_compatible(x.partial_shape())) {
+  Tensor x = adapt_rank(inputs[0], input_->batch_shape());
+  // The first batch of a model without an Input says only what the weights need: the layers check
+  // that.
+  if (input_is_given_ && !input_->batch_shape().is_compatible(x.partial_shape())) {
     throw InvalidArgumentError(
         cat("Input 0 of model \"", name(), "\" is incompatible with it: expected shape ",
             shape_text(input_->batch_shape()), ", found shape ", shape_text(x.partial_shape()),

@@ -1,6 +1,7 @@
 #include "tandem/keras/internal/batches.h"
 
 #include <cmath>
+#include <iostream>
 #include <string>
 #include <vector>
 
@@ -144,6 +145,13 @@ bool BatchReader::next(data::Element& batch) {
   if (limit_ && count_ == *limit_) return false;
   while (!iterator_->next(batch)) {
     if (!limit_ || fresh_) return false;
+    if (count_ > 0 && !warned_) {
+      warned_ = true;
+      std::cerr << "warning: the dataset ran out of data in step " << count_ + 1 << " of "
+                << *limit_
+                << " and starts over. Make sure that it gives at least `steps_per_epoch * epochs` "
+                   "batches: append .repeat(), or ask for fewer steps.\n";
+    }
     iterator_.emplace(dataset_.iterator());
     fresh_ = true;
   }

@@ -1,0 +1,5 @@
+#pragma once
+
+// All of keras.ops.
+
+#include "tandem/keras/ops/elementwise.h"
