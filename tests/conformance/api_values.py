@@ -1,0 +1,12 @@
+"""Functions that are made of ops, against the real TensorFlow and Keras; see check_api_values.py."""
+
+import pathlib
+import subprocess
+import sys
+
+import peer
+
+args = peer.arguments()
+args.out.mkdir(parents=True, exist_ok=True)
+script = pathlib.Path(__file__).parent / "check_api_values.py"
+sys.exit(subprocess.run([args.python, script, args.writer, args.out, args.report]).returncode)
