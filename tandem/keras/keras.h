@@ -3,6 +3,7 @@
 // All of td::keras.
 
 #include "tandem/keras/callbacks.h"
+#include "tandem/keras/constraints.h"
 #include "tandem/keras/dtype_policy.h"
 #include "tandem/keras/image_dataset.h"
 #include "tandem/keras/keras_tensor_ops.h"
@@ -13,6 +14,9 @@
 #include "tandem/keras/metrics.h"
 #include "tandem/keras/model.h"
 #include "tandem/keras/model_impl.h"
+#include "tandem/keras/more_metrics.h"
+#include "tandem/keras/more_optimizers.h"
+#include "tandem/keras/names.h"
 #include "tandem/keras/ops/ops.h"
 #include "tandem/keras/optimizers.h"
 #include "tandem/keras/random.h"

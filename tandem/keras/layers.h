@@ -4,6 +4,7 @@
 
 #include "tandem/keras/layers/activation_layers.h"
 #include "tandem/keras/layers/attention.h"
+#include "tandem/keras/layers/augmentation.h"
 #include "tandem/keras/layers/conv.h"
 #include "tandem/keras/layers/conv_lstm.h"
 #include "tandem/keras/layers/conv_transpose.h"
@@ -18,6 +19,7 @@
 #include "tandem/keras/layers/normalization.h"
 #include "tandem/keras/layers/padding.h"
 #include "tandem/keras/layers/pooling.h"
+#include "tandem/keras/layers/preprocessing.h"
 #include "tandem/keras/layers/recurrent.h"
 #include "tandem/keras/layers/recurrent_cells.h"
 #include "tandem/keras/layers/regularization.h"

@@ -113,6 +113,16 @@ class TANDEM_EXPORT Optimizer {
   /// One step: clips, decays, updates. Undefined gradients are left out (with a warning the first
   /// time); InvalidArgumentError if there is no other. May be traced, once `build` has been called.
   void apply(const std::vector<Tensor>& gradients, const std::vector<Variable>& variables) const;
+  /// Keras' form of `apply`: pairs of a gradient and its variable.
+  void apply_gradients(const std::vector<std::pair<Tensor, Variable>>& grads_and_vars) const {
+    std::vector<Tensor> gradients;
+    std::vector<Variable> variables;
+    for (const auto& [gradient, variable] : grads_and_vars) {
+      gradients.push_back(gradient);
+      variables.push_back(variable);
+    }
+    apply(gradients, variables);
+  }
   /// Makes the variables that go with these weights; done by the first `apply` outside of traces.
   void build(const std::vector<Variable>& variables) const;
 

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <type_traits>
 
 #include "tandem/core/export.h"
 #include "tandem/keras/optimizer.h"
@@ -25,6 +26,10 @@ struct SGDOptions {
 class TANDEM_EXPORT SGD : public Optimizer {
  public:
   explicit SGD(const SGDOptions& options = {});
+  /// With this learning rate: SGD(1e-3).
+  template <class R>
+  requires(std::is_convertible_v<R, LearningRate>) explicit SGD(const R& learning_rate)
+      : SGD(SGDOptions{.learning_rate = learning_rate}) {}
 };
 
 struct AdamOptions {
@@ -43,6 +48,10 @@ struct AdamOptions {
 class TANDEM_EXPORT Adam : public Optimizer {
  public:
   explicit Adam(const AdamOptions& options = {});
+  /// With this learning rate: Adam(1e-3).
+  template <class R>
+  requires(std::is_convertible_v<R, LearningRate>) explicit Adam(const R& learning_rate)
+      : Adam(AdamOptions{.learning_rate = learning_rate}) {}
 };
 
 struct AdamWOptions {
@@ -61,6 +70,10 @@ struct AdamWOptions {
 class TANDEM_EXPORT AdamW : public Optimizer {
  public:
   explicit AdamW(const AdamWOptions& options = {});
+  /// With this learning rate: AdamW(1e-3).
+  template <class R>
+  requires(std::is_convertible_v<R, LearningRate>) explicit AdamW(const R& learning_rate)
+      : AdamW(AdamWOptions{.learning_rate = learning_rate}) {}
 };
 
 struct RMSpropOptions {
@@ -78,6 +91,10 @@ struct RMSpropOptions {
 class TANDEM_EXPORT RMSprop : public Optimizer {
  public:
   explicit RMSprop(const RMSpropOptions& options = {});
+  /// With this learning rate: RMSprop(1e-3).
+  template <class R>
+  requires(std::is_convertible_v<R, LearningRate>) explicit RMSprop(const R& learning_rate)
+      : RMSprop(RMSpropOptions{.learning_rate = learning_rate}) {}
 };
 
 struct AdagradOptions {
@@ -93,6 +110,10 @@ struct AdagradOptions {
 class TANDEM_EXPORT Adagrad : public Optimizer {
  public:
   explicit Adagrad(const AdagradOptions& options = {});
+  /// With this learning rate: Adagrad(1e-3).
+  template <class R>
+  requires(std::is_convertible_v<R, LearningRate>) explicit Adagrad(const R& learning_rate)
+      : Adagrad(AdagradOptions{.learning_rate = learning_rate}) {}
 };
 
 /// Adam's relatives: Adamax with the largest absolute gradient, Nadam with Nesterov's momentum.
@@ -110,10 +131,18 @@ struct AdamLikeOptions {
 class TANDEM_EXPORT Adamax : public Optimizer {
  public:
   explicit Adamax(const AdamLikeOptions& options = {});
+  /// With this learning rate: Adamax(1e-3).
+  template <class R>
+  requires(std::is_convertible_v<R, LearningRate>) explicit Adamax(const R& learning_rate)
+      : Adamax(AdamLikeOptions{.learning_rate = learning_rate}) {}
 };
 class TANDEM_EXPORT Nadam : public Optimizer {
  public:
   explicit Nadam(const AdamLikeOptions& options = {});
+  /// With this learning rate: Nadam(1e-3).
+  template <class R>
+  requires(std::is_convertible_v<R, LearningRate>) explicit Nadam(const R& learning_rate)
+      : Nadam(AdamLikeOptions{.learning_rate = learning_rate}) {}
 };
 
 struct AdadeltaOptions {
@@ -129,6 +158,10 @@ struct AdadeltaOptions {
 class TANDEM_EXPORT Adadelta : public Optimizer {
  public:
   explicit Adadelta(const AdadeltaOptions& options = {});
+  /// With this learning rate: Adadelta(1e-3).
+  template <class R>
+  requires(std::is_convertible_v<R, LearningRate>) explicit Adadelta(const R& learning_rate)
+      : Adadelta(AdadeltaOptions{.learning_rate = learning_rate}) {}
 };
 
 }  // namespace tandem::keras::optimizers

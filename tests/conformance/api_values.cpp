@@ -273,6 +273,12 @@ int main(int argc, char** argv) {
     sparse_cases();
     random_cases();
     keras_ops_cases();
+    keras_array_cases();
+    keras_network_cases();
+    keras_training_cases();
+    keras_preprocessing_cases();
+    keras_augmentation_cases();
+    keras_metric_cases();
     td::io::save_npz(argv[1], found);
   } catch (const td::Error& error) {
     std::cerr << error.what() << '\n';

@@ -206,6 +206,136 @@ def keras_ops_cases():
     add("ops round", [ops.round(x, 2), ops.clip(x, -0.5, 0.5), ops.nan_to_num(x / 0.0)])
 
 
+def keras_array_cases():
+    ops = keras.ops
+    x, cube, ints = numbers((3, 4)), numbers((2, 3, 4)), tf.constant([[7, -3, 2], [0, 5, 6]])
+    add("ops made", [ops.linspace(0.0, 1, 5), ops.linspace(0.0, 1, 5, False), ops.logspace(0.0, 2, 4),
+                     ops.geomspace(1.0, 8, 4), ops.tri(3, 4, 1), ops.vander(tf.constant([1.0, 2, 3])), ops.bartlett(5),
+                     ops.blackman(5), ops.hamming(5), ops.hanning(5), ops.kaiser(5, 3.0)])
+    add("ops moved", [ops.swapaxes(cube, 0, 2), ops.moveaxis(cube, 0, -1), ops.flip(x), ops.rot90(x), ops.rot90(x, 3),
+                      ops.roll(x, 2), ops.roll(x, 1, 1), ops.repeat(x, 2, 1), ops.diag(tf.constant([1, 2]), 1),
+                      ops.diagonal(x, 1), ops.tril(x, -1), ops.triu(x, 1), ops.tile(x, [2])])
+    add("ops joined", [ops.append(x, ints), ops.hstack([tf.constant([1, 2]), tf.constant([3])]),
+                       ops.vstack([tf.constant([1, 2]), tf.constant([3, 4])]),
+                       ops.dstack([tf.constant([1, 2]), tf.constant([3, 4])])])
+    five = tf.constant([1, 2, 3, 4, 5])
+    add("ops array_split", ops.array_split(five, 2))
+    add("ops split", ops.split(five, [1, 3]))
+    add("ops taken", [ops.take(x, [0, -1], 1), ops.take(x, [5, -1]), ops.take_along_axis(x, ops.argsort(x, 0), 0),
+                      ops.take_along_axis(x, ops.argsort(x, 1), 1), ops.slice_update(x, [1, 1], tf.ones((2, 2))),
+                      ops.unique(ints), ops.isin(ints, tf.constant([2, 7])), ops.digitize(x, np.array([-0.5, 0.0, 0.5])),
+                      ops.searchsorted(tf.constant([1, 3, 5]), tf.constant([3, 4]), "right"),
+                      ops.one_hot(tf.constant([0, 2]), 3), ops.multi_hot(tf.constant([[0, 2], [1, 1]]), 3)])
+    add("ops nonzero", ops.nonzero(ints))
+    holes = ops.where(x > 0.5, np.nan, x)
+    for name in "mean sum std var median prod max all".split():
+        f = getattr(ops, name)
+        add("ops " + name, [f(x), f(cube, (0, 2), keepdims=True), f(ints, 1)])
+    for name in "nanmax nanmean nansum nanvar".split():
+        add("ops " + name, [getattr(ops, name)(holes, 1)])
+    a, b = tf.constant([1.0, 2, 3]), tf.constant([0.0, 1, 0.5])
+    add("ops reduced", [ops.quantile(x, [0.25, 0.5], 1), ops.percentile(x, 30.0), ops.argmax(x), ops.argmin(x, 1),
+                        ops.cumsum(x), ops.cumprod(x, 1), ops.diff(x), ops.trapezoid(x), ops.corrcoef(x),
+                        ops.correlate(a, b, "same"), ops.correlate(a, b, "full"),
+                        ops.average(x, 1, tf.constant([1.0, 2, 3, 4])), ops.bincount(tf.constant([1, 1, 3])),
+                        ops.count_nonzero(ints, 1)])
+
+
+def keras_network_cases():
+    ops = keras.ops
+    x, y, image = numbers((3, 4)), numbers((4, 2), 1), numbers((2, 6, 6, 3))
+    add("ops products", [ops.matmul(x, y), ops.dot(x, y), ops.inner(x, numbers((2, 4))),
+                         ops.outer(tf.constant([1, 2]), tf.constant([3, 4])), ops.kron(x, y),
+                         ops.cross(numbers((2, 3)), numbers((2, 3), 1)), ops.trace(x, 1), ops.vdot(x, x)])
+    square = numbers((3, 3)) + tf.eye(3) * 2.0
+    add("ops linalg", [ops.norm(x), ops.norm(x, 2, 1), ops.normalize(x), ops.normalize(x, 0, 3),
+                       ops.solve_triangular(square, numbers((3, 2)))])
+    add("ops conv", [ops.conv(image, numbers((3, 3, 3, 2), 1), 2, "same"),
+                     ops.conv_transpose(image, numbers((3, 3, 2, 3), 1), 2, "same"),
+                     ops.conv_transpose(image, numbers((3, 3, 2, 3), 1), 2, "valid"),
+                     ops.depthwise_conv(image, numbers((3, 3, 3, 1), 1)), ops.max_pool(image, 2),
+                     ops.average_pool(image, 2, padding="same"), ops.adaptive_average_pool(image, 4),
+                     ops.adaptive_max_pool(image, (2, 3))])
+    columns = ops.unfold(numbers((1, 2, 5, 5)), 3)
+    add("ops unfold", [columns, ops.fold(columns, 5, 3)])
+    q, k, v = numbers((2, 4, 2, 3)), numbers((2, 4, 2, 3), 1), numbers((2, 4, 2, 3), 2)
+    add("ops normalized", [ops.layer_normalization(x, tf.ones(4), tf.zeros(4)), ops.rms_normalization(x),
+                           ops.dot_product_attention(q, k, v), ops.dot_product_attention(q, k, v, is_causal=True),
+                           ops.batch_normalization(x, tf.zeros(4), tf.ones(4) * 2.0, -1)])
+    p = tf.nn.softmax(x)
+    add("ops losses", [ops.binary_crossentropy(tf.cast(x > 0, tf.float32), p),
+                       ops.categorical_crossentropy(tf.one_hot([0, 2, 1], 4), p),
+                       ops.sparse_categorical_crossentropy(tf.constant([0, 2, 1]), p)])
+    spectrum = ops.stft(numbers((2, 32)), 8, 4, 16)
+    add("ops stft", [*spectrum, ops.istft(spectrum, 8, 4, 16)])
+
+
+def keras_training_cases():
+    o = keras.optimizers
+    every = {"Lion": o.Lion(0.01), "Lamb": o.Lamb(0.01), "Adafactor": o.Adafactor(0.01), "Muon": o.Muon(0.01),
+             "Ftrl": o.Ftrl(0.1, l1_regularization_strength=0.01, l2_regularization_strength=0.02)}
+    for name, optimizer in every.items():
+        w, b = keras.Variable(numbers((3, 4))), keras.Variable(numbers((4,), 1))
+        for step in range(3):
+            optimizer.apply_gradients([(numbers((3, 4), 2 + step), w), (numbers((4,), 5 + step), b)])
+        add("optimizer " + name, [w.numpy(), b.numpy()])
+    c, x = keras.constraints, numbers((3, 4))
+    add("constraints", [c.MaxNorm(0.5)(x), c.MinMaxNorm(0.2, 0.6, 0.5)(x), c.NonNeg()(x), c.UnitNorm()(x)])
+
+
+def adapted(layer, data):
+    layer.adapt(data)
+    return layer
+
+
+def keras_preprocessing_cases():
+    k, x = keras.layers, numbers((6, 3))
+    add("layer Normalization", [adapted(k.Normalization(), x)(x), adapted(k.Normalization(axis=None), x)(x),
+                                k.Normalization(axis=None, mean=1.0, variance=4.0)(x)])
+    add("layer Discretization", [k.Discretization([-0.5, 0.0, 0.5])(x),
+                                 adapted(k.Discretization(num_bins=4), numbers((50,)))(x)])
+    ids = tf.constant([[0, 2], [1, 1]])
+    add("layer CategoryEncoding", [k.CategoryEncoding(3)(ids), k.CategoryEncoding(3, "count")(ids)])
+    words = tf.constant(["a", "b", "c", "b", ""])
+    add("layer Hashing", [k.Hashing(7)(words), k.Hashing(7, salt=3)(words)])
+    add("layer StringLookup", [adapted(k.StringLookup(), words)(tf.constant(["b", "zz", "c"])),
+                               k.StringLookup(vocabulary=["a", "b"], output_mode="multi_hot")(
+                                   tf.constant([["b", "zz"], ["a", "a"]]))])
+    add("layer IntegerLookup", [adapted(k.IntegerLookup(), tf.constant([10, 20, 20, 30]))(tf.constant([20, 7, 10]))])
+    texts, queries = tf.constant(["The cat, sat!", "the dog sat on the MAT"]), tf.constant(["the bird sat", "on"])
+    add("layer TextVectorization", [
+        adapted(layer, texts)(queries)
+        for layer in (k.TextVectorization(), k.TextVectorization(ngrams=2, output_mode="count"),
+                      k.TextVectorization(output_mode="tf_idf"),
+                      k.TextVectorization(max_tokens=4, output_sequence_length=3))])
+    image = tf.abs(numbers((2, 8, 8, 3)))
+    add("layer Resizing", [k.Resizing(4, 6)(image), k.Resizing(5, 5, interpolation="nearest")(image),
+                           k.CenterCrop(4, 6)(image)])
+    add("utils", [keras.utils.to_categorical([0, 2]).astype("float32"), keras.utils.normalize(x.numpy())])
+
+
+def keras_augmentation_cases():
+    k, image = keras.layers, tf.abs(numbers((2, 8, 8, 3)))
+    every = [k.RandomRotation((0.1, 0.1)), k.RandomTranslation((0.2, 0.2), (0.1, 0.1)),
+             k.RandomZoom((0.3, 0.3), (-0.2, -0.2)), k.RandomBrightness((0.002, 0.002))]
+    add("layer Random", [*(layer(image, training=True) for layer in every), image, image])
+
+
+def keras_metric_cases():
+    m = keras.metrics
+    t, p = tf.one_hot([0, 2, 1, 1], 3), tf.nn.softmax(numbers((4, 3)) * 3.0)
+    cases = [(m.MeanIoU(3), [0, 1, 2, 1], [0, 2, 2, 1]), (m.IoU(3, [2]), [0, 1, 2, 1], [0, 2, 2, 1]),
+             (m.BinaryIoU(), [0.0, 1, 1, 0], [0.1, 0.2, 0.8, 0.7]), (m.F1Score(), t, p),
+             (m.F1Score(average="macro"), t, p), (m.F1Score(average="micro", threshold=0.4), t, p),
+             (m.FBetaScore(average="weighted", beta=2.0), t, p), (m.R2Score(), numbers((4, 3)), numbers((4, 3), 0.2)),
+             (m.PearsonCorrelation(), numbers((4, 3)), numbers((4, 3), 0.5)),
+             (m.ConcordanceCorrelation(), numbers((4, 3)), numbers((4, 3), 0.5))]
+    for metric, y_true, y_pred in cases:
+        metric.update_state(y_true, y_pred)
+    add("metrics", [*(np.asarray(case[0].result(), np.float32) for case in cases), m.categorical_accuracy(t, p),
+                    m.top_k_categorical_accuracy(t, p, 2), m.binary_accuracy(t, p)])
+
+
 def differs(ours, theirs):
     """Why ours is not theirs; None if it is."""
     if ours.dtype.kind == "S" or theirs.dtype == object:
@@ -234,6 +364,12 @@ def main():
     sparse_cases()
     random_cases()
     keras_ops_cases()
+    keras_array_cases()
+    keras_network_cases()
+    keras_training_cases()
+    keras_preprocessing_cases()
+    keras_augmentation_cases()
+    keras_metric_cases()
     subprocess.run([program, folder / "ours.npz"], check=True)
     with np.load(folder / "ours.npz", allow_pickle=False) as file:
         ours = {name: file[name] for name in file.files}

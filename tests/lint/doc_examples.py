@@ -13,7 +13,7 @@ import sys
 import tempfile
 import textwrap
 
-DOCUMENTS = ["README.md", "docs/data.md", "docs/data-files.md", "docs/functions.md",
+DOCUMENTS = ["README.md", "docs/tensors.md", "docs/data.md", "docs/data-files.md", "docs/functions.md",
              "docs/images.md", "docs/keras.md"]
 
 PREAMBLE = """

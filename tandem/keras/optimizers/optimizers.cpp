@@ -9,6 +9,7 @@
 #include "tandem/keras/internal/checks.h"
 #include "tandem/keras/internal/class_registry.h"
 #include "tandem/keras/internal/names.h"
+#include "tandem/keras/more_optimizers.h"
 #include "tandem/ops/arithmetic_ops.h"
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/creation_ops.h"
@@ -354,7 +355,9 @@ const std::map<std::string, Optimizer (*)()>& optimizers_by_name() {
     return Table{
         {"sgd", make<SGD>},         {"adam", make<Adam>},         {"adamw", make<AdamW>},
         {"rmsprop", make<RMSprop>}, {"adagrad", make<Adagrad>},   {"adamax", make<Adamax>},
-        {"nadam", make<Nadam>},     {"adadelta", make<Adadelta>},
+        {"nadam", make<Nadam>},     {"adadelta", make<Adadelta>}, {"lion", make<Lion>},
+        {"ftrl", make<Ftrl>},       {"lamb", make<Lamb>},         {"adafactor", make<Adafactor>},
+        {"muon", make<Muon>},
     };
   });
   return *table;

@@ -1,0 +1,408 @@
+#include "tandem/keras/layers/preprocessing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "tandem/core/error.h"
+#include "tandem/keras/internal/checks.h"
+#include "tandem/keras/internal/vocabulary.h"
+#include "tandem/keras/layer_impl.h"
+#include "tandem/ops/arithmetic_ops.h"
+#include "tandem/ops/array_ops.h"
+#include "tandem/ops/cast_ops.h"
+#include "tandem/ops/comparison_ops.h"
+#include "tandem/ops/histogram_ops.h"
+#include "tandem/ops/image_transform_ops.h"
+#include "tandem/ops/operators.h"
+#include "tandem/ops/reduction_ops.h"
+#include "tandem/ops/string_ops.h"
+#include "tandem/ops/unary_ops.h"
+
+namespace tandem::keras {
+namespace internal {
+
+template <class Token>
+std::vector<Token> TokenCounts<Token>::most_frequent(std::optional<std::int64_t> limit) const {
+  std::vector<std::pair<std::int64_t, Token>> all;
+  for (const auto& [token, count] : counts_) all.emplace_back(count, token);
+  std::sort(all.rbegin(), all.rend());
+  std::vector<Token> tokens;
+  for (auto& [count, token] : all) {
+    if (limit && static_cast<std::int64_t>(tokens.size()) == *limit) break;
+    tokens.push_back(std::move(token));
+  }
+  return tokens;
+}
+template class TokenCounts<std::string>;
+template class TokenCounts<std::int64_t>;
+
+void check_output_mode(const std::string& layer, const std::string& mode) {
+  for (const char* known : {"int", "one_hot", "multi_hot", "count"}) {
+    if (mode == known) return;
+  }
+  throw InvalidArgumentError(
+      cat(layer, ": output_mode is \"int\", \"one_hot\", \"multi_hot\" or \"count\", not '", mode,
+          "'."));
+}
+
+Tensor encode_categories(const Tensor& x, std::int64_t depth, const std::string& mode) {
+  if (mode == "int") return x;
+  if (mode == "one_hot") {
+    const bool single = x.rank() > 1 && x.dim(-1) == 1;
+    return one_hot(single ? squeeze(x, {-1}) : x, depth);
+  }
+  const Tensor rows = one_hot(x, depth);
+  const std::int64_t axis = std::max(0, x.rank() - 1);
+  return x.rank() == 0 ? rows : mode == "count" ? reduce_sum(rows, axis) : reduce_max(rows, axis);
+}
+
+}  // namespace internal
+
+namespace {
+
+template <class Work>
+void each_batch(const data::Dataset& batches, Work work) {
+  data::Iterator iterator = batches.iterator();
+  data::Element element;
+  while (iterator.next(element)) work(element[0]);
+}
+
+class NormalizationImpl final : public LayerImpl {
+ public:
+  explicit NormalizationImpl(const NormalizationOptions& o)
+      : LayerImpl("Normalization", {.name = o.name, .dtype = o.dtype}), options_(o) {
+    if (o.mean.has_value() != o.variance.has_value()) {
+      throw InvalidArgumentError(
+          "Normalization: When setting values directly, both `mean` and `variance` must be set.");
+    }
+    without_weights();
+  }
+
+  void begin() { count_ = 0, sums_.clear(), squares_.clear(); }
+  void add(const Tensor& given) {
+    const Tensor x = cast(given, float64);
+    const std::vector<std::int64_t> axes = reduced(x.rank());
+    shape_ = kept_shape(x.partial_shape());
+    const Tensor sum = reduce_sum(x, axes), square_sum = reduce_sum(square(x), axes);
+    const auto s = reshape(sum, {-1}).to_vector<double>(),
+               q = reshape(square_sum, {-1}).to_vector<double>();
+    sums_.resize(s.size());
+    squares_.resize(q.size());
+    for (std::size_t i = 0; i < s.size(); ++i) {
+      sums_[i] += s[i];
+      squares_[i] += q[i];
+    }
+    count_ += static_cast<double>(x.num_elements()) / static_cast<double>(s.size());
+  }
+  void finish() {
+    if (count_ == 0) throw InvalidArgumentError(cat(prefix(), "adapt was given no data."));
+    std::vector<double> mean, variance;
+    for (std::size_t i = 0; i < sums_.size(); ++i) {
+      mean.push_back(sums_[i] / count_);
+      variance.push_back(std::max(0.0, squares_[i] / count_ - mean[i] * mean[i]));
+    }
+    set(mean, variance);
+  }
+
+  Tensor call(const Tensor& given, bool) override {
+    if (!mean_.defined() && options_.mean) {
+      shape_ = kept_shape(given.partial_shape());
+      set(*options_.mean, *options_.variance);
+    }
+    if (!mean_.defined()) {
+      throw FailedPreconditionError(
+          cat(prefix(),
+              "has no mean and variance yet. Call adapt(data) before training, or give "
+              "both as options."));
+    }
+    const Tensor x = cast(given, compute_dtype());
+    const Tensor mean = cast(mean_, x.dtype());
+    const Tensor deviation = maximum(sqrt(cast(variance_, x.dtype())), 1e-7);
+    return options_.invert ? mean + x * deviation : (x - mean) / deviation;
+  }
+  void describe(Config& config) const override { config.set("invert", options_.invert); }
+
+ private:
+  bool keeps(int axis, int rank) const {
+    if (!options_.axis) return false;
+    for (const int a : *options_.axis) {
+      if ((a < 0 ? a + rank : a) == axis) return true;
+    }
+    return false;
+  }
+  std::vector<std::int64_t> reduced(int rank) const {
+    std::vector<std::int64_t> axes;
+    for (int i = 0; i < rank; ++i) {
+      if (!keeps(i, rank)) axes.push_back(i);
+    }
+    return axes;
+  }
+  std::vector<std::int64_t> kept_shape(const PartialShape& shape) const {
+    std::vector<std::int64_t> dims;
+    for (int i = 0; i < shape.rank(); ++i)
+      dims.push_back(keeps(i, shape.rank()) ? shape.dim(i) : 1);
+    return dims;
+  }
+  void set(const std::vector<double>& mean, const std::vector<double>& variance) {
+    const auto shaped = [&](const std::vector<double>& values) {
+      const Tensor all = cast(Tensor(values), float32);
+      return values.size() == 1 ? reshape(all, IntList{}) : reshape(all, shape_);
+    };
+    mean_ = shaped(mean);
+    variance_ = shaped(variance);
+  }
+
+  NormalizationOptions options_;
+  std::vector<std::int64_t> shape_;
+  std::vector<double> sums_, squares_;
+  double count_ = 0;
+  Tensor mean_, variance_;
+};
+
+// Keras' summary of values: where equal shares of them end, and how many each stands for.
+struct Summary {
+  std::vector<double> values, weights;
+};
+constexpr double kEpsilon = 0.01;
+
+double interpolated(double at, const std::vector<double>& x, const std::vector<double>& y) {
+  if (at <= x.front()) return y.front();
+  if (at >= x.back()) return y.back();
+  const auto next = static_cast<std::size_t>(std::upper_bound(x.begin(), x.end(), at) - x.begin());
+  const double share = (at - x[next - 1]) / (x[next] - x[next - 1]);
+  return y[next - 1] + share * (y[next] - y[next - 1]);
+}
+
+Summary compressed(const Summary& s, double epsilon) {
+  if (static_cast<double>(s.values.size()) * epsilon < 1) return s;
+  std::vector<double> sums(s.weights), shares;
+  std::partial_sum(s.weights.begin(), s.weights.end(), sums.begin());
+  for (const double sum : sums) shares.push_back(sum / sums.back());
+  Summary result;
+  double before = 0;
+  for (int i = 0; static_cast<double>(i) * epsilon < 1.0; ++i) {
+    const double percent = epsilon + static_cast<double>(i) * epsilon;
+    result.values.push_back(static_cast<float>(interpolated(percent, shares, s.values)));
+    const double sum = interpolated(percent, shares, sums);
+    result.weights.push_back(static_cast<float>(sum - before));
+    before = sum;
+  }
+  return result;
+}
+
+Summary summarized(std::vector<float> values) {
+  std::sort(values.begin(), values.end());
+  const double step = std::max(static_cast<double>(values.size()) * kEpsilon, 1.0);
+  Summary s;
+  for (auto i = static_cast<std::size_t>(step - 1); i < values.size();
+       i += static_cast<std::size_t>(step)) {
+    s.values.push_back(values[i]);
+    s.weights.push_back(step);
+  }
+  return s;
+}
+
+Summary merged(const Summary& a, const Summary& b) {
+  std::vector<std::pair<double, double>> all;
+  for (const Summary* s : {&a, &b}) {
+    for (std::size_t i = 0; i < s->values.size(); ++i)
+      all.emplace_back(s->values[i], s->weights[i]);
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& x, const auto& y) { return x.first < y.first; });
+  Summary joined;
+  for (const auto& [value, weight] : all) {
+    joined.values.push_back(value);
+    joined.weights.push_back(weight);
+  }
+  return compressed(joined, kEpsilon);
+}
+
+class DiscretizationImpl final : public LayerImpl {
+ public:
+  explicit DiscretizationImpl(const DiscretizationOptions& o)
+      : LayerImpl("Discretization", {.name = o.name}), boundaries(o.bin_boundaries), options_(o) {
+    internal::check_output_mode("Discretization", o.output_mode);
+    std::sort(boundaries.begin(), boundaries.end());
+    without_weights();
+  }
+  void begin() { summary_ = {}; }
+  void add(const Tensor& data) {
+    summary_ = merged(summary_, summarized(reshape(cast(data, float32), {-1}).to_vector<float>()));
+  }
+  void finish() {
+    if (!options_.num_bins) throw InvalidArgumentError(cat(prefix(), "adapt needs num_bins."));
+    const Summary bins = compressed(summary_, 1.0 / static_cast<double>(*options_.num_bins));
+    boundaries.assign(bins.values.begin(), bins.values.end() - 1);
+  }
+  Tensor call(const Tensor& x, bool) override {
+    if (boundaries.empty()) {
+      throw FailedPreconditionError(
+          cat(prefix(), "has no bins yet. Call adapt(data) before training, or give them."));
+    }
+    const Tensor bins = nn::bucketize(cast(x, float32), boundaries);
+    return internal::encode_categories(bins, static_cast<std::int64_t>(boundaries.size()) + 1,
+                                       options_.output_mode);
+  }
+
+  std::vector<float> boundaries;
+
+ private:
+  DiscretizationOptions options_;
+  Summary summary_;
+};
+
+class CategoryEncodingImpl final : public LayerImpl {
+ public:
+  explicit CategoryEncodingImpl(const CategoryEncodingOptions& o)
+      : LayerImpl("CategoryEncoding", {.name = o.name}), options_(o) {
+    internal::require_positive("CategoryEncoding", "num_tokens", o.num_tokens);
+    internal::check_output_mode("CategoryEncoding", o.output_mode);
+    without_weights();
+  }
+  Tensor call(const Tensor& x, bool) override {
+    return internal::encode_categories(cast(x, int64), options_.num_tokens, options_.output_mode);
+  }
+  void describe(Config& config) const override {
+    config.set("num_tokens", options_.num_tokens).set("output_mode", options_.output_mode);
+  }
+
+ private:
+  CategoryEncodingOptions options_;
+};
+
+class HashingImpl final : public LayerImpl {
+ public:
+  explicit HashingImpl(const HashingOptions& o)
+      : LayerImpl("Hashing", {.name = o.name}), options_(o) {
+    internal::require_positive("Hashing", "num_bins", o.num_bins);
+    internal::check_output_mode("Hashing", o.output_mode);
+    if (o.salt && o.salt->size() > 2)
+      throw InvalidArgumentError("Hashing: `salt` is one number or two.");
+    without_weights();
+  }
+  Tensor call(const Tensor& x, bool) override {
+    const Tensor text = x.dtype() == string ? x : strings::as_string(x);
+    const std::int64_t bins = options_.num_bins - (options_.mask_value && options_.num_bins > 1);
+    Tensor bin;
+    if (options_.salt) {
+      std::vector<std::int64_t> key = *options_.salt;
+      if (key.size() == 1) key.push_back(key[0]);
+      bin = strings::to_hash_bucket_strong(text, bins, key);
+    } else {
+      bin = strings::to_hash_bucket_fast(text, bins);
+    }
+    if (options_.mask_value) {
+      const Tensor masked = equal(text, Tensor(*options_.mask_value));
+      bin = where(masked, zeros_like(bin), options_.num_bins > 1 ? bin + 1 : bin);
+    }
+    return internal::encode_categories(bin, options_.num_bins, options_.output_mode);
+  }
+
+ private:
+  HashingOptions options_;
+};
+
+class ResizingImpl final : public LayerImpl {
+ public:
+  ResizingImpl(std::int64_t height, std::int64_t width, const ResizingOptions& o)
+      : LayerImpl("Resizing", {.name = o.name}), height_(height), width_(width), options_(o) {
+    internal::require_positive("Resizing", "height", height);
+    internal::require_positive("Resizing", "width", width);
+    without_weights();
+    keep_dtypes();
+  }
+  Tensor call(const Tensor& given, bool) override {
+    Tensor x = given;
+    if (options_.crop_to_aspect_ratio) {
+      const std::int64_t h = known_size(x.partial_shape(), -3),
+                         w = known_size(x.partial_shape(), -2);
+      const std::int64_t wanted_h = std::min(h, w * height_ / width_),
+                         wanted_w = std::min(w, h * width_ / height_);
+      x = image::crop_to_bounding_box(x, (h - wanted_h) / 2, (w - wanted_w) / 2, wanted_h,
+                                      wanted_w);
+    }
+    const Tensor y = image::resize(
+        x, {height_, width_}, {.method = options_.interpolation, .antialias = options_.antialias});
+    return given.dtype() == uint8 ? saturate_cast(round(y), uint8) : cast(y, compute_dtype());
+  }
+  void describe(Config& config) const override {
+    config.set("height", height_).set("width", width_).set("interpolation", options_.interpolation);
+  }
+
+ private:
+  std::int64_t height_, width_;
+  ResizingOptions options_;
+};
+
+class CenterCropImpl final : public LayerImpl {
+ public:
+  CenterCropImpl(std::int64_t height, std::int64_t width, const CropOptions& o)
+      : LayerImpl("CenterCrop", {.name = o.name}), height_(height), width_(width) {
+    internal::require_positive("CenterCrop", "height", height);
+    internal::require_positive("CenterCrop", "width", width);
+    without_weights();
+  }
+  Tensor call(const Tensor& given, bool) override {
+    const Tensor x = cast(given, compute_dtype());
+    const std::int64_t h = known_size(x.partial_shape(), -3), w = known_size(x.partial_shape(), -2);
+    if (h >= height_ && w >= width_) {
+      return image::crop_to_bounding_box(x, (h - height_) / 2, (w - width_) / 2, height_, width_);
+    }
+    return ResizingImpl(height_, width_, {.crop_to_aspect_ratio = true}).call(x, false);
+  }
+  void describe(Config& config) const override {
+    config.set("height", height_).set("width", width_);
+  }
+
+ private:
+  std::int64_t height_, width_;
+};
+
+template <class Impl>
+Impl& impl_of(const Layer& layer) {
+  return static_cast<Impl&>(*layer.impl());
+}
+template <class Impl>
+void adapt_to(const Layer& layer, const Tensor& data) {
+  Impl& impl = impl_of<Impl>(layer);
+  impl.begin();
+  impl.add(data);
+  impl.finish();
+}
+template <class Impl>
+void adapt_to(const Layer& layer, const data::Dataset& batches) {
+  Impl& impl = impl_of<Impl>(layer);
+  impl.begin();
+  each_batch(batches, [&](const Tensor& batch) { impl.add(batch); });
+  impl.finish();
+}
+
+}  // namespace
+
+Normalization::Normalization(const NormalizationOptions& options)
+    : Layer(make_layer<NormalizationImpl>(options)) {}
+void Normalization::adapt(const Tensor& data) const { adapt_to<NormalizationImpl>(*this, data); }
+void Normalization::adapt(const data::Dataset& batches) const {
+  adapt_to<NormalizationImpl>(*this, batches);
+}
+Discretization::Discretization(const DiscretizationOptions& options)
+    : Layer(make_layer<DiscretizationImpl>(options)) {}
+void Discretization::adapt(const Tensor& data) const { adapt_to<DiscretizationImpl>(*this, data); }
+void Discretization::adapt(const data::Dataset& batches) const {
+  adapt_to<DiscretizationImpl>(*this, batches);
+}
+std::vector<float> Discretization::bin_boundaries() const {
+  return impl_of<DiscretizationImpl>(*this).boundaries;
+}
+CategoryEncoding::CategoryEncoding(const CategoryEncodingOptions& options)
+    : Layer(make_layer<CategoryEncodingImpl>(options)) {}
+Hashing::Hashing(const HashingOptions& options) : Layer(make_layer<HashingImpl>(options)) {}
+Resizing::Resizing(std::int64_t height, std::int64_t width, const ResizingOptions& options)
+    : Layer(make_layer<ResizingImpl>(height, width, options)) {}
+CenterCrop::CenterCrop(std::int64_t height, std::int64_t width, const CropOptions& options)
+    : Layer(make_layer<CenterCropImpl>(height, width, options)) {}
+
+}  // namespace tandem::keras

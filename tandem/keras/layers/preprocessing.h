@@ -1,0 +1,152 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tandem/core/export.h"
+#include "tandem/data/dataset.h"
+#include "tandem/keras/layer.h"
+#include "tandem/ops/ragged_tensor.h"
+#include "tandem/runtime/tensor.h"
+
+/// Layers that turn raw features into what a network takes. Those with `adapt` learn from data
+/// once, before training; all work in models, in calls by themselves, and in Dataset::map.
+namespace tandem::keras {
+
+struct NormalizationOptions {
+  /// Axes with a mean and a variance for each index; empty: one for all.
+  std::optional<std::vector<int>> axis = std::vector<int>{-1};
+  std::optional<std::vector<double>> mean = std::nullopt;      ///< given, instead of learnt
+  std::optional<std::vector<double>> variance = std::nullopt;  ///< likewise
+  bool invert = false;                                         ///< back from normalized values
+  std::string name = {};
+  DTypePolicy dtype = {};
+};
+/// (x - mean) / √variance.
+class TANDEM_EXPORT Normalization : public Layer {
+ public:
+  explicit Normalization(const NormalizationOptions& options = {});
+  void adapt(const Tensor& data) const;
+  /// Elements are the data, or (data, …).
+  void adapt(const data::Dataset& batches) const;
+};
+
+struct DiscretizationOptions {
+  std::vector<float> bin_boundaries = {};               ///< given, instead of learnt
+  std::optional<std::int64_t> num_bins = std::nullopt;  ///< to be learnt, of equal counts
+  std::string output_mode = "int";                      ///< or "one_hot", "multi_hot", "count"
+  std::string name = {};
+};
+/// Numbers to the number of their bin.
+class TANDEM_EXPORT Discretization : public Layer {
+ public:
+  explicit Discretization(const DiscretizationOptions& options);
+  void adapt(const Tensor& data) const;
+  void adapt(const data::Dataset& batches) const;
+  std::vector<float> bin_boundaries() const;
+};
+
+struct CategoryEncodingOptions {
+  std::int64_t num_tokens = 0;
+  std::string output_mode = "multi_hot";  ///< or "one_hot", "count"
+  std::string name = {};
+};
+/// Integers below num_tokens to rows of num_tokens floats.
+class TANDEM_EXPORT CategoryEncoding : public Layer {
+ public:
+  explicit CategoryEncoding(const CategoryEncodingOptions& options);
+};
+
+struct HashingOptions {
+  std::int64_t num_bins = 0;
+  std::optional<std::string> mask_value = std::nullopt;  ///< gets bin 0, and nothing else does
+  std::optional<std::vector<std::int64_t>> salt = std::nullopt;  ///< one or two numbers
+  std::string output_mode = "int";  ///< or "one_hot", "multi_hot", "count"
+  std::string name = {};
+};
+/// Texts or integers to one of num_bins numbers, by a hash that is the same everywhere.
+class TANDEM_EXPORT Hashing : public Layer {
+ public:
+  explicit Hashing(const HashingOptions& options);
+};
+
+template <class Token>
+struct LookupOptions {
+  std::vector<Token> vocabulary = {};  ///< given, instead of learnt
+  std::optional<std::int64_t> max_tokens = std::nullopt;
+  std::int64_t num_oov_indices = 1;
+  std::string output_mode = "int";  ///< or "one_hot", "multi_hot", "count"
+  bool invert = false;              ///< numbers to tokens
+  std::string name = {};
+};
+using StringLookupOptions = LookupOptions<std::string>;
+using IntegerLookupOptions = LookupOptions<std::int64_t>;
+/// Texts to numbers: 0 … num_oov_indices - 1 for unknown ones, then the vocabulary.
+class TANDEM_EXPORT StringLookup : public Layer {
+ public:
+  explicit StringLookup(const StringLookupOptions& options = {});
+  /// The most frequent tokens, ties in the order of the alphabet backwards, as Keras has them.
+  void adapt(const Tensor& data) const;
+  void adapt(const data::Dataset& batches) const;
+  /// Unknown tokens first ("[UNK]").
+  std::vector<std::string> get_vocabulary() const;
+  std::int64_t vocabulary_size() const;
+};
+/// Integers to numbers, in the way of StringLookup.
+class TANDEM_EXPORT IntegerLookup : public Layer {
+ public:
+  explicit IntegerLookup(const IntegerLookupOptions& options = {});
+  void adapt(const Tensor& data) const;
+  void adapt(const data::Dataset& batches) const;
+  std::vector<std::int64_t> get_vocabulary() const;
+  std::int64_t vocabulary_size() const;
+};
+
+struct TextVectorizationOptions {
+  std::optional<std::int64_t> max_tokens = std::nullopt;
+  /// "lower_and_strip_punctuation", "lower", "strip_punctuation" or "" for none.
+  std::string standardize = "lower_and_strip_punctuation";
+  std::string split = "whitespace";       ///< or "character", or "" for none
+  std::vector<std::int64_t> ngrams = {};  ///< widths; empty: single tokens
+  std::string output_mode = "int";        ///< or "multi_hot", "count", "tf_idf"
+  std::optional<std::int64_t> output_sequence_length = std::nullopt;
+  std::vector<std::string> vocabulary = {};
+  std::string name = {};
+};
+/// Texts [batch] or [batch, 1] to rows of token numbers: 0 fills up, 1 is unknown.
+class TANDEM_EXPORT TextVectorization : public Layer {
+ public:
+  explicit TextVectorization(const TextVectorizationOptions& options = {});
+  void adapt(const Tensor& data) const;
+  void adapt(const data::Dataset& batches) const;
+  std::vector<std::string> get_vocabulary() const;
+  std::int64_t vocabulary_size() const;
+};
+
+struct ResizingOptions {
+  std::string interpolation = "bilinear";
+  bool crop_to_aspect_ratio = false;
+  bool antialias = false;
+  std::string name = {};
+};
+/// Images to a size.
+class TANDEM_EXPORT Resizing : public Layer {
+ public:
+  Resizing(std::int64_t height, std::int64_t width, const ResizingOptions& options = {});
+};
+
+struct CropOptions {
+  std::optional<std::int64_t> seed = std::nullopt;
+  std::string name = {};
+};
+/// The middle of images; smaller ones are resized.
+class TANDEM_EXPORT CenterCrop : public Layer {
+ public:
+  CenterCrop(std::int64_t height, std::int64_t width, const CropOptions& options = {});
+};
+
+}  // namespace tandem::keras
