@@ -114,7 +114,7 @@ class Bench:
 
     def count(self, row):
         """A row that is counted, not measured: once says it all."""
-        say(f"{row.name}: under callgrind")
+        say(f"{row.name}: counted")
         try:
             value, details = counted.measure(row, ROOT, self.options.build, say)
         except (RuntimeError, OSError) as failure:

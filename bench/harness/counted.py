@@ -1,9 +1,9 @@
-"""The rows that are counted under callgrind."""
+"""The rows that are counted: under callgrind, or by the stand-in for a GPU's driver."""
 
 import json
 import os
 
-from . import instructions, machinery
+from . import gpu_host, instructions, machinery
 
 
 def overhead_of_machinery(root, build, say):
@@ -24,11 +24,12 @@ def overhead_of_profiler(root, build, say):
     return row["ours"], {"instructions_per_step": counts}
 
 
-ROWS = {"machinery": overhead_of_machinery, "profiler_overhead": overhead_of_profiler}
+ROWS = {"machinery": overhead_of_machinery, "profiler_overhead": overhead_of_profiler,
+        **gpu_host.ROWS}
 
 
 def measure(row, root, build, say):
     """The row's figure, and further results."""
-    if not instructions.available():
+    if row.name not in gpu_host.ROWS and not instructions.available():
         raise RuntimeError("valgrind is not installed")
     return ROWS[row.name](root, build, say)

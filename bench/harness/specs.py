@@ -36,7 +36,7 @@ class Row:
     tolerance: float = 1e-4  # by how much the two sides' `check` may differ, relatively
     one_shot: bool = False  # each of our measurements is a process of its own
     in_mean: bool = True  # whether the geometric mean counts it
-    counted: bool = False  # instructions under callgrind, not time (harness/counted.py)
+    counted: bool = False  # instructions or calls, not time (harness/counted.py)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -185,6 +185,17 @@ def devices():
     yield Row("profiler_overhead", "share", "lower", (), limit=0.03, counted=True)
 
 
+def gpu_host():
+    # A step that was captured as one graph of the driver's would take at most 4 calls.
+    for work in ("mlp", "cnn"):
+        yield Row(f"{work}_driver_calls", "calls/step", "lower", (), limit=4, counted=True)
+        yield Row(f"{work}_kernels", "launches/step", "lower", (), counted=True)
+        yield Row(f"{work}_bytes_to_gpu", "B/step", "lower", (), counted=True)
+        yield Row(f"{work}_bytes_from_gpu", "B/step", "lower", (), counted=True)
+    yield Row("eager_driver_calls", "calls/op", "lower", (), counted=True)
+    yield Row("eager_kernels", "launches/op", "lower", (), counted=True)
+
+
 def placement():
     yield Row("nodes_10k", "ms", "lower", (), limit=50)
     yield Row("nodes_100k", "ms", "lower", (), limit=1000)
@@ -249,6 +260,7 @@ BENCHES = {
                     mean=Peer("tensorflow", TENSORFLOW_MODELS, 1.5)),
     "mechanisms": Bench(tuple(mechanisms()), models="export_mechanisms.py"),
     "devices": Bench(tuple(devices())),
+    "gpu_host": Bench(tuple(gpu_host())),
     "placement": Bench(tuple(placement())),
     "data": Bench(tuple(data()), files=True),
     "shapes": Bench(tuple(shapes())),

@@ -128,6 +128,8 @@ void refuse_empty_values(CLI::App& command) {
 
 void add_ops(CLI::App& command, OpsArguments& a) {
   command.add_option("NAME", a.name, "The op to print");
+  command.add_option("--class", a.kernel_class,
+                     "CLASS: only ops with a kernel for devices of this class (cpu, cuda)");
   add_json(command, a.json);
 }
 

@@ -25,7 +25,8 @@ struct UsageError : std::runtime_error {
 void report_error(const std::exception_ptr& error);
 
 struct OpsArguments {
-  std::string name;  ///< the op; empty: all
+  std::string name;          ///< the op; empty: all
+  std::string kernel_class;  ///< only ops with a kernel for devices of this class
   bool json = false;
 };
 void run_ops(const OpsArguments& arguments);

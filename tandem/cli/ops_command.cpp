@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <iostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tandem/cli/commands.h"
@@ -43,8 +44,23 @@ void print_one(const Runtime& runtime, const OpsArguments& arguments) {
   }
 }
 
+// Whether devices of a class run the op; kernels of class * serve every device.
+bool has_kernel(const std::vector<const KernelDecl*>& kernels, const std::string& kernel_class) {
+  return std::any_of(kernels.begin(), kernels.end(), [&](const KernelDecl* kernel) {
+    return kernel->kernel_class == kernel_class || kernel->kernel_class == std::string_view("*");
+  });
+}
+
 void print_all(const Runtime& runtime, const OpsArguments& arguments) {
-  const auto ops = runtime.ops().all();
+  auto ops = runtime.ops().all();
+  if (!arguments.kernel_class.empty()) {
+    std::erase_if(ops, [&](const OpDef* op) {
+      return !has_kernel(runtime.kernels().all(op->name), arguments.kernel_class);
+    });
+    if (ops.empty()) {
+      throw NotFoundError(cat("No op has a kernel of class '", arguments.kernel_class, "'."));
+    }
+  }
   if (arguments.json) {
     auto list = nlohmann::ordered_json::array();
     for (const OpDef* op : ops) list.push_back(op_json(*op, runtime.kernels().all(op->name)));

@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 #define TANDEM_PLUGIN_VERSION_MAJOR 1
-#define TANDEM_PLUGIN_VERSION_MINOR 2
+#define TANDEM_PLUGIN_VERSION_MINOR 3
 
 /* Put before the definition of tandem_plugin_init. */
 #if defined(__GNUC__)
@@ -169,6 +169,7 @@ typedef struct TandemTensor {
   void* data;          /* as the device's kernels see it; host memory where the op's declaration
                           says so (docs/placement.md), as for shapes and axes */
   uint64_t bytes;
+  int32_t on_host; /* since 1.3: 1 if `data` is host memory */
 } TandemTensor;
 
 /* A kernel for an op on the plugin's kernel class (see TandemPluginApi). */
@@ -224,6 +225,27 @@ typedef struct TandemHostApi {
                                const int64_t** values, size_t* count, TandemStatus* status);
   void (*kernel_attr_float_list)(TandemKernelContext* context, const char* name,
                                  const float** values, size_t* count, TandemStatus* status);
+
+  /* Since 1.3. The value of the variable that input `index` names, as a handle or a reference.
+   * With `write` it is in memory that nothing else sees: where something shares the value, `tensor`
+   * is new memory, and the kernel first copies the elements of `shared` there, in its stream's
+   * order; otherwise shared->data is null. FAILED_PRECONDITION while the variable has no value. */
+  void (*kernel_variable)(TandemKernelContext* context, int32_t index, int32_t write,
+                          TandemTensor* tensor, TandemTensor* shared, TandemStatus* status);
+  /* Output `output` is input `input` as it is: the same memory, or the reference that it is. */
+  void (*kernel_forward)(TandemKernelContext* context, int32_t input, int32_t output,
+                         TandemStatus* status);
+  /* For ops that keep a random state, such as RandomUniform: where in its stream of Philox 4x32-10
+   * this execution begins. The node's state moves on by so many blocks. */
+  void (*kernel_random)(TandemKernelContext* context, uint64_t blocks, uint32_t counter[4],
+                        uint32_t key[2], TandemStatus* status);
+  /* 1 if results must have the same bits in every run (op determinism). */
+  int32_t (*kernel_deterministic)(TandemKernelContext* context);
+  /* The text at `index` of a list of strings, and how many there are; an index beyond them gives
+   * the number alone. */
+  void (*kernel_attr_string_list)(TandemKernelContext* context, const char* name, size_t index,
+                                  const char** value, size_t* length, size_t* count,
+                                  TandemStatus* status);
 } TandemHostApi;
 
 /* ---- What the plugin offers to Tandem ---- */

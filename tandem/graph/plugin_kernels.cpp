@@ -11,9 +11,11 @@
 #include <vector>
 
 #include "tandem/core/error.h"
+#include "tandem/device/memory_space.h"
 #include "tandem/device/plugin_backend.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/kernel_context.h"
+#include "tandem/graph/reference.h"
 
 namespace tandem {
 namespace {
@@ -77,6 +79,12 @@ const TandemKernel& kernel_for(const KernelContext& context) {
                           context.device().kernel_class(), '.'));
 }
 
+// Values of variables that the running kernel copies to new memory.
+std::vector<Array>& replaced_values() {
+  thread_local std::vector<Array> values;
+  return values;
+}
+
 void run_plugin_kernel(KernelContext& context) {
   const TandemKernel& kernel = kernel_for(context);
   TandemStatus status;
@@ -84,6 +92,7 @@ void run_plugin_kernel(KernelContext& context) {
   status.code = TANDEM_OK;
   status.message[0] = '\0';
   kernel.run(reinterpret_cast<TandemKernelContext*>(&context), &status);
+  replaced_values().clear();
   if (status.code == TANDEM_OK) return;
   const bool known = status.code > 0 && status.code <= static_cast<int>(Code::kUnauthenticated);
   throw_error(known ? static_cast<Code>(status.code) : Code::kUnknown,
@@ -116,6 +125,8 @@ void describe(const Array& array, TandemTensor* tensor) {
   tensor->dims = array.shape().data();
   tensor->data = array.raw_data();
   tensor->bytes = is_object(array.dtype()) ? 0 : array.num_bytes();
+  // Plug-ins of versions before 1.3 end before it.
+  if (tensor->size >= sizeof(TandemTensor)) tensor->on_host = array.on_host() ? 1 : 0;
 }
 
 void check_index(const KernelContext& c, const char* what, int index, int count) {
@@ -192,6 +203,54 @@ void read_type(TandemKernelContext* context, const char* name, std::int32_t* out
   guarded(status, [&] { *out = static_cast<std::int32_t>(real(context).type_attr(name)); });
 }
 
+// Readers share a variable's value, so that a kernel that changes it may need memory of its own.
+void variable(TandemKernelContext* context, std::int32_t index, std::int32_t write,
+              TandemTensor* tensor, TandemTensor* shared, TandemStatus* status) {
+  guarded(status, [&] {
+    KernelContext& c = real(context);
+    check_index(c, "input", index, c.num_inputs());
+    VariableResource& variable = variable_input(c.input(index));
+    std::lock_guard lock(variable.mutex());
+    require_initialized(c.input(index), variable);
+    // A value that was given elsewhere moves to where it is used.
+    if (device_of(variable.value()) != &c.device()) {
+      variable.assign(kernel_view(copy_to_device(variable.value(), c.device())), false);
+    }
+    Array& value = variable.value();
+    shared->data = nullptr;
+    if (write != 0 && !value.writable_in_place()) {
+      Array old = value;
+      variable.assign(kernel_view(allocate_on(c.device(), old.dtype(), old.shape())), false);
+      describe(kernel_view(old), shared);
+      replaced_values().push_back(std::move(old));
+    }
+    describe(kernel_view(variable.value()), tensor);
+  });
+}
+
+void forward(TandemKernelContext* context, std::int32_t from, std::int32_t to,
+             TandemStatus* status) {
+  guarded(status, [&] {
+    KernelContext& c = real(context);
+    check_index(c, "input", from, c.num_inputs());
+    check_index(c, "output", to, c.num_outputs());
+    c.set_output(to, c.input(from));
+  });
+}
+
+void read_string_in_list(TandemKernelContext* context, const char* name, std::size_t index,
+                         const char** out, std::size_t* length, std::size_t* count,
+                         TandemStatus* status) {
+  guarded(status, [&] {
+    const auto* values = attr<std::vector<std::string>>(context, name, status);
+    if (!values) return;
+    *count = values->size();
+    if (index >= values->size()) return;
+    *out = (*values)[index].c_str();
+    *length = (*values)[index].size();
+  });
+}
+
 // Offered to plugins as soon as the library is there.
 const bool kOffered = [] {
   TandemHostApi& host = plugin_host_api();
@@ -213,6 +272,12 @@ const bool kOffered = [] {
   host.kernel_attr_type = read_type;
   host.kernel_attr_int_list = read_list<std::int64_t>;
   host.kernel_attr_float_list = read_list<float>;
+  host.kernel_variable = variable;
+  host.kernel_forward = forward;
+  host.kernel_deterministic = [](TandemKernelContext* c) {
+    return real(c).deterministic() ? std::int32_t{1} : std::int32_t{0};
+  };
+  host.kernel_attr_string_list = read_string_in_list;
   set_plugin_kernel_sink(register_plugin_kernels);
   return true;
 }();

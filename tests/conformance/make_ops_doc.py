@@ -27,6 +27,8 @@ hand. `td ops NAME` prints a declaration with its kernels. The C++ functions tha
 family, in tandem/ops/*.h; `<tandem/tandem.h>` has all of them.
 
 - *dtypes*: those of the op's first type attribute that a CPU kernel takes; empty where the op has none.
+- *CUDA*: those that a CUDA kernel takes, or "yes" where there are no dtypes to name. Kernels that look at no element, such as
+  Reshape's, serve every device. Which of them have run on which GPU is said in docs/gpu.
 - *gradient*: yes, or blank where none flows through the op or none is known.
 - *cases*: calls of this op that are compared with the real TensorFlow and pass (values, dtypes, shapes, errors and, where
   there are, gradients), eager and traced. An op without cases of its own is tested by programs and graphs that use it.
@@ -44,13 +46,21 @@ SHORT = [
 ]
 
 
-def dtypes(op):
+def runs_on(kernel, kernel_class):
+    return kernel["kernel_class"] in (kernel_class, "*")
+
+
+def dtypes(op, kernel_class):
+    """The dtypes that kernels of the class take, "yes" for a kernel of an op without any, or "" without kernels."""
+    kernels = [kernel for kernel in op["kernels"] if runs_on(kernel, kernel_class)]
+    if not kernels:
+        return ""
     types = [attr for attr in op["attrs"] if attr["kind"] in ("type", "list(type)")]
     if not types:
-        return ""
+        return "" if kernel_class == "cpu" else "yes"
     allowed = types[0].get("allowed")
     found = set()
-    for kernel in op["kernels"]:
+    for kernel in kernels:
         # A kernel that says nothing of the attribute takes what the op does.
         taken = kernel.get("types", {}).get(types[0]["name"], allowed)
         if taken is None:
@@ -92,10 +102,12 @@ def page(ops):
     known = NAMES.read_text(encoding="utf-8").split()
     ops = [op for op in ops if op["kernels"]]
     ours = {op["name"] for op in ops}
-    lines = [HEAD, f"## The {len(ops)} ops there are\n\n", "| op | dtypes | gradient | cases |\n| --- | --- | --- | ---: |\n"]
+    on_gpus = sum(any(runs_on(kernel, "cuda") for kernel in op["kernels"]) for op in ops)
+    lines = [HEAD, f"## The {len(ops)} ops there are\n\n", f"{on_gpus} of them have CUDA kernels.\n\n",
+             "| op | dtypes | CUDA | gradient | cases |\n| --- | --- | --- | --- | ---: |\n"]
     gradient = {True: "yes", False: ""}
     for op in ops:
-        lines.append(f"| {op['name']} | {dtypes(op)} | {gradient[op['gradient']]} | {cases[op['name']]} |\n")
+        lines.append(f"| {op['name']} | {dtypes(op, 'cpu')} | {dtypes(op, 'cuda')} | {gradient[op['gradient']]} | {cases[op['name']]} |\n")
     missing = [name for name in known if name not in ours]
     lines.append(f"\n## The {len(missing)} ops of TensorFlow that are not here\n\n")
     row = ""
@@ -120,7 +132,7 @@ def main():
     listed = subprocess.run([options.td, "ops", "--json"], check=True, capture_output=True, text=True).stdout
     ops = json.loads(listed)
     # The executor itself is what runs a function's arguments and results.
-    bare = [op["name"] for op in ops if not op["kernels"] and op["name"] not in ("_Arg", "_Retval")]
+    bare = [op["name"] for op in ops if not any(runs_on(kernel, "cpu") for kernel in op["kernels"]) and op["name"] not in ("_Arg", "_Retval")]
     if bare:
         print("declared without a CPU kernel: " + ", ".join(bare))
         return 1

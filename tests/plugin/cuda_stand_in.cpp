@@ -5,7 +5,9 @@
 // checked.
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -48,6 +50,23 @@ const std::vector<int>& visible() {
   }();
   return *all;
 }
+
+// What a program asked of the driver, written to the file that CUDA_STAND_IN_COUNTS names when the
+// program ends.
+struct Counts {
+  std::atomic<long long> driver_calls{0}, kernels{0}, bytes_to_gpu{0}, bytes_from_gpu{0};
+  ~Counts() {
+    const char* path = std::getenv("CUDA_STAND_IN_COUNTS");
+    std::FILE* file = path ? std::fopen(path, "w") : nullptr;
+    if (!file) return;
+    std::fprintf(file,
+                 "{\"driver_calls\": %lld, \"kernels\": %lld, \"bytes_to_gpu\": %lld, "
+                 "\"bytes_from_gpu\": %lld}\n",
+                 driver_calls.load(), kernels.load(), bytes_to_gpu.load(), bytes_from_gpu.load());
+    std::fclose(file);
+  }
+};
+Counts counts;
 
 struct Memory {
   std::mutex mutex;
@@ -217,20 +236,24 @@ STAND_IN cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
 }
 STAND_IN cuDevicePrimaryCtxRelease(CUdevice) { return CUDA_SUCCESS; }
 STAND_IN cuCtxSetCurrent(CUcontext context) {
+  ++counts.driver_calls;
   contexts() = {context};
   return CUDA_SUCCESS;
 }
 STAND_IN cuCtxPushCurrent(CUcontext context) {
+  ++counts.driver_calls;
   contexts().push_back(context);
   return CUDA_SUCCESS;
 }
 STAND_IN cuCtxPopCurrent(CUcontext* context) {
+  ++counts.driver_calls;
   *context = contexts().back();
   contexts().pop_back();
   return CUDA_SUCCESS;
 }
 
 STAND_IN cuMemAlloc(CUdeviceptr* address, std::size_t bytes) {
+  ++counts.driver_calls;
   if (contexts().empty()) return CUDA_ERROR_INVALID_CONTEXT;
   Memory& m = memory(gpu_of(contexts().back()));
   std::lock_guard lock(m.mutex);
@@ -242,6 +265,7 @@ STAND_IN cuMemAlloc(CUdeviceptr* address, std::size_t bytes) {
   return CUDA_SUCCESS;
 }
 STAND_IN cuMemFree(CUdeviceptr address) {
+  ++counts.driver_calls;
   if (contexts().empty()) return CUDA_ERROR_INVALID_CONTEXT;
   Memory& m = memory(gpu_of(contexts().back()));
   std::lock_guard lock(m.mutex);
@@ -253,23 +277,30 @@ STAND_IN cuMemFree(CUdeviceptr address) {
   return CUDA_SUCCESS;
 }
 STAND_IN cuMemHostAlloc(void** address, std::size_t bytes, unsigned) {
+  ++counts.driver_calls;
   *address = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
   return CUDA_SUCCESS;
 }
 STAND_IN cuMemFreeHost(void* address) {
+  ++counts.driver_calls;
   std::free(address);
   return CUDA_SUCCESS;
 }
 
 STAND_IN cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream) {
+  ++counts.driver_calls;
+  counts.bytes_to_gpu += static_cast<long long>(bytes);
   if (!known(to, bytes)) return CUDA_ERROR_INVALID_VALUE;
   return copy(stream, host(to), from, bytes);
 }
 STAND_IN cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
+  ++counts.driver_calls;
+  counts.bytes_from_gpu += static_cast<long long>(bytes);
   if (!known(from, bytes)) return CUDA_ERROR_INVALID_VALUE;
   return copy(stream, to, host(from), bytes);
 }
 STAND_IN cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
+  ++counts.driver_calls;
   if (!known(to, bytes) || !known(from, bytes)) return CUDA_ERROR_INVALID_VALUE;
   return copy(stream, host(to), host(from), bytes);
 }
@@ -288,40 +319,49 @@ STAND_IN cuStreamDestroy(CUstream stream) {
   return CUDA_SUCCESS;
 }
 STAND_IN cuStreamSynchronize(CUstream stream) {
+  ++counts.driver_calls;
   Progress end;
   stream->queue.add([&] { end.reach(1); });
   end.wait(1);
   return CUDA_SUCCESS;
 }
 STAND_IN cuLaunchHostFunc(CUstream stream, CUhostFn function, void* argument) {
+  ++counts.driver_calls;
+  ++counts.kernels;
   stream->queue.add([=] { function(argument); });
   return CUDA_SUCCESS;
 }
 STAND_IN cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t bytes, CUstream stream) {
+  ++counts.driver_calls;
   if (!known(to, bytes)) return CUDA_ERROR_INVALID_VALUE;
   stream->queue.add([=] { std::memset(host(to), value, bytes); });
   return CUDA_SUCCESS;
 }
 STAND_IN cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
+  ++counts.driver_calls;
   stream->queue.add(
       [progress = event->progress, place = event->progress->latest()] { progress->wait(place); });
   return CUDA_SUCCESS;
 }
 STAND_IN cuEventCreate(CUevent* event, unsigned) {
+  ++counts.driver_calls;
   if (contexts().empty()) return CUDA_ERROR_INVALID_CONTEXT;
   *event = new CUevent_st;
   return CUDA_SUCCESS;
 }
 STAND_IN cuEventDestroy(CUevent event) {
+  ++counts.driver_calls;
   delete event;
   return CUDA_SUCCESS;
 }
 STAND_IN cuEventRecord(CUevent event, CUstream stream) {
+  ++counts.driver_calls;
   stream->queue.add(
       [progress = event->progress, place = event->progress->record()] { progress->reach(place); });
   return CUDA_SUCCESS;
 }
 STAND_IN cuEventSynchronize(CUevent event) {
+  ++counts.driver_calls;
   event->progress->wait(event->progress->latest());
   return CUDA_SUCCESS;
 }

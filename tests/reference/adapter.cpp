@@ -401,9 +401,29 @@ bool has_op(const std::string& name) {
   return tandem::Runtime::current().ops().find(name) != nullptr;
 }
 
-bool has_kernel(const std::string& name, const std::string& kernel_class) {
-  for (const tandem::KernelDecl* kernel : tandem::Runtime::current().kernels().all(name)) {
-    if (kernel->kernel_class == kernel_class) return true;
+namespace {
+
+// Whether a kernel takes the types that a call's attributes name.
+bool takes(const tandem::KernelDecl& kernel, const Call& call) {
+  for (const tandem::TypeConstraint& wanted : kernel.types) {
+    if (!wanted.attr) continue;
+    for (const auto* attributes : {&call.attributes, &call.inferred}) {
+      const auto found = attributes->find(wanted.attr);
+      if (found == attributes->end() || found->second.type != "type") continue;
+      if (!wanted.types.contains(*to_attr(found->second).get_if<tandem::DType>())) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool has_kernel(const Call& call, const std::string& kernel_class) {
+  for (const tandem::KernelDecl* kernel : tandem::Runtime::current().kernels().all(call.op)) {
+    // One that is only declared runs on no device of this process.
+    if (kernel->kernel_class == kernel_class && kernel->name != std::string_view("declared") &&
+        takes(*kernel, call))
+      return true;
   }
   return false;
 }

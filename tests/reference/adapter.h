@@ -27,8 +27,8 @@ class Refusal : public std::runtime_error {
 enum class Mode { kEager, kTraced };
 
 bool has_op(const std::string& name);
-/// Whether devices of a kernel class ("cpu", "cuda") have a kernel for some types of the op.
-bool has_kernel(const std::string& name, const std::string& kernel_class);
+/// Whether devices of a kernel class ("cpu", "cuda") have a kernel for the call's types.
+bool has_kernel(const Call& call, const std::string& kernel_class);
 
 struct Result {
   std::vector<Value> outputs;

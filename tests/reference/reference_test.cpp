@@ -34,8 +34,9 @@ constexpr const char* kUsage =
   --family NAME    only this file of cases; may be repeated
   --filter TEXT    only cases whose line or id has this text
   --every N        only one case of N, always the same
-  --class CLASS    only cases of ops with a kernel of this class, such as cuda
-  --except FILE    lines "ID reason": cases that this class answers otherwise, left out
+  --class CLASS    only cases for whose types there is a kernel of this class, such as cuda
+  --except FILE    lines "ID reason" or "FAMILY/OP reason": cases that this class answers otherwise,
+                   left out
   --only PART      of eager, traced and shapes only these; may be repeated
   --report FILE    appends "CASES FAILED" to this file
   --list-missing   names the ops of the cases that the registry lacks, and does nothing else
@@ -47,7 +48,7 @@ struct Options {
   fs::path pending;
   std::set<std::string> families;
   std::string filter, kernel_class;
-  std::set<std::string> exceptions;  // ids of cases
+  std::set<std::string> exceptions;  // ids of cases, or FAMILY/OP
   std::size_t every = 1;
   std::set<std::string> parts;
   fs::path report;
@@ -222,11 +223,11 @@ class Run {
   }
 
   void one(const Case& c) {
-    if (!options_.kernel_class.empty() &&
-        !reference::has_kernel(c.call.op, options_.kernel_class)) {
+    if (!options_.kernel_class.empty() && !reference::has_kernel(c.call, options_.kernel_class)) {
       return;
     }
-    if (options_.exceptions.count(c.id)) return;
+    if (options_.exceptions.count(c.id) || options_.exceptions.count(c.family + "/" + c.call.op))
+      return;
     if (!reference::has_op(c.call.op)) {
       if (pending_.count(c.call.op)) {
         waiting_.insert(c.call.op);

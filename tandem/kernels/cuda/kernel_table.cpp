@@ -1,6 +1,6 @@
 #include "tandem/kernels/cuda/kernel_table.h"
 
-#include <array>
+#include <iterator>
 #include <vector>
 
 #include "tandem/device/cuda/internal/driver.h"
@@ -17,13 +17,9 @@ namespace tandem::cuda {
 
 namespace {
 
-// TensorFlow's numbers of the types in each set.
-constexpr std::int32_t kFloating[] = {1, 2, 14, 19};
-constexpr std::int32_t kIntegers[] = {3, 4, 5, 6, 9, 17, 22, 23};
-constexpr std::int32_t kNumbers[] = {1, 2, 14, 19, 3, 4, 5, 6, 9, 17, 22, 23};
-constexpr std::int32_t kNumbersAndBool[] = {1, 2, 14, 19, 3, 4, 5, 6, 9, 17, 22, 23, 10};
-constexpr std::int32_t kIndices[] = {3, 9};
-constexpr std::int32_t kAny[] = {1, 2, 14, 19, 3, 4, 5, 6, 9, 17, 22, 23, 10};
+#define TANDEM_CUDA_TYPES(NAME, ...) constexpr std::int32_t k##NAME[] = {__VA_ARGS__};
+#include "tandem/kernels/cuda/type_sets.inc"
+#undef TANDEM_CUDA_TYPES
 
 template <void (*kKernel)(KernelCall&)>
 void run(TandemKernelContext* context, TandemStatus* status) {

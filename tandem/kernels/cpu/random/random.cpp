@@ -2,9 +2,12 @@
 
 #include "tandem/kernels/cpu/random/random.h"
 
+#include <algorithm>
+#include <cstdio>
 #include <random>
 
 #include "tandem/core/error.h"
+#include "tandem/device/plugin_backend.h"
 #include "tandem/graph/rng_position.h"
 #include "tandem/kernels/cpu/elementwise/int_input.h"
 #include "tandem/kernels/cpu/random/distributions.h"
@@ -88,6 +91,23 @@ StreamState& stream_of(const KernelContext& c, NodeState& state) {
   }
   return static_cast<StreamState&>(*state.object);
 }
+
+// For kernels of plugins, which run the same streams.
+const bool kOffered = [] {
+  plugin_host_api().kernel_random = [](TandemKernelContext* context, std::uint64_t blocks,
+                                       std::uint32_t* counter, std::uint32_t* key,
+                                       TandemStatus* status) {
+    try {
+      const Philox begin = reserve_blocks(*reinterpret_cast<KernelContext*>(context), blocks);
+      std::copy(begin.counter().begin(), begin.counter().end(), counter);
+      std::copy(begin.key().begin(), begin.key().end(), key);
+    } catch (const std::exception& error) {
+      status->code = TANDEM_INTERNAL;
+      std::snprintf(status->message, sizeof(status->message), "%s", error.what());
+    }
+  };
+  return true;
+}();
 
 }  // namespace
 

@@ -152,21 +152,24 @@ void select_reference(KernelContext& c) {
 constexpr TypeConstraint kNumbers{"T", kNumberTypes};
 constexpr TypeConstraint kIndices{"T", kIndexTypes};
 
-const KernelRegistration kVariable{{.op = "Variable", .run = variable}};
-const KernelRegistration kVariableV2{{.op = "VariableV2", .run = variable}};
-const KernelRegistration kTemporary{{.op = "TemporaryVariable", .run = temporary_variable}};
+const KernelRegistration kVariable{{.op = "Variable", .kernel_class = "*", .run = variable}};
+const KernelRegistration kVariableV2{{.op = "VariableV2", .kernel_class = "*", .run = variable}};
+const KernelRegistration kTemporary{
+    {.op = "TemporaryVariable", .kernel_class = "*", .run = temporary_variable}};
 const KernelRegistration kDestroyTemporary{
-    {.op = "DestroyTemporaryVariable", .run = destroy_temporary_variable}};
-const KernelRegistration kRead{{.op = "_ReadReference", .run = read_reference}};
+    {.op = "DestroyTemporaryVariable", .kernel_class = "*", .run = destroy_temporary_variable}};
+const KernelRegistration kRead{
+    {.op = "_ReadReference", .kernel_class = "*", .run = read_reference}};
 const KernelRegistration kIsInitialized{
     {.op = "IsVariableInitialized", .run = is_variable_initialized}};
-const KernelRegistration kAssign{{.op = "Assign", .run = assign}};
+const KernelRegistration kAssign{{.op = "Assign", .kernel_class = "*", .run = assign}};
 const KernelRegistration kAssignAdd{{.op = "AssignAdd", .types = {kNumbers}, .run = change<true>}};
 const KernelRegistration kAssignSub{{.op = "AssignSub", .types = {kNumbers}, .run = change<false>}};
 const KernelRegistration kCountUpTo{{.op = "CountUpTo", .types = {kIndices}, .run = count_up_to}};
 const KernelRegistration kResourceCountUpTo{
     {.op = "ResourceCountUpTo", .types = {kIndices}, .run = count_up_to}};
-const KernelRegistration kRefIdentity{{.op = "RefIdentity", .run = pass_reference}};
+const KernelRegistration kRefIdentity{
+    {.op = "RefIdentity", .kernel_class = "*", .run = pass_reference}};
 const KernelRegistration kRefSelect{{.op = "RefSelect", .run = select_reference}};
 
 }  // namespace

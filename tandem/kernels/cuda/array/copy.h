@@ -17,6 +17,11 @@ inline Sizes row_major_strides(const Sizes& sizes) {
   return strides;
 }
 
+/// The memory of an element, by its number.
+inline void* element_at(const TensorView& t, std::int64_t number) {
+  return t.as<std::byte>() + number * static_cast<std::int64_t>(size_of(t.type));
+}
+
 /// A walk over `sizes` with these strides, which may be zero or negative.
 Strides<1> walk(const Sizes& sizes, const Sizes& strides);
 
@@ -24,5 +29,17 @@ Strides<1> walk(const Sizes& sizes, const Sizes& strides);
 /// pointers are those of the walks' first elements.
 void copy_elements(std::size_t bytes, const void* from, const Strides<1>& from_walk, void* to,
                    const Strides<1>& to_walk, std::int64_t count);
+
+/// All of `from` to all of `to`, which has as many elements.
+void copy_all(const TensorView& from, const TensorView& to);
+/// Fills with the one element of `value`, which lies on the device.
+void fill_from(const TensorView& value, const TensorView& to);
+/// Fills with zeros.
+void fill_zeros(const TensorView& to);
+
+/// `axis` counted from the front. Throws Failure where there is no such axis.
+std::int64_t axis_of(std::int64_t axis, std::int64_t rank, const char* what);
+/// Sizes in host memory. Throws Failure for negative ones.
+Sizes host_sizes(const TensorView& sizes, const char* what);
 
 }  // namespace tandem::cuda

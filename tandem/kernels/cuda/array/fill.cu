@@ -5,17 +5,6 @@
 namespace tandem::cuda {
 namespace {
 
-// The value lies on the device.
-template <class T>
-TANDEM_KERNEL fill_from_kernel(const T* value, T* y, std::int64_t n) {
-  for (auto i = first_index<std::int64_t>(); i < n; i += index_step<std::int64_t>()) y[i] = *value;
-}
-
-template <class T>
-TANDEM_KERNEL zero_kernel(T* y, std::int64_t n) {
-  for (auto i = first_index<std::int64_t>(); i < n; i += index_step<std::int64_t>()) y[i] = T(0);
-}
-
 template <class Index, class T>
 TANDEM_KERNEL one_hot_kernel(const Index* indices, const T* on, const T* off, T* y, std::int64_t n,
                              std::int64_t depth, std::int64_t inner) {
@@ -29,17 +18,10 @@ TANDEM_KERNEL one_hot_kernel(const Index* indices, const T* on, const T* off, T*
 }  // namespace
 
 void array_fill(KernelCall& call) {
-  const Sizes sizes = call.input(0).host_vector("dims");
-  for (const std::int64_t size : sizes) {
-    if (size < 0) refuse("Dimension " + std::to_string(size) + " must be >= 0");
-  }
+  const Sizes sizes = host_sizes(call.input(0), "dims");
   const TensorView value = call.input(1), y = call.allocate_output(0, sizes);
   if (value.count != 1 || value.rank() != 0) refuse("value must be a scalar");
-  if (y.count == 0) return;
-  visit_size(y.type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    TANDEM_LAUNCH(fill_from_kernel<T>, shape_for(y.count), 0, value.as<T>(), y.as<T>(), y.count);
-  });
+  fill_from(value, y);
 }
 
 void array_pad(KernelCall& call) {
@@ -58,17 +40,13 @@ void array_pad(KernelCall& call) {
   for (std::size_t i = 0; i < sizes.size(); ++i) offset += amounts[2 * i] * strides[i];
   const TensorView y = call.allocate_output(0, sizes);
   if (y.count == 0) return;
-  visit_size(y.type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    if (call.num_inputs() > 2) {
-      TANDEM_LAUNCH(fill_from_kernel<T>, shape_for(y.count), 0, call.input(2).as<T>(), y.as<T>(),
-                    y.count);
-    } else {
-      TANDEM_LAUNCH(zero_kernel<T>, shape_for(y.count), 0, y.as<T>(), y.count);
-    }
-    copy_elements(sizeof(T), x.data, walk(x.sizes, row_major_strides(x.sizes)), y.as<T>() + offset,
-                  walk(x.sizes, strides), x.count);
-  });
+  if (call.num_inputs() > 2) {
+    fill_from(call.input(2), y);
+  } else {
+    fill_zeros(y);
+  }
+  copy_elements(size_of(x.type), x.data, walk(x.sizes, row_major_strides(x.sizes)),
+                element_at(y, offset), walk(x.sizes, strides), x.count);
 }
 
 void array_one_hot(KernelCall& call) {

@@ -1,9 +1,10 @@
-// Rows by index, and sums of rows by index. An index out of range gives zeros (or is left out of a
-// sum), as on TensorFlow's GPUs: reading it back would hold up the device.
+// Rows by index. An index out of range gives zeros, as on TensorFlow's GPUs: reading it back would
+// hold up the device.
 
 #include <algorithm>
 
 #include "tandem/kernels/cuda/array/copy.h"
+#include "tandem/kernels/cuda/array/gather.h"
 
 namespace tandem::cuda {
 namespace {
@@ -42,30 +43,11 @@ TANDEM_KERNEL gather_nd_kernel(const T* params, const Index* indices, T* y, std:
   }
 }
 
-// A thread for each result: the same order of summing in every run.
-template <class T, class Index>
-TANDEM_KERNEL segment_sum_kernel(const T* x, const Index* ids, T* y, std::int64_t n,
-                                 std::int64_t rows, std::int64_t inner) {
-  for (auto i = first_index<std::int64_t>(); i < n; i += index_step<std::int64_t>()) {
-    Sum<T> sum = Sum<T>(0);
-    for (std::int64_t row = 0; row < rows; ++row) {
-      if (static_cast<std::int64_t>(ids[row]) == i / inner) {
-        sum += static_cast<Sum<T>>(load(x[row * inner + i % inner]));
-      }
-    }
-    y[i] = store<T>(sum);
-  }
-}
+}  // namespace
 
-template <class F>
-void visit_index(Type type, F&& f) {
-  if (type == Type::kInt32) return f(Tag<std::int32_t>());
-  if (type == Type::kInt64) return f(Tag<std::int64_t>());
-  no_kernel_for(type);
-}
-
-void gather(KernelCall& call, std::int64_t axis, std::int64_t batch_dims) {
-  const TensorView params = call.input(0), indices = call.input(1);
+void gather(const KernelCall& call, const TensorView& params, std::int64_t axis,
+            std::int64_t batch_dims) {
+  const TensorView indices = call.input(1);
   const std::int64_t rank = params.rank();
   if (axis < 0) axis += rank;
   if (batch_dims < 0) batch_dims += indices.rank();
@@ -99,16 +81,14 @@ void gather(KernelCall& call, std::int64_t axis, std::int64_t batch_dims) {
   });
 }
 
-}  // namespace
-
-void array_gather(KernelCall& call) { gather(call, 0, 0); }
+void array_gather(KernelCall& call) { gather(call, call.input(0), 0, 0); }
 
 void array_gather_v2(KernelCall& call) {
-  gather(call, call.input(2).host_scalar("axis"), call.attr_int("batch_dims"));
+  gather(call, call.input(0), call.input(2).host_scalar("axis"), call.attr_int("batch_dims"));
 }
 
-void array_gather_nd(KernelCall& call) {
-  const TensorView params = call.input(0), indices = call.input(1);
+void gather_nd(const KernelCall& call, const TensorView& params) {
+  const TensorView indices = call.input(1);
   if (indices.rank() < 1) refuse("indices must be at least a vector");
   const std::int64_t depth = indices.sizes.back();
   if (depth > params.rank()) {
@@ -137,27 +117,6 @@ void array_gather_nd(KernelCall& call) {
   });
 }
 
-void array_unsorted_segment_sum(KernelCall& call) {
-  const TensorView x = call.input(0), ids = call.input(1);
-  const std::int64_t segments = call.input(2).host_scalar("num_segments");
-  if (segments < 0)
-    refuse("Input num_segments == " + std::to_string(segments) + " must not be negative.");
-  if (ids.rank() > x.rank() || !std::equal(ids.sizes.begin(), ids.sizes.end(), x.sizes.begin())) {
-    refuse("data.shape does not start with segment_ids.shape");
-  }
-  Sizes sizes(x.sizes.begin() + ids.rank(), x.sizes.end());
-  const std::int64_t inner = product(sizes);
-  sizes.insert(sizes.begin(), segments);
-  const TensorView y = call.allocate_output(0, sizes);
-  if (y.count == 0) return;
-  visit_index(ids.type, [&](auto index) {
-    visit_floating(y.type, [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      using Index = typename decltype(index)::type;
-      TANDEM_LAUNCH((segment_sum_kernel<T, Index>), shape_for(y.count), 0, x.as<T>(),
-                    ids.as<Index>(), y.as<T>(), y.count, ids.count, inner);
-    });
-  });
-}
+void array_gather_nd(KernelCall& call) { gather_nd(call, call.input(0)); }
 
 }  // namespace tandem::cuda

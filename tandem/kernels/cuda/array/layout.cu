@@ -8,21 +8,6 @@
 namespace tandem::cuda {
 namespace {
 
-std::int64_t axis_of(std::int64_t axis, std::int64_t rank, const char* what) {
-  if (axis < -rank || axis >= rank) {
-    refuse(std::string(what) + ": axis must be in the range [" + std::to_string(-rank) + ", " +
-           std::to_string(rank) + "), but got " + std::to_string(axis));
-  }
-  return axis < 0 ? axis + rank : axis;
-}
-
-const std::byte* at(const TensorView& t, std::int64_t element) {
-  return t.as<std::byte>() + element * static_cast<std::int64_t>(size_of(t.type));
-}
-std::byte* mutable_at(const TensorView& t, std::int64_t element) {
-  return t.as<std::byte>() + element * static_cast<std::int64_t>(size_of(t.type));
-}
-
 // A part of `whole` that begins at `first` along `axis` and has the sizes of `part`.
 void copy_part(const TensorView& whole, std::int64_t axis, std::int64_t first,
                const TensorView& part, bool out_of_whole) {
@@ -31,9 +16,10 @@ void copy_part(const TensorView& whole, std::int64_t axis, std::int64_t first,
   const Strides<1> in_part = walk(part.sizes, row_major_strides(part.sizes));
   const std::int64_t offset = first * strides[static_cast<std::size_t>(axis)];
   if (out_of_whole) {
-    copy_elements(size_of(whole.type), at(whole, offset), in_whole, part.data, in_part, part.count);
+    copy_elements(size_of(whole.type), element_at(whole, offset), in_whole, part.data, in_part,
+                  part.count);
   } else {
-    copy_elements(size_of(whole.type), part.data, in_part, mutable_at(whole, offset), in_whole,
+    copy_elements(size_of(whole.type), part.data, in_part, element_at(whole, offset), in_whole,
                   part.count);
   }
 }
@@ -120,25 +106,42 @@ void array_slice(KernelCall& call) {
     offset += begin[i] * strides[i];
   }
   const TensorView y = call.allocate_output(0, size);
-  copy_elements(size_of(x.type), at(x, offset), walk(size, strides), y.data,
+  copy_elements(size_of(x.type), element_at(x, offset), walk(size, strides), y.data,
                 walk(size, row_major_strides(size)), y.count);
 }
 
-void array_reverse(KernelCall& call) {
+// Reads the marked axes backwards.
+static void reverse(KernelCall& call, const std::vector<bool>& backwards) {
   const TensorView x = call.input(0);
   Sizes strides = row_major_strides(x.sizes);
   std::int64_t offset = 0;
-  std::vector<bool> seen(x.sizes.size());
-  for (const std::int64_t given : call.input(1).host_vector("axis")) {
-    const auto axis = static_cast<std::size_t>(axis_of(given, x.rank(), "ReverseV2"));
-    if (seen[axis]) refuse("axis " + std::to_string(given) + " specified more than once.");
-    seen[axis] = true;
+  for (std::size_t axis = 0; axis < backwards.size(); ++axis) {
+    if (!backwards[axis]) continue;
     if (x.sizes[axis] > 0) offset += (x.sizes[axis] - 1) * strides[axis];
     strides[axis] = -strides[axis];
   }
   const TensorView y = call.allocate_output(0, x.sizes);
-  copy_elements(size_of(x.type), at(x, offset), walk(x.sizes, strides), y.data,
+  copy_elements(size_of(x.type), element_at(x, offset), walk(x.sizes, strides), y.data,
                 walk(x.sizes, row_major_strides(x.sizes)), y.count);
+}
+
+void array_reverse(KernelCall& call) {
+  const TensorView x = call.input(0);
+  std::vector<bool> backwards(x.sizes.size());
+  for (const std::int64_t given : call.input(1).host_vector("'axis'")) {
+    const auto axis = static_cast<std::size_t>(axis_of(given, x.rank(), "ReverseV2"));
+    if (backwards[axis]) refuse("axis " + std::to_string(given) + " specified more than once.");
+    backwards[axis] = true;
+  }
+  reverse(call, backwards);
+}
+
+void array_reverse_marked(KernelCall& call) {
+  const TensorView x = call.input(0), dims = call.input(1);
+  if (dims.rank() != 1 || dims.count != x.rank()) {
+    refuse("'dims' must be a bool vector of one element for each axis");
+  }
+  reverse(call, std::vector<bool>(dims.as<bool>(), dims.as<bool>() + dims.count));
 }
 
 void array_tile(KernelCall& call) {

@@ -1,6 +1,7 @@
 // Functions of two elements, with broadcasting, and the gradients that are such functions. Sums and
 // products of integers wrap around.
 
+#include "tandem/kernels/cuda/elementwise/arithmetic.h"
 #include "tandem/kernels/cuda/elementwise/combine.h"
 
 namespace tandem::cuda {
@@ -21,54 +22,8 @@ namespace {
     }                                           \
   };
 
-// Integers are computed as unsigned ones, whose overflow is defined.
-template <class T>
-struct Wrapping {
-  using type = T;
-};
-template <>
-struct Wrapping<std::int8_t> {
-  using type = unsigned;
-};
-template <>
-struct Wrapping<std::uint8_t> {
-  using type = unsigned;
-};
-template <>
-struct Wrapping<std::int16_t> {
-  using type = unsigned;
-};
-template <>
-struct Wrapping<std::uint16_t> {
-  using type = unsigned;
-};
-template <>
-struct Wrapping<std::int32_t> {
-  using type = unsigned;
-};
-template <>
-struct Wrapping<std::int64_t> {
-  using type = std::uint64_t;
-};
-#define TANDEM_WRAPPING(NAME, OPERATOR)                                    \
-  struct NAME {                                                            \
-    template <class T>                                                     \
-    TANDEM_DEVICE static T apply(T a, T b) {                               \
-      using W = typename Wrapping<T>::type;                                \
-      return static_cast<T>(static_cast<W>(a) OPERATOR static_cast<W>(b)); \
-    }                                                                      \
-  };
-
-TANDEM_WRAPPING(Add, +)
-TANDEM_WRAPPING(Sub, -)
-TANDEM_WRAPPING(Mul, *)
-TANDEM_BINARY(RealDiv, a / b)
 TANDEM_BINARY(DivNoNan, b == T(0) ? T(0) : a / b)
 TANDEM_BINARY(MulNoNan, b == T(0) ? T(0) : a * b)
-// A NaN of either side is the result.
-TANDEM_BINARY(Maximum, a != a ? a : (b != b ? b : (a < b ? b : a)))
-TANDEM_BINARY(Minimum, a != a ? a : (b != b ? b : (b < a ? b : a)))
-TANDEM_BINARY(Pow, std::pow(a, b))
 TANDEM_BINARY(Atan2, std::atan2(a, b))
 TANDEM_BINARY(Xdivy, a == T(0) ? T(0) : a / b)
 TANDEM_BINARY(Xlogy, a == T(0) ? T(0) : a * std::log(b))
@@ -89,12 +44,50 @@ struct SquaredDifference {
   }
 };
 
+// Integers are divided towards zero first. A remainder by 0 is 0: nothing on a GPU stops for it.
+struct TruncateMod {
+  template <class T>
+  TANDEM_DEVICE static T apply(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+      if (b == T(0)) return T(0);
+      if constexpr (std::is_signed_v<T>) {
+        if (b == T(-1)) return T(0);
+      }
+      return static_cast<T>(a % b);
+    } else {
+      return std::fmod(a, b);
+    }
+  }
+};
+
+template <class T>
+TANDEM_DEVICE bool signs_differ(T a, T b) {
+  return (a < T(0)) != (b < T(0));
+}
+
 // The quotient of 16-bit floats is rounded to 16 bits before it is rounded to an integer.
+template <class Element>
+struct TruncateDiv {
+  template <class T>
+  TANDEM_DEVICE static T apply(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+      return Divide::apply(a, b);
+    } else {
+      return std::trunc(load(store<Element>(a / b)));
+    }
+  }
+};
 template <class Element>
 struct FloorDiv {
   template <class T>
   TANDEM_DEVICE static T apply(T a, T b) {
-    return std::floor(load(store<Element>(a / b)));
+    if constexpr (std::is_integral_v<T>) {
+      const T quotient = Divide::apply(a, b);
+      const bool below = TruncateMod::apply(a, b) != T(0) && signs_differ(a, b);
+      return below ? static_cast<T>(quotient - T(1)) : quotient;
+    } else {
+      return std::floor(load(store<Element>(a / b)));
+    }
   }
 };
 
@@ -102,8 +95,58 @@ struct FloorDiv {
 struct FloorMod {
   template <class T>
   TANDEM_DEVICE static T apply(T a, T b) {
-    const T rest = std::fmod(a, b);
-    return rest != T(0) && (rest < T(0)) != (b < T(0)) ? rest + b : rest;
+    const T rest = TruncateMod::apply(a, b);
+    return rest != T(0) && signs_differ(rest, b) ? static_cast<T>(rest + b) : rest;
+  }
+};
+
+// Powers of integers wrap around; negative ones are 0, as nothing on a GPU stops for them.
+struct Pow {
+  template <class T>
+  TANDEM_DEVICE static T apply(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+      if (b < T(0)) return T(0);
+      Wrapping<T> base = static_cast<Wrapping<T>>(a), power = 1;
+      for (auto exponent = static_cast<Wrapping<T>>(b); exponent != 0; exponent >>= 1) {
+        if (exponent & 1) power *= base;
+        base *= base;
+      }
+      return static_cast<T>(power);
+    } else {
+      return std::pow(a, b);
+    }
+  }
+};
+
+// How far to shift: C++ defines only what is less than the number of bits.
+template <class T>
+TANDEM_DEVICE int shift_distance(T y) {
+  constexpr int kMax = 8 * static_cast<int>(sizeof(T)) - 1;
+  if (y < T(0)) return 0;
+  return y > T(kMax) ? kMax : static_cast<int>(y);
+}
+TANDEM_BINARY(LeftShift, static_cast<Wrapping<T>>(a) << shift_distance(b))
+TANDEM_BINARY(RightShift, a >> shift_distance(b))
+TANDEM_BINARY(NextAfter, std::nextafter(a, b))
+TANDEM_COMPARISON(Equal, a == b)
+TANDEM_COMPARISON(NotEqual, a != b)
+
+struct ApproximateEqual {
+  template <class T>
+  TANDEM_DEVICE static bool apply(T a, T b, float tolerance) {
+    if constexpr (std::is_integral_v<T>) {
+      const auto x = static_cast<Wrapping<T>>(a), y = static_cast<Wrapping<T>>(b);
+      const auto distance = static_cast<Wrapping<T>>(a < b ? y - x : x - y);
+      return static_cast<double>(distance) < static_cast<double>(tolerance);
+    } else {
+      return std::fabs(a - b) < static_cast<T>(tolerance);
+    }
+  }
+};
+struct LeakyReluGrad {
+  template <class T>
+  TANDEM_DEVICE static T apply(T a, T b, float alpha) {
+    return b > T(0) ? a : a * static_cast<T>(alpha);
   }
 };
 
@@ -130,6 +173,13 @@ TANDEM_BINARY(ReciprocalGrad, -b* a* a)
 TANDEM_BINARY(SoftplusGrad, a / (T(1) + std::exp(-b)))
 TANDEM_BINARY(SoftsignGrad, a / ((T(1) + std::fabs(b)) * (T(1) + std::fabs(b))))
 
+TANDEM_KERNEL fill_bool_kernel(bool* y, std::int64_t n, bool value) {
+  for (auto i = first_index<std::int64_t>(); i < n; i += index_step<std::int64_t>()) y[i] = value;
+}
+void fill_bool(const TensorView& y, bool value) {
+  TANDEM_LAUNCH(fill_bool_kernel, shape_for(y.count), 0, y.as<bool>(), y.count, value);
+}
+
 }  // namespace
 
 #define TANDEM_BINARY_KERNEL(FUNCTION, KIND, STRUCT) \
@@ -138,15 +188,19 @@ TANDEM_BINARY(SoftsignGrad, a / ((T(1) + std::fabs(b)) * (T(1) + std::fabs(b))))
 TANDEM_BINARY_KERNEL(binary_add, numbers, Add)
 TANDEM_BINARY_KERNEL(binary_sub, numbers, Sub)
 TANDEM_BINARY_KERNEL(binary_mul, numbers, Mul)
-TANDEM_BINARY_KERNEL(binary_real_div, floating, RealDiv)
+TANDEM_BINARY_KERNEL(binary_real_div, floating, Divide)
+TANDEM_BINARY_KERNEL(binary_div, numbers, Divide)
 TANDEM_BINARY_KERNEL(binary_div_no_nan, floating, DivNoNan)
 TANDEM_BINARY_KERNEL(binary_mul_no_nan, floating, MulNoNan)
 TANDEM_BINARY_KERNEL(binary_maximum, numbers, Maximum)
 TANDEM_BINARY_KERNEL(binary_minimum, numbers, Minimum)
 TANDEM_BINARY_KERNEL(binary_squared_difference, numbers, SquaredDifference)
-TANDEM_BINARY_KERNEL(binary_pow, floating, Pow)
+TANDEM_BINARY_KERNEL(binary_pow, numbers, Pow)
+TANDEM_BINARY_KERNEL(binary_left_shift, integers, LeftShift)
+TANDEM_BINARY_KERNEL(binary_right_shift, integers, RightShift)
+TANDEM_BINARY_KERNEL(binary_truncate_mod, numbers, TruncateMod)
 TANDEM_BINARY_KERNEL(binary_atan2, floating, Atan2)
-TANDEM_BINARY_KERNEL(binary_floor_mod, floating, FloorMod)
+TANDEM_BINARY_KERNEL(binary_floor_mod, numbers, FloorMod)
 TANDEM_BINARY_KERNEL(binary_xdivy, floating, Xdivy)
 TANDEM_BINARY_KERNEL(binary_xlogy, floating, Xlogy)
 TANDEM_BINARY_KERNEL(binary_xlog1py, floating, Xlog1py)
@@ -169,14 +223,48 @@ TANDEM_BINARY_KERNEL(binary_reciprocal_grad, floating, ReciprocalGrad)
 TANDEM_BINARY_KERNEL(binary_softplus_grad, floating, SoftplusGrad)
 TANDEM_BINARY_KERNEL(binary_softsign_grad, floating, SoftsignGrad)
 
-void binary_floor_div(KernelCall& call) {
+// A quotient that is rounded twice for 16-bit floats.
+template <template <class> class Rounded>
+static void rounded_quotient(KernelCall& call) {
   const Type type = call.input(0).type;
-  if (!visit_floating(type, [&](auto tag) {
+  if (!visit_numbers(type, [&](auto tag) {
         using T = typename decltype(tag)::type;
-        combine_as<FloorDiv<T>, T>(call);
+        combine_as<Rounded<T>, T>(call);
       })) {
     no_kernel_for(type);
   }
+}
+void binary_floor_div(KernelCall& call) { rounded_quotient<FloorDiv>(call); }
+void binary_truncate_div(KernelCall& call) { rounded_quotient<TruncateDiv>(call); }
+
+void binary_next_after(KernelCall& call) {
+  if (call.input(0).type == Type::kFloat) return combine_as<NextAfter, float>(call);
+  combine_as<NextAfter, double>(call);
+}
+
+// Values of shapes that do not broadcast differ as a whole, if the caller wants that rather than an
+// error.
+template <class F>
+static void equality(KernelCall& call, bool of_unlike_shapes) {
+  const TensorView a = call.input(0), b = call.input(1);
+  if (!call.attr_bool("incompatible_shape_error")) {
+    for (std::size_t i = 1; i <= a.sizes.size() && i <= b.sizes.size(); ++i) {
+      const std::int64_t x = a.sizes[a.sizes.size() - i], y = b.sizes[b.sizes.size() - i];
+      if (x == y || x == 1 || y == 1) continue;
+      return fill_bool(call.allocate_output(0, {}), of_unlike_shapes);
+    }
+  }
+  if (a.type == Type::kBool) return combine_as<F, bool>(call);
+  combine_numbers<F>(call);
+}
+void binary_equal(KernelCall& call) { equality<Equal>(call, false); }
+void binary_not_equal(KernelCall& call) { equality<NotEqual>(call, true); }
+
+void binary_approximate_equal(KernelCall& call) {
+  combine_with_parameter<ApproximateEqual>(call, call.attr_float("tolerance"), false);
+}
+void binary_leaky_relu_grad(KernelCall& call) {
+  combine_with_parameter<LeakyReluGrad>(call, call.attr_float("alpha"), true);
 }
 
 void binary_logical_and(KernelCall& call) { combine_as<LogicalAnd, bool>(call); }

@@ -12,15 +12,7 @@
 namespace tandem::cuda {
 
 template <class F, class T, class Out>
-TANDEM_KERNEL combine_kernel(const T* a, const T* b, Out* y, std::int64_t n) {
-  for (auto i = first_index<std::int64_t>(); i < n; i += index_step<std::int64_t>()) {
-    y[i] = store<Out>(F::apply(load(a[i]), load(b[i])));
-  }
-}
-
-template <class F, class T, class Out>
-TANDEM_KERNEL combine_broadcast_kernel(const T* a, const T* b, Out* y, std::int64_t n,
-                                       Strides<2> strides) {
+TANDEM_KERNEL combine_kernel(const T* a, const T* b, Out* y, std::int64_t n, Strides<2> strides) {
   for (auto i = first_index<std::int64_t>(); i < n; i += index_step<std::int64_t>()) {
     std::int64_t at[2];
     strides.offsets(i, at);
@@ -36,13 +28,33 @@ void combine_as(KernelCall& call) {
   const TensorView y = call.allocate_output(0, broadcast_sizes(a.sizes, b.sizes));
   if (y.count == 0) return;
   const Strides<2> strides = broadcast_strides<2>(y.sizes, {a.sizes, b.sizes});
-  if (strides.contiguous()) {
-    TANDEM_LAUNCH((combine_kernel<F, T, Out>), shape_for(y.count), 0, a.as<T>(), b.as<T>(),
-                  y.as<Out>(), y.count);
-  } else {
-    TANDEM_LAUNCH((combine_broadcast_kernel<F, T, Out>), shape_for(y.count), 0, a.as<T>(),
-                  b.as<T>(), y.as<Out>(), y.count, strides);
+  TANDEM_LAUNCH((combine_kernel<F, T, Out>), shape_for(y.count), 0, a.as<T>(), b.as<T>(),
+                y.as<Out>(), y.count, strides);
+}
+
+template <class F, class T, class Out>
+TANDEM_KERNEL combine_with_parameter_kernel(const T* a, const T* b, Out* y, std::int64_t n,
+                                            float parameter) {
+  for (auto i = first_index<std::int64_t>(); i < n; i += index_step<std::int64_t>()) {
+    y[i] = store<Out>(F::apply(load(a[i]), load(b[i]), parameter));
   }
+}
+
+/// A function of two elements of one shape and a number; of numbers, or of floating types alone.
+template <class F>
+void combine_with_parameter(KernelCall& call, float parameter, bool floating) {
+  const TensorView a = call.input(0), b = call.input(1);
+  if (a.sizes != b.sizes) refuse("both inputs must have one shape");
+  const TensorView y = call.allocate_output(0, a.sizes);
+  if (y.count == 0) return;
+  const auto run = [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using Result = decltype(F::apply(Compute<T>(), Compute<T>(), 0.0f));
+    using Out = std::conditional_t<std::is_same_v<Result, bool>, bool, T>;
+    TANDEM_LAUNCH((combine_with_parameter_kernel<F, T, Out>), shape_for(y.count), 0, a.as<T>(),
+                  b.as<T>(), y.as<Out>(), y.count, parameter);
+  };
+  if (!(floating ? visit_floating(a.type, run) : visit_numbers(a.type, run))) no_kernel_for(a.type);
 }
 
 template <class F>

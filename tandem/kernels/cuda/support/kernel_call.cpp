@@ -23,12 +23,17 @@ void check(const TandemStatus& status) {
   if (status.code != TANDEM_OK) throw Failure(status.code, status.message);
 }
 
+void check_driver(CUresult result, const char* what) {
+  if (result != CUDA_SUCCESS) throw Failure(code_of(result), std::string(what) + " fails");
+}
+
 TensorView view_of(const TandemTensor& tensor) {
   TensorView view;
   view.type = static_cast<Type>(tensor.dtype);
   view.sizes.assign(tensor.dims, tensor.dims + tensor.rank);
   view.data = tensor.data;
   view.count = product(view.sizes);
+  view.on_host = tensor.on_host != 0;
   return view;
 }
 
@@ -123,6 +128,110 @@ Sizes KernelCall::attr_ints(const char* name) const {
   host_api().kernel_attr_int_list(context_, name, &values, &count, &status);
   check(status);
   return {values, values + count};
+}
+
+std::vector<float> KernelCall::attr_floats(const char* name) const {
+  const float* values = nullptr;
+  std::size_t count = 0;
+  TandemStatus status = no_error();
+  host_api().kernel_attr_float_list(context_, name, &values, &count, &status);
+  check(status);
+  return {values, values + count};
+}
+std::vector<std::string> KernelCall::attr_strings(const char* name) const {
+  std::vector<std::string> texts;
+  std::size_t count = 1;
+  for (std::size_t i = 0; i < count; ++i) {
+    const char* text = nullptr;
+    std::size_t length = 0;
+    TandemStatus status = no_error();
+    host_api().kernel_attr_string_list(context_, name, i, &text, &length, &count, &status);
+    check(status);
+    if (i < count) texts.emplace_back(text, length);
+  }
+  return texts;
+}
+
+TensorView KernelCall::variable(int i) const {
+  TandemTensor tensor = {}, shared = {};
+  tensor.size = shared.size = sizeof(tensor);
+  TandemStatus status = no_error();
+  host_api().kernel_variable(context_, i, 0, &tensor, &shared, &status);
+  check(status);
+  return view_of(tensor);
+}
+
+TensorView KernelCall::writable_variable(int i) const {
+  TandemTensor tensor = {}, shared = {};
+  tensor.size = shared.size = sizeof(tensor);
+  TandemStatus status = no_error();
+  host_api().kernel_variable(context_, i, 1, &tensor, &shared, &status);
+  check(status);
+  if (shared.data) copy(tensor.data, shared.data, static_cast<std::size_t>(tensor.bytes));
+  return view_of(tensor);
+}
+
+void KernelCall::forward(int input, int output) const {
+  TandemStatus status = no_error();
+  host_api().kernel_forward(context_, input, output, &status);
+  check(status);
+}
+
+void KernelCall::return_reference() const {
+  if (num_outputs() > 0) forward(0, 0);
+}
+
+RandomStart KernelCall::reserve_random(std::uint64_t blocks) const {
+  RandomStart start;
+  TandemStatus status = no_error();
+  host_api().kernel_random(context_, blocks, start.counter, start.key, &status);
+  check(status);
+  return start;
+}
+
+bool KernelCall::deterministic() const { return host_api().kernel_deterministic(context_) != 0; }
+
+void KernelCall::copy(void* to, const void* from, std::size_t bytes) const {
+  if (bytes == 0) return;
+  check_driver(driver().p_cuMemcpyDtoDAsync(reinterpret_cast<CUdeviceptr>(to),
+                                            reinterpret_cast<CUdeviceptr>(from), bytes,
+                                            StreamState::current()),
+               "a copy on the GPU");
+}
+
+void KernelCall::zero(void* to, std::size_t bytes) const {
+  if (bytes == 0) return;
+  check_driver(driver().p_cuMemsetD8Async(reinterpret_cast<CUdeviceptr>(to), 0, bytes,
+                                          StreamState::current()),
+               "cuMemsetD8Async");
+}
+
+void KernelCall::upload(void* to, const void* from, std::size_t bytes) const {
+  if (bytes == 0) return;
+  CUstream stream = StreamState::current();
+  check_driver(driver().p_cuMemcpyHtoDAsync(reinterpret_cast<CUdeviceptr>(to), from, bytes, stream),
+               "a copy to the GPU");
+  check_driver(driver().p_cuStreamSynchronize(stream), "cuStreamSynchronize");
+}
+
+void KernelCall::read_back(void* to, const void* from, std::size_t bytes) const {
+  if (bytes == 0) return;
+  CUstream stream = StreamState::current();
+  check_driver(driver().p_cuMemcpyDtoHAsync(to, reinterpret_cast<CUdeviceptr>(from), bytes, stream),
+               "a copy from the GPU");
+  check_driver(driver().p_cuStreamSynchronize(stream), "cuStreamSynchronize");
+}
+
+Sizes KernelCall::read_integers(const TensorView& tensor) const {
+  if (tensor.on_host) return tensor.host_integers();
+  if (tensor.type == Type::kInt64) {
+    Sizes values(static_cast<std::size_t>(tensor.count));
+    read_back(values.data(), tensor.data, values.size() * sizeof(std::int64_t));
+    return values;
+  }
+  std::vector<std::int32_t> values(static_cast<std::size_t>(tensor.count));
+  read_back(values.data(), tensor.data, values.size() * sizeof(std::int32_t));
+  return {values.begin(), values.end()};
 }
 
 void* KernelCall::scratch(std::size_t bytes) const { return StreamState::scratch(bytes); }

@@ -39,6 +39,7 @@ struct TensorView {
   Sizes sizes;
   void* data = nullptr;
   std::int64_t count = 0;  ///< elements
+  bool on_host = false;    ///< `data` is host memory
 
   int rank() const { return static_cast<int>(sizes.size()); }
   template <class T>
@@ -51,6 +52,12 @@ struct TensorView {
   Sizes host_vector(const char* what) const;
   /// The one element of a scalar. Throws Failure, naming `what`, for any other rank.
   std::int64_t host_scalar(const char* what) const;
+};
+
+/// A place in a stream of Philox 4x32-10.
+struct RandomStart {
+  std::uint32_t counter[4] = {};
+  std::uint32_t key[2] = {};
 };
 
 /// One call of a kernel. Functions throw Failure, which becomes the op's error.
@@ -66,10 +73,36 @@ class KernelCall {
 
   std::int64_t attr_int(const char* name) const;
   float attr_float(const char* name) const;
+  std::vector<float> attr_floats(const char* name) const;
+  std::vector<std::string> attr_strings(const char* name) const;
   bool attr_bool(const char* name) const;
   std::string attr_string(const char* name) const;
   Type attr_type(const char* name) const;
   Sizes attr_ints(const char* name) const;
+
+  /// The value of the variable that input i names. Throws Failure while it has none.
+  TensorView variable(int i) const;
+  /// Its value in memory that nothing else sees, to be changed in place.
+  TensorView writable_variable(int i) const;
+  /// Output `output` is input `input` as it is.
+  void forward(int input, int output) const;
+  /// forward(0, 0) where the op has an output: ops on references return theirs.
+  void return_reference() const;
+  /// Where this execution of an op with a random state begins in its stream, which moves on.
+  RandomStart reserve_random(std::uint64_t blocks) const;
+  /// Results must have the same bits in every run.
+  bool deterministic() const;
+
+  /// Copies device memory within the stream.
+  void copy(void* to, const void* from, std::size_t bytes) const;
+  /// Zeros device memory within the stream.
+  void zero(void* to, std::size_t bytes) const;
+  /// Copies host memory to the device, and waits for it.
+  void upload(void* to, const void* from, std::size_t bytes) const;
+  /// Copies device memory to the host, and waits for it: for shapes that follow from elements.
+  void read_back(void* to, const void* from, std::size_t bytes) const;
+  /// Integers (int32 or int64) of a tensor wherever it lies.
+  Sizes read_integers(const TensorView& tensor) const;
 
   /// Memory of the stream's own, valid for what is launched until the next call of scratch in the
   /// same stream. Several requests of one kernel are made as one.

@@ -17,7 +17,7 @@ void* current_stream() { return StreamState::current(); }
 
 unsigned default_block() {
   static const unsigned threads = [] {
-    const char* text = std::getenv("TANDEM_CUDA_BLOCK");
+    const char* text = std::getenv("TANDEM_TEST_CUDA_BLOCK");
     const long asked = text ? std::strtol(text, nullptr, 10) : 256;
     return asked >= 32 && asked <= 1024 && asked % 32 == 0 ? static_cast<unsigned>(asked) : 256u;
   }();

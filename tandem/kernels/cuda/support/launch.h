@@ -23,7 +23,7 @@ struct Shape {
   dim3 block;
 };
 
-/// Threads of a block for work that needs no shared memory; TANDEM_CUDA_BLOCK overrides it, in
+/// Threads of a block for work that needs no shared memory; TANDEM_TEST_CUDA_BLOCK overrides it, in
 /// tests.
 unsigned default_block();
 

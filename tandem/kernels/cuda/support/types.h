@@ -46,6 +46,16 @@ bool visit_numbers(Type type, F&& f) {
   return visit_floating(type, f) || visit_integers(type, f);
 }
 
+/// Floating types, integers and bool.
+template <class F>
+bool visit_all(Type type, F&& f) {
+  if (type == Type::kBool) {
+    f(Tag<bool>());
+    return true;
+  }
+  return visit_numbers(type, f);
+}
+
 [[noreturn]] inline void no_kernel_for(Type type) {
   not_on_gpu("there is no CUDA kernel for dtype number " +
              std::to_string(static_cast<std::int32_t>(type)));
@@ -79,6 +89,14 @@ void visit_size(Type type, F&& f) {
     case 4: f(Tag<std::uint32_t>()); return;
     default: f(Tag<std::uint64_t>()); return;
   }
+}
+
+/// Calls `f(Tag<Index>())` for int32 and int64, of which indices are.
+template <class F>
+void visit_index(Type type, F&& f) {
+  if (type == Type::kInt32) return f(Tag<std::int32_t>());
+  if (type == Type::kInt64) return f(Tag<std::int64_t>());
+  no_kernel_for(type);
 }
 
 }  // namespace tandem::cuda

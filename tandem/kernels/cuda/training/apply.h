@@ -1,0 +1,163 @@
+#pragma once
+
+#include <array>
+
+#include "tandem/kernels/cuda/array/targets.h"
+#include "tandem/kernels/cuda/support/launch.h"
+#include "tandem/kernels/cuda/support/types.h"
+
+// One launch for an optimizer's step: the variable, its slots and the gradient in one pass over
+// their memory. Ops on handles and on references have the same arguments, and those on rows have
+// the rows' indices behind the gradient.
+//
+// A step is a struct of its scalars in type S with
+//   kSlots     variables beside the first
+//   kGradient  the gradient's input in the dense op
+//   load(in)   reads the scalars: in[i] is the scalar at input i of the dense op
+//   operator() changes an element of the variable and those of its slots
+
+namespace tandem::cuda {
+
+constexpr int kMaxSlots = 3;
+constexpr int kMaxInputs = 12;
+
+/// Scalars stay in device memory: threads read them, so that no launch waits for a copy.
+template <class T>
+struct ScalarInputs {
+  const void* at[kMaxInputs] = {};
+  TANDEM_DEVICE Compute<T> operator[](int i) const { return load(*static_cast<const T*>(at[i])); }
+  TANDEM_DEVICE std::int64_t integer(int i) const {
+    return *static_cast<const std::int64_t*>(at[i]);
+  }
+};
+
+template <class T>
+struct SlotPointers {
+  T* at[kMaxSlots + 1] = {};
+};
+
+template <class T, class Step>
+TANDEM_DEVICE void step_element(const Step& step, T* var, const SlotPointers<T>& slots,
+                                std::int64_t i, T gradient) {
+  using S = Compute<T>;
+  S value = load(var[i]);
+  S slot[Step::kSlots + 1] = {};
+  for (int k = 0; k < Step::kSlots; ++k) slot[k] = load(slots.at[k][i]);
+  step(value, slot, load(gradient));
+  var[i] = store<T>(value);
+  for (int k = 0; k < Step::kSlots; ++k) slots.at[k][i] = store<T>(slot[k]);
+}
+
+template <class T, class Step>
+TANDEM_KERNEL apply_kernel(T* var, SlotPointers<T> slots, const T* gradient, ScalarInputs<T> in,
+                           Step step, std::int64_t n) {
+  step.load(in);
+  for (auto i = first_index<std::int64_t>(); i < n; i += index_step<std::int64_t>()) {
+    step_element(step, var, slots, i, gradient[i]);
+  }
+}
+
+// Several gradients of one row are applied one after the other, in their order.
+template <class T, class Step>
+TANDEM_KERNEL apply_rows_kernel(T* var, SlotPointers<T> slots, const T* gradient,
+                                ScalarInputs<T> in, Step step, Targets rows, std::int64_t inner) {
+  step.load(in);
+  const std::int64_t n = rows.size * inner;
+  for (auto i = first_index<std::int64_t>(); i < n; i += index_step<std::int64_t>()) {
+    const std::int64_t p = i / inner, column = i % inner;
+    const std::uint64_t row = rows.rows[p];
+    if (row == kLastKey || (p > 0 && rows.rows[p - 1] == row)) continue;
+    for (std::int64_t q = p; q < rows.size && rows.rows[q] == row; ++q) {
+      step_element(step, var, slots, static_cast<std::int64_t>(row) * inner + column,
+                   gradient[rows.updates[q] * inner + column]);
+    }
+  }
+}
+
+// The variables of the step: of the gradient's type, each of its shape or, on rows, of the first's.
+inline void check_variables(const KernelCall& call, int count, const TensorView& gradient,
+                            bool on_rows) {
+  const TensorView first = call.variable(0);
+  for (int i = 0; i < count; ++i) {
+    const TensorView value = call.variable(i);
+    if (value.type != gradient.type) refuse("a variable and its gradient have different dtypes");
+    if (value.sizes != (on_rows ? first.sizes : gradient.sizes)) {
+      refuse(on_rows ? "var and its slots do not have the same shape"
+                     : "var, its slots and grad do not have the same shape");
+    }
+    for (int k = 0; k < i; ++k) {
+      if (value.count > 0 && call.variable(k).data == value.data)
+        refuse("A variable cannot be its own slot: give each slot a variable of its own.");
+    }
+  }
+}
+
+// Elements of a row, where the indices behind the gradient fit.
+inline std::int64_t checked_rows(const TensorView& var, const TensorView& gradient,
+                                 const TensorView& indices) {
+  if (var.rank() < 1) refuse("var must be at least 1 dimensional");
+  if (indices.rank() != 1) refuse("indices must be one-dimensional");
+  if (gradient.rank() != var.rank()) refuse("var and grad must have the same rank");
+  std::int64_t inner = 1;
+  for (std::size_t d = 1; d < var.sizes.size(); ++d) {
+    if (var.sizes[d] != gradient.sizes[d]) {
+      refuse("var and grad must match in dimension " + std::to_string(d));
+    }
+    inner *= var.sizes[d];
+  }
+  if (gradient.sizes[0] != indices.count) {
+    refuse("grad must be the same size as indices in the first dimension.");
+  }
+  return inner;
+}
+
+/// Runs a step; `step` has what follows from attributes.
+template <class T, template <class> class StepOf>
+void apply_step(KernelCall& call, bool sparse, const StepOf<Compute<T>>& step) {
+  using Step = StepOf<Compute<T>>;
+  constexpr int kVariables = Step::kSlots + 1;
+  const TensorView gradient = call.input(Step::kGradient);
+  check_variables(call, kVariables, gradient, sparse);
+  const TensorView first = call.variable(0);
+  ScalarInputs<T> in;
+  for (int i = kVariables; i < call.num_inputs() - (sparse ? 1 : 0); ++i) {
+    if (i == Step::kGradient) continue;
+    const TensorView scalar = call.input(i + (sparse && i > Step::kGradient ? 1 : 0));
+    if (scalar.rank() != 0) refuse("input " + std::to_string(i) + " is not a scalar");
+    in.at[i] = scalar.data;
+  }
+  std::int64_t inner = 1;
+  if (sparse) inner = checked_rows(first, gradient, call.input(Step::kGradient + 1));
+  T* const var = call.writable_variable(0).template as<T>();
+  SlotPointers<T> slots;
+  for (int k = 0; k < Step::kSlots; ++k) {
+    slots.at[k] = call.writable_variable(k + 1).template as<T>();
+  }
+  if (sparse) {
+    const Targets rows = row_targets(call, call.input(Step::kGradient + 1), first.sizes[0]);
+    if (rows.size * inner > 0) {
+      TANDEM_LAUNCH((apply_rows_kernel<T, Step>), shape_for(rows.size * inner), 0, var, slots,
+                    gradient.as<T>(), in, step, rows, inner);
+    }
+  } else if (first.count > 0) {
+    TANDEM_LAUNCH((apply_kernel<T, Step>), shape_for(first.count), 0, var, slots, gradient.as<T>(),
+                  in, step, first.count);
+  }
+  call.return_reference();
+}
+
+/// The step for the gradient's type; `set(step)` reads attributes.
+template <template <class> class Step, class Set>
+void apply_any(KernelCall& call, bool sparse, Set set) {
+  const Type type = call.input(Step<float>::kGradient).type;
+  if (!visit_floating(type, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        Step<Compute<T>> step = {};
+        set(step);
+        apply_step<T, Step>(call, sparse, step);
+      })) {
+    no_kernel_for(type);
+  }
+}
+
+}  // namespace tandem::cuda
