@@ -13,7 +13,7 @@ namespace tandem::fs {
 class TANDEM_EXPORT IoScope {
  public:
   explicit IoScope(std::shared_ptr<const Cancellation> cancellation);
-  /// Of a cancellation that lives no longer than the scope; null changes nothing.
+  /// Takes a cancellation that lives at least as long as the scope; null changes nothing.
   explicit IoScope(const Cancellation* borrowed);
   ~IoScope();
   IoScope(const IoScope&) = delete;

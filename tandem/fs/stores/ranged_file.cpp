@@ -42,6 +42,7 @@ struct RangedFile::State : std::enable_shared_from_this<RangedFile::State> {
   std::map<std::uint64_t, std::shared_ptr<Block>> blocks TANDEM_GUARDED_BY(mutex);
   std::uint64_t next TANDEM_GUARDED_BY(mutex) = 0;  // where reading in order goes on
   std::size_t window TANDEM_GUARDED_BY(mutex) = 1;  // blocks fetched ahead
+  std::uint64_t last_index TANDEM_GUARDED_BY(mutex) = ~std::uint64_t{0};  // of the block last read
 
   std::size_t fetch(std::uint64_t offset, std::span<char> out,
                     const std::shared_ptr<const Cancellation>& cancellation) const {
@@ -63,7 +64,7 @@ struct RangedFile::State : std::enable_shared_from_this<RangedFile::State> {
       std::exception_ptr error TANDEM_GUARDED_BY(mutex);
     };
     const auto parts = std::make_shared<Parts>();
-    const std::size_t part = block_bytes;
+    const std::size_t part = 2 * block_bytes;
     const std::size_t count = (out.size() + part - 1) / part;
     // One failure ends the others.
     const auto stop = std::make_shared<Cancellation>(closed, context->cancellation());
@@ -142,7 +143,6 @@ struct RangedFile::State : std::enable_shared_from_this<RangedFile::State> {
       changed.notify_all();
     });
     MutexLock lock(mutex);
-    if (blocks.count(index) == 0) window = std::min(window * 2, max_window());
     want(index, true);
     const std::shared_ptr<Block> block = blocks[index];
     for (std::size_t ahead = 1; ahead <= window && want(index + ahead, false); ++ahead) {
@@ -174,7 +174,8 @@ struct RangedFile::State : std::enable_shared_from_this<RangedFile::State> {
       const std::uint64_t index = at / block_bytes;
       {
         const MutexLock lock(mutex);
-        if (blocks.count(index) > 0) window = std::min(window + 1, max_window());
+        if (index != last_index) window = std::min(window * 2, max_window());
+        last_index = index;
       }
       const std::shared_ptr<Block> block = wait_for(index, cancellation);
       const auto from = static_cast<std::size_t>(at - index * block_bytes);
@@ -192,7 +193,12 @@ RangedFile::RangedFile(std::string path, std::uint64_t size, std::string head, R
   state_->size = size;
   state_->head = std::move(head);
   state_->read_range = std::move(read);
-  state_->block_bytes = std::max<std::size_t>(context->options.part_bytes / 2, 1);
+  // Twice as many blocks are read ahead as transfers run: when one ends, the next begins without
+  // waiting for the reader.
+  const StoreOptions& options = context->options;
+  state_->block_bytes =
+      std::clamp(options.read_ahead_bytes / (2 * static_cast<std::size_t>(options.connections)),
+                 std::size_t{256} << 10, options.part_bytes / 2);
   state_->context = std::move(context);
 }
 
@@ -226,7 +232,7 @@ std::size_t RangedFile::read(std::uint64_t offset, std::span<char> out) const {
     offset += count;
     if (out.empty()) return whole;
   }
-  if (out.size() >= 2 * s.block_bytes) {
+  if (out.size() >= 4 * s.block_bytes) {
     s.read_large(offset, out);
   } else if (in_order) {
     s.read_in_order(offset, out);

@@ -1,12 +1,15 @@
 // What stores answer, and how requests are signed: the parts of libtandem_stores.so that need no
 // server.
 
+#include <cstdint>
+#include <filesystem>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tandem/core/error.h"
+#include "tandem/fs/file_system.h"
 #include "tandem/fs/stores/internal/aws_identity.h"
 #include "tandem/fs/stores/internal/aws_signature.h"
 #include "tandem/fs/stores/internal/content_range.h"
@@ -14,6 +17,8 @@
 #include "tandem/fs/stores/internal/environment.h"
 #include "tandem/fs/stores/internal/json_answers.h"
 #include "tandem/fs/stores/internal/s3_answers.h"
+
+#include "tests/fuzz/store_answers.h"
 
 namespace tandem::fs {
 namespace {
@@ -131,6 +136,31 @@ TEST(Environment, SectionsAndTimes) {
   EXPECT_EQ(sections.at("profile x").at("region"), "q");
   EXPECT_EQ(parse_time("1970-01-02T00:00:00Z"), 86400);
   EXPECT_EQ(parse_time("soon"), 0);
+}
+
+// The fuzz target on its known inputs, and on each of them cut and changed.
+TEST(StoreAnswers, OfTheCorpusAreReadOrRefused) {
+  std::uint64_t random = 1;
+  const auto next = [&](std::size_t below) {
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<std::size_t>(random >> 33) % below;
+  };
+  int inputs = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator("tests/fuzz/corpus/store_answers_fuzz")) {
+    const std::string input = read_file(entry.path().string());
+    ++inputs;
+    fuzz::store_answers(input);
+    for (int i = 0; i < 300; ++i) {
+      std::string changed = input;
+      for (std::size_t n = next(4); n > 0; --n) {
+        changed[next(changed.size())] = static_cast<char>(next(256));
+      }
+      if (i % 3 == 0) changed.resize(next(changed.size()));
+      fuzz::store_answers(changed);
+    }
+  }
+  EXPECT_GT(inputs, 0);
 }
 
 }  // namespace
