@@ -49,7 +49,7 @@ inline Tensor from_blob(void* data, const Shape& shape, DType dtype,
 
 /// All elements `value`: td::fill with numbers of any dtype.
 TANDEM_EXPORT Tensor full(const IntList& shape, Operand value, std::optional<DType> dtype = {});
-/// Of the shape and dtype of x.
+/// A tensor of the shape and dtype of x, all elements `value`.
 TANDEM_EXPORT Tensor full_like(const Tensor& x, Operand value, std::optional<DType> dtype = {});
 /// start, start + step, … up to and without stop: td::range. Numbers among tensors take their
 /// dtype.

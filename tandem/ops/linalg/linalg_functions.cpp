@@ -244,7 +244,7 @@ Tensor banded_triangular_solve(const Tensor& bands, const Tensor& rhs, bool lowe
             "shape is ",
             bands.partial_shape(), "."));
   }
-  // Of lower bands, row i begins with i unused places; of upper ones the last row is the diagonal,
+  // In lower bands row i begins with i unused places; in upper ones the last row is the diagonal,
   // and the row i above it begins with i unused places.
   const Tensor full = lower ? diag(reverse(bands, {-2})[{ellipsis, Slice(none, none, -1), Slice()}],
                                    {.lower = -(count - 1), .upper = 0, .align = "RIGHT_RIGHT"})
