@@ -114,8 +114,13 @@ class GcsStore::ResumableUpload final : public Upload {
       first = false;
       return store_->make(call, c);
     };
-    const HttpResponse response =
-        store_->requests_.send(object_.path, make, c, {kResumeIncomplete, 404, 410});
+    HttpResponse response =
+        store_->requests_.send(object_.path, make, c, {kResumeIncomplete, 400, 404, 410});
+    // libcurl itself repeats a request whose connection was found closed; the session may have its
+    // bytes by then, and refuses them. What it has is asked for.
+    if (response.status == 400) {
+      response = store_->requests_.send(object_.path, make, c, {kResumeIncomplete, 404, 410});
+    }
     if (response.status == 404 || response.status == 410) {
       // The session ended, perhaps with the object, when an answer was lost.
       const std::optional<ObjectInfo> now = last ? store_->info(object_, c) : std::nullopt;
