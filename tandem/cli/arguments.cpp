@@ -308,8 +308,9 @@ void add_server(CLI::App& command, ServerArguments& a) {
   command.add_option("--port", a.port, "Listen here instead of on the cluster's port; 0: any")
       ->check(whole_number(0, 65535));
   add_tls(command, a);
-  command.add_flag("--insecure", a.insecure,
-                   "Serve in the clear beyond this machine: whoever reaches it can run anything");
+  command.add_flag(
+      "--insecure", a.insecure,
+      "Serve in the clear beyond this machine: anyone who reaches it can run anything");
   add_threads(command, a.threads);
 }
 

@@ -42,7 +42,7 @@ std::string checked_bind(const Listening& listening, const Security& security) {
   if (!listening.local && !security.insecure && tls_files(security).empty()) {
     throw PermissionDeniedError(
         cat("The server would listen in the clear on ", listening.bind,
-            ", and whoever reaches it could run anything. Give it certificates (--tls-cert, "
+            ", and anyone who reaches it could run anything. Give it certificates (--tls-cert, "
             "--tls-key, --tls-ca), or say --insecure if the network is trusted."));
   }
   return listening.bind;

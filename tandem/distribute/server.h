@@ -16,7 +16,7 @@ struct Security {
   std::string certificate = {};  ///< PEM files, read again while they are in use
   std::string key = {};
   std::string authority = {};
-  bool insecure = false;  ///< in the clear on any address: whoever reaches it can run anything
+  bool insecure = false;  ///< in the clear on any address, where anyone may run anything
 };
 
 /// A task of a cluster: its devices, and TensorFlow's services (master and worker) for them on its

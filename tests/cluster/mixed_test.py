@@ -12,7 +12,7 @@ tf1.disable_eager_execution()
 
 
 def scenario(test, target, ps_receives=True):
-    """What a session does over /job:ps/task:0 and two workers; the same whoever serves."""
+    """What a session does over /job:ps/task:0 and two workers; the same on every kind of server."""
     graph = tf.Graph()
     with graph.as_default():
         with tf1.device("/job:ps/task:0"):

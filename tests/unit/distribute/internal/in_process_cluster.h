@@ -16,7 +16,7 @@
 
 namespace tandem::distribute {
 
-/// Calls within one process: a task's table is called by whoever calls.
+/// Calls within one process: a task's table is called on the caller's thread.
 class InProcessNetwork final : public Network {
  public:
   std::shared_ptr<Channel> channel(const std::string& address) override {
