@@ -31,9 +31,9 @@ install(
 if(TARGET tandem_stores)
   install(TARGETS tandem_stores LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endif()
-if(TARGET tandem_board)
+if(TARGET tandem_board_library)
   # With gRPC alone, and not a part of what a package promises.
-  install(TARGETS tandem_board LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" OPTIONAL)
+  install(TARGETS tandem_board_library LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" OPTIONAL)
 endif()
 if(TARGET tandem_cuda)
   # Only where it was built: it is not part of `./dev build`.

@@ -363,7 +363,7 @@ void run_remotely(const RunArguments& arguments, const std::string& target) {
 }  // namespace
 
 void run_graph(const RunArguments& given) {
-  // Of the targets, one may name a server instead of a node.
+  // One of the targets may name a server instead of a node.
   RunArguments arguments = given;
   const auto is_server = [](const std::string& target) {
     return target.starts_with(kSessionScheme);

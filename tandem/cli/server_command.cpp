@@ -9,7 +9,7 @@
 namespace tandem::cli {
 namespace {
 
-// Of all threads that are begun from here on.
+// For all threads that are begun from here on.
 sigset_t block_ending_signals() {
   sigset_t ending;
   sigemptyset(&ending);

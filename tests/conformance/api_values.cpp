@@ -257,7 +257,7 @@ void random_cases() {
        noise(td::ones({8}), {.training = true})});
 }
 
-#include "api_values_keras.h"
+#include "api_values_keras.inc"
 
 }  // namespace
 

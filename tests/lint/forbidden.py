@@ -13,8 +13,8 @@ INCLUDE_RULES = [
     (r"^tandem/(?!kernels/cpu/)", r"^hwy/", "Highway belongs to tandem/kernels/cpu"),
     (r"\.h$", r"^absl/", "Abseil stays out of headers"),
     (r"", r"^omp\.h$", "nothing of ours uses OpenMP"),
-    (r"^tandem/(?!io/|distribute/)", r"^(google/protobuf|grpcpp|grpc)/",
-     "protobuf and gRPC belong to io and distribute"),
+    (r"^tandem/(?!io/|distribute/|board/)", r"^(google/protobuf|grpcpp|grpc)/",
+     "protobuf and gRPC belong to io, board and distribute"),
     (r"", r"^(format|source_location|stop_token|ranges|syncstream|expected|print|generator)$",
      "clang 14 with libstdc++ 12 lacks it or parts of it (docs/compilers.md)"),
 ]

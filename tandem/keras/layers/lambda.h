@@ -29,7 +29,7 @@ class TANDEM_EXPORT Lambda : public Layer {
   requires(std::is_invocable_r_v<Tensor, F&, const Tensor&>) explicit Lambda(
       F function, const LambdaOptions& options = {})
       : Lambda(from_one(Function(std::move(function)), options)) {}
-  /// Of several inputs.
+  /// A function of several inputs.
   template <class F>
   requires(!std::is_invocable_r_v<Tensor, F&, const Tensor&> &&
            std::is_invocable_r_v<Tensor, F&,

@@ -90,8 +90,8 @@ struct Fit {
     return model;
   }
   static data::Dataset dataset() {
-    const Tensor x = random::stateless_normal({70, 5}, {1, 2});
-    const Tensor y = floor(random::stateless_uniform({70}, {3, 4}) * 3);
+    const Tensor x = tandem::random::stateless_normal({70, 5}, {1, 2});
+    const Tensor y = floor(tandem::random::stateless_uniform({70}, {3, 4}) * 3);
     return data::from_tensor_slices({x, cast(y, int32)})
         .shuffle(50)
         .map([](const Tensor& a, const Tensor& b) {

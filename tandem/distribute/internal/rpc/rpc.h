@@ -22,7 +22,7 @@ struct Status {
   std::string details = {};  ///< a google.rpc.Status, or empty
 
   bool ok() const { return code == Code::kOk; }
-  /// Of an exception.
+  /// The status that an exception becomes.
   static Status of(const std::exception_ptr& error) { return {code_of(error), message_of(error)}; }
   std::exception_ptr error() const;
 };

@@ -8,7 +8,7 @@
 
 namespace tandem::distribute {
 
-/// Of the system's clock.
+/// Read from the system's clock.
 std::int64_t microseconds_now();
 
 /// What was recorded of a run of `function`, as TensorFlow's StepStats: a list for each device.

@@ -85,7 +85,7 @@ class Worker::Run : public std::enable_shared_from_this<Worker::Run> {
 
   void end(Outcome outcome) {
     if (outcome.error) {
-      // Of a step that was ended from elsewhere, that is the reason.
+      // A step that was ended from elsewhere has that as its reason.
       if (const std::exception_ptr first = step_->rendezvous->local().error();
           first && code_of(outcome.error) == Code::kCancelled)
         outcome.error = first;
