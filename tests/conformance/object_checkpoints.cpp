@@ -57,7 +57,7 @@ struct Objects {
     all["trained"] = model(td::ones({2, 3})).to_vector<float>();
     all["normal"] = generator.normal({3}).to_vector<float>();
     all["uniform"] = generator.uniform({2}).to_vector<float>();
-    all["integers"] = generator.uniform_int({3}, td::Tensor(0), td::Tensor(100)).to_vector<int>();
+    all["integers"] = generator.uniform({3}, 0, 100, td::int32).to_vector<int>();
     all["truncated"] = generator.truncated_normal({2}).to_vector<float>();
     return all;
   }

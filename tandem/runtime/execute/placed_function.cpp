@@ -47,8 +47,10 @@ class Cut {
  private:
   Node* arrival(Output value, int to) {
     Node*& there = arrivals_[{value.node->id(), value.index, to}];
-    if (!there)
-      there = value.node->kind() == NodeKind::kConst ? constant(value, to) : copy(value, to);
+    // A constant is made where it is read, but for one whose values are on the host wherever it is.
+    const bool twin =
+        value.node->kind() == NodeKind::kConst && !output_on_host(*value.node, value.index);
+    if (!there) there = twin ? constant(value, to) : copy(value, to);
     return there;
   }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -42,6 +43,27 @@ std::map<std::string, int> copies_of(const std::function<void()>& call) {
       ++copies[cat(event.name, ' ', short_name(event.from), ' ', short_name(event.to))];
   }
   return copies;
+}
+
+// Integers of 32 bits stay on the host, constants too, until an op of a device reads them.
+TEST(Copies, ConstantIndicesAreCopiedToTheDeviceThatReadsThem) {
+  Runtime runtime({.devices = {.emulate = {"GPU:1,memory=8MiB,latency=0us"}}});
+  RuntimeScope scope(runtime);
+  const auto f = function(
+      [](Tensor x) {
+        DeviceScope on("/GPU:0");
+        return gather(x, Tensor{2, 0});
+      },
+      {.optimize = false});
+  DeviceScope host("/CPU:0");
+  const Tensor x{1.0f, 2.0f, 3.0f};
+  const Tensor first = f(x);
+  EXPECT_EQ(first.to_vector<float>(), (std::vector<float>{3, 1}));
+  const auto copies = copies_of([&] { EXPECT_TRUE(all_equal(f(x), first)); });
+  int to_gpu = 0;
+  for (const auto& [name, count] : copies)
+    if (name.ends_with("CPU:0 GPU:0")) to_gpu += count;
+  EXPECT_EQ(to_gpu, 2) << ::testing::PrintToString(copies);
 }
 
 TEST(Copies, AValueGoesOnceToEachMemoryAnyCallerUsesItThere) {
