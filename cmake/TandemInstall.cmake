@@ -36,8 +36,9 @@ if(TARGET tandem_board_library)
   install(TARGETS tandem_board_library LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" OPTIONAL)
 endif()
 if(TARGET tandem_cuda)
-  # Only where it was built: it is not part of `./dev build`.
-  install(TARGETS tandem_cuda LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" OPTIONAL)
+  # A component of its own, for machines with GPUs, and only where it was built: it is not part of
+  # `./dev build`.
+  install(TARGETS tandem_cuda LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT cuda OPTIONAL)
 endif()
 if(TARGET tandem_hdf5)
   install(TARGETS tandem_hdf5 LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
