@@ -78,7 +78,7 @@ REFUSED = {
     "deep": raw(b"{" + b'"a":{' * 5000 + b"}" * 5001, b""),
 }
 # The package lets the last of equal keys win, which the format's text forbids.
-OURS_ALONE = {"keys twice"}
+OURS_ALONE = {"keys twice", "begins with a space"}
 
 
 def main():

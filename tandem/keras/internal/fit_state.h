@@ -13,12 +13,14 @@ namespace tandem::keras::internal {
 class FitLoop;
 
 /// Where a fit is: epoch and batch, the place in its dataset, what metrics and callbacks have
-/// gathered, the history, and where random ops draw from. A checkpoint of it, of the model and of
-/// the optimizer is all that another process needs to go on at the very next element.
+/// gathered, the history, and where random ops and the model's random layers draw from. A
+/// checkpoint of it, of the model and of the optimizer is all that another process needs to go on
+/// at the very next element.
 class FitState final : public train::Trackable {
  public:
   explicit FitState(FitLoop& loop) : loop_(loop) {}
   void track(train::TrackedObject& object) override;
+  void on_further_parts(const std::function<void()>& changed) override;
 
   /// Random ops of a step draw from now on from a stream that follows from a seed of this fit, the
   /// epoch and the number of the step: the state of the fit has it.

@@ -58,6 +58,8 @@ class Trainer {
   const MetricImpl* find_metric(const std::string& name) const;
   /// Adds what the metrics have gathered, under their names.
   void track_metrics(train::TrackedObject& object) const;
+  /// The states of the model's random layers, in a fixed order.
+  std::vector<Variable> random_states() const { return model_.collect_states(); }
   /// Runs `action` once, when the first batch has shown which metrics there are; never, if that is
   /// known.
   void when_ready(std::function<void()> action);

@@ -3,6 +3,7 @@
 #include <random>
 #include <utility>
 
+#include "tandem/core/error.h"
 #include "tandem/keras/internal/fit_loop.h"
 #include "tandem/runtime/runtime.h"
 
@@ -27,12 +28,20 @@ class MetricsObject final : public train::Trackable {
 
 void FitState::track(train::TrackedObject& object) {
   object.add("metrics", std::make_shared<MetricsObject>(loop_.trainer()));
+  // As in TensorFlow, a checkpoint of the model alone leaves out where its random layers are.
+  int number = 0;
+  for (const Variable& state : loop_.trainer().random_states())
+    object.add(cat("random_states/", number++), state);
   object.add_value({.attribute = "FIT_STATE",
                     .name = "",
                     .save = [this] { return Tensor(Array::scalar(loop_.save_state())); },
                     .restore = [this](const Tensor& t) { restored = t.item<std::string>(); },
                     .dtype = DType::kString,
                     .shape = PartialShape::scalar()});
+}
+
+void FitState::on_further_parts(const std::function<void()>& changed) {
+  loop_.trainer().when_ready(changed);
 }
 
 void FitState::use_own_random_stream() {

@@ -95,7 +95,7 @@ struct Fit {
     return data::from_tensor_slices({x, cast(y, int32)})
         .shuffle(50)
         .map([](const Tensor& a, const Tensor& b) {
-          return std::pair(a + random::normal({5}, {.stddev = 0.1}), b);
+          return std::pair(a + tandem::random::normal({5}, {.stddev = 0.1}), b);
         })
         .batch(8)
         .prefetch(2);

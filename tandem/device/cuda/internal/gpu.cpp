@@ -29,7 +29,7 @@ void Gpu::describe(TandemDeviceProperties* p) const {
   std::size_t bytes = 0;
   driver().p_cuDeviceTotalMem(&bytes, device_);
   // Some is left for what kernels keep beside Tandem's blocks (StreamState::scratch).
-  p->memory_bytes = bytes - std::min(bytes / 16, std::size_t{256} << 20);
+  p->memory_bytes = bytes - std::min(bytes / 32, std::size_t{256} << 20);
   // Clocks are in kHz, and memory moves data on both edges of its own.
   p->flops = 2e3 * attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE) *
              attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) * float_lanes(major, minor);
