@@ -110,7 +110,9 @@ def nested():
     a, b = keras.Input((4,), name="a"), keras.Input((4,), name="b")
     shared = L.Dense(4, name="shared")
     x, y = shared(a), shared(b)
-    deep = keras.Model(a, inner(L.Dense(4)(a)), name="deep")
+    # Keras cannot load its own file of a model that shares parts with one around it.
+    c = keras.Input((4,), name="c")
+    deep = keras.Model(c, L.Dense(3)(L.Dense(4)(c)), name="deep")
     z = L.Concatenate()([inner(x), deep(y)])
     return keras.Model([a, b], [L.Dense(2)(z), z]), [values(3, 4), values(3, 4)]
 

@@ -270,9 +270,9 @@ int main(int argc, char** argv) {
     std::cerr << "usage: weights save|load DIR\n";
     return 2;
   }
-  td::random::set_seed(7);
   int failed = 0;
   for (const Case& c : cases()) {
+    td::random::set_seed(7);  // a case has the same weights whatever stands before it
     const std::string folder = std::string(argv[2]) + "/" + c.name;
     try {
       (mode == "save" ? save_case : load_case)(c, folder);

@@ -153,6 +153,11 @@ TEST_P(Stores, LargeFilesAppearOnlyWhenTheyAreCommitted) {
 }
 
 TEST_P(Stores, LogsAreVisibleAfterEachSync) {
+  if (std::string(GetParam().name) == "gsfaulty") {
+    // A request whose answer was lost is repeated; what distinguishes the second from the first is
+    // ifGenerationMatch.
+    GTEST_SKIP() << "the emulator does not check generations";
+  }
   std::string all;
   {
     const auto file = files().create(path("log"));
