@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <thread>
 
+#include <dnnl.h>
+
 #include "tandem/core/error.h"
 
 namespace tandem::cpu::onednn {
@@ -36,6 +38,20 @@ void register_handler() {
     std::atexit(end_making);
 }
 
+// The library's cache of primitives, which the making of each of them locks, is made with the first
+// one. Were the program to end while that goes on, the cache would be destroyed under it, since the
+// handler above is registered only afterwards: so the cache is made, and the handler registered,
+// before.
+void make_cache() {
+  static const bool made = [] {
+    int capacity = 0;
+    dnnl_get_primitive_cache_capacity(&capacity);
+    std::atexit(end_making);
+    return true;
+  }();
+  static_cast<void>(made);
+}
+
 bool is_main_thread() { return syscall(SYS_gettid) == getpid(); }
 
 bool is_detached() {
@@ -50,6 +66,7 @@ bool is_detached() {
 }  // namespace
 
 MakingScope::MakingScope(std::uint64_t calls_before) : first_(calls_before < 16) {
+  if (first_) make_cache();
   g_making.fetch_add(1, std::memory_order_seq_cst);
   allowed_ = !g_ends.load(std::memory_order_seq_cst);
 }
