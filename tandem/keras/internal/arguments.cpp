@@ -57,9 +57,9 @@ ConfigValue to_config(const std::vector<double>& value) {
 }
 ConfigValue sizes_to_config(const std::vector<std::int64_t>& value) {
   if (value.empty()) return {};
-  std::vector<ConfigValue> sizes;
-  for (const std::int64_t size : value)
-    sizes.push_back(size < 0 ? ConfigValue() : ConfigValue(size));
+  std::vector<ConfigValue> sizes(value.size());  // a size that is not known is none
+  for (std::size_t i = 0; i < value.size(); ++i)
+    if (value[i] >= 0) sizes[i] = value[i];
   return config_value(std::move(sizes));
 }
 ConfigValue to_config(const Size2D& value) {

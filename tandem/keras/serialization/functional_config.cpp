@@ -31,8 +31,10 @@ std::string dtype_text(DType dtype) {
 
 ConfigValue shape_value(const PartialShape& shape) {
   std::vector<ConfigValue> sizes;
-  for (const std::int64_t size : shape.dims())
-    sizes.push_back(size < 0 ? ConfigValue() : ConfigValue(size));
+  for (const std::int64_t size : shape.dims()) {
+    ConfigValue& value = sizes.emplace_back();  // none where the size is not known
+    if (size >= 0) value = size;
+  }
   return config_value(std::move(sizes));
 }
 
