@@ -140,12 +140,13 @@ bool Layer::trainable() const { return impl()->trainable(); }
 void Layer::set_trainable(bool trainable) const { impl()->set_trainable(trainable); }
 
 std::vector<Tensor> Layer::losses() const {
-  std::vector<Tensor> penalties;
+  std::vector<Tensor> penalties = impl()->added_losses();
   for (const LayerImpl::Weight& w : impl()->collect_weights()) {
     if (w.trainable && w.regularizer.defined())
       penalties.push_back(w.regularizer(w.variable.read_value()));
   }
   return penalties;
 }
+void Layer::add_loss(const Tensor& loss) const { impl()->add_loss(loss); }
 
 }  // namespace tandem::keras

@@ -77,14 +77,14 @@ class NormalizationImpl final : public LayerImpl {
       throw InvalidArgumentError(
           "Normalization: When setting values directly, both `mean` and `variance` must be set.");
     }
-    without_weights();
+    if (o.mean) without_weights();
   }
 
-  void begin() { count_ = 0, sums_.clear(), squares_.clear(); }
+  void begin() { seen_ = 0, sums_.clear(), squares_.clear(); }
   void add(const Tensor& given) {
     const Tensor x = cast(given, float64);
+    if (!options_.mean) ensure_built({x.partial_shape()});
     const std::vector<std::int64_t> axes = reduced(x.rank());
-    shape_ = kept_shape(x.partial_shape());
     const Tensor sum = reduce_sum(x, axes), square_sum = reduce_sum(square(x), axes);
     const auto s = reshape(sum, {-1}).to_vector<double>(),
                q = reshape(square_sum, {-1}).to_vector<double>();
@@ -94,32 +94,48 @@ class NormalizationImpl final : public LayerImpl {
       sums_[i] += s[i];
       squares_[i] += q[i];
     }
-    count_ += static_cast<double>(x.num_elements()) / static_cast<double>(s.size());
+    seen_ += static_cast<double>(x.num_elements()) / static_cast<double>(s.size());
   }
   void finish() {
-    if (count_ == 0) throw InvalidArgumentError(cat(prefix(), "adapt was given no data."));
+    if (options_.mean) {
+      throw FailedPreconditionError(
+          cat(prefix(), "cannot adapt: mean and variance were given as options."));
+    }
+    if (seen_ == 0) throw InvalidArgumentError(cat(prefix(), "adapt was given no data."));
     std::vector<double> mean, variance;
     for (std::size_t i = 0; i < sums_.size(); ++i) {
-      mean.push_back(sums_[i] / count_);
-      variance.push_back(std::max(0.0, squares_[i] / count_ - mean[i] * mean[i]));
+      mean.push_back(sums_[i] / seen_);
+      variance.push_back(std::max(0.0, squares_[i] / seen_ - mean[i] * mean[i]));
     }
-    set(mean, variance);
+    const Shape shape = mean_.shape().to_shape();
+    mean_.assign(shaped(mean, shape));
+    variance_.assign(shaped(variance, shape));
+  }
+
+  // Until it has adapted, or weights were loaded, values pass as they are.
+  void build(const PartialShape& input) override {
+    if (options_.mean) return;
+    Shape shape;
+    for (int i = 0; i < input.rank(); ++i)
+      if (keeps(i, input.rank())) shape.add_dim(known_size(input, i));
+    const WeightOptions zeros{.initializer = "zeros", .trainable = false, .autocast = false};
+    mean_ = add_weight("mean", shape, zeros);
+    variance_ = add_weight("variance", shape,
+                           {.initializer = "ones", .trainable = false, .autocast = false});
+    add_weight("count", {}, {.initializer = "zeros", .trainable = false, .dtype = int64});
   }
 
   Tensor call(const Tensor& given, bool) override {
-    if (!mean_.defined() && options_.mean) {
-      shape_ = kept_shape(given.partial_shape());
-      set(*options_.mean, *options_.variance);
-    }
-    if (!mean_.defined()) {
-      throw FailedPreconditionError(
-          cat(prefix(),
-              "has no mean and variance yet. Call adapt(data) before training, or give "
-              "both as options."));
-    }
     const Tensor x = cast(given, compute_dtype());
-    const Tensor mean = cast(mean_, x.dtype());
-    const Tensor deviation = maximum(sqrt(cast(variance_, x.dtype())), 1e-7);
+    const std::vector<std::int64_t> kept = kept_shape(x.partial_shape());
+    const auto fitted = [&](const Tensor& values) {
+      const Tensor v = cast(values, x.dtype());
+      return v.rank() == 0 ? v : reshape(v, kept);
+    };
+    const Tensor mean = fitted(options_.mean ? given_values(*options_.mean) : mean_.read_value());
+    const Tensor variance =
+        fitted(options_.mean ? given_values(*options_.variance) : variance_.read_value());
+    const Tensor deviation = maximum(sqrt(variance), 1e-7);
     return options_.invert ? mean + x * deviation : (x - mean) / deviation;
   }
   void describe(Config& config) const override { config.set("invert", options_.invert); }
@@ -145,20 +161,18 @@ class NormalizationImpl final : public LayerImpl {
       dims.push_back(keeps(i, shape.rank()) ? shape.dim(i) : 1);
     return dims;
   }
-  void set(const std::vector<double>& mean, const std::vector<double>& variance) {
-    const auto shaped = [&](const std::vector<double>& values) {
-      const Tensor all = cast(Tensor(values), float32);
-      return values.size() == 1 ? reshape(all, IntList{}) : reshape(all, shape_);
-    };
-    mean_ = shaped(mean);
-    variance_ = shaped(variance);
+  static Tensor given_values(const std::vector<double>& values) {
+    const Tensor all = cast(Tensor(values), float32);
+    return values.size() == 1 ? reshape(all, IntList{}) : all;
+  }
+  static Tensor shaped(const std::vector<double>& values, const Shape& shape) {
+    return reshape(cast(Tensor(values), float32), shape.dims());
   }
 
   NormalizationOptions options_;
-  std::vector<std::int64_t> shape_;
   std::vector<double> sums_, squares_;
-  double count_ = 0;
-  Tensor mean_, variance_;
+  double seen_ = 0;
+  Variable mean_, variance_;
 };
 
 // Keras' summary of values: where equal shares of them end, and how many each stands for.
