@@ -7,8 +7,8 @@
 namespace tandem::keras::utils {
 
 struct GetFileOptions {
-  std::string fname = {};  ///< the name in the cache; by default the end of `origin`
-  std::string origin;      ///< where it is downloaded from: a URL, or any path
+  std::string fname = {};   ///< the name in the cache; by default the end of `origin`
+  std::string origin = {};  ///< where it is downloaded from: a URL, or any path
   std::string cache_subdir = "datasets";
   std::string cache_dir = {};  ///< $KERAS_HOME by default, or ~/.keras
   bool force_download = false;

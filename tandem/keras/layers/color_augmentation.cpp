@@ -193,7 +193,11 @@ class AutoContrastImpl final : public ImageAugmentation {
         rescale(clip_by_value(x * scale - low * scale, 0.0, 255.0), kBytes, range_);
     return where(math::is_nan(stretched), images, stretched);
   }
-  Tensor otherwise(const Tensor& images) override { return change(images, Tensor(1)); }
+  // Nothing is drawn, so it is done without training too.
+  Tensor otherwise(const Tensor& images) override {
+    if (images.rank() == 4) return change(images, Tensor(1));
+    return squeeze(change(expand_dims(images, 0), Tensor(1)), {0});
+  }
 
  private:
   Range range_;

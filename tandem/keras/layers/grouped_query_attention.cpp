@@ -67,6 +67,7 @@ class GroupedImpl final : public LayerImpl {
     value_ =
         dense("bkm,mvh->bkvh", {-1, key_value_heads_, head_dim_}, "vh", "value", "_value_dense");
     output_ = dense("bquh,uhm->bqm", {-1, features}, "m", "attention_output", "_output_dense");
+    softmax_ = add_layer(Softmax(), "_softmax");
     if (options_.dropout > 0)
       dropout_ = add_layer(Dropout(options_.dropout, {.seed = options_.seed}), "_dropout_layer");
     build_sublayer(query_, {inputs[0]});
@@ -84,7 +85,7 @@ class GroupedImpl final : public LayerImpl {
     const Tensor scores = einsum("bquh,bkuh->buqk", {q, k});
     const Tensor mask = combined_mask(inputs, scores, how);
     const Tensor probabilities =
-        mask.defined() ? Softmax()(scores, {.mask = mask}) : Softmax()(scores);
+        mask.defined() ? softmax_(scores, {.mask = mask}) : softmax_(scores);
     const Tensor weights =
         dropout_.defined() ? dropout_(probabilities, {.training = how.training}) : probabilities;
     const Tensor result = output_(einsum("buqk,bkuh->bquh", {weights, v}));
@@ -132,7 +133,7 @@ class GroupedImpl final : public LayerImpl {
 
   std::int64_t head_dim_, query_heads_, key_value_heads_;
   GroupQueryAttentionOptions options_;
-  Layer query_, key_, value_, output_, dropout_;
+  Layer query_, key_, value_, output_, softmax_, dropout_;
 };
 
 constexpr auto kArguments = [](auto& a, auto& o, auto& head_dim, auto& query_heads,

@@ -1,6 +1,7 @@
 #include "tandem/keras/layers/image_mixing.h"
 
 #include <algorithm>
+#include <cctype>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -339,16 +340,13 @@ class PolicyImpl : public ImageAugmentation {
   Tensor change_once(const Tensor& x, bool may_skip) {
     const auto kinds = static_cast<std::int64_t>(layers_.size());
     const Tensor choice = random::randint({}, 0, kinds + (may_skip ? 1 : 0), int32, seeds_);
-    std::vector<std::pair<int, std::function<Tensor()>>> branches;
-    for (std::size_t i = 0; i < layers_.size(); ++i) {
-      branches.emplace_back(static_cast<int>(i), [this, i, &x] {
-        return cast(layers_[i](x, {.training = true}), x.dtype());
-      });
-    }
     Tensor result = x;
-    for (const auto& [number, branch] : branches)
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      const Layer& layer = layers_[i];
       result = cond(
-          equal(choice, Tensor(number)), [&] { return branch(); }, [&] { return result; });
+          equal(choice, Tensor(static_cast<int>(i))),
+          [&] { return cast(layer(x, {.training = true}), x.dtype()); }, [&] { return result; });
+    }
     return result;
   }
 

@@ -17,7 +17,7 @@ data::Dataset dataset(const std::shared_ptr<PyDataset>& batches, bool shuffle) {
   if (batches->size() <= 0) throw InvalidArgumentError("utils::dataset: the PyDataset is empty.");
   data::ElementSpec spec;
   for (const Tensor& t : batches->get(0)) {
-    std::vector<std::int64_t> sizes = t.shape().dims();
+    std::vector<std::int64_t> sizes = t.shape().to_vector();
     if (!sizes.empty()) sizes.front() = -1;
     spec.push_back({t.dtype(), PartialShape(sizes)});
   }
