@@ -43,8 +43,8 @@ class Gan final : public ModelImpl {
     const td::Tensor g_loss = judge(generator_(td::random::normal(size)), 1);
     const auto g_weights = generator_.trainable_variables();
     draw_optimizer_.apply(drawing.gradient(g_loss, g_weights), g_weights);
-    d_mean_.update_state({}, d_loss);
-    g_mean_.update_state({}, g_loss);
+    d_mean_.update_state(d_loss);
+    g_mean_.update_state(g_loss);
     return {{"d_loss", d_mean_.result()}, {"g_loss", g_mean_.result()}};
   }
   std::vector<Metric> metrics() const override { return {d_mean_, g_mean_}; }

@@ -25,7 +25,7 @@ class OwnTraining final : public keras::ModelImpl {
     const Tensor loss = td::reduce_mean(td::square(dense_(batch[0]) - batch[1]));
     const std::vector<td::Variable> weights = trainable_variables();
     optimizer().apply(tape.gradient(loss, weights), weights);
-    seen_.update_state({}, loss);
+    seen_.update_state(loss);
     return {{"my_loss", seen_.result()}, {"double", loss * 2.0}};
   }
   StepResults test_step(const td::data::Element& batch) override {
