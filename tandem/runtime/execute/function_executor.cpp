@@ -201,7 +201,7 @@ void FunctionExecutor::copy_to_host_async(Array value, CopyDone done) {
   }
 }
 
-// Around a step of the calling thread.
+// Around a step of the calling thread, in its runtime.
 template <class Body>
 void FunctionExecutor::as_step(const Body& body) {
   ThreadContext& thread = thread_context();
@@ -212,7 +212,7 @@ void FunctionExecutor::as_step(const Body& body) {
   if (!runtime.needs_placement() && !StepRecorder::on() && !own) {
     StepScope scope(thread, nullptr);
     try {
-      return body(scope.step());
+      return body(runtime, scope.step());
     } catch (...) {
       scope.rethrow();
     }
@@ -227,7 +227,7 @@ void FunctionExecutor::as_step(const Body& body) {
   const CancellationScope cancellation(own && !joined ? both : nullptr);
   StepScope scope(thread, both);
   try {
-    body(scope.step());
+    body(runtime, scope.step());
   } catch (...) {
     scope.rethrow();
   }
@@ -237,8 +237,8 @@ std::vector<Array> FunctionExecutor::call(const Function& function, std::vector<
                                           const Device& device) {
   DepthGuard depth(function);
   std::vector<Array> results;
-  as_step([&](const StepContext& within) {
-    results = run_part(Runtime::current(), within, function, std::move(args), device);
+  as_step([&](Runtime& runtime, const StepContext& within) {
+    results = run_part(runtime, within, function, std::move(args), device);
   });
   return results;
 }
@@ -246,7 +246,7 @@ std::vector<Array> FunctionExecutor::call(const Function& function, std::vector<
 void FunctionExecutor::call_between(const Function& function, std::span<Array> args,
                                     std::span<const Array> places, std::span<Array> results,
                                     const Device& device) {
-  as_step([&](const StepContext& within) {
+  as_step([&](Runtime&, const StepContext& within) {
     const FunctionSpan span(function.name());
     const std::shared_ptr<Executable> plan = prepare(function, args, device, &within);
     const ScopedFlushDenormals flush;
