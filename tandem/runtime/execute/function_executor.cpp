@@ -131,6 +131,16 @@ std::vector<Array> FunctionExecutor::run(const Function& function, std::vector<A
 namespace {
 
 // Every call goes through here.
+[[gnu::always_inline]] inline std::shared_ptr<Executable> executable_of(Runtime& runtime,
+                                                                        const StepContext& within,
+                                                                        const Function& function,
+                                                                        std::span<const Array> args,
+                                                                        const Device& device) {
+  const bool plain = !runtime.needs_placement() && !within.session;
+  return plain ? plans_of(function)->get(runtime, function, args, nullptr, nullptr)
+               : FunctionExecutor::prepare(function, args, device, &within);
+}
+
 [[gnu::always_inline]] inline std::vector<Array> run_part(Runtime& runtime,
                                                           const StepContext& within,
                                                           const Function& function,
@@ -138,10 +148,7 @@ namespace {
                                                           const Device& device) {
   check_args(function, args);
   const FunctionSpan span(function.name());
-  const bool plain = !runtime.needs_placement() && !within.session;
-  const std::shared_ptr<Executable> plan =
-      plain ? plans_of(function)->get(runtime, function, args, nullptr, nullptr)
-            : FunctionExecutor::prepare(function, args, device, &within);
+  const std::shared_ptr<Executable> plan = executable_of(runtime, within, function, args, device);
   const ScopedFlushDenormals flush;
   return plan->run(std::move(args), within);
 }
@@ -246,9 +253,9 @@ std::vector<Array> FunctionExecutor::call(const Function& function, std::vector<
 void FunctionExecutor::call_between(const Function& function, std::span<Array> args,
                                     std::span<const Array> places, std::span<Array> results,
                                     const Device& device) {
-  as_step([&](Runtime&, const StepContext& within) {
+  as_step([&](Runtime& runtime, const StepContext& within) {
     const FunctionSpan span(function.name());
-    const std::shared_ptr<Executable> plan = prepare(function, args, device, &within);
+    const std::shared_ptr<Executable> plan = executable_of(runtime, within, function, args, device);
     const ScopedFlushDenormals flush;
     plan->run_between(args, places, results, within);
   });
