@@ -11,7 +11,6 @@
 #include "tandem/keras/layers/dense.h"
 #include "tandem/keras/layers/dot_attention.h"
 #include "tandem/keras/layers/embedding.h"
-#include "tandem/keras/layers/feature_normalization.h"
 #include "tandem/keras/layers/global_pooling.h"
 #include "tandem/keras/layers/input_layer.h"
 #include "tandem/keras/layers/lambda.h"

@@ -1,10 +1,13 @@
-#include "tandem/keras/layers/feature_normalization.h"
-
 #include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/class_registry.h"
 #include "tandem/keras/layer_impl.h"
+#include "tandem/keras/layers/preprocessing.h"
 #include "tandem/ops/arithmetic_ops.h"
 #include "tandem/ops/array_ops.h"
 #include "tandem/ops/cast_ops.h"
@@ -15,27 +18,24 @@
 namespace tandem::keras {
 namespace {
 
-constexpr double kEpsilon = 1e-7;  // Keras' backend.epsilon()
-
 class NormalizationImpl final : public LayerImpl {
  public:
   explicit NormalizationImpl(const NormalizationOptions& o)
       : LayerImpl("Normalization", {.name = o.name, .dtype = o.dtype}), options_(o) {
-    if (o.mean.size() != o.variance.size()) {
+    if (o.mean.has_value() != o.variance.has_value()) {
       throw InvalidArgumentError(
-          cat("Normalization: mean and variance must be given together and for as many features, ",
-              "got ", o.mean.size(), " and ", o.variance.size(), "."));
+          "Normalization: When setting values directly, both `mean` and `variance` must be set.");
+    }
+    if (o.mean && o.mean->size() != o.variance->size()) {
+      throw InvalidArgumentError(cat("Normalization: `mean` and `variance` must be of one size, ",
+                                     "got ", o.mean->size(), " and ", o.variance->size(), "."));
     }
   }
 
   void build(const PartialShape& input) override {
     kept_.clear();
-    for (int axis : options_.axis.list()) {
-      const int found = axis < 0 ? axis + input.rank() : axis;
-      if (found < 0 || found >= input.rank())
-        throw InvalidArgumentError(cat(prefix(), "axis ", axis, " is none of the input's."));
-      kept_.push_back(found);
-    }
+    for (const int axis : options_.axis.value_or(std::vector<int>{}))
+      kept_.push_back(normalize_axis(axis, input.rank()));
     std::sort(kept_.begin(), kept_.end());
     broadcast_.assign(static_cast<std::size_t>(input.rank()), 1);
     Shape features;
@@ -43,53 +43,91 @@ class NormalizationImpl final : public LayerImpl {
       features.add_dim(known_size(input, axis));
       broadcast_[static_cast<std::size_t>(axis)] = features.dim(-1);
     }
-    if (!options_.mean.empty()) return;
-    mean_ = add_weight("mean", features, {.initializer = "zeros", .trainable = false});
-    variance_ = add_weight("variance", features, {.initializer = "ones", .trainable = false});
-    // Keras keeps how many examples there were, for its older files.
-    count_ = add_weight("count", {}, {.initializer = "zeros", .trainable = false, .dtype = int32});
+    if (options_.mean) return;
+    const auto add = [&](const char* name, const Shape& shape, const char* initializer,
+                         DType dtype) {
+      return add_weight(name, shape,
+                        {.initializer = initializer, .trainable = false, .dtype = dtype});
+    };
+    mean_ = add("mean", features, "zeros", float32);
+    variance_ = add("variance", features, "ones", float32);
+    // Keras keeps how many examples there were, for the sake of its older files.
+    count_ = add("count", {}, "zeros", int64);
   }
 
-  Tensor call(const Tensor& x, bool) override {
-    const Tensor mean = options_.mean.empty() ? Tensor(mean_) : given(options_.mean, x.dtype());
-    const Tensor variance =
-        options_.mean.empty() ? Tensor(variance_) : given(options_.variance, x.dtype());
-    return (x - aligned(mean)) / maximum(sqrt(aligned(variance)), kEpsilon);
+  Tensor call(const Tensor& given, bool) override {
+    const Tensor x = cast(given, compute_dtype());
+    const Tensor mean = aligned(options_.mean, mean_, x.dtype());
+    const Tensor deviation = maximum(sqrt(aligned(options_.variance, variance_, x.dtype())), 1e-7);
+    return options_.invert ? mean + x * deviation : (x - mean) / deviation;
   }
 
-  void adapt(const Tensor& data) {
-    if (!options_.mean.empty())
-      throw FailedPreconditionError(cat(prefix(),
-                                        "mean and variance were given, so there is "
-                                        "nothing to adapt."));
-    ensure_built({data.partial_shape()});
-    std::vector<std::int64_t> others;
-    for (int axis = 0; axis < data.rank(); ++axis) {
-      if (std::find(kept_.begin(), kept_.end(), axis) == kept_.end()) others.push_back(axis);
+  void begin() {
+    if (options_.mean) {
+      throw FailedPreconditionError(
+          cat(prefix(), "mean and variance were given, so there is nothing to adapt."));
     }
-    mean_.assign(reduce_mean(data, others));
-    variance_.assign(math::reduce_variance(data, others));
+    examples_ = 0;
+    sums_.clear();
+    squares_.clear();
+  }
+  void add(const Tensor& given) {
+    ensure_built({given.partial_shape()});
+    const Tensor x = cast(given, float64);
+    std::vector<std::int64_t> axes;
+    for (int i = 0; i < x.rank(); ++i) {
+      if (std::find(kept_.begin(), kept_.end(), i) == kept_.end()) axes.push_back(i);
+    }
+    const auto sums = reshape(reduce_sum(x, axes), {-1}).to_vector<double>(),
+               squares = reshape(reduce_sum(square(x), axes), {-1}).to_vector<double>();
+    sums_.resize(sums.size());
+    squares_.resize(squares.size());
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      sums_[i] += sums[i];
+      squares_[i] += squares[i];
+    }
+    examples_ += static_cast<double>(x.num_elements()) / static_cast<double>(sums.size());
+  }
+  void finish() {
+    if (examples_ == 0) throw InvalidArgumentError(cat(prefix(), "adapt was given no data."));
+    std::vector<float> mean, variance;
+    for (std::size_t i = 0; i < sums_.size(); ++i) {
+      const double m = sums_[i] / examples_;
+      mean.push_back(static_cast<float>(m));
+      variance.push_back(static_cast<float>(std::max(0.0, squares_[i] / examples_ - m * m)));
+    }
+    mean_.assign(reshape(Tensor::from(mean), mean_.shape().to_shape().to_vector()));
+    variance_.assign(reshape(Tensor::from(variance), variance_.shape().to_shape().to_vector()));
   }
 
  private:
-  static Tensor given(const std::vector<double>& values, DType dtype) {
-    return cast(Tensor::from(values), dtype);
-  }
-  Tensor aligned(const Tensor& x) const {
-    return x.num_elements() == 1 ? x : reshape(x, broadcast_);
+  // As it is subtracted from or divides the input: those given, or else the learnt ones.
+  Tensor aligned(const std::optional<std::vector<double>>& given, const Variable& learnt,
+                 DType dtype) const {
+    const Tensor all = cast(given ? Tensor::from(*given) : learnt.read_value(), dtype);
+    return given && given->size() == 1 ? reshape(all, IntList{}) : reshape(all, broadcast_);
   }
 
   NormalizationOptions options_;
   std::vector<int> kept_;
   std::vector<std::int64_t> broadcast_;
+  std::vector<double> sums_, squares_;
+  double examples_ = 0;
   Variable mean_, variance_, count_;
 };
 
 constexpr auto kArguments = [](auto& a, auto& o) {
   a("axis", o.axis);
+  a("invert", o.invert);
   a("mean", o.mean);
   a("variance", o.variance);
 };
+const bool kRegistered = internal::register_layer_class<Normalization, NormalizationOptions>(
+    "Normalization", kArguments);
+
+NormalizationImpl& impl_of(const Normalization& layer) {
+  return static_cast<NormalizationImpl&>(*layer.impl());
+}
 
 }  // namespace
 
@@ -98,14 +136,16 @@ Normalization::Normalization(const NormalizationOptions& options)
                                      options)) {}
 
 void Normalization::adapt(const Tensor& data) const {
-  static_cast<NormalizationImpl&>(*impl()).adapt(data);
+  impl_of(*this).begin();
+  impl_of(*this).add(data);
+  impl_of(*this).finish();
 }
 
-namespace {
-
-const bool kRegistered = internal::register_layer_class<Normalization, NormalizationOptions>(
-    "Normalization", kArguments);
-
-}  // namespace
+void Normalization::adapt(const data::Dataset& batches) const {
+  impl_of(*this).begin();
+  data::Iterator iterator = batches.iterator();
+  for (data::Element element; iterator.next(element);) impl_of(*this).add(element[0]);
+  impl_of(*this).finish();
+}
 
 }  // namespace tandem::keras
