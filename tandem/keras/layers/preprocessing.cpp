@@ -69,98 +69,6 @@ void each_batch(const data::Dataset& batches, Work work) {
   while (iterator.next(element)) work(element[0]);
 }
 
-class NormalizationImpl final : public LayerImpl {
- public:
-  explicit NormalizationImpl(const NormalizationOptions& o)
-      : LayerImpl("Normalization", {.name = o.name, .dtype = o.dtype}), options_(o) {
-    if (o.mean.has_value() != o.variance.has_value()) {
-      throw InvalidArgumentError(
-          "Normalization: When setting values directly, both `mean` and `variance` must be set.");
-    }
-    without_weights();
-  }
-
-  void begin() { count_ = 0, sums_.clear(), squares_.clear(); }
-  void add(const Tensor& given) {
-    const Tensor x = cast(given, float64);
-    const std::vector<std::int64_t> axes = reduced(x.rank());
-    shape_ = kept_shape(x.partial_shape());
-    const Tensor sum = reduce_sum(x, axes), square_sum = reduce_sum(square(x), axes);
-    const auto s = reshape(sum, {-1}).to_vector<double>(),
-               q = reshape(square_sum, {-1}).to_vector<double>();
-    sums_.resize(s.size());
-    squares_.resize(q.size());
-    for (std::size_t i = 0; i < s.size(); ++i) {
-      sums_[i] += s[i];
-      squares_[i] += q[i];
-    }
-    count_ += static_cast<double>(x.num_elements()) / static_cast<double>(s.size());
-  }
-  void finish() {
-    if (count_ == 0) throw InvalidArgumentError(cat(prefix(), "adapt was given no data."));
-    std::vector<double> mean, variance;
-    for (std::size_t i = 0; i < sums_.size(); ++i) {
-      mean.push_back(sums_[i] / count_);
-      variance.push_back(std::max(0.0, squares_[i] / count_ - mean[i] * mean[i]));
-    }
-    set(mean, variance);
-  }
-
-  Tensor call(const Tensor& given, bool) override {
-    if (!mean_.defined() && options_.mean) {
-      shape_ = kept_shape(given.partial_shape());
-      set(*options_.mean, *options_.variance);
-    }
-    if (!mean_.defined()) {
-      throw FailedPreconditionError(
-          cat(prefix(),
-              "has no mean and variance yet. Call adapt(data) before training, or give "
-              "both as options."));
-    }
-    const Tensor x = cast(given, compute_dtype());
-    const Tensor mean = cast(mean_, x.dtype());
-    const Tensor deviation = maximum(sqrt(cast(variance_, x.dtype())), 1e-7);
-    return options_.invert ? mean + x * deviation : (x - mean) / deviation;
-  }
-  void describe(Config& config) const override { config.set("invert", options_.invert); }
-
- private:
-  bool keeps(int axis, int rank) const {
-    if (!options_.axis) return false;
-    for (const int a : *options_.axis) {
-      if ((a < 0 ? a + rank : a) == axis) return true;
-    }
-    return false;
-  }
-  std::vector<std::int64_t> reduced(int rank) const {
-    std::vector<std::int64_t> axes;
-    for (int i = 0; i < rank; ++i) {
-      if (!keeps(i, rank)) axes.push_back(i);
-    }
-    return axes;
-  }
-  std::vector<std::int64_t> kept_shape(const PartialShape& shape) const {
-    std::vector<std::int64_t> dims;
-    for (int i = 0; i < shape.rank(); ++i)
-      dims.push_back(keeps(i, shape.rank()) ? shape.dim(i) : 1);
-    return dims;
-  }
-  void set(const std::vector<double>& mean, const std::vector<double>& variance) {
-    const auto shaped = [&](const std::vector<double>& values) {
-      const Tensor all = cast(Tensor(values), float32);
-      return values.size() == 1 ? reshape(all, IntList{}) : reshape(all, shape_);
-    };
-    mean_ = shaped(mean);
-    variance_ = shaped(variance);
-  }
-
-  NormalizationOptions options_;
-  std::vector<std::int64_t> shape_;
-  std::vector<double> sums_, squares_;
-  double count_ = 0;
-  Tensor mean_, variance_;
-};
-
 // Keras' summary of values: where equal shares of them end, and how many each stands for.
 struct Summary {
   std::vector<double> values, weights;
@@ -382,12 +290,6 @@ void adapt_to(const Layer& layer, const data::Dataset& batches) {
 
 }  // namespace
 
-Normalization::Normalization(const NormalizationOptions& options)
-    : Layer(make_layer<NormalizationImpl>(options)) {}
-void Normalization::adapt(const Tensor& data) const { adapt_to<NormalizationImpl>(*this, data); }
-void Normalization::adapt(const data::Dataset& batches) const {
-  adapt_to<NormalizationImpl>(*this, batches);
-}
 Discretization::Discretization(const DiscretizationOptions& options)
     : Layer(make_layer<DiscretizationImpl>(options)) {}
 void Discretization::adapt(const Tensor& data) const { adapt_to<DiscretizationImpl>(*this, data); }
