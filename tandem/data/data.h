@@ -10,5 +10,6 @@
 #include "tandem/data/fuse.h"
 #include "tandem/data/idx.h"
 #include "tandem/data/image_file.h"
+#include "tandem/data/names.h"
 #include "tandem/data/pipeline_stats.h"
 #include "tandem/data/sharding.h"
