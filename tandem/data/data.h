@@ -3,6 +3,7 @@
 /// Datasets and what they are made from.
 
 #include "tandem/data/contact_sheet.h"
+#include "tandem/data/csv_dataset.h"
 #include "tandem/data/dataset.h"
 #include "tandem/data/digits.h"
 #include "tandem/data/explain.h"

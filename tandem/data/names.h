@@ -3,9 +3,12 @@
 // Names of tf.data and tf.io that are declared elsewhere or that other types have here.
 
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "tandem/data/dataset.h"
+#include "tandem/data/element.h"
+#include "tandem/data/explain.h"
 #include "tandem/data/file_datasets.h"
 
 namespace tandem::data {
@@ -52,6 +55,14 @@ inline std::int64_t cardinality(const Dataset& dataset) { return dataset.cardina
 /// iterating it would show.
 TANDEM_EXPORT std::int64_t size(const Dataset& dataset);
 
+/// Component `index` of an element, counted from the end if negative, where `element[index]` would
+/// not look. Throws OutOfRangeError that says how many there are.
+TANDEM_EXPORT const Tensor& at(const Element& element, std::int64_t index);
+/// The component that the dataset calls `name`. Throws NotFoundError that says which names there
+/// are.
+TANDEM_EXPORT const Tensor& at(const Dataset& dataset, const Element& element,
+                               const std::string& name);
+
 }  // namespace tandem::data
 
 namespace tandem::io {
@@ -63,6 +74,7 @@ using TFRecordOptions = data::TFRecordWriterOptions;
 
 namespace tandem {
 
+using data::explain;
 using data::TensorSpec;
 
 }  // namespace tandem

@@ -4,7 +4,9 @@
 
 #include "tandem/keras/callbacks.h"
 #include "tandem/keras/constraints.h"
+#include "tandem/keras/directory_datasets.h"
 #include "tandem/keras/dtype_policy.h"
+#include "tandem/keras/explain.h"
 #include "tandem/keras/image_dataset.h"
 #include "tandem/keras/keras_tensor_ops.h"
 #include "tandem/keras/layer_impl.h"
@@ -20,6 +22,7 @@
 #include "tandem/keras/ops/ops.h"
 #include "tandem/keras/optimizers.h"
 #include "tandem/keras/random.h"
+#include "tandem/keras/random_names.h"
 #include "tandem/keras/rnn_cell_impl.h"
 #include "tandem/keras/schedules.h"
 #include "tandem/keras/seed_generator.h"

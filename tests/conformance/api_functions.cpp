@@ -1,5 +1,6 @@
 // Computes cases of what is made of ops, besides those of api_values.cpp, and writes them to an
-// .npz file: api_functions OUT. check_api_functions.py, which has the same names, computes them
+// .npz file: api_functions OUT DATA, where DATA is a folder of files that check_api_functions.py
+// wrote. check_api_functions.py, which has the same names, computes them
 // with the real TensorFlow, and compares.
 
 #include <cmath>
@@ -266,16 +267,78 @@ void io_cases() {
   add("moving average", {ema.average(w).value()});
 }
 
+// All elements' components, one after the other.
+void add_all(const std::string& name, const td::data::Dataset& dataset) {
+  std::vector<Tensor> all;
+  for (const td::data::Element& element : dataset)
+    all.insert(all.end(), element.begin(), element.end());
+  add(name, all);
+}
+
+void data_cases(const std::string& folder) {
+  namespace ku = td::keras::utils;
+  const auto labelled = td::data::make_csv_dataset(
+      folder + "/*.csv", 2, {.label_name = "y", .num_epochs = 1, .shuffle = false});
+  std::vector<Tensor> columns;
+  for (const td::data::TensorMap& row : labelled.maps()) {
+    for (const char* name : {"0/a", "0/b", "0/c", "0/d", "1"}) columns.push_back(row.at(name));
+  }
+  add("csv", columns);
+  const auto selected = td::data::make_csv_dataset(folder + "/*.csv", 3,
+                                                   {.select_columns = {"c", "a"},
+                                                    .num_epochs = 2,
+                                                    .shuffle = false,
+                                                    .num_rows_for_inference = 1});
+  columns.clear();
+  for (const td::data::TensorMap& row : selected.maps()) {
+    for (const char* name : {"a", "c"}) columns.push_back(row.at(name));
+  }
+  add("csv select", columns);
+  fails("csv label",
+        [&] { td::data::make_csv_dataset(folder + "/*.csv", 2, {.label_name = "q"}); });
+  add_all("text",
+          ku::text_dataset_from_directory(
+              folder + "/texts", {.batch_size = 2, .max_length = 5, .seed = 3, .verbose = false}));
+  add_all("text split",
+          ku::text_dataset_from_directory(folder + "/texts", {.label_mode = "categorical",
+                                                              .batch_size = std::nullopt,
+                                                              .shuffle = false,
+                                                              .validation_split = 0.4,
+                                                              .subset = "validation",
+                                                              .verbose = false}));
+  fails("text mode", [&] {
+    ku::text_dataset_from_directory(folder + "/texts", {.label_mode = "words", .verbose = false});
+  });
+  add_all("audio",
+          ku::audio_dataset_from_directory(
+              folder + "/sounds",
+              {.batch_size = 2, .output_sequence_length = 6, .shuffle = false, .verbose = false}));
+  const Tensor series = numbers({20, 2}), targets = td::range(Tensor(20));
+  add_all("timeseries", ku::timeseries_dataset_from_array(series, {}, 5, {.batch_size = 4}));
+  add_all("timeseries targets",
+          ku::timeseries_dataset_from_array(
+              series, targets, 4, {.sequence_stride = 3, .sampling_rate = 2, .batch_size = 2}));
+  add_all("timeseries shuffled",
+          ku::timeseries_dataset_from_array(
+              series, targets, 3,
+              {.batch_size = 4, .shuffle = true, .seed = 7, .start_index = 2, .end_index = 18}));
+  add_all("timeseries single",
+          ku::timeseries_dataset_from_array(series, {}, 6, {.batch_size = std::nullopt}).take(3));
+  fails("timeseries stride",
+        [&] { ku::timeseries_dataset_from_array(series, {}, 6, {.sequence_stride = 0}); });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
+  if (argc != 3) return 2;
   try {
     tensor_array_cases();
     operator_cases();
     signal_cases();
     quantization_cases();
     io_cases();
+    data_cases(argv[2]);
     td::io::save_npz(argv[1], found);
   } catch (const td::Error& error) {
     std::cerr << error.what() << '\n';

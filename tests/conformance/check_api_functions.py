@@ -7,6 +7,7 @@ import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
+import keras
 import numpy as np
 import tensorflow as tf
 
@@ -197,6 +198,48 @@ def io_cases():
     add("moving average", [ema.average(w)])
 
 
+def write_files(folder):
+    (folder / "rows1.csv").write_text('a,b,c,d,y\n1,0.5,x,3000000000,0\n2,,"y, z",4,1\n3,1.5,,5,1\n')
+    (folder / "rows2.csv").write_text("a,b,c,d,y\n4,2.5,w,6,0\n5,3,v,7,0\n")
+    for kind, count in (("good", 3), ("bad", 2)):
+        (folder / "texts" / kind).mkdir(parents=True, exist_ok=True)
+        (folder / "sounds" / kind).mkdir(parents=True, exist_ok=True)
+        for i in range(count):
+            (folder / "texts" / kind / f"{i}.txt").write_text(f"{kind} number {i}")
+            tf.io.write_file(str(folder / "sounds" / kind / f"{i}.wav"),
+                             tf.audio.encode_wav(numbers((4 + 2 * i, 1), i), 8000))
+
+
+def add_all(name, dataset):
+    add(name, [part for element in dataset for part in tf.nest.flatten(element)])
+
+
+def data_cases(folder):
+    u, pattern = keras.utils, str(folder / "*.csv")
+    labelled = tf.data.experimental.make_csv_dataset(pattern, 2, label_name="y", num_epochs=1, shuffle=False)
+    add("csv", [part for features, label in labelled for part in [*(features[n] for n in "abcd"), label]])
+    selected = tf.data.experimental.make_csv_dataset(
+        pattern, 3, select_columns=["c", "a"], num_epochs=2, shuffle=False, num_rows_for_inference=1)
+    add("csv select", [row[n] for row in selected for n in "ac"])
+    fails("csv label", lambda: tf.data.experimental.make_csv_dataset(pattern, 2, label_name="q"))
+    texts = str(folder / "texts")
+    add_all("text", u.text_dataset_from_directory(texts, batch_size=2, max_length=5, seed=3, verbose=False))
+    add_all("text split", u.text_dataset_from_directory(
+        texts, label_mode="categorical", batch_size=None, shuffle=False, validation_split=0.4, subset="validation",
+        verbose=False))
+    fails("text mode", lambda: u.text_dataset_from_directory(texts, label_mode="words", verbose=False))
+    add_all("audio", u.audio_dataset_from_directory(
+        str(folder / "sounds"), batch_size=2, output_sequence_length=6, shuffle=False, verbose=False))
+    series, targets = numbers((20, 2)).numpy(), np.arange(20, dtype=np.int32)
+    window = u.timeseries_dataset_from_array
+    add_all("timeseries", window(series, None, 5, batch_size=4))
+    add_all("timeseries targets", window(series, targets, 4, sequence_stride=3, sampling_rate=2, batch_size=2))
+    add_all("timeseries shuffled", window(series, targets, 3, batch_size=4, shuffle=True, seed=7, start_index=2,
+                                          end_index=18))
+    add_all("timeseries single", window(series, None, 6, batch_size=None).take(3))
+    fails("timeseries stride", lambda: window(series, None, 6, sequence_stride=0))
+
+
 def differs(ours, theirs):
     """Why ours is not theirs; None if it is."""
     if ours.dtype.kind == "S" or theirs.dtype == object:
@@ -221,7 +264,11 @@ def main():
     signal_cases()
     quantization_cases()
     io_cases()
-    subprocess.run([program, folder / "ours.npz"], check=True)
+    files = folder / "data"
+    files.mkdir(parents=True, exist_ok=True)
+    write_files(files)
+    data_cases(files)
+    subprocess.run([program, folder / "ours.npz", files], check=True)
     with np.load(folder / "ours.npz", allow_pickle=False) as file:
         ours = {name: file[name] for name in file.files}
     failed = 0
