@@ -46,7 +46,7 @@ class CommandList {
   bool empty() const { return commands_.empty(); }
   std::size_t size() const { return commands_.size(); }
   const Command& operator[](std::size_t i) const { return commands_[i]; }
-  /// The parameters of a kernel, valid until the list changes.
+  /// Where the parameters of a kernel lie; valid until the list changes.
   std::vector<void*> parameters(const Command& kernel) const;
   bool equal_parameters(const Command& kernel, const CommandList& others,
                         const Command& other) const;

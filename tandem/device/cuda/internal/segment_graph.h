@@ -27,8 +27,8 @@ class SegmentGraph {
   bool fits(const CommandList& commands) const;
   /// True from `launch` to `deliver`: the staging memory is in use.
   bool busy() const { return busy_.load(std::memory_order_acquire); }
-  /// Launches a list that fits, while this is not busy. Throws Failure, with nothing launched; the
-  /// graph is then to be dropped.
+  /// Runs a list that fits, while it is not busy. Throws Failure, with nothing launched; the graph
+  /// is then to be dropped.
   void launch(const CommandList& commands, CUstream stream);
   /// Once what was launched is over: copies results to the host memory that they are for.
   void deliver(bool succeeded);
