@@ -61,7 +61,7 @@ namespace {
 // Adds where it happened, of functions that call each other or themselves once.
 [[noreturn]] void rethrow_from_trace(const std::exception_ptr& error, const std::string& name) {
   const std::string line = cat("while tracing function '", name, "'");
-  if (message_of(error).find("\n" + line) != std::string::npos) std::rethrow_exception(error);
+  if (message_of(error).find("\n\t" + line) != std::string::npos) std::rethrow_exception(error);
   std::rethrow_exception(with_line(error, line));
 }
 
