@@ -18,7 +18,7 @@ namespace tandem::distribute {
 
 /// How variables are cut by rows, so that several servers share one (TensorFlow's partitioners of
 /// tf.distribute.experimental.partitioners).
-struct Partitioner {
+struct TANDEM_EXPORT Partitioner {
   enum Kind { kWhole, kFixedShards, kMinSize, kMaxSize };
   Kind kind = kWhole;
   std::int64_t value = 0;  ///< shards of kFixedShards, else bytes of a shard
