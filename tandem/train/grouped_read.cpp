@@ -1,8 +1,9 @@
+#include "tandem/train/internal/grouped_read.h"
+
 #include <cstdint>
 #include <utility>
 
 #include "tandem/fs/paths.h"
-#include "tandem/train/internal/grouped_read.h"
 
 namespace tandem::train::internal {
 namespace {
