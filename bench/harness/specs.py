@@ -251,6 +251,8 @@ def checkpoints():
     yield Row("async_pause", "share", "lower", (), limit=0.02)
     yield Row("async_steps", "x", "lower", (), limit=1.15)
     yield Row("async_memory", "x", "lower", (), limit=1.5)
+    yield Row("safetensors_load", "ms", "lower",
+              (Peer("safetensors", Program("torch", script="torch_safetensors.py"), 1),))
 
 
 BENCHES = {

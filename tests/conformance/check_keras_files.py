@@ -2,7 +2,7 @@
 
     check_keras_files.py PROGRAM DIR REPORT [CASE...]
 
-CASE: only these; "applications": every application of Keras, one after another.
+CASE: only these; "applications": every application of Keras (or those named behind it), one after another.
 """
 
 import json
@@ -231,9 +231,9 @@ def every_case(only):
 def main():
     program, folder, report = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
     only = sys.argv[4:]
-    if only == ["applications"]:  # each in a process of its own, whose memory and files then go
+    if only[:1] == ["applications"]:  # each in a process of its own, whose memory and files then go
         codes = []
-        for name in applications():
+        for name in only[1:] or applications():
             with tempfile.TemporaryDirectory(dir=folder) as own:
                 print(name, flush=True)
                 codes.append(subprocess.run([sys.executable, *sys.argv[:2], own, report, name]).returncode)

@@ -45,7 +45,8 @@ class LayerScaleImpl final : public LayerImpl {
   Variable gamma_;
 };
 
-// In training drops the whole path of some examples; see ConvNeXt, https://arxiv.org/abs/2201.03545.
+// In training drops the whole path of some examples; see ConvNeXt,
+// https://arxiv.org/abs/2201.03545.
 class StochasticDepthImpl final : public LayerImpl {
  public:
   StochasticDepthImpl(double drop_path_rate, const PlainOptions& o)
@@ -95,9 +96,9 @@ struct LayerScale : Layer {
 };
 struct StochasticDepth : Layer {
   StochasticDepth(double drop_path_rate, const PlainOptions& options)
-      : Layer(internal::with_arguments(
-            std::make_shared<StochasticDepthImpl>(drop_path_rate, options), kArguments, options,
-            drop_path_rate)) {}
+      : Layer(
+            internal::with_arguments(std::make_shared<StochasticDepthImpl>(drop_path_rate, options),
+                                     kArguments, options, drop_path_rate)) {}
   static constexpr auto kArguments = [](auto& a, auto&, auto& rate) { a("drop_path_rate", rate); };
 };
 struct CustomScaleLayer : Layer {

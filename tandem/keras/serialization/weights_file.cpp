@@ -135,8 +135,7 @@ void assign_weights(const WeightPlaces& places, const io::Hdf5Content& content,
     }
   }
   for (const WeightPlaces::Place& place : places.places) {
-    place.variable.assign(
-        cast(Tensor(content.datasets.at(place.path)), place.variable.dtype()));
+    place.variable.assign(cast(Tensor(content.datasets.at(place.path)), place.variable.dtype()));
   }
 }
 
