@@ -1,5 +1,6 @@
 // A training that survives its process: it is started, killed while it runs, started again, and
-// ends with the same weights to the bit as one that nothing happened to.
+// ends with the same weights to the bit as one that nothing happened to. TensorBoard shows the
+// training as one: `tensorboard --logdir FOLDER/logs`, at any time.
 //
 // usage: train_and_resume | train_and_resume --train FOLDER
 #include <signal.h>
@@ -9,9 +10,12 @@
 #include <chrono>
 #include <filesystem>
 #include <iostream>
+#include <set>
 #include <string>
 #include <thread>
 
+#include "tandem/io/event_file.h"
+#include "tandem/keras/tensor_board.h"
 #include <tandem/tandem.h>
 
 namespace td = tandem;
@@ -40,10 +44,12 @@ int train(const std::string& folder) {
   const Sequential model = make_model();
   const auto dataset =
       td::data::digits("examples/data/digits.csv.gz").shuffle(500).batch(32).prefetch(2);
-  model.fit(dataset, {.epochs = kEpochs,
-                      .verbose = Verbose::kSilent,
-                      .callbacks = {callbacks::BackupAndRestore(
-                          folder + "/backup", {.save_freq = 5, .enable_async = true})}});
+  model.fit(dataset,
+            {.epochs = kEpochs,
+             .verbose = Verbose::kSilent,
+             .callbacks = {callbacks::TensorBoard({.log_dir = folder + "/logs"}),
+                           callbacks::BackupAndRestore(folder + "/backup",
+                                                       {.save_freq = 5, .enable_async = true})}});
   model.save_weights(folder + "/final", {.optimizer = true});
   return 0;
 }
@@ -61,6 +67,20 @@ pid_t start(const char* program, const std::string& folder) {
 std::int64_t backups(const std::string& folder) {
   const auto latest = td::train::latest_checkpoint(folder + "/backup");
   return latest ? std::stoll(latest->substr(latest->rfind('-') + 1)) : 0;
+}
+
+// The epochs whose loss TensorBoard shows, from the files of all processes.
+std::set<std::int64_t> epochs_shown(const std::string& folder) {
+  std::set<std::int64_t> epochs;
+  for (const auto& file : std::filesystem::directory_iterator(folder + "/logs/train")) {
+    if (!file.is_regular_file()) continue;
+    td::io::EventFileReader events(file.path());
+    while (const auto event = events.next()) {
+      for (const td::io::EventValue& value : event->values)
+        if (value.tag == "epoch_loss") epochs.insert(event->step);
+    }
+  }
+  return epochs;
 }
 
 bool ended_well(pid_t process) {
@@ -106,8 +126,11 @@ int main(int argc, char** argv) try {
       equal = equal && td::all_equal(a.get_tensor(name), b.get_tensor(name));
   }
   std::cout << (equal ? "the weights are equal to the bit" : "THE WEIGHTS DIFFER") << "\n";
+  const std::set<std::int64_t> epochs = epochs_shown(killed);
+  std::cout << "TensorBoard shows the loss of " << epochs.size() << " epochs, the last is "
+            << (epochs.empty() ? -1 : *epochs.rbegin()) << "\n";
   std::filesystem::remove_all(folder);
-  return equal ? 0 : 1;
+  return equal && epochs.count(kEpochs - 1) > 0 ? 0 : 1;
 } catch (const std::exception& error) {
   std::cerr << error.what() << "\n";
   return 1;

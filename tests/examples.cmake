@@ -2,6 +2,9 @@
 file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*.cpp")
 foreach(source IN LISTS sources)
   cmake_path(GET source STEM name)
+  if(NOT TARGET example_${name})
+    continue()
+  endif()
   add_test(NAME example.${name} COMMAND example_${name} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
   set_tests_properties(example.${name} PROPERTIES LABELS unit TIMEOUT 300)
 endforeach()
@@ -20,3 +23,8 @@ set_tests_properties(
     ENVIRONMENT "TANDEM_EMULATE=GPU:1,memory=256MiB"
     PASS_REGULAR_EXPRESSION
     "emulated GPU, 256 MiB.* ops on 2 devices, .* copies a step.*GPU:0 .*test accuracy: (0\\.[89]|1)")
+
+if(TARGET example_cluster_demo)
+  add_dependencies(example_cluster_demo tandem_cli)
+  set_tests_properties(example.cluster_demo PROPERTIES LABELS "unit;cluster")
+endif()

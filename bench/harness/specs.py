@@ -187,11 +187,13 @@ def devices():
 
 def gpu_host():
     # A step that was captured as one graph of the driver's would take at most 4 calls.
-    for work in ("mlp", "cnn"):
+    for work in ("mlp", "cnn", "transformer"):
         yield Row(f"{work}_driver_calls", "calls/step", "lower", (), limit=4, counted=True)
         yield Row(f"{work}_kernels", "launches/step", "lower", (), counted=True)
+        yield Row(f"{work}_graph_launches", "launches/step", "lower", (), counted=True)
         yield Row(f"{work}_bytes_to_gpu", "B/step", "lower", (), counted=True)
         yield Row(f"{work}_bytes_from_gpu", "B/step", "lower", (), counted=True)
+    yield Row("eager_instructions", "x", "lower", (), limit=1.5, counted=True)
     yield Row("eager_driver_calls", "calls/op", "lower", (), counted=True)
     yield Row("eager_kernels", "launches/op", "lower", (), counted=True)
 
@@ -249,6 +251,8 @@ def checkpoints():
     yield Row("async_pause", "share", "lower", (), limit=0.02)
     yield Row("async_steps", "x", "lower", (), limit=1.15)
     yield Row("async_memory", "x", "lower", (), limit=1.5)
+    yield Row("safetensors_load", "ms", "lower",
+              (Peer("safetensors", Program("torch", script="torch_safetensors.py"), 1),))
 
 
 BENCHES = {

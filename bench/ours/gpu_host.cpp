@@ -1,6 +1,6 @@
 // bench_gpu_host WORK STEPS: runs so many steps of some work on a device GPU:0, for counting what
 // the host does for it (harness/gpu_host.py). It measures no time. WORK: eager (additions of two
-// small tensors), mlp, cnn (training steps).
+// small tensors), eager_cpu (those on the CPU), mlp, cnn, transformer (training steps).
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -50,6 +50,27 @@ void cnn(int steps) {
         steps);
 }
 
+void transformer(int steps) {
+  constexpr std::int64_t kBatch = 2, kTokens = 8, kWidth = 8, kWords = 16;
+  const KerasTensor tokens = Input({kTokens}, {.dtype = td::int32});
+  KerasTensor x = Embedding(kWords, kWidth)(tokens);
+  for (int layer = 0; layer < 2; ++layer) {
+    const KerasTensor attended = MultiHeadAttention(2, kWidth / 2)(x, x, {.use_causal_mask = true});
+    x = LayerNormalization()(Add()(std::vector<KerasTensor>{x, attended}));
+    const KerasTensor inner = Dense(kWidth, {.activation = "relu"})(x);
+    x = LayerNormalization()(Add()(std::vector<KerasTensor>{x, Dense(kWidth)(inner)}));
+  }
+  const Model model(tokens, Dense(kWords, {.activation = "softmax"})(x));
+  compile(model);
+  std::vector<std::int32_t> words, next;
+  for (std::int64_t i = 0; i < kBatch * kTokens; ++i) {
+    words.push_back(static_cast<std::int32_t>(i * 7 % kWords));
+    next.push_back(static_cast<std::int32_t>((i + 1) * 7 % kWords));
+  }
+  train(model, td::Tensor::from(words, {kBatch, kTokens}),
+        td::Tensor::from(next, {kBatch, kTokens}), steps);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -59,12 +80,17 @@ int main(int argc, char** argv) {
   td::config::threading::set_inter_op_parallelism_threads(1);
   if (steps > 0 && work == "eager") {
     eager(steps);
+  } else if (steps > 0 && work == "eager_cpu") {
+    const td::DeviceScope on("/CPU:0");
+    eager(steps);
+  } else if (steps > 0 && work == "transformer") {
+    transformer(steps);
   } else if (steps > 0 && work == "mlp") {
     mlp(steps);
   } else if (steps > 0 && work == "cnn") {
     cnn(steps);
   } else {
-    std::fprintf(stderr, "usage: bench_gpu_host eager|mlp|cnn STEPS\n");
+    std::fprintf(stderr, "usage: bench_gpu_host eager|eager_cpu|mlp|cnn|transformer STEPS\n");
     return 2;
   }
   return 0;

@@ -1,11 +1,12 @@
-// bench_life: what a model's life outside of its steps costs: checkpoints, formats, watching. With the
-// argument saved_model_load it is one process of that row, which begins with the process.
+// bench_life: what a model's life outside of its steps costs: checkpoints, formats, watching. With
+// the argument saved_model_load it is one process of that row, which begins with the process.
 #include <string>
 
 #include <tandem/tandem.h>
 
 #include "bench/common/serve.h"
 #include "bench/ours/life/checkpoints.h"
+#include "bench/ours/life/safetensors_load.h"
 #include "bench/ours/life/saved_model_load.h"
 #include "bench/ours/life/summaries.h"
 
@@ -21,6 +22,7 @@ int main(int argc, char** argv) {
       {"async_pause", bench::async_pause},
       {"async_steps", bench::async_steps},
       {"async_memory", bench::async_memory},
+      {"safetensors_load", bench::safetensors_load},
   };
   bench::add_summary_rows(rows);
   return bench::serve(rows, "tandem");

@@ -15,6 +15,7 @@
 #include "tandem/ops/shape_ops.h"
 #include "tandem/ops/variable.h"
 #include "tandem/runtime/dispatch.h"
+#include "tandem/runtime/execute/undefined_hint.h"
 #include "tandem/runtime/gradient_context.h"
 #include "tandem/runtime/tensor_impl.h"
 #include "tandem/runtime/thread_context.h"
@@ -219,6 +220,36 @@ std::vector<Tensor> input_gradients(const Entry& entry, std::vector<Tensor> outp
 
 }  // namespace
 
+namespace {
+
+// A source by the name that its user gave it.
+std::string name_of(const Tensor& source) {
+  if (source.is_symbolic()) return cat("tensor '", source.impl()->symbol().name(), "'");
+  if (source.dtype() != DType::kResource) return cat("a tensor of shape ", source.partial_shape());
+  const ResourceHandle& handle = source.array().data<ResourceHandle>()[0];
+  return handle.empty() ? "a variable" : cat("variable '", handle.info().name, "'");
+}
+
+// What uses one of these gradients fails, and says then why it is undefined.
+void explain_undefined(const std::vector<Tensor>& sources, const std::vector<Tensor>& gradients) {
+  std::string names;
+  int count = 0;
+  constexpr int kMaxNames = 4;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    if (gradients[i].defined()) continue;
+    if (++count > kMaxNames) continue;
+    names += (count == 1 ? "" : ", ") + name_of(sources[i]);
+  }
+  if (count > kMaxNames) names += cat(" and ", count - kMaxNames, " more");
+  undefined_tensor_hint() =
+      count == 0 ? ""
+                 : cat(" The last gradient that was taken is undefined for ", names,
+                       ": there is no path from the loss to it. UnconnectedGradients::kZero gives "
+                       "zeros there.");
+}
+
+}  // namespace
+
 std::vector<Tensor> GradientTape::Recorder::gradient(const std::vector<Tensor>& targets,
                                                      const std::vector<Tensor>& sources,
                                                      const std::vector<Tensor>& output_gradients,
@@ -284,6 +315,7 @@ std::vector<Tensor> GradientTape::Recorder::gradient(const std::vector<Tensor>& 
     }
     out.push_back(std::move(g));
   }
+  explain_undefined(sources, out);
   if (!options_.persistent) entries_.clear();  // frees the values that only the tape kept
   return out;
 }

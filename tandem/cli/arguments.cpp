@@ -311,6 +311,13 @@ void add_server(CLI::App& command, ServerArguments& a) {
   command.add_flag(
       "--insecure", a.insecure,
       "Serve in the clear beyond this machine: anyone who reaches it can run anything");
+  command.add_option("--durable", a.durable,
+                     "A folder for a parameter server's variables and each update of them, so that "
+                     "it goes on with them when it is started again");
+  command
+      .add_option("--metrics-port", a.metrics_port,
+                  "Serve Prometheus' figures at http://localhost:PORT/metrics")
+      ->check(whole_number(1, 65535));
   add_threads(command, a.threads);
 }
 

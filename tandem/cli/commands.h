@@ -117,6 +117,8 @@ struct ServerArguments : TlsArguments {
   std::string cluster_file;  ///< else this, else the environment
   int port = -1;             ///< in place of the cluster's; 0: a free one
   bool insecure = false;
+  int metrics_port = -1;     ///< -1: none
+  std::string durable;       ///< folder for the updates of parameters; "": none
   std::vector<int> threads;  ///< none, or inter and intra
 };
 /// Serves until SIGTERM or SIGINT.

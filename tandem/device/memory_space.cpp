@@ -104,13 +104,23 @@ namespace {
 
 void copy_and_wait(const Array& from, const Array& to) {
   if (from.num_bytes() == 0) return;
-  Stream& stream = copy_stream(device_of(from), device_of(to));
-  // Not by an event: that reports failures of others' copies too, and each failure once.
-  wait_until_done([&](auto done) {
-    Copy copy = transfer(from, to);
-    copy.done = std::move(done);
-    stream.enqueue(std::move(copy));
-  });
+  Device* const target = device_of(to);
+  Stream& stream = copy_stream(device_of(from), target);
+  try {
+    // Not by an event: that reports failures of others' copies too, and each failure once.
+    wait_until_done([&](auto done) {
+      Copy copy = transfer(from, to);
+      copy.done = std::move(done);
+      stream.enqueue(std::move(copy));
+    });
+  } catch (...) {
+    const std::string_view holder = AllocationScope::current();
+    std::rethrow_exception(
+        with_line(std::current_exception(),
+                  cat("in copying a value of dtype ", from.dtype(), " and shape ", from.shape(),
+                      target ? " to " : " to the host", target ? target->name() : std::string(),
+                      holder.empty() ? std::string() : cat(" for '", holder, "'"))));
+  }
 }
 
 }  // namespace

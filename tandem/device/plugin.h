@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 #define TANDEM_PLUGIN_VERSION_MAJOR 1
-#define TANDEM_PLUGIN_VERSION_MINOR 3
+#define TANDEM_PLUGIN_VERSION_MINOR 4
 
 /* Put before the definition of tandem_plugin_init. */
 #if defined(__GNUC__)
@@ -125,6 +125,10 @@ typedef struct TandemWork {
   double bytes;
   int32_t on_host; /* 1: takes no time of the device, but reads and writes host memory: runs only
                       when everything before it is over on the device, too */
+  /* Since 1.4. Not 0 for a segment: several kernels that run as one piece. Segments of one number
+   * tend to launch the same kernels each time, so that a device may keep them in a form that is
+   * quick to launch again; it must not rely on it. */
+  uint64_t segment;
 } TandemWork;
 
 typedef enum TandemCopyKind {
@@ -305,6 +309,14 @@ typedef struct TandemPluginApi {
   int32_t (*event_done)(TandemEvent* event);
   void (*event_wait)(TandemEvent* event);
   void (*event_destroy)(TandemEvent* event);
+
+  /* optional, since 1.4: segments. Without both Tandem enqueues every kernel by itself. They are
+   * called within TandemWork::run, on its thread.
+   * The copy between host and device becomes part of the piece, in the order of its kernels. `done`
+   * of the copy is null; both sides are valid until the piece is over. */
+  void (*stream_add_copy)(TandemStream* stream, const TandemCopy* copy, TandemStatus* status);
+  /* Returns when what the piece has launched so far is over on the device: memory is short. */
+  void (*stream_settle)(TandemStream* stream, TandemStatus* status);
 } TandemPluginApi;
 
 /* The plugin's one symbol. Called once in a process; `host` lives as long as that. */

@@ -6,8 +6,11 @@
 #include "tandem/core/error.h"
 #include "tandem/distribute/internal/master/master.h"
 #include "tandem/distribute/internal/master/master_service.h"
+#include "tandem/distribute/internal/parameters/closure_service.h"
+#include "tandem/distribute/internal/parameters/parameter_service.h"
 #include "tandem/distribute/internal/rpc/grpc/grpc_network.h"
 #include "tandem/distribute/internal/rpc/grpc/grpc_server.h"
+#include "tandem/distribute/internal/server/metrics_server.h"
 #include "tandem/distribute/internal/server/status_service.h"
 #include "tandem/distribute/internal/worker/worker_service.h"
 
@@ -55,6 +58,12 @@ Runtime::Options runtime_options(const Server::Options& options) {
           .task = task_name(options.job, options.task)};
 }
 
+// Tasks may share the folder that they are given.
+std::string durable_folder(const Server::Options& options) {
+  if (options.durable.empty()) return {};
+  return cat(options.durable, "/", options.job, "-", options.task);
+}
+
 ClusterSpec completed(const Server::Options& options) {
   ClusterSpec cluster = options.cluster;
   if (cluster.empty()) cluster.set_address(options.job, options.task, "localhost:0");
@@ -80,17 +89,24 @@ struct Server::Impl {
         worker(runtime, task, peers),
         master(worker, peers),
         worker_service(worker),
-        master_service(master) {
+        master_service(master),
+        parameters(task, durable_folder(options)),
+        closures(master, peers) {
     worker_service.add_to(methods);
     master_service.add_to(methods);
-    status_service.emplace(master, cluster);
+    add_parameter_service(methods, parameters);
+    closures.add_to(methods);
+    status_service.emplace(master, parameters, cluster);
     status_service->add_to(methods);
     server.emplace(methods, bind, tls_files(options.security));
+    if (options.metrics_port >= 0)
+      metrics.emplace(options.metrics_port, [this] { return status_service->metrics(); });
     address = listening.host;
     if (!address.starts_with("unix:")) address += cat(":", server->port());
   }
 
   void drain(std::chrono::milliseconds patience) {
+    parameters.close();
     server->drain(patience);
     for (const auto& session : master.sessions()) session->close();
   }
@@ -106,9 +122,12 @@ struct Server::Impl {
   Master master;
   WorkerService worker_service;
   MasterService master_service;
+  ParameterStore parameters;
+  ClosureService closures;
   std::optional<StatusService> status_service;
   MethodTable methods;
   std::optional<GrpcServer> server;
+  std::optional<MetricsServer> metrics;
   std::string address;
 };
 
@@ -121,6 +140,7 @@ std::string Server::target() const { return "grpc://" + impl_->address; }
 std::string Server::description() const {
   return cat("listening on ", impl_->address, " as ", impl_->task);
 }
+int Server::metrics_port() const { return impl_->metrics ? impl_->metrics->port() : -1; }
 Runtime& Server::runtime() const { return impl_->runtime; }
 void Server::drain(std::chrono::milliseconds patience) { impl_->drain(patience); }
 

@@ -38,6 +38,12 @@ class TANDEM_EXPORT Server {
     int task = 0;
     int port = -1;  ///< in place of the one in the cluster; 0 takes a free one
     Security security = {};
+    /// A folder for the variables of a ParameterServerStrategy and each update of them, so that a
+    /// server that is started again goes on with them; empty: they are lost with it.
+    std::string durable = {};
+    /// Serves Prometheus' figures at http://localhost:PORT/metrics, on loopback; 0: on a free port,
+    /// -1: does not.
+    int metrics_port = -1;
     int inter_op_threads = 0;  ///< as in Runtime::Options
     int intra_op_threads = 0;
     DeviceConfig devices = {};
@@ -59,6 +65,8 @@ class TANDEM_EXPORT Server {
   std::string target() const;
   /// "listening on h2:2222 as /job:worker/replica:0/task:0".
   std::string description() const;
+  /// Where the figures are; -1 without.
+  int metrics_port() const;
   /// Its devices are this runtime's.
   Runtime& runtime() const;
 

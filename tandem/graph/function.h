@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -41,19 +42,19 @@ class TANDEM_EXPORT Function {
   template <class T, class Make>
   std::shared_ptr<T> derived(Slot slot, Make make) const {
     DerivedSlot& kept = slots_[slot];
-    {
-      std::lock_guard lock(kept.mutex);
-      if (kept.value) return std::static_pointer_cast<T>(kept.value);
+    if (!kept.made.load(std::memory_order_acquire)) {
+      std::shared_ptr<T> made = make();
+      const std::lock_guard lock(kept.mutex);
+      if (!kept.value) kept.value = std::move(made);
+      kept.made.store(true, std::memory_order_release);
     }
-    std::shared_ptr<T> made = make();
-    std::lock_guard lock(kept.mutex);
-    if (!kept.value) kept.value = std::move(made);
-    return std::static_pointer_cast<T>(kept.value);
+    return std::static_pointer_cast<T>(kept.value);  // which nothing changes any more
   }
 
  private:
   struct DerivedSlot {
-    std::mutex mutex;
+    std::mutex mutex;  // of those that make it
+    std::atomic<bool> made{false};
     std::shared_ptr<void> value;
   };
   std::string name_;

@@ -138,6 +138,7 @@ class BundleCheckpoint final : public ObjectCheckpoint {
   DType dtype(const std::string& key) const override { return reader_.dtype(key); }
   Shape shape(const std::string& key) const override { return reader_.shape(key); }
   Tensor read(const std::string& key) const override { return Tensor(reader_.read(key)); }
+  void verify(const std::vector<std::string>& keys) const override { reader_.verify(keys); }
   std::vector<Tensor> read(const std::vector<std::string>& keys) const override {
     std::vector<Tensor> values;
     for (Array& value : reader_.read(keys)) values.emplace_back(std::move(value));

@@ -98,6 +98,8 @@ class TANDEM_EXPORT TensorBundleReader {
   Array read(const std::string& name) const;
   /// Several tensors, their bytes read and checked by `threads` threads; 0: one for each processor.
   std::vector<Array> read(const std::vector<std::string>& names, int threads = 0) const;
+  /// Reads tensors only to check them: throws what `read` would, without memory for the values.
+  void verify(const std::vector<std::string>& names, int threads = 0) const;
   /// Throws InvalidArgumentError if the slice leaves the tensor or is not stored.
   Array read_slice(const std::string& name, const TensorSlice& slice) const;
 

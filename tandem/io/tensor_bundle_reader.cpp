@@ -114,7 +114,8 @@ struct Place {
 struct Piece {
   const Shard* shard;
   std::uint64_t offset;
-  std::span<char> out;
+  char* out;  ///< null: the bytes are only summed
+  std::size_t size;
   std::uint32_t crc = 0;
   std::size_t got = 0;
 };
@@ -124,9 +125,10 @@ constexpr std::size_t kPieceBytes = std::size_t{16} << 20;
 constexpr std::size_t kStepBytes = std::size_t{512} << 10;
 
 void read_piece(Piece& piece) {
-  while (piece.got < piece.out.size()) {
-    const std::span<char> step =
-        piece.out.subspan(piece.got, std::min(kStepBytes, piece.out.size() - piece.got));
+  std::vector<char> summed(piece.out ? 0 : std::min(kStepBytes, piece.size));
+  while (piece.got < piece.size) {
+    const std::span<char> step(piece.out ? piece.out + piece.got : summed.data(),
+                               std::min(kStepBytes, piece.size - piece.got));
     const std::size_t got = piece.shard->file->read(piece.offset + piece.got, step);
     piece.crc = fs::crc32c({step.data(), got}, piece.crc);
     piece.got += got;
@@ -200,12 +202,13 @@ struct TensorBundleReader::State {
     const proto::BundleEntryProto* entry;
     const std::string* name;
   };
-  std::vector<Array> read(std::span<const Request> requests, int threads) {
+  /// With arrays of the results, or only checked: then those of strings alone have content.
+  std::vector<Array> read(std::span<const Request> requests, int threads, bool keep = true) {
     std::vector<Array> arrays(requests.size());
     std::vector<std::size_t> ends(requests.size());  // behind the tensor's pieces
     std::vector<Piece> pieces;
     for (std::size_t i = 0; i < requests.size(); ++i) {
-      prepare(requests[i], arrays[i], pieces);
+      prepare(requests[i], keep, arrays[i], pieces);
       ends[i] = pieces.size();
     }
     on_threads(pieces.size(), threads, [&](std::size_t i) { read_piece(pieces[i]); });
@@ -214,17 +217,18 @@ struct TensorBundleReader::State {
       std::uint32_t crc = 0;
       for (; at < ends[i]; ++at) {
         const Piece& piece = pieces[at];
-        if (piece.got != piece.out.size())
+        if (piece.got != piece.size)
           throw lost(*requests[i].entry, *requests[i].name, "Read less bytes than requested");
         crc = fs::crc32c_joined(crc, piece.crc, piece.got);
       }
-      check(requests[i], crc, arrays[i]);
+      check(requests[i], crc);
+      if (keep) convert(arrays[i]);
     }
     return arrays;
   }
 
-  // Reads strings at once; of numbers makes the memory, and what is to be read into it.
-  void prepare(const Request& request, Array& array, std::vector<Piece>& pieces) {
+  // Reads strings at once; of numbers makes the memory (if they are kept), and what is to be read.
+  void prepare(const Request& request, bool keep, Array& array, std::vector<Piece>& pieces) {
     const proto::BundleEntryProto& entry = *request.entry;
     const std::string& name = *request.name;
     const auto [dtype, shape] = place(entry, name);
@@ -252,11 +256,11 @@ struct TensorBundleReader::State {
         throw DataLossError(cat("Invalid size in bundle entry: key ", name, "; stored size ",
                                 entry.size, "; expected size ", expected));
       }
-      array = Array(dtype, shape);
-      const std::span<char> out(static_cast<char*>(array.raw_data()), array.num_bytes());
-      for (std::size_t at = 0; at < out.size(); at += kPieceBytes) {
-        pieces.push_back(
-            {&from, offset + at, out.subspan(at, std::min(kPieceBytes, out.size() - at))});
+      if (keep) array = Array(dtype, shape);
+      char* out = keep ? static_cast<char*>(array.raw_data()) : nullptr;
+      for (std::size_t at = 0; at < size; at += kPieceBytes) {
+        pieces.push_back({&from, offset + at, out ? out + at : nullptr,
+                          std::min(kPieceBytes, static_cast<std::size_t>(size) - at)});
       }
     } catch (const DataLossError& error) {
       throw lost(entry, name, error.what());
@@ -265,8 +269,7 @@ struct TensorBundleReader::State {
     }
   }
 
-  // What was read, by its checksum; then in this machine's form.
-  void check(const Request& request, std::uint32_t crc, Array& array) {
+  void check(const Request& request, std::uint32_t crc) const {
     const std::uint32_t stored =
         fs::unmask_crc32c(static_cast<std::uint32_t>(request.entry->crc32c));
     try {
@@ -274,6 +277,10 @@ struct TensorBundleReader::State {
     } catch (const DataLossError& error) {
       throw lost(*request.entry, *request.name, error.what());
     }
+  }
+
+  // Into this machine's form.
+  void convert(Array& array) const {
     if (index.big_endian) swap_bytes(array);
     if (array.dtype() == DType::kBool) {  // other bytes than 0 and 1 are no bool
       auto* bytes = static_cast<char*>(array.raw_data());
@@ -410,6 +417,19 @@ std::vector<Array> TensorBundleReader::read(const std::vector<std::string>& name
       state().read(whole, threads > 0 ? threads : machine_limits().processors);
   for (std::size_t i = 0; i < read.size(); ++i) arrays[places[i]] = std::move(read[i]);
   return arrays;
+}
+
+void TensorBundleReader::verify(const std::vector<std::string>& names, int threads) const {
+  std::vector<State::Request> whole;
+  for (const std::string& name : names) {
+    const proto::BundleEntryProto& entry = state().entry(name, name);
+    if (entry.slices.empty()) {
+      whole.push_back({&entry, &name});
+    } else {
+      read(name);
+    }
+  }
+  state().read(whole, threads > 0 ? threads : machine_limits().processors, false);
 }
 
 Array TensorBundleReader::read_slice(const std::string& name, const TensorSlice& slice) const {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tandem/core/export.h"
+#include "tandem/core/name_argument.h"
 #include "tandem/runtime/tensor.h"
 
 namespace tandem::keras {
@@ -20,7 +21,8 @@ class TANDEM_EXPORT ActivationFunction {
   using Function = std::function<Tensor(const Tensor&)>;
 
   ActivationFunction() = default;
-  ActivationFunction(const char* name) : ActivationFunction(std::string(name)) {}
+  ActivationFunction(const char* name)
+      : ActivationFunction(tandem::internal::name_argument(name, "the name of an activation")) {}
   ActivationFunction(const std::string& name);
   template <class F>
   requires(std::is_invocable_r_v<Tensor, const F&, const Tensor&>) ActivationFunction(F function)

@@ -100,8 +100,9 @@ class TANDEM_EXPORT ModelCheckpoint : public MonitorCallback {
   explicit ModelCheckpoint(Save save, const ModelCheckpointOptions& options = {});
   /// Saves under a path in which names of logs, `epoch` (the first is 1) and `batch` stand in
   /// braces, with a format as in Python: "{epoch:03d}", "{val_accuracy:.4f}". Without a name it is
-  /// written over, which keeps the old one until the new one is whole. What is written is a
-  /// checkpoint (Model::save_weights). Throws InvalidArgumentError for a format that cannot be read
+  /// written over, which keeps the old one until the new one is whole. What is written is the whole
+  /// model where the path ends in `.keras` (Model::save), else weights and optimizer, as a file of
+  /// Keras (`.weights.h5`), of safetensors or a checkpoint (Model::save_weights). Throws InvalidArgumentError for a format that cannot be read
   /// or a name that is in no log.
   explicit ModelCheckpoint(std::string filepath, const ModelCheckpointOptions& options = {});
   void on_train_begin() override;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/name_argument.h"
 #include "tandem/keras/config.h"
 #include "tandem/runtime/tensor.h"
 
@@ -20,7 +21,8 @@ class TANDEM_EXPORT Constraint {
  public:
   using Function = std::function<Tensor(const Tensor& weight)>;
   Constraint() = default;  ///< none
-  Constraint(const char* name) : Constraint(std::string(name)) {}
+  Constraint(const char* name)
+      : Constraint(tandem::internal::name_argument(name, "the name of a constraint")) {}
   Constraint(const std::string& name);
   template <class F>
   requires(std::is_invocable_r_v<Tensor, const F&, const Tensor&> &&

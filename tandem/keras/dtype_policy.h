@@ -5,6 +5,7 @@
 
 #include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
+#include "tandem/core/name_argument.h"
 
 namespace tandem::keras {
 
@@ -24,7 +25,8 @@ class TANDEM_EXPORT DTypePolicy {
   /// "mixed_bfloat16", "mixed_float16", or the name of a dtype, which is then that of both. Throws
   /// InvalidArgumentError for other names.
   DTypePolicy(const std::string& name);
-  DTypePolicy(const char* name) : DTypePolicy(std::string(name)) {}
+  DTypePolicy(const char* name)
+      : DTypePolicy(tandem::internal::name_argument(name, "the name of a dtype policy")) {}
   /// Throws InvalidArgumentError unless values of this dtype are numbers.
   DTypePolicy(DType dtype);
 

@@ -8,6 +8,7 @@
 
 #include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
+#include "tandem/core/name_argument.h"
 #include "tandem/core/shape.h"
 #include "tandem/keras/config.h"
 #include "tandem/runtime/tensor.h"
@@ -24,7 +25,8 @@ class TANDEM_EXPORT Initializer {
  public:
   using Function = std::function<Tensor(const Shape& shape, DType dtype)>;
 
-  Initializer(const char* name) : Initializer(std::string(name)) {}
+  Initializer(const char* name)
+      : Initializer(tandem::internal::name_argument(name, "the name of an initializer")) {}
   Initializer(const std::string& name);
   template <class F>
   requires(std::is_invocable_r_v<Tensor, const F&, const Shape&, DType> &&

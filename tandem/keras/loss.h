@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tandem/core/export.h"
+#include "tandem/core/name_argument.h"
 #include "tandem/keras/config.h"
 #include "tandem/keras/reduction.h"
 #include "tandem/runtime/tensor.h"
@@ -43,7 +44,7 @@ class TANDEM_EXPORT Loss {
  public:
   /// None.
   Loss() = default;
-  Loss(const char* name) : Loss(std::string(name)) {}
+  Loss(const char* name) : Loss(tandem::internal::name_argument(name, "the name of a loss")) {}
   Loss(const std::string& name);
   template <class F>
   requires(std::is_invocable_r_v<Tensor, const F&, const Tensor&, const Tensor&> &&

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/name_argument.h"
 #include "tandem/core/shape.h"
 #include "tandem/keras/config.h"
 #include "tandem/ops/variable.h"
@@ -61,7 +62,8 @@ class TANDEM_EXPORT MetricImpl {
 ///     float value = accuracy.result().item<float>();
 class TANDEM_EXPORT Metric {
  public:
-  Metric(const char* name) : Metric(std::string(name)) {}
+  Metric(const char* name)
+      : Metric(tandem::internal::name_argument(name, "the name of a metric")) {}
   Metric(const std::string& name);
   template <class F>
   requires(std::is_invocable_r_v<Tensor, const F&, const Tensor&, const Tensor&> &&

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/name_argument.h"
 #include "tandem/keras/config.h"
 #include "tandem/keras/schedules.h"
 #include "tandem/ops/variable.h"
@@ -122,7 +123,8 @@ class TANDEM_EXPORT OptimizerImpl {
 ///     adam.apply(gradients, variables);
 class TANDEM_EXPORT Optimizer {
  public:
-  Optimizer(const char* name) : Optimizer(std::string(name)) {}
+  Optimizer(const char* name)
+      : Optimizer(tandem::internal::name_argument(name, "the name of an optimizer")) {}
   Optimizer(const std::string& name);
   explicit Optimizer(std::shared_ptr<OptimizerImpl> impl) : impl_(std::move(impl)) {}
   // Copies only: there is none that refers to nothing.

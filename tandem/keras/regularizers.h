@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tandem/core/export.h"
+#include "tandem/core/name_argument.h"
 #include "tandem/keras/config.h"
 #include "tandem/runtime/tensor.h"
 
@@ -20,7 +21,8 @@ class TANDEM_EXPORT Regularizer {
   using Function = std::function<Tensor(const Tensor& weight)>;
 
   Regularizer() = default;
-  Regularizer(const char* name) : Regularizer(std::string(name)) {}
+  Regularizer(const char* name)
+      : Regularizer(tandem::internal::name_argument(name, "the name of a regularizer")) {}
   Regularizer(const std::string& name);
   template <class F>
   requires(std::is_invocable_r_v<Tensor, const F&, const Tensor&> &&

@@ -39,8 +39,17 @@ struct RaggedFeature {
   DType dtype = DType::kFloat;
   DType row_splits_dtype = DType::kInt32;
 };
-using Feature =
-    std::variant<FixedLenFeature, FixedLenSequenceFeature, VarLenFeature, RaggedFeature>;
+/// Values and where they stand, in two features of each example: a sparse tensor under the spec's
+/// key, of `size`, with an axis before it for the examples. Several index keys are several axes.
+struct SparseFeature {
+  std::vector<std::string> index_key;
+  std::string value_key;
+  DType dtype = DType::kFloat;
+  std::vector<std::int64_t> size;
+  bool already_sorted = false;  ///< the indices ascend in each example
+};
+using Feature = std::variant<FixedLenFeature, FixedLenSequenceFeature, VarLenFeature, RaggedFeature,
+                             SparseFeature>;
 /// What to look for, by key.
 using FeatureSpec = std::map<std::string, Feature>;
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/name_argument.h"
 #include "tandem/device/device.h"
 #include "tandem/graph/optimizer_options.h"
 #include "tandem/runtime/device_config.h"
@@ -31,7 +32,8 @@ using VirtualDeviceConfiguration = LogicalDeviceConfiguration;  ///< TensorFlow'
 class TANDEM_EXPORT DeviceArgument {
  public:
   DeviceArgument(const PhysicalDevice& device);
-  DeviceArgument(const char* name) : DeviceArgument(std::string(name)) {}
+  DeviceArgument(const char* name)
+      : DeviceArgument(internal::name_argument(name, "the name of a device")) {}
   DeviceArgument(std::string name);
 
   const std::string& name() const { return name_; }

@@ -71,6 +71,8 @@ class TANDEM_EXPORT ObjectCheckpoint {
   virtual Tensor read(const std::string& key) const = 0;
   /// Several, read by several threads.
   virtual std::vector<Tensor> read(const std::vector<std::string>& keys) const = 0;
+  /// Reads several only to check them: throws what `read` would, without memory for the values.
+  virtual void verify(const std::vector<std::string>& keys) const = 0;
 };
 
 /// A checkpoint to be written.

@@ -1,7 +1,9 @@
 #include "tandem/saved_model/save.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tandem/core/error.h"
 #include "tandem/fs/file_system.h"
@@ -53,6 +55,27 @@ class AtomicFolder {
   std::string path_;
 };
 
+// All that a save to a store writes before its last object.
+bool is_unfinished(const std::vector<std::string>& names) {
+  return std::all_of(names.begin(), names.end(), [](const std::string& name) {
+    return name == "variables" || name == "assets" || name == "fingerprint.pb";
+  });
+}
+
+// A store renames no folder in one step: there saved_model.pb, which is written last, commits.
+void write_to_store(internal::ModelWriter& writer, const std::string& folder, bool replaces) {
+  if (replaces) fs::file_system_of(folder).remove(folder + "/saved_model.pb");
+  try {
+    writer.write(folder);
+  } catch (...) {
+    try {
+      if (!replaces) remove_stale(folder);
+    } catch (const Error&) {  // the error that led here counts
+    }
+    throw;
+  }
+}
+
 }  // namespace
 
 void save(const Module& module, const std::string& path, const SaveOptions& options) {
@@ -63,14 +86,18 @@ void save(const Module& module, const std::string& path, const SaveOptions& opti
   const StopRecording unheard;
   fs::FileSystem& files = fs::file_system_of(folder);
   const bool there = fs::exists(folder);
-  if (there) {
+  const bool holds_model = there && fs::exists(folder + "/saved_model.pb");
+  if (there && !holds_model) {
     const bool is_folder = files.stat(folder).is_directory;
-    if (!is_folder || (!files.list(folder).empty() && !fs::exists(folder + "/saved_model.pb"))) {
+    const std::vector<std::string> names =
+        is_folder ? files.list(folder) : std::vector<std::string>();
+    if (!is_folder || (files.has_directories() ? !names.empty() : !is_unfinished(names))) {
       throw AlreadyExistsError(cat(folder, "; there is ", is_folder ? "a folder" : "a file",
                                    " that is no SavedModel, which is not replaced"));
     }
   }
   internal::ModelWriter writer(module, options);
+  if (!files.has_directories()) return write_to_store(writer, folder, holds_model);
   // Beside its place, so that it takes it in one step.
   AtomicFolder unfinished(folder + ".unfinished");
   writer.write(folder + ".unfinished");

@@ -30,7 +30,8 @@ struct SaveOptions {
 /// experimental_custom_gradients.
 ///
 /// The folder appears whole, under its name, when all is written; a SavedModel that was there is
-/// replaced then. Throws AlreadyExistsError for a folder that holds something else,
+/// replaced then. In a store, which renames no folder in one step, the object saved_model.pb is
+/// written last, and without it a folder is no SavedModel. Throws AlreadyExistsError for a folder that holds something else,
 /// InvalidArgumentError for signatures that are none, UnimplementedError for what has no form in a
 /// file (queues and other resources that functions captured).
 TANDEM_EXPORT void save(const Module& module, const std::string& folder,

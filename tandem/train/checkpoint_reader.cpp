@@ -4,6 +4,7 @@
 #include "tandem/fs/file_system.h"
 #include "tandem/runtime/saving.h"
 #include "tandem/train/checkpoint_state.h"
+#include "tandem/train/internal/grouped_read.h"
 
 namespace tandem::train {
 
@@ -70,8 +71,9 @@ void restore_variables(const std::string& path, const NamedVariables& variables,
     names.push_back(name);
     changed.push_back(variable);
   }
-  std::vector<Tensor> values = file->read(names);
-  for (std::size_t i = 0; i < values.size(); ++i) changed[i].assign(std::move(values[i]));
+  internal::read_in_groups(*file, path, names, [&](std::size_t i, Tensor value) {
+    changed[i].assign(std::move(value));
+  });
 }
 
 void init_from_checkpoint(const std::string& path,

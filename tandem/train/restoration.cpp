@@ -6,6 +6,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/core/log.h"
+#include "tandem/train/internal/grouped_read.h"
 
 namespace tandem::train::internal {
 namespace {
@@ -139,19 +140,17 @@ void Restoration::apply(const ObjectTree& tree) {
   });
   std::vector<std::string> keys;
   for (const Change& change : changes) keys.push_back(change.key);
-  std::vector<Tensor> values = file_->read(keys);
-  for (std::size_t i = 0; i < changes.size(); ++i) {
+  read_in_groups(*file_, prefix_, keys, [&](std::size_t i, Tensor value) {
     try {
-      changes[i].value->restore(values[i]);
+      changes[i].value->restore(std::move(value));
     } catch (...) {
       std::rethrow_exception(with_line(std::current_exception(),
                                        cat("while '", changes[i].path, "' was restored from ",
                                            changes[i].key, " of checkpoint ", prefix_)));
     }
-    values[i] = Tensor();
     used_.insert(changes[i].key);
     restored_.emplace(changes[i].id, changes[i].owner);
-  }
+  });
 }
 
 bool Restoration::is_restored(const ObjectTree::Node& node, const TrackedValue& value) const {

@@ -25,7 +25,7 @@ namespace td = tandem;
 template <class... T> void step(const T&...) {}
 td::data::Dataset ds, train;
 td::data::Element batch;
-td::Tensor images, labels, image, bytes, tokens;
+td::Tensor images, labels, image, bytes, tokens, series, targets;
 std::vector<std::string> files;
 td::GradientTape tape;
 std::vector<td::Variable> weights;

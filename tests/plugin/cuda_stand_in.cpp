@@ -4,6 +4,8 @@
 // driver where that finds mistakes: copies always come late, and addresses and contexts are
 // checked.
 
+#include "tests/plugin/cuda_stand_in.h"
+
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -15,10 +17,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <thread>
 #include <vector>
 
 #include "tandem/device/cuda/internal/driver_api.h"
+#include "tandem/device/cuda/internal/host_function.h"
 
 namespace {
 
@@ -54,19 +58,58 @@ const std::vector<int>& visible() {
 // What a program asked of the driver, written to the file that CUDA_STAND_IN_COUNTS names when the
 // program ends.
 struct Counts {
-  std::atomic<long long> driver_calls{0}, kernels{0}, bytes_to_gpu{0}, bytes_from_gpu{0};
+  std::atomic<long long> driver_calls{0}, kernels{0}, graph_launches{0}, bytes_to_gpu{0},
+      bytes_from_gpu{0};
   ~Counts() {
     const char* path = std::getenv("CUDA_STAND_IN_COUNTS");
     std::FILE* file = path ? std::fopen(path, "w") : nullptr;
     if (!file) return;
     std::fprintf(file,
-                 "{\"driver_calls\": %lld, \"kernels\": %lld, \"bytes_to_gpu\": %lld, "
-                 "\"bytes_from_gpu\": %lld}\n",
-                 driver_calls.load(), kernels.load(), bytes_to_gpu.load(), bytes_from_gpu.load());
+                 "{\"driver_calls\": %lld, \"kernels\": %lld, \"graph_launches\": %lld, "
+                 "\"bytes_to_gpu\": %lld, \"bytes_from_gpu\": %lld}\n",
+                 driver_calls.load(), kernels.load(), graph_launches.load(), bytes_to_gpu.load(),
+                 bytes_from_gpu.load());
     std::fclose(file);
   }
 };
 Counts counts;
+
+// Calls that fail on request (cuda_stand_in.h).
+struct Failures {
+  std::atomic<long long> left{0};  // calls until the one that fails, with it; 0: none
+  std::atomic<int> result{0};
+  std::atomic<bool> sticks{false};
+  // What every call fails with once an error has stuck. GPUs do nothing any more then.
+  std::atomic<int> stuck{CUDA_SUCCESS};
+  std::shared_mutex working;  // shared while a GPU does something
+};
+Failures& failures() {
+  static auto* all = new Failures;  // streams' threads may outlive static objects
+  return *all;
+}
+
+// What a call of the driver begins with: CUDA_SUCCESS, or what it fails with.
+CUresult enter(const char* name) {
+  ++counts.driver_calls;
+  Failures& f = failures();
+  if (f.stuck != CUDA_SUCCESS) return static_cast<CUresult>(f.stuck.load());
+  if (f.left.load() == 0 || f.left.fetch_sub(1) != 1) return CUDA_SUCCESS;
+  static const bool verbose = std::getenv("CUDA_STAND_IN_VERBOSE") != nullptr;
+  if (verbose) std::fprintf(stderr, "stand-in: %s fails with %d\n", name, f.result.load());
+  if (f.sticks) {
+    std::unique_lock lock(f.working);
+    f.stuck = f.result.load();
+  }
+  return static_cast<CUresult>(f.result.load());
+}
+#define ENTER() \
+  if (const CUresult failed = enter(__func__); failed != CUDA_SUCCESS) return failed
+
+// Objects of the driver's that exist.
+struct Objects {
+  std::atomic<long long> streams{0}, events{0}, graphs{0}, host_blocks{0};
+};
+Objects objects;
 
 struct Memory {
   std::mutex mutex;
@@ -165,21 +208,114 @@ class Queue {
 }  // namespace
 
 struct CUstream_st {
+  CUstream_st() { ++objects.streams; }
+  ~CUstream_st() { --objects.streams; }
   Queue queue;
+  // Something that a GPU whose error has stuck does not do any more.
+  void add_work(std::function<void()> work) {
+    queue.add([work = std::move(work)] {
+      std::shared_lock lock(failures().working);
+      if (failures().stuck == CUDA_SUCCESS) work();
+    });
+  }
 };
 struct CUevent_st {
+  CUevent_st() { ++objects.events; }
+  ~CUevent_st() { --objects.events; }
   std::shared_ptr<Progress> progress = std::make_shared<Progress>();
+};
+
+// A node of a graph: what it does, from what it was given last.
+struct CUgraphNode_st {
+  std::size_t number = 0;
+};
+struct CUgraph_st {
+  CUgraph_st() { ++objects.graphs; }
+  ~CUgraph_st() { --objects.graphs; }
+  std::vector<std::unique_ptr<CUgraphNode_st>> nodes;
+  std::vector<std::function<void()>> work;  // by number of the node
+  long long kernels = 0, bytes_to_gpu = 0, bytes_from_gpu = 0;
+};
+struct CUgraphExec_st {
+  CUgraphExec_st() { ++objects.graphs; }
+  ~CUgraphExec_st() { --objects.graphs; }
+  std::vector<std::function<void()>> work;
+  long long kernels = 0, bytes_to_gpu = 0, bytes_from_gpu = 0;
 };
 
 namespace {
 
 CUresult copy(CUstream stream, void* to, const void* from, std::size_t bytes) {
   if (contexts().empty()) return CUDA_ERROR_INVALID_CONTEXT;
-  stream->queue.add([=] { std::memcpy(to, from, bytes); });
+  stream->add_work([=] { std::memcpy(to, from, bytes); });
   return CUDA_SUCCESS;
 }
 
 void* host(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
+
+// A launch with copies of its parameters.
+class Launch {
+ public:
+  Launch(CUfunction function, const unsigned* grid, const unsigned* block, unsigned shared_bytes,
+         void** parameters)
+      : function_(reinterpret_cast<const tandem::cuda::HostFunction*>(function)),
+        shared_bytes_(shared_bytes) {
+    std::copy_n(grid, 3, grid_);
+    std::copy_n(block, 3, block_);
+    for (std::size_t i = 0; i < function_->num_parameters; ++i) {
+      constexpr std::size_t kUnit = sizeof(std::max_align_t);
+      const std::size_t bytes = function_->parameter_sizes[i];
+      values_.emplace_back((bytes + kUnit - 1) / kUnit);
+      std::memcpy(values_.back().data(), parameters[i], bytes);
+    }
+  }
+  void operator()() const {
+    std::vector<void*> pointers;
+    for (const auto& value : values_)
+      pointers.push_back(const_cast<std::max_align_t*>(value.data()));
+    function_->run(*function_, grid_, block_, shared_bytes_, pointers.data());
+  }
+
+ private:
+  const tandem::cuda::HostFunction* function_;
+  unsigned grid_[3], block_[3], shared_bytes_;
+  std::vector<std::vector<std::max_align_t>> values_;
+};
+
+Launch launch_of(const CUDA_KERNEL_NODE_PARAMS& p) {
+  const unsigned grid[] = {p.gridDimX, p.gridDimY, p.gridDimZ};
+  const unsigned block[] = {p.blockDimX, p.blockDimY, p.blockDimZ};
+  return {p.func, grid, block, p.sharedMemBytes, p.kernelParams};
+}
+
+std::function<void()> work_of(const CUDA_MEMCPY3D& p) {
+  void* to = p.dstMemoryType == CU_MEMORYTYPE_HOST ? p.dstHost : host(p.dstDevice);
+  const void* from = p.srcMemoryType == CU_MEMORYTYPE_HOST ? p.srcHost : host(p.srcDevice);
+  return [to, from, bytes = p.WidthInBytes] { std::memcpy(to, from, bytes); };
+}
+
+bool valid(const CUDA_MEMCPY3D& p) {
+  return p.Height == 1 && p.Depth == 1 &&
+         (p.dstMemoryType == CU_MEMORYTYPE_HOST || known(p.dstDevice, p.WidthInBytes)) &&
+         (p.srcMemoryType == CU_MEMORYTYPE_HOST || known(p.srcDevice, p.WidthInBytes));
+}
+
+std::function<void()> work_of(const CUDA_MEMSET_NODE_PARAMS& p) {
+  return [p] { std::memset(host(p.dst), static_cast<int>(p.value), p.width); };
+}
+
+// Nodes here come one after the other, as all graphs of Tandem's do.
+CUresult add_node(CUgraphNode* node, CUgraph graph, const CUgraphNode* after, std::size_t count,
+                  std::function<void()> work) {
+  const std::size_t number = graph->nodes.size();
+  if (count != (number == 0 ? 0 : 1) || (count == 1 && after[0]->number + 1 != number))
+    return CUDA_ERROR_NOT_SUPPORTED;
+  graph->nodes.push_back(std::make_unique<CUgraphNode_st>());
+  graph->nodes.back()->number = number;
+  graph->work.push_back(std::move(work));
+  *node = graph->nodes.back().get();
+  return CUDA_SUCCESS;
+}
 
 }  // namespace
 
@@ -189,7 +325,9 @@ extern "C" {
 
 STAND_IN cuInit(unsigned) { return CUDA_SUCCESS; }
 STAND_IN cuGetErrorName(CUresult result, const char** text) {
-  *text = result == CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_OTHER";
+  *text = result == CUDA_ERROR_OUT_OF_MEMORY     ? "CUDA_ERROR_OUT_OF_MEMORY"
+          : result == CUDA_ERROR_ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+                                                 : "CUDA_ERROR_OTHER";
   return CUDA_SUCCESS;
 }
 STAND_IN cuGetErrorString(CUresult, const char** text) {
@@ -236,24 +374,24 @@ STAND_IN cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
 }
 STAND_IN cuDevicePrimaryCtxRelease(CUdevice) { return CUDA_SUCCESS; }
 STAND_IN cuCtxSetCurrent(CUcontext context) {
-  ++counts.driver_calls;
+  ENTER();
   contexts() = {context};
   return CUDA_SUCCESS;
 }
 STAND_IN cuCtxPushCurrent(CUcontext context) {
-  ++counts.driver_calls;
+  ENTER();
   contexts().push_back(context);
   return CUDA_SUCCESS;
 }
 STAND_IN cuCtxPopCurrent(CUcontext* context) {
-  ++counts.driver_calls;
+  ENTER();
   *context = contexts().back();
   contexts().pop_back();
   return CUDA_SUCCESS;
 }
 
 STAND_IN cuMemAlloc(CUdeviceptr* address, std::size_t bytes) {
-  ++counts.driver_calls;
+  ENTER();
   if (contexts().empty()) return CUDA_ERROR_INVALID_CONTEXT;
   Memory& m = memory(gpu_of(contexts().back()));
   std::lock_guard lock(m.mutex);
@@ -265,7 +403,7 @@ STAND_IN cuMemAlloc(CUdeviceptr* address, std::size_t bytes) {
   return CUDA_SUCCESS;
 }
 STAND_IN cuMemFree(CUdeviceptr address) {
-  ++counts.driver_calls;
+  ENTER();
   if (contexts().empty()) return CUDA_ERROR_INVALID_CONTEXT;
   Memory& m = memory(gpu_of(contexts().back()));
   std::lock_guard lock(m.mutex);
@@ -277,30 +415,32 @@ STAND_IN cuMemFree(CUdeviceptr address) {
   return CUDA_SUCCESS;
 }
 STAND_IN cuMemHostAlloc(void** address, std::size_t bytes, unsigned) {
-  ++counts.driver_calls;
+  ENTER();
+  ++objects.host_blocks;
   *address = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
   return CUDA_SUCCESS;
 }
 STAND_IN cuMemFreeHost(void* address) {
-  ++counts.driver_calls;
+  ENTER();
+  --objects.host_blocks;
   std::free(address);
   return CUDA_SUCCESS;
 }
 
 STAND_IN cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream) {
-  ++counts.driver_calls;
+  ENTER();
   counts.bytes_to_gpu += static_cast<long long>(bytes);
   if (!known(to, bytes)) return CUDA_ERROR_INVALID_VALUE;
   return copy(stream, host(to), from, bytes);
 }
 STAND_IN cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
-  ++counts.driver_calls;
+  ENTER();
   counts.bytes_from_gpu += static_cast<long long>(bytes);
   if (!known(from, bytes)) return CUDA_ERROR_INVALID_VALUE;
   return copy(stream, to, host(from), bytes);
 }
 STAND_IN cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
-  ++counts.driver_calls;
+  ENTER();
   if (!known(to, bytes) || !known(from, bytes)) return CUDA_ERROR_INVALID_VALUE;
   return copy(stream, host(to), host(from), bytes);
 }
@@ -310,6 +450,7 @@ STAND_IN cuMemcpyPeerAsync(CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontex
 }
 
 STAND_IN cuStreamCreate(CUstream* stream, unsigned) {
+  ENTER();
   if (contexts().empty()) return CUDA_ERROR_INVALID_CONTEXT;
   *stream = new CUstream_st;
   return CUDA_SUCCESS;
@@ -319,50 +460,162 @@ STAND_IN cuStreamDestroy(CUstream stream) {
   return CUDA_SUCCESS;
 }
 STAND_IN cuStreamSynchronize(CUstream stream) {
-  ++counts.driver_calls;
+  ENTER();
   Progress end;
   stream->queue.add([&] { end.reach(1); });
   end.wait(1);
   return CUDA_SUCCESS;
 }
-STAND_IN cuLaunchHostFunc(CUstream stream, CUhostFn function, void* argument) {
-  ++counts.driver_calls;
+STAND_IN cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                        CUstream stream, void** parameters, void**) {
+  ENTER();
+  if (contexts().empty()) return CUDA_ERROR_INVALID_CONTEXT;
   ++counts.kernels;
-  stream->queue.add([=] { function(argument); });
+  const unsigned grid[] = {grid_x, grid_y, grid_z}, block[] = {block_x, block_y, block_z};
+  stream->add_work(Launch(function, grid, block, shared_bytes, parameters));
+  return CUDA_SUCCESS;
+}
+STAND_IN cuGraphCreate(CUgraph* graph, unsigned) {
+  ENTER();
+  *graph = new CUgraph_st;
+  return CUDA_SUCCESS;
+}
+STAND_IN cuGraphDestroy(CUgraph graph) {
+  ENTER();
+  delete graph;
+  return CUDA_SUCCESS;
+}
+STAND_IN cuGraphAddKernelNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
+                              std::size_t count, const CUDA_KERNEL_NODE_PARAMS* p) {
+  ENTER();
+  ++graph->kernels;
+  return add_node(node, graph, after, count, launch_of(*p));
+}
+STAND_IN cuGraphAddMemcpyNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
+                              std::size_t count, const CUDA_MEMCPY3D* p, CUcontext) {
+  ENTER();
+  if (!valid(*p)) return CUDA_ERROR_INVALID_VALUE;
+  const auto bytes = static_cast<long long>(p->WidthInBytes);
+  if (p->srcMemoryType == CU_MEMORYTYPE_HOST) graph->bytes_to_gpu += bytes;
+  if (p->dstMemoryType == CU_MEMORYTYPE_HOST) graph->bytes_from_gpu += bytes;
+  return add_node(node, graph, after, count, work_of(*p));
+}
+STAND_IN cuGraphAddMemsetNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
+                              std::size_t count, const CUDA_MEMSET_NODE_PARAMS* p, CUcontext) {
+  ENTER();
+  if (!known(p->dst, p->width)) return CUDA_ERROR_INVALID_VALUE;
+  return add_node(node, graph, after, count, work_of(*p));
+}
+STAND_IN cuGraphInstantiateWithFlags(CUgraphExec* made, CUgraph graph, unsigned long long) {
+  ENTER();
+  *made = new CUgraphExec_st;
+  (*made)->work = graph->work;
+  (*made)->kernels = graph->kernels;
+  (*made)->bytes_to_gpu = graph->bytes_to_gpu;
+  (*made)->bytes_from_gpu = graph->bytes_from_gpu;
+  return CUDA_SUCCESS;
+}
+STAND_IN cuGraphExecDestroy(CUgraphExec made) {
+  ENTER();
+  delete made;
+  return CUDA_SUCCESS;
+}
+STAND_IN cuGraphExecKernelNodeSetParams(CUgraphExec made, CUgraphNode node,
+                                        const CUDA_KERNEL_NODE_PARAMS* p) {
+  ENTER();
+  made->work[node->number] = launch_of(*p);
+  return CUDA_SUCCESS;
+}
+STAND_IN cuGraphExecMemcpyNodeSetParams(CUgraphExec made, CUgraphNode node, const CUDA_MEMCPY3D* p,
+                                        CUcontext) {
+  ENTER();
+  if (!valid(*p)) return CUDA_ERROR_INVALID_VALUE;
+  made->work[node->number] = work_of(*p);
+  return CUDA_SUCCESS;
+}
+STAND_IN cuGraphExecMemsetNodeSetParams(CUgraphExec made, CUgraphNode node,
+                                        const CUDA_MEMSET_NODE_PARAMS* p, CUcontext) {
+  ENTER();
+  if (!known(p->dst, p->width)) return CUDA_ERROR_INVALID_VALUE;
+  made->work[node->number] = work_of(*p);
+  return CUDA_SUCCESS;
+}
+// As it is now: later changes are for later launches.
+STAND_IN cuGraphLaunch(CUgraphExec made, CUstream stream) {
+  ENTER();
+  if (contexts().empty()) return CUDA_ERROR_INVALID_CONTEXT;
+  ++counts.graph_launches;
+  counts.kernels += made->kernels;
+  counts.bytes_to_gpu += made->bytes_to_gpu;
+  counts.bytes_from_gpu += made->bytes_from_gpu;
+  stream->add_work([work = made->work] {
+    for (const auto& node : work) node();
+  });
   return CUDA_SUCCESS;
 }
 STAND_IN cuMemsetD8Async(CUdeviceptr to, unsigned char value, std::size_t bytes, CUstream stream) {
-  ++counts.driver_calls;
+  ENTER();
   if (!known(to, bytes)) return CUDA_ERROR_INVALID_VALUE;
-  stream->queue.add([=] { std::memset(host(to), value, bytes); });
+  stream->add_work([=] { std::memset(host(to), value, bytes); });
   return CUDA_SUCCESS;
 }
 STAND_IN cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
-  ++counts.driver_calls;
+  ENTER();
   stream->queue.add(
       [progress = event->progress, place = event->progress->latest()] { progress->wait(place); });
   return CUDA_SUCCESS;
 }
 STAND_IN cuEventCreate(CUevent* event, unsigned) {
-  ++counts.driver_calls;
+  ENTER();
   if (contexts().empty()) return CUDA_ERROR_INVALID_CONTEXT;
   *event = new CUevent_st;
   return CUDA_SUCCESS;
 }
 STAND_IN cuEventDestroy(CUevent event) {
-  ++counts.driver_calls;
+  ENTER();
   delete event;
   return CUDA_SUCCESS;
 }
 STAND_IN cuEventRecord(CUevent event, CUstream stream) {
-  ++counts.driver_calls;
+  ENTER();
   stream->queue.add(
       [progress = event->progress, place = event->progress->record()] { progress->reach(place); });
   return CUDA_SUCCESS;
 }
 STAND_IN cuEventSynchronize(CUevent event) {
-  ++counts.driver_calls;
+  ENTER();
   event->progress->wait(event->progress->latest());
   return CUDA_SUCCESS;
+}
+
+__attribute__((visibility("default"))) const StandInControl* cuda_stand_in_control() {
+  static const StandInControl control = {
+      .calls = [] { return counts.driver_calls.load(); },
+      .fail =
+          [](long long nth, int result, int sticks) {
+            failures().result = result;
+            failures().sticks = sticks != 0;
+            failures().left = nth;
+          },
+      .pending = [] { return failures().left.load() > 0 ? 1 : 0; },
+      .used =
+          [] {
+            StandInUse use = {};
+            for (std::size_t gpu = 0; gpu < kCount; ++gpu) {
+              Memory& m = memory(gpu);
+              std::lock_guard lock(m.mutex);
+              use.device_bytes += static_cast<long long>(m.used);
+            }
+            use.streams = objects.streams;
+            use.events = objects.events;
+            use.graphs = objects.graphs;
+            use.host_blocks = objects.host_blocks;
+            return use;
+          },
+      .graph_launches = [] { return counts.graph_launches.load(); },
+      .kernels = [] { return counts.kernels.load(); },
+  };
+  return &control;
 }
 }

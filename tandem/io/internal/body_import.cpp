@@ -175,8 +175,11 @@ void BodyImport::read_name(proto::NodeDef& def) {
   or_break(node, [&] {
     if (node.name.front() == '^' || node.name.find(':') != std::string::npos)
       fail(node, "a name can't hold ':' or begin with '^'.");
-    // Like TensorFlow, which does not look at those in functions.
-    if (!function_ && !is_node_name(node.name)) {
+    // Like TensorFlow, which does not look at those in functions. Nodes that its masters add for
+    // their own ops, such as _Recv, have names that begin with '_'.
+    std::string_view checked = node.name;
+    if (def.op.starts_with('_') && checked.starts_with('_')) checked.remove_prefix(1);
+    if (!function_ && !is_node_name(checked)) {
       fail(node,
            "Node name contains invalid characters: it begins with a letter, a digit or '.', and "
            "goes on with these and '_', '/', '-', '>'.");

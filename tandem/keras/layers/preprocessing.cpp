@@ -69,112 +69,6 @@ void each_batch(const data::Dataset& batches, Work work) {
   while (iterator.next(element)) work(element[0]);
 }
 
-class NormalizationImpl final : public LayerImpl {
- public:
-  explicit NormalizationImpl(const NormalizationOptions& o)
-      : LayerImpl("Normalization", {.name = o.name, .dtype = o.dtype}), options_(o) {
-    if (o.mean.has_value() != o.variance.has_value()) {
-      throw InvalidArgumentError(
-          "Normalization: When setting values directly, both `mean` and `variance` must be set.");
-    }
-    if (o.mean) without_weights();
-  }
-
-  void begin() { seen_ = 0, sums_.clear(), squares_.clear(); }
-  void add(const Tensor& given) {
-    const Tensor x = cast(given, float64);
-    if (!options_.mean) ensure_built({x.partial_shape()});
-    const std::vector<std::int64_t> axes = reduced(x.rank());
-    const Tensor sum = reduce_sum(x, axes), square_sum = reduce_sum(square(x), axes);
-    const auto s = reshape(sum, {-1}).to_vector<double>(),
-               q = reshape(square_sum, {-1}).to_vector<double>();
-    sums_.resize(s.size());
-    squares_.resize(q.size());
-    for (std::size_t i = 0; i < s.size(); ++i) {
-      sums_[i] += s[i];
-      squares_[i] += q[i];
-    }
-    seen_ += static_cast<double>(x.num_elements()) / static_cast<double>(s.size());
-  }
-  void finish() {
-    if (options_.mean) {
-      throw FailedPreconditionError(
-          cat(prefix(), "cannot adapt: mean and variance were given as options."));
-    }
-    if (seen_ == 0) throw InvalidArgumentError(cat(prefix(), "adapt was given no data."));
-    std::vector<double> mean, variance;
-    for (std::size_t i = 0; i < sums_.size(); ++i) {
-      mean.push_back(sums_[i] / seen_);
-      variance.push_back(std::max(0.0, squares_[i] / seen_ - mean[i] * mean[i]));
-    }
-    const Shape shape = mean_.shape().to_shape();
-    mean_.assign(shaped(mean, shape));
-    variance_.assign(shaped(variance, shape));
-  }
-
-  // Until it has adapted, or weights were loaded, values pass as they are.
-  void build(const PartialShape& input) override {
-    if (options_.mean) return;
-    Shape shape;
-    for (int i = 0; i < input.rank(); ++i)
-      if (keeps(i, input.rank())) shape.add_dim(known_size(input, i));
-    const WeightOptions zeros{.initializer = "zeros", .trainable = false, .autocast = false};
-    mean_ = add_weight("mean", shape, zeros);
-    variance_ = add_weight("variance", shape,
-                           {.initializer = "ones", .trainable = false, .autocast = false});
-    add_weight("count", {}, {.initializer = "zeros", .trainable = false, .dtype = int64});
-  }
-
-  Tensor call(const Tensor& given, bool) override {
-    const Tensor x = cast(given, compute_dtype());
-    const std::vector<std::int64_t> kept = kept_shape(x.partial_shape());
-    const auto fitted = [&](const Tensor& values) {
-      const Tensor v = cast(values, x.dtype());
-      return v.rank() == 0 ? v : reshape(v, kept);
-    };
-    const Tensor mean = fitted(options_.mean ? given_values(*options_.mean) : mean_.read_value());
-    const Tensor variance =
-        fitted(options_.mean ? given_values(*options_.variance) : variance_.read_value());
-    const Tensor deviation = maximum(sqrt(variance), 1e-7);
-    return options_.invert ? mean + x * deviation : (x - mean) / deviation;
-  }
-  void describe(Config& config) const override { config.set("invert", options_.invert); }
-
- private:
-  bool keeps(int axis, int rank) const {
-    if (!options_.axis) return false;
-    for (const int a : *options_.axis) {
-      if ((a < 0 ? a + rank : a) == axis) return true;
-    }
-    return false;
-  }
-  std::vector<std::int64_t> reduced(int rank) const {
-    std::vector<std::int64_t> axes;
-    for (int i = 0; i < rank; ++i) {
-      if (!keeps(i, rank)) axes.push_back(i);
-    }
-    return axes;
-  }
-  std::vector<std::int64_t> kept_shape(const PartialShape& shape) const {
-    std::vector<std::int64_t> dims;
-    for (int i = 0; i < shape.rank(); ++i)
-      dims.push_back(keeps(i, shape.rank()) ? shape.dim(i) : 1);
-    return dims;
-  }
-  static Tensor given_values(const std::vector<double>& values) {
-    const Tensor all = cast(Tensor(values), float32);
-    return values.size() == 1 ? reshape(all, IntList{}) : all;
-  }
-  static Tensor shaped(const std::vector<double>& values, const Shape& shape) {
-    return reshape(cast(Tensor(values), float32), shape.dims());
-  }
-
-  NormalizationOptions options_;
-  std::vector<double> sums_, squares_;
-  double seen_ = 0;
-  Variable mean_, variance_;
-};
-
 // Keras' summary of values: where equal shares of them end, and how many each stands for.
 struct Summary {
   std::vector<double> values, weights;
@@ -396,12 +290,6 @@ void adapt_to(const Layer& layer, const data::Dataset& batches) {
 
 }  // namespace
 
-Normalization::Normalization(const NormalizationOptions& options)
-    : Layer(make_layer<NormalizationImpl>(options)) {}
-void Normalization::adapt(const Tensor& data) const { adapt_to<NormalizationImpl>(*this, data); }
-void Normalization::adapt(const data::Dataset& batches) const {
-  adapt_to<NormalizationImpl>(*this, batches);
-}
 Discretization::Discretization(const DiscretizationOptions& options)
     : Layer(make_layer<DiscretizationImpl>(options)) {}
 void Discretization::adapt(const Tensor& data) const { adapt_to<DiscretizationImpl>(*this, data); }

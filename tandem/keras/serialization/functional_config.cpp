@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "tandem/core/error.h"
@@ -9,6 +10,8 @@
 #include "tandem/keras/internal/model_config.h"
 #include "tandem/keras/internal/sequential_impl.h"
 #include "tandem/keras/layers/input_layer.h"
+#include "tandem/keras/layers/reshaping.h"
+#include "tandem/keras/serialization.h"
 
 // A functional model in a file: its layers, and for each the calls of it ("inbound_nodes"). A
 // tensor is named by the layer, the number of the call, and the number of the result.
@@ -184,16 +187,48 @@ void collect_tensors(const ConfigValue& value, std::vector<History>& tensors, bo
 struct Call {
   std::vector<History> inputs;
   CallOptions options;
+  std::optional<double> number = std::nullopt;  ///< of an op of a tensor and a number
+  bool number_is_second = false;
 };
 
-Call read_call(const ConfigValue& value) {
+// Arithmetic between Keras tensors (`x + y`, `x * 2`) is an op, no layer. Tandem has a layer for
+// each of these.
+Layer layer_of_op(const ConfigObject& object, const Call& call, const std::string& name) {
+  const std::optional<double>& number = call.number;
+  const std::string& op = object.class_name;
+  if (!number && call.inputs.size() == 2) {
+    if (op == "Add" || op == "Subtract" || op == "Multiply" || op == "Maximum" || op == "Minimum")
+      return layer_from_config(op, Config().set("name", name));
+  }
+  const NamedOptions options{.name = name};
+  if (number && call.inputs.size() == 1) {
+    if (op == "Add") return Rescaling(1, *number, options);
+    if (op == "Multiply") return Rescaling(*number, 0, options);
+    // A difference or quotient of which the number is the second.
+    if (op == "Subtract" && call.number_is_second) return Rescaling(1, -*number, options);
+    if ((op == "TrueDivide" || op == "Divide") && call.number_is_second)
+      return Rescaling(1 / *number, 0, options);
+  }
+  throw UnimplementedError(cat("it is the op ", op, " of Keras, no layer, and Tandem has no layer ",
+                               "for it. Use layers, such as Add and Rescaling."));
+}
+
+Call read_call(const ConfigValue& value, bool of_op) {
   const Object* object = as<Object>(&value);
   if (!object || !(*object)->config.contains("args"))
     throw UnimplementedError("its calls are in the form of Keras 2, which is not read.");
   Call call;
   bool others = false;
-  for (const ConfigValue& argument : list_in((*object)->config, "args").values)
-    collect_tensors(argument, call.inputs, others);
+  for (const ConfigValue& argument : list_in((*object)->config, "args").values) {
+    double number = 0;
+    if (of_op && (as<double>(&argument) || as<std::int64_t>(&argument))) {
+      from_config(argument, number);
+      call.number = number;
+      call.number_is_second = !call.inputs.empty();
+    } else {
+      collect_tensors(argument, call.inputs, others);
+    }
+  }
   const Object* named = as<Object>((*object)->config.find("kwargs"));
   const auto append = [&](const char* name) {
     if (const ConfigValue* argument = named ? (*named)->config.find(name) : nullptr)
@@ -228,11 +263,13 @@ Call read_call(const ConfigValue& value) {
 }
 
 // Ops that Keras puts between layers to compute masks; Tandem's layers compute their own.
+bool is_op(const ConfigObject& object) { return object.module.find(".ops") != std::string::npos; }
+
 bool computes_masks(const ConfigObject& object) {
   static constexpr std::string_view kOps[] = {"NotEqual",   "Any",     "LogicalOr", "LogicalAnd",
                                               "ExpandDims", "Ones",    "OnesLike",  "Concatenate",
                                               "All",        "Reshape", "Repeat",    "Cast"};
-  return object.module.find(".ops") != std::string::npos &&
+  return is_op(object) &&
          std::find(std::begin(kOps), std::end(kOps), object.class_name) != std::end(kOps);
 }
 
@@ -271,18 +308,38 @@ class FunctionalReader {
     if (!name) name = as<std::string>((*object)->config.find("name"));
     if (!name) throw InvalidArgumentError("A layer of the model in the file has no name.");
     entry.name = *name;
+    if (is_op(**object)) {
+      add_op(**object, std::move(entry));
+      return;
+    }
     entry.layer = layer_of_object(**object);
     if (const auto input = std::dynamic_pointer_cast<InputLayerImpl>(entry.layer.impl())) {
       entry.results = {{input->output()}};
     } else {
       try {
         for (const ConfigValue& call : list_in((*object)->others, "inbound_nodes").values)
-          entry.calls.push_back(read_call(call));
+          entry.calls.push_back(read_call(call, false));
       } catch (const Error& error) {
         throw_error(error.code(),
                     cat("Layer '", entry.name, "' (", (*object)->class_name, "): ", error.what()));
       }
     }
+    add(std::move(entry));
+  }
+
+  void add_op(const ConfigObject& object, Entry entry) {
+    try {
+      for (const ConfigValue& call : list_in(object.others, "inbound_nodes").values)
+        entry.calls.push_back(read_call(call, true));
+      if (entry.calls.empty()) throw InvalidArgumentError("it has no inputs.");
+      entry.layer = layer_of_op(object, entry.calls.front(), entry.name);
+    } catch (const Error& error) {
+      throw_error(error.code(), cat("Operation '", entry.name, "': ", error.what()));
+    }
+    add(std::move(entry));
+  }
+
+  void add(Entry entry) {
     if (!entries_.emplace(entry.name, entries_in_order_.size()).second)
       throw InvalidArgumentError(cat("Two layers of the model are named '", entry.name, "'."));
     entries_in_order_.push_back(std::move(entry));

@@ -36,6 +36,16 @@ const std::string* name_in(const Config& config) {
   return name ? std::get_if<std::string>(name) : nullptr;
 }
 
+// Where Keras finds a class of its own.
+std::string module_of(std::string_view class_name) {
+  if (class_name == "Sequential") return "keras";
+  if (class_name == "Functional") return "keras.src.models.functional";
+  if (class_name == "LayerScale" || class_name == "StochasticDepth")
+    return "keras.src.applications.convnext";
+  if (class_name == "CustomScaleLayer") return "keras.src.applications.inception_resnet_v2";
+  return "keras.layers";
+}
+
 }  // namespace
 
 namespace internal {
@@ -60,11 +70,8 @@ ConfigObject layer_object(const Layer& layer) {
   if (class_name == "Functional") object.config = without(object.config, "dtype");
   if (class_name == "InputLayer" || class_name.starts_with("SpatialDropout"))
     object.config = without(object.config, "trainable");
-  object.module = class_name == "Sequential" ? "keras" : "keras.layers";
-  if (class_name == "Functional") {
-    object.module = "keras.src.models.functional";
-    object.registered_name = "Functional";
-  }
+  object.module = module_of(class_name);
+  if (object.module.starts_with("keras.src.")) object.registered_name = class_name;
   return object;
 }
 

@@ -8,6 +8,7 @@
 #include "tandem/keras/internal/sequential_impl.h"
 #include "tandem/keras/layer_impl.h"
 #include "tandem/keras/model_impl.h"
+#include "tandem/ops/cast_ops.h"
 
 namespace tandem::keras::internal {
 namespace {
@@ -118,7 +119,10 @@ void assign_weights(const WeightPlaces& places, const io::Hdf5Content& content,
                               "): it is of another model."));
     }
     const Shape shape = place.variable.shape().to_shape();
-    if (!(found->second.shape() == shape) || found->second.dtype() != place.variable.dtype()) {
+    const DType dtype = found->second.dtype();
+    // Keras' "int" has 32 or 64 bits by the library below it.
+    const bool integers = is_integer(dtype) && is_integer(place.variable.dtype());
+    if (!(found->second.shape() == shape) || (dtype != place.variable.dtype() && !integers)) {
       throw InvalidArgumentError(cat(file, ": ", place.owner, ", variable '", place.variable.name(),
                                      "' is ", place.variable.dtype(), shape, ", but the file has ",
                                      found->second.dtype(), found->second.shape(), " for it (",
@@ -130,8 +134,9 @@ void assign_weights(const WeightPlaces& places, const io::Hdf5Content& content,
                                      "): it is of another model or optimizer."));
     }
   }
-  for (const WeightPlaces::Place& place : places.places)
-    place.variable.assign(Tensor(content.datasets.at(place.path)));
+  for (const WeightPlaces::Place& place : places.places) {
+    place.variable.assign(cast(Tensor(content.datasets.at(place.path)), place.variable.dtype()));
+  }
 }
 
 bool has_optimizer(const io::Hdf5Content& content) {

@@ -1,4 +1,5 @@
 #include <iostream>
+#include <string_view>
 
 #include "tandem/core/error.h"
 #include "tandem/keras/callbacks.h"
@@ -8,6 +9,8 @@
 
 namespace tandem::keras::callbacks {
 namespace {
+
+constexpr std::string_view kModelEnding = ".keras";
 
 void check(const ModelCheckpointOptions& options) {
   if (options.save_freq && *options.save_freq <= 0) {
@@ -31,6 +34,12 @@ ModelCheckpoint::ModelCheckpoint(std::string filepath, const ModelCheckpointOpti
       filepath_(std::move(filepath)),
       options_(options) {
   if (filepath_.empty()) throw InvalidArgumentError("ModelCheckpoint needs a path to save to.");
+  if (options.save_weights_only && filepath_.ends_with(kModelEnding)) {
+    throw InvalidArgumentError(cat("ModelCheckpoint: '", filepath_,
+                                   "' is a file of a whole model, but save_weights_only is set. ",
+                                   "Weights alone go to a path that ends in .weights.h5, or to a ",
+                                   "checkpoint."));
+  }
   check(options);
 }
 
@@ -45,7 +54,11 @@ void ModelCheckpoint::save_to_path(std::int64_t batch, const Logs& logs) {
   if (options_.verbose) {
     std::cout << "Epoch " << epoch_ + 1 << ": saving model to " << path << std::endl;
   }
-  model().save_weights(path, {.optimizer = !options_.save_weights_only});
+  if (path.ends_with(kModelEnding)) {
+    model().save(path);
+  } else {
+    model().save_weights(path, {.optimizer = !options_.save_weights_only});
+  }
 }
 
 void ModelCheckpoint::consider(std::int64_t batch, const Logs& logs) {

@@ -123,6 +123,14 @@ void stream_copy(TandemStream* stream, const TandemCopy* copy, TandemStatus* sta
   guarded(status, [&] { stream->state.enqueue(*copy); });
 }
 
+void stream_add_copy(TandemStream* stream, const TandemCopy* copy, TandemStatus* status) {
+  guarded(status, [&] { stream->state.add(*copy); });
+}
+
+void stream_settle(TandemStream* stream, TandemStatus* status) {
+  guarded(status, [&] { stream->state.synchronize(); });
+}
+
 void stream_wait(TandemStream* stream, TandemEvent* event, TandemStatus* status) {
   guarded(status, [&] { stream->state.wait_for(event->state); });
 }
@@ -166,6 +174,8 @@ void fill_in(TandemPluginApi* plugin) {
   plugin->event_done = event_done;
   plugin->event_wait = event_wait;
   plugin->event_destroy = event_destroy;
+  plugin->stream_add_copy = stream_add_copy;
+  plugin->stream_settle = stream_settle;
 }
 
 }  // namespace

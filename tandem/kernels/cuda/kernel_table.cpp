@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tandem/device/cuda/internal/driver.h"
+#include "tandem/device/cuda/internal/stream.h"
 #include "tandem/kernels/cuda/support/kernel_call.h"
 
 namespace tandem::cuda {
@@ -24,6 +25,7 @@ namespace {
 template <void (*kKernel)(KernelCall&)>
 void run(TandemKernelContext* context, TandemStatus* status) {
   guarded(status, [&] {
+    StreamState::current().commands().set_node(host_api().kernel_node(context));
     KernelCall call(context);
     kKernel(call);
   });

@@ -160,7 +160,9 @@ void assert_shapes(const std::vector<std::pair<Tensor, std::vector<SizeSymbol>>>
       const std::string& name = symbols[static_cast<std::size_t>(axis)].name;
       const std::int64_t found = x.dim(axis);
       if (found < 0 || name == "?" || name == "-1" || name == "...") continue;
-      const bool is_number = name.find_first_not_of("0123456789") == std::string::npos;
+      constexpr std::size_t kMaxDigits = 18;
+      const bool is_number = !name.empty() && name.size() <= kMaxDigits &&
+                             name.find_first_not_of("0123456789") == std::string::npos;
       const std::int64_t wanted =
           is_number ? std::stoll(name) : known.try_emplace(name, found).first->second;
       if (found != wanted) {

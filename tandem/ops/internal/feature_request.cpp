@@ -5,6 +5,9 @@
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/ops/join_ops.h"
+#include "tandem/ops/shape_ops.h"
+#include "tandem/ops/slice_ops.h"
 
 namespace tandem::internal {
 namespace {
@@ -89,6 +92,7 @@ void FeatureRequest::add(const std::string& key, const io::FixedLenSequenceFeatu
 
 void FeatureRequest::add(const std::string& key, const io::VarLenFeature& f) {
   check_dtype(key, f.dtype);
+  if (only_merged.erase(key) > 0) return;  // a SparseFeature asked for it before
   sparse.push_back(key);
   sparse_types.push_back(f.dtype);
 }
@@ -104,12 +108,60 @@ void FeatureRequest::add(const std::string& key, const io::RaggedFeature& f) {
   split_types.push_back(f.row_splits_dtype);
 }
 
+void FeatureRequest::add(const std::string& key, const io::SparseFeature& f) {
+  if (f.index_key.empty() || f.index_key.size() != f.size.size()) {
+    throw InvalidArgumentError(cat("SparseFeature '", key, "' has ", f.index_key.size(),
+                                   " index keys and ", f.size.size(),
+                                   " sizes; one of each for every axis, and one at least."));
+  }
+  const auto ask = [&](const std::string& name, DType dtype) {
+    for (std::size_t i = 0; i < sparse.size(); ++i) {
+      if (sparse[i] != name) continue;
+      if (sparse_types[i] == dtype) return;
+      throw InvalidArgumentError(cat("SparseFeature '", key, "' asks for '", name, "' as ", dtype,
+                                     ", but it is asked for as ", sparse_types[i], " too."));
+    }
+    add(name, io::VarLenFeature{dtype});
+    // Unless the spec asks for it by itself, it is no part of the result.
+    only_merged.insert(name);
+  };
+  for (const std::string& name : f.index_key) ask(name, DType::kInt64);
+  ask(f.value_key, f.dtype);
+  merged.emplace(key, f);
+}
+
+namespace {
+
+// The values with further columns of indices, one for each index feature.
+sparse::SparseTensor merge(const io::SparseFeature& f,
+                           const std::map<std::string, sparse::SparseTensor>& found) {
+  const sparse::SparseTensor& values = found.at(f.value_key);
+  const std::int64_t columns = values.indices.dim(-1);
+  if (columns < 0)
+    throw InvalidArgumentError("SparseFeature: the rank of the examples must be known.");
+  // Without the last column, which counts the values of an example.
+  std::vector<Tensor> parts{slice(values.indices, {0, 0}, {-1, columns - 1})};
+  std::vector<Tensor> sizes{slice(values.dense_shape, {0}, {columns - 1})};
+  for (std::size_t i = 0; i < f.index_key.size(); ++i) {
+    parts.push_back(expand_dims(found.at(f.index_key[i]).values, 1));
+    sizes.emplace_back(std::vector<std::int64_t>{f.size[i]});
+  }
+  const sparse::SparseTensor joined{concat(parts, 1), values.values, concat(sizes, 0)};
+  return f.already_sorted ? joined : sparse::reorder(joined);
+}
+
+}  // namespace
+
 io::ParsedExamples FeatureRequest::take(const std::vector<Tensor>& outputs, bool single) const {
   io::ParsedExamples found;
   for (std::size_t i = 0; i < sparse.size(); ++i) {
     found.sparse[sparse[i]] = {outputs[i], outputs[sparse.size() + i],
                                outputs[2 * sparse.size() + i]};
   }
+  std::map<std::string, sparse::SparseTensor> made;
+  for (const auto& [key, feature] : merged) made.emplace(key, merge(feature, found.sparse));
+  for (const std::string& key : only_merged) found.sparse.erase(key);
+  for (auto& [key, tensor] : made) found.sparse.insert_or_assign(key, std::move(tensor));
   std::size_t at = 3 * sparse.size();
   for (const std::string& key : dense) found.dense[key] = outputs[at++];
   for (const std::string& key : ragged) {

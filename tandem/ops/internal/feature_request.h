@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,8 @@ struct FeatureRequest {
   std::vector<DType> sparse_types, dense_types, ragged_types, split_types;
   std::vector<PartialShape> dense_shapes;
   std::vector<Tensor> defaults;
+  std::map<std::string, io::SparseFeature> merged;  ///< made of features among `sparse`
+  std::set<std::string> only_merged;                ///< of these, what nothing else asks for
 
   // Each throws InvalidArgumentError if the feature has a dtype that no Example holds, or a default
   // that does not fit.
@@ -23,6 +27,7 @@ struct FeatureRequest {
   void add(const std::string& key, const io::FixedLenSequenceFeature& f);
   void add(const std::string& key, const io::VarLenFeature& f);
   void add(const std::string& key, const io::RaggedFeature& f);
+  void add(const std::string& key, const io::SparseFeature& f);
   void add_dense(const std::string& key, DType dtype, PartialShape shape);
 
   bool empty() const { return sparse.empty() && dense.empty() && ragged.empty(); }

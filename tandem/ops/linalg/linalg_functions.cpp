@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tandem/core/error.h"
+#include "tandem/core/name_argument.h"
 #include "tandem/ops/arithmetic_ops.h"
 #include "tandem/ops/array_ops.h"
 #include "tandem/ops/cast_ops.h"
@@ -25,7 +26,7 @@
 namespace tandem {
 
 NormOrder::NormOrder(const char* name) {
-  const std::string_view word(name);
+  const std::string word = tandem::internal::name_argument(name, "the name of a norm");
   if (word == "euclidean") {
     euclidean_ = true;
   } else if (word == "fro") {

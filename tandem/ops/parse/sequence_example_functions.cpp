@@ -45,6 +45,8 @@ struct StepsRequest : internal::FeatureRequest {
       refuse("FixedLenFeature", key,
              "feature lists have steps; ask for a FixedLenSequenceFeature, VarLenFeature or "
              "RaggedFeature.");
+    } else if constexpr (std::is_same_v<F, io::SparseFeature>) {
+      refuse("SparseFeature", key, "feature lists have one axis of steps; ask for VarLenFeatures.");
     } else if constexpr (std::is_same_v<F, io::FixedLenSequenceFeature>) {
       if (f.default_value) {
         refuse("default_value of feature list", key,

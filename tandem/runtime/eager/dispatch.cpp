@@ -3,6 +3,8 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
 #include "tandem/graph/op_registry.h"
+#include "tandem/runtime/check_numerics.h"
+#include "tandem/runtime/eager/checked_results.h"
 #include "tandem/runtime/eager/eager.h"
 #include "tandem/runtime/function_calls.h"
 #include "tandem/runtime/runtime.h"
@@ -41,6 +43,8 @@ std::vector<Tensor> call(const OpDef& op, std::span<const Tensor> inputs, const 
   std::vector<Tensor> outputs =
       context.trace ? trace_call(context, op, inputs, attrs) : run_eagerly(op, inputs, attrs);
   if (!context.recorders.empty()) notify_recorders(context, op, inputs, attrs, outputs);
+  if (internal::checks_numerics()) [[unlikely]]
+    check_results(op, outputs);
   return outputs;
 }
 
@@ -60,6 +64,8 @@ Tensor call1(const OpRegistration& registration, std::span<const Tensor> inputs,
   }
   if (!context.recorders.empty())
     notify_recorders(context, op, inputs, attrs, std::span<const Tensor>(&output, 1));
+  if (internal::checks_numerics()) [[unlikely]]
+    check_results(op, std::span<const Tensor>(&output, 1));
   return output;
 }
 

@@ -158,7 +158,10 @@ void report_fallback(Runtime& runtime, const std::string& what, const DeviceSpec
       request);
 }
 
+// Refuses what soft placement is not for. It helps where a device lacks a kernel, or there is no
+// device of that type; an index beyond those there are is a mistake.
 void check_task(const Runtime& runtime, const DeviceSpec& wanted, const std::vector<Device*>& all) {
+  check_device_index(runtime, wanted);
   if (names_other_task(runtime, wanted)) {
     throw InvalidArgumentError(
         cat(full_name(runtime, wanted), " unknown device. Devices that exist: ", names(all), "."));
@@ -181,6 +184,21 @@ bool plainly_on_host(const Runtime& runtime, const OpDef& op, std::span<const Te
 
 bool names_other_task(const Runtime& runtime, const DeviceSpec& wanted) {
   return !wanted.task_spec().matches(runtime.task());
+}
+
+void check_device_index(const Runtime& runtime, const DeviceSpec& wanted) {
+  if (!wanted.type || !wanted.index || !runtime.soft_placement() ||
+      names_other_task(runtime, wanted) || exists(runtime, wanted))
+    return;
+  DeviceSpec any = wanted;
+  any.index.reset();
+  if (!exists(runtime, any)) return;
+  throw InvalidArgumentError(
+      cat("Could not satisfy device specification '", full_name(runtime, wanted),
+          "': there is no such device, though there are others of its type. All available devices ",
+          "[", names(by_priority(runtime)),
+          "]. Ask for one of these; soft placement is for devices without a kernel, and for types "
+          "of which there is none."));
 }
 
 bool asks_elsewhere(const Runtime& runtime) {

@@ -35,6 +35,10 @@ Device& choose_device(const DeviceCall& call);
 /// A job, replica or task that is not this process, to which soft placement never crosses.
 bool names_other_task(const Runtime& runtime, const DeviceSpec& wanted);
 
+/// Throws InvalidArgumentError for an index beyond those of a type of which there are devices, with
+/// soft placement, which would take another one; without it the request fails anyway.
+void check_device_index(const Runtime& runtime, const DeviceSpec& wanted);
+
 /// Whether the thread's scope asks for something else than the runtime's first CPU.
 bool asks_elsewhere(const Runtime& runtime);
 

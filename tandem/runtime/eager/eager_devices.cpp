@@ -230,8 +230,8 @@ class Launch {
     work.run = [launch] { launch->run_on_stream(); };
     work.done = [held = launch, calls = l.calls_,
                  call = l.call_](std::exception_ptr error) mutable {
-      // A stream that runs nothing any more knows no op.
-      if (error && !held->begun_ && !held->promised_.empty())
+      // A stream knows no op.
+      if (error && !held->failed_ && !held->promised_.empty())
         error = op_failure(held->op_, held->inputs_, error);
       held.reset();  // a waiter may end the runtime
       calls->finish(call, std::move(error));
@@ -266,7 +266,6 @@ class Launch {
 
   // On a thread of the device.
   void run_on_stream() {
-    begun_ = true;
     for (const Ref<PendingCall>& before : needs_) {
       if (const std::exception_ptr error = before->error()) fail(error);
     }
@@ -291,6 +290,7 @@ class Launch {
   }
 
   [[noreturn]] void fail(const std::exception_ptr& error) {
+    failed_ = true;
     call_->fail(error);
     std::rethrow_exception(error);
   }
@@ -337,7 +337,7 @@ class Launch {
   std::vector<Array> arrays_;  // as the kernel sees them
   std::vector<Array> results_;
   std::vector<Array> promised_;  // given to the caller before the kernel ran
-  bool begun_ = false;           // the call, by its stream
+  bool failed_ = false;          // on the stream, with an error that says where
   std::vector<const Array*> in_;
   std::vector<Array*> out_;
   ThreadContext thread_;

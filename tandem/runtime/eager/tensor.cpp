@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tandem/core/error.h"
+#include "tandem/core/name_argument.h"
 #include "tandem/device/memory_space.h"
 #include "tandem/runtime/execute/undefined_hint.h"
 #include "tandem/runtime/runtime.h"
@@ -44,7 +45,8 @@ Tensor::Tensor(int value) : Tensor(Array::scalar<std::int32_t>(value)) {}
 Tensor::Tensor(std::int64_t value) : Tensor(Array::scalar(value)) {}
 Tensor::Tensor(float value) : Tensor(Array::scalar(value)) {}
 Tensor::Tensor(double value) : Tensor(Array::scalar(static_cast<float>(value))) {}
-Tensor::Tensor(const char* value) : Tensor(Array::scalar(std::string(value))) {}
+Tensor::Tensor(const char* value)
+    : Tensor(Array::scalar(internal::name_argument(value, "a string"))) {}
 Tensor::Tensor(std::string value) : Tensor(Array::scalar(value)) {}
 
 void TensorImpl::throw_graph_gone() {

@@ -4,12 +4,19 @@
 #include <utility>
 
 #include "tandem/device/memory_space.h"
+#include "tandem/device/segment.h"
 #include "tandem/placement/cost_model.h"
 #include "tandem/runtime/execute/device_kernel.h"
 #include "tandem/runtime/execute/device_run.h"
 #include "tandem/runtime/runtime.h"
 
 namespace tandem {
+namespace {
+
+// Beyond this a copy has its own stream, beside the kernels.
+constexpr double kMaxSegmentCopy = 256 << 10;
+
+}  // namespace
 
 DevicePlan::DevicePlan(Runtime& runtime, std::shared_ptr<const PlacedFunction> placed,
                        std::shared_ptr<NodeStates> states)
@@ -19,6 +26,7 @@ DevicePlan::DevicePlan(Runtime& runtime, std::shared_ptr<const PlacedFunction> p
       plan_(runtime, placed_, *states_) {
   make_tasks();
   if (plan_.device_constants().size() != 0) make_first_tasks();
+  find_segments();
 }
 
 DevicePlan::~DevicePlan() = default;
@@ -59,6 +67,7 @@ void DevicePlan::make_tasks() {
       }
     }
     on_host_.push_back(host && !is_copy(node));
+    copies_.push_back(is_copy(node) ? 1 : 0);
     work_.push_back(work);
     tasks.add(task);
   }
@@ -91,6 +100,47 @@ void DevicePlan::make_first_tasks() {
     }
   }
   first_schedule_.priority = tasks.remaining_path();
+}
+
+// A step of the device's compute stream, or a copy that is sooner made in its order than waited
+// for.
+bool DevicePlan::joins_segments(int step) const {
+  const Step& s = plan_.steps()[static_cast<std::size_t>(step)];
+  if (!is_copy(*s.node)) return !on_host(step);
+  const int from = plan_.slot_memory(s.inputs[0]), to = plan_.slot_memory(s.outputs[0]);
+  return (from == 0 || to == 0) && s.node->output_shape(0).is_fully_known() &&
+         CostModel::output_bytes(*s.node, 0) <= kMaxSegmentCopy;
+}
+
+// Several devices that work on one graph wait for each other piece by piece, and so do the parts of
+// a graph and steps that wait for something outside of it: there each step stays a piece.
+void DevicePlan::find_segments() {
+  schedule_.single = Pieces::single(schedule_.tasks);
+  const bool has_first = !first_schedule_.tasks.tasks.empty();
+  if (has_first) first_schedule_.single = Pieces::single(first_schedule_.tasks);
+  int device = 0;
+  const int count = static_cast<int>(plan_.steps().size());
+  for (int s = 0; s < count; ++s) {
+    const Step& step = plan_.steps()[static_cast<std::size_t>(s)];
+    if (is_transfer(step.node->kind())) return;
+    if (copies_[static_cast<std::size_t>(s)] != 0) continue;
+    if (on_host(s)) {
+      if (!calls_functions(step.node->kind()) && only_asynchronous(*step.kernels)) return;
+      continue;
+    }
+    if (device != 0 && step.device != device) return;
+    device = step.device;
+  }
+  if (device == 0 || !segment_stream(*runtime_.devices()[static_cast<std::size_t>(device)])) return;
+  for (int s = 0; s < count; ++s) {
+    const bool mine = plan_.steps()[static_cast<std::size_t>(s)].device == device;
+    joins_.push_back(mine && joins_segments(s) ? 3 * device + Lane::kCompute : -1);
+  }
+  std::vector<int> joins = joins_;
+  schedule_.joined = Pieces::joined(schedule_.tasks, joins);
+  if (!has_first) return;
+  joins.resize(first_schedule_.tasks.tasks.size(), -1);
+  first_schedule_.joined = Pieces::joined(first_schedule_.tasks, joins);
 }
 
 std::unique_ptr<Plan::Frame> DevicePlan::frame_for(std::vector<Array> args) {

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "tandem/placement/task_graph.h"
 #include "tandem/runtime/execute/executable.h"
+#include "tandem/runtime/execute/pieces.h"
 #include "tandem/runtime/execute/placed_function.h"
 #include "tandem/runtime/execute/plan.h"
 
@@ -38,6 +40,8 @@ class DevicePlan final : public Executable {
   struct Schedule {
     TaskGraph tasks;
     std::vector<double> priority;
+    std::optional<Pieces> single;  ///< there, once it is made
+    std::optional<Pieces> joined;  ///< where a device runs segments
   };
   /// That of calls once all constants are where they are wanted.
   const Schedule& schedule() const { return schedule_; }
@@ -50,6 +54,11 @@ class DevicePlan final : public Executable {
   /// Steps that a host thread runs: of CPUs, of host memory alone, and calls of functions, which
   /// give their own steps to the devices.
   bool on_host(int step) const { return on_host_[static_cast<std::size_t>(step)] != 0; }
+  /// A copy that may be part of a segment.
+  bool is_small_copy(int step) const {
+    return step < static_cast<int>(joins_.size()) && joins_[static_cast<std::size_t>(step)] >= 0 &&
+           copies_[static_cast<std::size_t>(step)] != 0;
+  }
 
  private:
   struct StepWork {
@@ -60,6 +69,8 @@ class DevicePlan final : public Executable {
   std::vector<Array> results_of(std::unique_ptr<Plan::Frame> frame);
   void make_tasks();
   void make_first_tasks();
+  void find_segments();
+  bool joins_segments(int step) const;
 
   Runtime& runtime_;
   const std::shared_ptr<const PlacedFunction> placed_;
@@ -69,6 +80,8 @@ class DevicePlan final : public Executable {
   Schedule first_schedule_;  // empty where no constant has to be uploaded
   std::vector<StepWork> work_;
   std::vector<std::uint8_t> on_host_;
+  std::vector<std::uint8_t> copies_;  // by step: 1 for a copy between memories
+  std::vector<int> joins_;            // by step, for Pieces::joined; empty: there are no segments
 };
 
 }  // namespace tandem

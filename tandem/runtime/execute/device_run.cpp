@@ -16,6 +16,7 @@
 #include "tandem/device/inter_op_pool.h"
 #include "tandem/device/lost_device.h"
 #include "tandem/device/memory_space.h"
+#include "tandem/device/segment.h"
 #include "tandem/graph/rendezvous.h"
 #include "tandem/placement/list_scheduler.h"
 #include "tandem/runtime/eager/op_failure.h"
@@ -41,8 +42,10 @@ class Run : public std::enable_shared_from_this<Run> {
         frame_(frame),
         within_(within),
         context_(thread_context()),
-        scheduler_(schedule_.tasks, schedule_.priority),
+        pieces_(pieces_of(plan, schedule_, within)),
+        scheduler_(pieces_.scheduler),
         lost_(schedule_.tasks.tasks.size()),
+        released_(schedule_.tasks.tasks.size(), 0),
         readers_(plan.plan().readers().size()),
         streams_(schedule_.tasks.lanes.size()),
         stream_of_(schedule_.tasks.tasks.size(), -1),
@@ -108,13 +111,28 @@ class Run : public std::enable_shared_from_this<Run> {
     return schedule_.tasks.after[static_cast<std::size_t>(task)];
   }
 
+  // Where steps are recorded one by one, or some do not compute, the host is between all of them.
+  static const Pieces& pieces_of(const DevicePlan& plan, const DevicePlan::Schedule& schedule,
+                                 const StepContext& within) {
+    const auto& devices = plan.runtime().devices();
+    const bool all_compute = std::all_of(devices.begin(), devices.end(), [](const auto& device) {
+      return device->properties().computes;
+    });
+    return schedule.joined && all_compute && !within.recorder ? *schedule.joined : *schedule.single;
+  }
+
   const Step& step(int s) const { return plan_.plan().steps()[static_cast<std::size_t>(s)]; }
 
   // Gives a lane what it can take. Call with the lock held.
   void issue(int lane) {
-    for (int s; (s = scheduler_.issue(lane)) >= 0;) {
+    for (int piece; (piece = scheduler_.issue(lane)) >= 0;) {
+      if (at(pieces_.segment, piece) != 0) {
+        enqueue_segment(piece);
+        continue;
+      }
+      const int s = at(pieces_.members, piece)[0];
       if (lost_[static_cast<std::size_t>(s)].load(std::memory_order_relaxed)) {
-        finish(s);
+        finish(piece);
       } else if (on_host(s)) {
         host_ready_.push_back(s);
         std::push_heap(host_ready_.begin(), host_ready_.end(), Less{schedule_.priority});
@@ -162,7 +180,7 @@ class Run : public std::enable_shared_from_this<Run> {
         host_ready_.pop_back();
         lock.unlock();
         const bool over = run_host_step(s);
-        if (over) locked([&] { finish(s); });
+        if (over) locked([&] { finish_task(s); });
         lock.lock();
       } else if (!to_the_end || scheduler_.done()) {
         return;
@@ -268,7 +286,7 @@ class Run : public std::enable_shared_from_this<Run> {
     }
     locked([&] {
       if (recorder_ && !on_host(s)) record(s);
-      finish(s);
+      finish_task(s);
     });
   }
 
@@ -422,6 +440,95 @@ class Run : public std::enable_shared_from_this<Run> {
     }
   }
 
+  // ---- Segments ----
+
+  Device& device_of_segment(int piece) {
+    const int s = at(pieces_.members, piece)[0];
+    return *plan_.runtime().devices()[static_cast<std::size_t>(step(s).device)];
+  }
+
+  void enqueue_segment(int piece) {
+    const auto over = [self = shared_from_this(), piece](std::exception_ptr error) {
+      ThreadContextScope scope(self->context_);
+      self->segment_over(piece, std::move(error));
+    };
+    try {
+      if (within_.cancellation) within_.cancellation->check();
+      Work work;
+      for (const int s : at(pieces_.members, piece)) {
+        work.flops += plan_.flops(s);
+        work.bytes += plan_.bytes(s);
+      }
+      work.run = [self = shared_from_this(), piece] { self->run_segment(piece); };
+      work.done = over;
+      segment_stream(device_of_segment(piece))->enqueue_segment(std::move(work), number_of(piece));
+    } catch (...) {
+      over(std::current_exception());
+    }
+  }
+
+  // The calls of a plan with one frame are alike.
+  std::uint64_t number_of(int piece) const {
+    const std::uint64_t first = &schedule_ == &plan_.schedule() ? 0 : 1;
+    std::uint64_t number = reinterpret_cast<std::uintptr_t>(&frame_);
+    for (const std::uint64_t part : {plan_.plan().id(), static_cast<std::uint64_t>(piece), first})
+      number = (number ^ part) * 0x9e3779b97f4a7c15u;
+    return number | 1;
+  }
+
+  // On a thread of the device: launches all. What fails here leaves out what needs it, as ever.
+  void run_segment(int piece) {
+    for (const int s : at(pieces_.members, piece)) {
+      if (at(lost_, s).load(std::memory_order_acquire)) {
+        lose_after(s);
+        continue;
+      }
+      try {
+        if (plan_.is_small_copy(s)) {
+          add_copy(piece, s);
+        } else {
+          run_device_step(s);
+          at(released_, s) = 1;  // what was launched comes before whatever takes the memory
+          release_inputs(s);
+        }
+      } catch (...) {
+        fail(s, std::current_exception());
+      }
+    }
+  }
+
+  void add_copy(int piece, int s) {
+    const Array& from = at(frame_.values, step(s).inputs[0]);
+    Array& to = at(frame_.values, step(s).outputs[0]);
+    const AllocationScope holder(step(s).node->name());
+    make_target(device_of_segment(piece), step(s).node->kind() == NodeKind::kCopyToHost, from, to,
+                s);
+    if (from.num_bytes() != 0)
+      segment_stream(device_of_segment(piece))->add_copy(transfer(from, to));
+  }
+
+  void segment_over(int piece, const std::exception_ptr& error) {
+    if (error) fail_segment(piece, error);
+    locked([&] { finish(piece); });
+  }
+
+  // Some of it was not launched, or all may be lost: none of it counts.
+  void fail_segment(int piece, const std::exception_ptr& error) {
+    const std::vector<int>& members = at(pieces_.members, piece);
+    if (members.size() == 1) return fail(members[0], error);
+    set_error(with_line(error, cat("in a segment of ", members.size(), " steps, node '",
+                                   step(members.front()).node->name(), "' to node '",
+                                   step(members.back()).node->name(), "'")));
+    for (const int s : members) {
+      at(lost_, s).store(true, std::memory_order_release);
+      lose_after(s);
+    }
+  }
+
+  void lose_after(int s) {
+    for (const int next : after(s)) at(lost_, next).store(true, std::memory_order_release);
+  }
+
   int least_loaded(int lane) const {
     const auto& loads = streams_[static_cast<std::size_t>(lane)];
     int best = 0;
@@ -450,12 +557,7 @@ class Run : public std::enable_shared_from_this<Run> {
     Array& to = at(frame_.values, step(s).outputs[0]);
     if (const Device* const source = device_of(from)) check_not_lost(*source);
     const AllocationScope holder(step(s).node->name());
-    const bool planned = (step(s).planned_outputs & 1) != 0 && to.shape() == from.shape();
-    if (kind == Lane::kCopyOut) {
-      if (!planned) to = Array(from.dtype(), from.shape());
-    } else if (!planned) {
-      to = kernel_view(allocate_on(device, from.dtype(), from.shape()));
-    }
+    make_target(device, kind == Lane::kCopyOut, from, to, s);
     if (some_do_not_compute_) {
       const std::uint8_t unmaterialized = at(unmaterialized_, step(s).inputs[0]);
       at(unmaterialized_, step(s).outputs[0]) = unmaterialized;
@@ -464,6 +566,16 @@ class Run : public std::enable_shared_from_this<Run> {
     if (from.num_bytes() == 0) return over(nullptr);
     if (recorder_) at(began_, s) = StepRecorder::now();
     start_transfer(from, to, over);
+  }
+
+  // Memory for what a copy makes, unless the plan has some.
+  void make_target(Device& device, bool on_host, const Array& from, Array& to, int s) {
+    if ((step(s).planned_outputs & 1) != 0 && to.shape() == from.shape()) return;
+    if (on_host) {
+      to = Array(from.dtype(), from.shape());
+    } else {
+      to = kernel_view(allocate_on(device, from.dtype(), from.shape()));
+    }
   }
 
   // Another call may be uploading it; if that one is cancelled this one goes on.
@@ -487,12 +599,14 @@ class Run : public std::enable_shared_from_this<Run> {
       error = node_failure(*step(s).node, context, error);
     }
     lost_[static_cast<std::size_t>(s)].store(true, std::memory_order_release);
+    lose_after(s);  // those that were issued behind it on its stream must not run
+    set_error(std::move(error));
+  }
+
+  void set_error(std::exception_ptr error) {
     {
       std::lock_guard lock(mutex_);
       if (!error_) error_ = error;
-      // Those that were issued behind it on its stream must not run.
-      for (int next : after(s))
-        lost_[static_cast<std::size_t>(next)].store(true, std::memory_order_release);
     }
     // Other parts wait for what this one does not send any more.
     if (within_.rendezvous) within_.rendezvous->start_abort(std::move(error));
@@ -500,8 +614,8 @@ class Run : public std::enable_shared_from_this<Run> {
 
   // Call with the lock held. What a step that is over sets going may be over at once, and so on
   // for as long as the function is: a list, not a recursion.
-  void finish(int s) {
-    finished_.push_back(s);
+  void finish(int piece) {
+    finished_.push_back(piece);
     if (following_up_) return;
     following_up_ = true;
     while (!finished_.empty()) {
@@ -513,17 +627,18 @@ class Run : public std::enable_shared_from_this<Run> {
     if (scheduler_.done()) changed_.notify_all();
   }
 
-  void follow_up(int s) {
-    const int lane = schedule_.tasks.tasks[static_cast<std::size_t>(s)].lane;
-    const bool lost = lost_[static_cast<std::size_t>(s)].load(std::memory_order_relaxed);
-    if (at(stream_of_, s) >= 0) --at(at(streams_, lane), at(stream_of_, s));
-    if (constant_of(s) < 0) release_inputs(s);
-    if (lost) {
-      for (int next : after(s))
-        lost_[static_cast<std::size_t>(next)].store(true, std::memory_order_release);
+  void finish_task(int s) { finish(at(pieces_.of, s)); }
+
+  void follow_up(int piece) {
+    for (const int s : at(pieces_.members, piece)) {
+      const int lane = schedule_.tasks.tasks[static_cast<std::size_t>(s)].lane;
+      const bool lost = lost_[static_cast<std::size_t>(s)].load(std::memory_order_relaxed);
+      if (at(stream_of_, s) >= 0) --at(at(streams_, lane), at(stream_of_, s));
+      if (constant_of(s) < 0 && at(released_, s) == 0) release_inputs(s);
+      if (lost) lose_after(s);
     }
     std::vector<int> lanes;
-    scheduler_.finish(s, lanes);
+    scheduler_.finish(piece, lanes);
     for (int l : lanes) issue(l);
   }
 
@@ -542,6 +657,7 @@ class Run : public std::enable_shared_from_this<Run> {
   Plan::Frame& frame_;
   const StepContext& within_;
   ThreadContext context_;
+  const Pieces& pieces_;
 
   std::recursive_mutex mutex_;
   int depth_ = 0;           // of `locked`
@@ -549,6 +665,7 @@ class Run : public std::enable_shared_from_this<Run> {
   std::condition_variable_any changed_;
   ListScheduler scheduler_;
   std::vector<std::atomic<bool>> lost_;       // by step
+  std::vector<std::uint8_t> released_;        // by step: its inputs, in a segment
   std::vector<std::atomic<int>> readers_;     // by slot
   std::vector<std::vector<int>> streams_;     // by lane and stream: work that is not over
   std::vector<int> stream_of_;                // by step; -1: none
@@ -556,7 +673,7 @@ class Run : public std::enable_shared_from_this<Run> {
   std::vector<std::uint8_t> unmaterialized_;  // by slot: of values in the arenas
   std::vector<int> host_ready_;               // a heap: who has most ahead goes first
   std::vector<int> to_upload_;                // constants, by task
-  std::vector<int> finished_;  // steps that are over and have not yet been followed up
+  std::vector<int> finished_;  // pieces that are over and have not yet been followed up
   bool following_up_ = false;
   bool caller_waits_ = false;
   bool over_ = false;

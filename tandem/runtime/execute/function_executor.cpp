@@ -131,6 +131,16 @@ std::vector<Array> FunctionExecutor::run(const Function& function, std::vector<A
 namespace {
 
 // Every call goes through here.
+[[gnu::always_inline]] inline std::shared_ptr<Executable> executable_of(Runtime& runtime,
+                                                                        const StepContext& within,
+                                                                        const Function& function,
+                                                                        std::span<const Array> args,
+                                                                        const Device& device) {
+  const bool plain = !runtime.needs_placement() && !within.session;
+  return plain ? plans_of(function)->get(runtime, function, args, nullptr, nullptr)
+               : FunctionExecutor::prepare(function, args, device, &within);
+}
+
 [[gnu::always_inline]] inline std::vector<Array> run_part(Runtime& runtime,
                                                           const StepContext& within,
                                                           const Function& function,
@@ -138,10 +148,7 @@ namespace {
                                                           const Device& device) {
   check_args(function, args);
   const FunctionSpan span(function.name());
-  const bool plain = !runtime.needs_placement() && !within.session;
-  const std::shared_ptr<Executable> plan =
-      plain ? plans_of(function)->get(runtime, function, args, nullptr, nullptr)
-            : FunctionExecutor::prepare(function, args, device, &within);
+  const std::shared_ptr<Executable> plan = executable_of(runtime, within, function, args, device);
   const ScopedFlushDenormals flush;
   return plan->run(std::move(args), within);
 }
@@ -201,7 +208,7 @@ void FunctionExecutor::copy_to_host_async(Array value, CopyDone done) {
   }
 }
 
-// Around a step of the calling thread.
+// Around a step of the calling thread, in its runtime.
 template <class Body>
 void FunctionExecutor::as_step(const Body& body) {
   ThreadContext& thread = thread_context();
@@ -212,7 +219,7 @@ void FunctionExecutor::as_step(const Body& body) {
   if (!runtime.needs_placement() && !StepRecorder::on() && !own) {
     StepScope scope(thread, nullptr);
     try {
-      return body(scope.step());
+      return body(runtime, scope.step());
     } catch (...) {
       scope.rethrow();
     }
@@ -227,7 +234,7 @@ void FunctionExecutor::as_step(const Body& body) {
   const CancellationScope cancellation(own && !joined ? both : nullptr);
   StepScope scope(thread, both);
   try {
-    body(scope.step());
+    body(runtime, scope.step());
   } catch (...) {
     scope.rethrow();
   }
@@ -237,8 +244,8 @@ std::vector<Array> FunctionExecutor::call(const Function& function, std::vector<
                                           const Device& device) {
   DepthGuard depth(function);
   std::vector<Array> results;
-  as_step([&](const StepContext& within) {
-    results = run_part(Runtime::current(), within, function, std::move(args), device);
+  as_step([&](Runtime& runtime, const StepContext& within) {
+    results = run_part(runtime, within, function, std::move(args), device);
   });
   return results;
 }
@@ -246,9 +253,9 @@ std::vector<Array> FunctionExecutor::call(const Function& function, std::vector<
 void FunctionExecutor::call_between(const Function& function, std::span<Array> args,
                                     std::span<const Array> places, std::span<Array> results,
                                     const Device& device) {
-  as_step([&](const StepContext& within) {
+  as_step([&](Runtime& runtime, const StepContext& within) {
     const FunctionSpan span(function.name());
-    const std::shared_ptr<Executable> plan = prepare(function, args, device, &within);
+    const std::shared_ptr<Executable> plan = executable_of(runtime, within, function, args, device);
     const ScopedFlushDenormals flush;
     plan->run_between(args, places, results, within);
   });

@@ -85,7 +85,10 @@ void Plan::find_makers() {
   }
 }
 
-Plan::~Plan() = default;
+Plan::~Plan() {
+  const std::lock_guard lock(frames_mutex_);
+  collect_spare_frame();
+}
 
 int Plan::slot_of(Output output) const {
   return first_slot_[static_cast<std::size_t>(output.node->id())] + output.index;

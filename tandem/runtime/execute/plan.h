@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -160,6 +161,7 @@ class Plan : private Reclaimable {
   std::shared_ptr<const Layout> lay_out(SymbolValues capacity, const LayOutMemory& memory) const;
   std::shared_ptr<const Layout> layout_for(SymbolValues sizes, bool with_reserve) const;
   std::unique_ptr<Frame> idle_frame();
+  void collect_spare_frame() const;  // frames_mutex_ is held
   void fit(Frame& frame, std::span<const Array> args);
   void reclaim() override;  // that of frames which no call uses
 
@@ -196,8 +198,10 @@ class Plan : private Reclaimable {
   mutable std::mutex layouts_mutex_;
   mutable std::shared_ptr<const Layout> largest_layout_;  // guarded by layouts_mutex_
 
+  // Frames that no call uses. One is taken and released without the lock.
+  mutable std::atomic<Frame*> spare_frame_{nullptr};
   mutable std::mutex frames_mutex_;
-  std::vector<std::unique_ptr<Frame>> frames_;
+  mutable std::vector<std::unique_ptr<Frame>> frames_;
   std::vector<ReclaimableRegistration> kept_;  // last: gone before what is given up
 };
 

@@ -96,6 +96,8 @@ void Plan::Frame::resize(const Plan& plan, SymbolValues wanted) {
 }
 
 std::unique_ptr<Plan::Frame> Plan::idle_frame() {
+  if (Frame* spare = spare_frame_.exchange(nullptr, std::memory_order_acq_rel))
+    return std::unique_ptr<Frame>(spare);
   {
     std::lock_guard lock(frames_mutex_);
     if (!frames_.empty()) {
@@ -117,13 +119,24 @@ void Plan::fit(Frame& frame, std::span<const Array> args) {
 
 void Plan::release(std::unique_ptr<Frame> frame) {
   for (int slot : cleared_slots_) frame->values[static_cast<std::size_t>(slot)] = Array();
+  Frame* none = nullptr;
+  if (spare_frame_.compare_exchange_strong(none, frame.get(), std::memory_order_acq_rel)) {
+    static_cast<void>(frame.release());
+    return;
+  }
   std::lock_guard lock(frames_mutex_);
   frames_.push_back(std::move(frame));
+}
+
+void Plan::collect_spare_frame() const {
+  if (Frame* spare = spare_frame_.exchange(nullptr, std::memory_order_acq_rel))
+    frames_.emplace_back(spare);
 }
 
 void Plan::reclaim() {
   std::vector<std::unique_ptr<Frame>> idle;
   std::lock_guard lock(frames_mutex_);
+  collect_spare_frame();
   idle.swap(frames_);
 }
 
@@ -159,6 +172,7 @@ std::size_t Plan::idle_frames(std::span<const Array> args) const {
   std::vector<std::int64_t> sizes(varying_ ? static_cast<std::size_t>(varying_->num_symbols()) : 0);
   if (varying_) varying_->read(args, sizes);
   std::lock_guard lock(frames_mutex_);
+  collect_spare_frame();
   return static_cast<std::size_t>(
       std::count_if(frames_.begin(), frames_.end(), [&](const auto& frame) {
         return !varying_ || (frame->layout &&
@@ -169,6 +183,7 @@ std::size_t Plan::idle_frames(std::span<const Array> args) const {
 
 std::size_t Plan::idle_bytes() const {
   std::lock_guard lock(frames_mutex_);
+  collect_spare_frame();
   std::size_t sum = 0;
   for (const auto& frame : frames_) {
     if (!frame->layout) continue;

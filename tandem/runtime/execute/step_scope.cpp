@@ -11,9 +11,13 @@
 namespace tandem {
 namespace {
 
+// A thread takes numbers by the block: an atomic addition costs a call as much as fifty instructions.
 std::int64_t next_step_id() {
-  static std::atomic<std::int64_t> next{1};
-  return next.fetch_add(1, std::memory_order_relaxed);
+  constexpr std::int64_t kBlock = 1024;
+  static constinit std::atomic<std::int64_t> blocks{0};
+  static constinit thread_local std::int64_t next = 0;
+  if (next % kBlock == 0) next = kBlock * blocks.fetch_add(1, std::memory_order_relaxed) + 1;
+  return next++;
 }
 
 }  // namespace

@@ -226,7 +226,7 @@ class Cutter {
   }
 
   std::string new_name(const std::string& name, const char* suffix) {
-    return cat(name, suffix, ++names_);
+    return cat(name, suffix, assigned_.name_tag, ++names_);
   }
   const std::string& device_name(const Node& node) const {
     return at(assigned_.devices, cut_.device(node)).name;

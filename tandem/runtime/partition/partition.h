@@ -24,6 +24,9 @@ struct AssignedGraph {
   MutableFunction function;
   std::vector<PartitionDevice> devices;
   std::vector<int> device_of;  ///< by node id: an index into `devices`
+  /// Part of the names of sends and receives, "x_S2_1" with "2_". TensorFlow's workers keep one
+  /// kernel for each name of a stateful node in a session, so its graphs must not share names.
+  std::string name_tag = {};
 };
 
 enum class PartitionBy : std::uint8_t {

@@ -6,8 +6,11 @@
 
 #include "tandem/core/error.h"
 #include "tandem/core/resource_handle.h"
+#include "tandem/device/device_spec.h"
 #include "tandem/graph/op_registry.h"
 #include "tandem/runtime/dispatch.h"
+#include "tandem/runtime/eager/eager_choice.h"
+#include "tandem/runtime/runtime.h"
 #include "tandem/runtime/tensor_impl.h"
 #include "tandem/runtime/thread_context.h"
 
@@ -124,6 +127,7 @@ std::vector<Tensor> Trace::add_op(const OpDef& op, std::span<const Tensor> input
   spec.inputs.reserve(inputs.size());
   for (const Tensor& input : inputs) spec.inputs.push_back(resolve(input));
   if (!context.devices.empty()) spec.device = context.devices.back();
+  if (!spec.device.empty()) check_device_index(Runtime::current(), DeviceSpec::parse(spec.device));
   // A scope within goes first.
   if (!colocations_.empty() && spec.device.empty()) {
     const Colocation& with = colocations_.back();

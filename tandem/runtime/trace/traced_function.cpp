@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <mutex>
 
 #include "tandem/core/error.h"
@@ -10,6 +11,7 @@
 #include "tandem/runtime/created_variables.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/function_calls.h"
+#include "tandem/runtime/function_mode.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/tensor_impl.h"
 #include "tandem/runtime/thread_context.h"
@@ -17,11 +19,26 @@
 #include "tandem/runtime/trace/trace_turn.h"
 
 namespace tandem {
+namespace {
+
+std::atomic<bool> eager_functions{false};
+
+}  // namespace
+
+void config::run_functions_eagerly(bool run_eagerly) { eager_functions.store(run_eagerly); }
+bool config::functions_run_eagerly() { return eager_functions.load(); }
 
 ConcreteFunction::ConcreteFunction(FunctionRef function, std::vector<Tensor> captures)
     : function_(std::move(function)), captures_(std::move(captures)) {}
 
+// What a call gave that ran eagerly: no function, and the results in place of captured tensors,
+// behind them an undefined one.
 const Function& ConcreteFunction::made() const {
+  if (!function_ && !captures_.empty()) {
+    throw FailedPreconditionError(
+        "This ConcreteFunction was made while functions run eagerly, so it has no graph. Call "
+        "td::config::run_functions_eagerly(false) before td::function(f).concrete(arguments).");
+  }
   if (!function_) {
     throw InvalidArgumentError(
         "This ConcreteFunction holds no function. td::function(f).concrete(arguments) gives one.");
@@ -30,6 +47,7 @@ const Function& ConcreteFunction::made() const {
 }
 
 std::vector<Tensor> ConcreteFunction::call(std::span<const Tensor> args) const {
+  if (!function_ && !captures_.empty()) return {captures_.begin(), captures_.end() - 1};
   static_cast<void>(made());
   std::vector<Tensor> inputs;
   inputs.reserve(args.size() + captures_.size());
@@ -37,6 +55,17 @@ std::vector<Tensor> ConcreteFunction::call(std::span<const Tensor> args) const {
   inputs.insert(inputs.end(), captures_.begin(), captures_.end());
   return call_function(function_, inputs);
 }
+
+namespace {
+
+// Adds where it happened, of functions that call each other or themselves once.
+[[noreturn]] void rethrow_from_trace(const std::exception_ptr& error, const std::string& name) {
+  const std::string line = cat("while tracing function '", name, "'");
+  if (message_of(error).find("\n\t" + line) != std::string::npos) std::rethrow_exception(error);
+  std::rethrow_exception(with_line(error, line));
+}
+
+}  // namespace
 
 ConcreteFunction trace_function(
     const std::string& name, const std::vector<DType>& dtypes,
@@ -50,8 +79,9 @@ ConcreteFunction trace_function(
   constexpr int kDeepestTrace = 100;
   if (depth > kDeepestTrace) {
     throw FailedPreconditionError(cat("Function '", name, "' is traced ", kDeepestTrace,
-                                      " deep inside others. Does it call itself? Use "
-                                      "td::while_loop or td::cond for recursion."));
+                                      " deep inside others. Does it call itself? A traced function "
+                                      "cannot; td::while_loop runs a body until a condition "
+                                      "ends it."));
   }
   ThreadContextScope scope(tracing_context(trace));
   std::vector<Tensor> args;
@@ -63,8 +93,7 @@ ConcreteFunction trace_function(
     results = body(args);
     made.check(trace);
   } catch (...) {
-    std::rethrow_exception(
-        with_line(std::current_exception(), cat("while tracing function '", name, "'")));
+    rethrow_from_trace(std::current_exception(), name);
   }
   FunctionRef function = trace.finish(results, may_optimize);
   return ConcreteFunction(std::move(function), trace.captures());
@@ -72,6 +101,7 @@ ConcreteFunction trace_function(
 
 void internal::check_fits(const ConcreteFunction& function, bool same_structure,
                           std::span<const Tensor> args) {
+  static_cast<void>(function.graph());  // throws if there is none
   const std::vector<Node*>& wanted = function.function()->args();
   const char* const advice = " The td::function that it is a trace of traces again where it must.";
   // Captured tensors are arguments too, the last ones.
@@ -189,11 +219,22 @@ std::vector<PartialShape> shapes_to_trace(const FunctionOptions& options,
   return shapes;
 }
 
+std::shared_ptr<const TraceCache::Trace> run_eagerly(std::span<const Tensor> args,
+                                                     const TraceCache::Body& body) {
+  auto trace = std::make_shared<TraceCache::Trace>();
+  std::vector<Tensor> results = body(args, trace->result_structure);
+  results.emplace_back();
+  trace->function = ConcreteFunction(nullptr, std::move(results));
+  return trace;
+}
+
 }  // namespace
 
 std::shared_ptr<const TraceCache::Trace> TraceCache::get(const std::string& key,
                                                          std::span<const Tensor> args,
                                                          const Body& body) {
+  if (eager_functions.load(std::memory_order_relaxed)) [[unlikely]]
+    return run_eagerly(args, body);
   if (auto trace = state_->find(key, args)) return trace;
   const TraceTurn::Scope turn(state_->tracing);
   if (auto trace = state_->find(key, args)) return trace;  // made by another thread meanwhile

@@ -7,6 +7,10 @@ namespace tandem::cuda {
 namespace {
 
 constexpr unsigned kEventFlags = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING;
+// Segments whose commands or graphs are kept by a stream.
+constexpr std::size_t kMaxSegments = 64;
+// How often a segment may launch other commands than its graph has before it gets none any more.
+constexpr int kMaxMisses = 4;
 
 StreamState*& launching_into() {
   thread_local StreamState* stream = nullptr;
@@ -23,6 +27,15 @@ TandemStatus no_error() {
 
 CUdeviceptr on_gpu(const void* address) { return reinterpret_cast<CUdeviceptr>(address); }
 
+bool same_commands(const CommandList& a, const CommandList& b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i].kind != b[i].kind || a[i].function != b[i].function || a[i].bytes != b[i].bytes)
+      return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 // ---- Events ----
@@ -32,13 +45,16 @@ EventState::~EventState() {
 }
 
 void EventState::issue(CUstream stream) {
-  TandemStatus ignored = no_error();
   CUevent event = nullptr;
   if (gpu_.lost().empty()) {
-    guarded(&ignored, [&] {
-      gpu_.check(driver().p_cuEventCreate(&event, kEventFlags), "cuEventCreate");
-      gpu_.check(driver().p_cuEventRecord(event, stream), "cuEventRecord");
-    });
+    const Driver& d = driver();
+    if (d.p_cuEventCreate(&event, kEventFlags) != CUDA_SUCCESS) event = nullptr;
+    if (!event || d.p_cuEventRecord(event, stream) != CUDA_SUCCESS) {
+      if (event) d.p_cuEventDestroy(event);
+      event = nullptr;
+      const CUresult result = d.p_cuStreamSynchronize(stream);
+      if (result != CUDA_SUCCESS) gpu_.lose("an event cannot be recorded: " + text_of(result));
+    }
   }
   std::lock_guard lock(mutex_);
   event_ = event;
@@ -52,13 +68,9 @@ CUevent EventState::issued() {
   return over_ ? nullptr : event_;
 }
 
-void EventState::wait_on_gpu() {
+bool EventState::wait_on_gpu() {
   CUevent event = issued();
-  TandemStatus ignored = no_error();
-  if (event) {
-    guarded(&ignored,
-            [&] { gpu_.check(driver().p_cuEventSynchronize(event), "cuEventSynchronize"); });
-  }
+  return !event || driver().p_cuEventSynchronize(event) == CUDA_SUCCESS;
 }
 
 void EventState::set_over() {
@@ -97,30 +109,29 @@ StreamState::~StreamState() {
   launcher_.join();
   completer_.join();
   for (CUevent marker : markers_) driver().p_cuEventDestroy(marker);
-  if (scratch_) {
-    TandemStatus ignored = no_error();
-    guarded(&ignored, [&] {
-      const ContextScope context(gpu_);
-      gpu_.check(driver().p_cuMemFree(scratch_), "cuMemFree");
-    });
-  }
+  TandemStatus ignored = no_error();
+  guarded(&ignored, [&] {
+    const ContextScope context(gpu_);
+    segments_.clear();
+    if (scratch_) gpu_.check(driver().p_cuMemFree(scratch_), "cuMemFree");
+  });
   driver().p_cuStreamDestroy(stream_);
 }
 
-CUstream StreamState::current() { return launching_into() ? launching_into()->stream_ : nullptr; }
-
-void* StreamState::scratch(std::size_t bytes) {
-  if (!launching_into()) throw Failure(TANDEM_INTERNAL, "scratch memory outside of a kernel");
-  return launching_into()->own_scratch(bytes);
+StreamState& StreamState::current() {
+  if (!launching_into()) throw Failure(TANDEM_INTERNAL, "a launch outside of a kernel");
+  return *launching_into();
 }
+
+void* StreamState::scratch(std::size_t bytes) { return current().own_scratch(bytes); }
 
 // What was launched before may still use the old memory, so growing waits for it; sizes double, so
 // that it happens seldom.
 void* StreamState::own_scratch(std::size_t bytes) {
   if (bytes > scratch_bytes_) {
     const std::size_t old = scratch_bytes_;
-    gpu_.check(driver().p_cuStreamSynchronize(stream_), "cuStreamSynchronize");
-    if (scratch_) driver().p_cuMemFree(scratch_);
+    synchronize();
+    if (scratch_) gpu_.check(driver().p_cuMemFree(scratch_), "cuMemFree");
     scratch_ = 0;
     scratch_bytes_ = 0;
     const std::size_t wanted = std::max({bytes, 2 * old, std::size_t{1} << 16});
@@ -128,6 +139,41 @@ void* StreamState::own_scratch(std::size_t bytes) {
     scratch_bytes_ = wanted;
   }
   return reinterpret_cast<void*>(scratch_);
+}
+
+void StreamState::flush() {
+  keeping_ = false;
+  for (std::size_t i = 0; i < commands_.size(); ++i) commands_.issue(i, gpu_, stream_);
+  commands_.clear();
+}
+
+void StreamState::synchronize() {
+  flush();
+  gpu_.check(driver().p_cuStreamSynchronize(stream_), "cuStreamSynchronize");
+}
+
+void StreamState::added() {
+  if (!keeping_) flush();
+}
+
+void StreamState::add(const TandemCopy& copy) {
+  if (copy.bytes == 0) return;
+  Command c;
+  c.bytes = static_cast<std::size_t>(copy.bytes);
+  if (copy.kind == TANDEM_COPY_TO_DEVICE) {
+    c.kind = Command::Kind::kToGpu;
+    c.to = on_gpu(copy.to);
+    c.host_from = copy.from;
+  } else if (copy.kind == TANDEM_COPY_TO_HOST) {
+    c.kind = Command::Kind::kToHost;
+    c.from = on_gpu(copy.from);
+    c.host_to = copy.to;
+  } else {
+    throw Failure(TANDEM_UNIMPLEMENTED, "a segment copies between the host and its GPU alone");
+  }
+  commands_.set_node("");
+  commands_.add(c);
+  added();
 }
 
 void StreamState::refuse_if_lost() const {
@@ -161,6 +207,7 @@ void StreamState::wait_for(std::shared_ptr<EventState> event) {
   append({.kind = Kind::kWait, .work = {}, .copy = {}, .event = std::move(event)});
 }
 
+// Null where the driver makes none.
 CUevent StreamState::take_marker() {
   {
     std::lock_guard lock(mutex_);
@@ -171,8 +218,23 @@ CUevent StreamState::take_marker() {
     }
   }
   CUevent marker = nullptr;
-  gpu_.check(driver().p_cuEventCreate(&marker, kEventFlags), "cuEventCreate");
-  return marker;
+  return driver().p_cuEventCreate(&marker, kEventFlags) == CUDA_SUCCESS ? marker : nullptr;
+}
+
+// Has the completer find out when what was issued is over on the GPU.
+void StreamState::mark(Issued& issued) {
+  issued.marker = take_marker();
+  if (issued.marker && driver().p_cuEventRecord(issued.marker, stream_) == CUDA_SUCCESS) return;
+  if (issued.marker) driver().p_cuEventDestroy(issued.marker);
+  issued.marker = nullptr;
+  settle();
+}
+
+// Waits for all that was issued, or loses the GPU.
+void StreamState::settle() {
+  const CUresult result = driver().p_cuStreamSynchronize(stream_);
+  if (result != CUDA_SUCCESS && gpu_.lost().empty())
+    gpu_.lose("work on the GPU cannot be waited for: " + text_of(result));
 }
 
 void StreamState::copy(const TandemCopy& copy) {
@@ -196,6 +258,71 @@ void StreamState::copy(const TandemCopy& copy) {
   }
 }
 
+// ---- Segments ----
+
+StreamState::Segment& StreamState::segment(std::uint64_t number) {
+  Segment& known = segments_[number];
+  known.used = pieces_;
+  if (segments_.size() > kMaxSegments) {
+    const auto oldest = std::min_element(
+        segments_.begin(), segments_.end(),
+        [](const auto& a, const auto& b) { return a.second.used < b.second.used; });
+    segments_.erase(oldest);  // never the newest
+  }
+  return known;
+}
+
+// False if the commands are to be issued one by one.
+bool StreamState::launch_graph(Segment& segment, Issued& issued) {
+  if (segment.graph && !segment.graph->fits(commands_)) {
+    segment.graph = nullptr;
+    ++segment.misses;
+  }
+  const bool again = !segment.last.empty() && same_commands(segment.last, commands_);
+  if (!segment.graph && !again) return false;
+  try {
+    if (!segment.graph) segment.graph = std::make_shared<SegmentGraph>(gpu_, commands_);
+    if (segment.graph->busy()) return false;
+    segment.graph->launch(commands_, stream_);
+    issued.graph = segment.graph;
+    return true;
+  } catch (const Failure&) {
+    // One by one they may still do; what is wrong with them is then said with their names.
+    segment.graph = nullptr;
+    ++segment.misses;
+    return false;
+  }
+}
+
+void StreamState::issue_segment(std::uint64_t number, Issued& issued) {
+  if (commands_.empty() || !keeping_) return flush();
+  Segment& known = segment(number);
+  if (SegmentGraph::suits(commands_) && launch_graph(known, issued)) return commands_.clear();
+  known.last = commands_;
+  flush();
+}
+
+void StreamState::run(const TandemWork& work, Issued& issued) {
+  ++pieces_;
+  commands_.set_node("");
+  const auto known = segments_.find(work.segment);
+  keeping_ = work.segment != 0 && (known == segments_.end() || known->second.misses < kMaxMisses);
+  try {
+    if (work.on_host != 0) synchronize();
+    work.run(work.arg);
+    if (keeping_) {
+      issue_segment(work.segment, issued);
+    } else {
+      flush();
+    }
+  } catch (...) {
+    commands_.clear();
+    throw;
+  }
+}
+
+// ---- The threads ----
+
 StreamState::Issued StreamState::launch(Entry& entry) {
   Issued issued{.status = no_error()};
   switch (entry.kind) {
@@ -206,11 +333,10 @@ StreamState::Issued StreamState::launch(Entry& entry) {
     case Kind::kWait: {
       CUevent event = entry.event->issued();
       if (!event || !gpu_.lost().empty()) return issued;
-      TandemStatus ignored = no_error();
-      guarded(&ignored, [&] {
-        gpu_.check(driver().p_cuStreamWaitEvent(stream_, event, CU_EVENT_WAIT_DEFAULT),
-                   "cuStreamWaitEvent");
-      });
+      if (driver().p_cuStreamWaitEvent(stream_, event, CU_EVENT_WAIT_DEFAULT) != CUDA_SUCCESS &&
+          !entry.event->wait_on_gpu()) {
+        gpu_.lose("another stream cannot be waited for");
+      }
       issued.awaited = std::move(entry.event);
       return issued;
     }
@@ -220,25 +346,30 @@ StreamState::Issued StreamState::launch(Entry& entry) {
   const bool works = entry.kind == Kind::kWork;
   issued.done = works ? entry.work.done : entry.copy.done;
   issued.arg = works ? entry.work.arg : entry.copy.arg;
+  bool begun = false;
   guarded(&issued.status, [&] {
     refuse_if_lost();
+    begun = !works || entry.work.on_host == 0;
     if (works) {
-      if (entry.work.on_host != 0) {
-        gpu_.check(driver().p_cuStreamSynchronize(stream_), "cuStreamSynchronize");
-      }
-      entry.work.run(entry.work.arg);
-      if (entry.work.on_host != 0) return;
+      run(entry.work, issued);
     } else {
       copy(entry.copy);
     }
-    issued.marker = take_marker();
-    gpu_.check(driver().p_cuEventRecord(issued.marker, stream_), "cuEventRecord");
   });
+  if (begun) mark(issued);
+  if (issued.status.code == TANDEM_OK) guarded(&issued.status, [&] { refuse_if_lost(); });
   return issued;
 }
 
+void StreamState::enter_context() {
+  TandemStatus status = no_error();
+  guarded(&status,
+          [&] { gpu_.check(driver().p_cuCtxSetCurrent(gpu_.context()), "cuCtxSetCurrent"); });
+  if (status.code != TANDEM_OK) gpu_.lose(status.message);
+}
+
 void StreamState::launch_all() {
-  driver().p_cuCtxSetCurrent(gpu_.context());
+  enter_context();
   launching_into() = this;
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -257,19 +388,20 @@ void StreamState::launch_all() {
 }
 
 void StreamState::complete(Issued& issued) {
-  if (issued.marker && issued.status.code == TANDEM_OK) {
-    guarded(&issued.status,
-            [&] { gpu_.check(driver().p_cuEventSynchronize(issued.marker), "work on the GPU"); });
-  }
+  if (issued.marker && driver().p_cuEventSynchronize(issued.marker) != CUDA_SUCCESS) settle();
+  if (issued.marker && issued.status.code == TANDEM_OK)
+    guarded(&issued.status, [&] { refuse_if_lost(); });
+  if (issued.graph) issued.graph->deliver(issued.status.code == TANDEM_OK);
+  issued.graph = nullptr;
   if (issued.done) issued.done(issued.arg, &issued.status);
   if (issued.recorded) {
-    issued.recorded->wait_on_gpu();
+    if (!issued.recorded->wait_on_gpu()) settle();
     issued.recorded->set_over();
   }
 }
 
 void StreamState::complete_all() {
-  driver().p_cuCtxSetCurrent(gpu_.context());
+  enter_context();
   std::unique_lock lock(mutex_);
   for (;;) {
     issued_.wait(lock, [&] { return launched_all_ || !issues_.empty(); });

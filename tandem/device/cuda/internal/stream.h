@@ -5,9 +5,12 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
+#include "tandem/device/cuda/internal/command_list.h"
 #include "tandem/device/cuda/internal/gpu.h"
+#include "tandem/device/cuda/internal/segment_graph.h"
 
 namespace tandem::cuda {
 
@@ -19,13 +22,14 @@ class EventState {
   EventState(const EventState&) = delete;
   EventState& operator=(const EventState&) = delete;
 
-  /// Puts it into the stream; without effect on a lost GPU.
+  /// Puts it into the stream; without effect on a lost GPU. Where the driver makes no event, it is
+  /// over on the GPU when this returns.
   void issue(CUstream stream);
   /// Blocks until the launcher of its stream has come to it. Null if there is nothing on the GPU to
   /// wait for.
   CUevent issued();
-  /// Blocks until the GPU has come to it.
-  void wait_on_gpu();
+  /// Blocks until the GPU has come to it. False if that cannot be known.
+  bool wait_on_gpu();
   void set_over();
   bool over() const;
   void wait();
@@ -42,6 +46,13 @@ class EventState {
 /// A CUDA stream with two threads: the launcher runs what is enqueued, in order, which hands work
 /// to the GPU; the completer waits for the GPU and reports that it is over. So `run` may launch and
 /// return, `done` comes when the GPU is done, and the GPU always has the next work at hand.
+///
+/// What the kernels of a piece of work launch is gathered in a CommandList and issued to the driver
+/// when the piece ends, or sooner where a kernel waits for the GPU or there is much of it. A
+/// segment that launches the same again becomes a CUDA graph (SegmentGraph).
+///
+/// What cannot be known to be over on the GPU keeps its memory: if neither an event nor the stream
+/// can be waited for, the GPU counts as lost.
 class StreamState {
  public:
   explicit StreamState(TandemDevice* device);
@@ -54,8 +65,18 @@ class StreamState {
   std::shared_ptr<EventState> record();
   void wait_for(std::shared_ptr<EventState> event);
 
-  /// The CUDA stream that the calling thread launches into, for kernels; null outside of them.
-  static CUstream current();
+  /// The stream that the calling thread launches into; throws Failure outside of kernels.
+  static StreamState& current();
+  /// The commands of the running piece of work, to add to.
+  CommandList& commands() { return commands_; }
+  /// To be called after adding to `commands`: issues them if they need not be kept.
+  void added();
+  /// Issues what was added so far. Throws Failure.
+  void flush();
+  /// `flush`, and waits until the GPU is done with it.
+  void synchronize();
+  /// Copies within the piece of work that runs.
+  void add(const TandemCopy& copy);
   /// Device memory of the stream that the calling thread launches into, for what is launched until
   /// the next call. Only within a kernel. Throws Failure.
   static void* scratch(std::size_t bytes);
@@ -76,22 +97,42 @@ class StreamState {
     CUevent marker = nullptr;
     std::shared_ptr<EventState> recorded;  // over when the GPU has come to it
     std::shared_ptr<EventState> awaited;   // kept until the GPU has come past it
+    std::shared_ptr<SegmentGraph> graph;   // that was launched
+  };
+  // What is known of a segment: the commands of its last run, then a graph of them.
+  struct Segment {
+    CommandList last;
+    std::shared_ptr<SegmentGraph> graph;
+    int misses = 0;
+    std::uint64_t used = 0;  // in which piece of work, by number
   };
 
   void refuse_if_lost() const;
   void append(Entry entry);
+  void enter_context();
   void launch_all();
   void complete_all();
   Issued launch(Entry& entry);
+  void run(const TandemWork& work, Issued& issued);
   void copy(const TandemCopy& copy);
+  void issue_segment(std::uint64_t number, Issued& issued);
+  Segment& segment(std::uint64_t number);
+  bool launch_graph(Segment& segment, Issued& issued);
+  void mark(Issued& issued);
+  void settle();
   void complete(Issued& issued);
   CUevent take_marker();
   void* own_scratch(std::size_t bytes);
 
   Gpu& gpu_;
   CUstream stream_ = nullptr;
-  CUdeviceptr scratch_ = 0;  // the launcher's, as its size
+  // The launcher's:
+  CUdeviceptr scratch_ = 0;
   std::size_t scratch_bytes_ = 0;
+  CommandList commands_;
+  bool keeping_ = false;  // commands_ may become a graph, or be one
+  std::uint64_t pieces_ = 0;
+  std::unordered_map<std::uint64_t, Segment> segments_;
 
   std::mutex mutex_;  // for the queues, the markers and the ends
   std::condition_variable entered_;

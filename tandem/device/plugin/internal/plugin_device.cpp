@@ -51,7 +51,7 @@ PluginDevice::PluginDevice(const PluginLibrary& library, int physical,
   staging_ = make_staging_allocator(*this, handle_);
   const auto add = [&](StreamKind kind, int index) {
     streams_.push_back(
-        std::make_unique<PluginStream>(library.api, handle_->get(), name(), kind, index));
+        std::make_unique<PluginStream>(library.api, handle_->get(), *this, kind, index));
   };
   for (int i = 0; i < properties_.compute_streams; ++i) add(StreamKind::kCompute, i);
   add(StreamKind::kCopyIn, 0);

@@ -8,6 +8,7 @@
 #include "tandem/core/host_memory.h"
 #include "tandem/device/block_allocator.h"
 #include "tandem/device/plugin/internal/plugin_device.h"
+#include "tandem/device/plugin/internal/retired_blocks.h"
 
 namespace tandem {
 namespace {
@@ -56,18 +57,23 @@ class PluginSource final : public RegionSource {
 // A block that keeps its device.
 class DeviceBuffer final : public Buffer {
  public:
-  DeviceBuffer(Ref<Buffer> block, std::shared_ptr<PluginDevice> device)
-      : Buffer(block->data(), block->size(), /*owned=*/true, device->memory_space()),
+  DeviceBuffer(Ref<Buffer> block, std::size_t bytes, std::shared_ptr<PluginDevice> device)
+      : Buffer(block->data(), bytes, /*owned=*/true, device->memory_space()),
         device_(std::move(device)),
         block_(std::move(block)) {}
+  ~DeviceBuffer() override {
+    if (size_ == 0) return;
+    if (RetiredBlocks* retired = RetiredBlocks::launching_on(device_.get()))
+      retired->add(std::move(block_));
+  }
   void set_holder(std::string_view holder) override { block_->set_holder(holder); }
   Ref<Buffer> allocate_like(std::size_t bytes) const override {
-    return make_ref<DeviceBuffer>(block_->allocate_like(bytes), device_);
+    return make_ref<DeviceBuffer>(block_->allocate_like(bytes), bytes, device_);
   }
 
  private:
   const std::shared_ptr<PluginDevice> device_;  // goes after the block
-  const Ref<Buffer> block_;
+  Ref<Buffer> block_;
 };
 
 class DeviceAllocator final : public Allocator {
@@ -76,7 +82,7 @@ class DeviceAllocator final : public Allocator {
                   const BlockAllocatorOptions& options)
       : device_(device), blocks_(std::move(source), options) {}
   Ref<Buffer> allocate(std::size_t bytes) override {
-    return make_ref<DeviceBuffer>(blocks_.allocate(bytes), device_.shared_from_this());
+    return make_ref<DeviceBuffer>(block(bytes), bytes, device_.shared_from_this());
   }
   MemoryStats stats() const override { return blocks_.stats(); }
   std::size_t counted_bytes(std::size_t bytes) const override {
@@ -86,6 +92,21 @@ class DeviceAllocator final : public Allocator {
   Reclaimables* reclaimables() override { return blocks_.reclaimables(); }
 
  private:
+  Ref<Buffer> block(std::size_t bytes) {
+    RetiredBlocks* const retired = RetiredBlocks::launching_on(&device_);
+    if (!retired || bytes == 0) return blocks_.allocate(bytes);
+    if (Ref<Buffer> again = retired->take(bytes)) {
+      again->set_holder(AllocationScope::current());
+      return again;
+    }
+    try {
+      return blocks_.allocate(bytes);
+    } catch (const ResourceExhaustedError&) {
+      if (!retired->release()) throw;
+    }
+    return blocks_.allocate(bytes);
+  }
+
   PluginDevice& device_;
   BlockAllocator blocks_;
 };

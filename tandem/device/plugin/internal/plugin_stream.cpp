@@ -1,6 +1,7 @@
 #include "tandem/device/plugin/internal/plugin_stream.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "tandem/core/error.h"
@@ -8,6 +9,7 @@
 #include "tandem/device/memory_space.h"
 #include "tandem/device/plugin/internal/plugin_device.h"
 #include "tandem/device/plugin/internal/reaper.h"
+#include "tandem/device/plugin/internal/retired_blocks.h"
 
 namespace tandem {
 namespace {
@@ -20,6 +22,7 @@ struct Pending {
   Copy copy;
   std::function<void(std::exception_ptr)> done;
   std::exception_ptr error;
+  std::optional<RetiredBlocks> retired;  // of work
 };
 
 std::exception_ptr error_of(const TandemStatus& status, const PluginStreamState& state) {
@@ -36,6 +39,7 @@ std::exception_ptr error_of(const TandemStatus& status, const PluginStreamState&
 void run_pending(void* arg) {
   auto* pending = static_cast<Pending*>(arg);
   const DeviceThreadScope scope;
+  const RetiringScope retiring(*pending->retired);
   try {
     if (pending->work.run) pending->work.run();
   } catch (...) {
@@ -51,6 +55,7 @@ void finish_pending(void* arg, const TandemStatus* status) {
   // Its memory is free before it is notified that the work is over.
   pending->work = {};
   pending->copy = {};
+  if (pending->retired) pending->retired->clear();
   if (!pending->done) {
     if (error) pending->state->failures.add(pending->place, std::move(error));
     return;
@@ -101,24 +106,36 @@ void PluginEvent::wait() {
   state_->failures.rethrow_before(place_);
 }
 
-PluginStream::PluginStream(const TandemPluginApi& api, TandemDevice* device,
-                           const std::string& device_name, StreamKind kind, int index)
-    : state_(std::make_shared<PluginStreamState>()) {
+PluginStream::PluginStream(const TandemPluginApi& api, TandemDevice* device, const Device& owner,
+                           StreamKind kind, int index)
+    : state_(std::make_shared<PluginStreamState>()), owner_(owner) {
   state_->api = &api;
-  state_->device = device_name;
+  state_->device = owner.name();
   TandemStatus status = no_error();
   stream_ = api.stream_create(device, static_cast<std::int32_t>(kind), index, &status);
-  check(status, cat("Device ", device_name, " makes no stream"));
+  check(status, cat("Device ", owner.name(), " makes no stream"));
 }
 
 PluginStream::~PluginStream() { state_->api->stream_destroy(stream_); }
 
-void PluginStream::enqueue(Work work) {
+bool PluginStream::runs_segments() const {
+  return state_->api->stream_add_copy && state_->api->stream_settle;
+}
+
+void PluginStream::enqueue(Work work) { enqueue_segment(std::move(work), 0); }
+
+void PluginStream::enqueue_segment(Work work, std::uint64_t number) {
   auto pending = std::make_unique<Pending>();
   pending->state = state_;
   pending->place = state_->next_place.fetch_add(1);
   pending->done = std::move(work.done);
   pending->work = std::move(work);
+  pending->retired.emplace(&owner_, [state = state_, stream = stream_] {
+    if (!state->api->stream_settle) return;
+    TandemStatus status = no_error();
+    state->api->stream_settle(stream, &status);
+    if (status.code != TANDEM_OK) std::rethrow_exception(error_of(status, *state));
+  });
   TandemWork given = {};
   given.size = sizeof(given);
   given.run = run_pending;
@@ -127,17 +144,14 @@ void PluginStream::enqueue(Work work) {
   given.flops = pending->work.flops;
   given.bytes = pending->work.bytes;
   given.on_host = pending->work.on_host ? 1 : 0;
+  given.segment = number;
   TandemStatus status = no_error();
   state_->api->stream_enqueue(stream_, &given, &status);
   if (status.code != TANDEM_OK) std::rethrow_exception(error_of(status, *state_));
   (void)pending.release();  // finish_pending deletes it
 }
 
-void PluginStream::enqueue(Copy copy) {
-  auto pending = std::make_unique<Pending>();
-  pending->state = state_;
-  pending->place = state_->next_place.fetch_add(1);
-  pending->done = std::move(copy.done);
+TandemCopy PluginStream::describe(const Copy& copy) const {
   TandemCopy given = {};
   given.size = sizeof(given);
   given.from = at(copy.from, copy.from_offset);
@@ -148,17 +162,33 @@ void PluginStream::enqueue(Copy copy) {
                : !given.to_device ? TANDEM_COPY_TO_HOST
                                   : TANDEM_COPY_BETWEEN_DEVICES;
   given.bytes = copy.bytes;
-  given.done = finish_pending;
-  given.arg = pending.get();
   if (!given.from_device && !given.to_device) {
     throw InvalidArgumentError(cat("A copy on a stream of ", state_->device,
                                    " has neither end in the memory of such a device."));
   }
+  return given;
+}
+
+void PluginStream::enqueue(Copy copy) {
+  auto pending = std::make_unique<Pending>();
+  pending->state = state_;
+  pending->place = state_->next_place.fetch_add(1);
+  pending->done = std::move(copy.done);
+  TandemCopy given = describe(copy);
+  given.done = finish_pending;
+  given.arg = pending.get();
   pending->copy = std::move(copy);
   TandemStatus status = no_error();
   state_->api->stream_copy(stream_, &given, &status);
   if (status.code != TANDEM_OK) std::rethrow_exception(error_of(status, *state_));
   (void)pending.release();  // finish_pending deletes it
+}
+
+void PluginStream::add_copy(const Copy& copy) {
+  const TandemCopy given = describe(copy);
+  TandemStatus status = no_error();
+  state_->api->stream_add_copy(stream_, &given, &status);
+  if (status.code != TANDEM_OK) std::rethrow_exception(error_of(status, *state_));
 }
 
 Ref<PluginEvent> PluginStream::record_here() {

@@ -11,6 +11,7 @@
 
 #include "tandem/device/device.h"
 #include "tandem/device/plugin/internal/library.h"
+#include "tandem/device/segment.h"
 
 namespace tandem {
 
@@ -52,9 +53,10 @@ class PluginEvent final : public Event {
   const std::uint64_t place_;  // everything of the stream before it counts
 };
 
-class PluginStream final : public Stream {
+class PluginStream final : public Stream, public SegmentStream {
  public:
-  PluginStream(const TandemPluginApi& api, TandemDevice* device, const std::string& device_name,
+  /// `owner` outlives it.
+  PluginStream(const TandemPluginApi& api, TandemDevice* device, const Device& owner,
                StreamKind kind, int index);
   ~PluginStream() override;
   PluginStream(const PluginStream&) = delete;
@@ -65,11 +67,16 @@ class PluginStream final : public Stream {
   Ref<Event> record() override;
   void wait_for(Ref<Event> event) override;
   void synchronize() override;
+  void enqueue_segment(Work work, std::uint64_t number) override;
+  void add_copy(const Copy& copy) override;
+  bool runs_segments() const override;
 
  private:
   Ref<PluginEvent> record_here();
+  TandemCopy describe(const Copy& copy) const;
 
   const std::shared_ptr<PluginStreamState> state_;
+  const Device& owner_;
   TandemStream* stream_ = nullptr;
 };
 

@@ -50,9 +50,11 @@ void MasterSession::prepare(StepSignature signature, const PlanReady& ready) {
   const std::string key = signature.key();
   std::shared_ptr<StepPlan> plan;
   std::shared_ptr<const SessionGraph> graph;
+  std::int64_t number = 0;
   {
     const MutexLock lock(mutex_);
     check_open();
+    number = ++num_step_graphs_;
     if (const auto found = plan_of_.find(key); found != plan_of_.end()) {
       plans_.splice(plans_.begin(), plans_, found->second);
       plan = found->second->second;
@@ -60,7 +62,7 @@ void MasterSession::prepare(StepSignature signature, const PlanReady& ready) {
     graph = graph_;
   }
   if (!plan) {
-    StepGraph step = make_step_graph(*graph, signature, own_->runtime(), devices_);
+    StepGraph step = make_step_graph(*graph, signature, own_->runtime(), devices_, number);
     plan = std::make_shared<StepPlan>(
         std::move(signature), std::move(step), worker_.task(), [this](const std::string& task) {
           const auto found = std::find_if(others_.begin(), others_.end(),

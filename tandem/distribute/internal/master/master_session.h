@@ -93,6 +93,7 @@ class MasterSession : public std::enable_shared_from_this<MasterSession> {
   std::map<std::int64_t, std::shared_ptr<StepPlan>> callables_ TANDEM_GUARDED_BY(mutex_);
   std::int64_t next_callable_ TANDEM_GUARDED_BY(mutex_) = 0;
   std::map<std::string, std::shared_ptr<PartialRun>> partial_runs_ TANDEM_GUARDED_BY(mutex_);
+  std::int64_t num_step_graphs_ TANDEM_GUARDED_BY(mutex_) = 0;
   std::int64_t next_partial_run_ TANDEM_GUARDED_BY(mutex_) = 0;
   bool closed_ TANDEM_GUARDED_BY(mutex_) = false;
 };

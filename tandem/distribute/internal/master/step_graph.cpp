@@ -111,12 +111,13 @@ void replace(Graph& graph, Output fed, Output replacement, std::vector<Output>& 
 class StepGraphMaker {
  public:
   StepGraphMaker(const SessionGraph& session, const StepSignature& signature, Runtime& runtime,
-                 const ClusterDevices& devices)
+                 const ClusterDevices& devices, std::int64_t number)
       : graph_(session.graph().clone()),
         signature_(signature),
         runtime_(runtime),
         devices_(devices),
-        own_device_(devices.devices().front()) {}
+        own_device_(devices.devices().front()),
+        number_(number) {}
 
   StepGraph run() {
     check_names();
@@ -279,7 +280,7 @@ class StepGraphMaker {
       device_of.resize(static_cast<std::size_t>(f.graph.id_limit()), -1);
       device_of[static_cast<std::size_t>(result.node->id())] = 0;
     }
-    return {std::move(f), devices_.devices(), std::move(device_of)};
+    return {std::move(f), devices_.devices(), std::move(device_of), cat(number_, "_")};
   }
 
   Graph graph_;
@@ -287,6 +288,7 @@ class StepGraphMaker {
   Runtime& runtime_;
   const ClusterDevices& devices_;
   const PartitionDevice& own_device_;
+  const std::int64_t number_;
   std::vector<Output> fed_;
   std::vector<Node*> args_;
   std::vector<Output> results_;
@@ -298,8 +300,8 @@ class StepGraphMaker {
 }  // namespace
 
 StepGraph make_step_graph(const SessionGraph& session, const StepSignature& signature,
-                          Runtime& runtime, const ClusterDevices& devices) {
-  return StepGraphMaker(session, signature, runtime, devices).run();
+                          Runtime& runtime, const ClusterDevices& devices, std::int64_t number) {
+  return StepGraphMaker(session, signature, runtime, devices, number).run();
 }
 
 }  // namespace tandem::distribute

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
@@ -27,9 +28,10 @@ struct StepGraph {
 };
 
 /// Prunes the session's graph to what the step needs, places what is new in it and cuts it. Throws
-/// with TensorFlow's codes and texts.
+/// with TensorFlow's codes and texts. `number` differs for each graph of a session: names of sends
+/// and receives contain it.
 StepGraph make_step_graph(const SessionGraph& session, const StepSignature& signature,
-                          Runtime& runtime, const ClusterDevices& devices);
+                          Runtime& runtime, const ClusterDevices& devices, std::int64_t number);
 
 /// Under what a partial run exchanges a value with its client.
 RendezvousKey client_key(const ClusterDevices& devices, const std::string& tensor);

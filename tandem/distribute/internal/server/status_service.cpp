@@ -13,6 +13,36 @@ void StatusService::add_to(MethodTable& methods) {
   });
 }
 
+std::string StatusService::metrics() const {
+  const Worker& worker = master_.worker();
+  const ParameterStore::Figures parameters = parameters_.figures();
+  std::string text;
+  const auto add = [&](const char* name, const char* type, const char* help, auto value,
+                       const std::string& labels) {
+    if (text.find(cat("# TYPE ", name, " ")) == std::string::npos)
+      text += cat("# HELP ", name, " ", help, "\n# TYPE ", name, " ", type, "\n");
+    text += cat(name, "{task=\"", worker.task(), "\"", labels, "} ", value, "\n");
+  };
+  const auto uptime =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - started_);
+  add("tandem_uptime_seconds", "gauge", "Time since the server listens.", uptime.count(), "");
+  add("tandem_running_steps", "gauge", "Steps in progress.", master_.worker().steps().ids().size(),
+      "");
+  add("tandem_sessions", "gauge", "Sessions of masters that this task takes part in.",
+      worker.sessions().size(), "");
+  add("tandem_parameter_updates_total", "counter", "Updates applied to parameters.",
+      parameters.num_updates, "");
+  add("tandem_parameter_bytes", "gauge", "Parameters and their optimizer state.", parameters.bytes,
+      "");
+  add("tandem_parameter_pushes_waiting", "gauge", "Pushes that wait for others.",
+      parameters.num_waiting, "");
+  for (const auto& device : worker.runtime().devices()) {
+    add("tandem_device_memory_bytes", "gauge", "Memory in use by the device's allocator.",
+        device->allocator().stats().current, cat(",device=\"", device->name(), "\""));
+  }
+  return text;
+}
+
 std::string StatusService::status() const {
   Worker& worker = master_.worker();
   nlohmann::json status;
@@ -41,6 +71,12 @@ std::string StatusService::status() const {
     status["master_sessions"].push_back(
         {{"handle", session->handle()}, {"steps", session->num_steps()}});
   }
+  const ParameterStore::Figures parameters = parameters_.figures();
+  status["parameters"] = {{"count", parameters.num_parameters},
+                          {"bytes", parameters.bytes},
+                          {"updates", parameters.num_updates},
+                          {"waiting", parameters.num_waiting},
+                          {"durable", parameters.durable}};
   return status.dump();
 }
 

@@ -6,6 +6,7 @@
 
 #include "tandem/distribute/cluster_spec.h"
 #include "tandem/distribute/internal/master/master.h"
+#include "tandem/distribute/internal/parameters/parameter_store.h"
 #include "tandem/distribute/internal/rpc/method_table.h"
 
 namespace tandem::distribute {
@@ -16,18 +17,23 @@ inline constexpr const char* kStatusMethod = "/tandem.ClusterService/Status";
 ///
 ///     {"task", "version", "cluster": {JOB: {TASK: ADDRESS}}, "uptime_s", "running_steps",
 ///      "devices": [{"name", "type", "incarnation", "memory_used", "memory_peak", "memory_limit"}],
-///      "sessions": [HANDLE], "master_sessions": [{"handle", "steps"}]}
+///      "sessions": [HANDLE], "master_sessions": [{"handle", "steps"}],
+///      "parameters": {"count", "bytes", "updates", "waiting", "durable"}}
+
 class StatusService {
  public:
   /// What is given by reference must outlive this, and this the table's calls.
-  StatusService(Master& master, ClusterSpec cluster)
-      : master_(master), cluster_(std::move(cluster)) {}
+  StatusService(Master& master, const ParameterStore& parameters, ClusterSpec cluster)
+      : master_(master), parameters_(parameters), cluster_(std::move(cluster)) {}
   void add_to(MethodTable& methods);
+  /// The figures as Prometheus' text.
+  std::string metrics() const;
 
  private:
   std::string status() const;
 
   Master& master_;
+  const ParameterStore& parameters_;
   const ClusterSpec cluster_;
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 };

@@ -23,10 +23,6 @@ void check(const TandemStatus& status) {
   if (status.code != TANDEM_OK) throw Failure(status.code, status.message);
 }
 
-void check_driver(CUresult result, const char* what) {
-  if (result != CUDA_SUCCESS) throw Failure(code_of(result), std::string(what) + " fails");
-}
-
 TensorView view_of(const TandemTensor& tensor) {
   TensorView view;
   view.type = static_cast<Type>(tensor.dtype);
@@ -192,34 +188,46 @@ RandomStart KernelCall::reserve_random(std::uint64_t blocks) const {
 bool KernelCall::deterministic() const { return host_api().kernel_deterministic(context_) != 0; }
 
 void KernelCall::copy(void* to, const void* from, std::size_t bytes) const {
-  if (bytes == 0) return;
-  check_driver(driver().p_cuMemcpyDtoDAsync(reinterpret_cast<CUdeviceptr>(to),
-                                            reinterpret_cast<CUdeviceptr>(from), bytes,
-                                            StreamState::current()),
-               "a copy on the GPU");
+  if (bytes == 0 || to == from) return;
+  Command c;
+  c.kind = Command::Kind::kCopy;
+  c.to = reinterpret_cast<CUdeviceptr>(to);
+  c.from = reinterpret_cast<CUdeviceptr>(from);
+  c.bytes = bytes;
+  StreamState::current().commands().add(c);
+  StreamState::current().added();
 }
 
 void KernelCall::zero(void* to, std::size_t bytes) const {
   if (bytes == 0) return;
-  check_driver(driver().p_cuMemsetD8Async(reinterpret_cast<CUdeviceptr>(to), 0, bytes,
-                                          StreamState::current()),
-               "cuMemsetD8Async");
+  Command c;
+  c.kind = Command::Kind::kSet;
+  c.to = reinterpret_cast<CUdeviceptr>(to);
+  c.bytes = bytes;
+  StreamState::current().commands().add(c);
+  StreamState::current().added();
 }
 
 void KernelCall::upload(void* to, const void* from, std::size_t bytes) const {
   if (bytes == 0) return;
-  CUstream stream = StreamState::current();
-  check_driver(driver().p_cuMemcpyHtoDAsync(reinterpret_cast<CUdeviceptr>(to), from, bytes, stream),
-               "a copy to the GPU");
-  check_driver(driver().p_cuStreamSynchronize(stream), "cuStreamSynchronize");
+  Command c;
+  c.kind = Command::Kind::kToGpu;
+  c.to = reinterpret_cast<CUdeviceptr>(to);
+  c.host_from = from;
+  c.bytes = bytes;
+  StreamState::current().commands().add(c);
+  StreamState::current().synchronize();
 }
 
 void KernelCall::read_back(void* to, const void* from, std::size_t bytes) const {
   if (bytes == 0) return;
-  CUstream stream = StreamState::current();
-  check_driver(driver().p_cuMemcpyDtoHAsync(to, reinterpret_cast<CUdeviceptr>(from), bytes, stream),
-               "a copy from the GPU");
-  check_driver(driver().p_cuStreamSynchronize(stream), "cuStreamSynchronize");
+  Command c;
+  c.kind = Command::Kind::kToHost;
+  c.from = reinterpret_cast<CUdeviceptr>(from);
+  c.host_to = to;
+  c.bytes = bytes;
+  StreamState::current().commands().add(c);
+  StreamState::current().synchronize();
 }
 
 Sizes KernelCall::read_integers(const TensorView& tensor) const {

@@ -1,19 +1,26 @@
 #include "tandem/kernels/cuda/support/launch.h"
 
 #include <cstdlib>
+#include <deque>
+#include <mutex>
+#include <unordered_map>
 
-#include "tandem/device/cuda/internal/driver.h"
 #include "tandem/device/cuda/internal/stream.h"
 
 #if defined(TANDEM_CUDA_ON_HOST)
 #include <cstdio>
-#include <memory>
-#include <mutex>
 #endif
 
 namespace tandem::cuda {
+namespace {
 
-void* current_stream() { return StreamState::current(); }
+// A launcher's thread serves one GPU.
+std::unordered_map<const void*, Function>& functions() {
+  thread_local std::unordered_map<const void*, Function> all;
+  return all;
+}
+
+}  // namespace
 
 unsigned default_block() {
   static const unsigned threads = [] {
@@ -24,16 +31,30 @@ unsigned default_block() {
   return threads;
 }
 
+Function known_function(const void* kernel) {
+  const auto found = functions().find(kernel);
+  return found == functions().end() ? nullptr : found->second;
+}
+
+Function remember_function(const void* kernel, Function function) {
+  functions()[kernel] = function;
+  return function;
+}
+
+Function remember_function(const void* kernel, const HostFunction& function) {
+  struct All {
+    std::mutex mutex;
+    std::deque<HostFunction> functions;
+  };
+  static auto* all = new All;  // graphs of streams that end with the process name them
+  std::lock_guard lock(all->mutex);
+  all->functions.push_back(function);
+  return remember_function(kernel, reinterpret_cast<Function>(&all->functions.back()));
+}
+
 #if defined(TANDEM_CUDA_ON_HOST)
 
 namespace {
-
-struct Launch {
-  const char* name;
-  Shape shape;
-  std::size_t shared_bytes;
-  std::function<void()> body;
-};
 
 // The first fault of a kernel since the last launch; a launch reports it.
 struct Faults {
@@ -45,11 +66,18 @@ Faults& faults() {
   return *all;
 }
 
-void run(void* argument) {
-  const std::unique_ptr<Launch> launch(static_cast<Launch*>(argument));
+void report_fault() {
+  std::lock_guard lock(faults().mutex);
+  if (!faults().text.empty()) throw Failure(TANDEM_INTERNAL, std::exchange(faults().text, {}));
+}
+
+}  // namespace
+
+void run_on_host(const HostFunction& function, const unsigned* grid, const unsigned* block,
+                 unsigned shared_bytes, const std::function<void()>& body) {
   try {
-    host::run_grid(launch->name, launch->shape.grid, launch->shape.block, launch->shared_bytes,
-                   launch->body);
+    host::run_grid(function.name, {grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]},
+                   shared_bytes, body);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     std::lock_guard lock(faults().mutex);
@@ -57,20 +85,30 @@ void run(void* argument) {
   }
 }
 
+#else
+
+namespace {
+void report_fault() {}
 }  // namespace
 
-void launch_on_host(const char* name, const Shape& shape, std::size_t shared_bytes,
-                    std::function<void()> body) {
-  {
-    std::lock_guard lock(faults().mutex);
-    if (!faults().text.empty()) throw Failure(TANDEM_INTERNAL, std::exchange(faults().text, {}));
-  }
-  auto launch = std::make_unique<Launch>(Launch{name, shape, shared_bytes, std::move(body)});
-  const CUresult result = driver().p_cuLaunchHostFunc(StreamState::current(), run, launch.get());
-  if (result != CUDA_SUCCESS) throw Failure(code_of(result), "cuLaunchHostFunc fails");
-  launch.release();
-}
-
 #endif
+
+void add_launch(const char* name, Function function, const Shape& shape, std::size_t shared_bytes,
+                const void* const* parameters, const std::size_t* sizes, std::size_t count) {
+  report_fault();
+  Command kernel;
+  kernel.name = name;
+  kernel.function = function;
+  kernel.grid[0] = shape.grid.x;
+  kernel.grid[1] = shape.grid.y;
+  kernel.grid[2] = shape.grid.z;
+  kernel.block[0] = shape.block.x;
+  kernel.block[1] = shape.block.y;
+  kernel.block[2] = shape.block.z;
+  kernel.shared_bytes = static_cast<unsigned>(shared_bytes);
+  StreamState& stream = StreamState::current();
+  stream.commands().add_kernel(kernel, parameters, sizes, count);
+  stream.added();
+}
 
 }  // namespace tandem::cuda

@@ -3,19 +3,20 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "tandem/device/cuda/internal/failure.h"
+#include "tandem/device/cuda/internal/host_function.h"
 #include "tandem/kernels/cuda/support/device_code.h"
 
 #if !defined(__CUDACC__)
 #include <functional>
 #endif
 
-namespace tandem::cuda {
+struct CUfunc_st;  // the driver's
 
-/// The stream of the calling kernel, as CUDA's cudaStream_t. Opaque.
-void* current_stream();
+namespace tandem::cuda {
 
 /// Blocks and threads of a launch.
 struct Shape {
@@ -47,36 +48,97 @@ inline Shape rows_shape(std::int64_t n, unsigned threads) {
   return shape;
 }
 
+/// What the driver launches for a kernel.
+using Function = ::CUfunc_st*;
+
+/// The function of a kernel on the calling thread's GPU, once it has been found; null before.
+Function known_function(const void* kernel);
+Function remember_function(const void* kernel, Function function);
+/// With a function that lives as long as the process.
+Function remember_function(const void* kernel, const HostFunction& function);
+/// Has a function run in the calling kernel's stream.
+void add_launch(const char* name, Function function, const Shape& shape, std::size_t shared_bytes,
+                const void* const* parameters, const std::size_t* sizes, std::size_t count);
+
 #if defined(__CUDACC__)
 
-/// Launches `kernel` into the calling kernel's stream. Throws Failure if it cannot be launched.
-template <class... Parameters, class... Arguments>
-void launch([[maybe_unused]] const char* name, void (*kernel)(Parameters...), const Shape& shape,
-            std::size_t shared_bytes, Arguments&&... arguments) {
-  kernel<<<shape.grid, shape.block, shared_bytes, static_cast<cudaStream_t>(current_stream())>>>(
-      static_cast<Parameters>(arguments)...);
-  const cudaError_t result = cudaGetLastError();
+template <class... Parameters>
+Function function_of(const char* name, void (*kernel)(Parameters...)) {
+  const void* const symbol = reinterpret_cast<const void*>(kernel);
+  if (Function known = known_function(symbol)) return known;
+  cudaFunction_t found = nullptr;
+  const cudaError_t result = cudaGetFuncBySymbol(&found, symbol);
   if (result != cudaSuccess) {
-    throw Failure(TANDEM_INTERNAL, std::string("a launch of ") + name + " fails with " +
-                                       cudaGetErrorName(result) + " (" +
+    throw Failure(TANDEM_INTERNAL, std::string(name) +
+                                       " cannot be loaded: " + cudaGetErrorName(result) + " (" +
                                        cudaGetErrorString(result) + ")");
   }
+  return remember_function(symbol, found);
 }
 
 #else
 
-/// Has a grid run on the host in the calling kernel's stream.
-void launch_on_host(const char* name, const Shape& shape, std::size_t shared_bytes,
-                    std::function<void()> body);
+/// Runs a grid on the calling thread; reports faults of the kernel.
+void run_on_host(const HostFunction& function, const unsigned* grid, const unsigned* block,
+                 unsigned shared_bytes, const std::function<void()>& body);
 
-template <class... Parameters, class... Arguments>
-void launch(const char* name, void (*kernel)(Parameters...), const Shape& shape,
-            std::size_t shared_bytes, Arguments&&... arguments) {
-  launch_on_host(name, shape, shared_bytes,
-                 [kernel, ... values = static_cast<Parameters>(arguments)] { kernel(values...); });
+template <class... Parameters>
+struct HostKernel {
+  static constexpr std::size_t kSizes[] = {sizeof(Parameters)...};
+
+  static void run(const HostFunction& function, const unsigned* grid, const unsigned* block,
+                  unsigned shared_bytes, void** parameters) {
+    run(function, grid, block, shared_bytes, parameters, std::index_sequence_for<Parameters...>());
+  }
+  template <std::size_t... kAt>
+  static void run(const HostFunction& function, const unsigned* grid, const unsigned* block,
+                  unsigned shared_bytes, void** parameters, std::index_sequence<kAt...>) {
+    const auto kernel = reinterpret_cast<void (*)(Parameters...)>(function.kernel);
+    run_on_host(function, grid, block, shared_bytes,
+                [&] { kernel(*static_cast<Parameters*>(parameters[kAt])...); });
+  }
+};
+
+template <class... Parameters>
+Function function_of(const char* name, void (*kernel)(Parameters...)) {
+  const void* const symbol = reinterpret_cast<const void*>(kernel);
+  if (Function known = known_function(symbol)) return known;
+  using Kernel = HostKernel<Parameters...>;
+  return remember_function(symbol, HostFunction{.name = name,
+                                                .parameter_sizes = Kernel::kSizes,
+                                                .num_parameters = sizeof...(Parameters),
+                                                .kernel = reinterpret_cast<void (*)()>(kernel),
+                                                .run = Kernel::run});
 }
 
 #endif
+
+// A parameter without bytes that mean nothing, so that equal ones have equal bytes.
+template <class T>
+struct KernelParameter {
+  explicit KernelParameter(T given) : value(given) {
+    static_assert(std::is_trivially_copyable_v<T>, "GPUs get parameters as bytes");
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_clear_padding)
+    __builtin_clear_padding(&value);
+#endif
+#endif
+  }
+  T value;
+};
+
+/// Launches `kernel` into the calling kernel's stream. Throws Failure if it cannot be launched.
+template <class... Parameters, class... Arguments>
+void launch(const char* name, void (*kernel)(Parameters...), const Shape& shape,
+            std::size_t shared_bytes, Arguments&&... arguments) {
+  const Function function = function_of(name, kernel);
+  const auto add = [&](const KernelParameter<Parameters>&... values) {
+    const void* const pointers[] = {&values.value...};
+    constexpr std::size_t kSizes[] = {sizeof(Parameters)...};
+    add_launch(name, function, shape, shared_bytes, pointers, kSizes, sizeof...(Parameters));
+  };
+  add(KernelParameter<Parameters>(static_cast<Parameters>(arguments))...);
+}
 
 /// `launch` under the kernel's own name.
 #define TANDEM_LAUNCH(KERNEL, ...) ::tandem::cuda::launch(#KERNEL, KERNEL, __VA_ARGS__)

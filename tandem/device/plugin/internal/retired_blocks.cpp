@@ -1,0 +1,43 @@
+#include "tandem/device/plugin/internal/retired_blocks.h"
+
+#include <utility>
+
+namespace tandem {
+namespace {
+
+RetiredBlocks*& launching() {
+  thread_local RetiredBlocks* blocks = nullptr;
+  return blocks;
+}
+
+}  // namespace
+
+RetiredBlocks* RetiredBlocks::launching_on(const Device* device) {
+  RetiredBlocks* const blocks = launching();
+  return blocks && blocks->device_ == device ? blocks : nullptr;
+}
+
+void RetiredBlocks::add(Ref<Buffer> block) {
+  const std::size_t bytes = block->size();
+  blocks_.emplace(bytes, std::move(block));
+}
+
+Ref<Buffer> RetiredBlocks::take(std::size_t bytes) {
+  const auto found = blocks_.lower_bound(bytes);
+  if (found == blocks_.end() || found->first / 2 > bytes) return {};
+  Ref<Buffer> block = std::move(found->second);
+  blocks_.erase(found);
+  return block;
+}
+
+bool RetiredBlocks::release() {
+  if (blocks_.empty()) return false;
+  settle_();
+  blocks_.clear();
+  return true;
+}
+
+RetiringScope::RetiringScope(RetiredBlocks& blocks) : saved_(std::exchange(launching(), &blocks)) {}
+RetiringScope::~RetiringScope() { launching() = saved_; }
+
+}  // namespace tandem

@@ -1,0 +1,136 @@
+#include "tandem/distribute/internal/parameters/closure_graph.h"
+
+#include <memory>
+#include <utility>
+
+#include "tandem/autodiff/gradient_tape.h"
+#include "tandem/core/error.h"
+#include "tandem/core/resource_handle.h"
+#include "tandem/graph/inline_calls.h"
+#include "tandem/graph/op_registry.h"
+#include "tandem/graph/passes.h"
+#include "tandem/io/graph_export.h"
+#include "tandem/runtime/runtime.h"
+#include "tandem/runtime/traced_function.h"
+
+namespace tandem::distribute {
+namespace {
+
+const Resource* resource_of(const Tensor& handle) {
+  if (handle.dtype() != DType::kResource) return nullptr;
+  return handle.array().values<ResourceHandle>()[0].resource();
+}
+
+int find_variable(const std::vector<Variable>& variables, const Tensor& capture) {
+  const Resource* resource = resource_of(capture);
+  for (std::size_t v = 0; resource && v < variables.size(); ++v) {
+    if (resource_of(variables[v].handle()) == resource) return static_cast<int>(v);
+  }
+  return -1;
+}
+
+// An argument in place of a variable's handle.
+Node* add_value(MutableFunction& f, Node* handle, const Variable& variable, const OpRegistry& ops) {
+  Graph::NodeSpec spec;
+  spec.op = &ops.of_kind(NodeKind::kArg);
+  spec.name = "parameter";
+  spec.attrs = AttrMap{{"T", variable.dtype()}, {"index", std::int64_t{0}}};
+  Node* value = f.graph.add(std::move(spec));
+  f.graph.set_output_shape(value, 0, variable.shape());
+  const std::vector<Node*> users = f.graph.consumers()[static_cast<std::size_t>(handle->id())];
+  for (Node* user : users) {
+    if (user->op().name != "ReadVariableOp") {
+      throw InvalidArgumentError(
+          cat("The step uses variable '", variable.name(), "' by ", user->describe(),
+              ". A step on a worker reads the strategy's variables; servers change them."));
+    }
+    f.replace({user, 0}, {value, 0});
+    for (const auto& node : f.graph.nodes()) {
+      std::vector<Node*> before = node->control_inputs();
+      if (std::erase(before, user) > 0) f.graph.set_control_inputs(node.get(), before);
+    }
+    std::erase(f.control_results, user);
+  }
+  return value;
+}
+
+}  // namespace
+
+ClosureGraph make_closure_graph(
+    const std::function<std::vector<Tensor>(std::span<const Tensor>)>& body,
+    const std::vector<Tensor>& examples, const std::vector<Variable>& variables, bool trains) {
+  std::vector<DType> dtypes;
+  std::vector<PartialShape> shapes;
+  for (const Tensor& example : examples) {
+    dtypes.push_back(example.dtype());
+    shapes.push_back(PartialShape(example.shape()));
+  }
+  std::size_t num_outputs = 0;
+  std::vector<bool> has_gradient(variables.size(), false);
+  const ConcreteFunction traced =
+      trace_function("closure", dtypes, shapes, [&](std::span<const Tensor> inputs) {
+        GradientTape tape;
+        std::vector<Tensor> results = body(inputs);
+        num_outputs = results.size();
+        if (!trains) return results;
+        if (results.empty())
+          throw InvalidArgumentError("A training step has to return its loss as its first result.");
+        const std::vector<Tensor> gradients = tape.gradient(results.front(), variables);
+        for (std::size_t v = 0; v < gradients.size(); ++v) {
+          has_gradient[v] = gradients[v].defined();
+          if (has_gradient[v]) results.push_back(gradients[v]);
+        }
+        return results;
+      });
+
+  const OpRegistry& ops = Runtime::current().ops();
+  MutableFunction f(*traced.function());
+  passes::inline_calls(f, ops);
+  const std::size_t num_inputs = f.args.size() - traced.captures().size();
+  std::vector<Node*> args(f.args.begin(), f.args.begin() + static_cast<std::ptrdiff_t>(num_inputs));
+  std::vector<Node*> others;
+  std::vector<Tensor> captures;
+  std::vector<int> read;  // variables, in the order of arguments
+  for (std::size_t c = 0; c < traced.captures().size(); ++c) {
+    Node* handle = f.args[num_inputs + c];
+    const int v = find_variable(variables, traced.captures()[c]);
+    if (v < 0) {
+      others.push_back(handle);
+      captures.push_back(traced.captures()[c]);
+      continue;
+    }
+    args.push_back(add_value(f, handle, variables[static_cast<std::size_t>(v)], ops));
+    read.push_back(v);
+  }
+  f.args = std::move(args);
+  f.args.insert(f.args.end(), others.begin(), others.end());
+  passes::prune(f);
+
+  io::ExportOptions options;
+  for (std::size_t i = 0; i < num_inputs; ++i) options.inputs.push_back(cat("input_", i));
+  for (std::size_t i = 0; i < read.size(); ++i) options.inputs.push_back(cat("parameter_", i));
+  for (std::size_t r = 0; r < f.results.size(); ++r) options.outputs.push_back(cat("result_", r));
+  const auto function =
+      std::make_shared<const Function>("closure", std::move(f.graph), std::move(f.args),
+                                       std::move(f.results), std::move(f.control_results));
+  const io::ExportedGraph exported =
+      io::export_graph_def(ConcreteFunction(function, std::move(captures)), options);
+
+  ClosureGraph graph;
+  graph.graph_def = exported.bytes;
+  graph.inputs.assign(exported.inputs.begin(),
+                      exported.inputs.begin() + static_cast<std::ptrdiff_t>(num_inputs));
+  graph.parameters.resize(variables.size());
+  for (std::size_t i = 0; i < read.size(); ++i)
+    graph.parameters[static_cast<std::size_t>(read[i])] = exported.inputs[num_inputs + i];
+  graph.outputs.assign(exported.outputs.begin(),
+                       exported.outputs.begin() + static_cast<std::ptrdiff_t>(num_outputs));
+  graph.gradients.resize(variables.size());
+  std::size_t next = num_outputs;
+  for (std::size_t v = 0; v < variables.size(); ++v) {
+    if (trains && has_gradient[v]) graph.gradients[v] = exported.outputs[next++];
+  }
+  return graph;
+}
+
+}  // namespace tandem::distribute

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tandem/ops/variable.h"
+#include "tandem/runtime/tensor.h"
+
+namespace tandem::distribute {
+
+/// A step as a GraphDef that takes the values of variables as further inputs.
+struct ClosureGraph {
+  std::string graph_def;
+  std::vector<std::string> inputs;      ///< tensors to feed
+  std::vector<std::string> parameters;  ///< for each variable; empty: the step does not read it
+  std::vector<std::string> outputs;     ///< tensors to fetch
+  std::vector<std::string> gradients;   ///< for each variable; empty: it has none
+};
+
+/// Traces `body` for inputs like the examples. With `trains` the first result is a loss whose
+/// gradients are further results. Throws InvalidArgumentError if the body changes a variable.
+ClosureGraph make_closure_graph(
+    const std::function<std::vector<Tensor>(std::span<const Tensor>)>& body,
+    const std::vector<Tensor>& examples, const std::vector<Variable>& variables, bool trains);
+
+}  // namespace tandem::distribute

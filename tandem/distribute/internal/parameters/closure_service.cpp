@@ -1,0 +1,348 @@
+#include "tandem/distribute/internal/parameters/closure_service.h"
+
+#include <cstring>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "tandem/core/error.h"
+#include "tandem/distribute/internal/parameters/parameter_service.h"
+#include "tandem/distribute/internal/wire/messages.h"
+#include "tandem/distribute/internal/wire/request_ids.h"
+#include "tandem/distribute/internal/wire/tensor_message.h"
+#include "tandem/distribute/proto/parameters.h"
+
+namespace tandem::distribute {
+
+// A closure as it was registered. What was pulled last stays for the next run.
+struct ClosureService::Closure {
+  struct Server {
+    Channel* channel = nullptr;
+    std::string task;
+    std::string state_id;
+    std::vector<std::string> shards;
+    std::int64_t version = 0;
+  };
+  struct Cache {
+    std::map<std::string, Array> shards;
+    std::vector<std::int64_t> versions;  // by server
+  };
+  Bytes request;
+  proto::RegisterClosureRequest message;
+  std::shared_ptr<MasterSession> session;
+  StepSignature signature;
+  std::vector<Server> servers;
+  Mutex mutex;
+  Cache cache TANDEM_GUARDED_BY(mutex);
+
+  ~Closure() {
+    if (session) session->close();
+  }
+};
+
+namespace {
+
+// The rows of all shards as one value.
+Array joined(const proto::ClosureParameter& parameter, const std::map<std::string, Array>& shards) {
+  const Array& first = shards.at(parameter.shard.front().name);
+  if (parameter.shard.size() == 1) return first;
+  std::vector<std::int64_t> dims(first.shape().dims().begin(), first.shape().dims().end());
+  dims[0] = parameter.shard.back().end;
+  Array all(first.dtype(), Shape(dims));
+  auto* to = static_cast<char*>(all.raw_data());
+  for (const proto::ParameterShard& shard : parameter.shard) {
+    const Array& part = shards.at(shard.name);
+    std::memcpy(to, part.raw_data(), part.num_bytes());
+    to += part.num_bytes();
+  }
+  return all;
+}
+
+}  // namespace
+
+// One run: pulls, computes, pushes, and from the beginning where a push was stale.
+class ClosureService::Run : public std::enable_shared_from_this<ClosureService::Run> {
+ public:
+  Run(std::shared_ptr<Closure> closure, Bytes request, std::shared_ptr<Cancellation> cancellation,
+      ReplyDone done)
+      : closure_(std::move(closure)),
+        request_(std::move(request)),
+        cancellation_(std::move(cancellation)),
+        done_(std::move(done)) {}
+
+  void start() {
+    read_message(request_, message_);
+    if (message_.input.size() != closure_->message.input.size()) {
+      throw InvalidArgumentError(cat("The closure takes ", closure_->message.input.size(),
+                                     " inputs, not ", message_.input.size(), "."));
+    }
+    pull();
+  }
+
+ private:
+  using Answers = std::function<void(std::vector<Bytes> replies)>;
+
+  // Calls all servers; a server that cannot be reached is waited for.
+  void call_all(const char* method, const std::vector<Bytes>& requests, Answers answers) {
+    struct Calls {
+      Mutex mutex;
+      std::size_t open TANDEM_GUARDED_BY(mutex);
+      std::vector<Bytes> replies TANDEM_GUARDED_BY(mutex);
+      Status error TANDEM_GUARDED_BY(mutex);
+    };
+    const auto calls = std::make_shared<Calls>();
+    {
+      const MutexLock lock(calls->mutex);
+      calls->open = requests.size();
+      calls->replies.resize(requests.size());
+    }
+    for (std::size_t s = 0; s < requests.size(); ++s) {
+      call_server(s, method, requests[s], std::chrono::steady_clock::now() + kPatience,
+                  [self = shared_from_this(), calls, answers, s](Status status, Bytes reply) {
+                    std::vector<Bytes> replies;
+                    {
+                      const MutexLock lock(calls->mutex);
+                      if (!status.ok() && calls->error.ok()) calls->error = std::move(status);
+                      calls->replies[s] = std::move(reply);
+                      if (--calls->open > 0) return;
+                      status = calls->error;
+                      replies = std::move(calls->replies);
+                    }
+                    if (!status.ok()) return self->end(std::move(status), {});
+                    try {
+                      answers(std::move(replies));
+                    } catch (...) {
+                      self->end(Status::of(std::current_exception()), {});
+                    }
+                  });
+    }
+  }
+
+  void call_server(std::size_t s, const char* method, const Bytes& request,
+                   std::chrono::steady_clock::time_point until, ReplyDone done) {
+    const Closure::Server& server = closure_->servers[s];
+    const auto left = until - std::chrono::steady_clock::now();
+    server.channel->call(
+        method, request, {.timeout = left, .cancellation = cancellation_, .wait_for_ready = true},
+        [self = shared_from_this(), s, method, request, until, done = std::move(done)](
+            Status status, Bytes reply) {
+          const bool again = status.code == Code::kUnavailable &&
+                             std::chrono::steady_clock::now() < until &&
+                             !self->cancellation_->cancelled();
+          if (again) return self->call_server(s, method, request, until, done);
+          const std::string& task = self->closure_->servers[s].task;
+          if (status.code == Code::kUnavailable || status.code == Code::kDeadlineExceeded) {
+            // Another worker would not reach it either.
+            status = {Code::kInternal,
+                      cat("The parameter server ", task, " has not been reached for ",
+                          kPatience.count(), " s: ", status.message)};
+          } else if (!status.ok()) {
+            status.message = cat(task, ": ", status.message);
+          }
+          done(std::move(status), std::move(reply));
+        });
+  }
+
+  void pull() {
+    std::vector<Bytes> requests;
+    {
+      const MutexLock lock(closure_->mutex);
+      for (std::size_t s = 0; s < closure_->servers.size(); ++s) {
+        proto::PullRequest request;
+        request.state_id = closure_->servers[s].state_id;
+        request.name = closure_->servers[s].shards;
+        request.known_version = closure_->cache.versions[s];
+        requests.push_back(write_message(request));
+      }
+    }
+    if (requests.empty()) return compute({});
+    call_all(kPullParameters, requests, [self = shared_from_this()](std::vector<Bytes> replies) {
+      std::map<std::string, Array> shards;
+      {
+        const MutexLock lock(self->closure_->mutex);
+        Closure::Cache& cache = self->closure_->cache;
+        self->versions_.resize(replies.size());
+        // Runs at the same time may have pulled newer values; what this one has pulled is for it.
+        shards = cache.shards;
+        for (std::size_t s = 0; s < replies.size(); ++s) {
+          proto::PullResponse response;
+          read_message(replies[s], response);
+          self->versions_[s] = response.version;
+          const bool is_newest = response.version >= cache.versions[s];
+          for (const proto::NamedValue& value : response.parameter) {
+            Array array = read_tensor(value.value, replies[s].owner());
+            if (is_newest) cache.shards[value.name] = array;
+            shards[value.name] = std::move(array);
+          }
+          if (is_newest) cache.versions[s] = response.version;
+        }
+      }
+      self->compute(shards);
+    });
+  }
+
+  void compute(const std::map<std::string, Array>& shards) {
+    std::vector<Array> feeds;
+    for (const std::string_view input : message_.input)
+      feeds.push_back(read_tensor(input, request_.owner()));
+    for (const proto::ClosureParameter& parameter : closure_->message.parameter)
+      feeds.push_back(joined(parameter, shards));
+    closure_->session->prepare(
+        closure_->signature,
+        [self = shared_from_this(), feeds = std::move(feeds)](
+            const std::exception_ptr& error, const std::shared_ptr<StepPlan>& plan) mutable {
+          try {
+            if (error) std::rethrow_exception(error);
+            const auto step = self->closure_->session->begin(plan, {});
+            step->start(std::move(feeds), [self, step](ActiveStep::Outcome outcome) {
+              self->closure_->session->end(step);
+              try {
+                if (outcome.error) std::rethrow_exception(outcome.error);
+                self->push(std::move(outcome.results));
+              } catch (...) {
+                self->end(Status::of(std::current_exception()), {});
+              }
+            });
+          } catch (...) {
+            self->end(Status::of(std::current_exception()), {});
+          }
+        });
+  }
+
+  void push(std::vector<Array> results) {
+    const proto::RegisterClosureRequest& closure = closure_->message;
+    std::vector<Bytes> requests;
+    std::vector<proto::PushRequest> messages(closure_->servers.size());
+    for (std::size_t s = 0; s < messages.size(); ++s) {
+      messages[s].state_id = closure_->servers[s].state_id;
+      messages[s].coordinator = closure.coordinator;
+      messages[s].sequence = message_.sequence;
+      messages[s].finished_below = message_.finished_below;
+      messages[s].version = versions_[s];
+      requests.push_back(write_message(messages[s]));
+    }
+    bool pushes = false;
+    std::size_t r = closure.output.size();
+    for (const proto::ClosureParameter& parameter : closure.parameter) {
+      if (parameter.gradient.empty()) continue;
+      pushes = true;
+      const Array& gradient = results[r++];
+      for (const proto::ParameterShard& shard : parameter.shard) {
+        const bool whole = parameter.shard.size() == 1;
+        append_named_tensor_field(requests[static_cast<std::size_t>(shard.server)], 6, shard.name,
+                                  whole ? gradient : gradient.slice_outer(shard.begin, shard.end));
+      }
+    }
+    results.resize(closure.output.size());
+    if (!pushes) return answer(results);
+    call_all(kPushGradients, requests,
+             [self = shared_from_this(), results = std::move(results)](std::vector<Bytes> replies) {
+               bool stale = false;
+               for (Bytes& reply : replies) {
+                 proto::PushResponse response;
+                 read_message(reply, response);
+                 stale = stale || response.stale;
+               }
+               if (stale) return self->pull();
+               self->answer(results);
+             });
+  }
+
+  void answer(const std::vector<Array>& results) {
+    Bytes reply;
+    for (const Array& result : results) append_tensor_field(reply, 1, result);
+    end({}, std::move(reply));
+  }
+
+  void end(Status status, Bytes reply) {
+    const ReplyDone done = std::move(done_);
+    if (done) done(std::move(status), std::move(reply));
+  }
+
+  const std::shared_ptr<Closure> closure_;
+  Bytes request_;
+  const std::shared_ptr<Cancellation> cancellation_;
+  ReplyDone done_;
+  proto::RunClosureRequest message_;
+  std::vector<std::int64_t> versions_;  // that were pulled, by server
+};
+
+void ClosureService::add_to(MethodTable& methods) {
+  methods.add(kRegisterClosure,
+              [this](Bytes request, const CallContext& context, const ReplyDone& done) {
+                add(std::move(request), context, done);
+              });
+  methods.add(kRunClosure,
+              [this](Bytes request, const CallContext& context, const ReplyDone& done) {
+                run(std::move(request), context, done);
+              });
+}
+
+void ClosureService::add(Bytes request, const CallContext& context, const ReplyDone& done) {
+  const auto closure = std::make_shared<Closure>();
+  closure->request = std::move(request);
+  proto::RegisterClosureRequest& message = closure->message;
+  read_message(closure->request, message);
+  for (const proto::ClosureServer& server : message.server) {
+    Channel* channel = peers_.find(server.task);
+    if (!channel)
+      throw NotFoundError(
+          cat("The cluster of ", master_.worker().task(), " has no task ", server.task, "."));
+    closure->servers.push_back({channel, server.task, server.state_id, {}});
+  }
+  closure->signature.feeds = message.input;
+  closure->signature.fetches = message.output;
+  for (const proto::ClosureParameter& parameter : message.parameter) {
+    closure->signature.feeds.push_back(parameter.feed);
+    if (!parameter.gradient.empty()) closure->signature.fetches.push_back(parameter.gradient);
+    if (parameter.shard.empty())
+      throw InvalidArgumentError(cat("The parameter of ", parameter.feed, " is on no server."));
+    for (const proto::ParameterShard& shard : parameter.shard) {
+      if (shard.server < 0 || static_cast<std::size_t>(shard.server) >= closure->servers.size())
+        throw InvalidArgumentError(cat("'", shard.name, "' is on no server of the closure."));
+      closure->servers[static_cast<std::size_t>(shard.server)].shards.push_back(shard.name);
+    }
+  }
+  {
+    const MutexLock lock(closure->mutex);
+    closure->cache.versions.resize(closure->servers.size());
+  }
+  // The graph runs on this task's own devices.
+  proto::ConfigProto config;
+  config.device_filters = {master_.worker().task()};
+  config.isolate_session_state = true;
+  const auto bytes = std::make_shared<const std::string>(io::proto::WireWriter::write(config));
+  master_.create_session({message.graph_def, *bytes, bytes, context.cancellation},
+                         [this, closure, bytes, done](const std::exception_ptr& error,
+                                                      std::shared_ptr<MasterSession> session) {
+                           if (error) return done(Status::of(error), {});
+                           closure->session = std::move(session);
+                           proto::RegisterClosureResponse response;
+                           response.handle = closure->session->handle();
+                           {
+                             const MutexLock lock(mutex_);
+                             closures_[response.handle] = closure;
+                           }
+                           done({}, write_message(response));
+                         });
+}
+
+void ClosureService::run(Bytes request, const CallContext& context, const ReplyDone& done) {
+  proto::RunClosureRequest message;
+  read_message(request, message);
+  std::shared_ptr<Closure> closure;
+  {
+    const MutexLock lock(mutex_);
+    const auto found = closures_.find(message.handle);
+    if (found != closures_.end()) closure = found->second;
+  }
+  if (!closure) {
+    throw AbortedError(cat("Closure handle is not found: ", message.handle,
+                           ". Possibly this worker (\"", master_.worker().task(),
+                           "\") just restarted."));
+  }
+  std::make_shared<Run>(std::move(closure), std::move(request), context.cancellation, done)
+      ->start();
+}
+
+}  // namespace tandem::distribute

@@ -1,0 +1,124 @@
+#include "tandem/distribute/internal/parameters/server_update.h"
+
+#include <cmath>
+#include <utility>
+
+#include "tandem/core/error.h"
+
+namespace tandem::distribute {
+namespace {
+
+double or_default(double value, double standard) { return value != 0 ? value : standard; }
+
+std::size_t num_slots(const proto::OptimizerSpec& optimizer) {
+  if (optimizer.name == "adam") return 2;
+  return optimizer.name == "sgd" ? 0 : 1;
+}
+
+// Memory to write a new value of `old` to: its own where nothing else holds it.
+Array target_of(const Array& old) {
+  return old.writable_in_place() ? old : Array(old.dtype(), old.shape());
+}
+
+template <class T>
+void update(Parameter& parameter, const std::vector<Array>& gradients,
+            const proto::OptimizerSpec& optimizer, std::int64_t step) {
+  const auto size = static_cast<std::size_t>(parameter.value.num_elements());
+  Array mean = gradients.front();
+  if (gradients.size() > 1) {
+    mean = gradients.front().clone();
+    T* sum = mean.data<T>();
+    for (std::size_t g = 1; g < gradients.size(); ++g) {
+      const T* more = gradients[g].data<T>();
+      for (std::size_t i = 0; i < size; ++i) sum[i] += more[i];
+    }
+    const T scale = T(1) / static_cast<T>(gradients.size());
+    for (std::size_t i = 0; i < size; ++i) sum[i] *= scale;
+  }
+  const T* g = mean.data<T>();
+  const T rate = static_cast<T>(optimizer.learning_rate);
+  Array value = target_of(parameter.value);
+  const T* from = parameter.value.data<T>();
+  T* to = value.data<T>();
+  std::vector<Array> slots;
+  for (const Array& slot : parameter.slots) slots.push_back(target_of(slot));
+  const auto old_slot = [&](std::size_t s) {
+    return static_cast<const T*>(parameter.slots[s].data<T>());
+  };
+  if (optimizer.name == "sgd") {
+    for (std::size_t i = 0; i < size; ++i) to[i] = from[i] - rate * g[i];
+  } else if (optimizer.name == "momentum") {
+    const T momentum = static_cast<T>(or_default(optimizer.momentum, 0.9));
+    const T* velocity = old_slot(0);
+    T* next = slots[0].data<T>();
+    for (std::size_t i = 0; i < size; ++i) {
+      next[i] = momentum * velocity[i] - rate * g[i];
+      to[i] = from[i] + next[i];
+    }
+  } else if (optimizer.name == "adagrad") {
+    const T epsilon = static_cast<T>(or_default(optimizer.epsilon, 1e-7));
+    const T* sum = old_slot(0);
+    T* next = slots[0].data<T>();
+    for (std::size_t i = 0; i < size; ++i) {
+      next[i] = sum[i] + g[i] * g[i];
+      to[i] = from[i] - rate * g[i] / std::sqrt(next[i] + epsilon);
+    }
+  } else {
+    const double b1 = or_default(optimizer.beta_1, 0.9), b2 = or_default(optimizer.beta_2, 0.999);
+    const T epsilon = static_cast<T>(or_default(optimizer.epsilon, 1e-7));
+    const auto t = static_cast<double>(step);
+    const T alpha = static_cast<T>(optimizer.learning_rate * std::sqrt(1 - std::pow(b2, t)) /
+                                   (1 - std::pow(b1, t)));
+    const T keep1 = static_cast<T>(1 - b1), keep2 = static_cast<T>(1 - b2);
+    const T *m = old_slot(0), *v = old_slot(1);
+    T *next_m = slots[0].data<T>(), *next_v = slots[1].data<T>();
+    for (std::size_t i = 0; i < size; ++i) {
+      next_m[i] = m[i] + (g[i] - m[i]) * keep1;
+      next_v[i] = v[i] + (g[i] * g[i] - v[i]) * keep2;
+      to[i] = from[i] - alpha * next_m[i] / (std::sqrt(next_v[i]) + epsilon);
+    }
+  }
+  parameter.value = std::move(value);
+  parameter.slots = std::move(slots);
+}
+
+}  // namespace
+
+void check_optimizer(const proto::OptimizerSpec& optimizer) {
+  for (const char* known : {"sgd", "momentum", "adagrad", "adam"}) {
+    if (optimizer.name == known) return;
+  }
+  throw InvalidArgumentError(cat("Parameter servers have no optimizer '", optimizer.name,
+                                 "'; they have sgd, momentum, adagrad and adam."));
+}
+
+void add_slots(Parameter& parameter, const proto::OptimizerSpec& optimizer) {
+  const DType dtype = parameter.value.dtype();
+  if (dtype != DType::kFloat && dtype != DType::kDouble) {
+    throw InvalidArgumentError(
+        cat("Parameter servers hold float and double variables, not ", dtype, "."));
+  }
+  for (std::size_t s = 0; s < num_slots(optimizer); ++s) {
+    parameter.slots.push_back(Array::zeros(dtype, parameter.value.shape()));
+    if (optimizer.name != "adagrad") continue;
+    Array& sum = parameter.slots.back();  // Keras begins with 0.1
+    for (std::int64_t i = 0; i < sum.num_elements(); ++i) {
+      if (dtype == DType::kFloat) {
+        sum.data<float>()[i] = 0.1f;
+      } else {
+        sum.data<double>()[i] = 0.1;
+      }
+    }
+  }
+}
+
+void apply_gradients(Parameter& parameter, const std::vector<Array>& gradients,
+                     const proto::OptimizerSpec& optimizer, std::int64_t step) {
+  if (parameter.value.dtype() == DType::kFloat) {
+    update<float>(parameter, gradients, optimizer, step);
+  } else {
+    update<double>(parameter, gradients, optimizer, step);
+  }
+}
+
+}  // namespace tandem::distribute

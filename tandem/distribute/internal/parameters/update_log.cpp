@@ -1,0 +1,172 @@
+#include "tandem/distribute/internal/parameters/update_log.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "tandem/core/error.h"
+#include "tandem/fs/atomic_file.h"
+#include "tandem/fs/crc32c.h"
+#include "tandem/fs/record_file.h"
+
+namespace tandem::distribute {
+namespace {
+
+template <class T>
+std::string little_endian(T value) {
+  std::string bytes(sizeof(T), '\0');
+  std::memcpy(bytes.data(), &value, sizeof(T));
+  return bytes;
+}
+
+// A record as TFRecord files hold it.
+void append_record(fs::WritableFile& file, const Bytes& record) {
+  const std::string size = little_endian<std::uint64_t>(record.size());
+  file.append(size + little_endian(fs::mask_crc32c(fs::crc32c(size))));
+  std::uint32_t crc = 0;
+  for (const Bytes::Piece& piece : record.pieces()) {
+    file.append(piece.memory);
+    crc = fs::crc32c(piece.memory, crc);
+  }
+  file.append(little_endian(fs::mask_crc32c(crc)));
+}
+
+// The numbers N of files "KIND-N".
+std::vector<std::int64_t> generations(fs::FileSystem& files, const std::string& folder,
+                                      const std::string& kind) {
+  std::vector<std::int64_t> found;
+  for (const std::string& name : files.list(folder)) {
+    if (!name.starts_with(kind + "-")) continue;
+    std::int64_t number = 0;
+    const char* end = name.data() + name.size();
+    const auto [next, error] = std::from_chars(name.data() + kind.size() + 1, end, number);
+    if (error == std::errc() && next == end) found.push_back(number);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace
+
+UpdateLog::UpdateLog(std::string folder)
+    : folder_(std::move(folder)), files_(fs::file_system_of(folder_)) {
+  files_.make_directories(folder_);
+  for (const char* kind : {"snapshot", "log"}) {
+    for (const std::int64_t generation : generations(files_, folder_, kind))
+      generation_ = std::max(generation_, generation);
+  }
+  writer_ = std::thread([this] { write_all(); });
+}
+
+UpdateLog::~UpdateLog() {
+  {
+    const MutexLock lock(mutex_);
+    closing_ = true;
+  }
+  changed_.notify_all();
+  writer_.join();
+}
+
+std::string UpdateLog::path(const char* kind, std::int64_t generation) const {
+  return cat(folder_, "/", kind, "-", generation);
+}
+
+bool UpdateLog::recover(const std::function<void(std::string_view)>& snapshot,
+                        const std::function<void(std::string_view)>& record) {
+  const std::vector<std::int64_t> snapshots = generations(files_, folder_, "snapshot");
+  if (snapshots.empty()) return false;
+  std::string_view bytes;
+  fs::RecordReader state(path("snapshot", snapshots.back()));
+  if (!state.next(bytes)) throw DataLossError(cat("The snapshot ", state.path(), " is empty."));
+  snapshot(bytes);
+  for (const std::int64_t generation : generations(files_, folder_, "log")) {
+    if (generation < snapshots.back()) continue;
+    fs::RecordReader log(path("log", generation));
+    try {
+      while (log.next(bytes)) record(bytes);
+    } catch (const DataLossError&) {  // it was being written when the process ended
+    }
+  }
+  return true;
+}
+
+void UpdateLog::append(Bytes record, Durable durable) {
+  {
+    const MutexLock lock(mutex_);
+    bytes_ += record.size();
+    waiting_.push_back({std::move(record), nullptr, std::move(durable)});
+  }
+  changed_.notify_one();
+}
+
+void UpdateLog::snapshot(std::function<std::string()> state, Durable durable) {
+  {
+    const MutexLock lock(mutex_);
+    bytes_ = 0;
+    waiting_.push_back({{}, std::move(state), std::move(durable)});
+  }
+  changed_.notify_one();
+}
+
+std::uint64_t UpdateLog::bytes_since_snapshot() const {
+  const MutexLock lock(mutex_);
+  return bytes_;
+}
+
+void UpdateLog::write_snapshot(const Item& item) {
+  ++generation_;
+  log_ = files_.create(path("log", generation_));
+  fs::AtomicFile file(path("snapshot", generation_));
+  const std::string state = item.state();
+  const std::string size = little_endian<std::uint64_t>(state.size());
+  file.append(size + little_endian(fs::mask_crc32c(fs::crc32c(size))));
+  file.append(state);
+  file.append(little_endian(fs::mask_crc32c(fs::crc32c(state))));
+  file.finish();
+  files_.sync_directory(folder_);
+  for (const char* kind : {"snapshot", "log"}) {
+    for (const std::int64_t old : generations(files_, folder_, kind)) {
+      if (old < generation_) files_.remove(path(kind, old));
+    }
+  }
+}
+
+void UpdateLog::write_all() {
+  for (;;) {
+    std::deque<Item> items;
+    {
+      MutexLock lock(mutex_);
+      while (waiting_.empty() && !closing_) lock.wait(changed_);
+      if (waiting_.empty()) return;
+      items.swap(waiting_);
+    }
+    std::exception_ptr error;
+    std::size_t first_unsynced = 0;
+    const auto report = [&](std::size_t end) {
+      for (; first_unsynced < end; ++first_unsynced) items[first_unsynced].durable(error);
+    };
+    try {
+      bool written = false;
+      for (std::size_t i = 0; i < items.size(); ++i) {
+        if (items[i].state) {
+          if (written) log_->sync();
+          report(i);
+          written = false;
+          write_snapshot(items[i]);
+          report(i + 1);
+        } else {
+          append_record(*log_, items[i].record);
+          written = true;
+        }
+      }
+      if (written) log_->sync();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    report(items.size());
+  }
+}
+
+}  // namespace tandem::distribute

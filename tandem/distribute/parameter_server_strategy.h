@@ -1,0 +1,139 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tandem/core/export.h"
+#include "tandem/distribute/cluster_spec.h"
+#include "tandem/distribute/server.h"
+#include "tandem/ops/variable.h"
+#include "tandem/runtime/tensor.h"
+
+namespace tandem::distribute {
+
+/// How variables are cut by rows, so that several servers share one (TensorFlow's partitioners of
+/// tf.distribute.experimental.partitioners).
+struct TANDEM_EXPORT Partitioner {
+  enum Kind { kWhole, kFixedShards, kMinSize, kMaxSize };
+  Kind kind = kWhole;
+  std::int64_t value = 0;  ///< shards of kFixedShards, else bytes of a shard
+  std::int64_t max_shards = 0;
+
+  static Partitioner whole() { return {}; }
+  static Partitioner fixed_shards(std::int64_t shards) { return {kFixedShards, shards, shards}; }
+  /// As many shards as there can be of at least `bytes` each, at most `max_shards`.
+  static Partitioner min_size(std::int64_t bytes, std::int64_t max_shards) {
+    return {kMinSize, bytes, max_shards};
+  }
+  /// As few shards as there can be of at most `bytes` each; 0: any number.
+  static Partitioner max_size(std::int64_t bytes, std::int64_t max_shards = 0) {
+    return {kMaxSize, bytes, max_shards};
+  }
+  /// How many shards a variable has, 1 to its number of rows.
+  std::int64_t num_shards(std::int64_t rows, std::int64_t bytes) const;
+};
+
+/// Which server holds a shard: the next one in turn, the one with the fewest bytes, or the one that
+/// a hash of its name says, which stays where it is when other variables are added.
+enum class ShardPlacement : std::uint8_t { kRoundRobin, kBySize, kByHash };
+
+/// What parameter servers apply gradients with. "sgd", "momentum", "adagrad" and "adam"; formulas
+/// and defaults are Keras'.
+struct ServerOptimizer {
+  std::string name = "adam";
+  double learning_rate = 0.001;
+  double momentum = 0.9;
+  double beta_1 = 0.9;
+  double beta_2 = 0.999;
+  double epsilon = 1e-7;
+};
+
+/// Training with variables on parameter servers (tasks of job "ps") and steps on workers (tasks of
+/// job "worker"), both of them `td server`. This process is the chief: it says what is to be done,
+/// and values go between workers and servers directly. As TensorFlow's ParameterServerStrategy with
+/// its ClusterCoordinator.
+///
+///     ParameterServerStrategy strategy({.cluster = cluster, .optimizer = {.name = "adam"}});
+///     strategy.add_variables(model.trainable_weights());
+///     auto step = strategy.train_function(
+///         [&](std::span<const td::Tensor> batch) {
+///           return std::vector{loss(batch[1], model(batch[0]))};
+///         }, {images, labels});
+///     for (…) losses.push_back(strategy.schedule(step, {images, labels}));
+///     strategy.join();
+///     float loss = strategy.fetch(losses.back())[0].item<float>();
+///     strategy.read_variables();   // into the model
+///
+/// A closure that is scheduled counts once: where a worker is lost on the way, another one runs it,
+/// and servers apply its gradients once even so. A worker that comes back is used again. Servers
+/// that are lost are waited for; those with `--durable` come back with all updates that they have
+/// acknowledged, others say that their state is gone, and `join` throws that.
+///
+/// Thread-safe.
+class TANDEM_EXPORT ParameterServerStrategy {
+ public:
+  struct Options {
+    ClusterSpec cluster = {};
+    Security security = {};
+    ServerOptimizer optimizer = {};
+    Partitioner partitioner = {};
+    ShardPlacement placement = ShardPlacement::kRoundRobin;
+    /// 0: each closure's gradients are applied as they come. N: those of N closures are averaged
+    /// and applied as one update; what was computed from older values is computed again.
+    int replicas_to_aggregate = 0;
+    std::string worker_job = "worker";
+    std::string server_job = "ps";
+    /// A worker that has not answered for so long is taken for lost.
+    std::chrono::milliseconds heartbeat_timeout{10'000};
+    /// Gets a line when a worker is lost or comes back. On a thread of the strategy.
+    std::function<void(const std::string& line)> on_event = {};
+  };
+  explicit ParameterServerStrategy(Options options);
+  /// Waits for nothing: what is still scheduled is given up.
+  ~ParameterServerStrategy();
+  ParameterServerStrategy(const ParameterServerStrategy&) = delete;
+  ParameterServerStrategy& operator=(const ParameterServerStrategy&) = delete;
+
+  /// Puts variables of float or double, with their values of now, on the servers; once, before the
+  /// first function. Waits for the servers. A server that holds them already, of a training that
+  /// was interrupted, keeps its values; `num_updates` then begins where that ended.
+  void add_variables(const std::vector<Variable>& variables);
+  /// How many updates the servers had applied when they were asked last.
+  std::int64_t num_updates() const;
+  /// Assigns the servers' values to the variables.
+  void read_variables();
+
+  class Function;
+  using Body = std::function<std::vector<Tensor>(std::span<const Tensor> inputs)>;
+  /// Traces a step for inputs of the dtypes and shapes of `examples`. Its first result is the loss,
+  /// by whose gradients the variables are updated. What else it captures is frozen; variables that
+  /// are not the strategy's must not change in it (InvalidArgumentError).
+  std::shared_ptr<const Function> train_function(const Body& body,
+                                                 const std::vector<Tensor>& examples);
+  /// A step that updates nothing.
+  std::shared_ptr<const Function> function(const Body& body, const std::vector<Tensor>& examples);
+
+  class Closure;
+  /// What a scheduled closure will return.
+  using RemoteValue = std::shared_ptr<Closure>;
+  /// Returns at once; throws what an earlier closure failed with.
+  RemoteValue schedule(const std::shared_ptr<const Function>& function, std::vector<Tensor> inputs);
+  /// Waits until everything scheduled is done. Throws the first failure; what was scheduled besides
+  /// is then given up.
+  void join();
+  /// Whether everything scheduled is done.
+  bool done() const;
+  /// Waits for one closure's results.
+  std::vector<Tensor> fetch(const RemoteValue& value);
+
+ private:
+  struct Impl;
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tandem::distribute

@@ -1,0 +1,112 @@
+#include "tandem/runtime/execute/pieces.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <queue>
+#include <utility>
+
+namespace tandem {
+namespace {
+
+auto& at(auto& v, int i) { return v[static_cast<std::size_t>(i)]; }
+
+// Each after those that it waits for; of those that could be next the one added first.
+std::vector<int> in_order(const TaskGraph& tasks) {
+  std::vector<int> before = tasks.before;
+  std::priority_queue<int, std::vector<int>, std::greater<>> ready;
+  for (int t = 0; t < static_cast<int>(before.size()); ++t) {
+    if (at(before, t) == 0) ready.push(t);
+  }
+  std::vector<int> order;
+  while (!ready.empty()) {
+    const int t = ready.top();
+    ready.pop();
+    order.push_back(t);
+    for (const int next : at(tasks.after, t)) {
+      if (--at(before, next) == 0) ready.push(next);
+    }
+  }
+  return order;
+}
+
+// How many changes between a lane that has segments and anything else lie before each task.
+std::vector<int> levels(const TaskGraph& tasks, const std::vector<int>& order,
+                        std::span<const int> joins) {
+  std::vector<int> level(tasks.tasks.size(), 0);
+  for (const int t : order) {
+    for (const int next : at(tasks.after, t)) {
+      const bool crosses = at(joins, t) != at(joins, next);
+      at(level, next) = std::max(at(level, next), at(level, t) + (crosses ? 1 : 0));
+    }
+  }
+  return level;
+}
+
+Pieces of_groups(const TaskGraph& tasks, std::vector<std::vector<int>> members,
+                 std::vector<std::uint8_t> segment, const std::vector<int>& lanes) {
+  TaskGraph pieces;
+  pieces.lanes = tasks.lanes;
+  std::vector<int> of(tasks.tasks.size(), 0);
+  for (std::size_t p = 0; p < members.size(); ++p) {
+    Task piece = at(tasks.tasks, members[p].front());
+    piece.lane = lanes[p];
+    piece.seconds = 0;
+    for (const int t : members[p]) {
+      piece.seconds += at(tasks.tasks, t).seconds;
+      at(of, t) = static_cast<int>(p);
+    }
+    pieces.add(piece);
+  }
+  for (int t = 0; t < static_cast<int>(of.size()); ++t) {
+    for (const int next : at(tasks.after, t)) {
+      if (at(of, t) != at(of, next)) pieces.add_edge(at(of, t), at(of, next));
+    }
+  }
+  ListScheduler scheduler(pieces, pieces.remaining_path());
+  return {std::move(members), std::move(of), std::move(segment), std::move(scheduler)};
+}
+
+}  // namespace
+
+Pieces Pieces::single(const TaskGraph& tasks) {
+  Pieces pieces{{},
+                {},
+                std::vector<std::uint8_t>(tasks.tasks.size(), 0),
+                ListScheduler(tasks, tasks.remaining_path())};
+  for (int t = 0; t < static_cast<int>(tasks.tasks.size()); ++t) {
+    pieces.members.push_back({t});
+    pieces.of.push_back(t);
+  }
+  return pieces;
+}
+
+Pieces Pieces::joined(const TaskGraph& tasks, std::span<const int> joins) {
+  const std::vector<int> order = in_order(tasks);
+  const std::vector<int> level = levels(tasks, order, joins);
+  std::vector<std::vector<int>> members;
+  std::vector<std::uint8_t> segment;
+  std::vector<int> lanes;
+  std::map<std::pair<int, int>, std::size_t> segments;  // by lane and level
+  const auto add = [&](int task, bool is_segment) {
+    members.push_back({task});
+    segment.push_back(is_segment ? 1 : 0);
+    lanes.push_back(is_segment ? at(joins, task) : at(tasks.tasks, task).lane);
+  };
+  for (const int t : order) {
+    if (at(joins, t) < 0) {
+      add(t, false);
+      continue;
+    }
+    const auto [known, fresh] =
+        segments.emplace(std::pair(at(joins, t), at(level, t)), members.size());
+    if (fresh) {
+      add(t, true);
+    } else {
+      members[known->second].push_back(t);
+    }
+  }
+  return of_groups(tasks, std::move(members), std::move(segment), lanes);
+}
+
+}  // namespace tandem

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tandem/runtime/saving.h"
+
+namespace tandem::train::internal {
+
+/// Reads the values of keys from a checkpoint at `prefix`, and gives them to `take` in their order:
+/// take(i, value) of keys[i]. Nothing is taken unless all of the files that hold them is whole.
+///
+/// Many bytes come in groups, so that the memory which one group replaces serves the next: fresh
+/// memory of the system costs more than reading. Therefore they are checked first, in a pass of
+/// its own over what the system then has in its cache; from a store, which would send everything
+/// twice, all is read before any is taken.
+void read_in_groups(const ObjectCheckpoint& file, const std::string& prefix,
+                    const std::vector<std::string>& keys,
+                    const std::function<void(std::size_t, Tensor)>& take);
+
+}  // namespace tandem::train::internal

@@ -1,0 +1,188 @@
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tandem/core/error.h"
+#include "tandem/distribute/parameter_server_strategy.h"
+#include "tandem/distribute/server.h"
+#include "tandem/tandem.h"
+
+#include "tests/unit/folder.h"
+
+namespace tandem::distribute {
+namespace {
+
+using testing::HasSubstr;
+
+/// Servers of this process: their addresses are known once they listen.
+class Cluster {
+ public:
+  Cluster(int servers, int workers, std::string durable = {}) : durable_(std::move(durable)) {
+    for (int t = 0; t < servers; ++t) start("ps", t);
+    for (int t = 0; t < workers; ++t) start("worker", t);
+  }
+  void start(const std::string& job, int task) {
+    Server::Options options;
+    options.cluster = spec_;
+    if (!knows(job, task)) options.cluster.set_address(job, task, "localhost:0");
+    options.job = job;
+    options.task = task;
+    options.inter_op_threads = 1;
+    options.intra_op_threads = 1;
+    if (job == "ps") options.durable = durable_;
+    auto server = std::make_unique<Server>(options);
+    spec_.set_address(job, task, server->address());
+    tasks_[{job, task}] = std::move(server);
+  }
+  void stop(const std::string& job, int task) { tasks_.erase({job, task}); }
+  const ClusterSpec& spec() const { return spec_; }
+
+ private:
+  bool knows(const std::string& job, int task) const {
+    const auto found = spec_.jobs().find(job);
+    return found != spec_.jobs().end() && found->second.contains(task);
+  }
+  const std::string durable_;
+  ClusterSpec spec_;
+  std::map<std::pair<std::string, int>, std::unique_ptr<Server>> tasks_;
+};
+
+ParameterServerStrategy::Options sgd(const Cluster& cluster, double rate = 1.0) {
+  ParameterServerStrategy::Options options;
+  options.cluster = cluster.spec();
+  options.optimizer = {.name = "sgd", .learning_rate = rate};
+  return options;
+}
+
+// The gradient of each element is x.
+ParameterServerStrategy::Body sum_of(const Variable& w) {
+  return [w](std::span<const Tensor> in) { return std::vector{reduce_sum(w.value() * in[0])}; };
+}
+
+TEST(ParameterServerTest, EachClosureIsOneUpdate) {
+  Cluster cluster(1, 2);
+  ParameterServerStrategy strategy(sgd(cluster));
+  const Variable w(zeros({3}), {.name = "w"});
+  strategy.add_variables({w});
+  const auto step = strategy.train_function(sum_of(w), {Tensor(1.0f)});
+  std::vector<ParameterServerStrategy::RemoteValue> losses;
+  for (int i = 0; i < 50; ++i) losses.push_back(strategy.schedule(step, {Tensor(1.0f)}));
+  strategy.join();
+  EXPECT_TRUE(strategy.done());
+  strategy.read_variables();
+  EXPECT_EQ(strategy.num_updates(), 50);
+  for (const float value : w.value().array().values<float>()) EXPECT_EQ(value, -50.0f);
+  EXPECT_LE(strategy.fetch(losses.back())[0].item<float>(), 0.0f);
+}
+
+TEST(ParameterServerTest, RowsAreSharedByServers) {
+  Cluster cluster(2, 1);
+  auto options = sgd(cluster);
+  options.partitioner = Partitioner::fixed_shards(2);
+  ParameterServerStrategy strategy(options);
+  const Variable w(zeros({5, 2}), {.name = "w"});
+  strategy.add_variables({w});
+  const auto step = strategy.train_function(sum_of(w), {ones({5, 2})});
+  strategy.schedule(step, {reshape(range(0.0f, 10.0f, 1.0f), {5, 2})});
+  strategy.join();
+  strategy.read_variables();
+  const auto values = w.value();
+  for (int i = 0; i < 10; ++i)
+    EXPECT_EQ(values.array().values<float>()[static_cast<std::size_t>(i)], static_cast<float>(-i));
+}
+
+TEST(ParameterServerTest, PartitionersCountAsTensorFlows) {
+  EXPECT_EQ(Partitioner::whole().num_shards(10, 4000), 1);
+  EXPECT_EQ(Partitioner::fixed_shards(4).num_shards(3, 12), 3);
+  EXPECT_EQ(Partitioner::min_size(1000, 8).num_shards(100, 4000), 4);
+  EXPECT_EQ(Partitioner::min_size(1000, 2).num_shards(100, 4000), 2);
+  EXPECT_EQ(Partitioner::max_size(1000).num_shards(100, 4001), 5);
+}
+
+TEST(ParameterServerTest, SynchronousUpdatesAreMeans) {
+  Cluster cluster(1, 2);
+  auto options = sgd(cluster);
+  options.replicas_to_aggregate = 2;
+  ParameterServerStrategy strategy(options);
+  const Variable w(zeros({2}), {.name = "w"});
+  strategy.add_variables({w});
+  const auto step = strategy.train_function(sum_of(w), {Tensor(1.0f)});
+  for (const float x : {1.0f, 3.0f, 5.0f, 7.0f, 8.0f}) strategy.schedule(step, {Tensor(x)});
+  strategy.join();  // the last one has no partner, and is an update by itself
+  strategy.read_variables();
+  EXPECT_EQ(strategy.num_updates(), 3);
+  EXPECT_EQ(w.value().array().values<float>()[0], -(2.0f + 6.0f + 8.0f));
+}
+
+TEST(ParameterServerTest, AServerWithoutAFolderSaysThatItsStateIsGone) {
+  Cluster cluster(1, 1);
+  ParameterServerStrategy strategy(sgd(cluster));
+  const Variable w(zeros({2}), {.name = "w"});
+  strategy.add_variables({w});
+  const auto step = strategy.train_function(sum_of(w), {Tensor(1.0f)});
+  strategy.schedule(step, {Tensor(1.0f)});
+  strategy.join();
+  cluster.stop("ps", 0);
+  cluster.start("ps", 0);
+  strategy.schedule(step, {Tensor(1.0f)});
+  try {
+    strategy.join();
+    FAIL() << "join has not thrown";
+  } catch (const DataLossError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("/job:ps/replica:0/task:0 was started again"));
+  }
+}
+
+TEST(ParameterServerTest, AServerWithAFolderGoesOn) {
+  const Folder folder;
+  Cluster cluster(1, 1, folder.file("state"));
+  ParameterServerStrategy strategy(sgd(cluster));
+  const Variable w(zeros({2}), {.name = "w"});
+  strategy.add_variables({w});
+  const auto step = strategy.train_function(sum_of(w), {Tensor(1.0f)});
+  for (int i = 0; i < 10; ++i) strategy.schedule(step, {Tensor(1.0f)});
+  strategy.join();
+  cluster.stop("ps", 0);
+  for (int i = 0; i < 10; ++i) strategy.schedule(step, {Tensor(1.0f)});
+  cluster.start("ps", 0);
+  strategy.join();
+  strategy.read_variables();
+  EXPECT_EQ(strategy.num_updates(), 20);
+  EXPECT_EQ(w.value().array().values<float>()[1], -20.0f);
+
+  // The next chief finds them there.
+  ParameterServerStrategy next(sgd(cluster));
+  next.add_variables({w});
+  EXPECT_EQ(next.num_updates(), 20);
+}
+
+TEST(ParameterServerTest, AWorkerThatIsLostIsReplaced) {
+  Cluster cluster(1, 2);
+  auto options = sgd(cluster);
+  std::vector<std::string> events;
+  Mutex mutex;
+  options.on_event = [&](const std::string& line) {
+    const MutexLock lock(mutex);
+    events.push_back(line);
+  };
+  ParameterServerStrategy strategy(options);
+  const Variable w(zeros({2}), {.name = "w"});
+  strategy.add_variables({w});
+  const auto step = strategy.train_function(sum_of(w), {Tensor(1.0f)});
+  for (int i = 0; i < 40; ++i) {
+    strategy.schedule(step, {Tensor(1.0f)});
+    if (i == 20) cluster.stop("worker", 1);
+  }
+  strategy.join();
+  strategy.read_variables();
+  EXPECT_EQ(strategy.num_updates(), 40);
+  EXPECT_EQ(w.value().array().values<float>()[0], -40.0f);
+}
+
+}  // namespace
+}  // namespace tandem::distribute
