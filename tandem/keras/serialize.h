@@ -63,15 +63,22 @@ TANDEM_EXPORT Regularizer deserialize(const ConfigObject& object);
 namespace utils {
 
 /// Any of the objects above.
-template <class T>
-ConfigObject serialize_keras_object(const T& object) {
-  using namespace constraints;
-  using namespace initializers;
-  using namespace losses;
-  using namespace metrics;
-  using namespace optimizers;
-  using namespace regularizers;
-  return serialize(object);
+inline ConfigObject serialize_keras_object(const Layer& object) { return keras::serialize(object); }
+inline ConfigObject serialize_keras_object(const Constraint& object) {
+  return constraints::serialize(object);
+}
+inline ConfigObject serialize_keras_object(const Initializer& object) {
+  return initializers::serialize(object);
+}
+inline ConfigObject serialize_keras_object(const Loss& object) { return losses::serialize(object); }
+inline ConfigObject serialize_keras_object(const Metric& object) {
+  return metrics::serialize(object);
+}
+inline ConfigObject serialize_keras_object(const Optimizer& object) {
+  return optimizers::serialize(object);
+}
+inline ConfigObject serialize_keras_object(const Regularizer& object) {
+  return regularizers::serialize(object);
 }
 /// A Layer; the classes of other objects have `deserialize` of their own.
 inline Layer deserialize_keras_object(const ConfigObject& object) {

@@ -3,11 +3,78 @@
 #include <bit>
 #include <cstring>
 #include <map>
+#include <type_traits>
+#include <unordered_map>
 
 #include "tandem/core/error.h"
 
 namespace tandem::keras::internal {
 namespace {
+
+// Moves what a value holds out of it.
+void take_parts(Pickled& from, std::vector<PickledRef>& into) {
+  if (auto* list = std::get_if<Pickled::List>(&from.value)) {
+    for (PickledRef& value : list->values) into.push_back(std::move(value));
+  } else if (auto* dict = std::get_if<Pickled::Dict>(&from.value)) {
+    for (auto& [key, value] : dict->entries) {
+      into.push_back(std::move(key));
+      into.push_back(std::move(value));
+    }
+  } else if (auto* object = std::get_if<Pickled::Object>(&from.value)) {
+    into.push_back(std::move(object->arguments));
+    into.push_back(std::move(object->state));
+  }
+  from.value = Pickled::None();
+}
+
+// What a value holds, one after the other.
+std::vector<const Pickled*> parts_of(const Pickled& value) {
+  std::vector<const Pickled*> parts;
+  if (const auto* list = std::get_if<Pickled::List>(&value.value)) {
+    for (const PickledRef& part : list->values) parts.push_back(part.get());
+  } else if (const auto* dict = std::get_if<Pickled::Dict>(&value.value)) {
+    for (const auto& [key, part] : dict->entries)
+      parts.insert(parts.end(), {key.get(), part.get()});
+  } else if (const auto* object = std::get_if<Pickled::Object>(&value.value)) {
+    parts = {object->arguments.get(), object->state.get()};
+  }
+  std::erase_if(parts, [](const Pickled* part) {
+    return !part || (!std::holds_alternative<Pickled::List>(part->value) &&
+                     !std::holds_alternative<Pickled::Dict>(part->value) &&
+                     !std::holds_alternative<Pickled::Object>(part->value));
+  });
+  return parts;
+}
+
+// Whether one of the containers contains itself: a search in depth, without recursion.
+bool is_cyclic(const std::vector<PickledRef>& containers) {
+  struct Open {
+    const Pickled* value;
+    std::vector<const Pickled*> left;
+  };
+  std::unordered_map<const Pickled*, bool> open;  // of those that were seen
+  for (const PickledRef& container : containers) {
+    if (!open.emplace(container.get(), true).second) continue;
+    std::vector<Open> path{{container.get(), parts_of(*container)}};
+    while (!path.empty()) {
+      Open& last = path.back();
+      if (last.left.empty()) {
+        open[last.value] = false;
+        path.pop_back();
+        continue;
+      }
+      const Pickled* part = last.left.back();
+      last.left.pop_back();
+      const auto [seen, is_new] = open.emplace(part, true);
+      if (is_new) {
+        path.push_back({part, parts_of(*part)});
+      } else if (seen->second) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
 
 // The machine that pickles are programs of: a stack of values, marks in it, and a memo.
 class Unpickler {
@@ -17,9 +84,16 @@ class Unpickler {
   PickledRef run() {
     while (true) {
       const auto op = static_cast<unsigned char>(take(1)[0]);
-      if (op == '.') return pop();
+      if (op == '.') break;
       step(op);
     }
+    if (is_cyclic(containers_)) damaged("a value contains itself");
+    return pop();
+  }
+  // Values that contain themselves would otherwise stay after an error.
+  void clear() {
+    std::vector<PickledRef> parts;
+    for (const PickledRef& container : containers_) take_parts(*container, parts);
   }
 
  private:
@@ -52,6 +126,9 @@ class Unpickler {
   void push(T value) {
     stack_.push_back(std::make_shared<Pickled>());
     stack_.back()->value = std::move(value);
+    if constexpr (std::is_same_v<T, Pickled::List> || std::is_same_v<T, Pickled::Dict> ||
+                  std::is_same_v<T, Pickled::Object>)
+      containers_.push_back(stack_.back());
   }
   PickledRef pop() {
     if (stack_.empty()) damaged("its stack is empty");
@@ -91,6 +168,8 @@ class Unpickler {
     push(std::move(list));
   }
   void global(const std::string& module, const std::string& attribute) {
+    constexpr std::size_t kMaxName = 256;  // a call copies it
+    if (module.size() > kMaxName || attribute.size() > kMaxName) damaged("a name is too long");
     push(Pickled::Object{.callable = module + " " + attribute, .arguments = {}, .state = {}});
   }
   std::string text_of(const PickledRef& value) const {
@@ -127,6 +206,7 @@ class Unpickler {
   std::vector<PickledRef> stack_;
   std::vector<std::size_t> marks_;
   std::map<std::uint64_t, PickledRef> memo_;
+  std::vector<PickledRef> containers_;
 };
 
 void Unpickler::build() {
@@ -240,26 +320,6 @@ const Pickled::List* list_of(const PickledRef& value) {
 
 }  // namespace
 
-namespace {
-
-// Takes away what a value holds.
-void take_parts(Pickled& from, std::vector<PickledRef>& into) {
-  if (auto* list = std::get_if<Pickled::List>(&from.value)) {
-    for (PickledRef& value : list->values) into.push_back(std::move(value));
-  } else if (auto* dict = std::get_if<Pickled::Dict>(&from.value)) {
-    for (auto& [key, value] : dict->entries) {
-      into.push_back(std::move(key));
-      into.push_back(std::move(value));
-    }
-  } else if (auto* object = std::get_if<Pickled::Object>(&from.value)) {
-    into.push_back(std::move(object->arguments));
-    into.push_back(std::move(object->state));
-  }
-  from.value = Pickled::None();
-}
-
-}  // namespace
-
 // One after the other instead of each within the one around it.
 Pickled::~Pickled() {
   std::vector<PickledRef> parts;
@@ -272,7 +332,13 @@ Pickled::~Pickled() {
 }
 
 PickledRef read_pickle(std::string_view bytes, const std::string& name) {
-  return Unpickler(bytes, name).run();
+  Unpickler unpickler(bytes, name);
+  try {
+    return unpickler.run();
+  } catch (...) {
+    unpickler.clear();
+    throw;
+  }
 }
 
 PickledRef find_key(const Pickled& dict, std::string_view key) {

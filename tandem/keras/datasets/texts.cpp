@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 
 #include "tandem/core/error.h"
 #include "tandem/fs/file_system.h"
@@ -47,7 +49,8 @@ Sequences read_lists(const std::string& npy, const std::string& path) {
     std::vector<std::int64_t>& text = texts.emplace_back();
     for (const internal::PickledRef& word : list->values) {
       const auto* number = std::get_if<std::int64_t>(&word->value);
-      if (!number) throw DataLossError(cat(path, ": a word in it is no number."));
+      if (!number || *number < 0 || *number > std::numeric_limits<std::int32_t>::max())
+        throw DataLossError(cat(path, ": a word in it is no number of 31 bits."));
       text.push_back(*number);
     }
   }
@@ -155,6 +158,10 @@ std::map<std::string, std::int64_t> get_word_index(const std::string& path) {
 namespace reuters {
 
 TextSplits load_data(const TextOptions& o) {
+  if (!(o.test_split >= 0 && o.test_split <= 1)) {
+    throw InvalidArgumentError(
+        cat("load_data: test_split must be from 0 to 1, got ", o.test_split, "."));
+  }
   const std::string path = internal::dataset_file(o.path, "reuters.npz");
   const Labelled given = read(entries_of(path), "x", "y", path);
   Labelled all = prepared(given, internal::NumpyShuffle(o.seed).next(given.texts.size()), o);

@@ -1,12 +1,18 @@
 // keras.datasets from files as Keras has them in its cache, made by expected/make_datasets.py.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <string>
-
+#include "tandem/fs/gzip.h"
 #include "tandem/tandem.h"
+
+namespace td = tandem;
 
 namespace {
 
@@ -66,6 +72,55 @@ TEST(BuiltinDatasets, TextsInTheOrderOfKeras) {
   EXPECT_EQ(numbers(td::keras::utils::pad_sequences(news.first)),
             numbers(expected.at("reuters_x_train")));
   EXPECT_EQ(numbers(rest.second), numbers(expected.at("reuters_y_test")));
+}
+
+// The content of a file in a tar archive, which begins in the block after its name.
+std::string file_of_tar(const std::string& path, const std::string& name) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string zipped{std::istreambuf_iterator<char>(file), {}};
+  const std::string tar = td::fs::gunzip(zipped, std::size_t{1} << 24, path);
+  const std::size_t at = tar.find(name + '\0');
+  return tar.substr(at + 512, std::stoull(tar.substr(at + 124, 11), nullptr, 8));
+}
+
+// Whether damaged data are read or refused with a typed error; any other end fails the test.
+bool loads(const std::filesystem::path& folder, const std::string& train) {
+  std::ofstream(folder / "train", std::ios::binary) << train;
+  try {
+    datasets::cifar100::load_data("fine", folder);
+    return true;
+  } catch (const td::Error&) {
+    return false;
+  }
+}
+
+TEST(BuiltinDatasets, RefuseDamagedPickles) {
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / "tandem_damaged_pickles";
+  std::filesystem::create_directories(folder);
+  const std::string archive = kFiles + "cifar-100-python.tar.gz";
+  const std::string train = file_of_tar(archive, "cifar-100-python/train");
+  std::ofstream(folder / "test", std::ios::binary) << file_of_tar(archive, "cifar-100-python/test");
+  ASSERT_TRUE(loads(folder, train));
+  for (std::size_t size = 0; size < train.size(); size += size < 200 ? 1 : 97)
+    EXPECT_FALSE(loads(folder, train.substr(0, size))) << size << " bytes";
+  std::mt19937 random(1);
+  for (int round = 0; round < 2000; ++round) {
+    std::string bytes = train;
+    for (int i = 0; i < 1 + round % 3; ++i) {
+      // The pixels in the middle may be any bytes.
+      const std::size_t near_end = random() % 400;
+      const std::size_t at = near_end < 200 ? near_end : bytes.size() - near_end % 200 - 1;
+      bytes[at] = static_cast<char>(random());
+    }
+    loads(folder, bytes);
+  }
+  const std::string list_in_itself =
+      "]q\x01h\x01"
+      "a.";
+  EXPECT_FALSE(loads(folder, list_in_itself));
+  EXPECT_FALSE(loads(folder, std::string(100000, ']') + std::string(99999, 'a') + '.'));
+  std::filesystem::remove_all(folder);
 }
 
 TEST(BuiltinDatasets, SayWhereAMissingFileComesFrom) {

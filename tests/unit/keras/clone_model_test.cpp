@@ -3,6 +3,8 @@
 
 #include "tandem/tandem.h"
 
+namespace td = tandem;
+
 namespace {
 
 namespace keras = td::keras;

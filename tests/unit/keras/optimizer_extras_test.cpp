@@ -5,6 +5,8 @@
 
 #include "tandem/tandem.h"
 
+namespace td = tandem;
+
 namespace {
 
 namespace keras = td::keras;

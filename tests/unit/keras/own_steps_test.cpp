@@ -8,6 +8,8 @@
 
 #include "tandem/tandem.h"
 
+namespace td = tandem;
+
 namespace {
 
 namespace keras = td::keras;
