@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,7 +49,7 @@ class TANDEM_EXPORT ModelImpl : public LayerImpl {
   // ---- For Model and fit. ----
   void set_trainer(std::shared_ptr<internal::Trainer> trainer) { trainer_ = std::move(trainer); }
   const std::shared_ptr<internal::Trainer>& trainer() const { return trainer_; }
-  const std::shared_ptr<internal::Predictor>& predictor();
+  std::shared_ptr<internal::Predictor> predictor();
   bool stop_training = false;
   /// Where the fit under way is; null outside of one.
   internal::FitState* fit_state = nullptr;
@@ -59,6 +60,7 @@ class TANDEM_EXPORT ModelImpl : public LayerImpl {
 
  private:
   std::shared_ptr<internal::Trainer> trainer_;
+  std::mutex predictor_mutex_;  // several threads may predict with one model
   std::shared_ptr<internal::Predictor> predictor_;
 };
 
