@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -79,7 +80,7 @@ class TANDEM_EXPORT ModelImpl : public LayerImpl {
   // ---- For Model and fit. ----
   void set_trainer(std::shared_ptr<internal::Trainer> trainer) { trainer_ = std::move(trainer); }
   const std::shared_ptr<internal::Trainer>& trainer() const { return trainer_; }
-  const std::shared_ptr<internal::Predictor>& predictor();
+  std::shared_ptr<internal::Predictor> predictor();
   bool stop_training = false;
   /// Where the fit under way is; null outside of one.
   internal::FitState* fit_state = nullptr;
@@ -93,6 +94,7 @@ class TANDEM_EXPORT ModelImpl : public LayerImpl {
   internal::Trainer& stepping_trainer() const;
   std::shared_ptr<internal::Trainer> trainer_;
   internal::Trainer* stepping_ = nullptr;  // whose step is under way
+  std::mutex predictor_mutex_;  // several threads may predict with one model
   std::shared_ptr<internal::Predictor> predictor_;
 };
 

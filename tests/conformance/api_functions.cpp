@@ -13,27 +13,18 @@
 
 #include "tandem/tandem.h"
 
+#include "tests/conformance/api_cases.h"
+
 namespace td = tandem;
 using td::Tensor;
 using td::TensorArray;
 
 namespace {
 
-std::map<std::string, Tensor> found;
-
-Tensor numbers(const std::vector<std::int64_t>& shape, double seed = 0) {
-  std::int64_t count = 1;
-  for (const std::int64_t size : shape) count *= size;
-  std::vector<float> values;
-  for (std::int64_t i = 0; i < count; ++i)
-    values.push_back(static_cast<float>(std::sin(1.7 * static_cast<double>(i) + 0.3 + seed)));
-  return td::reshape(Tensor(values), shape);
-}
-
-void add(const std::string& name, const std::vector<Tensor>& results) {
-  for (std::size_t i = 0; i < results.size(); ++i)
-    found[results.size() == 1 ? name : name + " " + std::to_string(i)] = results[i];
-}
+using api_cases::add;
+using api_cases::differentiated;
+using api_cases::found;
+using api_cases::numbers;
 
 // Why a call is refused: what kind of error it is.
 void fails(const std::string& name, const std::function<void()>& call) {
@@ -44,15 +35,6 @@ void fails(const std::string& name, const std::function<void()>& call) {
     kind = td::code_name(error.code());
   }
   found[name] = Tensor(kind);
-}
-
-void differentiated(const std::string& name, const std::function<Tensor(Tensor)>& f,
-                    const Tensor& x) {
-  found[name] = f(x);
-  found[name + " traced"] = td::function([&](Tensor t) { return f(t); })(x);
-  td::GradientTape tape;
-  tape.watch(x);
-  found[name + " grad"] = tape.gradient(td::reduce_sum(td::square(f(x))), x);
 }
 
 void tensor_array_cases() {

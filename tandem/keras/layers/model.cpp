@@ -1,6 +1,7 @@
 #include "tandem/keras/model.h"
 
 #include <iostream>
+#include <mutex>
 
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/fit_loop.h"
@@ -22,8 +23,14 @@ ModelImpl::ModelImpl(std::string class_name, LayerSettings settings)
     : LayerImpl(std::move(class_name), std::move(settings)) {}
 ModelImpl::~ModelImpl() = default;
 
-const std::shared_ptr<internal::Predictor>& ModelImpl::predictor() {
-  if (!predictor_) predictor_ = std::make_shared<internal::Predictor>(*this);
+std::shared_ptr<internal::Predictor> ModelImpl::predictor() {
+  {
+    const std::lock_guard lock(predictor_mutex_);
+    if (predictor_) return predictor_;
+  }
+  auto made = std::make_shared<internal::Predictor>(*this);
+  const std::lock_guard lock(predictor_mutex_);
+  if (!predictor_) predictor_ = std::move(made);
   return predictor_;
 }
 
@@ -78,6 +85,7 @@ void ModelImpl::update_metrics(const TensorList& y, const TensorList& y_pred, co
 
 void ModelImpl::layers_changed() {
   if (trainer_) trainer_ = std::make_shared<Trainer>(*this, trainer_->given());
+  const std::lock_guard lock(predictor_mutex_);
   predictor_.reset();
 }
 

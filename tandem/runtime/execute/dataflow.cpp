@@ -78,9 +78,10 @@ class Run {
     work(std::move(ready));
   }
 
-  // Gives all but one of the ready steps to other threads, if the pool has any.
+  // Gives all but one of the ready steps to other threads, if the pool has any. With no step ready
+  // another thread may have ended the run, which is gone then.
   void share(std::vector<int>& ready) {
-    if (pool_.threads() == 1) return;
+    if (ready.size() < 2 || pool_.threads() == 1) return;
     while (ready.size() > 1) {
       const int step = ready.back();
       ready.pop_back();
