@@ -196,6 +196,7 @@ class Unpickler {
     }
   }
 
+  std::string encoded(const Pickled& arguments) const;
   void step(unsigned char op);
   void build();
   void set_items();
@@ -208,6 +209,24 @@ class Unpickler {
   std::map<std::uint64_t, PickledRef> memo_;
   std::vector<PickledRef> containers_;
 };
+
+// Protocols before 3 have no bytes: Python 3 writes them as the text with these characters.
+std::string Unpickler::encoded(const Pickled& arguments) const {
+  const auto* list = std::get_if<Pickled::List>(&arguments.value);
+  if (!list || list->values.size() != 2 || text_of(list->values[1]) != "latin1")
+    damaged("bytes are encoded in another way than latin1");
+  const std::string text = text_of(list->values[0]);
+  std::string bytes;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    auto c = static_cast<unsigned char>(text[i]);
+    if (c >= 0x80) {
+      if ((c != 0xC2 && c != 0xC3) || ++i == text.size()) damaged("a character is not of latin1");
+      c = static_cast<unsigned char>((c << 6) | (text[i] & 0x3F));
+    }
+    bytes += static_cast<char>(c);
+  }
+  return bytes;
+}
 
 void Unpickler::build() {
   PickledRef state = pop();
@@ -296,6 +315,7 @@ void Unpickler::step(unsigned char op) {
       const PickledRef called = pop();
       const auto* callable = std::get_if<Pickled::Object>(&called->value);
       if (!callable) damaged("what is called is no function");
+      if (callable->callable == "_codecs encode") return push(encoded(*arguments));
       Pickled::Object object = *callable;
       object.arguments = std::move(arguments);
       return push(std::move(object));

@@ -4,6 +4,7 @@
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/class_registry.h"
 #include "tandem/keras/internal/model_config.h"
+#include "tandem/keras/internal/operation_layer.h"
 #include "tandem/keras/internal/shared_objects.h"
 #include "tandem/keras/layer_impl.h"
 #include "tandem/keras/model_impl.h"
@@ -62,7 +63,8 @@ ConfigObject layer_object(const Layer& layer) {
     object.registered_name = own->second.registered_name;
     return object;
   }
-  if (!ClassRegistry<Layer>::instance().find(class_name)) {
+  const bool is_operation = dynamic_cast<OperationImpl*>(layer.impl().get()) != nullptr;
+  if (is_operation || !ClassRegistry<Layer>::instance().find(class_name)) {
     object.module = kUnregistered;  // an error where it is written, not where a wrapper notes it
     return object;
   }
