@@ -66,7 +66,7 @@ int main() try {
   auto gan = make_model<Gan>();
   gan.compile({});
   gan.fit(td::data::from_tensor_slices(points).shuffle(2048).batch(128, {.drop_remainder = true}),
-          {.epochs = 40, .verbose = Verbose::kSilent});
+          {.epochs = 120, .verbose = Verbose::kSilent});
   const td::Tensor drawn =
       gan.predict(td::random::normal({512, kNoise}), {.verbose = Verbose::kSilent});
   const double radius = td::reduce_mean(td::norm(drawn, 2, {1})).item<double>();

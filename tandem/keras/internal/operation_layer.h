@@ -12,7 +12,7 @@ namespace tandem::keras::internal {
 
 /// What a function of tensors is where it is called with KerasTensors (`x * 2.0`, `reduce_mean(x)`):
 /// a step of a functional model without weights. Its class has Keras' name of the operation, which
-/// a layer may have too ("Multiply"), so files tell them apart by this type.
+/// a layer may have too ("Multiply"), so files distinguish them by this type.
 class OperationImpl final : public LayerImpl {
  public:
   OperationImpl(const std::string& class_name, Operation operation)
