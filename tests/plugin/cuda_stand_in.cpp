@@ -88,7 +88,8 @@ Failures& failures() {
   return *all;
 }
 
-// What a call of the driver begins with: CUDA_SUCCESS, or what it fails with.
+// What a call of the driver begins with: CUDA_SUCCESS, or what it fails with. The calls that destroy
+// an object do so in any case: what they return may be the error of earlier work.
 CUresult enter(const char* name) {
   ++counts.driver_calls;
   Failures& f = failures();
@@ -421,10 +422,9 @@ STAND_IN cuMemHostAlloc(void** address, std::size_t bytes, unsigned) {
   return CUDA_SUCCESS;
 }
 STAND_IN cuMemFreeHost(void* address) {
-  ENTER();
   --objects.host_blocks;
   std::free(address);
-  return CUDA_SUCCESS;
+  return enter(__func__);
 }
 
 STAND_IN cuMemcpyHtoDAsync(CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream) {
@@ -482,9 +482,8 @@ STAND_IN cuGraphCreate(CUgraph* graph, unsigned) {
   return CUDA_SUCCESS;
 }
 STAND_IN cuGraphDestroy(CUgraph graph) {
-  ENTER();
   delete graph;
-  return CUDA_SUCCESS;
+  return enter(__func__);
 }
 STAND_IN cuGraphAddKernelNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
                               std::size_t count, const CUDA_KERNEL_NODE_PARAMS* p) {
@@ -517,9 +516,8 @@ STAND_IN cuGraphInstantiateWithFlags(CUgraphExec* made, CUgraph graph, unsigned 
   return CUDA_SUCCESS;
 }
 STAND_IN cuGraphExecDestroy(CUgraphExec made) {
-  ENTER();
   delete made;
-  return CUDA_SUCCESS;
+  return enter(__func__);
 }
 STAND_IN cuGraphExecKernelNodeSetParams(CUgraphExec made, CUgraphNode node,
                                         const CUDA_KERNEL_NODE_PARAMS* p) {
@@ -573,9 +571,8 @@ STAND_IN cuEventCreate(CUevent* event, unsigned) {
   return CUDA_SUCCESS;
 }
 STAND_IN cuEventDestroy(CUevent event) {
-  ENTER();
   delete event;
-  return CUDA_SUCCESS;
+  return enter(__func__);
 }
 STAND_IN cuEventRecord(CUevent event, CUstream stream) {
   ENTER();

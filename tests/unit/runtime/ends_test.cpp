@@ -97,11 +97,22 @@ class Running {
 };
 
 void run_all(const std::string& devices) {
-  const std::vector<std::string> moments = {
-      "idle",           "pending",         "detached_eager",    "detached_predict",
-      "detached_map",   "detached_loop",   "joined_by_static",  "globals",
-      "thread_locals",  "static_computes", "runtime_computing", "iterator_outlives_runtime",
-      "scope_outlives", "tapes",           "shut_down_early"};
+  const std::vector<std::string> moments = {"idle",
+                                            "pending",
+                                            "detached_eager",
+                                            "first_calls",
+                                            "detached_predict",
+                                            "detached_map",
+                                            "detached_loop",
+                                            "joined_by_static",
+                                            "globals",
+                                            "thread_locals",
+                                            "static_computes",
+                                            "runtime_computing",
+                                            "iterator_outlives_runtime",
+                                            "scope_outlives",
+                                            "tapes",
+                                            "shut_down_early"};
   const std::vector<std::string> ways = {"return", "exit", "exit_in_thread", "exit_in_map",
                                          "shutdown"};
   constexpr std::size_t kAtOnce = 3;

@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <atomic>
 #include <complex>
 #include <initializer_list>
 #include <limits>
@@ -100,9 +99,7 @@ std::string library_name() {
 }
 
 Entry::Entry() {
-  // The handler of the program's end need not be registered at every call.
-  static std::atomic<std::uint64_t> calls{0};
-  noticed_.emplace(calls.load(std::memory_order_relaxed) < 16 ? calls.fetch_add(1) : 16);
+  noticed_.emplace();
   if (!noticed_->allowed()) {
     noticed_.reset();
     if (!onednn::program_ends_here()) onednn::stop_at_program_end();

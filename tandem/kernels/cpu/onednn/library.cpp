@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include "tandem/core/error.h"
+#include "tandem/kernels/cpu/onednn/static_objects.h"
 
 #if defined(DNNL_CPU_THREADING_RUNTIME) && DNNL_CPU_THREADING_RUNTIME == DNNL_RUNTIME_TBB
 #error \
@@ -34,7 +35,10 @@ const OpenMp& open_mp() {
 }  // namespace
 
 const dnnl::engine& engine() {
-  static const auto* cpu = new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  static const auto* cpu = [] {
+    keep_static_objects();
+    return new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  }();
   return *cpu;
 }
 

@@ -1,7 +1,6 @@
 #include "tandem/kernels/cpu/onednn/matmul.h"
 
 #include <algorithm>
-#include <atomic>
 
 #include "tandem/kernels/cpu/onednn/call.h"
 #include "tandem/kernels/cpu/onednn/program_end.h"
@@ -67,10 +66,7 @@ bool gemm_is_assumed_faster([[maybe_unused]] const MatMul& w) {
 
 bool gemm(const MatMul& w, const void* a, const void* b, void* c) {
   if (w.dtype != DType::kFloat || !fits(w)) return false;
-  // The first calls make what the others use.
-  static std::atomic<std::uint64_t> calls{0};
-  const MakingScope making(calls.load(std::memory_order_relaxed) < 64 ? calls.fetch_add(1) / 4
-                                                                      : 64);
+  const MakingScope making;
   if (!making.allowed()) return false;
   const OneThread one_thread;
   for (std::int64_t i = 0; i < w.batch; ++i) {

@@ -9,9 +9,8 @@
 #include <cstdlib>
 #include <thread>
 
-#include <dnnl.h>
-
 #include "tandem/core/error.h"
+#include "tandem/kernels/cpu/onednn/static_objects.h"
 
 namespace tandem::cpu::onednn {
 namespace {
@@ -20,7 +19,7 @@ std::atomic<bool> g_ends{false};
 std::atomic<int> g_making{0};
 std::atomic<std::thread::id> g_ends_on{};
 
-// Runs before the library's static objects are destroyed: it was registered after they were made.
+// Runs before the libraries that are used here free what they have, as they are unloaded.
 void end_making() {
   if (g_ends.exchange(true, std::memory_order_seq_cst)) return;
   g_ends_on.store(std::this_thread::get_id());
@@ -29,28 +28,9 @@ void end_making() {
     std::this_thread::sleep_for(std::chrono::microseconds(100));
 }
 
-// Making a primitive may make static objects, so the handler is registered again. The library has
-// some hundred of them, all made with the first primitives of their kinds.
-void register_handler() {
-  constexpr int kMax = 1024;
-  static std::atomic<int> registered{0};
-  if (registered.load(std::memory_order_relaxed) < kMax && registered.fetch_add(1) < kMax)
-    std::atexit(end_making);
-}
-
-// The library's cache of primitives, which the making of each of them locks, is made with the first
-// one. Were the program to end while that goes on, the cache would be destroyed under it, since the
-// handler above is registered only afterwards: so the cache is made, and the handler registered,
-// before.
-void make_cache() {
-  static const bool made = [] {
-    int capacity = 0;
-    dnnl_get_primitive_cache_capacity(&capacity);
-    std::atexit(end_making);
-    return true;
-  }();
-  static_cast<void>(made);
-}
+// Registered as this library is loaded, hence after the ones that it uses: a program may end before
+// it has called any of them.
+const bool g_registered = std::atexit(end_making) == 0;
 
 bool is_main_thread() { return syscall(SYS_gettid) == getpid(); }
 
@@ -65,16 +45,13 @@ bool is_detached() {
 
 }  // namespace
 
-MakingScope::MakingScope(std::uint64_t calls_before) : first_(calls_before < 16) {
-  if (first_) make_cache();
+MakingScope::MakingScope() {
+  keep_static_objects();
   g_making.fetch_add(1, std::memory_order_seq_cst);
   allowed_ = !g_ends.load(std::memory_order_seq_cst);
 }
 
-MakingScope::~MakingScope() {
-  if (allowed_ && first_) register_handler();
-  g_making.fetch_sub(1, std::memory_order_seq_cst);
-}
+MakingScope::~MakingScope() { g_making.fetch_sub(1, std::memory_order_seq_cst); }
 
 bool program_ends_here() { return g_ends_on.load() == std::this_thread::get_id(); }
 

@@ -1,17 +1,12 @@
 #pragma once
 
-#include <cstdint>
-
 namespace tandem::cpu::onednn {
 
 /// For the making of a primitive, or a call of BLAS, which use static objects of their libraries:
-/// the program's end, which destroys those, waits for the block. What is made in the block is known
-/// to be destroyed later than the program's end is noticed.
+/// the program's end, which destroys those, waits for the block.
 class MakingScope {
  public:
-  /// Calls that make something only the first times they are called give the number of their calls
-  /// so far, so that these are not all noticed.
-  explicit MakingScope(std::uint64_t calls_before = 0);
+  MakingScope();
   ~MakingScope();
   MakingScope(const MakingScope&) = delete;
   MakingScope& operator=(const MakingScope&) = delete;
@@ -21,7 +16,6 @@ class MakingScope {
 
  private:
   bool allowed_;
-  const bool first_;
 };
 
 /// Whether the calling thread is the one that ends the program: static objects that are still there

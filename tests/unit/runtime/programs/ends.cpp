@@ -1,5 +1,7 @@
 // ends DEVICES MOMENT WAY: a program that ends in some WAY at some MOMENT. It exits with 0 and
 // prints "ready" once it is at that moment; ends_test starts it with every combination.
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -107,6 +109,17 @@ void detached_eager() {
     });
   }
   progress->wait_for(6);
+}
+
+// The program ends while its first products make what the later ones use.
+void first_calls() {
+  for (int t = 0; t < 2; ++t) {
+    detach([t] {
+      for (std::int64_t n = 100 + 60 * t;; ++n)
+        static_cast<void>(td::reduce_sum(td::matmul(td::ones({n, n}), td::ones({n, n}))));
+    });
+  }
+  std::this_thread::sleep_for(std::chrono::microseconds(getpid() * 37 % 6000));
 }
 
 void detached_predict() {
@@ -362,6 +375,7 @@ int main(int argc, char** argv) {
       {"idle", idle},
       {"pending", pending},
       {"detached_eager", detached_eager},
+      {"first_calls", first_calls},
       {"detached_predict", detached_predict},
       {"detached_map", detached_map},
       {"detached_loop", detached_loop},
