@@ -112,7 +112,7 @@ bool replace_registration() {
     ElfW(Addr) base;
     bool replaced;
   };
-  // Linked statically, oneDNN's objects cannot be told from this library's.
+  // Linked statically, oneDNN's objects cannot be distinguished from this library's.
   Search search{base_of(reinterpret_cast<const void*>(&dnnl_version)), false};
   if (search.base == 0 || search.base == base_of(reinterpret_cast<const void*>(&base_of)))
     return false;
