@@ -66,7 +66,7 @@ def layers():
     image = tf.abs(numbers((2, 8, 8, 3))) * 255.0
     add("colors", k.RandomSaturation((0.3, 0.3))(tf.abs(numbers((2, 8, 8, 3))), training=True),
         k.RandomColorDegeneration((0.4, 0.4))(image, training=True),
-        k.RandomSharpness((0.8, 0.8))(image, training=True), k.RandomPosterization(3)(image, training=True),
+        k.RandomSharpness((0.8, 0.8))(image, training=True), k.RandomPosterization((3, 3))(image, training=True),
         k.Solarization(0.0, 0.0)(image, training=True), k.AutoContrast()(image, training=True),
         k.Equalization()(image, training=True), k.RandomHue((0.0, 0.0))(image, training=True),
         k.RandomGaussianBlur(1.0, 3, 1.0, seed=1)(image, training=False),

@@ -92,7 +92,7 @@ void layers() {
   add("colors", {RandomSaturation(ShareRange(0.3, 0.3))(td::abs(numbers({2, 8, 8, 3})), training),
                  RandomColorDegeneration(ShareRange(0.4, 0.4))(image, training),
                  RandomSharpness(ShareRange(0.8, 0.8))(image, training),
-                 RandomPosterization(3)(image, training), Solarization()(image, training),
+                 RandomPosterization(3, 3)(image, training), Solarization()(image, training),
                  AutoContrast()(image, training), Equalization()(image, training),
                  RandomHue(0.0)(image, training), RandomGaussianBlur({.seed = 1})(image),
                  RandomShear(0.0, 0.0)(image, training)});

@@ -273,7 +273,7 @@ RandomColorDegeneration::RandomColorDegeneration(ShareRange factor, const Colour
 RandomSharpness::RandomSharpness(ShareRange factor, const ColourOptions& o)
     : Layer(make_layer<SharpnessImpl>(factor, o)) {}
 RandomPosterization::RandomPosterization(std::int64_t factor, const ColourOptions& o)
-    : RandomPosterization(factor, factor, o) {}
+    : RandomPosterization(1, factor, o) {}
 RandomPosterization::RandomPosterization(std::int64_t from, std::int64_t to, const ColourOptions& o)
     : Layer(make_layer<PosterizationImpl>(from, to, o)) {}
 RandomColorJitter::RandomColorJitter(const ColorJitterOptions& o)

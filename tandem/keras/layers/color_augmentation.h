@@ -40,7 +40,8 @@ class TANDEM_EXPORT RandomSharpness : public Layer {
  public:
   explicit RandomSharpness(ShareRange factor, const ColourOptions& options = {});
 };
-/// Only the highest bits of 8: as many as the factor, from 1 to 8.
+/// Only the highest bits of 8: as many as are drawn from `from` (by default 1) to below `to`, or
+/// exactly that many if they are equal; 1 to 8.
 class TANDEM_EXPORT RandomPosterization : public Layer {
  public:
   explicit RandomPosterization(std::int64_t factor, const ColourOptions& options = {});

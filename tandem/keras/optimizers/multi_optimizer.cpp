@@ -152,7 +152,6 @@ class ScheduleFreeImpl final : public OptimizerImpl {
     if (options_.warmup_steps > 0)
       lr = lr * minimum(step / static_cast<double>(options_.warmup_steps), 1.0);
     const double b1 = options_.beta_1;
-    const Tensor before = current_[i].read_value();
     const Tensor correction = 1.0 - pow(constant(Tensor(options_.beta_2), dtype), step);
     const Tensor square_mean = squares_[i].read_value();
     squares_[i].assign_add((square(g) - square_mean) * (1 - options_.beta_2));
@@ -160,7 +159,9 @@ class ScheduleFreeImpl final : public OptimizerImpl {
     current_[i].assign_sub(lr * g / size);
     const Tensor now = current_[i].read_value();
     const Tensor share = 1.0 / step;
-    const Tensor mean = (w.read_value() - (1 - b1) * before) / b1;
+    // Keras on TensorFlow reads `current` after the update here, where the published method has the
+    // value before it. The figures are to be Keras'.
+    const Tensor mean = (w.read_value() - (1 - b1) * now) / b1;
     const Tensor new_mean = (1.0 - share) * mean + share * now;
     w.assign((1 - b1) * now + b1 * new_mean);
   }
