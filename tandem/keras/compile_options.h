@@ -64,12 +64,34 @@ class Metrics {
   std::map<std::string, std::vector<Metric>> by_name_;
 };
 
+/// What the losses of the outputs are multiplied by: one number for each output in order, or by the
+/// outputs' names, others with 1.
+///
+///     .loss_weights = {1, 0.2}        .loss_weights = {{"kind", 0.2}}
+class LossWeights {
+ public:
+  using Named = std::pair<const std::string, double>;
+
+  LossWeights() = default;
+  LossWeights(std::initializer_list<double> each) : each_(each) {}
+  LossWeights(std::vector<double> each) : each_(std::move(each)) {}
+  LossWeights(std::initializer_list<Named> by_name) : by_name_(by_name) {}
+  LossWeights(std::map<std::string, double> by_name) : by_name_(std::move(by_name)) {}
+
+  const std::vector<double>& each() const { return each_; }
+  const std::map<std::string, double>& by_name() const { return by_name_; }
+  bool empty() const { return each_.empty() && by_name_.empty(); }
+
+ private:
+  std::vector<double> each_;
+  std::map<std::string, double> by_name_;
+};
+
 /// How a model is to be trained; see Model::compile.
 struct CompileOptions {
   Optimizer optimizer = "rmsprop";
   Losses loss = {};
-  /// One for each output (or one for a single output): the loss is their weighted sum.
-  std::vector<double> loss_weights = {};
+  LossWeights loss_weights = {};
   Metrics metrics = {};
   /// Metrics that take the sample weights into account.
   Metrics weighted_metrics = {};

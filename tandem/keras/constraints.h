@@ -9,6 +9,7 @@
 
 #include "tandem/core/export.h"
 #include "tandem/core/name_argument.h"
+#include "tandem/keras/config.h"
 #include "tandem/runtime/tensor.h"
 
 namespace tandem::keras {
@@ -18,7 +19,7 @@ namespace tandem::keras {
 /// `constraints`, or any callable `Tensor(Tensor)`.
 class TANDEM_EXPORT Constraint {
  public:
-  using Function = std::function<Tensor(const Tensor&)>;
+  using Function = std::function<Tensor(const Tensor& weight)>;
   Constraint() = default;  ///< none
   Constraint(const char* name)
       : Constraint(tandem::internal::name_argument(name, "the name of a constraint")) {}
@@ -26,13 +27,24 @@ class TANDEM_EXPORT Constraint {
   template <class F>
   requires(std::is_invocable_r_v<Tensor, const F&, const Tensor&> &&
            !std::is_base_of_v<Constraint, F>) Constraint(F function)
-      : function_(std::move(function)) {}
+      : Constraint("custom", Function(std::move(function))) {}
 
   bool defined() const { return function_ != nullptr; }
   Tensor operator()(const Tensor& weight) const { return function_ ? function_(weight) : weight; }
+  /// Empty if there is none.
+  const Function& function() const { return function_; }
+  const std::string& name() const { return name_; }
+  /// What it was made with.
+  const Config& config() const { return config_; }
+
+ protected:
+  Constraint(std::string name, Function function, Config config = {})
+      : name_(std::move(name)), function_(std::move(function)), config_(std::move(config)) {}
 
  private:
+  std::string name_;
   Function function_;
+  Config config_;
 };
 
 namespace constraints {

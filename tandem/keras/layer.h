@@ -96,8 +96,11 @@ class TANDEM_EXPORT Layer {
   bool trainable() const;
   void set_trainable(bool trainable) const;
 
-  /// The penalties of the weights' regularizers, scalars.
+  /// What add_loss received in the last call, here and in the layers within, then the penalties of
+  /// the weights' regularizers: scalars.
   std::vector<Tensor> losses() const;
+  /// Adds a scalar to the loss, for use while the layer is called: in a Lambda, say.
+  void add_loss(const Tensor& loss) const;
 
   // ---- For models and layers. ----
   const std::shared_ptr<LayerImpl>& impl() const;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "tandem/core/shape.h"
 #include "tandem/keras/call_options.h"
 #include "tandem/keras/config.h"
+#include "tandem/keras/constraints.h"
 #include "tandem/keras/dtype_policy.h"
 #include "tandem/keras/initializers.h"
 #include "tandem/keras/layer.h"
@@ -33,6 +35,7 @@ struct LayerSettings {
 struct WeightOptions {
   Initializer initializer = "glorot_uniform";
   Regularizer regularizer = {};
+  Constraint constraint = {};  ///< optimizers apply it after each step
   bool trainable = true;
   std::optional<DType> dtype = std::nullopt;  ///< the layer's variable_dtype() by default
   bool autocast = true;                       ///< is cast to compute_dtype() where `call` uses it
@@ -137,6 +140,12 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
   };
   virtual std::vector<SavedPart> saved_parts() const;
 
+  /// Adds a scalar to the loss of the training step under way. For use in `call`. Outside of fit it
+  /// is among Layer::losses until the next call.
+  void add_loss(const Tensor& loss) const;
+  /// What `add_loss` received in the last call, here and in the layers within.
+  std::vector<Tensor> added_losses() const;
+
   /// The shapes of its outputs in the last call with KerasTensors.
   const std::vector<PartialShape>& output_shapes() const { return output_shapes_; }
 
@@ -155,8 +164,6 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
   void build_sublayer(const Layer& layer, const std::vector<PartialShape>& inputs);
   [[deprecated("use build_sublayer")]] void build_within(const Layer& layer,
                                                          const std::vector<PartialShape>& inputs);
-  /// Adds a scalar to the loss of the training step under way. For use in `call`.
-  void add_loss(const Tensor& loss) const;
   /// For layers that have no weights of their own: they count as built from the start.
   void without_weights() { built_ = true; }
   /// The next use builds again.
@@ -183,6 +190,7 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
   void note_masks(const std::vector<Tensor>& inputs, const CallOptions& how,
                   const std::vector<Tensor>& outputs) const;
   void collect_weights(bool trainable, std::vector<Weight>& into) const;
+  void collect_losses(std::uint64_t call, std::vector<Tensor>& into) const;
 
   std::string class_name_;
   LayerSettings settings_;
@@ -199,6 +207,9 @@ class TANDEM_EXPORT LayerImpl : public std::enable_shared_from_this<LayerImpl> {
   int min_rank_ = -1;
   std::vector<std::pair<int, std::int64_t>> sizes_;
   int num_calls_ = 0;
+  mutable std::vector<Tensor> losses_;     // of add_loss
+  mutable std::uint64_t losses_call_ = 0;  // the call that they are from
+  std::uint64_t last_call_ = 0;
   std::vector<PartialShape> output_shapes_;
 };
 

@@ -119,6 +119,8 @@ class TANDEM_EXPORT Model : public Layer {
   std::vector<Layer> layers() const;
   /// Throws NotFoundError naming the layers that there are.
   Layer get_layer(const std::string& name) const;
+  /// The layer at this index of `layers()`. Throws InvalidArgumentError if there are fewer.
+  Layer get_layer(int index) const;
   /// The optimizer of the compiled model; FailedPreconditionError before `compile`.
   const Optimizer& optimizer() const;
   /// Ends fit after the batch under way.

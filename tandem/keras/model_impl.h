@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -7,7 +8,9 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/data/element.h"
 #include "tandem/keras/layer_impl.h"
+#include "tandem/keras/metric.h"
 #include "tandem/keras/model.h"
 
 namespace tandem::keras {
@@ -31,6 +34,8 @@ class Trainer;
 ///       td::keras::Layer inner_;
 ///     };
 ///     auto model = td::keras::make_model<Residual>();
+///
+/// A model with a train_step of its own need not override `call`.
 class TANDEM_EXPORT ModelImpl : public LayerImpl {
  public:
   explicit ModelImpl(std::string class_name, LayerSettings settings = {});
@@ -46,6 +51,32 @@ class TANDEM_EXPORT ModelImpl : public LayerImpl {
   /// The layers that a summary lists.
   virtual std::vector<Layer> layers() const { return sublayers(); }
 
+  // ---- Steps of one's own. ----
+  /// What a step gives: values by name, which fit and evaluate show as they are; nothing: they show
+  /// the compiled loss and metrics.
+  using StepResults = std::map<std::string, Tensor>;
+  /// What fit does with a batch. Override it to train in another way: the body is traced like a
+  /// td::function. By default forward, compiled loss, gradients, update and metrics.
+  virtual StepResults train_step(const data::Element& batch);
+  /// What evaluate, and validation in fit, do with a batch.
+  virtual StepResults test_step(const data::Element& batch);
+  /// What predict does with the inputs of a batch: `call` with training = false.
+  virtual std::vector<Tensor> predict_step(const std::vector<Tensor>& inputs);
+  /// Metrics of one's own steps: they start over in each epoch and each evaluation.
+  virtual std::vector<Metric> metrics() const { return {}; }
+
+  // For use in steps of one's own.
+  /// The compiled optimizer. Throws FailedPreconditionError before `compile`.
+  const Optimizer& optimizer() const;
+  std::vector<Variable> trainable_variables() const;
+  /// The compiled losses of these predictions, with what add_loss received and the penalties of
+  /// regularizers.
+  Tensor compute_loss(const TensorList& y, const TensorList& y_pred,
+                      const Tensor& sample_weight = {});
+  /// Updates the compiled loss and metrics, which a step that returns nothing shows.
+  void update_metrics(const TensorList& y, const TensorList& y_pred, const Tensor& loss,
+                      const Tensor& sample_weight = {});
+
   // ---- For Model and fit. ----
   void set_trainer(std::shared_ptr<internal::Trainer> trainer) { trainer_ = std::move(trainer); }
   const std::shared_ptr<internal::Trainer>& trainer() const { return trainer_; }
@@ -59,7 +90,10 @@ class TANDEM_EXPORT ModelImpl : public LayerImpl {
   void layers_changed();
 
  private:
+  friend class internal::Trainer;
+  internal::Trainer& stepping_trainer() const;
   std::shared_ptr<internal::Trainer> trainer_;
+  internal::Trainer* stepping_ = nullptr;  // whose step is under way
   std::mutex predictor_mutex_;  // several threads may predict with one model
   std::shared_ptr<internal::Predictor> predictor_;
 };

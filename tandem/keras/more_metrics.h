@@ -94,4 +94,27 @@ TANDEM_EXPORT Tensor pearson_correlation(const Tensor& y_true, const Tensor& y_p
 TANDEM_EXPORT Tensor concordance_correlation(const Tensor& y_true, const Tensor& y_pred,
                                              std::int64_t axis = -1);
 
+struct OperatingPointOptions {
+  std::int64_t num_thresholds = 200;
+  std::optional<std::int64_t> class_id = std::nullopt;  ///< only this column
+  std::string name = {};
+};
+// The best value of one measure among the thresholds at which another is at least as given.
+class TANDEM_EXPORT SensitivityAtSpecificity : public Metric {
+ public:
+  explicit SensitivityAtSpecificity(double specificity, const OperatingPointOptions& options = {});
+};
+class TANDEM_EXPORT SpecificityAtSensitivity : public Metric {
+ public:
+  explicit SpecificityAtSensitivity(double sensitivity, const OperatingPointOptions& options = {});
+};
+class TANDEM_EXPORT PrecisionAtRecall : public Metric {
+ public:
+  explicit PrecisionAtRecall(double recall, const OperatingPointOptions& options = {});
+};
+class TANDEM_EXPORT RecallAtPrecision : public Metric {
+ public:
+  explicit RecallAtPrecision(double precision, const OperatingPointOptions& options = {});
+};
+
 }  // namespace tandem::keras::metrics

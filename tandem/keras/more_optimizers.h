@@ -13,7 +13,8 @@
 namespace tandem::keras::optimizers {
 
 // Optimizers for sparse linear models and for large networks, with Keras' defaults and formulas.
-// The last five options are OptimizerSettings'.
+// The options from weight_decay on are
+// OptimizerSettings'.
 
 struct LionOptions {
   LearningRate learning_rate = 0.001;
@@ -23,6 +24,11 @@ struct LionOptions {
   std::optional<double> clipnorm = std::nullopt;
   std::optional<double> clipvalue = std::nullopt;
   std::optional<double> global_clipnorm = std::nullopt;
+  bool use_ema = false;
+  double ema_momentum = 0.99;
+  std::optional<std::int64_t> ema_overwrite_frequency = std::nullopt;
+  std::optional<double> loss_scale_factor = std::nullopt;
+  std::optional<std::int64_t> gradient_accumulation_steps = std::nullopt;
   std::string name = {};
 };
 /// Steps of the size of the rate, by the sign of a running mean of the gradient (Chen et al. 2023).
@@ -47,6 +53,11 @@ struct FtrlOptions {
   std::optional<double> clipnorm = std::nullopt;
   std::optional<double> clipvalue = std::nullopt;
   std::optional<double> global_clipnorm = std::nullopt;
+  bool use_ema = false;
+  double ema_momentum = 0.99;
+  std::optional<std::int64_t> ema_overwrite_frequency = std::nullopt;
+  std::optional<double> loss_scale_factor = std::nullopt;
+  std::optional<std::int64_t> gradient_accumulation_steps = std::nullopt;
   std::string name = {};
 };
 /// Follow the regularised leader, for shallow models with many sparse features (McMahan et al.
@@ -69,6 +80,11 @@ struct LambOptions {
   std::optional<double> clipnorm = std::nullopt;
   std::optional<double> clipvalue = std::nullopt;
   std::optional<double> global_clipnorm = std::nullopt;
+  bool use_ema = false;
+  double ema_momentum = 0.99;
+  std::optional<std::int64_t> ema_overwrite_frequency = std::nullopt;
+  std::optional<double> loss_scale_factor = std::nullopt;
+  std::optional<std::int64_t> gradient_accumulation_steps = std::nullopt;
   std::string name = {};
 };
 /// Adam with steps in proportion to each weight's norm, for large batches (You et al. 2019).
@@ -92,6 +108,11 @@ struct AdafactorOptions {
   std::optional<double> clipnorm = std::nullopt;
   std::optional<double> clipvalue = std::nullopt;
   std::optional<double> global_clipnorm = std::nullopt;
+  bool use_ema = false;
+  double ema_momentum = 0.99;
+  std::optional<std::int64_t> ema_overwrite_frequency = std::nullopt;
+  std::optional<double> loss_scale_factor = std::nullopt;
+  std::optional<std::int64_t> gradient_accumulation_steps = std::nullopt;
   std::string name = {};
 };
 /// Second moments kept as a row and a column for each matrix, to save memory (Shazeer & Stern
@@ -123,6 +144,11 @@ struct MuonOptions {
   std::optional<double> clipnorm = std::nullopt;
   std::optional<double> clipvalue = std::nullopt;
   std::optional<double> global_clipnorm = std::nullopt;
+  bool use_ema = false;
+  double ema_momentum = 0.99;
+  std::optional<std::int64_t> ema_overwrite_frequency = std::nullopt;
+  std::optional<double> loss_scale_factor = std::nullopt;
+  std::optional<std::int64_t> gradient_accumulation_steps = std::nullopt;
   std::string name = {};
 };
 /// Matrices move along the nearest orthogonal matrix to their momentum; all else, and embeddings,

@@ -23,6 +23,16 @@ struct OptimizerSettings {
   std::optional<double> clipnorm = std::nullopt;         ///< largest norm of each gradient
   std::optional<double> clipvalue = std::nullopt;        ///< largest absolute value in a gradient
   std::optional<double> global_clipnorm = std::nullopt;  ///< largest norm of all gradients together
+  /// Keeps a moving average of each weight: momentum · average + (1 − momentum) · weight. fit puts
+  /// the averages into the weights at its end; a loop of your own calls finalize_variable_values.
+  bool use_ema = false;
+  double ema_momentum = 0.99;
+  /// Puts the averages into the weights after every so many steps.
+  std::optional<std::int64_t> ema_overwrite_frequency = std::nullopt;
+  /// The loss is multiplied by it before it is differentiated, gradients are divided by it.
+  std::optional<double> loss_scale_factor = std::nullopt;
+  /// Weights change in every Nth step (N ≥ 2), by the mean of the gradients since the last change.
+  std::optional<std::int64_t> gradient_accumulation_steps = std::nullopt;
   std::string name = {};
 };
 
@@ -58,6 +68,10 @@ class TANDEM_EXPORT OptimizerImpl {
   // ---- What an optimizer around another one overrides. ----
   virtual void apply(const std::vector<Tensor>& gradients, const std::vector<Variable>& weights);
   virtual Tensor scale_loss(const Tensor& loss) const;
+  /// The number of changes of the weights so far: int64, a scalar.
+  virtual Tensor steps() const;
+  virtual void finalize_variable_values() const;
+  virtual const std::vector<Variable>& averages() const { return averages_; }
   virtual std::vector<Variable> variables() const { return variables_; }
   /// What a checkpoint holds, by the names of Keras' attributes: "_iterations", "_variables/2".
   virtual std::vector<std::pair<std::string, Variable>> saved_parts() const;
@@ -82,6 +96,9 @@ class TANDEM_EXPORT OptimizerImpl {
   Variable add_state(const std::string& name, const Tensor& initial);
 
  private:
+  void change(const std::vector<Tensor>& gradients, const std::vector<std::size_t>& indices);
+  void accumulate(const std::vector<Tensor>& gradients, const std::vector<std::size_t>& indices);
+  void average();
   std::vector<Tensor> clip(std::vector<Tensor> gradients) const;
   std::size_t index_of(const Variable& weight) const;
 
@@ -92,6 +109,8 @@ class TANDEM_EXPORT OptimizerImpl {
   Variable learning_rate_;  // undefined with a schedule
   std::vector<Variable> weights_;
   std::vector<Variable> variables_;
+  std::vector<Variable> averages_;                            // of the weights, with use_ema
+  std::vector<Variable> accumulators_;                        // of the gradients
   std::vector<std::pair<std::string, Variable>> attributes_;  // … which are not in Keras' list
   bool built_ = false;
   std::vector<std::function<void()>> when_built_;
@@ -136,7 +155,9 @@ class TANDEM_EXPORT Optimizer {
   double learning_rate() const;
   /// Throws FailedPreconditionError if the rate follows a schedule.
   void set_learning_rate(double value) const;
-  /// How many steps there were.
+  /// With use_ema puts the moving averages into the weights, for the end of training.
+  void finalize_variable_values() const { impl_->finalize_variable_values(); }
+  /// How many steps there were: changes of the weights, where gradients accumulate.
   std::int64_t iterations() const;
   /// iteration, learning_rate (unless it follows a schedule), and what goes with the weights.
   std::vector<Variable> variables() const;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -10,7 +11,8 @@
 
 namespace tandem::keras::optimizers {
 
-// Optimizers with Keras' defaults. The last five options are OptimizerSettings'.
+// Optimizers with Keras' defaults. The options from weight_decay on are
+// OptimizerSettings'.
 
 struct SGDOptions {
   LearningRate learning_rate = 0.01;
@@ -20,6 +22,11 @@ struct SGDOptions {
   std::optional<double> clipnorm = std::nullopt;
   std::optional<double> clipvalue = std::nullopt;
   std::optional<double> global_clipnorm = std::nullopt;
+  bool use_ema = false;
+  double ema_momentum = 0.99;
+  std::optional<std::int64_t> ema_overwrite_frequency = std::nullopt;
+  std::optional<double> loss_scale_factor = std::nullopt;
+  std::optional<std::int64_t> gradient_accumulation_steps = std::nullopt;
   std::string name = {};
 };
 /// w -= rate · g; with momentum m = momentum · m − rate · g, w += m (Nesterov: looks ahead).
@@ -42,6 +49,11 @@ struct AdamOptions {
   std::optional<double> clipnorm = std::nullopt;
   std::optional<double> clipvalue = std::nullopt;
   std::optional<double> global_clipnorm = std::nullopt;
+  bool use_ema = false;
+  double ema_momentum = 0.99;
+  std::optional<std::int64_t> ema_overwrite_frequency = std::nullopt;
+  std::optional<double> loss_scale_factor = std::nullopt;
+  std::optional<std::int64_t> gradient_accumulation_steps = std::nullopt;
   std::string name = {};
 };
 /// Steps scaled by running means of the gradient and its square (Kingma & Ba 2014).
@@ -64,6 +76,11 @@ struct AdamWOptions {
   std::optional<double> clipnorm = std::nullopt;
   std::optional<double> clipvalue = std::nullopt;
   std::optional<double> global_clipnorm = std::nullopt;
+  bool use_ema = false;
+  double ema_momentum = 0.99;
+  std::optional<std::int64_t> ema_overwrite_frequency = std::nullopt;
+  std::optional<double> loss_scale_factor = std::nullopt;
+  std::optional<std::int64_t> gradient_accumulation_steps = std::nullopt;
   std::string name = {};
 };
 /// Adam with weights that decay beside the gradient (Loshchilov & Hutter 2017).
@@ -86,6 +103,11 @@ struct RMSpropOptions {
   std::optional<double> clipnorm = std::nullopt;
   std::optional<double> clipvalue = std::nullopt;
   std::optional<double> global_clipnorm = std::nullopt;
+  bool use_ema = false;
+  double ema_momentum = 0.99;
+  std::optional<std::int64_t> ema_overwrite_frequency = std::nullopt;
+  std::optional<double> loss_scale_factor = std::nullopt;
+  std::optional<std::int64_t> gradient_accumulation_steps = std::nullopt;
   std::string name = {};
 };
 class TANDEM_EXPORT RMSprop : public Optimizer {
@@ -105,6 +127,11 @@ struct AdagradOptions {
   std::optional<double> clipnorm = std::nullopt;
   std::optional<double> clipvalue = std::nullopt;
   std::optional<double> global_clipnorm = std::nullopt;
+  bool use_ema = false;
+  double ema_momentum = 0.99;
+  std::optional<std::int64_t> ema_overwrite_frequency = std::nullopt;
+  std::optional<double> loss_scale_factor = std::nullopt;
+  std::optional<std::int64_t> gradient_accumulation_steps = std::nullopt;
   std::string name = {};
 };
 class TANDEM_EXPORT Adagrad : public Optimizer {
@@ -126,6 +153,11 @@ struct AdamLikeOptions {
   std::optional<double> clipnorm = std::nullopt;
   std::optional<double> clipvalue = std::nullopt;
   std::optional<double> global_clipnorm = std::nullopt;
+  bool use_ema = false;
+  double ema_momentum = 0.99;
+  std::optional<std::int64_t> ema_overwrite_frequency = std::nullopt;
+  std::optional<double> loss_scale_factor = std::nullopt;
+  std::optional<std::int64_t> gradient_accumulation_steps = std::nullopt;
   std::string name = {};
 };
 class TANDEM_EXPORT Adamax : public Optimizer {
@@ -153,6 +185,11 @@ struct AdadeltaOptions {
   std::optional<double> clipnorm = std::nullopt;
   std::optional<double> clipvalue = std::nullopt;
   std::optional<double> global_clipnorm = std::nullopt;
+  bool use_ema = false;
+  double ema_momentum = 0.99;
+  std::optional<std::int64_t> ema_overwrite_frequency = std::nullopt;
+  std::optional<double> loss_scale_factor = std::nullopt;
+  std::optional<std::int64_t> gradient_accumulation_steps = std::nullopt;
   std::string name = {};
 };
 class TANDEM_EXPORT Adadelta : public Optimizer {

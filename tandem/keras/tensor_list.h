@@ -1,6 +1,8 @@
 #pragma once
 
 #include <initializer_list>
+#include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -8,19 +10,29 @@
 
 namespace tandem::keras {
 
-/// The inputs or labels of a model: one tensor, or several in braces, `{images, captions}`.
+/// The inputs or labels of a model: one tensor, several in braces (`{images, captions}`), or by the
+/// names of the model's inputs or outputs: `td::data::TensorMap{{"image", images}, {"age", ages}}`.
 class TensorList {
  public:
   TensorList() = default;
   TensorList(Tensor tensor) : tensors_{std::move(tensor)} {}
   TensorList(std::initializer_list<Tensor> tensors) : tensors_(tensors) {}
   TensorList(std::vector<Tensor> tensors) : tensors_(std::move(tensors)) {}
+  TensorList(const std::map<std::string, Tensor>& tensors) {
+    for (const auto& [name, tensor] : tensors) {
+      names_.push_back(name);
+      tensors_.push_back(tensor);
+    }
+  }
 
   bool empty() const { return tensors_.empty(); }
   const std::vector<Tensor>& tensors() const { return tensors_; }
+  /// One for each tensor if they were given by name; else empty.
+  const std::vector<std::string>& names() const { return names_; }
 
  private:
   std::vector<Tensor> tensors_;
+  std::vector<std::string> names_;
 };
 
 }  // namespace tandem::keras

@@ -28,6 +28,9 @@ struct VariableOptions {
   /// Used as a Tensor within an AutocastScope (tandem/ops/autocast.h), a floating value has the
   /// scope's dtype.
   bool autocast = false;
+  /// What Keras' optimizers apply to the value after each step: from the new value to an allowed
+  /// one.
+  std::function<Tensor(const Tensor&)> constraint = nullptr;
 };
 
 /// A value that may change: parameters of models, counters, moving averages.
@@ -99,6 +102,8 @@ class TANDEM_EXPORT Variable {
   const PartialShape& shape() const;
   DType dtype() const;
   bool trainable() const;
+  /// Empty if there is none.
+  const std::function<Tensor(const Tensor&)>& constraint() const;
   /// Full name of the device that holds the value, as Tensor::device.
   const std::string& device() const;
   bool is_same(const Variable& other) const noexcept { return state_ == other.state_; }

@@ -88,6 +88,10 @@ ConfigValue to_config(const Regularizer& value) {
   if (!value.defined()) return {};
   return object("keras.regularizers", value.name(), value.config());
 }
+ConfigValue to_config(const Constraint& value) {
+  if (!value.defined()) return {};
+  return object("keras.constraints", value.name(), value.config());
+}
 ConfigValue to_config(const Reduction& value) {
   for (const auto& [reduction, name] : kReductions) {
     if (reduction == value) return std::string(name);
@@ -238,6 +242,15 @@ void from_config(const ConfigValue& value, Regularizer& into) {
     into = make_object<Regularizer>("regularizer", object_of(value, "regularizer"));
   }
 }
+void from_config(const ConfigValue& value, Constraint& into) {
+  if (is_none(value)) {
+    into = {};
+  } else if (const auto* text = std::get_if<std::string>(&value)) {
+    into = Constraint(*text);
+  } else {
+    into = make_object<Constraint>("constraint", object_of(value, "constraint"));
+  }
+}
 void from_config(const ConfigValue& value, Reduction& into) {
   if (is_none(value)) {
     into = Reduction::kNone;
@@ -301,6 +314,7 @@ ClassRegistry<Handle>& ClassRegistry<Handle>::instance() {
 template class ClassRegistry<Layer>;
 template class ClassRegistry<Initializer>;
 template class ClassRegistry<Regularizer>;
+template class ClassRegistry<Constraint>;
 template class ClassRegistry<LearningRateSchedule>;
 template class ClassRegistry<Loss>;
 template class ClassRegistry<Metric>;

@@ -11,6 +11,7 @@
 #include "tandem/core/error.h"
 #include "tandem/keras/activations.h"
 #include "tandem/keras/config.h"
+#include "tandem/keras/constraints.h"
 #include "tandem/keras/dtype_policy.h"
 #include "tandem/keras/initializers.h"
 #include "tandem/keras/layer.h"
@@ -50,6 +51,7 @@ ConfigValue to_config(const std::pair<std::int64_t, std::int64_t>& value);
 ConfigValue to_config(const ActivationFunction& value);
 ConfigValue to_config(const Initializer& value);
 ConfigValue to_config(const Regularizer& value);
+ConfigValue to_config(const Constraint& value);
 ConfigValue to_config(const Reduction& value);
 ConfigValue to_config(const LearningRate& value);
 ConfigValue to_config(const Layer& value);
@@ -76,6 +78,7 @@ void from_config(const ConfigValue& value, std::pair<std::int64_t, std::int64_t>
 void from_config(const ConfigValue& value, ActivationFunction& into);
 void from_config(const ConfigValue& value, Initializer& into);
 void from_config(const ConfigValue& value, Regularizer& into);
+void from_config(const ConfigValue& value, Constraint& into);
 void from_config(const ConfigValue& value, Reduction& into);
 void from_config(const ConfigValue& value, LearningRate& into);
 void from_config(const ConfigValue& value, DTypePolicy& into);

@@ -5,8 +5,10 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tandem/data/dataset.h"
+#include "tandem/keras/model_impl.h"
 #include "tandem/keras/tensor_list.h"
 #include "tandem/runtime/tensor.h"
 
@@ -22,6 +24,9 @@ struct Examples {
   data::Element components() const;
   std::int64_t count() const;
 };
+/// What was given by name in the order of the model's inputs and outputs. Throws
+/// InvalidArgumentError for a name that is missing.
+Examples arrange(const ModelImpl& model, const Examples& given);
 /// Throws InvalidArgumentError naming the tensors that do not fit.
 void check_examples(const Examples& examples);
 
@@ -38,7 +43,7 @@ Tensor weights_of_classes(const Tensor& labels, const std::map<std::int64_t, dou
 /// on where the epoch before ended, and starts over when it has come to its end.
 class BatchReader {
  public:
-  BatchReader(data::Dataset dataset, std::optional<std::int64_t> steps);
+  BatchReader(data::Dataset dataset, std::optional<std::int64_t> steps, const ModelImpl& model);
 
   const data::Dataset& dataset() const { return dataset_; }
   /// The number of batches of a pass; -1 if it is not known.
@@ -55,6 +60,7 @@ class BatchReader {
 
  private:
   data::Dataset dataset_;
+  std::vector<std::size_t> order_;  // of the components in a batch; empty: as they come
   std::optional<std::int64_t> limit_;
   std::int64_t steps_;
   std::optional<data::Iterator> iterator_;

@@ -20,6 +20,7 @@ inline constexpr auto kConvArguments = [](auto& a, auto& o) {
   a("use_bias", o.use_bias);
   a("bias_initializer", o.bias_initializer);
   a("bias_regularizer", o.bias_regularizer);
+  a("bias_constraint", o.bias_constraint);
   a("activity_regularizer", o.activity_regularizer);
 };
 
@@ -70,9 +71,10 @@ class ConvBase : public LayerImpl {
   }
   void add_bias(std::int64_t size) {
     if (!options_.use_bias) return;
-    bias_ = add_weight(
-        "bias", {size},
-        {.initializer = options_.bias_initializer, .regularizer = options_.bias_regularizer});
+    bias_ = add_weight("bias", {size},
+                       {.initializer = options_.bias_initializer,
+                        .regularizer = options_.bias_regularizer,
+                        .constraint = options_.bias_constraint});
   }
   void refuse_strides_with_dilation() const {
     const auto more = [](const Sizes& sizes) {

@@ -15,8 +15,8 @@ class LossCollector {
   LossCollector& operator=(const LossCollector&) = delete;
 
   const std::vector<Tensor>& losses() const { return losses_; }
-  /// To the innermost collector; forgotten if there is none.
-  static void add(const Tensor& loss);
+  /// To the innermost collector; false if there is none.
+  static bool add(const Tensor& loss);
 
  private:
   LossCollector* outer_;

@@ -9,6 +9,9 @@
 
 namespace tandem::keras::internal {
 
+/// Whether kAuto may be a bar (utils::enable_interactive_logging).
+bool interactive_logging();
+
 /// kAuto decided: the bar on a terminal, else a line an epoch.
 Verbose resolve(Verbose verbose);
 

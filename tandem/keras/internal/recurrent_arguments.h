@@ -17,8 +17,11 @@ inline constexpr auto kCellArguments = [](auto& a, auto& o, auto& units) {
   if constexpr (requires { o.unit_forget_bias; }) a("unit_forget_bias", o.unit_forget_bias);
   if constexpr (requires { o.reset_after; }) a("reset_after", o.reset_after);
   a("kernel_regularizer", o.kernel_regularizer);
+  a("kernel_constraint", o.kernel_constraint);
   a("recurrent_regularizer", o.recurrent_regularizer);
+  a("recurrent_constraint", o.recurrent_constraint);
   a("bias_regularizer", o.bias_regularizer);
+  a("bias_constraint", o.bias_constraint);
   a("seed", o.seed);
 };
 

@@ -14,6 +14,7 @@
 #include "tandem/keras/internal/mean_metric.h"
 #include "tandem/keras/logs.h"
 #include "tandem/keras/model_impl.h"
+#include "tandem/keras/tensor_list.h"
 #include "tandem/runtime/traced_function.h"
 #include "tandem/train/trackable.h"
 
@@ -47,7 +48,15 @@ class Trainer {
   void keep_next_function() { keep_next_function_ = true; }
   const ConcreteFunction& train_function() const { return train_function_; }
 
-  /// Loss and metrics since `reset`, by name in alphabetical order as Keras shows them.
+  /// What ModelImpl's steps do unless they are overridden; parts of them for those that are.
+  void compiled_train_step(const data::Element& batch);
+  void compiled_test_step(const data::Element& batch);
+  Tensor compute_loss(const TensorList& y, const TensorList& y_pred, const Tensor& sample_weight);
+  void update_metrics(const TensorList& y, const TensorList& y_pred, const Tensor& loss,
+                      const Tensor& sample_weight);
+
+  /// Loss and metrics since `reset`, or what the last step of the model's own gave, by name in
+  /// alphabetical order as Keras shows them.
   Logs results() const;
   void reset() const;
 
@@ -85,21 +94,28 @@ class Trainer {
     std::size_t output;
     bool weighted;
   };
-  using Step = TracedFunction<std::function<void(data::Element)>>;
-  using ObservedStep = TracedFunction<std::function<std::vector<Tensor>(data::Element)>>;
+  using Step = TracedFunction<std::function<std::vector<Tensor>(data::Element)>>;
+  /// What the model's own steps gave: names from the last trace, values from the last call.
+  struct Results {
+    std::vector<std::string> names;
+    std::vector<Tensor> values;
+  };
 
   Step make_train_step();
   Step make_test_step();
-  ObservedStep make_observed_step();
+  Step make_observed_step();
+  /// Runs the model's step; returns the values of its results, and notes their names.
+  std::vector<Tensor> model_step(bool training, const data::Element& batch);
+  void require_prepared(const data::Element& batch, bool training);
   void choose_losses();
   void choose_metrics();
   Batch split(const data::Element& batch) const;
+  /// The batch of the step under way with other labels or weights, if there are any.
+  Batch labelled(const TensorList& y, const Tensor& sample_weight) const;
   template <class Work>
   void attempt(Work work);
   void prepare(const data::Element& batch, bool training);
-  void train_step(const data::Element& batch, Observation* observation = nullptr);
   void train_observed(const data::Element& batch);
-  void test_step(const data::Element& batch);
   std::vector<Tensor> forward(const Batch& batch, bool training) const;
   Tensor total_loss(const Batch& batch, const std::vector<Tensor>& outputs,
                     std::span<const Tensor> added) const;
@@ -118,8 +134,13 @@ class Trainer {
   std::vector<std::function<void()>> when_ready_;
   Step train_;
   Step test_;
-  ObservedStep observed_;
+  Step observed_;
+  Results train_results_, test_results_;
+  const Results* last_results_ = nullptr;
+  const data::Element* batch_ = nullptr;  // of the step under way
+  bool own_steps_;                        // the model's class may override steps
   bool observe_next_ = false;
+  bool observing_ = false;
   Observation observation_;
   bool keep_next_function_ = false;
   ConcreteFunction train_function_;

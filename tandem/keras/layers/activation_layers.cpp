@@ -73,9 +73,10 @@ class PReLUImpl final : public LayerImpl {
       sizes.add_dim(one ? 1 : known_size(input, i));
       if (!one) require_size(i, sizes.dim(-1));
     }
-    alpha_ = add_weight(
-        "alpha", sizes,
-        {.initializer = options_.alpha_initializer, .regularizer = options_.alpha_regularizer});
+    alpha_ = add_weight("alpha", sizes,
+                        {.initializer = options_.alpha_initializer,
+                         .regularizer = options_.alpha_regularizer,
+                         .constraint = options_.alpha_constraint});
     require_rank(input.rank());
   }
 
@@ -130,6 +131,7 @@ constexpr auto kELU = [](auto& a, auto& o) { a("alpha", o.alpha); };
 constexpr auto kPReLU = [](auto& a, auto& o) {
   a("alpha_initializer", o.alpha_initializer);
   a("alpha_regularizer", o.alpha_regularizer);
+  a("alpha_constraint", o.alpha_constraint);
   a("shared_axes", o.shared_axes);
 };
 constexpr auto kSoftmax = [](auto& a, auto& o) { a("axis", o.axis); };

@@ -7,6 +7,7 @@
 
 #include "tandem/core/export.h"
 #include "tandem/keras/activations.h"
+#include "tandem/keras/constraints.h"
 #include "tandem/keras/initializers.h"
 #include "tandem/keras/layer.h"
 #include "tandem/keras/layers/sizes.h"
@@ -59,6 +60,7 @@ class TANDEM_EXPORT ELU : public Layer {
 struct PReLUOptions {
   Initializer alpha_initializer = "zeros";
   Regularizer alpha_regularizer = {};
+  Constraint alpha_constraint = {};
   std::vector<int> shared_axes = {};  ///< 1 is the first after the batch; they share a slope
   std::string name = {};
   bool trainable = true;

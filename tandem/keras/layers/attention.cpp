@@ -114,11 +114,13 @@ class MultiHeadAttentionImpl final : public LayerImpl {
     p.kernel = add_weight(name + "/kernel", kernel,
                           {.initializer = options_.kernel_initializer,
                            .regularizer = options_.kernel_regularizer,
+                           .constraint = options_.kernel_constraint,
                            .saved_as = saved_as + "/_kernel"});
     if (options_.use_bias) {
       p.bias = add_weight(name + "/bias", bias,
                           {.initializer = options_.bias_initializer,
                            .regularizer = options_.bias_regularizer,
+                           .constraint = options_.bias_constraint,
                            .saved_as = saved_as + "/bias"});
     }
     return p;
@@ -215,7 +217,9 @@ constexpr auto kArguments = [](auto& a, auto& o, auto& num_heads, auto& key_dim)
   a("kernel_initializer", o.kernel_initializer);
   a("bias_initializer", o.bias_initializer);
   a("kernel_regularizer", o.kernel_regularizer);
+  a("kernel_constraint", o.kernel_constraint);
   a("bias_regularizer", o.bias_regularizer);
+  a("bias_constraint", o.bias_constraint);
   a("seed", o.seed);
   a.ignore("attention_axes");  // inputs of rank 3 have but one
 };

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/keras/constraints.h"
 #include "tandem/keras/initializers.h"
 #include "tandem/keras/layer.h"
 #include "tandem/keras/regularizers.h"
@@ -20,6 +21,8 @@ struct MultiHeadAttentionOptions {
   Initializer bias_initializer = "zeros";
   Regularizer kernel_regularizer = {};
   Regularizer bias_regularizer = {};
+  Constraint kernel_constraint = {};
+  Constraint bias_constraint = {};
   bool use_gate = false;  ///< each head's result is multiplied by sigmoid(query · a kernel)
   /// How far a position looks to both sides: less than this number of positions.
   std::optional<std::int64_t> sliding_window = std::nullopt;

@@ -7,6 +7,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/checks.h"
+#include "tandem/keras/internal/image_augmentation.h"
 #include "tandem/keras/layer_impl.h"
 #include "tandem/keras/layers/preprocessing.h"
 #include "tandem/ops/arithmetic_ops.h"
@@ -22,41 +23,39 @@
 #include "tandem/runtime/dispatch.h"
 
 namespace tandem::keras {
+namespace internal {
+
+ImageAugmentation::ImageAugmentation(const char* class_name, const std::string& name,
+                                     std::optional<std::int64_t> seed)
+    : LayerImpl(class_name, {.name = name}), seeds_(add_seed_generator(seed)) {
+  without_weights();
+  require_min_rank(3);
+}
+
+Tensor ImageAugmentation::call(const Tensor& given, bool training) {
+  const Tensor x = cast(given, compute_dtype());
+  if (!training) return otherwise(x);
+  if (given.rank() == 4) return change(x, shape(x)[0]);
+  return squeeze(change(expand_dims(x, 0), Tensor(1)), {0});
+}
+
+Tensor ImageAugmentation::draw(const Tensor& count, double from, double to) {
+  const IntList size(reshape(count, {1}));
+  if (from == to) return fill(size, Tensor(from));
+  return tandem::random::stateless_uniform(size, IntList(seeds_.next()),
+                                           {.minval = from, .maxval = to});
+}
+
+Tensor ImageAugmentation::draw_for(const Tensor& images, const Tensor& count, double from,
+                                   double to) {
+  return cast(reshape(draw(count, from, to), {-1, 1, 1, 1}), images.dtype());
+}
+
+}  // namespace internal
+
 namespace {
 
-// Batches of images in floats; `change` makes them others while training.
-class ImageAugmentation : public LayerImpl {
- public:
-  ImageAugmentation(const char* class_name, const std::string& name,
-                    std::optional<std::int64_t> seed)
-      : LayerImpl(class_name, {.name = name}), seeds_(add_seed_generator(seed)) {
-    without_weights();
-    require_min_rank(3);
-  }
-  Tensor call(const Tensor& given, bool training) final {
-    const Tensor x = cast(given, compute_dtype());
-    if (!training) return otherwise(x);
-    if (given.rank() == 4) return change(x, shape(x)[0]);
-    return squeeze(change(expand_dims(x, 0), Tensor(1)), {0});
-  }
-
- protected:
-  virtual Tensor change(const Tensor& images, const Tensor& count) = 0;
-  virtual Tensor otherwise(const Tensor& images) { return images; }
-  // One number for each image.
-  Tensor draw(const Tensor& count, double from, double to) {
-    const IntList size(reshape(count, {1}));
-    if (from == to) return fill(size, Tensor(from));
-    return tandem::random::stateless_uniform(size, IntList(seeds_.next()),
-                                             {.minval = from, .maxval = to});
-  }
-  // … that broadcasts to the images.
-  Tensor draw_for(const Tensor& images, const Tensor& count, double from, double to) {
-    return cast(reshape(draw(count, from, to), {-1, 1, 1, 1}), images.dtype());
-  }
-
-  random::SeedGenerator seeds_;
-};
+using internal::ImageAugmentation;
 
 class FlipImpl final : public ImageAugmentation {
  public:

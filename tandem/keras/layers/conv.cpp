@@ -59,6 +59,7 @@ class ConvImpl final : public ConvBase<ConvOptions<Size>> {
     kernel_ = this->add_weight("kernel", this->kernel_shape({channels / o.groups, filters_}),
                                {.initializer = o.kernel_initializer,
                                 .regularizer = o.kernel_regularizer,
+                                .constraint = o.kernel_constraint,
                                 .saved_as = "_kernel"});
     this->add_bias(filters_);
   }
@@ -89,9 +90,10 @@ class DepthwiseConvImpl final : public ConvBase<DepthwiseConvOptions<Size>> {
   void build(const PartialShape& input) override {
     const auto& o = this->options_;
     const std::int64_t channels = this->channels_of(input);
-    kernel_ = this->add_weight(
-        "kernel", this->kernel_shape({channels, o.depth_multiplier}),
-        {.initializer = o.depthwise_initializer, .regularizer = o.depthwise_regularizer});
+    kernel_ = this->add_weight("kernel", this->kernel_shape({channels, o.depth_multiplier}),
+                               {.initializer = o.depthwise_initializer,
+                                .regularizer = o.depthwise_regularizer,
+                                .constraint = o.depthwise_constraint});
     this->add_bias(checked_multiply(channels, o.depth_multiplier));
   }
 
@@ -110,6 +112,7 @@ constexpr auto kConv = [](auto& a, auto& o, auto& filters, auto& kernel_size) {
   a("groups", o.groups);
   a("kernel_initializer", o.kernel_initializer);
   a("kernel_regularizer", o.kernel_regularizer);
+  a("kernel_constraint", o.kernel_constraint);
 };
 constexpr auto kDepthwise = [](auto& a, auto& o, auto& kernel_size) {
   a("kernel_size", kernel_size);
@@ -117,6 +120,7 @@ constexpr auto kDepthwise = [](auto& a, auto& o, auto& kernel_size) {
   a("depth_multiplier", o.depth_multiplier);
   a("depthwise_initializer", o.depthwise_initializer);
   a("depthwise_regularizer", o.depthwise_regularizer);
+  a("depthwise_constraint", o.depthwise_constraint);
   // Arguments of the convolution that Keras derives the class from.
   for (const char* name : {"filters", "groups", "kernel_initializer", "kernel_regularizer"})
     a.ignore(name);

@@ -5,6 +5,7 @@
 
 #include "tandem/core/export.h"
 #include "tandem/keras/activations.h"
+#include "tandem/keras/constraints.h"
 #include "tandem/keras/initializers.h"
 #include "tandem/keras/layer.h"
 #include "tandem/keras/layers/sizes.h"
@@ -27,6 +28,8 @@ struct ConvOptions {
   Regularizer kernel_regularizer = {};
   Regularizer bias_regularizer = {};
   Regularizer activity_regularizer = {};
+  Constraint kernel_constraint = {};
+  Constraint bias_constraint = {};
   std::string name = {};
   bool trainable = true;
   DTypePolicy dtype = {};
@@ -69,6 +72,8 @@ struct DepthwiseConvOptions {
   Regularizer depthwise_regularizer = {};
   Regularizer bias_regularizer = {};
   Regularizer activity_regularizer = {};
+  Constraint depthwise_constraint = {};
+  Constraint bias_constraint = {};
   std::string name = {};
   bool trainable = true;
   DTypePolicy dtype = {};

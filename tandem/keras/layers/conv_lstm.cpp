@@ -59,16 +59,19 @@ class ConvLSTMCellImpl final : public RNNCellImpl {
     const std::int64_t channels = known_size(input, channel_axis);
     for (int i = 1; i < rank; ++i) known_size(input, i);
     const std::int64_t columns = checked_multiply(filters_, 4);
-    kernel_ = add_weight(
-        "kernel", kernel_shape(channels, columns),
-        {.initializer = options_.kernel_initializer, .regularizer = options_.kernel_regularizer});
+    kernel_ = add_weight("kernel", kernel_shape(channels, columns),
+                         {.initializer = options_.kernel_initializer,
+                          .regularizer = options_.kernel_regularizer,
+                          .constraint = options_.kernel_constraint});
     recurrent_ = add_weight("recurrent_kernel", kernel_shape(filters_, columns),
                             {.initializer = options_.recurrent_initializer,
-                             .regularizer = options_.recurrent_regularizer});
+                             .regularizer = options_.recurrent_regularizer,
+                             .constraint = options_.recurrent_constraint});
     if (options_.use_bias) {
-      bias_ =
-          add_weight("bias", {columns},
-                     {.initializer = bias_initializer(), .regularizer = options_.bias_regularizer});
+      bias_ = add_weight("bias", {columns},
+                         {.initializer = bias_initializer(),
+                          .regularizer = options_.bias_regularizer,
+                          .constraint = options_.bias_constraint});
     }
     for (int i = 1, axis = 0; i < rank; ++i) {
       if (i == channel_axis) {
@@ -207,8 +210,11 @@ constexpr auto kArguments = [](auto& a, auto& o, auto& filters, auto& kernel_siz
   a("bias_initializer", o.bias_initializer);
   a("unit_forget_bias", o.unit_forget_bias);
   a("kernel_regularizer", o.kernel_regularizer);
+  a("kernel_constraint", o.kernel_constraint);
   a("recurrent_regularizer", o.recurrent_regularizer);
+  a("recurrent_constraint", o.recurrent_constraint);
   a("bias_regularizer", o.bias_regularizer);
+  a("bias_constraint", o.bias_constraint);
   a("dropout", o.dropout);
   a("recurrent_dropout", o.recurrent_dropout);
   a("seed", o.seed);

@@ -6,6 +6,7 @@
 
 #include "tandem/core/export.h"
 #include "tandem/keras/activations.h"
+#include "tandem/keras/constraints.h"
 #include "tandem/keras/initializers.h"
 #include "tandem/keras/layer.h"
 #include "tandem/keras/layers/sizes.h"
@@ -30,6 +31,9 @@ struct ConvLSTMOptions {
   Regularizer recurrent_regularizer = {};
   Regularizer bias_regularizer = {};
   Regularizer activity_regularizer = {};
+  Constraint kernel_constraint = {};
+  Constraint recurrent_constraint = {};
+  Constraint bias_constraint = {};
   double dropout = 0;            ///< of the inputs
   double recurrent_dropout = 0;  ///< of the state, the same for all steps
   std::optional<std::int64_t> seed = std::nullopt;

@@ -30,9 +30,10 @@ class ConvTransposeImpl final : public internal::ConvBase<ConvTransposeOptions<S
   void build(const PartialShape& input) override {
     const auto& o = this->options_;
     const std::int64_t channels = this->channels_of(input);
-    kernel_ = this->add_weight(
-        "kernel", this->kernel_shape({filters_, channels}),
-        {.initializer = o.kernel_initializer, .regularizer = o.kernel_regularizer});
+    kernel_ = this->add_weight("kernel", this->kernel_shape({filters_, channels}),
+                               {.initializer = o.kernel_initializer,
+                                .regularizer = o.kernel_regularizer,
+                                .constraint = o.kernel_constraint});
     this->add_bias(filters_);
   }
 
@@ -53,6 +54,7 @@ constexpr auto kArguments = [](auto& a, auto& o, auto& filters, auto& kernel_siz
   a("output_padding", o.output_padding);
   a("kernel_initializer", o.kernel_initializer);
   a("kernel_regularizer", o.kernel_regularizer);
+  a("kernel_constraint", o.kernel_constraint);
   a.ignore("groups");
 };
 

@@ -28,11 +28,13 @@ class DenseImpl final : public LayerImpl {
     kernel_ = add_weight("kernel", {size, units_},
                          {.initializer = options_.kernel_initializer,
                           .regularizer = options_.kernel_regularizer,
+                          .constraint = options_.kernel_constraint,
                           .saved_as = "_kernel"});
     if (options_.use_bias) {
-      bias_ = add_weight(
-          "bias", {units_},
-          {.initializer = options_.bias_initializer, .regularizer = options_.bias_regularizer});
+      bias_ = add_weight("bias", {units_},
+                         {.initializer = options_.bias_initializer,
+                          .regularizer = options_.bias_regularizer,
+                          .constraint = options_.bias_constraint});
     }
     require_size(-1, size);
   }
@@ -79,7 +81,9 @@ constexpr auto kArguments = [](auto& a, auto& o, auto& units) {
   a("kernel_initializer", o.kernel_initializer);
   a("bias_initializer", o.bias_initializer);
   a("kernel_regularizer", o.kernel_regularizer);
+  a("kernel_constraint", o.kernel_constraint);
   a("bias_regularizer", o.bias_regularizer);
+  a("bias_constraint", o.bias_constraint);
   a("activity_regularizer", o.activity_regularizer);
 };
 

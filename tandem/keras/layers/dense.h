@@ -5,6 +5,7 @@
 
 #include "tandem/core/export.h"
 #include "tandem/keras/activations.h"
+#include "tandem/keras/constraints.h"
 #include "tandem/keras/initializers.h"
 #include "tandem/keras/layer.h"
 #include "tandem/keras/regularizers.h"
@@ -19,6 +20,8 @@ struct DenseOptions {
   Regularizer kernel_regularizer = {};
   Regularizer bias_regularizer = {};
   Regularizer activity_regularizer = {};  ///< of the layer's result, divided by the batch size
+  Constraint kernel_constraint = {};
+  Constraint bias_constraint = {};
   std::string name = {};
   bool trainable = true;
   DTypePolicy dtype = {};

@@ -27,6 +27,7 @@ class EmbeddingImpl final : public LayerImpl {
     table_ = add_weight("embeddings", {input_dim_, output_dim_},
                         {.initializer = options_.embeddings_initializer,
                          .regularizer = options_.embeddings_regularizer,
+                         .constraint = options_.embeddings_constraint,
                          .saved_as = "_embeddings"});
   }
 
@@ -54,6 +55,7 @@ constexpr auto kArguments = [](auto& a, auto& o, auto& input_dim, auto& output_d
   a("mask_zero", o.mask_zero);
   a("embeddings_initializer", o.embeddings_initializer);
   a("embeddings_regularizer", o.embeddings_regularizer);
+  a("embeddings_constraint", o.embeddings_constraint);
 };
 
 }  // namespace

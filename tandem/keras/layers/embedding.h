@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/keras/constraints.h"
 #include "tandem/keras/initializers.h"
 #include "tandem/keras/layer.h"
 #include "tandem/keras/regularizers.h"
@@ -13,6 +14,7 @@ namespace tandem::keras {
 struct EmbeddingOptions {
   Initializer embeddings_initializer = "uniform";
   Regularizer embeddings_regularizer = {};
+  Constraint embeddings_constraint = {};
   /// 0 stands for "nothing here": the result gets a mask that leaves it out, for the layers after.
   bool mask_zero = false;
   std::string name = {};

@@ -1,24 +1,9 @@
 #include "tandem/keras/keras_tensor_ops.h"
 
-#include "tandem/keras/layer_impl.h"
+#include "tandem/keras/internal/operation_layer.h"
 
 namespace tandem::keras::internal {
 namespace {
-
-class OperationImpl final : public LayerImpl {
- public:
-  OperationImpl(const std::string& class_name, Operation operation)
-      : LayerImpl(class_name), operation_(std::move(operation)) {
-    without_weights();
-    keep_dtypes();
-  }
-  std::vector<Tensor> call_many(std::span<const Tensor> inputs, const CallOptions&) override {
-    return operation_(std::vector<Tensor>(inputs.begin(), inputs.end()));
-  }
-
- private:
-  Operation operation_;
-};
 
 // "reduce_mean" as Keras names classes: "ReduceMean".
 std::string class_name_of(const std::string& name) {

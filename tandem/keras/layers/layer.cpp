@@ -1,5 +1,7 @@
 #include "tandem/keras/layer.h"
 
+#include <algorithm>
+
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/call_node.h"
 #include "tandem/keras/layer_impl.h"
@@ -57,7 +59,14 @@ Config Layer::config() const { return impl()->config(); }
 const DTypePolicy& Layer::dtype_policy() const { return impl()->dtype_policy(); }
 std::string Layer::describe() const { return cat(class_name(), "(", config().to_string(), ")"); }
 
-void Layer::build(const PartialShape& input_shape) const { impl()->ensure_built({input_shape}); }
+void Layer::build(const PartialShape& input_shape) const {
+  impl()->ensure_built({input_shape});
+  const std::vector<Layer> within = impl()->sublayers();
+  const auto unbuilt = [](const Layer& layer) { return !layer.built(); };
+  // The layers of a model with a `call` of its own are built as it calls them.
+  if (std::any_of(within.begin(), within.end(), unbuilt))
+    impl()->infer({{compute_dtype(), input_shape}}, {});
+}
 bool Layer::built() const { return impl()->built(); }
 PartialShape Layer::compute_output_shape(const PartialShape& input_shape) const {
   return only(impl()->infer({{compute_dtype(), input_shape}}, {}), *impl_).shape;
@@ -140,12 +149,13 @@ bool Layer::trainable() const { return impl()->trainable(); }
 void Layer::set_trainable(bool trainable) const { impl()->set_trainable(trainable); }
 
 std::vector<Tensor> Layer::losses() const {
-  std::vector<Tensor> penalties;
+  std::vector<Tensor> penalties = impl()->added_losses();
   for (const LayerImpl::Weight& w : impl()->collect_weights()) {
     if (w.trainable && w.regularizer.defined())
       penalties.push_back(w.regularizer(w.variable.read_value()));
   }
   return penalties;
 }
+void Layer::add_loss(const Tensor& loss) const { impl()->add_loss(loss); }
 
 }  // namespace tandem::keras

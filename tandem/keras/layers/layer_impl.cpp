@@ -1,6 +1,7 @@
 #include "tandem/keras/layer_impl.h"
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <utility>
 
@@ -37,11 +38,39 @@ thread_local LossCollector* innermost_collector = nullptr;
 
 LossCollector::LossCollector() : outer_(innermost_collector) { innermost_collector = this; }
 LossCollector::~LossCollector() { innermost_collector = outer_; }
-void LossCollector::add(const Tensor& loss) {
+bool LossCollector::add(const Tensor& loss) {
   if (innermost_collector) innermost_collector->losses_.push_back(loss);
+  return innermost_collector != nullptr;
 }
 
 }  // namespace internal
+
+namespace {
+
+// The outermost call of a layer that this thread is in: numbers from 1 on.
+struct CurrentCall {
+  int depth = 0;
+  std::uint64_t id = 0;
+};
+thread_local CurrentCall current_call;
+
+class CallScope {
+ public:
+  CallScope() {
+    if (current_call.depth++ == 0) current_call.id = next();
+  }
+  ~CallScope() { --current_call.depth; }
+  CallScope(const CallScope&) = delete;
+  CallScope& operator=(const CallScope&) = delete;
+
+ private:
+  static std::uint64_t next() {
+    static std::atomic<std::uint64_t> last{0};
+    return ++last;
+  }
+};
+
+}  // namespace
 
 LayerImpl::LayerImpl(std::string class_name, LayerSettings settings)
     : class_name_(std::move(class_name)), settings_(std::move(settings)) {
@@ -174,9 +203,10 @@ Variable LayerImpl::add_weight(const std::string& name, const Shape& shape,
                                    " of weight '", name, "' gave ", value.dtype(), value.shape(),
                                    " where ", dtype, shape, " was asked for."));
   }
-  Variable variable(
-      std::move(value),
-      {.trainable = options.trainable, .name = path_ + "/" + name, .autocast = options.autocast});
+  Variable variable(std::move(value), {.trainable = options.trainable,
+                                       .name = path_ + "/" + name,
+                                       .autocast = options.autocast,
+                                       .constraint = options.constraint.function()});
   weights_.push_back({variable, options.regularizer, options.trainable,
                       options.saved_as.empty() ? name : options.saved_as});
   return variable;
@@ -203,7 +233,23 @@ void LayerImpl::build_sublayer(const Layer& layer, const std::vector<PartialShap
   within.ensure_built(inputs);
 }
 std::vector<Layer> LayerImpl::sublayers() const { return sublayers_; }
-void LayerImpl::add_loss(const Tensor& loss) const { internal::LossCollector::add(loss); }
+
+void LayerImpl::add_loss(const Tensor& loss) const {
+  if (internal::LossCollector::add(loss)) return;
+  if (losses_call_ != current_call.id) losses_.clear();
+  losses_call_ = current_call.id;
+  losses_.push_back(loss);
+}
+
+void LayerImpl::collect_losses(std::uint64_t call, std::vector<Tensor>& into) const {
+  if (losses_call_ == call) into.insert(into.end(), losses_.begin(), losses_.end());
+  for (const Layer& layer : sublayers()) layer.impl()->collect_losses(call, into);
+}
+std::vector<Tensor> LayerImpl::added_losses() const {
+  std::vector<Tensor> losses;
+  if (last_call_ != 0) collect_losses(last_call_, losses);
+  return losses;
+}
 
 void LayerImpl::set_trainable(bool trainable) {
   settings_.trainable = trainable;
@@ -308,6 +354,8 @@ std::vector<Tensor> LayerImpl::run(std::vector<Tensor> inputs, const CallOptions
   try {
     std::vector<Tensor> outputs;
     {
+      const CallScope call;
+      last_call_ = current_call.id;
       const internal::MaskScope scope;
       const AutocastScope autocast(casts ? wanted : DType::kInvalid);
       outputs = call_many(inputs, how);
@@ -394,6 +442,7 @@ std::vector<LayerImpl::TensorSpec> LayerImpl::infer(const std::vector<TensorSpec
     for (const Tensor& t : outputs) specs.push_back({t.dtype(), t.partial_shape()});
     return outputs;
   });
+  last_call_ = 0;  // what add_loss received there stands for no values
   return specs;
 }
 

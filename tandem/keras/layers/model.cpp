@@ -34,6 +34,55 @@ std::shared_ptr<internal::Predictor> ModelImpl::predictor() {
   return predictor_;
 }
 
+namespace {
+
+[[noreturn]] void throw_not_compiled(const ModelImpl& model, const char* what) {
+  throw FailedPreconditionError(cat("You must call `compile()` before ", what, " of model '",
+                                    model.name(),
+                                    "': model.compile({.optimizer = \"adam\", .loss = …})."));
+}
+
+}  // namespace
+
+Trainer& ModelImpl::stepping_trainer() const {
+  if (!stepping_) {
+    throw FailedPreconditionError(cat("Model '", name(),
+                                      "': steps run within fit, evaluate, train_on_batch and ",
+                                      "test_on_batch, and so do compute_loss and update_metrics."));
+  }
+  return *stepping_;
+}
+ModelImpl::StepResults ModelImpl::train_step(const data::Element& batch) {
+  stepping_trainer().compiled_train_step(batch);
+  return {};
+}
+ModelImpl::StepResults ModelImpl::test_step(const data::Element& batch) {
+  stepping_trainer().compiled_test_step(batch);
+  return {};
+}
+std::vector<Tensor> ModelImpl::predict_step(const std::vector<Tensor>& inputs) {
+  return run(inputs, CallOptions{.training = false});
+}
+const Optimizer& ModelImpl::optimizer() const {
+  if (stepping_) return stepping_->optimizer();
+  if (!trainer_) throw_not_compiled(*this, "using the optimizer");
+  return trainer_->optimizer();
+}
+std::vector<Variable> ModelImpl::trainable_variables() const {
+  std::vector<Variable> all;
+  for (const Weight& weight : collect_weights())
+    if (weight.trainable) all.push_back(weight.variable);
+  return all;
+}
+Tensor ModelImpl::compute_loss(const TensorList& y, const TensorList& y_pred,
+                               const Tensor& sample_weight) {
+  return stepping_trainer().compute_loss(y, y_pred, sample_weight);
+}
+void ModelImpl::update_metrics(const TensorList& y, const TensorList& y_pred, const Tensor& loss,
+                               const Tensor& sample_weight) {
+  stepping_trainer().update_metrics(y, y_pred, loss, sample_weight);
+}
+
 void ModelImpl::layers_changed() {
   if (trainer_) trainer_ = std::make_shared<Trainer>(*this, trainer_->given());
   const std::lock_guard lock(predictor_mutex_);
@@ -70,10 +119,10 @@ void require_dataset(const data::Dataset& dataset, const char* what) {
   if (!dataset.defined()) throw InvalidArgumentError(cat(what, ": the dataset is undefined."));
 }
 
-data::Dataset validation_of(const FitOptions& options) {
+data::Dataset validation_of(const ModelImpl& model, const FitOptions& options) {
   const ValidationData& given = options.validation_data;
   if (!given.defined() || given.dataset().defined()) return given.dataset();
-  const Examples examples{given.x(), given.y(), given.sample_weight()};
+  const Examples examples = internal::arrange(model, {given.x(), given.y(), given.sample_weight()});
   check_examples(examples);
   return batches_of(examples, options.validation_batch_size.value_or(options.batch_size), false);
 }
@@ -109,18 +158,19 @@ History Model::fit(const data::Dataset& dataset, const FitOptions& options) cons
     throw InvalidArgumentError(
         "fit: sample_weight is for tensors. Put the weights into the dataset: (x, y, weight).");
   }
-  return internal::FitLoop(*this, trainer, dataset, validation_of(options), options).run();
+  return internal::FitLoop(*this, trainer, dataset, validation_of(model_impl(), options), options)
+      .run();
 }
 
 History Model::fit(const TensorList& x, const TensorList& y, const FitOptions& options) const {
   const auto trainer = trainer_of(*this, "fit");
-  Examples examples{x, y, options.sample_weight};
+  Examples examples = internal::arrange(model_impl(), {x, y, options.sample_weight});
   check_examples(examples);
   check_counts(model_impl(), examples, "fit");
   if (!options.class_weight.empty() && options.sample_weight.defined()) {
     throw InvalidArgumentError("You cannot `class_weight` and `sample_weight` at the same time.");
   }
-  data::Dataset validation = validation_of(options);
+  data::Dataset validation = validation_of(model_impl(), options);
   if (options.validation_split != 0 && !validation.defined()) {
     auto [first, last] = split_examples(examples, options.validation_split);
     examples = std::move(first);
@@ -134,7 +184,7 @@ History Model::fit(const TensorList& x, const TensorList& y, const FitOptions& o
 Logs Model::evaluate(const data::Dataset& dataset, const EvaluateOptions& options) const {
   const auto trainer = trainer_of(*this, "evaluate");
   require_dataset(dataset, "evaluate");
-  BatchReader reader(dataset, options.steps);
+  BatchReader reader(dataset, options.steps, model_impl());
   Model self = *this;
   const Verbose verbose = internal::resolve(options.verbose);
   const CallbackList callbacks(options.callbacks, self, {.steps = reader.steps()});
@@ -152,7 +202,7 @@ Logs Model::evaluate(const data::Dataset& dataset, const EvaluateOptions& option
 
 Logs Model::evaluate(const TensorList& x, const TensorList& y,
                      const EvaluateOptions& options) const {
-  const Examples examples{x, y, options.sample_weight};
+  const Examples examples = internal::arrange(model_impl(), {x, y, options.sample_weight});
   check_examples(examples);
   check_counts(model_impl(), examples, "evaluate");
   return evaluate(batches_of(examples, options.batch_size, false), options);
@@ -161,7 +211,7 @@ Logs Model::evaluate(const TensorList& x, const TensorList& y,
 std::vector<Tensor> Model::predict_all(const data::Dataset& dataset,
                                        const PredictOptions& options) const {
   require_dataset(dataset, "predict");
-  BatchReader reader(dataset, options.steps);
+  BatchReader reader(dataset, options.steps, model_impl());
   Model self = *this;
   const Verbose verbose = internal::resolve(options.verbose);
   const CallbackList callbacks(options.callbacks, self, {.steps = reader.steps()});
@@ -191,7 +241,7 @@ std::vector<Tensor> Model::predict_all(const data::Dataset& dataset,
 }
 
 std::vector<Tensor> Model::predict_all(const TensorList& x, const PredictOptions& options) const {
-  const Examples examples{x, {}, {}};
+  const Examples examples = internal::arrange(model_impl(), {x, {}, {}});
   check_examples(examples);
   check_counts(model_impl(), examples, "predict");
   return predict_all(batches_of(examples, options.batch_size, false), options);
@@ -217,14 +267,15 @@ Tensor Model::predict(const TensorList& x, const PredictOptions& options) const 
   return only_output(predict_all(x, options), *this);
 }
 Tensor Model::predict_on_batch(const TensorList& x) const {
-  internal::check_examples({x, {}, {}});
-  return only_output(model_impl().predictor()->predict(x.tensors()), *this);
+  const Examples examples = internal::arrange(model_impl(), {x, {}, {}});
+  check_examples(examples);
+  return only_output(model_impl().predictor()->predict(examples.x.tensors()), *this);
 }
 
 Logs Model::train_on_batch(const TensorList& x, const TensorList& y,
                            const TrainOnBatchOptions& options) const {
   const auto trainer = trainer_of(*this, "train_on_batch");
-  Examples examples{x, y, options.sample_weight};
+  Examples examples = internal::arrange(model_impl(), {x, y, options.sample_weight});
   if (!options.class_weight.empty()) {
     if (options.sample_weight.defined() || y.tensors().size() != 1) {
       throw InvalidArgumentError(
@@ -243,7 +294,7 @@ Logs Model::train_on_batch(const TensorList& x, const TensorList& y,
 Logs Model::test_on_batch(const TensorList& x, const TensorList& y,
                           const Tensor& sample_weight) const {
   const auto trainer = trainer_of(*this, "test_on_batch");
-  const Examples examples{x, y, sample_weight};
+  const Examples examples = internal::arrange(model_impl(), {x, y, sample_weight});
   check_examples(examples);
   trainer->reset();
   trainer->test(examples.components());
@@ -266,6 +317,15 @@ Layer Model::get_layer(const std::string& name) const {
                           internal::join(names), "."));
 }
 
+Layer Model::get_layer(int index) const {
+  const std::vector<Layer> all = layers();
+  if (index < 0 || static_cast<std::size_t>(index) >= all.size()) {
+    throw InvalidArgumentError(cat("Was asked to retrieve layer at index ", index, " but model '",
+                                   this->name(), "' only has ", all.size(), " layers."));
+  }
+  return all[static_cast<std::size_t>(index)];
+}
+
 const Optimizer& Model::optimizer() const { return trainer_of(*this, "optimizer")->optimizer(); }
 void Model::stop_training() const { model_impl().stop_training = true; }
 
@@ -273,11 +333,8 @@ namespace internal {
 
 Predictor::Predictor(ModelImpl& model)
     : model_(model),
-      function_(
-          [this](const std::vector<Tensor>& inputs) {
-            return model_.run(inputs, CallOptions{.training = false});
-          },
-          {.name = "predict_step"}) {}
+      function_([this](const std::vector<Tensor>& inputs) { return model_.predict_step(inputs); },
+                {.name = "predict_step"}) {}
 
 std::vector<Tensor> Predictor::predict(const data::Element& batch) const {
   const auto count = static_cast<std::size_t>(model_.num_inputs());
@@ -286,11 +343,6 @@ std::vector<Tensor> Predictor::predict(const data::Element& batch) const {
                                    " inputs, but a batch has ", batch.size(), " tensor(s)."));
   }
   std::vector<Tensor> inputs(batch.begin(), batch.begin() + static_cast<std::ptrdiff_t>(count));
-  if (!model_.built()) {
-    std::vector<LayerImpl::TensorSpec> specs;
-    for (const Tensor& x : inputs) specs.push_back({x.dtype(), x.partial_shape()});
-    model_.infer(specs, {});
-  }
   return function_(std::move(inputs));
 }
 

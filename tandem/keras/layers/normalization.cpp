@@ -37,19 +37,23 @@ class BatchNormalizationImpl final : public LayerImpl {
     axis_ = normalize_axis(options_.axis, input.rank());
     const std::int64_t size = known_size(input, axis_);
     const auto add = [&](const char* name, const Initializer& initializer,
-                         const Regularizer& regularizer, bool trainable) {
+                         const Regularizer& regularizer, const Constraint& constraint,
+                         bool trainable) {
       return add_weight(name, {size},
                         {.initializer = initializer,
                          .regularizer = regularizer,
+                         .constraint = constraint,
                          .trainable = trainable,
                          .autocast = false});
     };
     if (options_.scale)
-      gamma_ = add("gamma", options_.gamma_initializer, options_.gamma_regularizer, true);
+      gamma_ = add("gamma", options_.gamma_initializer, options_.gamma_regularizer,
+                   options_.gamma_constraint, true);
     if (options_.center)
-      beta_ = add("beta", options_.beta_initializer, options_.beta_regularizer, true);
-    mean_ = add("moving_mean", options_.moving_mean_initializer, {}, false);
-    variance_ = add("moving_variance", options_.moving_variance_initializer, {}, false);
+      beta_ = add("beta", options_.beta_initializer, options_.beta_regularizer,
+                  options_.beta_constraint, true);
+    mean_ = add("moving_mean", options_.moving_mean_initializer, {}, {}, false);
+    variance_ = add("moving_variance", options_.moving_variance_initializer, {}, {}, false);
     require_rank(input.rank());
     require_size(axis_, size);
   }
@@ -177,12 +181,14 @@ class LayerNormalizationImpl final : public LayerImpl {
       gamma_ = add_weight("gamma", sizes,
                           {.initializer = options_.gamma_initializer,
                            .regularizer = options_.gamma_regularizer,
+                           .constraint = options_.gamma_constraint,
                            .autocast = false});
     }
     if (options_.center) {
       beta_ = add_weight("beta", sizes,
                          {.initializer = options_.beta_initializer,
                           .regularizer = options_.beta_regularizer,
+                          .constraint = options_.beta_constraint,
                           .autocast = false});
     }
     require_rank(input.rank());
@@ -227,7 +233,9 @@ constexpr auto kBatch = [](auto& a, auto& o) {
   a("moving_mean_initializer", o.moving_mean_initializer);
   a("moving_variance_initializer", o.moving_variance_initializer);
   a("beta_regularizer", o.beta_regularizer);
+  a("beta_constraint", o.beta_constraint);
   a("gamma_regularizer", o.gamma_regularizer);
+  a("gamma_constraint", o.gamma_constraint);
   a.ignore("renorm_momentum");
 };
 constexpr auto kLayer = [](auto& a, auto& o) {
@@ -238,7 +246,9 @@ constexpr auto kLayer = [](auto& a, auto& o) {
   a("beta_initializer", o.beta_initializer);
   a("gamma_initializer", o.gamma_initializer);
   a("beta_regularizer", o.beta_regularizer);
+  a("beta_constraint", o.beta_constraint);
   a("gamma_regularizer", o.gamma_regularizer);
+  a("gamma_constraint", o.gamma_constraint);
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/keras/constraints.h"
 #include "tandem/keras/initializers.h"
 #include "tandem/keras/layer.h"
 #include "tandem/keras/layers/sizes.h"
@@ -23,6 +24,8 @@ struct BatchNormalizationOptions {
   Initializer moving_variance_initializer = "ones";
   Regularizer beta_regularizer = {};
   Regularizer gamma_regularizer = {};
+  Constraint beta_constraint = {};
+  Constraint gamma_constraint = {};
   std::string name = {};
   bool trainable = true;
   DTypePolicy dtype = {};
@@ -45,6 +48,8 @@ struct LayerNormalizationOptions {
   Initializer gamma_initializer = "ones";
   Regularizer beta_regularizer = {};
   Regularizer gamma_regularizer = {};
+  Constraint beta_constraint = {};
+  Constraint gamma_constraint = {};
   std::string name = {};
   bool trainable = true;
   DTypePolicy dtype = {};

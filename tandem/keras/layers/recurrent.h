@@ -6,6 +6,7 @@
 
 #include "tandem/core/export.h"
 #include "tandem/keras/activations.h"
+#include "tandem/keras/constraints.h"
 #include "tandem/keras/initializers.h"
 #include "tandem/keras/layer.h"
 #include "tandem/keras/regularizers.h"
@@ -28,6 +29,9 @@ struct SimpleRNNOptions {
   Regularizer recurrent_regularizer = {};
   Regularizer bias_regularizer = {};
   Regularizer activity_regularizer = {};
+  Constraint kernel_constraint = {};
+  Constraint recurrent_constraint = {};
+  Constraint bias_constraint = {};
   double dropout = 0;            ///< of the inputs, the same for all steps
   double recurrent_dropout = 0;  ///< of the state, the same for all steps
   std::optional<std::int64_t> seed = std::nullopt;
@@ -57,6 +61,9 @@ struct LSTMOptions {
   Regularizer recurrent_regularizer = {};
   Regularizer bias_regularizer = {};
   Regularizer activity_regularizer = {};
+  Constraint kernel_constraint = {};
+  Constraint recurrent_constraint = {};
+  Constraint bias_constraint = {};
   double dropout = 0;            ///< of the inputs, the same for all steps
   double recurrent_dropout = 0;  ///< of the state, the same for all steps
   std::optional<std::int64_t> seed = std::nullopt;
@@ -85,6 +92,9 @@ struct GRUOptions {
   Regularizer recurrent_regularizer = {};
   Regularizer bias_regularizer = {};
   Regularizer activity_regularizer = {};
+  Constraint kernel_constraint = {};
+  Constraint recurrent_constraint = {};
+  Constraint bias_constraint = {};
   double dropout = 0;            ///< of the inputs, the same for all steps
   double recurrent_dropout = 0;  ///< of the state, the same for all steps
   std::optional<std::int64_t> seed = std::nullopt;

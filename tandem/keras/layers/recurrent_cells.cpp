@@ -30,16 +30,19 @@ class CellBase : public RNNCellImpl {
   void build(const PartialShape& input) override {
     const std::int64_t size = known_size(input, -1);
     const std::int64_t columns = checked_multiply(units_, gates_);
-    kernel_ = add_weight(
-        "kernel", {size, columns},
-        {.initializer = options_.kernel_initializer, .regularizer = options_.kernel_regularizer});
+    kernel_ = add_weight("kernel", {size, columns},
+                         {.initializer = options_.kernel_initializer,
+                          .regularizer = options_.kernel_regularizer,
+                          .constraint = options_.kernel_constraint});
     recurrent_ = add_weight("recurrent_kernel", {units_, columns},
                             {.initializer = options_.recurrent_initializer,
-                             .regularizer = options_.recurrent_regularizer});
+                             .regularizer = options_.recurrent_regularizer,
+                             .constraint = options_.recurrent_constraint});
     if (options_.use_bias) {
-      bias_ =
-          add_weight("bias", bias_shape(),
-                     {.initializer = bias_initializer(), .regularizer = options_.bias_regularizer});
+      bias_ = add_weight("bias", bias_shape(),
+                         {.initializer = bias_initializer(),
+                          .regularizer = options_.bias_regularizer,
+                          .constraint = options_.bias_constraint});
     }
   }
 

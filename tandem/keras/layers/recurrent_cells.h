@@ -7,6 +7,7 @@
 
 #include "tandem/core/export.h"
 #include "tandem/keras/activations.h"
+#include "tandem/keras/constraints.h"
 #include "tandem/keras/initializers.h"
 #include "tandem/keras/layer.h"
 #include "tandem/keras/layers/reshaping.h"
@@ -26,6 +27,9 @@ struct SimpleRNNCellOptions {
   Regularizer kernel_regularizer = {};
   Regularizer recurrent_regularizer = {};
   Regularizer bias_regularizer = {};
+  Constraint kernel_constraint = {};
+  Constraint recurrent_constraint = {};
+  Constraint bias_constraint = {};
   double dropout = 0;            ///< of the inputs, the same for all steps
   double recurrent_dropout = 0;  ///< of the state, the same for all steps
   std::optional<std::int64_t> seed = std::nullopt;
@@ -50,6 +54,9 @@ struct LSTMCellOptions {
   Regularizer kernel_regularizer = {};
   Regularizer recurrent_regularizer = {};
   Regularizer bias_regularizer = {};
+  Constraint kernel_constraint = {};
+  Constraint recurrent_constraint = {};
+  Constraint bias_constraint = {};
   double dropout = 0;            ///< of the inputs, the same for all steps
   double recurrent_dropout = 0;  ///< of the state, the same for all steps
   std::optional<std::int64_t> seed = std::nullopt;
@@ -73,6 +80,9 @@ struct GRUCellOptions {
   Regularizer kernel_regularizer = {};
   Regularizer recurrent_regularizer = {};
   Regularizer bias_regularizer = {};
+  Constraint kernel_constraint = {};
+  Constraint recurrent_constraint = {};
+  Constraint bias_constraint = {};
   double dropout = 0;            ///< of the inputs, the same for all steps
   double recurrent_dropout = 0;  ///< of the state, the same for all steps
   std::optional<std::int64_t> seed = std::nullopt;

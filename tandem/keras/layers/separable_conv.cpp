@@ -27,16 +27,19 @@ class SeparableConvImpl final : public internal::ConvBase<SeparableConvOptions<S
   void build(const PartialShape& input) override {
     const auto& o = this->options_;
     const std::int64_t channels = this->channels_of(input);
-    depthwise_ = this->add_weight(
-        "depthwise_kernel", this->kernel_shape({channels, o.depth_multiplier}),
-        {.initializer = o.depthwise_initializer, .regularizer = o.depthwise_regularizer});
+    depthwise_ =
+        this->add_weight("depthwise_kernel", this->kernel_shape({channels, o.depth_multiplier}),
+                         {.initializer = o.depthwise_initializer,
+                          .regularizer = o.depthwise_regularizer,
+                          .constraint = o.depthwise_constraint});
     Shape pointwise;
     for (int i = 0; i < this->dims(); ++i) pointwise.add_dim(1);
     pointwise.add_dim(checked_multiply(channels, o.depth_multiplier));
     pointwise.add_dim(filters_);
-    pointwise_ = this->add_weight(
-        "pointwise_kernel", pointwise,
-        {.initializer = o.pointwise_initializer, .regularizer = o.pointwise_regularizer});
+    pointwise_ = this->add_weight("pointwise_kernel", pointwise,
+                                  {.initializer = o.pointwise_initializer,
+                                   .regularizer = o.pointwise_regularizer,
+                                   .constraint = o.pointwise_constraint});
     this->add_bias(filters_);
   }
 
@@ -59,7 +62,9 @@ constexpr auto kArguments = [](auto& a, auto& o, auto& filters, auto& kernel_siz
   a("depthwise_initializer", o.depthwise_initializer);
   a("pointwise_initializer", o.pointwise_initializer);
   a("depthwise_regularizer", o.depthwise_regularizer);
+  a("depthwise_constraint", o.depthwise_constraint);
   a("pointwise_regularizer", o.pointwise_regularizer);
+  a("pointwise_constraint", o.pointwise_constraint);
   for (const char* name : {"groups", "kernel_initializer", "kernel_regularizer"}) a.ignore(name);
 };
 

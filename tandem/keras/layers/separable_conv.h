@@ -5,6 +5,7 @@
 
 #include "tandem/core/export.h"
 #include "tandem/keras/activations.h"
+#include "tandem/keras/constraints.h"
 #include "tandem/keras/initializers.h"
 #include "tandem/keras/layer.h"
 #include "tandem/keras/layers/sizes.h"
@@ -28,6 +29,9 @@ struct SeparableConvOptions {
   Regularizer pointwise_regularizer = {};
   Regularizer bias_regularizer = {};
   Regularizer activity_regularizer = {};
+  Constraint depthwise_constraint = {};
+  Constraint pointwise_constraint = {};
+  Constraint bias_constraint = {};
   std::string name = {};
   bool trainable = true;
   DTypePolicy dtype = {};

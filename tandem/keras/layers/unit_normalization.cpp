@@ -46,12 +46,14 @@ class GroupNormalizationImpl final : public LayerImpl {
       gamma_ = add_weight("gamma", {channels_},
                           {.initializer = options_.gamma_initializer,
                            .regularizer = options_.gamma_regularizer,
+                           .constraint = options_.gamma_constraint,
                            .autocast = false});
     }
     if (options_.center) {
       beta_ = add_weight("beta", {channels_},
                          {.initializer = options_.beta_initializer,
                           .regularizer = options_.beta_regularizer,
+                          .constraint = options_.beta_constraint,
                           .autocast = false});
     }
     require_rank(input.rank());
@@ -162,7 +164,9 @@ constexpr auto kGroup = [](auto& a, auto& o) {
   a("beta_initializer", o.beta_initializer);
   a("gamma_initializer", o.gamma_initializer);
   a("beta_regularizer", o.beta_regularizer);
+  a("beta_constraint", o.beta_constraint);
   a("gamma_regularizer", o.gamma_regularizer);
+  a("gamma_constraint", o.gamma_constraint);
 };
 constexpr auto kRms = [](auto& a, auto& o) {
   a("axis", o.axis);

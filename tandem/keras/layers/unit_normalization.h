@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tandem/core/export.h"
+#include "tandem/keras/constraints.h"
 #include "tandem/keras/initializers.h"
 #include "tandem/keras/layer.h"
 #include "tandem/keras/layers/sizes.h"
@@ -21,6 +22,8 @@ struct GroupNormalizationOptions {
   Initializer gamma_initializer = "ones";
   Regularizer beta_regularizer = {};
   Regularizer gamma_regularizer = {};
+  Constraint beta_constraint = {};
+  Constraint gamma_constraint = {};
   std::string name = {};
   bool trainable = true;
   DTypePolicy dtype = {};

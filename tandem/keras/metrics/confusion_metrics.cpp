@@ -9,6 +9,7 @@
 #include "tandem/keras/internal/described_metric.h"
 #include "tandem/keras/internal/mean_metric.h"
 #include "tandem/keras/metrics.h"
+#include "tandem/keras/more_metrics.h"
 #include "tandem/ops/arithmetic_ops.h"
 #include "tandem/ops/array_ops.h"
 #include "tandem/ops/cast_ops.h"
@@ -227,6 +228,64 @@ class AreaMetric final : public MetricImpl {
   Variable false_negatives_;
 };
 
+Tensor sensitivity(const Outcomes& o) {
+  return math::divide_no_nan(o.true_positives, o.true_positives + o.false_negatives);
+}
+Tensor specificity(const Outcomes& o) {
+  return math::divide_no_nan(o.true_negatives, o.true_negatives + o.false_positives);
+}
+Tensor precision(const Outcomes& o) {
+  return math::divide_no_nan(o.true_positives, o.true_positives + o.false_positives);
+}
+
+// The largest of one measure where another is at least a value.
+class OperatingPoint final : public MetricImpl {
+ public:
+  using Measure = Tensor (*)(const Outcomes&);
+  OperatingPoint(const char* who, const char* standard_name, double least, Measure constrained,
+                 Measure best, const OperatingPointOptions& o)
+      : MetricImpl(name_or(o.name, standard_name), Direction::kUp),
+        least_(least),
+        constrained_(constrained),
+        best_(best),
+        selection_{levels(who, least, o), {}, o.class_id},
+        true_positives_(add_variable("true_positives", size())),
+        false_positives_(add_variable("false_positives", size())),
+        true_negatives_(add_variable("true_negatives", size())),
+        false_negatives_(add_variable("false_negatives", size())) {}
+
+  void update_state(const Tensor& t, const Tensor& p, const Tensor& w) override {
+    const Outcomes o = count_outcomes(name().c_str(), t, p, w, selection_);
+    true_positives_.assign_add(o.true_positives);
+    false_positives_.assign_add(o.false_positives);
+    true_negatives_.assign_add(o.true_negatives);
+    false_negatives_.assign_add(o.false_negatives);
+  }
+  Tensor result() const override {
+    const Outcomes o{true_positives_, false_positives_, true_negatives_, false_negatives_};
+    const Tensor best = best_(o);
+    const Tensor allowed = constrained_(o) >= least_;
+    return maximum(reduce_max(where(allowed, best, zeros_like(best))), 0.0);
+  }
+
+ private:
+  static std::vector<double> levels(const char* who, double least, const OperatingPointOptions& o) {
+    internal::require_range(who, "the value", least, 0, 1);
+    internal::require_positive(who, "num_thresholds", o.num_thresholds);
+    if (o.num_thresholds == 1) return {0.5};
+    std::vector<double> levels;
+    for (std::int64_t i = 0; i < o.num_thresholds; ++i)
+      levels.push_back(static_cast<double>(i) / static_cast<double>(o.num_thresholds - 1));
+    return levels;
+  }
+  Shape size() const { return {static_cast<std::int64_t>(selection_.thresholds.size())}; }
+
+  double least_;
+  Measure constrained_, best_;
+  Selection selection_;
+  Variable true_positives_, false_positives_, true_negatives_, false_negatives_;
+};
+
 }  // namespace
 
 namespace {
@@ -283,7 +342,70 @@ AUC::AUC(const AUCOptions& o) : Metric(std::make_shared<AreaMetric>(o)) {
 
 namespace {
 
+// A metric of one number and options; files keep the number under its name.
+template <class Class>
+struct PointArguments {
+  const char* value_name;
+  template <class A, class O, class V>
+  void operator()(A& a, O& o, V& value) const {
+    a(value_name, value);
+    a("num_thresholds", o.num_thresholds);
+    a("class_id", o.class_id);
+  }
+};
+ConfigObject described_point(const Metric& metric, const char* class_name, const char* value_name,
+                             double value, const OperatingPointOptions& o) {
+  ConfigObject object{.class_name = class_name, .module = "keras.metrics"};
+  object.config.set("name", metric.name());
+  internal::ArgumentWriter writer(object.config);
+  PointArguments<void>{value_name}(writer, o, value);
+  return object;
+}
+template <class Class>
+bool register_point(const char* class_name, const char* value_name) {
+  internal::ClassRegistry<Metric>::instance().add(
+      class_name, [value_name](internal::ArgumentReader& arguments) -> Metric {
+        OperatingPointOptions o;
+        double value = 0;
+        arguments.settings(o);
+        PointArguments<Class>{value_name}(arguments, o, value);
+        return Class(value, o);
+      });
+  return true;
+}
+
+}  // namespace
+
+SensitivityAtSpecificity::SensitivityAtSpecificity(double value, const OperatingPointOptions& o)
+    : Metric(std::make_shared<OperatingPoint>("SensitivityAtSpecificity",
+                                              "sensitivity_at_specificity", value,
+                                              metrics::specificity, metrics::sensitivity, o)) {
+  made_of_ = described_point(*this, "SensitivityAtSpecificity", "specificity", value, o);
+}
+SpecificityAtSensitivity::SpecificityAtSensitivity(double value, const OperatingPointOptions& o)
+    : Metric(std::make_shared<OperatingPoint>("SpecificityAtSensitivity",
+                                              "specificity_at_sensitivity", value,
+                                              metrics::sensitivity, metrics::specificity, o)) {
+  made_of_ = described_point(*this, "SpecificityAtSensitivity", "sensitivity", value, o);
+}
+PrecisionAtRecall::PrecisionAtRecall(double value, const OperatingPointOptions& o)
+    : Metric(std::make_shared<OperatingPoint>("PrecisionAtRecall", "precision_at_recall", value,
+                                              metrics::sensitivity, metrics::precision, o)) {
+  made_of_ = described_point(*this, "PrecisionAtRecall", "recall", value, o);
+}
+RecallAtPrecision::RecallAtPrecision(double value, const OperatingPointOptions& o)
+    : Metric(std::make_shared<OperatingPoint>("RecallAtPrecision", "recall_at_precision", value,
+                                              metrics::precision, metrics::sensitivity, o)) {
+  made_of_ = described_point(*this, "RecallAtPrecision", "precision", value, o);
+}
+
+namespace {
+
 const bool kRegistered[] = {
+    register_point<SensitivityAtSpecificity>("SensitivityAtSpecificity", "specificity"),
+    register_point<SpecificityAtSensitivity>("SpecificityAtSensitivity", "sensitivity"),
+    register_point<PrecisionAtRecall>("PrecisionAtRecall", "recall"),
+    register_point<RecallAtPrecision>("RecallAtPrecision", "precision"),
     internal::register_class<Metric, TruePositives, CountOptions>("TruePositives", kCount),
     internal::register_class<Metric, TrueNegatives, CountOptions>("TrueNegatives", kCount),
     internal::register_class<Metric, FalsePositives, CountOptions>("FalsePositives", kCount),

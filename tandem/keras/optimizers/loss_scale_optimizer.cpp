@@ -91,6 +91,9 @@ class LossScaleImpl final : public OptimizerImpl {
     return parts;
   }
   const Variable& iterations() const override { return inner_.impl()->iterations(); }
+  Tensor steps() const override { return inner_.impl()->steps(); }
+  void finalize_variable_values() const override { inner_.finalize_variable_values(); }
+  const std::vector<Variable>& averages() const override { return inner_.impl()->averages(); }
   Tensor learning_rate() const override { return inner_.impl()->learning_rate(); }
   void set_learning_rate(double value) override { inner_.set_learning_rate(value); }
 

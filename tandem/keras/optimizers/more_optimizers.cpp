@@ -27,6 +27,11 @@ OptimizerSettings settings_of(const Options& o) {
           .clipnorm = o.clipnorm,
           .clipvalue = o.clipvalue,
           .global_clipnorm = o.global_clipnorm,
+          .use_ema = o.use_ema,
+          .ema_momentum = o.ema_momentum,
+          .ema_overwrite_frequency = o.ema_overwrite_frequency,
+          .loss_scale_factor = o.loss_scale_factor,
+          .gradient_accumulation_steps = o.gradient_accumulation_steps,
           .name = o.name};
 }
 

@@ -7,9 +7,12 @@
 
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/names.h"
+#include "tandem/ops/arithmetic_ops.h"
 #include "tandem/ops/array_ops.h"
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/clip_ops.h"
+#include "tandem/ops/comparison_ops.h"
+#include "tandem/ops/control_flow.h"
 #include "tandem/ops/operators.h"
 #include "tandem/runtime/colocation_scope.h"
 #include "tandem/runtime/dispatch.h"
@@ -30,6 +33,20 @@ void check(const std::string& who, const OptimizerSettings& s) {
       throw InvalidArgumentError(
           cat(who, ": a limit for gradients must be positive, got ", *limit, "."));
     }
+  }
+  if (s.gradient_accumulation_steps && *s.gradient_accumulation_steps < 2) {
+    throw InvalidArgumentError(
+        cat(who, ": `gradient_accumulation_steps` must be an integer >= 2. Received: ",
+            "gradient_accumulation_steps=", *s.gradient_accumulation_steps, "."));
+  }
+  if (s.use_ema && !(s.ema_momentum >= 0 && s.ema_momentum <= 1)) {
+    throw InvalidArgumentError(cat(who, ": `ema_momentum` must be in the range [0, 1]. Received: ",
+                                   "ema_momentum=", s.ema_momentum, "."));
+  }
+  if (s.use_ema && s.ema_overwrite_frequency && *s.ema_overwrite_frequency < 1) {
+    throw InvalidArgumentError(
+        cat(who, ": `ema_overwrite_frequency` must be an integer >= 1. Received: ",
+            "ema_overwrite_frequency=", *s.ema_overwrite_frequency, "."));
   }
   if (!s.learning_rate.schedule() &&
       !(s.learning_rate.value() >= 0 && std::isfinite(s.learning_rate.value()))) {
@@ -107,7 +124,9 @@ Variable OptimizerImpl::add_state(const std::string& name, const Tensor& initial
   return variables_.back();
 }
 
-Tensor OptimizerImpl::scale_loss(const Tensor& loss) const { return loss; }
+Tensor OptimizerImpl::scale_loss(const Tensor& loss) const {
+  return settings_.loss_scale_factor ? loss * *settings_.loss_scale_factor : loss;
+}
 
 std::vector<std::pair<std::string, Variable>> OptimizerImpl::saved_parts() const {
   std::vector<std::pair<std::string, Variable>> parts{{"_iterations", iterations_}};
@@ -134,6 +153,9 @@ void OptimizerImpl::build(const std::vector<Variable>& weights) {
   StopRecording quiet;
   const std::size_t variables = variables_.size(), attributes = attributes_.size();
   try {
+    if (settings_.use_ema) averages_ = add_slots(weights, "average");
+    if (settings_.gradient_accumulation_steps)
+      accumulators_ = add_slots(weights, "gradient_accumulator");
     make_slots(weights);
     weights_ = weights;
   } catch (...) {
@@ -215,7 +237,25 @@ void OptimizerImpl::apply(const std::vector<Tensor>& gradients,
     std::cerr << "warning: Gradients do not exist for variables " << internal::join(missing)
               << " when minimizing the loss.\n";
   }
-  given = clip(std::move(given));
+  if (settings_.loss_scale_factor)
+    for (Tensor& g : given) g = g / *settings_.loss_scale_factor;
+  if (settings_.gradient_accumulation_steps) {
+    accumulate(given, indices);
+  } else {
+    change(given, indices);
+  }
+  if (settings_.use_ema) average();
+  for (const std::size_t i : indices) {
+    const Variable& w = weights_[i];
+    if (w.constraint()) w.assign(w.constraint()(w.read_value()));
+  }
+  iterations_.assign_add(Tensor(std::int64_t{1}));
+}
+
+// Changes the weights by these gradients.
+void OptimizerImpl::change(const std::vector<Tensor>& gradients,
+                           const std::vector<std::size_t>& indices) {
+  const std::vector<Tensor> clipped = clip(gradients);
   const Tensor rate = learning_rate();
   if (settings_.weight_decay) {
     for (const std::size_t i : indices) {
@@ -223,12 +263,67 @@ void OptimizerImpl::apply(const std::vector<Tensor>& gradients,
       w.assign_sub(w.read_value() * cast(rate * *settings_.weight_decay, w.dtype()));
     }
   }
-  begin_step(cast(iterations_.read_value() + std::int64_t{1}, float32));
-  for (std::size_t i = 0; i < given.size(); ++i) {
+  begin_step(cast(steps() + std::int64_t{1}, float32));
+  for (std::size_t i = 0; i < clipped.size(); ++i) {
     const Variable& w = weights_[indices[i]];
-    update(indices[i], w, given[i], cast(rate, w.dtype()));
+    update(indices[i], w, clipped[i], cast(rate, w.dtype()));
   }
-  iterations_.assign_add(Tensor(std::int64_t{1}));
+}
+
+void OptimizerImpl::accumulate(const std::vector<Tensor>& gradients,
+                               const std::vector<std::size_t>& indices) {
+  const std::int64_t every = *settings_.gradient_accumulation_steps;
+  const Tensor now = iterations_.read_value() + std::int64_t{1};
+  const auto done = [] { return Tensor(true); };
+  cond(
+      equal(floormod(now, Tensor(every)), Tensor(std::int64_t{0})),
+      [&] {
+        std::vector<Tensor> means;
+        for (std::size_t i = 0; i < gradients.size(); ++i) {
+          const Tensor sum = gradients[i] + accumulators_[indices[i]].read_value();
+          means.push_back(sum / static_cast<double>(every));
+        }
+        change(means, indices);
+        for (const Variable& sum : accumulators_) sum.assign(zeros_like(sum.read_value()));
+        return done();
+      },
+      [&] {
+        for (std::size_t i = 0; i < gradients.size(); ++i)
+          accumulators_[indices[i]].assign_add(gradients[i]);
+        return done();
+      });
+}
+
+// In the first step the average is the weight.
+void OptimizerImpl::average() {
+  const Tensor step = steps();
+  const Tensor later = cast(not_equal(step, Tensor(std::int64_t{0})), float32);
+  const Tensor momentum = later * settings_.ema_momentum;
+  for (std::size_t i = 0; i < weights_.size(); ++i) {
+    const Variable& w = weights_[i];
+    const Tensor m = cast(momentum, w.dtype());
+    averages_[i].assign(m * averages_[i].read_value() + (1.0 - m) * w.read_value());
+  }
+  if (!settings_.ema_overwrite_frequency) return;
+  const auto done = [] { return Tensor(true); };
+  cond(
+      equal(floormod(step + std::int64_t{1}, Tensor(*settings_.ema_overwrite_frequency)),
+            Tensor(std::int64_t{0})),
+      [&] {
+        finalize_variable_values();
+        return done();
+      },
+      done);
+}
+
+void OptimizerImpl::finalize_variable_values() const {
+  for (std::size_t i = 0; i < averages_.size(); ++i) weights_[i].assign(averages_[i].read_value());
+}
+
+Tensor OptimizerImpl::steps() const {
+  const Tensor calls = iterations_.read_value();
+  if (!settings_.gradient_accumulation_steps) return calls;
+  return floordiv(calls, Tensor(*settings_.gradient_accumulation_steps));
 }
 
 void Optimizer::apply(const std::vector<Tensor>& gradients,
@@ -240,9 +335,7 @@ double Optimizer::learning_rate() const {
   return static_cast<double>(impl_->learning_rate().item<float>());
 }
 void Optimizer::set_learning_rate(double value) const { impl_->set_learning_rate(value); }
-std::int64_t Optimizer::iterations() const {
-  return impl_->iterations().read_value().item<std::int64_t>();
-}
+std::int64_t Optimizer::iterations() const { return impl_->steps().item<std::int64_t>(); }
 std::vector<Variable> Optimizer::variables() const { return impl_->variables(); }
 
 }  // namespace tandem::keras

@@ -28,6 +28,11 @@ OptimizerSettings settings_of(const Options& o) {
           .clipnorm = o.clipnorm,
           .clipvalue = o.clipvalue,
           .global_clipnorm = o.global_clipnorm,
+          .use_ema = o.use_ema,
+          .ema_momentum = o.ema_momentum,
+          .ema_overwrite_frequency = o.ema_overwrite_frequency,
+          .loss_scale_factor = o.loss_scale_factor,
+          .gradient_accumulation_steps = o.gradient_accumulation_steps,
           .name = o.name};
 }
 
@@ -38,7 +43,11 @@ constexpr auto kShared = [](auto& a, auto& o) {
   a("clipnorm", o.clipnorm);
   a("global_clipnorm", o.global_clipnorm);
   a("clipvalue", o.clipvalue);
-  a.ignore("ema_momentum");  // use_ema is false, or an error
+  a("use_ema", o.use_ema);
+  a("ema_momentum", o.ema_momentum);
+  a("ema_overwrite_frequency", o.ema_overwrite_frequency);
+  a("loss_scale_factor", o.loss_scale_factor);
+  a("gradient_accumulation_steps", o.gradient_accumulation_steps);
 };
 constexpr auto kSGD = [](auto& a, auto& o) {
   kShared(a, o);

@@ -129,6 +129,24 @@ Metrics read_metrics(const ConfigValue* value) {
   return each;
 }
 
+ConfigValue weights_value(const LossWeights& weights) {
+  if (weights.by_name().empty()) return to_config(weights.each());
+  Config config;
+  for (const auto& [name, weight] : weights.by_name()) config.set(name, weight);
+  return config_value(ConfigObject{.class_name = "", .config = config});
+}
+LossWeights read_weights(const ConfigValue& value) {
+  std::vector<double> each;
+  const Object* object = std::get_if<Object>(&value);
+  if (!object) {
+    from_config(value, each);
+    return each;
+  }
+  std::map<std::string, double> by_name;
+  for (const auto& [name, weight] : (*object)->config.entries()) from_config(weight, by_name[name]);
+  return by_name;
+}
+
 }  // namespace
 
 ConfigObject compile_config(const Model& model) {
@@ -142,7 +160,7 @@ ConfigObject compile_config(const Model& model) {
                       given.loss.all().defined()
                           ? loss_value(given.loss.all())
                           : for_outputs(given.loss.each(), given.loss.by_name(), loss_value));
-    object.config.set("loss_weights", to_config(given.loss_weights));
+    object.config.set("loss_weights", weights_value(given.loss_weights));
     object.config.set("metrics", metrics_value(given.metrics));
     object.config.set("weighted_metrics", metrics_value(given.weighted_metrics));
     object.config.set("run_eagerly", given.run_eagerly);
@@ -168,7 +186,7 @@ CompileOptions read_compile_config(const Config& config) {
   }
   if (const ConfigValue* loss = config.find("loss")) options.loss = read_losses(*loss);
   if (const ConfigValue* weights = config.find("loss_weights"))
-    from_config(*weights, options.loss_weights);
+    options.loss_weights = read_weights(*weights);
   options.metrics = read_metrics(config.find("metrics"));
   options.weighted_metrics = read_metrics(config.find("weighted_metrics"));
   if (const ConfigValue* eagerly = config.find("run_eagerly")) {

@@ -4,10 +4,12 @@
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/class_registry.h"
 #include "tandem/keras/internal/model_config.h"
+#include "tandem/keras/internal/operation_layer.h"
 #include "tandem/keras/internal/shared_objects.h"
 #include "tandem/keras/layer_impl.h"
 #include "tandem/keras/model_impl.h"
 #include "tandem/keras/serialization.h"
+#include "tandem/keras/serialize.h"
 
 namespace tandem::keras {
 namespace {
@@ -61,7 +63,8 @@ ConfigObject layer_object(const Layer& layer) {
     object.registered_name = own->second.registered_name;
     return object;
   }
-  if (!ClassRegistry<Layer>::instance().find(class_name)) {
+  const bool is_operation = dynamic_cast<OperationImpl*>(layer.impl().get()) != nullptr;
+  if (is_operation || !ClassRegistry<Layer>::instance().find(class_name)) {
     object.module = kUnregistered;  // an error where it is written, not where a wrapper notes it
     return object;
   }
@@ -122,6 +125,43 @@ void register_layer(const std::string& package, const std::string& class_name,
   }
   registered_layers()[class_name] = {package + ">" + class_name, std::move(make)};
 }
+
+namespace utils {
+
+std::string get_registered_name(const std::string& class_name) {
+  const auto found = registered_layers().find(class_name);
+  return found == registered_layers().end() ? class_name : found->second.registered_name;
+}
+std::function<Layer(const Config&)> get_registered_object(const std::string& name) {
+  for (const auto& [class_name, known] : registered_layers())
+    if (known.registered_name == name) return known.make;
+  return {};
+}
+CustomObjects get_custom_objects() {
+  CustomObjects objects;
+  for (const auto& [class_name, known] : registered_layers()) objects[class_name] = known.make;
+  return objects;
+}
+
+CustomObjectScope::CustomObjectScope(const CustomObjects& objects) {
+  for (const auto& [class_name, make] : objects) {
+    const auto known = registered_layers().find(class_name);
+    before_[class_name] = known == registered_layers().end() ? nullptr : known->second.make;
+    const std::string name = get_registered_name(class_name);
+    registered_layers()[class_name] = {name == class_name ? "Custom>" + name : name, make};
+  }
+}
+CustomObjectScope::~CustomObjectScope() {
+  for (const auto& [class_name, make] : before_) {
+    if (make) {
+      registered_layers()[class_name].make = make;
+    } else {
+      registered_layers().erase(class_name);
+    }
+  }
+}
+
+}  // namespace utils
 
 Model model_from_json(std::string_view json) {
   const internal::SharedObjects scope(internal::SharedObjects::Use::kRead);

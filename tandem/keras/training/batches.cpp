@@ -1,11 +1,13 @@
 #include "tandem/keras/internal/batches.h"
 
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <string>
 #include <vector>
 
 #include "tandem/core/error.h"
+#include "tandem/keras/internal/names.h"
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/reduction_ops.h"
 
@@ -101,30 +103,115 @@ Tensor weights_of_classes(const Tensor& labels,
 
 namespace {
 
-// Components of a map are in the order of their names, which says nothing about what they are.
-void check_names(const data::Names& names) {
-  std::string all;
-  for (const std::string& name : names) {
-    if (name.find_first_not_of("0123456789") == std::string::npos || name.find('/') < name.size()) {
-      return;  // of a nest, such as a pair
-    }
-    all += cat(all.empty() ? "" : ", ", name);
+std::vector<std::string> input_names(const ModelImpl& model) {
+  std::vector<std::string> names;
+  for (const KerasTensor& input : model.input_tensors()) names.push_back(input.name());
+  return names;
+}
+
+std::size_t index_of(const std::vector<std::string>& given, const std::string& name,
+                     const char* things, const ModelImpl& model) {
+  const auto found = std::find(given.begin(), given.end(), name);
+  if (found == given.end()) {
+    throw InvalidArgumentError(
+        cat("Model '", model.name(), "' has ", things, " '", name,
+            "', which is missing in the data. The names given are: ", join(given), "."));
   }
-  if (names.size() < 2) return;
+  return static_cast<std::size_t>(found - given.begin());
+}
+
+// A model whose inputs have no names takes them in the order of the given ones.
+TensorList in_order(const TensorList& list, const std::vector<std::string>& wanted,
+                    const char* things, const ModelImpl& model) {
+  if (list.names().empty()) return list;
+  if (wanted.empty() || (wanted.size() == 1 && list.tensors().size() == 1)) return list.tensors();
+  std::vector<Tensor> tensors;
+  for (const std::string& name : wanted)
+    tensors.push_back(list.tensors()[index_of(list.names(), name, things, model)]);
+  return tensors;
+}
+
+// The components of an element that belong to x, y or the sample weights, by name if they have one.
+struct Part {
+  std::vector<std::size_t> components;
+  std::vector<std::string> names;
+};
+
+bool is_number(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+// Components of a map are in the order of their names, which says nothing about what they are.
+[[noreturn]] void throw_no_parts(const data::Names& names) {
   throw InvalidArgumentError(
-      cat("The dataset's elements are maps (", all,
+      cat("The dataset's elements are maps (", join(names),
           "), but a model is given x, y and sample_weight by position. Say which is which: "
           "dataset.map([](td::data::TensorMap e) { return std::pair(e.at(\"",
           names.front(), "\"), e.at(\"", names.back(), "\")); })."));
 }
 
+// Components by part: "0/image" is x's image, "1" the only label. A map by itself is x.
+std::vector<Part> parts_of(const data::Names& names, const ModelImpl& model) {
+  std::vector<Part> parts;
+  bool plain = false;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::size_t slash = names[i].find('/');
+    const std::string first = names[i].substr(0, slash);
+    if (!is_number(first) || first.size() > 1) {
+      plain = true;
+      break;
+    }
+    const auto part = static_cast<std::size_t>(first[0] - '0');
+    if (parts.size() <= part) parts.resize(part + 1);
+    parts[part].components.push_back(i);
+    if (slash != std::string::npos) parts[part].names.push_back(names[i].substr(slash + 1));
+  }
+  if (!plain) return parts;
+  const std::vector<std::string> inputs = input_names(model);
+  for (const std::string& input : inputs) {
+    if (std::find(names.begin(), names.end(), input) == names.end()) throw_no_parts(names);
+  }
+  if (inputs.empty() && static_cast<int>(names.size()) != model.num_inputs()) throw_no_parts(names);
+  Part x{.components = {}, .names = names};
+  for (std::size_t i = 0; i < names.size(); ++i) x.components.push_back(i);
+  return {x};
+}
+
+// Where each tensor of a batch stands in an element.
+std::vector<std::size_t> order_of(const data::Names& names, const ModelImpl& model) {
+  if (names.size() < 2) return {};
+  std::vector<std::size_t> order;
+  const std::vector<Part> parts = parts_of(names, model);
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const Part& part = parts[p];
+    const std::vector<std::string> wanted = p == 0 ? input_names(model) : model.output_names();
+    const bool by_name = part.names.size() == part.components.size() && !wanted.empty() &&
+                         (wanted.size() > 1 || part.names.size() > 1);
+    if (!by_name) {
+      order.insert(order.end(), part.components.begin(), part.components.end());
+      continue;
+    }
+    for (const std::string& name : wanted) {
+      order.push_back(
+          part.components[index_of(part.names, name, p == 0 ? "an input" : "an output", model)]);
+    }
+  }
+  return order;
+}
+
 }  // namespace
 
-BatchReader::BatchReader(data::Dataset dataset, std::optional<std::int64_t> steps)
+Examples arrange(const ModelImpl& model, const Examples& given) {
+  return {in_order(given.x, input_names(model), "an input", model),
+          in_order(given.y, model.output_names(), "an output", model), given.sample_weight};
+}
+
+BatchReader::BatchReader(data::Dataset dataset, std::optional<std::int64_t> steps,
+                         const ModelImpl& model)
     : dataset_(std::move(dataset)), limit_(steps) {
   if (limit_ && *limit_ <= 0)
     throw InvalidArgumentError(cat("The number of steps must be positive, got ", *limit_, "."));
-  check_names(dataset_.names());
+  order_ = order_of(dataset_.names(), model);
   const std::int64_t cardinality = dataset_.cardinality();
   if (cardinality == data::kInfinite && !limit_) {
     throw InvalidArgumentError(
@@ -169,6 +256,11 @@ bool BatchReader::next(data::Element& batch) {
   }
   fresh_ = false;
   ++count_;
+  if (!order_.empty()) {
+    data::Element ordered;
+    for (const std::size_t i : order_) ordered.push_back(batch[i]);
+    batch = std::move(ordered);
+  }
   return true;
 }
 

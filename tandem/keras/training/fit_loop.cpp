@@ -55,11 +55,12 @@ FitLoop::FitLoop(Model model, std::shared_ptr<Trainer> trainer, data::Dataset da
       trainer_(std::move(trainer)),
       options_(options),
       verbose_(resolve(options.verbose)),
-      reader_(std::move(dataset), options.steps_per_epoch),
+      reader_(std::move(dataset), options.steps_per_epoch, model_.model_impl()),
       callbacks_(options.callbacks, model_, params_of(options, verbose_, reader_.steps())),
       batch_logs_([this] { return trainer_->results(); }) {
   check(options_);
-  if (validation.defined()) validation_.emplace(std::move(validation), options.validation_steps);
+  if (validation.defined())
+    validation_.emplace(std::move(validation), options.validation_steps, model_.model_impl());
 }
 
 FitLoop::~FitLoop() { model_.model_impl().fit_state = nullptr; }
@@ -76,6 +77,8 @@ History FitLoop::run() {
     logs = run_epoch(epoch);
     if (model_.model_impl().stop_training) break;
   }
+  if (options_.epochs > 0 && trainer_->optimizer().impl()->built())
+    trainer_->optimizer().finalize_variable_values();
   callbacks_.notify([&](Callback& c) { c.on_train_end(logs); });
   return history_;
 }

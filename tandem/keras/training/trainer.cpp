@@ -11,11 +11,13 @@
 #include "tandem/core/error.h"
 #include "tandem/graph/rng_position.h"
 #include "tandem/keras/internal/activation_collector.h"
+#include "tandem/keras/internal/functional.h"
 #include "tandem/keras/internal/logits.h"
 #include "tandem/keras/internal/loss_collector.h"
 #include "tandem/keras/internal/masks.h"
 #include "tandem/keras/internal/names.h"
 #include "tandem/keras/internal/precision.h"
+#include "tandem/keras/internal/sequential_impl.h"
 #include "tandem/keras/internal/shape_text.h"
 #include "tandem/keras/loss_scale_optimizer.h"
 #include "tandem/ops/arithmetic_ops.h"
@@ -23,8 +25,10 @@
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/operators.h"
 #include "tandem/ops/reduction_ops.h"
+#include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/tensor_impl.h"
 #include "tandem/runtime/thread_context.h"
+#include "tandem/runtime/trace.h"
 
 namespace tandem::keras::internal {
 
@@ -35,7 +39,9 @@ Trainer::Trainer(ModelImpl& model, CompileOptions options)
       loss_(std::make_shared<MeanMetric>("loss", nullptr, Direction::kDown)),
       train_(make_train_step()),
       test_(make_test_step()),
-      observed_(make_observed_step()) {
+      observed_(make_observed_step()),
+      own_steps_(dynamic_cast<FunctionalImpl*>(&model) == nullptr &&
+                 dynamic_cast<SequentialImpl*>(&model) == nullptr) {
   options_.optimizer = options_.optimizer.fresh();
   if (options_.auto_scale_loss && model_.dtype_policy().name() == "mixed_float16" &&
       !optimizers::LossScaleOptimizer::is(options_.optimizer)) {
@@ -47,23 +53,52 @@ Trainer::Trainer(ModelImpl& model, CompileOptions options)
 }
 
 Trainer::Step Trainer::make_train_step() {
-  return Step([this](const data::Element& batch) { train_step(batch); }, {.name = "train_step"});
+  return Step([this](const data::Element& batch) { return model_step(true, batch); },
+              {.name = "train_step"});
 }
 Trainer::Step Trainer::make_test_step() {
-  return Step([this](const data::Element& batch) { test_step(batch); }, {.name = "test_step"});
+  return Step([this](const data::Element& batch) { return model_step(false, batch); },
+              {.name = "test_step"});
 }
 // The names come from tracing, the values from every call.
-Trainer::ObservedStep Trainer::make_observed_step() {
-  return ObservedStep(
+Trainer::Step Trainer::make_observed_step() {
+  return Step(
       [this](const data::Element& batch) {
         observation_ = {};
-        train_step(batch, &observation_);
-        std::vector<Tensor> values;
+        observing_ = true;
+        std::vector<Tensor> values = model_step(true, batch);
+        observing_ = false;
         for (const auto* named : {&observation_.gradients, &observation_.activations})
           for (const auto& [name, value] : *named) values.push_back(value);
         return values;
       },
       {.name = "observed_train_step"});
+}
+
+std::vector<Tensor> Trainer::model_step(bool training, const data::Element& batch) {
+  struct Stepping {
+    Trainer& trainer;
+    Trainer* outer;
+    explicit Stepping(Trainer& t, const data::Element& batch)
+        : trainer(t), outer(std::exchange(t.model_.stepping_, &t)) {
+      t.batch_ = &batch;
+    }
+    ~Stepping() {
+      trainer.model_.stepping_ = outer;
+      trainer.batch_ = nullptr;
+    }
+  };
+  const Stepping stepping(*this, batch);
+  const ModelImpl::StepResults given =
+      training ? model_.train_step(batch) : model_.test_step(batch);
+  Results& results = training ? train_results_ : test_results_;
+  results.names.clear();
+  std::vector<Tensor> values;
+  for (const auto& [name, value] : given) {
+    results.names.push_back(name);
+    values.push_back(value);
+  }
+  return values;
 }
 
 namespace {
@@ -101,11 +136,20 @@ void Trainer::choose_losses() {
     if (found == outputs_.end()) throw_unknown_output("loss", name, model_);
     found->loss = loss;
   }
-  if (options_.loss_weights.empty()) return;
-  require_one_each("loss_weights", options_.loss_weights.size(), model_);
-  for (std::size_t i = 0; i < outputs_.size(); ++i) {
-    outputs_[i].weight = options_.loss_weights[i];
-    outputs_[i].weighted = true;
+  const LossWeights& weights = options_.loss_weights;
+  if (!weights.each().empty()) {
+    require_one_each("loss_weights", weights.each().size(), model_);
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      outputs_[i].weight = weights.each()[i];
+      outputs_[i].weighted = true;
+    }
+  }
+  for (const auto& [name, weight] : weights.by_name()) {
+    const auto found = std::find_if(outputs_.begin(), outputs_.end(),
+                                    [&name = name](const Output& o) { return o.name == name; });
+    if (found == outputs_.end()) throw_unknown_output("loss_weights", name, model_);
+    found->weight = weight;
+    found->weighted = true;
   }
 }
 
@@ -249,14 +293,14 @@ void Trainer::attempt(Work work) {
 
 void Trainer::train(const data::Element& batch) {
   attempt([&] {
-    if (!train_ready_ || !test_ready_) prepare(batch, true);
+    // A step of the model's own may do without what a compiled one needs.
+    if (!own_steps_ && (!train_ready_ || !test_ready_)) prepare(batch, true);
     if (observe_next_) {
       train_observed(batch);
-    } else if (options_.run_eagerly) {
-      train_step(batch);
     } else {
-      train_(batch);
+      train_results_.values = options_.run_eagerly ? model_step(true, batch) : train_(batch);
     }
+    last_results_ = &train_results_;
   });
   if (!std::exchange(keep_next_function_, false) || options_.run_eagerly) return;
   train_function_ = train_.concrete(batch);
@@ -266,23 +310,33 @@ void Trainer::train_observed(const data::Element& batch) {
   observe_next_ = false;
   if (options_.run_eagerly) {
     observation_ = {};
-    return train_step(batch, &observation_);
+    observing_ = true;
+    train_results_.values = model_step(true, batch);
+    observing_ = false;
+    return;
   }
-  const std::vector<Tensor> values = observed_(batch);
-  std::size_t next = 0;
+  std::vector<Tensor> values = observed_(batch);
+  std::size_t next = train_results_.names.size();
   for (auto* named : {&observation_.gradients, &observation_.activations})
     for (auto& [name, value] : *named) value = values.at(next++);
+  values.resize(train_results_.names.size());
+  train_results_.values = std::move(values);
 }
 
 void Trainer::test(const data::Element& batch) {
   attempt([&] {
-    if (!test_ready_) prepare(batch, false);
-    if (options_.run_eagerly) {
-      test_step(batch);
-    } else {
-      test_(batch);
-    }
+    if (!own_steps_ && !test_ready_) prepare(batch, false);
+    test_results_.values = options_.run_eagerly ? model_step(false, batch) : test_(batch);
+    last_results_ = &test_results_;
   });
+}
+
+// Variables are made eagerly, whatever is being traced.
+void Trainer::require_prepared(const data::Element& batch, bool training) {
+  if (test_ready_ && (train_ready_ || !training)) return;
+  const TraceScope eager(nullptr);
+  const StopRecording quiet;
+  prepare(batch, training);
 }
 
 std::vector<Tensor> Trainer::forward(const Batch& batch, bool training) const {
@@ -369,10 +423,11 @@ class StepSeeds {
 
 }  // namespace
 
-void Trainer::train_step(const data::Element& element, Observation* observation) {
+void Trainer::compiled_train_step(const data::Element& element) {
+  require_prepared(element, true);
   const StepSeeds seeds;
   std::optional<ActivationCollector> activations;
-  if (observation) activations.emplace();
+  if (observing_) activations.emplace();
   const LogitsScope logits;
   const MaskScope masks;
   const Batch batch = split(element);
@@ -385,15 +440,16 @@ void Trainer::train_step(const data::Element& element, Observation* observation)
       tape.gradient(options_.optimizer.scale_loss(loss), trainable_);
   options_.optimizer.apply(gradients, trainable_);
   update_metrics(batch, outputs, loss);
-  if (!observation) return;
+  if (!observing_) return;
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     if (gradients[i].defined())
-      observation->gradients.emplace_back(trainable_[i].name(), gradients[i]);
+      observation_.gradients.emplace_back(trainable_[i].name(), gradients[i]);
   }
-  observation->activations = activations->activations();
+  observation_.activations = activations->activations();
 }
 
-void Trainer::test_step(const data::Element& element) {
+void Trainer::compiled_test_step(const data::Element& element) {
+  require_prepared(element, false);
   const LogitsScope logits;
   const MaskScope masks;
   const Batch batch = split(element);
@@ -403,20 +459,48 @@ void Trainer::test_step(const data::Element& element) {
   update_metrics(batch, outputs, loss);
 }
 
+Trainer::Batch Trainer::labelled(const TensorList& y, const Tensor& sample_weight) const {
+  Batch batch = split(*batch_);
+  if (!y.empty()) batch.y = y.tensors();
+  if (sample_weight.defined()) batch.weights.assign(outputs_.size(), sample_weight);
+  return batch;
+}
+
+Tensor Trainer::compute_loss(const TensorList& y, const TensorList& y_pred,
+                             const Tensor& sample_weight) {
+  require_prepared(*batch_, false);
+  std::vector<Tensor> outputs = y_pred.tensors();
+  for (Tensor& output : outputs) output = predictions_in_full_precision(output);
+  return total_loss(labelled(y, sample_weight), outputs, model_.added_losses());
+}
+
+void Trainer::update_metrics(const TensorList& y, const TensorList& y_pred, const Tensor& loss,
+                             const Tensor& sample_weight) {
+  require_prepared(*batch_, false);
+  update_metrics(labelled(y, sample_weight), y_pred.tensors(), loss);
+}
+
 Logs Trainer::results() const {
   std::map<std::string, std::optional<double>> values;  // nothing: not computed
-  const auto read = [&](const std::string& name, const MetricImpl& metric) {
-    const Tensor result = metric.result();
+  const auto read_value = [&](const std::string& name, const Tensor& result) {
     const Tensor scalar = cast(result.rank() == 0 ? result : reduce_mean(result), float32);
     const Ref<Buffer>& buffer = scalar.impl()->array.buffer();
     std::optional<double>& value = values[name];
     if (!buffer || buffer->computed()) value = static_cast<double>(scalar.item<float>());
   };
-  read("loss", *loss_);
-  for (const Output& output : outputs_) {
-    if (output.tracker) read(output.tracker->name(), *output.tracker);
+  const auto read = [&](const std::string& name, const MetricImpl& metric) {
+    read_value(name, metric.result());
+  };
+  if (last_results_ && !last_results_->names.empty()) {
+    for (std::size_t i = 0; i < last_results_->values.size(); ++i)
+      read_value(last_results_->names[i], last_results_->values[i]);
+  } else {
+    read("loss", *loss_);
+    for (const Output& output : outputs_) {
+      if (output.tracker) read(output.tracker->name(), *output.tracker);
+    }
+    for (const Named& entry : metrics_) read(entry.name, *entry.metric);
   }
-  for (const Named& entry : metrics_) read(entry.name, *entry.metric);
   Logs logs;
   for (const auto& [name, value] : values) {
     if (value) {
@@ -434,6 +518,7 @@ void Trainer::reset() const {
     if (output.tracker) output.tracker->reset_state();
   }
   for (const Named& entry : metrics_) entry.metric->reset_state();
+  for (const Metric& metric : model_.metrics()) metric.reset_state();
 }
 
 const MetricImpl* Trainer::find_metric(const std::string& name) const {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,7 @@ struct Variable::State {
   DType dtype = DType::kInvalid;
   bool trainable = true;
   bool autocast = false;
+  std::function<Tensor(const Tensor&)> constraint;
   AttrMap read_attrs;  // made once: reads are frequent
   AttrMap assign_attrs;
   std::shared_ptr<const Components> components;  // null: a plain variable

@@ -1,5 +1,6 @@
 #include "tandem/ops/sparse_functions.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "tandem/core/error.h"
@@ -167,7 +168,7 @@ SparseTensor bincount(const Tensor& values, const Tensor& weights, std::int64_t 
 namespace {
 
 SparseTensor crossed(const std::vector<SparseTensor>& inputs, const char* op,
-                     std::vector<Tensor> more) {
+                     const std::vector<Tensor>& more, AttrMap attrs) {
   std::vector<Tensor> all;
   for (const SparseTensor& x : inputs) all.push_back(x.indices);
   for (const SparseTensor& x : inputs)
@@ -177,24 +178,29 @@ SparseTensor crossed(const std::vector<SparseTensor>& inputs, const char* op,
   std::vector<DType> types;
   for (const SparseTensor& x : inputs)
     types.push_back(is_integer(x.values.dtype()) ? int64 : x.values.dtype());
-  auto out = raw_op(op, all,
-                    {{"N", static_cast<std::int64_t>(inputs.size())},
-                     {"sparse_types", types},
-                     {"dense_types", std::vector<DType>{}}});
+  attrs.set("N", static_cast<std::int64_t>(inputs.size()));
+  attrs.set("sparse_types", types);
+  attrs.set("dense_types", std::vector<DType>{});
+  auto out = raw_op(op, all, attrs);
   return {std::move(out[0]), std::move(out[1]), std::move(out[2])};
 }
 
 }  // namespace
 
 SparseTensor cross(const std::vector<SparseTensor>& inputs, std::string_view separator) {
-  return crossed(inputs, "SparseCrossV2", {Tensor(std::string(separator))});
+  return crossed(inputs, "SparseCrossV2", {Tensor(std::string(separator))}, {});
 }
 SparseTensor cross_hashed(const std::vector<SparseTensor>& inputs, std::int64_t num_buckets,
                           std::int64_t hash_key) {
-  const auto key = static_cast<std::uint64_t>(hash_key);
-  const std::vector<std::int64_t> salt{static_cast<std::int64_t>(key >> 32),
-                                       static_cast<std::int64_t>(key & 0xffffffffu)};
-  return crossed(inputs, "SparseCrossHashed", {Tensor(num_buckets), Tensor(false), Tensor(salt)});
+  const bool any_integer = std::any_of(inputs.begin(), inputs.end(), [](const SparseTensor& x) {
+    return is_integer(x.values.dtype());
+  });
+  return crossed(inputs, "SparseCross", {},
+                 {{"hashed_output", true},
+                  {"num_buckets", num_buckets},
+                  {"hash_key", hash_key},
+                  {"out_type", int64},
+                  {"internal_type", any_integer ? int64 : string}});
 }
 
 SparseTensor sampled_addmm(const SparseTensor& x, const Tensor& dense_a, const Tensor& dense_b,

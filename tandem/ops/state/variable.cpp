@@ -71,6 +71,7 @@ Variable Variable::make_plain(Tensor initial_value, const VariableOptions& optio
   state->shape = options.shape.value_or(PartialShape(initial_value.shape()));
   state->trainable = options.trainable;
   state->autocast = options.autocast && is_floating(state->dtype);
+  state->constraint = options.constraint;
   state->read_attrs = {{"dtype", state->dtype}, {"_shape", state->shape}};
   state->assign_attrs = {{"dtype", state->dtype}, {"validate_shape", true}};
   {
@@ -158,6 +159,9 @@ const std::string& Variable::name() const { return state().name; }
 const PartialShape& Variable::shape() const { return state().shape; }
 DType Variable::dtype() const { return state().dtype; }
 bool Variable::trainable() const { return state().trainable; }
+const std::function<Tensor(const Tensor&)>& Variable::constraint() const {
+  return state().constraint;
+}
 const std::string& Variable::device() const {
   return here().handle.impl()->array.data<ResourceHandle>()->info().device;
 }

@@ -95,9 +95,9 @@ TEST(KerasFiles, ConfigMakesTheLayerAgain) {
 TEST(KerasFiles, WhatTandemLacksIsNamed) {
   Config config;
   config.set("units", std::int64_t{3}).set("name", std::string("d"));
-  config.set("kernel_constraint", config_value(ConfigObject{.class_name = "NonNeg"}));
+  config.set("lora_rank", std::int64_t{4});
   EXPECT_THAT(error_of<UnimplementedError>([&] { layer_from_config("Dense", config); }),
-              AllOf(HasSubstr("'d'"), HasSubstr("kernel_constraint")));
+              AllOf(HasSubstr("'d'"), HasSubstr("lora_rank")));
   EXPECT_THAT(error_of<UnimplementedError>([] { layer_from_config("Lambda", {}); }),
               HasSubstr("'Lambda'"));
   EXPECT_THAT(error_of<InvalidArgumentError>(

@@ -1,0 +1,159 @@
+"""Compares what keras_values.cpp writes with the real Keras: check_keras_values.py PROGRAM DIR REPORT"""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+EXPECTED = {}
+k = keras.layers
+
+
+def numbers(shape, seed=0.0):
+    count = int(np.prod(shape))
+    return tf.constant(np.sin(1.7 * np.arange(count) + 0.3 + seed).astype(np.float32).reshape(shape))
+
+
+def add(name, *results):
+    for i, result in enumerate(results):
+        EXPECTED[f"{name} {i}"] = np.asarray(result)
+
+
+def layer(name, made, *inputs, **arguments):
+    """The result, and the gradients towards inputs and weights, which get the values of `numbers`."""
+    made.build(*[x.shape for x in inputs]) if len(inputs) > 1 else made.build(inputs[0].shape)
+    for i, weight in enumerate(made.weights):
+        weight.assign(numbers(weight.shape, 10 + i))
+    with tf.GradientTape() as tape:
+        for x in inputs:
+            tape.watch(x)
+        y = made(*inputs, **arguments)
+        loss = tf.reduce_sum(tf.square(y))
+    sources = [x for x in inputs if x.dtype.is_floating] + [w.value for w in made.trainable_weights]
+    gradients = [tf.convert_to_tensor(g) for g in tape.gradient(loss, sources)]
+    add(name, y, *gradients)
+
+
+def layers():
+    x3, x4, x5 = numbers((2, 7, 3)), numbers((2, 5, 7, 3)), numbers((1, 4, 5, 6, 2))
+    for kind in ("Average", "Max"):
+        layer(f"Adaptive{kind}Pooling1D", getattr(k, f"Adaptive{kind}Pooling1D")(3), x3)
+        layer(f"Adaptive{kind}Pooling2D", getattr(k, f"Adaptive{kind}Pooling2D")((2, 3)), x4)
+        layer(f"Adaptive{kind}Pooling3D", getattr(k, f"Adaptive{kind}Pooling3D")(2), x5)
+    layer("EinsumDense", k.EinsumDense("abc,cd->abd", (None, 4), bias_axes="d", activation="tanh"), x3)
+    layer("EinsumDense dots", k.EinsumDense("...x,xy->...y", 4, bias_axes="y"), x3)
+    layer("EinsumDense heads", k.EinsumDense("abc,cde->abde", (None, 2, 3), bias_axes="de"), x3)
+    layer("GroupQueryAttention", k.GroupQueryAttention(4, 4, 2), x3, numbers((2, 5, 3), 3))
+    layer("GroupQueryAttention causal", k.GroupQueryAttention(4, 2, 1), x3, x3, use_causal_mask=True)
+    embedding = k.ReversibleEmbedding(6, 3, logit_soft_cap=5.0)
+    embedding.build((2, 3))
+    embedding.weights[0].assign(numbers((6, 3), 10))
+    add("ReversibleEmbedding", embedding(tf.constant([[1, 5], [0, 2]])), embedding(numbers((2, 4, 3)), reverse=True))
+    normal = k.SpectralNormalization(k.Dense(4))
+    normal.build((2, 3))
+    normal.layer.kernel.assign(numbers((3, 4), 10))
+    normal.vector_u.assign(numbers((1, 4), 11))
+    add("SpectralNormalization", normal(numbers((2, 3)), training=True), normal.layer.kernel, normal.vector_u)
+    add("HashedCrossing", k.HashedCrossing(5)((tf.constant(["A", "B", "A"]), tf.constant([101, 101, 102]))),
+        k.HashedCrossing(4, output_mode="one_hot")((tf.constant([["A"], ["B"]]), tf.constant([[1], [2]]))))
+    image = tf.abs(numbers((2, 8, 8, 3))) * 255.0
+    add("colors", k.RandomSaturation((0.3, 0.3))(tf.abs(numbers((2, 8, 8, 3))), training=True),
+        k.RandomColorDegeneration((0.4, 0.4))(image, training=True),
+        k.RandomSharpness((0.8, 0.8))(image, training=True), k.RandomPosterization((3, 3))(image, training=True),
+        k.Solarization(0.0, 0.0)(image, training=True), k.AutoContrast()(image, training=True),
+        k.Equalization()(image, training=True), k.RandomHue((0.0, 0.0))(image, training=True),
+        k.RandomGaussianBlur(1.0, 3, 1.0, seed=1)(image, training=False),
+        k.RandomShear(0.0, 0.0)(image, training=True))
+
+
+def losses():
+    l = keras.losses
+    y, p = tf.constant([0, 2, 1, 2]), tf.nn.softmax(numbers((4, 3)))
+    add("losses", l.CategoricalGeneralizedCrossEntropy()(y, p), l.categorical_generalized_cross_entropy(y, p, 0.3),
+        l.Circle(gamma=2.0)(y, tf.math.l2_normalize(numbers((4, 5)), 1)),
+        l.circle(y, tf.math.l2_normalize(numbers((4, 5)), 1), gamma=2.0),
+        l.CTC()(tf.constant([[1, 2, 0], [2, 2, 1]]), numbers((2, 8, 4))),
+        l.ctc(tf.constant([[1, 2, 0], [2, 2, 1]]), numbers((2, 8, 4))))
+
+
+def metrics():
+    m = keras.metrics
+    labels, scores = tf.constant([0.0, 0.0, 1.0, 1.0, 1.0, 0.0]), tf.constant([0.0, 0.3, 0.8, 0.4, 0.9, 0.6])
+    for name, made in {"a": m.SensitivityAtSpecificity(0.5), "b": m.SpecificityAtSensitivity(0.5),
+                       "c": m.PrecisionAtRecall(0.6), "d": m.RecallAtPrecision(0.8),
+                       "e": m.PrecisionAtRecall(0.3, num_thresholds=1)}.items():
+        made.update_state(labels, scores, sample_weight=tf.constant([1.0, 2.0, 1.0, 1.0, 2.0, 1.0]))
+        add("points " + name, made.result())
+
+
+def optimizers():
+    o = keras.optimizers
+    every = {"ScheduleFreeAdamW": o.ScheduleFreeAdamW(0.01, warmup_steps=2, weight_decay=0.1),
+             "accumulation": o.Adam(0.01, gradient_accumulation_steps=2, weight_decay=0.1, clipnorm=1.0),
+             "average": o.SGD(0.1, momentum=0.9, use_ema=True, ema_momentum=0.8, ema_overwrite_frequency=3),
+             "scale": o.RMSprop(0.01, loss_scale_factor=4.0)}
+    for name, optimizer in every.items():
+        w, b = keras.Variable(numbers((3, 4))), keras.Variable(numbers((4,), 1))
+        for step in range(5):
+            optimizer.apply_gradients([(numbers((3, 4), 2 + step), w), (numbers((4,), 5 + step), b)])
+        add("optimizer " + name, w, b, optimizer.iterations)
+    dense = k.Dense(3, kernel_constraint=keras.constraints.MaxNorm(0.5), bias_constraint="non_neg")
+    dense.build((2, 4))
+    for i, weight in enumerate(dense.weights):
+        weight.assign(numbers(weight.shape, 10 + i))
+    o.SGD(0.1).apply_gradients([(numbers((4, 3), 1), dense.kernel), (numbers((3,), 2), dense.bias)])
+    add("constraints", dense.kernel, dense.bias)
+    r = keras.regularizers
+    add("regularizers", r.OrthogonalRegularizer(0.1)(numbers((3, 4))),
+        r.OrthogonalRegularizer(0.1, "columns")(numbers((3, 4))))
+
+
+def applications():
+    x = tf.abs(numbers((2, 4, 4, 3))) * 255.0
+    u = keras.applications.imagenet_utils
+    add("preprocess_input", *(u.preprocess_input(x, mode=mode) for mode in ("caffe", "tf", "torch")),
+        u.preprocess_input(tf.transpose(x, (0, 3, 1, 2)), data_format="channels_first", mode="torch"))
+
+
+def differs(ours, theirs):
+    if ours.shape != theirs.shape:
+        return f"shape {ours.shape} instead of {theirs.shape}"
+    if ours.dtype != theirs.dtype:
+        return f"dtype {ours.dtype} instead of {theirs.dtype}"
+    if theirs.dtype.kind in "fc":
+        if np.allclose(ours, theirs, rtol=3e-4, atol=1e-4, equal_nan=True):
+            return None
+        return f"{ours.ravel()[:6]} instead of {theirs.ravel()[:6]}"
+    return None if np.array_equal(ours, theirs) else f"{ours.ravel()[:8]} instead of {theirs.ravel()[:8]}"
+
+
+def main():
+    program, folder, report = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
+    for cases in (layers, losses, metrics, optimizers, applications):
+        cases()
+    subprocess.run([program, folder / "ours.npz"], check=True)
+    with np.load(folder / "ours.npz", allow_pickle=False) as file:
+        ours = {name: file[name] for name in file.files}
+    failed = 0
+    for name in sorted(EXPECTED.keys() | ours.keys()):
+        if name not in ours or name not in EXPECTED:
+            problem = "only here" if name in ours else "missing"
+        else:
+            problem = differs(ours[name], EXPECTED[name])
+        if problem:
+            failed += 1
+            print(f"FAILED {name}: {problem}")
+    print(f"conformance: {len(EXPECTED)} cases, {failed} failed")
+    with open(report, "a", encoding="utf-8") as out:
+        out.write(f"{len(EXPECTED)} {failed}\n")
+    return 1 if failed else 0
+
+
+sys.exit(main())
