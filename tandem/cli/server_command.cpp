@@ -1,5 +1,8 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <iostream>
 
 #include "tandem/cli/commands.h"
@@ -9,15 +12,34 @@
 namespace tandem::cli {
 namespace {
 
-// For all threads that are begun from here on.
-sigset_t block_ending_signals() {
-  sigset_t ending;
-  sigemptyset(&ending);
-  sigaddset(&ending, SIGTERM);
-  sigaddset(&ending, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &ending, nullptr);
-  return ending;
-}
+// SIGTERM and SIGINT write a byte that `wait` reads. They are handled rather than blocked, since
+// libraries may have started threads before this one could block signals for them.
+class EndingSignals {
+ public:
+  EndingSignals() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) throw InternalError("pipe2: no pipe for signals.");
+    read_ = ends[0];
+    write_ = ends[1];
+    struct sigaction action = {};
+    action.sa_handler = [](int) {
+      const int error = errno;
+      const char byte = 0;
+      static_cast<void>(!::write(write_, &byte, 1));
+      errno = error;
+    };
+    for (const int signal : {SIGTERM, SIGINT}) sigaction(signal, &action, nullptr);
+  }
+  void wait() const {
+    char byte;
+    while (::read(read_, &byte, 1) < 0 && errno == EINTR) {
+    }
+  }
+
+ private:
+  int read_ = -1;
+  static inline int write_ = -1;  // for the handler; open until the process ends
+};
 
 // What is given, completed by what the environment says.
 distribute::Server::Options options_of(const ServerArguments& arguments,
@@ -55,14 +77,13 @@ distribute::Server::Options options_of(const ServerArguments& arguments,
 }  // namespace
 
 void run_server(const ServerArguments& arguments) {
-  const sigset_t ending = block_ending_signals();
+  const EndingSignals ending;
   const distribute::Commands& library = distribute_library();
   library.serve(
       options_of(arguments, library), std::chrono::milliseconds(10'000),
       [](const std::string& description) { std::cout << description << std::endl; },
       [&ending] {
-        int signal = 0;
-        sigwait(&ending, &signal);
+        ending.wait();
         std::cerr << "td: ends after the calls in progress\n";
       });
 }
