@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -7,13 +8,14 @@
 #include <vector>
 
 #include "tandem/core/array.h"
+#include "tandem/core/string_index.h"
 #include "tandem/graph/table_resource.h"
 #include "tandem/kernels/cpu/state/dense_buckets.h"
 
 namespace tandem::cpu {
 
 /// A map from keys to values, both of any element type; a key, or a value, may be a whole array.
-/// Thread-safe: every member function takes the lock.
+/// Thread-safe: every member function takes the lock, but a fixed table of strings is read without.
 class LookupTable final : public TableResource {
  public:
   struct Kind {
@@ -50,11 +52,18 @@ class LookupTable final : public TableResource {
   Contents exported() const;
 
  private:
+  /// The rows of a fixed table of strings, which no longer change: `values` are the index's.
+  struct FixedStrings {
+    StringIndex index;
+    Array values;
+  };
+
   Shape batch_of(const Array& keys) const;
   void check_values(const Array& keys, const Array& values) const;
   void check_dtypes(const Array& keys, const Array* values) const;
   std::string key_at(const Array& keys, std::int64_t i) const;
   void put(std::string key, const Array& values, std::int64_t i);
+  std::shared_ptr<const FixedStrings> fixed_strings() const;
   void import_buckets(const Array& keys, const Array& values);
   void set_key(Array& keys, std::int64_t i, const std::string& key) const;
   std::uint64_t hash(const std::string& key) const;
@@ -68,7 +77,8 @@ class LookupTable final : public TableResource {
   std::optional<DenseBuckets> buckets_;  ///< of a dense table: of the keys of `rows_`
   mutable std::mutex mutex_;
   bool initialized_ = false;
-  std::unordered_map<std::string, Array> rows_;  ///< by the key's bytes
+  std::unordered_map<std::string, Array> rows_;        ///< by the key's bytes
+  std::shared_ptr<const FixedStrings> fixed_strings_;  ///< once it is filled
 };
 
 }  // namespace tandem::cpu
