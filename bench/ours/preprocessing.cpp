@@ -20,7 +20,7 @@ namespace keras = tandem::keras;
 
 namespace {
 
-const td::data::MapOptions kParallel{.num_parallel_calls = td::data::kAutotune};
+const td::data::MapOptions kParallel{.num_parallel_calls = td::data::kAutotune, .traced = true};
 
 std::string folder() {
   const char* given = std::getenv("TANDEM_BENCH_DATA");
