@@ -1,8 +1,8 @@
 #include "tandem/core/string_index.h"
 
+#include <algorithm>
 #include <functional>
 #include <limits>
-#include <utility>
 
 #include "tandem/core/error.h"
 
@@ -13,43 +13,43 @@ constexpr std::size_t kFirstSlots = 16;
 
 }  // namespace
 
-StringIndex::StringIndex() : mask_(kFirstSlots - 1), slots_(kFirstSlots) {}
+std::uint64_t StringIndex::Key::head_of(std::string_view text) {
+  char bytes[kHead] = {};
+  std::copy_n(text.data(), std::min(text.size(), kHead), bytes);
+  std::uint64_t head;
+  std::memcpy(&head, bytes, kHead);
+  return head;
+}
 
-std::uint64_t StringIndex::hash_of(std::string_view text) {
+std::uint64_t StringIndex::Key::hash_of_rest(std::string_view text) {
   return std::hash<std::string_view>()(text);
 }
 
-std::string_view StringIndex::at(std::int64_t number) const {
-  const auto i = static_cast<std::size_t>(number);
-  const std::size_t end = i + 1 < begins_.size() ? begins_[i + 1] : bytes_.size();
-  return std::string_view(bytes_).substr(begins_[i], end - begins_[i]);
-}
+StringIndex::StringIndex() : mask_(kFirstSlots - 1), slots_(kFirstSlots) {}
 
 std::int64_t StringIndex::add(std::string_view text) {
-  const std::uint64_t hash = hash_of(text);
-  Slot& slot = slots_[place_of(text, hash)];
+  const Key key(text);
+  Slot& slot = slots_[place_of(key)];
   if (slot.number != kFree) return slot.number;
   constexpr std::size_t kMax = std::numeric_limits<std::uint32_t>::max();
-  if (begins_.size() + 1 >= kMax || text.size() > kMax - bytes_.size()) {
-    throw ResourceExhaustedError(
-        cat("A table of more than ", begins_.size(), " strings is too large."));
+  if (begins_.size() >= kMax || text.size() > kMax) {
+    throw ResourceExhaustedError(cat("A table of ", begins_.size(),
+                                     " strings has no room for one of ", text.size(), " bytes."));
   }
-  slot = {tag_of(hash), static_cast<std::uint32_t>(begins_.size()),
-          static_cast<std::uint32_t>(bytes_.size()), static_cast<std::uint32_t>(text.size())};
-  begins_.push_back(bytes_.size());
+  const auto number = static_cast<std::uint32_t>(size());
   bytes_ += text;
+  begins_.push_back(bytes_.size());
+  slot = {key.head_, static_cast<std::uint32_t>(text.size()), number};
   if (2 * begins_.size() > slots_.size()) grow();
-  return size_++;
+  return number;
 }
 
 void StringIndex::grow() {
-  std::vector<Slot> old(2 * slots_.size());
-  old.swap(slots_);
+  slots_.assign(2 * slots_.size(), {});
   mask_ = slots_.size() - 1;
-  for (const Slot& slot : old) {
-    if (slot.number == kFree) continue;
-    const std::string_view text(bytes_.data() + slot.begin, slot.length);
-    slots_[place_of(text, hash_of(text))] = slot;
+  for (std::uint32_t number = 0; number + 1 < begins_.size(); ++number) {
+    const Key key(at(number));
+    slots_[place_of(key)] = {key.head_, static_cast<std::uint32_t>(key.text_.size()), number};
   }
 }
 

@@ -24,6 +24,18 @@ TEST(UnbuiltSequential, TakesOtherLengthsAndSizesThanTheFirst) {
   EXPECT_THROW(flat(ones({2, 5, 1})), InvalidArgumentError);
 }
 
+TEST(UnbuiltSequential, TrainsOnBatchesOfSeveralLengths) {
+  const auto of_length = [](std::int64_t length) {
+    return data::from_tensor_slices({ones({8, length}, int32), ones({8, 1})}).batch(4);
+  };
+  const auto batches = of_length(3).concatenate(of_length(5));
+  for (const Sequential& model : {Sequential{Embedding(20, 4), LSTM(4), Dense(1)},
+                                  Sequential{Input({-1}), Embedding(20, 4), LSTM(4), Dense(1)}}) {
+    model.compile({.loss = "mse"});
+    EXPECT_NO_THROW(model.fit(batches, {.verbose = Verbose::kSilent}));
+  }
+}
+
 TEST(Inputs, GetAndLoseAnAxisOfSizeOne) {
   const Sequential model{Input({4, 4, 1}), Flatten(), Dense(1)};
   EXPECT_EQ(model(ones({2, 4, 4})).shape(), (Shape{2, 1}));

@@ -29,6 +29,12 @@ class LookupTable final : public TableResource {
   struct Marks {
     Array empty, deleted;
   };
+  /// The rows of a fixed table of strings, which no longer change: `values` are the index's.
+  struct FixedStrings {
+    StringIndex index;
+    Array values;
+  };
+
   explicit LookupTable(Kind kind) : LookupTable(std::move(kind), {}, std::nullopt) {}
   LookupTable(Kind kind, Marks marks, std::optional<DenseBuckets> buckets);
 
@@ -37,6 +43,9 @@ class LookupTable final : public TableResource {
 
   /// Values of shape [keys' batch…] + value_shape; where a key is unknown, the default.
   Array find(const Array& keys, const Array& default_value) const;
+  /// Of a fixed table from strings; null for others. Throws FailedPreconditionError before it is
+  /// filled.
+  std::shared_ptr<const FixedStrings> fixed_strings() const;
   void insert(const Array& keys, const Array& values);
   void remove(const Array& keys);
   /// Only these keys afterwards; a fixed table is filled.
@@ -52,18 +61,12 @@ class LookupTable final : public TableResource {
   Contents exported() const;
 
  private:
-  /// The rows of a fixed table of strings, which no longer change: `values` are the index's.
-  struct FixedStrings {
-    StringIndex index;
-    Array values;
-  };
-
   Shape batch_of(const Array& keys) const;
   void check_values(const Array& keys, const Array& values) const;
   void check_dtypes(const Array& keys, const Array* values) const;
   std::string key_at(const Array& keys, std::int64_t i) const;
   void put(std::string key, const Array& values, std::int64_t i);
-  std::shared_ptr<const FixedStrings> fixed_strings() const;
+  std::shared_ptr<const FixedStrings> index_strings() const;
   void import_buckets(const Array& keys, const Array& values);
   void set_key(Array& keys, std::int64_t i, const std::string& key) const;
   std::uint64_t hash(const std::string& key) const;

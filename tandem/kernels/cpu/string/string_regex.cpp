@@ -1,72 +1,14 @@
 // Regular expressions, in RE2's syntax.
 
-#include <array>
-#include <cctype>
-#include <memory>
-#include <optional>
 #include <string>
-#include <string_view>
-
-#include <re2/re2.h>
 
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
+#include "tandem/kernels/cpu/string/expression.h"
 #include "tandem/kernels/cpu/string/map_strings.h"
 
 namespace tandem::cpu {
 namespace {
-
-// By byte, whether it is in the class of characters.
-using ByteClass = std::array<bool, 256>;
-
-// Whether `pattern` is one class of ASCII characters, as "[,.!?]", and nothing else.
-bool is_ascii_class(std::string_view pattern) {
-  if (pattern.size() < 3 || pattern.front() != '[' || pattern.back() != ']') return false;
-  if (pattern[1] == '^' || pattern[1] == ']') return false;
-  for (std::size_t i = 1; i + 1 < pattern.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(pattern[i]);
-    if (byte >= 0x80 || byte == ']') return false;
-    if (byte == '[' && pattern[i + 1] == ':') return false;
-    if (byte != '\\') continue;
-    ++i;  // an escaped letter or digit may stand for any characters
-    if (i + 1 == pattern.size() || !std::ispunct(static_cast<unsigned char>(pattern[i]))) {
-      return false;
-    }
-  }
-  return true;
-}
-
-struct Expression {
-  std::unique_ptr<RE2> automaton;
-  std::optional<ByteClass> bytes;  ///< if it is no more than that
-};
-
-ByteClass bytes_of(const RE2& ascii_class) {
-  ByteClass bytes{};
-  for (int byte = 0; byte < 0x80; ++byte) {
-    const char letter = static_cast<char>(byte);
-    bytes[static_cast<std::size_t>(byte)] =
-        RE2::FullMatch(re2::StringPiece(&letter, 1), ascii_class);
-  }
-  return bytes;
-}
-
-// The thread's last expression is kept: an op mostly comes with the same one again.
-const Expression& compiled(const std::string& pattern) {
-  thread_local Expression last;
-  if (!last.automaton || last.automaton->pattern() != pattern) {
-    last = {};
-    RE2::Options options;
-    options.set_log_errors(false);
-    auto made = std::make_unique<RE2>(pattern, options);
-    if (!made->ok()) {
-      throw InvalidArgumentError(cat("Invalid pattern: ", pattern, ", error: ", made->error()));
-    }
-    if (is_ascii_class(pattern)) last.bytes = bytes_of(*made);
-    last.automaton = std::move(made);
-  }
-  return last;
-}
 
 std::string without(const std::string& s, const ByteClass& bytes) {
   std::string kept(s.size(), '\0');
