@@ -35,7 +35,7 @@ class TokenCounts {
     }
   }
 
-  // Of strings by their numbers in the index.
+  // Strings are counted by their numbers in the index.
   static constexpr bool kStrings = std::is_same_v<Token, std::string>;
   struct None {};
   std::conditional_t<kStrings, StringIndex, None> index_;

@@ -43,8 +43,8 @@ class LookupTable final : public TableResource {
 
   /// Values of shape [keys' batch…] + value_shape; where a key is unknown, the default.
   Array find(const Array& keys, const Array& default_value) const;
-  /// Of a fixed table from strings; null for others. Throws FailedPreconditionError before it is
-  /// filled.
+  /// The rows of a fixed table from strings; null for other tables. Throws FailedPreconditionError
+  /// before it is filled.
   std::shared_ptr<const FixedStrings> fixed_strings() const;
   void insert(const Array& keys, const Array& values);
   void remove(const Array& keys);
