@@ -21,6 +21,15 @@ constexpr std::int64_t kPictures = 20'000;
 constexpr std::int64_t kSequences = 20'000, kLongest = 200;
 constexpr std::uint64_t kRecordSeed = 6, kExampleSeed = 7, kLengthSeed = 8;
 
+// The text of `preprocessing`: lines of 20 to 200 words, of which the frequent ones are far more
+// frequent than the rest, with capitals and punctuation.
+constexpr std::int64_t kTextBytes = 100'000'000, kWords = 50'000, kTokens = 20'000;
+constexpr std::int64_t kLinesAdapted = 20'000;  // of which text_adapt learns its vocabulary
+constexpr std::int64_t kTextBatch = 512, kTokensInLine = 200;
+constexpr std::uint64_t kTextSeed = 9, kWordSeed = 10;
+// The images of `preprocessing`.
+constexpr std::int64_t kAugmented = 256, kAugmentedSide = 160;
+
 inline std::string float_key(int i) { return "float_" + std::to_string(i); }
 inline std::string int_key(int i) { return "int_" + std::to_string(i); }
 

@@ -64,6 +64,7 @@ TORCH_MODELS_MEMORY = Program("torch", script="torch_models.py", one_shot=True)
 TORCH_MECHANISMS = Program("torch", script="torch_mechanisms.py")
 TENSORFLOW_DATA = Program("tensorflow", script="tensorflow_data.py")
 TENSORFLOW_DATA_MEMORY = dataclasses.replace(TENSORFLOW_DATA, one_shot=True)
+TENSORFLOW_PREPROCESSING = Program("tensorflow", script="tensorflow_preprocessing.py")
 TENSORFLOW_SHAPES = Program("tensorflow", script="tensorflow_shapes.py")
 TENSORFLOW_SUMMARIES = Program("tensorflow", script="life_summaries.py")
 TENSORBOARDX = Program("tensorboard", script="life_tensorboardx.py")
@@ -226,6 +227,16 @@ def data():
               one_shot=True)
 
 
+def preprocessing():
+    def keras(aim):
+        return (Peer("keras", TENSORFLOW_PREPROCESSING, aim),)
+
+    yield Row("augmentation", "images/s", "higher", keras(3), tolerance=1e-3)
+    yield Row("augmentation_by_image", "images/s", "higher", keras(3), tolerance=1e-3)
+    yield Row("text_vectorization", "MB/s", "higher", keras(5))
+    yield Row("text_adapt", "MB/s", "higher", keras(5))
+
+
 def shapes():
     yield Row("shapes", "images/s", "higher", (tensorflow(TENSORFLOW_SHAPES, 1),))
     # Of the runs of that row.
@@ -267,6 +278,7 @@ BENCHES = {
     "gpu_host": Bench(tuple(gpu_host())),
     "placement": Bench(tuple(placement())),
     "data": Bench(tuple(data()), files=True),
+    "preprocessing": Bench(tuple(preprocessing()), files=True),
     "shapes": Bench(tuple(shapes())),
     "life": Bench((*checkpoints(), *saved_model_load(), *summaries()),
                   models="export_saved_model.py"),

@@ -1,10 +1,11 @@
 // Input pipelines. The files that both sides read are made by harness/data_files.py, which calls
-// `bench_data --records FOLDER` for the record files.
+// `bench_data --records FOLDER` for the record files and the text.
 //
 // usage: bench_data | bench_data --records FOLDER | bench_data jpeg_memory
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -231,6 +232,46 @@ void make_records(const std::string& to) {
   examples.close();
 }
 
+// A word of one to twelve letters, different for each number by its consonants.
+std::string word(std::int64_t number) {
+  const std::uint64_t bits = bench::mixed(static_cast<std::uint64_t>(number), bench::kWordSeed);
+  std::string letters;
+  for (std::int64_t rest = number; rest > 0 || letters.empty(); rest /= 20) {
+    letters += "tnsrhldcmfpgwybvkxjq"[rest % 20];
+    letters.append(bits % 3, "aeiou"[(bits >> letters.size()) % 5]);
+  }
+  return letters;
+}
+
+void make_text(const std::string& to) {
+  std::vector<std::string> words;
+  std::ofstream vocabulary(to + "/words.txt");
+  for (std::int64_t i = 0; i < bench::kWords; ++i) {
+    words.push_back(word(i));
+    if (i < bench::kTokens) vocabulary << words.back() << '\n';
+  }
+  std::ofstream text(to + "/text.txt");
+  std::uint64_t place = 0;
+  const auto next = [&place] { return bench::mixed(place++, bench::kTextSeed); };
+  for (std::int64_t written = 0; written < bench::kTextBytes;) {
+    std::string line;
+    for (std::uint64_t left = 20 + next() % 181; left > 0; --left) {
+      // Evenly drawn logarithms: the word of rank r comes with a frequency of 1 / r.
+      const std::uint64_t bits = next();
+      const double share = static_cast<double>(bits >> 11) * 0x1p-53;
+      const double rank = std::exp(share * std::log(static_cast<double>(bench::kWords))) - 1;
+      const std::size_t start = line.size();
+      line += words[static_cast<std::size_t>(rank)];
+      if (bits % 11 == 0) line[start] = static_cast<char>(line[start] - 'a' + 'A');
+      if (bits % 13 == 0) line += bits % 2 == 0 ? "," : "'s";
+      if (bits % 17 == 0) line += '.';
+      line += left > 1 ? ' ' : '\n';
+    }
+    text << line;
+    written += static_cast<std::int64_t>(line.size());
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -239,6 +280,7 @@ int main(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "";
   if (what == "--records" && argc == 3) {
     make_records(argv[2]);
+    make_text(argv[2]);
     return 0;
   }
   if (what == "jpeg_memory") return jpeg_memory();

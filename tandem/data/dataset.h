@@ -224,6 +224,9 @@ class TANDEM_EXPORT Dataset {
 
   /// The number of elements, kInfinite or kUnknown. Never iterates.
   std::int64_t cardinality() const;
+  /// The number of elements, as Python's len(): throws InvalidArgumentError where there is no end,
+  /// or where only iterating would show it.
+  std::int64_t size() const;
   /// Dtypes and shapes of the components. After a map it is found by tracing the function once, or,
   /// where that fails, by calling it on the first element.
   const ElementSpec& element_spec() const;

@@ -6,6 +6,7 @@
 
 #include "tandem/core/array.h"
 #include "tandem/core/export.h"
+#include "tandem/core/name_argument.h"
 #include "tandem/runtime/tensor.h"
 
 namespace tandem::io {
@@ -33,6 +34,9 @@ TANDEM_EXPORT void save_npz(const std::string& path, const std::map<std::string,
 
 /// The tensors of an .npz file, compressed or not. Throws DataLossError if it is damaged.
 TANDEM_EXPORT std::map<std::string, Tensor> load_npz(const std::string& path);
+inline std::map<std::string, Tensor> load_npz(const char* path) {
+  return load_npz(tandem::internal::name_argument(path, "the path of an .npz file"));
+}
 
 /// Decodes bytes in memory; errors call them `name`.
 TANDEM_EXPORT std::map<std::string, Tensor> decode_npz(std::string_view bytes,

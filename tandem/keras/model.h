@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/name_argument.h"
 #include "tandem/data/dataset.h"
 #include "tandem/keras/compile_options.h"
 #include "tandem/keras/fit_options.h"
@@ -96,18 +97,27 @@ class TANDEM_EXPORT Model : public Layer {
   /// ends in ".safetensors" has the weights by their names. Throws InvalidArgumentError for a
   /// folder, and for names of other formats of Keras (".keras").
   void save_weights(const std::string& path, const SaveWeightsOptions& options = {}) const;
+  void save_weights(const char* path, const SaveWeightsOptions& options = {}) const {
+    save_weights(tandem::internal::name_argument(path, "the path of weights"), options);
+  }
   /// Reads what save_weights or tf.train.Checkpoint(model=model) wrote, of a model of equal layers;
   /// by the path's ending also Keras' `.weights.h5` and `.keras`, and safetensors.
   /// Throws NotFoundError for weights that the checkpoint lacks, InvalidArgumentError where shapes
   /// or dtypes differ or it holds others besides, DataLossError if it is damaged; then no weight
   /// has changed.
   void load_weights(const std::string& path, const LoadWeightsOptions& options = {}) const;
+  void load_weights(const char* path, const LoadWeightsOptions& options = {}) const {
+    load_weights(tandem::internal::name_argument(path, "the path of weights"), options);
+  }
   /// Writes architecture, weights, and how the model was compiled, with what the optimizer
   /// remembers, to a `.keras` file, which Keras 3 loads: keras.models.load_model(path). Read again
   /// by models::load_model (serialization.h). Throws UnimplementedError for layers of your own that
   /// are not registered; losses and metrics that are functions of your own leave out how it was
   /// compiled, with a warning.
   void save(const std::string& path) const;
+  void save(const char* path) const {
+    save(tandem::internal::name_argument(path, "the path of a model"));
+  }
   /// The architecture alone, as Keras' to_json; model_from_json (serialization.h) reads it.
   std::string to_json() const;
 
@@ -119,6 +129,9 @@ class TANDEM_EXPORT Model : public Layer {
   std::vector<Layer> layers() const;
   /// Throws NotFoundError naming the layers that there are.
   Layer get_layer(const std::string& name) const;
+  Layer get_layer(const char* name) const {
+    return get_layer(tandem::internal::name_argument(name, "the name of a layer"));
+  }
   /// The layer at this index of `layers()`. Throws InvalidArgumentError if there are fewer.
   Layer get_layer(int index) const;
   /// The optimizer of the compiled model; FailedPreconditionError before `compile`.

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "tandem/core/export.h"
+#include "tandem/core/name_argument.h"
 #include "tandem/keras/config.h"
 #include "tandem/keras/layer.h"
 #include "tandem/keras/model.h"
@@ -43,6 +44,9 @@ struct LoadModelOptions {
 /// was compiled. Throws as model_from_json; DataLossError where the archive is damaged or lacks a
 /// weight.
 TANDEM_EXPORT Model load_model(const std::string& path, const LoadModelOptions& options = {});
+inline Model load_model(const char* path, const LoadModelOptions& options = {}) {
+  return load_model(tandem::internal::name_argument(path, "the path of a model"), options);
+}
 
 }  // namespace models
 }  // namespace tandem::keras

@@ -8,6 +8,7 @@
 #include "tandem/core/cancellation.h"
 #include "tandem/core/dtype.h"
 #include "tandem/core/export.h"
+#include "tandem/core/name_argument.h"
 #include "tandem/core/timer.h"
 #include "tandem/device/device_spec.h"
 
@@ -66,6 +67,8 @@ class TANDEM_EXPORT ThreadContextScope {
 class TANDEM_EXPORT DeviceScope {
  public:
   explicit DeviceScope(const std::string& device);
+  explicit DeviceScope(const char* device)
+      : DeviceScope(internal::name_argument(device, "the name of a device")) {}
   ~DeviceScope();
   DeviceScope(const DeviceScope&) = delete;
   DeviceScope& operator=(const DeviceScope&) = delete;
@@ -120,6 +123,8 @@ class TANDEM_EXPORT DeadlineScope {
 class TANDEM_EXPORT NameScope {
  public:
   explicit NameScope(const std::string& name);
+  explicit NameScope(const char* name)
+      : NameScope(internal::name_argument(name, "the name of a scope")) {}
   ~NameScope();
   NameScope(const NameScope&) = delete;
   NameScope& operator=(const NameScope&) = delete;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tandem/core/export.h"
+#include "tandem/core/name_argument.h"
 #include "tandem/saved_model/module.h"
 
 namespace tandem::saved_model {
@@ -34,6 +35,9 @@ struct LoadOptions {
 /// assets that lie outside of the folder, by name or by a symbolic link. What this build cannot run
 /// is an UnimplementedError of the call that needs it. Errors name the folder.
 TANDEM_EXPORT Module load(const std::string& folder, const LoadOptions& options = {});
+inline Module load(const char* folder, const LoadOptions& options = {}) {
+  return load(tandem::internal::name_argument(folder, "the folder of a saved model"), options);
+}
 
 /// The model whose saved_model.pb these bytes are, and that has no other files; errors call it
 /// `name`.

@@ -12,6 +12,8 @@ std::int64_t size(const Dataset& dataset) {
                            "assert_cardinality(n) states it.");
 }
 
+std::int64_t Dataset::size() const { return data::size(*this); }
+
 const Tensor& at(const Element& element, std::int64_t index) {
   const auto count = static_cast<std::int64_t>(element.size());
   if (index >= -count && index < count)

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
+#include <string_view>
 #include <utility>
 
 #include "tandem/core/error.h"
@@ -25,14 +27,23 @@ namespace internal {
 
 template <class Token>
 std::vector<Token> TokenCounts<Token>::most_frequent(std::optional<std::int64_t> limit) const {
-  std::vector<std::pair<std::int64_t, Token>> all;
-  for (const auto& [token, count] : counts_) all.emplace_back(count, token);
-  std::sort(all.rbegin(), all.rend());
-  std::vector<Token> tokens;
-  for (auto& [count, token] : all) {
-    if (limit && static_cast<std::int64_t>(tokens.size()) == *limit) break;
-    tokens.push_back(std::move(token));
+  using Kept = std::conditional_t<kStrings, std::string_view, Token>;
+  std::vector<std::pair<std::int64_t, Kept>> all;
+  if constexpr (kStrings) {
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+      if (counts_[i] > 0) all.emplace_back(counts_[i], index_.at(static_cast<std::int64_t>(i)));
+    }
+  } else {
+    for (const auto& [token, count] : counts_) {
+      if (count > 0) all.emplace_back(count, token);
+    }
   }
+  const auto wanted = std::min(all.size(), static_cast<std::size_t>(std::max<std::int64_t>(
+                                               limit.value_or(std::ssize(all)), 0)));
+  std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(wanted), all.end(),
+                    std::greater<>());
+  std::vector<Token> tokens;
+  for (std::size_t i = 0; i < wanted; ++i) tokens.emplace_back(all[i].second);
   return tokens;
 }
 template class TokenCounts<std::string>;

@@ -10,6 +10,7 @@
 #include "tandem/graph/op_registry.h"
 #include "tandem/runtime/dispatch.h"
 #include "tandem/runtime/eager/eager_choice.h"
+#include "tandem/runtime/execute/undefined_hint.h"
 #include "tandem/runtime/runtime.h"
 #include "tandem/runtime/tensor_impl.h"
 #include "tandem/runtime/thread_context.h"
@@ -77,7 +78,9 @@ Tensor Trace::add_arg(DType dtype, const PartialShape& shape, const std::string&
 
 Output Trace::resolve(const Tensor& tensor) {
   if (!tensor.defined()) {
-    throw InvalidArgumentError("An undefined tensor was passed to an op. Give it a value first.");
+    throw InvalidArgumentError(
+        cat("An undefined tensor was passed to an op. Give it a value first.",
+            undefined_tensor_hint()));
   }
   const TensorImpl* impl = tensor.impl();
   if (impl->symbolic() && impl->trace_id == id_) return impl->node;

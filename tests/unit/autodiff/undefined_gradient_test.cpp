@@ -9,6 +9,7 @@
 #include "tandem/ops/operators.h"
 #include "tandem/ops/reduction_ops.h"
 #include "tandem/ops/variable.h"
+#include "tandem/runtime/traced_function.h"
 
 namespace tandem {
 namespace {
@@ -28,6 +29,20 @@ TEST(UndefinedGradient, IsReportedWithTheVariablesNameWhereAnOpIsGivenIt) {
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), AllOf(HasSubstr("variable 'idle'"), Not(HasSubstr("'used'")),
                                     HasSubstr("no path from the loss")));
+  }
+}
+
+TEST(UndefinedGradient, IsReportedInFunctionsToo) {
+  const Variable used(ones({2}), {.name = "used"}), idle(ones({2}), {.name = "idle"});
+  const auto f = function([&](const Tensor& x) {
+    GradientTape tape;
+    return tape.gradient(reduce_sum(used * x), {used, idle})[1] + x;
+  });
+  try {
+    f(ones({2}));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("idle"), HasSubstr("no path from the loss")));
   }
 }
 

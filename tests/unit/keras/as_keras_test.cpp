@@ -7,6 +7,7 @@
 #include "tandem/data/data.h"
 #include "tandem/keras/keras.h"
 #include "tandem/ops/ops.h"
+#include "tandem/runtime/thread_context.h"
 
 namespace tandem::keras {
 namespace {
@@ -24,6 +25,18 @@ TEST(UnbuiltSequential, TakesOtherLengthsAndSizesThanTheFirst) {
   EXPECT_THROW(flat(ones({2, 5, 1})), InvalidArgumentError);
 }
 
+TEST(UnbuiltSequential, TrainsOnBatchesOfSeveralLengths) {
+  const auto of_length = [](std::int64_t length) {
+    return data::from_tensor_slices({ones({8, length}, int32), ones({8, 1})}).batch(4);
+  };
+  const auto batches = of_length(3).concatenate(of_length(5));
+  for (const Sequential& model : {Sequential{Embedding(20, 4), LSTM(4), Dense(1)},
+                                  Sequential{Input({-1}), Embedding(20, 4), LSTM(4), Dense(1)}}) {
+    model.compile({.loss = "mse"});
+    EXPECT_NO_THROW(model.fit(batches, {.verbose = Verbose::kSilent}));
+  }
+}
+
 TEST(Inputs, GetAndLoseAnAxisOfSizeOne) {
   const Sequential model{Input({4, 4, 1}), Flatten(), Dense(1)};
   EXPECT_EQ(model(ones({2, 4, 4})).shape(), (Shape{2, 1}));
@@ -32,6 +45,28 @@ TEST(Inputs, GetAndLoseAnAxisOfSizeOne) {
   EXPECT_EQ(functional(ones({2, 3, 1})).shape(), (Shape{2, 1}));
   EXPECT_THROW(functional(ones({2, 4})), InvalidArgumentError);
   EXPECT_EQ(Dense(2)(ones({2, 3}, int32)).dtype(), float32);
+}
+
+TEST(Null, IsAnInvalidArgumentWhereANameIsExpected) {
+  const char* const null = nullptr;
+  const auto expect_named = [](const auto& call, const char* what) {
+    try {
+      call();
+      ADD_FAILURE() << "nothing was thrown for " << what;
+    } catch (const InvalidArgumentError& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr(what));
+    }
+  };
+  const Sequential model{Input({2}), Dense(1)};
+  expect_named([&] { const DeviceScope scope(null); }, "the name of a device");
+  expect_named([&] { const NameScope scope(null); }, "the name of a scope");
+  expect_named([&] { model.get_layer(null); }, "the name of a layer");
+  expect_named([&] { model.save(null); }, "the path of a model");
+  expect_named([&] { models::load_model(null); }, "the path of a model");
+  expect_named([&] { model.save_weights(null); }, "the path of weights");
+  expect_named([&] { model.load_weights(null); }, "the path of weights");
+  expect_named([&] { Dense(1, {.activation = null}); }, "the name of an activation");
+  expect_named([&] { model.compile({.loss = null}); }, "the name of a loss");
 }
 
 TEST(StepsPerEpoch, WarnOnceWhenDataRunsOut) {

@@ -278,5 +278,24 @@ TEST(Gradients, RecordedInputsAreNotOverwritten) {
   EXPECT_FLOAT_EQ(gradient[1], std::exp(2.0f));
 }
 
+TEST(Broadcast, RepeatsShortRows) {
+  // Rows of 3 that are repeated 2,000 times each, those of a batch of 3, or 5 times each.
+  for (const std::int64_t repeated : {2000, 5}) {
+    const std::int64_t batch = repeated == 5 ? 1000 : 3;
+    Floats x(static_cast<std::size_t>(batch * repeated * 3)),
+        row(static_cast<std::size_t>(batch * 3));
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 101);
+    for (std::size_t i = 0; i < row.size(); ++i) row[i] = static_cast<float>(i % 7);
+    const Tensor a = Tensor::from(x, {batch, repeated, 1, 3});
+    const Tensor b = Tensor::from(row, {batch, 1, 1, 3});
+    const Floats left = floats(a - b), right = floats(b - a);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const std::size_t of_row = i / static_cast<std::size_t>(repeated * 3) * 3 + i % 3;
+      ASSERT_EQ(left[i], x[i] - row[of_row]) << i;
+      ASSERT_EQ(right[i], row[of_row] - x[i]) << i;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tandem

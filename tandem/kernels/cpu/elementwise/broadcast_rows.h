@@ -45,9 +45,12 @@ class BroadcastRows {
   /// The elements of a whole row.
   std::int64_t row_size() const { return rank_ == 0 ? 1 : dims_[rank_ - 1].size; }
 
-  /// Whether value k repeats from row to row, and is nothing but a row.
-  bool is_row(int k, std::int64_t elements) const {
-    return rank_ > 0 && dims_[rank_ - 1].stride[k] != 0 && elements == row_size();
+  /// For how many elements of the result a row of value k is repeated: at least a row's, and they
+  /// begin at a multiple of their number.
+  std::int64_t repeated_size(int k) const {
+    std::int64_t size = row_size();
+    for (int i = rank_ - 2; i >= 0 && dims_[i].stride[k] == 0; --i) size *= dims_[i].size;
+    return size;
   }
 
   /// `run` for the result's elements [begin, end), on this thread.

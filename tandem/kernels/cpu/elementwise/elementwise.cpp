@@ -211,8 +211,8 @@ CopyRow copy_row_of(std::size_t size) {
 }
 
 // Rows of a few elements, of which an op's loop would make little: it runs over many at once, on
-// copies of the operands that do not lie there in the result's shape already. Of an operand that is
-// but one row the copies serve all the time.
+// copies of the operands that do not lie there in the result's shape already. Where an operand
+// repeats a row for long, its copies serve as long.
 constexpr std::int64_t kShortRow = 24;
 void run_short_rows(KernelContext& c, const BinaryPiece& p, const BroadcastRows<2>& rows,
                     Array& out, CopyRow copy) {
@@ -221,21 +221,38 @@ void run_short_rows(KernelContext& c, const BinaryPiece& p, const BroadcastRows<
   const auto bytes = [&](std::int64_t n) { return static_cast<std::size_t>(n) * p.in_size; };
   c.intra_op().parallel_for(size, p.cost + 0.5, [&](std::int64_t begin, std::int64_t end) {
     alignas(64) std::byte copies[2][(kChunk + 2 * kShortRow) * 8];
-    bool whole[2], one_row[2];
+    bool whole[2], repeats[2];
+    std::int64_t repeated[2], filled_until[2] = {0, 0};
     for (int k = 0; k < 2; ++k) {
       whole[k] = in[k]->num_elements() == size;
-      one_row[k] = !whole[k] && rows.is_row(k, in[k]->num_elements());
-      if (!one_row[k]) continue;
-      for (std::int64_t i = 0; i < std::min(kChunk, end - begin) + row; i += row)
-        copy(in[k]->raw_data(), false, copies[k] + bytes(i), row);
+      repeated[k] = rows.repeated_size(k);
+      repeats[k] = !whole[k] && repeated[k] >= std::min(kChunk, size);
     }
+    // Copies of the row of operand k at `begin`, from its first element on.
+    const auto fill = [&](int k) {
+      filled_until[k] = (begin / repeated[k] + 1) * repeated[k];
+      const std::int64_t first = begin - begin % row;
+      rows.run_range(first, first + row,
+                     [&](std::int64_t, const auto& from, const auto& step, std::int64_t m) {
+                       const auto which = static_cast<std::size_t>(k);
+                       for (std::int64_t i = 0; i < std::min(kChunk, end - begin) + row; i += row) {
+                         copy(at(*in[k], from[which], p.in_size), step[which] == 0,
+                              copies[k] + bytes(i), m);
+                       }
+                     });
+    };
     for (std::int64_t n; begin < end; begin += n) {
       n = std::min(kChunk, end - begin);
-      if (!(whole[0] || one_row[0]) || !(whole[1] || one_row[1])) {
+      for (int k = 0; k < 2; ++k) {
+        if (!repeats[k]) continue;
+        if (begin >= filled_until[k]) fill(k);
+        n = std::min(n, filled_until[k] - begin);
+      }
+      if (!(whole[0] || repeats[0]) || !(whole[1] || repeats[1])) {
         rows.run_range(begin, begin + n,
                        [&](std::int64_t to, const auto& from, const auto& step, std::int64_t m) {
                          for (std::size_t k = 0; k < 2; ++k) {
-                           if (whole[k] || one_row[k]) continue;
+                           if (whole[k] || repeats[k]) continue;
                            copy(at(*in[k], from[k], p.in_size), step[k] == 0,
                                 copies[k] + bytes(to - begin), m);
                          }
@@ -244,7 +261,7 @@ void run_short_rows(KernelContext& c, const BinaryPiece& p, const BroadcastRows<
       const std::byte* operands[2];
       for (int k = 0; k < 2; ++k) {
         operands[k] = whole[k] ? at(*in[k], begin, p.in_size)
-                               : copies[k] + (one_row[k] ? bytes(begin % row) : 0);
+                               : copies[k] + (repeats[k] ? bytes(begin % row) : 0);
       }
       run(p, operands[0], operands[1], at(out, begin, p.out_size), n, false, false);
     }

@@ -132,8 +132,20 @@ Array LookupTable::find(const Array& keys, const Array& default_value) const {
     throw InvalidArgumentError(cat("Expected shape ", kind_.value_shape, " or ", out.shape(),
                                    " for default value, got ", default_value.shape()));
   }
+  if (const auto fixed = fixed_strings()) {
+    const std::string* const wanted = keys.data<std::string>();
+    with_element(kind_.value, [&]<class T>() {
+      const T* const values = static_cast<const T*>(fixed->values.raw_data());
+      const T* const unknown = static_cast<const T*>(default_value.raw_data());
+      T* to = static_cast<T*>(out.raw_data());
+      for (std::int64_t i = 0; i < count; ++i, to += inner) {
+        const std::int64_t row = fixed->index.find(wanted[i]);
+        copy_elements(to, row == StringIndex::kMissing ? unknown : values + row * inner, inner);
+      }
+    });
+    return out;
+  }
   std::lock_guard lock(mutex_);
-  if (kind_.fixed && !initialized_) throw_empty();
   for (std::int64_t i = 0; i < count; ++i) {
     const std::string key = key_at(keys, i);
     if (key == empty_key_ || key == deleted_key_) {
@@ -149,6 +161,12 @@ Array LookupTable::find(const Array& keys, const Array& default_value) const {
     }
   }
   return out;
+}
+
+std::shared_ptr<const LookupTable::FixedStrings> LookupTable::fixed_strings() const {
+  std::lock_guard lock(mutex_);
+  if (kind_.fixed && !initialized_) throw_empty();
+  return fixed_strings_;
 }
 
 // With the lock held.
@@ -281,7 +299,20 @@ void LookupTable::initialize(const Array& keys, const Array& values) {
           cat("HashTable has different values for the same key, at position ", i, "."));
     }
   }
+  fixed_strings_ = index_strings();
   initialized_ = true;
+}
+
+// With the lock held.
+std::shared_ptr<const LookupTable::FixedStrings> LookupTable::index_strings() const {
+  if (kind_.key != DType::kString || kind_.key_shape.rank() != 0) return nullptr;
+  const Shape count{static_cast<std::int64_t>(rows_.size())};
+  FixedStrings fixed{{}, Array(kind_.value, joined(count, kind_.value_shape))};
+  for (const auto& [key, value] : rows_) {
+    const std::int64_t n = value.num_elements();
+    copy_between(fixed.values, fixed.index.add(key) * n, value, 0, n);
+  }
+  return std::make_shared<const FixedStrings>(std::move(fixed));
 }
 
 std::int64_t LookupTable::size() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -7,13 +8,14 @@
 #include <vector>
 
 #include "tandem/core/array.h"
+#include "tandem/core/string_index.h"
 #include "tandem/graph/table_resource.h"
 #include "tandem/kernels/cpu/state/dense_buckets.h"
 
 namespace tandem::cpu {
 
 /// A map from keys to values, both of any element type; a key, or a value, may be a whole array.
-/// Thread-safe: every member function takes the lock.
+/// Thread-safe: every member function takes the lock, but a fixed table of strings is read without.
 class LookupTable final : public TableResource {
  public:
   struct Kind {
@@ -27,6 +29,12 @@ class LookupTable final : public TableResource {
   struct Marks {
     Array empty, deleted;
   };
+  /// The rows of a fixed table of strings, which no longer change: `values` are the index's.
+  struct FixedStrings {
+    StringIndex index;
+    Array values;
+  };
+
   explicit LookupTable(Kind kind) : LookupTable(std::move(kind), {}, std::nullopt) {}
   LookupTable(Kind kind, Marks marks, std::optional<DenseBuckets> buckets);
 
@@ -35,6 +43,9 @@ class LookupTable final : public TableResource {
 
   /// Values of shape [keys' batch…] + value_shape; where a key is unknown, the default.
   Array find(const Array& keys, const Array& default_value) const;
+  /// The rows of a fixed table from strings; null for other tables. Throws FailedPreconditionError
+  /// before it is filled.
+  std::shared_ptr<const FixedStrings> fixed_strings() const;
   void insert(const Array& keys, const Array& values);
   void remove(const Array& keys);
   /// Only these keys afterwards; a fixed table is filled.
@@ -55,6 +66,7 @@ class LookupTable final : public TableResource {
   void check_dtypes(const Array& keys, const Array* values) const;
   std::string key_at(const Array& keys, std::int64_t i) const;
   void put(std::string key, const Array& values, std::int64_t i);
+  std::shared_ptr<const FixedStrings> index_strings() const;
   void import_buckets(const Array& keys, const Array& values);
   void set_key(Array& keys, std::int64_t i, const std::string& key) const;
   std::uint64_t hash(const std::string& key) const;
@@ -68,7 +80,8 @@ class LookupTable final : public TableResource {
   std::optional<DenseBuckets> buckets_;  ///< of a dense table: of the keys of `rows_`
   mutable std::mutex mutex_;
   bool initialized_ = false;
-  std::unordered_map<std::string, Array> rows_;  ///< by the key's bytes
+  std::unordered_map<std::string, Array> rows_;        ///< by the key's bytes
+  std::shared_ptr<const FixedStrings> fixed_strings_;  ///< once it is filled
 };
 
 }  // namespace tandem::cpu

@@ -1,31 +1,24 @@
 // Regular expressions, in RE2's syntax.
 
-#include <memory>
 #include <string>
-
-#include <re2/re2.h>
 
 #include "tandem/core/error.h"
 #include "tandem/graph/kernel.h"
+#include "tandem/kernels/cpu/string/expression.h"
 #include "tandem/kernels/cpu/string/map_strings.h"
 
 namespace tandem::cpu {
 namespace {
 
-// The thread's last expression is kept: an op mostly comes with the same one again.
-const RE2& compiled(const std::string& pattern) {
-  thread_local std::unique_ptr<RE2> last;
-  if (!last || last->pattern() != pattern) {
-    last.reset();
-    RE2::Options options;
-    options.set_log_errors(false);
-    auto made = std::make_unique<RE2>(pattern, options);
-    if (!made->ok()) {
-      throw InvalidArgumentError(cat("Invalid pattern: ", pattern, ", error: ", made->error()));
-    }
-    last = std::move(made);
+std::string without(const std::string& s, const ByteClass& bytes) {
+  std::string kept(s.size(), '\0');
+  std::size_t n = 0;
+  for (const char letter : s) {
+    kept[n] = letter;
+    n += bytes[static_cast<unsigned char>(letter)] ? 0 : 1;
   }
-  return *last;
+  kept.resize(n);
+  return kept;
 }
 
 const std::string& text_input(const KernelContext& c, int i, const char* name) {
@@ -38,21 +31,27 @@ const std::string& text_input(const KernelContext& c, int i, const char* name) {
 
 void replace_all(KernelContext& c, const std::string& pattern, const std::string& rewrite) {
   const bool global = c.attr<bool>("replace_global");
-  const RE2& expression = compiled(pattern);
-  map_strings<std::string>(c, 500, [&](const std::string& s) {
-    std::string text = s;
-    // A rewrite that names groups which the expression lacks leaves the text as it is.
-    if (global) {
-      RE2::GlobalReplace(&text, expression, rewrite);
-    } else {
-      RE2::Replace(&text, expression, rewrite);
-    }
-    return text;
-  });
+  const auto& [automaton, bytes] = compiled(pattern);
+  if (global && bytes && rewrite.empty()) {
+    return map_strings<std::string>(
+        c, 100, [&bytes = *bytes](const std::string& s) { return without(s, bytes); });
+  }
+  map_strings<std::string>(c, 500,
+                           [&expression = *automaton, &rewrite, global](const std::string& s) {
+                             std::string text = s;
+                             // A rewrite that names groups which the expression lacks leaves the
+                             // text as it is.
+                             if (global) {
+                               RE2::GlobalReplace(&text, expression, rewrite);
+                             } else {
+                               RE2::Replace(&text, expression, rewrite);
+                             }
+                             return text;
+                           });
 }
 
 void match_all(KernelContext& c, const std::string& pattern) {
-  const RE2& expression = compiled(pattern);
+  const RE2& expression = *compiled(pattern).automaton;
   map_strings<bool>(c, 200, [&](const std::string& s) { return RE2::FullMatch(s, expression); });
 }
 

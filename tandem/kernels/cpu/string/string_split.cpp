@@ -105,7 +105,7 @@ void split_at_space(std::string_view s, std::int64_t maxsplit, Pieces& pieces) {
   };
   skip();
   for (std::int64_t splits = 0; !s.empty();) {
-    const auto* end = std::find_if(s.begin(), s.end(), is_space);
+    const auto* end = std::find_if(s.begin(), s.end(), [](char c) { return is_space(c); });
     const auto size = static_cast<std::size_t>(end - s.begin());
     pieces.push_back(s.substr(0, size));
     s.remove_prefix(size);
