@@ -256,6 +256,10 @@ class SpaceWriter {
   }
 
   static std::string display_name_of(const Event& event) {
+    // Stages of pipelines: "Iterator::Root::Prefetch::Batch".
+    constexpr std::string_view kIterator = "Iterator::";
+    if (event.kind == EventKind::kScope && event.name.starts_with(kIterator))
+      return cat(kIterator, event.name.substr(event.name.rfind(':') + 1));
     if (event.kind == EventKind::kKernel) return std::string(event.name);
     return event.kind == EventKind::kInput ? "wait for input" : "";
   }
