@@ -166,7 +166,7 @@ struct TensorBoard::State {
 
   void start_profile() {
     try {
-      profiler::start();
+      profiler::start({.memory = true});
       profiling = true;
     } catch (const FailedPreconditionError& error) {
       log(LogLevel::kWarning, cat("TensorBoard: no batch is profiled: ", error.what()));
