@@ -13,6 +13,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/core/machine.h"
+#include "tandem/core/memory_listener.h"
 
 #if defined(__has_feature)
 #define TANDEM_HAS_FEATURE(x) __has_feature(x)
@@ -175,11 +176,17 @@ LargeCache& large_cache() {
 }
 #endif
 
-void count_up(std::size_t bytes) {
+void count_up(const void* block, std::size_t bytes) {
   const std::size_t now = g_current.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  report_memory({.block = block, .bytes = bytes, .in_use = now});
   std::size_t peak = g_peak.load(std::memory_order_relaxed);
   while (now > peak && !g_peak.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
   }
+}
+
+void count_down(const void* block, std::size_t bytes) {
+  const std::size_t before = g_current.fetch_sub(bytes, std::memory_order_relaxed);
+  report_memory({.block = block, .bytes = bytes, .released = true, .in_use = before - bytes});
 }
 
 }  // namespace
@@ -191,12 +198,12 @@ void host_reset_peak() noexcept { g_peak.store(g_current.load()); }
 void* host_allocate(std::size_t bytes) {
   void* block = system_allocate(bytes);
   if (!block) throw_exhausted(bytes);
-  count_up(bytes);
+  count_up(block, bytes);
   return block;
 }
 
 void host_free(void* block, std::size_t bytes) noexcept {
-  g_current.fetch_sub(bytes, std::memory_order_relaxed);
+  count_down(block, bytes);
   std::free(block);
 }
 
@@ -231,7 +238,7 @@ void* host_allocate(std::size_t bytes) {
     block = system_allocate(size);
   }
   if (!block) throw_exhausted(bytes);
-  count_up(size);
+  count_up(block, size);
   return block;
 }
 
@@ -250,7 +257,7 @@ void host_free(void* block, std::size_t bytes) noexcept {
     return;
   }
   const std::size_t size = large_class_size(bytes);
-  g_current.fetch_sub(size, std::memory_order_relaxed);
+  count_down(block, size);
   if (!large_cache().keep(block, size)) std::free(block);
 }
 

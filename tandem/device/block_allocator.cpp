@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tandem/core/error.h"
+#include "tandem/core/memory_listener.h"
 #include "tandem/device/internal/byte_size.h"
 #include "tandem/device/reclaimable.h"
 
@@ -104,6 +105,16 @@ class BlockAllocator::State {
     return bytes > SIZE_MAX - kUnit || over_limit(rounded_up(bytes));
   }
 
+  // With the lock held.
+  void report(const Block& block, bool released) const noexcept {
+    report_memory({.device = options_.device,
+                   .block = block.at,
+                   .bytes = block.bytes,
+                   .released = released,
+                   .in_use = current_,
+                   .limit = options_.limit});
+  }
+
   // Null if there is no room.
   Block* take(std::size_t bytes) {
     if (bytes > SIZE_MAX - kUnit) return nullptr;
@@ -128,12 +139,14 @@ class BlockAllocator::State {
     block->holder = std::move(holder);
     current_ += needed;
     peak_ = std::max(peak_, current_);
+    report(*block, false);
     return block;
   }
 
   void release(Block* block) noexcept {
     std::lock_guard lock(mutex_);
     current_ -= block->bytes;
+    report(*block, true);
     block->free = true;
     block->holder.clear();
     if (block->after && block->after->free) {

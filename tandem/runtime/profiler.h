@@ -36,6 +36,8 @@ struct Options {
   [[deprecated("use kMaxEvents")]] static constexpr std::size_t kMostEvents = kMaxEvents;
   /// From 1 to kMaxEvents; of more the latest are kept. Some 80 bytes each, taken as they come.
   std::size_t max_events = 500'000;
+  /// Blocks of memory over 1 KiB that are taken and released, on all threads. For `start` alone.
+  bool memory = false;
 };
 
 enum class EventKind : std::uint8_t {
@@ -44,11 +46,12 @@ enum class EventKind : std::uint8_t {
   kFunction,  ///< one call of a traced function
   kScope,     ///< a `Scope` of the user's code
   kInput,     ///< the consumer of a dataset in Iterator::next: it waits for input
+  kMemory,    ///< a block of memory was taken or released
 };
 
 /// A row of the trace, on which events follow each other: a device's stream, or a thread.
 struct Track {
-  std::string process;    ///< the device's name, "threads", or "input"
+  std::string process;    ///< the device's name, "threads", "input" or "memory"
   std::string name;       ///< "compute 0", "copy in 0", "thread 1", "waiting"
   bool overlaps = false;  ///< its events need not end before the next one begins
 };
@@ -63,9 +66,12 @@ struct Event {
   std::string_view function;  ///< that the node belongs to
   double begin = 0;           ///< seconds since the start
   double end = 0;
-  double bytes = 0;       ///< read and written; copied
+  double bytes = 0;       ///< read and written; copied; taken, negative for released
   std::string_view from;  ///< of a copy: device names
   std::string_view to;
+  // ---- Of memory, whose `name` is what asked for it, and `to` the device's. ----
+  std::uint64_t block = 0;  ///< its address
+  double in_use = 0;        ///< on the device, afterwards
 };
 
 /// How long one node took.

@@ -41,6 +41,18 @@ def main():
     (steps,) = [rows(table) for table in pipeline if has_column(table, "stepnum")]
     print("steps:", [(step.get("stepnum"), step.get("stepTimeMs")) for step in steps])
     assert len(steps) >= 6, steps
+    (stages,) = [rows(table) for table in pipeline if has_column(table, "opName")]
+    print("stages:", [(stage["opName"], stage["count"]) for stage in stages])
+    names = {stage["opName"].rpartition("::")[2] for stage in stages}
+    assert {"Prefetch", "Batch"} <= names, names
+    assert all(stage["category"] == "Preprocessing" for stage in stages), stages
+    memory = convert(path, "memory_profile")
+    host = memory["memoryProfilePerAllocator"]["host"]
+    peak = int(host["profileSummary"]["peakBytesUsageLifetime"])
+    print("memory:", {key: value["profileSummary"] for key, value in memory["memoryProfilePerAllocator"].items()})
+    activities = {shot["activityMetadata"]["memoryActivity"] for shot in host["sampledTimelineSnapshots"]}
+    assert peak > 0 and activities == {"ALLOCATION", "DEALLOCATION"}, (peak, activities)
+    assert "memory_profile" in tools, tools
     ops = [row for table in convert(path, "framework_op_stats") if has_column(table, "type") for row in rows(table)]
     types = {op["type"] for op in ops}
     print("ops:", sorted(types))

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tandem/core/error.h"
 #include "tandem/data/fusion/row_table.h"
 #include "tandem/data/sources/seekable.h"
 
@@ -14,7 +15,8 @@ namespace {
 class OwnTime {
  public:
   explicit OwnTime(StageCounters& counters)
-      : counters_(counters),
+      : scope_(counters.traced_as),
+        counters_(counters),
         outer_(std::exchange(thread_times().apart, 0)),
         timer_(counters.work) {}
   ~OwnTime() {
@@ -27,6 +29,7 @@ class OwnTime {
   OwnTime& operator=(const OwnTime&) = delete;
 
  private:
+  const profiler::Scope scope_;
   StageCounters& counters_;
   const std::int64_t outer_;
   StageTimer timer_;
@@ -136,6 +139,8 @@ ObservedStage& Observer::stage(const DatasetBase& dataset, ObservedStage* from,
   }
   ObservedStage& stage = stages_.emplace_back();
   stage.name = std::move(name);
+  stage.counters.traced_as =
+      cat(from ? from->counters.traced_as : "Iterator::Root", "::", stage.name);
   stage.consumer = from;
   stage.input = input;
   if (from) from->inputs.push_back(&stage);

@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "tandem/data/autotune/idle_time.h"
 #include "tandem/data/element.h"
+#include "tandem/runtime/profiler.h"
 
 namespace tandem::data {
 
@@ -23,6 +25,8 @@ inline std::int64_t clock_now() { return nanoseconds(std::chrono::steady_clock::
 /// theirs from `IterationContext::counters` and count what only they know of: see StageMeter.
 struct StageCounters {
   using Count = std::atomic<std::int64_t>;
+  /// What its work is called in profiles, as tf.data has it: "Iterator::Root::Prefetch::Batch".
+  std::string traced_as;
   Count elements{0};
   Count bytes{0};
   Count work{0};          ///< nanoseconds, as the others
@@ -164,7 +168,9 @@ class StageMeter {
   class Working {
    public:
     explicit Working(const StageMeter& meter) : counters_(meter.counters_) {
-      if (counters_) timer_.emplace(counters_->work);
+      if (!counters_) return;
+      scope_.emplace(counters_->traced_as);
+      timer_.emplace(counters_->work);
     }
     ~Working();
     Working(const Working&) = delete;
@@ -172,6 +178,7 @@ class StageMeter {
 
    private:
     StageCounters* counters_;
+    std::optional<profiler::Scope> scope_;
     std::optional<StageTimer> timer_;
   };
   /// Around what one of the stage's threads does in an input's `next`.

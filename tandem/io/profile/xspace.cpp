@@ -170,6 +170,7 @@ class SpaceWriter {
       std::string line = track.name;
       if (line.starts_with(kInputPrefix)) line = line.substr(kInputPrefix.size());
       if (track.overlaps) line = cat(line, " on ", device_text(track.process));
+      if (track.process == "memory") line = cat("memory of ", device_text(track.name));
       places_.push_back({0, planes_[0].line(line)});
       return;
     }
@@ -214,6 +215,7 @@ class SpaceWriter {
 
   void add_event(const Event& event) {
     if (is_step_scope(event)) return;
+    if (event.kind == EventKind::kMemory) return add_memory(event);
     const Place place = places_[static_cast<std::size_t>(event.track)];
     PlaneWriter& plane = planes_[place.plane];
     const std::string name = name_of(event);
@@ -243,6 +245,26 @@ class SpaceWriter {
     }
   }
 
+  // What XProf's page of memory is made of.
+  void add_memory(const Event& event) {
+    const Place place = places_[static_cast<std::size_t>(event.track)];
+    PlaneWriter& plane = planes_[place.plane];
+    double& peak = peaks_[event.to];
+    peak = std::max(peak, event.in_use);
+    const std::string name = event.bytes < 0 ? "MemoryDeallocation" : "MemoryAllocation";
+    auto& stats = plane.add(place.line, name, "", event.begin, event.end).stats;
+    const auto bytes = static_cast<std::int64_t>(std::abs(event.bytes));
+    plane.stat(stats, "allocator_name", device_text(std::string(event.to)));
+    plane.stat(stats, "addr", static_cast<std::int64_t>(event.block));
+    plane.stat(stats, "requested_bytes", bytes);
+    plane.stat(stats, "allocation_bytes", bytes);
+    plane.stat(stats, "bytes_allocated", static_cast<std::int64_t>(event.in_use));
+    plane.stat(stats, "bytes_available", static_cast<std::int64_t>(peak - event.in_use));
+    plane.stat(stats, "bytes_reserved", std::int64_t{0});
+    plane.stat(stats, "peak_bytes_in_use", static_cast<std::int64_t>(peak));
+    plane.stat(stats, "tf_op", event.name);
+  }
+
   static std::string name_of(const Event& event) {
     switch (event.kind) {
       case EventKind::kKernel: return op_name(event);
@@ -250,12 +272,17 @@ class SpaceWriter {
       // XProf takes the time in events of this name for waiting for input.
       case EventKind::kInput: return "IteratorGetNextOp::DoCompute";
       case EventKind::kFunction:
+      case EventKind::kMemory:
       case EventKind::kScope: break;
     }
     return std::string(event.name);
   }
 
   static std::string display_name_of(const Event& event) {
+    // Stages of pipelines: "Iterator::Root::Prefetch::Batch".
+    constexpr std::string_view kIterator = "Iterator::";
+    if (event.kind == EventKind::kScope && event.name.starts_with(kIterator))
+      return cat(kIterator, event.name.substr(event.name.rfind(':') + 1));
     if (event.kind == EventKind::kKernel) return std::string(event.name);
     return event.kind == EventKind::kInput ? "wait for input" : "";
   }
@@ -275,6 +302,7 @@ class SpaceWriter {
   std::vector<PlaneWriter> planes_;
   std::map<std::string, std::size_t, std::less<>> by_name_;
   std::vector<Place> places_;  // by track
+  std::map<std::string_view, double> peaks_;
   std::int64_t correlation_id_ = 0;
 };
 

@@ -55,6 +55,10 @@ ConfigValue to_config(const std::vector<double>& value) {
   if (value.empty()) return {};
   return config_value(std::vector<ConfigValue>(value.begin(), value.end()));
 }
+ConfigValue to_config(const std::vector<std::string>& value) {
+  if (value.empty()) return {};
+  return config_value(std::vector<ConfigValue>(value.begin(), value.end()));
+}
 ConfigValue sizes_to_config(const std::vector<std::int64_t>& value) {
   if (value.empty()) return {};
   std::vector<ConfigValue> sizes(value.size());  // a size that is not known is none
@@ -165,6 +169,11 @@ void from_config(const ConfigValue& value, std::vector<double>& into) {
     from_config(value, into.emplace_back());
     return;
   }
+  for (const ConfigValue& entry : list_of(value)) from_config(entry, into.emplace_back());
+}
+void from_config(const ConfigValue& value, std::vector<std::string>& into) {
+  into.clear();
+  if (is_none(value)) return;
   for (const ConfigValue& entry : list_of(value)) from_config(entry, into.emplace_back());
 }
 
@@ -293,6 +302,14 @@ void from_config(const ConfigValue& value, Layer& into) {
 void from_config(const ConfigValue& value, std::vector<Layer>& into) {
   into.clear();
   for (const ConfigValue& entry : list_of(value)) from_config(entry, into.emplace_back());
+}
+
+void ArgumentReader::fixed(const char* name, const std::string& value) {
+  std::string given = value;
+  (*this)(name, given);
+  if (given == value) return;
+  throw UnimplementedError(
+      cat(who_, ": argument '", name, "' is \"", value, "\" in Tandem, got \"", given, "\"."));
 }
 
 void ArgumentReader::check_all_used() const {

@@ -41,6 +41,8 @@ ConfigValue to_config(const std::string& value);
 ConfigValue to_config(const std::vector<std::int64_t>& value);
 ConfigValue to_config(const std::vector<int>& value);
 ConfigValue to_config(const std::vector<double>& value);
+/// Nothing for an empty list.
+ConfigValue to_config(const std::vector<std::string>& value);
 /// Nothing for an empty list, and for each size of -1.
 ConfigValue sizes_to_config(const std::vector<std::int64_t>& value);
 ConfigValue to_config(const Size2D& value);
@@ -70,6 +72,7 @@ void from_config(const ConfigValue& value, std::string& into);
 void from_config(const ConfigValue& value, std::vector<std::int64_t>& into);
 void from_config(const ConfigValue& value, std::vector<int>& into);
 void from_config(const ConfigValue& value, std::vector<double>& into);
+void from_config(const ConfigValue& value, std::vector<std::string>& into);
 void from_config(const ConfigValue& value, Size2D& into);
 void from_config(const ConfigValue& value, Size3D& into);
 void from_config(const ConfigValue& value, LayerAxes& into);
@@ -123,6 +126,8 @@ class ArgumentWriter {
   }
   /// An argument of Keras that Tandem's class lacks, and whose value is then without meaning.
   void ignore(const char*) {}
+  /// An argument of Keras of whose values Tandem's class has this one alone.
+  void fixed(const char* name, const std::string& value) { config_.set(name, value); }
 
  private:
   Config& config_;
@@ -146,6 +151,8 @@ class ArgumentReader {
   }
   void sizes(const char* name, std::vector<std::int64_t>& value) { (*this)(name, value); }
   void ignore(const char* name) { find(name); }
+  /// Throws UnimplementedError where the config has another value.
+  void fixed(const char* name, const std::string& value);
   /// name, trainable and dtype, as far as the options have them.
   template <class Options>
   void settings(Options& o) {

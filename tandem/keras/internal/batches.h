@@ -49,6 +49,8 @@ class BatchReader {
   /// The number of batches of a pass; -1 if it is not known.
   std::int64_t steps() const { return steps_; }
   void begin();
+  /// Passes that begin from now on are observed (data::Iterator::stats), for profiles.
+  void observe(bool on) { observe_ = on; }
   /// False at the end of the epoch.
   bool next(data::Element& batch);
   /// Batches read since `begin`.
@@ -67,6 +69,7 @@ class BatchReader {
   std::int64_t count_ = 0;
   bool fresh_ = false;   // no element was read from the iterator yet
   bool warned_ = false;  // of data that ran out
+  bool observe_ = false;
 };
 
 }  // namespace tandem::keras::internal

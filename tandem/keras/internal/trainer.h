@@ -43,6 +43,9 @@ class Trainer {
   /// so others pay nothing.
   void observe_next() { observe_next_ = true; }
   const Observation& observation() const { return observation_; }
+  /// Whether passes over the training's dataset that begin are to be observed, for a profile.
+  void observe_input(bool on) { observes_input_ = on; }
+  bool observes_input() const { return observes_input_; }
   /// After the next call of `train`, `train_function` is its graph; undefined for models that run
   /// eagerly.
   void keep_next_function() { keep_next_function_ = true; }
@@ -141,6 +144,7 @@ class Trainer {
   bool own_steps_;                        // the model's class may override steps
   bool observe_next_ = false;
   bool observing_ = false;
+  bool observes_input_ = false;
   Observation observation_;
   bool keep_next_function_ = false;
   ConcreteFunction train_function_;

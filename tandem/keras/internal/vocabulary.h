@@ -3,11 +3,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <unordered_map>
 #include <vector>
 
 #include "tandem/core/string_index.h"
+#include "tandem/data/dataset.h"
+#include "tandem/keras/layer.h"
 #include "tandem/ops/lookup.h"
 #include "tandem/runtime/tensor.h"
 
@@ -48,5 +51,59 @@ class TokenCounts {
 Tensor encode_categories(const Tensor& x, std::int64_t depth, const std::string& output_mode);
 /// Throws InvalidArgumentError for another mode.
 void check_output_mode(const std::string& layer, const std::string& output_mode);
+
+/// The table of a vocabulary whose first token has the number `first`; unknown ones get
+/// `otherwise`.
+template <class Token>
+lookup::StaticHashTable table_of(const std::vector<Token>& tokens, std::int64_t first,
+                                 std::int64_t otherwise) {
+  std::vector<std::int64_t> numbers;
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+    numbers.push_back(first + static_cast<std::int64_t>(i));
+  return lookup::StaticHashTable(lookup::KeyValueTensorInitializer{Tensor(tokens), Tensor(numbers)},
+                                 Tensor(otherwise));
+}
+
+/// A layer whose learnt vocabulary is a file of its own in a `.keras` archive.
+class StoredVocabulary {
+ public:
+  StoredVocabulary() = default;
+  StoredVocabulary(const StoredVocabulary&) = delete;
+  StoredVocabulary& operator=(const StoredVocabulary&) = delete;
+  virtual ~StoredVocabulary() = default;
+  /// The objects below the layer whose folders Keras reads too.
+  virtual std::vector<std::string> parts() const { return {}; }
+  /// One token a line, reserved ones first; nothing without a learnt vocabulary.
+  virtual std::optional<std::string> vocabulary_text() const = 0;
+  /// Throws DataLossError for a line that is no token. `weights` are those of idf_weights().
+  virtual void set_vocabulary_text(std::string_view text, const Tensor& weights) = 0;
+  /// A weight for each token, where the output mode is "tf_idf"; else undefined.
+  virtual Tensor idf_weights() const { return {}; }
+};
+
+/// The lines of a vocabulary's file; empty ones at the end are none.
+std::vector<std::string> vocabulary_lines(std::string_view text);
+
+/// Zeros of int64 in place of numbers that need a vocabulary, in a graph that is traced for its
+/// shapes before there is one; running it is an error. Throws FailedPreconditionError outside of a
+/// trace. `message` is both errors'.
+Tensor numbers_without_vocabulary(const Tensor& tokens, const std::string& message);
+
+/// What a layer with begin(), add(batch) and finish() learns.
+template <class Impl>
+void adapt_to(const Layer& layer, const Tensor& data) {
+  Impl& impl = static_cast<Impl&>(*layer.impl());
+  impl.begin();
+  impl.add(data);
+  impl.finish();
+}
+template <class Impl>
+void adapt_to(const Layer& layer, const data::Dataset& batches) {
+  Impl& impl = static_cast<Impl&>(*layer.impl());
+  impl.begin();
+  data::Iterator iterator = batches.iterator();
+  for (data::Element element; iterator.next(element);) impl.add(element[0]);
+  impl.finish();
+}
 
 }  // namespace tandem::keras::internal

@@ -7,6 +7,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/checks.h"
+#include "tandem/keras/internal/class_registry.h"
 #include "tandem/keras/internal/image_augmentation.h"
 #include "tandem/keras/layer_impl.h"
 #include "tandem/keras/layers/preprocessing.h"
@@ -53,9 +54,71 @@ Tensor ImageAugmentation::draw_for(const Tensor& images, const Tensor& count, do
 
 }  // namespace internal
 
+// Keras' files have ranges as lists; it takes a number for ± that, too.
+static ConfigValue to_config(const FactorRange& range) {
+  return internal::to_config(std::vector<double>{range.lower, range.upper});
+}
+static void from_config(const ConfigValue& value, FactorRange& into) {
+  std::vector<double> ends;
+  internal::from_config(value, ends);
+  if (ends.size() == 1) ends = {-ends[0], ends[0]};
+  if (ends.size() != 2) throw InvalidArgumentError("the value is no range.");
+  into = FactorRange(ends[0], ends[1]);
+}
+template <>
+inline FactorRange internal::initial_argument<FactorRange>() {
+  return {0, 0};
+}
+
 namespace {
 
 using internal::ImageAugmentation;
+
+// The arguments of all.
+template <class Arguments, class Options>
+void common(Arguments& a, Options& o) {
+  a("seed", o.seed);
+  a.fixed("data_format", "channels_last");
+}
+constexpr auto kFlip = [](auto& a, auto& o, auto& mode) {
+  a("mode", mode);
+  common(a, o);
+};
+constexpr auto kCrop = [](auto& a, auto& o, auto& height, auto& width) {
+  a("height", height);
+  a("width", width);
+  common(a, o);
+};
+constexpr auto kTransform = [](auto& a, auto& o) {
+  a("fill_mode", o.fill_mode);
+  a("fill_value", o.fill_value);
+  a("interpolation", o.interpolation);
+  common(a, o);
+};
+constexpr auto kRotation = [](auto& a, auto& o, auto& factor) {
+  a("factor", factor);
+  kTransform(a, o);
+};
+constexpr auto kMoved = [](auto& a, auto& o, auto& height, auto& width) {
+  a("height_factor", height);
+  a("width_factor", width);
+  kTransform(a, o);
+};
+constexpr auto kColour = [](auto& a, auto& o, auto& factor) {
+  a("factor", factor);
+  FactorRange range(o.min_value, o.max_value);
+  a("value_range", range);
+  if constexpr (!std::is_const_v<std::remove_reference_t<decltype(o)>>) {
+    o.min_value = range.lower;
+    o.max_value = range.upper;
+  }
+  common(a, o);
+};
+constexpr auto kGrey = [](auto& a, auto& o, auto& factor) {
+  a("factor", factor);
+  common(a, o);
+};
+
 
 class FlipImpl final : public ImageAugmentation {
  public:
@@ -68,7 +131,6 @@ class FlipImpl final : public ImageAugmentation {
           mode, "'."));
     }
   }
-  void describe(Config& config) const override { config.set("mode", mode_); }
 
  protected:
   Tensor change(const Tensor& images, const Tensor& count) override {
@@ -88,9 +150,6 @@ class CropImpl final : public ImageAugmentation {
       : ImageAugmentation("RandomCrop", o.name, o.seed), height_(height), width_(width) {
     internal::require_positive("RandomCrop", "height", height);
     internal::require_positive("RandomCrop", "width", width);
-  }
-  void describe(Config& config) const override {
-    config.set("height", height_).set("width", width_);
   }
 
  protected:
@@ -189,18 +248,18 @@ Tensor zoom(FactorRange height, const std::optional<FactorRange>& width, const T
 
 class ContrastImpl final : public ImageAugmentation {
  public:
-  ContrastImpl(double factor, const ColourOptions& o)
-      : ImageAugmentation("RandomContrast", o.name, o.seed), factor_(factor), options_(o) {}
+  ContrastImpl(FactorRange below_above, const ColourOptions& o)
+      : ImageAugmentation("RandomContrast", o.name, o.seed), factor_(below_above), options_(o) {}
 
  protected:
   Tensor change(const Tensor& x, const Tensor& count) override {
-    const Tensor f = draw_for(x, count, 1 - factor_, 1 + factor_);
+    const Tensor f = draw_for(x, count, 1 - factor_.lower, 1 + factor_.upper);
     const Tensor mean = reduce_mean(x, {1, 2}, true);
     return clip_by_value((x - mean) * f + mean, options_.min_value, options_.max_value);
   }
 
  private:
-  double factor_;
+  FactorRange factor_;
   ColourOptions options_;
 };
 
@@ -238,66 +297,112 @@ class GrayscaleImpl final : public ImageAugmentation {
 
 class InvertImpl final : public ImageAugmentation {
  public:
-  InvertImpl(double factor, const ColourOptions& o)
-      : ImageAugmentation("RandomInvert", o.name, o.seed), factor_(factor), options_(o) {}
+  InvertImpl(FactorRange probability, const ColourOptions& o)
+      : ImageAugmentation("RandomInvert", o.name, o.seed), factor_(probability), options_(o) {}
 
  protected:
   Tensor change(const Tensor& x, const Tensor& count) override {
-    return where(draw_for(x, count, 0, 1) < factor_, options_.max_value - x, x);
+    const Tensor probability = draw_for(x, count, factor_.lower, factor_.upper);
+    return where(draw_for(x, count, 0, 1) < probability, options_.max_value - x, x);
   }
 
  private:
-  double factor_;
+  FactorRange factor_;
   ColourOptions options_;
 };
 
-template <class F>
-Layer transform(const char* class_name, F matrix, const TransformOptions& options) {
-  return make_layer<TransformImpl>(class_name, TransformImpl::Matrix(std::move(matrix)), options);
+// With the arguments that `list` names.
+template <class List, class... Positional, class F>
+Layer transform(const char* class_name, const List& list, F matrix, const TransformOptions& options,
+                const Positional&... positional) {
+  return Layer(
+      internal::with_arguments(std::make_shared<TransformImpl>(
+                                   class_name, TransformImpl::Matrix(std::move(matrix)), options),
+                               list, options, positional...));
 }
+Layer zoom_layer(FactorRange height, const std::optional<FactorRange>& width,
+                 const TransformOptions& options) {
+  return transform(
+      "RandomZoom", kMoved,
+      [=](const Tensor& count, const Tensor& h, const Tensor& w, TransformImpl& self) {
+        return zoom(height, width, count, h, w, self);
+      },
+      options, height, width);
+}
+template <class Impl, class Options, class List, class... Positional>
+Layer augmentation(const List& list, const Options& options, const Positional&... positional) {
+  return Layer(internal::with_arguments(std::make_shared<Impl>(positional..., options), list,
+                                        options, positional...));
+}
+
+Layer read_zoom(internal::ArgumentReader& arguments) {
+  TransformOptions options;
+  arguments.settings(options);
+  FactorRange height(0);
+  std::optional<FactorRange> width;
+  kMoved(arguments, options, height, width);
+  return zoom_layer(height, width, options);
+}
+// What lies below and above 1 may differ in a file.
+template <class Impl>
+Layer read_colour(internal::ArgumentReader& arguments) {
+  ColourOptions options;
+  arguments.settings(options);
+  FactorRange factor(0);
+  kColour(arguments, options, factor);
+  return augmentation<Impl>(kColour, options, factor);
+}
+
+const bool kRegistered[] = {
+    internal::register_layer_class<RandomFlip, AugmentationOptions, std::string>("RandomFlip",
+                                                                                 kFlip),
+    internal::register_layer_class<RandomCrop, AugmentationOptions, std::int64_t, std::int64_t>(
+        "RandomCrop", kCrop),
+    internal::register_layer_class<RandomRotation, TransformOptions, FactorRange>("RandomRotation",
+                                                                                  kRotation),
+    internal::register_layer_class<RandomTranslation, TransformOptions, FactorRange, FactorRange>(
+        "RandomTranslation", kMoved),
+    internal::ClassRegistry<Layer>::instance().add("RandomZoom", read_zoom),
+    internal::ClassRegistry<Layer>::instance().add("RandomContrast", read_colour<ContrastImpl>),
+    internal::ClassRegistry<Layer>::instance().add("RandomInvert", read_colour<InvertImpl>),
+    internal::register_layer_class<RandomBrightness, ColourOptions, FactorRange>("RandomBrightness",
+                                                                                 kColour),
+    internal::register_layer_class<RandomGrayscale, AugmentationOptions, double>("RandomGrayscale",
+                                                                                 kGrey)};
 
 }  // namespace
 
 RandomFlip::RandomFlip(const std::string& mode, const AugmentationOptions& options)
-    : Layer(make_layer<FlipImpl>(mode, options)) {}
+    : Layer(augmentation<FlipImpl>(kFlip, options, mode)) {}
 RandomCrop::RandomCrop(std::int64_t height, std::int64_t width, const AugmentationOptions& options)
-    : Layer(make_layer<CropImpl>(height, width, options)) {}
+    : Layer(augmentation<CropImpl>(kCrop, options, height, width)) {}
 RandomRotation::RandomRotation(FactorRange factor, const TransformOptions& options)
     : Layer(transform(
-          "RandomRotation",
+          "RandomRotation", kRotation,
           [factor](const Tensor& count, const Tensor& h, const Tensor& w, TransformImpl& self) {
             return rotation(factor, count, h, w, self);
           },
-          options)) {}
+          options, factor)) {}
 RandomTranslation::RandomTranslation(FactorRange height, FactorRange width,
                                      const TransformOptions& options)
     : Layer(transform(
-          "RandomTranslation",
+          "RandomTranslation", kMoved,
           [=](const Tensor& count, const Tensor& h, const Tensor& w, TransformImpl& self) {
             return translation(height, width, count, h, w, self);
           },
-          options)) {}
+          options, height, width)) {}
 RandomZoom::RandomZoom(FactorRange height, const TransformOptions& options)
-    : Layer(transform(
-          "RandomZoom",
-          [=](const Tensor& count, const Tensor& h, const Tensor& w, TransformImpl& self) {
-            return zoom(height, std::nullopt, count, h, w, self);
-          },
-          options)) {}
+    : Layer(zoom_layer(height, std::nullopt, options)) {}
 RandomZoom::RandomZoom(FactorRange height, FactorRange width, const TransformOptions& options)
-    : Layer(transform(
-          "RandomZoom",
-          [=](const Tensor& count, const Tensor& h, const Tensor& w, TransformImpl& self) {
-            return zoom(height, width, count, h, w, self);
-          },
-          options)) {}
+    : Layer(zoom_layer(height, width, options)) {}
+// Keras' range has what lies below 1 and above it.
 RandomContrast::RandomContrast(double factor, const ColourOptions& options)
-    : Layer(make_layer<ContrastImpl>(factor, options)) {}
+    : Layer(augmentation<ContrastImpl>(kColour, options, FactorRange(factor, factor))) {}
 RandomBrightness::RandomBrightness(FactorRange factor, const ColourOptions& options)
-    : Layer(make_layer<BrightnessImpl>(factor, options)) {}
+    : Layer(augmentation<BrightnessImpl>(kColour, options, factor)) {}
 RandomGrayscale::RandomGrayscale(double factor, const AugmentationOptions& options)
-    : Layer(make_layer<GrayscaleImpl>(factor, options)) {}
+    : Layer(augmentation<GrayscaleImpl>(kGrey, options, factor)) {}
 RandomInvert::RandomInvert(double factor, const ColourOptions& options)
-    : Layer(make_layer<InvertImpl>(factor, options)) {}
+    : Layer(augmentation<InvertImpl>(kColour, options, FactorRange(factor, factor))) {}
 
 }  // namespace tandem::keras

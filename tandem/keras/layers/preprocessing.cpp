@@ -9,12 +9,14 @@
 
 #include "tandem/core/error.h"
 #include "tandem/keras/internal/checks.h"
+#include "tandem/keras/internal/class_registry.h"
 #include "tandem/keras/internal/vocabulary.h"
 #include "tandem/keras/layer_impl.h"
 #include "tandem/ops/arithmetic_ops.h"
 #include "tandem/ops/array_ops.h"
 #include "tandem/ops/cast_ops.h"
 #include "tandem/ops/comparison_ops.h"
+#include "tandem/ops/debugging_ops.h"
 #include "tandem/ops/histogram_ops.h"
 #include "tandem/ops/image_transform_ops.h"
 #include "tandem/ops/operators.h"
@@ -69,16 +71,27 @@ Tensor encode_categories(const Tensor& x, std::int64_t depth, const std::string&
   return x.rank() == 0 ? rows : mode == "count" ? reduce_sum(rows, axis) : reduce_max(rows, axis);
 }
 
+std::vector<std::string> vocabulary_lines(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  while (!lines.empty() && lines.back().empty()) lines.pop_back();
+  return lines;
+}
+
+Tensor numbers_without_vocabulary(const Tensor& tokens, const std::string& message) {
+  if (!tokens.is_symbolic()) throw FailedPreconditionError(message);
+  const Tensor none = not_equal(tokens, tokens);
+  debugging::Assert(reduce_all(none), {Tensor(message)});
+  return cast(none, int64);
+}
+
 }  // namespace internal
 
 namespace {
-
-template <class Work>
-void each_batch(const data::Dataset& batches, Work work) {
-  data::Iterator iterator = batches.iterator();
-  data::Element element;
-  while (iterator.next(element)) work(element[0]);
-}
 
 // Keras' summary of values: where equal shares of them end, and how many each stands for.
 struct Summary {
@@ -165,6 +178,12 @@ class DiscretizationImpl final : public LayerImpl {
     return internal::encode_categories(bins, static_cast<std::int64_t>(boundaries.size()) + 1,
                                        options_.output_mode);
   }
+  void describe(Config& config) const override {
+    config.set("bin_boundaries",
+               internal::to_config(std::vector<double>(boundaries.begin(), boundaries.end())));
+    config.set("num_bins", internal::to_config(options_.num_bins));
+    config.set("epsilon", kEpsilon).set("output_mode", options_.output_mode);
+  }
 
   std::vector<float> boundaries;
 
@@ -183,9 +202,6 @@ class CategoryEncodingImpl final : public LayerImpl {
   }
   Tensor call(const Tensor& x, bool) override {
     return internal::encode_categories(cast(x, int64), options_.num_tokens, options_.output_mode);
-  }
-  void describe(Config& config) const override {
-    config.set("num_tokens", options_.num_tokens).set("output_mode", options_.output_mode);
   }
 
  private:
@@ -219,6 +235,10 @@ class HashingImpl final : public LayerImpl {
     }
     return internal::encode_categories(bin, options_.num_bins, options_.output_mode);
   }
+  // Keras' layer has the dtype of its numbers.
+  void describe(Config& config) const override {
+    if (options_.output_mode == "int") config.set("dtype", std::string("int64"));
+  }
 
  private:
   HashingOptions options_;
@@ -247,9 +267,6 @@ class ResizingImpl final : public LayerImpl {
         x, {height_, width_}, {.method = options_.interpolation, .antialias = options_.antialias});
     return given.dtype() == uint8 ? saturate_cast(round(y), uint8) : cast(y, compute_dtype());
   }
-  void describe(Config& config) const override {
-    config.set("height", height_).set("width", width_).set("interpolation", options_.interpolation);
-  }
 
  private:
   std::int64_t height_, width_;
@@ -272,50 +289,89 @@ class CenterCropImpl final : public LayerImpl {
     }
     return ResizingImpl(height_, width_, {.crop_to_aspect_ratio = true}).call(x, false);
   }
-  void describe(Config& config) const override {
-    config.set("height", height_).set("width", width_);
-  }
 
  private:
   std::int64_t height_, width_;
 };
 
+constexpr auto kEncoding = [](auto& a, auto& o) {
+  a("num_tokens", o.num_tokens);
+  a("output_mode", o.output_mode);
+};
+constexpr auto kHashing = [](auto& a, auto& o) {
+  a("num_bins", o.num_bins);
+  a("mask_value", o.mask_value);
+  a("salt", o.salt);
+  a("output_mode", o.output_mode);
+};
+constexpr auto kResizing = [](auto& a, auto& o, auto& height, auto& width) {
+  a("height", height);
+  a("width", width);
+  a("interpolation", o.interpolation);
+  a("crop_to_aspect_ratio", o.crop_to_aspect_ratio);
+  a("antialias", o.antialias);
+  a.fixed("data_format", "channels_last");
+  // For pad_to_aspect_ratio, which Tandem's layer lacks.
+  a.ignore("fill_mode");
+  a.ignore("fill_value");
+};
+constexpr auto kCrop = [](auto& a, auto&, auto& height, auto& width) {
+  a("height", height);
+  a("width", width);
+  a.fixed("data_format", "channels_last");
+};
+
+// After adapt a file has both, the number of bins and where they end.
+Layer read_discretization(internal::ArgumentReader& arguments) {
+  DiscretizationOptions options;
+  arguments.settings(options);
+  std::vector<double> boundaries;
+  arguments("bin_boundaries", boundaries);
+  options.bin_boundaries.assign(boundaries.begin(), boundaries.end());
+  arguments("num_bins", options.num_bins);
+  arguments.ignore("epsilon");
+  arguments("output_mode", options.output_mode);
+  return Discretization(options);
+}
+
+const bool kRegistered[] = {
+    internal::ClassRegistry<Layer>::instance().add("Discretization", read_discretization),
+    internal::register_layer_class<CategoryEncoding, CategoryEncodingOptions>("CategoryEncoding",
+                                                                              kEncoding),
+    internal::register_layer_class<Hashing, HashingOptions>("Hashing", kHashing),
+    internal::register_layer_class<Resizing, ResizingOptions, std::int64_t, std::int64_t>(
+        "Resizing", kResizing),
+    internal::register_layer_class<CenterCrop, CropOptions, std::int64_t, std::int64_t>(
+        "CenterCrop", kCrop)};
+
 template <class Impl>
 Impl& impl_of(const Layer& layer) {
   return static_cast<Impl&>(*layer.impl());
-}
-template <class Impl>
-void adapt_to(const Layer& layer, const Tensor& data) {
-  Impl& impl = impl_of<Impl>(layer);
-  impl.begin();
-  impl.add(data);
-  impl.finish();
-}
-template <class Impl>
-void adapt_to(const Layer& layer, const data::Dataset& batches) {
-  Impl& impl = impl_of<Impl>(layer);
-  impl.begin();
-  each_batch(batches, [&](const Tensor& batch) { impl.add(batch); });
-  impl.finish();
 }
 
 }  // namespace
 
 Discretization::Discretization(const DiscretizationOptions& options)
     : Layer(make_layer<DiscretizationImpl>(options)) {}
-void Discretization::adapt(const Tensor& data) const { adapt_to<DiscretizationImpl>(*this, data); }
+void Discretization::adapt(const Tensor& data) const {
+  internal::adapt_to<DiscretizationImpl>(*this, data);
+}
 void Discretization::adapt(const data::Dataset& batches) const {
-  adapt_to<DiscretizationImpl>(*this, batches);
+  internal::adapt_to<DiscretizationImpl>(*this, batches);
 }
 std::vector<float> Discretization::bin_boundaries() const {
   return impl_of<DiscretizationImpl>(*this).boundaries;
 }
 CategoryEncoding::CategoryEncoding(const CategoryEncodingOptions& options)
-    : Layer(make_layer<CategoryEncodingImpl>(options)) {}
-Hashing::Hashing(const HashingOptions& options) : Layer(make_layer<HashingImpl>(options)) {}
+    : Layer(internal::with_arguments(std::make_shared<CategoryEncodingImpl>(options), kEncoding,
+                                     options)) {}
+Hashing::Hashing(const HashingOptions& options)
+    : Layer(internal::with_arguments(std::make_shared<HashingImpl>(options), kHashing, options)) {}
 Resizing::Resizing(std::int64_t height, std::int64_t width, const ResizingOptions& options)
-    : Layer(make_layer<ResizingImpl>(height, width, options)) {}
+    : Layer(internal::with_arguments(std::make_shared<ResizingImpl>(height, width, options),
+                                     kResizing, options, height, width)) {}
 CenterCrop::CenterCrop(std::int64_t height, std::int64_t width, const CropOptions& options)
-    : Layer(make_layer<CenterCropImpl>(height, width, options)) {}
+    : Layer(internal::with_arguments(std::make_shared<CenterCropImpl>(height, width, options),
+                                     kCrop, options, height, width)) {}
 
 }  // namespace tandem::keras

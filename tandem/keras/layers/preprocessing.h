@@ -79,8 +79,11 @@ struct LookupOptions {
   std::vector<Token> vocabulary = {};  ///< given, instead of learnt
   std::optional<std::int64_t> max_tokens = std::nullopt;
   std::int64_t num_oov_indices = 1;
-  std::string output_mode = "int";  ///< or "one_hot", "multi_hot", "count"
-  bool invert = false;              ///< numbers to tokens
+  /// Gets 0 with the output mode "int", before the unknown ones, and nothing with the others.
+  std::optional<Token> mask_token = std::nullopt;
+  std::optional<Token> oov_token = std::nullopt;  ///< "[UNK]" or -1
+  std::string output_mode = "int";                ///< or "one_hot", "multi_hot", "count"
+  bool invert = false;                            ///< numbers to tokens
   std::string name = {};
 };
 using StringLookupOptions = LookupOptions<std::string>;
@@ -115,6 +118,8 @@ struct TextVectorizationOptions {
   std::string output_mode = "int";        ///< or "multi_hot", "count", "tf_idf"
   std::optional<std::int64_t> output_sequence_length = std::nullopt;
   std::vector<std::string> vocabulary = {};
+  /// For "tf_idf" with a vocabulary that is given: a weight for each token of it.
+  std::vector<double> idf_weights = {};
   std::string name = {};
 };
 /// Texts [batch] or [batch, 1] to rows of token numbers: 0 fills up, 1 is unknown.

@@ -66,11 +66,14 @@ void Model::save(const std::string& path) const {
   const bool with_optimizer = !compiled.config.entries().empty() && optimizer().impl()->built();
   if (!compiled.config.entries().empty())
     object.others.set("compile_config", config_value(compiled));
-  io::Hdf5Content weights =
-      internal::weights_content(internal::weight_places(*this, with_optimizer));
-  fs::write_file(path, io::make_zip({{kMetadata, metadata()},
-                                     {kConfig, internal::to_json(object)},
-                                     {kWeights, io::encode_hdf5(weights)}}));
+  const internal::WeightPlaces places = internal::weight_places(*this, with_optimizer);
+  std::vector<io::ZipEntry> entries = {
+      {kMetadata, metadata()},
+      {kConfig, internal::to_json(object)},
+      {kWeights, io::encode_hdf5(internal::weights_content(places))}};
+  for (io::ZipEntry& vocabulary : internal::vocabulary_entries(places))
+    entries.push_back(std::move(vocabulary));
+  fs::write_file(path, io::make_zip(entries));
 }
 
 io::Hdf5Content internal::read_weights_file(const std::string& path) {
@@ -103,7 +106,9 @@ Model models::load_model(const std::string& path, const LoadModelOptions& option
   const std::string name = cat(path, ": ", kWeights);
   const io::Hdf5Content weights = io::decode_hdf5(entry(entries, kWeights, path), name);
   const bool with_optimizer = compile && internal::has_optimizer(weights);
-  internal::assign_weights(internal::weight_places(model, with_optimizer), weights, name);
+  const internal::WeightPlaces places = internal::weight_places(model, with_optimizer);
+  internal::assign_weights(places, weights, name);
+  internal::assign_vocabularies(places, entries, weights, path);
   return model;
 }
 

@@ -70,7 +70,8 @@ ConfigObject layer_object(const Layer& layer) {
   }
   // Keras' classes of these do not take the arguments that all other layers do.
   if (class_name == "Functional") object.config = without(object.config, "dtype");
-  if (class_name == "InputLayer" || class_name.starts_with("SpatialDropout"))
+  if (class_name == "InputLayer" || class_name == "Discretization" ||
+      class_name.starts_with("SpatialDropout"))
     object.config = without(object.config, "trainable");
   object.module = module_of(class_name);
   if (object.module.starts_with("keras.src.")) object.registered_name = class_name;

@@ -1,5 +1,7 @@
 #include "tandem/keras/internal/weights_file.h"
 
+#include <algorithm>
+#include <optional>
 #include <set>
 
 #include "tandem/core/error.h"
@@ -30,12 +32,27 @@ class ContainerNames {
   std::map<std::string, int> counts_;
 };
 
+constexpr const char* kIdfWeights = "vars/idf_weights";
+
+std::string vocabulary_file(const std::string& folder) {
+  return cat("assets/", folder, "/vocabulary.txt");
+}
+
+// The layer's and those of what Keras has below it.
+std::vector<std::string> folders_of(const std::string& path, const StoredVocabulary& vocabulary) {
+  std::vector<std::string> folders = {path};
+  for (const std::string& part : vocabulary.parts()) folders.push_back(below(path, part));
+  return folders;
+}
+
 class Walk {
  public:
   explicit Walk(WeightPlaces& found) : found_(found) {}
 
-  void visit(const LayerImpl& layer, const std::string& path) {
+  void visit(LayerImpl& layer, const std::string& path) {
     if (!seen_.insert(&layer).second) return;
+    if (auto* vocabulary = dynamic_cast<StoredVocabulary*>(&layer))
+      found_.vocabularies[path] = vocabulary;
     found_.names[below(path, "vars")] = layer.name();
     const std::string owner = cat("layer '", layer.name(), "' (", layer.class_name(), ")");
     const bool is_model = dynamic_cast<const FunctionalImpl*>(&layer) != nullptr ||
@@ -97,7 +114,41 @@ io::Hdf5Content weights_content(const WeightPlaces& places) {
   for (const auto& [path, name] : places.names) content.attributes[path]["name"] = name;
   for (const WeightPlaces::Place& place : places.places)
     content.datasets[place.path] = place.variable.read_value().array();
+  for (const auto& [path, vocabulary] : places.vocabularies) {
+    const Tensor weights = vocabulary->idf_weights();
+    if (!weights.defined()) continue;
+    for (const std::string& folder : folders_of(path, *vocabulary))
+      content.datasets[below(folder, kIdfWeights)] = weights.array();
+  }
   return content;
+}
+
+std::vector<io::ZipEntry> vocabulary_entries(const WeightPlaces& places) {
+  std::vector<io::ZipEntry> entries;
+  for (const auto& [path, vocabulary] : places.vocabularies) {
+    const std::optional<std::string> text = vocabulary->vocabulary_text();
+    if (!text) continue;
+    for (const std::string& folder : folders_of(path, *vocabulary))
+      entries.push_back({vocabulary_file(folder), *text});
+  }
+  return entries;
+}
+
+void assign_vocabularies(const WeightPlaces& places, const std::vector<io::ZipEntry>& entries,
+                         const io::Hdf5Content& weights, const std::string& file) {
+  for (const auto& [path, vocabulary] : places.vocabularies) {
+    const std::string name = vocabulary_file(path);
+    const auto entry = std::find_if(entries.begin(), entries.end(),
+                                    [&](const io::ZipEntry& e) { return e.name == name; });
+    if (entry == entries.end()) continue;
+    const auto idf = weights.datasets.find(below(path, kIdfWeights));
+    try {
+      vocabulary->set_vocabulary_text(
+          entry->content, idf == weights.datasets.end() ? Tensor() : Tensor(idf->second));
+    } catch (const Error& error) {
+      throw_error(error.code(), cat(file, ": ", name, ": ", error.what()));
+    }
+  }
 }
 
 void assign_weights(const WeightPlaces& places, const io::Hdf5Content& content,

@@ -224,7 +224,7 @@ BatchReader::BatchReader(data::Dataset dataset, std::optional<std::int64_t> step
 void BatchReader::begin() {
   count_ = 0;
   if (limit_ && iterator_) return;  // goes on
-  iterator_.emplace(dataset_.iterator());
+  iterator_.emplace(dataset_.iterator({.observe = observe_}));
   fresh_ = true;
 }
 
@@ -233,7 +233,7 @@ std::string BatchReader::save() { return iterator_ ? iterator_->save() : ""; }
 void BatchReader::restore(const std::string& saved, std::int64_t count) {
   iterator_.reset();
   if (!saved.empty()) {
-    iterator_.emplace(dataset_.iterator());
+    iterator_.emplace(dataset_.iterator({.observe = observe_}));
     iterator_->restore(saved);
   }
   fresh_ = false;
@@ -251,7 +251,7 @@ bool BatchReader::next(data::Element& batch) {
                 << " and starts over. Make sure that it gives at least `steps_per_epoch * epochs` "
                    "batches: append .repeat(), or ask for fewer steps.\n";
     }
-    iterator_.emplace(dataset_.iterator());
+    iterator_.emplace(dataset_.iterator({.observe = observe_}));
     fresh_ = true;
   }
   fresh_ = false;

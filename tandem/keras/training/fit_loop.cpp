@@ -70,6 +70,7 @@ History FitLoop::run() {
   model_.model_impl().fit_state = &state_;
   state_.epoch = options_.initial_epoch;
   callbacks_.notify([](Callback& c) { c.on_train_begin(); });
+  reader_.observe(trainer_->observes_input());
   if (state_.restored) resume();
   Logs logs = past_.empty() ? Logs() : past_.back().second;
   while (state_.epoch < options_.epochs) {
@@ -92,6 +93,7 @@ Logs FitLoop::run_epoch(int epoch) {
     std::cout << "Epoch " << epoch + 1 << '/' << options_.epochs << std::endl;
   }
   Progress progress(verbose_, reader_.steps());
+  reader_.observe(trainer_->observes_input());
   if (!resumed) reader_.begin();
   data::Element batch;
   const bool weigh = !options_.class_weight.empty();

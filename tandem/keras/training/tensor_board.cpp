@@ -166,7 +166,7 @@ struct TensorBoard::State {
 
   void start_profile() {
     try {
-      profiler::start();
+      profiler::start({.memory = true});
       profiling = true;
     } catch (const FailedPreconditionError& error) {
       log(LogLevel::kWarning, cat("TensorBoard: no batch is profiled: ", error.what()));
@@ -213,6 +213,7 @@ void TensorBoard::on_train_begin() {
   s.training = true;
   s.train.restart();
   s.graph_is_due = s.options.write_graph;
+  model().model_impl().trainer()->observe_input(s.options.profile_batch.any());
   if (s.options.write_graph) s.write_layers(model());
   if (s.options.embeddings_freq > 0) {
     internal::write_projector_config(model(), s.options.log_dir, s.options.embeddings_metadata);
@@ -225,6 +226,7 @@ void TensorBoard::on_train_end(const Logs&) {
   s.training = false;
   s.train.pop();
   if (s.profiling) s.stop_profile();
+  model().model_impl().trainer()->observe_input(false);
   s.train.close();
   s.validation.close();
 }
@@ -259,6 +261,7 @@ void TensorBoard::on_train_batch_end(std::int64_t batch, const BatchLogs& logs) 
     const bool last_of_epoch = params().steps >= 0 && batch + 1 >= params().steps;
     if (number >= s.options.profile_batch.last()) {
       s.stop_profile();
+      model().model_impl().trainer()->observe_input(false);
     } else if (last_of_epoch) {
       s.step.reset();
     } else {
@@ -309,10 +312,11 @@ void TensorBoard::on_epoch_end(int epoch, Logs& logs) {
   }
   const auto on = s.train.writer().as_default();
   write_all("epoch_", train, "", epoch);
-  if (due(s.options.histogram_freq, epoch)) {
+  if (due(s.options.histogram_freq, epoch))
     internal::write_weights(model(), epoch, s.options.write_images);
-    s.train.writer().flush();
-  }
+  // An epoch that was reported is there even if the process is killed in the next one.
+  s.train.writer().flush();
+  if (!validation.empty()) s.validation.writer().flush();
   if (due(s.options.embeddings_freq, epoch))
     internal::write_embeddings(model(), s.options.log_dir, epoch);
 }

@@ -37,6 +37,7 @@ const char* category(EventKind kind) {
     case EventKind::kFunction: return "function";
     case EventKind::kScope: return "scope";
     case EventKind::kInput: return "input";
+    case EventKind::kMemory: return "memory";
     case EventKind::kKernel: break;
   }
   return "kernel";
@@ -89,6 +90,13 @@ class TraceWriter {
 
   void event(std::size_t i) {
     const Event& e = data_.events[i];
+    if (e.kind == EventKind::kMemory) {
+      begin_entry();
+      out_ += "{\"ph\":\"C\",\"ts\":" + microseconds(e.begin) +
+              ",\"name\":" + in_json("memory of " + std::string(e.to)) + "," + place(e.track) +
+              ",\"args\":{\"bytes\":" + whole(e.in_use) + "}}";
+      return;
+    }
     const std::string head = std::string(",\"cat\":\"") + category(e.kind) +
                              "\",\"name\":" + in_json(e.name) + "," + place(e.track);
     std::string args;

@@ -103,7 +103,11 @@ std::shared_ptr<StepRecorder> recorder_with(const Options& options) {
 
 }  // namespace
 
-void start(const Options& options) { StepRecorder::start(recorder_with(options)); }
+void start(const Options& options) {
+  const auto recorder = recorder_with(options);
+  if (options.memory) recorder->record_memory();
+  StepRecorder::start(recorder);
+}
 
 bool running() { return StepRecorder::active() != nullptr; }
 
@@ -134,6 +138,8 @@ Profile profile_of(const std::shared_ptr<StepRecorder>& recorder) {
     event.begin = seconds(record.begin);
     event.end = seconds(record.end);
     event.bytes = record.bytes;
+    event.block = record.block;
+    event.in_use = record.in_use;
     if (record.node) {
       event.name = record.node->name;
       event.function = record.node->plan->function;

@@ -143,6 +143,7 @@ void StepRecorder::start(std::shared_ptr<StepRecorder> recorder) {
         "The profiler is already recording. Call td::profiler::stop() before it is started again, "
         "or record one thread's steps with a td::profiler::Recording.");
   }
+  if (recorder->memory_) set_memory_listener(&StepRecorder::hear_of_memory);
   started_by_profiler().recorder = std::move(recorder);
   count_recording(1);
 }
@@ -154,6 +155,7 @@ std::shared_ptr<StepRecorder> StepRecorder::stop() {
         "The profiler is not recording. Call td::profiler::start() first.");
   }
   count_recording(-1);
+  set_memory_listener(nullptr);
   return std::move(started_by_profiler().recorder);
 }
 
@@ -310,6 +312,35 @@ void StepRecorder::input(std::string_view pipeline, std::string_view stages, Tim
   record.detail = text(stages);
   record.begin = begin;
   record.end = end;
+  push(record);
+}
+
+void StepRecorder::hear_of_memory(const MemoryChange& change) noexcept {
+  std::shared_ptr<StepRecorder> recorder;
+  {
+    std::lock_guard lock(started_by_profiler().mutex);
+    recorder = started_by_profiler().recorder;
+  }
+  if (!recorder || !recorder->memory_) return;
+  try {
+    recorder->memory(change);
+  } catch (const std::exception&) {
+    recorder->dropped_.fetch_add(1, std::memory_order_relaxed);  // no memory for it
+  }
+}
+
+void StepRecorder::memory(const MemoryChange& change) {
+  const std::string_view device = change.device.empty() ? "host" : change.device;
+  const std::string_view holder = AllocationScope::current();
+  Record record;
+  record.kind = profiler::EventKind::kMemory;
+  record.track = track("memory", std::string(device), "");
+  record.name = text(holder.empty() ? FunctionSpan::current() : holder);
+  record.to = text(device);
+  record.begin = record.end = now();
+  record.bytes = static_cast<double>(change.bytes) * (change.released ? -1 : 1);
+  record.block = reinterpret_cast<std::uintptr_t>(change.block);
+  record.in_use = static_cast<double>(change.in_use);
   push(record);
 }
 

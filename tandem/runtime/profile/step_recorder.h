@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tandem/core/memory_listener.h"
 #include "tandem/device/device.h"
 #include "tandem/graph/graph.h"
 #include "tandem/runtime/profiler.h"
@@ -106,6 +107,9 @@ class StepRecorder : public std::enable_shared_from_this<StepRecorder> {
   /// The calling thread waited for a pipeline's element.
   void input(std::string_view pipeline, std::string_view stages, Time begin, Time end);
 
+  /// Hears of all memory that is taken and released from `start` to `stop`.
+  void record_memory() { memory_ = true; }
+
   /// Bytes of a kernel's inputs and outputs that are there.
   static double bytes_of(const KernelContext& context);
 
@@ -122,6 +126,8 @@ class StepRecorder : public std::enable_shared_from_this<StepRecorder> {
     Time begin = 0;
     Time end = 0;
     double bytes = 0;
+    std::uint64_t block = 0;  // of memory
+    double in_use = 0;
   };
   explicit StepRecorder(std::size_t max_events);
   ~StepRecorder();
@@ -150,6 +156,8 @@ class StepRecorder : public std::enable_shared_from_this<StepRecorder> {
   struct Chunk;
   Slot& slot(std::uint64_t number);
   void push(const Record& record);
+  static void hear_of_memory(const MemoryChange& change) noexcept;
+  void memory(const MemoryChange& change);
   const std::string* text(std::string_view text);
   int track(const std::string& process, const std::string& name, const std::string& kind,
             bool overlaps = false);
@@ -158,6 +166,7 @@ class StepRecorder : public std::enable_shared_from_this<StepRecorder> {
   const std::uint64_t id_;
   const std::uint64_t capacity_;
   const Time started_;
+  bool memory_ = false;
   std::atomic<std::uint64_t> next_{0};
   std::atomic<std::uint64_t> dropped_{0};
   std::unique_ptr<std::atomic<Chunk*>[]> chunks_;

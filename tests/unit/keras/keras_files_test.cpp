@@ -120,6 +120,47 @@ TEST(KerasFiles, ClassesOfOnesOwnAreRegistered) {
   EXPECT_TRUE(model(x).array() == again(x).array());
 }
 
+TEST(KerasFiles, LearntVocabulariesAreKept) {
+  const KerasTensor x = Input({1}, {.dtype = string});
+  const TextVectorization words({.output_mode = "tf_idf"});
+  words.adapt(Tensor(std::vector<std::string>{"a b b", "b c"}));
+  const Model model({x}, {words(x)});
+  const Folder folder;
+  model.save(folder.file("m.keras"));
+  const Model again = models::load_model(folder.file("m.keras"));
+  const Tensor texts = Tensor(std::vector<std::string>{"b zz", "c"});
+  EXPECT_TRUE(all_equal(model(texts), again(texts)));
+  // The architecture alone has none, and says so.
+  const std::string missing =
+      error_of<FailedPreconditionError>([&] { model_from_json(model.to_json())(texts); });
+  EXPECT_THAT(missing, HasSubstr("has no vocabulary yet"));
+
+  auto entries = io::read_zip(fs::read_file(folder.file("m.keras")), 1 << 20, "m.keras");
+  for (io::ZipEntry& entry : entries) {
+    if (entry.name.ends_with("vocabulary.txt")) entry.content = "[UNK]\nb";
+  }
+  fs::write_file(folder.file("other.keras"), io::make_zip(entries));
+  EXPECT_THAT(
+      error_of<FailedPreconditionError>([&] { models::load_model(folder.file("other.keras")); }),
+      HasSubstr("idf_weights"));
+}
+
+TEST(KerasFiles, DamagedVocabulariesAreRefused) {
+  const KerasTensor x = Input({1}, {.dtype = int64});
+  const IntegerLookup numbers;
+  numbers.adapt(Tensor(std::vector<std::int64_t>{3, 4, 4}));
+  const Model model({x}, {numbers(x)});
+  const Folder folder;
+  model.save(folder.file("m.keras"));
+  auto entries = io::read_zip(fs::read_file(folder.file("m.keras")), 1 << 20, "m.keras");
+  for (io::ZipEntry& entry : entries) {
+    if (entry.name.ends_with("vocabulary.txt")) entry.content = "-1\n4\nthree";
+  }
+  fs::write_file(folder.file("other.keras"), io::make_zip(entries));
+  EXPECT_THAT(error_of<DataLossError>([&] { models::load_model(folder.file("other.keras")); }),
+              AllOf(HasSubstr("other.keras"), HasSubstr("vocabulary.txt"), HasSubstr("'three'")));
+}
+
 TEST(KerasFiles, SafetensorsByName) {
   const Folder folder;
   const Sequential model = network();

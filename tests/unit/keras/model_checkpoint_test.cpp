@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tandem/keras/serialization.h"
 #include <tandem/tandem.h>
 
 #include "tests/unit/folder.h"
@@ -68,6 +69,24 @@ TEST(ModelCheckpointFiles, KeepTheBestAlone) {
   again.load_weights(folder.file("best"));
   EXPECT_TRUE(all_equal(again.get_weights()[0], model.get_weights()[0]));
   EXPECT_THROW(again.load_weights(folder.file("best"), {.optimizer = true}), NotFoundError);
+}
+
+TEST(ModelCheckpointFiles, AreOfTheFormatThatThePathSays) {
+  const Folder folder;
+  const Sequential model = line();
+  model.fit(xs(), xs(),
+            {.epochs = 2,
+             .verbose = kSilent,
+             .callbacks = {ModelCheckpoint(folder.file("{epoch}.keras")),
+                           ModelCheckpoint(folder.file("w.weights.h5"))}});
+  const Model whole = models::load_model(folder.file("2.keras"));
+  EXPECT_TRUE(all_equal(whole.get_weights()[0], model.get_weights()[0]));
+  EXPECT_EQ(whole.optimizer().iterations(), 2);
+  const Sequential again = line();
+  again.load_weights(folder.file("w.weights.h5"), {.optimizer = true});
+  EXPECT_TRUE(all_equal(again.get_weights()[0], model.get_weights()[0]));
+  EXPECT_EQ(again.optimizer().iterations(), 2);
+  EXPECT_THROW(ModelCheckpoint("m.keras", {.save_weights_only = true}), InvalidArgumentError);
 }
 
 TEST(ModelCheckpointFiles, RefuseFormatsThatCannotBeRead) {

@@ -1,4 +1,5 @@
 // Recordings of what ran: events, their limits, several threads, the trace and the costs.
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <set>
@@ -284,6 +285,37 @@ TEST(Profiler, TraceIsWhatPerfettoReads) {
   EXPECT_EQ(processes,
             (std::set<std::string>{"threads", "/job:localhost/replica:0/task:0/device:CPU:0"}));
   EXPECT_TRUE(names.contains("a \"quoted\" name"));
+}
+
+TEST(Profiler, MemoryIsRecordedOnRequest) {
+  const auto taken_and_released = [](bool memory) {
+    td::profiler::start({.memory = memory});
+    { const td::Tensor block = td::ones({100, 100}); }
+    const Profile profile = td::profiler::stop();
+    double balance = 0, largest = 0;
+    int count = 0;
+    for (const auto& event : profile.events()) {
+      if (event.kind != EventKind::kMemory) continue;
+      EXPECT_EQ(event.to, "host");
+      EXPECT_NE(event.block, 0u);
+      EXPECT_GE(event.in_use, std::max(event.bytes, 0.0));
+      balance += event.bytes;
+      largest = std::max(largest, event.bytes);
+      ++count;
+    }
+    if (memory) {
+      EXPECT_GE(largest, 40'000);
+      EXPECT_EQ(balance, 0);
+      const auto trace = nlohmann::json::parse(profile.to_json());
+      const auto& events = trace["traceEvents"];
+      EXPECT_TRUE(std::any_of(events.begin(), events.end(), [](const auto& e) {
+        return e["ph"] == "C" && e["args"]["bytes"].template get<double>() >= 40'000;
+      }));
+    }
+    return count;
+  };
+  EXPECT_GE(taken_and_released(true), 2);
+  EXPECT_EQ(taken_and_released(false), 0);
 }
 
 TEST(Profiler, CostsKnowTheNodesThatRan) {

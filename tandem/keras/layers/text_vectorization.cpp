@@ -1,0 +1,247 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "tandem/core/error.h"
+#include "tandem/keras/internal/class_registry.h"
+#include "tandem/keras/internal/vocabulary.h"
+#include "tandem/keras/layer_impl.h"
+#include "tandem/keras/layers/preprocessing.h"
+#include "tandem/ops/arithmetic_ops.h"
+#include "tandem/ops/array_ops.h"
+#include "tandem/ops/cast_ops.h"
+#include "tandem/ops/comparison_ops.h"
+#include "tandem/ops/lookup.h"
+#include "tandem/ops/operators.h"
+#include "tandem/ops/string_functions.h"
+
+namespace tandem::keras {
+namespace {
+
+// Keras says None where Tandem's option is empty.
+std::optional<std::string> unless_empty(const std::string& text) {
+  return text.empty() ? std::nullopt : std::optional(text);
+}
+
+constexpr auto kArguments = [](auto& a, auto& o) {
+  a("max_tokens", o.max_tokens);
+  a("output_mode", o.output_mode);
+  a("output_sequence_length", o.output_sequence_length);
+  a("vocabulary", o.vocabulary);
+  a("idf_weights", o.idf_weights);
+  a.fixed("encoding", "utf-8");
+};
+
+class TextVectorizationImpl final : public LayerImpl, public internal::StoredVocabulary {
+ public:
+  explicit TextVectorizationImpl(const TextVectorizationOptions& o)
+      : LayerImpl("TextVectorization", {.name = o.name}), options_(o) {
+    for (const auto& [what, given, known] :
+         {std::tuple("standardize", o.standardize,
+                     std::vector<std::string>{"lower_and_strip_punctuation", "lower",
+                                              "strip_punctuation", ""}),
+          std::tuple("split", o.split, std::vector<std::string>{"whitespace", "character", ""}),
+          std::tuple("output_mode", o.output_mode,
+                     std::vector<std::string>{"int", "multi_hot", "count", "tf_idf"})}) {
+      if (std::find(known.begin(), known.end(), given) == known.end())
+        throw InvalidArgumentError(cat("TextVectorization: there is no ", what, " '", given, "'."));
+    }
+    without_weights();
+    keep_dtypes();
+    set_arguments(internal::written_arguments(kArguments, o));
+    if (o.vocabulary.empty()) return;
+    set(o.vocabulary);
+    if (o.output_mode == "tf_idf") set_weights(o.idf_weights);
+  }
+  // How many tokens there will be, of a layer whose vocabulary is read later.
+  void expect_size(std::optional<std::int64_t> size) { expected_size_ = size; }
+  void describe(Config& config) const override {
+    const auto text = [&](const char* name, const std::string& value) {
+      config.set(name, internal::to_config(unless_empty(value)));
+    };
+    text("standardize", options_.standardize);
+    text("split", options_.split);
+    config.set("ngrams", internal::to_config(options_.ngrams));
+    if (table_) config.set("vocabulary_size", static_cast<std::int64_t>(all().size()));
+  }
+
+  std::vector<std::string> parts() const override { return {"_lookup_layer"}; }
+  std::optional<std::string> vocabulary_text() const override {
+    if (!table_ || !options_.vocabulary.empty()) return std::nullopt;
+    std::string text;
+    for (const std::string& token : all()) text += token + "\n";
+    text.pop_back();
+    return text;
+  }
+  void set_vocabulary_text(std::string_view text, const Tensor& weights) override {
+    set(internal::vocabulary_lines(text));
+    if (options_.output_mode != "tf_idf") return;
+    if (!weights.defined())
+      throw DataLossError(cat(prefix(), "the file has no idf_weights for its vocabulary."));
+    set_weights(cast(reshape(weights, {-1}), float64).to_vector<double>());
+  }
+  Tensor idf_weights() const override { return idf_; }
+
+  void begin() { counts_ = {}, documents_ = {}, num_documents_ = 0; }
+  void add(const Tensor& data) {
+    const RaggedTensor tokens = tokens_of(data);
+    counts_.add(tokens.flat_values());
+    num_documents_ += tokens.row_splits().dim(0) - 1;
+    if (options_.output_mode != "tf_idf") return;
+    const auto splits = cast(tokens.row_splits(), int64).to_vector<std::int64_t>();
+    const auto words = tokens.flat_values().data<std::string>();
+    for (std::size_t row = 0; row + 1 < splits.size(); ++row) {
+      std::set<std::string> distinct(words.begin() + splits[row], words.begin() + splits[row + 1]);
+      for (const std::string& word : distinct) ++documents_[word];
+    }
+  }
+  void finish() {
+    counts_.remove("");
+    counts_.remove("[UNK]");
+    std::optional<std::int64_t> limit = options_.max_tokens;
+    if (limit) limit = *limit - first();
+    set(counts_.most_frequent(limit));
+    if (options_.output_mode != "tf_idf") return;
+    std::vector<double> weights;
+    for (const std::string& word : vocabulary_) {
+      weights.push_back(std::log(1 + static_cast<double>(num_documents_) /
+                                         (1.0 + static_cast<double>(documents_[word]))));
+    }
+    set_weights(weights);
+  }
+  std::vector<std::string> all() const {
+    std::vector<std::string> tokens;
+    if (first() == 2) tokens.emplace_back("");
+    tokens.emplace_back("[UNK]");
+    tokens.insert(tokens.end(), vocabulary_.begin(), vocabulary_.end());
+    return tokens;
+  }
+
+  Tensor call(const Tensor& x, bool) override {
+    const std::string missing =
+        cat(prefix(), "has no vocabulary yet. Call adapt(texts) before training, or give one.");
+    const RaggedTensor tokens = tokens_of(x);
+    const Tensor& words = tokens.flat_values();
+    const RaggedTensor numbers = tokens.with_flat_values(
+        table_ ? table_->lookup(words) : internal::numbers_without_vocabulary(words, missing));
+    if (options_.output_mode == "int") {
+      return numbers.to_tensor(0, {-1, options_.output_sequence_length.value_or(-1)});
+    }
+    // How often each token is in each row.
+    if (!table_ && !expected_size_) throw FailedPreconditionError(missing);
+    const std::int64_t depth = table_ ? static_cast<std::int64_t>(all().size()) : *expected_size_;
+    const Tensor places = stack({cast(numbers.value_rowids(), int64), numbers.flat_values()}, 1);
+    const Tensor rows = cast(numbers.nrows(), int64);
+    const Tensor counts = scatter_nd(places, ones_like(numbers.flat_values(), float32),
+                                     IntList(stack({rows, Tensor(depth)})));
+    if (options_.output_mode == "count") return cast(counts, int64);
+    if (options_.output_mode == "multi_hot") return cast(counts > 0.0, int64);
+    if (!table_) return counts;
+    if (!idf_.defined())
+      throw FailedPreconditionError(cat(prefix(), "tf_idf needs adapt, for its weights."));
+    return counts * idf_;
+  }
+
+ private:
+  std::int64_t first() const { return options_.output_mode == "int" ? 2 : 1; }
+  void set(std::vector<std::string> vocabulary) {
+    const std::vector<std::string> reserved =
+        first() == 2 ? std::vector<std::string>{"", "[UNK]"} : std::vector<std::string>{"[UNK]"};
+    if (vocabulary.size() >= reserved.size() &&
+        std::equal(reserved.begin(), reserved.end(), vocabulary.begin()))
+      vocabulary.erase(vocabulary.begin(), vocabulary.begin() + first());
+    vocabulary_ = std::move(vocabulary);
+    table_ = internal::table_of(vocabulary_, first(), first() - 1);
+  }
+  // Those of the tokens alone, or with one for unknown words before them, which is the mean else.
+  void set_weights(std::vector<double> weights) {
+    if (weights.size() == vocabulary_.size() && !weights.empty()) {
+      weights.insert(weights.begin(), std::accumulate(weights.begin(), weights.end(), 0.0) /
+                                          static_cast<double>(weights.size()));
+    }
+    if (weights.size() != vocabulary_.size() + 1) {
+      throw InvalidArgumentError(cat(prefix(), "tf_idf needs a weight in `idf_weights` for each ",
+                                     "of the ", vocabulary_.size(), " tokens, got ", weights.size(),
+                                     "."));
+    }
+    idf_ = Tensor(std::vector<float>(weights.begin(), weights.end()));
+  }
+  RaggedTensor tokens_of(const Tensor& given) const {
+    Tensor x = given;
+    if (x.rank() == 0) x = reshape(x, {1});
+    if (x.rank() > 1) x = squeeze(x, {-1});
+    const std::string& standardize = options_.standardize;
+    if (standardize == "lower" || standardize == "lower_and_strip_punctuation")
+      x = strings::lower(x);
+    if (standardize == "strip_punctuation" || standardize == "lower_and_strip_punctuation") {
+      x = strings::regex_replace(x, Tensor("[!\"#$%&()\\*\\+,-\\./:;<=>?@\\[\\\\\\]^_`{|}~\\']"),
+                                 Tensor(""));
+    }
+    RaggedTensor tokens;
+    if (options_.split == "whitespace") {
+      tokens = strings::split_ragged(x);
+    } else if (options_.split == "character") {
+      tokens = strings::unicode_split(x, "UTF-8");
+    } else {
+      tokens = RaggedTensor::from_row_lengths(x, ones_like(x, int64), false);
+    }
+    return options_.ngrams.empty() ? tokens : strings::ngrams(tokens, options_.ngrams);
+  }
+
+  TextVectorizationOptions options_;
+  internal::TokenCounts<std::string> counts_;
+  std::map<std::string, std::int64_t> documents_;
+  std::int64_t num_documents_ = 0;
+  std::vector<std::string> vocabulary_;
+  std::optional<std::int64_t> expected_size_;
+  std::optional<lookup::StaticHashTable> table_;
+  Tensor idf_;
+};
+
+Layer read(internal::ArgumentReader& arguments) {
+  TextVectorizationOptions options;
+  arguments.settings(options);
+  kArguments(arguments, options);
+  std::optional<std::string> standardize = options.standardize, split = options.split;
+  arguments("standardize", standardize);
+  arguments("split", split);
+  options.standardize = standardize.value_or("");
+  options.split = split.value_or("");
+  arguments("ngrams", options.ngrams);
+  // One number is the largest of all widths.
+  if (const auto* largest = std::get_if<std::int64_t>(arguments.find("ngrams"))) {
+    options.ngrams.clear();
+    if (*largest > 100) throw InvalidArgumentError(cat("ngrams of ", *largest, " words."));
+    for (std::int64_t width = 1; width <= *largest; ++width) options.ngrams.push_back(width);
+  }
+  std::optional<std::int64_t> size;
+  arguments("vocabulary_size", size);
+  TextVectorization layer(options);
+  static_cast<TextVectorizationImpl&>(*layer.impl()).expect_size(size);
+  return layer;
+}
+const bool kRegistered = internal::ClassRegistry<Layer>::instance().add("TextVectorization", read);
+
+}  // namespace
+
+TextVectorization::TextVectorization(const TextVectorizationOptions& options)
+    : Layer(make_layer<TextVectorizationImpl>(options)) {}
+void TextVectorization::adapt(const Tensor& data) const {
+  internal::adapt_to<TextVectorizationImpl>(*this, data);
+}
+void TextVectorization::adapt(const data::Dataset& batches) const {
+  internal::adapt_to<TextVectorizationImpl>(*this, batches);
+}
+std::vector<std::string> TextVectorization::get_vocabulary() const {
+  return static_cast<TextVectorizationImpl&>(*impl()).all();
+}
+std::int64_t TextVectorization::vocabulary_size() const {
+  return static_cast<std::int64_t>(get_vocabulary().size());
+}
+
+}  // namespace tandem::keras
