@@ -13,4 +13,5 @@
 #include "tandem/data/image_file.h"
 #include "tandem/data/names.h"
 #include "tandem/data/pipeline_stats.h"
+#include "tandem/data/ragged_datasets.h"
 #include "tandem/data/sharding.h"

@@ -105,6 +105,14 @@ class TANDEM_EXPORT Dataset {
   Dataset batch(std::int64_t size, BatchOptions options = {}) const;
   /// Joins elements whose sizes differ, filled up to common ones.
   Dataset padded_batch(std::int64_t size, PaddedBatchOptions options = {}) const;
+  /// Joins elements whose first sizes differ as ragged tensors: each component of rank 1 or more
+  /// becomes two, the rows' values one after the other and the row splits, which `ragged_of`
+  /// (ragged_datasets.h) takes; scalars become a vector. The other sizes must agree.
+  Dataset ragged_batch(std::int64_t size, RaggedBatchOptions options = {}) const;
+  /// Joins elements of one component as sparse tensors, of shape {number of rows, row_shape...}:
+  /// indices, values and dense shape of what is not 0 (or empty), which `sparse_of` takes. Sizes of
+  /// -1 in row_shape are the largest of the batch; larger elements are an InvalidArgumentError.
+  Dataset sparse_batch(std::int64_t size, PartialShape row_shape) const;
   /// Batches of elements of similar length: bucket i has those below boundary i and is padded and
   /// given when it holds batch size i; one more is for the longest.
   Dataset bucket_by_sequence_length(ElementNumber length, std::vector<std::int64_t> boundaries,

@@ -27,6 +27,10 @@ struct BatchOptions {
       0;  ///< 0: where the batches are consumed; else on so many threads; or kAutotune
   std::optional<bool> deterministic = std::nullopt;  ///< keep the order of the batches; as for map
 };
+struct RaggedBatchOptions {
+  bool drop_remainder = false;             ///< leave out a last batch of fewer elements
+  DType row_splits_dtype = DType::kInt64;  ///< or kInt32
+};
 struct ShuffleOptions {
   /// Without one: follows td::random::set_seed; without that, a new order each run.
   std::optional<std::int64_t> seed = std::nullopt;
