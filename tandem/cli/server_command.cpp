@@ -1,3 +1,5 @@
+#include <semaphore.h>
+
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
@@ -9,14 +11,17 @@
 namespace tandem::cli {
 namespace {
 
-// For all threads that are begun from here on.
-sigset_t block_ending_signals() {
-  sigset_t ending;
-  sigemptyset(&ending);
-  sigaddset(&ending, SIGTERM);
-  sigaddset(&ending, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &ending, nullptr);
-  return ending;
+// Raised by the first of these signals. A handler, because libraries have begun threads before
+// `main` (OpenBLAS does), and a signal that is blocked elsewhere would end the process by way of
+// those.
+sem_t ending;
+
+void await_ending_signals() {
+  sem_init(&ending, 0, 0);
+  struct sigaction action {};
+  action.sa_handler = [](int) { sem_post(&ending); };
+  action.sa_flags = SA_RESTART;
+  for (const int signal : {SIGTERM, SIGINT}) sigaction(signal, &action, nullptr);
 }
 
 // What is given, completed by what the environment says.
@@ -55,14 +60,13 @@ distribute::Server::Options options_of(const ServerArguments& arguments,
 }  // namespace
 
 void run_server(const ServerArguments& arguments) {
-  const sigset_t ending = block_ending_signals();
+  await_ending_signals();
   const distribute::Commands& library = distribute_library();
   library.serve(
       options_of(arguments, library), std::chrono::milliseconds(10'000),
       [](const std::string& description) { std::cout << description << std::endl; },
-      [&ending] {
-        int signal = 0;
-        sigwait(&ending, &signal);
+      [] {
+        while (sem_wait(&ending) != 0) continue;  // another signal
         std::cerr << "td: ends after the calls in progress\n";
       });
 }
