@@ -53,6 +53,7 @@ class Bench:
         self.out = os.path.join(ROOT, "build/bench")
         os.makedirs(self.out, exist_ok=True)
         self.environment = machine.environment()
+        self.environment["TANDEM_BENCH_ROOT"] = ROOT
         self.running = {}  # program -> side
         self.installed = {}  # environment -> whether it is there
         self.ours = {}  # whether it is started again for each measurement -> our program
@@ -91,7 +92,7 @@ class Bench:
         if program.ours:
             if self.options.peers_only:
                 return None
-        elif not self.install(program.environment):
+        if program.environment and not self.install(program.environment):
             return None
         if program not in self.running:
             name = program.native or program.script.removesuffix(".py") or "ours_again"
@@ -174,7 +175,9 @@ class Bench:
         with open(os.path.join(self.out, name + ".json"), "w") as file:
             json.dump(self.rows, file, indent=1)
             file.write("\n")
-        versions = sorted({side.about for program, side in self.running.items() if not program.ours})
+        versions = sorted({program.environment if program.ours else side.about
+                           for program, side in self.running.items()
+                           if program.environment or not program.ours})
         about = {"machine": machine.about(), "versions": versions, "failures": self.failures}
         with open(os.path.join(self.out, name + ".details.json"), "w") as file:
             json.dump({**about, "rows": self.details}, file, indent=1)

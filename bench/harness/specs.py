@@ -13,7 +13,8 @@ class Program:
     script: str = ""
     native: str = ""
     one_shot: bool = False
-    ours: bool = False  # our own program a second time, for rows of ours against ours
+    ours: bool = False  # our own program a second time, for rows of ours against ours, or as a
+    # client of what `environment` has
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,6 +75,7 @@ TENSORFLOW_LIFE = Program("tensorflow", script="tensorflow_life.py")
 TORCH_LIFE = Program("torch", script="torch_life.py")
 AGAIN = Program("", ours=True)
 AGAIN_MEMORY = Program("", ours=True, one_shot=True)
+TENSORFLOW_SERVERS = Program("tensorflow", ours=True)  # our client, their servers
 
 
 def tensorflow(program, aim=0, row=""):
@@ -266,6 +268,19 @@ def checkpoints():
               (Peer("safetensors", Program("torch", script="torch_safetensors.py"), 1),))
 
 
+def cluster():
+    def servers(aim, row):
+        return tensorflow(TENSORFLOW_SERVERS, aim, f"{row}_tensorflow")
+
+    yield Row("master_step", "us", "lower", (servers(3, "master_step"),))
+    yield Row("ps_step", "us", "lower", (servers(4, "ps_step"),))
+    yield Row("ps_pull", "MB/s", "higher",
+              (servers(2, "ps_pull"), Peer("plain socket", AGAIN, 0.7, "ps_pull_plain_socket")))
+    yield Row("ps_train", "steps/s", "higher", (servers(4, "ps_train_by_sessions"),))
+    yield Row("info_ps_train_by_sessions", "steps/s", "higher", (servers(0, "ps_train_by_sessions"),),
+              ours="ps_train_by_sessions")
+
+
 BENCHES = {
     "overhead": Bench(tuple(overhead())),
     "train": Bench(tuple(train())),
@@ -280,6 +295,7 @@ BENCHES = {
     "data": Bench(tuple(data()), files=True),
     "preprocessing": Bench(tuple(preprocessing()), files=True),
     "shapes": Bench(tuple(shapes())),
+    "cluster": Bench(tuple(cluster()), models="export_cluster.py"),
     "life": Bench((*checkpoints(), *saved_model_load(), *summaries()),
                   models="export_saved_model.py"),
 }

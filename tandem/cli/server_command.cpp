@@ -1,8 +1,7 @@
-#include <fcntl.h>
-#include <unistd.h>
+#include <semaphore.h>
 
-#include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <iostream>
 
 #include "tandem/cli/commands.h"
@@ -12,34 +11,18 @@
 namespace tandem::cli {
 namespace {
 
-// SIGTERM and SIGINT write a byte that `wait` reads. They are handled rather than blocked, since
-// libraries may have started threads before this one could block signals for them.
-class EndingSignals {
- public:
-  EndingSignals() {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) throw InternalError("pipe2: no pipe for signals.");
-    read_ = ends[0];
-    write_ = ends[1];
-    struct sigaction action = {};
-    action.sa_handler = [](int) {
-      const int error = errno;
-      const char byte = 0;
-      static_cast<void>(!::write(write_, &byte, 1));
-      errno = error;
-    };
-    for (const int signal : {SIGTERM, SIGINT}) sigaction(signal, &action, nullptr);
-  }
-  void wait() const {
-    char byte;
-    while (::read(read_, &byte, 1) < 0 && errno == EINTR) {
-    }
-  }
+// Raised by the first of these signals. A handler, because libraries have begun threads before
+// `main` (OpenBLAS does), and a signal that is blocked elsewhere would end the process by way of
+// those.
+sem_t ending;
 
- private:
-  int read_ = -1;
-  static inline int write_ = -1;  // for the handler; open until the process ends
-};
+void await_ending_signals() {
+  sem_init(&ending, 0, 0);
+  struct sigaction action {};
+  action.sa_handler = [](int) { sem_post(&ending); };
+  action.sa_flags = SA_RESTART;
+  for (const int signal : {SIGTERM, SIGINT}) sigaction(signal, &action, nullptr);
+}
 
 // What is given, completed by what the environment says.
 distribute::Server::Options options_of(const ServerArguments& arguments,
@@ -77,13 +60,13 @@ distribute::Server::Options options_of(const ServerArguments& arguments,
 }  // namespace
 
 void run_server(const ServerArguments& arguments) {
-  const EndingSignals ending;
+  await_ending_signals();
   const distribute::Commands& library = distribute_library();
   library.serve(
       options_of(arguments, library), std::chrono::milliseconds(10'000),
       [](const std::string& description) { std::cout << description << std::endl; },
-      [&ending] {
-        ending.wait();
+      [] {
+        while (sem_wait(&ending) != 0) continue;  // another signal
         std::cerr << "td: ends after the calls in progress\n";
       });
 }

@@ -38,6 +38,16 @@ int rank_of(const ClusterResolver::Environment& environment,
   return parse_number(value, *names.begin());
 }
 
+// The first port of a host's tasks.
+int port_of(const ClusterResolver::Environment& environment, int otherwise) {
+  const std::string text = environment("TANDEM_PORT");
+  if (text.empty()) return otherwise;
+  const int port = parse_number(text, "TANDEM_PORT");
+  if (port < 1 || port > 65535)
+    throw InvalidArgumentError(cat("TANDEM_PORT is ", text, ", which is no port."));
+  return port;
+}
+
 // Ranks to tasks: the first ones to the first job.
 ClusterResolver by_rank(const std::vector<std::string>& addresses, int rank,
                         ClusterResolver::JobSizes jobs) {
@@ -176,8 +186,9 @@ ClusterResolver ClusterResolver::from_file(const std::string& path) {
 }
 
 ClusterResolver ClusterResolver::from_slurm(const Environment& environment, const JobSizes& jobs,
-                                            int port) {
+                                            int first_port) {
   const int rank = rank_of(environment, {"SLURM_PROCID"});
+  const int port = port_of(environment, first_port);
   const std::vector<std::string> hosts =
       expand_hosts(first_of(environment, {"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"}));
   const std::vector<int> counts =
@@ -195,8 +206,9 @@ ClusterResolver ClusterResolver::from_slurm(const Environment& environment, cons
 }
 
 ClusterResolver ClusterResolver::from_mpi(const Environment& environment, const JobSizes& jobs,
-                                          int port) {
+                                          int first_port) {
   const int rank = rank_of(environment, {"OMPI_COMM_WORLD_RANK", "PMI_RANK"});
+  const int port = port_of(environment, first_port);
   const int size = rank_of(environment, {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"});
   std::vector<std::string> hosts;
   for (std::string list = environment("TANDEM_HOSTS"); !list.empty();) {
@@ -228,8 +240,7 @@ ClusterResolver ClusterResolver::from_kubernetes(const Environment& environment)
   const JobSizes jobs = parse_job_sizes(environment("TANDEM_CLUSTER_JOBS"));
   const std::string pod = environment("HOSTNAME");
   const std::string service = environment("TANDEM_SERVICE");
-  const std::string port_text = environment("TANDEM_PORT");
-  const int port = port_text.empty() ? 2222 : parse_number(port_text, "TANDEM_PORT");
+  const int port = port_of(environment, 2222);
   ClusterSpec cluster;
   std::string own_job;
   int own_task = -1;

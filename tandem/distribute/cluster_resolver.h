@@ -39,13 +39,14 @@ class TANDEM_EXPORT ClusterResolver {
   static ClusterResolver from_file(const std::string& path);
   /// A Slurm step: SLURM_PROCID, SLURM_STEP_NODELIST (or SLURM_JOB_NODELIST) and
   /// SLURM_STEP_TASKS_PER_NODE (or SLURM_TASKS_PER_NODE). Ranks are given out to `jobs` in order;
-  /// none means that all are workers. Tasks of one node listen on `port` and the following ones.
+  /// none means that all are workers. Tasks of one node listen on TANDEM_PORT, or else
+  /// `first_port`, and the following ones.
   static ClusterResolver from_slurm(const Environment& environment, const JobSizes& jobs = {},
-                                    int port = 8888);
+                                    int first_port = 8888);
   /// `mpirun` of Open MPI or MPICH: rank and size of the world. All ranks are on this machine, or
-  /// TANDEM_HOSTS lists the hosts by rank, separated by commas.
+  /// TANDEM_HOSTS lists the hosts by rank, separated by commas. Ports as with Slurm.
   static ClusterResolver from_mpi(const Environment& environment, const JobSizes& jobs = {},
-                                  int port = 8888);
+                                  int first_port = 8888);
   /// Pods of stateful sets, each named after its job: TANDEM_CLUSTER_JOBS ("ps=2;worker=4"),
   /// HOSTNAME ("worker-3"), TANDEM_SERVICE (the headless service, by default the job's name) and
   /// TANDEM_PORT (2222).

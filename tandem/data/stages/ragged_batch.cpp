@@ -73,7 +73,7 @@ class RaggedJoiner final : public Joiner {
 
  private:
   static void check_row(const Tensor& row, const Tensor& first, std::size_t component) {
-    const std::vector<std::int64_t> a = row.shape().dims(), b = first.shape().dims();
+    const std::vector<std::int64_t> a = row.shape().to_vector(), b = first.shape().to_vector();
     const bool fits = row.dtype() == first.dtype() && a.size() == b.size() &&
                       (a.empty() || std::equal(a.begin() + 1, a.end(), b.begin() + 1));
     if (fits) return;
@@ -95,7 +95,7 @@ class SparseJoiner final : public Joiner {
     for (std::size_t i = 0; i < elements.size(); ++i) {
       misfit = i;
       const Tensor& row = elements[i].at(0);
-      const std::vector<std::int64_t> dims = row.shape().dims();
+      const std::vector<std::int64_t> dims = row.shape().to_vector();
       bool fits =
           elements[i].size() == 1 && dims.size() == rank && row.dtype() == elements[0][0].dtype();
       for (std::size_t d = 0; fits && d < rank; ++d) {

@@ -17,6 +17,8 @@ const std::vector<std::string>& known_variables() {
   static const NeverDestroyed<std::vector<std::string>> names([] {
     return std::vector<std::string>{
         "TANDEM_CACHE_DIR",
+        "TANDEM_CLUSTER_JOBS",
+        "TANDEM_HOSTS",
         "TANDEM_TUNING",
         "TANDEM_EMULATE",
         "TANDEM_LOGICAL_DEVICES",
@@ -27,6 +29,8 @@ const std::vector<std::string>& known_variables() {
         "TANDEM_PLACEMENT",
         "TANDEM_PLACEMENT_PROFILE",
         "TANDEM_PLUGINS",
+        "TANDEM_PORT",
+        "TANDEM_SERVICE",
         "TANDEM_SOFT_PLACEMENT",
         "TANDEM_VISIBLE_DEVICES",
     };

@@ -86,6 +86,14 @@ TEST(ClusterResolverTest, Mpi) {
   EXPECT_THROW(ClusterResolver::from_mpi(far), InvalidArgumentError);
   const auto named = environment({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"TANDEM_HOSTS", "a,b"}});
   EXPECT_EQ(ClusterResolver::from_mpi(named).cluster().to_string(), "worker=a:8888,b:8888");
+  const auto at = [](const char* port) {
+    return ClusterResolver::from_mpi(
+               environment({{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"TANDEM_PORT", port}}))
+        .cluster()
+        .to_string();
+  };
+  EXPECT_EQ(at("2222"), "worker=localhost:2222,localhost:2223");
+  EXPECT_THROW(at("70000"), InvalidArgumentError);
 }
 
 TEST(ClusterResolverTest, KubernetesStatefulSets) {
