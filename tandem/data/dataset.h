@@ -110,8 +110,8 @@ class TANDEM_EXPORT Dataset {
   /// (ragged_datasets.h) takes; scalars become a vector. The other sizes must agree.
   Dataset ragged_batch(std::int64_t size, RaggedBatchOptions options = {}) const;
   /// Joins elements of one component as sparse tensors, of shape {number of rows, row_shape...}:
-  /// indices, values and dense shape of what is not 0 (or empty), which `sparse_of` takes. Sizes of
-  /// -1 in row_shape are the largest of the batch; larger elements are an InvalidArgumentError.
+  /// indices, values (all of them, zeros too) and dense shape, which `sparse_of` takes. Sizes of -1
+  /// in row_shape are the largest of the batch; larger elements are an InvalidArgumentError.
   Dataset sparse_batch(std::int64_t size, PartialShape row_shape) const;
   /// Batches of elements of similar length: bucket i has those below boundary i and is padded and
   /// given when it holds batch size i; one more is for the longest.

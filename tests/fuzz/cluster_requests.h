@@ -51,7 +51,6 @@ class RequestedCluster {
   /// The status of one request. Ends the process if there is no answer, even once the caller is
   /// gone.
   distribute::Status request(const std::string& method, const std::string& bytes) {
-    using namespace std::chrono_literals;
     const auto answer = std::make_shared<std::promise<distribute::Status>>();
     std::future<distribute::Status> status = answer->get_future();
     const distribute::CallContext context;
@@ -60,8 +59,9 @@ class RequestedCluster {
                          reply.flat();
                          answer->set_value(std::move(ended));
                        });
-    if (status.wait_for(20ms) != std::future_status::ready) context.cancellation->cancel();
-    if (status.wait_for(20s) != std::future_status::ready) {
+    if (status.wait_for(std::chrono::milliseconds(20)) != std::future_status::ready)
+      context.cancellation->cancel();
+    if (status.wait_for(std::chrono::seconds(20)) != std::future_status::ready) {
       std::cerr << method << " is not answered\n";
       std::abort();
     }

@@ -13,8 +13,6 @@
 #include "tandem/data/observe/stage_error.h"
 #include "tandem/ops/array_ops.h"
 #include "tandem/ops/cast_ops.h"
-#include "tandem/ops/comparison_ops.h"
-#include "tandem/ops/operators.h"
 
 namespace tandem::data {
 namespace {
@@ -110,9 +108,7 @@ class SparseJoiner final : public Joiner {
                                        " within row_shape ", row_shape_, ", but is ", row.dtype(),
                                        row.shape(), "."));
       }
-      const Tensor present =
-          row.dtype() == DType::kString ? row != Tensor("") : row != zeros_like(row);
-      const Tensor places = where(present);
+      const Tensor places = where(fill(IntList(dims), Tensor(true)));
       const Tensor number = fill(IntList({places.dim(0), 1}), Tensor(static_cast<std::int64_t>(i)));
       indices.push_back(concat({number, places}, 1));
       values.push_back(gather_nd(row, places));

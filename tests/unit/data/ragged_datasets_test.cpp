@@ -79,12 +79,13 @@ TEST(RaggedDatasets, WhatDoesNotFitIsNamed) {
   EXPECT_THROW(ragged_of(Element{Tensor(1)}, 5), InvalidArgumentError);
 }
 
-TEST(SparseDatasets, BatchesHoldWhatIsNotZero) {
-  const Dataset rows = from_tensor_slices(words());
+TEST(SparseDatasets, BatchesHoldEveryValue) {
+  const Dataset rows = from_tensor_slices(
+      ragged::constant(std::vector<std::vector<std::int64_t>>{{1, 0, 3}, {}, {4}, {5, 6}}));
   Iterator it = rows.sparse_batch(2, {-1}).iterator();
   const SparseTensor first = sparse_of(it.next());
   EXPECT_EQ(numbers(first.indices), (Numbers{0, 0, 0, 1, 0, 2}));
-  EXPECT_EQ(numbers(first.values), (Numbers{1, 2, 3}));
+  EXPECT_EQ(numbers(first.values), (Numbers{1, 0, 3}));
   EXPECT_EQ(numbers(first.dense_shape), (Numbers{2, 3}));
   EXPECT_EQ(numbers(sparse_of(it.next()).dense_shape), (Numbers{2, 2}));
   Iterator fixed = rows.sparse_batch(4, {2}).iterator();
