@@ -19,31 +19,6 @@ namespace tandem::fuzz {
 /// In place of a session's handle, which differs from run to run.
 constexpr std::string_view kAnyHandle = "0123456789abcdef";
 
-/// By the first byte of an input.
-constexpr const char* kClusterMethods[] = {"MasterService/CreateSession",
-                                           "MasterService/ExtendSession",
-                                           "MasterService/PartialRunSetup",
-                                           "MasterService/RunStep",
-                                           "MasterService/CloseSession",
-                                           "MasterService/ListDevices",
-                                           "MasterService/Reset",
-                                           "MasterService/MakeCallable",
-                                           "MasterService/RunCallable",
-                                           "MasterService/ReleaseCallable",
-                                           "WorkerService/GetStatus",
-                                           "WorkerService/CreateWorkerSession",
-                                           "WorkerService/DeleteWorkerSession",
-                                           "WorkerService/RegisterGraph",
-                                           "WorkerService/DeregisterGraph",
-                                           "WorkerService/RunGraph",
-                                           "WorkerService/CleanupGraph",
-                                           "WorkerService/CleanupAll",
-                                           "WorkerService/RecvTensor",
-                                           "WorkerService/MarkRecvFinished",
-                                           "WorkerService/Logging",
-                                           "WorkerService/Tracing",
-                                           "WorkerService/GetStepSequence"};
-
 /// A cluster in this process, whose worker has a master's session, a worker's session, and a graph
 /// in both.
 class RequestedCluster {
@@ -127,7 +102,7 @@ class RequestedCluster {
 inline void cluster_requests(std::string_view bytes) {
   static RequestedCluster cluster;
   if (bytes.empty()) return;
-  const std::size_t method = static_cast<unsigned char>(bytes[0]) % std::size(kClusterMethods);
+  const std::size_t method = static_cast<unsigned char>(bytes[0]) % std::size(distribute::kMethods);
   std::string message(bytes.substr(1));
   const std::string handle = cluster.prepare();
   // A worker's session has that name itself.
@@ -135,7 +110,7 @@ inline void cluster_requests(std::string_view bytes) {
     for (std::size_t at = 0; (at = message.find(kAnyHandle, at)) != std::string::npos;)
       message.replace(at, handle.size(), handle);
   }
-  cluster.request(kClusterMethods[method], message);
+  cluster.request(distribute::kMethods[method], message);
 }
 
 }  // namespace tandem::fuzz

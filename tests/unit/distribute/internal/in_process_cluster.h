@@ -16,6 +16,31 @@
 
 namespace tandem::distribute {
 
+/// All that masters and workers answer.
+inline constexpr const char* kMethods[] = {"MasterService/CreateSession",
+                                           "MasterService/ExtendSession",
+                                           "MasterService/PartialRunSetup",
+                                           "MasterService/RunStep",
+                                           "MasterService/CloseSession",
+                                           "MasterService/ListDevices",
+                                           "MasterService/Reset",
+                                           "MasterService/MakeCallable",
+                                           "MasterService/RunCallable",
+                                           "MasterService/ReleaseCallable",
+                                           "WorkerService/GetStatus",
+                                           "WorkerService/CreateWorkerSession",
+                                           "WorkerService/DeleteWorkerSession",
+                                           "WorkerService/RegisterGraph",
+                                           "WorkerService/DeregisterGraph",
+                                           "WorkerService/RunGraph",
+                                           "WorkerService/CleanupGraph",
+                                           "WorkerService/CleanupAll",
+                                           "WorkerService/RecvTensor",
+                                           "WorkerService/MarkRecvFinished",
+                                           "WorkerService/Logging",
+                                           "WorkerService/Tracing",
+                                           "WorkerService/GetStepSequence"};
+
 /// Calls within one process: a task's table is called on the caller's thread.
 class InProcessNetwork final : public Network {
  public:

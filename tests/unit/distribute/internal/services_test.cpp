@@ -20,30 +20,6 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr const char* kMethods[] = {"MasterService/CreateSession",
-                                    "MasterService/ExtendSession",
-                                    "MasterService/PartialRunSetup",
-                                    "MasterService/RunStep",
-                                    "MasterService/CloseSession",
-                                    "MasterService/ListDevices",
-                                    "MasterService/Reset",
-                                    "MasterService/MakeCallable",
-                                    "MasterService/RunCallable",
-                                    "MasterService/ReleaseCallable",
-                                    "WorkerService/GetStatus",
-                                    "WorkerService/CreateWorkerSession",
-                                    "WorkerService/DeleteWorkerSession",
-                                    "WorkerService/RegisterGraph",
-                                    "WorkerService/DeregisterGraph",
-                                    "WorkerService/RunGraph",
-                                    "WorkerService/CleanupGraph",
-                                    "WorkerService/CleanupAll",
-                                    "WorkerService/RecvTensor",
-                                    "WorkerService/MarkRecvFinished",
-                                    "WorkerService/Logging",
-                                    "WorkerService/Tracing",
-                                    "WorkerService/GetStepSequence"};
-
 std::string full(const std::string& method) { return "/tensorflow." + method; }
 
 std::string graph_of_text(const std::string& text) {
