@@ -58,7 +58,7 @@ def differs(ours, theirs):
     return None if np.array_equal(ours, theirs) else f"{ours.ravel()[:8]} instead of {theirs.ravel()[:8]}"
 
 
-def compare(program, folder, report, *arguments):
+def compare(program, folder, report, *arguments, differs=differs):
     """Runs the program, which writes its values to FOLDER, and returns an exit code."""
     subprocess.run([program, folder / "ours.npz", *arguments], check=True)
     with np.load(folder / "ours.npz", allow_pickle=False) as file:
