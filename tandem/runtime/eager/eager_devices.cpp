@@ -144,8 +144,8 @@ class Launch {
 
   // What calls that have not run hold is free once they have.
   Array allocate(DType dtype, const Shape& shape) {
-    make_room(*device_, static_cast<std::size_t>(shape.num_elements()) * dtype_size(dtype));
-    return allocate_on(*device_, dtype, shape);
+    const std::size_t bytes = static_cast<std::size_t>(shape.num_elements()) * dtype_size(dtype);
+    return allocate_with_room(*device_, bytes, [&] { return allocate_on(*device_, dtype, shape); });
   }
 
   void fill_context() {

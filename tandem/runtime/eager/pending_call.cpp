@@ -93,20 +93,21 @@ void PendingCall::finish(std::exception_ptr error) {
   changed_.notify_all();
 }
 
-void settle(Device& device) {
-  if (device.memory_space() == nullptr) return;
+bool settle(Device& device) {
+  if (device.memory_space() == nullptr) return false;
+  const Ref<Event> given = device.stream(StreamKind::kCompute).record();
+  if (given->done()) return false;
   try {
-    device.stream(StreamKind::kCompute).record()->wait();
+    given->wait();
   } catch (const Error&) {  // the results of the failed call hold the error
   }
+  return true;
 }
 
-void make_room(Device& device, std::size_t bytes) {
-  if (device.memory_space() == nullptr) return;
-  // Asked before: once an allocation has failed, what was held may be free already.
+bool lacks_room(Device& device, std::size_t bytes) {
+  if (device.memory_space() == nullptr) return false;
   const MemoryStats stats = device.allocator().stats();
-  if (stats.limit != 0 && bytes > std::max(stats.largest_free, stats.limit - stats.reserved))
-    settle(device);
+  return stats.limit != 0 && bytes > std::max(stats.largest_free, stats.limit - stats.reserved);
 }
 
 PendingCalls::Use::Use(PendingCalls& calls) : calls_(calls) {

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include "tandem/core/error.h"
 #include "tandem/core/ref.h"
 #include "tandem/device/device.h"
 
@@ -52,11 +53,30 @@ class PendingCall final : public Event {
 };
 
 /// Waits until the device has run what eager calls gave it so far, which then holds no memory; not
-/// for how that ended.
-void settle(Device& device);
+/// for how that ended. False if there was nothing to wait for.
+bool settle(Device& device);
 
-/// Settles the device where it has no room for `bytes` in one piece. Not on its own threads.
-void make_room(Device& device, std::size_t bytes);
+/// Whether the device has no room for `bytes` in one piece.
+bool lacks_room(Device& device, std::size_t bytes);
+
+/// What `allocate` returns, which takes `bytes` of the device, in one piece. Where there is no room
+/// the device is settled first. Calls of other threads may take the room then; as long as some are
+/// pending it is tried again. Not on the device's own threads.
+template <class Allocate>
+auto allocate_with_room(Device& device, std::size_t bytes, const Allocate& allocate) {
+  constexpr int kMaxAttempts = 100;
+  for (int attempt = 1;; ++attempt) {
+    const bool was_short = lacks_room(device, bytes);
+    if (was_short) settle(device);
+    try {
+      return allocate();
+    } catch (const ResourceExhaustedError&) {
+      if (attempt == kMaxAttempts || !(was_short || lacks_room(device, bytes))) throw;
+      // Once more in any case: the last of them may have ended between the two.
+      if (!settle(device) && attempt > 1) throw;
+    }
+  }
+}
 
 /// The late calls of a runtime. Thread-safe.
 class PendingCalls {

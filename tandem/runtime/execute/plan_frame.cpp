@@ -55,8 +55,9 @@ void Plan::Frame::allocate_arenas(const Plan& plan) {
     if (layout->bytes[m] == 0) continue;
     Device& device = *plan.devices_[m];
     const AllocationScope holder(plan.arena_names_[m]);
-    make_room(device, layout->bytes[m]);
-    arenas[m] = device.allocator().allocate(layout->bytes[m]);
+    const std::size_t bytes = layout->bytes[m];
+    arenas[m] =
+        allocate_with_room(device, bytes, [&] { return device.allocator().allocate(bytes); });
     arenas[m]->mark_planned();
   }
 }

@@ -124,8 +124,9 @@ void run_all(const std::string& devices) {
     }
   };
   for (const std::string& moment : moments) {
-    // Its predictions are values to look at, which such a device does not have.
-    if (moment == "detached_predict" && devices.find("timed") != std::string::npos) continue;
+    // Their predictions and conditions are values to look at, which such a device does not have.
+    const bool needs_values = moment == "detached_predict" || moment == "detached_loop";
+    if (needs_values && devices.find("timed") != std::string::npos) continue;
     for (const std::string& way : ways) {
       wait_until(kAtOnce - 1);
       running.emplace_back(std::vector<std::string>{devices, moment, way});

@@ -1,5 +1,6 @@
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -119,6 +120,23 @@ TEST(PendingCalls, ThatHoldMemoryAreWaitedForBeforeItRunsOut) {
   for (int i = 0; i < 200; ++i) x = sqrt(x * 4.0f) - 1.0f;
   EXPECT_EQ(x.at<float>({12345}), 1.0f);
   EXPECT_THROW(fill({1 << 19}, 1.0f).synchronize(), ResourceExhaustedError);
+}
+
+// What one thread waited for, another may take.
+TEST(PendingCalls, OfSeveralThreadsDoNotTakeEachOthersRoom) {
+  Runtime runtime({.devices = {.emulate = {"GPU:1,memory=1MiB,latency=100us"}}});
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&runtime] {
+      RuntimeScope scope(runtime);
+      EXPECT_NO_THROW({
+        Tensor x = fill({1 << 13}, 1.0f);  // 32 KiB
+        for (int i = 0; i < 200; ++i) x = sqrt(x * 4.0f) - 1.0f;
+        EXPECT_EQ(x.at<float>({123}), 1.0f);
+      });
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST(PendingCalls, MakeRoomForFunctions) {
