@@ -36,7 +36,7 @@ int main() try {
       (std::filesystem::temp_directory_path() / "tandem_save_and_load").string();
   std::filesystem::create_directories(folder);
   const auto [train, test] = td::data::digits("examples/data/digits.csv.gz").split(0.8);
-  const auto accuracy = [&](const Model& model) {
+  const auto accuracy = [&test = test](const Model& model) {
     return model.evaluate(test.batch(256), {.verbose = Verbose::kSilent})["accuracy"];
   };
 

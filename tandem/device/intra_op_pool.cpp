@@ -17,6 +17,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/core/flush_denormals.h"
+#include "tandem/core/program_end.h"
 #include "tandem/device/serial_kernel_scope.h"
 
 namespace tandem {
@@ -59,6 +60,17 @@ struct IntraOpPool::State {
       } catch (...) {
         std::lock_guard lock(error_mutex);
         if (!error) error = std::current_exception();
+      }
+    }
+
+    void rethrow() const {
+      if (!error) return;
+      try {
+        std::rethrow_exception(error);
+      } catch (const CancelledError&) {
+        // Workers cannot stop for good while the program ends, their caller perhaps can.
+        stop_at_program_end();
+        throw;
       }
     }
   };
@@ -196,7 +208,7 @@ void IntraOpPool::split(std::int64_t count, double cost, RangeFn fn) {
   job.pieces = std::min({count, worthwhile, std::int64_t{4} * threads_});
   state_->run(job);
   state_->leased.store(false, std::memory_order_release);
-  if (job.error) std::rethrow_exception(job.error);
+  job.rethrow();
 }
 
 void IntraOpPool::for_each_piece(std::int64_t pieces, RangeFn fn) {
@@ -212,7 +224,7 @@ void IntraOpPool::for_each_piece(std::int64_t pieces, RangeFn fn) {
   job.pieces = pieces;
   state_->run(job);
   state_->leased.store(false, std::memory_order_release);
-  if (job.error) std::rethrow_exception(job.error);
+  job.rethrow();
 }
 
 }  // namespace tandem

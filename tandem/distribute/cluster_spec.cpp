@@ -78,8 +78,9 @@ ClusterSpec ClusterSpec::parse(std::string_view text) {
     const auto [tasks, is_new] = jobs.try_emplace(job);
     if (!is_new) throw InvalidArgumentError(cat("Job '", job, "' is given twice."));
     int number = 0;
-    split(part.substr(equals + 1), ',',
-          [&](std::string_view address) { tasks->second.emplace(number++, std::string(address)); });
+    split(part.substr(equals + 1), ',', [&number, &addresses = tasks->second](std::string_view a) {
+      addresses.emplace(number++, std::string(a));
+    });
   });
   if (jobs.empty()) {
     throw InvalidArgumentError(

@@ -45,7 +45,7 @@ void ResourceManager::remove(std::string_view container, std::string_view name) 
 }
 
 void ResourceManager::retire(const Resources& resources) {
-  for (const auto& [key, resource] : resources) resource->retire();
+  for (const auto& entry : resources) entry.second->retire();
 }
 
 void ResourceManager::clear(std::string_view container) {
@@ -85,8 +85,8 @@ std::vector<ResourceManager::Entry> ResourceManager::list() const {
     resources = resources_;
   }
   std::vector<Entry> entries;
-  for (const auto& [key, resource] : resources)
-    entries.push_back({key.first, key.second, resource->debug_string()});
+  for (const auto& [key, found] : resources)
+    entries.push_back({key.first, key.second, found->debug_string()});
   return entries;
 }
 

@@ -111,8 +111,9 @@ std::map<std::string, Value> Signature::operator()(
     args.push_back(given->second);
   }
   for (const auto& [name, tensor] : inputs) {
-    const bool known = std::any_of(concrete.input_specs.begin(), concrete.input_specs.end(),
-                                   [&](const TensorSpec& spec) { return spec.name == name; });
+    const bool known =
+        std::any_of(concrete.input_specs.begin(), concrete.input_specs.end(),
+                    [&name = name](const TensorSpec& spec) { return spec.name == name; });
     if (!known) {
       throw InvalidArgumentError(
           cat("The signature has no input '", name, "': it takes ", wanted(), "."));

@@ -168,8 +168,9 @@ Responses list_plugins(const Runs& runs) {
 
 std::vector<std::string> EventStore::answer(std::string_view method,
                                             std::string_view request) const {
-  const MutexLock lock(state_->mutex);
-  const Runs& runs = state_->runs;
+  const State& state = *state_;
+  const MutexLock lock(state.mutex);
+  const Runs& runs = state.runs;
   if (method == "GetExperiment") {
     proto::GetExperimentResponse response;
     response.data_location = "the training process";
@@ -178,7 +179,7 @@ std::vector<std::string> EventStore::answer(std::string_view method,
   if (method == "ListPlugins") return list_plugins(runs);
   if (method == "ListRuns") {
     proto::ListRunsResponse response;
-    for (const auto& [name, time] : state_->start_times) {
+    for (const auto& [name, time] : state.start_times) {
       auto& run = response.runs.emplace_back();
       run.name = name;
       run.start_time = time;

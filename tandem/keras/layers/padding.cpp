@@ -17,7 +17,6 @@ class MarginLayer : public LayerImpl {
   MarginLayer(const std::string& class_name, const char* argument, Pairs pairs,
               const MarginOptions& o)
       : LayerImpl(class_name, {.name = o.name, .dtype = o.dtype}),
-        argument_(argument),
         pairs_(std::move(pairs)),
         options_(o),
         first_(internal::ops_data_format(class_name, o.data_format) == "NHWC" ? 1 : 2) {
@@ -40,7 +39,6 @@ class MarginLayer : public LayerImpl {
   }
 
  private:
-  const char* argument_;
   Pairs pairs_;
   MarginOptions options_;
   int first_;

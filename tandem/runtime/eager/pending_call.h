@@ -1,11 +1,13 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <map>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "tandem/core/error.h"
@@ -65,6 +67,8 @@ bool lacks_room(Device& device, std::size_t bytes);
 template <class Allocate>
 auto allocate_with_room(Device& device, std::size_t bytes, const Allocate& allocate) {
   constexpr int kMaxAttempts = 100;
+  constexpr int kMaxIdleAttempts = 10;
+  int idle = 0;
   for (int attempt = 1;; ++attempt) {
     const bool was_short = lacks_room(device, bytes);
     if (was_short) settle(device);
@@ -72,8 +76,10 @@ auto allocate_with_room(Device& device, std::size_t bytes, const Allocate& alloc
       return allocate();
     } catch (const ResourceExhaustedError&) {
       if (attempt == kMaxAttempts || !(was_short || lacks_room(device, bytes))) throw;
-      // Once more in any case: the last of them may have ended between the two.
-      if (!settle(device) && attempt > 1) throw;
+      if (settle(device)) continue;
+      // The threads of the device release what a call held just after it has ended.
+      if (++idle == kMaxIdleAttempts) throw;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }
 }

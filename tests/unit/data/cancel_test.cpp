@@ -72,7 +72,7 @@ std::string cancelled(const Dataset& dataset) {
 
 TEST_F(Cancel, ReachesEveryStage) {
   const auto never = [](const Tensor& x) { return x.item<std::int64_t>() < 0; };
-  const std::int64_t mark = 3;
+  std::int64_t mark = 3;  // not const: a constant would not be held
   const auto called = [mark](Tensor x) { return plus(x, mark); };
   const auto slow = [mark](Tensor x) {  // called too: it holds something
     std::this_thread::sleep_for(5ms);

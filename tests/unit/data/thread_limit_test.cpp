@@ -36,7 +36,7 @@ void with_threads(std::size_t more, const std::function<bool()>& f) {
 }
 
 Dataset called(const Dataset& dataset, std::int64_t calls) {
-  const std::int64_t one = 1;
+  std::int64_t one = 1;  // not const: a constant would not be held
   return dataset.map([one](Tensor x) { return plus(x, one); }, {.num_parallel_calls = calls});
 }
 

@@ -49,7 +49,7 @@ TEST(TracedMap, CallsOthersForEachElement) {
 
 TEST(TracedMap, TracesWhatHoldsSomethingIfAsked) {
   int own = 0;
-  const std::int64_t more = 5;
+  std::int64_t more = 5;  // not const: a constant would not be held
   const Dataset ds = range(kMany).map(
       [&own, more](Tensor x) {
         ++own;

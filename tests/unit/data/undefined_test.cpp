@@ -32,7 +32,8 @@ Dataset growing() {
   return from_generator(
       [] {
         return [n = std::int64_t{0}](Element& out) mutable {
-          out.assign(1, fill({++n}, Tensor(n)));
+          ++n;
+          out.assign(1, fill({n}, Tensor(n)));
           return n <= kMany;
         };
       },
@@ -64,7 +65,7 @@ TEST(Undefined, IsReportedOfTheMapAndElement) {
     expect_error(sums.map(twice, options).batch(4), map + "+Batch", where);
   }
   // Functions that are called for every element.
-  const std::int64_t seven = 7;
+  std::int64_t seven = 7;  // not const: a constant would not be held
   const Dataset holes = range(kMany).map(
       [seven](Tensor x) { return std::pair(x, x.item<std::int64_t>() == seven ? Tensor() : x); });
   expect_error(holes, "Map", "(component 1).\n\tin map, element 7");

@@ -38,7 +38,7 @@ TEST(Recording, TwoStepsSideBySideHaveTheirOwnEventsOnly) {
   const auto exps = function([](Tensor v) { return exp(exp(v)); }, {.optimize = false});
   tanhs(x);
   exps(x);
-  std::atomic<int> begun{0}, ran{0}, third{0};
+  std::atomic<int> begun{0}, ran{0};
   profiler::Profile of_tanhs, of_exps;
   const auto record = [&](const auto& f, profiler::Profile& profile) {
     profiler::Recording recording;

@@ -98,7 +98,8 @@ TEST(Tensor, SizesAreLong) {
   EXPECT_EQ(Tensor(7u).item<std::int64_t>(), 7);
   EXPECT_EQ(Tensor(-7LL).item<std::int64_t>(), -7);
   EXPECT_EQ(Tensor(short{7}).dtype(), int32);
-  EXPECT_THROW(Tensor(std::numeric_limits<std::uint64_t>::max()), InvalidArgumentError);
+  EXPECT_THROW(static_cast<void>(Tensor(std::numeric_limits<std::uint64_t>::max())),
+               InvalidArgumentError);
 }
 
 TEST(Tensor, WhatATemporaryShowsStaysThere) {

@@ -72,7 +72,6 @@ class StagedObject final : public StagedFile {
   const std::string path_;
   ObjectWriter writer_;
   bool sealed_ = false;
-  bool committed_ = false;
 };
 
 /// A file that is written in order and may be made visible in between (`sync`), as logs are.

@@ -102,7 +102,7 @@ Entry::Entry() {
   noticed_.emplace();
   if (!noticed_->allowed()) {
     noticed_.reset();
-    if (!onednn::program_ends_here()) onednn::stop_at_program_end();
+    if (!program_ends_here()) stop_at_program_end();
   }
   if (one_at_a_time()) entered().lock();
 }

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "tandem/kernels/cpu/onednn/program_end.h"
+#include "tandem/core/program_end.h"
 
 // BLAS' products of matrices for float, double and their complex types: the one door to the
 // library. Matrices are row-major and may be parts of larger ones. Everything runs on the calling
@@ -48,7 +48,7 @@ std::string library_name();
 /// threads of its own is limited to one. One that was built without threads has no locks
 /// either, and gives wrong results if two threads are in it (Debian's libopenblas0-serial): there
 /// calls wait for each other. While the program ends, which takes the library's memory away, other
-/// threads than the one that ends it no longer come in (onednn::stop_at_program_end).
+/// threads than the one that ends it no longer come in (stop_at_program_end).
 class Entry {
  public:
   Entry();
@@ -57,7 +57,7 @@ class Entry {
   Entry& operator=(const Entry&) = delete;
 
  private:
-  std::optional<onednn::MakingScope> noticed_;  ///< the program's end waits for it
+  std::optional<MakingScope> noticed_;  ///< the program's end waits for it
 };
 
 }  // namespace tandem::cpu::blas

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "tandem/core/error.h"
-#include "tandem/kernels/cpu/onednn/program_end.h"
+#include "tandem/core/program_end.h"
 #include "tandem/kernels/cpu/support/scratch.h"
 
 namespace tandem::cpu::onednn {

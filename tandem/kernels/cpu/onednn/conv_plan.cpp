@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "tandem/core/error.h"
-#include "tandem/kernels/cpu/onednn/program_end.h"
+#include "tandem/core/program_end.h"
 
 namespace tandem::cpu::onednn {
 namespace {

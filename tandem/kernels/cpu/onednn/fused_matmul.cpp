@@ -4,10 +4,10 @@
 #include <bit>
 
 #include "tandem/core/error.h"
+#include "tandem/core/program_end.h"
 #include "tandem/kernels/cpu/onednn/call.h"
 #include "tandem/kernels/cpu/onednn/packed_weights.h"
 #include "tandem/kernels/cpu/onednn/post_ops.h"
-#include "tandem/kernels/cpu/onednn/program_end.h"
 #include "tandem/kernels/cpu/support/thresholds.h"
 
 namespace tandem::cpu::onednn {

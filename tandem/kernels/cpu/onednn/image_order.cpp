@@ -1,9 +1,9 @@
 #include <cstddef>
 
 #include "tandem/core/error.h"
+#include "tandem/core/program_end.h"
 #include "tandem/kernels/cpu/onednn/call.h"
 #include "tandem/kernels/cpu/onednn/conv.h"
-#include "tandem/kernels/cpu/onednn/program_end.h"
 
 namespace tandem::cpu::onednn {
 namespace {

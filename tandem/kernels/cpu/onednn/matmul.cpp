@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "tandem/core/program_end.h"
 #include "tandem/kernels/cpu/onednn/call.h"
-#include "tandem/kernels/cpu/onednn/program_end.h"
 
 namespace tandem::cpu::onednn {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-namespace tandem::cpu::onednn {
+namespace tandem {
 
 /// For the making of a primitive, or a call of BLAS, which use static objects of their libraries:
 /// the program's end, which destroys those, waits for the block.
@@ -27,4 +27,4 @@ bool program_ends_here();
 /// Returns if the program does not end.
 void stop_at_program_end();
 
-}  // namespace tandem::cpu::onednn
+}  // namespace tandem

@@ -1,4 +1,4 @@
-#include "tandem/kernels/cpu/onednn/program_end.h"
+#include "tandem/core/program_end.h"
 
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -10,9 +10,8 @@
 #include <thread>
 
 #include "tandem/core/error.h"
-#include "tandem/kernels/cpu/onednn/static_objects.h"
 
-namespace tandem::cpu::onednn {
+namespace tandem {
 namespace {
 
 std::atomic<bool> g_ends{false};
@@ -46,7 +45,6 @@ bool is_detached() {
 }  // namespace
 
 MakingScope::MakingScope() {
-  keep_static_objects();
   g_making.fetch_add(1, std::memory_order_seq_cst);
   allowed_ = !g_ends.load(std::memory_order_seq_cst);
 }
@@ -62,4 +60,4 @@ void stop_at_program_end() {
   throw CancelledError("The program ends: nothing can be made ready for the first time any more.");
 }
 
-}  // namespace tandem::cpu::onednn
+}  // namespace tandem
