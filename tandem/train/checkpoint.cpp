@@ -172,9 +172,10 @@ std::string Checkpoint::write(const std::string& prefix, const CheckpointOptions
       options.num_workers > 1 ? part_path(prefix, options.worker, options.num_workers) : prefix;
   const Saving& saving = saving_for("td::train::Checkpoint");
   sync();
-  auto work = [&saving, path,
-               contents = std::make_shared<CheckpointContents>(state_->contents(options)),
-               then = std::move(then), callbacks = options.write_callbacks] {
+  auto contents = std::make_shared<CheckpointContents>(state_->contents(options));
+  if (options.enable_async) contents->when_unshared = internal::give_way;
+  auto work = [&saving, path, contents = std::move(contents), then = std::move(then),
+               callbacks = options.write_callbacks] {
     make_folder_of(path);
     saving.write_checkpoint(path, std::move(*contents));
     if (then) then();
