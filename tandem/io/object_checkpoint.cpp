@@ -12,6 +12,7 @@
 #include "tandem/io/proto/messages.h"
 #include "tandem/io/tensor_bundle.h"
 #include "tandem/runtime/saving.h"
+#include "tandem/runtime/tensor_impl.h"
 
 namespace tandem::io {
 namespace {
@@ -151,16 +152,33 @@ class BundleCheckpoint final : public ObjectCheckpoint {
   std::optional<ObjectGraph> graph_;
 };
 
-// The items of each shard in the order given, shards side by side.
+// A value that a variable still has: a step that changes the variable must copy it.
+bool is_shared(const Tensor& value) {
+  value.synchronize();
+  return !value.impl()->array.writable_in_place();
+}
+
+// Values that variables still have come first, so that steps meanwhile copy less. Gradients reach
+// the last of a model's variables first: writing and steps meet in the middle.
 void write_items(TensorBundleWriter& writer, CheckpointContents& contents) {
-  on_threads(static_cast<std::size_t>(contents.num_shards), contents.num_shards,
-             [&](std::size_t shard) {
-               for (CheckpointContents::Item& item : contents.items) {
-                 if (item.shard != static_cast<int>(shard)) continue;
-                 writer.add(item.key, item.value.array(), item.shard);
-                 item.value = Tensor();
-               }
-             });
+  const auto write_shard = [&](std::size_t shard) {
+    const auto write = [&](CheckpointContents::Item& item) {
+      writer.add(item.key, item.value.array(), item.shard);
+      item.value = Tensor();
+    };
+    std::vector<CheckpointContents::Item*> unshared;
+    for (CheckpointContents::Item& item : contents.items) {
+      if (item.shard != static_cast<int>(shard)) continue;
+      if (is_shared(item.value)) {
+        write(item);
+      } else {
+        unshared.push_back(&item);
+      }
+    }
+    if (contents.when_unshared) contents.when_unshared();
+    for (CheckpointContents::Item* item : unshared) write(*item);
+  };
+  on_threads(static_cast<std::size_t>(contents.num_shards), contents.num_shards, write_shard);
 }
 
 class IoSaving final : public Saving {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -85,6 +86,9 @@ struct CheckpointContents {
   std::optional<ObjectGraph> graph;  ///< none: values by name alone
   std::vector<Item> items;
   int num_shards = 1;
+  /// Called by each thread that writes once no value that is left to it is shared with a variable
+  /// any more. Until then a step that changes the variable copies it, and writing goes before.
+  std::function<void()> when_unshared = {};
 };
 
 /// How a graph that was written is run: tensors to feed and to fetch.

@@ -17,12 +17,12 @@ namespace {
 // takes: a fraction of a core's time.
 constexpr int kNice = 10;
 
+}  // namespace
+
 void give_way() {
   const auto thread = static_cast<id_t>(::syscall(SYS_gettid));
   ::setpriority(PRIO_PROCESS, thread, kNice);  // else it runs as it is
 }
-
-}  // namespace
 
 BackgroundWriter::~BackgroundWriter() {
   // The work may hold the last reference to its owner.
@@ -42,7 +42,6 @@ void BackgroundWriter::start(std::function<void()> work) {
   wait();
   thread_ = std::thread([this, work = std::move(work), context = thread_context()]() mutable {
     try {
-      give_way();
       ThreadContext here;  // devices, tapes and traces of the caller are not the writer's
       here.runtime = context.runtime;
       const ThreadContextScope scope(std::move(here));

@@ -9,6 +9,7 @@
 #include "tandem/runtime/saving.h"
 #include "tandem/train/checkpoint_state.h"
 #include "tandem/train/internal/background_writer.h"
+#include "tandem/train/internal/legacy_names.h"
 #include "tandem/train/internal/object_tree.h"
 #include "tandem/train/internal/restoration.h"
 
@@ -129,6 +130,21 @@ int assign_shards(CheckpointContents& contents, const CheckpointOptions& options
   return shard + 1;
 }
 
+std::vector<CheckpointContents::Item> items_of(const internal::ObjectTree& tree) {
+  std::vector<CheckpointContents::Item> items;
+  for (const auto& node : tree.nodes) {
+    for (const TrackedValue& value : node.values) {
+      try {
+        items.push_back({internal::ObjectTree::key(node, value), value.save()});
+      } catch (...) {
+        std::rethrow_exception(
+            with_line(std::current_exception(), cat("while '", node.path, "' was saved")));
+      }
+    }
+  }
+  return items;
+}
+
 // A worker's share: objects are described in all, values lie in one.
 void keep_share(CheckpointContents& contents, int worker, int num_workers) {
   std::vector<CheckpointContents::Item> mine;
@@ -145,16 +161,11 @@ void keep_share(CheckpointContents& contents, int worker, int num_workers) {
 CheckpointContents Checkpoint::State::contents(const CheckpointOptions& options) const {
   const internal::ObjectTree now = tree();
   CheckpointContents all;
-  all.graph = now.graph();
-  for (const auto& node : now.nodes) {
-    for (const TrackedValue& value : node.values) {
-      try {
-        all.items.push_back({internal::ObjectTree::key(node, value), value.save()});
-      } catch (...) {
-        std::rethrow_exception(
-            with_line(std::current_exception(), cat("while '", node.path, "' was saved")));
-      }
-    }
+  if (options.legacy_names) {
+    all.items = internal::legacy_items(now);
+  } else {
+    all.graph = now.graph();
+    all.items = items_of(now);
   }
   if (options.num_workers > 1) keep_share(all, options.worker, options.num_workers);
   all.num_shards = assign_shards(all, options);
@@ -172,9 +183,10 @@ std::string Checkpoint::write(const std::string& prefix, const CheckpointOptions
       options.num_workers > 1 ? part_path(prefix, options.worker, options.num_workers) : prefix;
   const Saving& saving = saving_for("td::train::Checkpoint");
   sync();
-  auto work = [&saving, path,
-               contents = std::make_shared<CheckpointContents>(state_->contents(options)),
-               then = std::move(then), callbacks = options.write_callbacks] {
+  auto contents = std::make_shared<CheckpointContents>(state_->contents(options));
+  if (options.enable_async) contents->when_unshared = internal::give_way;
+  auto work = [&saving, path, contents = std::move(contents), then = std::move(then),
+               callbacks = options.write_callbacks] {
     make_folder_of(path);
     saving.write_checkpoint(path, std::move(*contents));
     if (then) then();

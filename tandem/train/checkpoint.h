@@ -28,6 +28,10 @@ struct CheckpointOptions {
   std::int64_t max_shard_size = 0;
   /// A data file for the values of each device.
   bool shard_by_device = false;
+  /// Values under names of variables, as TensorFlow 1's Saver has them, with what optimizers keep
+  /// under the names of its optimizers: "dense/kernel/Adam_1", "beta1_power". All that is saved
+  /// must be variables, whose names differ. `restore` reads such files as they are.
+  bool legacy_names = false;
   /// This process writes the share of one worker: "PREFIX_temp/part-00001-of-00004". When all have
   /// written theirs, one calls `merge_checkpoints`.
   int worker = 0;

@@ -1,7 +1,8 @@
 #include "tandem/train/internal/object_tree.h"
 
 #include <cstddef>
-#include <tuple>
+#include <optional>
+#include <utility>
 
 #include "tandem/core/error.h"
 
@@ -26,13 +27,13 @@ class Collector final : public TrackedObject {
     parts.emplace_back(name, part.object());
   }
   void add_value(TrackedValue value) override { values.push_back(std::move(value)); }
-  void add_slot(const std::string& slot, const Variable& variable, const Variable& value) override {
-    slots.emplace_back(slot, variable, value);
-  }
+  void add_slot(LegacySlot slot) override { slots.push_back(std::move(slot)); }
+  void add_steps(LegacySteps given) override { steps = std::move(given); }
 
   std::vector<std::pair<std::string, std::shared_ptr<Trackable>>> parts;
   std::vector<TrackedValue> values;
-  std::vector<std::tuple<std::string, Variable, Variable>> slots;
+  std::vector<LegacySlot> slots;
+  std::optional<LegacySteps> steps;
 };
 
 class Builder {
@@ -40,19 +41,29 @@ class Builder {
   explicit Builder(ObjectTree& tree) : tree_(tree) {}
 
   void build(const std::shared_ptr<Trackable>& root) {
-    tree_.nodes.push_back({.object = root, .path = "", .children = {}, .values = {}, .slots = {}});
+    tree_.nodes.push_back({.object = root});
     known_[root->identity()] = 0;
     for (std::size_t at = 0; at < tree_.nodes.size(); ++at) visit(static_cast<int>(at));
-    for (const auto& [node, slot, variable, value] : slots_) {
-      const auto of = known_.find(variable.handle().impl());
-      const auto held = known_.find(value.handle().impl());
-      if (of != known_.end() && held != known_.end())
-        this->node(node).slots.push_back({of->second, slot, held->second});
+    for (auto& [node, slot] : slots_) {
+      const int of = number_of(slot.variable);
+      const int held = slot.value.defined() ? number_of(slot.value) : -1;
+      if (of >= 0 && (held >= 0 || !slot.value.defined()))
+        this->node(node).slots.push_back({of, held, std::move(slot)});
+    }
+    for (auto& [node, steps] : steps_) {
+      const int number = number_of(steps.steps);
+      if (number >= 0) this->node(node).steps = {number, std::move(steps)};
     }
   }
 
  private:
   ObjectTree::Node& node(int number) { return tree_.nodes[static_cast<std::size_t>(number)]; }
+
+  // -1: it is not reached from the root.
+  int number_of(const Variable& variable) const {
+    const auto found = known_.find(variable.handle().impl());
+    return found == known_.end() ? -1 : found->second;
+  }
 
   void visit(int number) {
     const std::shared_ptr<Trackable> object = node(number).object;
@@ -61,8 +72,8 @@ class Builder {
     object->track(collector);
     node(number).values = std::move(collector.values);
     for (auto& [path, part] : collector.parts) add(number, path, part);
-    for (auto& [slot, variable, value] : collector.slots)
-      slots_.emplace_back(number, slot, variable, value);
+    for (LegacySlot& slot : collector.slots) slots_.emplace_back(number, std::move(slot));
+    if (collector.steps) steps_.emplace_back(number, std::move(*collector.steps));
   }
 
   void add(int parent, std::string path, const std::shared_ptr<Trackable>& part) {
@@ -97,14 +108,15 @@ class Builder {
     const std::string& above = node(parent).path;
     const std::string path = above.empty() ? escaped(name) : cat(above, "/", escaped(name));
     node(parent).children.emplace_back(name, number);
-    tree_.nodes.push_back(
-        {.object = std::move(object), .path = path, .children = {}, .values = {}, .slots = {}});
+    tree_.nodes.push_back({.object = std::move(object), .path = path});
     return number;
   }
 
   ObjectTree& tree_;
   std::map<const void*, int> known_;
-  std::vector<std::tuple<int, std::string, Variable, Variable>> slots_;
+  // With the nodes of their optimizers.
+  std::vector<std::pair<int, LegacySlot>> slots_;
+  std::vector<std::pair<int, LegacySteps>> steps_;
 };
 
 }  // namespace
@@ -113,6 +125,12 @@ ObjectTree::ObjectTree(const std::shared_ptr<Trackable>& root) { Builder(*this).
 
 std::string ObjectTree::key(const Node& node, const TrackedValue& value) {
   return cat(node.path, "/.ATTRIBUTES/", value.attribute);
+}
+
+std::string ObjectTree::variable_name(int node) const {
+  for (const TrackedValue& value : nodes[static_cast<std::size_t>(node)].values)
+    if (value.attribute == ObjectGraph::kVariableValue) return value.name;
+  return {};
 }
 
 ObjectGraph ObjectTree::graph() const {

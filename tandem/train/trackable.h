@@ -18,6 +18,7 @@
 #include "tandem/ops/random_generator.h"
 #include "tandem/ops/variable.h"
 #include "tandem/runtime/tensor.h"
+#include "tandem/train/legacy_state.h"
 
 namespace tandem::train {
 
@@ -41,10 +42,9 @@ class TANDEM_EXPORT TrackedObject {
   /// A part and its name. A '/' leads to an object in between: "cell/kernel".
   virtual void add(const std::string& name, const Tracked& part) = 0;
   virtual void add_value(TrackedValue value) = 0;
-  /// What optimizers before Keras 3 call a slot: `value` belongs to `variable`. Only read, from
-  /// their checkpoints.
-  virtual void add_slot(const std::string& slot, const Variable& variable,
-                        const Variable& value) = 0;
+  /// What an optimizer keeps, under the names that those before Keras 3 gave it.
+  virtual void add_slot(LegacySlot slot) = 0;
+  virtual void add_steps(LegacySteps steps) = 0;
 };
 
 /// An object that checkpoints hold. Yours derive from it and name their parts:

@@ -127,18 +127,138 @@ def write_theirs(folder):
         with v1.Session() as session:
             session.run(v1.global_variables_initializer())
             v1.train.Saver([a]).save(session, str(theirs / "named"))
-    w = tf.Variable(tf.ones([3, 2]))
-    adam = v1.train.AdamOptimizer(0.1)
-    adam.minimize(lambda: tf.reduce_sum(w * tf.reshape(tf.range(6.0), [3, 2])), var_list=[w])
-    tf.train.Checkpoint(w=w, optimizer=adam).write(str(theirs / "slots"))
-    slots = {"momentum": adam.get_slot(w, "m").numpy(), "velocity": adam.get_slot(w, "v").numpy()}
-    return objects.values(), slots
+    return objects.values()
+
+
+# ---- Optimizers before Keras 3 ----
+
+def v1_optimizer(name):
+    t = v1.train
+    return {"Adam": lambda: t.AdamOptimizer(0.1, epsilon=1e-7), "Momentum": lambda: t.MomentumOptimizer(0.1, 0.9),
+            "RMSProp": lambda: t.RMSPropOptimizer(0.1, epsilon=1e-6),
+            "CenteredRMSProp": lambda: t.RMSPropOptimizer(0.1, momentum=0.5, epsilon=1e-6, centered=True),
+            "Adagrad": lambda: t.AdagradOptimizer(0.1),
+            "Adadelta": lambda: t.AdadeltaOptimizer(0.1, epsilon=1e-6),
+            "Ftrl": lambda: t.FtrlOptimizer(0.1, l1_regularization_strength=0.01)}[name]()
+
+
+def v2_optimizer(name):
+    """What tf.keras.optimizers were in TensorFlow 2.0 to 2.10."""
+    from tensorflow.python.keras.optimizer_v2 import adam, gradient_descent, rmsprop
+    return {"Adam": lambda: adam.Adam(0.1), "Momentum": lambda: gradient_descent.SGD(0.1, momentum=0.9),
+            "CenteredRMSProp": lambda: rmsprop.RMSprop(0.1, momentum=0.5, epsilon=1e-6, centered=True)}[name]()
+
+
+V1 = ["Adam", "Momentum", "RMSProp", "CenteredRMSProp", "Adagrad", "Adadelta", "Ftrl"]
+V2 = ["Adam", "Momentum", "CenteredRMSProp"]
+FORMER = [f"v1_{name}" for name in V1] + [f"v2_{name}" for name in V2]
+
+
+class Former:
+    """A layer in a graph of TensorFlow 1, and one of its optimizers or of tf.keras' former ones."""
+
+    def __init__(self, case):
+        kind, name = case.split("_")
+        with tf.Graph().as_default() as self.graph:
+            with v1.variable_scope("layer"):
+                self.kernel = v1.get_variable("kernel", initializer=tf.ones([3, 2]), use_resource=True)
+                self.bias = v1.get_variable("bias", initializer=tf.zeros([2]), use_resource=True)
+            x = tf.reshape(tf.range(6.0), [2, 3])
+            loss = tf.reduce_sum(tf.square(x @ self.kernel + self.bias - 1.0))
+            self.steps = v1.train.get_or_create_global_step()
+            if kind == "v1":
+                self.op = v1_optimizer(name).minimize(loss, self.steps)
+            else:
+                with v1.name_scope("training"):
+                    optimizer = v2_optimizer(name)
+                    self.op = optimizer.get_updates(loss, [self.kernel, self.bias])
+                    self.steps = optimizer.iterations
+            self.saver = v1.train.Saver()
+            self.session = v1.Session()
+            self.session.run(v1.global_variables_initializer())
+
+    def train(self):
+        self.session.run(self.op)
+
+    def save(self, path):
+        with self.graph.as_default():
+            self.saver.save(self.session, path, write_meta_graph=False)
+
+    def restore(self, path):
+        with self.graph.as_default():
+            self.saver.restore(self.session, path)
+
+    def values(self):
+        kernel, bias, steps = self.session.run([self.kernel, self.bias, self.steps])
+        return {"kernel": kernel, "bias": bias, "steps": steps}
+
+
+def eager_former(case, path):
+    """The same in checkpoints with objects, whose optimizers have slots."""
+    kind, name = case.split("_")
+    kernel = tf.Variable(tf.ones([3, 2]), name="layer/kernel")
+    bias = tf.Variable(tf.zeros([2]), name="layer/bias")
+    optimizer = v1_optimizer(name) if kind == "v1" else v2_optimizer(name)
+
+    def step():
+        with tf.GradientTape() as tape:
+            x = tf.reshape(tf.range(6.0), [2, 3])
+            loss = tf.reduce_sum(tf.square(x @ kernel + bias - 1.0))
+        optimizer.apply_gradients(zip(tape.gradient(loss, [kernel, bias]), [kernel, bias]))
+
+    for _ in range(3):
+        step()
+    tf.train.Checkpoint(kernel=kernel, bias=bias, optimizer=optimizer).write(path)
+    step()
+    return {"kernel": kernel.numpy(), "bias": bias.numpy()}
+
+
+def write_former(folder):
+    formers, eager = {}, {}
+    for case in FORMER:
+        former = formers[case] = Former(case)
+        for _ in range(3):
+            former.train()
+        former.save(str(folder / case))
+        if case.startswith("v2") or case in ("v1_Adam", "v1_Momentum"):
+            id = case.replace("_", "objects_", 1)
+            eager[id] = eager_former(case, str(folder / id))
+    return formers, eager
+
+
+def compare_former(folder, loaded, formers, eager):
+    def agree(name, ours, theirs):
+        for key, value in theirs.items():
+            check(f"former/{name}/{key}", ours[key], value, 2e-5)
+
+    for case, former in formers.items():
+        ours = loaded[case]
+        agree(f"{case}/restored", ours["restored"], former.values())
+        if case.startswith("v1"):
+            check(f"former/{case}/left", ours["left"], [], 0)
+        former.train()
+        agree(f"{case}/trained", ours["trained"], former.values())
+        former.train()
+        further = former.values()
+        agree(f"{case}/further", ours["further"], further)
+        agree(f"{case}/again", ours["again"], further)
+        if case.startswith("v1"):  # our file, with everything that a graph of TensorFlow 1 wants
+            back = Former(case)
+            back.restore(str(folder / "ours/former" / case))
+            agree(f"{case}/back", ours["trained"], back.values())
+            back.train()
+            agree(f"{case}/back trained", ours["further"], back.values())
+    for id, theirs in eager.items():
+        agree(id, loaded[id]["trained"], theirs)
+        check(f"former/{id}/steps", loaded[id]["restored"]["steps"],
+              3 if "Adam" in id or id.startswith("v2") else 0)
 
 
 def main():
     program, folder = sys.argv[1], pathlib.Path(sys.argv[2])
     read_ours(folder)
-    expected, slots = write_theirs(folder)
+    expected = write_theirs(folder)
+    formers, eager = write_former(folder / "theirs/former")
     subprocess.run([program, "load", folder], check=True)
     loaded = json.loads((folder / "loaded.json").read_text())
     for name in ("plain", "sharded", "managed", "with_iterator"):
@@ -146,8 +266,7 @@ def main():
     check("theirs/latest", os.path.basename(loaded["latest"]), "ckpt-3")
     check("theirs/listed", len(loaded["listed"]), 2)
     check("theirs/named", loaded["named"], [5.0, 6.0, 7.0])
-    for slot, value in slots.items():
-        check(f"theirs/slots/{slot}", loaded["slots"][slot], value)
+    compare_former(folder, loaded["former"], formers, eager)
     failed = sum(not good for _, good in cases)
     print(f"object checkpoints: {len(cases)} cases, {failed} failed")
     if len(sys.argv) > 3:

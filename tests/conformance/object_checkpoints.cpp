@@ -87,16 +87,70 @@ void save(const std::string& folder) {
   std::ofstream(folder + "/ours.json") << objects.values();
 }
 
-// With one of TensorFlow 1's optimizers: what it kept in slots goes into ours.
-json load_slots(const std::string& path) {
-  Objects objects;
-  const auto weights = objects.model.trainable_weights();
-  objects.optimizer.build(weights);
-  Checkpoint({{"w", weights[0]}, {"optimizer", objects.optimizer}}).restore(path).expect_partial();
+// One layer and an optimizer that older ones are compared with; as in check_object_checkpoints.py.
+struct Former {
+  td::Variable kernel{td::ones({3, 2}), {.name = "layer/kernel"}};
+  td::Variable bias{td::zeros({2}), {.name = "layer/bias"}};
+  td::keras::Optimizer optimizer;
+
+  explicit Former(const std::string& name) : optimizer(make(name)) {
+    optimizer.build({kernel, bias});
+  }
+  static td::keras::Optimizer make(const std::string& name) {
+    namespace o = td::keras::optimizers;
+    if (name == "Adam") return o::Adam({.learning_rate = 0.1});
+    if (name == "Momentum") return o::SGD({.learning_rate = 0.1, .momentum = 0.9});
+    if (name == "RMSProp") return o::RMSprop({.learning_rate = 0.1, .rho = 0.9, .epsilon = 1e-6});
+    if (name == "CenteredRMSProp")
+      return o::RMSprop(
+          {.learning_rate = 0.1, .rho = 0.9, .momentum = 0.5, .epsilon = 1e-6, .centered = true});
+    if (name == "Adagrad") return o::Adagrad({.learning_rate = 0.1, .epsilon = 1e-12});
+    if (name == "Adadelta") return o::Adadelta({.learning_rate = 0.1, .epsilon = 1e-6});
+    return o::Ftrl({.learning_rate = 0.1, .l1_regularization_strength = 0.01});
+  }
+  Checkpoint checkpoint() const {
+    return Checkpoint({{"kernel", kernel}, {"bias", bias}, {"optimizer", optimizer}});
+  }
+  void train() const {
+    td::GradientTape tape;
+    tape.watch(kernel);
+    tape.watch(bias);
+    const td::Tensor x = td::reshape(td::cast(td::range(6), td::float32), {2, 3});
+    const td::Tensor loss = td::reduce_sum(td::square(td::matmul(x, kernel) + bias - 1.0f));
+    optimizer.apply(tape.gradient(loss, {kernel, bias}), {kernel, bias});
+  }
+  json values() const {
+    return {{"kernel", kernel.read_value().to_vector<float>()},
+            {"bias", bias.read_value().to_vector<float>()},
+            {"steps", optimizer.iterations()}};
+  }
+};
+
+// Optimizers of TensorFlow 1 and of tf.keras before Keras 3, whose checkpoints are
+// DIR/theirs/former/KIND_NAME: a step more here, saved under their names, and one more after that.
+json exchange_former(const std::string& folder) {
   json all;
-  for (const td::Variable& v : objects.optimizer.variables())
-    if (v.name().find("kernel") != std::string::npos)
-      all[v.name().substr(v.name().rfind('_') + 1)] = v.read_value().to_vector<float>();
+  for (const auto& entry : std::filesystem::directory_iterator(folder + "/theirs/former")) {
+    if (entry.path().extension() != ".index") continue;
+    const std::string path = entry.path().parent_path() / entry.path().stem();
+    const std::string id = entry.path().stem();
+    const Former former(id.substr(id.find('_') + 1));
+    const auto status = former.checkpoint().restore(path);
+    status.expect_partial();
+    json& of = all[id];
+    of["left"] = status.unused_values();
+    of["restored"] = former.values();
+    former.train();
+    of["trained"] = former.values();
+    former.checkpoint().write(folder + "/ours/former/" + id, {.legacy_names = true});
+    // What we wrote so is read here too.
+    const Former again(id.substr(id.find('_') + 1));
+    again.checkpoint().restore(folder + "/ours/former/" + id).assert_existing_objects_matched();
+    former.train();
+    again.train();
+    of["further"] = former.values();
+    of["again"] = again.values();
+  }
   return all;
 }
 
@@ -126,7 +180,7 @@ void load(const std::string& folder) {
       .restore(folder + "/theirs/named")
       .assert_existing_objects_matched();
   all["named"] = objects.a.read_value().to_vector<float>();
-  all["slots"] = load_slots(folder + "/theirs/slots");
+  all["former"] = exchange_former(folder);
   std::ofstream(folder + "/loaded.json") << all;
 }
 

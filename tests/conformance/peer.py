@@ -16,6 +16,7 @@ def arguments():
     parser.add_argument("--td", help="the tool, where a test runs it")
     parser.add_argument("--out", required=True, type=pathlib.Path)
     parser.add_argument("--report", required=True)
+    parser.add_argument("names", nargs="*", help="cases; all if left out")
     args = parser.parse_args()
     require(args.python)
     return args

@@ -1,10 +1,8 @@
 #include "tandem/keras/trackable.h"
 
-#include <algorithm>
-#include <map>
 #include <string>
 
-#include "tandem/core/error.h"
+#include "tandem/keras/internal/legacy_slots.h"
 #include "tandem/keras/internal/trainer.h"
 #include "tandem/keras/layer_impl.h"
 #include "tandem/keras/model_impl.h"
@@ -21,36 +19,10 @@ class OptimizerObject final : public train::Trackable {
   }
   void track(train::TrackedObject& object) override {
     for (const auto& [path, variable] : impl_->saved_parts()) object.add(path, variable);
-    add_slots(object);
+    internal::add_legacy_state(*impl_, object);
   }
 
  private:
-  // "adam/dense_kernel_momentum" is what older optimizers call the slot "m" of "dense/kernel".
-  void add_slots(train::TrackedObject& object) const {
-    static const std::map<std::string, std::map<std::string, std::string>> kNames{
-        {"Adam", {{"momentum", "m"}, {"velocity", "v"}, {"velocity_hat", "vhat"}}},
-        {"AdamW", {{"momentum", "m"}, {"velocity", "v"}, {"velocity_hat", "vhat"}}},
-        {"Nadam", {{"momentum", "m"}, {"velocity", "v"}}},
-        {"Adamax", {{"momentum", "m"}, {"norm", "v"}}},
-        {"RMSprop", {{"velocity", "rms"}, {"average_gradient", "mg"}}},
-        {"Adadelta", {{"accumulated_grad", "accum_grad"}, {"accumulated_delta_var", "accum_var"}}}};
-    const auto names = kNames.find(impl_->class_name());
-    for (const Variable& weight : impl_->weights()) {
-      std::string path = weight.name();
-      std::replace(path.begin(), path.end(), '/', '_');
-      const std::string begin = cat(impl_->settings().name, "/", path, "_");
-      for (const Variable& variable : impl_->variables()) {
-        if (!variable.name().starts_with(begin) || !(variable.shape() == weight.shape())) continue;
-        std::string slot = variable.name().substr(begin.size());
-        if (names != kNames.end()) {
-          const auto other = names->second.find(slot);
-          if (other != names->second.end()) slot = other->second;
-        }
-        object.add_slot(slot, weight, variable);
-      }
-    }
-  }
-
   std::shared_ptr<OptimizerImpl> impl_;
 };
 

@@ -6,6 +6,9 @@
 
 namespace tandem::train::internal {
 
+/// Lets the calling thread, which only writes, run after those of training steps.
+void give_way();
+
 /// A thread that writes one checkpoint at a time while its owner goes on. Used by one thread; the
 /// destructor waits, and logs a failure that was not asked for.
 class BackgroundWriter {

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,9 +16,13 @@ namespace tandem::train::internal {
 /// numbers them, so that keys are the shortest paths.
 struct ObjectTree {
   struct Slot {
-    int variable;
-    std::string name;
-    int object;
+    int variable;  ///< the node
+    int object;    ///< the node of what is kept of it; -1: none
+    LegacySlot legacy;
+  };
+  struct Steps {
+    int object;  ///< the node
+    LegacySteps legacy;
   };
   struct Node {
     std::shared_ptr<Trackable> object;  ///< null for one that a path leads through
@@ -25,6 +30,7 @@ struct ObjectTree {
     std::vector<std::pair<std::string, int>> children;
     std::vector<TrackedValue> values;
     std::vector<Slot> slots;
+    std::optional<Steps> steps;
   };
   std::vector<Node> nodes;  ///< the root first
 
@@ -34,6 +40,8 @@ struct ObjectTree {
   ObjectGraph graph() const;
   /// "model/w/.ATTRIBUTES/VARIABLE_VALUE"
   static std::string key(const Node& node, const TrackedValue& value);
+  /// The name of a node's variable; empty if it is none.
+  std::string variable_name(int node) const;
 };
 
 }  // namespace tandem::train::internal

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -46,16 +47,29 @@ class Restoration {
     std::string key;
     std::pair<const void*, std::string> id;
     std::shared_ptr<Trackable> owner;
+    std::function<Tensor(const Tensor&)> convert;
   };
   void match(const ObjectTree& tree);
   void match_slots(const ObjectTree& tree);
+  void match_slots_by_name(const ObjectTree& tree);
+  void match_steps(const ObjectTree& tree);
+  std::string key_of(std::size_t number, const TrackedValue& value) const;
+  std::string legacy_key(std::size_t optimizer, const std::string& name) const;
+  std::string renamed(const std::string& name) const;
   void check(const Change& change) const;
   std::string key_by_name(const TrackedValue& value) const;
 
   std::string prefix_;
   std::map<std::string, std::string> renamed_;
   std::unique_ptr<ObjectCheckpoint> file_;
-  std::vector<int> theirs_;     // by node of the tree
+  std::vector<int> theirs_;  // by node of the tree
+  // What is stored in another form than ours, by node: the key, and what makes our value of it.
+  struct Legacy {
+    std::string key;
+    std::function<Tensor(const Tensor&)> convert = {};
+    bool same_type = true;  // dtype and shape are ours
+  };
+  std::map<std::size_t, Legacy> legacy_;
   std::set<int> matched_;       // objects of the file
   std::set<std::string> used_;  // keys
   // Objects that had their value; they are held, so that no other takes their address.

@@ -53,6 +53,27 @@ TEST(Safetensors, UnalignedTensorsAreCopied) {
   EXPECT_EQ(SafetensorsReader(bytes, "memory").read("a").values<float>()[0], 2.5F);
 }
 
+// The format allows a header of 100 MB, which has room for a million tensors.
+TEST(Safetensors, AHeaderOfVeryManyTensorsIsReadInLinearTime) {
+  constexpr int kTensors = 100'000;
+  std::string header = "{";
+  for (int i = 0; i < kTensors; ++i)
+    header +=
+        cat("\"t", i, R"(":{"dtype":"U8","shape":[1],"data_offsets":[)", i, ",", i + 1, "]},");
+  header.back() = '}';
+  const SafetensorsReader reader(file_of(header, std::string(kTensors, 'x')), "memory");
+  EXPECT_EQ(reader.names().size(), kTensors);
+
+  header.back() = ',';
+  header += R"("t0":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})";
+  try {
+    const SafetensorsReader twice(file_of(header, std::string(kTensors, 'x')), "memory");
+    FAIL() << "the name t0 is there twice";
+  } catch (const DataLossError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("the key 't0' is twice in one object"));
+  }
+}
+
 TEST(Safetensors, TypesWithoutADtypeAreListed) {
   const std::string bytes =
       file_of(R"({"a":{"dtype":"F8_E8M0","shape":[2],"data_offsets":[0,2]}})", "ab");

@@ -236,6 +236,49 @@ TEST_F(CheckpointTest, RestoresByNameWhereTheFileHasNoObjects) {
   EXPECT_THROW(restore_variables(path("v1"), {{"none", a}}), NotFoundError);
 }
 
+// The values of all optimizers: tests/conformance/check_object_checkpoints.py.
+TEST_F(CheckpointTest, WritesLegacyNamesAndFindsTheNumberOfStepsByThem) {
+  const Variable w = variable({1, 2}, "layer/w");
+  const keras::Optimizer adam = keras::optimizers::Adam({.name = "opt"});
+  for (int i = 0; i < 2000; ++i) adam.apply({Tensor{0.5f, -1.0f}}, {w});
+  Checkpoint({{"w", w}, {"opt", adam}}).write(path("legacy"), {.legacy_names = true});
+  const CheckpointReader reader(path("legacy"));
+  EXPECT_EQ(reader.get_tensor("layer/w").to_vector<float>(), values(w));
+  EXPECT_EQ(reader.get_tensor("beta1_power").item<float>(), 0);  // too small for a float
+  EXPECT_NEAR(reader.get_tensor("beta2_power").item<float>(), 0.1351, 1e-4);
+
+  // A file of TensorFlow 1 lacks what is named "opt/…".
+  save_variables(path("v1"), {{"scope/w", Variable(reader.get_tensor("layer/w"))},
+                              {"scope/w/Adam", Variable(reader.get_tensor("layer/w/Adam"))},
+                              {"scope/w/Adam_1", Variable(reader.get_tensor("layer/w/Adam_1"))},
+                              {"train/beta1_power", Variable(reader.get_tensor("beta1_power"))},
+                              {"train/beta2_power", Variable(reader.get_tensor("beta2_power"))}});
+  const Variable again = variable({0, 0}, "layer/w");
+  const keras::Optimizer other = keras::optimizers::Adam({.name = "opt"});
+  const Checkpoint restored({{"w", again}, {"opt", other}});
+  const LoadStatus status =
+      restored.restore(path("v1"), {.renamed = {{"layer/", "scope/"}}});  // before it is built
+  other.build({again});
+  EXPECT_THAT(status.unused_values(), IsEmpty());
+  EXPECT_EQ(other.iterations(), 2000);
+  EXPECT_EQ(other.variables()[2].read_value().to_vector<float>(),
+            adam.variables()[2].read_value().to_vector<float>());
+}
+
+TEST_F(CheckpointTest, LegacyNamesMustBeThereAndDiffer) {
+  const Variable a = variable({1}, "same"), b = variable({2}, "same");
+  try {
+    Checkpoint({{"a", a}, {"b", b}}).write(path("twice"), {.legacy_names = true});
+    FAIL();
+  } catch (const InvalidArgumentError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("'a' and 'b' are both named 'same'"));
+  }
+  std::int64_t steps = 3;
+  EXPECT_THROW(Checkpoint({{"n", steps}}).write(path("none"), {.legacy_names = true}),
+               InvalidArgumentError);
+  EXPECT_FALSE(std::filesystem::exists(path("twice.index")));
+}
+
 TEST_F(CheckpointTest, DamageIsFoundAndNamed) {
   const Variable a = variable(Values(1000, 1)), b = variable(Values(1000, 2));
   const Checkpoint checkpoint({{"a", a}, {"b", b}});
