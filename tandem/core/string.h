@@ -29,7 +29,7 @@ class String : public std::string {
       : std::string(text ? text : (internal::throw_null_string(line, function), "")) {}
   String(std::string text) noexcept : std::string(std::move(text)) {}
   String(std::string_view text) : std::string(text) {}
-  /// Of what converts to std::string, such as std::filesystem::path.
+  /// Takes whatever converts to std::string, such as std::filesystem::path.
   template <class T>
   requires(std::is_convertible_v<const T&, std::string> &&
            !std::is_convertible_v<const T&, std::string_view>) String(const T& text)

@@ -81,8 +81,8 @@ def preprocessing():
         k.STFTSpectrogram("stft", 32, data_format="channels_last", scaling=None, window="boxcar")(sound),
         k.STFTSpectrogram("psd", 32, expand_dims=True)(sound))
     # Angles of almost nothing are noise, so that they count by their magnitude.
-    angle = k.STFTSpectrogram("angle", 64)(sound)
-    add("STFTSpectrogram angle", *(f(angle) * k.STFTSpectrogram("magnitude", 64)(sound) for f in (tf.sin, tf.cos)))
+    angle = k.STFTSpectrogram("angle", 16)(sound)
+    add("STFTSpectrogram angle", *(f(angle) * k.STFTSpectrogram("magnitude", 16)(sound) for f in (tf.sin, tf.cos)))
     for i, (window, periodic) in enumerate((("hann", True), ("blackman", False), ("bartlett", True))):
         add(f"STFT {i}", keras.initializers.STFT("imag", window, "density", periodic)((9, 1, 9)))
     add("MelSpectrogram", k.MelSpectrogram(256, 64, num_mel_bins=12)(sound[..., 0]),

@@ -118,8 +118,8 @@ void preprocessing() {
            sound),
        STFTSpectrogram({.mode = "psd", .frame_length = 32, .expand_dims = true})(sound)});
   // Angles of almost nothing are noise, so that they count by their magnitude.
-  const Tensor angle = STFTSpectrogram({.mode = "angle", .frame_length = 64})(sound);
-  const Tensor magnitude = STFTSpectrogram({.mode = "magnitude", .frame_length = 64})(sound);
+  const Tensor angle = STFTSpectrogram({.mode = "angle", .frame_length = 16})(sound);
+  const Tensor magnitude = STFTSpectrogram({.mode = "magnitude", .frame_length = 16})(sound);
   add("STFTSpectrogram angle", {td::sin(angle) * magnitude, td::cos(angle) * magnitude});
   namespace init = keras::initializers;
   const td::Shape kernel{9, 1, 9};

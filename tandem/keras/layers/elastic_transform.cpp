@@ -24,7 +24,7 @@
 namespace tandem::keras {
 namespace {
 
-// Integers along an axis of `size` pixels, brought into it; with "constant" those outside stay.
+// Moves integers along an axis of `size` pixels into it; with "constant" those outside stay.
 Tensor inside(const Tensor& at, const Tensor& size, const std::string& mode) {
   const Tensor one = ones_like(size);
   const auto mirrored = [&](const Tensor& i, const Tensor& n) {

@@ -243,7 +243,7 @@ const bool kRegistered[] = {internal::ClassRegistry<Layer>::instance().add(
                             internal::ClassRegistry<Layer>::instance().add(
                                 "IntegerLookup", read_lookup<IntegerLookup, std::int64_t>)};
 
-// Of a vector each element is a document.
+// Makes each element of a vector a document.
 Tensor as_documents(const Tensor& data) { return data.rank() == 1 ? reshape(data, {-1, 1}) : data; }
 
 template <class Impl>
